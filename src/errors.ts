@@ -1,0 +1,88 @@
+/** Every failure Heed names. A code never changes its meaning; new ones may be added. */
+export type HeedErrorCode =
+  // What the caller passed
+  | 'invalid_argument'
+  | 'invalid_agent'
+  | 'invalid_tool'
+  | 'invalid_schema'
+  | 'invalid_signal'
+  | 'invalid_message'
+  | 'invalid_request_context'
+  | 'unsupported_option'
+  | 'unknown_agent'
+  | 'duplicate_tool'
+  // Models and providers
+  | 'model_missing'
+  | 'unknown_provider'
+  | 'provider_not_installed'
+  | 'api_key_missing'
+  | 'unsupported_model'
+  | 'provider_error'
+  | 'stream_broken'
+  | 'structured_output_invalid'
+  // Tools
+  | 'unknown_tool'
+  | 'tool_input_invalid'
+  | 'tool_output_invalid'
+  | 'tool_failed'
+  | 'tool_timeout'
+  | 'tool_interrupted'
+  // Processors
+  | 'processor_failed'
+  | 'tripwire'
+  // Runs and threads
+  | 'aborted'
+  | 'no_active_run'
+  | 'run_not_suspended'
+  | 'thread_suspended'
+  | 'thread_forbidden'
+  | 'thread_not_found'
+  | 'message_not_found'
+  | 'fenced'
+  | 'closed'
+  // Storage
+  | 'store_failed'
+  | 'store_newer'
+  | 'store_corrupt'
+
+export interface HeedErrorOptions {
+  /** True when the same call may succeed later, unchanged. */
+  retryable?: boolean
+  cause?: unknown
+  /** JSON-safe facts for programs: field names, ids, limits. Never secrets. */
+  details?: Record<string, unknown>
+}
+
+const marker = Symbol.for('heed.error')
+
+/** The one error family. `code` is stable; `message` says what to do. */
+export class HeedError extends Error {
+  override readonly name = 'HeedError'
+  readonly code: HeedErrorCode
+  readonly retryable: boolean
+  readonly details: Record<string, unknown> | undefined
+
+  constructor(code: HeedErrorCode, message: string, options: HeedErrorOptions = {}) {
+    super(message, options.cause === undefined ? undefined : { cause: options.cause })
+    this.code = code
+    this.retryable = options.retryable ?? false
+    this.details = options.details
+    Object.defineProperty(this, marker, { value: true })
+  }
+
+  /** What crosses the wire and enters a stored row: no stack, no cause. */
+  toJSON(): { name: string; code: HeedErrorCode; message: string; retryable: boolean; details?: Record<string, unknown> } {
+    return {
+      name: this.name,
+      code: this.code,
+      message: this.message,
+      retryable: this.retryable,
+      ...(this.details ? { details: this.details } : {}),
+    }
+  }
+}
+
+/** True for errors of this family, also when two copies of Heed are installed. */
+export function isHeedError(error: unknown): error is HeedError {
+  return typeof error === 'object' && error !== null && (error as Record<symbol, unknown>)[marker] === true
+}

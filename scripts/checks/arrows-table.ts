@@ -1,0 +1,81 @@
+/**
+ * The dependency arrows of `src`: which files may import which. This table is the rule; `npm run lint` holds the tree to it.
+ *
+ * Each line says: these files may import those. Files are globs below `src`; the first line that matches a file is its line. Files of
+ * one line may import each other. Two marks narrow what is allowed:
+ *
+ *   'type X'   only `import type` from X: nothing is loaded
+ *   'lazy X'   only `await import()` of X, or its types: loaded when used
+ *
+ * Tests are exempt. A new folder needs a line of its own.
+ */
+export type ArrowTable = Readonly<Record<string, readonly string[]>>
+
+/** What knows nothing of the rest. */
+const leaves = ['errors.ts', 'json.ts', 'clock.ts', 'logger.ts']
+/** The leaves that pure code may use: no clock, no output. */
+const pureLeaves = ['errors.ts', 'json.ts']
+
+/** Everything that makes a thread run, without a driver. `http`, `client`, `cli` and `testing` know it; it knows none of them. */
+const core = [
+  ...leaves,
+  'message/**',
+  'schema/**',
+  'signals/**',
+  'prompt/**',
+  'processors/**',
+  'agent/**',
+  'thread/machine*.ts',
+  'thread/**',
+  'store/*.ts',
+  'bus/*.ts',
+  'memory/**',
+]
+const drivers = ['store/*/**', 'bus/*/**']
+
+export const arrows: ArrowTable = {
+  'errors.ts': [],
+  'json.ts': [],
+  'clock.ts': [],
+  'logger.ts': [],
+
+  'message/**': leaves,
+  'schema/**': leaves,
+  'signals/**': [...pureLeaves, 'message/**', 'type agent/chunk.ts'],
+  'prompt/**': [...pureLeaves, 'message/**', 'signals/**'],
+  'processors/**': [...leaves, 'message/**', 'signals/**', 'schema/**', 'type agent/**'],
+  'agent/**': [...leaves, 'message/**', 'prompt/**', 'schema/**', 'signals/**', 'processors/**'],
+
+  // The states of a thread and of a signal, as pure functions that stores and hosts share.
+  'thread/machine*.ts': [...pureLeaves, 'message/**', 'signals/**'],
+  // A thread knows stores and buses by their contracts, never by a driver.
+  'thread/**': [
+    ...leaves, 'thread/machine*.ts', 'agent/**', 'message/**', 'prompt/**', 'signals/**', 'processors/**', 'store/*.ts', 'bus/*.ts',
+  ],
+
+  // Contracts, and what is common to all stores; then one folder a driver.
+  'store/*.ts': [...leaves, 'message/**', 'signals/**', 'thread/machine*.ts'],
+  'store/*/**': [...leaves, 'store/*.ts', 'message/**', 'signals/**', 'thread/machine*.ts'],
+  'bus/*.ts': [...leaves, 'type agent/chunk.ts'],
+  'bus/*/**': [...leaves, 'bus/*.ts', 'type agent/chunk.ts'],
+
+  'memory/**': [...leaves, 'store/*.ts', 'message/**', 'prompt/**', 'processors/**', 'agent/**', 'thread/**', 'thread/machine*.ts'],
+
+  // Importing `heed` loads no driver.
+  'heed.ts': [...core, 'lazy store/libsql/**'],
+  'index.ts': [...core, 'heed.ts', 'lazy store/libsql/**'],
+
+  'testing/**': [...core, 'heed.ts', 'index.ts'],
+  'http/**': [...core, 'heed.ts', 'index.ts'],
+  'client/**': [...core, 'heed.ts', 'index.ts'],
+  'cli/**': [...core, ...drivers, 'heed.ts', 'index.ts', 'http/**', 'client/**', 'testing/**'],
+}
+
+/** Same input, same output: no Node, no clock, no chance, no network in these. Ids and times are passed in. */
+export const pure: readonly string[] = ['prompt/**', 'signals/**', 'thread/machine*.ts']
+
+/** Above this a file is more than one idea. Tests are exempt. */
+export const MAX_LINES = 400
+
+/** Names that say nothing about the domain. */
+export const emptyNames: readonly string[] = ['util', 'utils', 'helper', 'helpers', 'manager', 'managers', 'misc']

@@ -1,0 +1,123 @@
+import { existsSync, readFileSync } from 'node:fs'
+import { isBuiltin } from 'node:module'
+import { join, matchesGlob, posix } from 'node:path'
+import { arrows, emptyNames, MAX_LINES, pure, type ArrowTable } from './arrows-table.ts'
+import { cycles } from './cycles.ts'
+import { impurities } from './impurities.ts'
+import { importsOf, type Import } from './imports.ts'
+import type { CheckResult } from './report.ts'
+import { isTest, sourceFiles, type SourceFile } from './source.ts'
+
+const TABLE = 'scripts/checks/arrows-table.ts'
+
+/** Holds `src` of the package at `root` to the arrows, the purity, the sizes and the names of the table. */
+export function checkArrows(root: string, table: ArrowTable = arrows): CheckResult {
+  const all = sourceFiles(root, 'src')
+  const files = all.filter((file) => !isTest(file.path))
+  const packages = declaredPackages(root)
+  const problems = [...all.flatMap(nameProblems), ...files.flatMap(sizeProblems), ...unknownFolders(files, table)]
+  const loads = new Map<string, string[]>()
+  let count = 0
+
+  for (const file of files) {
+    const isPure = pure.some((glob) => matchesGlob(below(file.path), glob))
+    const targets: string[] = []
+    for (const found of importsOf(file)) {
+      count += 1
+      const at = `${file.path}:${found.line}`
+      if (isBuiltin(found.specifier)) {
+        if (isPure) problems.push(`${at} imports ${found.specifier}: this file is pure. Take what it gives as a parameter.`)
+      } else if (!found.specifier.startsWith('.')) {
+        problems.push(...packageProblems(at, found, packages))
+      } else {
+        const target = posix.join(posix.dirname(file.path), found.specifier)
+        if (found.kind !== 'type') targets.push(target)
+        problems.push(...arrowProblems(at, file.path, target, found.kind, table))
+      }
+    }
+    loads.set(file.path, targets)
+    if (isPure) for (const { line, what } of impurities(file)) problems.push(impurity(file, line, what))
+  }
+
+  for (const cycle of cycles(loads)) {
+    problems.push(`${cycle.join(' -> ')} is a cycle. Move what they share to a file of its own, or import only its types.`)
+  }
+  return { summary: `${files.length} files, ${count} imports`, problems }
+}
+
+function arrowProblems(at: string, from: string, target: string, kind: Import['kind'], table: ArrowTable): string[] {
+  if (!target.startsWith('src/')) return [`${at} imports ${target}, outside src: the published package has only what is in src.`]
+  const own = lineFor(from, table)
+  const other = lineFor(target, table)
+  if (own === undefined || other === undefined || own === other) return []
+
+  const rules = (table[own] ?? []).map(parseRule).filter((rule) => matchesGlob(below(target), rule.glob))
+  if (rules.some((rule) => allows(rule.mark, kind))) return []
+  const mark = rules[0]?.mark
+  if (mark === 'type') return [`${at} loads ${target}: ${own} may only use its types. Write \`import type\`.`]
+  if (mark === 'lazy') return [`${at} loads ${target} at once: ${own} may only \`await import()\` it, where it is used.`]
+  return [
+    `${at} imports ${target}: ${own} may not import ${other}. Pass it in, move what both need inward, or change the line of ${own} in ${TABLE}.`,
+  ]
+}
+
+function parseRule(entry: string): { mark?: 'type' | 'lazy'; glob: string } {
+  const [mark, glob] = entry.split(' ')
+  return glob !== undefined && (mark === 'type' || mark === 'lazy') ? { mark, glob } : { glob: entry }
+}
+
+function allows(mark: 'type' | 'lazy' | undefined, kind: Import['kind']): boolean {
+  return mark === undefined || kind === 'type' || kind === mark
+}
+
+function lineFor(path: string, table: ArrowTable): string | undefined {
+  return Object.keys(table).find((glob) => matchesGlob(below(path), glob))
+}
+
+function below(path: string): string {
+  return path.replace(/^src\//, '')
+}
+
+function unknownFolders(files: SourceFile[], table: ArrowTable): string[] {
+  const unknown = files.filter((file) => lineFor(file.path, table) === undefined).map((file) => file.path.split('/').slice(0, 2).join('/'))
+  return [...new Set(unknown)].map((place) => `${place} is not in the table: add a line to ${TABLE} that says what it may import.`)
+}
+
+function sizeProblems(file: SourceFile): string[] {
+  const lines = file.text.replace(/\n$/, '').split('\n').length
+  return lines > MAX_LINES ? [`${file.path} has ${lines} lines, more than ${MAX_LINES}: give its second idea a file of its own.`] : []
+}
+
+function nameProblems(file: SourceFile): string[] {
+  const words = below(file.path).replace(/\.ts$/, '').split(/[/.\-_]/)
+  const empty = words.find((word) => emptyNames.includes(word.toLowerCase()))
+  return empty === undefined ? [] : [`${file.path}: "${empty}" says nothing about the domain. Name it after what it holds.`]
+}
+
+function impurity(file: SourceFile, line: number, what: string): string {
+  return `${file.path}:${line} uses ${what}: this file is pure. Take the value, or a function that gives it, as a parameter.`
+}
+
+interface DeclaredPackages {
+  dependencies: Set<string>
+  peers: Set<string>
+}
+
+function declaredPackages(root: string): DeclaredPackages | undefined {
+  const path = join(root, 'package.json')
+  if (!existsSync(path)) return undefined
+  const { dependencies = {}, peerDependencies = {} } = JSON.parse(readFileSync(path, 'utf8')) as Record<string, Record<string, string> | undefined>
+  return { dependencies: new Set(Object.keys(dependencies)), peers: new Set(Object.keys(peerDependencies)) }
+}
+
+/** A package that users don't get must not be loaded with ours: a driver is an optional peer, imported when used. */
+function packageProblems(at: string, { specifier, kind }: Import, declared: DeclaredPackages | undefined): string[] {
+  if (!declared || kind === 'lazy') return []
+  const name = specifier.split('/').slice(0, specifier.startsWith('@') ? 2 : 1).join('/')
+  if (declared.dependencies.has(name) || (kind === 'type' && declared.peers.has(name))) return []
+  return [
+    declared.peers.has(name)
+      ? `${at} loads the optional peer ${name} at once: \`await import()\` it where it is used.`
+      : `${at} imports ${name}, which users don't have: make it a dependency, or an optional peer that is imported when used.`,
+  ]
+}

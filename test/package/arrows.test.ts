@@ -1,0 +1,171 @@
+import { describe, expect, it } from 'vitest'
+import { checkArrows } from '../../scripts/checks/arrows.ts'
+import { tree } from './tree.ts'
+
+const problems = (files: Record<string, string | object>) => checkArrows(tree(files)).problems
+
+describe('arrows', () => {
+  it('accepts what the table allows, and counts it', () => {
+    const root = tree({
+      'src/errors.ts': 'export class HeedError extends Error {}',
+      'src/message/message.ts': `import { HeedError } from '../errors.ts'\nexport const message = HeedError`,
+      'src/message/list.ts': `export * from './message.ts'`,
+      'src/prompt/from-rows.ts': `import { message } from '../message/message.ts'\nexport const prompt = message`,
+      'src/agent/agent.ts': `import { prompt } from '../prompt/from-rows.ts'\nexport const agent = prompt`,
+      'src/processors/tripwire.ts': `import type { agent } from '../agent/agent.ts'\nexport type A = typeof agent`,
+      'src/prompt/from-rows.test.ts': `import '../testing/index.ts'`,
+      'src/testing/index.ts': `export * from '../agent/agent.ts'`,
+    })
+    expect(checkArrows(root)).toEqual({ summary: '7 files, 6 imports', problems: [] })
+  })
+
+  it.each([
+    ['a static import', `import { agent } from '../agent/agent.ts'\nexport const x = agent`],
+    ['a re-export', `export { agent } from '../agent/agent.ts'`],
+    ['a re-export of everything', `export * from '../agent/agent.ts'`],
+    ['an import for its effects', `import '../agent/agent.ts'`],
+    ['a lazy import', `export const x = () => import('../agent/agent.ts')`],
+    ['a type import', `import type { agent } from '../agent/agent.ts'\nexport type X = typeof agent`],
+    ['an inline type import', `export type X = import('../agent/agent.ts').Agent`],
+  ])('refuses %s against the arrow, and says where the rule is', (_, text) => {
+    expect(problems({ 'src/prompt/x.ts': text, 'src/agent/agent.ts': 'export const agent = 1' })).toEqual([
+      'src/prompt/x.ts:1 imports src/agent/agent.ts: prompt/** may not import agent/**. Pass it in, move what both need inward, ' +
+        'or change the line of prompt/** in scripts/checks/arrows-table.ts.',
+    ])
+  })
+
+  it('ignores what only looks like an import', () => {
+    const text = [
+      `// import '../agent/agent.ts'`,
+      `/* export * from '../agent/agent.ts' */`,
+      'export const a = `import "../agent/agent.ts"`',
+      `export const b = /import '..\\/agent\\/agent.ts'/`,
+    ]
+    expect(problems({ 'src/prompt/x.ts': text.join('\n'), 'src/agent/agent.ts': 'export {}' })).toEqual([])
+  })
+
+  it('tells a type import from one that loads', () => {
+    const files = { 'src/agent/agent.ts': 'export const agent = 1\nexport type Agent = 1' }
+    const loads = 'src/processors/p.ts:1 loads src/agent/agent.ts: processors/** may only use its types. Write `import type`.'
+    expect(problems({ ...files, 'src/processors/p.ts': `export type { Agent } from '../agent/agent.ts'` })).toEqual([])
+    expect(problems({ ...files, 'src/processors/p.ts': `export { agent } from '../agent/agent.ts'` })).toEqual([loads])
+    expect(problems({ ...files, 'src/processors/p.ts': `import { type Agent } from '../agent/agent.ts'\nexport type A = Agent` })).toEqual([loads])
+  })
+
+  it('lets a thread know stores by contract only, and stores know the machine only', () => {
+    const found = problems({
+      'src/store/contract.ts': `import { next } from '../thread/machine.ts'\nexport const store = next`,
+      'src/store/libsql/store.ts': `import { host } from '../../thread/host.ts'\nexport { store } from '../contract.ts'\nexport const x = host`,
+      'src/thread/machine.ts': 'export const next = 1',
+      'src/thread/lease.ts': `import { store } from '../store/contract.ts'\nexport const lease = store`,
+      'src/thread/host.ts': `import { store } from '../store/libsql/store.ts'\nexport const host = store`,
+    })
+    expect(found).toHaveLength(3)
+    expect(found[0]).toContain('src/store/libsql/store.ts:1 imports src/thread/host.ts: store/*/** may not import thread/**.')
+    expect(found[1]).toContain('src/thread/host.ts:1 imports src/store/libsql/store.ts: thread/** may not import store/*/**.')
+    expect(found[2]).toContain('is a cycle')
+  })
+
+  it('lets the runtime load a driver only when it is used', () => {
+    const files = { 'src/store/libsql/index.ts': 'export const store = 1' }
+    expect(problems({ ...files, 'src/heed.ts': `export const open = () => import('./store/libsql/index.ts')` })).toEqual([])
+    expect(problems({ ...files, 'src/heed.ts': `export { store } from './store/libsql/index.ts'` })).toEqual([
+      'src/heed.ts:1 loads src/store/libsql/index.ts at once: heed.ts may only `await import()` it, where it is used.',
+    ])
+  })
+
+  it('keeps the outside out of the core, and imports inside src', () => {
+    const found = problems({
+      'src/http/routes.ts': `export * from '../agent/agent.ts'`,
+      'src/agent/agent.ts': `import { version } from '../../package.json'\nexport type { R } from '../http/routes.ts'\nexport const v = version`,
+    })
+    expect(found).toEqual([
+      'src/agent/agent.ts:1 imports package.json, outside src: the published package has only what is in src.',
+      expect.stringContaining('src/agent/agent.ts:2 imports src/http/routes.ts: agent/** may not import http/**.'),
+    ])
+  })
+
+  it('asks for a line when a folder has none', () => {
+    expect(problems({ 'src/surprise/a.ts': 'export {}', 'src/surprise/deep/b.ts': 'export {}', 'src/odd.ts': 'export {}' })).toEqual([
+      'src/odd.ts is not in the table: add a line to scripts/checks/arrows-table.ts that says what it may import.',
+      'src/surprise is not in the table: add a line to scripts/checks/arrows-table.ts that says what it may import.',
+    ])
+  })
+
+  it('finds cycles of files that load each other, and none through types', () => {
+    const cycle = problems({
+      'src/agent/a.ts': `export * from './b.ts'`,
+      'src/agent/b.ts': `export const load = () => import('./c.ts')`,
+      'src/agent/c.ts': `import './a.ts'`,
+    })
+    expect(cycle).toEqual([
+      'src/agent/a.ts -> src/agent/b.ts -> src/agent/c.ts -> src/agent/a.ts is a cycle. ' +
+        'Move what they share to a file of its own, or import only its types.',
+    ])
+    const types = problems({ 'src/agent/a.ts': `export type * from './b.ts'`, 'src/agent/b.ts': `export type * from './a.ts'` })
+    expect(types).toEqual([])
+  })
+})
+
+describe('packages', () => {
+  const manifest = { dependencies: { ajv: '1.0.0' }, peerDependencies: { '@scope/driver': '1' }, devDependencies: { zod: '4.0.0' } }
+  const importing = (text: string) => problems({ 'package.json': manifest, 'src/schema/x.ts': text })
+
+  it('loads with Heed only what users have', () => {
+    expect(importing(`import 'ajv/dist/2020.js'\nimport type { D } from '@scope/driver/types'\nexport const d = () => import('@scope/driver')\nexport type E = D`)).toEqual([])
+    expect(importing(`import { driver } from '@scope/driver'\nexport const d = driver`)).toEqual([
+      'src/schema/x.ts:1 loads the optional peer @scope/driver at once: `await import()` it where it is used.',
+    ])
+    expect(importing(`import type { z } from 'zod'\nexport type Z = typeof z`)).toEqual([
+      "src/schema/x.ts:1 imports zod, which users don't have: make it a dependency, or an optional peer that is imported when used.",
+    ])
+  })
+})
+
+describe('purity', () => {
+  it.each([
+    [`export const x = Date.now()`, 'Date.now()'],
+    [`export const x = new Date()`, 'new Date()'],
+    [`export const x = Math.random()`, 'Math.random()'],
+    [`export const x = crypto.randomUUID()`, 'crypto.randomUUID()'],
+    [`export const x = process.env.HOME`, 'process'],
+    [`setTimeout(() => {}, 1)`, 'setTimeout'],
+    [`export const x = { process }`, 'process'],
+  ])('%s is refused in signals, prompt and the machines', (text, what) => {
+    for (const path of ['src/signals/x.ts', 'src/prompt/deep/x.ts', 'src/thread/machine-run.ts']) {
+      expect(problems({ [path]: text })).toEqual([
+        `${path}:1 uses ${what}: this file is pure. Take the value, or a function that gives it, as a parameter.`,
+      ])
+    }
+    expect(problems({ 'src/agent/x.ts': text })).toEqual([])
+  })
+
+  it('refuses Node and the clock, not words in comments, strings and property names', () => {
+    expect(problems({ 'src/clock.ts': 'export const now = 1', 'src/prompt/x.ts': `import 'node:fs'\nimport '../clock.ts'` })).toEqual([
+      'src/prompt/x.ts:1 imports node:fs: this file is pure. Take what it gives as a parameter.',
+      expect.stringContaining('src/prompt/x.ts:2 imports src/clock.ts: prompt/** may not import clock.ts.'),
+    ])
+    const harmless = `// Date.now()\nexport const s = 'process'\nexport const d = new Date(0)\nexport const o = { process: 1 }\nexport const p = o.process`
+    expect(problems({ 'src/prompt/x.ts': harmless })).toEqual([])
+  })
+})
+
+describe('sizes and names', () => {
+  it('refuses a file above 400 lines, unless it is a test', () => {
+    const lines = (count: number) => 'export {}\n'.repeat(count)
+    const files = { 'src/agent/even.ts': lines(400), 'src/agent/long.ts': lines(401), 'src/agent/long.test.ts': lines(500) }
+    expect(problems(files)).toEqual(['src/agent/long.ts has 401 lines, more than 400: give its second idea a file of its own.'])
+  })
+
+  it('refuses names that say nothing', () => {
+    const found = problems({ 'src/agent/utils/x.ts': 'export {}', 'src/agent/string-helpers.ts': 'export {}', 'src/agent/futile.ts': 'export {}' })
+    expect(found).toEqual([
+      'src/agent/string-helpers.ts: "helpers" says nothing about the domain. Name it after what it holds.',
+      'src/agent/utils/x.ts: "utils" says nothing about the domain. Name it after what it holds.',
+    ])
+  })
+
+  it('does not pass over a file that it cannot read', () => {
+    expect(() => problems({ 'src/agent/x.ts': 'export const = 1' })).toThrow('src/agent/x.ts does not parse')
+  })
+})

@@ -1,12 +1,14 @@
 import { existsSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
+import { isDeepStrictEqual } from 'node:util'
 import type { CheckResult } from './report.ts'
 
 type Json = null | boolean | number | string | Json[] | { [key: string]: Json }
-type Manifest = Partial<Record<(typeof exactFields)[number], Record<string, Json>>>
+type Manifest = Record<string, Record<string, Json> | undefined>
 
 /** What is installed here is what was tried. Peers are the user's, and may be ranges. */
 const exactFields = ['dependencies', 'devDependencies', 'optionalDependencies', 'overrides'] as const
+const lockedFields = ['dependencies', 'devDependencies', 'optionalDependencies', 'peerDependencies'] as const
 const exactVersion = /^\d+\.\d+\.\d+(-[0-9A-Za-z.-]+)?$/
 
 /** The lock file installs from whatever registry a user has, and nothing in the manifest floats. */
@@ -19,6 +21,11 @@ export function checkLockfile(root: string): CheckResult {
   }
   const lock = JSON.parse(readFileSync(path, 'utf8')) as { packages?: Record<string, Record<string, Json>> }
   const packages = Object.entries(lock.packages ?? {}).filter(([name]) => name !== '')
+  for (const field of lockedFields) {
+    if (!isDeepStrictEqual(manifest[field] ?? {}, lock.packages?.['']?.[field] ?? {})) {
+      problems.push(`package-lock.json: its ${field} are not those of package.json: run \`npm install\` and commit both.`)
+    }
+  }
   for (const [name, entry] of packages) {
     problems.push(...addresses(entry, name))
     if (entry.integrity === undefined && entry.link !== true && entry.inBundle !== true) {

@@ -42,6 +42,13 @@ describe('lock file', () => {
     ])
   })
 
+  it('refuses a lock file that is behind the manifest', () => {
+    const lock = { packages: { '': { dependencies: { ajv: '8.19.0' } } } }
+    expect(checkLockfile(tree({ 'package.json': { dependencies: { ajv: '8.20.0' } }, 'package-lock.json': lock })).problems).toEqual([
+      'package-lock.json: its dependencies are not those of package.json: run `npm install` and commit both.',
+    ])
+  })
+
   it('asks for a lock file when there is none', () => {
     expect(checkLockfile(tree({ 'package.json': {} })).problems).toEqual(['package-lock.json is missing: run `npm install` and commit it.'])
   })

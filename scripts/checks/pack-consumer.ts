@@ -34,7 +34,7 @@ export function checkImports(project: string, name: string, subpaths: readonly s
  */
 export function checkTypes(project: string, tsc: string, exports: RuntimeExports): CheckResult {
   const lines = Object.entries(exports).map(([specifier, names], module) => {
-    const list = names.map((name, index) => `${name === 'default' ? 'default' : name} as m${module}_${index}`)
+    const list = names.map((name, index) => `${name} as m${module}_${index}`)
     return `export { ${list.join(', ')} } from '${specifier}'`
   })
   writeFileSync(join(project, 'uses.ts'), `${lines.join('\n')}\n`)
@@ -49,7 +49,7 @@ export function checkTypes(project: string, tsc: string, exports: RuntimeExports
   }
   const skipped = compile(project, tsc, true)
   const problems = skipped.slice(0, 20).map((line) => `the published types are wrong: ${line}`)
-  return { summary: `${summary}, skipLibCheck because of ${foreign[0]}`, problems }
+  return { summary: `${summary}, skipLibCheck because of ${foreign[0]?.replaceAll(project, '.')}`, problems }
 }
 
 function compile(project: string, tsc: string, skipLibCheck: boolean): string[] {

@@ -1,0 +1,85 @@
+import { normaliseAttributes, unsafeName } from './attributes.ts'
+import { utf8Length } from './base64.ts'
+import { checkSize, MAX_SIGNAL_BYTES, normaliseContents } from './contents.ts'
+import { needsGuard, RESERVED_TAGS } from './forgery.ts'
+import { copyJSONObject, copyProviderOptions } from './json-copy.ts'
+import { isXMLName, kindOf, SIGNAL_TYPES } from './kinds.ts'
+import { describe, refusal } from './refusal.ts'
+import type { MessageInput, Signal, SignalInput } from './signal.ts'
+import { isPlain } from './signal.ts'
+
+export interface NormaliseContext {
+  /** For a signal that brings no id of its own. */
+  id: string
+  now: Date | number
+  /** Tags that plain text must not forge, besides those that Heed writes. */
+  reservedTags?: readonly string[]
+  /** In place of `MAX_SIGNAL_BYTES`; metadata and provider options are held to it as well. */
+  maxBytes?: number
+}
+
+const maxIdLength = 256
+
+/**
+ * The storable form of what a sender passed. Everything that could fail later fails here: the error (`invalid_signal`) has the
+ * path of the field in `details.field`. The input is not changed, and nothing of it is shared with the result.
+ */
+export function normaliseSignal(input: SignalInput, context: NormaliseContext): Signal {
+  if (!isObject(input)) throw refusal('signal', `must be an object with type and contents, not ${describe(input)}.`)
+  const kind = kindOf(input.type)
+  if (!kind) throw refusal('type', unknownType(input.type))
+  const { metadata, providerOptions } = input
+  const tagName = input.tagName ?? kind.tagName
+  if (!isXMLName(tagName)) throw refusal('tagName', unsafeName('a tag'))
+
+  const maxBytes = context.maxBytes ?? MAX_SIGNAL_BYTES
+  const attributes = normaliseAttributes(input.attributes)
+  const signal: Signal = {
+    id: checkId(input.id ?? context.id),
+    type: kind.type,
+    tagName,
+    contents: normaliseContents(input.contents, maxBytes),
+    ...(Object.keys(attributes).length > 0 && { attributes }),
+    ...(isGiven(metadata) && { metadata: copyJSONObject(metadata, 'metadata') }),
+    ...(isGiven(providerOptions) && { providerOptions: copyProviderOptions(providerOptions, 'providerOptions') }),
+    createdAt: new Date(context.now).toISOString(),
+  }
+  for (const field of ['attributes', 'metadata', 'providerOptions'] as const) {
+    if (signal[field]) checkSize(field, utf8Length(JSON.stringify(signal[field])), maxBytes)
+  }
+  const forged = isPlain(signal) && needsGuard(signal.contents, [...RESERVED_TAGS, ...(context.reservedTags ?? [])])
+  return forged ? { ...signal, guarded: true } : signal
+}
+
+/** What a user says, as a signal of type `user`. */
+export function messageInputToSignal(input: MessageInput, context: NormaliseContext): Signal {
+  if (typeof input === 'string' || Array.isArray(input)) return normaliseSignal({ type: 'user', contents: input }, context)
+  if (!isObject(input)) {
+    throw refusal('message', `must be a string, an array of parts or an object with contents, not ${describe(input)}.`)
+  }
+  const { id, contents, attributes, metadata, providerOptions } = input
+  return normaliseSignal({ type: 'user', id, contents, attributes, metadata, providerOptions }, context)
+}
+
+// A signal that was handed out may be sent again, and it has a class.
+function isObject(input: unknown): boolean {
+  return typeof input === 'object' && input !== null && !Array.isArray(input)
+}
+
+// Writers in other languages send null for what they leave out.
+function isGiven(value: unknown): boolean {
+  return value !== undefined && value !== null
+}
+
+function checkId(id: unknown): string {
+  if (typeof id === 'string' && id.length > 0 && id.length <= maxIdLength) return id
+  throw refusal('id', `must be a string of 1 to ${maxIdLength} characters, not ${describe(id)}.`)
+}
+
+function unknownType(type: unknown): string {
+  const types = SIGNAL_TYPES.map(name => `'${name}'`).join(', ')
+  return (
+    `is ${describe(type)}, which is no signal type. Use one of ${types} (or the older 'user-message' and 'system-reminder'), ` +
+    'and set tagName for an XML tag of your own.'
+  )
+}

@@ -57,7 +57,8 @@ function arrowProblems(at: string, from: string, target: string, kind: Import['k
   if (mark === 'type') return [`${at} loads ${target}: ${own} may only use its types. Write \`import type\`.`]
   if (mark === 'lazy') return [`${at} loads ${target} at once: ${own} may only \`await import()\` it, where it is used.`]
   return [
-    `${at} imports ${target}: ${own} may not import ${other}. Pass it in, move what both need inward, or change the line of ${own} in ${TABLE}.`,
+    `${at} imports ${target}: ${own} may not import ${other}. Pass it in, move what both need inward, ` +
+      `or change the line of ${own} in ${TABLE}.`,
   ]
 }
 
@@ -79,8 +80,9 @@ function below(path: string): string {
 }
 
 function unknownFolders(files: SourceFile[], table: ArrowTable): string[] {
-  const unknown = files.filter((file) => lineFor(file.path, table) === undefined).map((file) => file.path.split('/').slice(0, 2).join('/'))
-  return [...new Set(unknown)].map((place) => `${place} is not in the table: add a line to ${TABLE} that says what it may import.`)
+  const unknown = files.filter((file) => lineFor(file.path, table) === undefined)
+  const places = unknown.map((file) => file.path.split('/').slice(0, 2).join('/'))
+  return [...new Set(places)].map((place) => `${place} is not in the table: add a line to ${TABLE} that says what it may import.`)
 }
 
 function sizeProblems(file: SourceFile): string[] {
@@ -106,7 +108,8 @@ interface DeclaredPackages {
 function declaredPackages(root: string): DeclaredPackages | undefined {
   const path = join(root, 'package.json')
   if (!existsSync(path)) return undefined
-  const { dependencies = {}, peerDependencies = {} } = JSON.parse(readFileSync(path, 'utf8')) as Record<string, Record<string, string> | undefined>
+  const manifest = JSON.parse(readFileSync(path, 'utf8')) as Record<string, Record<string, string> | undefined>
+  const { dependencies = {}, peerDependencies = {} } = manifest
   return { dependencies: new Set(Object.keys(dependencies)), peers: new Set(Object.keys(peerDependencies)) }
 }
 

@@ -1,4 +1,7 @@
-/** Files that load each other, as paths that end where they began; each such file is in at least one. `loads` maps a file to what it loads. */
+/**
+ * Files that load each other, as paths that end where they began; each such file is in at least one. `loads` maps a file to what
+ * it loads.
+ */
 export function cycles(loads: ReadonlyMap<string, readonly string[]>): string[][] {
   const found: string[][] = []
   const done = new Set<string>()

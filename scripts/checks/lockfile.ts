@@ -47,13 +47,15 @@ function floating(versions: Record<string, Json>, field: string): string[] {
 /** Where a package asks for money or explains a deprecation may be an address; where it comes from may not. */
 function addresses(value: Json, at: string): string[] {
   if (typeof value === 'string') {
-    return /(https?|git(\+\w+)?|ssh):\/\//.test(value) ? [`package-lock.json: ${at} is an address: a package comes from the registry, by version.`] : []
+    const isAddress = /(https?|git(\+\w+)?|ssh):\/\//.test(value)
+    return isAddress ? [`package-lock.json: ${at} is an address: a package comes from the registry, by version.`] : []
   }
   if (typeof value !== 'object' || value === null) return []
   return Object.entries(value).flatMap(([key, inner]) => {
     if (key === 'funding' || key === 'deprecated' || key === 'license') return []
     if (key === 'resolved' && !('link' in value)) {
-      return [`package-lock.json: ${at} has a resolved address: set omit-lockfile-registry-resolved=true in .npmrc and run \`npm install\`.`]
+      const remedy = 'set omit-lockfile-registry-resolved=true in .npmrc and run `npm install`'
+      return [`package-lock.json: ${at} has a resolved address: ${remedy}.`]
     }
     return addresses(inner, `${at}.${key}`)
   })

@@ -12,7 +12,9 @@ const testFolders = ['src', 'test', 'examples']
  */
 export function checkMusts(root: string): CheckResult {
   const path = join(root, 'PROTOCOL.md')
-  if (!existsSync(path)) return { summary: 'no PROTOCOL.md', problems: ['PROTOCOL.md is missing: it holds the promises that tests cite.'] }
+  if (!existsSync(path)) {
+    return { summary: 'no PROTOCOL.md', problems: ['PROTOCOL.md is missing: it holds the promises that tests cite.'] }
+  }
   const { lines, problems } = mustsIn(readFileSync(path, 'utf8'))
   const cited = new Set<string>()
 

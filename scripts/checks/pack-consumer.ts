@@ -14,7 +14,8 @@ export function checkImports(project: string, name: string, subpaths: readonly s
     const specifier = name + subpath.slice(1)
     const options = subpath.endsWith('.json') ? `, { with: { type: 'json' } }` : ''
     const code = `console.log(JSON.stringify(Object.keys(await import('${specifier}'${options}))))`
-    const { status, stdout, stderr } = spawnSync(process.execPath, ['--input-type=module', '--eval', code], { cwd: project, encoding: 'utf8' })
+    const run = ['--input-type=module', '--eval', code]
+    const { status, stdout, stderr } = spawnSync(process.execPath, run, { cwd: project, encoding: 'utf8' })
     const names = status === 0 ? printedNames(stdout) : undefined
     if (names === undefined) {
       problems.push(`import '${specifier}' fails: ${firstError(stderr) ?? `it printed ${stdout.trim() || 'nothing'} as it loaded`}`)

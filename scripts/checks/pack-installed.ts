@@ -3,10 +3,14 @@ import { join } from 'node:path'
 import type { PackLimits } from './pack.ts'
 import type { CheckResult } from './report.ts'
 
+interface InstalledLock {
+  packages: Record<string, { hasInstallScript?: boolean }>
+}
+
 /** What an install of the tarball left in `project`: how much it is, and that nothing of it has to be compiled. */
 export function installedProblems(project: string, limits: PackLimits): CheckResult {
   const folder = join(project, 'node_modules')
-  const lock = JSON.parse(readFileSync(join(folder, '.package-lock.json'), 'utf8')) as { packages: Record<string, { hasInstallScript?: boolean }> }
+  const lock = JSON.parse(readFileSync(join(folder, '.package-lock.json'), 'utf8')) as InstalledLock
   const packages = Object.entries(lock.packages)
   const problems: string[] = []
   let bytes = 0

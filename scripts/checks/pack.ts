@@ -45,7 +45,8 @@ export function checkPack(root: string, { tsc, limits, onCheck = report }: PackO
       step('tarball', tarball)
       return problems
     }
-    step('tarball', { summary: `${packed.files.length} files, ${kilobytes(packed.size)}`, problems: contentProblems(manifest, packed.files) })
+    const contents = `${packed.files.length} files, ${Math.ceil(packed.size / 1000)} kB`
+    step('tarball', { summary: contents, problems: contentProblems(manifest, packed.files) })
 
     const project = join(work, 'project')
     mkdirSync(project)
@@ -98,8 +99,4 @@ function attempt(what: string, run: () => unknown): CheckResult {
     const said = `${stdout}${stderr}`.trim() || message
     return { summary: what, problems: [`${what} failed; run it by hand to see it whole:\n${said.split('\n').slice(-20).join('\n')}`] }
   }
-}
-
-function kilobytes(bytes: number): string {
-  return `${Math.ceil(bytes / 1000)} kB`
 }

@@ -44,8 +44,14 @@ export function parse(file: SourceFile): SyntaxNode {
   return program as unknown as SyntaxNode
 }
 
+export interface Visit {
+  node: SyntaxNode
+  parent?: SyntaxNode
+  field?: string
+}
+
 /** Every node below and including `node`, with its parent and the field it hangs from. */
-export function* walk(node: SyntaxNode, parent?: SyntaxNode, field?: string): Generator<{ node: SyntaxNode; parent?: SyntaxNode; field?: string }> {
+export function* walk(node: SyntaxNode, parent?: SyntaxNode, field?: string): Generator<Visit> {
   yield { node, parent, field }
   for (const [name, value] of Object.entries(node)) {
     for (const child of Array.isArray(value) ? value : [value]) if (isNode(child)) yield* walk(child, node, name)

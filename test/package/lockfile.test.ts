@@ -2,7 +2,12 @@ import { describe, expect, it } from 'vitest'
 import { checkLockfile } from '../../scripts/checks/lockfile.ts'
 import { tree } from './tree.ts'
 
-const entry = { version: '8.20.0', integrity: 'sha512-x', funding: { url: 'https://example.com/sponsor' }, deprecated: 'see https://example.com' }
+const entry = {
+  version: '8.20.0',
+  integrity: 'sha512-x',
+  funding: { url: 'https://example.com/sponsor' },
+  deprecated: 'see https://example.com',
+}
 const check = (manifest: object, entries: Record<string, object>) =>
   checkLockfile(tree({ 'package.json': manifest, 'package-lock.json': { packages: { '': manifest, ...entries } } })).problems
 

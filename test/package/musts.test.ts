@@ -32,7 +32,8 @@ describe('musts', () => {
   })
 
   it('refuses an id that is defined twice or promises nothing', () => {
-    const root = tree({ 'PROTOCOL.md': `${protocol}\n**[A1.1]** Something else MUST be.\n**[B1]** Nice to have.\n`, ...both, 'src/b.test.ts': cites('[B1]') })
+    const more = `${protocol}\n**[A1.1]** Something else MUST be.\n**[B1]** Nice to have.\n`
+    const root = tree({ 'PROTOCOL.md': more, ...both, 'src/b.test.ts': cites('[B1]') })
     expect(checkMusts(root).problems).toEqual([
       'PROTOCOL.md:9 defines [A1.1] again (first on line 3): give one of them a new id.',
       'PROTOCOL.md:10 [B1] says no MUST: only promises have an id.',

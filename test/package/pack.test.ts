@@ -28,7 +28,8 @@ const good = {
 function pack(files: Record<string, string | object>, limits: PackLimits = { packages: 1, megabytes: 1 }) {
   const checks: Array<[string, CheckResult]> = []
   const problems = checkPack(tree(files), { tsc, limits, onCheck: (name, result) => checks.push([name, result]) })
-  return { problems, names: checks.map(([name]) => name), summary: Object.fromEntries(checks.map(([name, result]) => [name, result.summary])) }
+  const summary = Object.fromEntries(checks.map(([name, result]) => [name, result.summary]))
+  return { problems, names: checks.map(([name]) => name), summary }
 }
 
 describe('the packed package', () => {
@@ -70,7 +71,8 @@ describe('the packed package', () => {
   })
 
   it('stops at a build that fails, and shows it', () => {
-    const { problems, names } = pack({ ...good, 'package.json': { ...manifest, scripts: { build: `node --eval "throw new Error('no luck')"` } } })
+    const scripts = { build: `node --eval "throw new Error('no luck')"` }
+    const { problems, names } = pack({ ...good, 'package.json': { ...manifest, scripts } })
     expect(names).toEqual(['build'])
     expect(problems).toEqual([expect.stringContaining('no luck')])
   })

@@ -7,8 +7,8 @@ import { isNode, lineOf, parse, sourceFiles, walk, type SourceFile, type SyntaxN
 const testFolders = ['src', 'test', 'examples']
 
 /**
- * Ties PROTOCOL.md to the tests: each `**[A1.1]** … MUST …` is cited as `[A1.1]` in the title of at least one test that runs, and no
- * test cites an id that isn't there.
+ * Ties PROTOCOL.md to the tests: each `**[A1.1]** … MUST …` is cited as `[A1.1]` in the title of at least one test that runs, and
+ * no test cites an id that isn't there.
  */
 export function checkMusts(root: string): CheckResult {
   const path = join(root, 'PROTOCOL.md')
@@ -18,7 +18,7 @@ export function checkMusts(root: string): CheckResult {
   const { lines, problems } = mustsIn(readFileSync(path, 'utf8'))
   const cited = new Set<string>()
 
-  const tests = testFolders.flatMap((folder) => sourceFiles(root, folder)).filter((file) => file.path.endsWith('.test.ts'))
+  const tests = testFolders.flatMap((folder) => sourceFiles(root, folder)).filter((file) => holdsTests(file.path))
   let citations = 0
   for (const { id, at } of tests.flatMap(citationsIn)) {
     citations += 1
@@ -29,6 +29,11 @@ export function checkMusts(root: string): CheckResult {
     if (!cited.has(id)) problems.push(`PROTOCOL.md:${line} [${id}] has no test: write one with [${id}] in its title.`)
   }
   return { summary: `${lines.size} MUSTs, ${citations} citations in ${tests.length} test files`, problems }
+}
+
+/** Tests, and the suites that the tests of every store or bus run. */
+function holdsTests(path: string): boolean {
+  return path.endsWith('.test.ts') || path.includes('/conformance/')
 }
 
 /** Ids by the line that defines them. A definition runs to the next one or to an empty line. */

@@ -19,6 +19,11 @@ describe('musts', () => {
     expect(checkMusts(root)).toEqual({ summary: '2 MUSTs, 2 citations in 2 test files', problems: [] })
   })
 
+  it('counts what a conformance suite cites', () => {
+    const root = tree({ 'PROTOCOL.md': '**[A1.1]** It MUST.', 'src/store/conformance/order.ts': cites('[A1.1] x') })
+    expect(checkMusts(root).problems).toEqual([])
+  })
+
   it('names the promise without a test', () => {
     const root = tree({ 'PROTOCOL.md': protocol, 'src/a.test.ts': cites('[A1.1] x') })
     expect(checkMusts(root).problems).toEqual(['PROTOCOL.md:4 [A1.2] has no test: write one with [A1.2] in its title.'])

@@ -1,0 +1,22 @@
+/** What helps to test what is built with Heed. Needs no test runner and no network. */
+export { scriptedModel } from './scripted-model.ts'
+export type { ScriptedCalls, ScriptedModel, ScriptedModelOptions, ScriptedModelV2, ScriptedModelV3 } from './scripted-model.ts'
+export type {
+  Script,
+  ScriptedAnswer,
+  ScriptedCall,
+  ScriptedFailure,
+  ScriptedFile,
+  ScriptedSource,
+  ScriptedStep,
+  ScriptedToolCall,
+  ScriptedUsage,
+} from './scripted-step.ts'
+export type { Pace } from './playback.ts'
+
+export { providerServer } from './provider-server.ts'
+export type { ProviderServer, ProviderServerOptions, RecordedRequest } from './provider-server.ts'
+export type { WireProtocolName } from './wire-protocol.ts'
+
+export { virtualClock } from './virtual-clock.ts'
+export type { VirtualClock } from './virtual-clock.ts'

@@ -1,0 +1,173 @@
+import type {
+  LanguageModelV2,
+  LanguageModelV2CallOptions,
+  LanguageModelV3,
+  LanguageModelV3CallOptions,
+  LanguageModelV4,
+  LanguageModelV4CallOptions,
+  LanguageModelV4GenerateResult,
+  LanguageModelV4StreamPart,
+} from '@ai-sdk/provider'
+import { type Clock, systemClock } from '../clock.ts'
+import { toV2Part, toV2Result, toV3Part, toV3Result } from './earlier-specification.ts'
+import { generated, readParts } from './generated.ts'
+import { partStream } from './part-stream.ts'
+import { beforeAnswer, playback, type Pace } from './playback.ts'
+import { promptCharacters, snapshot } from './recorded-call.ts'
+import { scriptedAnswer } from './script.ts'
+import { thrown } from './scripted-failure.ts'
+import type { Script, ScriptedCall } from './scripted-step.ts'
+import { stepParts } from './step-parts.ts'
+
+export interface ScriptedModelOptions {
+  provider?: string
+  modelId?: string
+  /** Starts again with the first step when the last was taken. */
+  loop?: boolean
+  /** False: `calls` stays empty and the prompt is never looked at, so that a call costs the same for any prompt. */
+  record?: boolean
+  pace?: Pace
+  /** For `pace` and `delayMs`. The system's unless told. */
+  clock?: Clock
+}
+
+/** What a scripted model knows about the calls it got. */
+export interface ScriptedCalls<Options> {
+  /** The options of each call as they were when it came, whatever became of them later. */
+  readonly calls: readonly Options[]
+  /** Also counted with `record: false`. */
+  readonly callCount: number
+}
+
+export type ScriptedModel = LanguageModelV4 & ScriptedCalls<LanguageModelV4CallOptions>
+export type ScriptedModelV3 = LanguageModelV3 & ScriptedCalls<LanguageModelV3CallOptions>
+export type ScriptedModelV2 = LanguageModelV2 & ScriptedCalls<LanguageModelV2CallOptions>
+
+type ScriptV3 = Script<ScriptedCall<LanguageModelV3CallOptions>>
+type ScriptV2 = Script<ScriptedCall<LanguageModelV2CallOptions>>
+type AnyCallOptions = LanguageModelV4CallOptions | LanguageModelV3CallOptions | LanguageModelV2CallOptions
+
+/**
+ * A language model that says what a script tells it to, at once and always the same.
+ *
+ * @example
+ * const model = scriptedModel([{ toolCalls: [{ toolName: 'weather', input: { city: 'Bern' } }] }, 'It rains in Bern.'])
+ * // … run your agent with it …
+ * model.calls[1]?.prompt // what the model was shown the second time
+ */
+export function scriptedModel(script: Script, options?: ScriptedModelOptions & { specificationVersion?: 'v4' }): ScriptedModel
+export function scriptedModel(script: ScriptV3, options: ScriptedModelOptions & { specificationVersion: 'v3' }): ScriptedModelV3
+export function scriptedModel(script: ScriptV2, options: ScriptedModelOptions & { specificationVersion: 'v2' }): ScriptedModelV2
+export function scriptedModel(
+  script: Script<never>,
+  options: ScriptedModelOptions & { specificationVersion?: 'v4' | 'v3' | 'v2' } = {},
+): ScriptedModel | ScriptedModelV3 | ScriptedModelV2 {
+  // The overloads pair each version with a script for its calls.
+  if (options.specificationVersion === 'v2') return new ModelV2(script as ScriptV2, options)
+  if (options.specificationVersion === 'v3') return new ModelV3(script as ScriptV3, options)
+  return new ModelV4(script as Script, options)
+}
+
+/** What the three forms share: it counts, records, and plays the script as v4 parts in the form's own words. */
+class ScriptedCore<Options extends AnyCallOptions> implements ScriptedCalls<Options> {
+  readonly provider: string
+  readonly modelId: string
+  readonly supportedUrls = {}
+  readonly calls: Options[] = []
+  callCount = 0
+  readonly #script: Script<ScriptedCall<Options>>
+  readonly #options: ScriptedModelOptions
+
+  constructor(script: Script<ScriptedCall<Options>>, options: ScriptedModelOptions) {
+    this.provider = options.provider ?? 'scripted'
+    this.modelId = options.modelId ?? 'scripted'
+    this.#script = script
+    this.#options = options
+  }
+
+  protected async stream<Part>(
+    given: Options,
+    form: (part: LanguageModelV4StreamPart) => Part | undefined,
+  ): Promise<{ stream: ReadableStream<Part> }> {
+    const { clock = systemClock, pace, loop, record = true } = this.#options
+    const index = this.callCount++
+    const options = record ? snapshot(given) : given
+    if (record) this.calls.push(options)
+    const signal = given.abortSignal
+    signal?.throwIfAborted()
+
+    const step = await scriptedAnswer(this.#script, lazyCall(index, options), { index, loop })
+    const said = stepParts(step, { index, inputCharacters: record ? promptCharacters(options.prompt) : 0 })
+    const opening = step.parts ? [] : this.#opening(index)
+    try {
+      await beforeAnswer(step, { clock, signal: signal ?? new AbortController().signal })
+    } catch (error) {
+      throw thrown(error)
+    }
+    const parts = [...opening, ...said]
+    const due = (stop: AbortSignal) => playback(step, parts, { clock, signal: stop, pace, opening: opening.length })
+    return { stream: partStream(parts, due, { part: form, error: thrown }, signal) }
+  }
+
+  protected async generate(given: Options): Promise<LanguageModelV4GenerateResult> {
+    const { stream } = await this.stream(given, (part) => part)
+    return generated(await readParts(stream))
+  }
+
+  #opening(index: number): LanguageModelV4StreamPart[] {
+    return [
+      { type: 'stream-start', warnings: [] },
+      { type: 'response-metadata', id: `response_${index}`, modelId: this.modelId },
+    ]
+  }
+}
+
+class ModelV4 extends ScriptedCore<LanguageModelV4CallOptions> implements LanguageModelV4 {
+  readonly specificationVersion = 'v4'
+
+  doStream(options: LanguageModelV4CallOptions) {
+    return this.stream(options, (part) => part)
+  }
+
+  doGenerate(options: LanguageModelV4CallOptions) {
+    return this.generate(options)
+  }
+}
+
+class ModelV3 extends ScriptedCore<LanguageModelV3CallOptions> implements LanguageModelV3 {
+  readonly specificationVersion = 'v3'
+
+  doStream(options: LanguageModelV3CallOptions) {
+    return this.stream(options, toV3Part)
+  }
+
+  async doGenerate(options: LanguageModelV3CallOptions) {
+    return toV3Result(await this.generate(options))
+  }
+}
+
+class ModelV2 extends ScriptedCore<LanguageModelV2CallOptions> implements LanguageModelV2 {
+  readonly specificationVersion = 'v2'
+
+  doStream(options: LanguageModelV2CallOptions) {
+    return this.stream(options, toV2Part)
+  }
+
+  async doGenerate(options: LanguageModelV2CallOptions) {
+    return toV2Result(await this.generate(options))
+  }
+}
+
+/** Reads the prompt only when the script's function does. */
+function lazyCall<Options extends AnyCallOptions>(index: number, options: Options): ScriptedCall<Options> {
+  return {
+    index,
+    options,
+    get prompt() {
+      return options.prompt
+    },
+    get tools() {
+      return options.tools
+    },
+  }
+}

@@ -1,0 +1,88 @@
+import type { LanguageModelV4FinishReason, LanguageModelV4StreamPart } from '@ai-sdk/provider'
+import type { ScriptedAnswer, ScriptedFile, ScriptedSource, ScriptedToolCall } from './scripted-step.ts'
+import { usageOf } from './step-usage.ts'
+
+/** Tool input arrives in pieces of this many characters, so that a reader has to put them together. */
+const inputPiece = 16
+
+/** Everything a step says, as stream parts with ids that depend on the call's index alone. */
+export function stepParts(step: ScriptedAnswer, call: { index: number; inputCharacters: number }): LanguageModelV4StreamPart[] {
+  if (step.parts) return [...step.parts]
+  const reasoning = deltas(step.reasoning)
+  const text = deltas(step.text)
+  const toolCalls = (step.toolCalls ?? []).map((toolCall, position) => written(toolCall, `call_${call.index}_${position}`))
+  return [
+    ...block('reasoning', reasoning),
+    ...(step.sources ?? []).map((source, position) => sourcePart(source, `source_${call.index}_${position}`)),
+    ...block('text', text),
+    ...(step.files ?? []).map(filePart),
+    ...toolCalls.flatMap(toolCallParts),
+    {
+      type: 'finish',
+      finishReason: finishReasonOf(step),
+      usage: usageOf(step.usage, {
+        input: call.inputCharacters,
+        reasoning: length(reasoning),
+        output: length(text) + length(toolCalls.map((toolCall) => toolCall.input)),
+      }),
+    },
+  ]
+}
+
+function deltas(content: string | readonly string[] = []): readonly string[] {
+  return typeof content === 'string' ? (content.match(/\S+\s*|\s+/g) ?? []) : content
+}
+
+function block(kind: 'text' | 'reasoning', said: readonly string[]): LanguageModelV4StreamPart[] {
+  if (said.length === 0) return []
+  const id = `${kind}-0`
+  return [
+    { type: `${kind}-start`, id },
+    ...said.map((delta): LanguageModelV4StreamPart => ({ type: `${kind}-delta`, id, delta })),
+    { type: `${kind}-end`, id },
+  ]
+}
+
+interface WrittenCall {
+  id: string
+  toolName: string
+  input: string
+}
+
+function written({ toolName, input = {}, inputText, toolCallId }: ScriptedToolCall, id: string): WrittenCall {
+  return { id: toolCallId ?? id, toolName, input: inputText ?? JSON.stringify(input) }
+}
+
+function toolCallParts({ id, toolName, input }: WrittenCall): LanguageModelV4StreamPart[] {
+  const pieces = input.match(new RegExp(`[^]{1,${inputPiece}}`, 'g')) ?? []
+  return [
+    { type: 'tool-input-start', id, toolName },
+    ...pieces.map((delta): LanguageModelV4StreamPart => ({ type: 'tool-input-delta', id, delta })),
+    { type: 'tool-input-end', id },
+    { type: 'tool-call', toolCallId: id, toolName, input },
+  ]
+}
+
+function sourcePart(source: ScriptedSource, id: string): LanguageModelV4StreamPart {
+  return 'url' in source
+    ? { type: 'source', sourceType: 'url', id, ...source }
+    : { type: 'source', sourceType: 'document', id, ...source }
+}
+
+function filePart(file: ScriptedFile): LanguageModelV4StreamPart {
+  return {
+    type: 'file',
+    mediaType: file.mediaType,
+    data: 'url' in file ? { type: 'url', url: new URL(file.url) } : { type: 'data', data: file.data },
+  }
+}
+
+function finishReasonOf({ finishReason, toolCalls }: ScriptedAnswer): LanguageModelV4FinishReason {
+  if (typeof finishReason === 'object') return finishReason
+  const unified = finishReason ?? (toolCalls?.length ? 'tool-calls' : 'stop')
+  return { unified, raw: unified }
+}
+
+function length(pieces: readonly string[]): number {
+  return pieces.reduce((sum, piece) => sum + piece.length, 0)
+}

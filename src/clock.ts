@@ -2,15 +2,22 @@
 export interface Clock {
   /** Milliseconds since the epoch. */
   now(): number
-  /** Calls `run` once after `ms`. Whoever sets a timer owns it and cancels it. Timers never keep the process alive. */
-  after(ms: number, run: () => void): { cancel(): void }
+  /**
+   * Calls `run` once after `ms`. Whoever sets a timer owns it and cancels it. A `background` timer does not keep the
+   * process alive; one that somebody awaits must, or a script would end in the middle of its own retry.
+   */
+  after(ms: number, run: () => void, options?: { background?: boolean }): Timer
+}
+
+export interface Timer {
+  cancel(): void
 }
 
 export const systemClock: Clock = {
   now: () => Date.now(),
-  after(ms, run) {
+  after(ms, run, options) {
     const timer = setTimeout(run, ms)
-    timer.unref()
+    if (options?.background) timer.unref()
     return { cancel: () => clearTimeout(timer) }
   },
 }

@@ -1,0 +1,73 @@
+import type { Heed } from '../heed.ts'
+import type { Memory } from '../memory/memory.ts'
+import type { Processor } from '../processors/processor.ts'
+import type { SystemMessageInput } from '../prompt/system.ts'
+import type { ModelConfig } from '../run/model.ts'
+import type { AgentExecutionOptions } from '../run/options.ts'
+import type { RequestContext } from '../run/request-context.ts'
+import type { ToolsInput } from '../run/tool-set.ts'
+import type { ToolPayloadTransformPolicy } from '../run/transform.ts'
+import type { Schema } from '../schema/schema.ts'
+import type { Agent } from './agent.ts'
+
+/** A value, or a function that finds it for one request. */
+export type Dynamic<T> = T | ((context: { requestContext: RequestContext }) => T | Promise<T>)
+
+/** Agents that another one may call, by the name it calls them by. */
+export type AgentsInput = Record<string, Agent>
+
+export interface AgentConfig<Id extends string = string, Tools extends ToolsInput = ToolsInput> {
+  /** Defaults to `name`, then to the key under which a `Heed` knows the agent. */
+  id?: Id
+  name?: string
+  description?: string
+  /** For clients, to classify and filter agents. */
+  metadata?: Dynamic<Record<string, unknown>>
+  instructions?: Dynamic<SystemMessageInput>
+  model?: Dynamic<ModelConfig>
+  tools?: Dynamic<Tools>
+  /** Offered to the model as tools; what they say is nested in this agent's stream. */
+  agents?: Dynamic<AgentsInput>
+  /** Options for every `generate()`, `stream()` and woken run; those of a call come before them. */
+  defaultOptions?: Dynamic<AgentExecutionOptions>
+  /** An older name of `defaultOptions`. */
+  defaultGenerateOptionsLegacy?: Dynamic<LegacyOptions>
+  /** An older name of `defaultOptions`. */
+  defaultStreamOptionsLegacy?: Dynamic<LegacyOptions>
+  /** What displays and transcripts see of the payloads of all tools. */
+  transform?: ToolPayloadTransformPolicy
+  /** Checked at the start of every run. Only values that it declares are kept across a restart. */
+  requestContextSchema?: Schema
+  inputProcessors?: Dynamic<Processor[]>
+  outputProcessors?: Dynamic<Processor[]>
+  /** How often processors may have the model asked again. Defaults to 3. */
+  maxProcessorRetries?: number
+  memory?: Dynamic<Memory>
+  notifications?: { deliveryPolicy?: Record<string, unknown> }
+  /** Tags that this agent's own signals use: text that imitates one is escaped. */
+  signalTags?: string[]
+  heed?: Heed
+  /** Only `false`: nothing may be overridden from outside. */
+  editor?: false
+}
+
+/** Options as older programs write them. */
+export interface LegacyOptions extends AgentExecutionOptions {
+  temperature?: number
+  topP?: number
+  maxTokens?: number
+  maxRetries?: number
+  threadId?: string
+  resourceId?: string
+}
+
+/** The legacy names in today's form. */
+export function fromLegacyOptions({ temperature, topP, maxTokens, maxRetries, threadId, resourceId, ...options }: LegacyOptions): AgentExecutionOptions {
+  const settings = { temperature, topP, maxOutputTokens: maxTokens, maxRetries }
+  const given = Object.fromEntries(Object.entries(settings).filter(([, value]) => value !== undefined))
+  return {
+    ...options,
+    ...(Object.keys(given).length === 0 ? {} : { modelSettings: { ...given, ...options.modelSettings } }),
+    ...(threadId === undefined ? {} : { memory: { thread: threadId, ...(resourceId === undefined ? {} : { resource: resourceId }), ...options.memory } }),
+  }
+}

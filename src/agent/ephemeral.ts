@@ -1,0 +1,21 @@
+import type { Chunk } from '../run/chunk.ts'
+import type { RunCommit, RunCommitted, RunHost } from '../run/run-host.ts'
+
+/** A run that belongs to one call and to no thread: nothing is stored, nothing can enter. */
+export class EphemeralHost implements RunHost {
+  readonly #emit: (chunk: Chunk) => void
+
+  constructor(emit: (chunk: Chunk) => void) {
+    this.#emit = emit
+  }
+
+  emit(chunk: Chunk): void {
+    this.#emit(chunk)
+  }
+
+  async commit(commit: RunCommit): Promise<RunCommitted> {
+    return { entered: [], ended: commit.end !== undefined }
+  }
+
+  async revise(): Promise<void> {}
+}

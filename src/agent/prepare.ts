@@ -1,0 +1,110 @@
+import { HeedError } from '../errors.ts'
+import { ProcessorPipeline } from '../processors/pipeline.ts'
+import { systemMessages } from '../prompt/system.ts'
+import type { SystemMessage } from '../prompt/system.ts'
+import { resolveModels } from '../run/model.ts'
+import type { AgentExecutionOptions } from '../run/options.ts'
+import { RequestContext } from '../run/request-context.ts'
+import type { RunSetup } from '../run/run.ts'
+import { structuredOutput } from '../run/structured-output.ts'
+import { resolveTools, type ToolsInput, type ToolSet } from '../run/tool-set.ts'
+import { transformer } from '../run/transform.ts'
+import { compileSchema, describeIssues } from '../schema/compile.ts'
+import type { RunEnvironment, RunRequest } from '../thread/runnable.ts'
+import { checkProcessors } from './check-config.ts'
+import type { AgentConfig, Dynamic } from './config.ts'
+import { fromLegacyOptions } from './config.ts'
+import { mergeOptions } from './options.ts'
+import { agentTools } from './subagents.ts'
+
+const defaultProcessorRetries = 3
+
+/** The agent's defaults and the call's options, in one. */
+export async function resolveOptions(config: AgentConfig, options: AgentExecutionOptions): Promise<AgentExecutionOptions & { requestContext: RequestContext }> {
+  const requestContext = options.requestContext ?? new RequestContext()
+  const context = { requestContext }
+  let defaults: AgentExecutionOptions = {}
+  for (const legacy of [config.defaultGenerateOptionsLegacy, config.defaultStreamOptionsLegacy]) {
+    if (legacy) defaults = mergeOptions(defaults, fromLegacyOptions(await resolve(legacy, context)))
+  }
+  if (config.defaultOptions) defaults = mergeOptions(defaults, await resolve(config.defaultOptions, context))
+  await checkContext(config, requestContext)
+  return { ...mergeOptions(defaults, options), requestContext }
+}
+
+/** Everything a run needs, found for this request. Whatever is missing is named here. */
+export async function prepareRun(
+  config: AgentConfig,
+  agent: { id: string; name: string },
+  options: AgentExecutionOptions & { requestContext: RequestContext },
+  request: RunRequest,
+  environment: RunEnvironment,
+): Promise<RunSetup> {
+  const context = { requestContext: options.requestContext }
+  const model = options.model ?? (config.model === undefined ? undefined : await resolve(config.model, context))
+  if (model === undefined) throw new HeedError('model_missing', `Agent '${agent.id}' has no model. Give it one: new Agent({ model: 'openai/gpt-5.5', … }).`)
+  const structured = options.structuredOutput ? await structuredOutput(options.structuredOutput) : undefined
+  const input = await processors(config, 'inputProcessors', options, context, agent.id)
+  const output = await processors(config, 'outputProcessors', options, context, agent.id)
+  const { runId: id, ...rest } = request
+  return {
+    id,
+    ...rest,
+    agent,
+    requestContext: options.requestContext,
+    options,
+    models: await resolveModels(model, agent.id),
+    system: [
+      ...(await resolveInstructions(config, options)),
+      ...(structured?.instruction === undefined ? [] : [{ role: 'system' as const, content: structured.instruction }]),
+    ],
+    tools: await resolveToolSet(config, options, agent.id),
+    structured,
+    processors: new ProcessorPipeline(input, output, options.maxProcessorRetries ?? config.maxProcessorRetries ?? defaultProcessorRetries),
+    transformer: transformer(options.transform ?? config.transform, environment.logger),
+    reservedTags: config.signalTags ?? [],
+    clock: environment.clock,
+    logger: environment.logger,
+    newId: environment.newId,
+  }
+}
+
+export async function resolveInstructions(config: AgentConfig, options: AgentExecutionOptions & { requestContext: RequestContext }): Promise<SystemMessage[]> {
+  const own = options.instructions ?? (config.instructions === undefined ? '' : await resolve(config.instructions, { requestContext: options.requestContext }))
+  return [...systemMessages(own), ...(options.system === undefined ? [] : systemMessages(options.system))] as SystemMessage[]
+}
+
+export async function resolveToolSet(config: AgentConfig, options: AgentExecutionOptions & { requestContext: RequestContext }, agent: string): Promise<ToolSet> {
+  const context = { requestContext: options.requestContext }
+  const sources: Array<{ from: string; tools: ToolsInput }> = []
+  if (config.tools) sources.push({ from: `the tools of agent '${agent}'`, tools: await resolve(config.tools, context) })
+  if (config.agents) sources.push({ from: `the agents of agent '${agent}'`, tools: agentTools(await resolve(config.agents, context)) })
+  if (options.tools) sources.push({ from: "the call's tools", tools: options.tools })
+  for (const [name, tools] of Object.entries(options.toolsets ?? {})) sources.push({ from: `the toolset '${name}'`, tools })
+  if (options.clientTools) sources.push({ from: "the client's tools", tools: options.clientTools })
+  return resolveTools(sources)
+}
+
+async function processors(
+  config: AgentConfig,
+  key: 'inputProcessors' | 'outputProcessors',
+  options: AgentExecutionOptions,
+  context: { requestContext: RequestContext },
+  agent: string,
+) {
+  const list = options[key] ?? (config[key] === undefined ? [] : await resolve(config[key], context))
+  checkProcessors(list, key, agent)
+  return list
+}
+
+async function checkContext(config: AgentConfig, requestContext: RequestContext): Promise<void> {
+  if (config.requestContextSchema === undefined) return
+  const checked = await compileSchema(config.requestContextSchema, 'requestContextSchema').validate(requestContext.all)
+  if (!checked.ok) {
+    throw new HeedError('invalid_request_context', `The request context is not valid: ${describeIssues(checked.issues)}`, { details: { issues: checked.issues } })
+  }
+}
+
+export function resolve<T>(value: Dynamic<T>, context: { requestContext: RequestContext }): T | Promise<T> {
+  return typeof value === 'function' ? (value as (context: { requestContext: RequestContext }) => T | Promise<T>)(context) : value
+}

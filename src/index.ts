@@ -1,0 +1,44 @@
+// Agents
+export { Agent, type GenerateResult, type StreamResult } from './agent/agent.ts'
+export type { AgentConfig, AgentsInput, Dynamic } from './agent/config.ts'
+export { AgentStream } from './agent/stream.ts'
+export { RequestContext } from './run/request-context.ts'
+export type { AgentExecutionOptions, MemoryOptions, MemoryTarget, ModelSettings, StructuredOutputOptions, ToolChoice } from './run/options.ts'
+export { hasToolCall, stepCountIs, type StopCondition } from './run/stop.ts'
+
+// Tools
+export { createTool, type ApprovalContext, type Tool, type ToolConfig, type ToolContext } from './run/tool.ts'
+export type { ToolsInput } from './run/tool-set.ts'
+export type { ToolPayloadTransformPolicy, ToolTransform, TransformContext } from './run/transform.ts'
+
+// Models
+export type { LanguageModel, ModelCandidate, ModelConfig, ModelId } from './run/model.ts'
+
+// What a run says, and what it comes to
+export type { Chunk, ChunkError, ChunkPayloads, DataChunk, FinishReason, RunChunk, Usage } from './run/chunk.ts'
+export type { RunResult, WaitingCall } from './run/run-result.ts'
+export type { StepResult, ToolCall, ToolResult } from './run/step-result.ts'
+
+// Messages and prompts
+export { MessageList, type MessageSource, type MessageView } from './message/list.ts'
+export type { AgentInput } from './message/input.ts'
+export type * from './message/message.ts'
+export { fromUIMessages } from './message/from-ui.ts'
+export { toUIMessages } from './message/ui.ts'
+export type { UIMessage, UIPart } from './message/ui-message.ts'
+export type { ExplainedPart, ExplainedPrompt } from './prompt/explain.ts'
+export { estimateTokens } from './prompt/tokens.ts'
+export type { SystemMessage, SystemMessageInput } from './prompt/system.ts'
+
+// Processors
+export type * from './processors/processor.ts'
+
+// Signals
+export type { CreatedAgentSignal, MessageInput, Signal, SignalAttributes, SignalContents, SignalInput } from './signals/signal.ts'
+
+// Errors, time, logs
+export { HeedError, isHeedError, type HeedErrorCode } from './errors.ts'
+export { systemClock, type Clock, type Timer } from './clock.ts'
+export { consoleLogger, silentLogger, type Logger } from './logger.ts'
+export type { JSONObject, JSONValue } from './json.ts'
+export type { Schema } from './schema/schema.ts'

@@ -1,0 +1,165 @@
+import type { LanguageModelV4FunctionTool, LanguageModelV4ProviderTool, LanguageModelV4ToolChoice } from '@ai-sdk/provider'
+import type { Chunk, FinishReason, Usage } from '../run/chunk.ts'
+import type { LanguageModel } from '../run/model.ts'
+import type { ModelSettings } from '../run/options.ts'
+import type { RequestContext } from '../run/request-context.ts'
+import type { StepResult } from '../run/step-result.ts'
+import type { JSONValue } from '../json.ts'
+import type { Logger } from '../logger.ts'
+import type { MessageList } from '../message/list.ts'
+import type { Message, ProviderOptions } from '../message/message.ts'
+import type { SystemMessage } from '../prompt/system.ts'
+import type { CreatedAgentSignal, SignalContents, SignalInput } from '../signals/signal.ts'
+
+/**
+ * Looks at, changes or refuses what goes into a model and what comes out of it. Every hook is optional. Hooks of one kind run in the
+ * order of the list, each on what the one before it left. `messages` and the messages in it are not yours to change: return new ones.
+ */
+export interface Processor<Id extends string = string> {
+  readonly id: Id
+  readonly name?: string
+  /** The state lane of `computeStateSignal`; the processor's id when absent. */
+  readonly stateId?: string
+
+  /** Once for all input that enters: what starts a run, and what joins it later. `messages` is that input. */
+  processInput?(args: ProcessInputArgs): ProcessorReturn<MessagesResult | { messages: Message[]; systemMessages: SystemMessage[] }>
+  /** Before every model call. What it changes holds for that prompt; history stays as it is. */
+  processInputStep?(args: ProcessInputStepArgs): ProcessorReturn<MessagesResult | InputStepChange>
+  /** Before every model call, after `processInputStep`: the state of a lane, when it changed. */
+  computeStateSignal?(args: ComputeStateSignalArgs): ProcessorReturn<StateSignalResult>
+  /** For every chunk before anybody sees it. Null drops it. */
+  processOutputStream?(args: ProcessOutputStreamArgs): ProcessorReturn<Chunk | null>
+  /** When the model has spoken and before its tools run. `abort(reason, { retry: true })` asks it again. */
+  processOutputStep?(args: ProcessOutputStepArgs): ProcessorReturn<MessagesResult>
+  /** After each tool, before the model sees what it returned. */
+  processToolResult?(args: ProcessToolResultArgs): ProcessorReturn<{ result: JSONValue }>
+  /** Before the answer is stored. `messages` is the answer. */
+  processOutputResult?(args: ProcessOutputResultArgs): ProcessorReturn<MessagesResult>
+  /** When a model call failed for good, before the next model of the list is tried. */
+  processAPIError?(args: ProcessAPIErrorArgs): ProcessorReturn<{ retry: boolean }>
+}
+
+/** Nothing, or the same messages, leave everything as it is. */
+export type MessagesResult = MessageList | Message[]
+export type ProcessorReturn<T> = T | undefined | void | Promise<T | undefined | void>
+
+/** What every hook is given. */
+export interface ProcessorContext {
+  agent: { id: string; name: string }
+  runId: string
+  threadId?: string
+  resourceId?: string
+  requestContext: RequestContext
+  abortSignal: AbortSignal
+  logger: Logger
+  /** The processor's own, for as long as the run lasts. */
+  state: Record<string, unknown>
+  /** How often the model was asked again because a processor wanted it. */
+  retryCount: number
+  /** Refuses. With `retry` the model is told the reason and asked again, `maxProcessorRetries` times at most. */
+  abort(reason?: string, options?: { retry?: boolean; metadata?: unknown }): never
+  /** Adds context at the end of the prompt. Awaiting it keeps its place in the stream. */
+  sendSignal(signal: SignalInput): Promise<CreatedAgentSignal>
+}
+
+export interface ProcessInputArgs extends ProcessorContext {
+  messages: Message[]
+  messageList: MessageList
+  systemMessages: SystemMessage[]
+}
+
+export interface ProcessInputStepArgs extends ProcessorContext {
+  messages: Message[]
+  messageList: MessageList
+  systemMessages: SystemMessage[]
+  stepNumber: number
+  steps: readonly StepResult[]
+  model: LanguageModel
+  tools: ReadonlyArray<LanguageModelV4FunctionTool | LanguageModelV4ProviderTool>
+  toolChoice: LanguageModelV4ToolChoice | undefined
+  activeTools: readonly string[] | undefined
+  modelSettings: ModelSettings
+  providerOptions: ProviderOptions | undefined
+}
+
+/** What `processInputStep` may change for the step that comes. */
+export interface InputStepChange {
+  messages?: Message[]
+  messageList?: MessageList
+  systemMessages?: SystemMessage[]
+  model?: LanguageModel
+  toolChoice?: LanguageModelV4ToolChoice
+  activeTools?: string[]
+  modelSettings?: ModelSettings
+  providerOptions?: ProviderOptions
+}
+
+export interface ComputeStateSignalArgs extends ProcessorContext {
+  messages: Message[]
+  messageList: MessageList
+  stepNumber: number
+  steps: readonly StepResult[]
+  /** The signals of this lane that are in the window, oldest first. */
+  activeStateSignals: CreatedAgentSignal[]
+  contextWindow: { hasSnapshot: boolean }
+  lastSnapshot?: CreatedAgentSignal
+  deltasSinceSnapshot: CreatedAgentSignal[]
+}
+
+export interface StateSignalResult {
+  id?: string
+  mode?: 'snapshot' | 'delta'
+  cacheKey: string
+  contents: SignalContents
+  value?: unknown
+  delta?: unknown
+  tagName?: string
+  attributes?: Record<string, string | number | boolean>
+  metadata?: Record<string, unknown>
+}
+
+export interface ProcessOutputStreamArgs extends ProcessorContext {
+  part: Chunk
+  /** What was said before in this run; the newest last. At most the last 1,000. */
+  streamParts: readonly Chunk[]
+}
+
+export interface ProcessOutputStepArgs extends ProcessorContext {
+  messages: Message[]
+  messageList: MessageList
+  stepNumber: number
+  steps: readonly StepResult[]
+  text: string
+  toolCalls: ReadonlyArray<{ toolCallId: string; toolName: string; args: JSONValue }>
+  finishReason: FinishReason
+  usage: Usage
+}
+
+export interface ProcessToolResultArgs extends ProcessorContext {
+  stepNumber: number
+  toolName: string
+  toolCallId: string
+  args: JSONValue
+  result: JSONValue
+}
+
+export interface ProcessOutputResultArgs extends ProcessorContext {
+  messages: Message[]
+  messageList: MessageList
+  result: { text: string; usage: Usage; finishReason: FinishReason; steps: readonly StepResult[] }
+}
+
+export interface ProcessAPIErrorArgs extends ProcessorContext {
+  error: unknown
+  stepNumber: number
+  messages: Message[]
+  messageList: MessageList
+}
+
+/** Why a processor refused. On every kind of result, and in the `tripwire` chunk. */
+export interface Tripwire {
+  reason: string
+  retry?: boolean
+  metadata?: unknown
+  processorId: string
+}

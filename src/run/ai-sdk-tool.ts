@@ -1,0 +1,71 @@
+import type { JSONObject } from '../json.ts'
+import type { ProviderOptions } from '../message/message.ts'
+import type { ModelToolOutput } from '../message/tool-output.ts'
+import type { Schema } from '../schema/schema.ts'
+import { createTool, type Tool, type ToolContext } from './tool.ts'
+
+/** A tool of the `ai` package, or of an MCP client that speaks its shape. It works here as it is. */
+export interface AISDKTool {
+  type?: 'function' | 'dynamic' | undefined
+  description?: string | ((options: never) => string)
+  inputSchema: unknown
+  outputSchema?: unknown
+  execute?(input: never, options: never): unknown
+  toModelOutput?(options: never): unknown
+  needsApproval?: unknown
+  strict?: boolean
+  inputExamples?: Array<{ input: unknown }>
+  providerOptions?: unknown
+}
+
+/** A tool that a provider defines, such as its web search: `openai.tools.webSearch()`. */
+export interface ProviderTool {
+  type: 'provider' | 'provider-defined'
+  id: `${string}.${string}`
+  args: Record<string, unknown>
+}
+
+export function isProviderTool(value: unknown): value is ProviderTool {
+  if (typeof value !== 'object' || value === null) return false
+  const { type, id } = value as Partial<ProviderTool>
+  return (type === 'provider' || type === 'provider-defined') && typeof id === 'string'
+}
+
+export function isAISDKTool(value: unknown): value is AISDKTool {
+  return typeof value === 'object' && value !== null && 'inputSchema' in value
+}
+
+interface Executable {
+  execute?(input: unknown, options: object): unknown
+  toModelOutput?(options: object): ModelToolOutput | Promise<ModelToolOutput>
+  needsApproval?: boolean | ((input: unknown, options: object) => boolean | Promise<boolean>)
+  description?: string | ((options: object) => string)
+}
+
+export function aiSDKTool(name: string, source: AISDKTool): Tool {
+  const { execute, toModelOutput, needsApproval, description } = source as Executable
+  return createTool({
+    id: name,
+    description: typeof description === 'function' ? description({ context: {} }) : description,
+    inputSchema: source.inputSchema as Schema,
+    strict: source.strict,
+    inputExamples: source.inputExamples as Array<{ input: JSONObject }> | undefined,
+    providerOptions: source.providerOptions as ProviderOptions | undefined,
+    requireApproval: typeof needsApproval === 'function'
+      ? (input, context) => needsApproval(input, { toolCallId: context.toolCallId, messages: [], context: context.requestContext })
+      : needsApproval,
+    execute: execute && ((input, context) => execute.call(source, input, aiSDKOptions(context))),
+    // That interface wraps the output; ours passes it plainly.
+    toModelOutput: toModelOutput && ((output: unknown) => toModelOutput.call(source, { toolCallId: '', input: undefined, output })),
+  }) as Tool
+}
+
+function aiSDKOptions(context: ToolContext): object {
+  return {
+    toolCallId: context.toolCallId,
+    messages: [],
+    abortSignal: context.abortSignal,
+    context: context.requestContext,
+    experimental_context: context.requestContext,
+  }
+}

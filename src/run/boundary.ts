@@ -1,0 +1,113 @@
+import { rowToSignal } from '../signals/row.ts'
+import { signalToDataChunk } from '../signals/echo.ts'
+import type { ToolInvocationPart } from '../message/message.ts'
+import type { MessageRow } from '../message/row.ts'
+import type { Tripwire } from '../processors/processor.ts'
+import type { FinishReason } from './chunk.ts'
+import { addUsage } from './model-parts.ts'
+import { runResult } from './outcome.ts'
+import { chunkError } from './provider-error.ts'
+import type { Run } from './run.ts'
+import type { RunCommitEnd } from './run-host.ts'
+import type { RunResult, WaitingCall } from './run-result.ts'
+import type { StepRecorder } from './step-recorder.ts'
+
+/** A step that is done: what it adds to history, and whether the run means to end with it. */
+export interface StepEnd {
+  said?: StepRecorder
+  rows: MessageRow[]
+  settled?: ToolInvocationPart[]
+  /** Take what waits. */
+  drain?: boolean
+  end?: Ending
+}
+
+export interface Ending {
+  status: RunCommitEnd['status']
+  reason: FinishReason
+  waiting?: WaitingCall[]
+  tripwire?: Tripwire
+  error?: Error
+  object?: unknown
+}
+
+/**
+ * The step boundary: stores the step, lets in what waited, and tells the watchers, in this order. Answers the result when the run
+ * is over; nothing when another step follows, be it because input entered just now.
+ */
+export async function boundary(run: Run, step: StepEnd): Promise<RunResult | undefined> {
+  const result = run.resultOf(step)
+  const usage = addUsage(run.usage, result.usage)
+  const { entered, ended } = await run.host.commit({
+    step: run.step,
+    rows: step.rows,
+    ...(step.drain ? { drain: true } : {}),
+    ...(step.end ? { end: commitEnd(step.end, usage) } : {}),
+  })
+  const { messageId } = run
+  run.append(step.rows)
+  run.usage = usage
+  for (const rows of entered) await welcome(run, rows)
+  const counted = step.said !== undefined || step.settled !== undefined
+  if (counted) run.steps.push(result)
+  if (counted && step.end?.status !== 'suspended') {
+    await run.say(run.chunk('step-finish', {
+      messageId,
+      stepResult: { reason: result.finishReason, isContinued: !ended, warnings: result.warnings },
+      output: { text: result.text, toolCalls: result.toolCalls, usage: result.usage },
+      metadata: {
+        ...(result.providerMetadata === undefined ? {} : { providerMetadata: result.providerMetadata }),
+        ...(result.modelId === undefined ? {} : { modelId: result.modelId }),
+      },
+    }))
+    run.notify('onStepFinish', result)
+  }
+  if (!ended || !step.end) return undefined
+  return farewell(run, step.end, messageId)
+}
+
+/** Input that enters a running loop: shown at its place in the stream, seen by processors, then part of the prompt. */
+async function welcome(run: Run, rows: MessageRow[]): Promise<void> {
+  await echo(run, rows)
+  run.append(rows)
+  await run.admit(rows)
+  run.messageId = run.newId()
+}
+
+/** Signals show themselves where they enter: watchers see what the model sees, in the same order. */
+export async function echo(run: Run, rows: readonly MessageRow[]): Promise<void> {
+  for (const row of rows) if (row.role === 'signal') await run.say(signalToDataChunk(rowToSignal(row), run.id))
+}
+
+async function farewell(run: Run, end: Ending, messageId: string): Promise<RunResult> {
+  const result = runResult(run, end)
+  if (end.object !== undefined) await run.say(run.chunk('object-result', { object: end.object }))
+  if (end.tripwire) await run.say(run.chunk('tripwire', end.tripwire))
+  switch (end.status) {
+    case 'suspended':
+      break
+    case 'aborted':
+      await run.say(run.chunk('abort', {}))
+      run.notify('onAbort', { steps: result.steps })
+      break
+    case 'failed':
+      await run.say(run.chunk('error', { error: chunkError(end.error) }))
+      if (end.error) run.notify('onError', { error: end.error })
+      break
+    default:
+      await run.say(run.chunk('finish', { messageId, stepResult: { reason: end.reason }, output: { usage: run.usage }, metadata: {} }))
+      run.notify('onFinish', result)
+  }
+  return result
+}
+
+function commitEnd(end: Ending, usage: Run['usage']): RunCommitEnd {
+  switch (end.status) {
+    case 'suspended':
+      return { status: 'suspended', calls: end.waiting ?? [], usage }
+    case 'rejected':
+      return { status: 'rejected', reason: end.tripwire?.reason ?? '' }
+    default:
+      return { status: end.status, usage, ...(end.error ? { error: end.error } : {}) }
+  }
+}

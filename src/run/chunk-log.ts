@@ -1,0 +1,50 @@
+import type { Chunk } from './chunk.ts'
+
+/** What one run said, for its caller: may be read by several readers, from the start, while it is still growing. */
+export class ChunkLog {
+  readonly #chunks: Chunk[] = []
+  #ended = false
+  #news: PromiseWithResolvers<void> | undefined
+
+  push(chunk: Chunk): void {
+    this.#chunks.push(chunk)
+    this.#ring()
+  }
+
+  end(): void {
+    this.#ended = true
+    this.#ring()
+  }
+
+  /** A reader is an index into the log; all readers wait on one promise. */
+  read<T = Chunk>(pick: (chunk: Chunk) => T | undefined): AsyncIterable<T> {
+    return {
+      [Symbol.asyncIterator]: (): AsyncIterator<T> => {
+        let index = 0
+        let closed = false
+        return {
+          next: async () => {
+            for (;;) {
+              while (!closed && index < this.#chunks.length) {
+                const value = pick(this.#chunks[index++] as Chunk)
+                if (value !== undefined) return { done: false, value }
+              }
+              if (closed || this.#ended) return { done: true, value: undefined }
+              this.#news ??= Promise.withResolvers()
+              await this.#news.promise
+            }
+          },
+          return: async () => {
+            closed = true
+            return { done: true, value: undefined }
+          },
+        }
+      },
+    }
+  }
+
+  #ring(): void {
+    this.#news?.resolve()
+    this.#news = undefined
+  }
+}

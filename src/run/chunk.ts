@@ -1,0 +1,99 @@
+import type { JSONValue } from '../json.ts'
+import type { ProviderOptions } from '../message/message.ts'
+
+/** Everything a run or a thread says to whoever watches. `runId` names the run; `cursor` is there on threads. */
+export type Chunk = RunChunk | DataChunk
+
+export interface ChunkEnvelope<Type extends string, Payload> {
+  type: Type
+  runId: string
+  from: ChunkSource
+  payload: Payload
+  cursor?: string
+  /** What a display shows in place of the payload; see `transform`. */
+  metadata?: Record<string, unknown>
+}
+
+export type ChunkSource = 'AGENT' | 'USER' | 'SYSTEM'
+
+type Meta = { providerMetadata?: ProviderOptions }
+type Call = { toolCallId: string; toolName: string }
+
+/** One kind of chunk a line. The names and payloads are a wire format: see PROTOCOL.md. */
+export interface ChunkPayloads {
+  start: { id: string; messageId: string }
+  'step-start': { messageId: string; request: Record<string, never>; warnings: unknown[]; startedAt: number }
+  'response-metadata': { id?: string; timestamp?: string; modelId?: string }
+  'text-start': { id: string } & Meta
+  'text-delta': { id: string; text: string } & Meta
+  'text-end': { id: string } & Meta
+  'reasoning-start': { id: string } & Meta
+  'reasoning-delta': { id: string; text: string } & Meta
+  'reasoning-end': { id: string } & Meta
+  source: { id: string; sourceType: 'url' | 'document'; url?: string; title?: string; mimeType?: string; filename?: string } & Meta
+  file: { data: string; mimeType: string } & Meta
+  'tool-call-input-streaming-start': Call & { providerExecuted?: boolean; dynamic?: boolean } & Meta
+  'tool-call-delta': { toolCallId: string; toolName?: string; argsTextDelta: string } & Meta
+  'tool-call-input-streaming-end': { toolCallId: string } & Meta
+  'tool-call': Call & { args: JSONValue; providerExecuted?: boolean; dynamic?: boolean } & Meta
+  'tool-call-approval': Call & { args: JSONValue; resumeSchema: string }
+  'tool-call-suspended': Call & { args: JSONValue; suspendPayload: JSONValue; resumeSchema: string }
+  'tool-output': Call & { output: unknown }
+  'tool-result': Call & { args: JSONValue; result: JSONValue; isError?: boolean; providerExecuted?: boolean; preliminary?: boolean } & Meta
+  'tool-error': Call & { args: JSONValue; error: ChunkError }
+  'tool-output-denied': Call & { args: JSONValue; reason?: string }
+  'step-finish': StepFinishPayload
+  object: { object: unknown }
+  'object-result': { object: unknown }
+  tripwire: { reason: string; retry?: boolean; metadata?: unknown; processorId: string }
+  raw: unknown
+  error: { error: ChunkError }
+  abort: { reason?: string }
+  finish: FinishPayload
+}
+
+export interface ChunkError {
+  name: string
+  message: string
+  code?: string
+  retryable?: boolean
+}
+
+export interface StepFinishPayload {
+  messageId: string
+  stepResult: { reason: FinishReason; isContinued: boolean; warnings: unknown[] }
+  output: { text: string; toolCalls: Array<Call & { args: JSONValue }>; usage: Usage }
+  metadata: { providerMetadata?: ProviderOptions; modelId?: string }
+}
+
+export interface FinishPayload {
+  messageId: string
+  stepResult: { reason: FinishReason }
+  output: { usage: Usage }
+  metadata: Record<string, unknown>
+}
+
+export type FinishReason =
+  | 'stop' | 'length' | 'content-filter' | 'tool-calls' | 'error' | 'other' | 'interrupted' | 'aborted' | 'suspended' | 'tripwire'
+
+export interface Usage {
+  inputTokens: number
+  outputTokens: number
+  totalTokens: number
+  reasoningTokens: number
+  /** Input tokens that the provider read from its cache, and that it wrote to it. */
+  cachedInputTokens: number
+  cacheWriteTokens: number
+}
+
+export type RunChunk = { [Type in keyof ChunkPayloads]: ChunkEnvelope<Type, ChunkPayloads[Type]> }[keyof ChunkPayloads]
+
+/** Application data, and the echo of a signal: `data-user-message`, `data-signal`. */
+export interface DataChunk {
+  type: `data-${string}`
+  runId: string
+  data: unknown
+  id?: string
+  transient?: boolean
+  cursor?: string
+}

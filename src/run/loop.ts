@@ -1,0 +1,163 @@
+import { HeedError, isHeedError } from '../errors.ts'
+import type { ErrorPart, MessagePart, ToolInvocationPart } from '../message/message.ts'
+import type { MessageRow } from '../message/row.ts'
+import { TripwireAbort } from '../processors/tripwire.ts'
+import { boundary, echo, type StepEnd } from './boundary.ts'
+import { listen, type Said } from './listen.ts'
+import { chunkError } from './provider-error.ts'
+import type { Run } from './run.ts'
+import type { RunResult } from './run-result.ts'
+import { runCalls, type CallsOutcome, type OpenCall } from './run-calls.ts'
+import { repairRequest, structuredOutputError } from './structured-output.ts'
+
+/** How a run that was suspended, or whose process died, goes on: its calls without a result and what was decided about them. */
+export interface Continuation {
+  /** The message that the run was writing. */
+  messageId?: string
+  calls: OpenCall[]
+}
+
+/**
+ * The loop. A step is one model call and the tools it asks for; at its end, input that waited enters and the next step begins.
+ *
+ * Order is what makes it durable: what the model said is stored before a tool starts; what the tools returned is stored together
+ * with the input that enters; and the run ends only in a commit that found nothing more to take.
+ */
+export async function runLoop(run: Run, continuation?: Continuation): Promise<RunResult> {
+  try {
+    let calls = continuation?.calls ?? []
+    if (continuation) run.messageId = continuation.messageId ?? run.messageId
+    else await begin(run)
+    for (;;) {
+      const ended = await boundary(run, calls.length > 0 ? await finishCalls(run, calls) : await takeStep(run))
+      if (ended) return ended
+      calls = []
+    }
+  } catch (error) {
+    return giveUp(run, error)
+  }
+}
+
+async function begin(run: Run): Promise<void> {
+  await run.say(run.chunk('start', { id: run.agent.id, messageId: run.messageId }))
+  await echo(run, run.input)
+  await run.admit(run.input)
+}
+
+/** Asks the model, and runs the tools it asks for. */
+async function takeStep(run: Run): Promise<StepEnd> {
+  const said = await listen(run)
+  const { recorder, cut } = said
+  const row = assistantRow(run, recorder.parts)
+  if (cut) return cutShort(run, said, row)
+  const retry = await run.processors.outputStep(run, recorder, row)
+  if (retry) return { said: recorder, rows: [run.contextRow(retry)], drain: true }
+  if (recorder.calls.length === 0 || !row) return answer(run, said, row)
+  // Stored before the first tool starts: after a crash the model must not be asked again and choose something else.
+  await run.host.commit({ step: run.step, rows: [row], started: recorder.calls.map((call) => call.part.toolInvocation.toolCallId) })
+  run.append([row])
+  return afterCalls(run, await runCalls(run, recorder.calls), said)
+}
+
+async function finishCalls(run: Run, calls: OpenCall[]): Promise<StepEnd> {
+  return afterCalls(run, await runCalls(run, calls))
+}
+
+async function afterCalls(run: Run, { settled, waiting, elsewhere }: CallsOutcome, said?: Said): Promise<StepEnd> {
+  const rows = [...toolRow(run, settled), ...run.takeSent()]
+  const step = { said: said?.recorder, rows, settled }
+  if (run.signal.aborted) return { ...step, end: { status: 'aborted', reason: 'aborted' } }
+  if (waiting.length > 0) return { ...step, end: { status: 'suspended', reason: 'suspended', waiting } }
+  if (elsewhere || run.atLimit || (await stops(run, step))) return { ...step, end: { status: 'finished', reason: 'tool-calls' } }
+  return { ...step, drain: true }
+}
+
+/** The model has nothing more to do. Unless something waits, that is the end of the run. */
+async function answer(run: Run, said: Said, row: MessageRow | undefined): Promise<StepEnd> {
+  const { recorder } = said
+  let object: unknown
+  if (run.structured) {
+    const read = await run.structured.read(recorder.text)
+    if (!read.ok) {
+      if (run.repaired || run.atLimit) throw new StepFailure(structuredOutputError(read.problem, recorder.text), row ? [row] : [])
+      run.repaired = true
+      return { said: recorder, rows: [...(row ? [row] : []), run.contextRow(repairRequest(read.problem))], drain: true }
+    }
+    object = read.value
+  }
+  const rows = [...(await run.processors.outputResult(run, recorder, row)), ...run.takeSent()]
+  return { said: recorder, rows, drain: !run.atLimit, end: { status: 'finished', reason: recorder.finishReason, object } }
+}
+
+function cutShort(run: Run, { recorder, cut }: Said, row: MessageRow | undefined): StepEnd {
+  const rows = row ? [marked(row, cut?.kind)] : []
+  const step = { said: recorder, rows }
+  if (!cut || cut.kind === 'aborted') {
+    recorder.finishReason = 'aborted'
+    return { ...step, end: { status: 'aborted', reason: 'aborted' } }
+  }
+  recorder.finishReason = cut.kind === 'broken' ? 'error' : 'interrupted'
+  if (cut.kind !== 'broken') return run.atLimit ? { ...step, end: { status: 'finished', reason: 'interrupted' } } : { ...step, drain: true }
+  if (!cut.error.retryable || run.atLimit || !run.mayRetryBroken()) throw new StepFailure(cut.error, rows)
+  // A prompt that ends in half an answer is refused by some providers and repeated by others.
+  if (row) rows.push(run.contextRow('The connection broke and the last message is incomplete. Go on from where it ends; do not repeat it.'))
+  return { ...step, drain: true }
+}
+
+/** A failure that leaves something to keep. */
+class StepFailure extends Error {
+  readonly rows: MessageRow[]
+
+  constructor(cause: HeedError, rows: MessageRow[]) {
+    super(cause.message, { cause })
+    this.rows = rows
+  }
+}
+
+/** The run can't go on: it was refused, aborted between two steps, or something failed for good. */
+async function giveUp(run: Run, thrown: unknown): Promise<RunResult> {
+  const error = thrown instanceof StepFailure ? thrown.cause : thrown
+  // Someone else has the thread: this run may neither write nor speak any more.
+  if (isHeedError(error) && error.code === 'fenced') throw error
+  const rows = thrown instanceof StepFailure ? thrown.rows : []
+  let step: StepEnd
+  if (error instanceof TripwireAbort) step = { rows: [], end: { status: 'rejected', reason: 'tripwire', tripwire: error.tripwire } }
+  else if (run.signal.aborted) step = { rows, end: { status: 'aborted', reason: 'aborted' } }
+  else step = { rows: withError(run, rows, error), end: { status: 'failed', reason: 'error', error: asError(error) } }
+  const result = await boundary(run, step)
+  if (!result) throw new HeedError('store_failed', 'A run that failed could not be ended.', { cause: error })
+  return result
+}
+
+function assistantRow(run: Run, parts: MessagePart[]): MessageRow | undefined {
+  return parts.length === 0 ? undefined : run.row('assistant', `${run.messageId}/${run.step}`, run.messageId, parts)
+}
+
+function toolRow(run: Run, settled: ToolInvocationPart[]): MessageRow[] {
+  // A step may have several: results that were there when it was suspended, and those that came later.
+  return settled.length === 0 ? [] : [run.row('tool', `${run.messageId}/${run.step}/${settled[0]?.toolInvocation.toolCallId}`, run.messageId, settled)]
+}
+
+function marked(row: MessageRow, kind: string | undefined): MessageRow {
+  return { ...row, content: { ...row.content, metadata: { ...row.content.metadata, incomplete: kind } } }
+}
+
+/** Transcripts show why there is no answer; models don't. */
+function withError(run: Run, rows: MessageRow[], error: unknown): MessageRow[] {
+  const part: ErrorPart = { type: 'error', error: chunkError(error) }
+  const last = rows.at(-1)
+  if (last?.role === 'assistant') return [...rows.slice(0, -1), { ...last, content: { ...last.content, parts: [...last.content.parts, part] } }]
+  return [...rows, run.row('assistant', `${run.messageId}/${run.step}/error`, run.messageId, [part])]
+}
+
+async function stops(run: Run, step: StepEnd): Promise<boolean> {
+  const { stopWhen } = run.options
+  if (!stopWhen) return false
+  const steps = [...run.steps, run.resultOf(step)]
+  for (const condition of Array.isArray(stopWhen) ? stopWhen : [stopWhen]) if (await condition({ steps })) return true
+  return false
+}
+
+function asError(error: unknown): Error {
+  return error instanceof Error ? error : new Error(String(error))
+}

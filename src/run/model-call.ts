@@ -1,0 +1,126 @@
+import type { LanguageModelV2CallOptions, LanguageModelV3CallOptions, LanguageModelV4CallOptions, LanguageModelV4StreamPart } from '@ai-sdk/provider'
+import { sleep, type Clock } from '../clock.ts'
+import type { HeedError } from '../errors.ts'
+import { toV2Prompt, toV3Prompt } from '../prompt/down-convert.ts'
+import type { LanguageModel, ResolvedModel } from './model.ts'
+import { todaysPart } from './model-parts.ts'
+import { askedDelay, providerError } from './provider-error.ts'
+
+/** A model that has begun to answer: from here on, a failure is a broken stream and no longer a failed call. */
+export interface Answer {
+  model: LanguageModel
+  /** The next part, or undefined at the end. Ends at once when the signal aborts; rejects with a named error. */
+  next(): Promise<LanguageModelV4StreamPart | undefined>
+  /** Tells the provider that nobody listens any more. */
+  close(): void
+}
+
+export interface ModelCallContext {
+  clock: Clock
+  signal: AbortSignal
+  maxRetries: number
+  /** Asked when a model failed for good. True tries it once more. */
+  onFailure?: (error: HeedError) => Promise<boolean>
+}
+
+const firstDelay = 500
+/** A provider that asks for more patience than this is passed over. */
+const longestDelay = 60_000
+
+/**
+ * Opens the stream of the first model that answers. Failures before its first visible part are retried when they may pass, then
+ * the next model is tried; after the last one the failure of the last is thrown. An abort throws the signal's reason.
+ */
+export async function callModel(models: readonly ResolvedModel[], options: LanguageModelV4CallOptions, context: ModelCallContext): Promise<Answer> {
+  let failure: HeedError | undefined
+  for (const { model, maxRetries } of models) {
+    const retries = maxRetries ?? context.maxRetries
+    for (let attempt = 0, again = true; again; attempt++) {
+      context.signal.throwIfAborted()
+      try {
+        return await open(model, options, context.signal)
+      } catch (error) {
+        context.signal.throwIfAborted()
+        failure = providerError(error, model, false)
+      }
+      const delay = askedDelay(failure, context.clock.now()) ?? firstDelay * 2 ** attempt * (0.75 + Math.random() / 2)
+      again = failure.retryable && attempt < retries && delay <= longestDelay
+      if (again) await sleep(context.clock, delay, context.signal)
+    }
+    if (failure && (await context.onFailure?.(failure))) {
+      try {
+        return await open(model, options, context.signal)
+      } catch (error) {
+        failure = providerError(error, model, false)
+      }
+    }
+  }
+  throw failure
+}
+
+/** Waits for the first part that anybody would see, so that an error before it can still be retried. */
+async function open(model: LanguageModel, options: LanguageModelV4CallOptions, signal: AbortSignal): Promise<Answer> {
+  const { stream } = await untilAborted(start(model, options), signal)
+  const reader = stream.getReader()
+  const close = () => void reader.cancel().catch(() => {})
+  // Cancelling settles a pending read at once, also with a provider that ignores the signal.
+  signal.addEventListener('abort', close, { once: true })
+  const read = async (shown: boolean): Promise<LanguageModelV4StreamPart | undefined> => {
+    try {
+      const { done, value } = await reader.read()
+      if (!done) return todaysPart(value)
+      signal.removeEventListener('abort', close)
+      return undefined
+    } catch (error) {
+      signal.removeEventListener('abort', close)
+      signal.throwIfAborted()
+      throw providerError(error, model, shown)
+    }
+  }
+  const head: LanguageModelV4StreamPart[] = []
+  for (;;) {
+    const part = await read(false)
+    if (part?.type === 'error') {
+      close()
+      throw part.error
+    }
+    if (part) head.push(part)
+    if (!part || !isPreamble(part)) break
+  }
+  let index = 0
+  return { model, close, next: () => (index < head.length ? Promise.resolve(head[index++]) : read(true)) }
+}
+
+function isPreamble(part: LanguageModelV4StreamPart): boolean {
+  return part.type === 'stream-start' || part.type === 'response-metadata' || part.type === 'ping' || part.type === 'raw'
+}
+
+function start(model: LanguageModel, options: LanguageModelV4CallOptions): PromiseLike<{ stream: ReadableStream<Parameters<typeof todaysPart>[0]> }> {
+  switch (model.specificationVersion) {
+    case 'v4':
+      return model.doStream(options)
+    case 'v3':
+      return model.doStream({ ...options, prompt: toV3Prompt(options.prompt) } as LanguageModelV3CallOptions)
+    case 'v2': {
+      const tools = options.tools?.map((tool) => (tool.type === 'provider' ? { ...tool, type: 'provider-defined' as const } : tool))
+      return model.doStream({ ...options, tools, prompt: toV2Prompt(options.prompt) } as LanguageModelV2CallOptions)
+    }
+  }
+}
+
+function untilAborted<T>(promise: PromiseLike<T>, signal: AbortSignal): Promise<T> {
+  return new Promise((resolve, reject) => {
+    const onAbort = () => reject(signal.reason)
+    signal.addEventListener('abort', onAbort, { once: true })
+    promise.then(
+      (value) => {
+        signal.removeEventListener('abort', onAbort)
+        resolve(value)
+      },
+      (error: unknown) => {
+        signal.removeEventListener('abort', onAbort)
+        reject(error)
+      },
+    )
+  })
+}

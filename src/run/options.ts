@@ -1,0 +1,106 @@
+import type { LanguageModelV4CallOptions, LanguageModelV4ToolChoice } from '@ai-sdk/provider'
+import type { JSONValue } from '../json.ts'
+import type { ProviderOptions } from '../message/message.ts'
+import type { Processor } from '../processors/processor.ts'
+import type { InferOutput, Schema } from '../schema/schema.ts'
+import type { Chunk } from './chunk.ts'
+import type { SystemMessageInput } from '../prompt/system.ts'
+import type { ModelConfig } from './model.ts'
+import type { RequestContext } from './request-context.ts'
+import type { RunResult } from './run-result.ts'
+import type { StepResult } from './step-result.ts'
+import type { StopCondition } from './stop.ts'
+import type { ToolsInput } from './tool-set.ts'
+import type { ToolPayloadTransformPolicy } from './transform.ts'
+
+export const defaultMaxSteps = 20
+export const defaultMaxRetries = 2
+
+export interface ModelSettings
+  extends Pick<
+    LanguageModelV4CallOptions,
+    | 'maxOutputTokens' | 'temperature' | 'topP' | 'topK' | 'presencePenalty' | 'frequencyPenalty'
+    | 'stopSequences' | 'seed' | 'headers' | 'reasoning'
+  > {
+  /** Retries of a failed call that may succeed, per model. Defaults to 2. */
+  maxRetries?: number
+}
+
+export type ToolChoice = 'auto' | 'none' | 'required' | { type: 'tool'; toolName: string }
+
+/** Where the conversation is kept. */
+export interface MemoryTarget {
+  thread: string | { id: string; title?: string; metadata?: Record<string, JSONValue> }
+  resource?: string
+  /** Overrides of the agent's memory options for this call. */
+  options?: MemoryOptions
+}
+
+export interface MemoryOptions {
+  /** The last N user and assistant messages are always in the prompt; `false`: none. Defaults to 10. */
+  lastMessages?: number | false
+  /** Exact marks of the window: it grows to `high` messages and is then cut to `low`. */
+  window?: { low: number; high: number }
+  readOnly?: boolean
+}
+
+export interface StructuredOutputOptions<S extends Schema = Schema> {
+  schema: S
+  /** A name and description help some providers. */
+  name?: string
+  description?: string
+  /** Also write the schema into the prompt, for models that don't take one. Defaults to false. */
+  jsonPromptInjection?: boolean
+}
+
+/** Options of `generate()`, `stream()` and of runs that a signal wakes. */
+export interface AgentExecutionOptions<S extends Schema = Schema> {
+  memory?: MemoryTarget
+  /** Model calls at most in one run. Defaults to 20. */
+  maxSteps?: number
+  /** Ends the run after a step for which one of these holds. */
+  stopWhen?: StopCondition | StopCondition[]
+  toolChoice?: ToolChoice
+  /** Only these tools are offered. */
+  activeTools?: string[]
+  modelSettings?: ModelSettings
+  providerOptions?: ProviderOptions
+  requestContext?: RequestContext
+  abortSignal?: AbortSignal
+  structuredOutput?: StructuredOutputOptions<S>
+  /** In place of the agent's own. */
+  instructions?: SystemMessageInput
+  /** Beside the agent's own instructions. */
+  system?: SystemMessageInput
+  /** In place of the agent's own. */
+  model?: ModelConfig
+  /** Beside the agent's own. */
+  tools?: ToolsInput
+  /** Groups of tools beside the agent's own, such as one per MCP server. */
+  toolsets?: Record<string, ToolsInput>
+  /** Tools that the caller runs: the run ends when one is called. */
+  clientTools?: ToolsInput
+  /** Ask a person before any tool runs. */
+  requireToolApproval?: boolean
+  /** How many tools of one step run at once. Defaults to 10. */
+  toolCallConcurrency?: number
+  inputProcessors?: Processor[]
+  outputProcessors?: Processor[]
+  maxProcessorRetries?: number
+  transform?: ToolPayloadTransformPolicy
+  runId?: string
+  /** Includes the provider's own chunks as `raw`. */
+  includeRawChunks?: boolean
+  onChunk?: (chunk: Chunk) => void | Promise<void>
+  onStepFinish?: (step: StepResult) => void | Promise<void>
+  onFinish?: (result: RunResult) => void | Promise<void>
+  onError?: (event: { error: Error }) => void | Promise<void>
+  onAbort?: (event: { steps: StepResult[] }) => void | Promise<void>
+}
+
+export type ObjectOf<S> = S extends Schema ? InferOutput<S> : undefined
+
+export function modelToolChoice(choice: ToolChoice | undefined): LanguageModelV4ToolChoice | undefined {
+  if (choice === undefined) return undefined
+  return typeof choice === 'string' ? { type: choice } : choice
+}

@@ -1,0 +1,69 @@
+import { HeedError, isHeedError } from '../errors.ts'
+import type { LanguageModel } from './model.ts'
+import type { ChunkError } from './chunk.ts'
+
+/** The parts of a provider package's error that Heed reads. Its request and headers stay where they are: they may hold secrets. */
+interface APICallErrorLike extends Error {
+  statusCode?: number
+  isRetryable?: boolean
+  responseHeaders?: Record<string, string>
+}
+
+const networkCodes = new Set(['ECONNRESET', 'ECONNREFUSED', 'ECONNABORTED', 'EPIPE', 'ETIMEDOUT', 'ENOTFOUND', 'EAI_AGAIN', 'UND_ERR_SOCKET'])
+
+/** One error for whatever a provider failed with. `shown`: part of the answer was already out, so it is a broken stream. */
+export function providerError(error: unknown, model: LanguageModel, shown: boolean): HeedError {
+  if (isHeedError(error)) return error
+  const cause = error instanceof Error ? (error as APICallErrorLike) : undefined
+  const where = `${model.provider}/${model.modelId}`
+  const status = cause?.statusCode
+  const what = cause?.message ?? describe(error)
+  return new HeedError(
+    shown ? 'stream_broken' : 'provider_error',
+    shown ? `The answer of ${where} broke off: ${what}` : `${where} failed${status === undefined ? '' : ` (${status})`}: ${what}`,
+    {
+      cause: error,
+      retryable: cause?.isRetryable ?? isNetworkError(error),
+      details: { provider: model.provider, modelId: model.modelId, ...(status === undefined ? {} : { statusCode: status }) },
+    },
+  )
+}
+
+function isNetworkError(error: unknown): boolean {
+  for (let cause: unknown = error, depth = 0; cause instanceof Error && depth < 5; cause = cause.cause, depth++) {
+    const { code } = cause as NodeJS.ErrnoException
+    if (code !== undefined && networkCodes.has(code)) return true
+    if (cause instanceof TypeError && /fetch failed|terminated|network/i.test(cause.message)) return true
+  }
+  return false
+}
+
+/** Milliseconds that the provider asked to wait, from `retry-after-ms` or `retry-after` (seconds or a date). */
+export function askedDelay(error: HeedError, now: number): number | undefined {
+  const headers = (error.cause as APICallErrorLike | undefined)?.responseHeaders
+  const milliseconds = Number.parseFloat(headers?.['retry-after-ms'] ?? '')
+  if (milliseconds >= 0) return milliseconds
+  const after = headers?.['retry-after']
+  if (after === undefined) return undefined
+  const seconds = Number.parseFloat(after)
+  if (seconds >= 0) return seconds * 1000
+  const date = Date.parse(after)
+  return Number.isNaN(date) ? undefined : Math.max(0, date - now)
+}
+
+export function describe(error: unknown): string {
+  if (error instanceof Error) return error.message
+  if (typeof error === 'string') return error
+  try {
+    return JSON.stringify(error) ?? String(error)
+  } catch {
+    // A cyclic value has no JSON; its type is all there is to say.
+    return Object.prototype.toString.call(error)
+  }
+}
+
+export function chunkError(error: unknown): ChunkError {
+  if (isHeedError(error)) return { name: error.name, message: error.message, code: error.code, retryable: error.retryable }
+  if (error instanceof Error) return { name: error.name, message: error.message }
+  return { name: 'Error', message: describe(error) }
+}

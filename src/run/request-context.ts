@@ -1,0 +1,46 @@
+/**
+ * Values of one request that instructions, models, tools and processors may depend on: the user's plan, a locale, a database handle.
+ * They are not sent to the model and not stored, unless the agent's `requestContextSchema` declares them.
+ */
+export class RequestContext<Values extends object = Record<string, unknown>> {
+  readonly #values: Map<string, unknown>
+
+  constructor(values?: Iterable<readonly [string, unknown]> | Values) {
+    this.#values = new Map(values === undefined ? [] : isIterable(values) ? values : Object.entries(values))
+  }
+
+  get<Key extends keyof Values & string>(key: Key): Values[Key]
+  get(key: string): unknown
+  get(key: string): unknown {
+    return this.#values.get(key)
+  }
+
+  set<Key extends keyof Values & string>(key: Key, value: Values[Key]): void {
+    this.#values.set(key, value)
+  }
+
+  has(key: string): boolean {
+    return this.#values.has(key)
+  }
+
+  delete(key: string): boolean {
+    return this.#values.delete(key)
+  }
+
+  keys(): IterableIterator<string> {
+    return this.#values.keys()
+  }
+
+  entries(): IterableIterator<[string, unknown]> {
+    return this.#values.entries()
+  }
+
+  /** All values as one object: what `requestContextSchema` validates. */
+  get all(): Values {
+    return Object.fromEntries(this.#values) as Values
+  }
+}
+
+function isIterable(value: object): value is Iterable<readonly [string, unknown]> {
+  return Symbol.iterator in value
+}

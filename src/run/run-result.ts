@@ -1,0 +1,41 @@
+import type { JSONValue } from '../json.ts'
+import type { FilePart, Message, SourcePart } from '../message/message.ts'
+import type { Tripwire } from '../processors/processor.ts'
+import type { FinishReason, Usage } from './chunk.ts'
+import type { StepResult, ToolCall, ToolResult } from './step-result.ts'
+
+/** A call that waits for somebody: to be approved, or to be resumed with data. */
+export interface WaitingCall {
+  toolCallId: string
+  toolName: string
+  args: JSONValue
+  kind: 'approval' | 'suspend'
+  payload?: JSONValue
+}
+
+/** Everything a finished run has to say. */
+export interface RunResult<Calls = ToolCall, Results = ToolResult, Obj = unknown> {
+  runId: string
+  /** Of the last step. */
+  text: string
+  reasoningText: string
+  /** The validated value, when `structuredOutput` was asked for. */
+  object: Obj
+  toolCalls: Calls[]
+  toolResults: Results[]
+  files: FilePart[]
+  sources: SourcePart['source'][]
+  /** Of all steps. */
+  usage: Usage
+  totalUsage: Usage
+  finishReason: FinishReason
+  steps: StepResult[]
+  warnings: unknown[]
+  /** Set when a processor refused. */
+  tripwire: Tripwire | undefined
+  /** Calls that wait, when `finishReason` is `suspended`. */
+  suspended: WaitingCall[]
+  error: Error | undefined
+  /** What the run added to the conversation. */
+  messages: Message[]
+}

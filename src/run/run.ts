@@ -1,0 +1,285 @@
+import type { LanguageModelV4FunctionTool, LanguageModelV4Message, LanguageModelV4ProviderTool } from '@ai-sdk/provider'
+import type { Clock } from '../clock.ts'
+import type { Logger } from '../logger.ts'
+import type { ToolInvocation } from '../message/message.ts'
+import type { MessageRow } from '../message/row.ts'
+import type { ProcessorPipeline } from '../processors/pipeline.ts'
+import type { SystemMessage } from '../prompt/system.ts'
+import { modelMessagesOf } from '../prompt/from-rows.ts'
+import { createdSignal } from '../signals/created.ts'
+import { signalToDataChunk } from '../signals/echo.ts'
+import { normaliseSignal } from '../signals/normalise.ts'
+import { signalToRow } from '../signals/row.ts'
+import type { CreatedAgentSignal, Signal, SignalInput } from '../signals/signal.ts'
+import type { StepEnd } from './boundary.ts'
+import type { Chunk, ChunkPayloads, RunChunk, Usage } from './chunk.ts'
+import type { ResolvedModel } from './model.ts'
+import { noUsage } from './model-parts.ts'
+import { defaultMaxRetries, defaultMaxSteps, type AgentExecutionOptions } from './options.ts'
+import type { RequestContext } from './request-context.ts'
+import type { RunHost } from './run-host.ts'
+import { stepResult } from './outcome.ts'
+import type { StepResult } from './step-result.ts'
+import type { StructuredOutput } from './structured-output.ts'
+import { showToolCall, showToolResult } from './tool-display.ts'
+import type { ResolvedTool, ToolSet } from './tool-set.ts'
+import type { Transformer } from './transform.ts'
+
+/** What a run is given. Everything is resolved: no function of the request context is left in it. */
+export interface RunSetup {
+  id: string
+  agent: { id: string; name: string }
+  threadId?: string
+  resourceId?: string
+  requestContext: RequestContext
+  options: AgentExecutionOptions
+  models: ResolvedModel[]
+  system: SystemMessage[]
+  tools: ToolSet
+  structured: StructuredOutput | undefined
+  processors: ProcessorPipeline
+  transformer: Transformer
+  reservedTags: readonly string[]
+  clock: Clock
+  logger: Logger
+  newId(): string
+  /** History and input, oldest first. */
+  rows: MessageRow[]
+  /** How many of the last rows are new input. */
+  inputCount: number
+  /** The number of steps that an earlier process did of this run. */
+  stepsDone: number
+}
+
+/** A run at work: its rows, its growing prompt, and how it speaks to watchers. */
+export class Run {
+  readonly id: string
+  readonly agent: { id: string; name: string }
+  readonly threadId: string | undefined
+  readonly resourceId: string | undefined
+  readonly requestContext: RequestContext
+  readonly options: AgentExecutionOptions
+  readonly models: ResolvedModel[]
+  readonly structured: StructuredOutput | undefined
+  readonly processors: ProcessorPipeline
+  readonly transformer: Transformer
+  readonly clock: Clock
+  readonly logger: Logger
+  readonly newId: () => string
+  readonly host: RunHost
+  readonly stepsDone: number
+
+  system: SystemMessage[]
+  /** The tools the model was offered in this step. */
+  offered: ReadonlyMap<string, ResolvedTool>
+  readonly tools: ToolSet
+  readonly steps: StepResult[] = []
+  usage: Usage = noUsage
+  messageId: string
+  /** How often processors had the model asked again. */
+  retries = 0
+  /** Whether the model was told that its answer has the wrong shape. It is told once. */
+  repaired = false
+  #broken = 0
+
+  readonly rows: MessageRow[]
+  readonly #inputCount: number
+  readonly #prompt: LanguageModelV4Message[] = []
+  readonly #reservedTags: readonly string[]
+  #sent: MessageRow[] = []
+  readonly #stop = new AbortController()
+  #cut: AbortController | undefined
+
+  constructor(setup: RunSetup, host: RunHost) {
+    this.id = setup.id
+    this.agent = setup.agent
+    this.threadId = setup.threadId
+    this.resourceId = setup.resourceId
+    this.requestContext = setup.requestContext
+    this.options = setup.options
+    this.models = setup.models
+    this.system = setup.system
+    this.tools = setup.tools
+    this.offered = setup.tools.tools
+    this.structured = setup.structured
+    this.processors = setup.processors
+    this.transformer = setup.transformer
+    this.clock = setup.clock
+    this.logger = setup.logger
+    this.newId = setup.newId
+    this.rows = setup.rows
+    this.#inputCount = setup.inputCount
+    this.stepsDone = setup.stepsDone
+    this.#reservedTags = setup.reservedTags
+    this.host = host
+    this.messageId = setup.newId()
+    this.#grow(setup.rows)
+  }
+
+  /** Aborts with the run. */
+  get signal(): AbortSignal {
+    return this.#stop.signal
+  }
+
+  get step(): number {
+    return this.stepsDone + this.steps.length
+  }
+
+  /** This step is the last one that the options allow. */
+  get atLimit(): boolean {
+    return this.step + 1 >= (this.options.maxSteps ?? defaultMaxSteps)
+  }
+
+  /** What started the run. */
+  get input(): MessageRow[] {
+    return this.rows.slice(this.rows.length - this.#inputCount)
+  }
+
+  /** A stream that breaks is asked again as often as a call that fails. */
+  mayRetryBroken(): boolean {
+    return this.#broken++ < (this.options.modelSettings?.maxRetries ?? defaultMaxRetries)
+  }
+
+  resultOf(step: StepEnd): StepResult {
+    return stepResult(this.step, step)
+  }
+
+  /** Lets processors see the newest rows before the model does, and keeps what they made of them. */
+  async admit(rows: readonly MessageRow[]): Promise<void> {
+    const changed = await this.processors.input(this, rows)
+    if (!changed) return
+    this.rows.splice(this.rows.length - rows.length, rows.length, ...changed)
+    this.show(this.rows)
+    await this.host.revise(changed)
+  }
+
+  /** Tells a caller's callback. What it does wrong is logged and is not the run's failure. */
+  notify<Name extends 'onStepFinish' | 'onFinish' | 'onError' | 'onAbort'>(
+    name: Name,
+    event: Parameters<NonNullable<AgentExecutionOptions[Name]>>[0],
+  ): void {
+    const callback = this.options[name] as ((event: unknown) => void | Promise<void>) | undefined
+    if (!callback) return
+    const failed = (error: unknown) => this.logger.error(`${name} of agent '${this.agent.id}' failed`, { runId: this.id, error: String(error) })
+    try {
+      Promise.resolve(callback(event)).catch(failed)
+    } catch (error) {
+      failed(error)
+    }
+  }
+
+  abort(reason: unknown): void {
+    this.#stop.abort(reason)
+    this.#cut?.abort(reason)
+  }
+
+  /** Cuts the model stream of this step; what was said is kept and new input enters. Between streams it does nothing. */
+  interrupt(): void {
+    this.#cut?.abort(interrupted)
+  }
+
+  /** The signal of one model stream: it ends with the run, or when input interrupts. */
+  openStep(): AbortSignal {
+    this.#cut = new AbortController()
+    if (this.#stop.signal.aborted) this.#cut.abort(this.#stop.signal.reason)
+    return this.#cut.signal
+  }
+
+  closeStep(): void {
+    this.#cut = undefined
+  }
+
+  /** A copy: a provider may keep what it is given. */
+  prompt(): LanguageModelV4Message[] {
+    return [...this.system, ...this.#prompt] as LanguageModelV4Message[]
+  }
+
+  /** Rows that have a place in history now. The prompt grows by them and never changes before them. */
+  append(rows: readonly MessageRow[]): void {
+    for (const row of rows) this.rows.push(row)
+    this.#grow(rows)
+  }
+
+  /** A prompt of other rows than history's, where a processor wanted it so. */
+  show(rows: readonly MessageRow[]): void {
+    this.#prompt.length = 0
+    this.#grow(rows)
+  }
+
+  #grow(rows: readonly MessageRow[]): void {
+    for (const row of rows) for (const message of modelMessagesOf(row)) this.#prompt.push(message)
+  }
+
+  /** Shows a chunk. Answers a promise only where a processor has to see it first. */
+  say(chunk: Chunk): void | Promise<void> {
+    if (!this.processors.watchesStream) return this.host.emit(chunk)
+    return this.processors.outputStream(this, chunk).then((shown) => {
+      if (shown) this.host.emit(shown)
+    })
+  }
+
+  chunk<Type extends keyof ChunkPayloads>(type: Type, payload: ChunkPayloads[Type], from: RunChunk['from'] = 'AGENT'): RunChunk {
+    return { type, runId: this.id, from, payload } as RunChunk
+  }
+
+  /** Context that this run adds to itself. It is stored with the step that comes next. */
+  async sendSignal(input: SignalInput): Promise<CreatedAgentSignal> {
+    const signal = normaliseSignal(input, { id: input.id ?? this.newId(), now: new Date(this.clock.now()), reservedTags: this.#reservedTags })
+    this.#sent.push(this.rowOf(signal))
+    await this.say(signalToDataChunk(signal, this.id))
+    return createdSignal(signal)
+  }
+
+  rowOf(signal: Signal): MessageRow {
+    return { ...signalToRow(signal, { threadId: this.threadId, resourceId: this.resourceId }), runId: this.id, step: this.step }
+  }
+
+  /** Signals that this run sent to itself and that have no place in history yet. */
+  takeSent(): MessageRow[] {
+    const sent = this.#sent
+    this.#sent = []
+    return sent
+  }
+
+  row(role: MessageRow['role'], id: string, messageId: string, parts: MessageRow['content']['parts']): MessageRow {
+    return {
+      id,
+      messageId,
+      role,
+      createdAt: new Date(this.clock.now()),
+      ...(this.threadId === undefined ? {} : { threadId: this.threadId }),
+      ...(this.resourceId === undefined ? {} : { resourceId: this.resourceId }),
+      content: { format: 2, parts },
+      runId: this.id,
+      step: this.step,
+    }
+  }
+
+  /** Something the model is told outside of the conversation: why it is asked again, or that its stream broke. */
+  contextRow(text: string): MessageRow {
+    const id = this.newId()
+    return this.row('context', id, id, [{ type: 'text', text }])
+  }
+
+  /** The tools of this step as the model is told them. */
+  definitions(active: readonly string[] | undefined): Array<LanguageModelV4FunctionTool | LanguageModelV4ProviderTool> {
+    if (!active) {
+      this.offered = this.tools.tools
+      return [...this.tools.definitions]
+    }
+    const names = new Set(active)
+    this.offered = new Map([...this.tools.tools].filter(([name]) => names.has(name)))
+    return this.tools.definitions.filter((tool) => names.has(tool.name))
+  }
+
+  showToolCall(chunk: Chunk): void | Promise<void> {
+    return showToolCall(this, chunk)
+  }
+
+  showToolResult(tool: ResolvedTool | undefined, invocation: ToolInvocation, preliminary = false): Promise<ToolInvocation> {
+    return showToolResult(this, tool, invocation, preliminary)
+  }
+}
+
+/** The reason with which a step's stream is cut by new input. */
+export const interrupted = Symbol('interrupted')

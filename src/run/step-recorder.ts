@@ -1,0 +1,241 @@
+import type { LanguageModelV4StreamPart } from '@ai-sdk/provider'
+import { HeedError } from '../errors.ts'
+import type { JSONValue } from '../json.ts'
+import type { FilePart, MessagePart, ProviderOptions, ReasoningPart, SourcePart, TextPart, ToolInvocationPart } from '../message/message.ts'
+import type { Chunk, ChunkPayloads, FinishReason, RunChunk, Usage } from './chunk.ts'
+import { finishReasonOf, noUsage, usageOf } from './model-parts.ts'
+
+/** A call as the model made it. `invalid` says why its input can't be used. */
+export interface ModelToolCall {
+  part: ToolInvocationPart
+  invalid?: string
+}
+
+type PartOf<Type extends LanguageModelV4StreamPart['type']> = Extract<LanguageModelV4StreamPart, { type: Type }>
+
+/** Turns the parts of one model call into chunks for watchers and into the parts of the message that is stored. */
+export class StepRecorder {
+  readonly parts: MessagePart[] = []
+  readonly calls: ModelToolCall[] = []
+  readonly warnings: unknown[] = []
+  text = ''
+  reasoningText = ''
+  finishReason: FinishReason = 'other'
+  finished = false
+  usage: Usage = noUsage
+  modelId: string | undefined
+  providerMetadata: ProviderOptions | undefined
+  readonly #runId: string
+  readonly #openText = new Map<string, TextPart>()
+  readonly #openReasoning = new Map<string, ReasoningPart>()
+  readonly #toolNames = new Map<string, string>()
+
+  constructor(runId: string) {
+    this.#runId = runId
+  }
+
+  /** Keeps the part, and answers what watchers see of it. */
+  take(part: LanguageModelV4StreamPart): Chunk | undefined {
+    switch (part.type) {
+      case 'text-delta': {
+        this.text += part.delta
+        this.#textPart(part.id, part.providerMetadata).text += part.delta
+        return this.#chunk('text-delta', { id: part.id, text: part.delta, ...meta(part) })
+      }
+      case 'text-start':
+        this.#textPart(part.id, part.providerMetadata)
+        return this.#chunk('text-start', { id: part.id, ...meta(part) })
+      case 'text-end':
+        keepMeta(this.#openText.get(part.id), part.providerMetadata)
+        this.#openText.delete(part.id)
+        return this.#chunk('text-end', { id: part.id, ...meta(part) })
+      case 'reasoning-delta':
+        this.reasoningText += part.delta
+        this.#reasoningPart(part.id, part.providerMetadata).reasoning += part.delta
+        return this.#chunk('reasoning-delta', { id: part.id, text: part.delta, ...meta(part) })
+      case 'reasoning-start':
+        this.#reasoningPart(part.id, part.providerMetadata)
+        return this.#chunk('reasoning-start', { id: part.id, ...meta(part) })
+      case 'reasoning-end':
+        keepMeta(this.#openReasoning.get(part.id), part.providerMetadata)
+        this.#openReasoning.delete(part.id)
+        return this.#chunk('reasoning-end', { id: part.id, ...meta(part) })
+      case 'tool-input-start':
+        this.#toolNames.set(part.id, part.toolName)
+        return this.#chunk('tool-call-input-streaming-start', {
+          toolCallId: part.id,
+          toolName: part.toolName,
+          ...(part.providerExecuted ? { providerExecuted: true } : {}),
+          ...(part.dynamic ? { dynamic: true } : {}),
+          ...meta(part),
+        })
+      case 'tool-input-delta':
+        return this.#chunk('tool-call-delta', {
+          toolCallId: part.id,
+          toolName: this.#toolNames.get(part.id),
+          argsTextDelta: part.delta,
+          ...meta(part),
+        })
+      case 'tool-input-end':
+        return this.#chunk('tool-call-input-streaming-end', { toolCallId: part.id, ...meta(part) })
+      case 'tool-call':
+        return this.#toolCall(part)
+      case 'tool-result':
+        return this.#providerResult(part)
+      case 'source':
+        return this.#source(part)
+      case 'file':
+      case 'reasoning-file':
+        return this.#file(part)
+      case 'custom':
+        this.parts.push({ type: 'custom', kind: part.kind, ...meta(part) })
+        return undefined
+      case 'stream-start':
+        this.warnings.push(...part.warnings)
+        return undefined
+      case 'response-metadata':
+        this.modelId = part.modelId
+        return this.#chunk('response-metadata', { id: part.id, modelId: part.modelId, timestamp: part.timestamp?.toISOString() })
+      case 'finish':
+        this.finished = true
+        this.finishReason = finishReasonOf(part.finishReason)
+        this.usage = usageOf(part.usage)
+        this.providerMetadata = part.providerMetadata as ProviderOptions | undefined
+        return undefined
+      case 'raw':
+        return this.#chunk('raw', part.rawValue)
+      case 'ping':
+        return undefined
+      case 'tool-approval-request':
+        throw new HeedError('unsupported_option', 'The provider asks for approval of a tool that it runs itself. Turn that off in its tool options: only approvals of tools that run here are supported.')
+      case 'error':
+        throw part.error
+    }
+  }
+
+  /** The ends that a stream which was cut still owes to whoever follows it. */
+  closeOpen(): Chunk[] {
+    const ends = [
+      ...[...this.#openText.keys()].map((id) => this.#chunk('text-end', { id })),
+      ...[...this.#openReasoning.keys()].map((id) => this.#chunk('reasoning-end', { id })),
+    ]
+    this.#openText.clear()
+    this.#openReasoning.clear()
+    return ends
+  }
+
+  /** Drops calls that will never run, as after an interrupt. Text and thoughts stay. */
+  dropCalls(): void {
+    const dropped = new Set<MessagePart>(this.calls.map((call) => call.part))
+    this.calls.length = 0
+    const kept = this.parts.filter((part) => !dropped.has(part))
+    this.parts.splice(0, this.parts.length, ...kept)
+  }
+
+  #chunk<Type extends keyof ChunkPayloads>(type: Type, payload: ChunkPayloads[Type]): RunChunk {
+    return { type, runId: this.#runId, from: 'AGENT', payload } as RunChunk
+  }
+
+  #textPart(id: string, metadata: unknown): TextPart {
+    let part = this.#openText.get(id)
+    if (!part) {
+      part = { type: 'text', text: '' }
+      this.#openText.set(id, part)
+      this.parts.push(part)
+    }
+    keepMeta(part, metadata)
+    return part
+  }
+
+  #reasoningPart(id: string, metadata: unknown): ReasoningPart {
+    let part = this.#openReasoning.get(id)
+    if (!part) {
+      part = { type: 'reasoning', reasoning: '' }
+      this.#openReasoning.set(id, part)
+      this.parts.push(part)
+    }
+    keepMeta(part, metadata)
+    return part
+  }
+
+  #toolCall(call: PartOf<'tool-call'>): Chunk {
+    const { args, invalid } = parseInput(call.input)
+    const part: ToolInvocationPart = {
+      type: 'tool-invocation',
+      toolInvocation: { toolCallId: call.toolCallId, toolName: call.toolName, args, state: 'call' },
+      ...(call.providerExecuted ? { providerExecuted: true } : {}),
+      ...meta(call),
+    }
+    this.parts.push(part)
+    if (!call.providerExecuted) this.calls.push(invalid === undefined ? { part } : { part, invalid })
+    return this.#chunk('tool-call', {
+      toolCallId: call.toolCallId,
+      toolName: call.toolName,
+      args,
+      ...(call.providerExecuted ? { providerExecuted: true } : {}),
+      ...(call.dynamic ? { dynamic: true } : {}),
+      ...meta(call),
+    })
+  }
+
+  #providerResult(result: PartOf<'tool-result'>): Chunk {
+    const value = result.result as JSONValue
+    const call = this.parts.find(
+      (part): part is ToolInvocationPart => part.type === 'tool-invocation' && part.toolInvocation.toolCallId === result.toolCallId,
+    )
+    if (call && !result.preliminary) {
+      call.toolInvocation.state = result.isError ? 'output-error' : 'result'
+      if (result.isError) call.toolInvocation.errorText = typeof value === 'string' ? value : JSON.stringify(value)
+      else call.toolInvocation.result = value
+      keepMeta(call, result.providerMetadata)
+    }
+    return this.#chunk('tool-result', {
+      toolCallId: result.toolCallId,
+      toolName: result.toolName,
+      args: call?.toolInvocation.args ?? null,
+      result: value,
+      providerExecuted: true,
+      ...(result.isError ? { isError: true } : {}),
+      ...(result.preliminary ? { preliminary: true } : {}),
+      ...meta(result),
+    })
+  }
+
+  #source(part: PartOf<'source'>): Chunk {
+    const { type: _, providerMetadata: __, ...source } = part
+    this.parts.push({ type: 'source', source: source as SourcePart['source'], ...meta(part) })
+    return this.#chunk('source', part.sourceType === 'url'
+      ? { id: part.id, sourceType: 'url', url: part.url, title: part.title, ...meta(part) }
+      : { id: part.id, sourceType: 'document', title: part.title, mimeType: part.mediaType, filename: part.filename, ...meta(part) })
+  }
+
+  #file(part: PartOf<'file'> | PartOf<'reasoning-file'>): Chunk {
+    const data = part.data.type === 'url' ? part.data.url.toString() : base64(part.data.data)
+    const file: FilePart = { type: 'file', data, mimeType: part.mediaType, ...(part.type === 'reasoning-file' ? { reasoning: true } : {}), ...meta(part) }
+    this.parts.push(file)
+    return this.#chunk('file', { data, mimeType: part.mediaType, ...meta(part) })
+  }
+}
+
+function parseInput(input: string): { args: JSONValue; invalid?: string } {
+  if (input.trim() === '') return { args: {} }
+  try {
+    return { args: JSON.parse(input) as JSONValue }
+  } catch (error) {
+    // Providers insist on an object when the call is shown to them again; the text stays readable in it.
+    return { args: { malformed: input }, invalid: `The input is not valid JSON: ${(error as Error).message}` }
+  }
+}
+
+function meta(part: { providerMetadata?: unknown }): { providerMetadata?: ProviderOptions } {
+  return part.providerMetadata === undefined ? {} : { providerMetadata: part.providerMetadata as ProviderOptions }
+}
+
+/** Providers complete their metadata over several parts, a signature at the end for one. The newest wins. */
+function keepMeta(part: { providerMetadata?: ProviderOptions } | undefined, metadata: unknown): void {
+  if (part && metadata !== undefined) part.providerMetadata = metadata as ProviderOptions
+}
+
+function base64(data: string | Uint8Array): string {
+  return typeof data === 'string' ? data : Buffer.from(data).toString('base64')
+}

@@ -1,0 +1,31 @@
+import type { JSONValue } from '../json.ts'
+import type { FilePart, ProviderOptions, SourcePart } from '../message/message.ts'
+import type { FinishReason, Usage } from './chunk.ts'
+
+export interface ToolCall<Name extends string = string, Args = JSONValue> {
+  toolCallId: string
+  toolName: Name
+  args: Args
+  providerExecuted?: boolean
+}
+
+export interface ToolResult<Name extends string = string, Args = JSONValue, Result = JSONValue> extends ToolCall<Name, Args> {
+  result: Result
+  isError?: boolean
+}
+
+/** One model call and what its tools did. */
+export interface StepResult {
+  stepNumber: number
+  text: string
+  reasoningText: string
+  toolCalls: ToolCall[]
+  toolResults: ToolResult[]
+  files: FilePart[]
+  sources: SourcePart['source'][]
+  finishReason: FinishReason
+  usage: Usage
+  warnings: unknown[]
+  modelId?: string
+  providerMetadata?: ProviderOptions
+}

@@ -1,0 +1,54 @@
+import type { LanguageModelV4CallOptions } from '@ai-sdk/provider'
+import { HeedError } from '../errors.ts'
+import { compileSchema, describeIssues, type CompiledSchema } from '../schema/compile.ts'
+import type { StructuredOutputOptions } from './options.ts'
+
+/** An answer that has to be JSON of a given shape. */
+export interface StructuredOutput {
+  responseFormat: LanguageModelV4CallOptions['responseFormat']
+  /** What is added to the instructions, for models that take no schema. */
+  instruction: string | undefined
+  /** The value, or what the model has to be told to do better. */
+  read(text: string): Promise<{ ok: true; value: unknown } | { ok: false; problem: string }>
+}
+
+export async function structuredOutput(options: StructuredOutputOptions): Promise<StructuredOutput> {
+  const compiled = compileSchema(options.schema, 'structuredOutput.schema')
+  const schema = await compiled.jsonSchema()
+  return {
+    responseFormat: {
+      type: 'json',
+      schema,
+      ...(options.name === undefined ? {} : { name: options.name }),
+      ...(options.description === undefined ? {} : { description: options.description }),
+    },
+    instruction: options.jsonPromptInjection ? `Answer only with JSON that matches this JSON Schema:\n${JSON.stringify(schema)}` : undefined,
+    read: (text) => read(text, compiled),
+  }
+}
+
+async function read(text: string, schema: CompiledSchema): Promise<{ ok: true; value: unknown } | { ok: false; problem: string }> {
+  let value: unknown
+  try {
+    value = JSON.parse(unfenced(text))
+  } catch (error) {
+    return { ok: false, problem: `it is not valid JSON (${(error as Error).message})` }
+  }
+  const checked = await schema.validate(value)
+  return checked.ok ? checked : { ok: false, problem: describeIssues(checked.issues) }
+}
+
+/** Models like to wrap JSON in a code block. */
+function unfenced(text: string): string {
+  return /^\s*```(?:json)?\s*\n([\s\S]*?)\n\s*```\s*$/.exec(text)?.[1] ?? text
+}
+
+export function repairRequest(problem: string): string {
+  return `The last answer can't be used: ${problem}. Answer again, only with JSON that matches the schema.`
+}
+
+export function structuredOutputError(problem: string, text: string): HeedError {
+  return new HeedError('structured_output_invalid', `The model's answer does not match structuredOutput.schema, also not after it was asked again: ${problem}`, {
+    details: { text: text.slice(0, 2000) },
+  })
+}

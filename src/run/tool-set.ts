@@ -1,0 +1,92 @@
+import type { LanguageModelV4FunctionTool, LanguageModelV4ProviderTool } from '@ai-sdk/provider'
+import { HeedError } from '../errors.ts'
+import { compileSchema, type CompiledSchema } from '../schema/compile.ts'
+import type { InferInput, InferOutput } from '../schema/schema.ts'
+import { aiSDKTool, isAISDKTool, isProviderTool, type AISDKTool, type ProviderTool } from './ai-sdk-tool.ts'
+import { isTool, type Tool } from './tool.ts'
+
+/** Tools by the name the model calls them by: made with `createTool`, taken from the AI SDK, or from an MCP client. */
+export type ToolsInput = Record<string, Tool | AISDKTool | ProviderTool>
+
+/** The input a tool of any origin takes, and the output it gives. */
+export type ToolInput<T> = T extends Tool<string, infer Input, unknown> ? Input
+  : T extends { inputSchema: infer S } ? InferInput<S> : unknown
+export type ToolOutput<T> = T extends Tool<string, never, infer Output> ? Output
+  : T extends { outputSchema: infer S } ? InferOutput<S>
+  : T extends { execute: (...args: never[]) => infer R } ? Awaited<R> : unknown
+
+export interface ResolvedTool {
+  name: string
+  tool: Tool
+  input: CompiledSchema | undefined
+  output: CompiledSchema | undefined
+  resume: CompiledSchema | undefined
+}
+
+/** The tools of a run: what can be executed here, and what the model is told, in an order that never changes. */
+export interface ToolSet {
+  tools: ReadonlyMap<string, ResolvedTool>
+  definitions: ReadonlyArray<LanguageModelV4FunctionTool | LanguageModelV4ProviderTool>
+}
+
+const validName = /^[A-Za-z0-9_-]{1,128}$/
+const noParameters = { type: 'object', properties: {}, additionalProperties: false } as const
+
+export const emptyToolSet: ToolSet = { tools: new Map(), definitions: [] }
+
+/** Joins tools from several places. A name that two of them use is an error: the model could not tell them apart. */
+export async function resolveTools(sources: ReadonlyArray<{ from: string; tools: ToolsInput }>): Promise<ToolSet> {
+  const origin = new Map<string, string>()
+  const resolved: Array<ResolvedTool | (ProviderTool & { name: string })> = []
+  for (const { from, tools } of sources) {
+    for (const [name, tool] of Object.entries(tools)) {
+      checkName(name, from, origin.get(name))
+      origin.set(name, from)
+      resolved.push(resolveTool(name, tool, from))
+    }
+  }
+  if (resolved.length === 0) return emptyToolSet
+  resolved.sort((a, b) => (a.name < b.name ? -1 : 1))
+  const executable = resolved.filter((entry) => 'tool' in entry)
+  return {
+    tools: new Map(executable.map((entry) => [entry.name, entry])),
+    definitions: await Promise.all(resolved.map(define)),
+  }
+}
+
+function checkName(name: string, from: string, taken: string | undefined): void {
+  if (taken !== undefined) {
+    throw new HeedError('duplicate_tool', `Two tools are called '${name}': one in ${taken}, one in ${from}. Rename one of them.`, { details: { name } })
+  }
+  if (!validName.test(name)) {
+    throw new HeedError('invalid_tool', `'${name}' in ${from} can't be a tool's name. Use letters, digits, underscores and hyphens, at most 128.`)
+  }
+}
+
+function resolveTool(name: string, value: unknown, from: string): ResolvedTool | (ProviderTool & { name: string }) {
+  if (isProviderTool(value)) return { ...value, name }
+  const tool = isTool(value) ? value : isAISDKTool(value) ? aiSDKTool(name, value) : undefined
+  if (!tool) {
+    throw new HeedError('invalid_tool', `'${name}' in ${from} is not a tool. Make it with createTool(), or pass an AI SDK or MCP tool.`, { details: { name } })
+  }
+  const compiled = (key: 'inputSchema' | 'outputSchema' | 'resumeSchema') =>
+    tool[key] === undefined ? undefined : compileSchema(tool[key], `${key} of tool '${name}'`)
+  return { name, tool, input: compiled('inputSchema'), output: compiled('outputSchema'), resume: compiled('resumeSchema') }
+}
+
+async function define(
+  entry: ResolvedTool | (ProviderTool & { name: string }),
+): Promise<LanguageModelV4FunctionTool | LanguageModelV4ProviderTool> {
+  if (!('tool' in entry)) return { type: 'provider', id: entry.id, name: entry.name, args: entry.args }
+  const { tool, name, input } = entry
+  const shape = input ? await input.jsonSchema() : noParameters
+  return {
+    type: 'function',
+    name,
+    ...(tool.description === undefined ? {} : { description: tool.description }),
+    inputSchema: shape.type === undefined ? { type: 'object', ...shape } : shape,
+    ...(tool.inputExamples ? { inputExamples: tool.inputExamples } : {}),
+    ...(tool.strict === undefined ? {} : { strict: tool.strict }),
+    ...(tool.providerOptions ? { providerOptions: tool.providerOptions as LanguageModelV4FunctionTool['providerOptions'] } : {}),
+  } as LanguageModelV4FunctionTool
+}

@@ -1,0 +1,80 @@
+import type { JSONValue } from '../json.ts'
+import type { Logger } from '../logger.ts'
+
+/** Who sees the payload: live streams, or the stored transcript. The model always sees the real one. */
+export type TransformTarget = 'display' | 'transcript'
+
+export type TransformPhase = 'input-delta' | 'input-available' | 'output-available' | 'error' | 'approval' | 'suspend'
+
+export interface TransformContext {
+  target: TransformTarget
+  phase: TransformPhase
+  toolName: string
+  toolCallId: string
+  input?: JSONValue
+  inputTextDelta?: string
+  output?: JSONValue
+  error?: string
+  suspendPayload?: JSONValue
+}
+
+export type TransformFunction = (context: TransformContext) => JSONValue | undefined | Promise<JSONValue | undefined>
+
+interface TargetTransform {
+  input?: TransformFunction
+  /** Without it, a tool that has `input` streams no raw input. */
+  inputDelta?: TransformFunction
+  output?: TransformFunction
+  error?: TransformFunction
+  approval?: TransformFunction
+  suspend?: TransformFunction
+}
+
+/** A tool's own rules. */
+export type ToolTransform = Partial<Record<TransformTarget, TargetTransform>>
+
+/** An agent's rule for all its tools. A tool's own rule comes first; what the function leaves `undefined` is shown as it is. */
+export interface ToolPayloadTransformPolicy {
+  transformToolPayload: TransformFunction
+  targets?: TransformTarget[]
+}
+
+const ruleOf: Record<TransformPhase, keyof TargetTransform> = {
+  'input-delta': 'inputDelta',
+  'input-available': 'input',
+  'output-available': 'output',
+  error: 'error',
+  approval: 'approval',
+  suspend: 'suspend',
+}
+
+/** What is shown when a rule throws: better nothing than what it should have hidden. */
+export const withheld = '[withheld]'
+
+export interface Transformer {
+  /** True when raw input must not be streamed while it arrives. */
+  hidesInput(tool: ToolTransform | undefined): boolean
+  /** The payload as the target sees it; `undefined` when it is to be shown as it is. */
+  apply(tool: ToolTransform | undefined, context: TransformContext): Promise<JSONValue | undefined>
+  /** True when neither the agent nor this tool has a rule: the hot path asks this and goes on. */
+  idle(tool: ToolTransform | undefined): boolean
+}
+
+export function transformer(policy: ToolPayloadTransformPolicy | undefined, logger: Logger): Transformer {
+  const covers = (target: TransformTarget) => policy !== undefined && (policy.targets ?? ['display', 'transcript']).includes(target)
+  return {
+    idle: (tool) => policy === undefined && tool === undefined,
+    hidesInput: (tool) => (tool?.display?.input !== undefined && tool.display.inputDelta === undefined) || covers('display'),
+    async apply(tool, context) {
+      const own = tool?.[context.target]?.[ruleOf[context.phase]]
+      const rule = own ?? (covers(context.target) ? policy?.transformToolPayload : undefined)
+      if (!rule) return undefined
+      try {
+        return await rule(context)
+      } catch (error) {
+        logger.error(`transform of tool '${context.toolName}' failed; its payload is withheld`, { phase: context.phase, error: String(error) })
+        return withheld
+      }
+    },
+  }
+}

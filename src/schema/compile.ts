@@ -1,0 +1,129 @@
+import type { StandardJSONSchemaV1, StandardSchemaV1 } from '@standard-schema/spec'
+import type { JSONSchema7 } from '@ai-sdk/provider'
+import { HeedError } from '../errors.ts'
+import { jsonSchemaValidator } from './json-schema.ts'
+import type { AISDKSchema, Issue, PlainJSONSchema, Validation } from './schema.ts'
+
+export interface CompiledSchema {
+  /** The shape as a model is told it. */
+  jsonSchema(): JSONSchema7 | PromiseLike<JSONSchema7>
+  validate(value: unknown): Validation | Promise<Validation>
+}
+
+const compiled = new WeakMap<object, CompiledSchema>()
+const aiSdkSchema = Symbol.for('vercel.ai.schema')
+
+/** Understands a schema of any accepted form. `subject` names it in errors: `inputSchema of tool 'weather'`. */
+export function compileSchema(schema: unknown, subject: string): CompiledSchema {
+  if (!isObjectLike(schema)) throw notASchema(subject)
+  const known = compiled.get(schema)
+  if (known) return known
+  const result = compile(schema, subject)
+  compiled.set(schema, result)
+  return result
+}
+
+function compile(schema: object, subject: string): CompiledSchema {
+  if ('~standard' in schema) return compileStandard(schema as StandardSchemaV1 & Partial<StandardJSONSchemaV1>, subject)
+  if (aiSdkSchema in schema) return compileAISDK(schema as object as AISDKSchema)
+  // The `ai` package also passes schemas as functions that make one when it is first needed.
+  if (typeof schema === 'function') return compileSchema((schema as () => unknown)(), subject)
+  if (isPlainJSONSchema(schema)) return compilePlain(schema)
+  throw notASchema(subject)
+}
+
+function compileStandard(schema: StandardSchemaV1 & Partial<StandardJSONSchemaV1>, subject: string): CompiledSchema {
+  const standard = schema['~standard']
+  if (typeof standard !== 'object' || standard === null || standard.version !== 1) throw notASchema(subject)
+  let shape: JSONSchema7 | undefined
+  const jsonSchema = (): JSONSchema7 => {
+    shape ??= standardShape(schema, subject)
+    return shape
+  }
+  if (typeof standard.validate !== 'function') {
+    const plain = lazyValidator(jsonSchema)
+    return { jsonSchema, validate: plain }
+  }
+  return {
+    jsonSchema,
+    validate(value) {
+      const result = standard.validate(value)
+      return result instanceof Promise ? result.then(fromStandard) : fromStandard(result)
+    },
+  }
+}
+
+function standardShape(schema: StandardSchemaV1 & Partial<StandardJSONSchemaV1>, subject: string): JSONSchema7 {
+  const converter = schema['~standard'].jsonSchema
+  if (!converter) {
+    throw new HeedError(
+      'invalid_schema',
+      `${subject} can validate but can't say its JSON Schema, which models need. Use a library version that implements `
+        + 'Standard JSON Schema (Zod 4.2 or newer, ArkType 2.1.28 or newer, Valibot with @valibot/to-json-schema), or pass JSON Schema.',
+    )
+  }
+  try {
+    const { $schema: _, ...shape } = converter.input({ target: 'draft-07' })
+    return shape as JSONSchema7
+  } catch (cause) {
+    throw new HeedError('invalid_schema', `${subject} has no JSON Schema: ${messageOf(cause)}`, { cause })
+  }
+}
+
+function fromStandard(result: StandardSchemaV1.Result<unknown>): Validation {
+  if (!result.issues) return { ok: true, value: result.value }
+  return { ok: false, issues: result.issues.map((issue) => ({ path: pathOf(issue), message: issue.message })) }
+}
+
+function pathOf(issue: StandardSchemaV1.Issue): string {
+  const keys = issue.path?.map((segment) => String(typeof segment === 'object' ? segment.key : segment))
+  return keys?.join('.') ?? ''
+}
+
+function compileAISDK(schema: AISDKSchema): CompiledSchema {
+  const { validate } = schema
+  const jsonSchema = () => schema.jsonSchema
+  if (!validate) return { jsonSchema, validate: lazyValidator(jsonSchema) }
+  return {
+    jsonSchema,
+    async validate(value) {
+      const result = await validate(value)
+      return result.success ? { ok: true, value: result.value } : { ok: false, issues: [{ path: '', message: result.error.message }] }
+    },
+  }
+}
+
+function compilePlain(schema: PlainJSONSchema): CompiledSchema {
+  const jsonSchema = () => schema as JSONSchema7
+  return { jsonSchema, validate: lazyValidator(jsonSchema) }
+}
+
+function lazyValidator(jsonSchema: () => JSONSchema7 | PromiseLike<JSONSchema7>): (value: unknown) => Promise<Validation> {
+  let validator: Promise<(value: unknown) => Validation> | undefined
+  return async (value) => {
+    validator ??= Promise.resolve(jsonSchema()).then(jsonSchemaValidator)
+    return (await validator)(value)
+  }
+}
+
+function isPlainJSONSchema(schema: object): schema is PlainJSONSchema {
+  const { type, properties } = schema as { type?: unknown; properties?: unknown }
+  return typeof type === 'string' || (typeof properties === 'object' && properties !== null)
+}
+
+function isObjectLike(value: unknown): value is object {
+  return (typeof value === 'object' && value !== null) || typeof value === 'function'
+}
+
+function notASchema(subject: string): HeedError {
+  return new HeedError('invalid_schema', `${subject} is not a schema. Pass a Standard Schema (such as a Zod object), an AI SDK schema, or JSON Schema.`)
+}
+
+/** `city: expected string; zip: required` */
+export function describeIssues(issues: readonly Issue[]): string {
+  return issues.map((issue) => (issue.path ? `${issue.path}: ${issue.message}` : issue.message)).join('; ')
+}
+
+function messageOf(error: unknown): string {
+  return error instanceof Error ? error.message : String(error)
+}

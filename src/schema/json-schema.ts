@@ -1,0 +1,23 @@
+import type { JSONSchema7 } from '@ai-sdk/provider'
+import { HeedError } from '../errors.ts'
+import type { Validation } from './schema.ts'
+
+/** A validator for plain JSON Schema. Loaded when the first such schema is used: most programs never need it. */
+export async function jsonSchemaValidator(schema: JSONSchema7): Promise<(value: unknown) => Validation> {
+  const { Ajv } = await import('ajv')
+  const ajv = new Ajv({ allErrors: true, strict: false, logger: false })
+  let check: ReturnType<typeof ajv.compile>
+  try {
+    check = ajv.compile(schema)
+  } catch (cause) {
+    throw new HeedError('invalid_schema', `JSON Schema can't be compiled: ${cause instanceof Error ? cause.message : String(cause)}`, { cause })
+  }
+  return (value) => {
+    if (check(value)) return { ok: true, value }
+    const issues = (check.errors ?? []).map((error) => ({
+      path: error.instancePath.slice(1).replaceAll('/', '.'),
+      message: error.message ?? 'is invalid',
+    }))
+    return { ok: false, issues }
+  }
+}

@@ -1,0 +1,47 @@
+import type { StandardJSONSchemaV1, StandardSchemaV1 } from '@standard-schema/spec'
+import type { JSONSchema7 } from '@ai-sdk/provider'
+
+/**
+ * Anything that describes a value: a Standard Schema (Zod, Valibot, ArkType, …), an AI SDK schema, or plain JSON Schema.
+ * A Standard Schema must also be able to give its JSON Schema, since models are told the shape in it.
+ */
+export type Schema<Input = unknown, Output = Input> =
+  | StandardSchemaV1<Input, Output>
+  | StandardJSONSchemaV1<Input, Output>
+  | AISDKSchema<Output>
+  | PlainJSONSchema
+
+/** The schema object of the `ai` package (`jsonSchema()`, `zodSchema()`, `asSchema()`). */
+export interface AISDKSchema<Output = unknown> {
+  readonly _type: Output
+  readonly jsonSchema: JSONSchema7 | PromiseLike<JSONSchema7>
+  readonly validate?: (
+    value: unknown,
+  ) => AISDKValidation<Output> | PromiseLike<AISDKValidation<Output>>
+}
+
+type AISDKValidation<Output> = { success: true; value: Output } | { success: false; error: Error }
+
+export interface PlainJSONSchema extends Omit<JSONSchema7, 'type'> {
+  type: 'object' | 'string' | 'number' | 'integer' | 'boolean' | 'array' | 'null'
+}
+
+/** What a caller writes. */
+export type InferInput<S> = S extends StandardSchemaV1<infer Input, unknown> ? Input
+  : S extends StandardJSONSchemaV1<infer Input, unknown> ? Input
+  : S extends AISDKSchema<infer Output> ? Output
+  : unknown
+
+/** What comes out of validation. */
+export type InferOutput<S> = S extends StandardSchemaV1<unknown, infer Output> ? Output
+  : S extends StandardJSONSchemaV1<unknown, infer Output> ? Output
+  : S extends AISDKSchema<infer Output> ? Output
+  : unknown
+
+export type Validation<Output = unknown> = { ok: true; value: Output } | { ok: false; issues: Issue[] }
+
+export interface Issue {
+  /** `address.city`, or empty for the value itself. */
+  path: string
+  message: string
+}

@@ -1,0 +1,355 @@
+import type { JSONObject, JSONValue } from '../json.ts'
+import type { Message } from '../message/message.ts'
+import type { MessageRow } from '../message/row.ts'
+import type { ActiveBehavior, IdleBehavior, Route, SendMode, SignalState, ThreadStatus, Waiting } from '../thread/machine.ts'
+
+/**
+ * The durable truth about threads: messages, mailbox, runs, leases and lanes, always in one database, so that a commit and its
+ * fence are one transaction.
+ *
+ * What every implementation keeps (its conformance suite is `storeConformance` in `heed/testing`):
+ * - Each method is one transaction: all of it happened, or nothing.
+ * - Methods that take a `Fence` refuse with the code `fenced` when the thread's epoch or owner is another, and write nothing.
+ * - Methods that take a `Scope` refuse with `thread_forbidden` when the thread belongs to another resource, and with
+ *   `thread_not_found` when it doesn't exist and the method doesn't create it. A scope without `resourceId` is trusted.
+ * - Order is `seq` within a thread and `ord` within a mailbox, both given by the store. Never a time.
+ * - Ids of messages and signals are unique within their thread and mean nothing outside of it.
+ * - Nothing here blocks the event loop for longer than one small transaction.
+ */
+export interface ThreadStore {
+  /** Creates or migrates the tables. Idempotent; implied by every other method. */
+  open(): Promise<void>
+  close(): Promise<void>
+
+  // Acceptance
+
+  /**
+   * Stores each send and decides where it goes, in the order given. Creates the thread when it is new. Where the route is `wake`
+   * and the send carries a `claim`, the same transaction takes the lease. The same `(thread, signal id)` again is one signal: the
+   * answer describes the first and says `duplicate`. A refused send is answered with its error; it doesn't refuse its neighbours.
+   * What is discarded, or skipped because its lane has it already, leaves no trace: `state` is then `cancelled`.
+   */
+  accept(sends: readonly Send[]): Promise<Array<Accepted | { error: Error }>>
+  /** Resolves when everything committed before this call would survive a power cut. */
+  flush(): Promise<void>
+
+  // Runs
+
+  /**
+   * Takes the thread when it is idle and something waits, or when it runs and its owner is gone. Epoch + 1. Null when neither, or
+   * when the run would be of an agent that is not among `agentIds`. Rows bound to a process that is gone are cancelled on the way.
+   */
+  claim(threadId: string, owner: string, agentIds?: readonly string[]): Promise<Claimed | null>
+  /**
+   * Starts the next run of a claimed thread, or continues the one that was interrupted: takes what starts it into history, and
+   * loads the window. With nothing to run for one of `agentIds` it releases the lease and answers null. A run that is continued
+   * has the window it began with, and what it appended since.
+   */
+  beginRun(fence: Fence, window: Window, agentIds?: readonly string[]): Promise<BegunRun | null>
+  /** Appends rows, marks progress, takes what may enter, ends or suspends the run: see `StepCommit`. */
+  commitStep(fence: Fence, commit: StepCommit): Promise<StepCommitted>
+  /**
+   * Records a decision about a suspended call. When it was the last one missing, takes the thread for `owner`: epoch + 1. Without
+   * an owner the thread is left for whoever runs its agent.
+   */
+  decide(scope: Scope, decision: CallDecision, owner?: string): Promise<Decided>
+  /** Ends a suspended run, and says whether something waits. `clearPending` cancels what waits. */
+  endSuspended(scope: Scope, runId: string, options: { clearPending?: boolean }): Promise<{ ended: boolean; more: boolean }>
+  /** Marks `owner` as alive until `until`. One row for all its threads. */
+  heartbeat(owner: string, until: number): Promise<void>
+  /** Hands over every thread of `owner`, so that others need not wait for its heartbeat to expire. Forgets its bound rows. */
+  resign(owner: string): Promise<void>
+  /**
+   * Threads that nobody runs although something should: a run without a living owner, or an idle thread with waiting rows. With
+   * `agentIds`, only those whose next run is of one of these agents.
+   */
+  listOrphans(now: number, limit: number, agentIds?: readonly string[]): Promise<Array<{ threadId: string; agentId: string }>>
+
+  // Mailbox and runs, read and edited
+
+  listSignals(scope: Scope, options?: { states?: SignalState[]; limit?: number; after?: number }): Promise<MailboxRow[]>
+  getSignal(scope: Scope, id: string): Promise<MailboxRow | null>
+  /** Cancels what is still pending; answers the ids that were. */
+  cancelSignals(scope: Scope, ids: readonly string[]): Promise<string[]>
+  /** Puts the pending queued rows in this order; ids that are no longer pending are passed over. Answers the new order. */
+  reorderSignals(scope: Scope, ids: readonly string[]): Promise<string[]>
+  getRun(scope: Scope, runId: string): Promise<RunRow | null>
+  /** Finds a run by its id alone. For in-process callers that address a run and not a thread. */
+  findRun(runId: string): Promise<RunRow | null>
+  /** Newest first. */
+  listRuns(filter: { threadId?: string; resourceId?: string; agentId?: string; status?: RunStatus[]; from?: number; to?: number; limit?: number; offset?: number }): Promise<RunRow[]>
+
+  // Threads
+
+  getThread(scope: Scope): Promise<ThreadRow | null>
+  /** Creates the thread; an existing one of the same resource is answered as it is, `created: false`. */
+  createThread(thread: NewThread): Promise<{ thread: ThreadRow; created: boolean }>
+  /** Merges `metadata` key by key (null removes a key) and sets the title, atomically. `onlyIfUntitled` leaves a title that is there. */
+  patchThread(scope: Scope, patch: { title?: string; metadata?: Record<string, JSONValue | undefined>; onlyIfUntitled?: boolean }): Promise<ThreadRow>
+  /** Removes the thread with everything that belongs to it. False when there was none. */
+  deleteThread(scope: Scope): Promise<boolean>
+  listThreads(query: ThreadQuery): Promise<{ threads: ThreadRow[]; more: boolean; total?: number }>
+
+  // Messages
+
+  /** Rows by `seq`, ascending: the newest page unless the query says otherwise. Context rows only on request. */
+  listRows(scope: Scope, query: RowQuery): Promise<{ rows: MessageRow[]; more: boolean }>
+  /** Appends rows outside of a run; on an active thread they wait in the tail band. Rows whose id exists are replaced in place. */
+  saveRows(scope: Scope, rows: readonly MessageRow[]): Promise<MessageRow[]>
+  /**
+   * Removes messages by id, with the context rows that quote them (`content.metadata.sources` has the ids); without ids, all of
+   * them. Answers how many messages went.
+   */
+  deleteMessages(scope: Scope, messageIds?: readonly string[]): Promise<number>
+}
+
+/** Who may touch what. In-process callers may leave out the resource; HTTP never does. */
+export interface Scope {
+  threadId: string
+  resourceId?: string
+}
+
+/** Proof of the lease. It grows stale as soon as anyone else takes the thread. */
+export interface Fence {
+  threadId: string
+  owner: string
+  epoch: number
+}
+
+export interface Send {
+  threadId: string
+  resourceId: string
+  agentId: string
+  /** Signal id. The thread has it once. */
+  id: string
+  mode: SendMode
+  ifActive: Branch<ActiveBehavior>
+  ifIdle: Branch<IdleBehavior>
+  /** What enters history, one signal row or the input of a call. Attributes of the chosen branch are merged into signal rows. */
+  rows: MessageRow[]
+  /** The run that this send starts, if it starts one. */
+  runId: string
+  /** The process that takes the lease at a wake; absent when this process doesn't run the agent. */
+  claim?: { owner: string }
+  /** Only this process may run it (a call whose caller holds its stream). It is cancelled when the process goes before it started. */
+  boundTo?: string
+  /** The JSON part of the options of the run it starts. */
+  options?: JSONObject
+  lane?: LaneWrite
+  /** For threads that are created by this send. */
+  thread?: { title?: string; metadata?: JSONObject; parentId?: string }
+  /** Refuse with `thread_suspended` instead of waiting behind a suspended run. */
+  refuseSuspended?: boolean
+  now: number
+}
+
+export interface Branch<Behavior> {
+  behavior: Behavior
+  attributes?: Record<string, string | number | boolean>
+}
+
+export interface LaneWrite {
+  id: string
+  cacheKey: string
+  mode: 'snapshot' | 'delta'
+}
+
+export interface Accepted {
+  route: Route | 'skipped'
+  /** The run it starts or enters; for `persist`, `discard` and `skipped` none. */
+  runId?: string
+  duplicate: boolean
+  state: SignalState
+  /** The rows as they will be read, attributes merged. */
+  rows: MessageRow[]
+  /** The lease, when this send woke the thread for the claiming process. */
+  fence?: Fence
+  /** The thread's epoch after this send: what happens on an idle thread takes one of its own. */
+  epoch: number
+  /** The process that runs the thread now. Absent on an active thread: it went, and whoever can should claim the thread. */
+  owner?: string
+  lane?: LaneRow
+}
+
+export interface Claimed {
+  fence: Fence
+  agentId: string
+  /** True when an unfinished run is continued. */
+  takenOver: boolean
+}
+
+/** `low` and `high` as in the window function of the prompt; `false`: only this run's own rows. */
+export type Window = { low: number; high: number } | false
+
+export interface BegunRun {
+  run: RunRow
+  thread: ThreadRow
+  /** The window, oldest first, with the rows that were just taken at its end. */
+  rows: MessageRow[]
+  /** What started the run: mailbox rows in order, their `rows` with their `seq`. Empty when a run is continued. */
+  taken: MailboxRow[]
+  /** True when this continues a run that had begun. */
+  resumed: boolean
+}
+
+/** A step is over when it drains or ends the run, except by suspending it: then `RunRow.step` is the one after it. */
+export interface StepCommit {
+  runId: string
+  step: number
+  /** Appended in this order. A row whose id the thread has already is left as it is. */
+  rows: MessageRow[]
+  /** Rows that are in history already and get other contents, where processors changed what was taken. */
+  revised?: MessageRow[]
+  /** Tool calls that start now: kept with the run until a row with their result follows. */
+  started?: string[]
+  /** Take what may enter this run. If anything enters, what was taken before is answered: it is consumed, and its rows stay for good. */
+  drain?: boolean
+  /** How the run ends here. With `drain`, it only ends if nothing entered. */
+  end?: RunEnd
+}
+
+export type RunEnd =
+  | { status: 'finished' | 'failed' | 'aborted' | 'parked'; error?: JSONObject; usage?: JSONObject; clearPending?: boolean }
+  /** Removes the run's rows and rejects what it took, back to where input last entered it. */
+  | { status: 'rejected'; error?: JSONObject }
+  | { status: 'suspended'; calls: SuspendedCall[]; usage?: JSONObject }
+
+export interface StepCommitted {
+  /** The appended rows, with their `seq`. */
+  rows: MessageRow[]
+  /** What entered: mailbox rows in order, their `rows` with their `seq`. */
+  taken: MailboxRow[]
+  ended: boolean
+  /** After an end: something waits that this owner may run; the lease stays and `beginRun` comes next. Otherwise it is released. */
+  more: boolean
+}
+
+export interface SuspendedCall {
+  toolCallId: string
+  toolName: string
+  args: JSONValue
+  kind: 'approval' | 'suspend'
+  payload?: JSONValue
+  decision?: { approved?: boolean; reason?: string; resumeData?: JSONValue }
+}
+
+export interface CallDecision {
+  runId?: string
+  /** May be left out when one call waits. */
+  toolCallId?: string
+  approved?: boolean
+  reason?: string
+  resumeData?: JSONValue
+}
+
+export interface Decided {
+  runId: string
+  toolCallId: string
+  agentId: string
+  /** The lease, when nothing else is waited for. */
+  fence?: Fence
+}
+
+export interface MailboxRow {
+  threadId: string
+  ord: number
+  id: string
+  agentId: string
+  route: Route
+  kind: Waiting['kind']
+  state: SignalState
+  /** The run it was promised, then the run that took it. */
+  runId?: string
+  step?: number
+  rows: MessageRow[]
+  options?: JSONObject
+  boundTo?: string
+  reason?: string
+  acceptedAt: number
+}
+
+export type RunStatus = 'running' | 'suspended' | 'finished' | 'failed' | 'aborted' | 'rejected' | 'parked'
+
+export interface RunRow {
+  threadId: string
+  resourceId: string
+  runId: string
+  agentId: string
+  status: RunStatus
+  epoch: number
+  /** The next step to do. */
+  step: number
+  /** How often the run was begun, or continued without anyone having decided about its calls. */
+  attempts: number
+  options: JSONObject
+  /** Tool calls that were started and have no result row yet. */
+  started: string[]
+  /** The calls it waits for, or waited for, with what was decided: kept until the step is over. */
+  suspended: SuspendedCall[]
+  startedAt: number
+  endedAt?: number
+  suspendedAt?: number
+  error?: JSONObject
+  usage?: JSONObject
+}
+
+export interface ThreadRow {
+  id: string
+  resourceId: string
+  title: string
+  metadata: Record<string, JSONValue>
+  parentId?: string
+  createdAt: Date
+  updatedAt: Date
+  status: ThreadStatus
+  epoch: number
+  owner?: string
+  runId?: string
+  agentId?: string
+}
+
+export interface NewThread {
+  id: string
+  resourceId: string
+  title?: string
+  metadata?: Record<string, JSONValue>
+  parentId?: string
+  now: number
+}
+
+export interface ThreadQuery {
+  resourceId?: string
+  metadata?: Record<string, string | number | boolean | null>
+  status?: ThreadStatus[]
+  orderBy?: { field: 'createdAt' | 'updatedAt'; direction: 'ASC' | 'DESC' }
+  limit: number
+  /** Keyset paging: the last thread of the page before. */
+  after?: { at: number; id: string }
+  offset?: number
+  total?: boolean
+}
+
+export interface RowQuery {
+  /** Newest `limit` rows with `seq` below this (exclusive). */
+  before?: number
+  /** Oldest `limit` rows with `seq` above this (exclusive). */
+  after?: number
+  limit: number
+  from?: Date
+  to?: Date
+  messageIds?: readonly string[]
+  context?: boolean
+}
+
+export interface LaneRow {
+  threadId: string
+  id: string
+  version: number
+  cacheKey: string
+  mode: 'snapshot' | 'delta'
+  lastSignalId: string
+  lastSnapshotId?: string
+}
+
+/** For readers of whole messages. */
+export type { Message }

@@ -1,0 +1,35 @@
+import type { Clock } from '../clock.ts'
+import type { Logger } from '../logger.ts'
+import type { MessageRow } from '../message/row.ts'
+import type { AgentExecutionOptions } from '../run/options.ts'
+import type { RunSetup } from '../run/run.ts'
+import type { Window } from '../store/contract.ts'
+
+/** What a thread knows of an agent: enough to start a run of it. */
+export interface Runnable {
+  readonly id: string
+  readonly name: string
+  /** Everything the run needs, found for its request. */
+  prepare(options: AgentExecutionOptions, request: RunRequest, environment: RunEnvironment): Promise<RunSetup>
+  /** How much history the prompt begins with. */
+  window(options: AgentExecutionOptions): Window
+}
+
+export interface RunRequest {
+  runId: string
+  threadId?: string
+  resourceId?: string
+  /** History and input, oldest first. */
+  rows: MessageRow[]
+  /** How many of the last rows are new input. */
+  inputCount: number
+  /** Steps that were done before, when a run is continued. */
+  stepsDone: number
+}
+
+/** What surrounds every run. */
+export interface RunEnvironment {
+  clock: Clock
+  logger: Logger
+  newId(): string
+}

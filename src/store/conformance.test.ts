@@ -1,0 +1,28 @@
+import { afterEach, describe, expect, it } from 'vitest'
+import { storeConformance, type StoreHarness } from './conformance.ts'
+import type { ThreadStore } from './contract.ts'
+import { InMemoryStore } from './memory/store.ts'
+
+const opened: ThreadStore[] = []
+afterEach(async () => {
+  await Promise.all(opened.splice(0).map((store) => store.close()))
+})
+
+async function kept<Store extends ThreadStore>(store: Store): Promise<Store> {
+  opened.push(store)
+  await store.open()
+  return store
+}
+
+const memory: StoreHarness = { store: () => kept(new InMemoryStore()) }
+
+describe('[A2.1] [A3.2] [R1.1] [R1.2] [R2.1] [R3.1] [R4.1] [R5.1] [R6.1] [R7.1] [R8.1] [X1.1] [X1.2] [L1.1] [D1.1] every store', () => {
+  it.each(storeConformance)('in memory: $name', ({ run }) => expect(run(memory)).resolves.toBeUndefined())
+
+  it('has a case for each of these promises, and names each case once', () => {
+    const names = storeConformance.map(({ name }) => name)
+    expect(new Set(names).size).toBe(names.length)
+    const cited = new Set(names.flatMap((name) => name.match(/\[[A-Z]\d+\.\d+\]/g) ?? []))
+    expect([...cited].toSorted()).toEqual(expect.getState().currentTestName?.match(/\[[A-Z]\d+\.\d+\]/g)?.toSorted())
+  })
+})

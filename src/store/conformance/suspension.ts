@@ -1,0 +1,176 @@
+import assert from 'node:assert/strict'
+import type { SuspendedCall, ThreadStore } from '../contract.ts'
+import type { StoreCase } from './case.ts'
+import {
+  accept, acceptOne, begin, commit, everything, finish, gone, ids, persisted, queued, refuses, resultRow, row, rowIds, scope, send, start, states, status,
+  threadId, type Begun,
+} from './fixture.ts'
+
+const call = (toolCallId: string, more: Partial<SuspendedCall> = {}): SuspendedCall => ({
+  toolCallId, toolName: 'pay', args: { amount: 5 }, kind: 'approval', ...more,
+})
+
+async function suspend(store: ThreadStore, ...calls: SuspendedCall[]): Promise<Begun> {
+  const run = await start(store)
+  const { ended, more } = await commit(store, run, { rows: [row('said', 'assistant')], end: { status: 'suspended', calls, usage: { tokens: 3 } } })
+  assert.deepEqual([ended, more], [true, false])
+  return run
+}
+
+export const suspensionCases: StoreCase[] = [
+  {
+    name: '[R6.1] a suspended run is a row that no process holds, and goes on where it was after it was decided',
+    async run(harness) {
+      let store = await harness.store()
+      const first = await suspend(store, call('c1', { payload: { why: 'much' } }))
+      await gone(store, 'p1')
+      if (harness.reopen) store = await harness.reopen(store)
+
+      const thread = await store.getThread(scope)
+      assert.deepEqual([thread?.status, thread?.owner, thread?.runId, thread?.agentId], ['suspended', undefined, 'run-of-a', 'agent-1'])
+      const waiting = await store.getRun(scope, 'run-of-a')
+      assert.deepEqual([waiting?.status, waiting?.suspended, waiting?.usage, waiting?.step], [
+        'suspended', [call('c1', { payload: { why: 'much' } })], { tokens: 3 }, 0,
+      ])
+      assert.equal(typeof waiting?.suspendedAt, 'number')
+      assert.deepEqual(ids(await store.listRuns({ resourceId: scope.resourceId, status: ['suspended'] }).then((runs) => runs.map((run) => ({ id: run.runId })))), ['run-of-a'])
+      assert.deepEqual(await store.listOrphans(Date.now(), 10), [])
+
+      const decided = await store.decide(scope, { toolCallId: 'c1', approved: true, reason: 'fine' }, 'p2')
+      assert.deepEqual(decided, {
+        runId: 'run-of-a', toolCallId: 'c1', agentId: 'agent-1', fence: { threadId, owner: 'p2', epoch: first.fence.epoch + 1 },
+      })
+      assert.ok(decided.fence)
+      const again = await begin(store, decided.fence)
+      assert.deepEqual([again.resumed, again.run.step, again.run.status, again.run.attempts], [true, 0, 'running', 1])
+      assert.deepEqual(again.run.suspended, [call('c1', { payload: { why: 'much' }, decision: { approved: true, reason: 'fine' } })])
+      assert.deepEqual(ids(again.rows), ['a', 'said'])
+      await commit(store, again, { rows: [resultRow('r', 'c1')], drain: true })
+      const run = await store.getRun(scope, 'run-of-a')
+      assert.deepEqual([run?.step, run?.suspended], [1, []])
+    },
+  },
+  {
+    name: '[R6.1] of two calls the first decision is kept and the last one resumes',
+    async run(harness) {
+      let store = await harness.store()
+      await suspend(store, call('c1'), call('c2', { kind: 'suspend' }))
+      const first = await store.decide(scope, { runId: 'run-of-a', toolCallId: 'c2', resumeData: { code: 42 } }, 'p2')
+      assert.deepEqual(first, { runId: 'run-of-a', toolCallId: 'c2', agentId: 'agent-1' })
+      assert.equal(await status(store), 'suspended')
+      if (harness.reopen) store = await harness.reopen(store)
+      const last = await store.decide(scope, { approved: false, reason: 'no' }, 'p3')
+      assert.deepEqual([last.toolCallId, last.fence?.owner], ['c1', 'p3'])
+      assert.deepEqual((await store.getRun(scope, 'run-of-a'))?.suspended.map((one) => one.decision), [
+        { approved: false, reason: 'no' }, { resumeData: { code: 42 } },
+      ])
+    },
+  },
+  {
+    name: '[R6.1] decisions at once: each call is decided once, and one of them resumes',
+    async run({ store: open }) {
+      const store = await open()
+      await suspend(store, call('c1'), call('c2'), call('c3'))
+      const decisions = await Promise.allSettled(
+        ['c1', 'c2', 'c3', 'c1', 'c2', 'c3'].map((toolCallId, index) => store.decide(scope, { toolCallId, approved: true }, `p${index}`)),
+      )
+      const made = decisions.flatMap((result) => (result.status === 'fulfilled' ? result.value : []))
+      assert.deepEqual(made.map((decided) => decided.toolCallId), ['c1', 'c2', 'c3'])
+      assert.equal(made.filter((decided) => decided.fence).length, 1)
+    },
+  },
+  {
+    name: '[R6.1] a decision about another run, an unknown call, or one that was decided is refused, and nothing is written',
+    async run({ store: open }) {
+      const store = await open()
+      await start(store, 'x', { threadId: 'running' })
+      await refuses('run_not_suspended', store.decide({ threadId: 'running' }, { approved: true }, 'p2'))
+      await suspend(store, call('c1'), call('c2'))
+      await store.decide(scope, { toolCallId: 'c1', approved: true }, 'p2')
+      const before = await everything(store)
+      await refuses('run_not_suspended', store.decide(scope, { toolCallId: 'c1', approved: false }, 'p2'))
+      await refuses('run_not_suspended', store.decide(scope, { toolCallId: 'c9', approved: true }, 'p2'))
+      await refuses('run_not_suspended', store.decide(scope, { runId: 'another', toolCallId: 'c2', approved: true }, 'p2'))
+      await refuses('thread_not_found', store.decide({ threadId: 'nowhere' }, { approved: true }, 'p2'))
+      assert.deepEqual(await everything(store), before)
+      await store.decide(scope, { approved: true }, 'p2')
+      await refuses('run_not_suspended', store.decide(scope, { toolCallId: 'c2', approved: true }, 'p2'))
+    },
+  },
+  {
+    name: '[R6.1] a decision that names no call is refused while several wait',
+    async run({ store: open }) {
+      const store = await open()
+      await suspend(store, call('c1'), call('c2'))
+      await refuses('invalid_argument', store.decide(scope, { approved: true }, 'p2'))
+    },
+  },
+  {
+    name: '[R6.1] a decision by a process that can\'t run the agent leaves the thread to one that can',
+    async run({ store: open }) {
+      const store = await open()
+      await suspend(store, call('c1'))
+      const decided = await store.decide(scope, { approved: true })
+      assert.equal(decided.fence, undefined)
+      assert.deepEqual(await store.listOrphans(Date.now(), 10), [{ threadId, agentId: 'agent-1' }])
+      const claimed = await store.claim(threadId, 'p2')
+      assert.equal(claimed?.takenOver, true)
+      assert.ok(claimed)
+      assert.deepEqual((await begin(store, claimed.fence)).run.suspended[0]?.decision, { approved: true })
+    },
+  },
+  {
+    name: '[R6.1] input to a suspended thread waits, and enters when the run goes on',
+    async run({ store: open }) {
+      const store = await open()
+      await suspend(store, call('c1'))
+      const answers = await accept(store, send('b'), send('q', queued), send('p', persisted), send('f', { agentId: 'agent-2' }))
+      assert.deepEqual(answers.map((answer) => [answer.route, answer.state, answer.fence]), [
+        ['deliver', 'pending', undefined], ['queue', 'pending', undefined], ['persist', 'consumed', undefined], ['queue', 'pending', undefined],
+      ])
+      assert.equal(await status(store), 'suspended')
+      const { fence } = await store.decide(scope, { approved: true }, 'p2')
+      assert.ok(fence)
+      const again = await begin(store, fence)
+      assert.deepEqual(ids(again.rows), ['a', 'said'])
+      const { taken } = await commit(store, again, { rows: [resultRow('r', 'c1')], drain: true })
+      assert.deepEqual(ids(taken), ['b'])
+    },
+  },
+  {
+    name: '[R6.1] a suspended run can be ended; what waits is left to the next, or cancelled when asked',
+    async run({ store: open }) {
+      const store = await open()
+      for (const clearPending of [false, true]) {
+        const of = { threadId: `clear-${clearPending}` }
+        const run = await start(store, 'a', of)
+        await commit(store, run, { rows: [row('said', 'assistant')], end: { status: 'suspended', calls: [call('c1')] } })
+        await acceptOne(store, send('b', of))
+        assert.deepEqual(await store.endSuspended(of, 'another', {}), { ended: false, more: false })
+        assert.deepEqual(await store.endSuspended(of, 'run-of-a', { clearPending }), { ended: true, more: !clearPending })
+        assert.deepEqual(await store.endSuspended(of, 'run-of-a', { clearPending }), { ended: false, more: false })
+        assert.equal((await store.getRun(of, 'run-of-a'))?.status, 'aborted')
+        assert.deepEqual([await status(store, of.threadId), await rowIds(store, of.threadId)], ['idle', ['a', 'said']])
+        assert.deepEqual(await states(store, of.threadId), { a: 'consumed', b: clearPending ? 'cancelled' : 'pending' })
+        assert.equal((await store.listOrphans(Date.now(), 10)).some((orphan) => orphan.threadId === of.threadId), !clearPending)
+      }
+    },
+  },
+  {
+    name: '[R6.1] a run may be suspended again, and ends like any other',
+    async run({ store: open }) {
+      const store = await open()
+      await suspend(store, call('c1'))
+      const first = await store.decide(scope, { approved: true }, 'p2')
+      assert.ok(first.fence)
+      const again = await begin(store, first.fence)
+      await commit(store, again, { rows: [resultRow('r', 'c1')], end: { status: 'suspended', calls: [call('c2')] } })
+      const second = await store.decide(scope, { approved: true }, 'p2')
+      assert.equal(second.toolCallId, 'c2')
+      assert.ok(second.fence)
+      const last = await begin(store, second.fence)
+      assert.deepEqual((await commit(store, last, { rows: [resultRow('r2', 'c2')], ...finish })).ended, true)
+      assert.deepEqual([await status(store), await states(store)], ['idle', { a: 'consumed' }])
+    },
+  },
+]

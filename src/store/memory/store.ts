@@ -1,0 +1,169 @@
+import { systemClock, type Clock } from '../../clock.ts'
+import { HeedError } from '../../errors.ts'
+import type { MessageRow } from '../../message/row.ts'
+import { nextRun, type SignalState } from '../../thread/machine.ts'
+import type {
+  Accepted, BegunRun, CallDecision, Claimed, Decided, Fence, MailboxRow, NewThread, RowQuery, RunRow, Scope, Send, StepCommit,
+  StepCommitted, ThreadQuery, ThreadRow, ThreadStore, Window,
+} from '../contract.ts'
+import { acceptSends } from '../transaction/accept.ts'
+import { beginRun } from '../transaction/begin.ts'
+import { claimThread, resign } from '../transaction/claim.ts'
+import { commitStep } from '../transaction/commit.ts'
+import { mailboxRow, rowsOfMail, runRow, threadRow } from '../transaction/decode.ts'
+import { findThread, scopedThread } from '../transaction/guard.ts'
+import { cancelSignals, reorderSignals } from '../transaction/mailbox.ts'
+import { deleteMessages, saveRows } from '../transaction/messages.ts'
+import type { RunFilter } from '../transaction/queries.ts'
+import { decideCall, endSuspended } from '../transaction/suspend.ts'
+import { createThread, deleteThread, patchThread, type ThreadPatch } from '../transaction/threads.ts'
+import { listRows, listRuns, listSignals, listThreads } from './queries.ts'
+import type { Shelf } from './shelf.ts'
+import { MemoryTables } from './tables.ts'
+
+/** Keeps threads for the life of the process. For tests, and for programs that want no file. */
+export class InMemoryStore implements ThreadStore {
+  readonly id: string
+  readonly #tables: MemoryTables
+  #closed = false
+
+  constructor(options: { id?: string; clock?: Clock } = {}) {
+    this.id = options.id ?? 'memory'
+    this.#tables = new MemoryTables(options.clock ?? systemClock)
+  }
+
+  async open(): Promise<void> {
+    this.#use()
+  }
+
+  async close(): Promise<void> {
+    this.#closed = true
+  }
+
+  async accept(sends: readonly Send[]): Promise<Array<Accepted | { error: Error }>> {
+    return acceptSends(this.#use(), sends)
+  }
+
+  async flush(): Promise<void> {
+    this.#use()
+  }
+
+  async claim(threadId: string, owner: string, agentIds?: readonly string[]): Promise<Claimed | null> {
+    return claimThread(this.#use(), threadId, owner, agentIds)
+  }
+
+  async beginRun(fence: Fence, window: Window, agentIds?: readonly string[]): Promise<BegunRun | null> {
+    return beginRun(this.#use(), fence, window, agentIds)
+  }
+
+  async commitStep(fence: Fence, commit: StepCommit): Promise<StepCommitted> {
+    return commitStep(this.#use(), fence, commit)
+  }
+
+  async decide(scope: Scope, decision: CallDecision, owner?: string): Promise<Decided> {
+    return decideCall(this.#use(), scope, decision, owner)
+  }
+
+  async endSuspended(scope: Scope, runId: string, options: { clearPending?: boolean }): Promise<{ ended: boolean; more: boolean }> {
+    return endSuspended(this.#use(), scope, runId, options)
+  }
+
+  async heartbeat(owner: string, until: number): Promise<void> {
+    this.#use().putProcess(owner, until)
+  }
+
+  async resign(owner: string): Promise<void> {
+    resign(this.#use(), owner)
+  }
+
+  async listOrphans(now: number, limit: number, agentIds?: readonly string[]): Promise<Array<{ threadId: string; agentId: string }>> {
+    const tables = this.#use()
+    const orphans = [...tables.shelves.values()].flatMap((shelf) => {
+      const { thread } = shelf
+      const gone = thread.owner !== null && (tables.aliveUntil(thread.owner) ?? -Infinity) < now
+      const agentId = gone || thread.dueAt !== null ? (thread.agentId ?? nextRun(tables.pending(thread))[0]?.agentId) : undefined
+      return agentId === undefined || (agentIds && !agentIds.includes(agentId)) ? [] : { threadId: thread.id, agentId }
+    })
+    return orphans.slice(0, limit)
+  }
+
+  async listSignals(scope: Scope, options: { states?: SignalState[]; limit?: number; after?: number } = {}): Promise<MailboxRow[]> {
+    return listSignals(this.#shelf(scope), options)
+  }
+
+  async getSignal(scope: Scope, id: string): Promise<MailboxRow | null> {
+    const tables = this.#use()
+    const thread = scopedThread(tables, scope)
+    const mail = tables.mail(thread, id)
+    return mail ? mailboxRow(thread, mail, rowsOfMail(tables, thread, mail)) : null
+  }
+
+  async cancelSignals(scope: Scope, ids: readonly string[]): Promise<string[]> {
+    return cancelSignals(this.#use(), scope, ids)
+  }
+
+  async reorderSignals(scope: Scope, ids: readonly string[]): Promise<string[]> {
+    return reorderSignals(this.#use(), scope, ids)
+  }
+
+  async getRun(scope: Scope, runId: string): Promise<RunRow | null> {
+    const tables = this.#use()
+    const thread = scopedThread(tables, scope)
+    const run = tables.run(thread, runId)
+    return run ? runRow(thread, run) : null
+  }
+
+  async findRun(runId: string): Promise<RunRow | null> {
+    const found = listRuns(this.#use().shelves.values(), {}).find((run) => run.runId === runId)
+    return found ?? null
+  }
+
+  async listRuns(filter: RunFilter): Promise<RunRow[]> {
+    return listRuns(this.#use().shelves.values(), filter)
+  }
+
+  async getThread(scope: Scope): Promise<ThreadRow | null> {
+    const thread = findThread(this.#use(), scope)
+    return thread ? threadRow(thread) : null
+  }
+
+  async createThread(thread: NewThread): Promise<{ thread: ThreadRow; created: boolean }> {
+    return createThread(this.#use(), thread)
+  }
+
+  async patchThread(scope: Scope, patch: ThreadPatch): Promise<ThreadRow> {
+    return patchThread(this.#use(), scope, patch)
+  }
+
+  async deleteThread(scope: Scope): Promise<boolean> {
+    return deleteThread(this.#use(), scope)
+  }
+
+  async listThreads(query: ThreadQuery): Promise<{ threads: ThreadRow[]; more: boolean; total?: number }> {
+    return listThreads(this.#use().shelves.values(), query)
+  }
+
+  async listRows(scope: Scope, query: RowQuery): Promise<{ rows: MessageRow[]; more: boolean }> {
+    return listRows(this.#shelf(scope), query)
+  }
+
+  async saveRows(scope: Scope, rows: readonly MessageRow[]): Promise<MessageRow[]> {
+    return saveRows(this.#use(), scope, rows)
+  }
+
+  async deleteMessages(scope: Scope, messageIds?: readonly string[]): Promise<number> {
+    return deleteMessages(this.#use(), scope, messageIds)
+  }
+
+  #use(): MemoryTables {
+    if (this.#closed) throw new HeedError('closed', 'This store was closed. Open a new one.')
+    return this.#tables
+  }
+
+  #shelf(scope: Scope): Shelf {
+    const thread = scopedThread(this.#use(), scope)
+    const shelf = this.#tables.shelves.get(thread.id)
+    if (!shelf) throw new HeedError('thread_not_found', `There is no thread ${scope.threadId}.`)
+    return shelf
+  }
+}

@@ -1,0 +1,219 @@
+import type { Clock } from '../../clock.ts'
+import type { MessageContent } from '../../message/message.ts'
+import { TAIL_SEQ, type LaneRecord, type MailRecord, type RowRecord, type RunRecord, type ThreadRecord } from '../transaction/records.ts'
+import type { CountedRow, NewThreadRecord, ThreadTables } from '../transaction/tables.ts'
+import { Shelf } from './shelf.ts'
+
+/** The tables as maps. Records are copied on their way in and out, so that nobody holds what is stored. */
+export class MemoryTables implements ThreadTables {
+  readonly shelves = new Map<string, Shelf>()
+  readonly #processes = new Map<string, number>()
+  readonly #clock: Clock
+  #lastKey = 0
+  #lastRun = 0
+
+  constructor(clock: Clock) {
+    this.#clock = clock
+  }
+
+  now(): number {
+    return this.#clock.now()
+  }
+
+  thread(id: string): ThreadRecord | undefined {
+    const shelf = this.shelves.get(id)
+    return shelf && { ...shelf.thread }
+  }
+
+  addThread(thread: NewThreadRecord): ThreadRecord {
+    const record: ThreadRecord = {
+      ...thread,
+      key: ++this.#lastKey,
+      updatedAt: thread.createdAt,
+      status: 'idle',
+      epoch: 0,
+      owner: null,
+      runId: null,
+      agentId: null,
+      begun: 0,
+      nextSeq: 1,
+      nextOrd: 1,
+      ordinal: 0,
+      turn: 0,
+      tail: 0,
+      tailOrdinal: 0,
+      tailTurn: 0,
+      dueAt: null,
+    }
+    this.shelves.set(thread.id, new Shelf(record))
+    return { ...record }
+  }
+
+  putThread(thread: ThreadRecord): void {
+    this.#shelf(thread).thread = { ...thread }
+  }
+
+  removeThread(thread: ThreadRecord): void {
+    this.shelves.delete(thread.id)
+  }
+
+  mail(thread: ThreadRecord, id: string): MailRecord | undefined {
+    const mail = this.#shelf(thread).mail.get(id)
+    return mail && { ...mail }
+  }
+
+  pending(thread: ThreadRecord): MailRecord[] {
+    return this.#shelf(thread).open.filter((mail) => mail.state === 'pending').map((mail) => ({ ...mail }))
+  }
+
+  addMail(thread: ThreadRecord, mail: MailRecord): void {
+    const shelf = this.#shelf(thread)
+    shelf.open.push({ ...mail })
+    shelf.settle({ ...mail })
+  }
+
+  putMail(thread: ThreadRecord, mail: MailRecord): void {
+    this.#shelf(thread).settle({ ...mail })
+  }
+
+  reorderMail(thread: ThreadRecord, mail: readonly MailRecord[]): void {
+    const shelf = this.#shelf(thread)
+    for (const record of mail) shelf.settle({ ...record })
+    shelf.open.sort((a, b) => a.ord - b.ord)
+  }
+
+  settleTaken(thread: ThreadRecord, state: 'consumed' | 'rejected', reason: string | null): void {
+    const shelf = this.#shelf(thread)
+    for (const mail of shelf.open) if (mail.state === 'taken') shelf.settle({ ...mail, state, reason })
+  }
+
+  run(thread: ThreadRecord, runId: string): RunRecord | undefined {
+    const found = this.#shelf(thread).runs.get(runId)
+    return found && { ...found.run }
+  }
+
+  addRun(thread: ThreadRecord, run: RunRecord): boolean {
+    const { runs } = this.#shelf(thread)
+    if (runs.has(run.runId)) return false
+    runs.set(run.runId, { begun: ++this.#lastRun, run: { ...run } })
+    return true
+  }
+
+  putRun(thread: ThreadRecord, run: RunRecord): void {
+    const found = this.#shelf(thread).runs.get(run.runId)
+    if (found) found.run = { ...run }
+  }
+
+  row(thread: ThreadRecord, id: string): RowRecord | undefined {
+    return this.#shelf(thread).row(id)
+  }
+
+  hasMessage(thread: ThreadRecord, messageId: string): boolean {
+    return this.#shelf(thread).hasMessage(messageId)
+  }
+
+  addRow(thread: ThreadRecord, row: RowRecord): boolean {
+    const shelf = this.#shelf(thread)
+    if (shelf.row(row.id)) return false
+    shelf.add(row)
+    return true
+  }
+
+  reviseRow(thread: ThreadRecord, row: RowRecord): void {
+    this.#shelf(thread).revise(row)
+  }
+
+  settleTail(thread: ThreadRecord): void {
+    this.#shelf(thread).renumber((row) => ({
+      ...row,
+      seq: row.seq - TAIL_SEQ + thread.nextSeq,
+      ordinal: row.ordinal + thread.ordinal,
+      turn: row.turn === 0 ? thread.turn : row.turn + thread.ordinal,
+      counted: row.counted === 2 ? 1 : row.counted,
+    }))
+  }
+
+  rowsFrom(thread: ThreadRecord, seq: number): RowRecord[] {
+    return this.#shelf(thread).placed(seq)
+  }
+
+  removeRowsFrom(thread: ThreadRecord, seq: number): void {
+    this.#shelf(thread).remove((row) => row.seq >= seq && row.seq < TAIL_SEQ)
+  }
+
+  lastRow(thread: ThreadRecord): RowRecord | undefined {
+    return this.#shelf(thread).placed().at(-1)
+  }
+
+  countedFrom(thread: ThreadRecord, ordinal: number): CountedRow | undefined {
+    return this.#shelf(thread).countedBefore((row) => row.ordinal < ordinal)
+  }
+
+  countedBack(thread: ThreadRecord, ordinal: number, nth: number): CountedRow | undefined {
+    let seen = 0
+    const found = this.#shelf(thread).countedBefore((row) => row.ordinal <= ordinal && ++seen > nth)
+    return seen >= nth ? found : undefined
+  }
+
+  removeMessage(thread: ThreadRecord, messageId: string): boolean {
+    return this.#shelf(thread).remove((row) => row.messageId === messageId && row.role !== 'context').length > 0
+  }
+
+  removeQuotes(thread: ThreadRecord, messageIds: readonly string[]): void {
+    const ids = new Set<unknown>(messageIds)
+    this.#shelf(thread).remove((row) => row.role === 'context' && sourcesOf(row).some((source) => ids.has(source)))
+  }
+
+  removeAllRows(thread: ThreadRecord): number {
+    const gone = this.#shelf(thread).remove(() => true)
+    return new Set(gone.filter((row) => row.role !== 'context').map((row) => row.messageId)).size
+  }
+
+  lane(thread: ThreadRecord, id: string): LaneRecord | undefined {
+    const lane = this.#shelf(thread).lanes.get(id)
+    return lane && { ...lane }
+  }
+
+  putLane(thread: ThreadRecord, lane: LaneRecord): void {
+    this.#shelf(thread).lanes.set(lane.id, { ...lane })
+  }
+
+  aliveUntil(owner: string): number | undefined {
+    return this.#processes.get(owner)
+  }
+
+  putProcess(owner: string, until: number): void {
+    this.#processes.set(owner, until)
+  }
+
+  removeProcess(owner: string): void {
+    this.#processes.delete(owner)
+  }
+
+  handOver(owner: string): void {
+    for (const { thread } of this.shelves.values()) {
+      if (thread.owner !== owner) continue
+      thread.owner = null
+      thread.dueAt = this.now()
+    }
+  }
+
+  cancelBound(owner: string, reason: string): void {
+    for (const shelf of this.shelves.values()) {
+      const bound = shelf.open.filter((mail) => mail.state === 'pending' && mail.boundTo === owner)
+      for (const mail of bound) shelf.settle({ ...mail, state: 'cancelled', reason })
+      if (shelf.thread.status === 'idle' && shelf.open.length === 0) shelf.thread.dueAt = null
+    }
+  }
+
+  #shelf(thread: ThreadRecord): Shelf {
+    const shelf = this.shelves.get(thread.id)
+    if (!shelf) throw new Error(`Thread ${thread.id} was removed while it was written.`)
+    return shelf
+  }
+}
+
+function sourcesOf(row: RowRecord): unknown[] {
+  const { metadata } = JSON.parse(row.content) as MessageContent
+  return Array.isArray(metadata?.sources) ? metadata.sources : []
+}

@@ -1,0 +1,165 @@
+import { HeedError } from '../../errors.ts'
+import type { MessageRow } from '../../message/row.ts'
+import { nextRun, route as routeOf, type Route } from '../../thread/machine.ts'
+import type { Accepted, Branch, Fence, Send } from '../contract.ts'
+import { appendBeside, prepare } from './append.ts'
+import { jsonOrNull, laneRow, mailedRows, rowIds, rowsOfMail } from './decode.ts'
+import { findThread } from './guard.ts'
+import { advanceLane, laneHas } from './lanes.ts'
+import { lease, promise } from './lease.ts'
+import type { MailRecord, ThreadRecord } from './records.ts'
+import type { ThreadTables } from './tables.ts'
+import { runnable, shift } from './waiting.ts'
+
+/** Each send is decided and stored by itself, in the order given. */
+export function acceptSends(tables: ThreadTables, sends: readonly Send[]): Array<Accepted | { error: Error }> {
+  return sends.map((send) => {
+    let decision: Decision
+    try {
+      decision = decide(tables, send)
+    } catch (error) {
+      return { error: error instanceof Error ? error : new Error(String(error)) }
+    }
+    return decision.answer ?? store(tables, send, decision)
+  })
+}
+
+type Decision =
+  | { answer: Accepted }
+  | { answer?: undefined; found: ThreadRecord | undefined; route: Route; rows: MessageRow[]; mailed: string; options: string | null }
+
+/** Everything that can refuse a send, before the first write. */
+function decide(tables: ThreadTables, send: Send): Decision {
+  const found = findThread(tables, send)
+  const first = found && tables.mail(found, send.id)
+  if (first) return { answer: duplicate(tables, found, first, send) }
+
+  const status = found?.status ?? 'idle'
+  if (status === 'suspended' && send.refuseSuspended) throw suspended(send.threadId)
+  const route = routeOf(
+    { status, agentId: found?.agentId ?? undefined },
+    { mode: send.mode, agentId: send.agentId, ifActive: send.ifActive.behavior, ifIdle: send.ifIdle.behavior },
+  )
+  const branch: Branch<unknown> = status === 'idle' ? send.ifIdle : send.ifActive
+  const rows = send.rows.map((row) => ({ ...withAttributes(row, branch.attributes), threadId: send.threadId, resourceId: send.resourceId }))
+  if (route === 'discard') return { answer: { ...untouched(found), route, rows } }
+
+  const lane = found && send.lane && tables.lane(found, send.lane.id)
+  if (lane && send.lane && laneHas(lane, send.lane)) {
+    return { answer: { ...untouched(found), route: 'skipped', rows, lane: laneRow(found, lane) } }
+  }
+  return { found, route, rows, mailed: mailedRows(rows), options: jsonOrNull(send.options) }
+}
+
+function store(tables: ThreadTables, send: Send, { found, route, rows, mailed, options }: Exclude<Decision, { answer: Accepted }>): Accepted {
+  const thread = found ?? newThread(tables, send)
+  const mail: MailRecord = {
+    ord: thread.nextOrd,
+    id: send.id,
+    agentId: send.agentId,
+    route,
+    // A queued message keeps its own run, also when it found the thread idle.
+    kind: send.mode === 'queue' || route === 'queue' ? 'turn' : 'enter',
+    state: 'pending',
+    runId: null,
+    startRunId: send.runId,
+    step: null,
+    rows: mailed,
+    options,
+    boundTo: send.boundTo ?? null,
+    reason: null,
+    acceptedAt: send.now,
+  }
+  thread.nextOrd += 1
+  thread.updatedAt = send.now
+  const fence = route === 'wake' ? wake(tables, thread, mail, send, found === undefined) : undefined
+  if (route === 'queue') mail.runId = mail.startRunId
+  if (route === 'deliver' || route === 'interrupt') mail.runId = thread.runId
+  const stored = route === 'persist' ? persist(tables, thread, mail, rows) : rows
+
+  tables.addMail(thread, mail)
+  const lane = send.lane && advanceLane(tables, thread, send.lane, send.id)
+  tables.putThread(thread)
+  return {
+    route,
+    ...(mail.runId !== null && { runId: mail.runId }),
+    duplicate: false,
+    state: mail.state,
+    rows: stored,
+    ...(fence && { fence }),
+    epoch: thread.epoch,
+    ...(thread.owner !== null && { owner: thread.owner }),
+    ...(lane && { lane }),
+  }
+}
+
+function newThread(tables: ThreadTables, send: Send): ThreadRecord {
+  return tables.addThread({
+    id: send.threadId,
+    resourceId: send.resourceId,
+    title: send.thread?.title ?? '',
+    metadata: JSON.stringify(send.thread?.metadata ?? {}),
+    parentId: send.thread?.parentId ?? null,
+    createdAt: send.now,
+  })
+}
+
+/** Takes the lease if the sender wants it. What waited already, of the same agent, is answered in the same run. */
+function wake(tables: ThreadTables, thread: ThreadRecord, mail: MailRecord, send: Send, isNew: boolean): Fence | undefined {
+  if (!send.claim) {
+    thread.epoch += 1
+    thread.dueAt ??= send.now
+    mail.runId = mail.startRunId
+    return undefined
+  }
+  const { owner } = send.claim
+  const before = isNew ? [] : runnable(tables.pending(thread), owner, [send.agentId])
+  const starting = nextRun([...before, mail])
+  const runId = starting[0]?.startRunId ?? mail.startRunId
+  mail.runId = starting.includes(mail) ? runId : mail.startRunId
+  const fence = lease(thread, 'wake', owner)
+  promise(thread, runId, send.agentId)
+  return fence
+}
+
+/** Straight into history. On an idle thread that is an event of its own, with its own epoch. */
+function persist(tables: ThreadTables, thread: ThreadRecord, mail: MailRecord, rows: readonly MessageRow[]): MessageRow[] {
+  if (thread.status === 'idle') thread.epoch += 1
+  const stored = appendBeside(tables, thread, prepare(rows))
+  shift(mail, 'consume')
+  mail.rows = rowIds(stored)
+  return stored
+}
+
+function duplicate(tables: ThreadTables, thread: ThreadRecord, first: MailRecord, send: Send): Accepted {
+  const lane = send.lane && tables.lane(thread, send.lane.id)
+  return {
+    route: first.route,
+    ...(first.runId !== null && { runId: first.runId }),
+    duplicate: true,
+    state: first.state,
+    rows: rowsOfMail(tables, thread, first),
+    epoch: thread.epoch,
+    ...(thread.owner !== null && { owner: thread.owner }),
+    ...(lane && { lane: laneRow(thread, lane) }),
+  }
+}
+
+function untouched(thread: ThreadRecord | undefined): Pick<Accepted, 'duplicate' | 'state' | 'epoch' | 'owner'> {
+  return { duplicate: false, state: 'cancelled', epoch: thread?.epoch ?? 0, ...(thread && thread.owner !== null && { owner: thread.owner }) }
+}
+
+/** The attributes of the branch that was taken, over those of the signal. A key that is there already keeps its position. */
+function withAttributes(row: MessageRow, attributes: Branch<unknown>['attributes']): MessageRow {
+  const signal = row.content.metadata?.signal
+  if (!attributes || row.role !== 'signal' || typeof signal !== 'object' || signal === null) return row
+  const own = 'attributes' in signal && typeof signal.attributes === 'object' ? signal.attributes : {}
+  const merged = { ...signal, attributes: { ...own, ...attributes } }
+  return { ...row, content: { ...row.content, metadata: { ...row.content.metadata, signal: merged } } }
+}
+
+function suspended(threadId: string): HeedError {
+  return new HeedError('thread_suspended', `Thread ${threadId} waits for a decision about a tool call. Approve or decline it first, or send a message, which waits.`, {
+    details: { threadId },
+  })
+}

@@ -1,0 +1,85 @@
+import type { MessageRow } from '../../message/row.ts'
+import { countsAs } from '../window.ts'
+import { messageRow } from './decode.ts'
+import { TAIL_SEQ, type RowRecord, type ThreadRecord } from './records.ts'
+import type { ThreadTables } from './tables.ts'
+
+/** A row as it is stored, without the place that it gets. */
+type Unplaced = Omit<RowRecord, 'seq' | 'ordinal' | 'turn' | 'counted'>
+
+function unplaced(row: MessageRow, run?: { runId: string; step: number }): Unplaced {
+  return {
+    id: row.id,
+    messageId: row.messageId,
+    role: row.role,
+    type: row.type ?? null,
+    runId: run?.runId ?? row.runId ?? null,
+    step: run?.step ?? row.step ?? null,
+    content: JSON.stringify(row.content),
+    createdAt: row.createdAt.getTime(),
+  }
+}
+
+/** A row and its stored form. Making it can fail, on contents that are no JSON; so it is made before the first write. */
+export interface Prepared {
+  row: MessageRow
+  stored: Unplaced
+}
+
+export function prepare(rows: readonly MessageRow[], run?: { runId: string; step: number }): Prepared[] {
+  return rows.map((row) => ({ row, stored: unplaced(row, run) }))
+}
+
+/** Appends the rows of a run, where it reads on. The thread's counters grow; the caller puts the thread. */
+export function appendToRun(tables: ThreadTables, thread: ThreadRecord, rows: readonly Prepared[]): MessageRow[] {
+  return rows.map((row) => appendRow(tables, thread, row, false))
+}
+
+/** Appends rows that are of no run. While one is active they wait behind it. */
+export function appendBeside(tables: ThreadTables, thread: ThreadRecord, rows: readonly Prepared[]): MessageRow[] {
+  const tail = thread.status !== 'idle'
+  return rows.map((row) => appendRow(tables, thread, row, tail))
+}
+
+function appendRow(tables: ThreadTables, thread: ThreadRecord, { row, stored }: Prepared, tail: boolean): MessageRow {
+  const kind = countsAs(row)
+  const counts = kind === 'user' || (kind === 'assistant' && !tables.hasMessage(thread, row.messageId))
+  const ordinal = (tail ? thread.tailOrdinal : thread.ordinal) + (counts ? 1 : 0)
+  const turn = kind === 'user' ? ordinal : tail ? thread.tailTurn : thread.turn
+  const seq = tail ? TAIL_SEQ + thread.tail : thread.nextSeq
+
+  const added = tables.addRow(thread, { ...stored, seq, ordinal, turn, counted: counts ? (tail ? 2 : 1) : 0 })
+  if (!added) {
+    const there = tables.row(thread, row.id)
+    return there ? messageRow(thread, there) : row
+  }
+  if (tail) {
+    thread.tail += 1
+    thread.tailOrdinal = ordinal
+    thread.tailTurn = turn
+  } else {
+    thread.nextSeq += 1
+    thread.ordinal = ordinal
+    thread.turn = turn
+  }
+  return {
+    ...row,
+    threadId: thread.id,
+    resourceId: thread.resourceId,
+    ...(stored.runId !== null && { runId: stored.runId }),
+    ...(stored.step !== null && { step: stored.step }),
+    seq,
+  }
+}
+
+/** The run is over: what waited behind it takes its place. */
+export function settleTail(tables: ThreadTables, thread: ThreadRecord): void {
+  if (thread.tail === 0) return
+  tables.settleTail(thread)
+  thread.turn = thread.tailTurn === 0 ? thread.turn : thread.ordinal + thread.tailTurn
+  thread.ordinal += thread.tailOrdinal
+  thread.nextSeq += thread.tail
+  thread.tail = 0
+  thread.tailOrdinal = 0
+  thread.tailTurn = 0
+}

@@ -1,0 +1,125 @@
+import { HeedError } from '../../errors.ts'
+import type { JSONObject } from '../../json.ts'
+import type { MessageRow } from '../../message/row.ts'
+import { entering } from '../../thread/machine.ts'
+import type { Fence, MailboxRow, RunEnd, StepCommit, StepCommitted } from '../contract.ts'
+import { appendToRun, prepare, settleTail, type Prepared } from './append.ts'
+import { jsonOrNull } from './decode.ts'
+import { fencedThread } from './guard.ts'
+import { move, promise, release } from './lease.ts'
+import type { MailRecord, RunRecord, ThreadRecord } from './records.ts'
+import type { ThreadTables } from './tables.ts'
+import { takeMail } from './take.ts'
+import { cancelMail, runnable, startingRows } from './waiting.ts'
+
+export function commitStep(tables: ThreadTables, fence: Fence, commit: StepCommit): StepCommitted {
+  const thread = fencedThread(tables, fence)
+  const run = thread.begun === 1 && thread.runId === commit.runId ? tables.run(thread, commit.runId) : undefined
+  if (!run || run.status !== 'running') throw notActive(commit.runId, fence.threadId)
+  const { end } = commit
+  if (end?.status === 'rejected') {
+    reject(tables, thread, run, end.error)
+    return { rows: [], taken: [], ...finish(tables, thread, run, end, fence.owner) }
+  }
+
+  const revised = prepare(commit.revised ?? [])
+  const appended = prepare(commit.rows, commit)
+  for (const row of revised) revise(tables, thread, row)
+  const rows = appendToRun(tables, thread, appended)
+  const taken = commit.drain ? drain(tables, thread, run, commit.step + 1, fence.owner) : []
+  const ends = end !== undefined && taken.length === 0
+  progress(run, commit, ends)
+  if (ends) return { rows, taken, ...finish(tables, thread, run, end, fence.owner) }
+
+  tables.putRun(thread, run)
+  tables.putThread(thread)
+  return { rows, taken, ended: false, more: false }
+}
+
+function revise(tables: ThreadTables, thread: ThreadRecord, { stored }: Prepared): void {
+  const there = tables.row(thread, stored.id)
+  if (there) tables.reviseRow(thread, { ...there, ...stored, runId: there.runId, step: there.step })
+}
+
+/** New input seals what came before it: a guardrail that refuses later takes back only what followed. */
+function drain(tables: ThreadTables, thread: ThreadRecord, run: RunRecord, step: number, owner: string): MailboxRow[] {
+  const enters = entering(runnable(tables.pending(thread), owner), run.agentId)
+  if (enters.length === 0) return []
+  tables.settleTaken(thread, 'consumed', null)
+  run.sealSeq = thread.nextSeq
+  return takeMail(tables, thread, enters, { runId: run.runId, step })
+}
+
+function progress(run: RunRecord, commit: StepCommit, ends: boolean): void {
+  const over = commit.drain === true || (ends && commit.end?.status !== 'suspended')
+  run.step = over ? commit.step + 1 : commit.step
+  if (over) run.suspended = '[]'
+  if (run.started === '[]' && !commit.started?.length) return
+  const settled = settledCalls(commit.rows)
+  const started = new Set([...(JSON.parse(run.started) as string[]), ...(commit.started ?? [])])
+  run.started = JSON.stringify([...started].filter((id) => !settled.has(id)))
+}
+
+/** The calls whose outcome is in these rows. */
+function settledCalls(rows: readonly MessageRow[]): Set<string> {
+  const parts = rows.flatMap((row) => row.content.parts)
+  return new Set(parts.flatMap((part) => {
+    if (part.type !== 'tool-invocation') return []
+    const { state, toolCallId } = part.toolInvocation
+    return state === 'call' || state === 'approval-requested' ? [] : toolCallId
+  }))
+}
+
+function reject(tables: ThreadTables, thread: ThreadRecord, run: RunRecord, error: JSONObject | undefined): void {
+  tables.removeRowsFrom(thread, run.sealSeq)
+  const last = tables.lastRow(thread)
+  thread.ordinal = last?.ordinal ?? 0
+  thread.turn = last?.turn ?? 0
+  tables.settleTaken(thread, 'rejected', typeof error?.message === 'string' ? error.message : null)
+}
+
+/** Ends the run. The lease goes in the same transaction that finds nothing waiting: no send can fall between the two. */
+function finish(tables: ThreadTables, thread: ThreadRecord, run: RunRecord, end: RunEnd, owner: string): Pick<StepCommitted, 'ended' | 'more'> {
+  const now = tables.now()
+  run.status = end.status
+  thread.updatedAt = now
+  if ('usage' in end) run.usage = jsonOrNull(end.usage)
+  if (end.status === 'suspended') {
+    run.suspended = JSON.stringify(end.calls)
+    run.suspendedAt = now
+    move(thread, 'suspend')
+    thread.owner = null
+    tables.putRun(thread, run)
+    tables.putThread(thread)
+    return { ended: true, more: false }
+  }
+  if (end.status !== 'rejected') tables.settleTaken(thread, 'consumed', null)
+  run.endedAt = now
+  run.error = jsonOrNull(end.error)
+  tables.putRun(thread, run)
+  settleTail(tables, thread)
+
+  const pending = leftOver(tables, thread, end.status !== 'rejected' && end.clearPending === true)
+  const next = startingRows(runnable(pending, owner), null)
+  const agentId = next?.rows[0]?.agentId
+  if (next && agentId !== undefined) {
+    move(thread, 'continue')
+    promise(thread, next.runId, agentId)
+  } else release(tables, thread, pending.length > 0)
+  tables.putThread(thread)
+  return { ended: true, more: next !== undefined }
+}
+
+/** What waits after a run, unless its end took that along. */
+export function leftOver(tables: ThreadTables, thread: ThreadRecord, clear: boolean): MailRecord[] {
+  const pending = tables.pending(thread)
+  if (!clear) return pending
+  for (const mail of pending) cancelMail(tables, thread, mail, 'The run that it waited for was ended together with what waited.')
+  return []
+}
+
+function notActive(runId: string, threadId: string): HeedError {
+  return new HeedError('no_active_run', `Run ${runId} is not active on thread ${threadId}. Begin a run before committing steps of it.`, {
+    details: { runId, threadId },
+  })
+}

@@ -1,0 +1,123 @@
+import type { JSONObject, JSONValue } from '../../json.ts'
+import type { MessageRow } from '../../message/row.ts'
+import type { LaneRow, MailboxRow, RunRow, SuspendedCall, ThreadRow } from '../contract.ts'
+import type { LaneRecord, MailRecord, RowRecord, RunRecord, ThreadRecord } from './records.ts'
+import type { ThreadTables } from './tables.ts'
+
+/** Which thread a record is of, for records that don't say. */
+export type Home = Pick<ThreadRecord, 'id' | 'resourceId'>
+
+export function threadRow(thread: ThreadRecord): ThreadRow {
+  return {
+    id: thread.id,
+    resourceId: thread.resourceId,
+    title: thread.title,
+    metadata: JSON.parse(thread.metadata) as Record<string, JSONValue>,
+    ...(thread.parentId !== null && { parentId: thread.parentId }),
+    createdAt: new Date(thread.createdAt),
+    updatedAt: new Date(thread.updatedAt),
+    status: thread.status,
+    epoch: thread.epoch,
+    ...(thread.owner !== null && { owner: thread.owner }),
+    ...(thread.runId !== null && { runId: thread.runId }),
+    ...(thread.agentId !== null && { agentId: thread.agentId }),
+  }
+}
+
+export function messageRow(home: Home, row: RowRecord): MessageRow {
+  return {
+    id: row.id,
+    messageId: row.messageId,
+    role: row.role,
+    createdAt: new Date(row.createdAt),
+    threadId: home.id,
+    resourceId: home.resourceId,
+    ...(row.type !== null && { type: row.type }),
+    content: JSON.parse(row.content) as MessageRow['content'],
+    ...(row.runId !== null && { runId: row.runId }),
+    ...(row.step !== null && { step: row.step }),
+    seq: row.seq,
+  }
+}
+
+/** A row that has no place yet, in a mailbox record; or the id of one that has. */
+type MailedRow = (Pick<MessageRow, 'id' | 'messageId' | 'role' | 'type' | 'content'> & { createdAt: number }) | string
+
+export function mailedRows(rows: readonly MessageRow[]): string {
+  const mailed: MailedRow[] = rows.map(({ id, messageId, role, type, content, createdAt }) => ({
+    id, messageId, role, type, content, createdAt: createdAt.getTime(),
+  }))
+  return JSON.stringify(mailed)
+}
+
+export function rowIds(rows: readonly MessageRow[]): string {
+  return JSON.stringify(rows.map((row) => row.id))
+}
+
+/** The rows of a mailbox record, wherever they are now. Those that were removed from history are missing. */
+export function rowsOfMail(tables: Pick<ThreadTables, 'row'>, thread: ThreadRecord, mail: MailRecord): MessageRow[] {
+  return (JSON.parse(mail.rows) as MailedRow[]).flatMap((mailed) => {
+    if (typeof mailed !== 'string') {
+      return { ...mailed, createdAt: new Date(mailed.createdAt), threadId: thread.id, resourceId: thread.resourceId }
+    }
+    const row = tables.row(thread, mailed)
+    return row ? messageRow(thread, row) : []
+  })
+}
+
+export function mailboxRow(thread: ThreadRecord, mail: MailRecord, rows: MessageRow[]): MailboxRow {
+  return {
+    threadId: thread.id,
+    ord: mail.ord,
+    id: mail.id,
+    agentId: mail.agentId,
+    route: mail.route,
+    kind: mail.kind,
+    state: mail.state,
+    ...(mail.runId !== null && { runId: mail.runId }),
+    ...(mail.step !== null && { step: mail.step }),
+    rows,
+    ...(mail.options !== null && { options: JSON.parse(mail.options) as JSONObject }),
+    ...(mail.boundTo !== null && { boundTo: mail.boundTo }),
+    ...(mail.reason !== null && { reason: mail.reason }),
+    acceptedAt: mail.acceptedAt,
+  }
+}
+
+export function runRow(home: Home, run: RunRecord): RunRow {
+  return {
+    threadId: home.id,
+    resourceId: home.resourceId,
+    runId: run.runId,
+    agentId: run.agentId,
+    status: run.status,
+    epoch: run.epoch,
+    step: run.step,
+    attempts: run.attempts,
+    options: JSON.parse(run.options) as JSONObject,
+    started: JSON.parse(run.started) as string[],
+    suspended: JSON.parse(run.suspended) as SuspendedCall[],
+    startedAt: run.startedAt,
+    ...(run.endedAt !== null && { endedAt: run.endedAt }),
+    ...(run.suspendedAt !== null && { suspendedAt: run.suspendedAt }),
+    ...(run.error !== null && { error: JSON.parse(run.error) as JSONObject }),
+    ...(run.usage !== null && { usage: JSON.parse(run.usage) as JSONObject }),
+  }
+}
+
+export function laneRow(home: Home, lane: LaneRecord): LaneRow {
+  return {
+    threadId: home.id,
+    id: lane.id,
+    version: lane.version,
+    cacheKey: lane.cacheKey,
+    mode: lane.mode,
+    lastSignalId: lane.lastSignalId,
+    ...(lane.lastSnapshotId !== null && { lastSnapshotId: lane.lastSnapshotId }),
+  }
+}
+
+/** JSON text for a column that may be empty. */
+export function jsonOrNull(value: object | undefined): string | null {
+  return value === undefined ? null : JSON.stringify(value)
+}

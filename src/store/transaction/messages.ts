@@ -1,0 +1,36 @@
+import type { MessageRow } from '../../message/row.ts'
+import type { Scope } from '../contract.ts'
+import { appendBeside, prepare } from './append.ts'
+import { messageRow } from './decode.ts'
+import { scopedThread } from './guard.ts'
+import type { ThreadTables } from './tables.ts'
+
+export function saveRows(tables: ThreadTables, scope: Scope, rows: readonly MessageRow[]): MessageRow[] {
+  const thread = scopedThread(tables, scope)
+  const saved = prepare(rows).flatMap((prepared) => {
+    const there = tables.row(thread, prepared.stored.id)
+    if (!there) return appendBeside(tables, thread, [prepared])
+    const revised = { ...there, ...prepared.stored }
+    tables.reviseRow(thread, revised)
+    return messageRow(thread, revised)
+  })
+  thread.updatedAt = tables.now()
+  tables.putThread(thread)
+  return saved
+}
+
+export function deleteMessages(tables: ThreadTables, scope: Scope, messageIds?: readonly string[]): number {
+  const thread = scopedThread(tables, scope)
+  if (messageIds === undefined) {
+    const removed = tables.removeAllRows(thread)
+    if (thread.status === 'idle') {
+      thread.ordinal = 0
+      thread.turn = 0
+    }
+    tables.putThread(thread)
+    return removed
+  }
+  const removed = messageIds.filter((id) => tables.removeMessage(thread, id))
+  tables.removeQuotes(thread, removed)
+  return removed.length
+}

@@ -1,0 +1,3 @@
+import type { ThreadStore } from '../contract.ts'
+
+export type RunFilter = Parameters<ThreadStore['listRuns']>[0]

@@ -1,0 +1,107 @@
+import type { RowRole } from '../../message/row.ts'
+import type { Route, SignalState, ThreadStatus, Waiting } from '../../thread/machine.ts'
+import type { RunStatus } from '../contract.ts'
+
+/** What stores keep of a thread, one flat record per thing, JSON as text. Times are milliseconds. */
+export interface ThreadRecord {
+  /** The store's own number for the thread; every other record hangs on it, so that ids of two threads can't meet. */
+  readonly key: number
+  readonly id: string
+  readonly resourceId: string
+  title: string
+  metadata: string
+  readonly parentId: string | null
+  readonly createdAt: number
+  updatedAt: number
+  status: ThreadStatus
+  epoch: number
+  owner: string | null
+  /** The run that is active or, before it began, the one that was promised to those who wait for it. */
+  runId: string | null
+  agentId: string | null
+  /** 1 when `runId` has a record. */
+  begun: number
+  nextSeq: number
+  nextOrd: number
+  /** Counted messages so far, and the ordinal of the user's last: see window.ts. */
+  ordinal: number
+  turn: number
+  /** The same for the tail band, counted from its own start. */
+  tail: number
+  tailOrdinal: number
+  tailTurn: number
+  /** Since when something should run here that nobody runs. A hint: it may be set in vain, never missing. */
+  dueAt: number | null
+}
+
+export interface RowRecord {
+  readonly seq: number
+  readonly id: string
+  readonly messageId: string
+  readonly role: RowRole
+  readonly type: string | null
+  readonly runId: string | null
+  readonly step: number | null
+  readonly content: string
+  readonly createdAt: number
+  readonly ordinal: number
+  readonly turn: number
+  /** 1: a counted message begins here. 2: the same, in the tail band. */
+  readonly counted: number
+}
+
+export interface MailRecord extends Waiting {
+  ord: number
+  readonly id: string
+  readonly agentId: string
+  readonly route: Route
+  readonly kind: Waiting['kind']
+  state: SignalState
+  runId: string | null
+  /** The id of the run that it starts, if it starts one. */
+  readonly startRunId: string
+  step: number | null
+  /** While it waits: the rows. Once they are in history: their ids. */
+  rows: string
+  readonly options: string | null
+  readonly boundTo: string | null
+  reason: string | null
+  readonly acceptedAt: number
+}
+
+export interface RunRecord {
+  readonly runId: string
+  readonly agentId: string
+  status: RunStatus
+  epoch: number
+  step: number
+  attempts: number
+  readonly options: string
+  started: string
+  suspended: string
+  readonly startedAt: number
+  endedAt: number | null
+  suspendedAt: number | null
+  error: string | null
+  usage: string | null
+  /** Where its rows begin, and where the ones begin that a guardrail may still remove. */
+  readonly firstSeq: number
+  sealSeq: number
+  /** The thread's ordinal as the run began: its window stays where it was then. */
+  readonly ordinal: number
+}
+
+export interface LaneRecord {
+  readonly id: string
+  version: number
+  cacheKey: string
+  mode: 'snapshot' | 'delta'
+  lastSignalId: string
+  lastSnapshotId: string | null
+}
+
+/**
+ * Rows that are stored while a run is active without being meant for it get a `seq` from here upwards: they can be read at once, the
+ * run's own rows come before them, and they are numbered on from the last when the run ends.
+ */
+export const TAIL_SEQ = 2 ** 50

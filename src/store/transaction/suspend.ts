@@ -1,0 +1,73 @@
+import { HeedError } from '../../errors.ts'
+import type { CallDecision, Decided, Scope, SuspendedCall } from '../contract.ts'
+import { settleTail } from './append.ts'
+import { leftOver } from './commit.ts'
+import { scopedThread } from './guard.ts'
+import { lease, move, release } from './lease.ts'
+import type { RunRecord, ThreadRecord } from './records.ts'
+import type { ThreadTables } from './tables.ts'
+
+export function decideCall(tables: ThreadTables, scope: Scope, decision: CallDecision, owner?: string): Decided {
+  const thread = scopedThread(tables, scope)
+  const run = suspendedRun(tables, thread, decision.runId)
+  if (!run) throw notSuspended(scope.threadId, 'no run of it waits for a decision')
+
+  const calls = JSON.parse(run.suspended) as SuspendedCall[]
+  const call = openCall(calls, decision, scope.threadId)
+  call.decision = { approved: decision.approved, reason: decision.reason, resumeData: decision.resumeData }
+  run.suspended = JSON.stringify(calls)
+  const answer: Decided = { runId: run.runId, toolCallId: call.toolCallId, agentId: run.agentId }
+  if (calls.every((other) => other.decision)) {
+    run.status = 'running'
+    run.attempts = 0
+    if (owner !== undefined) answer.fence = lease(thread, 'resume', owner)
+    else {
+      move(thread, 'resume')
+      thread.dueAt = tables.now()
+    }
+    run.epoch = thread.epoch
+    tables.putThread(thread)
+  }
+  tables.putRun(thread, run)
+  return answer
+}
+
+export function endSuspended(
+  tables: ThreadTables, scope: Scope, runId: string, options: { clearPending?: boolean },
+): { ended: boolean; more: boolean } {
+  const thread = scopedThread(tables, scope)
+  const run = suspendedRun(tables, thread, runId)
+  if (!run) return { ended: false, more: false }
+  run.status = 'aborted'
+  run.endedAt = tables.now()
+  tables.putRun(thread, run)
+  tables.settleTaken(thread, 'consumed', null)
+  settleTail(tables, thread)
+  const pending = leftOver(tables, thread, options.clearPending === true)
+  release(tables, thread, pending.length > 0)
+  thread.updatedAt = tables.now()
+  tables.putThread(thread)
+  return { ended: true, more: pending.length > 0 }
+}
+
+function suspendedRun(tables: ThreadTables, thread: ThreadRecord, runId: string | undefined): RunRecord | undefined {
+  if (thread.status !== 'suspended' || thread.runId === null || (runId !== undefined && runId !== thread.runId)) return undefined
+  return tables.run(thread, thread.runId)
+}
+
+function openCall(calls: SuspendedCall[], { toolCallId }: CallDecision, threadId: string): SuspendedCall {
+  const open = calls.filter((call) => !call.decision)
+  const call = toolCallId === undefined ? open[0] : open.find((other) => other.toolCallId === toolCallId)
+  if (!call) throw notSuspended(threadId, `no call ${toolCallId} waits for a decision`)
+  if (toolCallId === undefined && open.length > 1) {
+    const ids = open.map((other) => other.toolCallId)
+    throw new HeedError('invalid_argument', `Several calls of thread ${threadId} wait for a decision. Name one of them as toolCallId: ${ids.join(', ')}.`, {
+      details: { toolCallIds: ids },
+    })
+  }
+  return call
+}
+
+function notSuspended(threadId: string, why: string): HeedError {
+  return new HeedError('run_not_suspended', `Nothing to decide on thread ${threadId}: ${why}. It may have been decided already.`, { details: { threadId } })
+}

@@ -1,0 +1,73 @@
+import type { LaneRecord, MailRecord, RowRecord, RunRecord, ThreadRecord } from './records.ts'
+
+/**
+ * What the transactions of this folder read and write. A store that implements it runs each of them as one unit: all of its writes
+ * happen, or none. Transactions refuse before they write, so a store without rollback keeps that promise too.
+ *
+ * Records that are handed out may be changed by the caller; the change counts when it is put back.
+ */
+export interface ThreadTables {
+  now(): number
+
+  thread(id: string): ThreadRecord | undefined
+  /** Adds a thread that is idle and empty. */
+  addThread(thread: NewThreadRecord): ThreadRecord
+  putThread(thread: ThreadRecord): void
+  /** With everything that belongs to it. */
+  removeThread(thread: ThreadRecord): void
+
+  mail(thread: ThreadRecord, id: string): MailRecord | undefined
+  /** What waits, by `ord`. */
+  pending(thread: ThreadRecord): MailRecord[]
+  addMail(thread: ThreadRecord, mail: MailRecord): void
+  /** Writes what can change, except `ord`. */
+  putMail(thread: ThreadRecord, mail: MailRecord): void
+  /** Gives these records the `ord` they carry now: the same numbers in another order. */
+  reorderMail(thread: ThreadRecord, mail: readonly MailRecord[]): void
+  /** What a run took and was answered, or refused. */
+  settleTaken(thread: ThreadRecord, state: 'consumed' | 'rejected', reason: string | null): void
+
+  run(thread: ThreadRecord, runId: string): RunRecord | undefined
+  /** False, and nothing, when the thread has a run of this id. */
+  addRun(thread: ThreadRecord, run: RunRecord): boolean
+  putRun(thread: ThreadRecord, run: RunRecord): void
+
+  row(thread: ThreadRecord, id: string): RowRecord | undefined
+  hasMessage(thread: ThreadRecord, messageId: string): boolean
+  /** False, and nothing, when the thread has a row of this id. */
+  addRow(thread: ThreadRecord, row: RowRecord): boolean
+  /** Other contents for the row of this id; its place stays. */
+  reviseRow(thread: ThreadRecord, row: RowRecord): void
+  /** Moves the tail band to the end of the thread as it is counted now. */
+  settleTail(thread: ThreadRecord): void
+  /** Rows from `seq` on, without the tail band. */
+  rowsFrom(thread: ThreadRecord, seq: number): RowRecord[]
+  removeRowsFrom(thread: ThreadRecord, seq: number): void
+  lastRow(thread: ThreadRecord): RowRecord | undefined
+  /** The first counted message at or after `ordinal`. */
+  countedFrom(thread: ThreadRecord, ordinal: number): CountedRow | undefined
+  /** The `nth` counted message before and including `ordinal`, going back; 1 is the last. */
+  countedBack(thread: ThreadRecord, ordinal: number, nth: number): CountedRow | undefined
+  /** Answers whether there was one. Leaves context rows. */
+  removeMessage(thread: ThreadRecord, messageId: string): boolean
+  /** Removes the context rows that quote any of these messages. */
+  removeQuotes(thread: ThreadRecord, messageIds: readonly string[]): void
+  /** Answers how many messages went. */
+  removeAllRows(thread: ThreadRecord): number
+
+  lane(thread: ThreadRecord, id: string): LaneRecord | undefined
+  putLane(thread: ThreadRecord, lane: LaneRecord): void
+
+  /** Until when the process said it lives. */
+  aliveUntil(owner: string): number | undefined
+  putProcess(owner: string, until: number): void
+  removeProcess(owner: string): void
+  /** Leaves every thread of this owner without one, due now. */
+  handOver(owner: string): void
+  /** Cancels what waits for this process alone. */
+  cancelBound(owner: string, reason: string): void
+}
+
+export type NewThreadRecord = Pick<ThreadRecord, 'id' | 'resourceId' | 'title' | 'metadata' | 'parentId' | 'createdAt'>
+
+export type CountedRow = Pick<RowRecord, 'seq' | 'ordinal' | 'turn'>

@@ -1,0 +1,52 @@
+import type { JSONValue } from '../../json.ts'
+import type { NewThread, Scope, ThreadRow } from '../contract.ts'
+import { threadRow } from './decode.ts'
+import { findThread, scopedThread } from './guard.ts'
+import type { ThreadTables } from './tables.ts'
+
+export interface ThreadPatch {
+  title?: string
+  metadata?: Record<string, JSONValue | undefined>
+  onlyIfUntitled?: boolean
+}
+
+export function createThread(tables: ThreadTables, wanted: NewThread): { thread: ThreadRow; created: boolean } {
+  const there = findThread(tables, { threadId: wanted.id, resourceId: wanted.resourceId })
+  if (there) return { thread: threadRow(there), created: false }
+  const thread = tables.addThread({
+    id: wanted.id,
+    resourceId: wanted.resourceId,
+    title: wanted.title ?? '',
+    metadata: JSON.stringify(wanted.metadata ?? {}),
+    parentId: wanted.parentId ?? null,
+    createdAt: wanted.now,
+  })
+  return { thread: threadRow(thread), created: true }
+}
+
+export function patchThread(tables: ThreadTables, scope: Scope, patch: ThreadPatch): ThreadRow {
+  const thread = scopedThread(tables, scope)
+  const metadata = mergedMetadata(thread.metadata, patch.metadata ?? {})
+  const titled = patch.title !== undefined && !(patch.onlyIfUntitled && thread.title !== '')
+  if (titled) thread.title = patch.title ?? ''
+  thread.metadata = metadata
+  thread.updatedAt = tables.now()
+  tables.putThread(thread)
+  return threadRow(thread)
+}
+
+function mergedMetadata(before: string, patch: Record<string, JSONValue | undefined>): string {
+  const metadata = new Map(Object.entries(JSON.parse(before) as Record<string, JSONValue>))
+  for (const [key, value] of Object.entries(patch)) {
+    if (value === null) metadata.delete(key)
+    else if (value !== undefined) metadata.set(key, value)
+  }
+  return JSON.stringify(Object.fromEntries(metadata))
+}
+
+export function deleteThread(tables: ThreadTables, scope: Scope): boolean {
+  const thread = findThread(tables, scope)
+  if (!thread) return false
+  tables.removeThread(thread)
+  return true
+}

@@ -107,7 +107,8 @@ export const drainingCases: StoreCase[] = [
 /** Sends and commits in random order, many of them at once, as a process would make them; then plays the thread to its end. */
 async function hammer(store: ThreadStore, chance: Chance): Promise<void> {
   const runner = new Runner(store, chance)
-  let count = 0
+  runner.heard(await acceptOne(store, send('in-0')))
+  let count = 1
   for (let round = 0; round < 60; round += 1) {
     const actions: Array<() => Promise<unknown>> = [() => runner.step()]
     for (let left = chance.below(4); left > 0; left -= 1) {

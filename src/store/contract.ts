@@ -45,7 +45,7 @@ export interface ThreadStore {
    * loads the window. With nothing to run for one of `agentIds` it releases the lease and answers null. A run that is continued
    * has the window it began with, and what it appended since.
    */
-  beginRun(fence: Fence, window: Window, agentIds?: readonly string[]): Promise<BegunRun | null>
+  beginRun(fence: Fence, window: Window | WindowOf, agentIds?: readonly string[]): Promise<BegunRun | null>
   /** Appends rows, marks progress, takes what may enter, ends or suspends the run: see `StepCommit`. */
   commitStep(fence: Fence, commit: StepCommit): Promise<StepCommitted>
   /**
@@ -180,6 +180,9 @@ export interface Claimed {
 
 /** `low` and `high` as in the window function of the prompt; `false`: only this run's own rows. */
 export type Window = { low: number; high: number } | false
+
+/** The window of a run that is only known inside the transaction: agents of one thread may want different ones. Must not wait. */
+export type WindowOf = (run: { agentId: string; options: JSONObject }) => Window
 
 export interface BegunRun {
   run: RunRow

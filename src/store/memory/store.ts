@@ -4,7 +4,7 @@ import type { MessageRow } from '../../message/row.ts'
 import { nextRun, type SignalState } from '../../thread/machine.ts'
 import type {
   Accepted, BegunRun, CallDecision, Claimed, Decided, Fence, MailboxRow, NewThread, RowQuery, RunRow, Scope, Send, StepCommit,
-  StepCommitted, ThreadQuery, ThreadRow, ThreadStore, Window,
+  StepCommitted, ThreadQuery, ThreadRow, ThreadStore, Window, WindowOf,
 } from '../contract.ts'
 import { acceptSends } from '../transaction/accept.ts'
 import { beginRun } from '../transaction/begin.ts'
@@ -52,7 +52,7 @@ export class InMemoryStore implements ThreadStore {
     return claimThread(this.#use(), threadId, owner, agentIds)
   }
 
-  async beginRun(fence: Fence, window: Window, agentIds?: readonly string[]): Promise<BegunRun | null> {
+  async beginRun(fence: Fence, window: Window | WindowOf, agentIds?: readonly string[]): Promise<BegunRun | null> {
     return beginRun(this.#use(), fence, window, agentIds)
   }
 

@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto'
-import type { BegunRun, Fence, MailboxRow, Window } from '../contract.ts'
+import type { BegunRun, Fence, MailboxRow, Window, WindowOf } from '../contract.ts'
 import { turnBoundary, windowStart } from '../window.ts'
 import { messageRow, runRow, threadRow } from './decode.ts'
 import { fencedThread } from './guard.ts'
@@ -9,7 +9,7 @@ import type { ThreadTables } from './tables.ts'
 import { takeMail } from './take.ts'
 import { runnable, startingRows } from './waiting.ts'
 
-export function beginRun(tables: ThreadTables, fence: Fence, window: Window, agentIds?: readonly string[]): BegunRun | null {
+export function beginRun(tables: ThreadTables, fence: Fence, window: Window | WindowOf, agentIds?: readonly string[]): BegunRun | null {
   const thread = fencedThread(tables, fence)
   const unfinished = thread.begun === 1 && thread.runId !== null ? tables.run(thread, thread.runId) : undefined
   if (unfinished) {
@@ -63,11 +63,12 @@ function startRun(tables: ThreadTables, thread: ThreadRecord, runId: string, age
   return { run, taken }
 }
 
-function begun(tables: ThreadTables, thread: ThreadRecord, run: RunRecord, window: Window): Pick<BegunRun, 'run' | 'thread' | 'rows'> {
+function begun(tables: ThreadTables, thread: ThreadRecord, run: RunRecord, window: Window | WindowOf): Pick<BegunRun, 'run' | 'thread' | 'rows'> {
+  const row = runRow(thread, run)
   return {
-    run: runRow(thread, run),
+    run: row,
     thread: threadRow(thread),
-    rows: windowRows(tables, thread, run, window).map((row) => messageRow(thread, row)),
+    rows: windowRows(tables, thread, run, typeof window === 'function' ? window(row) : window).map((row) => messageRow(thread, row)),
   }
 }
 

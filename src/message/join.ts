@@ -1,0 +1,100 @@
+import { hasOutcome, partsOf } from './content.ts'
+import type { Message, MessagePart, StepStartPart, ToolInvocation, ToolInvocationPart } from './message.ts'
+import type { MessageRow } from './row.ts'
+
+/**
+ * Rows as their readers see them. Assistant and tool rows that follow each other with one `messageId` become one message: a
+ * `step-start` opens what each assistant row says, and each result stands in the part of its call. Context rows are hidden and
+ * separate nothing. Every other row is a message.
+ */
+export function joinRows(rows: Iterable<MessageRow>): Message[] {
+  const messages: Message[] = []
+  const calls = new Map<string, CallPlace>()
+  let open: Message | undefined
+
+  for (const row of rows) {
+    if (row.role === 'context') continue
+    if (row.role !== 'assistant' && row.role !== 'tool') {
+      open = undefined
+      messages.push({ ...ownerOf(row), role: row.role, content: row.content })
+      continue
+    }
+    const results = row.role === 'tool' ? unplacedResults(row, calls) : undefined
+    if (results?.length === 0) continue
+    if (open?.id !== row.messageId) {
+      open = { ...ownerOf(row), role: 'assistant', content: { format: 2, parts: [] } }
+      messages.push(open)
+    }
+    const { parts } = open.content
+    for (const part of results ?? openStep(row, open)) {
+      parts.push(part)
+      if (part.type === 'tool-invocation') calls.set(callKey(row, part), { parts, index: parts.length - 1 })
+    }
+  }
+  return messages
+}
+
+interface CallPlace {
+  parts: MessagePart[]
+  index: number
+}
+
+// Some providers number their calls anew in every turn, so a call is only known together with its message.
+function callKey({ messageId }: MessageRow, { toolInvocation }: ToolInvocationPart): string {
+  return `${messageId}\n${toolInvocation.toolCallId}`
+}
+
+/** Writes each result into its call, and gives those whose call isn't there. */
+function unplacedResults(row: MessageRow, calls: ReadonlyMap<string, CallPlace>): ToolInvocationPart[] {
+  const unplaced: ToolInvocationPart[] = []
+  for (const part of row.content.parts) {
+    if (part.type !== 'tool-invocation' || !hasOutcome(part.toolInvocation)) continue
+    const place = calls.get(callKey(row, part))
+    const call = place?.parts[place.index]
+    if (place && call?.type === 'tool-invocation') place.parts[place.index] = withResult(call, part)
+    else unplaced.push(resultPart(part))
+  }
+  return unplaced
+}
+
+function withResult(call: ToolInvocationPart, { toolInvocation: result, ...part }: ToolInvocationPart): ToolInvocationPart {
+  const { toolInvocation: invocation } = call
+  const transcript = invocation.transcript || result.transcript ? { ...invocation.transcript, ...result.transcript } : undefined
+  const metadata = part.resultProviderMetadata ?? part.providerMetadata
+  const joined: ToolInvocation = { ...invocation, ...result, args: invocation.args, ...(transcript && { transcript }) }
+  return { ...call, toolInvocation: joined, ...(metadata && { resultProviderMetadata: metadata }) }
+}
+
+// In a tool row, what the provider said belongs to the result.
+function resultPart({ providerMetadata, ...part }: ToolInvocationPart): ToolInvocationPart {
+  const metadata = part.resultProviderMetadata ?? providerMetadata
+  return { ...part, ...(metadata && { resultProviderMetadata: metadata }) }
+}
+
+/** The parts that an assistant row adds to its message. What stands beside them in the row goes to the message. */
+function openStep({ content }: MessageRow, { content: turn }: Message): MessagePart[] {
+  if (content.metadata) turn.metadata = { ...turn.metadata, ...content.metadata }
+  if (content.experimental_attachments) (turn.experimental_attachments ??= []).push(...content.experimental_attachments)
+  const parts = partsOf(content)
+  const [first] = parts
+  const rest = first?.type === 'step-start' ? parts.slice(1) : parts
+  if (rest.length === 0) return []
+
+  const start: StepStartPart = first?.type === 'step-start' ? first : { type: 'step-start' }
+  const options = content.providerMetadata
+  if (!options || start.providerMetadata) return [start, ...rest]
+  // A turn's first step has the options of the message; a later one keeps its own.
+  if (turn.parts.length > 0) return [{ ...start, providerMetadata: options }, ...rest]
+  turn.providerMetadata = options
+  return [start, ...rest]
+}
+
+type Owner = Pick<Message, 'id' | 'createdAt' | 'threadId' | 'resourceId' | 'type'>
+
+function ownerOf({ messageId, createdAt, threadId, resourceId, type }: MessageRow): Owner {
+  const owner: Owner = { id: messageId, createdAt }
+  if (threadId !== undefined) owner.threadId = threadId
+  if (resourceId !== undefined) owner.resourceId = resourceId
+  if (type !== undefined) owner.type = type
+  return owner
+}

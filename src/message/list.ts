@@ -1,0 +1,114 @@
+import type { LanguageModelV4Message } from '@ai-sdk/provider'
+import { promptOf } from '../prompt/from-rows.ts'
+import { closeOpenCalls } from '../prompt/open-calls.ts'
+import type { SystemMessageInput, SystemModelMessage } from '../prompt/system.ts'
+import { systemMessages } from '../prompt/system.ts'
+import type { AgentInput, InputContext } from './input.ts'
+import { readInput } from './input.ts'
+import type { Message } from './message.ts'
+import { OrderedRows } from './ordered-rows.ts'
+import type { MessageRow } from './row.ts'
+import { toUIMessage } from './ui.ts'
+import type { UIMessage } from './ui-message.ts'
+
+/** Where a message came from: the store, the caller, the model, or what was shown to the model for this call only. */
+export type MessageSource = 'memory' | 'input' | 'response' | 'context'
+
+/** The messages of one kind, in each of the forms that they are needed in. */
+export interface MessageView {
+  /** As they are stored and as processors see them. */
+  db(): Message[]
+  /** For user interfaces. */
+  ui(): UIMessage[]
+  /** For a model. Not to be changed: its messages are shared with other prompts. */
+  prompt(): LanguageModelV4Message[]
+}
+
+/**
+ * The messages of a run, in the order in which they were added: never by time. Adding a message whose id is there replaces it
+ * where it stands. Each operation costs what it adds or gives, not what the list holds.
+ *
+ * A list keeps the rows that it was made from, so that the prompt of an untouched message has the bytes it always had. Messages are
+ * not to be changed in place: add or return a changed copy.
+ */
+export class MessageList {
+  readonly get: { readonly all: MessageView; readonly remembered: MessageView; readonly input: MessageView; readonly response: MessageView }
+  readonly #rows = new OrderedRows<MessageSource>('memory')
+  readonly #system: Array<{ tag: string | undefined; message: SystemModelMessage }> = []
+  readonly #context: InputContext
+
+  constructor(context: Partial<InputContext> = {}) {
+    this.#context = { newId: context.newId ?? (() => crypto.randomUUID()), now: context.now ?? (() => new Date()) }
+    this.get = {
+      all: this.#view(undefined),
+      remembered: this.#view('memory'),
+      input: this.#view('input'),
+      response: this.#view('response'),
+    }
+  }
+
+  static from(rows: Iterable<MessageRow>, source: MessageSource = 'memory'): MessageList {
+    const list = new MessageList()
+    for (const row of rows) list.#rows.addRow(row, source)
+    return list
+  }
+
+  /** Takes messages in any form. Rows are added to their message; everything else replaces the message of its id. */
+  add(input: AgentInput, source: MessageSource): this {
+    if (Array.isArray(input) && input.length === 0) return this
+    for (const item of readInput(input, this.#context)) {
+      if ('messageId' in item) this.#rows.addRow(item, source)
+      else this.#rows.setMessage(item, source)
+    }
+    return this
+  }
+
+  /**
+   * Takes what a processor made of the messages it was given: those that are missing are removed, those with a known id replaced
+   * where they stand, new ones added at the end. `source` names what it was given, and new ones count as that; with `all`, as input.
+   */
+  replace(messages: readonly Message[], source: MessageSource | 'all'): this {
+    const kept = new Set(messages.map(({ id }) => id))
+    const given = this.#rows.ids(source === 'all' ? undefined : source)
+    this.removeByIds(given.filter(id => !kept.has(id)))
+    for (const message of messages) {
+      if (this.#rows.message(message.id) === message) continue
+      this.add(message, this.#rows.sourceOf(message.id) ?? (source === 'all' ? 'input' : source))
+    }
+    return this
+  }
+
+  /** Removes messages, and gives those that were there. */
+  removeByIds(ids: Iterable<string>): Message[] {
+    return Array.from(ids, id => this.#rows.remove(id)).filter(message => message !== undefined)
+  }
+
+  /** Instructions for this run, before all messages. The same text under the same tag is added once. */
+  addSystem(instructions: SystemMessageInput, tag?: string): this {
+    for (const message of systemMessages(instructions)) {
+      if (!this.#system.some(known => known.tag === tag && known.message.content === message.content)) this.#system.push({ tag, message })
+    }
+    return this
+  }
+
+  /** Without a tag, all of them. */
+  systemMessages(tag?: string): SystemModelMessage[] {
+    return this.#system.filter(known => tag === undefined || known.tag === tag).map(({ message }) => message)
+  }
+
+  /** The rows behind the messages, with those that only a model sees. */
+  rows(source?: MessageSource): MessageRow[] {
+    return this.#rows.rows(source)
+  }
+
+  #view(source: MessageSource | undefined): MessageView {
+    return {
+      db: () => [...this.#rows.messages(source)],
+      ui: () => this.#rows.messages(source).map(toUIMessage),
+      prompt: () => {
+        const prompt = promptOf(closeOpenCalls(this.#rows.promptRows(source)))
+        return source === undefined ? [...this.systemMessages(), ...prompt] : prompt
+      },
+    }
+  }
+}

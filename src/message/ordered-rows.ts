@@ -1,0 +1,219 @@
+import { joinRows } from './join.ts'
+import type { Message } from './message.ts'
+import type { MessageRow } from './row.ts'
+import { splitMessage } from './split.ts'
+
+/** Rows of one source that stand together: some of one message, all of it, or one that only a model sees. */
+interface Segment<Source> {
+  messageId: string | undefined
+  source: Source
+  /** A message that was added whole and whose rows nobody has asked for yet. */
+  whole: Message | undefined
+  rows: MessageRow[]
+  /** In a message's first segment: the message, once it was asked for. */
+  view: Message | undefined
+}
+
+// A row is looked for within its segment.
+const maxSegment = 32
+
+/**
+ * Rows in the order in which they came, and the messages that they are. A message may be interrupted by rows of others: in a prompt
+ * each row keeps its place, to a reader the message stands where it began. Everything is found by id; nothing is sorted.
+ */
+export class OrderedRows<Source extends string> {
+  readonly #weakest: Source
+  readonly #order = new Set<Segment<Source>>()
+  readonly #messages = new Map<string, Array<Segment<Source>>>()
+  readonly #places = new Map<string, Segment<Source>>()
+  readonly #views = new Map<Source | undefined, Message[]>()
+  #tail: Segment<Source> | undefined
+
+  /** The source that `weakest` names gives way to any other that brings the same message. */
+  constructor(weakest: Source) {
+    this.#weakest = weakest
+  }
+
+  /** Adds a row to its message, or replaces the row of its id where it stands. */
+  addRow(row: MessageRow, source: Source): void {
+    this.#views.clear()
+    const messageId = row.role === 'context' ? undefined : row.messageId
+    const segments = messageId === undefined ? undefined : this.#messages.get(messageId)
+    if (segments?.[0]) this.#divide(segments[0])
+    const place = this.#places.get(row.id)
+    if (place && place.messageId === messageId) {
+      place.rows[place.rows.findIndex(({ id }) => id === row.id)] = row
+      place.source = this.#stronger(place.source, source)
+    } else {
+      if (place) this.#removeRow(place, row.id)
+      this.#hold(row, this.#segmentFor(messageId, source))
+    }
+    if (segments?.[0]) segments[0].view = undefined
+  }
+
+  /** Puts a whole message in the place of the one with its id, or at the end. Rows of others that interrupt it stay where they are. */
+  setMessage(message: Message, source: Source): void {
+    this.#views.clear()
+    const segments = this.#messages.get(message.id)
+    if (segments && segments.length > 1) {
+      this.#replaceRows(segments, splitMessage(message), source)
+      if (segments[0]) segments[0].view = message
+      return
+    }
+    const segment = segments?.[0] ?? this.#append(message.id, source)
+    this.#clear(segment)
+    segment.source = this.#stronger(segment.source, source)
+    segment.whole = message
+    segment.view = message
+  }
+
+  remove(messageId: string): Message | undefined {
+    const segments = this.#messages.get(messageId)
+    if (!segments) return undefined
+    this.#views.clear()
+    const message = viewOf(segments)
+    for (const segment of segments) this.#discard(segment)
+    this.#messages.delete(messageId)
+    return message
+  }
+
+  message(messageId: string): Message | undefined {
+    const segments = this.#messages.get(messageId)
+    return segments && viewOf(segments)
+  }
+
+  sourceOf(messageId: string): Source | undefined {
+    const segments = this.#messages.get(messageId)
+    return segments && this.#strongest(segments)
+  }
+
+  ids(source: Source | undefined): string[] {
+    const ids: string[] = []
+    for (const [id, segments] of this.#messages) if (source === undefined || this.#strongest(segments) === source) ids.push(id)
+    return ids
+  }
+
+  /** Kept until something changes. */
+  messages(source: Source | undefined): readonly Message[] {
+    let messages = this.#views.get(source)
+    if (!messages) {
+      messages = []
+      for (const segments of this.#messages.values()) {
+        if (source !== undefined && this.#strongest(segments) !== source) continue
+        const message = viewOf(segments)
+        if (message) messages.push(message)
+      }
+      this.#views.set(source, messages)
+    }
+    return messages
+  }
+
+  /** The rows that came from a source. */
+  rows(source: Source | undefined): MessageRow[] {
+    const rows: MessageRow[] = []
+    for (const segment of this.#order) {
+      if (source !== undefined && segment.source !== source) continue
+      this.#divide(segment)
+      for (const row of segment.rows) rows.push(row)
+    }
+    return rows
+  }
+
+  /** What a prompt is made of: the rows of a source's messages, those of their earlier parts too, and messages that are whole. */
+  promptRows(source: Source | undefined): Array<MessageRow | Message> {
+    const rows: Array<MessageRow | Message> = []
+    const ids = source === undefined ? undefined : new Set(this.ids(source))
+    for (const segment of this.#order) {
+      const { messageId } = segment
+      if (ids && !(messageId === undefined ? segment.source === source : ids.has(messageId))) continue
+      if (segment.whole) rows.push(segment.whole)
+      else for (const row of segment.rows) rows.push(row)
+    }
+    return rows
+  }
+
+  #segmentFor(messageId: string | undefined, source: Source): Segment<Source> {
+    const tail = this.#tail
+    const fits = messageId !== undefined && tail?.messageId === messageId && tail.source === source && tail.rows.length < maxSegment
+    return fits ? tail : this.#append(messageId, source)
+  }
+
+  #append(messageId: string | undefined, source: Source): Segment<Source> {
+    const segment: Segment<Source> = { messageId, source, whole: undefined, rows: [], view: undefined }
+    this.#order.add(segment)
+    this.#tail = segment
+    if (messageId === undefined) return segment
+    const segments = this.#messages.get(messageId)
+    if (segments) segments.push(segment)
+    else this.#messages.set(messageId, [segment])
+    return segment
+  }
+
+  #hold(row: MessageRow, segment: Segment<Source>): void {
+    segment.rows.push(row)
+    this.#places.set(row.id, segment)
+  }
+
+  /** Makes the rows of what was added whole: they are about to be seen or changed. Only a message's sole segment is whole. */
+  #divide(segment: Segment<Source>): void {
+    if (!segment.whole) return
+    for (const row of splitMessage(segment.whole)) this.#hold(row, segment)
+    segment.whole = undefined
+  }
+
+  #replaceRows(segments: Array<Segment<Source>>, rows: readonly MessageRow[], source: Source): void {
+    let next = 0
+    for (const [index, segment] of segments.entries()) {
+      const end = index === segments.length - 1 ? rows.length : Math.min(rows.length, next + segment.rows.length)
+      this.#clear(segment)
+      segment.source = this.#stronger(segment.source, source)
+      for (const row of rows.slice(next, end)) this.#hold(row, segment)
+      next = end
+    }
+    this.#dropEmpty(segments)
+  }
+
+  #removeRow(segment: Segment<Source>, rowId: string): void {
+    segment.rows = segment.rows.filter(({ id }) => id !== rowId)
+    this.#places.delete(rowId)
+    const segments = segment.messageId === undefined ? [segment] : (this.#messages.get(segment.messageId) ?? [])
+    this.#dropEmpty(segments)
+    if (segments[0]) segments[0].view = undefined
+    else if (segment.messageId !== undefined) this.#messages.delete(segment.messageId)
+  }
+
+  #dropEmpty(segments: Array<Segment<Source>>): void {
+    const kept = segments.filter(({ rows }) => rows.length > 0)
+    for (const segment of segments) if (segment.rows.length === 0) this.#discard(segment)
+    segments.splice(0, segments.length, ...kept)
+  }
+
+  #discard(segment: Segment<Source>): void {
+    this.#clear(segment)
+    this.#order.delete(segment)
+    if (this.#tail === segment) this.#tail = undefined
+  }
+
+  #clear(segment: Segment<Source>): void {
+    for (const { id } of segment.rows) this.#places.delete(id)
+    segment.rows = []
+    segment.whole = undefined
+    segment.view = undefined
+  }
+
+  #strongest(segments: ReadonlyArray<Segment<Source>>): Source | undefined {
+    const strong = segments.length === 1 ? segments[0] : segments.findLast(({ source }) => source !== this.#weakest)
+    return (strong ?? segments[0])?.source
+  }
+
+  #stronger(known: Source, added: Source): Source {
+    return added === this.#weakest ? known : added
+  }
+}
+
+function viewOf<Source>(segments: ReadonlyArray<Segment<Source>>): Message | undefined {
+  const [first] = segments
+  if (!first) return undefined
+  first.view ??= joinRows(segments.flatMap(({ rows }) => rows))[0]
+  return first.view
+}

@@ -1,0 +1,24 @@
+import type { MessageContent } from './message.ts'
+import { firstText, isRaw } from './raw.ts'
+
+/** What a signal's message keeps of it beside its parts, as far as a reader of messages needs it. */
+export interface SignalView {
+  type: string
+  tagName: string
+  attributes?: Record<string, unknown>
+  metadata?: Record<string, unknown>
+}
+
+const olderTypes: Readonly<Record<string, string>> = { 'user-message': 'user', 'system-reminder': 'reactive' }
+
+/** The record at `content.metadata.signal`. Messages of older writers name the type only beside the content. */
+export function signalOf({ type, content }: { type?: string; content: MessageContent }): SignalView {
+  const record = isRaw(content.metadata?.signal) ? content.metadata.signal : {}
+  const written = firstText(record.type, type) ?? 'user'
+  return {
+    type: olderTypes[written] ?? written,
+    tagName: firstText(record.tagName, type) ?? written,
+    ...(isRaw(record.attributes) && { attributes: record.attributes }),
+    ...(isRaw(record.metadata) && { metadata: record.metadata }),
+  }
+}

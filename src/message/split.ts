@@ -1,0 +1,60 @@
+import { hasOutcome, partsOf } from './content.ts'
+import type { Message, MessageContent, MessagePart, ToolInvocation, ToolInvocationPart } from './message.ts'
+import type { MessageRow, RowRole } from './row.ts'
+import { stepsOf } from './step.ts'
+
+/**
+ * The rows of a whole message: what a run would have appended. A model is shown the same bytes for them as for the message, and
+ * joining them gives the message again, with a `step-start` before its first step. Row ids derive from the message's.
+ */
+export function splitMessage(message: Message): MessageRow[] {
+  if (message.role !== 'assistant') return [rowOf(message, 0, message.role, message.content)]
+
+  const { parts: _, content: text, providerMetadata, ...beside } = message.content
+  const rows: MessageRow[] = []
+  const append = (role: RowRole, content: Omit<MessageContent, 'format'>) => {
+    rows.push(rowOf(message, rows.length, role, rows.length === 0 ? { ...beside, ...content } : { format: 2, ...content }))
+  }
+  for (const [index, { start, parts }] of stepsOf(partsOf(message.content)).entries()) {
+    const options = start?.providerMetadata ?? (index === 0 ? providerMetadata : undefined)
+    append('assistant', { parts: parts.map(asCall), ...(options && { providerMetadata: options }) })
+    const results = parts.flatMap(asResult)
+    if (results.length > 0) append('tool', { parts: results })
+  }
+  if (rows.length === 0) append('assistant', { parts: [], ...(text !== undefined && { content: text }) })
+  return rows
+}
+
+function rowOf(message: Message, index: number, role: RowRole, content: MessageContent): MessageRow {
+  const { id, createdAt, threadId, resourceId, type } = message
+  const row: MessageRow = { id: index === 0 ? id : `${id}:${index}`, messageId: id, role, createdAt, content }
+  if (threadId !== undefined) row.threadId = threadId
+  if (resourceId !== undefined) row.resourceId = resourceId
+  if (type !== undefined) row.type = type
+  return row
+}
+
+// What a provider ran itself stays whole: its call and its result are one answer.
+function answeredByTool(part: MessagePart): part is ToolInvocationPart {
+  return part.type === 'tool-invocation' && !part.providerExecuted && hasOutcome(part.toolInvocation)
+}
+
+function asCall(part: MessagePart): MessagePart {
+  if (!answeredByTool(part)) return part
+  const { toolInvocation, providerMetadata } = part
+  const { toolCallId, toolName, args, transcript } = toolInvocation
+  const call: ToolInvocation = { toolCallId, toolName, args, state: 'call' }
+  if (transcript && 'args' in transcript) call.transcript = { args: transcript.args }
+  return { type: 'tool-invocation', toolInvocation: call, ...(providerMetadata && { providerMetadata }) }
+}
+
+function asResult(part: MessagePart): ToolInvocationPart[] {
+  if (!answeredByTool(part)) return []
+  const { toolInvocation, resultProviderMetadata } = part
+  const { transcript, ...result } = toolInvocation
+  if (transcript) {
+    const { args: _, ...shown } = transcript
+    if (Object.keys(shown).length > 0) Object.assign(result, { transcript: shown })
+  }
+  return [{ type: 'tool-invocation', toolInvocation: result, ...(resultProviderMetadata && { providerMetadata: resultProviderMetadata }) }]
+}

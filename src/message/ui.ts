@@ -1,0 +1,115 @@
+import { partsOf } from './content.ts'
+import { isURLText } from './file-data.ts'
+import type { FilePart, Message, MessageContent, MessagePart, SourcePart, ToolInvocationPart } from './message.ts'
+import { asJSON } from './raw.ts'
+import { signalOf } from './signal-record.ts'
+import type { UIFilePart, UIMessage, UIMetadata, UIPart, UIToolPart } from './ui-message.ts'
+
+/**
+ * Messages as user interfaces show them. What the user said is a `user` message, whether it was stored as a message or a signal;
+ * any other signal is a `system` message with one `data-signal` part. Where a transcript hides a payload, its stand-in is shown.
+ */
+export function toUIMessages(messages: Iterable<Message>): UIMessage[] {
+  return Array.from(messages, toUIMessage)
+}
+
+export function toUIMessage(message: Message): UIMessage {
+  const { id, role, content } = message
+  if (role === 'signal') return signalMessage(message)
+  return { id, role, metadata: metadataOf(message), parts: uiParts(content) }
+}
+
+function signalMessage(message: Message): UIMessage {
+  const { id, content } = message
+  const signal = signalOf(message)
+  const metadata = { ...metadataOf(message), signal }
+  if (signal.type === 'user') return { id, role: 'user', metadata, parts: uiParts(content) }
+  const parts = uiParts(content)
+  const [only] = parts
+  const contents = parts.length === 1 && only?.type === 'text' ? only.text : parts
+  return { id, role: 'system', metadata, parts: [{ type: 'data-signal', id, data: asJSON({ ...signal, contents }) }] }
+}
+
+function metadataOf({ createdAt, content }: Message): UIMetadata {
+  return { ...content.metadata, createdAt: createdAt.toISOString() }
+}
+
+function uiParts(content: MessageContent): UIPart[] {
+  const attachments = content.experimental_attachments ?? []
+  return [
+    ...partsOf(content).map(uiPart),
+    ...attachments.map(({ url, contentType = 'application/octet-stream', name }): UIPart => (
+      { type: 'file', url, mediaType: contentType, ...(name !== undefined && { filename: name }) }
+    )),
+  ]
+}
+
+function uiPart(part: MessagePart): UIPart {
+  switch (part.type) {
+    case 'reasoning':
+      return { type: 'reasoning', text: part.reasoning, ...metadata(part) }
+    case 'file':
+      return filePart(part)
+    case 'tool-invocation':
+      return toolPart(part)
+    case 'source':
+      return sourcePart(part)
+    case 'error':
+      return { type: 'data-error', data: { ...part.error } }
+    case 'step-start':
+      return { type: 'step-start' }
+    default:
+      return part
+  }
+}
+
+function filePart(part: FilePart): UIPart {
+  const { data, mimeType: mediaType, filename, reference } = part
+  const url = data === '' || isURLText(data) ? data : `data:${mediaType};base64,${data}`
+  if (part.reasoning) return { type: 'reasoning-file', url, mediaType, ...metadata(part) }
+  const file: UIFilePart = { type: 'file', url, mediaType, ...metadata(part) }
+  if (filename !== undefined) file.filename = filename
+  if (reference) file.providerReference = reference
+  return file
+}
+
+function sourcePart(part: SourcePart): UIPart {
+  const { source } = part
+  if (source.sourceType === 'url') {
+    const { id, url, title } = source
+    return { type: 'source-url', sourceId: id, url, ...(title !== undefined && { title }), ...metadata(part) }
+  }
+  const { id, mediaType, title, filename } = source
+  return { type: 'source-document', sourceId: id, mediaType, title, ...(filename !== undefined && { filename }), ...metadata(part) }
+}
+
+function toolPart(part: ToolInvocationPart): UIToolPart {
+  const { toolCallId, toolName, args, state, result, errorText, approval, transcript } = part.toolInvocation
+  // One call has one approval, so its id serves for both.
+  const decision = { id: toolCallId, ...(approval?.reason !== undefined && { reason: approval.reason }) }
+  const approved = approval?.approved === true ? { approval: { ...decision, approved: true as const } } : {}
+  const ofResult = part.resultProviderMetadata && { resultProviderMetadata: part.resultProviderMetadata }
+  const call = {
+    type: `tool-${toolName}` as const,
+    toolCallId,
+    ...(part.providerExecuted && { providerExecuted: true }),
+    input: transcript && 'args' in transcript ? transcript.args : args,
+    ...(part.providerMetadata && { callProviderMetadata: part.providerMetadata }),
+  }
+  switch (state) {
+    case 'result':
+      return { ...call, state: 'output-available', output: transcript && 'result' in transcript ? transcript.result : result, ...ofResult, ...approved }
+    case 'output-error':
+      return { ...call, state: 'output-error', errorText: transcript?.errorText ?? errorText ?? 'The tool failed.', ...ofResult, ...approved }
+    case 'output-denied':
+      return { ...call, state: 'output-denied', approval: { ...decision, approved: false } }
+    case 'approval-requested':
+      return { ...call, state: 'approval-requested', approval: { id: toolCallId } }
+    case 'call':
+      return approved.approval ? { ...call, state: 'approval-responded', ...approved } : { ...call, state: 'input-available' }
+  }
+}
+
+function metadata({ providerMetadata }: MessagePart): Pick<FilePart, 'providerMetadata'> {
+  return providerMetadata ? { providerMetadata } : {}
+}

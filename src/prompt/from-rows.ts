@@ -1,0 +1,133 @@
+import type { LanguageModelV4Message, LanguageModelV4TextPart, LanguageModelV4ToolCallPart } from '@ai-sdk/provider'
+import { hasOutcome, partsOf, textOf } from '../message/content.ts'
+import type { Message, MessageContent, MessagePart, ProviderOptions, TextPart } from '../message/message.ts'
+import type { MessageRow } from '../message/row.ts'
+import { stepsOf } from '../message/step.ts'
+import { renderSignal } from '../signals/render.ts'
+import { rowToSignal } from '../signals/row.ts'
+import { modelAttachment, modelFile, modelReasoningFile } from './file-part.ts'
+import { toolResult } from './tool-result.ts'
+
+type Content<Role extends LanguageModelV4Message['role']> = Extract<LanguageModelV4Message, { role: Role }>['content']
+
+/**
+ * The prompt for these rows: the messages of each, one after the other. Same rows, same bytes; a row that is appended leaves the
+ * bytes before it as they are. A message is converted like its rows.
+ *
+ * Rows are taken to be immutable: the messages of a row object are made once and shared. Don't change them.
+ */
+export function promptOf(rows: Iterable<MessageRow | Message>): LanguageModelV4Message[] {
+  const prompt: LanguageModelV4Message[] = []
+  for (const row of rows) prompt.push(...modelMessagesOf(row))
+  return prompt
+}
+
+const memo = new WeakMap<MessageRow | Message, readonly LanguageModelV4Message[]>()
+
+/** What one row is to a model. Nothing, for a row with nothing that a model may see. */
+export function modelMessagesOf(row: MessageRow | Message): readonly LanguageModelV4Message[] {
+  let messages = memo.get(row)
+  if (!messages) {
+    messages = convert(row)
+    memo.set(row, messages)
+  }
+  return messages
+}
+
+function convert(row: MessageRow | Message): LanguageModelV4Message[] {
+  switch (row.role) {
+    case 'signal':
+      return [renderSignal(rowToSignal(row))]
+    case 'assistant':
+      return assistantMessages(row.content)
+    case 'tool':
+      return resultMessages(row.content.parts)
+    case 'system':
+      return systemMessage(row.content)
+    case 'user':
+    case 'context':
+      return userMessages(row.content)
+  }
+}
+
+function userMessages(content: MessageContent): LanguageModelV4Message[] {
+  const said: Content<'user'> = []
+  for (const part of partsOf(content)) {
+    if (part.type === 'file') said.push(modelFile(part))
+    else if (part.type === 'text' && saysSomething(part)) said.push(textPart(part))
+  }
+  for (const attachment of content.experimental_attachments ?? []) said.push(modelAttachment(attachment))
+  return said.length > 0 ? [withOptions({ role: 'user', content: said }, content.providerMetadata)] : []
+}
+
+function systemMessage(content: MessageContent): LanguageModelV4Message[] {
+  const text = textOf({ content })
+  return text === '' ? [] : [withOptions({ role: 'system', content: text }, content.providerMetadata)]
+}
+
+/** One message a step, and after it the results of its calls, where the content has them. */
+function assistantMessages(content: MessageContent): LanguageModelV4Message[] {
+  const messages: LanguageModelV4Message[] = []
+  for (const [index, { start, parts }] of stepsOf(partsOf(content)).entries()) {
+    const said: Content<'assistant'> = []
+    const results: Content<'tool'> = []
+    for (const part of parts) {
+      addAssistantPart(said, part)
+      if (part.type !== 'tool-invocation' || !hasOutcome(part.toolInvocation)) continue
+      const result = toolResult(part.toolInvocation, part.resultProviderMetadata)
+      if (part.providerExecuted) said.push(result)
+      else results.push(result)
+    }
+    const options = start?.providerMetadata ?? (index === 0 ? content.providerMetadata : undefined)
+    if (said.length > 0) messages.push(withOptions({ role: 'assistant', content: said }, options))
+    if (results.length > 0) messages.push({ role: 'tool', content: results })
+  }
+  return messages
+}
+
+function addAssistantPart(said: Content<'assistant'>, part: MessagePart): void {
+  const { providerMetadata: options } = part
+  switch (part.type) {
+    case 'text':
+      if (saysSomething(part)) said.push(textPart(part))
+      break
+    case 'reasoning':
+      if (part.reasoning !== '' || options) said.push(withOptions({ type: 'reasoning', text: part.reasoning }, options))
+      break
+    case 'file':
+      said.push(part.reasoning ? modelReasoningFile(part) : modelFile(part))
+      break
+    case 'custom':
+      said.push(withOptions({ type: 'custom', kind: part.kind }, options))
+      break
+    case 'tool-invocation': {
+      const { toolCallId, toolName, args } = part.toolInvocation
+      const call: LanguageModelV4ToolCallPart = { type: 'tool-call', toolCallId, toolName, input: args ?? {} }
+      if (part.providerExecuted) call.providerExecuted = true
+      said.push(withOptions(call, options))
+    }
+  }
+}
+
+/** In a tool row, what the provider said is what it said of the result. */
+function resultMessages(parts: readonly MessagePart[]): LanguageModelV4Message[] {
+  const results: Content<'tool'> = []
+  for (const part of parts) {
+    if (part.type !== 'tool-invocation' || !hasOutcome(part.toolInvocation)) continue
+    results.push(toolResult(part.toolInvocation, part.resultProviderMetadata ?? part.providerMetadata))
+  }
+  return results.length > 0 ? [{ role: 'tool', content: results }] : []
+}
+
+// Providers refuse an empty text, but one with options may stand for something the provider remembers.
+function saysSomething({ text, providerMetadata }: TextPart): boolean {
+  return text !== '' || providerMetadata !== undefined
+}
+
+function textPart({ text, providerMetadata }: TextPart): LanguageModelV4TextPart {
+  return withOptions({ type: 'text', text }, providerMetadata)
+}
+
+function withOptions<Into extends object>(into: Into, options: ProviderOptions | undefined): Into {
+  return options ? { ...into, providerOptions: options } : into
+}

@@ -1,0 +1,57 @@
+import * as fc from 'fast-check'
+import { describe, expect, it } from 'vitest'
+import { bytesOf, canonicalJSON, commonPrefix, fingerprint } from './prefix.ts'
+
+const text = (said: string, providerOptions?: object) => ({ role: 'user', content: [{ type: 'text', text: said, ...(providerOptions && { providerOptions }) }] })
+
+describe('a fingerprint', () => {
+  it('is the same for the same message, whoever wrote its keys, and is made once', () => {
+    const message = text('a')
+    expect(fingerprint(message)).toBe(fingerprint(message))
+    expect(fingerprint({ content: [{ text: 'a', type: 'text' }], role: 'user' })).toBe(fingerprint(message))
+    expect(fingerprint(text('b'))).not.toBe(fingerprint(message))
+  })
+
+  it('takes no notice of cache markers, and of nothing else in the options', () => {
+    const marked = text('a', { anthropic: { cacheControl: { type: 'ephemeral' } }, bedrock: { cachePoint: { type: 'default' } } })
+    expect(fingerprint(marked)).toBe(fingerprint(text('a')))
+    expect(fingerprint(text('a', { openai: { itemId: '1' } }))).not.toBe(fingerprint(text('a')))
+  })
+
+  it('sees the order of keys where the model sees it', () => {
+    const call = (input: object) => ({ role: 'assistant', content: [{ type: 'tool-call', toolCallId: 'c', toolName: 't', input }] })
+    expect(fingerprint(call({ a: 1, b: 2 }))).not.toBe(fingerprint(call({ b: 2, a: 1 })))
+  })
+
+  it('knows bytes from base64 and URLs by what they say', () => {
+    const file = (data: unknown) => ({ role: 'user', content: [{ type: 'file', mediaType: 'image/png', data: { type: 'data', data } }] })
+    expect(fingerprint(file(new Uint8Array([0, 1, 2])))).toBe(fingerprint(file('AAEC')))
+    expect(canonicalJSON({ url: new URL('https://example.com/a') })).toBe('{"url":"https://example.com/a"}')
+  })
+
+  it('counts bytes as they go over the wire', () => {
+    fc.assert(fc.property(fc.string({ unit: 'binary' }), said => {
+      const message = text(said)
+      expect(bytesOf(fingerprint(message))).toBe(new TextEncoder().encode(canonicalJSON(message)).length)
+    }))
+  })
+})
+
+describe('the common prefix of two prompts', () => {
+  const prints = (...said: string[]) => said.map(word => fingerprint(text(word)))
+
+  it('is whole when the next prompt begins with the previous one', () => {
+    const { messages, ratio } = commonPrefix(prints('a', 'b'), prints('a', 'b', 'c'))
+    expect({ messages, ratio }).toEqual({ messages: 2, ratio: 1 })
+    expect(commonPrefix([], prints('a'))).toEqual({ messages: 0, bytes: 0, ratio: 1 })
+  })
+
+  it('ends at the first message that differs, and is measured in bytes', () => {
+    const before = prints('a', 'b', 'a much longer message than the others')
+    const { messages, bytes, ratio } = commonPrefix(before, prints('a', 'b', 'c'))
+    expect(messages).toBe(2)
+    expect(bytes).toBe(bytesOf(before[0]!) + bytesOf(before[1]!))
+    expect(ratio).toBeCloseTo(bytes / before.reduce((sum, print) => sum + bytesOf(print), 0))
+    expect(commonPrefix(before, prints('x', 'b')).ratio).toBe(0)
+  })
+})

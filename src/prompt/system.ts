@@ -1,0 +1,36 @@
+import type { LanguageModelV4Message } from '@ai-sdk/provider'
+import { HeedError } from '../errors.ts'
+import { isProviderOptions, isRaw } from '../message/raw.ts'
+import type { ProviderOptions } from '../message/message.ts'
+
+export interface SystemMessage {
+  role: 'system'
+  content: string
+  providerOptions?: ProviderOptions
+}
+
+/** Every form in which an agent's instructions may be written. */
+export type SystemMessageInput = string | SystemMessage | ReadonlyArray<string | SystemMessage>
+
+export type SystemModelMessage = Extract<LanguageModelV4Message, { role: 'system' }>
+
+/** Instructions as a model receives them, one message for each; none for an empty text. Refuses with `invalid_agent`. */
+export function systemMessages(instructions: SystemMessageInput): SystemModelMessage[] {
+  const list: readonly unknown[] = Array.isArray(instructions) ? instructions : [instructions]
+  return list.flatMap((item, index) => systemMessage(item, Array.isArray(instructions) ? `instructions[${index}]` : 'instructions'))
+}
+
+function systemMessage(item: unknown, field: string): SystemModelMessage[] {
+  if (typeof item === 'string') return item === '' ? [] : [{ role: 'system', content: item }]
+  if (!isRaw(item)) throw invalid(field, `is ${item === null ? 'null' : Array.isArray(item) ? 'a list inside a list' : typeof item}`)
+  if (item.role !== 'system') throw invalid(field, `has the role ${JSON.stringify(item.role)}`)
+  if (typeof item.content !== 'string') throw invalid(field, 'has content that is not a text')
+  const options = item.providerOptions ?? item.experimental_providerMetadata
+  if (options !== undefined && !isProviderOptions(options)) throw invalid(field, 'has providerOptions that are not objects keyed by provider')
+  return item.content === '' ? [] : [{ role: 'system', content: item.content, ...(options && { providerOptions: options }) }]
+}
+
+function invalid(field: string, why: string): HeedError {
+  const message = `${field} ${why}. Write a text, { role: 'system', content: 'text' }, or a list of these.`
+  return new HeedError('invalid_agent', message, { details: { field } })
+}

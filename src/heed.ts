@@ -1,12 +1,76 @@
+import type { Agent } from './agent/agent.ts'
+import { Runtimes } from './agent/runtimes.ts'
 import { systemClock, type Clock } from './clock.ts'
+import { HeedError } from './errors.ts'
 import { consoleLogger, type Logger } from './logger.ts'
+import type { Storage } from './store/storage.ts'
 
-export class Heed {
-  readonly clock: Clock
+export interface HeedConfig<Agents extends Record<string, Agent> = Record<string, Agent>> {
+  agents?: Agents
+  /** Where threads are kept. Defaults to the file `./heed.db`. */
+  storage?: Storage
+  logger?: Logger
+  clock?: Clock
+}
+
+const known = new Set(['agents', 'storage', 'logger', 'clock'])
+
+/** The agents of a program and the place where their threads live. */
+export class Heed<Agents extends Record<string, Agent> = Record<string, Agent>> {
   readonly logger: Logger
+  readonly clock: Clock
+  /** @internal */
+  readonly runtimes: Runtimes
+  readonly #agents: Agents
 
-  constructor(config: { clock?: Clock; logger?: Logger } = {}) {
-    this.clock = config.clock ?? systemClock
+  constructor(config: HeedConfig<Agents> = {}) {
+    for (const key of Object.keys(config)) {
+      if (!known.has(key)) throw new HeedError('unsupported_option', `Heed has no '${key}' yet. Known: ${[...known].join(', ')}.`, { details: { option: key } })
+    }
     this.logger = config.logger ?? consoleLogger
+    this.clock = config.clock ?? systemClock
+    this.runtimes = new Runtimes({ clock: this.clock, logger: this.logger, ...(config.storage ? { storage: config.storage } : {}) })
+    this.#agents = config.agents ?? ({} as Agents)
+    const seen = new Map<string, string>()
+    for (const [key, agent] of Object.entries(this.#agents)) {
+      agent.join(this as unknown as Heed, key)
+      const other = seen.get(agent.id)
+      if (other !== undefined) throw new HeedError('invalid_agent', `The agents '${other}' and '${key}' have the same id '${agent.id}'. Give one of them another.`)
+      seen.set(agent.id, key)
+    }
+  }
+
+  /** The agent under this key of `agents`. */
+  getAgent<Key extends keyof Agents & string>(key: Key): Agents[Key] {
+    const agent = Object.hasOwn(this.#agents, key) ? this.#agents[key] : undefined
+    if (!agent) throw new HeedError('unknown_agent', `There is no agent '${key}'. Known: ${Object.keys(this.#agents).join(', ') || 'none'}.`, { details: { agent: key } })
+    return agent
+  }
+
+  getAgentById(id: string): Agent {
+    const agent = Object.values(this.#agents).find((candidate) => candidate.id === id)
+    if (!agent) throw new HeedError('unknown_agent', `There is no agent with the id '${id}'.`, { details: { agentId: id } })
+    return agent
+  }
+
+  listAgents(): Agents {
+    return { ...this.#agents }
+  }
+
+  /** Opens the storage and takes up what an earlier process left: unfinished runs go on, waiting signals wake their threads. */
+  async start(): Promise<void> {
+    for (const agent of Object.values(this.#agents)) agent.threads().register(agent)
+    await Promise.all(this.runtimes.all().map((runtime) => runtime.sweep()))
+  }
+
+  /** Does what is due now and answers how much that was. For processes that don't stay. */
+  async tick({ limit = 100 }: { limit?: number } = {}): Promise<{ threads: number }> {
+    const counts = await Promise.all(this.runtimes.all().map((runtime) => runtime.sweep(limit)))
+    return { threads: counts.reduce((sum, count) => sum + count, 0) }
+  }
+
+  /** Stops running and hands every thread over. Afterwards the process is free to exit. */
+  async close(): Promise<void> {
+    await Promise.all(this.runtimes.all().map((runtime) => runtime.close()))
   }
 }

@@ -1,7 +1,12 @@
+// The runtime
+export { Heed, type HeedConfig } from './heed.ts'
+export { Memory, type MemoryConfig } from './memory/memory.ts'
+
 // Agents
-export { Agent, type GenerateResult, type StreamResult } from './agent/agent.ts'
+export { Agent, type GenerateResult, type StreamResult, type ToolApproval } from './agent/agent.ts'
 export type { AgentConfig, AgentsInput, Dynamic } from './agent/config.ts'
 export { AgentStream } from './agent/stream.ts'
+export type { SuspendedRun, SuspendedRunsFilter } from './agent/suspended.ts'
 export { RequestContext } from './run/request-context.ts'
 export type { AgentExecutionOptions, MemoryOptions, MemoryTarget, ModelSettings, StructuredOutputOptions, ToolChoice } from './run/options.ts'
 export { hasToolCall, stepCountIs, type StopCondition } from './run/stop.ts'
@@ -32,6 +37,20 @@ export type { SystemMessage, SystemMessageInput } from './prompt/system.ts'
 
 // Processors
 export type * from './processors/processor.ts'
+
+// Threads
+export type { SendOptions } from './thread/sending.ts'
+export type { SendReceipt, SignalOutcome } from './thread/receipt.ts'
+export type { SubscribeOptions } from './thread/watching.ts'
+export type { AgentThreadSubscription, ThreadSnapshot } from './thread/subscription.ts'
+export type { QueuedSignal } from './thread/queue.ts'
+export type { ExplainedSignal } from './thread/explaining.ts'
+export type { ActiveBehavior, IdleBehavior, SignalState, ThreadStatus } from './thread/machine.ts'
+
+// Storage
+export { InMemoryStore } from './store/memory/store.ts'
+export type * from './store/contract.ts'
+export type { Storage } from './store/storage.ts'
 
 // Signals
 export type { CreatedAgentSignal, MessageInput, Signal, SignalAttributes, SignalContents, SignalInput } from './signals/signal.ts'

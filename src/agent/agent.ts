@@ -1,25 +1,36 @@
 import { HeedError } from '../errors.ts'
-import { toRows, type AgentInput } from '../message/input.ts'
+import type { Heed } from '../heed.ts'
+import type { JSONValue } from '../json.ts'
+import { Memory, windowOf } from '../memory/memory.ts'
+import type { AgentInput } from '../message/input.ts'
 import type { ExplainedPrompt } from '../prompt/explain.ts'
-import { ChunkLog } from '../run/chunk-log.ts'
-import type { Chunk } from '../run/chunk.ts'
-import { runLoop } from '../run/loop.ts'
 import type { AgentExecutionOptions } from '../run/options.ts'
 import { RequestContext } from '../run/request-context.ts'
-import { Run, type RunSetup } from '../run/run.ts'
+import type { RunSetup } from '../run/run.ts'
 import type { RunResult } from '../run/run-result.ts'
 import type { ToolCall, ToolResult } from '../run/step-result.ts'
 import type { ToolInput, ToolOutput, ToolsInput } from '../run/tool-set.ts'
 import type { InferOutput, Schema } from '../schema/schema.ts'
-import type { Window } from '../store/contract.ts'
+import { messageInputToSignal, normaliseSignal } from '../signals/normalise.ts'
+import type { MessageInput, Signal, SignalInput } from '../signals/signal.ts'
+import type { Scope, ThreadRow, Window } from '../store/contract.ts'
+import { decide } from '../thread/deciding.ts'
+import { explainSignal, type ExplainedSignal } from '../thread/explaining.ts'
+import { cancelQueued, listQueued, reorderQueued, type QueuedSignal } from '../thread/queue.ts'
+import type { SendReceipt } from '../thread/receipt.ts'
 import type { Runnable, RunEnvironment, RunRequest } from '../thread/runnable.ts'
+import type { ThreadRuntime } from '../thread/runtime.ts'
+import { sendSignal, type SendOptions } from '../thread/sending.ts'
+import type { AgentThreadSubscription } from '../thread/subscription.ts'
+import { abortThread, subscribe, type SubscribeOptions } from '../thread/watching.ts'
+import { answer, answerSuspended } from './call.ts'
 import { checkConfig } from './check-config.ts'
 import type { AgentConfig } from './config.ts'
-import { EphemeralHost } from './ephemeral.ts'
 import { explainAgentPrompt } from './explain.ts'
 import { prepareRun, resolve, resolveOptions } from './prepare.ts'
-import { AgentStream } from './stream.ts'
-import { environmentOf } from './environment.ts'
+import { implicitRuntimes } from './runtimes.ts'
+import type { AgentStream } from './stream.ts'
+import { listSuspendedRuns, type SuspendedRun, type SuspendedRunsFilter } from './suspended.ts'
 
 type CallsOf<Tools> = { [Name in keyof Tools & string]: ToolCall<Name, ToolInput<Tools[Name]>> }[keyof Tools & string]
 type ResultsOf<Tools> = {
@@ -31,22 +42,35 @@ type ObjectFor<S> = [S] extends [never] ? undefined : InferOutput<S>
 export type GenerateResult<Tools extends ToolsInput, S> = RunResult<CallsOf<Tools>, ResultsOf<Tools>, ObjectFor<S>>
 export type StreamResult<Tools extends ToolsInput, S> = AgentStream<CallsOf<Tools>, ResultsOf<Tools>, ObjectFor<S>>
 
+export interface ToolApproval {
+  resourceId: string
+  threadId: string
+  /** May be left out when one call waits. */
+  toolCallId?: string
+  approved: boolean
+  /** Why not, in words the model reads. */
+  declineContext?: { reason?: string; message?: string }
+  resumeData?: JSONValue
+}
+
 /** A model with instructions and tools, that can be asked once or live on threads. */
 export class Agent<TAgentId extends string = string, TTools extends ToolsInput = ToolsInput> implements Runnable {
   readonly description: string | undefined
-  readonly #config: AgentConfig<TAgentId, TTools>
+  readonly #config: AgentConfig
   #id: string | undefined
-  #environment: RunEnvironment | undefined
+  #heed: Heed | undefined
+  #memory: Memory | undefined
 
   constructor(config: AgentConfig<TAgentId, TTools>) {
-    checkConfig(config as AgentConfig)
-    this.#config = config
+    this.#config = config as AgentConfig
+    checkConfig(this.#config)
     this.#id = config.id ?? config.name
+    this.#heed = config.heed
     this.description = config.description
   }
 
   get id(): TAgentId {
-    if (this.#id === undefined) throw new HeedError('invalid_agent', "This agent has no id. Give it one, or a name, or register it: new Heed({ agents: { support: agent } }).")
+    if (this.#id === undefined) throw new HeedError('invalid_agent', 'This agent has no id. Give it one, or a name, or register it: new Heed({ agents: { support: agent } }).')
     return this.#id as TAgentId
   }
 
@@ -54,28 +78,18 @@ export class Agent<TAgentId extends string = string, TTools extends ToolsInput =
     return this.#config.name ?? this.id
   }
 
+  // Asking
+
   /** Asks once and waits for the whole answer. Rejects when the run failed or was aborted; a tripwire is part of the result. */
   async generate<S extends Schema = never>(messages: AgentInput, options: AgentExecutionOptions<S> = {}): Promise<GenerateResult<TTools, S>> {
-    const run = await this.#start(messages, options as AgentExecutionOptions, callbackOf(options.onChunk))
-    const result = await runLoop(run)
-    if (result.error) throw result.error
-    if (result.finishReason === 'aborted') throw new HeedError('aborted', `The run ${run.id} was aborted.`, { cause: run.signal.reason })
+    const result = await (await answer(this, messages, options as AgentExecutionOptions, false)).result
+    if (result.finishReason === 'aborted') throw new HeedError('aborted', `The run ${result.runId} was aborted.`, { cause: options.abortSignal?.reason })
     return result as GenerateResult<TTools, S>
   }
 
   /** Asks once and answers as soon as the run begins. */
   async stream<S extends Schema = never>(messages: AgentInput, options: AgentExecutionOptions<S> = {}): Promise<StreamResult<TTools, S>> {
-    const log = new ChunkLog()
-    const onChunk = callbackOf(options.onChunk)
-    const run = await this.#start(messages, options as AgentExecutionOptions, (chunk) => {
-      log.push(chunk)
-      onChunk(chunk)
-    })
-    const result = runLoop(run).finally(() => log.end()).then((finished) => {
-      if (finished.error) throw finished.error
-      return finished
-    })
-    return new AgentStream(run.id, log, result) as StreamResult<TTools, S>
+    return (await answer(this, messages, options as AgentExecutionOptions, true)) as StreamResult<TTools, S>
   }
 
   /** An older name of `generate`. */
@@ -90,43 +104,166 @@ export class Agent<TAgentId extends string = string, TTools extends ToolsInput =
 
   /** What the model would be sent for these messages, part by part: where each came from and what it costs. */
   explainPrompt(messages: AgentInput, options: AgentExecutionOptions = {}): Promise<ExplainedPrompt> {
-    return explainAgentPrompt(this.#config as AgentConfig, this.id, messages, options)
+    return explainAgentPrompt(this, this.#config, messages, options)
+  }
+
+  // Sending to a thread
+
+  /** A user's words, into the running loop or, on an idle thread, as the start of a run. */
+  sendMessage(message: MessageInput, options: SendOptions): SendReceipt {
+    return sendSignal(this.threads(), this, 'now', this.#message(message), options)
+  }
+
+  /** A user's words as a turn of their own, after what is active. */
+  queueMessage(message: MessageInput, options: SendOptions): SendReceipt {
+    return sendSignal(this.threads(), this, 'queue', this.#message(message), options)
+  }
+
+  /** Context that a system produced. */
+  sendSignal(signal: SignalInput, options: SendOptions): SendReceipt {
+    const runtime = this.threads()
+    return sendSignal(runtime, this, 'now', normaliseSignal(signal, this.#signalContext(signal.id)), options)
+  }
+
+  // Watching and steering a thread
+
+  /** Watches a thread: its chunks, its active run, and a way to stop it. */
+  subscribeToThread(options: SubscribeOptions): Promise<AgentThreadSubscription> {
+    const runtime = this.threads()
+    runtime.register(this)
+    return subscribe(runtime, options)
+  }
+
+  /** Aborts what is active on a thread. False when nothing is. */
+  abortThreadStream({ threadId, resourceId, ...options }: Scope & { clearPendingSignals?: boolean; expectedRunId?: string }): boolean {
+    return abortThread(this.threads(), { threadId, ...(resourceId === undefined ? {} : { resourceId }) }, options)
+  }
+
+  /** The run that is active or suspended on a thread, or null. */
+  async activeRun(scope: Scope): Promise<{ runId: string; agentId: string; status: 'running' | 'suspended' } | null> {
+    const runtime = await this.#open()
+    const thread = await runtime.store.getThread(scope)
+    if (!thread || thread.status === 'idle' || thread.runId === undefined || thread.agentId === undefined) return null
+    return { runId: thread.runId, agentId: thread.agentId, status: thread.status }
+  }
+
+  /** Threads on which something is active or suspended, of any agent. */
+  async listActiveThreads({ resourceId, limit = 100 }: { resourceId?: string; limit?: number } = {}): Promise<ThreadRow[]> {
+    const runtime = await this.#open()
+    return (await runtime.store.listThreads({ status: ['running', 'suspended'], limit, ...(resourceId === undefined ? {} : { resourceId }) })).threads
+  }
+
+  listQueued(scope: Scope): Promise<QueuedSignal[]> {
+    return listQueued(this.threads(), scope)
+  }
+
+  /** Takes signals out of the queue. Answers the ids that were still in it. */
+  cancelQueued({ signalIds, ...scope }: Scope & { signalIds: string[] }): Promise<string[]> {
+    return cancelQueued(this.threads(), scope, signalIds)
+  }
+
+  /** Puts queued messages in this order. Answers the order that came of it. */
+  reorderQueued({ signalIds, ...scope }: Scope & { signalIds: string[] }): Promise<string[]> {
+    return reorderQueued(this.threads(), scope, signalIds)
+  }
+
+  /** What happened to a signal: accepted, waiting, drained at which step, answered by which run. */
+  async explain({ signalId, ...scope }: Scope & { signalId: string }): Promise<ExplainedSignal | null> {
+    const runtime = await this.#open()
+    return explainSignal(runtime.store, scope, signalId)
+  }
+
+  // Deciding about tool calls
+
+  /** Approves or declines a call that waits. What follows arrives at those who watch the thread. */
+  async sendToolApproval(approval: ToolApproval): Promise<{ accepted: true; runId: string; toolCallId: string }> {
+    const { declineContext, ...decision } = approval
+    const reason = declineContext?.reason ?? declineContext?.message
+    const { runId, toolCallId } = await decide(this.threads(), this, { ...decision, ...(reason === undefined ? {} : { reason }) })
+    return { accepted: true, runId, toolCallId }
+  }
+
+  /** Resumes a call that suspended itself. What follows arrives at those who watch the thread. */
+  async sendStreamResume(resume: { resourceId: string; threadId: string; runId?: string; toolCallId?: string; resumeData: JSONValue }): Promise<{ accepted: true; runId: string; toolCallId: string }> {
+    const { runId, toolCallId } = await decide(this.threads(), this, resume)
+    return { accepted: true, runId, toolCallId }
+  }
+
+  /** Approves a call and answers with the stream of what follows. */
+  approveToolCall({ runId, toolCallId }: { runId: string; toolCallId?: string }): Promise<StreamResult<TTools, never>> {
+    return this.#continue({ runId, toolCallId, approved: true })
+  }
+
+  /** Declines a call, with a reason that the model reads, and answers with the stream of what follows. */
+  declineToolCall({ runId, toolCallId, reason }: { runId: string; toolCallId?: string; reason?: string }): Promise<StreamResult<TTools, never>> {
+    return this.#continue({ runId, toolCallId, approved: false, reason })
+  }
+
+  /** Resumes a call that suspended itself and answers with the stream of what follows. */
+  resumeStream(resumeData: JSONValue, { runId, toolCallId }: { runId: string; toolCallId?: string }): Promise<StreamResult<TTools, never>> {
+    return this.#continue({ runId, toolCallId, resumeData })
+  }
+
+  listSuspendedRuns(filter: SuspendedRunsFilter = {}): Promise<{ runs: SuspendedRun[] }> {
+    return listSuspendedRuns(this.threads(), this.id, filter)
+  }
+
+  // What it is made of
+
+  /** Its memory. An agent without one has its history all the same. */
+  async getMemory({ requestContext = new RequestContext() }: { requestContext?: RequestContext } = {}): Promise<Memory> {
+    const memory = this.#config.memory === undefined ? (this.#memory ??= new Memory()) : await resolve(this.#config.memory, { requestContext })
+    memory.bind(async () => (await this.#open()).store)
+    return memory
   }
 
   async getMetadata(requestContext: RequestContext = new RequestContext()): Promise<Record<string, unknown>> {
     return this.#config.metadata === undefined ? {} : resolve(this.#config.metadata, { requestContext })
   }
 
-  async prepare(options: AgentExecutionOptions, request: RunRequest, environment: RunEnvironment): Promise<RunSetup> {
-    return prepareRun(this.#config as AgentConfig, { id: this.id, name: this.name }, await resolveOptions(this.#config as AgentConfig, options), request, environment)
-  }
+  // For Heed itself
 
-  window(_options: AgentExecutionOptions): Window {
-    return { low: 10, high: 20 }
+  /** @internal */
+  threads(): ThreadRuntime {
+    const { memory } = this.#config
+    return (this.#heed?.runtimes ?? implicitRuntimes).of(memory instanceof Memory ? memory.storage : undefined)
   }
 
   /** @internal */
-  adopt(key: string): void {
+  join(heed: Heed, key: string): void {
+    this.#heed = heed
     this.#id ??= key
   }
 
-  async #start(messages: AgentInput, options: AgentExecutionOptions, emit: (chunk: Chunk) => void): Promise<Run> {
-    const environment = (this.#environment ??= environmentOf(this.#config as AgentConfig))
-    const rows = toRows(messages, { newId: environment.newId, now: () => new Date(environment.clock.now()) })
-    const setup = await this.prepare(options, { runId: options.runId ?? environment.newId(), rows, inputCount: rows.length, stepsDone: 0 }, environment)
-    const run = new Run(setup, new EphemeralHost(emit))
-    linkAbort(run, setup.options.abortSignal)
-    return run
+  /** @internal */
+  async prepare(options: AgentExecutionOptions, request: RunRequest, environment: RunEnvironment): Promise<RunSetup> {
+    return prepareRun(this.#config, { id: this.id, name: this.name }, await resolveOptions(this.#config, options), request, environment)
   }
-}
 
-function linkAbort(run: Run, signal: AbortSignal | undefined): void {
-  if (!signal) return
-  if (signal.aborted) run.abort(signal.reason)
-  else signal.addEventListener('abort', () => run.abort(signal.reason), { once: true })
-}
+  /** @internal */
+  window(options: AgentExecutionOptions): Window {
+    const { memory } = this.#config
+    return windowOf({ ...(memory instanceof Memory ? memory.options : {}), ...options.memory?.options })
+  }
 
-function callbackOf(onChunk: AgentExecutionOptions['onChunk']): (chunk: Chunk) => void {
-  if (!onChunk) return () => {}
-  return (chunk) => void onChunk(chunk)
+  async #open(): Promise<ThreadRuntime> {
+    const runtime = this.threads()
+    runtime.register(this)
+    await runtime.open()
+    return runtime
+  }
+
+  #message(message: MessageInput): Signal {
+    const id = typeof message === 'object' && 'contents' in message ? message.id : undefined
+    return messageInputToSignal(message, this.#signalContext(id))
+  }
+
+  #signalContext(id: string | undefined): { id: string; now: number; reservedTags: string[] } {
+    const runtime = this.threads()
+    return { id: id ?? runtime.newId(), now: runtime.clock.now(), reservedTags: this.#config.signalTags ?? [] }
+  }
+
+  async #continue(decision: { runId: string; toolCallId?: string | undefined; approved?: boolean; reason?: string | undefined; resumeData?: JSONValue }): Promise<StreamResult<TTools, never>> {
+    return (await answerSuspended(this, decision)) as StreamResult<TTools, never>
+  }
 }

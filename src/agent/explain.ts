@@ -1,17 +1,32 @@
 import { toRows, type AgentInput } from '../message/input.ts'
+import type { MessageRow } from '../message/row.ts'
 import { explainPrompt, type ExplainedPrompt } from '../prompt/explain.ts'
 import type { AgentExecutionOptions } from '../run/options.ts'
+import type { Askable } from './askable.ts'
 import type { AgentConfig } from './config.ts'
-import { environmentOf } from './environment.ts'
 import { resolveInstructions, resolveOptions, resolveToolSet } from './prepare.ts'
 
-export async function explainAgentPrompt(config: AgentConfig, agent: string, messages: AgentInput, given: AgentExecutionOptions): Promise<ExplainedPrompt> {
-  const environment = environmentOf(config)
+/** What the next call would be made of, and how much of it the provider has seen in the last one. */
+export async function explainAgentPrompt(agent: Askable, config: AgentConfig, messages: AgentInput, given: AgentExecutionOptions): Promise<ExplainedPrompt> {
+  const runtime = agent.threads()
   const options = await resolveOptions(config, given)
-  const { definitions } = await resolveToolSet(config, options, agent)
-  return explainPrompt({
-    system: await resolveInstructions(config, options),
-    rows: toRows(messages, { newId: environment.newId, now: () => new Date(environment.clock.now()) }),
-    tools: [...definitions],
-  })
+  const { definitions } = await resolveToolSet(config, options, agent.id)
+  const system = await resolveInstructions(config, options)
+  const tools = [...definitions]
+  const input = toRows(messages, { newId: runtime.newId, now: () => new Date(runtime.clock.now()) })
+  const history = await historyOf(agent, options)
+  // What the last call was sent: everything before what it answered.
+  const answered = history.findLastIndex((row) => row.role === 'assistant')
+  const previous = answered < 0 ? [] : explainPrompt({ system, tools, rows: history.slice(0, answered) }).fingerprints
+  return explainPrompt({ system, tools, rows: [...history, ...input], previous })
+}
+
+async function historyOf(agent: Askable, { memory }: AgentExecutionOptions): Promise<MessageRow[]> {
+  if (!memory) return []
+  const threadId = typeof memory.thread === 'string' ? memory.thread : memory.thread.id
+  const scope = { threadId, ...(memory.resource === undefined ? {} : { resourceId: memory.resource }) }
+  const runtime = agent.threads()
+  await runtime.open()
+  if (!(await runtime.store.getThread(scope))) return []
+  return (await runtime.store.listRows(scope, { limit: 1_000, context: true })).rows
 }

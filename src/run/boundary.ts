@@ -47,6 +47,7 @@ export async function boundary(run: Run, step: StepEnd): Promise<RunResult | und
   const { messageId } = run
   run.append(step.rows)
   run.usage = usage
+  if (entered.length > 0) run.settleInterrupt()
   for (const rows of entered) await welcome(run, rows)
   const counted = step.said !== undefined || step.settled !== undefined
   if (counted) run.steps.push(result)

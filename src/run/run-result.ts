@@ -2,6 +2,7 @@ import type { JSONValue } from '../json.ts'
 import type { FilePart, Message, SourcePart } from '../message/message.ts'
 import type { Tripwire } from '../processors/processor.ts'
 import type { FinishReason, Usage } from './chunk.ts'
+import { noUsage } from './model-parts.ts'
 import type { StepResult, ToolCall, ToolResult } from './step-result.ts'
 
 /** A call that waits for somebody: to be approved, or to be resumed with data. */
@@ -38,4 +39,12 @@ export interface RunResult<Calls = ToolCall, Results = ToolResult, Obj = unknown
   error: Error | undefined
   /** What the run added to the conversation. */
   messages: Message[]
+}
+
+/** A run that failed before its first step. */
+export function failedResult(runId: string, error: Error): RunResult {
+  return {
+    runId, text: '', reasoningText: '', object: undefined, toolCalls: [], toolResults: [], files: [], sources: [], usage: noUsage,
+    totalUsage: noUsage, finishReason: 'error', steps: [], warnings: [], tripwire: undefined, suspended: [], error, messages: [],
+  }
 }

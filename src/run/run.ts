@@ -89,6 +89,7 @@ export class Run {
   #sent: MessageRow[] = []
   readonly #stop = new AbortController()
   #cut: AbortController | undefined
+  #cutNext = false
 
   constructor(setup: RunSetup, host: RunHost) {
     this.id = setup.id
@@ -173,16 +174,24 @@ export class Run {
     this.#cut?.abort(reason)
   }
 
-  /** Cuts the model stream of this step; what was said is kept and new input enters. Between streams it does nothing. */
+  /** Cuts the model's stream: what was said is kept and new input enters. Between two streams, the next one, unless it entered before. */
   interrupt(): void {
-    this.#cut?.abort(interrupted)
+    if (this.#cut) this.#cut.abort(interrupted)
+    else this.#cutNext = true
   }
 
   /** The signal of one model stream: it ends with the run, or when input interrupts. */
   openStep(): AbortSignal {
     this.#cut = new AbortController()
     if (this.#stop.signal.aborted) this.#cut.abort(this.#stop.signal.reason)
+    if (this.#cutNext) this.#cut.abort(interrupted)
+    this.#cutNext = false
     return this.#cut.signal
+  }
+
+  /** Input entered: whatever wanted to interrupt for it has got its way. */
+  settleInterrupt(): void {
+    this.#cutNext = false
   }
 
   closeStep(): void {

@@ -1,0 +1,96 @@
+import { HeedError } from '../errors.ts'
+import type { JSONObject, JSONValue } from '../json.ts'
+import { toRows, type AgentInput } from '../message/input.ts'
+import { ChunkLog } from '../run/chunk-log.ts'
+import type { Chunk } from '../run/chunk.ts'
+import { runLoop } from '../run/loop.ts'
+import type { AgentExecutionOptions, MemoryTarget } from '../run/options.ts'
+import { Run } from '../run/run.ts'
+import type { RunResult } from '../run/run-result.ts'
+import type { ToolCall, ToolResult } from '../run/step-result.ts'
+import { callOnThread } from '../thread/calling.ts'
+import { decide } from '../thread/deciding.ts'
+import type { ThreadRuntime } from '../thread/runtime.ts'
+import type { Askable } from './askable.ts'
+import { EphemeralHost } from './ephemeral.ts'
+import { AgentStream } from './stream.ts'
+
+type AnyStream = AgentStream<ToolCall, ToolResult, unknown>
+
+/** One question and its answer: on a thread when there is one, else in memory alone. Without `logged`, chunks are not kept. */
+export async function answer(agent: Askable, messages: AgentInput, options: AgentExecutionOptions, logged: boolean): Promise<AnyStream> {
+  const runtime = agent.threads()
+  const now = () => new Date(runtime.clock.now())
+  const rows = toRows(messages, { newId: runtime.newId, now })
+  const runId = options.runId ?? runtime.newId()
+  const log = new ChunkLog()
+  const emit = emitter(runtime, logged ? log : undefined, options)
+  const target = options.memory && threadOf(options.memory)
+  const call = { runId, rows, options, emit }
+  const { result } = target ? await callOnThread(runtime, agent, { ...target, ...call }) : await ephemeral(agent, runtime, call)
+  return streamOf(runId, log, result)
+}
+
+/** Answers a call that waits, and follows the run from there. */
+export async function answerSuspended(
+  agent: Askable,
+  decision: { runId: string; toolCallId?: string | undefined; approved?: boolean; reason?: string | undefined; resumeData?: JSONValue },
+): Promise<AnyStream> {
+  const runtime = agent.threads()
+  const log = new ChunkLog()
+  const { promise, resolve, reject } = Promise.withResolvers<RunResult>()
+  runtime.expectCall(decision.runId, { options: {}, emit: emitter(runtime, log, {}), resolve, reject })
+  try {
+    await decide(runtime, agent, decision)
+  } catch (error) {
+    runtime.takeCall(decision.runId)
+    throw error
+  }
+  return streamOf(decision.runId, log, promise)
+}
+
+async function ephemeral(
+  agent: Askable,
+  runtime: ThreadRuntime,
+  call: { runId: string; rows: ReturnType<typeof toRows>; options: AgentExecutionOptions; emit(chunk: Chunk): void },
+): Promise<{ result: Promise<RunResult> }> {
+  const { runId, rows, options, emit } = call
+  const setup = await agent.prepare(options, { runId, rows, inputCount: rows.length, stepsDone: 0 }, runtime)
+  const run = new Run(setup, new EphemeralHost(emit))
+  const { abortSignal } = setup.options
+  const onAbort = () => run.abort(abortSignal?.reason)
+  if (abortSignal?.aborted) onAbort()
+  abortSignal?.addEventListener('abort', onAbort, { once: true })
+  return { result: runLoop(run).finally(() => abortSignal?.removeEventListener('abort', onAbort)) }
+}
+
+function streamOf(runId: string, log: ChunkLog, running: Promise<RunResult>): AnyStream {
+  const result = running.finally(() => log.end()).then((finished) => {
+    if (finished.error) throw finished.error
+    return finished
+  })
+  return new AgentStream(runId, log, result)
+}
+
+function threadOf({ thread, resource }: MemoryTarget): { threadId: string; resourceId: string; thread?: { title?: string; metadata?: JSONObject } } {
+  const { id: threadId, ...about } = typeof thread === 'string' ? { id: thread } : thread
+  if (typeof threadId !== 'string' || threadId === '') throw new HeedError('invalid_argument', 'memory.thread needs an id.', { details: { field: 'memory.thread' } })
+  if (typeof resource !== 'string' || resource === '') {
+    throw new HeedError('invalid_argument', "memory.resource is missing: say whom the thread belongs to, for example memory: { thread: 'chat-1', resource: 'user-7' }.", { details: { field: 'memory.resource' } })
+  }
+  return { threadId, resourceId: resource, thread: about }
+}
+
+/** Chunks go to the log and to the caller's callback. What the callback does wrong is logged. */
+function emitter(runtime: ThreadRuntime, log: ChunkLog | undefined, { onChunk }: AgentExecutionOptions): (chunk: Chunk) => void {
+  const failed = (error: unknown) => runtime.logger.error('onChunk failed', { error: String(error) })
+  return (chunk) => {
+    log?.push(chunk)
+    if (!onChunk) return
+    try {
+      onChunk(chunk)?.catch(failed)
+    } catch (error) {
+      failed(error)
+    }
+  }
+}

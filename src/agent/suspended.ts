@@ -1,0 +1,58 @@
+import type { JSONValue } from '../json.ts'
+import type { RunRow } from '../store/contract.ts'
+import type { ThreadRuntime } from '../thread/runtime.ts'
+
+/** A run that waits for somebody. */
+export interface SuspendedRun {
+  runId: string
+  status: 'suspended'
+  threadId: string
+  resourceId: string
+  agentId: string
+  suspendedAt: Date
+  toolCalls: Array<{ toolCallId: string; toolName: string; args: JSONValue; requiresApproval: boolean; suspendPayload?: JSONValue }>
+}
+
+export interface SuspendedRunsFilter {
+  threadId?: string
+  resourceId?: string
+  fromDate?: Date
+  toDate?: Date
+  page?: number
+  perPage?: number
+}
+
+/** Newest first. They are rows: those of an earlier process are among them. */
+export async function listSuspendedRuns(runtime: ThreadRuntime, agentId: string, filter: SuspendedRunsFilter): Promise<{ runs: SuspendedRun[] }> {
+  await runtime.open()
+  const { threadId, resourceId, fromDate, toDate, page = 0, perPage = 100 } = filter
+  const runs = await runtime.store.listRuns({
+    status: ['suspended'],
+    agentId,
+    ...(threadId === undefined ? {} : { threadId }),
+    ...(resourceId === undefined ? {} : { resourceId }),
+    ...(fromDate === undefined ? {} : { from: fromDate.getTime() }),
+    ...(toDate === undefined ? {} : { to: toDate.getTime() }),
+    limit: perPage,
+    offset: page * perPage,
+  })
+  return { runs: runs.map(suspendedRun) }
+}
+
+function suspendedRun({ runId, threadId, resourceId, agentId, suspendedAt = 0, suspended }: RunRow): SuspendedRun {
+  return {
+    runId,
+    status: 'suspended',
+    threadId,
+    resourceId,
+    agentId,
+    suspendedAt: new Date(suspendedAt),
+    toolCalls: suspended.filter((call) => !call.decision).map(({ toolCallId, toolName, args, kind, payload }) => ({
+      toolCallId,
+      toolName,
+      args,
+      requiresApproval: kind === 'approval',
+      ...(payload === undefined ? {} : { suspendPayload: payload }),
+    })),
+  }
+}

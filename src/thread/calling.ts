@@ -1,0 +1,80 @@
+import { HeedError } from '../errors.ts'
+import type { MessageRow } from '../message/row.ts'
+import type { Chunk } from '../run/chunk.ts'
+import type { AgentExecutionOptions } from '../run/options.ts'
+import type { RunResult } from '../run/run-result.ts'
+import type { JSONObject } from '../json.ts'
+import { storableOptions } from './local-call.ts'
+import type { Runnable } from './runnable.ts'
+import type { ThreadRuntime } from './runtime.ts'
+
+export interface ThreadCall {
+  threadId: string
+  resourceId: string
+  thread?: { title?: string; metadata?: JSONObject; parentId?: string }
+  runId: string
+  rows: MessageRow[]
+  options: AgentExecutionOptions
+  emit(chunk: Chunk): void
+}
+
+/**
+ * `generate()` and `stream()` on a thread: a turn of its own behind whatever is active, under the same lease as every other run.
+ * Resolves when the call is stored, with the promise of its result.
+ */
+export async function callOnThread(runtime: ThreadRuntime, agent: Runnable, call: ThreadCall): Promise<{ result: Promise<RunResult> }> {
+  const { threadId, resourceId, runId, rows, options } = call
+  runtime.register(agent)
+  options.abortSignal?.throwIfAborted()
+  const id = runtime.newId()
+  const { promise: result, resolve, reject } = Promise.withResolvers<RunResult>()
+  result.catch(() => {})
+  runtime.expectCall(id, { options, emit: call.emit, resolve, reject })
+  const stored = storableOptions(options)
+  try {
+    await runtime.accept({
+      threadId,
+      resourceId,
+      agentId: agent.id,
+      id,
+      mode: 'queue',
+      ifActive: { behavior: 'deliver' },
+      ifIdle: { behavior: 'wake' },
+      rows,
+      runId,
+      claim: { owner: runtime.owner },
+      boundTo: runtime.owner,
+      ...(stored ? { options: stored } : {}),
+      ...(call.thread ? { thread: call.thread } : {}),
+      refuseSuspended: true,
+      now: runtime.clock.now(),
+    })
+  } catch (error) {
+    runtime.takeCall(id)
+    throw error
+  }
+  cancelOnAbort(runtime, { threadId, resourceId, id, reject, result }, options.abortSignal)
+  return { result }
+}
+
+interface Queued {
+  threadId: string
+  resourceId: string
+  id: string
+  reject(error: unknown): void
+  result: Promise<RunResult>
+}
+
+/** A call that is aborted before its turn came leaves the queue. Once it runs, the run follows the signal itself. */
+function cancelOnAbort(runtime: ThreadRuntime, queued: Queued, signal: AbortSignal | undefined): void {
+  if (!signal) return
+  const { threadId, resourceId, id } = queued
+  const onAbort = () => {
+    if (!runtime.takeCall(id)) return
+    queued.reject(new HeedError('aborted', 'The call was aborted before its turn came.', { cause: signal.reason }))
+    runtime.store.cancelSignals({ threadId, resourceId }, [id]).catch((error: unknown) =>
+      runtime.logger.error('an aborted call could not be taken out of the queue', { threadId, error: String(error) }))
+  }
+  signal.addEventListener('abort', onAbort, { once: true })
+  queued.result.finally(() => signal.removeEventListener('abort', onAbort)).catch(() => {})
+}

@@ -1,0 +1,38 @@
+import type { CreatedAgentSignal } from '../signals/signal.ts'
+
+/** What became of a signal, once that is certain. */
+export interface SignalOutcome {
+  /**
+   * `delivered`: it entered a running loop. `woke`: it started a run. `queued`: it waits for a run of its own, or for a thread that
+   * is suspended. `persisted`: it is in history only. `discarded`: it was not wanted. `rejected`: it was refused.
+   */
+  action: 'delivered' | 'woke' | 'queued' | 'persisted' | 'discarded' | 'rejected'
+  runId?: string
+  /** The step whose prompt it is in first. */
+  step?: number
+  /** The thread had this id already; this describes the first. */
+  duplicate?: boolean
+  reason?: string
+  /** For `rejected`: the code of the error. */
+  code?: string
+}
+
+/** What a send answers at once. */
+export interface SendReceipt {
+  accepted: true
+  /** The active run as far as it is known here, else the run that this send starts if it wakes. `outcome` is authoritative. */
+  runId: string
+  signal: CreatedAgentSignal
+  /** With `persist` behaviour: resolves when the signal is in history. */
+  persisted?: Promise<void>
+  /** Resolves when the signal would survive a power cut. Rejects when it was refused; need not be handled. */
+  stored: Promise<void>
+  /** Never rejects. */
+  outcome: Promise<SignalOutcome>
+}
+
+/** A promise that nobody has to look at. */
+export function optional<T>(promise: Promise<T>): Promise<T> {
+  promise.catch(() => {})
+  return promise
+}

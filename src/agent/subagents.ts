@@ -1,14 +1,15 @@
 import { createTool, type Tool } from '../run/tool.ts'
+import type { PlainJSONSchema } from '../schema/schema.ts'
 import type { ToolsInput } from '../run/tool-set.ts'
 import type { Agent } from './agent.ts'
 import type { AgentsInput } from './config.ts'
 
-const input = {
+const input: PlainJSONSchema = {
   type: 'object',
   properties: { prompt: { type: 'string', description: 'What the agent is asked to do, with everything it needs to know.' } },
   required: ['prompt'],
   additionalProperties: false,
-} as const
+}
 
 /** Each agent as a tool: `agent-<name>`, taking a prompt and answering with a text. */
 export function agentTools(agents: AgentsInput): ToolsInput {

@@ -22,8 +22,10 @@ export interface AISDKSchema<Output = unknown> {
 
 type AISDKValidation<Output> = { success: true; value: Output } | { success: false; error: Error }
 
-export interface PlainJSONSchema extends Omit<JSONSchema7, 'type'> {
-  type: 'object' | 'string' | 'number' | 'integer' | 'boolean' | 'array' | 'null'
+/** JSON Schema as it is written. Its values are `unknown` by type; validation is by the schema all the same. */
+export interface PlainJSONSchema {
+  readonly type: 'object' | 'string' | 'number' | 'integer' | 'boolean' | 'array' | 'null'
+  readonly [keyword: string]: unknown
 }
 
 /** What a caller writes. */

@@ -45,28 +45,31 @@ export const arrows: ArrowTable = {
   'schema/**': leaves,
   'signals/**': [...pureLeaves, 'message/**', 'type run/chunk.ts'],
   'prompt/**': [...pureLeaves, 'message/**', 'signals/**'],
-  'processors/**': [...leaves, 'message/**', 'signals/**', 'schema/**', 'type prompt/**', 'type run/**', 'type agent/**'],
+  'processors/**': [...leaves, 'message/**', 'signals/**', 'schema/**', 'type prompt/**', 'type run/**'],
   // One run of a model and its tools; it knows no thread and no store.
   'run/**': [...leaves, 'message/**', 'prompt/**', 'schema/**', 'signals/**', 'processors/**'],
-  'agent/**': [...leaves, 'message/**', 'prompt/**', 'schema/**', 'signals/**', 'processors/**', 'run/**', 'thread/**'],
+  // What an agent is. Without a Heed it keeps its threads in a local file, which is loaded when the first one is used.
+  'agent/**': [
+    ...leaves, 'message/**', 'prompt/**', 'schema/**', 'signals/**', 'processors/**', 'run/**', 'thread/**', 'memory/**', 'store/*.ts',
+    'lazy store/libsql/**', 'type heed.ts',
+  ],
 
   // The states of a thread and of a signal, as pure functions that stores and hosts share.
   'thread/machine*.ts': [...pureLeaves, 'message/**', 'signals/**'],
   // A thread knows stores and buses by their contracts, never by a driver.
   'thread/**': [
-    ...leaves, 'thread/machine*.ts', 'message/**', 'prompt/**', 'signals/**', 'processors/**', 'run/**', 'type agent/**',
+    ...leaves, 'thread/machine*.ts', 'message/**', 'prompt/**', 'signals/**', 'processors/**', 'run/**',
     'store/*.ts', 'bus/*.ts',
   ],
 
   // Contracts, which the core may know; then the drivers and what they share, which it may not.
+  'store/conformance.ts': ['store/conformance/**'],
   'store/*.ts': [...leaves, 'message/**', 'signals/**', 'thread/machine*.ts'],
   'store/*/**': [...leaves, 'store/*.ts', 'message/**', 'signals/**', 'thread/machine*.ts'],
   'bus/*.ts': [...leaves, 'type run/chunk.ts'],
   'bus/*/**': [...leaves, 'bus/*.ts', 'type run/chunk.ts'],
 
-  'memory/**': [
-    ...leaves, 'message/**', 'prompt/**', 'processors/**', 'run/**', 'agent/**', 'thread/**', 'store/*.ts',
-  ],
+  'memory/**': [...leaves, 'message/**', 'prompt/**', 'processors/**', 'run/**', 'thread/**', 'store/*.ts'],
 
   // Importing `heed` loads nothing but the store that needs no driver.
   'heed.ts': [...core, 'store/memory/**', 'lazy store/libsql/**'],

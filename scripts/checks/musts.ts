@@ -62,12 +62,18 @@ function definedIn(line: string): string | undefined {
 function citationsIn(file: SourceFile): Array<{ id: string; at: string }> {
   const found: Array<{ id: string; at: string }> = []
   for (const { node } of walk(parse(file))) {
-    if (node.type !== 'CallExpression' || !runsTests(node.callee) || !Array.isArray(node.arguments)) continue
-    for (const [, id] of titleOf(node.arguments[0]).matchAll(/\[([A-Z]+\d+(?:\.\d+)?)\]/g)) {
+    for (const [, id] of titleOf(titleIn(node, file)).matchAll(/\[([A-Z]+\d+(?:\.\d+)?)\]/g)) {
       if (id !== undefined) found.push({ id, at: `${file.path}:${lineOf(file, node)}` })
     }
   }
   return found
+}
+
+/** The title of a test; in a conformance suite, which is data so that any runner can run it, the `name` of a case. */
+function titleIn(node: SyntaxNode, file: SourceFile): unknown {
+  if (node.type === 'CallExpression') return runsTests(node.callee) && Array.isArray(node.arguments) ? node.arguments[0] : undefined
+  if (node.type !== 'Property' || !file.path.includes('/conformance/')) return undefined
+  return (node.key as SyntaxNode).name === 'name' ? node.value : undefined
 }
 
 /** `it`, `test`, `describe` and what hangs from them (`it.each(cases)`, `test.concurrent`), except what never runs. */

@@ -11,45 +11,45 @@ describe('arrows', () => {
       'src/message/message.ts': `import { HeedError } from '../errors.ts'\nexport const message = HeedError`,
       'src/message/list.ts': `export * from './message.ts'`,
       'src/prompt/from-rows.ts': `import { message } from '../message/message.ts'\nexport const prompt = message`,
-      'src/agent/agent.ts': `import { prompt } from '../prompt/from-rows.ts'\nexport const agent = prompt`,
-      'src/processors/tripwire.ts': `import type { agent } from '../agent/agent.ts'\nexport type A = typeof agent`,
+      'src/run/run.ts': `import { prompt } from '../prompt/from-rows.ts'\nexport const agent = prompt`,
+      'src/processors/tripwire.ts': `import type { agent } from '../run/run.ts'\nexport type A = typeof agent`,
       'src/prompt/from-rows.test.ts': `import '../testing/index.ts'`,
-      'src/testing/index.ts': `export * from '../agent/agent.ts'`,
+      'src/testing/index.ts': `export * from '../run/run.ts'`,
     })
     expect(checkArrows(root)).toEqual({ summary: '7 files, 6 imports', problems: [] })
   })
 
   it.each([
-    ['a static import', `import { agent } from '../agent/agent.ts'\nexport const x = agent`],
-    ['a re-export', `export { agent } from '../agent/agent.ts'`],
-    ['a re-export of everything', `export * from '../agent/agent.ts'`],
-    ['an import for its effects', `import '../agent/agent.ts'`],
-    ['a lazy import', `export const x = () => import('../agent/agent.ts')`],
-    ['a type import', `import type { agent } from '../agent/agent.ts'\nexport type X = typeof agent`],
-    ['an inline type import', `export type X = import('../agent/agent.ts').Agent`],
+    ['a static import', `import { agent } from '../run/run.ts'\nexport const x = agent`],
+    ['a re-export', `export { agent } from '../run/run.ts'`],
+    ['a re-export of everything', `export * from '../run/run.ts'`],
+    ['an import for its effects', `import '../run/run.ts'`],
+    ['a lazy import', `export const x = () => import('../run/run.ts')`],
+    ['a type import', `import type { agent } from '../run/run.ts'\nexport type X = typeof agent`],
+    ['an inline type import', `export type X = import('../run/run.ts').Agent`],
   ])('refuses %s against the arrow, and says where the rule is', (_, text) => {
-    expect(problems({ 'src/prompt/x.ts': text, 'src/agent/agent.ts': 'export const agent = 1' })).toEqual([
-      'src/prompt/x.ts:1 imports src/agent/agent.ts: prompt/** may not import agent/**. Pass it in, move what both need inward, ' +
+    expect(problems({ 'src/prompt/x.ts': text, 'src/run/run.ts': 'export const agent = 1' })).toEqual([
+      'src/prompt/x.ts:1 imports src/run/run.ts: prompt/** may not import run/**. Pass it in, move what both need inward, ' +
         'or change the line of prompt/** in scripts/checks/arrows-table.ts.',
     ])
   })
 
   it('ignores what only looks like an import', () => {
     const text = [
-      `// import '../agent/agent.ts'`,
-      `/* export * from '../agent/agent.ts' */`,
-      'export const a = `import "../agent/agent.ts"`',
+      `// import '../run/run.ts'`,
+      `/* export * from '../run/run.ts' */`,
+      'export const a = `import "../run/run.ts"`',
       `export const b = /import '..\\/agent\\/agent.ts'/`,
     ]
-    expect(problems({ 'src/prompt/x.ts': text.join('\n'), 'src/agent/agent.ts': 'export {}' })).toEqual([])
+    expect(problems({ 'src/prompt/x.ts': text.join('\n'), 'src/run/run.ts': 'export {}' })).toEqual([])
   })
 
   it('tells a type import from one that loads', () => {
-    const files = { 'src/agent/agent.ts': 'export const agent = 1\nexport type Agent = 1' }
-    const loads = 'src/processors/p.ts:1 loads src/agent/agent.ts: processors/** may only use its types. Write `import type`.'
-    expect(problems({ ...files, 'src/processors/p.ts': `export type { Agent } from '../agent/agent.ts'` })).toEqual([])
-    expect(problems({ ...files, 'src/processors/p.ts': `export { agent } from '../agent/agent.ts'` })).toEqual([loads])
-    const inline = `import { type Agent } from '../agent/agent.ts'\nexport type A = Agent`
+    const files = { 'src/run/run.ts': 'export const agent = 1\nexport type Agent = 1' }
+    const loads = 'src/processors/p.ts:1 loads src/run/run.ts: processors/** may only use its types. Write `import type`.'
+    expect(problems({ ...files, 'src/processors/p.ts': `export type { Agent } from '../run/run.ts'` })).toEqual([])
+    expect(problems({ ...files, 'src/processors/p.ts': `export { agent } from '../run/run.ts'` })).toEqual([loads])
+    const inline = `import { type Agent } from '../run/run.ts'\nexport type A = Agent`
     expect(problems({ ...files, 'src/processors/p.ts': inline })).toEqual([loads])
   })
 
@@ -77,12 +77,12 @@ describe('arrows', () => {
 
   it('keeps the outside out of the core, and imports inside src', () => {
     const found = problems({
-      'src/http/routes.ts': `export * from '../agent/agent.ts'`,
-      'src/agent/agent.ts': `export { version } from '../../package.json'\nexport type { R } from '../http/routes.ts'`,
+      'src/http/routes.ts': `export * from '../run/run.ts'`,
+      'src/run/run.ts': `export { version } from '../../package.json'\nexport type { R } from '../http/routes.ts'`,
     })
     expect(found).toEqual([
-      'src/agent/agent.ts:1 imports package.json, outside src: the published package has only what is in src.',
-      expect.stringContaining('src/agent/agent.ts:2 imports src/http/routes.ts: agent/** may not import http/**.'),
+      'src/run/run.ts:1 imports package.json, outside src: the published package has only what is in src.',
+      expect.stringContaining('src/run/run.ts:2 imports src/http/routes.ts: run/** may not import http/**.'),
     ])
   })
 

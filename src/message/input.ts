@@ -6,7 +6,8 @@ import type { Raw } from './raw.ts'
 import { dateOf, isRaw, optionsOf } from './raw.ts'
 import type { MessageRow, RowRole } from './row.ts'
 import { splitMessage } from './split.ts'
-import { isCurrent, readContent, readParts } from './stored-content.ts'
+import type { OnUnreadable } from './stored-content.ts'
+import { isCurrent, keepUnknown, readContent, readParts } from './stored-content.ts'
 import type { UIMessage } from './ui-message.ts'
 
 /** A message as the AI SDK's model functions take it: content in words or in parts. */
@@ -33,6 +34,8 @@ export type AgentInput = AgentMessage | readonly AgentMessage[]
 export interface InputContext {
   newId(): string
   now(): Date
+  /** Stored forms come from a store: rows are taken unseen, and parts of unknown types are kept where they would be refused. */
+  lenient?: boolean
 }
 
 /** Input as rows. Refuses with `invalid_message` what no model could be asked, and says which message it is and why. */
@@ -48,7 +51,9 @@ export function toRows(input: AgentInput, context: InputContext): MessageRow[] {
 /** Input as what it is: whole messages, and rows where it has no more than rows. */
 export function readInput(input: AgentInput, context: InputContext): Array<Message | MessageRow> {
   const items: readonly unknown[] = Array.isArray(input) ? input : [input]
-  if (items.length === 0) throw new HeedError('invalid_message', 'There is no message. Pass a text, a message, or a list with at least one.')
+  if (items.length === 0) {
+    throw new HeedError('invalid_message', 'There is no message. Pass a text, a message, or a list with at least one.')
+  }
   const read: Array<Message | MessageRow> = []
   let turn: Turn | undefined
   for (const [index, item] of items.entries()) {
@@ -76,7 +81,7 @@ function turnAfter(message: Message | MessageRow): Turn | undefined {
 function readItem(item: unknown, index: number, context: InputContext, turn: Turn | undefined): Message | MessageRow | undefined {
   if (typeof item === 'string') return userText(item, context)
   if (!isRaw(item)) throw invalidMessage(index, `a message is a text or an object, not ${describe(item)}`)
-  if (isRaw(item.content)) return readStored(item, item.content, index)
+  if (isRaw(item.content)) return readStored(item, item.content, index, context.lenient ?? false)
   if (Array.isArray(item.parts)) return fromUIMessage(item, index, { now: () => context.now() })
   return modelRow(item, index, context, turn)
 }
@@ -86,7 +91,7 @@ function userText(text: string, { newId, now }: InputContext): Message {
 }
 
 // What is in today's format is taken as it is, so that what is read back is the very object that was given.
-function readStored(item: Raw, content: Raw, index: number): Message | MessageRow {
+function readStored(item: Raw, content: Raw, index: number, lenient: boolean): Message | MessageRow {
   const isRow = typeof item.messageId === 'string'
   const roles: readonly string[] = isRow ? rowRoles : messageRoles
   if (typeof item.role !== 'string' || !roles.includes(item.role)) {
@@ -95,8 +100,10 @@ function readStored(item: Raw, content: Raw, index: number): Message | MessageRo
   if (typeof item.id !== 'string' || item.id === '') throw invalidMessage(index, 'a stored message needs an `id`')
   if (dateOf(item.createdAt) === undefined) throw invalidMessage(index, 'a stored message needs `createdAt`')
   if (!Array.isArray(content.parts)) throw invalidMessage(index, 'the content of a stored message needs `parts`')
-  const current = isCurrent(content) && item.createdAt instanceof Date
-  const stored: unknown = current ? item : { ...item, createdAt: dateOf(item.createdAt), content: readContent(content, refuseIn(index)) }
+  const isAsStored = item.createdAt instanceof Date && ((isRow && lenient) || isCurrent(content))
+  const stored: unknown = isAsStored
+    ? item
+    : { ...item, createdAt: dateOf(item.createdAt), content: readContent(content, lenient ? keepUnknown : refuseIn(index)) }
   return stored as Message | MessageRow
 }
 
@@ -154,9 +161,9 @@ function joinProviderResults(parts: MessagePart[]): MessagePart[] {
     const at = callId === undefined ? undefined : calls.get(callId)
     const call = at === undefined ? undefined : joined[at]
     if (at !== undefined && call?.type === 'tool-invocation' && part.type === 'tool-invocation') {
-      const { providerMetadata } = part
       const toolInvocation = { ...call.toolInvocation, ...part.toolInvocation, args: call.toolInvocation.args }
-      joined[at] = { ...call, toolInvocation, providerExecuted: true, ...(providerMetadata && { resultProviderMetadata: providerMetadata }) }
+      const told = part.providerMetadata && { resultProviderMetadata: part.providerMetadata }
+      joined[at] = { ...call, toolInvocation, providerExecuted: true, ...told }
       continue
     }
     joined.push(part)
@@ -165,7 +172,7 @@ function joinProviderResults(parts: MessagePart[]): MessagePart[] {
   return joined
 }
 
-function refuseIn(index: number): (part: unknown, at: number, why: string) => never {
+function refuseIn(index: number): OnUnreadable {
   return (_, at, why) => {
     throw invalidMessage(index, `parts[${at}]: ${why}`, { part: at })
   }

@@ -6,17 +6,30 @@ import { splitMessage } from './split.ts'
 
 const at = new Date(0)
 
-function row(id: string, role: RowRole, messageId: string, parts: MessagePart[], content: Partial<MessageContent> = {}): MessageRow {
+function row(
+  id: string,
+  role: RowRole,
+  messageId: string,
+  parts: MessagePart[],
+  content: Partial<MessageContent> = {},
+): MessageRow {
   return { id, messageId, role, createdAt: at, threadId: 't', content: { format: 2, parts, ...content } }
 }
 
 function call(id: string, rest: Partial<ToolInvocation> = {}): MessagePart {
-  return { type: 'tool-invocation', toolInvocation: { toolCallId: id, toolName: 'look', args: { at: id }, state: 'call', ...rest } }
+  return {
+    type: 'tool-invocation',
+    toolInvocation: { toolCallId: id, toolName: 'look', args: { at: id }, state: 'call', ...rest },
+  }
 }
 
 const say = (text: string): MessagePart => ({ type: 'text', text })
 const start: MessagePart = { type: 'step-start' }
-const shape = (messages: Message[]) => messages.map(({ id, role, content }) => [id, role, content.parts.map(({ type }) => type).join(' ')])
+const shape = (messages: Message[]) => messages.map(({ id, role, content }) => [
+  id,
+  role,
+  content.parts.map(({ type }) => type).join(' '),
+])
 
 describe('joined rows', () => {
   it('are one message for one turn, each step opened and each result in its call', () => {
@@ -43,7 +56,15 @@ describe('joined rows', () => {
   })
 
   it('hide what only the model was shown, without parting a turn', () => {
-    expect(shape(joinRows([row('1', 'assistant', 'm', [say('a')]), row('2', 'context', 'c', [say('recalled')]), row('3', 'assistant', 'm', [say('b')])])))
+    expect(
+      shape(
+        joinRows([
+          row('1', 'assistant', 'm', [say('a')]),
+          row('2', 'context', 'c', [say('recalled')]),
+          row('3', 'assistant', 'm', [say('b')]),
+        ]),
+      ),
+    )
       .toEqual([['m', 'assistant', 'step-start text step-start text']])
   })
 
@@ -54,14 +75,25 @@ describe('joined rows', () => {
       row('3', 'tool', 'm', [call('a', { state: 'result', result: 1 })]),
       row('4', 'assistant', 'm2', [say('b')]),
     ])
-    expect(shape(messages)).toEqual([['m', 'assistant', 'step-start tool-invocation'], ['s', 'signal', 'text'], ['m2', 'assistant', 'step-start text']])
+    expect(shape(messages)).toEqual([
+      ['m', 'assistant', 'step-start tool-invocation'],
+      ['s', 'signal', 'text'],
+      ['m2', 'assistant', 'step-start text'],
+    ])
     expect(messages[0]?.content.parts[1]).toMatchObject({ toolInvocation: { state: 'result', result: 1 } })
   })
 
   it('tell the calls of two turns apart when a provider numbers them alike', () => {
-    const turn = (id: string) => [row(`${id}1`, 'assistant', id, [call('0')]), row(`${id}2`, 'tool', id, [call('0', { state: 'result', result: id })])]
+    const turn = (id: string) => [
+      row(`${id}1`, 'assistant', id, [call('0')]),
+      row(`${id}2`, 'tool', id, [call('0', { state: 'result', result: id })]),
+    ]
     const messages = joinRows([...turn('m'), row('u', 'user', 'u', []), ...turn('n')])
-    expect(messages.map(({ content }) => content.parts[1])).toMatchObject([{ toolInvocation: { result: 'm' } }, undefined as never, { toolInvocation: { result: 'n' } }])
+    expect(messages.map(({ content }) => content.parts[1])).toMatchObject([
+      { toolInvocation: { result: 'm' } },
+      undefined as never,
+      { toolInvocation: { result: 'n' } },
+    ])
   })
 
   it('keep a result whose call is gone, and what stands beside the parts', () => {
@@ -71,11 +103,16 @@ describe('joined rows', () => {
       row('3', 'assistant', 'm', [say('b')], { metadata: { b: 2 }, experimental_attachments: [{ url: 'https://example.com' }] }),
     ])
     expect(message?.content.parts[0]).toMatchObject({ toolInvocation: { result: 1 } })
-    expect(message?.content).toMatchObject({ metadata: { a: 1, b: 2 }, experimental_attachments: [{ url: 'https://example.com' }] })
+    expect(message?.content).toMatchObject({
+      metadata: { a: 1, b: 2 }, experimental_attachments: [{ url: 'https://example.com' }],
+    })
   })
 
   it('leave the rows as they were', () => {
-    const rows = [row('1', 'assistant', 'm', [call('a')], { metadata: { a: 1 } }), row('2', 'tool', 'm', [call('a', { state: 'result', result: 1 })])]
+    const rows = [
+      row('1', 'assistant', 'm', [call('a')], { metadata: { a: 1 } }),
+      row('2', 'tool', 'm', [call('a', { state: 'result', result: 1 })]),
+    ]
     const before = structuredClone(rows)
     joinRows(rows)
     expect(rows).toEqual(before)
@@ -102,17 +139,31 @@ describe('a split message', () => {
     expect(splitMessage(message)).toEqual([
       {
         id: 'm', role: 'assistant', ...beside,
-        content: { format: 2, metadata: { a: 1 }, providerMetadata: { openai: { x: 1 } }, parts: [call('a', { transcript: { args: 'hidden' } }), call('b')] },
+        content: {
+          format: 2, metadata: { a: 1 }, providerMetadata: { openai: { x: 1 } },
+          parts: [call('a', { transcript: { args: 'hidden' } }), call('b')],
+        },
       },
-      { id: 'm:1', role: 'tool', ...beside, content: { format: 2, parts: [call('a', { state: 'result', result: 1, transcript: { result: 'hidden' } })] } },
-      { id: 'm:2', role: 'assistant', ...beside, content: { format: 2, parts: [say('done')], providerMetadata: { openai: { y: 1 } } } },
+      {
+        id: 'm:1', role: 'tool', ...beside,
+        content: { format: 2, parts: [call('a', { state: 'result', result: 1, transcript: { result: 'hidden' } })] },
+      },
+      {
+        id: 'm:2', role: 'assistant', ...beside,
+        content: { format: 2, parts: [say('done')], providerMetadata: { openai: { y: 1 } } },
+      },
     ])
   })
 
   it('keeps whole what a provider ran itself, and what isn’t an assistant’s', () => {
     const executed = { ...call('a', { state: 'result', result: 1 }), providerExecuted: true } as MessagePart
-    expect(splitMessage({ id: 'm', role: 'assistant', createdAt: at, content: { format: 2, parts: [executed] } })).toMatchObject([{ content: { parts: [executed] } }])
-    const signal: Message = { id: 's', role: 'signal', type: 'state', createdAt: at, content: { format: 2, parts: [say('x')], metadata: { signal: {} } } }
+    expect(
+      splitMessage({ id: 'm', role: 'assistant', createdAt: at, content: { format: 2, parts: [executed] } }),
+    ).toMatchObject([{ content: { parts: [executed] } }])
+    const signal: Message = {
+      id: 's', role: 'signal', type: 'state', createdAt: at,
+      content: { format: 2, parts: [say('x')], metadata: { signal: {} } },
+    }
     expect(splitMessage(signal)).toEqual([{ ...signal, messageId: 's' }])
     expect(splitMessage({ id: 'e', role: 'assistant', createdAt: at, content: { format: 2, parts: [] } })).toHaveLength(1)
   })

@@ -3,7 +3,8 @@ import { promptOf } from '../prompt/from-rows.ts'
 import { joinRows } from './join.ts'
 import { decodeContent, decodeMessage, decodeRows } from './legacy.ts'
 
-const stored = (content: unknown, rest: object = {}) => ({ id: 'm', role: 'assistant', createdAt: '2026-01-02T03:04:05.000Z', content, ...rest })
+const stored = (content: unknown, rest: object = {}) =>
+  ({ id: 'm', role: 'assistant', createdAt: '2026-01-02T03:04:05.000Z', content, ...rest })
 
 describe('content that older writers stored', () => {
   it('may be a text', () => {
@@ -13,9 +14,17 @@ describe('content that older writers stored', () => {
   })
 
   it('may be JSON, but a text that looks like JSON is a text', () => {
-    expect(decodeContent('{"format":2,"parts":[{"type":"text","text":"hi"}]}')).toEqual({ format: 2, parts: [{ type: 'text', text: 'hi' }] })
+    expect(
+      decodeContent('{"format":2,"parts":[{"type":"text","text":"hi"}]}'),
+    ).toEqual({ format: 2, parts: [{ type: 'text', text: 'hi' }] })
     expect(decodeContent('[{"type":"text","text":"hi"}]').parts).toEqual([{ type: 'text', text: 'hi' }])
-    for (const text of ['{"a":1}', '[{"a":1}]', '[{"type":"car"}]', '{broken', '[1]']) expect(decodeContent(text).parts).toEqual([{ type: 'text', text }])
+    for (const text of [
+      '{"a":1}',
+      '[{"a":1}]',
+      '[{"type":"car"}]',
+      '{broken',
+      '[1]',
+    ]) expect(decodeContent(text).parts).toEqual([{ type: 'text', text }])
   })
 
   it('may be parts of model messages', () => {
@@ -32,7 +41,10 @@ describe('content that older writers stored', () => {
       { type: 'reasoning', reasoning: 'hm' },
       { type: 'reasoning', reasoning: '', providerMetadata: { anthropic: { redactedData: 'zzz' } } },
       { type: 'tool-invocation', toolInvocation: { toolCallId: 'c', toolName: 'look', args: { q: 1 }, state: 'call' } },
-      { type: 'tool-invocation', toolInvocation: { toolCallId: 'd', toolName: 'look', args: null, state: 'output-error', errorText: 'broke' } },
+      {
+        type: 'tool-invocation',
+        toolInvocation: { toolCallId: 'd', toolName: 'look', args: null, state: 'output-error', errorText: 'broke' },
+      },
     ])
   })
 
@@ -41,12 +53,19 @@ describe('content that older writers stored', () => {
     expect(decodeContent({
       format: 2, parts: [], content: 'done', reasoning: 'hm',
       toolInvocations: [{ ...invocation, step: 0 }, { ...invocation, toolCallId: 'd', step: 1 }],
-    }).parts.map(({ type }) => type)).toEqual(['reasoning', 'tool-invocation', 'step-start', 'tool-invocation', 'step-start', 'text'])
+    }).parts.map(({ type }) => type).join(' ')).toBe('reasoning tool-invocation step-start tool-invocation step-start text')
     const beside = decodeContent({
-      format: 2, content: 'done', parts: [{ type: 'tool-invocation', toolInvocation: { ...invocation, state: 'call', result: undefined } }, { type: 'text', text: 'done' }],
+      format: 2, content: 'done', parts: [
+        { type: 'tool-invocation', toolInvocation: { ...invocation, state: 'call', result: undefined } },
+        { type: 'text', text: 'done' },
+      ],
       toolInvocations: [invocation, { ...invocation, toolCallId: 'd' }],
     })
-    expect(beside.parts).toMatchObject([{ toolInvocation: { toolCallId: 'c', state: 'result', result: 1 } }, { type: 'text' }, { toolInvocation: { toolCallId: 'd' } }])
+    expect(beside.parts).toMatchObject([
+      { toolInvocation: { toolCallId: 'c', state: 'result', result: 1 } },
+      { type: 'text' },
+      { toolInvocation: { toolCallId: 'd' } },
+    ])
   })
 
   it('may have attachments, details of reasoning and states of their time', () => {
@@ -58,11 +77,23 @@ describe('content that older writers stored', () => {
         { type: 'reasoning', reasoning: '', details: [{ type: 'redacted', data: 'zzz' }] },
         { type: 'file', url: 'https://example.com/a.png', mediaType: 'image/png' },
         { type: 'tool-invocation', toolInvocation: { toolCallId: 'p', toolName: 'look', args: {}, state: 'partial-call' } },
-        { type: 'tool-invocation', toolInvocation: { toolCallId: 'a', toolName: 'look', args: {}, state: 'approval-responded', approval: { approved: false } } },
-        { type: 'tool-invocation', toolInvocation: { toolCallId: 'e', toolName: 'look', args: {}, state: 'result', result: { message: 'broke' }, isError: true } },
+        {
+          type: 'tool-invocation',
+          toolInvocation: {
+            toolCallId: 'a', toolName: 'look', args: {}, state: 'approval-responded', approval: { approved: false },
+          },
+        },
+        {
+          type: 'tool-invocation',
+          toolInvocation: {
+            toolCallId: 'e', toolName: 'look', args: {}, state: 'result', result: { message: 'broke' }, isError: true,
+          },
+        },
       ],
     })
-    expect(content.experimental_attachments).toEqual([{ url: 'data:text/plain;base64,aGk=', contentType: 'text/plain', name: 'a.txt' }])
+    expect(content.experimental_attachments).toEqual([
+      { url: 'data:text/plain;base64,aGk=', contentType: 'text/plain', name: 'a.txt' },
+    ])
     expect(content.parts).toMatchObject([
       { type: 'reasoning', reasoning: 'ab', providerMetadata: { anthropic: { signature: 's' } } },
       { type: 'reasoning', providerMetadata: { anthropic: { redactedData: 'zzz' } } },
@@ -74,13 +105,18 @@ describe('content that older writers stored', () => {
 
   it('keeps parts that nobody knows, and no model ever sees them', () => {
     const hologram = { type: 'hologram', depth: 3 }
-    const message = decodeMessage(stored({ format: 2, parts: [hologram, 7, null, { no: 'type' }, { type: 'text', text: 'x' }, { type: 'text' }] }))
+    const message = decodeMessage(
+      stored({ format: 2, parts: [hologram, 7, null, { no: 'type' }, { type: 'text', text: 'x' }, { type: 'text' }] }),
+    )
     expect(message.content.parts).toEqual([hologram, { type: 'text', text: 'x' }])
     expect(promptOf([message])).toEqual([{ role: 'assistant', content: [{ type: 'text', text: 'x' }] }])
   })
 
   it('is taken as it is when it is in today’s format', () => {
-    const content = { format: 2, parts: [{ type: 'text', text: 'x', createdAt: 5 }, { type: 'data-x', data: 1 }, { type: 'step-start', model: 'm' }] }
+    const content = {
+      format: 2,
+      parts: [{ type: 'text', text: 'x', createdAt: 5 }, { type: 'data-x', data: 1 }, { type: 'step-start', model: 'm' }],
+    }
     expect(decodeContent(content)).toBe(content)
   })
 })
@@ -110,6 +146,8 @@ describe('rows that older writers stored', () => {
 
   it('are refused when nobody can say whose they are', () => {
     expect(() => decodeMessage({ role: 'user', content: 'x' })).toThrow(expect.objectContaining({ code: 'store_corrupt' }))
-    expect(() => decodeMessage(stored('x', { role: 'robot' }))).toThrow(expect.objectContaining({ code: 'store_corrupt', message: expect.stringContaining('"robot"') as string }))
+    expect(() => decodeMessage(stored('x', { role: 'robot' }))).toThrow(
+      expect.objectContaining({ code: 'store_corrupt', message: expect.stringContaining('"robot"') as string }),
+    )
   })
 })

@@ -58,9 +58,8 @@ const roles: readonly RowRole[] = ['user', 'assistant', 'tool', 'system', 'signa
 function roleOf({ id, role }: Raw): RowRole {
   const known = roles.find(name => name === role)
   if (known) return known
-  throw new HeedError('store_corrupt', `The stored message ${String(id)} has the role ${JSON.stringify(role)}, which is none of ${roles.join(', ')}.`, {
-    details: { id, role },
-  })
+  const message = `The stored message ${String(id)} has the role ${JSON.stringify(role)}, which is none of ${roles.join(', ')}.`
+  throw new HeedError('store_corrupt', message, { details: { id, role } })
 }
 
 export function decodeContent(content: unknown): MessageContent {

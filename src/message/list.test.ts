@@ -9,11 +9,14 @@ import type { MessageRow, RowRole } from './row.ts'
 
 const at = new Date(0)
 const say = (text: string): MessagePart => ({ type: 'text', text })
-const message = (id: string, text: string, role: Message['role'] = 'user'): Message => ({ id, role, createdAt: at, content: { format: 2, parts: [say(text)] } })
-const row = (id: string, role: RowRole, messageId: string, parts: MessagePart[]): MessageRow => ({ id, messageId, role, createdAt: at, content: { format: 2, parts } })
+const message = (id: string, text: string, role: Message['role'] = 'user'): Message =>
+  ({ id, role, createdAt: at, content: { format: 2, parts: [say(text)] } })
+const row = (id: string, role: RowRole, messageId: string, parts: MessagePart[]): MessageRow =>
+  ({ id, messageId, role, createdAt: at, content: { format: 2, parts } })
 const call = (id: string, rest: Partial<ToolInvocation> = {}): MessagePart =>
   ({ type: 'tool-invocation', toolInvocation: { toolCallId: id, toolName: 'look', args: {}, state: 'call', ...rest } })
-const said = (messages: Message[]) => messages.map(({ id, content }) => `${id}:${content.parts.map(part => (part.type === 'text' ? part.text : part.type)).join('+')}`)
+const words = (part: MessagePart) => (part.type === 'text' ? part.text : part.type)
+const said = (messages: Message[]) => messages.map(({ id, content }) => `${id}:${content.parts.map(words).join('+')}`)
 
 const turn = [
   row('u', 'user', 'u', [say('go')]),
@@ -33,7 +36,16 @@ describe('a list of messages', () => {
       .add({ id: 'ui', role: 'user', parts: [{ type: 'text', text: 'ui' }] }, 'input')
       .add([{ role: 'user', content: 'model' }, { role: 'assistant', content: [{ type: 'text', text: 'parts' }] }], 'context')
       .add([], 'input')
-    expect(list.get.all.db().map(({ content }) => content.parts.at(-1))).toEqual(['text', 'stored', 'one', 'two', 'row', 'ui', 'model', 'parts'].map(say))
+    expect(list.get.all.db().map(({ content }) => content.parts.at(-1))).toEqual([
+      'text',
+      'stored',
+      'one',
+      'two',
+      'row',
+      'ui',
+      'model',
+      'parts',
+    ].map(say))
     expect(said(list.get.remembered.db())).toEqual(['m:stored', 'n:one', 'o:two', 'r:row'])
     expect(list.get.input.db()).toHaveLength(2)
     expect(list.get.response.db()).toEqual([])
@@ -46,7 +58,9 @@ describe('a list of messages', () => {
   })
 
   it('refuses what is no message', () => {
-    expect(() => new MessageList().add({ role: 'robot', content: 'x' } as never, 'input')).toThrow(expect.objectContaining({ code: 'invalid_message' }))
+    expect(() => new MessageList().add({ role: 'robot', content: 'x' } as never, 'input')).toThrow(
+      expect.objectContaining({ code: 'invalid_message' }),
+    )
   })
 
   it('orders by insertion and never by time', () => {
@@ -69,19 +83,49 @@ describe('a list of messages', () => {
     const list = MessageList.from(turn).add(row('a1', 'assistant', 'm', [say('changed'), call('1')]), 'memory')
     expect(list.rows().map(({ id }) => id)).toEqual(['u', 'a1', 't1', 'c1', 'a2'])
     expect(said(list.get.all.db())[1]).toBe('m:step-start+changed+tool-invocation+step-start+done')
-    list.add(row('u', 'user', 'u', [say('again')]), 'memory').add(message('u', 'whole'), 'memory').add(row('u', 'user', 'u', [say('row')]), 'memory')
+    list.add(
+      row('u', 'user', 'u', [say('again')]),
+      'memory',
+    ).add(message('u', 'whole'), 'memory').add(row('u', 'user', 'u', [say('row')]), 'memory')
     expect(said(list.get.all.db())[0]).toBe('u:row')
     expect(list.rows()).toHaveLength(5)
   })
 
   it('replaces a message where it stands, around what only the model sees', () => {
     const [, joined] = joinRows(turn)
-    const changed: Message = { ...joined!, content: { ...joined!.content, parts: joined!.content.parts.map(part => (part.type === 'text' ? say('changed') : part)) } }
+    const changed: Message = {
+      ...joined!,
+      content: { ...joined!.content, parts: joined!.content.parts.map(part => (part.type === 'text' ? say('changed') : part)) },
+    }
     const list = MessageList.from(turn).add(changed, 'memory')
     expect(list.rows().map(({ role }) => role)).toEqual(['user', 'assistant', 'tool', 'context', 'assistant'])
     expect(list.get.all.db()[1]).toBe(changed)
     const copy = MessageList.from(turn).add({ ...joined! }, 'memory')
     expect(copy.get.all.prompt()).toEqual(promptOf(turn))
+  })
+
+  it('knows the row of a message that was added whole', () => {
+    const list = new MessageList().add(message('u', 'whole'), 'input').add(row('u', 'user', 'u', [say('row')]), 'memory')
+    expect(list.rows()).toHaveLength(1)
+    expect(said(list.get.input.db())).toEqual(['u:row'])
+  })
+
+  it('keeps ids and runs of the rows of a changed message, and the rows of steps that didn’t change', () => {
+    const rows = turn.map((plain, seq) => ({ ...plain, runId: 'run', seq }))
+    const list = MessageList.from(rows)
+    const [user, joined] = list.get.all.db()
+    const parts = joined!.content.parts.map(part => (part.type === 'text' ? say('changed') : part))
+    list.replace([user!, { ...joined!, content: { ...joined!.content, parts } }], 'all')
+    expect(list.rows()).toEqual([...rows.slice(0, 4), { ...rows[4], content: { format: 2, parts: [say('changed')] } }])
+    expect(list.rows()[1]).toBe(rows[1])
+  })
+
+  it('takes what old rows have as it is, parts of unknown types too', () => {
+    const old = row('o', 'user', 'o', [{ type: 'hologram' } as never, say('x')])
+    const list = new MessageList().add(old, 'memory')
+    expect(list.rows()[0]).toBe(old)
+    list.replace(list.get.all.db().map(kept => ({ ...kept })), 'all')
+    expect(list.get.all.db()[0]?.content.parts).toEqual(old.content.parts)
   })
 
   it('keeps the source of a message that memory knows as well', () => {
@@ -94,8 +138,9 @@ describe('a list of messages', () => {
     const list = MessageList.from(turn)
     expect(said(list.removeByIds(['m', 'nobody']))).toEqual(['m:step-start+tool-invocation+step-start+done'])
     expect(list.rows().map(({ id }) => id)).toEqual(['u', 'c1'])
-    list.add(turn[1]!, 'response')
+    list.add(turn[1]!, 'memory')
     expect(said(list.get.all.db())).toEqual(['u:go', 'm:step-start+tool-invocation'])
+    expect(list.rows().map(({ id }) => id)).toEqual(['u', 'c1', 'a1'])
   })
 
   it('takes an array from a processor: missing removed, known replaced, new at the end', () => {
@@ -143,7 +188,9 @@ const source = fc.constantFrom<MessageSource>('memory', 'input', 'response', 'co
 const operation: fc.Arbitrary<Operation> = fc.oneof(
   fc.record({ do: fc.constant('add' as const), id, text: fc.string({ maxLength: 3 }), source }),
   fc.record({ do: fc.constant('remove' as const), id }),
-  fc.record({ do: fc.constant('replace' as const), ids: fc.uniqueArray(id), source: fc.oneof(source, fc.constant('all' as const)) }),
+  fc.record({
+    do: fc.constant('replace' as const), ids: fc.uniqueArray(id), source: fc.oneof(source, fc.constant('all' as const)),
+  }),
 )
 
 describe('any sequence of operations', () => {
@@ -166,11 +213,13 @@ describe('any sequence of operations', () => {
         } else {
           list.replace(op.ids.map(id => message(id, 'replaced')), op.source)
           plain = plain.filter(item => op.ids.includes(item.id) || (op.source !== 'all' && item.source !== op.source))
-          for (const id of op.ids) put(id, 'replaced', plain.find(item => item.id === id)?.source ?? (op.source === 'all' ? 'input' : op.source))
+          const fresh = op.source === 'all' ? 'input' : op.source
+          for (const id of op.ids) put(id, 'replaced', plain.find(item => item.id === id)?.source ?? fresh)
         }
       }
       expect(said(list.get.all.db())).toEqual(plain.map(item => `${item.id}:${item.text}`))
-      expect(said(list.get.input.db())).toEqual(plain.filter(item => item.source === 'input').map(item => `${item.id}:${item.text}`))
+      const input = plain.filter(item => item.source === 'input')
+      expect(said(list.get.input.db())).toEqual(input.map(item => `${item.id}:${item.text}`))
       expect(list.rows().map(({ messageId }) => messageId)).toEqual(plain.map(item => item.id))
     }))
   })

@@ -28,17 +28,17 @@ export interface MessageView {
  * The messages of a run, in the order in which they were added: never by time. Adding a message whose id is there replaces it
  * where it stands. Each operation costs what it adds or gives, not what the list holds.
  *
- * A list keeps the rows that it was made from, so that the prompt of an untouched message has the bytes it always had. Messages are
- * not to be changed in place: add or return a changed copy.
+ * A list keeps the rows that it was made from, so that the prompt of an untouched message has the bytes it always had, and a
+ * changed one keeps the ids of its rows. Messages are not to be changed in place: add or return a changed copy.
  */
 export class MessageList {
-  readonly get: { readonly all: MessageView; readonly remembered: MessageView; readonly input: MessageView; readonly response: MessageView }
+  readonly get: Readonly<Record<'all' | 'remembered' | 'input' | 'response', MessageView>>
   readonly #rows = new OrderedRows<MessageSource>('memory')
   readonly #system: Array<{ tag: string | undefined; message: SystemModelMessage }> = []
   readonly #context: InputContext
 
-  constructor(context: Partial<InputContext> = {}) {
-    this.#context = { newId: context.newId ?? (() => crypto.randomUUID()), now: context.now ?? (() => new Date()) }
+  constructor(context: Partial<Pick<InputContext, 'newId' | 'now'>> = {}) {
+    this.#context = { newId: context.newId ?? (() => crypto.randomUUID()), now: context.now ?? (() => new Date()), lenient: true }
     this.get = {
       all: this.#view(undefined),
       remembered: this.#view('memory'),
@@ -65,7 +65,8 @@ export class MessageList {
 
   /**
    * Takes what a processor made of the messages it was given: those that are missing are removed, those with a known id replaced
-   * where they stand, new ones added at the end. `source` names what it was given, and new ones count as that; with `all`, as input.
+   * where they stand, new ones added at the end. `source` names what it was given, and new ones count as that; with `all`, as
+   * input.
    */
   replace(messages: readonly Message[], source: MessageSource | 'all'): this {
     const kept = new Set(messages.map(({ id }) => id))
@@ -86,7 +87,8 @@ export class MessageList {
   /** Instructions for this run, before all messages. The same text under the same tag is added once. */
   addSystem(instructions: SystemMessageInput, tag?: string): this {
     for (const message of systemMessages(instructions)) {
-      if (!this.#system.some(known => known.tag === tag && known.message.content === message.content)) this.#system.push({ tag, message })
+      const known = this.#system.some(added => added.tag === tag && added.message.content === message.content)
+      if (!known) this.#system.push({ tag, message })
     }
     return this
   }

@@ -8,7 +8,8 @@ export type ProviderOptions = Record<string, JSONObject>
  * A message as it is stored and as processors see it.
  *
  * One turn of an assistant is one message, whatever number of steps it took: `step-start` parts mark where a step begins, and
- * a tool's result stands in the part of its call. In the store a message may be several rows (see `MessageRow`); reading joins them.
+ * a tool's result stands in the part of its call. In the store a message may be several rows (see `MessageRow`); reading joins
+ * them.
  */
 export interface Message {
   id: string

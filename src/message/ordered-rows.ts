@@ -18,8 +18,8 @@ interface Segment<Source> {
 const maxSegment = 32
 
 /**
- * Rows in the order in which they came, and the messages that they are. A message may be interrupted by rows of others: in a prompt
- * each row keeps its place, to a reader the message stands where it began. Everything is found by id; nothing is sorted.
+ * Rows in the order in which they came, and the messages that they are. A message may be interrupted by rows of others: in a
+ * prompt each row keeps its place, to a reader the message stands where it began. Everything is found by id; nothing is sorted.
  */
 export class OrderedRows<Source extends string> {
   readonly #weakest: Source
@@ -51,20 +51,19 @@ export class OrderedRows<Source extends string> {
     if (segments?.[0]) segments[0].view = undefined
   }
 
-  /** Puts a whole message in the place of the one with its id, or at the end. Rows of others that interrupt it stay where they are. */
+  /**
+   * Puts a whole message in the place of the one with its id, or at the end. Rows that it had keep their ids, and rows of others
+   * that interrupt it stay where they are.
+   */
   setMessage(message: Message, source: Source): void {
     this.#views.clear()
     const segments = this.#messages.get(message.id)
-    if (segments && segments.length > 1) {
-      this.#replaceRows(segments, splitMessage(message), source)
-      if (segments[0]) segments[0].view = message
-      return
-    }
-    const segment = segments?.[0] ?? this.#append(message.id, source)
-    this.#clear(segment)
-    segment.source = this.#stronger(segment.source, source)
-    segment.whole = message
-    segment.view = message
+    const first = segments?.[0] ?? this.#append(message.id, source)
+    first.source = this.#stronger(first.source, source)
+    const known = segments && first.rows.length > 0 ? rowsOf(segments) : undefined
+    if (known) this.#replaceRows(segments ?? [], revisedRows(known, splitMessage(message)), source)
+    else first.whole = message
+    first.view = message
   }
 
   remove(messageId: string): Message | undefined {
@@ -134,8 +133,8 @@ export class OrderedRows<Source extends string> {
 
   #segmentFor(messageId: string | undefined, source: Source): Segment<Source> {
     const tail = this.#tail
-    const fits = messageId !== undefined && tail?.messageId === messageId && tail.source === source && tail.rows.length < maxSegment
-    return fits ? tail : this.#append(messageId, source)
+    if (messageId === undefined || tail?.messageId !== messageId) return this.#append(messageId, source)
+    return tail.source === source && tail.rows.length < maxSegment ? tail : this.#append(messageId, source)
   }
 
   #append(messageId: string | undefined, source: Source): Segment<Source> {
@@ -214,6 +213,19 @@ export class OrderedRows<Source extends string> {
 function viewOf<Source>(segments: ReadonlyArray<Segment<Source>>): Message | undefined {
   const [first] = segments
   if (!first) return undefined
-  first.view ??= joinRows(segments.flatMap(({ rows }) => rows))[0]
+  first.view ??= joinRows(rowsOf(segments))[0]
   return first.view
+}
+
+function rowsOf<Source>(segments: ReadonlyArray<Segment<Source>>): MessageRow[] {
+  return segments.flatMap(({ rows }) => rows)
+}
+
+/** A store knows rows by their ids and runs. Where the steps are still the same, so are those; an equal row is the same object. */
+function revisedRows(known: readonly MessageRow[], rows: readonly MessageRow[]): MessageRow[] {
+  return rows.map((row, index) => {
+    const before = known[index]
+    if (before?.role !== row.role) return row
+    return JSON.stringify(before.content) === JSON.stringify(row.content) ? before : { ...before, content: row.content }
+  })
 }

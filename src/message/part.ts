@@ -6,8 +6,8 @@ import { asJSON, firstText, isRaw, optionsOf } from './raw.ts'
 import { readCall, readInterfaceCall, readResult, readStoredInvocation } from './tool-part.ts'
 
 /**
- * A part as it is stored, from any of the forms that callers and older rows have: stored parts, parts of a user interface, parts of
- * model messages. An empty list means that the part has nothing to keep. A string says why it can't be read.
+ * A part as it is stored, from any of the forms that callers and older rows have: stored parts, parts of a user interface, parts
+ * of model messages. An empty list means that the part has nothing to keep. A string says why it can't be read.
  */
 export function readPart(raw: unknown): MessagePart[] | string {
   if (!isRaw(raw)) return `a part is an object with a \`type\`, not ${raw === null ? 'null' : typeof raw}`
@@ -34,7 +34,8 @@ function partOf(raw: Raw, type: string): MessagePart | undefined | string {
     case 'step-start':
       return { type, ...optionsOf(raw) }
     case 'source':
-      return isSource(raw.source) ? { type, source: raw.source, ...optionsOf(raw) } : 'a source part needs a `source` of type url or document'
+      if (!isSource(raw.source)) return 'a source part needs a `source` of type url or document'
+      return { type, source: raw.source, ...optionsOf(raw) }
     case 'source-url':
     case 'source-document':
       return readInterfaceSource(raw, type)

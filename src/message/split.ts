@@ -50,11 +50,11 @@ function asCall(part: MessagePart): MessagePart {
 
 function asResult(part: MessagePart): ToolInvocationPart[] {
   if (!answeredByTool(part)) return []
-  const { toolInvocation, resultProviderMetadata } = part
-  const { transcript, ...result } = toolInvocation
+  const { transcript, ...result } = part.toolInvocation
+  const told = part.resultProviderMetadata && { providerMetadata: part.resultProviderMetadata }
   if (transcript) {
     const { args: _, ...shown } = transcript
     if (Object.keys(shown).length > 0) Object.assign(result, { transcript: shown })
   }
-  return [{ type: 'tool-invocation', toolInvocation: result, ...(resultProviderMetadata && { providerMetadata: resultProviderMetadata }) }]
+  return [{ type: 'tool-invocation', toolInvocation: result, ...told }]
 }

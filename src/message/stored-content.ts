@@ -8,7 +8,9 @@ import { firstText, isRaw, optionsOf } from './raw.ts'
 export type OnUnreadable = (part: unknown, index: number, why: string) => MessagePart[]
 
 /** Keeps parts of types that a later reader may know. What is merely malformed would harm a prompt, and goes. */
-export const keepUnknown: OnUnreadable = (part, _, why) => (isRaw(part) && why === unknownType(part.type) ? [part as unknown as MessagePart] : [])
+export const keepUnknown: OnUnreadable = (part, _, why) => {
+  return isRaw(part) && why === unknownType(part.type) ? [part as unknown as MessagePart] : []
+}
 
 export function readParts(parts: readonly unknown[], onUnreadable: OnUnreadable): MessagePart[] {
   return parts.flatMap((part, index) => {
@@ -18,8 +20,8 @@ export function readParts(parts: readonly unknown[], onUnreadable: OnUnreadable)
 }
 
 /**
- * Content with everything that stood beside its parts in earlier formats: plain text, calls, reasoning. Without parts, they are put
- * in the order in which a model says them.
+ * Content with everything that stood beside its parts in earlier formats: plain text, calls, reasoning. Without parts, they are
+ * put in the order in which a model says them.
  */
 export function readContent(raw: Raw, onUnreadable: OnUnreadable): MessageContent {
   const parts = Array.isArray(raw.parts) ? readParts(raw.parts, onUnreadable) : []
@@ -82,7 +84,8 @@ function isAttachment(attachment: unknown): attachment is Attachment {
 /** True for content in today's format, all of it. */
 export function isCurrent(content: Raw): content is Raw & MessageContent {
   const { format, parts, toolInvocations, reasoning } = content
-  return format === 2 && Array.isArray(parts) && parts.every(isCurrentPart) && toolInvocations === undefined && reasoning === undefined
+  if (format !== 2 || toolInvocations !== undefined || reasoning !== undefined) return false
+  return Array.isArray(parts) && parts.every(isCurrentPart)
 }
 
 function isCurrentPart(part: unknown): part is MessagePart {

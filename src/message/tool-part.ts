@@ -107,8 +107,9 @@ function outcomeOf(output: ModelToolOutput): Invocation {
     case 'text':
       return { state: 'result', result: output.value, ...exact }
     case 'json': {
-      const value = asJSON(output.value)
-      return { state: 'result', result: value, ...(typeof value === 'string' ? { modelOutput: { type: 'json', value } } : {}), ...exact }
+      const result = asJSON(output.value)
+      const asText = typeof result === 'string' ? { modelOutput: { type: output.type, value: result } } : {}
+      return { state: 'result', result, ...asText, ...exact }
     }
     case 'error-text':
       return { state: 'output-error', errorText: output.value, ...exact }

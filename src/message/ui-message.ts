@@ -23,7 +23,7 @@ export type UIPart =
   | UIFilePart
   | { type: 'reasoning-file'; url: string; mediaType: string; providerMetadata?: ProviderOptions }
   | { type: 'source-url'; sourceId: string; url: string; title?: string; providerMetadata?: ProviderOptions }
-  | { type: 'source-document'; sourceId: string; mediaType: string; title: string; filename?: string; providerMetadata?: ProviderOptions }
+  | UIDocumentPart
   | { type: 'custom'; kind: `${string}.${string}`; providerMetadata?: ProviderOptions }
   | { type: 'step-start' }
   | { type: `data-${string}`; id?: string; data: JSONValue }
@@ -36,6 +36,15 @@ export interface UIFilePart {
   mediaType: string
   filename?: string
   providerReference?: Record<string, string>
+  providerMetadata?: ProviderOptions
+}
+
+export interface UIDocumentPart {
+  type: 'source-document'
+  sourceId: string
+  mediaType: string
+  title: string
+  filename?: string
   providerMetadata?: ProviderOptions
 }
 

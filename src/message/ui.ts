@@ -80,31 +80,33 @@ function sourcePart(part: SourcePart): UIPart {
     return { type: 'source-url', sourceId: id, url, ...(title !== undefined && { title }), ...metadata(part) }
   }
   const { id, mediaType, title, filename } = source
-  return { type: 'source-document', sourceId: id, mediaType, title, ...(filename !== undefined && { filename }), ...metadata(part) }
+  const named = filename === undefined ? {} : { filename }
+  return { type: 'source-document', sourceId: id, mediaType, title, ...named, ...metadata(part) }
 }
 
 function toolPart(part: ToolInvocationPart): UIToolPart {
-  const { toolCallId, toolName, args, state, result, errorText, approval, transcript } = part.toolInvocation
+  const { toolCallId, toolName, args, state, result, errorText, approval, transcript: shown } = part.toolInvocation
   // One call has one approval, so its id serves for both.
   const decision = { id: toolCallId, ...(approval?.reason !== undefined && { reason: approval.reason }) }
   const approved = approval?.approved === true ? { approval: { ...decision, approved: true as const } } : {}
-  const ofResult = part.resultProviderMetadata && { resultProviderMetadata: part.resultProviderMetadata }
+  const told = part.resultProviderMetadata && { resultProviderMetadata: part.resultProviderMetadata }
   const call = {
     type: `tool-${toolName}` as const,
     toolCallId,
     ...(part.providerExecuted && { providerExecuted: true }),
-    input: transcript && 'args' in transcript ? transcript.args : args,
+    input: shown?.args !== undefined ? shown.args : args,
     ...(part.providerMetadata && { callProviderMetadata: part.providerMetadata }),
   }
+  const output = shown?.result !== undefined ? shown.result : result
   switch (state) {
     case 'result':
-      return { ...call, state: 'output-available', output: transcript && 'result' in transcript ? transcript.result : result, ...ofResult, ...approved }
+      return { ...call, state: 'output-available', output, ...told, ...approved }
     case 'output-error':
-      return { ...call, state: 'output-error', errorText: transcript?.errorText ?? errorText ?? 'The tool failed.', ...ofResult, ...approved }
+      return { ...call, state, errorText: shown?.errorText ?? errorText ?? 'The tool failed.', ...told, ...approved }
     case 'output-denied':
-      return { ...call, state: 'output-denied', approval: { ...decision, approved: false } }
+      return { ...call, state, approval: { ...decision, approved: false } }
     case 'approval-requested':
-      return { ...call, state: 'approval-requested', approval: { id: toolCallId } }
+      return { ...call, state, approval: { id: toolCallId } }
     case 'call':
       return approved.approval ? { ...call, state: 'approval-responded', ...approved } : { ...call, state: 'input-available' }
   }

@@ -1,4 +1,8 @@
-import type { LanguageModelV2ToolResultOutput, LanguageModelV3ToolResultPart, LanguageModelV4ToolResultPart } from '@ai-sdk/provider'
+import type {
+  LanguageModelV2ToolResultOutput,
+  LanguageModelV3ToolResultPart,
+  LanguageModelV4ToolResultPart,
+} from '@ai-sdk/provider'
 import { toBase64 } from '../message/file-data.ts'
 
 type Output = LanguageModelV4ToolResultPart['output']
@@ -34,7 +38,8 @@ function v3File({ data, mediaType, filename, providerOptions }: FileItem): Item<
   switch (data.type) {
     case 'data': {
       const content = { data: base64(data.data), mediaType, ...options }
-      return isImage ? { type: 'image-data', ...content } : { type: 'file-data', ...content, ...(filename !== undefined && { filename }) }
+      if (isImage) return { type: 'image-data', ...content }
+      return { type: 'file-data', ...content, ...(filename !== undefined && { filename }) }
     }
     case 'url':
       return { type: isImage ? 'image-url' : 'file-url', url: data.url.href, ...options }

@@ -55,8 +55,13 @@ const oldUser = {
   ],
   providerOptions: { openai: { a: 1 } },
 }
-const oldAssistant = { role: 'assistant', content: [{ type: 'reasoning', text: 'r' }, { type: 'tool-call', toolCallId: 'c', toolName: 't', input: {} }] }
-const result = (value: object) => ({ role: 'tool', content: [{ type: 'tool-result', toolCallId: 'c', toolName: 't', output: value }] })
+const oldAssistant = {
+  role: 'assistant',
+  content: [{ type: 'reasoning', text: 'r' }, { type: 'tool-call', toolCallId: 'c', toolName: 't', input: {} }],
+}
+const result = (value: object) => ({ role: 'tool', content: [
+  { type: 'tool-result', toolCallId: 'c', toolName: 't', output: value },
+] })
 
 describe('a prompt for models of earlier interface versions', () => {
   it('has untagged files and version 3 results', () => {

@@ -14,8 +14,8 @@ import { toBase64 } from '../message/file-data.ts'
 import { toV2Output, toV3Output } from './down-convert-output.ts'
 
 /**
- * A prompt for a model that speaks version 3 of the interface. Files lose their tags; what version 3 has no word for (custom parts,
- * files of reasoning, provider references) is left out. Each message is converted once.
+ * A prompt for a model that speaks version 3 of the interface. Files lose their tags; what version 3 has no word for (custom
+ * parts, files of reasoning, provider references) is left out. Each message is converted once.
  */
 export function toV3Prompt(prompt: LanguageModelV4Prompt): LanguageModelV3Prompt {
   return prompt.flatMap(message => once(v3Messages, message, toV3))
@@ -29,7 +29,7 @@ export function toV2Prompt(prompt: LanguageModelV4Prompt): LanguageModelV2Prompt
 const v3Messages = new WeakMap<LanguageModelV4Message, LanguageModelV3Message[]>()
 const v2Messages = new WeakMap<LanguageModelV4Message, LanguageModelV2Message[]>()
 
-function once<To>(memo: WeakMap<LanguageModelV4Message, To>, message: LanguageModelV4Message, convert: (message: LanguageModelV4Message) => To): To {
+function once<From extends object, To>(memo: WeakMap<From, To>, message: From, convert: (message: From) => To): To {
   let converted = memo.get(message)
   if (!converted) {
     converted = convert(message)
@@ -60,9 +60,8 @@ function spokenMessages<Result>(
   result: (part: LanguageModelV4ToolResultPart) => Result,
 ): Array<Spoken<Result>> {
   if (message.role === 'system') return [message]
-  if (message.role === 'assistant') return spoken({ ...message, content: message.content.flatMap(part => assistantPart(part, result)) })
-  const content = message.content.flatMap((part): Array<LanguageModelV4TextPart | OldFile> => (part.type === 'file' ? file(part) : [part]))
-  return spoken({ ...message, content })
+  if (message.role === 'user') return spoken({ ...message, content: message.content.flatMap(userPart) })
+  return spoken({ ...message, content: message.content.flatMap(part => assistantPart(part, result)) })
 }
 
 // A message of which nothing is left would be refused.
@@ -70,10 +69,17 @@ function spoken<M extends { content: readonly unknown[] }>(message: M): M[] {
   return message.content.length > 0 ? [message] : []
 }
 
+function userPart(part: LanguageModelV4TextPart | LanguageModelV4FilePart): Array<LanguageModelV4TextPart | OldFile> {
+  return part.type === 'file' ? file(part) : [part]
+}
+
 type AssistantPart = Extract<LanguageModelV4Message, { role: 'assistant' }>['content'][number]
 type KeptPart = Extract<AssistantPart, { type: 'text' | 'reasoning' | 'tool-call' }>
 
-function assistantPart<Result>(part: AssistantPart, result: (part: LanguageModelV4ToolResultPart) => Result): Array<KeptPart | OldFile | Result> {
+function assistantPart<Result>(
+  part: AssistantPart,
+  result: (part: LanguageModelV4ToolResultPart) => Result,
+): Array<KeptPart | OldFile | Result> {
   switch (part.type) {
     case 'file':
       return file(part)

@@ -8,8 +8,13 @@ import { estimateTokens, FILE_TOKENS } from './tokens.ts'
 const row = (id: string, role: RowRole, parts: MessagePart[], rest: Partial<MessageRow> = {}): MessageRow =>
   ({ id, messageId: id, role, createdAt: new Date(0), content: { format: 2, parts }, ...rest })
 const say = (text: string): MessagePart => ({ type: 'text', text })
-const call: MessagePart = { type: 'tool-invocation', toolInvocation: { toolCallId: 'c', toolName: 'look', args: { q: 1 }, state: 'call' } }
-const result: MessagePart = { type: 'tool-invocation', toolInvocation: { toolCallId: 'c', toolName: 'look', args: null, state: 'result', result: 'found' } }
+const call: MessagePart = {
+  type: 'tool-invocation', toolInvocation: { toolCallId: 'c', toolName: 'look', args: { q: 1 }, state: 'call' },
+}
+const result: MessagePart = {
+  type: 'tool-invocation',
+  toolInvocation: { toolCallId: 'c', toolName: 'look', args: null, state: 'result', result: 'found' },
+}
 const notification = row('n', 'signal', [say('CI failed')], { type: 'notification' })
 const rows = [
   row('u1', 'user', [say('hello')]),
@@ -63,6 +68,12 @@ describe('an explained prompt', () => {
 
 describe('estimated tokens', () => {
   it('depend on the script', () => {
-    expect([estimateTokens(''), estimateTokens('four'), estimateTokens('fives'), estimateTokens('жук!'), estimateTokens('漢字')]).toEqual([0, 1, 2, 2, 2])
+    expect([
+      estimateTokens(''),
+      estimateTokens('four'),
+      estimateTokens('fives'),
+      estimateTokens('жук!'),
+      estimateTokens('漢字'),
+    ]).toEqual([0, 1, 2, 2, 2])
   })
 })

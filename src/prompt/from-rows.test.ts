@@ -1,7 +1,7 @@
 import * as fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import { joinRows } from '../message/join.ts'
-import type { MessageContent, MessagePart, ToolInvocation } from '../message/message.ts'
+import type { MessageContent, MessagePart, ProviderOptions, ToolInvocation } from '../message/message.ts'
 import type { MessageRow, RowRole } from '../message/row.ts'
 import { splitMessage } from '../message/split.ts'
 import { storableOutput } from '../message/storable-output.ts'
@@ -11,13 +11,21 @@ import { closeOpenCalls } from './open-calls.ts'
 const at = new Date('2026-01-02T03:04:05.000Z')
 let ids = 0
 
-function row(role: RowRole, parts: MessagePart[], rest: Partial<MessageRow> & { content?: never } = {}, content: Partial<MessageContent> = {}): MessageRow {
+function row(
+  role: RowRole,
+  parts: MessagePart[],
+  rest: Partial<MessageRow> & { content?: never } = {},
+  content: Partial<MessageContent> = {},
+): MessageRow {
   const id = `row-${++ids}`
   return { id, messageId: id, role, createdAt: at, content: { format: 2, parts, ...content }, ...rest }
 }
 
 function call(id: string, rest: Partial<ToolInvocation> = {}): MessagePart {
-  return { type: 'tool-invocation', toolInvocation: { toolCallId: id, toolName: 'look', args: { at: id }, state: 'call', ...rest } }
+  return {
+    type: 'tool-invocation',
+    toolInvocation: { toolCallId: id, toolName: 'look', args: { at: id }, state: 'call', ...rest },
+  }
 }
 
 const bytes = (rows: Parameters<typeof promptOf>[0]) => promptOf(rows).map(message => JSON.stringify(message))
@@ -34,7 +42,10 @@ describe('a row as a model receives it', () => {
       { type: 'file', data: 'AAEC', mimeType: 'image/png' },
       { type: 'file', data: '', reference: { openai: 'file-1' }, mimeType: 'image/png' },
       { type: 'data-note', data: 1 },
-    ], {}, { experimental_attachments: [{ url: 'data:text/plain,hi%20you', name: 'n.txt' }], providerMetadata: { openai: { a: 1 } } }))
+    ], {}, {
+      experimental_attachments: [{ url: 'data:text/plain,hi%20you', name: 'n.txt' }],
+      providerMetadata: { openai: { a: 1 } },
+    }))
     expect(message).toEqual({
       role: 'user',
       content: [
@@ -62,7 +73,10 @@ describe('a row as a model receives it', () => {
       { type: 'error', error: { name: 'Error', message: 'no' } },
       { type: 'data-note', data: 1 },
       call('c1'),
-      { ...call('c2', { state: 'result', result: [1] }), providerExecuted: true, resultProviderMetadata: { openai: { r: 1 } } } as MessagePart,
+      {
+        ...call('c2', { state: 'result', result: [1] }), providerExecuted: true,
+        resultProviderMetadata: { openai: { r: 1 } },
+      } as MessagePart,
     ]))
     expect(messages).toEqual([{
       role: 'assistant',
@@ -73,7 +87,10 @@ describe('a row as a model receives it', () => {
         { type: 'custom', kind: 'openai.compaction', providerOptions: { openai: { itemId: 'x' } } },
         { type: 'tool-call', toolCallId: 'c1', toolName: 'look', input: { at: 'c1' } },
         { type: 'tool-call', toolCallId: 'c2', toolName: 'look', input: { at: 'c2' }, providerExecuted: true },
-        { type: 'tool-result', toolCallId: 'c2', toolName: 'look', output: { type: 'json', value: [1] }, providerOptions: { openai: { r: 1 } } },
+        {
+          type: 'tool-result', toolCallId: 'c2', toolName: 'look', output: { type: 'json', value: [1] },
+          providerOptions: { openai: { r: 1 } },
+        },
       ],
     }])
   })
@@ -83,9 +100,17 @@ describe('a row as a model receives it', () => {
     ['JSON', { state: 'result', result: { a: 1 } }, { type: 'json', value: { a: 1 } }],
     ['nothing', { state: 'result' }, { type: 'json', value: null }],
     ['an error', { state: 'output-error', errorText: 'broke' }, { type: 'error-text', value: 'broke' }],
-    ['a denial', { state: 'output-denied', approval: { approved: false, reason: 'no' } }, { type: 'execution-denied', reason: 'no' }],
+    [
+      'a denial',
+      { state: 'output-denied', approval: { approved: false, reason: 'no' } },
+      { type: 'execution-denied', reason: 'no' },
+    ],
     ['a denial without a reason', { state: 'output-denied' }, { type: 'execution-denied' }],
-    ['what the tool shows its model', { state: 'result', result: 1, modelOutput: { type: 'text', value: 'one' } }, { type: 'text', value: 'one' }],
+    [
+      'what the tool shows its model',
+      { state: 'result', result: 1, modelOutput: { type: 'text', value: 'one' } },
+      { type: 'text', value: 'one' },
+    ],
   ])('gives %s as the outcome of a call', (_, invocation, output) => {
     const part = { ...call('c', invocation), providerMetadata: { openai: { r: 1 } } } as MessagePart
     expect(modelMessagesOf(row('tool', [part]))).toEqual([{
@@ -96,9 +121,20 @@ describe('a row as a model receives it', () => {
 
   it('renders signals, shows context as user text and system rows as system messages', () => {
     const signal = row('signal', [{ type: 'text', text: 'a < b' }], { type: 'notification' }, {
-      metadata: { signal: { id: 's', type: 'notification', tagName: 'notification', createdAt: at.toISOString(), attributes: { source: 'ci' } } },
+      metadata: {
+        signal: {
+          id: 's', type: 'notification', tagName: 'notification', createdAt: at.toISOString(),
+          attributes: { source: 'ci' },
+        },
+      },
     })
-    expect(promptOf([signal, row('context', [], {}, { content: 'recalled' }), row('system', [{ type: 'text', text: 'a' }, { type: 'text', text: 'b' }])])).toEqual([
+    expect(
+      promptOf([
+        signal,
+        row('context', [], {}, { content: 'recalled' }),
+        row('system', [{ type: 'text', text: 'a' }, { type: 'text', text: 'b' }]),
+      ]),
+    ).toEqual([
       { role: 'user', content: [{ type: 'text', text: '<notification source="ci">a &lt; b</notification>' }] },
       { role: 'user', content: [{ type: 'text', text: 'recalled' }] },
       { role: 'system', content: 'a\nb' },
@@ -106,8 +142,19 @@ describe('a row as a model receives it', () => {
   })
 
   it('says nothing for a row with nothing to say', () => {
-    const nothing: MessagePart[] = [{ type: 'step-start' }, { type: 'data-x', data: 1 }, { type: 'error', error: { name: 'E', message: 'm' } }]
-    expect(promptOf([row('assistant', []), row('assistant', nothing), row('user', [{ type: 'text', text: '' }]), row('tool', [call('c')])])).toEqual([])
+    const nothing: MessagePart[] = [
+      { type: 'step-start' },
+      { type: 'data-x', data: 1 },
+      { type: 'error', error: { name: 'E', message: 'm' } },
+    ]
+    expect(
+      promptOf([
+        row('assistant', []),
+        row('assistant', nothing),
+        row('user', [{ type: 'text', text: '' }]),
+        row('tool', [call('c')]),
+      ]),
+    ).toEqual([])
   })
 
   it('converts a row object once, and an equal row to an equal message', () => {
@@ -140,17 +187,23 @@ const outcome: fc.Arbitrary<Partial<ToolInvocation>> = fc.oneof(
     state: 'output-denied' as const,
     approval: { approved: false, ...(reason !== undefined && { reason }) },
   })),
-  fc.constant({ state: 'result' as const, result: 1, modelOutput: { type: 'text' as const, value: 'one' }, transcript: { args: 1, result: 2 } }),
+  fc.constant({
+    state: 'result' as const, result: 1, modelOutput: { type: 'text' as const, value: 'one' },
+    transcript: { args: 1, result: 2 },
+  }),
 )
 interface StepOf {
   parts: MessagePart[]
-  calls: Array<{ outcome: Partial<ToolInvocation> | undefined; executed: boolean; options: typeof options extends fc.Arbitrary<infer O> ? O : never }>
-  options: StepOf['calls'][number]['options']
+  calls: Array<{ outcome: Partial<ToolInvocation> | undefined; executed: boolean; options: ProviderOptions | undefined }>
+  options: ProviderOptions | undefined
   marked: boolean
 }
 const step: fc.Arbitrary<StepOf> = fc.record({
   parts: fc.array(said, { maxLength: 3 }),
-  calls: fc.array(fc.record({ outcome: fc.option(outcome, { nil: undefined }), executed: fc.boolean(), options }), { maxLength: 3 }),
+  calls: fc.array(
+    fc.record({ outcome: fc.option(outcome, { nil: undefined }), executed: fc.boolean(), options }),
+    { maxLength: 3 },
+  ),
   options,
   marked: fc.boolean(),
 })
@@ -163,7 +216,9 @@ function turnRows(steps: StepOf[]): MessageRow[] {
     const results: MessagePart[] = []
     for (const [at, { outcome: over, executed, options: said }] of calls.entries()) {
       const id = `call-${index}-${at}`
-      if (executed) all.push({ ...call(id, over), providerExecuted: true, ...(said && { resultProviderMetadata: said }) } as MessagePart)
+      if (executed) all.push({
+        ...call(id, over), providerExecuted: true, ...(said && { resultProviderMetadata: said }),
+      } as MessagePart)
       else {
         all.push(call(id))
         if (over) results.push({ ...call(id, over), ...(said && { providerMetadata: said }) } as MessagePart)
@@ -178,7 +233,14 @@ function turnRows(steps: StepOf[]): MessageRow[] {
 const visible: fc.Arbitrary<MessageRow[]> = fc.oneof(
   fc.tuple(fc.array(fc.oneof(text, file), { maxLength: 3 }), options).map(([parts, providerMetadata]) =>
     [row('user', parts, {}, providerMetadata && { providerMetadata })]),
-  fc.string().map(said => [row('signal', [{ type: 'text', text: said }], { type: 'state' }, { metadata: { signal: { type: 'state', tagName: 'state' } } })]),
+  fc.string().map(said => [
+    row(
+      'signal',
+      [{ type: 'text', text: said }],
+      { type: 'state' },
+      { metadata: { signal: { type: 'state', tagName: 'state' } } },
+    ),
+  ]),
   fc.array(step, { minLength: 1, maxLength: 4 }).map(turnRows),
 )
 const context = fc.string().map(recalled => [row('context', [{ type: 'text', text: recalled }])])
@@ -198,13 +260,17 @@ describe('a prompt', () => {
       type: 'content' as const,
       value: [
         { type: 'text' as const, text: 'see' },
-        { type: 'file' as const, data: { type: 'url' as const, url: new URL('https://example.com/a.png') }, mediaType: 'image/png' },
+        {
+          type: 'file' as const, data: { type: 'url' as const, url: new URL('https://example.com/a.png') },
+          mediaType: 'image/png',
+        },
         { type: 'file' as const, data: { type: 'data' as const, data: new Uint8Array([0, 1, 2]) }, mediaType: 'image/png' },
       ],
     }
     const rows = [row('tool', [call('c', { state: 'result', result: 1, modelOutput: storableOutput(output) })])]
     const [message] = promptOf(stored(rows))
     expect(message).toEqual(promptOf(rows)[0])
+    expect(message?.content[0]).toHaveProperty('output.value[1].data.url', expect.any(URL))
     expect(message?.content[0]).toMatchObject({ output: { value: [
       { type: 'text', text: 'see' },
       { data: { type: 'url', url: new URL('https://example.com/a.png') } },

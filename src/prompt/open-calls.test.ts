@@ -14,27 +14,52 @@ function call(id: string, rest: Partial<ToolInvocation> = {}): MessagePart {
 
 const done = (id: string) => call(id, { state: 'result', result: id })
 const say = (text: string): MessagePart => ({ type: 'text', text })
-const interrupted = (id: string) => ({ type: 'tool-result', toolCallId: id, toolName: 'look', output: { type: 'error-text', value: INTERRUPTED } })
+const interrupted = (id: string) => ({ type: 'tool-result', toolCallId: id, toolName: 'look', output: {
+  type: 'error-text', value: INTERRUPTED,
+} })
 
 describe('calls without a result', () => {
   it('stay open while nothing follows them', () => {
-    const rows = [row('u', 'user', [say('go')]), row('a', 'assistant', [call('1'), call('2')], 'm'), row('t', 'tool', [done('1')], 'm')]
+    const rows = [
+      row('u', 'user', [say('go')]),
+      row('a', 'assistant', [call('1'), call('2')], 'm'),
+      row('t', 'tool', [done('1')], 'm'),
+    ]
     expect(closeOpenCalls(rows)).toBe(rows)
     expect(closeOpenCalls(rows.slice(0, 2))).toEqual(rows.slice(0, 2))
   })
 
   it('are closed as interrupted before whatever follows them', () => {
-    const rows = [row('a', 'assistant', [call('1'), call('2')], 'm'), row('t', 'tool', [done('1')], 'm'), row('u', 'user', [say('well?')])]
+    const rows = [
+      row('a', 'assistant', [call('1'), call('2')], 'm'),
+      row('t', 'tool', [done('1')], 'm'),
+      row('u', 'user', [say('well?')]),
+    ]
     const prompt = promptOf(closeOpenCalls(rows))
     expect(prompt.map(({ role }) => role)).toEqual(['assistant', 'tool', 'tool', 'user'])
     expect(prompt[2]?.content).toEqual([interrupted('2')])
+  })
+
+  it('give the result nothing of what the provider said of the call', () => {
+    const open = { ...call('1'), providerMetadata: { openai: { itemId: 'i' } } } as MessagePart
+    const prompt = promptOf(closeOpenCalls([row('a', 'assistant', [open]), row('u', 'user', [say('x')])]))
+    expect(prompt[0]?.content[0]).toMatchObject({ providerOptions: { openai: { itemId: 'i' } } })
+    expect(prompt[1]?.content).toEqual([interrupted('1')])
   })
 
   it('are closed within a message of several steps, with what the provider said of the call', () => {
     const open = { ...call('1'), providerMetadata: { google: { thoughtSignature: 's' } } } as MessagePart
     const rows = [row('a', 'assistant', [open, { type: 'step-start' }, say('next'), call('2'), { type: 'step-start' }])]
     expect(promptOf(closeOpenCalls(rows))).toEqual([
-      { role: 'assistant', content: [{ type: 'tool-call', toolCallId: '1', toolName: 'look', input: {}, providerOptions: { google: { thoughtSignature: 's' } } }] },
+      {
+        role: 'assistant',
+        content: [
+          {
+            type: 'tool-call', toolCallId: '1', toolName: 'look', input: {},
+            providerOptions: { google: { thoughtSignature: 's' } },
+          },
+        ],
+      },
       { role: 'tool', content: [interrupted('1')] },
       { role: 'assistant', content: [say('next'), { type: 'tool-call', toolCallId: '2', toolName: 'look', input: {} }] },
     ])

@@ -7,8 +7,8 @@ export const INTERRUPTED = 'interrupted: no result of this call was recorded. It
 
 /**
  * Rows in which every call that something follows has a result right after it, and every result has its call right before it.
- * Providers refuse a prompt for which that isn't true. A call without a result gets one that says it was interrupted; a result that
- * comes too late is left out. Calls of the last row stay open: they may be running.
+ * Providers refuse a prompt for which that isn't true. A call without a result gets one that says it was interrupted; a result
+ * that comes too late is left out. Calls of the last row stay open: they may be running.
  *
  * The answer depends on the rows alone, and what precedes an appended row isn't changed by it, except that open calls are closed.
  */
@@ -95,7 +95,8 @@ function withinClosed<Row extends Stored>(row: Row): Row {
   const lastPart = parts.findLastIndex(part => part.type !== 'step-start')
   const last = parts.findLastIndex((part, index) => index < lastPart && part.type === 'step-start')
   if (!parts.some((part, index) => index < last && isOpen(part))) return row
-  return { ...row, content: { ...row.content, parts: parts.map((part, index) => (index < last && isOpen(part) ? interrupted(part) : part)) } }
+  const closed = parts.map((part, index) => (index < last && isOpen(part) ? interrupted(part) : part))
+  return { ...row, content: { ...row.content, parts: closed } }
 }
 
 function interrupted(part: ToolInvocationPart): ToolInvocationPart {

@@ -2,7 +2,9 @@ import * as fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import { bytesOf, canonicalJSON, commonPrefix, fingerprint } from './prefix.ts'
 
-const text = (said: string, providerOptions?: object) => ({ role: 'user', content: [{ type: 'text', text: said, ...(providerOptions && { providerOptions }) }] })
+const text = (said: string, providerOptions?: object) => ({ role: 'user', content: [
+  { type: 'text', text: said, ...(providerOptions && { providerOptions }) },
+] })
 
 describe('a fingerprint', () => {
   it('is the same for the same message, whoever wrote its keys, and is made once', () => {
@@ -19,12 +21,16 @@ describe('a fingerprint', () => {
   })
 
   it('sees the order of keys where the model sees it', () => {
-    const call = (input: object) => ({ role: 'assistant', content: [{ type: 'tool-call', toolCallId: 'c', toolName: 't', input }] })
+    const call = (input: object) => ({ role: 'assistant', content: [
+      { type: 'tool-call', toolCallId: 'c', toolName: 't', input },
+    ] })
     expect(fingerprint(call({ a: 1, b: 2 }))).not.toBe(fingerprint(call({ b: 2, a: 1 })))
   })
 
   it('knows bytes from base64 and URLs by what they say', () => {
-    const file = (data: unknown) => ({ role: 'user', content: [{ type: 'file', mediaType: 'image/png', data: { type: 'data', data } }] })
+    const file = (data: unknown) => ({ role: 'user', content: [
+      { type: 'file', mediaType: 'image/png', data: { type: 'data', data } },
+    ] })
     expect(fingerprint(file(new Uint8Array([0, 1, 2])))).toBe(fingerprint(file('AAEC')))
     expect(canonicalJSON({ url: new URL('https://example.com/a') })).toBe('{"url":"https://example.com/a"}')
   })

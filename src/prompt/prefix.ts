@@ -7,8 +7,8 @@ export type Fingerprint = `${string}:${number}`
 const memo = new WeakMap<object, Fingerprint>()
 
 /**
- * The fingerprint of a message of a prompt, or of a tool. Cache markers don't count: where they stand changes from step to step and
- * no provider counts them as content. The order of keys counts only inside of payloads, where a model sees it.
+ * The fingerprint of a message of a prompt, or of a tool. Cache markers don't count: where they stand changes from step to step
+ * and no provider counts them as content. The order of keys counts only inside of payloads, where a model sees it.
  */
 export function fingerprint(message: object): Fingerprint {
   let known = memo.get(message)
@@ -78,7 +78,8 @@ function optionsJSON(options: unknown): string | undefined {
 }
 
 function withoutMarkers(values: unknown): Record<string, unknown> {
-  return isRaw(values) ? Object.fromEntries(Object.entries(values).filter(([key]) => !/^cache[-_]?(control|point)$/i.test(key))) : {}
+  const entries = isRaw(values) ? Object.entries(values) : []
+  return Object.fromEntries(entries.filter(([key]) => !/^cache[-_]?(control|point)$/i.test(key)))
 }
 
 /** Two lanes of 32 bits over the text, and its length in UTF-8. Not for secrets: it only has to tell prompts apart. */

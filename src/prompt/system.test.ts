@@ -7,7 +7,10 @@ describe('instructions', () => {
     ['nothing', '', []],
     ['texts', ['a', '', 'b'], [{ role: 'system', content: 'a' }, { role: 'system', content: 'b' }]],
     ['a message', { role: 'system', content: 'a' }, [{ role: 'system', content: 'a' }]],
-    ['a mixed list', ['a', { role: 'system', content: 'b', providerOptions: { anthropic: { cacheControl: { type: 'ephemeral' } } } }], [
+    ['a mixed list', [
+      'a',
+      { role: 'system', content: 'b', providerOptions: { anthropic: { cacheControl: { type: 'ephemeral' } } } },
+    ], [
       { role: 'system', content: 'a' },
       { role: 'system', content: 'b', providerOptions: { anthropic: { cacheControl: { type: 'ephemeral' } } } },
     ]],

@@ -16,17 +16,18 @@ export type SystemModelMessage = Extract<LanguageModelV4Message, { role: 'system
 
 /** Instructions as a model receives them, one message for each; none for an empty text. Refuses with `invalid_agent`. */
 export function systemMessages(instructions: SystemMessageInput): SystemModelMessage[] {
-  const list: readonly unknown[] = Array.isArray(instructions) ? instructions : [instructions]
-  return list.flatMap((item, index) => systemMessage(item, Array.isArray(instructions) ? `instructions[${index}]` : 'instructions'))
+  if (!Array.isArray(instructions)) return systemMessage(instructions, 'instructions')
+  return instructions.flatMap((item: unknown, index) => systemMessage(item, `instructions[${index}]`))
 }
 
 function systemMessage(item: unknown, field: string): SystemModelMessage[] {
   if (typeof item === 'string') return item === '' ? [] : [{ role: 'system', content: item }]
-  if (!isRaw(item)) throw invalid(field, `is ${item === null ? 'null' : Array.isArray(item) ? 'a list inside a list' : typeof item}`)
+  if (Array.isArray(item)) throw invalid(field, 'is a list inside a list')
+  if (!isRaw(item)) throw invalid(field, `is ${item === null ? 'null' : typeof item}`)
   if (item.role !== 'system') throw invalid(field, `has the role ${JSON.stringify(item.role)}`)
   if (typeof item.content !== 'string') throw invalid(field, 'has content that is not a text')
   const options = item.providerOptions ?? item.experimental_providerMetadata
-  if (options !== undefined && !isProviderOptions(options)) throw invalid(field, 'has providerOptions that are not objects keyed by provider')
+  if (options !== undefined && !isProviderOptions(options)) throw invalid(field, 'has providerOptions that are no objects')
   return item.content === '' ? [] : [{ role: 'system', content: item.content, ...(options && { providerOptions: options }) }]
 }
 

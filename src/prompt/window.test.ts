@@ -32,11 +32,19 @@ describe('the window of history', () => {
     expect(windowRow(row('user'))).toEqual(user('m'))
     expect(windowRow(row('assistant'))).toEqual(assistant('m'))
     expect(windowRow(row('signal', 'user'))).toEqual(user('m'))
-    for (const silent of [row('signal', 'notification'), row('tool'), row('context'), row('system')]) expect(windowRow(silent)).toEqual(other('m'))
+    for (const silent of [
+      row('signal', 'notification'),
+      row('tool'),
+      row('context'),
+      row('system'),
+    ]) expect(windowRow(silent)).toEqual(other('m'))
   })
 
   it('grows to the high mark, is cut to the low one, and begins with what a user said', () => {
-    const turns = (count: number) => Array.from({ length: count }, (_, index) => [user(`u${index}`), assistant(`a${index}`)]).flat()
+    const turns = (count: number) => Array.from({ length: count }, (_, index) => [
+      user(`u${index}`),
+      assistant(`a${index}`),
+    ]).flat()
     const start = (count: number) => windowStart(turns(count), { low: 4, high: 8 })
     expect([1, 2, 3, 4, 5, 6, 7, 8].map(start)).toEqual([0, 0, 0, 0, 4, 4, 8, 8])
   })

@@ -4,8 +4,8 @@ import { isUserAuthored } from '../signals/row.ts'
 
 /**
  * How much history a prompt has. The last `low` user and assistant messages are always there. The window grows to `high` messages
- * and is then cut back to about `low`, so that most prompts begin where the last one began. With `low` equal to `high` it slides by
- * one message at a time.
+ * and is then cut back to about `low`, so that most prompts begin where the last one began. With `low` equal to `high` it slides
+ * by one message at a time.
  */
 export interface WindowSize {
   low: number
@@ -45,8 +45,8 @@ export function windowReach(size: WindowSize): number {
 }
 
 /**
- * The index of the row at which the window starts. It is the first row of a message, so that a call is never parted from its result,
- * and of one that a user wrote where there is one nearby. `before` counts the thread's messages that precede these rows.
+ * The index of the row at which the window starts. It is the first row of a message, so that a call is never parted from its
+ * result, and of one that a user wrote where there is one nearby. `before` counts the thread's messages that precede these rows.
  */
 export function windowStart(rows: readonly WindowRow[], size: WindowSize & { before?: number }): number {
   const { before = 0 } = size
@@ -80,7 +80,6 @@ function countedMessages(rows: readonly WindowRow[]): Counted[] {
 function checked(size: WindowSize): WindowSize {
   const { low, high } = size
   if (Number.isInteger(low) && low >= 0 && (high === Infinity || Number.isInteger(high)) && high >= low) return size
-  throw new HeedError('invalid_argument', `A window needs whole numbers with 0 <= low <= high, not low ${low} and high ${high}.`, {
-    details: { low, high },
-  })
+  const message = `A window needs whole numbers with 0 <= low <= high, not low ${low} and high ${high}.`
+  throw new HeedError('invalid_argument', message, { details: { low, high } })
 }

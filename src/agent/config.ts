@@ -36,7 +36,7 @@ export interface AgentConfig<Id extends string = string, Tools extends ToolsInpu
   defaultStreamOptionsLegacy?: Dynamic<LegacyOptions>
   /** What displays and transcripts see of the payloads of all tools. */
   transform?: ToolPayloadTransformPolicy
-  /** Checked at the start of every run. Only values that it declares are kept across a restart. */
+  /** Checked at the start of every run. */
   requestContextSchema?: Schema
   inputProcessors?: Dynamic<Processor[]>
   outputProcessors?: Dynamic<Processor[]>

@@ -145,6 +145,7 @@ export class ThreadHost implements RunHost {
     this.#runtime.took(taken, run.runId, commit.step + 1, 'delivered')
     if (ended) {
       this.#more = more
+      if (this.#clearPending) this.#runtime.cleared(this.fence.threadId)
       this.#suspended = end?.status === 'suspended'
     }
     return { entered: taken.map((mail) => mail.rows), ended }

@@ -22,6 +22,9 @@ export interface ThreadRuntimeOptions {
   sweepMs?: number
 }
 
+/** After a store failed in the middle of a thread, how long until it is asked again. */
+const retryMs = 1_000
+
 /** The threads of one store in one process: who runs here, who watches, who waits for an outcome. */
 export class ThreadRuntime implements RunEnvironment {
   readonly clock: Clock
@@ -43,6 +46,7 @@ export class ThreadRuntime implements RunEnvironment {
   readonly #sweepMs: number
   #opened: Promise<void> | undefined
   #heartbeat: Timer | undefined
+  readonly #retries = new Set<Timer>()
   #sweeper: Timer | undefined
 
   constructor(options: ThreadRuntimeOptions) {
@@ -96,20 +100,23 @@ export class ThreadRuntime implements RunEnvironment {
     this.#scheduleSweep()
   }
 
+  /** One row for all threads of this process. A beat that fails is tried again at the next. */
   async #beat(): Promise<void> {
-    await this.store.heartbeat(this.owner, this.clock.now() + this.#leaseMs)
-    if (this.closing) return
-    this.#heartbeat = this.clock.after(this.#leaseMs / 3, () => {
-      this.#beat().catch((error: unknown) => this.logger.error('the heartbeat failed; another process may take over', { error: String(error) }))
-    }, { background: true })
+    try {
+      await this.store.heartbeat(this.owner, this.clock.now() + this.#leaseMs)
+    } catch (error) {
+      this.logger.error('the heartbeat failed; another process may take over', { error: String(error) })
+    }
+    if (!this.closing) this.#heartbeat = this.clock.after(this.#leaseMs / 3, () => void this.#beat(), { background: true })
   }
 
-  #scheduleSweep(): void {
+  /** The first look comes at once: an earlier process may have left something. */
+  #scheduleSweep(delay = 0): void {
     if (this.closing) return
-    this.#sweeper = this.clock.after(this.#sweepMs * (0.75 + Math.random() / 2), () => {
+    this.#sweeper = this.clock.after(delay, () => {
       this.sweep()
         .catch((error: unknown) => this.logger.error('looking for orphaned threads failed', { error: String(error) }))
-        .finally(() => this.#scheduleSweep())
+        .finally(() => this.#scheduleSweep(this.#sweepMs * (0.75 + Math.random() / 2)))
     }, { background: true })
   }
 
@@ -138,6 +145,7 @@ export class ThreadRuntime implements RunEnvironment {
     this.closing = true
     this.#heartbeat?.cancel()
     this.#sweeper?.cancel()
+    for (const timer of this.#retries) timer.cancel()
     const closed = new HeedError('closed', 'This Heed was closed.')
     const working = [...this.#hosts.values()]
     for (const { host } of working) host.abort(closed, false)
@@ -176,9 +184,11 @@ export class ThreadRuntime implements RunEnvironment {
   #stopped(fence: Fence, error: unknown): void {
     if (isHeedError(error) && (error.code === 'closed' || error.code === 'fenced')) return
     this.logger.error('a thread stopped; it is taken up again', { threadId: fence.threadId, error: String(error) })
-    this.clock.after(1_000, () => {
-      if (!this.closing) this.run(fence)
+    const timer = this.clock.after(retryMs, () => {
+      this.#retries.delete(timer)
+      this.run(fence)
     }, { background: true })
+    this.#retries.add(timer)
   }
 
   hostOf(threadId: string): ThreadHost | undefined {
@@ -252,6 +262,14 @@ export class ThreadRuntime implements RunEnvironment {
     this.#outcomes.delete(key)
     // The options of one that waits are needed when its turn comes.
     if (outcome.action !== 'queued') this.#options.delete(key)
+  }
+
+  /** What waited on a thread was cleared with the run before it. */
+  cleared(threadId: string): void {
+    for (const key of [...this.#outcomes.keys(), ...this.#options.keys()]) {
+      const [thread, signalId] = key.split('\0')
+      if (thread === threadId && signalId !== undefined) this.settleOutcome(threadId, signalId, { action: 'discarded', reason: 'cleared' })
+    }
   }
 
   takeOptions(mail: MailboxRow | undefined): AgentExecutionOptions | undefined {

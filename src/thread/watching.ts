@@ -94,6 +94,7 @@ export function abortThread(runtime: ThreadRuntime, scope: Scope, options: { cle
 export async function endSuspended(runtime: ThreadRuntime, scope: Scope, runId: string, clearPending: boolean): Promise<boolean> {
   const { ended, more } = await runtime.store.endSuspended(scope, runId, { clearPending })
   if (!ended) return false
+  if (clearPending) runtime.cleared(scope.threadId)
   const live = runtime.liveOf(scope.threadId)
   live?.publish({ type: 'abort', runId, from: 'AGENT', payload: {} })
   live?.endRun()

@@ -224,6 +224,11 @@ export class Agent<TAgentId extends string = string, TTools extends ToolsInput =
   // For Heed itself
 
   /** @internal */
+  get signalTags(): readonly string[] {
+    return this.#config.signalTags ?? []
+  }
+
+  /** @internal */
   threads(): ThreadRuntime {
     const { memory } = this.#config
     return (this.#heed?.runtimes ?? implicitRuntimes).of(memory instanceof Memory ? memory.storage : undefined)
@@ -260,7 +265,7 @@ export class Agent<TAgentId extends string = string, TTools extends ToolsInput =
 
   #signalContext(id: string | undefined): { id: string; now: number; reservedTags: string[] } {
     const runtime = this.threads()
-    return { id: id ?? runtime.newId(), now: runtime.clock.now(), reservedTags: this.#config.signalTags ?? [] }
+    return { id: id ?? runtime.newId(), now: runtime.clock.now(), reservedTags: [...this.signalTags] }
   }
 
   async #continue(decision: { runId: string; toolCallId?: string | undefined; approved?: boolean; reason?: string | undefined; resumeData?: JSONValue }): Promise<StreamResult<TTools, never>> {

@@ -13,6 +13,7 @@ import { decide } from '../thread/deciding.ts'
 import type { ThreadRuntime } from '../thread/runtime.ts'
 import type { Askable } from './askable.ts'
 import { EphemeralHost } from './ephemeral.ts'
+import { guardInput } from './guard.ts'
 import { AgentStream } from './stream.ts'
 
 type AnyStream = AgentStream<ToolCall, ToolResult, unknown>
@@ -21,7 +22,7 @@ type AnyStream = AgentStream<ToolCall, ToolResult, unknown>
 export async function answer(agent: Askable, messages: AgentInput, options: AgentExecutionOptions, logged: boolean): Promise<AnyStream> {
   const runtime = agent.threads()
   const now = () => new Date(runtime.clock.now())
-  const rows = toRows(messages, { newId: runtime.newId, now })
+  const rows = guardInput(toRows(messages, { newId: runtime.newId, now }), { now: runtime.clock.now(), reservedTags: agent.signalTags })
   const runId = options.runId ?? runtime.newId()
   const log = new ChunkLog()
   const emit = emitter(runtime, logged ? log : undefined, options)

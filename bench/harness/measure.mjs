@@ -1,0 +1,41 @@
+import { fork } from 'node:child_process'
+import { join } from 'node:path'
+import { progress } from './print.mjs'
+
+/**
+ * Runs the sides of a benchmark in turns, each time in a process of its own: whatever else the machine does meets all of them alike.
+ * Answers, for each side, one sample of numbers a round.
+ */
+export async function measure(benchmark, { folder, heedProject, quick }) {
+  const size = quick ? 'quick' : 'full'
+  const samples = Object.fromEntries(benchmark.sides.map((side) => [side, []]))
+  for (let round = 0; round < benchmark.rounds[size]; round++) {
+    for (const side of benchmark.sides) {
+      progress(`  round ${round + 1} of ${benchmark.rounds[size]}: ${side}`)
+      const script = join(folder, benchmark.name, `${side}.mjs`)
+      samples[side].push(await sampleOf(script, { ...benchmark.input?.[size], heedProject, seed: round }, benchmark.flags))
+    }
+  }
+  return samples
+}
+
+const timeoutMs = 10 * 60_000
+
+function sampleOf(script, input, flags = []) {
+  return new Promise((resolve, reject) => {
+    const child = fork(script, [JSON.stringify(input)], { execArgv: flags, stdio: ['ignore', 'ignore', 'pipe', 'ipc'], timeout: timeoutMs })
+    let sample
+    let said = ''
+    child.stderr.setEncoding('utf8').on('data', (text) => {
+      said = (said + text).slice(-4_000)
+    })
+    child.on('message', (message) => {
+      sample = message
+    })
+    child.on('error', reject)
+    child.on('close', (code) => {
+      if (sample && code === 0) resolve(sample)
+      else reject(new Error(`${script} ended with ${code} and ${sample ? 'a' : 'no'} sample.\n${said}`))
+    })
+  })
+}

@@ -1,0 +1,48 @@
+import { join } from 'node:path'
+import { parseArgs } from 'node:util'
+import { cases } from './cases/index.mjs'
+import { judge } from './harness/judge.mjs'
+import { measure } from './harness/measure.mjs'
+import { prepare } from './harness/prepare.mjs'
+import { progress, table } from './harness/print.mjs'
+import { record } from './harness/record.mjs'
+
+const usage = `npm run bench -- [--only name]... [--quick]
+
+  --only name   one benchmark; may be repeated. Names: ${cases.map((known) => known.name).join(', ')}
+  --quick       fewer rounds and runs: a first impression, nothing is written`
+
+const { values } = parseArgs({
+  options: { only: { type: 'string', multiple: true }, quick: { type: 'boolean', default: false }, help: { type: 'boolean', default: false } },
+})
+if (values.help) {
+  console.log(usage)
+  process.exit()
+}
+const unknown = values.only?.find((name) => !cases.some((known) => known.name === name))
+if (unknown !== undefined) {
+  console.error(`There is no benchmark '${unknown}'.\n\n${usage}`)
+  process.exit(2)
+}
+
+const chosen = cases.filter((known) => values.only?.includes(known.name) ?? true)
+const bench = import.meta.dirname
+const { heedProject, remove } = prepare({ root: join(bench, '..'), bench })
+const finished = []
+try {
+  for (const benchmark of chosen) {
+    progress(`${benchmark.name}: ${benchmark.title}`)
+    const samples = await measure(benchmark, { folder: join(bench, 'cases'), heedProject, quick: values.quick })
+    const result = judge(benchmark, samples)
+    console.log(table(result))
+    finished.push(result)
+    if (!values.quick) record(result, { results: join(bench, 'results', 'latest.json'), page: join(bench, '..', 'docs', 'benchmarks.md') }, cases)
+  }
+} finally {
+  remove()
+}
+const missed = finished.filter((result) => result.comparisons.some((comparison) => comparison.ok === false))
+if (missed.length > 0) {
+  console.error(`Missed: ${missed.map((result) => result.name).join(', ')}`)
+  process.exitCode = 1
+}

@@ -4,7 +4,7 @@ import type { JSONValue } from '../json.ts'
 import { Memory, windowOf } from '../memory/memory.ts'
 import type { AgentInput } from '../message/input.ts'
 import type { ExplainedPrompt } from '../prompt/explain.ts'
-import type { AgentExecutionOptions } from '../run/options.ts'
+import type { AgentExecutionOptions, MemoryOptions } from '../run/options.ts'
 import { RequestContext } from '../run/request-context.ts'
 import type { RunSetup } from '../run/run.ts'
 import type { RunResult } from '../run/run-result.ts'
@@ -243,6 +243,17 @@ export class Agent<TAgentId extends string = string, TTools extends ToolsInput =
   /** @internal */
   async prepare(options: AgentExecutionOptions, request: RunRequest, environment: RunEnvironment): Promise<RunSetup> {
     return prepareRun(this.#config, { id: this.id, name: this.name }, await resolveOptions(this.#config, options), request, environment)
+  }
+
+  /** @internal */
+  async memoryOptions(requestContext: RequestContext = new RequestContext()): Promise<MemoryOptions | undefined> {
+    const { memory } = this.#config
+    if (typeof memory !== 'function') return undefined
+    const found = await memory({ requestContext })
+    if (found.storage) {
+      throw new HeedError('unsupported_option', `The memory of agent '${this.id}' is found for each request and can't bring its own storage. Give the storage to the Heed, or the agent a memory that is no function.`)
+    }
+    return found.options
   }
 
   /** @internal */

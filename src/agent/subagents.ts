@@ -1,7 +1,7 @@
 import { createTool, type Tool } from '../run/tool.ts'
 import type { PlainJSONSchema } from '../schema/schema.ts'
 import type { ToolsInput } from '../run/tool-set.ts'
-import type { Agent } from './agent.ts'
+import type { AnyAgent } from './askable.ts'
 import type { AgentsInput } from './config.ts'
 
 const input: PlainJSONSchema = {
@@ -16,7 +16,7 @@ export function agentTools(agents: AgentsInput): ToolsInput {
   return Object.fromEntries(Object.entries(agents).map(([key, agent]) => [`agent-${key}`, agentTool(key, agent)]))
 }
 
-function agentTool(key: string, agent: Agent): Tool {
+function agentTool(key: string, agent: AnyAgent): Tool {
   return createTool({
     id: `agent-${key}`,
     description: agent.description ?? `Asks the agent ${agent.name}.`,

@@ -4,7 +4,7 @@ import type { Chunk } from '../run/chunk.ts'
 import type { AgentExecutionOptions } from '../run/options.ts'
 import type { RunResult } from '../run/run-result.ts'
 import type { JSONObject } from '../json.ts'
-import { storableOptions } from './local-call.ts'
+import { storableOptions, withMemory } from './local-call.ts'
 import type { Runnable } from './runnable.ts'
 import type { ThreadRuntime } from './runtime.ts'
 
@@ -23,9 +23,10 @@ export interface ThreadCall {
  * Resolves when the call is stored, with the promise of its result.
  */
 export async function callOnThread(runtime: ThreadRuntime, agent: Runnable, call: ThreadCall): Promise<{ result: Promise<RunResult> }> {
-  const { threadId, resourceId, runId, rows, options } = call
+  const { threadId, resourceId, runId, rows } = call
   runtime.register(agent)
-  options.abortSignal?.throwIfAborted()
+  call.options.abortSignal?.throwIfAborted()
+  const options = await withMemory(agent, call.options)
   const id = runtime.newId()
   const { promise: result, resolve, reject } = Promise.withResolvers<RunResult>()
   result.catch(() => {})

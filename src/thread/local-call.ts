@@ -2,6 +2,7 @@ import type { JSONObject, JSONValue } from '../json.ts'
 import type { Chunk } from '../run/chunk.ts'
 import type { AgentExecutionOptions } from '../run/options.ts'
 import type { RunResult } from '../run/run-result.ts'
+import type { Runnable } from './runnable.ts'
 
 /** What a run has only in this process: the caller that holds its stream, and options that are no JSON. */
 export interface LocalCall {
@@ -14,6 +15,13 @@ export interface LocalCall {
 /** Options of the run: what was stored with it, and before that what the caller here gave. */
 export function localOptions(stored: JSONObject, here: AgentExecutionOptions | undefined): AgentExecutionOptions {
   return here ? { ...(stored as AgentExecutionOptions), ...here } : (stored as AgentExecutionOptions)
+}
+
+/** The options with what the agent's memory says for this request. */
+export async function withMemory(agent: Runnable, options: AgentExecutionOptions): Promise<AgentExecutionOptions> {
+  const found = await agent.memoryOptions?.(options.requestContext)
+  if (!found) return options
+  return { ...options, memory: { thread: '', ...options.memory, options: { ...found, ...options.memory?.options } } }
 }
 
 /** The part of the options that survives this process. Functions, models, tools, signals and the request context don't. */

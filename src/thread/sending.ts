@@ -7,7 +7,7 @@ import { signalToRow } from '../signals/row.ts'
 import type { Signal, SignalAttributes } from '../signals/signal.ts'
 import type { Accepted, Branch, LaneWrite, Send } from '../store/contract.ts'
 import { declineAll } from './deciding.ts'
-import { storableOptions } from './local-call.ts'
+import { storableOptions, withMemory } from './local-call.ts'
 import type { ActiveBehavior, IdleBehavior, SendMode } from './machine.ts'
 import { optional, type SendReceipt, type SignalOutcome } from './receipt.ts'
 import type { Runnable } from './runnable.ts'
@@ -64,7 +64,7 @@ async function accept(
   lane: LaneWrite | undefined,
 ): Promise<{ answer: Accepted; outcome: Promise<SignalOutcome> }> {
   const target = await targetOf(runtime, options)
-  const { streamOptions } = options.ifIdle ?? {}
+  const streamOptions = agent.memoryOptions ? await withMemory(agent, options.ifIdle?.streamOptions ?? {}) : options.ifIdle?.streamOptions
   const stored = streamOptions && storableOptions(streamOptions)
   const send: Send = {
     ...target,

@@ -25,7 +25,7 @@ export async function answer(agent: Askable, messages: AgentInput, options: Agen
   const rows = guardInput(toRows(messages, { newId: runtime.newId, now }), { now: runtime.clock.now(), reservedTags: agent.signalTags })
   const runId = options.runId ?? runtime.newId()
   const log = new ChunkLog()
-  const emit = emitter(runtime, logged ? log : undefined, options)
+  const emit = logged ? (chunk: Chunk) => log.push(chunk) : () => {}
   const target = options.memory && threadOf(options.memory)
   const call = { runId, rows, options, emit }
   const { result } = target ? await callOnThread(runtime, agent, { ...target, ...call }) : await ephemeral(agent, runtime, call)
@@ -40,7 +40,7 @@ export async function answerSuspended(
   const runtime = agent.threads()
   const log = new ChunkLog()
   const { promise, resolve, reject } = Promise.withResolvers<RunResult>()
-  runtime.expectCall(decision.runId, { options: {}, emit: emitter(runtime, log, {}), resolve, reject })
+  runtime.expectCall(decision.runId, { options: {}, emit: (chunk) => log.push(chunk), resolve, reject })
   try {
     await decide(runtime, agent, decision)
   } catch (error) {
@@ -80,18 +80,4 @@ function threadOf({ thread, resource }: MemoryTarget): { threadId: string; resou
     throw new HeedError('invalid_argument', "memory.resource is missing: say whom the thread belongs to, for example memory: { thread: 'chat-1', resource: 'user-7' }.", { details: { field: 'memory.resource' } })
   }
   return { threadId, resourceId: resource, thread: about }
-}
-
-/** Chunks go to the log and to the caller's callback. What the callback does wrong is logged. */
-function emitter(runtime: ThreadRuntime, log: ChunkLog | undefined, { onChunk }: AgentExecutionOptions): (chunk: Chunk) => void {
-  const failed = (error: unknown) => runtime.logger.error('onChunk failed', { error: String(error) })
-  return (chunk) => {
-    log?.push(chunk)
-    if (!onChunk) return
-    try {
-      onChunk(chunk)?.catch(failed)
-    } catch (error) {
-      failed(error)
-    }
-  }
 }

@@ -13,6 +13,7 @@ const later = new Set(['workflows', 'scorers', 'voice', 'editor'])
 
 /** Refuses what can be known to be wrong when an agent is made. What is only missing is named when it is first needed. */
 export function checkConfig(config: AgentConfig): void {
+  if (typeof config !== 'object' || config === null) throw new HeedError('invalid_agent', "An agent needs its parameters: new Agent({ id: 'support', … }).")
   const { id, name } = config
   for (const [field, value] of Object.entries({ id, name })) {
     if (value !== undefined && (typeof value !== 'string' || value.trim() === '')) {
@@ -36,6 +37,7 @@ export function checkConfig(config: AgentConfig): void {
 
 /** Processors are objects with an id. A workflow in their place is for later, and says so. */
 export function checkProcessors(list: readonly unknown[], key: string, agent: string): void {
+  if (!Array.isArray(list)) throw new HeedError('invalid_agent', `${key} of agent '${agent}' must be a list of processors.`)
   for (const entry of list) {
     const value = entry as { id?: unknown; createRun?: unknown } | null
     if (typeof value?.createRun === 'function') {

@@ -6,6 +6,7 @@ import { resolveModels } from '../run/model.ts'
 import type { AgentExecutionOptions } from '../run/options.ts'
 import { RequestContext } from '../run/request-context.ts'
 import type { RunSetup } from '../run/run.ts'
+import { untilAborted } from '../run/until-aborted.ts'
 import { structuredOutput } from '../run/structured-output.ts'
 import { resolveTools, type ToolsInput, type ToolSet } from '../run/tool-set.ts'
 import { transformer } from '../run/transform.ts'
@@ -20,8 +21,15 @@ import { agentTools } from './subagents.ts'
 const defaultProcessorRetries = 3
 
 /** The agent's defaults and the call's options, in one. */
-export async function resolveOptions(config: AgentConfig, options: AgentExecutionOptions): Promise<AgentExecutionOptions & { requestContext: RequestContext }> {
-  const requestContext = options.requestContext ?? new RequestContext()
+export function resolveOptions(config: AgentConfig, options: AgentExecutionOptions): Promise<ResolvedOptions> {
+  return unlessAborted(findOptions(config, options), options.abortSignal)
+}
+
+type ResolvedOptions = AgentExecutionOptions & { requestContext: RequestContext }
+
+async function findOptions(config: AgentConfig, options: AgentExecutionOptions): Promise<ResolvedOptions> {
+  const fixed = typeof config.defaultOptions === 'object' ? config.defaultOptions.requestContext : undefined
+  const requestContext = options.requestContext ?? fixed ?? new RequestContext()
   const context = { requestContext }
   let defaults: AgentExecutionOptions = {}
   for (const legacy of [config.defaultGenerateOptionsLegacy, config.defaultStreamOptionsLegacy]) {
@@ -33,10 +41,20 @@ export async function resolveOptions(config: AgentConfig, options: AgentExecutio
 }
 
 /** Everything a run needs, found for this request. Whatever is missing is named here. */
-export async function prepareRun(
+export function prepareRun(
   config: AgentConfig,
   agent: { id: string; name: string },
-  options: AgentExecutionOptions & { requestContext: RequestContext },
+  options: ResolvedOptions,
+  request: RunRequest,
+  environment: RunEnvironment,
+): Promise<RunSetup> {
+  return unlessAborted(findSetup(config, agent, options, request, environment), options.abortSignal)
+}
+
+async function findSetup(
+  config: AgentConfig,
+  agent: { id: string; name: string },
+  options: ResolvedOptions,
   request: RunRequest,
   environment: RunEnvironment,
 ): Promise<RunSetup> {
@@ -69,12 +87,12 @@ export async function prepareRun(
   }
 }
 
-export async function resolveInstructions(config: AgentConfig, options: AgentExecutionOptions & { requestContext: RequestContext }): Promise<SystemMessage[]> {
+export async function resolveInstructions(config: AgentConfig, options: ResolvedOptions): Promise<SystemMessage[]> {
   const own = options.instructions ?? (config.instructions === undefined ? '' : await resolve(config.instructions, { requestContext: options.requestContext }))
   return [...systemMessages(own), ...(options.system === undefined ? [] : systemMessages(options.system))] as SystemMessage[]
 }
 
-export async function resolveToolSet(config: AgentConfig, options: AgentExecutionOptions & { requestContext: RequestContext }, agent: string): Promise<ToolSet> {
+export async function resolveToolSet(config: AgentConfig, options: ResolvedOptions, agent: string): Promise<ToolSet> {
   const context = { requestContext: options.requestContext }
   const sources: Array<{ from: string; tools: ToolsInput }> = []
   if (config.tools) sources.push({ from: `the tools of agent '${agent}'`, tools: await resolve(config.tools, context) })
@@ -102,6 +120,17 @@ async function checkContext(config: AgentConfig, requestContext: RequestContext)
   const checked = await compileSchema(config.requestContextSchema, 'requestContextSchema').validate(requestContext.all)
   if (!checked.ok) {
     throw new HeedError('invalid_request_context', `The request context is not valid: ${describeIssues(checked.issues)}`, { details: { issues: checked.issues } })
+  }
+}
+
+/** A function of the agent that never answers must not outlive its caller. A run that was aborted before it began says so itself. */
+async function unlessAborted<T>(found: Promise<T>, signal: AbortSignal | undefined): Promise<T> {
+  if (!signal || signal.aborted) return found
+  try {
+    return await untilAborted(found, signal)
+  } catch (error) {
+    if (!signal.aborted || error !== signal.reason) throw error
+    throw new HeedError('aborted', 'The run was aborted before it began.', { cause: error })
   }
 }
 

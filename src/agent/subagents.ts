@@ -1,3 +1,4 @@
+import { HeedError } from '../errors.ts'
 import { createTool, type Tool } from '../run/tool.ts'
 import type { PlainJSONSchema } from '../schema/schema.ts'
 import type { ToolsInput } from '../run/tool-set.ts'
@@ -13,6 +14,11 @@ const input: PlainJSONSchema = {
 
 /** Each agent as a tool: `agent-<name>`, taking a prompt and answering with a text. */
 export function agentTools(agents: AgentsInput): ToolsInput {
+  for (const [key, agent] of Object.entries(agents)) {
+    if (typeof (agent as Partial<AnyAgent> | undefined)?.stream !== 'function') {
+      throw new HeedError('invalid_agent', `'${key}' in agents is not an agent. Make it with new Agent().`, { details: { key } })
+    }
+  }
   return Object.fromEntries(Object.entries(agents).map(([key, agent]) => [`agent-${key}`, agentTool(key, agent)]))
 }
 
@@ -33,8 +39,10 @@ function agentTool(key: string, agent: AnyAgent): Tool {
           : { memory: { thread: `${context.threadId}/${context.toolCallId}`, ...(context.resourceId === undefined ? {} : { resource: context.resourceId }) } }),
       })
       for await (const chunk of stream.fullStream) context.report(chunk)
-      const result = await stream.result
-      return { text: result.text }
+      const { text, tripwire, suspended } = await stream.result
+      if (tripwire) throw new HeedError('tripwire', `${agent.name} refused: ${tripwire.reason}`)
+      if (suspended.length > 0) throw new HeedError('tool_interrupted', `${agent.name} waits for a decision about ${suspended.map((call) => call.toolName).join(', ')} and has not answered.`)
+      return { text }
     },
     toModelOutput: ({ text }) => ({ type: 'text', value: text }),
   }) as Tool

@@ -30,9 +30,10 @@ export async function sendState(run: Run, processor: Processor, context: Process
     deltasSinceSnapshot: copies.slice(snapshotAt + 1).map(({ signal }) => signal),
   })
   if (!state) return
+  if (typeof state.cacheKey !== 'string') throw new Error('it returned a state without a cacheKey.')
   const mode = state.mode ?? 'snapshot'
   const id = state.id ?? stateId
-  const last = copies.at(-1)?.lane
+  const last = (id === stateId ? copies : laneCopies(list, id)).at(-1)?.lane
   if (last && last.cacheKey === state.cacheKey && last.mode === mode) return
   const lane: LaneCopy & { threadId?: string } = {
     id,

@@ -3,72 +3,70 @@ import type { Run } from '../run/run.ts'
 import type { StepRecorder } from '../run/step-recorder.ts'
 import { HeedError, isHeedError } from '../errors.ts'
 import type { JSONValue } from '../json.ts'
-import { MessageList } from '../message/list.ts'
-import type { Message, ToolInvocation } from '../message/message.ts'
+import type { ToolInvocation } from '../message/message.ts'
 import type { MessageRow } from '../message/row.ts'
-import { stepsOf } from '../message/step.ts'
 import { sendState } from './lane-of-run.ts'
-import type { InputStepChange, MessagesResult, Processor, ProcessorContext } from './processor.ts'
+import type { InputStepChange, Processor, ProcessorContext } from './processor.ts'
+import { changeIn, chunkIn, systemIn, takeMessages } from './returned.ts'
+import { messagesOf, responseOf, revisedStep, sameRows } from './run-messages.ts'
 import { TripwireAbort } from './tripwire.ts'
 
 type Hook = Exclude<keyof Processor, 'id' | 'name' | 'stateId'>
 
 const streamMemory = 1_000
+const stepChanges = ['messages', 'messageList', 'systemMessages', 'model', 'toolChoice', 'activeTools', 'modelSettings', 'providerOptions']
 
 /** The processors of one run, asked at each place of the loop where they may speak. Without any, each place costs a comparison. */
 export class ProcessorPipeline {
+  readonly watchesStream: boolean
+  readonly handlesErrors: boolean
   readonly #input: readonly Processor[]
   readonly #output: readonly Processor[]
   readonly #maxRetries: number
   readonly #states = new Map<string, Record<string, unknown>>()
   readonly #seen: Chunk[] = []
-  readonly #hooks: ReadonlySet<Hook>
 
   constructor(input: readonly Processor[], output: readonly Processor[], maxRetries: number) {
     this.#input = input
     this.#output = output
     this.#maxRetries = maxRetries
-    this.#hooks = new Set([...input, ...output].flatMap((processor) => hooks.filter((hook) => typeof processor[hook] === 'function')))
-  }
-
-  get watchesStream(): boolean {
-    return this.#hooks.has('processOutputStream')
-  }
-
-  get handlesErrors(): boolean {
-    return this.#hooks.has('processAPIError')
+    this.watchesStream = have(output, 'processOutputStream')
+    this.handlesErrors = have(input, 'processAPIError') || have(output, 'processAPIError')
   }
 
   /** What enters, as it may enter; nothing when it may enter as it is. */
   async input(run: Run, rows: readonly MessageRow[]): Promise<MessageRow[] | undefined> {
-    if (!this.#hooks.has('processInput')) return undefined
-    const known = new Set(rows)
-    const list = listOf(run, (row) => (known.has(row) ? 'input' : undefined))
+    if (!have(this.#input, 'processInput')) return undefined
+    const list = messagesOf(run, rows)
     for (const processor of this.#input) {
-      const messages = list.get.input.db()
-      const result = await this.#ask(run, processor, 'processInput', (context) =>
-        processor.processInput?.({ ...context, messages, messageList: list, systemMessages: run.system }))
-      const pair = result && !(result instanceof MessageList) && !Array.isArray(result) ? result : undefined
-      if (pair?.systemMessages) run.system = pair.systemMessages
-      apply(list, messages, pair ? pair.messages : (result as MessagesResult | undefined), 'input', processor)
+      await this.#ask(run, processor, 'processInput', async (context) => {
+        const messages = list.get.input.db()
+        const returned = await processor.processInput?.({ ...context, messages, messageList: list, systemMessages: run.system })
+        const change = changeIn<InputStepChange>(returned, ['messages', 'systemMessages'])
+        if (change?.systemMessages) run.system = systemIn(change.systemMessages)
+        takeMessages(list, messages, change ? change.messages : returned, 'input')
+      })
     }
+    const told = new Set(run.system.map(({ content }) => content))
+    const added = list.systemMessages().filter(({ content }) => !told.has(content))
+    if (added.length > 0) run.system = [...run.system, ...(added as typeof run.system)]
     const admitted = list.rows('input')
     return sameRows(admitted, rows) ? undefined : admitted
   }
 
   /** What this step's call is made with, besides the run's own. */
-  async inputStep(run: Run): Promise<Omit<InputStepChange, 'messages' | 'messageList' | 'systemMessages'>> {
-    if (!this.#hooks.has('processInputStep') && !this.#hooks.has('computeStateSignal')) return noChange
+  async inputStep(run: Run): Promise<Omit<InputStepChange, 'messages' | 'messageList'>> {
+    if (!have(this.#input, 'processInputStep') && !have(this.#input, 'computeStateSignal')) return noChange
     const change: InputStepChange = {}
-    const list = listOf(run, () => undefined)
+    const list = messagesOf(run)
     for (const processor of this.#input) {
-      const messages = list.get.all.db()
-      const result = await this.#ask(run, processor, 'processInputStep', (context) =>
-        processor.processInputStep?.({
+      await this.#ask(run, processor, 'processInputStep', async (context) => {
+        const messages = list.get.all.db()
+        const returned = await processor.processInputStep?.({
           ...context,
           messages,
           messageList: list,
-          systemMessages: run.system,
+          systemMessages: change.systemMessages ?? run.system,
           stepNumber: run.step,
           steps: run.steps,
           model: change.model ?? firstModel(run),
@@ -77,44 +75,47 @@ export class ProcessorPipeline {
           activeTools: change.activeTools ?? run.options.activeTools,
           modelSettings: change.modelSettings ?? run.options.modelSettings ?? {},
           providerOptions: change.providerOptions ?? run.options.providerOptions,
-        }))
-      const step = result && !(result instanceof MessageList) && !Array.isArray(result) ? result : undefined
-      if (step?.systemMessages) run.system = step.systemMessages
-      if (step) Object.assign(change, step)
-      apply(list, messages, step ? (step.messageList ?? step.messages) : (result as MessagesResult | undefined), 'all', processor)
+        })
+        const step = changeIn<InputStepChange>(returned, stepChanges)
+        takeMessages(list, messages, step ? (step.messageList ?? step.messages) : returned, 'all')
+        if (step?.systemMessages) systemIn(step.systemMessages)
+        Object.assign(change, step)
+      })
     }
-    for (const processor of this.#input) {
-      if (processor.computeStateSignal) await this.#ask(run, processor, 'computeStateSignal', (context) => sendState(run, processor, context, list))
-    }
+    for (const processor of this.#input) await this.#ask(run, processor, 'computeStateSignal', (context) => sendState(run, processor, context, list))
     const shown = list.rows()
-    if (!sameRows(shown, run.rows)) run.show(shown)
-    return change
+    if (!sameRows(shown, run.rows)) run.showOnce(shown)
+    const added = list.systemMessages()
+    return added.length === 0 ? change : { ...change, systemMessages: [...(change.systemMessages ?? run.system), ...(added as typeof run.system)] }
   }
 
   async outputStream(run: Run, chunk: Chunk): Promise<Chunk | null> {
     let shown = chunk
     for (const processor of this.#output) {
       const part = shown
-      const result: Chunk | null | undefined | void = await this.#ask(run, processor, 'processOutputStream', (context) =>
-        processor.processOutputStream?.({ ...context, part, streamParts: this.#seen }))
-      if (result === null) return null
-      if (result) shown = result
+      const made = await this.#ask(run, processor, 'processOutputStream', async (context): Promise<Chunk | null> => {
+        const returned = await processor.processOutputStream?.({ ...context, part, streamParts: this.#seen })
+        return returned === undefined ? part : returned === null ? null : chunkIn(returned)
+      })
+      if (made === null) return null
+      if (made) shown = made
     }
     this.#seen.push(shown)
     if (this.#seen.length > streamMemory) this.#seen.splice(0, streamMemory / 2)
     return shown
   }
 
-  /** Answers what the model has to be told when it is to be asked again. */
-  async outputStep(run: Run, said: StepRecorder, row: MessageRow | undefined): Promise<string | undefined> {
-    if (!this.#hooks.has('processOutputStep')) return undefined
+  /** What the model said as it may stand, or what it has to be told when it is asked again. */
+  async outputStep(run: Run, said: StepRecorder, row: MessageRow | undefined): Promise<{ row: MessageRow | undefined } | { retry: string }> {
+    if (!have(this.#output, 'processOutputStep')) return { row }
     const list = responseOf(run, row)
     for (const processor of this.#output) {
       try {
-        await this.#ask(run, processor, 'processOutputStep', (context) =>
-          processor.processOutputStep?.({
+        await this.#ask(run, processor, 'processOutputStep', async (context) => {
+          const messages = list.get.response.db()
+          const returned = await processor.processOutputStep?.({
             ...context,
-            messages: list.get.response.db(),
+            messages,
             messageList: list,
             stepNumber: run.step,
             steps: run.steps,
@@ -122,69 +123,80 @@ export class ProcessorPipeline {
             toolCalls: said.calls.map(({ part: { toolInvocation } }) => toolInvocation),
             finishReason: said.finishReason,
             usage: said.usage,
-          }))
+          })
+          takeMessages(list, messages, returned, 'response')
+        })
       } catch (error) {
-        if (!(error instanceof TripwireAbort) || !error.tripwire.retry || run.retries >= this.#maxRetries) throw error
-        run.retries++
-        await run.say(run.chunk('tripwire', error.tripwire))
-        return `The last answer was not accepted: ${error.tripwire.reason}. Answer again.`
+        return { retry: `The last answer was not accepted: ${this.#retried(run, error)}. Answer again.` }
       }
     }
-    return undefined
+    return { row: row && revisedStep(run, row, list, said).row }
   }
 
-  async toolResult(run: Run, invocation: ToolInvocation, result: JSONValue): Promise<JSONValue> {
-    if (!this.#hooks.has('processToolResult')) return result
+  /** A tool's result as the model may see it. `refused`: the model is told why it doesn't see it. */
+  async toolResult(run: Run, invocation: ToolInvocation, result: JSONValue): Promise<{ result: unknown } | { refused: string }> {
+    if (!have(this.#output, 'processToolResult')) return { result }
     const { toolName, toolCallId, args } = invocation
     let seen = result
     for (const processor of this.#output) {
-      const changed = await this.#ask(run, processor, 'processToolResult', (context) =>
-        processor.processToolResult?.({ ...context, stepNumber: run.step, toolName, toolCallId, args, result: seen }))
-      if (changed) seen = changed.result
+      try {
+        await this.#ask(run, processor, 'processToolResult', async (context) => {
+          const returned = await processor.processToolResult?.({ ...context, stepNumber: run.step, toolName, toolCallId, args, result: seen })
+          const change = changeIn<{ result: JSONValue }>(returned, ['result'])
+          if (change) seen = change.result
+        })
+      } catch (error) {
+        return { refused: `The result of ${toolName} was not accepted: ${this.#retried(run, error)}` }
+      }
     }
-    return seen
+    return { result: seen }
   }
 
   /** The rows of the answer as they may be stored. */
   async outputResult(run: Run, said: StepRecorder, row: MessageRow | undefined): Promise<MessageRow[]> {
     if (!row) return []
-    if (!this.#hooks.has('processOutputResult')) return [row]
+    if (!have(this.#output, 'processOutputResult')) return [row]
     const list = responseOf(run, row)
     for (const processor of this.#output) {
-      const messages = list.get.response.db()
-      const result = await this.#ask(run, processor, 'processOutputResult', (context) =>
-        processor.processOutputResult?.({
-          ...context,
-          messages,
-          messageList: list,
-          result: { text: said.text, usage: run.usage, finishReason: said.finishReason, steps: run.steps },
-        }))
-      apply(list, messages, result, 'response', processor)
+      await this.#ask(run, processor, 'processOutputResult', async (context) => {
+        const messages = list.get.response.db()
+        const result = { text: said.text, usage: run.usage, finishReason: said.finishReason, steps: run.steps }
+        takeMessages(list, messages, await processor.processOutputResult?.({ ...context, messages, messageList: list, result }), 'response')
+      })
     }
-    return list.rows('response').includes(row) ? [row] : revised(row, list.get.response.db(), said)
+    const { row: revised, added } = revisedStep(run, row, list, said)
+    return revised ? [revised, ...added] : added
   }
 
   async apiError(run: Run, error: HeedError): Promise<boolean> {
-    const list = listOf(run, () => undefined)
+    const list = messagesOf(run)
     for (const processor of [...this.#input, ...this.#output]) {
-      const result = await this.#ask(run, processor, 'processAPIError', (context) =>
+      const returned = await this.#ask(run, processor, 'processAPIError', (context) =>
         processor.processAPIError?.({ ...context, error, stepNumber: run.step, messages: list.get.all.db(), messageList: list }))
-      if (result?.retry) return true
+      if (returned?.retry === true) return true
     }
     return false
+  }
+
+  /** Counts a refusal after which the model is asked again, and answers its reason. Throws every other error. */
+  #retried(run: Run, error: unknown): string {
+    if (!(error instanceof TripwireAbort) || !error.tripwire.retry || run.retries >= this.#maxRetries || run.atLimit) throw error
+    run.retries++
+    run.tell(run.chunk('tripwire', error.tripwire))
+    return error.tripwire.reason
   }
 
   async #ask<T>(run: Run, processor: Processor, hook: Hook, call: (context: ProcessorContext) => T | Promise<T>): Promise<T | undefined> {
     if (typeof processor[hook] !== 'function') return undefined
     try {
-      return await call(this.#context(run, processor))
+      return await run.unlessAborted(call(this.#context(run, processor, hook)))
     } catch (error) {
-      if (error instanceof TripwireAbort || (isHeedError(error) && error.code === 'fenced')) throw error
+      if (error instanceof TripwireAbort || isOfRun(run, error)) throw error
       throw new HeedError('processor_failed', `Processor '${processor.id}' failed in ${hook}: ${error instanceof Error ? error.message : String(error)}`, { cause: error })
     }
   }
 
-  #context(run: Run, processor: Processor): ProcessorContext {
+  #context(run: Run, processor: Processor, hook: Hook): ProcessorContext {
     let state = this.#states.get(processor.id)
     if (!state) this.#states.set(processor.id, (state = {}))
     return {
@@ -205,51 +217,22 @@ export class ProcessorPipeline {
           ...(options.metadata === undefined ? {} : { metadata: options.metadata }),
         })
       },
-      sendSignal: (signal) => run.sendSignal(signal),
+      // A chunk is being looked at: the echo of a signal can't wait until that is over.
+      sendSignal: (signal) => run.sendSignal(signal, hook === 'processOutputStream'),
     }
   }
 }
 
-const hooks: Hook[] = [
-  'processInput', 'processInputStep', 'computeStateSignal', 'processOutputStream', 'processOutputStep', 'processToolResult',
-  'processOutputResult', 'processAPIError',
-]
 const noChange = Object.freeze({})
 
-/** The list a hook sees: history as memory, what this run said as response, and what `input` names as input. */
-function listOf(run: Run, input: (row: MessageRow) => 'input' | undefined): MessageList {
-  const list = new MessageList({ newId: run.newId, now: () => new Date(run.clock.now()) })
-  for (const row of run.rows) list.add(row, input(row) ?? (row.runId === run.id && row.role !== 'user' && row.role !== 'signal' ? 'response' : 'memory'))
-  return list
+function have(processors: readonly Processor[], hook: Hook): boolean {
+  return processors.some((processor) => typeof processor[hook] === 'function')
 }
 
-function responseOf(run: Run, row: MessageRow | undefined): MessageList {
-  const list = listOf(run, () => undefined)
-  if (row) list.add(row, 'response')
-  return list
-}
-
-function apply(list: MessageList, before: Message[], result: MessagesResult | undefined | void, source: 'input' | 'response' | 'all', processor: Processor): void {
-  if (result === undefined || result === before || result === list) return
-  if (result instanceof MessageList) {
-    throw new HeedError('processor_failed', `Processor '${processor.id}' returned a MessageList of its own. Change the one it was given, or return an array of messages.`)
-  }
-  if (!Array.isArray(result)) throw new HeedError('processor_failed', `Processor '${processor.id}' returned neither messages nor nothing.`)
-  list.replace(result, source)
-}
-
-function sameRows(a: readonly MessageRow[], b: readonly MessageRow[]): boolean {
-  return a.length === b.length && a.every((row, index) => row === b[index])
-}
-
-/** Steps before the last are stored; of a changed answer, what belongs to the last step takes the place of its row. */
-function revised(row: MessageRow, messages: Message[], said: StepRecorder): MessageRow[] {
-  const message = messages.findLast((candidate) => candidate.id === row.messageId)
-  if (!message) return []
-  const step = stepsOf(message.content.parts).at(-1)
-  const parts = step ? step.parts : message.content.parts
-  said.text = parts.map((part) => (part.type === 'text' ? part.text : '')).join('')
-  return [{ ...row, content: { ...message.content, parts } }]
+/** The run itself is over: it was aborted, or its host won't take any more of it. */
+function isOfRun(run: Run, error: unknown): boolean {
+  if (run.signal.aborted && error === run.signal.reason) return true
+  return isHeedError(error) && (error.code === 'fenced' || error.code === 'closed')
 }
 
 function firstModel(run: Run) {
@@ -257,4 +240,3 @@ function firstModel(run: Run) {
   if (!first) throw new HeedError('model_missing', `Agent '${run.agent.id}' has no model.`)
   return first.model
 }
-

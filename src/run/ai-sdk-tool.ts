@@ -18,11 +18,16 @@ export interface AISDKTool {
   providerOptions?: unknown
 }
 
-/** A tool that a provider defines, such as its web search: `openai.tools.webSearch()`. */
+/** A tool that a provider defines: one that it runs, such as its web search, or one that is run here, such as its shell. */
 export interface ProviderTool {
   type: 'provider' | 'provider-defined'
   id: `${string}.${string}`
   args: Record<string, unknown>
+  isProviderExecuted?: boolean
+  inputSchema?: unknown
+  execute?(input: never, options: never): unknown
+  toModelOutput?(options: never): unknown
+  needsApproval?: unknown
 }
 
 export function isProviderTool(value: unknown): value is ProviderTool {
@@ -31,32 +36,36 @@ export function isProviderTool(value: unknown): value is ProviderTool {
   return (type === 'provider' || type === 'provider-defined') && typeof id === 'string'
 }
 
+/** True for a provider's tool whose calls are for us. */
+export function runsHere({ isProviderExecuted, execute }: ProviderTool): boolean {
+  return isProviderExecuted === false || (isProviderExecuted === undefined && typeof execute === 'function')
+}
+
 export function isAISDKTool(value: unknown): value is AISDKTool {
   return typeof value === 'object' && value !== null && 'inputSchema' in value
 }
 
-interface Executable {
+interface Executable extends Pick<AISDKTool, 'strict' | 'inputExamples' | 'providerOptions'> {
   execute?(input: unknown, options: object): unknown
   toModelOutput?(options: object): ModelToolOutput | Promise<ModelToolOutput>
   needsApproval?: boolean | ((input: unknown, options: object) => boolean | Promise<boolean>)
   description?: string | ((options: object) => string)
 }
 
-export function aiSDKTool(name: string, source: AISDKTool): Tool {
-  const { execute, toModelOutput, needsApproval, description } = source as Executable
+export function aiSDKTool(name: string, source: AISDKTool | ProviderTool): Tool {
+  const { execute, toModelOutput, needsApproval, description, strict, inputExamples, providerOptions } = source as Executable
   return createTool({
     id: name,
     description: typeof description === 'function' ? description({ context: {} }) : description,
-    inputSchema: source.inputSchema as Schema,
-    strict: source.strict,
-    inputExamples: source.inputExamples as Array<{ input: JSONObject }> | undefined,
-    providerOptions: source.providerOptions as ProviderOptions | undefined,
+    inputSchema: source.inputSchema as Schema | undefined,
+    strict,
+    inputExamples: inputExamples as Array<{ input: JSONObject }> | undefined,
+    providerOptions: providerOptions as ProviderOptions | undefined,
     requireApproval: typeof needsApproval === 'function'
       ? (input, context) => needsApproval(input, { toolCallId: context.toolCallId, messages: [], context: context.requestContext })
       : needsApproval,
     execute: execute && ((input, context) => execute.call(source, input, aiSDKOptions(context))),
-    // That interface wraps the output; ours passes it plainly.
-    toModelOutput: toModelOutput && ((output: unknown) => toModelOutput.call(source, { toolCallId: '', input: undefined, output })),
+    toModelOutput: toModelOutput && ((output: unknown, call) => toModelOutput.call(source, { ...call, output })),
   }) as Tool
 }
 

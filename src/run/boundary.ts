@@ -3,14 +3,15 @@ import { signalToDataChunk } from '../signals/echo.ts'
 import type { ToolInvocationPart } from '../message/message.ts'
 import type { MessageRow } from '../message/row.ts'
 import type { Tripwire } from '../processors/processor.ts'
-import type { FinishReason } from './chunk.ts'
-import { addUsage } from './model-parts.ts'
+import type { FinishReason, RunChunk, StepFinishPayload } from './chunk.ts'
 import { runResult } from './outcome.ts'
 import { chunkError } from './provider-error.ts'
 import type { Run } from './run.ts'
 import type { RunCommitEnd } from './run-host.ts'
 import type { RunResult, WaitingCall } from './run-result.ts'
+import type { StepResult } from './step-result.ts'
 import type { StepRecorder } from './step-recorder.ts'
+import { shownCalls } from './tool-display.ts'
 
 /** A step that is done: what it adds to history, and whether the run means to end with it. */
 export interface StepEnd {
@@ -37,34 +38,47 @@ export interface Ending {
  */
 export async function boundary(run: Run, step: StepEnd): Promise<RunResult | undefined> {
   const result = run.resultOf(step)
-  const usage = addUsage(run.usage, result.usage)
   const { entered, ended } = await run.host.commit({
     step: run.step,
     rows: step.rows,
     ...(step.drain ? { drain: true } : {}),
-    ...(step.end ? { end: commitEnd(step.end, usage) } : {}),
+    ...(step.end ? { end: commitEnd(step.end, run.usage) } : {}),
   })
   const { messageId } = run
   run.append(step.rows)
-  run.usage = usage
   if (entered.length > 0) run.settleInterrupt()
   for (const rows of entered) await welcome(run, rows)
   const counted = step.said !== undefined || step.settled !== undefined
   if (counted) run.steps.push(result)
+  const end = ended ? step.end : undefined
   if (counted && step.end?.status !== 'suspended') {
-    await run.say(run.chunk('step-finish', {
-      messageId,
-      stepResult: { reason: result.finishReason, isContinued: !ended, warnings: result.warnings },
-      output: { text: result.text, toolCalls: result.toolCalls, usage: result.usage },
-      metadata: {
-        ...(result.providerMetadata === undefined ? {} : { providerMetadata: result.providerMetadata }),
-        ...(result.modelId === undefined ? {} : { modelId: result.modelId }),
-      },
-    }))
+    const finish = run.chunk('step-finish', await stepFinish(run, result, messageId, !ended))
+    if (end) await sayLast(run, finish)
+    else await run.say(finish)
     run.notify('onStepFinish', result)
   }
-  if (!ended || !step.end) return undefined
-  return farewell(run, step.end, messageId)
+  return end && farewell(run, end, messageId)
+}
+
+async function stepFinish(run: Run, result: StepResult, messageId: string, isContinued: boolean): Promise<StepFinishPayload> {
+  const { finishReason: reason, warnings, text, usage, providerMetadata, modelId } = result
+  return {
+    messageId,
+    stepResult: { reason, isContinued, warnings },
+    output: { text, toolCalls: await shownCalls(run, result.toolCalls), usage },
+    metadata: { ...(providerMetadata === undefined ? {} : { providerMetadata }), ...(modelId === undefined ? {} : { modelId }) },
+  }
+}
+
+/** Shows a chunk of a run that is stored as over: what a processor throws now comes too late. False when it threw. */
+async function sayLast(run: Run, chunk: RunChunk): Promise<boolean> {
+  try {
+    await run.say(chunk)
+    return true
+  } catch (error) {
+    run.logger.error(`a processor of agent '${run.agent.id}' failed after the run was over`, { runId: run.id, chunk: chunk.type, error: String(error) })
+    return false
+  }
 }
 
 /** Input that enters a running loop: shown at its place in the stream, seen by processors, then part of the prompt. */
@@ -82,22 +96,24 @@ export async function echo(run: Run, rows: readonly MessageRow[]): Promise<void>
 
 async function farewell(run: Run, end: Ending, messageId: string): Promise<RunResult> {
   const result = runResult(run, end)
-  if (end.object !== undefined) await run.say(run.chunk('object-result', { object: end.object }))
-  if (end.tripwire) await run.say(run.chunk('tripwire', end.tripwire))
+  if (end.object !== undefined) await sayLast(run, run.chunk('object-result', { object: end.object }))
+  if (end.tripwire) run.tell(run.chunk('tripwire', end.tripwire))
   switch (end.status) {
     case 'suspended':
       break
     case 'aborted':
-      await run.say(run.chunk('abort', {}))
+      run.tell(run.chunk('abort', {}))
       run.notify('onAbort', { steps: result.steps })
       break
     case 'failed':
-      await run.say(run.chunk('error', { error: chunkError(end.error) }))
+      run.tell(run.chunk('error', { error: chunkError(end.error) }))
       if (end.error) run.notify('onError', { error: end.error })
       break
-    default:
-      await run.say(run.chunk('finish', { messageId, stepResult: { reason: end.reason }, output: { usage: run.usage }, metadata: {} }))
+    default: {
+      const finish = run.chunk('finish', { messageId, stepResult: { reason: end.reason }, output: { usage: run.usage }, metadata: {} })
+      if (end.status === 'rejected' || !(await sayLast(run, finish))) run.tell(finish)
       run.notify('onFinish', result)
+    }
   }
   return result
 }

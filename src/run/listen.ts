@@ -1,10 +1,13 @@
 import type { LanguageModelV4CallOptions } from '@ai-sdk/provider'
-import { HeedError, isHeedError } from '../errors.ts'
-import { callModel, type Answer } from './model-call.ts'
+import type { HeedError } from '../errors.ts'
+import { callModel, endedEarly, type Answer } from './model-call.ts'
+import { addUsage } from './model-parts.ts'
 import { defaultMaxRetries, modelToolChoice, type ModelSettings } from './options.ts'
 import { providerError } from './provider-error.ts'
 import { interrupted, type Run } from './run.ts'
 import { StepRecorder } from './step-recorder.ts'
+import { hideInTranscript } from './tool-display.ts'
+import type { Chunk } from './chunk.ts'
 
 /** What one model call said. `cut`: why it was not allowed, or not able, to finish. */
 export interface Said {
@@ -20,25 +23,25 @@ export async function listen(run: Run): Promise<Said> {
   const settings: ModelSettings = { ...run.options.modelSettings, ...change.modelSettings }
   await run.say(run.chunk('step-start', { messageId: run.messageId, request: {}, warnings: [], startedAt: run.clock.now() }))
   const signal = run.openStep()
-  let answer: Answer | undefined
+  let broken: HeedError | undefined
   try {
-    answer = await callModel(change.model ? [{ model: change.model, maxRetries: undefined }] : run.models, callOptions(run, change, settings, signal), {
+    const answer = await callModel(change.model ? [{ model: change.model, maxRetries: undefined }] : run.models, callOptions(run, change, settings, signal), {
       clock: run.clock,
       signal,
       maxRetries: settings.maxRetries ?? defaultMaxRetries,
       onFailure: run.processors.handlesErrors ? (error) => run.processors.apiError(run, error) : undefined,
     })
-    await record(run, answer, recorder)
-    if (!signal.aborted && !recorder.finished) throw new HeedError('stream_broken', `The answer of ${answer.model.provider}/${answer.model.modelId} ended without an end.`, { retryable: true })
+    broken = await record(run, answer, recorder)
   } catch (error) {
-    if (!signal.aborted) {
-      if (!answer) throw error
-      return cut(run, recorder, { kind: 'broken', error: isHeedError(error) ? error : providerError(error, answer.model, true) })
-    }
+    if (!signal.aborted || error !== signal.reason) throw error
   } finally {
     run.closeStep()
+    run.usage = addUsage(run.usage, recorder.usage)
   }
   if (signal.aborted) return cut(run, recorder, { kind: signal.reason === interrupted ? 'interrupted' : 'aborted' })
+  if (broken) return cut(run, recorder, { kind: 'broken', error: broken })
+  run.broken = 0
+  await hideInTranscript(run, recorder.parts)
   return { recorder }
 }
 
@@ -50,24 +53,32 @@ async function keepSent(run: Run): Promise<void> {
   run.append(sent)
 }
 
-async function record(run: Run, answer: Answer, recorder: StepRecorder): Promise<void> {
+/** Shows what the model says. Answers why its stream broke, if it did; throws what processors throw. */
+async function record(run: Run, answer: Answer, recorder: StepRecorder): Promise<HeedError | undefined> {
   try {
-    for (let part = await answer.next(); part; part = await answer.next()) {
-      const chunk = recorder.take(part)
+    for (;;) {
+      let chunk: Chunk | undefined
+      try {
+        const part = await answer.next()
+        if (!part) return recorder.finished ? undefined : endedEarly(answer.model)
+        chunk = recorder.take(part)
+      } catch (error) {
+        return providerError(error, answer.model, true)
+      }
       if (!chunk) continue
       const shown = chunk.type.startsWith('tool-') ? run.showToolCall(chunk) : run.say(chunk)
-      if (shown) await shown
+      recorder.keep(chunk, shown instanceof Promise ? await shown : shown)
     }
-  } catch (error) {
+  } finally {
     answer.close()
-    throw error
   }
 }
 
 /** What was said stays; calls that were not yet made, or never will be, don't. */
 async function cut(run: Run, recorder: StepRecorder, why: NonNullable<Said['cut']>): Promise<Said> {
   for (const chunk of recorder.closeOpen()) await run.say(chunk)
-  recorder.dropCalls()
+  recorder.dropOpenCalls()
+  await hideInTranscript(run, recorder.parts)
   return { recorder, cut: why }
 }
 
@@ -80,7 +91,7 @@ function callOptions(run: Run, change: StepChange, settings: ModelSettings, sign
   const providerOptions = change.providerOptions ?? run.options.providerOptions
   return {
     ...sampling,
-    prompt: run.prompt(),
+    prompt: run.prompt(change.systemMessages),
     ...(tools.length === 0 ? {} : { tools, ...(toolChoice === undefined ? {} : { toolChoice }) }),
     ...(run.structured ? { responseFormat: run.structured.responseFormat } : {}),
     ...(providerOptions === undefined ? {} : { providerOptions: providerOptions as LanguageModelV4CallOptions['providerOptions'] }),

@@ -44,14 +44,24 @@ async function begin(run: Run): Promise<void> {
   await run.admit(run.input)
 }
 
-/** Asks the model, and runs the tools it asks for. */
+/** Asks the model and does what it says. */
 async function takeStep(run: Run): Promise<StepEnd> {
   const said = await listen(run)
   const { recorder, cut } = said
   const row = assistantRow(run, recorder.parts)
   if (cut) return cutShort(run, said, row)
-  const retry = await run.processors.outputStep(run, recorder, row)
-  if (retry) return { said: recorder, rows: [run.contextRow(retry)], drain: true }
+  const checked = await run.processors.outputStep(run, recorder, row)
+  if ('retry' in checked) {
+    recorder.revise([])
+    recorder.finishReason = 'tripwire'
+    return { said: recorder, rows: [run.contextRow(checked.retry)], drain: true }
+  }
+  return act(run, said, checked.row)
+}
+
+/** Runs the tools that the model asked for, or takes what it said as its answer. */
+async function act(run: Run, said: Said, row: MessageRow | undefined): Promise<StepEnd> {
+  const { recorder } = said
   if (recorder.calls.length === 0 || !row) return answer(run, said, row)
   // Stored before the first tool starts: after a crash the model must not be asked again and choose something else.
   await run.host.commit({ step: run.step, rows: [row], started: recorder.calls.map((call) => call.part.toolInvocation.toolCallId) })
@@ -79,10 +89,11 @@ async function answer(run: Run, said: Said, row: MessageRow | undefined): Promis
   if (run.structured) {
     const read = await run.structured.read(recorder.text)
     if (!read.ok) {
-      if (run.repaired || run.atLimit) throw new StepFailure(structuredOutputError(read.problem, recorder.text), row ? [row] : [])
+      if (run.repaired || run.atLimit) throw new StepFailure(structuredOutputError(read.problem, recorder.text, run.repaired), row ? [row] : [])
       run.repaired = true
       return { said: recorder, rows: [...(row ? [row] : []), run.contextRow(repairRequest(read.problem))], drain: true }
     }
+    run.repaired = false
     object = read.value
   }
   const rows = [...(await run.processors.outputResult(run, recorder, row)), ...run.takeSent()]
@@ -117,8 +128,8 @@ class StepFailure extends Error {
 /** The run can't go on: it was refused, aborted between two steps, or something failed for good. */
 async function giveUp(run: Run, thrown: unknown): Promise<RunResult> {
   const error = thrown instanceof StepFailure ? thrown.cause : thrown
-  // Someone else has the thread: this run may neither write nor speak any more.
-  if (isHeedError(error) && error.code === 'fenced') throw error
+  // Someone else has the thread, or will: this run may neither write nor speak any more.
+  if (isHeedError(error) && (error.code === 'fenced' || error.code === 'closed')) throw error
   const rows = thrown instanceof StepFailure ? thrown.rows : []
   let step: StepEnd
   if (error instanceof TripwireAbort) step = { rows: [], end: { status: 'rejected', reason: 'tripwire', tripwire: error.tripwire } }
@@ -154,7 +165,7 @@ async function stops(run: Run, step: StepEnd): Promise<boolean> {
   const { stopWhen } = run.options
   if (!stopWhen) return false
   const steps = [...run.steps, run.resultOf(step)]
-  for (const condition of Array.isArray(stopWhen) ? stopWhen : [stopWhen]) if (await condition({ steps })) return true
+  for (const condition of Array.isArray(stopWhen) ? stopWhen : [stopWhen]) if (await run.unlessAborted(condition({ steps }))) return true
   return false
 }
 

@@ -1,10 +1,11 @@
 import type { LanguageModelV2CallOptions, LanguageModelV3CallOptions, LanguageModelV4CallOptions, LanguageModelV4StreamPart } from '@ai-sdk/provider'
 import { sleep, type Clock } from '../clock.ts'
-import type { HeedError } from '../errors.ts'
+import { HeedError } from '../errors.ts'
 import { toV2Prompt, toV3Prompt } from '../prompt/down-convert.ts'
 import type { LanguageModel, ResolvedModel } from './model.ts'
 import { todaysPart } from './model-parts.ts'
 import { askedDelay, providerError } from './provider-error.ts'
+import { untilAborted } from './until-aborted.ts'
 
 /** A model that has begun to answer: from here on, a failure is a broken stream and no longer a failed call. */
 export interface Answer {
@@ -51,6 +52,7 @@ export async function callModel(models: readonly ResolvedModel[], options: Langu
       try {
         return await open(model, options, context.signal)
       } catch (error) {
+        context.signal.throwIfAborted()
         failure = providerError(error, model, false)
       }
     }
@@ -60,35 +62,45 @@ export async function callModel(models: readonly ResolvedModel[], options: Langu
 
 /** Waits for the first part that anybody would see, so that an error before it can still be retried. */
 async function open(model: LanguageModel, options: LanguageModelV4CallOptions, signal: AbortSignal): Promise<Answer> {
-  const { stream } = await untilAborted(start(model, options), signal)
+  const { stream } = await untilAborted(start(model, options), signal, ({ stream: late }) => void late.cancel().catch(() => {}))
   const reader = stream.getReader()
-  const close = () => void reader.cancel().catch(() => {})
+  const close = () => {
+    signal.removeEventListener('abort', close)
+    reader.cancel().catch(() => {})
+  }
   // Cancelling settles a pending read at once, also with a provider that ignores the signal.
-  signal.addEventListener('abort', close, { once: true })
+  if (signal.aborted) close()
+  else signal.addEventListener('abort', close)
   const read = async (shown: boolean): Promise<LanguageModelV4StreamPart | undefined> => {
     try {
       const { done, value } = await reader.read()
-      if (!done) return todaysPart(value)
-      signal.removeEventListener('abort', close)
-      return undefined
+      return done ? undefined : todaysPart(value)
     } catch (error) {
-      signal.removeEventListener('abort', close)
       signal.throwIfAborted()
       throw providerError(error, model, shown)
     }
   }
   const head: LanguageModelV4StreamPart[] = []
-  for (;;) {
-    const part = await read(false)
-    if (part?.type === 'error') {
-      close()
-      throw part.error
+  try {
+    for (let preamble = true; preamble; ) {
+      const part = await read(false)
+      signal.throwIfAborted()
+      if (!part) throw endedEarly(model)
+      if (part.type === 'error') throw part.error
+      head.push(part)
+      preamble = isPreamble(part)
     }
-    if (part) head.push(part)
-    if (!part || !isPreamble(part)) break
+  } catch (error) {
+    close()
+    throw error
   }
   let index = 0
   return { model, close, next: () => (index < head.length ? Promise.resolve(head[index++]) : read(true)) }
+}
+
+/** A stream that was closed before its finish. Whatever closed it, the same call may succeed. */
+export function endedEarly(model: LanguageModel): HeedError {
+  return new HeedError('stream_broken', `The answer of ${model.provider}/${model.modelId} ended without an end.`, { retryable: true })
 }
 
 function isPreamble(part: LanguageModelV4StreamPart): boolean {
@@ -106,21 +118,4 @@ function start(model: LanguageModel, options: LanguageModelV4CallOptions): Promi
       return model.doStream({ ...options, tools, prompt: toV2Prompt(options.prompt) } as LanguageModelV2CallOptions)
     }
   }
-}
-
-function untilAborted<T>(promise: PromiseLike<T>, signal: AbortSignal): Promise<T> {
-  return new Promise((resolve, reject) => {
-    const onAbort = () => reject(signal.reason)
-    signal.addEventListener('abort', onAbort, { once: true })
-    promise.then(
-      (value) => {
-        signal.removeEventListener('abort', onAbort)
-        resolve(value)
-      },
-      (error: unknown) => {
-        signal.removeEventListener('abort', onAbort)
-        reject(error)
-      },
-    )
-  })
 }

@@ -31,8 +31,8 @@ function oldFinishReason(reason: string): LanguageModelV4FinishReason {
   return { unified: known.includes(reason) ? (reason as LanguageModelV4FinishReason['unified']) : 'other', raw: reason }
 }
 
-function isOldUsage(usage: LanguageModelV2Usage | LanguageModelV4Usage): usage is LanguageModelV2Usage {
-  return typeof usage.inputTokens !== 'object'
+function isOldUsage(usage: LanguageModelV2Usage | LanguageModelV4Usage | undefined): usage is LanguageModelV2Usage {
+  return usage !== undefined && typeof usage.inputTokens !== 'object'
 }
 
 function oldUsage(usage: LanguageModelV2Usage): LanguageModelV4Usage {

@@ -39,13 +39,14 @@ function resultOf(part: ToolInvocationPart): ToolResult {
 }
 
 export function runResult(run: Run, end: Ending): RunResult {
-  const { steps } = run
-  const last = steps.at(-1)
   const refused = end.status === 'rejected'
+  // A refusal leaves nothing of what was said; what it cost stays.
+  const steps = refused ? [] : run.steps
+  const last = steps.at(-1)
   return {
     runId: run.id,
-    text: refused ? '' : (last?.text ?? ''),
-    reasoningText: refused ? '' : (last?.reasoningText ?? ''),
+    text: last?.text ?? '',
+    reasoningText: last?.reasoningText ?? '',
     object: end.object,
     toolCalls: steps.flatMap((step) => step.toolCalls),
     toolResults: steps.flatMap((step) => step.toolResults),

@@ -3,7 +3,9 @@ import type { Run } from './run.ts'
 import type { WaitingCall } from './run-result.ts'
 import type { ModelToolCall } from './step-recorder.ts'
 import { showWaiting } from './tool-display.ts'
-import { runCall, type CallOutcome, type Decision } from './tool-run.ts'
+import { stopped } from './tool-race.ts'
+import { runCall, type CallOutcome, type CallScope, type Decision } from './tool-run.ts'
+import { untilAborted } from './until-aborted.ts'
 
 /** A call to run now, with what was decided about it while it waited. */
 export interface OpenCall extends ModelToolCall {
@@ -22,31 +24,45 @@ export interface CallsOutcome {
 
 const defaultConcurrency = 10
 
-/** Runs the calls of a step side by side, as many at once as the options allow. */
+/** Runs the calls of a step side by side, as many at once as the options allow. Throws what processors throw, when all calls are over. */
 export async function runCalls(run: Run, calls: readonly OpenCall[]): Promise<CallsOutcome> {
   const outcomes = new Array<CallOutcome>(calls.length)
+  const stop = new AbortController()
+  const failures: unknown[] = []
+  const scope: CallScope = {
+    signal: AbortSignal.any([run.signal, stop.signal]),
+    fail(error) {
+      failures.push(error)
+      stop.abort(error)
+    },
+  }
   let next = 0
   const worker = async () => {
-    for (let index = next++; index < calls.length; index = next++) {
+    for (let index = next++; index < calls.length && failures.length === 0; index = next++) {
       const call = calls[index] as OpenCall
-      outcomes[index] = await shown(run, call, await outcomeOf(run, call))
+      outcomes[index] = await shown(run, await outcomeOf(run, call, scope))
     }
   }
   const workers = Math.min(calls.length, Math.max(1, run.options.toolCallConcurrency ?? defaultConcurrency))
-  await Promise.all(Array.from({ length: workers }, worker))
+  await Promise.all(Array.from({ length: workers }, () => worker().catch(scope.fail)))
+  if (failures.length > 0) throw failures[0]
   return collect(outcomes)
 }
 
-function outcomeOf(run: Run, call: OpenCall): CallOutcome | Promise<CallOutcome> {
-  if (call.interrupted === undefined) return runCall(run, call, call.decision)
-  return { status: 'settled', invocation: { ...call.part.toolInvocation, state: 'output-error', errorText: call.interrupted } }
+async function outcomeOf(run: Run, call: OpenCall, scope: CallScope): Promise<CallOutcome> {
+  const { toolInvocation } = call.part
+  const unable = (errorText: string): CallOutcome => ({ status: 'settled', invocation: { ...toolInvocation, state: 'output-error', errorText } })
+  if (call.interrupted !== undefined) return unable(call.interrupted)
+  if (scope.signal.aborted) return unable(stopped(toolInvocation.toolName).message)
+  return untilAborted(runCall(run, call, scope, call.decision), scope.signal).catch((error: unknown) => {
+    if (error !== scope.signal.reason) throw error
+    return unable(stopped(toolInvocation.toolName).message)
+  })
 }
 
-async function shown(run: Run, call: OpenCall, outcome: CallOutcome): Promise<CallOutcome> {
+async function shown(run: Run, outcome: CallOutcome): Promise<CallOutcome> {
   if (outcome.status === 'waiting') await showWaiting(run, outcome.call)
-  if (outcome.status !== 'settled') return outcome
-  const tool = run.tools.tools.get(call.part.toolInvocation.toolName)
-  return { status: 'settled', invocation: await run.showToolResult(tool, outcome.invocation) }
+  return outcome.status === 'settled' ? { status: 'settled', invocation: await run.showToolResult(outcome.invocation) } : outcome
 }
 
 function collect(outcomes: readonly CallOutcome[]): CallsOutcome {

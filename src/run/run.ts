@@ -5,7 +5,6 @@ import type { ToolInvocation } from '../message/message.ts'
 import type { MessageRow } from '../message/row.ts'
 import type { ProcessorPipeline } from '../processors/pipeline.ts'
 import type { SystemMessage } from '../prompt/system.ts'
-import { modelMessagesOf } from '../prompt/from-rows.ts'
 import { createdSignal } from '../signals/created.ts'
 import { signalToDataChunk } from '../signals/echo.ts'
 import { normaliseSignal } from '../signals/normalise.ts'
@@ -13,6 +12,7 @@ import { signalToRow } from '../signals/row.ts'
 import type { CreatedAgentSignal, Signal, SignalInput } from '../signals/signal.ts'
 import type { StepEnd } from './boundary.ts'
 import type { Chunk, ChunkPayloads, RunChunk, Usage } from './chunk.ts'
+import { GrowingPrompt } from './growing-prompt.ts'
 import type { ResolvedModel } from './model.ts'
 import { noUsage } from './model-parts.ts'
 import { defaultMaxRetries, defaultMaxSteps, type AgentExecutionOptions } from './options.ts'
@@ -24,6 +24,7 @@ import type { StructuredOutput } from './structured-output.ts'
 import { showToolCall, showToolResult } from './tool-display.ts'
 import type { ResolvedTool, ToolSet } from './tool-set.ts'
 import type { Transformer } from './transform.ts'
+import { untilAborted } from './until-aborted.ts'
 
 /** What a run is given. Everything is resolved: no function of the request context is left in it. */
 export interface RunSetup {
@@ -80,11 +81,14 @@ export class Run {
   retries = 0
   /** Whether the model was told that its answer has the wrong shape. It is told once. */
   repaired = false
-  #broken = 0
+  /** How many streams in a row broke. */
+  broken = 0
 
   readonly rows: MessageRow[]
   readonly #inputCount: number
-  readonly #prompt: LanguageModelV4Message[] = []
+  readonly #prompt: GrowingPrompt
+  /** Chunks that processors see go one after the other: an order that depends on how long each takes is none. */
+  #turn: Promise<unknown> = Promise.resolve()
   readonly #reservedTags: readonly string[]
   #sent: MessageRow[] = []
   readonly #stop = new AbortController()
@@ -114,7 +118,7 @@ export class Run {
     this.#reservedTags = setup.reservedTags
     this.host = host
     this.messageId = setup.newId()
-    this.#grow(setup.rows)
+    this.#prompt = new GrowingPrompt(setup.rows)
   }
 
   /** Aborts with the run. */
@@ -138,7 +142,7 @@ export class Run {
 
   /** A stream that breaks is asked again as often as a call that fails. */
   mayRetryBroken(): boolean {
-    return this.#broken++ < (this.options.modelSettings?.maxRetries ?? defaultMaxRetries)
+    return this.broken++ < (this.options.modelSettings?.maxRetries ?? defaultMaxRetries)
   }
 
   resultOf(step: StepEnd): StepResult {
@@ -150,12 +154,12 @@ export class Run {
     const changed = await this.processors.input(this, rows)
     if (!changed) return
     this.rows.splice(this.rows.length - rows.length, rows.length, ...changed)
-    this.show(this.rows)
+    this.#prompt.rebuild(this.rows)
     await this.host.revise(changed)
   }
 
   /** Tells a caller's callback. What it does wrong is logged and is not the run's failure. */
-  notify<Name extends 'onStepFinish' | 'onFinish' | 'onError' | 'onAbort'>(
+  notify<Name extends 'onChunk' | 'onStepFinish' | 'onFinish' | 'onError' | 'onAbort'>(
     name: Name,
     event: Parameters<NonNullable<AgentExecutionOptions[Name]>>[0],
   ): void {
@@ -171,7 +175,12 @@ export class Run {
 
   abort(reason: unknown): void {
     this.#stop.abort(reason)
-    this.#cut?.abort(reason)
+    this.#cut?.abort(this.#stop.signal.reason)
+  }
+
+  /** Waits for what a caller's code does, but not beyond an abort of the run. */
+  unlessAborted<T>(work: T | PromiseLike<T>): T | Promise<T> {
+    return isPromise(work) ? untilAborted(work, this.signal) : work
   }
 
   /** Cuts the model's stream: what was said is kept and new input enters. Between two streams, the next one, unless it entered before. */
@@ -199,43 +208,56 @@ export class Run {
   }
 
   /** A copy: a provider may keep what it is given. */
-  prompt(): LanguageModelV4Message[] {
-    return [...this.system, ...this.#prompt] as LanguageModelV4Message[]
+  prompt(system: readonly SystemMessage[] = this.system): LanguageModelV4Message[] {
+    return [...system, ...this.#prompt.next()] as LanguageModelV4Message[]
   }
 
   /** Rows that have a place in history now. The prompt grows by them and never changes before them. */
   append(rows: readonly MessageRow[]): void {
     for (const row of rows) this.rows.push(row)
-    this.#grow(rows)
+    this.#prompt.append(rows)
   }
 
-  /** A prompt of other rows than history's, where a processor wanted it so. */
-  show(rows: readonly MessageRow[]): void {
-    this.#prompt.length = 0
-    this.#grow(rows)
+  /** Makes the next prompt of other rows than history's. The one after it is history's again. */
+  showOnce(rows: readonly MessageRow[]): void {
+    this.#prompt.showOnce(rows)
   }
 
-  #grow(rows: readonly MessageRow[]): void {
-    for (const row of rows) for (const message of modelMessagesOf(row)) this.#prompt.push(message)
-  }
-
-  /** Shows a chunk. Answers a promise only where a processor has to see it first. */
-  say(chunk: Chunk): void | Promise<void> {
-    if (!this.processors.watchesStream) return this.host.emit(chunk)
-    return this.processors.outputStream(this, chunk).then((shown) => {
-      if (shown) this.host.emit(shown)
+  /** Shows a chunk, and answers what was shown in its place. A promise only where a processor has to see it first. */
+  say(chunk: Chunk): Chunk | null | Promise<Chunk | null> {
+    if (!this.processors.watchesStream) {
+      this.tell(chunk)
+      return chunk
+    }
+    const said = this.#turn.then(async () => {
+      const shown = await this.processors.outputStream(this, chunk)
+      if (shown) this.tell(shown)
+      return shown
     })
+    this.#turn = said.catch(() => {})
+    return said
+  }
+
+  /** Shows a chunk that no processor may hold back: how the run ended. */
+  tell(chunk: Chunk): void {
+    this.host.emit(chunk)
+    if (this.options.onChunk) this.notify('onChunk', chunk)
   }
 
   chunk<Type extends keyof ChunkPayloads>(type: Type, payload: ChunkPayloads[Type], from: RunChunk['from'] = 'AGENT'): RunChunk {
     return { type, runId: this.id, from, payload } as RunChunk
   }
 
-  /** Context that this run adds to itself. It is stored with the step that comes next. */
-  async sendSignal(input: SignalInput): Promise<CreatedAgentSignal> {
+  /**
+   * Context that this run adds to itself. It is stored with the step that comes next. `unseen`: no processor sees its echo, as when
+   * one sends it while it looks at a chunk.
+   */
+  async sendSignal(input: SignalInput, unseen = false): Promise<CreatedAgentSignal> {
     const signal = normaliseSignal(input, { id: input.id ?? this.newId(), now: new Date(this.clock.now()), reservedTags: this.#reservedTags })
     this.#sent.push(this.rowOf(signal))
-    await this.say(signalToDataChunk(signal, this.id))
+    const echo = signalToDataChunk(signal, this.id)
+    if (unseen) this.tell(echo)
+    else await this.say(echo)
     return createdSignal(signal)
   }
 
@@ -281,13 +303,17 @@ export class Run {
     return this.tools.definitions.filter((tool) => names.has(tool.name))
   }
 
-  showToolCall(chunk: Chunk): void | Promise<void> {
+  showToolCall(chunk: Chunk): Chunk | null | Promise<Chunk | null> {
     return showToolCall(this, chunk)
   }
 
-  showToolResult(tool: ResolvedTool | undefined, invocation: ToolInvocation, preliminary = false): Promise<ToolInvocation> {
-    return showToolResult(this, tool, invocation, preliminary)
+  showToolResult(invocation: ToolInvocation, preliminary = false): Promise<ToolInvocation> {
+    return showToolResult(this, invocation, preliminary)
   }
+}
+
+function isPromise<T>(value: T | PromiseLike<T>): value is PromiseLike<T> {
+  return typeof (value as Partial<PromiseLike<T>> | null)?.then === 'function'
 }
 
 /** The reason with which a step's stream is cut by new input. */

@@ -34,14 +34,12 @@ export class StepRecorder {
     this.#runId = runId
   }
 
-  /** Keeps the part, and answers what watchers see of it. */
+  /** Takes a part, and answers what watchers are to see of it. Words are kept when they were shown: see `keep`. */
   take(part: LanguageModelV4StreamPart): Chunk | undefined {
     switch (part.type) {
-      case 'text-delta': {
-        this.text += part.delta
-        this.#textPart(part.id, part.providerMetadata).text += part.delta
+      case 'text-delta':
+        this.#textPart(part.id, part.providerMetadata)
         return this.#chunk('text-delta', { id: part.id, text: part.delta, ...meta(part) })
-      }
       case 'text-start':
         this.#textPart(part.id, part.providerMetadata)
         return this.#chunk('text-start', { id: part.id, ...meta(part) })
@@ -50,8 +48,7 @@ export class StepRecorder {
         this.#openText.delete(part.id)
         return this.#chunk('text-end', { id: part.id, ...meta(part) })
       case 'reasoning-delta':
-        this.reasoningText += part.delta
-        this.#reasoningPart(part.id, part.providerMetadata).reasoning += part.delta
+        this.#reasoningPart(part.id, part.providerMetadata)
         return this.#chunk('reasoning-delta', { id: part.id, text: part.delta, ...meta(part) })
       case 'reasoning-start':
         this.#reasoningPart(part.id, part.providerMetadata)
@@ -77,6 +74,7 @@ export class StepRecorder {
           ...meta(part),
         })
       case 'tool-input-end':
+        this.#toolNames.delete(part.id)
         return this.#chunk('tool-call-input-streaming-end', { toolCallId: part.id, ...meta(part) })
       case 'tool-call':
         return this.#toolCall(part)
@@ -113,22 +111,54 @@ export class StepRecorder {
     }
   }
 
+  /** Keeps of a chunk what was shown in its place: what a processor took out is neither stored nor shown to the model again. */
+  keep(taken: Chunk, shown: Chunk | null): void {
+    if (shown?.type === 'text-delta') {
+      this.text += shown.payload.text
+      this.#textPart(shown.payload.id, undefined).text += shown.payload.text
+    } else if (shown?.type === 'reasoning-delta') {
+      this.reasoningText += shown.payload.text
+      this.#reasoningPart(shown.payload.id, undefined).reasoning += shown.payload.text
+    } else if (shown === null && (taken.type === 'file' || taken.type === 'source')) {
+      this.parts.pop()
+    }
+  }
+
+  /** What a processor made of the step: other words, or fewer calls. */
+  revise(parts: readonly MessagePart[]): void {
+    const calls = new Map<string, ToolInvocationPart>()
+    this.text = ''
+    this.reasoningText = ''
+    for (const part of parts) {
+      if (part.type === 'text') this.text += part.text
+      else if (part.type === 'reasoning') this.reasoningText += part.reasoning
+      else if (part.type === 'tool-invocation') calls.set(part.toolInvocation.toolCallId, part)
+    }
+    const kept = this.calls.flatMap((call) => {
+      const part = calls.get(call.part.toolInvocation.toolCallId)
+      return part ? [{ ...call, part }] : []
+    })
+    this.calls.splice(0, this.calls.length, ...kept)
+    this.parts.splice(0, this.parts.length, ...parts)
+  }
+
   /** The ends that a stream which was cut still owes to whoever follows it. */
   closeOpen(): Chunk[] {
     const ends = [
       ...[...this.#openText.keys()].map((id) => this.#chunk('text-end', { id })),
       ...[...this.#openReasoning.keys()].map((id) => this.#chunk('reasoning-end', { id })),
+      ...[...this.#toolNames.keys()].map((toolCallId) => this.#chunk('tool-call-input-streaming-end', { toolCallId })),
     ]
     this.#openText.clear()
     this.#openReasoning.clear()
+    this.#toolNames.clear()
     return ends
   }
 
-  /** Drops calls that will never run, as after an interrupt. Text and thoughts stay. */
-  dropCalls(): void {
-    const dropped = new Set<MessagePart>(this.calls.map((call) => call.part))
+  /** Drops calls that will never have a result, as after an interrupt. Text and thoughts stay. */
+  dropOpenCalls(): void {
     this.calls.length = 0
-    const kept = this.parts.filter((part) => !dropped.has(part))
+    const kept = this.parts.filter((part) => part.type !== 'tool-invocation' || part.toolInvocation.state !== 'call')
     this.parts.splice(0, this.parts.length, ...kept)
   }
 
@@ -187,7 +217,7 @@ export class StepRecorder {
       call.toolInvocation.state = result.isError ? 'output-error' : 'result'
       if (result.isError) call.toolInvocation.errorText = typeof value === 'string' ? value : JSON.stringify(value)
       else call.toolInvocation.result = value
-      keepMeta(call, result.providerMetadata)
+      if (result.providerMetadata !== undefined) call.resultProviderMetadata = result.providerMetadata as ProviderOptions
     }
     return this.#chunk('tool-result', {
       toolCallId: result.toolCallId,
@@ -217,14 +247,22 @@ export class StepRecorder {
   }
 }
 
+/** Providers insist on an object when the call is shown to them again; a text that is none stays readable in one. */
 function parseInput(input: string): { args: JSONValue; invalid?: string } {
   if (input.trim() === '') return { args: {} }
   try {
-    return { args: JSON.parse(input) as JSONValue }
+    const args = JSON.parse(input) as JSONValue
+    if (args === null) return { args: {} }
+    if (typeof args === 'object' && !Array.isArray(args)) return { args }
+    return { args: { malformed: input }, invalid: 'The input is not a JSON object' }
   } catch (error) {
-    // Providers insist on an object when the call is shown to them again; the text stays readable in it.
-    return { args: { malformed: input }, invalid: `The input is not valid JSON: ${(error as Error).message}` }
+    return { args: { malformed: input }, invalid: `The input is not valid JSON: ${withoutQuote((error as Error).message)}` }
   }
+}
+
+/** The engine quotes what it could not read, and a `transform` may hide just that. */
+function withoutQuote(message: string): string {
+  return message.replace(/,? ?(?:\.\.\.)?"[\s\S]*"(?:\.\.\.)? is not valid JSON$/, '')
 }
 
 function meta(part: { providerMetadata?: unknown }): { providerMetadata?: ProviderOptions } {

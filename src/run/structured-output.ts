@@ -30,7 +30,7 @@ export async function structuredOutput(options: StructuredOutputOptions): Promis
 async function read(text: string, schema: CompiledSchema): Promise<{ ok: true; value: unknown } | { ok: false; problem: string }> {
   let value: unknown
   try {
-    value = JSON.parse(unfenced(text))
+    value = JSON.parse(unfenced(text) ?? text)
   } catch (error) {
     return { ok: false, problem: `it is not valid JSON (${(error as Error).message})` }
   }
@@ -38,17 +38,18 @@ async function read(text: string, schema: CompiledSchema): Promise<{ ok: true; v
   return checked.ok ? checked : { ok: false, problem: describeIssues(checked.issues) }
 }
 
-/** Models like to wrap JSON in a code block. */
-function unfenced(text: string): string {
-  return /^\s*```(?:json)?\s*\n([\s\S]*?)\n\s*```\s*$/.exec(text)?.[1] ?? text
+/** What is in the code block that models like to wrap JSON in, with or without words around it. */
+function unfenced(text: string): string | undefined {
+  return /^[^{["]*```(?:json)?\s*([\s\S]*?)\s*```[^`]*$/.exec(text)?.[1]
 }
 
 export function repairRequest(problem: string): string {
   return `The last answer can't be used: ${problem}. Answer again, only with JSON that matches the schema.`
 }
 
-export function structuredOutputError(problem: string, text: string): HeedError {
-  return new HeedError('structured_output_invalid', `The model's answer does not match structuredOutput.schema, also not after it was asked again: ${problem}`, {
+export function structuredOutputError(problem: string, text: string, repaired: boolean): HeedError {
+  const when = repaired ? ', also not after it was asked again' : ''
+  return new HeedError('structured_output_invalid', `The model's answer does not match structuredOutput.schema${when}: ${problem}`, {
     details: { text: text.slice(0, 2000) },
   })
 }

@@ -1,43 +1,74 @@
 import type { JSONValue } from '../json.ts'
-import type { ToolInvocation } from '../message/message.ts'
+import type { MessagePart, ToolInvocation } from '../message/message.ts'
 import type { Chunk } from './chunk.ts'
 import type { Run } from './run.ts'
 import type { WaitingCall } from './run-result.ts'
-import type { ResolvedTool } from './tool-set.ts'
-import type { TransformPhase } from './transform.ts'
+import type { ToolCall } from './step-result.ts'
+import { withheld, type ToolTransform, type TransformContext, type TransformPhase, type TransformTarget } from './transform.ts'
 
-/** Shows a chunk about a tool call, or what the tool's and the agent's `transform` make of it. */
-export function showToolCall(run: Run, chunk: Chunk): void | Promise<void> {
-  if (chunk.type !== 'tool-call' && chunk.type !== 'tool-call-delta') return run.say(chunk)
-  const tool = toolOf(run, chunk.payload.toolName)
-  if (run.transformer.idle(tool?.tool.transform)) return run.say(chunk)
-  return chunk.type === 'tool-call' ? showCall(run, chunk, tool) : showDelta(run, chunk, tool)
-}
-
+type Shown = Chunk | null | Promise<Chunk | null>
 type Of<Type extends Chunk['type']> = Extract<Chunk, { type: Type }>
 
-async function showCall(run: Run, chunk: Of<'tool-call'>, tool: ResolvedTool | undefined): Promise<void> {
-  const { toolCallId, toolName, args } = chunk.payload
-  const shown = await run.transformer.apply(tool?.tool.transform, { target: 'display', phase: 'input-available', toolName, toolCallId, input: args })
-  await run.say(shown === undefined ? chunk : { ...chunk, payload: { ...chunk.payload, args: shown } })
+/** Shows a chunk about a tool call, or what the tool's and the agent's `transform` make of it. */
+export function showToolCall(run: Run, chunk: Chunk): Shown {
+  if (chunk.type !== 'tool-call' && chunk.type !== 'tool-call-delta' && chunk.type !== 'tool-result') return run.say(chunk)
+  const transform = transformOf(run, chunk.payload.toolName)
+  if (run.transformer.idle(transform)) return run.say(chunk)
+  if (chunk.type === 'tool-call') return showCall(run, chunk)
+  return chunk.type === 'tool-result' ? showProviderResult(run, chunk) : showDelta(run, chunk, transform)
 }
 
-async function showDelta(run: Run, chunk: Of<'tool-call-delta'>, tool: ResolvedTool | undefined): Promise<void> {
+async function showCall(run: Run, chunk: Of<'tool-call'>): Promise<Chunk | null> {
+  const [call] = await shownCalls(run, [chunk.payload])
+  return run.say(call === chunk.payload ? chunk : { ...chunk, payload: { ...chunk.payload, ...call } })
+}
+
+/** What a provider ran itself was never in our hands, but what is shown of it is. */
+async function showProviderResult(run: Run, chunk: Of<'tool-result'>): Promise<Chunk | null> {
+  const { toolCallId, toolName, args, result, isError } = chunk.payload
+  const invocation: ToolInvocation = isError
+    ? { toolCallId, toolName, args, state: 'output-error', errorText: textOf(result) }
+    : { toolCallId, toolName, args, state: 'result', result }
+  const seen = await seenBy(run, invocation, 'display')
+  const hidden = seen.errorText !== invocation.errorText ? { result: seen.errorText ?? '' } : isError ? {} : { result: seen.result ?? null }
+  return run.say({ ...chunk, payload: { ...chunk.payload, args: seen.args, ...hidden } })
+}
+
+async function showDelta(run: Run, chunk: Of<'tool-call-delta'>, transform: ToolTransform | undefined): Promise<Chunk | null> {
   const { toolCallId, toolName = '', argsTextDelta } = chunk.payload
-  if (run.transformer.hidesInput(tool?.tool.transform)) return
-  const shown = await run.transformer.apply(tool?.tool.transform, { target: 'display', phase: 'input-delta', toolName, toolCallId, inputTextDelta: argsTextDelta })
-  await run.say(shown === undefined ? chunk : { ...chunk, payload: { ...chunk.payload, argsTextDelta: String(shown) } })
+  const context: TransformContext = { target: 'display', phase: 'input-delta', toolName, toolCallId, inputTextDelta: argsTextDelta }
+  const shown = await orWithheld(run, run.transformer.delta(transform, context))
+  if (shown === null) return null
+  return run.say(shown === undefined ? chunk : { ...chunk, payload: { ...chunk.payload, argsTextDelta: textOf(shown) } })
+}
+
+/** The calls as displays see them. */
+export async function shownCalls<Call extends Pick<ToolCall, 'toolCallId' | 'toolName' | 'args'>>(run: Run, calls: readonly Call[]): Promise<Call[]> {
+  return Promise.all(calls.map(async (call) => {
+    if (run.transformer.idle(transformOf(run, call.toolName))) return call
+    const args = await apply(run, call, 'display', 'input-available')
+    return args === undefined ? call : { ...call, args }
+  }))
+}
+
+/** Writes into calls what transcripts see of them. To be done before they are stored. */
+export async function hideInTranscript(run: Run, parts: readonly MessagePart[]): Promise<void> {
+  for (const part of parts) if (part.type === 'tool-invocation') part.toolInvocation = await transcribed(run, part.toolInvocation)
 }
 
 /** Shows how a call went; answers the invocation with what transcripts see of it. */
-export async function showToolResult(run: Run, tool: ResolvedTool | undefined, invocation: ToolInvocation, preliminary: boolean): Promise<ToolInvocation> {
-  const { transform } = tool?.tool ?? {}
-  if (run.transformer.idle(transform)) {
+export async function showToolResult(run: Run, invocation: ToolInvocation, preliminary: boolean): Promise<ToolInvocation> {
+  if (run.transformer.idle(transformOf(run, invocation.toolName))) {
     await run.say(resultChunk(run, invocation, preliminary))
     return invocation
   }
-  await run.say(resultChunk(run, await seenBy(run, tool, invocation, 'display'), preliminary))
-  const seen = await seenBy(run, tool, invocation, 'transcript')
+  await run.say(resultChunk(run, await seenBy(run, invocation, 'display'), preliminary))
+  return preliminary ? invocation : transcribed(run, invocation)
+}
+
+async function transcribed(run: Run, invocation: ToolInvocation): Promise<ToolInvocation> {
+  if (run.transformer.idle(transformOf(run, invocation.toolName))) return invocation
+  const seen = await seenBy(run, invocation, 'transcript')
   const transcript = {
     ...(seen.args === invocation.args ? {} : { args: seen.args }),
     ...(seen.result === invocation.result ? {} : { result: seen.result }),
@@ -46,26 +77,17 @@ export async function showToolResult(run: Run, tool: ResolvedTool | undefined, i
   return Object.keys(transcript).length === 0 ? invocation : { ...invocation, transcript }
 }
 
-async function seenBy(run: Run, tool: ResolvedTool | undefined, invocation: ToolInvocation, target: 'display' | 'transcript'): Promise<ToolInvocation> {
-  const { toolName, toolCallId, args: input, result: output, errorText } = invocation
-  const apply = (phase: TransformPhase): Promise<JSONValue | undefined> =>
-    run.transformer.apply(tool?.tool.transform, {
-      target,
-      phase,
-      toolName,
-      toolCallId,
-      input,
-      ...(output === undefined ? {} : { output }),
-      ...(errorText === undefined ? {} : { error: errorText }),
-    })
-  const args = await apply('input-available')
-  const result = invocation.state === 'result' ? await apply('output-available') : undefined
-  const error = invocation.state === 'output-error' ? await apply('error') : undefined
+async function seenBy(run: Run, invocation: ToolInvocation, target: TransformTarget): Promise<ToolInvocation> {
+  const { state, result: output, errorText } = invocation
+  const more = { ...(output === undefined ? {} : { output }), ...(errorText === undefined ? {} : { error: errorText }) }
+  const args = await apply(run, invocation, target, 'input-available', more)
+  const result = state === 'result' ? await apply(run, invocation, target, 'output-available', more) : undefined
+  const error = state === 'output-error' ? await apply(run, invocation, target, 'error', more) : undefined
   return {
     ...invocation,
     ...(args === undefined ? {} : { args }),
     ...(result === undefined ? {} : { result }),
-    ...(error === undefined ? {} : { errorText: String(error) }),
+    ...(error === undefined ? {} : { errorText: textOf(error) }),
   }
 }
 
@@ -79,21 +101,41 @@ function resultChunk(run: Run, invocation: ToolInvocation, preliminary: boolean)
 
 /** Shows that a call waits for somebody. */
 export async function showWaiting(run: Run, waiting: WaitingCall): Promise<void> {
-  const tool = toolOf(run, waiting.toolName)
   const { toolCallId, toolName, args, payload = null } = waiting
-  const transform = tool?.tool.transform
-  const shape = tool?.tool.resumeSchema === undefined ? approvalShape : JSON.stringify(await tool.resume?.jsonSchema())
+  const input = await apply(run, waiting, 'display', 'input-available')
   if (waiting.kind === 'approval') {
-    const shown = await run.transformer.apply(transform, { target: 'display', phase: 'approval', toolName, toolCallId, input: args })
-    return run.say(run.chunk('tool-call-approval', { toolCallId, toolName, args: shown ?? args, resumeSchema: approvalShape }))
+    const shown = (await apply(run, waiting, 'display', 'approval')) ?? input
+    await run.say(run.chunk('tool-call-approval', { toolCallId, toolName, args: shown ?? args, resumeSchema: approvalShape }))
+    return
   }
-  const input = await run.transformer.apply(transform, { target: 'display', phase: 'input-available', toolName, toolCallId, input: args })
-  const suspendPayload = await run.transformer.apply(transform, { target: 'display', phase: 'suspend', toolName, toolCallId, input: args, suspendPayload: payload })
-  return run.say(run.chunk('tool-call-suspended', { toolCallId, toolName, args: input ?? args, suspendPayload: suspendPayload ?? payload, resumeSchema: shape }))
+  const tool = run.tools.tools.get(toolName)
+  const resumeSchema = tool?.resume ? JSON.stringify(await tool.resume.jsonSchema()) : approvalShape
+  const suspendPayload = await apply(run, waiting, 'display', 'suspend', { suspendPayload: payload })
+  await run.say(run.chunk('tool-call-suspended', { toolCallId, toolName, args: input ?? args, suspendPayload: suspendPayload ?? payload, resumeSchema }))
 }
 
 const approvalShape = JSON.stringify({ type: 'object', properties: { approved: { type: 'boolean' }, reason: { type: 'string' } }, required: ['approved'] })
 
-function toolOf(run: Run, name: string | undefined): ResolvedTool | undefined {
-  return name === undefined ? undefined : run.tools.tools.get(name)
+type Call = Pick<ToolCall, 'toolCallId' | 'toolName' | 'args'>
+
+function apply(run: Run, call: Call, target: TransformTarget, phase: TransformPhase, more: Partial<TransformContext> = {}): Promise<JSONValue | undefined> {
+  const { toolName, toolCallId, args: input } = call
+  return orWithheld(run, run.transformer.apply(transformOf(run, toolName), { target, phase, toolName, toolCallId, input, ...more }))
+}
+
+/** A rule that has not answered when the run is aborted shows nothing. */
+async function orWithheld<T>(run: Run, ruled: Promise<T>): Promise<T | string> {
+  try {
+    return await run.unlessAborted(ruled)
+  } catch {
+    return withheld
+  }
+}
+
+function transformOf(run: Run, toolName: string | undefined): ToolTransform | undefined {
+  return toolName === undefined ? undefined : run.tools.tools.get(toolName)?.tool.transform
+}
+
+function textOf(value: JSONValue): string {
+  return typeof value === 'string' ? value : JSON.stringify(value)
 }

@@ -3,16 +3,16 @@ import type { Run } from './run.ts'
 import type { ResolvedTool } from './tool-set.ts'
 
 /**
- * Waits for a tool, but not beyond its `timeoutMs` nor beyond an abort of the run: a tool that never settles can't hold a thread.
+ * Waits for a tool, but not beyond its `timeoutMs` nor beyond the signal: a tool that never settles can't hold a thread.
  * Of an async iterable, the last value is the result and the ones before it are shown as they come.
  */
 export function raceTool(
   run: Run,
-  resolved: ResolvedTool,
+  { name, tool }: ResolvedTool,
+  signal: AbortSignal,
   start: (signal: AbortSignal) => unknown,
-  onPreliminary: (value: unknown) => void,
+  onPreliminary: (value: unknown) => Promise<void>,
 ): Promise<unknown> {
-  const { name, tool } = resolved
   const controller = new AbortController()
   return new Promise((resolve, reject) => {
     const end = (error: HeedError) => {
@@ -20,16 +20,16 @@ export function raceTool(
       controller.abort(error)
       reject(error)
     }
-    const onAbort = () => end(new HeedError('aborted', `${name} was stopped: the run was aborted.`))
+    const onAbort = () => end(stopped(name))
     const timer = tool.timeoutMs === undefined
       ? undefined
       : run.clock.after(tool.timeoutMs, () => end(new HeedError('tool_timeout', `${name} did not finish within ${tool.timeoutMs} ms.`)))
     const release = () => {
       timer?.cancel()
-      run.signal.removeEventListener('abort', onAbort)
+      signal.removeEventListener('abort', onAbort)
     }
-    if (run.signal.aborted) return onAbort()
-    run.signal.addEventListener('abort', onAbort, { once: true })
+    if (signal.aborted) return onAbort()
+    signal.addEventListener('abort', onAbort, { once: true })
     settle(start, controller.signal, onPreliminary).then(
       (value) => {
         release()
@@ -43,14 +43,19 @@ export function raceTool(
   })
 }
 
-async function settle(start: (signal: AbortSignal) => unknown, signal: AbortSignal, onPreliminary: (value: unknown) => void): Promise<unknown> {
+/** What the model is told of a call that an abort ended. */
+export function stopped(toolName: string): HeedError {
+  return new HeedError('aborted', `${toolName} was stopped: the run was aborted.`)
+}
+
+async function settle(start: (signal: AbortSignal) => unknown, signal: AbortSignal, onPreliminary: (value: unknown) => Promise<void>): Promise<unknown> {
   const value = await start(signal)
   if (!isAsyncIterable(value)) return value
   let last: unknown
   let first = true
   for await (const item of value) {
     if (signal.aborted) break
-    if (!first) onPreliminary(last)
+    if (!first) await onPreliminary(last)
     first = false
     last = item
   }

@@ -1,13 +1,14 @@
 import { HeedError, isHeedError } from '../errors.ts'
 import type { JSONValue } from '../json.ts'
 import type { ToolInvocation } from '../message/message.ts'
-import { describeIssues } from '../schema/compile.ts'
+import { describeIssues, type CompiledSchema } from '../schema/compile.ts'
 import { describe } from './provider-error.ts'
 import type { Run } from './run.ts'
 import { raceTool } from './tool-race.ts'
 import type { ModelToolCall } from './step-recorder.ts'
+import { ToolExecution } from './tool-context.ts'
+import { jsonOf, modelOutputOf } from './tool-json.ts'
 import type { ResolvedTool } from './tool-set.ts'
-import type { ToolContext } from './tool.ts'
 import type { WaitingCall } from './run-result.ts'
 
 /** What somebody decided about a call that waited. */
@@ -26,17 +27,38 @@ export type CallOutcome =
   | { status: 'waiting'; call: WaitingCall }
   | { status: 'elsewhere' }
 
-/** Runs one call of the model. Never throws: whatever goes wrong becomes an error that the model can read and correct. */
-export async function runCall(run: Run, call: ModelToolCall, decision?: Decision): Promise<CallOutcome> {
-  const { toolInvocation } = call.part
-  try {
-    return await attempt(run, call, decision)
-  } catch (error) {
-    return settle({ ...toolInvocation, state: 'output-error', errorText: errorText(error, toolInvocation.toolName) })
-  }
+/** What the calls of one step share. */
+export interface CallScope {
+  /** Aborts with the run, and when one of the calls ended it. */
+  signal: AbortSignal
+  /** Ends the run: a processor refused what a tool said, or failed. */
+  fail(error: unknown): void
 }
 
-async function attempt(run: Run, call: ModelToolCall, decision: Decision | undefined): Promise<CallOutcome> {
+/** A tool that returned. Nobody has seen yet what. */
+interface Returned {
+  status: 'returned'
+  resolved: ResolvedTool
+  input: unknown
+  output: unknown
+  json: JSONValue
+}
+
+/**
+ * Runs one call of the model. Whatever goes wrong with it becomes an error that the model can read and correct; it throws only what
+ * processors throw.
+ */
+export async function runCall(run: Run, call: ModelToolCall, scope: CallScope, decision?: Decision): Promise<CallOutcome> {
+  const { toolInvocation } = call.part
+  const failed = (error: unknown) => settle({ ...toolInvocation, state: 'output-error', errorText: errorText(error, toolInvocation.toolName) })
+  const outcome = await attempt(run, call, scope, decision).catch(failed)
+  if (outcome.status !== 'returned') return outcome
+  const checked = await run.processors.toolResult(run, toolInvocation, outcome.json)
+  if ('refused' in checked) return failed(new HeedError('tripwire', checked.refused))
+  return settled(toolInvocation, outcome, checked.result).catch(failed)
+}
+
+async function attempt(run: Run, call: ModelToolCall, scope: CallScope, decision: Decision | undefined): Promise<CallOutcome | Returned> {
   const { toolInvocation } = call.part
   const { toolCallId, toolName, args } = toolInvocation
   if (call.invalid !== undefined) throw new HeedError('tool_input_invalid', `${call.invalid}. Call ${toolName} again with valid JSON.`)
@@ -48,66 +70,49 @@ async function attempt(run: Run, call: ModelToolCall, decision: Decision | undef
     return { status: 'waiting', call: { toolCallId, toolName, args, kind: 'approval' } }
   }
   if (!resolved.tool.execute) return { status: 'elsewhere' }
-  return execute(run, resolved, toolInvocation, input, decision)
+  return execute(run, resolved, scope, toolInvocation, input, decision)
 }
 
-async function execute(run: Run, resolved: ResolvedTool, invocation: ToolInvocation, input: unknown, decision: Decision | undefined): Promise<CallOutcome> {
+async function execute(
+  run: Run, resolved: ResolvedTool, scope: CallScope, invocation: ToolInvocation, input: unknown, decision: Decision | undefined,
+): Promise<CallOutcome | Returned> {
   const { tool, name } = resolved
   const { toolCallId, args } = invocation
-  const suspension: { payload?: JSONValue; asked: boolean } = { asked: false }
-  const context = (abortSignal: AbortSignal): ToolContext => ({
-    toolCallId,
-    toolName: name,
-    runId: run.id,
-    agentId: run.agent.id,
-    ...(run.threadId === undefined ? {} : { threadId: run.threadId }),
-    ...(run.resourceId === undefined ? {} : { resourceId: run.resourceId }),
-    abortSignal,
-    requestContext: run.requestContext,
-    suspend(payload: unknown): never {
-      suspension.asked = true
-      suspension.payload = jsonOf(payload, `What ${name} suspended with`)
-      throw new HeedError('tool_interrupted', `${name} suspended itself.`)
-    },
-    ...(decision?.resumeData === undefined ? {} : { resumeData: decision.resumeData }),
-    write: (part) => void run.say({ runId: run.id, ...part }),
-    report: (output) => void run.say(run.chunk('tool-output', { toolCallId, toolName: name, output })),
-    async sendSignal(signal) {
-      await run.sendSignal(signal)
-    },
-  })
+  const execution = new ToolExecution(run, scope, invocation)
   let output: unknown
   try {
-    output = await raceTool(
-      run,
-      resolved,
-      (signal) => tool.execute?.(input, context(signal)),
-      (preliminary) => run.showToolResult(resolved, { ...invocation, state: 'result', result: jsonOf(preliminary, `What ${name} returned`) }, true),
-    )
+    output = await raceTool(run, resolved, scope.signal, (signal) => tool.execute?.(input, execution.context(signal, decision?.resumeData)), async (preliminary) => {
+      const result = jsonOf(preliminary, `What ${name} returned`)
+      await run.showToolResult({ ...invocation, state: 'result', result }, true).catch(scope.fail)
+    })
   } catch (error) {
-    if (!suspension.asked) throw error
+    if (!execution.suspended) throw error
+  } finally {
+    execution.end()
   }
-  if (suspension.asked) {
-    return { status: 'waiting', call: { toolCallId, toolName: name, args, kind: 'suspend', payload: suspension.payload ?? null } }
+  if (execution.suspended) {
+    const { payload } = execution.suspended
+    await check(resolved.suspend, payload, `${name} suspended with something that doesn't match its suspendSchema`)
+    return { status: 'waiting', call: { toolCallId, toolName: name, args, kind: 'suspend', payload } }
   }
-  return settle(await resultOf(run, resolved, invocation, output))
+  const checked = await check(resolved.output, output, `${name} returned something that doesn't match its outputSchema`)
+  return { status: 'returned', resolved, input, output: checked, json: jsonOf(checked, `What ${name} returned`) }
 }
 
-async function resultOf(run: Run, resolved: ResolvedTool, invocation: ToolInvocation, output: unknown): Promise<ToolInvocation> {
+async function check(schema: CompiledSchema | undefined, value: unknown, problem: string): Promise<unknown> {
+  if (!schema) return value
+  const checked = await schema.validate(value)
+  if (!checked.ok) throw new HeedError('tool_output_invalid', `${problem}: ${describeIssues(checked.issues)}`)
+  return checked.value
+}
+
+async function settled(invocation: ToolInvocation, { resolved, input, output, json }: Returned, seen: unknown): Promise<CallOutcome> {
   const { tool, name } = resolved
-  if (resolved.output) {
-    const checked = await resolved.output.validate(output)
-    if (!checked.ok) throw new HeedError('tool_output_invalid', `${name} returned something that doesn't match its outputSchema: ${describeIssues(checked.issues)}`)
-    output = checked.value
-  }
-  const result = await run.processors.toolResult(run, invocation, jsonOf(output, `What ${name} returned`))
-  const modelOutput = await tool.toModelOutput?.(output)
-  return {
-    ...invocation,
-    state: 'result',
-    result,
-    ...(modelOutput === undefined ? {} : { modelOutput: jsonOf(modelOutput, `The model output of ${name}`) as ToolInvocation['modelOutput'] }),
-  }
+  const result = jsonOf(seen, `What a processor made of the result of ${name}`)
+  if (!tool.toModelOutput) return settle({ ...invocation, state: 'result', result })
+  // What a processor took out of a result must not reach the model by this way.
+  const modelOutput = await tool.toModelOutput(seen === json ? output : result, { toolCallId: invocation.toolCallId, input })
+  return settle({ ...invocation, state: 'result', result, modelOutput: modelOutputOf(modelOutput, name) })
 }
 
 async function validInput(resolved: ResolvedTool, args: JSONValue): Promise<unknown> {
@@ -146,18 +151,4 @@ function unknownTool(name: string, run: Run): HeedError {
 
 function errorText(error: unknown, toolName: string): string {
   return isHeedError(error) ? error.message : `${toolName} failed: ${describe(error)}`
-}
-
-/** The value as JSON, since that is what is stored and what the model sees. `undefined` becomes null. */
-export function jsonOf(value: unknown, subject: string): JSONValue {
-  if (value === undefined || value === null) return null
-  if (typeof value === 'string' || typeof value === 'boolean') return value
-  let text: string | undefined
-  try {
-    text = JSON.stringify(value)
-  } catch (cause) {
-    throw new HeedError('tool_output_invalid', `${subject} can't be stored as JSON: ${describe(cause)}`, { cause })
-  }
-  if (text === undefined) throw new HeedError('tool_output_invalid', `${subject} can't be stored as JSON: it is a ${typeof value}.`)
-  return JSON.parse(text) as JSONValue
 }

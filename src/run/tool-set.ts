@@ -2,7 +2,7 @@ import type { LanguageModelV4FunctionTool, LanguageModelV4ProviderTool } from '@
 import { HeedError } from '../errors.ts'
 import { compileSchema, type CompiledSchema } from '../schema/compile.ts'
 import type { InferInput, InferOutput } from '../schema/schema.ts'
-import { aiSDKTool, isAISDKTool, isProviderTool, type AISDKTool, type ProviderTool } from './ai-sdk-tool.ts'
+import { aiSDKTool, isAISDKTool, isProviderTool, runsHere, type AISDKTool, type ProviderTool } from './ai-sdk-tool.ts'
 import { isTool, type Tool } from './tool.ts'
 
 /** Tools by the name the model calls them by: made with `createTool`, taken from the AI SDK, or from an MCP client. */
@@ -20,7 +20,10 @@ export interface ResolvedTool {
   tool: Tool
   input: CompiledSchema | undefined
   output: CompiledSchema | undefined
+  suspend: CompiledSchema | undefined
   resume: CompiledSchema | undefined
+  /** What the model is told in place of a description, where the tool is one that its provider knows. */
+  provider: LanguageModelV4ProviderTool | undefined
 }
 
 /** The tools of a run: what can be executed here, and what the model is told, in an order that never changes. */
@@ -37,8 +40,11 @@ export const emptyToolSet: ToolSet = { tools: new Map(), definitions: [] }
 /** Joins tools from several places. A name that two of them use is an error: the model could not tell them apart. */
 export async function resolveTools(sources: ReadonlyArray<{ from: string; tools: ToolsInput }>): Promise<ToolSet> {
   const origin = new Map<string, string>()
-  const resolved: Array<ResolvedTool | (ProviderTool & { name: string })> = []
+  const resolved: Array<ResolvedTool | LanguageModelV4ProviderTool> = []
   for (const { from, tools } of sources) {
+    if (typeof tools !== 'object' || tools === null || Array.isArray(tools)) {
+      throw new HeedError('invalid_tool', `${from} must be an object of tools by their names: { weather: createTool(…) }.`)
+    }
     for (const [name, tool] of Object.entries(tools)) {
       checkName(name, from, origin.get(name))
       origin.set(name, from)
@@ -63,21 +69,33 @@ function checkName(name: string, from: string, taken: string | undefined): void 
   }
 }
 
-function resolveTool(name: string, value: unknown, from: string): ResolvedTool | (ProviderTool & { name: string }) {
-  if (isProviderTool(value)) return { ...value, name }
+function resolveTool(name: string, value: unknown, from: string): ResolvedTool | LanguageModelV4ProviderTool {
+  const provider = isProviderTool(value) ? providerDefinition(name, value) : undefined
+  if (provider && !runsHere(value as ProviderTool)) return provider
   const tool = isTool(value) ? value : isAISDKTool(value) ? aiSDKTool(name, value) : undefined
   if (!tool) {
     throw new HeedError('invalid_tool', `'${name}' in ${from} is not a tool. Make it with createTool(), or pass an AI SDK or MCP tool.`, { details: { name } })
   }
-  const compiled = (key: 'inputSchema' | 'outputSchema' | 'resumeSchema') =>
+  const compiled = (key: 'inputSchema' | 'outputSchema' | 'suspendSchema' | 'resumeSchema') =>
     tool[key] === undefined ? undefined : compileSchema(tool[key], `${key} of tool '${name}'`)
-  return { name, tool, input: compiled('inputSchema'), output: compiled('outputSchema'), resume: compiled('resumeSchema') }
+  return {
+    name,
+    tool,
+    input: compiled('inputSchema'),
+    output: compiled('outputSchema'),
+    suspend: compiled('suspendSchema'),
+    resume: compiled('resumeSchema'),
+    provider,
+  }
 }
 
-async function define(
-  entry: ResolvedTool | (ProviderTool & { name: string }),
-): Promise<LanguageModelV4FunctionTool | LanguageModelV4ProviderTool> {
-  if (!('tool' in entry)) return { type: 'provider', id: entry.id, name: entry.name, args: entry.args }
+function providerDefinition(name: string, { id, args }: ProviderTool): LanguageModelV4ProviderTool {
+  return { type: 'provider', id, name, args }
+}
+
+async function define(entry: ResolvedTool | LanguageModelV4ProviderTool): Promise<LanguageModelV4FunctionTool | LanguageModelV4ProviderTool> {
+  if (!('tool' in entry)) return entry
+  if (entry.provider) return entry.provider
   const { tool, name, input } = entry
   const shape = input ? await input.jsonSchema() : noParameters
   return {

@@ -27,7 +27,7 @@ export interface Tool<Id extends string = string, Input = unknown, Output = unkn
   readonly transform: ToolTransform | undefined
   requireApproval(input: Input, context: ApprovalContext): boolean | Promise<boolean>
   execute?(input: Input, context: ToolContext): Output | Promise<Output> | AsyncIterable<Output>
-  toModelOutput?(output: Output): ModelToolOutput | Promise<ModelToolOutput>
+  toModelOutput?(output: Output, call: { toolCallId: string; input: Input }): ModelToolOutput | Promise<ModelToolOutput>
 }
 
 /** What a tool knows of the call it serves. */
@@ -91,7 +91,10 @@ export interface ToolConfig<
     context: ToolContext<InferInput<SuspendSchema>, InferOutput<ResumeSchema>>,
   ) => Result | Promise<Result> | AsyncIterable<Result>
   /** What the model reads in place of the result. Decided once, when the tool ran. */
-  toModelOutput?: (output: NoInfer<Result>) => ModelToolOutput | Promise<ModelToolOutput>
+  toModelOutput?: (
+    output: NoInfer<Result>,
+    call: { toolCallId: string; input: InferOutput<InputSchema> },
+  ) => ModelToolOutput | Promise<ModelToolOutput>
   /** What displays and transcripts see of the payloads. */
   transform?: ToolTransform
   strict?: boolean

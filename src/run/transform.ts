@@ -52,29 +52,35 @@ const ruleOf: Record<TransformPhase, keyof TargetTransform> = {
 export const withheld = '[withheld]'
 
 export interface Transformer {
-  /** True when raw input must not be streamed while it arrives. */
-  hidesInput(tool: ToolTransform | undefined): boolean
   /** The payload as the target sees it; `undefined` when it is to be shown as it is. */
   apply(tool: ToolTransform | undefined, context: TransformContext): Promise<JSONValue | undefined>
+  /** What displays see of input while it arrives; `null` for nothing. Where a rule hides input, its pieces are only shown if it says how. */
+  delta(tool: ToolTransform | undefined, context: TransformContext): Promise<JSONValue | undefined | null>
   /** True when neither the agent nor this tool has a rule: the hot path asks this and goes on. */
   idle(tool: ToolTransform | undefined): boolean
 }
 
 export function transformer(policy: ToolPayloadTransformPolicy | undefined, logger: Logger): Transformer {
   const covers = (target: TransformTarget) => policy !== undefined && (policy.targets ?? ['display', 'transcript']).includes(target)
+  const apply: Transformer['apply'] = async (tool, context) => {
+    const own = tool?.[context.target]?.[ruleOf[context.phase]]
+    const rule = own ?? (covers(context.target) ? policy?.transformToolPayload : undefined)
+    if (!rule) return undefined
+    try {
+      return await rule(context)
+    } catch (error) {
+      logger.error(`transform of tool '${context.toolName}' failed; its payload is withheld`, { phase: context.phase, error: String(error) })
+      return withheld
+    }
+  }
   return {
+    apply,
     idle: (tool) => policy === undefined && tool === undefined,
-    hidesInput: (tool) => (tool?.display?.input !== undefined && tool.display.inputDelta === undefined) || covers('display'),
-    async apply(tool, context) {
-      const own = tool?.[context.target]?.[ruleOf[context.phase]]
-      const rule = own ?? (covers(context.target) ? policy?.transformToolPayload : undefined)
-      if (!rule) return undefined
-      try {
-        return await rule(context)
-      } catch (error) {
-        logger.error(`transform of tool '${context.toolName}' failed; its payload is withheld`, { phase: context.phase, error: String(error) })
-        return withheld
-      }
+    async delta(tool, context) {
+      const { input, inputDelta } = tool?.display ?? {}
+      if (inputDelta) return apply(tool, context)
+      if (input) return null
+      return covers('display') ? ((await apply(tool, context)) ?? null) : undefined
     },
   }
 }

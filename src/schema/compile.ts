@@ -1,6 +1,7 @@
 import type { StandardJSONSchemaV1, StandardSchemaV1 } from '@standard-schema/spec'
 import type { JSONSchema7 } from '@ai-sdk/provider'
 import { HeedError } from '../errors.ts'
+import { closedObjects } from './closed-objects.ts'
 import { jsonSchemaValidator } from './json-schema.ts'
 import type { AISDKSchema, Issue, PlainJSONSchema, Validation } from './schema.ts'
 
@@ -27,9 +28,17 @@ function compile(schema: object, subject: string): CompiledSchema {
   if ('~standard' in schema) return compileStandard(schema as StandardSchemaV1 & Partial<StandardJSONSchemaV1>, subject)
   if (aiSdkSchema in schema) return compileAISDK(schema as object as AISDKSchema)
   // The `ai` package also passes schemas as functions that make one when it is first needed.
-  if (typeof schema === 'function') return compileSchema((schema as () => unknown)(), subject)
+  if (typeof schema === 'function') return compileSchema(made(schema as () => unknown, subject), subject)
   if (isPlainJSONSchema(schema)) return compilePlain(schema)
   throw notASchema(subject)
+}
+
+function made(make: () => unknown, subject: string): unknown {
+  try {
+    return make()
+  } catch (cause) {
+    throw notASchema(subject, cause)
+  }
 }
 
 function compileStandard(schema: StandardSchemaV1 & Partial<StandardJSONSchemaV1>, subject: string): CompiledSchema {
@@ -64,7 +73,7 @@ function standardShape(schema: StandardSchemaV1 & Partial<StandardJSONSchemaV1>,
   }
   try {
     const { $schema: _, ...shape } = converter.input({ target: 'draft-07' })
-    return shape as JSONSchema7
+    return closedObjects(shape as JSONSchema7)
   } catch (cause) {
     throw new HeedError('invalid_schema', `${subject} has no JSON Schema: ${messageOf(cause)}`, { cause })
   }
@@ -106,17 +115,19 @@ function lazyValidator(jsonSchema: () => JSONSchema7 | PromiseLike<JSONSchema7>)
   }
 }
 
+const jsonTypes: readonly unknown[] = ['object', 'string', 'number', 'integer', 'boolean', 'array', 'null']
+
 function isPlainJSONSchema(schema: object): schema is PlainJSONSchema {
   const { type, properties } = schema as { type?: unknown; properties?: unknown }
-  return typeof type === 'string' || (typeof properties === 'object' && properties !== null)
+  return type === undefined ? typeof properties === 'object' && properties !== null : jsonTypes.includes(type)
 }
 
 function isObjectLike(value: unknown): value is object {
   return (typeof value === 'object' && value !== null) || typeof value === 'function'
 }
 
-function notASchema(subject: string): HeedError {
-  return new HeedError('invalid_schema', `${subject} is not a schema. Pass a Standard Schema (such as a Zod object), an AI SDK schema, or JSON Schema.`)
+function notASchema(subject: string, cause?: unknown): HeedError {
+  return new HeedError('invalid_schema', `${subject} is not a schema. Pass a Standard Schema (such as a Zod object), an AI SDK schema, or JSON Schema.`, { cause })
 }
 
 /** `city: expected string; zip: required` */

@@ -3,8 +3,8 @@ import { HeedError } from '../errors.ts'
 import type { Validation } from './schema.ts'
 
 /** A validator for plain JSON Schema. Loaded when the first such schema is used: most programs never need it. */
-export async function jsonSchemaValidator(schema: JSONSchema7): Promise<(value: unknown) => Validation> {
-  const { Ajv } = await import('ajv')
+export async function jsonSchemaValidator({ $schema: draft, ...schema }: JSONSchema7): Promise<(value: unknown) => Validation> {
+  const Ajv = await validatorOf(draft)
   const ajv = new Ajv({ allErrors: true, strict: false, logger: false })
   let check: ReturnType<typeof ajv.compile>
   try {
@@ -20,4 +20,11 @@ export async function jsonSchemaValidator(schema: JSONSchema7): Promise<(value: 
     }))
     return { ok: false, issues }
   }
+}
+
+/** Tools of MCP servers mostly name the newest draft, whose keywords older validators don't know. */
+async function validatorOf(draft: string | undefined) {
+  if (draft?.includes('2020-12')) return (await import('ajv/dist/2020.js')).Ajv2020
+  if (draft?.includes('2019-09')) return (await import('ajv/dist/2019.js')).Ajv2019
+  return (await import('ajv')).Ajv
 }

@@ -1,0 +1,49 @@
+import type { Chunk } from '../run/chunk.ts'
+import { MessageList } from '../message/list.ts'
+import type { Message } from '../message/message.ts'
+import type { SystemMessage } from '../prompt/system.ts'
+
+/*
+ * What a hook returned is a stranger's until it was looked at. These throw what is wrong with it, in words that follow "Processor 'x'
+ * failed in processInput: ".
+ */
+
+/** The object that a hook returned in place of messages; nothing when it returned messages or nothing. */
+export function changeIn<T extends object>(returned: unknown, keys: readonly string[]): T | undefined {
+  if (returned === undefined || returned instanceof MessageList || Array.isArray(returned)) return undefined
+  if (typeof returned === 'object' && returned !== null && Object.keys(returned).some((key) => keys.includes(key))) return returned as T
+  throw new Error(`it returned ${described(returned)}. Return messages, an object with ${keys.join(' or ')}, or nothing.`)
+}
+
+/** Puts the messages that a hook returned into the list it was given. Nothing, or what it was given, leaves it as it is. */
+export function takeMessages(list: MessageList, given: Message[], returned: unknown, source: 'input' | 'response' | 'all'): void {
+  if (returned === undefined || returned === given || returned === list) return
+  if (returned instanceof MessageList) {
+    throw new Error('it returned a MessageList of its own. Change the one it was given, or return an array of messages.')
+  }
+  if (!Array.isArray(returned)) throw new Error(`it returned ${described(returned)}. Return messages or nothing.`)
+  for (const message of returned as unknown[]) if (!isMessage(message)) throw new Error(`it returned ${described(message)} among the messages.`)
+  list.replace(returned as Message[], source)
+}
+
+export function systemIn(returned: SystemMessage[]): SystemMessage[] {
+  // For its checks: it names what is no system message.
+  new MessageList().addSystem(returned)
+  return returned
+}
+
+export function chunkIn(returned: unknown): Chunk {
+  if (typeof returned === 'object' && returned !== null && 'type' in returned && typeof returned.type === 'string') return returned as Chunk
+  throw new Error(`it returned ${described(returned)}. Return a chunk, null to drop it, or nothing.`)
+}
+
+function isMessage(value: unknown): value is Message {
+  const { id, content } = (value ?? {}) as Partial<Message>
+  return typeof id === 'string' && typeof content === 'object' && content !== null && Array.isArray(content.parts)
+}
+
+function described(value: unknown): string {
+  if (value === null) return 'null'
+  if (Array.isArray(value)) return 'a list'
+  return typeof value === 'object' ? `an object with ${Object.keys(value).join(', ') || 'nothing in it'}` : `a ${typeof value}`
+}

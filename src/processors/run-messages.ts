@@ -1,0 +1,46 @@
+import type { Run } from '../run/run.ts'
+import type { StepRecorder } from '../run/step-recorder.ts'
+import { MessageList } from '../message/list.ts'
+import type { MessageRow } from '../message/row.ts'
+import { stepsOf } from '../message/step.ts'
+
+/** The list a hook sees: history as memory, what this run said as response, and the rows of `input` as input. */
+export function messagesOf(run: Run, input: readonly MessageRow[] = []): MessageList {
+  const entering = new Set(input)
+  const list = new MessageList({ newId: run.newId, now: () => new Date(run.clock.now()) })
+  for (const row of run.rows) list.add(row, entering.has(row) ? 'input' : isResponse(run, row) ? 'response' : 'memory')
+  return list
+}
+
+function isResponse(run: Run, { runId, role }: MessageRow): boolean {
+  return runId === run.id && role !== 'user' && role !== 'signal'
+}
+
+/** The same with a row that has no place in history yet. */
+export function responseOf(run: Run, row: MessageRow | undefined): MessageList {
+  const list = messagesOf(run)
+  return row ? list.add(row, 'response') : list
+}
+
+export function sameRows(a: readonly MessageRow[], b: readonly MessageRow[]): boolean {
+  return a.length === b.length && a.every((row, index) => row === b[index])
+}
+
+/**
+ * What processors made of a step: its row, if it is still there, and messages that they added. Steps before it are stored and stay as
+ * they are. Brings the record of the step in line with its row.
+ */
+export function revisedStep(run: Run, row: MessageRow, list: MessageList, said: StepRecorder): { row: MessageRow | undefined; added: MessageRow[] } {
+  const response = list.rows('response')
+  const known = new Set(run.rows.map(({ messageId }) => messageId)).add(row.messageId)
+  const added = response.filter(({ messageId }) => !known.has(messageId)).map((fresh) => ({ ...fresh, ...ownerOf(row) }))
+  if (response.includes(row)) return { row, added }
+  const message = list.get.response.db().findLast(({ id }) => id === row.messageId)
+  const parts = message ? (stepsOf(message.content.parts).at(-1)?.parts ?? message.content.parts) : []
+  said.revise(parts)
+  return { row: message && parts.length > 0 ? { ...row, content: { ...message.content, parts } } : undefined, added }
+}
+
+function ownerOf({ threadId, resourceId, runId, step }: MessageRow): Partial<MessageRow> {
+  return { runId, step, ...(threadId === undefined ? {} : { threadId }), ...(resourceId === undefined ? {} : { resourceId }) }
+}

@@ -1,0 +1,73 @@
+import { HeedError, isHeedError } from '../errors.ts'
+import type { JSONValue } from '../json.ts'
+import type { ToolInvocation } from '../message/message.ts'
+import { TripwireAbort } from '../processors/tripwire.ts'
+import type { Chunk } from './chunk.ts'
+import type { Run } from './run.ts'
+import type { CallScope } from './tool-run.ts'
+import type { ToolContext } from './tool.ts'
+import { jsonOf } from './tool-json.ts'
+
+/** One execution of a tool as the tool sees it, and what it asked for. When it is over, the tool has no voice any more. */
+export class ToolExecution {
+  /** What the tool suspended with, when it did. */
+  suspended: { payload: JSONValue } | undefined
+  readonly #run: Run
+  readonly #scope: CallScope
+  readonly #invocation: ToolInvocation
+  #over = false
+
+  constructor(run: Run, scope: CallScope, invocation: ToolInvocation) {
+    this.#run = run
+    this.#scope = scope
+    this.#invocation = invocation
+  }
+
+  end(): void {
+    this.#over = true
+  }
+
+  context(abortSignal: AbortSignal, resumeData: JSONValue | undefined): ToolContext {
+    const { id: runId, agent, threadId, resourceId, requestContext } = this.#run
+    const { toolCallId, toolName } = this.#invocation
+    return {
+      toolCallId,
+      toolName,
+      runId,
+      agentId: agent.id,
+      ...(threadId === undefined ? {} : { threadId }),
+      ...(resourceId === undefined ? {} : { resourceId }),
+      abortSignal,
+      requestContext,
+      suspend: (payload) => this.#suspend(payload),
+      ...(resumeData === undefined ? {} : { resumeData }),
+      write: (part) => this.#say({ runId, ...part }),
+      report: (output) => this.#say(this.#run.chunk('tool-output', { toolCallId, toolName, output })),
+      sendSignal: async (signal) => {
+        if (this.#over) throw new HeedError('no_active_run', `${toolName} is over: it can't send a signal any more.`)
+        await this.#run.sendSignal(signal).catch((error: unknown) => {
+          if (isRefusal(error)) this.#scope.fail(error)
+          throw error
+        })
+      },
+    }
+  }
+
+  #suspend(payload: unknown): never {
+    const { toolName } = this.#invocation
+    this.suspended = { payload: jsonOf(payload, `What ${toolName} suspended with`) }
+    throw new HeedError('tool_interrupted', `${toolName} suspended itself.`)
+  }
+
+  #say(chunk: Chunk): void {
+    if (this.#over) return
+    const said = this.#run.say(chunk)
+    // The tool does not wait for what processors think of it, but the run does.
+    if (said instanceof Promise) said.catch(this.#scope.fail)
+  }
+}
+
+/** True for what ends the run, whoever's code it passes through: a processor's refusal or failure. */
+function isRefusal(error: unknown): boolean {
+  return error instanceof TripwireAbort || (isHeedError(error) && (error.code === 'processor_failed' || error.code === 'fenced'))
+}

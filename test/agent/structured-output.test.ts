@@ -1,0 +1,138 @@
+import { jsonSchema } from 'ai'
+import { describe, expect, expectTypeOf, it } from 'vitest'
+import { z } from 'zod'
+import { Agent } from '../../src/agent/agent.ts'
+import { createTool } from '../../src/run/tool.ts'
+import { scriptedModel } from '../../src/testing/index.ts'
+import { chunksOf, of, recordedHeed, rejection, typesOf } from './asking.ts'
+
+const schema = z.object({ city: z.string(), degrees: z.number() })
+const good = '{"city":"Bern","degrees":4}'
+
+describe('structured output', () => {
+  it('is the value, checked and typed by its schema, and its shape is told to the model', async () => {
+    const model = scriptedModel([good])
+    const stream = await new Agent({ id: 'a', model }).stream('Weather?', { structuredOutput: { schema, name: 'weather', description: 'A report.' } })
+    const object = await stream.object
+    expectTypeOf(object).toEqualTypeOf<{ city: string; degrees: number }>()
+    expect(object).toEqual({ city: 'Bern', degrees: 4 })
+    expect(model.calls[0]?.responseFormat).toEqual({
+      type: 'json',
+      name: 'weather',
+      description: 'A report.',
+      schema: {
+        type: 'object',
+        properties: { city: { type: 'string' }, degrees: { type: 'number' } },
+        required: ['city', 'degrees'],
+        additionalProperties: false,
+      },
+    })
+    expect(of(await chunksOf(stream), 'object-result').map((chunk) => chunk.payload.object)).toEqual([object])
+  })
+
+  it('is what the schema makes of it', async () => {
+    const transformed = z.object({ at: z.string().transform((text) => text.length) })
+    const { object } = await new Agent({ id: 'a', model: scriptedModel(['{"at":"noon"}']) }).generate('?', { structuredOutput: { schema: transformed } })
+    expectTypeOf(object).toEqualTypeOf<{ at: number }>()
+    expect(object).toEqual({ at: 4 })
+  })
+
+  it.each([
+    ['a code block', '```json\n{"city":"Bern","degrees":4}\n```'],
+    ['a code block without a language', '```\n{"city":"Bern","degrees":4}\n```  '],
+    ['a code block on one line', '```json {"city":"Bern","degrees":4} ```'],
+    ['a code block with words around it', 'Here it is:\n```json\n{"city":"Bern","degrees":4}\n```\nHope this helps!'],
+    ['a text with a code block in it', '{"city":"```json\\n1\\n```","degrees":4}', '```json\n1\n```'],
+  ])('is found in %s', async (_, text, city = 'Bern') => {
+    const model = scriptedModel([text])
+    const { object } = await new Agent({ id: 'a', model }).generate('?', { structuredOutput: { schema } })
+    expect(object).toEqual({ city, degrees: 4 })
+    expect(model.callCount).toBe(1)
+  })
+
+  it('[G1.6] [P1.2] is asked for again once, in a step that is appended to the prompt', async () => {
+    const model = scriptedModel(['{"city":"Bern"}', good])
+    const { object, steps, messages } = await new Agent({ id: 'a', instructions: 'Be exact.', model }).generate('Weather?', { structuredOutput: { schema } })
+    expect(object).toEqual({ city: 'Bern', degrees: 4 })
+    expect(steps).toHaveLength(2)
+    const [first, second] = model.calls.map((call) => JSON.stringify(call.prompt).slice(0, -1))
+    expect(second?.startsWith(first ?? '?')).toBe(true)
+    expect(model.calls[1]?.prompt.slice(2)).toMatchObject([
+      { role: 'assistant', content: [{ text: '{"city":"Bern"}' }] },
+      { role: 'user', content: [{ text: expect.stringMatching(/can't be used: degrees: .*Answer again/) }] },
+    ])
+    // The request is for the model alone.
+    expect(JSON.stringify(messages)).not.toContain('Answer again')
+  })
+
+  it('[G1.6] is a named error when it is wrong again', async () => {
+    const { heed } = recordedHeed()
+    const model = scriptedModel(['nothing', '{"city":7}'])
+    const stream = await new Agent({ id: 'a', heed, model }).stream('Weather?', { structuredOutput: { schema } })
+    const chunks = await chunksOf(stream)
+    expect(model.callCount).toBe(2)
+    expect(typesOf(chunks).at(-1)).toBe('error')
+    expect(of(chunks, 'error')).toMatchObject([{ payload: { error: { code: 'structured_output_invalid', message: expect.stringContaining('also not after it was asked again') } } }])
+    expect(await rejection(stream.object)).toMatchObject({ code: 'structured_output_invalid', details: { text: '{"city":7}' } })
+  })
+
+  it('is not asked for again beyond maxSteps', async () => {
+    const { heed } = recordedHeed()
+    const model = scriptedModel(['nothing', good])
+    const error = await rejection(new Agent({ id: 'a', heed, model }).generate('Weather?', { maxSteps: 1, structuredOutput: { schema } }))
+    expect(error).toMatchObject({ code: 'structured_output_invalid' })
+    expect((error as Error).message).not.toContain('asked again')
+    expect(model.callCount).toBe(1)
+  })
+
+  it('comes after the tools', async () => {
+    const model = scriptedModel([{ text: 'Let me look.', toolCalls: [{ toolName: 'look' }] }, 'It is cold.', good])
+    const tools = { look: createTool({ id: 'look', execute: async () => 4 }) }
+    const { object, toolResults } = await new Agent({ id: 'a', model, tools }).generate('Weather?', { structuredOutput: { schema } })
+    expect(object).toEqual({ city: 'Bern', degrees: 4 })
+    expect(toolResults).toMatchObject([{ result: 4 }])
+    expect(model.calls.map((call) => call.responseFormat?.type)).toEqual(['json', 'json', 'json'])
+  })
+
+  it('has its schema in the instructions too with jsonPromptInjection', async () => {
+    const model = scriptedModel([good])
+    await new Agent({ id: 'a', instructions: 'Be exact.', model }).generate('?', { structuredOutput: { schema, jsonPromptInjection: true } })
+    const system = model.calls[0]?.prompt.filter((message) => message.role === 'system').map((message) => message.content)
+    expect(system?.[0]).toBe('Be exact.')
+    expect(JSON.parse(system?.[1]?.split('\n')[1] ?? '')).toMatchObject({ required: ['city', 'degrees'] })
+  })
+
+  it('takes plain JSON Schema and schemas of the AI SDK', async () => {
+    const plain = { type: 'object' as const, properties: { degrees: { type: 'integer' as const, minimum: 0 } }, required: ['degrees'] }
+    const model = scriptedModel(['{"degrees":-1}', '{"degrees":3}', '{"degrees":"x"}', '{"degrees":4}'])
+    const agent = new Agent({ id: 'a', model })
+    const first = await agent.generate('?', { structuredOutput: { schema: plain } })
+    expect(first.object).toEqual({ degrees: 3 })
+    expect(JSON.stringify(model.calls[1]?.prompt.at(-1))).toContain('degrees: must be >= 0')
+    const second = await agent.generate('?', { structuredOutput: { schema: jsonSchema<{ degrees: number }>(plain) } })
+    expectTypeOf(second.object).toEqualTypeOf<{ degrees: number }>()
+    expect(second.object).toEqual({ degrees: 4 })
+  })
+
+  it('may be any JSON value', async () => {
+    const agent = new Agent({ id: 'a', model: scriptedModel(['null', '[1,2]']) })
+    expect((await agent.generate('?', { structuredOutput: { schema: z.null() } })).object).toBeNull()
+    expect((await agent.generate('?', { structuredOutput: { schema: z.array(z.number()) } })).object).toEqual([1, 2])
+  })
+
+  it('refuses a schema that is none before it asks anything', async () => {
+    const model = scriptedModel([good])
+    const agent = new Agent({ id: 'a', model })
+    for (const bad of [42, {}, 'string', { type: 'banana' }, class Weather {}]) {
+      expect(await rejection(agent.generate('?', { structuredOutput: { schema: bad as never } }))).toMatchObject({ code: 'invalid_schema', message: expect.stringContaining('structuredOutput.schema') })
+    }
+    expect(model.callCount).toBe(0)
+  })
+
+  it('fails by name when plain JSON Schema can\'t be compiled', async () => {
+    const { heed } = recordedHeed()
+    const agent = new Agent({ id: 'a', heed, model: scriptedModel([good]) })
+    const schemaWithTypo = { type: 'object', properties: { a: { type: 'banana' } } } as never
+    expect(await rejection(agent.generate('?', { structuredOutput: { schema: schemaWithTypo } }))).toMatchObject({ code: 'invalid_schema' })
+  })
+})

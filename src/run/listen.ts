@@ -19,7 +19,8 @@ export interface Said {
 export async function listen(run: Run): Promise<Said> {
   const change = await run.processors.inputStep(run)
   await keepSent(run)
-  const recorder = new StepRecorder(run.id)
+  // Only a provider's own tools may be called with a text.
+  const recorder = new StepRecorder(run.id, (toolName) => run.tools.tools.get(toolName)?.provider !== undefined)
   const settings: ModelSettings = { ...run.options.modelSettings, ...change.modelSettings }
   await run.say(run.chunk('step-start', { messageId: run.messageId, request: {}, warnings: [], startedAt: run.clock.now() }))
   const signal = run.openStep()

@@ -2,8 +2,12 @@ import { HeedError, isHeedError } from '../errors.ts'
 import type { LanguageModel } from './model.ts'
 import type { ChunkError } from './chunk.ts'
 
-/** The parts of a provider package's error that Heed reads. Its request and headers stay where they are: they may hold secrets. */
-interface APICallErrorLike extends Error {
+/**
+ * The parts of a provider package's error that Heed reads. Its request and headers stay where they are: they may hold secrets. What
+ * comes in the middle of a stream has these fields too, but is no `Error`.
+ */
+interface ProviderFailure {
+  message?: string
   statusCode?: number
   isRetryable?: boolean
   responseHeaders?: Record<string, string>
@@ -14,16 +18,16 @@ const networkCodes = new Set(['ECONNRESET', 'ECONNREFUSED', 'ECONNABORTED', 'EPI
 /** One error for whatever a provider failed with. `shown`: part of the answer was already out, so it is a broken stream. */
 export function providerError(error: unknown, model: LanguageModel, shown: boolean): HeedError {
   if (isHeedError(error)) return error
-  const cause = error instanceof Error ? (error as APICallErrorLike) : undefined
+  const failure: ProviderFailure = typeof error === 'object' && error !== null ? error : {}
   const where = `${model.provider}/${model.modelId}`
-  const status = cause?.statusCode
-  const what = cause?.message ?? describe(error)
+  const status = typeof failure.statusCode === 'number' ? failure.statusCode : undefined
+  const what = typeof failure.message === 'string' ? failure.message : describe(error)
   return new HeedError(
     shown ? 'stream_broken' : 'provider_error',
     shown ? `The answer of ${where} broke off: ${what}` : `${where} failed${status === undefined ? '' : ` (${status})`}: ${what}`,
     {
       cause: error,
-      retryable: cause?.isRetryable ?? isNetworkError(error),
+      retryable: typeof failure.isRetryable === 'boolean' ? failure.isRetryable : isNetworkError(error),
       details: { provider: model.provider, modelId: model.modelId, ...(status === undefined ? {} : { statusCode: status }) },
     },
   )
@@ -40,7 +44,7 @@ function isNetworkError(error: unknown): boolean {
 
 /** Milliseconds that the provider asked to wait, from `retry-after-ms` or `retry-after` (seconds or a date). */
 export function askedDelay(error: HeedError, now: number): number | undefined {
-  const headers = (error.cause as APICallErrorLike | undefined)?.responseHeaders
+  const headers = (error.cause as ProviderFailure | undefined)?.responseHeaders
   const milliseconds = Number.parseFloat(headers?.['retry-after-ms'] ?? '')
   if (milliseconds >= 0) return milliseconds
   const after = headers?.['retry-after']

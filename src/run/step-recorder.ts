@@ -26,12 +26,15 @@ export class StepRecorder {
   modelId: string | undefined
   providerMetadata: ProviderOptions | undefined
   readonly #runId: string
+  readonly #takesText: (toolName: string) => boolean
   readonly #openText = new Map<string, TextPart>()
   readonly #openReasoning = new Map<string, ReasoningPart>()
   readonly #toolNames = new Map<string, string>()
 
-  constructor(runId: string) {
+  /** `takesText` says which tools are called with something else than an object. */
+  constructor(runId: string, takesText: (toolName: string) => boolean = () => false) {
     this.#runId = runId
+    this.#takesText = takesText
   }
 
   /** Takes a part, and answers what watchers are to see of it. Words are kept when they were shown: see `keep`. */
@@ -189,7 +192,7 @@ export class StepRecorder {
   }
 
   #toolCall(call: PartOf<'tool-call'>): Chunk {
-    const { args, invalid } = parseInput(call.input)
+    const { args, invalid } = parseInput(call.input, call.providerExecuted === true || this.#takesText(call.toolName))
     const part: ToolInvocationPart = {
       type: 'tool-invocation',
       toolInvocation: { toolCallId: call.toolCallId, toolName: call.toolName, args, state: 'call' },
@@ -248,12 +251,12 @@ export class StepRecorder {
 }
 
 /** Providers insist on an object when the call is shown to them again; a text that is none stays readable in one. */
-function parseInput(input: string): { args: JSONValue; invalid?: string } {
+function parseInput(input: string, anything: boolean): { args: JSONValue; invalid?: string } {
   if (input.trim() === '') return { args: {} }
   try {
     const args = JSON.parse(input) as JSONValue
     if (args === null) return { args: {} }
-    if (typeof args === 'object' && !Array.isArray(args)) return { args }
+    if (anything || (typeof args === 'object' && !Array.isArray(args))) return { args }
     return { args: { malformed: input }, invalid: 'The input is not a JSON object' }
   } catch (error) {
     return { args: { malformed: input }, invalid: `The input is not valid JSON: ${withoutQuote((error as Error).message)}` }

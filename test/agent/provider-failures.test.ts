@@ -1,0 +1,207 @@
+import { createAnthropic } from '@ai-sdk/anthropic'
+import { createOpenAI } from '@ai-sdk/openai'
+import { describe, expect, it } from 'vitest'
+import { Agent } from '../../src/agent/agent.ts'
+import { createTool } from '../../src/run/tool.ts'
+import { providerServer, scriptedModel, virtualClock, type ProviderServer, type ScriptedStep } from '../../src/testing/index.ts'
+import { chunksOf, of, recordedHeed, refuseStrayRejections, rejection, typesOf } from './asking.ts'
+
+const makers = [
+  ['OpenAI, responses', (server: ProviderServer) => createOpenAI(server.openai).responses('gpt-5')],
+  ['OpenAI, chat', (server: ProviderServer) => createOpenAI(server.openai).chat('gpt-5')],
+  ['Anthropic', (server: ProviderServer) => createAnthropic(server.anthropic)('claude-sonnet-4-5')],
+] as const
+
+/** Waits, by turns of the event loop, until something is so. */
+async function until(holds: () => boolean): Promise<void> {
+  while (!holds()) await new Promise((resolve) => setImmediate(resolve))
+}
+
+describe.each(makers)('a failure of %s', (_, make) => {
+  refuseStrayRejections()
+
+  it('[G1.4] that says when to come back is waited for that long', async () => {
+    await using server = await providerServer({ script: [{ error: { status: 429, headers: { 'retry-after': '7' } } }, 'Hi.'] })
+    const clock = virtualClock()
+    const stream = await new Agent({ id: 'a', heed: recordedHeed(clock).heed, model: make(server) }).stream('Go.')
+    await until(() => clock.pending > 0)
+    await clock.advance(6_999)
+    expect(server.requests).toHaveLength(1)
+    await clock.advance(1)
+    expect(await stream.text).toBe('Hi.')
+    expect(server.requests).toHaveLength(2)
+    expect(typesOf(await chunksOf(stream)).filter((type) => type === 'step-start' || type === 'error')).toEqual(['step-start'])
+  })
+
+  it('[G1.4] that may pass is tried again, with a growing pause', async () => {
+    await using server = await providerServer({ script: [{ error: { status: 500 } }, { error: { status: 503 } }, 'Hi.'] })
+    const clock = virtualClock(0)
+    const stream = await new Agent({ id: 'a', heed: recordedHeed(clock).heed, model: make(server) }).stream('Go.')
+    await until(() => clock.pending > 0)
+    await clock.runAll()
+    const first = clock.now()
+    expect(first).toBeGreaterThanOrEqual(375)
+    expect(first).toBeLessThanOrEqual(625)
+    await until(() => clock.pending > 0)
+    await clock.runAll()
+    expect(clock.now() - first).toBeGreaterThanOrEqual(750)
+    expect(await stream.text).toBe('Hi.')
+  })
+
+  it('[G1.4] that can\'t pass is not tried again: the next model is', async () => {
+    await using server = await providerServer({ script: [{ error: { status: 400, message: 'bad request' } }] })
+    const next = scriptedModel(['From the next.'])
+    const { text } = await new Agent({ id: 'a', heed: recordedHeed().heed, model: [make(server), next] }).generate('Go.')
+    expect(text).toBe('From the next.')
+    expect(server.requests).toHaveLength(1)
+  })
+
+  it('[G1.4] of all models ends the run with one error chunk', async () => {
+    await using server = await providerServer({ script: [{ error: { status: 401, message: 'who are you' } }, { error: { status: 403, message: 'not you' } }], loop: true })
+    const agent = new Agent({ id: 'a', heed: recordedHeed().heed, model: [make(server), { model: make(server), maxRetries: 5 }] })
+    const stream = await agent.stream('Go.')
+    const chunks = await chunksOf(stream)
+    expect(typesOf(chunks)).toEqual(['start', 'step-start', 'error'])
+    expect(of(chunks, 'error')[0]?.payload.error).toMatchObject({ name: 'HeedError', code: 'provider_error', retryable: false, message: expect.stringContaining('not you') })
+    expect(await rejection(agent.generate('Go.'))).toMatchObject({ code: 'provider_error', details: { statusCode: 403 } })
+    expect(server.requests).toHaveLength(4)
+  })
+
+  it('[G1.4] in the very first event is a failed call, and is tried again', async () => {
+    await using server = await providerServer({ script: [{ text: 'never', errorAfter: { parts: 0, error: { status: 529, type: 'overloaded_error', message: 'Overloaded' } } }, 'Hi.'] })
+    const clock = virtualClock()
+    const stream = await new Agent({ id: 'a', heed: recordedHeed(clock).heed, model: make(server) }).stream('Go.')
+    await until(() => clock.pending > 0 || server.requests.length > 1)
+    await clock.runAll()
+    expect(await stream.text).toBe('Hi.')
+    expect(of(await chunksOf(stream), 'step-start')).toHaveLength(1)
+  })
+
+  it('[G1.5] in the middle keeps what was said, and a new step goes on from it', async () => {
+    await using server = await providerServer({ script: [{ text: ['Once ', 'upon ', 'a time'], errorAfter: { parts: 3 } }, 'a time.'] })
+    const stream = await new Agent({ id: 'a', heed: recordedHeed().heed, model: make(server) }).stream('A story.')
+    const chunks = await chunksOf(stream)
+    const { steps, messages, text } = await stream.result
+    expect(steps.map((step) => [step.text, step.finishReason])).toEqual([['Once upon ', 'error'], ['a time.', 'stop']])
+    expect(text).toBe('a time.')
+    expect(of(chunks, 'text-start')).toHaveLength(2)
+    expect(of(chunks, 'text-end')).toHaveLength(2)
+    expect(typesOf(chunks)).not.toContain('error')
+    const sent = JSON.stringify(server.requests[1]?.body)
+    expect(sent).toContain('Once upon ')
+    expect(sent).toContain('Go on from where it ends')
+    expect(JSON.stringify(messages)).not.toContain('Go on from where it ends')
+  })
+})
+
+describe.each(makers)('an error event of %s in the middle of a stream', (_, make) => {
+  refuseStrayRejections()
+
+  it('is a broken stream, and one that may pass is gone on from', async () => {
+    const failure = { status: 529, type: 'overloaded_error', message: 'Overloaded' }
+    await using server = await providerServer({ script: [{ text: ['Once ', 'upon ', 'a time'], errorAfter: { parts: 3, error: failure } }, 'a time.'] })
+    const { steps } = await new Agent({ id: 'a', heed: recordedHeed().heed, model: make(server) }).generate('A story.')
+    expect(steps.map((step) => step.text)).toEqual(['Once upon ', 'a time.'])
+  })
+
+  it('ends the run when it can\'t pass, in words', async () => {
+    const failure = { status: 400, type: 'invalid_request_error', message: 'No such thing' }
+    await using server = await providerServer({ script: [{ text: ['Once ', 'upon ', 'a time'], errorAfter: { parts: 3, error: failure } }] })
+    const stream = await new Agent({ id: 'a', heed: recordedHeed().heed, model: make(server) }).stream('A story.')
+    expect(of(await chunksOf(stream), 'error')).toMatchObject([{ payload: { error: { code: 'stream_broken', retryable: false, message: expect.stringMatching(/broke off: No such thing$/) } } }])
+    expect(server.requests).toHaveLength(1)
+  })
+})
+
+describe('a stream that breaks', () => {
+  refuseStrayRejections()
+  const broken = (text: string): ScriptedStep => ({ text: [text], errorAfter: { parts: 2, error: Object.assign(new Error('reset'), { code: 'ECONNRESET' }) } })
+
+  it('[G1.4] again and again ends the run with an error, and what was said stays', async () => {
+    const model = scriptedModel([broken('one'), broken('two'), broken('three'), 'never'])
+    const stream = await new Agent({ id: 'a', heed: recordedHeed().heed, model }).stream('Go.')
+    const chunks = await chunksOf(stream)
+    expect(model.callCount).toBe(3)
+    expect(of(chunks, 'error')).toMatchObject([{ payload: { error: { code: 'stream_broken', retryable: true } } }])
+    expect(of(chunks, 'text-delta').map((chunk) => chunk.payload.text)).toEqual(['one', 'two', 'three'])
+    expect(await rejection(stream.result)).toMatchObject({ code: 'stream_broken' })
+  })
+
+  it('now and then in a long run does not end it', async () => {
+    const look: ScriptedStep = { toolCalls: [{ toolName: 'look' }] }
+    const model = scriptedModel([broken('a'), look, broken('b'), look, broken('c'), look, broken('d'), 'Done.'])
+    const tools = { look: createTool({ id: 'look', execute: async () => 'seen' }) }
+    expect((await new Agent({ id: 'a', heed: recordedHeed().heed, model, tools }).generate('Go.')).text).toBe('Done.')
+  })
+
+  it('drops calls that were not finished, and those that never got to run', async () => {
+    const runs: number[] = []
+    const model = scriptedModel([
+      { text: 'Look:', toolCalls: [{ toolName: 'look' }, { toolName: 'look', input: { a: 'long enough to come in two' } }], errorAfter: { parts: 9 } },
+      'Done.',
+    ])
+    const tools = { look: createTool({ id: 'look', execute: async () => runs.push(1) }) }
+    const stream = await new Agent({ id: 'a', heed: recordedHeed().heed, model, tools }).stream('Go.', {})
+    const chunks = await chunksOf(stream)
+    // The scripted error is none that may pass.
+    expect(typesOf(chunks).at(-1)).toBe('error')
+    expect(runs).toEqual([])
+    const starts = of(chunks, 'tool-call-input-streaming-start').map((chunk) => chunk.payload.toolCallId)
+    const ends = of(chunks, 'tool-call-input-streaming-end').map((chunk) => chunk.payload.toolCallId)
+    expect(starts).toHaveLength(2)
+    expect(ends).toEqual(starts)
+  })
+
+  it('without an end is broken, not finished', async () => {
+    const text = (delta: string) => [{ type: 'text-start' as const, id: 't' }, { type: 'text-delta' as const, id: 't', delta }]
+    const model = scriptedModel([{ parts: text('half') }, 'and the rest.'])
+    const { steps } = await new Agent({ id: 'a', heed: recordedHeed().heed, model }).generate('Go.')
+    expect(steps.map((step) => step.text)).toEqual(['half', 'and the rest.'])
+  })
+
+  it('[G1.4] before it said anything is a failed call', async () => {
+    const clock = virtualClock()
+    const model = scriptedModel([{ parts: [] }, { parts: [{ type: 'stream-start', warnings: [] }] }, 'Hi.'])
+    const stream = await new Agent({ id: 'a', heed: recordedHeed(clock).heed, model }).stream('Go.')
+    await clock.runAll()
+    expect(await stream.text).toBe('Hi.')
+    expect(await stream.steps).toHaveLength(1)
+  })
+})
+
+describe('patience', () => {
+  it('[G1.4] has an end: who asks for more than a minute is passed over', async () => {
+    const busy = scriptedModel([{ error: { status: 429, headers: { 'retry-after': '3600' } } }])
+    const { text } = await new Agent({ id: 'a', heed: recordedHeed(virtualClock()).heed, model: [busy, scriptedModel(['Hi.'])] }).generate('Go.')
+    expect(text).toBe('Hi.')
+    expect(busy.callCount).toBe(1)
+  })
+
+  it.each([
+    ['retry-after-ms', '1500', 1_500],
+    ['retry-after', '2', 2_000],
+    ['retry-after', 'Thu, 01 Jan 2026 00:00:04 GMT', 4_000],
+  ])('[G1.4] understands %s: %s', async (header, value, wait) => {
+    const clock = virtualClock()
+    const model = scriptedModel([{ error: { status: 429, headers: { [header]: value } } }, 'Hi.'])
+    const stream = await new Agent({ id: 'a', heed: recordedHeed(clock).heed, model }).stream('Go.')
+    await clock.advance(wait - 1)
+    expect(model.callCount).toBe(1)
+    await clock.advance(1)
+    expect(await stream.text).toBe('Hi.')
+  })
+
+  it('is two retries a model unless told', async () => {
+    const failing = () => scriptedModel([{ error: { status: 500 } }], { loop: true })
+    const tries = async (modelSettings?: { maxRetries: number }, maxRetries?: number) => {
+      const clock = virtualClock()
+      const model = failing()
+      const agent = new Agent({ id: 'a', heed: recordedHeed(clock).heed, model: maxRetries === undefined ? model : [{ model, maxRetries }] })
+      const stream = await agent.stream('Go.', modelSettings ? { modelSettings } : {})
+      await clock.runAll()
+      expect(await rejection(stream.result)).toMatchObject({ code: 'provider_error', retryable: true })
+      return model.callCount
+    }
+    expect([await tries(), await tries({ maxRetries: 0 }), await tries({ maxRetries: 1 }), await tries({ maxRetries: 0 }, 3)]).toEqual([3, 1, 2, 4])
+  })
+})

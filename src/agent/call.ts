@@ -40,11 +40,12 @@ export async function answerSuspended(
   const runtime = agent.threads()
   const log = new ChunkLog()
   const { promise, resolve, reject } = Promise.withResolvers<RunResult>()
-  runtime.expectCall(decision.runId, { options: {}, emit: (chunk) => log.push(chunk), resolve, reject })
+  promise.catch(() => {})
+  const unfollow = runtime.expectations.follow(decision.runId, { emit: (chunk) => log.push(chunk), resolve, reject })
   try {
     await decide(runtime, agent, decision)
   } catch (error) {
-    runtime.takeCall(decision.runId)
+    unfollow()
     throw error
   }
   return streamOf(decision.runId, log, promise)

@@ -11,7 +11,7 @@ import type { RunCommitEnd } from './run-host.ts'
 import type { RunResult, WaitingCall } from './run-result.ts'
 import type { StepResult } from './step-result.ts'
 import type { StepRecorder } from './step-recorder.ts'
-import { shownCalls } from './tool-display.ts'
+import { shownCalls, waitingChunk } from './tool-display.ts'
 
 /** A step that is done: what it adds to history, and whether the run means to end with it. */
 export interface StepEnd {
@@ -100,6 +100,11 @@ async function farewell(run: Run, end: Ending, messageId: string): Promise<RunRe
   if (end.tripwire) run.tell(run.chunk('tripwire', end.tripwire))
   switch (end.status) {
     case 'suspended':
+      // Told when it is stored: whoever sees it may decide at once.
+      for (const call of end.waiting ?? []) {
+        const chunk = await waitingChunk(run, call)
+        if (!(await sayLast(run, chunk))) run.tell(chunk)
+      }
       break
     case 'aborted':
       run.tell(run.chunk('abort', {}))

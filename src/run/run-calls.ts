@@ -2,7 +2,6 @@ import type { ToolInvocationPart } from '../message/message.ts'
 import type { Run } from './run.ts'
 import type { WaitingCall } from './run-result.ts'
 import type { ModelToolCall } from './step-recorder.ts'
-import { showWaiting } from './tool-display.ts'
 import { stopped } from './tool-race.ts'
 import { runCall, type CallOutcome, type CallScope, type Decision } from './tool-run.ts'
 import { untilAborted } from './until-aborted.ts'
@@ -61,7 +60,6 @@ async function outcomeOf(run: Run, call: OpenCall, scope: CallScope): Promise<Ca
 }
 
 async function shown(run: Run, outcome: CallOutcome): Promise<CallOutcome> {
-  if (outcome.status === 'waiting') await showWaiting(run, outcome.call)
   return outcome.status === 'settled' ? { status: 'settled', invocation: await run.showToolResult(outcome.invocation) } : outcome
 }
 

@@ -1,6 +1,6 @@
 import type { JSONValue } from '../json.ts'
 import type { MessagePart, ToolInvocation } from '../message/message.ts'
-import type { Chunk } from './chunk.ts'
+import type { Chunk, RunChunk } from './chunk.ts'
 import type { Run } from './run.ts'
 import type { WaitingCall } from './run-result.ts'
 import type { ToolCall } from './step-result.ts'
@@ -99,19 +99,18 @@ function resultChunk(run: Run, invocation: ToolInvocation, preliminary: boolean)
   return run.chunk('tool-result', { ...call, result: result ?? null, ...(preliminary ? { preliminary: true } : {}) })
 }
 
-/** Shows that a call waits for somebody. */
-export async function showWaiting(run: Run, waiting: WaitingCall): Promise<void> {
+/** How watchers are told that a call waits for somebody. */
+export async function waitingChunk(run: Run, waiting: WaitingCall): Promise<RunChunk> {
   const { toolCallId, toolName, args, payload = null } = waiting
   const input = await apply(run, waiting, 'display', 'input-available')
   if (waiting.kind === 'approval') {
     const shown = (await apply(run, waiting, 'display', 'approval')) ?? input
-    await run.say(run.chunk('tool-call-approval', { toolCallId, toolName, args: shown ?? args, resumeSchema: approvalShape }))
-    return
+    return run.chunk('tool-call-approval', { toolCallId, toolName, args: shown ?? args, resumeSchema: approvalShape })
   }
   const tool = run.tools.tools.get(toolName)
   const resumeSchema = tool?.resume ? JSON.stringify(await tool.resume.jsonSchema()) : approvalShape
   const suspendPayload = await apply(run, waiting, 'display', 'suspend', { suspendPayload: payload })
-  await run.say(run.chunk('tool-call-suspended', { toolCallId, toolName, args: input ?? args, suspendPayload: suspendPayload ?? payload, resumeSchema }))
+  return run.chunk('tool-call-suspended', { toolCallId, toolName, args: input ?? args, suspendPayload: suspendPayload ?? payload, resumeSchema })
 }
 
 const approvalShape = JSON.stringify({ type: 'object', properties: { approved: { type: 'boolean' }, reason: { type: 'string' } }, required: ['approved'] })

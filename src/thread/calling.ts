@@ -30,7 +30,7 @@ export async function callOnThread(runtime: ThreadRuntime, agent: Runnable, call
   const id = runtime.newId()
   const { promise: result, resolve, reject } = Promise.withResolvers<RunResult>()
   result.catch(() => {})
-  runtime.expectCall(id, { options, emit: call.emit, resolve, reject })
+  runtime.expectations.call(threadId, id, { options, emit: call.emit, resolve, reject })
   const stored = storableOptions(options)
   try {
     await runtime.accept({
@@ -51,7 +51,7 @@ export async function callOnThread(runtime: ThreadRuntime, agent: Runnable, call
       now: runtime.clock.now(),
     })
   } catch (error) {
-    runtime.takeCall(id)
+    runtime.expectations.takeCall(threadId, id)
     throw error
   }
   cancelOnAbort(runtime, { threadId, resourceId, id, reject, result }, options.abortSignal)
@@ -71,11 +71,18 @@ function cancelOnAbort(runtime: ThreadRuntime, queued: Queued, signal: AbortSign
   if (!signal) return
   const { threadId, resourceId, id } = queued
   const onAbort = () => {
-    if (!runtime.takeCall(id)) return
-    queued.reject(new HeedError('aborted', 'The call was aborted before its turn came.', { cause: signal.reason }))
-    runtime.store.cancelSignals({ threadId, resourceId }, [id]).catch((error: unknown) =>
-      runtime.logger.error('an aborted call could not be taken out of the queue', { threadId, error: String(error) }))
+    runtime.store.cancelSignals({ threadId, resourceId }, [id]).then(
+      (cancelled) => {
+        if (cancelled.length === 0) return
+        runtime.expectations.takeCall(threadId, id)
+        queued.reject(new HeedError('aborted', 'The call was aborted before its turn came.', { cause: signal.reason }))
+      },
+      (error: unknown) => {
+        if (!runtime.closing) runtime.logger.error('an aborted call could not be taken out of the queue', { threadId, error: String(error) })
+      },
+    )
   }
+  if (signal.aborted) return onAbort()
   signal.addEventListener('abort', onAbort, { once: true })
   queued.result.finally(() => signal.removeEventListener('abort', onAbort)).catch(() => {})
 }

@@ -15,9 +15,11 @@ export function continuationOf(run: RunRow, rows: readonly MessageRow[], idempot
   const own = rows.filter((row) => row.runId === run.runId)
   const last = own.findLast((row) => row.role === 'assistant')
   if (!last) return { calls: [] }
+  const after = own.slice(own.indexOf(last) + 1)
   // Input that entered after it closed that message: the next step writes another.
-  const closed = own.slice(own.indexOf(last) + 1).some((row) => row.role === 'signal' || row.role === 'user')
-  const settled = new Set(own.filter((row) => row.role === 'tool').flatMap((row) => invocations(row).map((part) => part.toolInvocation.toolCallId)))
+  const closed = after.some((row) => row.role === 'signal' || row.role === 'user')
+  // Only what follows it: some providers number their calls anew in every step.
+  const settled = new Set(after.filter((row) => row.role === 'tool').flatMap((row) => invocations(row).map((part) => part.toolInvocation.toolCallId)))
   const calls = invocations(last)
     .filter((part) => part.toolInvocation.state === 'call' && !part.providerExecuted && !settled.has(part.toolInvocation.toolCallId))
     .map((part) => openCall(part, run, idempotent))
@@ -26,10 +28,15 @@ export function continuationOf(run: RunRow, rows: readonly MessageRow[], idempot
 
 function openCall(part: ToolInvocationPart, run: RunRow, idempotent: IsIdempotent): OpenCall {
   const { toolCallId, toolName } = part.toolInvocation
-  const waited = run.suspended.find((call) => call.toolCallId === toolCallId)
-  if (waited) return { part, ...(waited.decision ? { decision: waited.decision } : {}) }
-  if (!run.started.includes(toolCallId) || idempotent(toolName)) return { part }
-  return { part, interrupted: `${toolName} was interrupted: the process that ran it stopped. It is not known whether it took effect. Check before you call it again.` }
+  const { decision } = run.suspended.find((call) => call.toolCallId === toolCallId) ?? {}
+  // A call that was decided begins when the run is continued the first time; in a later one it had begun already.
+  const begun = decision ? run.attempts > 1 && decision.approved !== false : run.started.includes(toolCallId)
+  if (begun && !idempotent(toolName)) return { part, interrupted: interruption(toolName) }
+  return { part, ...(decision ? { decision } : {}) }
+}
+
+function interruption(toolName: string): string {
+  return `${toolName} was interrupted: the process that ran it stopped. It is not known whether it took effect. Check before you call it again.`
 }
 
 function invocations(row: MessageRow): ToolInvocationPart[] {

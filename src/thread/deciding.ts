@@ -1,4 +1,4 @@
-import { HeedError } from '../errors.ts'
+import { HeedError, isHeedError } from '../errors.ts'
 import type { JSONValue } from '../json.ts'
 import type { CallDecision, Decided, RunRow, Scope } from '../store/contract.ts'
 import type { Runnable } from './runnable.ts'
@@ -15,14 +15,16 @@ export interface Decision {
   resumeData?: JSONValue
 }
 
-/** Records the decision. The run goes on here when nothing else is waited for. */
+/** Records the decision. The run goes on here when nothing else is waited for and its agent is known here. */
 export async function decide(runtime: ThreadRuntime, agent: Runnable, decision: Decision): Promise<Decided> {
   runtime.register(agent)
   await runtime.open()
   const { threadId, resourceId, ...answer } = decision
   const scope = threadId === undefined ? await scopeOf(runtime, decision) : { threadId, ...(resourceId === undefined ? {} : { resourceId }) }
-  const decided = await runtime.store.decide(scope, answer satisfies CallDecision, runtime.owner)
-  if (decided.fence) runtime.run(decided.fence)
+  const thread = await runtime.store.getThread(scope)
+  const owner = thread?.agentId !== undefined && runtime.knows(thread.agentId) ? runtime.owner : undefined
+  const decided = await runtime.store.decide(scope, answer satisfies CallDecision, owner)
+  if (decided.fence) runtime.run(decided.fence, thread?.resourceId)
   return decided
 }
 
@@ -34,11 +36,17 @@ async function scopeOf(runtime: ThreadRuntime, { runId, resourceId }: Decision):
   return { threadId: run.threadId, resourceId: run.resourceId }
 }
 
-/** Declines everything that a suspended thread waits for. */
+/** Declines everything that a suspended thread waits for. What somebody else decided first stays decided. */
 export async function declineAll(runtime: ThreadRuntime, agent: Runnable, scope: Scope, reason: string): Promise<void> {
   const run = await suspendedRun(runtime, scope)
-  for (const call of run?.suspended ?? []) {
-    if (!call.decision) await decide(runtime, agent, { ...scope, toolCallId: call.toolCallId, approved: false, reason })
+  if (!run) return
+  for (const call of run.suspended) {
+    if (call.decision) continue
+    try {
+      await decide(runtime, agent, { ...scope, runId: run.runId, toolCallId: call.toolCallId, approved: false, reason })
+    } catch (error) {
+      if (!isHeedError(error) || error.code !== 'run_not_suspended') throw error
+    }
   }
 }
 

@@ -1,5 +1,6 @@
 import type { MailboxRow, RunRow, Scope, ThreadStore } from '../store/contract.ts'
 import type { SignalState } from './machine.ts'
+import { waitingRows } from './queue.ts'
 
 /** The life of one signal, as far as it has come. */
 export interface ExplainedSignal {
@@ -25,7 +26,7 @@ export async function explainSignal(store: ThreadStore, scope: Scope, id: string
   if (!mail) return null
   const { state, route, agentId, runId, step, reason } = mail
   const run = runId === undefined ? null : await store.getRun(scope, runId)
-  const ahead = state === 'pending' ? (await store.listSignals(scope, { states: ['pending'] })).findIndex((other) => other.id === id) : undefined
+  const ahead = state === 'pending' ? (await waitingRows(store, scope)).findIndex((other) => other.id === id) : undefined
   return {
     id,
     state,

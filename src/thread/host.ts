@@ -9,12 +9,23 @@ import type { AgentExecutionOptions } from '../run/options.ts'
 import { Run } from '../run/run.ts'
 import type { RunCommit, RunCommitEnd, RunCommitted, RunHost } from '../run/run-host.ts'
 import { failedResult, type RunResult } from '../run/run-result.ts'
-import type { BegunRun, Fence, MailboxRow, RunEnd, StepCommitted } from '../store/contract.ts'
+import type { BegunRun, Fence, MailboxRow, RunEnd, RunRow, StepCommitted } from '../store/contract.ts'
 import { continuationOf } from './continuation.ts'
 import type { LiveThread } from './live.ts'
 import type { LocalCall } from './local-call.ts'
 import { localOptions } from './local-call.ts'
 import type { ThreadRuntime } from './runtime.ts'
+
+/** A run that was begun so often and never came to an end is not begun again. */
+const maxAttempts = 10
+
+export interface HostAbort {
+  reason: unknown
+  /** Also cancel what waits. */
+  clearPending: boolean
+  /** Only if the thread is of this resource. */
+  resourceId?: string | undefined
+}
 
 /** Runs one thread for as long as this process has its lease: run after run, until a commit finds nothing more to do. */
 export class ThreadHost implements RunHost {
@@ -23,9 +34,16 @@ export class ThreadHost implements RunHost {
   readonly #runtime: ThreadRuntime
   #run: Run | undefined
   #begun: BegunRun | undefined
-  #call: LocalCall | undefined
-  #options: AgentExecutionOptions = {}
-  #more = false
+  #callers: LocalCall[] = []
+  /** Options that only this process has. */
+  #here: AgentExecutionOptions | undefined
+  /** Ends the run that is being prepared or at work. */
+  #stop: AbortController | undefined
+  /** A run is on its way or at work. */
+  #expecting = true
+  /** Asked for before the run was there. */
+  #abortNext: HostAbort | undefined
+  readonly #interruptNext = new Set<string>()
   #clearPending = false
   #suspended = false
 
@@ -36,63 +54,84 @@ export class ThreadHost implements RunHost {
   }
 
   get runId(): string | undefined {
-    return this.#begun?.run.runId
+    return this.#expecting ? this.#begun?.run.runId : undefined
   }
 
   /** Resolves when the thread is released, handed over, or lost to another process. */
   async work(): Promise<void> {
     this.live.enter(this.fence.epoch)
-    for (;;) {
-      const begun = await this.#runtime.store.beginRun(this.fence, (run) => this.#runtime.windowOf(run), this.#runtime.agentIds())
-      if (!begun) return
-      this.#more = false
-      await this.#perform(begun)
-      if (!this.#more) return
+    try {
+      while (this.#expecting) {
+        const begun = await this.#runtime.store.beginRun(this.fence, (run) => this.#runtime.windowOf(run), this.#runtime.agentIds())
+        if (!begun) return
+        await this.#perform(begun)
+      }
+    } finally {
+      this.#expecting = false
     }
   }
 
-  abort(reason: unknown, clearPending: boolean): boolean {
-    if (!this.#run || this.#run.signal.aborted) return false
-    this.#clearPending = clearPending
-    this.#run.abort(reason)
+  /** Aborts the run that is at work, or the one that is about to begin. False when there is none any more. */
+  abort(abort: HostAbort): boolean {
+    if (!this.#expecting) return false
+    if (!this.#stop) {
+      this.#abortNext ??= abort
+      return true
+    }
+    if (this.#stop.signal.aborted || this.live.foreignTo(abort.resourceId)) return false
+    this.#clearPending = abort.clearPending
+    this.#stop.abort(abort.reason)
     return true
   }
 
-  /** Cuts the model's stream so that what just arrived enters at once. */
-  interrupt(): void {
-    this.#run?.interrupt()
+  /** Cuts the model's stream so that the signal that just arrived enters at once. */
+  interrupt(signalId: string): void {
+    if (this.#run) this.#run.interrupt()
+    else this.#interruptNext.add(signalId)
   }
 
   async #perform(begun: BegunRun): Promise<void> {
-    const { run, taken, rows } = begun
+    const { run, thread, taken, rows } = begun
+    const { expectations } = this.#runtime
     this.#begun = begun
-    this.#call = this.#runtime.takeCall(taken[0]?.id) ?? this.#runtime.takeCall(run.runId)
-    this.#options = localOptions(run.options, this.#call?.options ?? this.#runtime.takeOptions(taken[0]))
+    const call = expectations.takeCall(thread.id, taken[0]?.id)
+    this.#callers = [...(call ? [call] : []), ...expectations.takeFollowers(run.runId)]
+    this.#here = call?.options ?? expectations.optionsOf(taken) ?? expectations.takeOptions(run.runId)
     this.#clearPending = false
     this.#suspended = false
-    this.live.startRun(run.runId, lastSeq(rows.slice(0, rows.length - takenRows(taken).length)))
-    this.live.committed(lastSeq(rows))
-    this.#runtime.took(taken, run.runId, 0, 'woke')
+    this.#stop = new AbortController()
+    const release = follow(this.#stop, this.#here?.abortSignal)
+    this.live.resourceId = thread.resourceId
+    if (begun.resumed && run.attempts > 1) this.live.startOver()
+    this.live.startRun(run.runId, seqBefore(rows, taken))
+    this.live.committed(rows.at(-1)?.seq)
+    this.#runtime.active.set(run.runId, { threadId: thread.id, resourceId: thread.resourceId })
+    this.#took(taken, 0, 'woke')
+    const abort = this.#abortNext
+    this.#abortNext = undefined
+    if (abort) this.abort(abort)
     try {
-      const result = await this.#loop(begun)
-      this.#call?.resolve(result)
+      const result = run.attempts > maxAttempts ? await this.#park(run) : await this.#loop(begun, this.#stop.signal)
+      for (const caller of this.#callers) caller.resolve(result)
     } catch (error) {
-      this.#call?.reject(error)
+      for (const caller of this.#callers) caller.reject(error)
       throw error
     } finally {
-      this.#run = undefined
-      this.#call = undefined
-      if (!this.#suspended) this.live.endRun()
+      release()
+      this.#over()
+      this.#callers = []
+      this.#runtime.active.delete(run.runId)
+      if (this.#suspended && this.#here) expectations.keepOptions(run.runId, this.#here)
+      this.#here = undefined
+      this.live.endRun(this.#suspended)
     }
   }
 
-  async #loop(begun: BegunRun): Promise<RunResult> {
+  async #loop(begun: BegunRun, signal: AbortSignal): Promise<RunResult> {
     const { run, thread, taken, rows } = begun
-    const agent = this.#runtime.agent(run.agentId)
-    const options = this.#options
     let started: Run
     try {
-      const setup = await agent.prepare(options, {
+      const setup = await this.#runtime.agent(run.agentId).prepare({ ...localOptions(run.options, this.#here), abortSignal: signal }, {
         runId: run.runId,
         threadId: thread.id,
         resourceId: thread.resourceId,
@@ -102,30 +141,53 @@ export class ThreadHost implements RunHost {
       }, this.#runtime)
       started = new Run(setup, this)
     } catch (error) {
-      return this.#failToStart(run.runId, run.step, error)
+      return signal.aborted ? this.#abortEarly(run) : this.#failToStart(run, error)
     }
     this.#run = started
-    const release = follow(started, options.abortSignal)
-    try {
-      if (this.#runtime.closing) throw closed()
-      const idempotent = (name: string) => started.tools.tools.get(name)?.tool.idempotent ?? false
-      return await runLoop(started, begun.resumed ? continuationOf(run, rows, idempotent) : undefined)
-    } finally {
-      release()
-    }
+    if (this.#interruptNext.size > 0) started.interrupt()
+    this.#interruptNext.clear()
+    const onAbort = () => started.abort(signal.reason)
+    if (signal.aborted) onAbort()
+    else signal.addEventListener('abort', onAbort, { once: true })
+    if (this.#runtime.closing) throw closed()
+    const idempotent = (name: string) => started.tools.tools.get(name)?.tool.idempotent ?? false
+    return runLoop(started, begun.resumed ? continuationOf(run, rows, idempotent) : undefined)
+  }
+
+  /** From here on, whoever wants to stop or interrupt means the run that comes next. */
+  #over(): void {
+    this.#run = undefined
+    this.#stop = undefined
+  }
+
+  /** Aborted while it was being prepared. */
+  async #abortEarly({ runId, step }: RunRow): Promise<RunResult> {
+    await this.commit({ step, rows: [], end: { status: 'aborted', usage: noUsage } })
+    this.emit({ type: 'abort', runId, from: 'AGENT', payload: {} })
+    return { ...failedResult(runId, new Error('aborted')), error: undefined, finishReason: 'aborted' }
   }
 
   /** What the agent needs could not be found: the run is over before its first step, and everybody is told. */
-  async #failToStart(runId: string, step: number, thrown: unknown): Promise<RunResult> {
+  async #failToStart({ runId, step }: RunRow, thrown: unknown): Promise<RunResult> {
     const error = thrown instanceof Error ? thrown : new Error(String(thrown))
     await this.commit({ step, rows: [], end: { status: 'failed', usage: noUsage, error } })
     this.emit({ type: 'error', runId, from: 'AGENT', payload: { error: chunkError(error) } })
     return failedResult(runId, error)
   }
 
+  /** A run that takes its process down each time must not take down the next one. It stays visible as `parked`. */
+  async #park({ runId, step, attempts }: RunRow): Promise<RunResult> {
+    const error = new HeedError('aborted', `Run ${runId} was begun ${attempts - 1} times and never came to an end. It is parked; send again to go on.`, { details: { runId, attempts } })
+    this.#runtime.logger.error('a run is parked', { threadId: this.fence.threadId, runId, attempts })
+    const { ended, more } = await this.#runtime.store.commitStep(this.fence, { runId, step, rows: [], end: { status: 'parked', error: json(error) } })
+    if (ended) this.#expecting = more
+    this.emit({ type: 'error', runId, from: 'AGENT', payload: { error: chunkError(error) } })
+    return failedResult(runId, error)
+  }
+
   emit(chunk: Chunk): void {
     this.live.publish(chunk)
-    this.#call?.emit(chunk)
+    for (const caller of this.#callers) caller.emit(chunk)
   }
 
   async commit(commit: RunCommit): Promise<RunCommitted> {
@@ -141,11 +203,11 @@ export class ThreadHost implements RunHost {
       throw error
     }
     const { taken, ended, more, rows } = committed
-    this.live.committed(lastSeq([...rows, ...takenRows(taken)]))
-    this.#runtime.took(taken, run.runId, commit.step + 1, 'delivered')
+    this.live.committed([...rows, ...takenRows(taken)].at(-1)?.seq)
+    this.#took(taken, commit.step + 1, 'delivered')
     if (ended) {
-      this.#more = more
-      if (this.#clearPending) this.#runtime.cleared(this.fence.threadId)
+      this.#over()
+      this.#expecting = more
       this.#suspended = end?.status === 'suspended'
     }
     return { entered: taken.map((mail) => mail.rows), ended }
@@ -155,6 +217,13 @@ export class ThreadHost implements RunHost {
     if (this.#runtime.closing) throw closed()
     const { run } = this.#begun as BegunRun
     await this.#runtime.store.commitStep(this.fence, { runId: run.runId, step: this.#run?.step ?? run.step, rows: [], revised: [...rows] })
+  }
+
+  #took(taken: readonly MailboxRow[], step: number, action: 'woke' | 'delivered'): void {
+    for (const { threadId, id, runId } of taken) {
+      this.#interruptNext.delete(id)
+      this.#runtime.expectations.settle(threadId, id, { action, step, ...(runId === undefined ? {} : { runId }) })
+    }
   }
 
   #endOf(end: RunCommitEnd): RunEnd {
@@ -167,7 +236,7 @@ export class ThreadHost implements RunHost {
         return {
           status: end.status,
           usage: { ...end.usage },
-          ...(end.error ? { error: chunkError(end.error) as unknown as JSONObject } : {}),
+          ...(end.error ? { error: json(end.error) } : {}),
           ...(this.#clearPending ? { clearPending: true } : {}),
         }
     }
@@ -175,9 +244,9 @@ export class ThreadHost implements RunHost {
 }
 
 /** Ends the run with the caller's signal; answers how to stop listening to it. */
-function follow(run: Run, signal: AbortSignal | undefined): () => void {
+function follow(stop: AbortController, signal: AbortSignal | undefined): () => void {
   if (!signal) return () => {}
-  const onAbort = () => run.abort(signal.reason)
+  const onAbort = () => stop.abort(signal.reason)
   if (signal.aborted) onAbort()
   signal.addEventListener('abort', onAbort, { once: true })
   return () => signal.removeEventListener('abort', onAbort)
@@ -187,8 +256,14 @@ function takenRows(taken: readonly MailboxRow[]): MessageRow[] {
   return taken.flatMap((mail) => mail.rows)
 }
 
-function lastSeq(rows: readonly MessageRow[]): number | undefined {
-  return rows.at(-1)?.seq
+/** The last row of history before what this run says, its input included in what it says. */
+function seqBefore(rows: readonly MessageRow[], taken: readonly MailboxRow[]): number {
+  const [first] = takenRows(taken)
+  return first?.seq === undefined ? (rows.at(-1)?.seq ?? 0) : first.seq - 1
+}
+
+function json(error: Error): JSONObject {
+  return chunkError(error) as unknown as JSONObject
 }
 
 function closed(): HeedError {

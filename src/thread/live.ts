@@ -1,10 +1,24 @@
 import type { Chunk } from '../run/chunk.ts'
 import { compareCursors, formatCursor, parseCursor, type Cursor } from './cursor.ts'
+import { PresentStep } from './present-step.ts'
 
 /** How many chunks a thread keeps for those who read slowly or come back. Beyond it they start from a snapshot. */
 const ringSize = 8_192
 
 const boundaries = new Set<Chunk['type']>(['step-finish', 'finish', 'abort', 'error', 'tool-call-approval', 'tool-call-suspended'])
+
+/** What a snapshot has to know of a thread at one moment. */
+export interface LiveMark {
+  position: number
+  /** Whoever returns with it gets the present step and what follows. */
+  cursor: string
+  runId: string | undefined
+  /** While a run is at work: the last row that the chunks before the present step stand for. */
+  seq: number | undefined
+  step: Chunk[]
+  /** Grows with every run that starts here. */
+  runs: number
+}
 
 /**
  * What happens on a thread right now, for everyone here who watches. The runner is the only writer; a watcher is an index.
@@ -12,20 +26,26 @@ const boundaries = new Set<Chunk['type']>(['step-finish', 'finish', 'abort', 'er
  */
 export class LiveThread {
   readonly threadId: string
+  /** Whose thread it is, as soon as that is known here. */
+  resourceId: string | undefined
   /** The run that is active, or suspended, as far as is known here. */
   runId: string | undefined
-  /** The last row of history that the chunks before the present step stand for. */
-  seq: number | undefined
-  readonly #ring: Chunk[] = new Array<Chunk>()
+  /** Changes when what was said before no longer counts: watchers then start over. */
+  generation = 0
+  closed = false
+  readonly #ring: Chunk[] = []
   /** The position of the oldest chunk in the ring, and the one after the newest. */
   #first = 0
   #end = 0
   #runStart = 0
   #epoch = 0
   #index = 0
-  /** The present step, adjacent deltas joined: what history can't tell yet. */
-  #step: Chunk[] = []
-  #nextSeq: number | undefined
+  #running = false
+  #runs = 0
+  #seq = 0
+  #committed = 0
+  readonly #step = new PresentStep()
+  #stepCursor = formatCursor({ epoch: 0, index: 0 })
   #news: PromiseWithResolvers<void> | undefined
 
   constructor(threadId: string) {
@@ -40,14 +60,30 @@ export class LiveThread {
     return this.#first
   }
 
-  /** Where the active run began, or the edge when none is active. */
-  get runStart(): number {
-    return this.runId === undefined ? this.#end : this.#runStart
+  /** A run is at work here, and its present step is known. */
+  get running(): boolean {
+    return this.#running
   }
 
-  /** The place after the newest chunk, as a cursor to come back with. */
-  get cursor(): string {
-    return formatCursor({ epoch: this.#epoch, index: this.#index })
+  /** Where the active run began, or the edge when none is active. */
+  get runStart(): number {
+    return this.runId === undefined ? this.#end : Math.max(this.#runStart, this.#first)
+  }
+
+  /** Whether this is known to be the thread of somebody else. */
+  foreignTo(resourceId: string | undefined): boolean {
+    return resourceId !== undefined && this.resourceId !== undefined && this.resourceId !== resourceId
+  }
+
+  mark(): LiveMark {
+    return {
+      position: this.#end,
+      cursor: this.#running ? this.#stepCursor : this.#cursor,
+      runId: this.runId,
+      seq: this.#running ? this.#seq : undefined,
+      step: this.#running ? this.#step.chunks() : [],
+      runs: this.#runs,
+    }
   }
 
   /** Everything from here on belongs to this epoch. An older one changes nothing. */
@@ -57,37 +93,58 @@ export class LiveThread {
     this.#index = 0
   }
 
-  startRun(runId: string, seq: number | undefined): void {
-    this.runId = runId
-    this.#runStart = this.#end
-    this.#step = []
-    this.seq = seq
-    this.#nextSeq = seq
+  /** Watches an epoch that was counted elsewhere, or before. It is counted on from a number that nobody had: the time of day. */
+  join(epoch: number, now: number): void {
+    if (epoch <= this.#epoch) return
+    this.#epoch = epoch
+    this.#index = now
   }
 
-  endRun(): void {
-    this.runId = undefined
+  /** A run is at work from here on; its chunks follow what history has up to `seq`. */
+  startRun(runId: string, seq: number): void {
+    if (this.runId !== runId) this.#runStart = this.#end
+    this.runId = runId
+    this.#running = true
+    this.#runs++
+    this.#seq = seq
+    this.#committed = seq
+    this.#step.clear()
+    this.#stepCursor = this.#cursor
+  }
+
+  /** A suspended run stays the thread's run, and nobody is at work. */
+  endRun(suspended: boolean): void {
+    if (!suspended) this.runId = undefined
+    this.#running = false
+    this.#step.clear()
+  }
+
+  /** What the present step said is said again: everyone starts over from what is stored. */
+  startOver(): void {
+    this.generation++
+    this.#first = this.#end
+    this.#index++
+    this.ring()
   }
 
   /** A commit reached this row. Watchers count it as told once the step's last chunk is out. */
   committed(seq: number | undefined): void {
-    if (seq !== undefined) this.#nextSeq = seq
+    if (seq !== undefined) this.#committed = seq
   }
 
   publish(chunk: Chunk): void {
     chunk.cursor = `${this.#epoch}.${++this.#index}`
-    if (this.#ring.length < ringSize) this.#ring.push(chunk)
-    else {
-      this.#ring[this.#end % ringSize] = chunk
-      this.#first++
-    }
+    this.#ring[this.#end % ringSize] = chunk
     this.#end++
-    if (boundaries.has(chunk.type)) {
-      this.#step = []
-      this.seq = this.#nextSeq
-    } else join(this.#step, chunk)
-    this.#news?.resolve()
-    this.#news = undefined
+    if (this.#end - this.#first > ringSize) this.#first = this.#end - ringSize
+    if (this.#running) {
+      if (boundaries.has(chunk.type)) {
+        this.#step.clear()
+        this.#seq = this.#committed
+        this.#stepCursor = chunk.cursor
+      } else this.#step.add(chunk)
+    }
+    this.ring()
   }
 
   /** The chunk at a position that is not before `first`; undefined at the edge. */
@@ -101,14 +158,16 @@ export class LiveThread {
     return this.#news.promise
   }
 
-  /** Makes everyone who waits look again, after something other than a chunk. */
+  /** Makes everyone who waits look again. */
   ring(): void {
     this.#news?.resolve()
     this.#news = undefined
   }
 
-  step(): Chunk[] {
-    return [...this.#step]
+  /** Nothing more is said here: watchers read what there is and end. */
+  close(): void {
+    this.closed = true
+    this.ring()
   }
 
   /** The position after the chunk with this cursor; undefined when the ring can't tell what came after it. */
@@ -122,26 +181,18 @@ export class LiveThread {
       if (compareCursors(this.#cursorAt(middle), cursor) < 0) low = middle + 1
       else high = middle
     }
-    return low < this.#end && compareCursors(this.#cursorAt(low), cursor) === 0 ? low + 1 : undefined
+    if (low === this.#end) return undefined
+    const found = this.#cursorAt(low)
+    if (compareCursors(found, cursor) === 0) return low + 1
+    // The chunk itself may have just left the ring; the one after it has not.
+    return found.epoch === cursor.epoch && found.index === cursor.index + 1 ? low : undefined
+  }
+
+  get #cursor(): string {
+    return formatCursor({ epoch: this.#epoch, index: this.#index })
   }
 
   #cursorAt(position: number): Cursor {
     return parseCursor(this.at(position)?.cursor ?? '0.0')
   }
-}
-
-/** Keeps the step as short as what it said: one delta for all that follow each other in one block. */
-function join(step: Chunk[], chunk: Chunk): void {
-  const last = step.at(-1)
-  if (last && chunk.type === last.type) {
-    if ((chunk.type === 'text-delta' || chunk.type === 'reasoning-delta') && last.type === chunk.type && chunk.payload.id === last.payload.id) {
-      step[step.length - 1] = { ...chunk, payload: { ...chunk.payload, text: last.payload.text + chunk.payload.text } }
-      return
-    }
-    if (chunk.type === 'tool-call-delta' && last.type === 'tool-call-delta' && chunk.payload.toolCallId === last.payload.toolCallId) {
-      step[step.length - 1] = { ...chunk, payload: { ...chunk.payload, argsTextDelta: last.payload.argsTextDelta + chunk.payload.argsTextDelta } }
-      return
-    }
-  }
-  step.push(chunk)
 }

@@ -6,7 +6,8 @@ import type { Runnable } from './runnable.ts'
 
 /** What a run has only in this process: the caller that holds its stream, and options that are no JSON. */
 export interface LocalCall {
-  options: AgentExecutionOptions
+  /** Absent for one that follows a run which has its options already. */
+  options?: AgentExecutionOptions
   emit(chunk: Chunk): void
   resolve(result: RunResult): void
   reject(error: unknown): void

@@ -1,8 +1,9 @@
 import { rowToSignal } from '../signals/row.ts'
 import { createdSignal } from '../signals/created.ts'
 import type { CreatedAgentSignal } from '../signals/signal.ts'
-import type { MailboxRow, Scope } from '../store/contract.ts'
+import type { MailboxRow, Scope, ThreadStore } from '../store/contract.ts'
 import type { ThreadRuntime } from './runtime.ts'
+import { cancelled as cancelledCall } from './settling.ts'
 
 /** Something that waits for its turn. */
 export interface QueuedSignal {
@@ -18,14 +19,22 @@ export interface QueuedSignal {
 /** What waits on a thread, in its order: first what enters the active run, then the queue. */
 export async function listQueued(runtime: ThreadRuntime, scope: Scope): Promise<QueuedSignal[]> {
   await runtime.open()
-  return (await runtime.store.listSignals(scope, { states: ['pending'] })).map(queued)
+  return (await waitingRows(runtime.store, scope)).map(queued)
+}
+
+export async function waitingRows(store: ThreadStore, scope: Scope): Promise<MailboxRow[]> {
+  const pending = await store.listSignals(scope, { states: ['pending'] })
+  return [...pending.filter((row) => row.kind === 'enter'), ...pending.filter((row) => row.kind === 'turn')]
 }
 
 /** Takes signals out that were not taken yet; answers which. */
 export async function cancelQueued(runtime: ThreadRuntime, scope: Scope, ids: readonly string[]): Promise<string[]> {
   await runtime.open()
   const cancelled = await runtime.store.cancelSignals(scope, ids)
-  for (const id of cancelled) runtime.settleOutcome(scope.threadId, id, { action: 'discarded', reason: 'cancelled' })
+  for (const id of cancelled) {
+    runtime.expectations.settle(scope.threadId, id, { action: 'discarded', reason: 'cancelled' })
+    runtime.expectations.takeCall(scope.threadId, id)?.reject(cancelledCall())
+  }
   return cancelled
 }
 

@@ -3,12 +3,12 @@ import { systemClock, type Clock, type Timer } from '../clock.ts'
 import { HeedError, isHeedError } from '../errors.ts'
 import { consoleLogger, type Logger } from '../logger.ts'
 import type { AgentExecutionOptions } from '../run/options.ts'
-import type { Accepted, Fence, MailboxRow, RunRow, Scope, Send, ThreadStore, Window } from '../store/contract.ts'
+import type { Accepted, Fence, RunRow, Send, ThreadStore, Window } from '../store/contract.ts'
+import { Expectations } from './expectations.ts'
 import { ThreadHost } from './host.ts'
 import { LiveThread } from './live.ts'
-import type { LocalCall } from './local-call.ts'
-import type { SignalOutcome } from './receipt.ts'
 import type { Runnable, RunEnvironment } from './runnable.ts'
+import { settleWaiting } from './settling.ts'
 
 export interface ThreadRuntimeOptions {
   /** The store, or how to get it when it is first needed. */
@@ -25,6 +25,15 @@ export interface ThreadRuntimeOptions {
 /** After a store failed in the middle of a thread, how long until it is asked again. */
 const retryMs = 1_000
 
+/** How many orphaned threads are taken up at once. */
+const sweepPage = 100
+
+/** Where a run lives. */
+export interface Target {
+  threadId: string
+  resourceId: string
+}
+
 /** The threads of one store in one process: who runs here, who watches, who waits for an outcome. */
 export class ThreadRuntime implements RunEnvironment {
   readonly clock: Clock
@@ -32,6 +41,11 @@ export class ThreadRuntime implements RunEnvironment {
   readonly newId: () => string
   /** Names this process in leases. */
   readonly owner: string
+  readonly expectations = new Expectations()
+  /** Runs that are at work here, and those that a send of this process was promised. */
+  readonly active = new Map<string, Target>()
+  /** The last send of a thread that has not reached the store. */
+  readonly sending = new Map<string, Promise<void>>()
   closing = false
 
   readonly #source: ThreadStore | (() => Promise<ThreadStore>)
@@ -39,9 +53,6 @@ export class ThreadRuntime implements RunEnvironment {
   readonly #agents = new Map<string, Runnable>()
   readonly #hosts = new Map<string, { host: ThreadHost; done: Promise<void> }>()
   readonly #lives = new Map<string, { live: LiveThread; users: number }>()
-  readonly #calls = new Map<string, LocalCall>()
-  readonly #options = new Map<string, AgentExecutionOptions>()
-  readonly #outcomes = new Map<string, Array<(outcome: SignalOutcome) => void>>()
   readonly #leaseMs: number
   readonly #sweepMs: number
   #opened: Promise<void> | undefined
@@ -77,6 +88,10 @@ export class ThreadRuntime implements RunEnvironment {
     return agent
   }
 
+  knows(agentId: string): boolean {
+    return this.#agents.has(agentId)
+  }
+
   agentIds(): string[] {
     return [...this.#agents.keys()]
   }
@@ -89,13 +104,20 @@ export class ThreadRuntime implements RunEnvironment {
 
   /** Opens the store, tells the others that this process lives, and takes up what was left. */
   open(): Promise<void> {
+    if (this.closing) return Promise.reject(new HeedError('closed', 'This Heed was closed. Ask the process that runs now.'))
     this.#opened ??= this.#open()
     return this.#opened
   }
 
   async #open(): Promise<void> {
-    this.#store = typeof this.#source === 'function' ? await this.#source() : this.#source
-    await this.store.open()
+    try {
+      this.#store = typeof this.#source === 'function' ? await this.#source() : this.#source
+      await this.store.open()
+    } catch (error) {
+      // What can't be opened now may be opened later.
+      this.#opened = undefined
+      throw error
+    }
     await this.#beat()
     this.#scheduleSweep()
   }
@@ -115,13 +137,16 @@ export class ThreadRuntime implements RunEnvironment {
     if (this.closing) return
     this.#sweeper = this.clock.after(delay, () => {
       this.sweep()
-        .catch((error: unknown) => this.logger.error('looking for orphaned threads failed', { error: String(error) }))
-        .finally(() => this.#scheduleSweep(this.#sweepMs * (0.75 + Math.random() / 2)))
+        .catch((error: unknown) => {
+          if (!this.closing) this.logger.error('looking for orphaned threads failed', { error: String(error) })
+          return 0
+        })
+        .then((taken) => this.#scheduleSweep(taken === sweepPage ? 0 : this.#sweepMs * (0.75 + Math.random() / 2)))
     }, { background: true })
   }
 
   /** Takes up threads that nobody runs although something waits in them. Answers how many. */
-  async sweep(limit = 100): Promise<number> {
+  async sweep(limit = sweepPage): Promise<number> {
     await this.open()
     const orphans = await this.store.listOrphans(this.clock.now(), limit, this.agentIds())
     let taken = 0
@@ -148,13 +173,10 @@ export class ThreadRuntime implements RunEnvironment {
     for (const timer of this.#retries) timer.cancel()
     const closed = new HeedError('closed', 'This Heed was closed.')
     const working = [...this.#hosts.values()]
-    for (const { host } of working) host.abort(closed, false)
+    for (const { host } of working) host.abort({ reason: closed, clearPending: false })
     await Promise.all(working.map(({ done }) => done))
-    for (const waiting of this.#outcomes.values()) for (const settle of waiting) settle({ action: 'queued', reason: 'closed' })
-    this.#outcomes.clear()
-    for (const call of this.#calls.values()) call.reject(closed)
-    this.#calls.clear()
-    for (const { live } of this.#lives.values()) live.ring()
+    this.expectations.close(closed)
+    for (const { live } of this.#lives.values()) live.close()
     if (!this.#opened) return
     await this.#opened.catch(() => {})
     this.#heartbeat?.cancel()
@@ -167,18 +189,28 @@ export class ThreadRuntime implements RunEnvironment {
   // Running
 
   /** Runs a thread whose lease this process has. A run before it on the same thread says its last word first. */
-  run(fence: Fence): void {
-    const before = this.#hosts.get(fence.threadId)
-    const live = this.hold(fence.threadId)
+  run(fence: Fence, resourceId?: string): void {
+    if (this.closing) return
+    const { threadId } = fence
+    const before = this.#hosts.get(threadId)
+    const live = this.hold(threadId)
+    live.resourceId = resourceId ?? live.resourceId
     const host = new ThreadHost(this, fence, live)
     const done = (before?.done ?? Promise.resolve())
       .then(() => host.work())
       .catch((error: unknown) => this.#stopped(fence, error))
-      .finally(() => {
-        if (this.#hosts.get(fence.threadId)?.host === host) this.#hosts.delete(fence.threadId)
-        this.letGo(fence.threadId)
-      })
-    this.#hosts.set(fence.threadId, { host, done })
+      .then(() => this.#leave(threadId, host))
+    this.#hosts.set(threadId, { host, done })
+  }
+
+  async #leave(threadId: string, host: ThreadHost): Promise<void> {
+    const last = this.#hosts.get(threadId)?.host === host
+    if (last) this.#hosts.delete(threadId)
+    this.letGo(threadId)
+    if (!last || this.closing) return
+    await settleWaiting(this, threadId).catch((error: unknown) => {
+      if (!this.closing) this.logger.error('what waited on a thread could not be settled', { threadId, error: String(error) })
+    })
   }
 
   #stopped(fence: Fence, error: unknown): void {
@@ -216,67 +248,17 @@ export class ThreadRuntime implements RunEnvironment {
     return this.#lives.get(threadId)?.live
   }
 
-  // Sends and their outcomes
+  // Sends
 
   /** Stores a send and starts what it starts. */
   async accept(send: Send): Promise<Accepted> {
-    if (this.closing) throw new HeedError('closed', 'This Heed was closed. Send to the process that runs now.')
     await this.open()
     const [answer] = await this.store.accept([send])
     if (!answer) throw new HeedError('store_failed', 'The store gave no answer to a send.')
     if ('error' in answer) throw answer.error
-    if (answer.fence) this.run(answer.fence)
-    else if (answer.route === 'interrupt') this.hostOf(send.threadId)?.interrupt()
+    if (answer.fence) this.run(answer.fence, send.resourceId)
+    // It may have entered before this process learned that it was accepted.
+    else if (answer.route === 'interrupt' && this.expectations.awaitsOutcome(send.threadId, send.id)) this.hostOf(send.threadId)?.interrupt(send.id)
     return answer
-  }
-
-  expectCall(signalId: string, call: LocalCall): void {
-    this.#calls.set(signalId, call)
-  }
-
-  /** Options of a run that a signal may start, as they are in this process. A signal that starts none needs none. */
-  expectOptions(threadId: string, signalId: string, options: AgentExecutionOptions): void {
-    this.#options.set(`${threadId}\0${signalId}`, options)
-  }
-
-  takeCall(signalId: string | undefined): LocalCall | undefined {
-    if (signalId === undefined) return undefined
-    const call = this.#calls.get(signalId)
-    this.#calls.delete(signalId)
-    return call
-  }
-
-  /** Settles when the signal is taken into a run here. */
-  expectOutcome(scope: Scope, signalId: string): Promise<SignalOutcome> {
-    const key = `${scope.threadId}\0${signalId}`
-    return new Promise((resolve) => {
-      const waiting = this.#outcomes.get(key)
-      if (waiting) waiting.push(resolve)
-      else this.#outcomes.set(key, [resolve])
-    })
-  }
-
-  settleOutcome(threadId: string, signalId: string, outcome: SignalOutcome): void {
-    const key = `${threadId}\0${signalId}`
-    for (const settle of this.#outcomes.get(key) ?? []) settle(outcome)
-    this.#outcomes.delete(key)
-    // The options of one that waits are needed when its turn comes.
-    if (outcome.action !== 'queued') this.#options.delete(key)
-  }
-
-  /** What waited on a thread was cleared with the run before it. */
-  cleared(threadId: string): void {
-    for (const key of [...this.#outcomes.keys(), ...this.#options.keys()]) {
-      const [thread, signalId] = key.split('\0')
-      if (thread === threadId && signalId !== undefined) this.settleOutcome(threadId, signalId, { action: 'discarded', reason: 'cleared' })
-    }
-  }
-
-  takeOptions(mail: MailboxRow | undefined): AgentExecutionOptions | undefined {
-    return mail && this.#options.get(`${mail.threadId}\0${mail.id}`)
-  }
-
-  took(taken: readonly MailboxRow[], runId: string, step: number, action: 'woke' | 'delivered'): void {
-    for (const mail of taken) this.settleOutcome(mail.threadId, mail.id, { action, runId, step })
   }
 }

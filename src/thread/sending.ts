@@ -5,13 +5,14 @@ import { createdSignal } from '../signals/created.ts'
 import { signalToDataChunk } from '../signals/echo.ts'
 import { signalToRow } from '../signals/row.ts'
 import type { Signal, SignalAttributes } from '../signals/signal.ts'
-import type { Accepted, Branch, LaneWrite, Send } from '../store/contract.ts'
+import type { Accepted, Branch, LaneWrite } from '../store/contract.ts'
 import { declineAll } from './deciding.ts'
 import { storableOptions, withMemory } from './local-call.ts'
 import type { ActiveBehavior, IdleBehavior, SendMode } from './machine.ts'
 import { optional, type SendReceipt, type SignalOutcome } from './receipt.ts'
 import type { Runnable } from './runnable.ts'
-import type { ThreadRuntime } from './runtime.ts'
+import type { Target, ThreadRuntime } from './runtime.ts'
+import { outcomeOfRow, settleWaiting } from './settling.ts'
 
 /** Where a signal goes, and what happens to it there. */
 export interface SendOptions {
@@ -23,13 +24,11 @@ export interface SendOptions {
   ifIdle?: { behavior?: IdleBehavior; attributes?: SignalAttributes; streamOptions?: AgentExecutionOptions }
 }
 
-interface Target {
-  threadId: string
-  resourceId: string
-}
-
 const activeBehaviors: readonly string[] = ['deliver', 'interrupt', 'persist', 'discard']
 const idleBehaviors: readonly string[] = ['wake', 'persist', 'discard']
+
+/** Routes of signals that wait on an active thread. */
+const waits: ReadonlySet<string> = new Set<Accepted['route']>(['deliver', 'interrupt', 'queue'])
 
 /** Sends a signal and answers at once. What is wrong with it is thrown here; what becomes of it is in the receipt. */
 export function sendSignal(runtime: ThreadRuntime, agent: Runnable, mode: SendMode, signal: Signal, options: SendOptions, lane?: LaneWrite): SendReceipt {
@@ -37,67 +36,120 @@ export function sendSignal(runtime: ThreadRuntime, agent: Runnable, mode: SendMo
   runtime.register(agent)
   const now = runtime.clock.now()
   const accepted: Signal = { ...signal, acceptedAt: new Date(now).toISOString() }
-  const known = options.threadId === undefined ? options.runId : runtime.hostOf(options.threadId)?.runId
+  const target = targetHere(runtime, options)
   const fresh = runtime.newId()
-  const work = accept(runtime, agent, mode, accepted, options, branches, fresh, now, lane)
-  const stored = work.then(() => runtime.store.flush())
+  const runId = mode === 'queue' ? fresh : ((target ? activeRun(runtime, target) : options.runId) ?? fresh)
+  const order: Order = target ? takePlace(runtime, target.threadId) : {}
+  const work = accept(runtime, agent, { mode, signal: accepted, options, branches, runId: fresh, now, lane, target, order })
+  const outcome = work.then(async ({ outcome, answer }) => ({ ...(await outcome), ...(answer.duplicate ? { duplicate: true } : {}) }), rejected)
+  if (target && mode === 'now' && runId === fresh) promiseRun(runtime, fresh, target, outcome)
   const persists = branches.ifActive.behavior === 'persist' || branches.ifIdle.behavior === 'persist'
   return {
     accepted: true,
-    runId: mode === 'queue' ? fresh : (known ?? fresh),
+    runId,
     signal: createdSignal(accepted),
-    ...(persists ? { persisted: optional(work.then(() => {})) } : {}),
-    stored: optional(stored),
-    outcome: work.then(async ({ outcome, answer }) => ({ ...(await outcome), ...(answer.duplicate ? { duplicate: true } : {}) }), rejected),
+    // Where the other branch was taken, it is in history when its run took it.
+    ...(persists ? { persisted: optional(work.then(() => outcome).then(() => {})) } : {}),
+    stored: optional(work.then(() => runtime.store.flush())),
+    outcome,
   }
 }
 
-async function accept(
-  runtime: ThreadRuntime,
-  agent: Runnable,
-  mode: SendMode,
-  signal: Signal,
-  options: SendOptions,
-  branches: Branches,
-  runId: string,
-  now: number,
-  lane: LaneWrite | undefined,
-): Promise<{ answer: Accepted; outcome: Promise<SignalOutcome> }> {
-  const target = await targetOf(runtime, options)
-  const streamOptions = agent.memoryOptions ? await withMemory(agent, options.ifIdle?.streamOptions ?? {}) : options.ifIdle?.streamOptions
-  const stored = streamOptions && storableOptions(streamOptions)
-  const send: Send = {
-    ...target,
-    agentId: agent.id,
-    id: signal.id,
-    mode,
-    ...branches,
-    rows: [signalToRow(signal, target)],
-    runId,
-    claim: { owner: runtime.owner },
-    ...(stored ? { options: stored } : {}),
-    ...(lane ? { lane } : {}),
-    now,
-  }
-  const taken = runtime.expectOutcome(target, signal.id)
-  if (streamOptions) runtime.expectOptions(target.threadId, signal.id, streamOptions)
+interface Sending {
+  mode: SendMode
+  signal: Signal
+  options: SendOptions
+  branches: Branches
+  runId: string
+  now: number
+  lane: LaneWrite | undefined
+  target: Target | undefined
+  order: Order
+}
+
+async function accept(runtime: ThreadRuntime, agent: Runnable, sending: Sending): Promise<{ answer: Accepted; outcome: Promise<SignalOutcome> }> {
+  const { mode, signal, options, branches, runId, now, lane, order } = sending
+  let accepting: Promise<Accepted> | undefined
+  let target: Target
+  let outcome: Promise<SignalOutcome>
   try {
-    const answer = await runtime.accept(send)
-    const settled = outcomeOf(runtime, answer)
-    if (settled) runtime.settleOutcome(target.threadId, signal.id, settled)
-    if (answer.route === 'interrupt' && answer.owner === undefined) await declineAll(runtime, agent, target, 'New input came instead of an answer.')
-    if (answer.route === 'persist' && !answer.duplicate && answer.owner === undefined) echoIdle(runtime, signal, target, answer)
-    return { answer, outcome: taken }
+    target = sending.target ?? (await findTarget(runtime, options))
+    const streamOptions = agent.memoryOptions ? await withMemory(agent, options.ifIdle?.streamOptions ?? {}) : options.ifIdle?.streamOptions
+    const stored = streamOptions && storableOptions(streamOptions)
+    await order.before
+    outcome = runtime.expectations.outcome(target.threadId, signal.id)
+    if (streamOptions) runtime.expectations.options(target.threadId, signal.id, streamOptions)
+    accepting = runtime.accept({
+      ...target,
+      agentId: agent.id,
+      id: signal.id,
+      mode,
+      ...branches,
+      rows: [signalToRow(signal, target)],
+      runId,
+      claim: { owner: runtime.owner },
+      ...(stored ? { options: stored } : {}),
+      ...(lane ? { lane } : {}),
+      now,
+    })
+  } finally {
+    order.done?.()
+  }
+  let answer: Accepted
+  try {
+    answer = await accepting
   } catch (error) {
-    runtime.settleOutcome(target.threadId, signal.id, rejected(error))
+    runtime.expectations.settle(target.threadId, signal.id, rejected(error))
     throw error
   }
+  // Its runner went and nobody has taken its place yet: this process can.
+  const orphan = answer.owner === undefined && waits.has(answer.route) && (await runtime.wake(target.threadId))
+  const settled = orphan ? undefined : answer.duplicate ? await outcomeOfFirst(runtime, target, signal.id, answer) : outcomeOf(runtime, answer)
+  if (settled) runtime.expectations.settle(target.threadId, signal.id, settled)
+  if (answer.route === 'persist' && !answer.duplicate && answer.owner === undefined) echoIdle(runtime, signal, target, answer)
+  if (answer.route === 'interrupt' && answer.owner === undefined && !orphan) interruptSuspended(runtime, agent, target)
+  return { answer, outcome }
+}
+
+/** Sends of one thread reach the store in the order in which they were made, however long each takes to find what it needs. */
+interface Order {
+  before?: Promise<void>
+  done?(): void
+}
+
+function takePlace(runtime: ThreadRuntime, threadId: string): Order {
+  const { promise, resolve } = Promise.withResolvers<void>()
+  const before = runtime.sending.get(threadId)
+  runtime.sending.set(threadId, promise)
+  return {
+    ...(before ? { before } : {}),
+    done() {
+      resolve()
+      if (runtime.sending.get(threadId) === promise) runtime.sending.delete(threadId)
+    },
+  }
+}
+
+/** Until its outcome is known, others may be sent to the run that this one starts. */
+function promiseRun(runtime: ThreadRuntime, runId: string, target: Target, outcome: Promise<SignalOutcome>): void {
+  runtime.active.set(runId, target)
+  void outcome.then(() => {
+    if (runtime.hostOf(target.threadId)?.runId !== runId) runtime.active.delete(runId)
+  })
+}
+
+/** New input in place of an answer: what is waited for is declined, and the run goes on with the input. */
+function interruptSuspended(runtime: ThreadRuntime, agent: Runnable, target: Target): void {
+  declineAll(runtime, agent, target, 'New input came instead of an answer.')
+    .then(() => (runtime.hostOf(target.threadId) ? undefined : settleWaiting(runtime, target.threadId)))
+    .catch((error: unknown) => {
+      if (!runtime.closing) runtime.logger.error('a suspended call could not be declined', { threadId: target.threadId, error: String(error) })
+    })
 }
 
 /** What is certain as soon as the signal is accepted; nothing when a run here will say it. */
 function outcomeOf(runtime: ThreadRuntime, answer: Accepted): SignalOutcome | undefined {
   const about = answer.runId === undefined ? {} : { runId: answer.runId }
-  if (answer.duplicate && answer.state !== 'pending') return { action: finalActions[answer.state], ...about }
   switch (answer.route) {
     case 'persist':
       return { action: 'persisted', ...about }
@@ -109,14 +161,20 @@ function outcomeOf(runtime: ThreadRuntime, answer: Accepted): SignalOutcome | un
       return { action: 'queued', ...about }
     case 'wake':
       return answer.fence || answer.owner === runtime.owner ? undefined : { action: 'woke', ...about }
-    case 'deliver':
     case 'interrupt':
+      return answer.owner === undefined || answer.owner === runtime.owner ? undefined : { action: 'delivered', ...about }
+    case 'deliver':
       if (answer.owner === undefined) return { action: 'queued', reason: 'suspended', ...about }
       return answer.owner === runtime.owner ? undefined : { action: 'delivered', ...about }
   }
 }
 
-const finalActions = { taken: 'delivered', consumed: 'delivered', rejected: 'rejected', cancelled: 'discarded', pending: 'queued' } as const
+/** A repeated send is told what became of the first. */
+async function outcomeOfFirst(runtime: ThreadRuntime, target: Target, id: string, answer: Accepted): Promise<SignalOutcome | undefined> {
+  if (answer.state === 'pending') return outcomeOf(runtime, answer)
+  const mail = await runtime.store.getSignal(target, id)
+  return mail ? outcomeOfRow(mail) : outcomeOf(runtime, answer)
+}
 
 /** Nobody runs: watchers see the signal, and nothing that looks like a run. */
 function echoIdle(runtime: ThreadRuntime, signal: Signal, { threadId }: Target, answer: Accepted): void {
@@ -126,15 +184,29 @@ function echoIdle(runtime: ThreadRuntime, signal: Signal, { threadId }: Target, 
   live.publish(signalToDataChunk(signal, signal.id))
 }
 
-async function targetOf(runtime: ThreadRuntime, { threadId, resourceId, runId }: SendOptions): Promise<Target> {
+/** The thread that is meant, where that is known without asking the store. */
+function targetHere(runtime: ThreadRuntime, { threadId, resourceId, runId }: SendOptions): Target | undefined {
   if (threadId !== undefined && resourceId !== undefined) return { threadId, resourceId }
+  const target = runId === undefined ? undefined : runtime.active.get(runId)
+  const meant = target && (threadId ?? target.threadId) === target.threadId && (resourceId ?? target.resourceId) === target.resourceId
+  return meant ? target : undefined
+}
+
+async function findTarget(runtime: ThreadRuntime, options: SendOptions): Promise<Target> {
   await runtime.open()
+  const { runId, threadId, resourceId } = options
   const run = runId === undefined ? null : await runtime.store.findRun(runId)
-  if (!run || (run.status !== 'running' && run.status !== 'suspended')) {
-    throw new HeedError('no_active_run', `No active run '${runId}' was found on any thread. Send with resourceId and threadId to wake the thread.`, { details: { runId } })
+  if (run && resourceId !== undefined && resourceId !== run.resourceId) throw new HeedError('thread_forbidden', `Run '${runId}' belongs to another resource.`, { details: { runId } })
+  if (!run || (threadId ?? run.threadId) !== run.threadId || (run.status !== 'running' && run.status !== 'suspended')) {
+    throw new HeedError('no_active_run', `No active run '${runId}' was found. Send with resourceId and threadId to wake the thread.`, { details: { runId } })
   }
-  if (resourceId !== undefined && resourceId !== run.resourceId) throw new HeedError('thread_forbidden', `Run '${runId}' belongs to another resource.`)
   return { threadId: run.threadId, resourceId: run.resourceId }
+}
+
+/** The run that is active on a thread, as far as it is known here and nobody else's. */
+function activeRun(runtime: ThreadRuntime, { threadId, resourceId }: Target): string | undefined {
+  const live = runtime.liveOf(threadId)
+  return live?.resourceId === resourceId ? (runtime.hostOf(threadId)?.runId ?? (live.running ? undefined : live.runId)) : undefined
 }
 
 interface Branches {
@@ -142,7 +214,8 @@ interface Branches {
   ifIdle: Branch<IdleBehavior>
 }
 
-function checkOptions({ runId, resourceId, threadId, ifActive = {}, ifIdle = {} }: SendOptions): Branches {
+function checkOptions(options: SendOptions | undefined): Branches {
+  const { runId, resourceId, threadId, ifActive = {}, ifIdle = {} } = options ?? {}
   if (runId === undefined && (!isText(threadId) || !isText(resourceId))) {
     throw new HeedError('invalid_argument', 'A send needs its target: resourceId and threadId, or the runId of an active run.', { details: { field: isText(threadId) ? 'resourceId' : 'threadId' } })
   }

@@ -1,24 +1,12 @@
-import type { Message } from '../message/message.ts'
+import { HeedError } from '../errors.ts'
 import type { Chunk } from '../run/chunk.ts'
-import type { SuspendedCall } from '../store/contract.ts'
-import type { ThreadStatus } from './machine.ts'
 import type { LiveThread } from './live.ts'
+import type { SnapshotReader, ThreadSnapshot } from './snapshot.ts'
 
-/** What is needed to go on from here without what came before. In the stream as a `data-thread-snapshot` chunk. */
-export interface ThreadSnapshot {
-  threadId: string
-  status: ThreadStatus
-  runId: string | null
-  /** The newest messages, oldest first. What the present step said so far follows as chunks. */
-  messages: Message[]
-  /** Calls that wait for a decision. */
-  suspended: SuspendedCall[]
-  /** `requested`: asked for. `behind`: the watcher was too slow. `expired`: the cursor is older than what is kept. */
-  reason: 'requested' | 'behind' | 'expired'
-}
+export type { ThreadSnapshot } from './snapshot.ts'
 
 export interface AgentThreadSubscription {
-  /** Chunks in the order in which they happen. Ends with `unsubscribe()`. */
+  /** Chunks in the order in which they happen. Ends with `unsubscribe()`, and when its Heed is closed. */
   readonly stream: AsyncIterable<Chunk>
   activeRunId(): string | null
   /** Aborts the active run. False when there is none. */
@@ -27,39 +15,55 @@ export interface AgentThreadSubscription {
   unsubscribe(): void
 }
 
-export type SnapshotReader = (live: LiveThread, reason: ThreadSnapshot['reason']) => Promise<{ snapshot: ThreadSnapshot; cursor: string; position: number; step: Chunk[] }>
+export interface ReaderStart {
+  position: number
+  snapshot?: ThreadSnapshot['reason']
+}
 
 /** One reader of a thread: an index into what is live, and a way to start over when it falls behind. */
 export class ThreadReader implements AsyncIterator<Chunk> {
   readonly #live: LiveThread
+  readonly #resourceId: string | undefined
   readonly #readSnapshot: SnapshotReader
-  #position: number
-  #due: ThreadSnapshot['reason'] | undefined
-  /** A snapshot that was read and is being told. */
-  #told: Chunk[] = []
-  #closed = false
   readonly #onClose: () => void
+  #position: number
+  #generation: number
+  #due: ThreadSnapshot['reason'] | undefined
+  #starting: Promise<IteratorResult<Chunk>> | undefined
+  /** The rest of a snapshot that is being told. */
+  #told: Chunk[] = []
+  /** Signals that the snapshot had: their echo is no news. */
+  #known: ReadonlySet<string> | undefined
+  #closed = false
 
-  constructor(live: LiveThread, start: { position: number; snapshot?: ThreadSnapshot['reason'] }, readSnapshot: SnapshotReader, onClose: () => void) {
+  constructor(live: LiveThread, start: ReaderStart & { generation: number; resourceId?: string }, readSnapshot: SnapshotReader, onClose: () => void) {
     this.#live = live
+    this.#resourceId = start.resourceId
     this.#position = start.position
+    this.#generation = start.generation
     this.#due = start.snapshot
     this.#readSnapshot = readSnapshot
     this.#onClose = onClose
   }
 
   next(): Promise<IteratorResult<Chunk>> {
-    if (this.#closed) return Promise.resolve(finished)
-    const told = this.#told.shift()
-    if (told) return Promise.resolve({ done: false, value: told })
-    if (this.#position < this.#live.first) this.#due ??= 'behind'
-    if (this.#due) return this.#startOver(this.#due)
-    const value = this.#live.at(this.#position)
-    if (value) {
+    for (;;) {
+      if (this.#closed) return Promise.resolve(finished)
+      if (this.#live.foreignTo(this.#resourceId)) return this.#refuse()
+      if (this.#starting) return this.#starting.then(() => this.next())
+      const told = this.#told.shift()
+      if (told) return Promise.resolve({ done: false, value: told })
+      if (this.#generation !== this.#live.generation) this.#due = 'resumed'
+      else if (this.#position < this.#live.first) this.#due ??= 'behind'
+      if (this.#due && !this.#live.closed) {
+        this.#starting = this.#startOver(this.#due).finally(() => (this.#starting = undefined))
+        return this.#starting
+      }
+      const value = this.#live.at(this.#position)
+      if (!value) return this.#live.closed ? this.return() : this.#live.news().then(() => this.next())
       this.#position++
-      return Promise.resolve({ done: false, value })
+      if (!this.#isKnown(value)) return Promise.resolve({ done: false, value })
     }
-    return this.#live.news().then(() => this.next())
   }
 
   return(): Promise<IteratorResult<Chunk>> {
@@ -75,12 +79,28 @@ export class ThreadReader implements AsyncIterator<Chunk> {
   }
 
   async #startOver(reason: ThreadSnapshot['reason']): Promise<IteratorResult<Chunk>> {
+    const generation = this.#live.generation
     const { snapshot, cursor, position, step } = await this.#readSnapshot(this.#live, reason)
+    this.#generation = generation
     this.#due = undefined
     this.#position = position
     this.#told = step
+    this.#known = new Set(snapshot.messages.flatMap(({ id, role }) => (role === 'signal' ? [id] : [])))
     if (this.#closed) return finished
     return { done: false, value: { type: 'data-thread-snapshot', runId: snapshot.runId ?? '', data: snapshot, cursor } }
+  }
+
+  #isKnown(chunk: Chunk): boolean {
+    if (!this.#known || (chunk.type !== 'data-user-message' && chunk.type !== 'data-signal') || !('data' in chunk)) return false
+    return this.#known.has((chunk.data as { id: string }).id)
+  }
+
+  /** The thread did not exist when this began, and came to belong to somebody else. */
+  #refuse(): Promise<IteratorResult<Chunk>> {
+    this.close()
+    return Promise.reject(new HeedError('thread_forbidden', `Thread ${this.#live.threadId} belongs to another resource. Use a thread of this resource, or another id.`, {
+      details: { threadId: this.#live.threadId },
+    }))
   }
 }
 

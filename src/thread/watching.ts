@@ -1,11 +1,11 @@
-import { joinRows } from '../message/join.ts'
-import { HeedError } from '../errors.ts'
-import type { Chunk } from '../run/chunk.ts'
-import type { RowQuery, Scope } from '../store/contract.ts'
+import { HeedError, isHeedError } from '../errors.ts'
+import type { Scope } from '../store/contract.ts'
 import { suspendedRun } from './deciding.ts'
 import type { LiveThread } from './live.ts'
 import type { ThreadRuntime } from './runtime.ts'
-import { ThreadReader, type AgentThreadSubscription, type SnapshotReader, type ThreadSnapshot } from './subscription.ts'
+import { settleWaiting } from './settling.ts'
+import { snapshotReader } from './snapshot.ts'
+import { ThreadReader, type AgentThreadSubscription, type ReaderStart } from './subscription.ts'
 
 export interface SubscribeOptions {
   threadId: string
@@ -15,9 +15,6 @@ export interface SubscribeOptions {
   /** Begin with a snapshot, then the live edge. */
   snapshot?: boolean
 }
-
-/** How many messages a snapshot holds at most. */
-const snapshotRows = 100
 
 /** Watches a thread, one that doesn't exist yet included. Without `after`: the active run from its start, else the live edge. */
 export async function subscribe(runtime: ThreadRuntime, options: SubscribeOptions): Promise<AgentThreadSubscription> {
@@ -29,20 +26,18 @@ export async function subscribe(runtime: ThreadRuntime, options: SubscribeOption
   try {
     const thread = await runtime.store.getThread(scope)
     if (thread) {
-      live.enter(thread.epoch)
+      live.resourceId = thread.resourceId
+      live.join(thread.epoch, runtime.clock.now())
       if (thread.status === 'suspended') live.runId ??= thread.runId
     }
-    const start = startOf(live, after, options.snapshot ?? false)
-    return subscription(runtime, scope, live, start)
+    return subscription(runtime, scope, live, startOf(live, after, options.snapshot ?? false))
   } catch (error) {
     runtime.letGo(threadId)
     throw error
   }
 }
 
-type Start = { position: number; snapshot?: ThreadSnapshot['reason'] }
-
-function startOf(live: LiveThread, after: string | undefined, snapshot: boolean): Start {
+function startOf(live: LiveThread, after: string | undefined, snapshot: boolean): ReaderStart {
   if (after !== undefined) {
     const position = live.after(after)
     return position === undefined ? { position: live.end, snapshot: 'expired' } : { position }
@@ -51,8 +46,9 @@ function startOf(live: LiveThread, after: string | undefined, snapshot: boolean)
   return { position: live.runStart }
 }
 
-function subscription(runtime: ThreadRuntime, scope: Scope, live: LiveThread, start: Start): AgentThreadSubscription {
+function subscription(runtime: ThreadRuntime, scope: Scope, live: LiveThread, from: ReaderStart): AgentThreadSubscription {
   const readers = new Set<ThreadReader>()
+  const start = { ...from, generation: live.generation, ...(scope.resourceId === undefined ? {} : { resourceId: scope.resourceId }) }
   let open = true
   return {
     stream: {
@@ -63,7 +59,7 @@ function subscription(runtime: ThreadRuntime, scope: Scope, live: LiveThread, st
         return reader
       },
     },
-    activeRunId: () => live.runId ?? null,
+    activeRunId: () => (live.foreignTo(scope.resourceId) ? null : (live.runId ?? null)),
     abort: ({ clearPendingSignals = false } = {}) => abortThread(runtime, scope, { clearPendingSignals }),
     unsubscribe() {
       if (!open) return
@@ -75,54 +71,45 @@ function subscription(runtime: ThreadRuntime, scope: Scope, live: LiveThread, st
   }
 }
 
-/** Aborts the run that is active here, or the one that is suspended. False when there is neither. */
+/**
+ * Aborts the run that is active here, or the one that is suspended. False when there is neither as far as is known here; a suspended run
+ * of another process is looked for and ended all the same.
+ */
 export function abortThread(runtime: ThreadRuntime, scope: Scope, options: { clearPendingSignals?: boolean; expectedRunId?: string }): boolean {
   const { clearPendingSignals = false, expectedRunId } = options
+  const live = runtime.liveOf(scope.threadId)
+  if (live?.foreignTo(scope.resourceId)) throw forbidden(scope.threadId)
   const host = runtime.hostOf(scope.threadId)
   if (host) {
     if (expectedRunId !== undefined && host.runId !== expectedRunId) return false
-    return host.abort(new HeedError('aborted', 'The run was aborted.'), clearPendingSignals)
+    return host.abort({ reason: new HeedError('aborted', 'The run was aborted.'), clearPending: clearPendingSignals, resourceId: scope.resourceId })
   }
-  const runId = runtime.liveOf(scope.threadId)?.runId
-  if (runId === undefined || (expectedRunId !== undefined && expectedRunId !== runId)) return false
-  endSuspended(runtime, scope, runId, clearPendingSignals).catch((error: unknown) =>
-    runtime.logger.error('a suspended run could not be aborted', { threadId: scope.threadId, error: String(error) }))
-  return true
+  const known = live?.runId
+  if (known !== undefined && expectedRunId !== undefined && expectedRunId !== known) return false
+  endSuspended(runtime, scope, known ?? expectedRunId, clearPendingSignals).catch((error: unknown) => {
+    if (isHeedError(error) && (error.code === 'thread_forbidden' || error.code === 'closed')) return
+    runtime.logger.error('a suspended run could not be aborted', { threadId: scope.threadId, error: String(error) })
+  })
+  return known !== undefined
 }
 
-/** Ends a suspended run, tells the watchers, and lets what waited behind it go on. */
-export async function endSuspended(runtime: ThreadRuntime, scope: Scope, runId: string, clearPending: boolean): Promise<boolean> {
+/** Ends a suspended run, tells the watchers, and lets what waited behind it go on. False when none is suspended, or not this one. */
+export async function endSuspended(runtime: ThreadRuntime, scope: Scope, expectedRunId: string | undefined, clearPending: boolean): Promise<boolean> {
+  await runtime.open()
+  const runId = expectedRunId ?? (await suspendedRun(runtime, scope))?.runId
+  if (runId === undefined) return false
   const { ended, more } = await runtime.store.endSuspended(scope, runId, { clearPending })
   if (!ended) return false
-  if (clearPending) runtime.cleared(scope.threadId)
   const live = runtime.liveOf(scope.threadId)
   live?.publish({ type: 'abort', runId, from: 'AGENT', payload: {} })
-  live?.endRun()
+  live?.endRun(false)
+  runtime.expectations.takeOptions(runId)
+  for (const call of runtime.expectations.takeFollowers(runId)) call.reject(new HeedError('aborted', `The run ${runId} was aborted.`))
   if (more) await runtime.wake(scope.threadId)
+  await settleWaiting(runtime, scope.threadId)
   return true
 }
 
-/** History up to where the live chunks begin, so that the two together are the whole and nothing is in both. */
-function snapshotReader(runtime: ThreadRuntime, scope: Scope): SnapshotReader {
-  return async (live, reason) => {
-    for (;;) {
-      const { end: position, cursor, seq, runId } = live
-      const step: Chunk[] = runId === undefined ? [] : live.step()
-      const query: RowQuery = { limit: snapshotRows, ...(runId !== undefined && seq !== undefined ? { before: seq + 1 } : {}) }
-      const thread = await runtime.store.getThread(scope)
-      const { rows } = thread ? await runtime.store.listRows(scope, query) : { rows: [] }
-      const run = thread?.status === 'suspended' ? await suspendedRun(runtime, scope) : null
-      // An idle thread has no bound to read up to: if it woke meanwhile, look again.
-      if (runId === undefined && live.end !== position) continue
-      const snapshot: ThreadSnapshot = {
-        threadId: scope.threadId,
-        status: thread?.status ?? 'idle',
-        runId: runId ?? null,
-        messages: joinRows(rows),
-        suspended: run?.suspended ?? [],
-        reason,
-      }
-      return { snapshot, cursor, position, step }
-    }
-  }
+function forbidden(threadId: string): HeedError {
+  return new HeedError('thread_forbidden', `Thread ${threadId} belongs to another resource. Use a thread of this resource, or another id.`, { details: { threadId } })
 }

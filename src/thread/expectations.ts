@@ -1,0 +1,133 @@
+import type { AgentExecutionOptions } from '../run/options.ts'
+import type { MailboxRow } from '../store/contract.ts'
+import type { LocalCall } from './local-call.ts'
+import type { SignalOutcome } from './receipt.ts'
+
+/** How many suspended runs keep what only this process has of their options. Beyond it the oldest go on with what is stored. */
+const keptRuns = 10_000
+
+/** What this process waits for, and keeps for runs to come: outcomes of sends, callers, and options that are no JSON. */
+export class Expectations {
+  readonly #outcomes = new ByThread<Array<(outcome: SignalOutcome) => void>>()
+  readonly #options = new ByThread<AgentExecutionOptions>()
+  readonly #calls = new ByThread<LocalCall>()
+  readonly #followers = new Map<string, LocalCall[]>()
+  readonly #kept = new Map<string, AgentExecutionOptions>()
+
+  /** Settles when the signal is taken into a run here, or when it is certain that it won't be. */
+  outcome(threadId: string, signalId: string): Promise<SignalOutcome> {
+    return new Promise((resolve) => {
+      const waiting = this.#outcomes.get(threadId, signalId)
+      if (waiting) waiting.push(resolve)
+      else this.#outcomes.set(threadId, signalId, [resolve])
+    })
+  }
+
+  awaitsOutcome(threadId: string, signalId: string): boolean {
+    return this.#outcomes.get(threadId, signalId) !== undefined
+  }
+
+  settle(threadId: string, signalId: string, outcome: SignalOutcome): void {
+    for (const resolve of this.#outcomes.take(threadId, signalId) ?? []) resolve(outcome)
+    // The options of one that waits are needed when its turn comes.
+    if (outcome.action !== 'queued') this.#options.take(threadId, signalId)
+  }
+
+  /** Options of a run that a signal may start, as they are in this process. A signal that starts none needs none. */
+  options(threadId: string, signalId: string, options: AgentExecutionOptions): void {
+    this.#options.set(threadId, signalId, options)
+  }
+
+  optionsOf(taken: readonly MailboxRow[]): AgentExecutionOptions | undefined {
+    for (const { threadId, id } of taken) {
+      const options = this.#options.get(threadId, id)
+      if (options) return options
+    }
+    return undefined
+  }
+
+  /** A caller that waits for its turn on a thread. */
+  call(threadId: string, signalId: string, call: LocalCall): void {
+    this.#calls.set(threadId, signalId, call)
+  }
+
+  takeCall(threadId: string, signalId: string | undefined): LocalCall | undefined {
+    return signalId === undefined ? undefined : this.#calls.take(threadId, signalId)
+  }
+
+  /** A caller that follows a run from where it is continued. */
+  follow(runId: string, call: LocalCall): () => void {
+    const followers = this.#followers.get(runId) ?? []
+    followers.push(call)
+    this.#followers.set(runId, followers)
+    return () => {
+      followers.splice(followers.indexOf(call), 1)
+      if (followers.length === 0 && this.#followers.get(runId) === followers) this.#followers.delete(runId)
+    }
+  }
+
+  takeFollowers(runId: string): LocalCall[] {
+    const followers = this.#followers.get(runId) ?? []
+    this.#followers.delete(runId)
+    return [...followers]
+  }
+
+  /** A run that is suspended here may be continued here: with the tools, callbacks and context it had. */
+  keepOptions(runId: string, options: AgentExecutionOptions): void {
+    this.#kept.set(runId, options)
+    const oldest = this.#kept.size > keptRuns ? this.#kept.keys().next().value : undefined
+    if (oldest !== undefined) this.#kept.delete(oldest)
+  }
+
+  takeOptions(runId: string): AgentExecutionOptions | undefined {
+    const options = this.#kept.get(runId)
+    this.#kept.delete(runId)
+    return options
+  }
+
+  /** Ids of signals on a thread whose outcome is not known, and of calls that wait there. */
+  waitingOn(threadId: string): { signals: string[]; calls: string[] } {
+    return { signals: this.#outcomes.ids(threadId), calls: this.#calls.ids(threadId) }
+  }
+
+  /** Everything ends here: what was accepted stays accepted, and is for the next process. */
+  close(error: Error): void {
+    for (const waiting of this.#outcomes.drain()) for (const resolve of waiting) resolve({ action: 'queued', reason: 'closed' })
+    for (const call of this.#calls.drain()) call.reject(error)
+    for (const followers of this.#followers.values()) for (const call of followers) call.reject(error)
+    this.#options.drain()
+    this.#followers.clear()
+    this.#kept.clear()
+  }
+}
+
+class ByThread<T> {
+  readonly #threads = new Map<string, Map<string, T>>()
+
+  get(threadId: string, id: string): T | undefined {
+    return this.#threads.get(threadId)?.get(id)
+  }
+
+  set(threadId: string, id: string, value: T): void {
+    let entries = this.#threads.get(threadId)
+    if (!entries) this.#threads.set(threadId, (entries = new Map()))
+    entries.set(id, value)
+  }
+
+  take(threadId: string, id: string): T | undefined {
+    const entries = this.#threads.get(threadId)
+    const value = entries?.get(id)
+    if (entries?.delete(id) && entries.size === 0) this.#threads.delete(threadId)
+    return value
+  }
+
+  ids(threadId: string): string[] {
+    return [...(this.#threads.get(threadId)?.keys() ?? [])]
+  }
+
+  drain(): T[] {
+    const all = [...this.#threads.values()].flatMap((entries) => [...entries.values()])
+    this.#threads.clear()
+    return all
+  }
+}

@@ -1,0 +1,66 @@
+import { joinRows } from '../message/join.ts'
+import type { Message } from '../message/message.ts'
+import type { Chunk } from '../run/chunk.ts'
+import type { Scope, SuspendedCall } from '../store/contract.ts'
+import { suspendedRun } from './deciding.ts'
+import type { LiveThread } from './live.ts'
+import type { ThreadStatus } from './machine.ts'
+import type { ThreadRuntime } from './runtime.ts'
+
+/** What is needed to go on from here without what came before. In the stream as a `data-thread-snapshot` chunk. */
+export interface ThreadSnapshot {
+  threadId: string
+  status: ThreadStatus
+  runId: string | null
+  /** The newest messages, oldest first. What the present step said so far follows as chunks. */
+  messages: Message[]
+  /** Calls that wait for a decision. */
+  suspended: SuspendedCall[]
+  /**
+   * `requested`: asked for. `behind`: the watcher was too slow. `expired`: the cursor is older than what is kept. `resumed`: the run
+   * was taken up again after a failure, and what it had not stored is said anew.
+   */
+  reason: 'requested' | 'behind' | 'expired' | 'resumed'
+}
+
+export interface ReadSnapshot {
+  snapshot: ThreadSnapshot
+  /** Of the snapshot's chunk: whoever returns with it gets the present step and all that follows. */
+  cursor: string
+  /** Where the live chunks go on. */
+  position: number
+  /** The present step so far. */
+  step: Chunk[]
+}
+
+export type SnapshotReader = (live: LiveThread, reason: ThreadSnapshot['reason']) => Promise<ReadSnapshot>
+
+/** How many rows a snapshot is made of at most. */
+const snapshotRows = 100
+
+/**
+ * History up to where the live chunks begin. The two together are the whole; a signal may be in both, as its row and as the echo that
+ * follows, and is known by its id.
+ */
+export function snapshotReader(runtime: ThreadRuntime, scope: Scope): SnapshotReader {
+  return async (live, reason) => {
+    for (;;) {
+      const { position, cursor, runId, seq, step, runs } = live.mark()
+      const thread = await runtime.store.getThread(scope)
+      const bound = seq === undefined ? {} : { before: seq + 1 }
+      const { rows } = thread ? await runtime.store.listRows(scope, { limit: snapshotRows, ...bound }) : { rows: [] }
+      const waiting = thread?.status === 'suspended' ? await suspendedRun(runtime, scope) : null
+      // Nobody was at work, so there was no bound to read up to: if a run began meanwhile, look again.
+      if (seq === undefined && live.mark().runs !== runs) continue
+      const snapshot: ThreadSnapshot = {
+        threadId: scope.threadId,
+        status: seq === undefined ? (thread?.status ?? 'idle') : 'running',
+        runId: runId ?? thread?.runId ?? null,
+        messages: joinRows(rows),
+        suspended: waiting?.suspended.filter((call) => !call.decision) ?? [],
+        reason,
+      }
+      return { snapshot, cursor, position, step }
+    }
+  }
+}

@@ -1,0 +1,182 @@
+import type { DatabaseSync } from 'node:sqlite'
+import { sleep, systemClock, type Clock } from '../../clock.ts'
+import { Checkpointer } from './checkpoint.ts'
+import { isBusy, storeFailure } from './failure.ts'
+import { Flusher, LogFile } from './flush.ts'
+import type { Location } from './location.ts'
+import { migrate, refuseUnknown } from './migrations.ts'
+import { Statements } from './statements.ts'
+import { SqlTables } from './tables.ts'
+import { Writer } from './writer.ts'
+
+export interface ConnectionOptions {
+  location: Location
+  clock: Clock
+  /** For how long, in milliseconds, a write waits for another process to let go of the file. */
+  busyTimeout: number
+}
+
+/** The one connection of this process to a database: reads at once, writes through the group commit. */
+export class Connection {
+  readonly name: string
+  readonly statements: Statements
+  readonly #database: DatabaseSync
+  readonly #tables: SqlTables
+  readonly #writer: Writer
+  readonly #log: LogFile | undefined
+  readonly #flusher: Flusher | undefined
+  readonly #checkpointer: Checkpointer | undefined
+  readonly #busyTimeout: number
+  #purging: Promise<void> | undefined
+  #closed = false
+
+  static async open(options: ConnectionOptions): Promise<Connection> {
+    const { DatabaseSync: Database } = await import('node:sqlite')
+    const { location } = options
+    const name = nameOf(location)
+    let database: DatabaseSync | undefined
+    try {
+      const opened = new Database(location.kind === 'file' ? location.path : ':memory:', { enableForeignKeyConstraints: false, timeout: 0 })
+      database = opened
+      await patiently(options.busyTimeout, () => prepare(opened, name, location.kind))
+      return new Connection(opened, options)
+    } catch (error) {
+      database?.close()
+      throw storeFailure(error, name)
+    }
+  }
+
+  private constructor(database: DatabaseSync, { location, clock, busyTimeout }: ConnectionOptions) {
+    this.name = nameOf(location)
+    this.#database = database
+    this.#busyTimeout = busyTimeout
+    this.statements = new Statements(database)
+    this.#tables = new SqlTables(this.statements, clock)
+    this.#writer = new Writer(this.#transactions(), busyTimeout)
+    if (location.kind === 'file') {
+      const log = new LogFile(location.path)
+      this.#log = log
+      this.#flusher = new Flusher(() => log.sync())
+      this.#checkpointer = new Checkpointer(location.path, {
+        hold: () => this.#writer.hold(),
+        giveUp: () => database.exec('PRAGMA wal_autocheckpoint = 1000'),
+      })
+    }
+    this.#purge()
+  }
+
+  /** One transaction, shared with whatever else is asked for in this turn of the event loop. */
+  async write<Result>(work: (tables: SqlTables) => Result): Promise<Result> {
+    try {
+      const result = await this.#writer.write(() => work(this.#tables))
+      if (this.#tables.purging) this.#purge()
+      return result
+    } catch (error) {
+      throw storeFailure(error, this.name)
+    }
+  }
+
+  /** Sees one state of the database, also where it takes several statements. */
+  async read<Result>(work: (tables: SqlTables) => Result): Promise<Result> {
+    try {
+      return await patiently(this.#busyTimeout, () => {
+        this.#tables.forget()
+        this.statements.run('BEGIN')
+        try {
+          return work(this.#tables)
+        } finally {
+          this.statements.run('COMMIT')
+          this.#tables.forget()
+        }
+      })
+    } catch (error) {
+      throw storeFailure(error, this.name)
+    }
+  }
+
+  flush(): Promise<void> {
+    return this.#flusher?.flush() ?? Promise.resolve()
+  }
+
+  async close(): Promise<void> {
+    this.#closed = true
+    await this.#writer.close()
+    await this.#purging
+    await this.#flusher?.settled()
+    await this.#log?.close()
+    await this.#checkpointer?.close()
+    this.#database.close()
+  }
+
+  #transactions(): ConstructorParameters<typeof Writer>[0] {
+    return {
+      begin: () => {
+        this.#tables.forget()
+        this.statements.run('BEGIN IMMEDIATE')
+      },
+      commit: (jobs) => {
+        this.#tables.settle()
+        this.statements.run('COMMIT')
+        this.#tables.forget()
+        this.#flusher?.committed()
+        this.#checkpointer?.committed(jobs)
+      },
+      rollback: () => {
+        this.#tables.forget()
+        // After some failures of the disk SQLite has rolled back by itself.
+        if (this.#database.isTransaction) this.statements.run('ROLLBACK')
+      },
+    }
+  }
+
+  /** Removes what deleted threads left, a little at a time, between other writes. What a close interrupts goes on at the next open. */
+  #purge(): void {
+    this.#tables.purging = false
+    this.#purging ??= this.#purgeAll().finally(() => {
+      this.#purging = undefined
+    })
+  }
+
+  async #purgeAll(): Promise<void> {
+    try {
+      while (!this.#closed && (await this.#writer.write(() => this.#tables.purgeSome()))) { /* more is left */ }
+    } catch {
+      // The rows can't be seen by anyone; the next open tries again.
+    }
+  }
+}
+
+function nameOf(location: Location): string {
+  return location.kind === 'file' ? location.path : ':memory:'
+}
+
+function prepare(database: DatabaseSync, name: string, kind: Location['kind']): void {
+  refuseUnknown(database, name)
+  if (kind === 'file') {
+    const { journal_mode: mode } = database.prepare('PRAGMA journal_mode = WAL').get() ?? {}
+    if (mode !== 'wal') throw new Error(`it can't keep a write-ahead log there (${String(mode)})`)
+  }
+  // Commits don't sync: Flusher does. The log is copied back by Checkpointer and keeps at most this size on disk.
+  database.exec(`
+    PRAGMA synchronous = NORMAL;
+    PRAGMA wal_autocheckpoint = 0;
+    PRAGMA journal_size_limit = 67108864;
+    PRAGMA temp_store = MEMORY;
+    PRAGMA cache_size = -8000`)
+  const changed = migrate(database, name)
+  // The new file, its name and its tables are on disk before anyone relies on them.
+  if (changed && kind === 'file') database.exec('PRAGMA wal_checkpoint(TRUNCATE)')
+}
+
+/** Tries again while another process holds the file, letting everything else go on meanwhile. */
+async function patiently<Result>(limit: number, act: () => Result): Promise<Result> {
+  const since = performance.now()
+  for (let pause = 1; ; pause = Math.min(40, pause * 2)) {
+    try {
+      return act()
+    } catch (error) {
+      if (!isBusy(error) || performance.now() - since >= limit) throw error
+      await sleep(systemClock, pause * (0.5 + Math.random() / 2))
+    }
+  }
+}

@@ -1,0 +1,30 @@
+import { HeedError, isHeedError } from '../../errors.ts'
+
+const BUSY = 5
+const CORRUPT = 11
+const NOT_A_DATABASE = 26
+
+/** SQLite's primary result code, if the error is one of its. */
+function resultCode(error: unknown): number | undefined {
+  if (typeof error !== 'object' || error === null || !('errcode' in error) || typeof error.errcode !== 'number') return undefined
+  return error.errcode & 0xff
+}
+
+/** Another connection has what this one needs; it will be free again. */
+export function isBusy(error: unknown): boolean {
+  return resultCode(error) === BUSY
+}
+
+/** What a caller is told. Errors of our own pass as they are. */
+export function storeFailure(error: unknown, name: string): HeedError {
+  if (isHeedError(error)) return error
+  const code = resultCode(error)
+  const why = error instanceof Error ? error.message : String(error)
+  if (code === CORRUPT || code === NOT_A_DATABASE) {
+    return new HeedError('store_corrupt', `The database ${name} is damaged or is none: ${why}. Restore it from a backup, or name another file.`, { cause: error })
+  }
+  if (code === BUSY) {
+    return new HeedError('store_failed', `The database ${name} is held by another process. Try again when that is done.`, { cause: error, retryable: true })
+  }
+  return new HeedError('store_failed', `The database ${name} refused: ${why}. Check its disk and its permissions.`, { cause: error })
+}

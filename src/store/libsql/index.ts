@@ -1,0 +1,1 @@
+export { LibSQLStore, type LibSQLStoreOptions } from './store.ts'

@@ -1,0 +1,81 @@
+import { createHash } from 'node:crypto'
+import { mkdtempSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { DatabaseSync } from 'node:sqlite'
+import { afterAll, describe, expect, it } from 'vitest'
+import { begin } from '../conformance/fixture.ts'
+import { migrate, migrations, versionOf } from './migrations.ts'
+import { LibSQLStore } from './store.ts'
+
+const folder = mkdtempSync(join(tmpdir(), 'heed-migrations-'))
+afterAll(() => rmSync(folder, { recursive: true }))
+
+/** What a Heed of that version would have written: one thread that runs, with a message in history and a signal that waits. */
+const contents: ReadonlyArray<readonly string[]> = [
+  [
+    `INSERT INTO heed_threads (id, resource_id, created_at, updated_at, status, epoch, run_id, agent_id, begun, next_seq, next_ord,
+       ordinal, turn, due_at, title, metadata)
+     VALUES ('t', 'r', 1, 2, 'running', 3, 'run', 'agent', 1, 2, 3, 1, 1, 5, 'Title', '{"a":1}')`,
+    `INSERT INTO heed_messages (thread, seq, id, message_id, role, type, run_id, step, created_at, ordinal, turn, counted, content)
+     VALUES (1, 1, 'm', 'm', 'user', NULL, 'run', 0, 1, 1, 1, 1, '{"format":2,"parts":[{"type":"text","text":"hello"}]}')`,
+    `INSERT INTO heed_mailbox (thread, ord, id, agent_id, route, kind, state, open, run_id, start_run_id, step, accepted_at, rows)
+     VALUES (1, 1, 'm', 'agent', 'wake', 'enter', 'taken', 1, 'run', 'run', 0, 1, '["m"]'),
+       (1, 2, 'n', 'agent', 'deliver', 'enter', 'pending', 1, 'run', 'run-2', NULL, 2,
+         '[{"id":"n","messageId":"n","role":"user","content":{"format":2,"parts":[]},"createdAt":2}]')`,
+    `INSERT INTO heed_runs (thread, resource_id, run_id, agent_id, status, epoch, step, attempts, first_seq, seal_seq, ordinal,
+       started_at, started, suspended, options)
+     VALUES (1, 'r', 'run', 'agent', 'running', 3, 0, 1, 1, 1, 1, 1, '["call"]', '[]', '{}')`,
+    `INSERT INTO heed_lanes (thread, id, version, cache_key, mode, last_signal_id, last_snapshot_id) VALUES (1, 'lane', 4, 'k', 'delta', 'y', 'x')`,
+  ],
+]
+
+function databaseOfVersion(path: string, version: number): void {
+  const database = new DatabaseSync(path)
+  migrate(database, path, version)
+  expect(versionOf(database)).toBe(version)
+  for (const text of contents[version - 1] ?? []) database.exec(text)
+  database.close()
+}
+
+describe('migrations', () => {
+  it('have contents to try for every version', () => {
+    expect(contents).toHaveLength(migrations.length)
+  })
+
+  it.each(contents.map((_, index) => index + 1))('bring a database of version %i up to date, and it goes on where it was', async (version) => {
+    const path = join(folder, `v${version}.db`)
+    databaseOfVersion(path, version)
+    const store = new LibSQLStore({ url: `file:${path}` })
+    expect(await store.getThread({ threadId: 't', resourceId: 'r' })).toMatchObject({ title: 'Title', metadata: { a: 1 }, epoch: 3, status: 'running' })
+    const claimed = await store.claim('t', 'p1')
+    expect(claimed?.takenOver).toBe(true)
+    const begun = claimed && (await begin(store, claimed.fence))
+    expect(begun).toMatchObject({ resumed: true, run: { runId: 'run', started: ['call'] }, rows: [{ id: 'm', seq: 1 }] })
+    const drained = begun && (await store.commitStep(begun.fence, { runId: 'run', step: 0, rows: [], drain: true }))
+    expect(drained?.taken.map(({ id }) => id)).toEqual(['n'])
+    const [skipped] = await store.accept([{
+      threadId: 't', resourceId: 'r', agentId: 'agent', id: 'z', mode: 'now', ifActive: { behavior: 'deliver' }, ifIdle: { behavior: 'wake' }, rows: [],
+      runId: 'x', lane: { id: 'lane', cacheKey: 'k', mode: 'delta' }, now: 1,
+    }])
+    expect(skipped).toMatchObject({ route: 'skipped', lane: { version: 4, lastSnapshotId: 'x' } })
+    await store.close()
+    const database = new DatabaseSync(path)
+    expect(versionOf(database)).toBe(migrations.length)
+    database.close()
+  })
+
+  it('happen whole or not at all', () => {
+    const database = new DatabaseSync(':memory:')
+    database.exec('CREATE TABLE heed_purges (in_the_way)')
+    expect(() => migrate(database, 'x')).toThrow(/heed_purges/)
+    expect(versionOf(database)).toBe(0)
+    expect(database.prepare(`SELECT name FROM sqlite_schema WHERE name LIKE 'heed_%'`).all()).toHaveLength(1)
+    database.close()
+  })
+
+  it('never change once they were released', () => {
+    const prints = migrations.map((step) => createHash('sha256').update(step).digest('hex').slice(0, 12))
+    expect(prints).toEqual(['da87a0c18f27'])
+  })
+})

@@ -1,0 +1,175 @@
+import type { DatabaseSync } from 'node:sqlite'
+import { HeedError } from '../../errors.ts'
+
+/**
+ * The schema as steps, forward only. Version n is the state after the first n of them, and `user_version` of a file says which it
+ * has. A step that was released never changes; what has to be different is a new step.
+ *
+ * Every table hangs on the thread's `key`: ids of messages, signals and runs mean nothing outside of their thread.
+ */
+export const migrations: readonly string[] = [
+  `
+  CREATE TABLE heed_threads (
+    key INTEGER PRIMARY KEY AUTOINCREMENT,
+    id TEXT NOT NULL UNIQUE,
+    resource_id TEXT NOT NULL,
+    parent_id TEXT,
+    created_at INTEGER NOT NULL,
+    updated_at INTEGER NOT NULL,
+    status TEXT NOT NULL DEFAULT 'idle',
+    epoch INTEGER NOT NULL DEFAULT 0,
+    owner TEXT,
+    run_id TEXT,
+    agent_id TEXT,
+    begun INTEGER NOT NULL DEFAULT 0,
+    next_seq INTEGER NOT NULL DEFAULT 1,
+    next_ord INTEGER NOT NULL DEFAULT 1,
+    ordinal INTEGER NOT NULL DEFAULT 0,
+    turn INTEGER NOT NULL DEFAULT 0,
+    tail INTEGER NOT NULL DEFAULT 0,
+    tail_ordinal INTEGER NOT NULL DEFAULT 0,
+    tail_turn INTEGER NOT NULL DEFAULT 0,
+    due_at INTEGER,
+    title TEXT NOT NULL,
+    metadata TEXT NOT NULL
+  ) STRICT;
+  CREATE INDEX heed_threads_created ON heed_threads (resource_id, created_at, id);
+  CREATE INDEX heed_threads_updated ON heed_threads (resource_id, updated_at, id);
+  CREATE INDEX heed_threads_all_created ON heed_threads (created_at, id);
+  CREATE INDEX heed_threads_all_updated ON heed_threads (updated_at, id);
+  CREATE INDEX heed_threads_active ON heed_threads (owner) WHERE status <> 'idle';
+  CREATE INDEX heed_threads_due ON heed_threads (due_at) WHERE due_at IS NOT NULL;
+
+  CREATE TABLE heed_messages (
+    key INTEGER PRIMARY KEY,
+    thread INTEGER NOT NULL,
+    seq INTEGER NOT NULL,
+    id TEXT NOT NULL,
+    message_id TEXT NOT NULL,
+    role TEXT NOT NULL,
+    type TEXT,
+    run_id TEXT,
+    step INTEGER,
+    created_at INTEGER NOT NULL,
+    ordinal INTEGER NOT NULL,
+    turn INTEGER NOT NULL,
+    counted INTEGER NOT NULL,
+    content TEXT NOT NULL
+  ) STRICT;
+  CREATE UNIQUE INDEX heed_messages_seq ON heed_messages (thread, seq);
+  CREATE UNIQUE INDEX heed_messages_id ON heed_messages (thread, id);
+  -- Most messages are one row, which has the message's id; only the others need to be found by it.
+  CREATE INDEX heed_messages_part ON heed_messages (thread, message_id) WHERE message_id <> id;
+  CREATE INDEX heed_messages_counted ON heed_messages (thread, ordinal, seq, turn) WHERE counted = 1;
+  CREATE INDEX heed_messages_context ON heed_messages (thread) WHERE role = 'context';
+
+  -- \`open\` is 1 while a signal waits or is taken, so that what was settled costs no lookup anything.
+  CREATE TABLE heed_mailbox (
+    thread INTEGER NOT NULL,
+    ord INTEGER NOT NULL,
+    id TEXT NOT NULL,
+    agent_id TEXT NOT NULL,
+    route TEXT NOT NULL,
+    kind TEXT NOT NULL,
+    state TEXT NOT NULL,
+    open INTEGER,
+    run_id TEXT,
+    start_run_id TEXT NOT NULL,
+    step INTEGER,
+    bound_to TEXT,
+    reason TEXT,
+    accepted_at INTEGER NOT NULL,
+    options TEXT,
+    rows TEXT NOT NULL,
+    PRIMARY KEY (thread, ord)
+  ) STRICT, WITHOUT ROWID;
+  CREATE UNIQUE INDEX heed_mailbox_id ON heed_mailbox (thread, id);
+  CREATE INDEX heed_mailbox_open ON heed_mailbox (thread, ord) WHERE open = 1;
+  CREATE INDEX heed_mailbox_bound ON heed_mailbox (bound_to) WHERE open = 1 AND bound_to IS NOT NULL;
+
+  CREATE TABLE heed_runs (
+    key INTEGER PRIMARY KEY,
+    thread INTEGER NOT NULL,
+    resource_id TEXT NOT NULL,
+    run_id TEXT NOT NULL,
+    agent_id TEXT NOT NULL,
+    status TEXT NOT NULL,
+    epoch INTEGER NOT NULL,
+    step INTEGER NOT NULL,
+    attempts INTEGER NOT NULL,
+    first_seq INTEGER NOT NULL,
+    seal_seq INTEGER NOT NULL,
+    ordinal INTEGER NOT NULL,
+    started_at INTEGER NOT NULL,
+    ended_at INTEGER,
+    suspended_at INTEGER,
+    started TEXT NOT NULL,
+    suspended TEXT NOT NULL,
+    error TEXT,
+    usage TEXT,
+    options TEXT NOT NULL
+  ) STRICT;
+  CREATE UNIQUE INDEX heed_runs_id ON heed_runs (run_id, thread);
+  CREATE INDEX heed_runs_thread ON heed_runs (thread);
+  CREATE INDEX heed_runs_resource ON heed_runs (resource_id);
+  CREATE INDEX heed_runs_suspended ON heed_runs (resource_id) WHERE status = 'suspended';
+
+  CREATE TABLE heed_lanes (
+    thread INTEGER NOT NULL,
+    id TEXT NOT NULL,
+    version INTEGER NOT NULL,
+    cache_key TEXT NOT NULL,
+    mode TEXT NOT NULL,
+    last_signal_id TEXT NOT NULL,
+    last_snapshot_id TEXT,
+    PRIMARY KEY (thread, id)
+  ) STRICT, WITHOUT ROWID;
+
+  CREATE TABLE heed_processes (owner TEXT PRIMARY KEY, until INTEGER NOT NULL) STRICT, WITHOUT ROWID;
+
+  -- Threads that were deleted and have rows left. A key is never given twice, so these can't show up anywhere.
+  CREATE TABLE heed_purges (thread INTEGER PRIMARY KEY) STRICT;
+  `,
+]
+
+/** 'Heed', where SQLite keeps the name of the program that a file belongs to. */
+const applicationId = 0x48656564
+
+/** Refuses a file that a newer Heed wrote, or another program that counts its versions, before anything of it is touched. */
+export function refuseUnknown(database: DatabaseSync, name: string): void {
+  const version = versionOf(database)
+  const writer = pragma(database, 'application_id')
+  if (writer !== applicationId && (writer !== 0 || version !== 0)) {
+    throw new HeedError('store_failed', `The database ${name} belongs to another program. Name another file.`)
+  }
+  if (version <= migrations.length) return
+  throw new HeedError(
+    'store_newer',
+    `The database ${name} has schema version ${version}; this Heed knows ${migrations.length}. Update Heed, or name another file.`,
+    { details: { version, known: migrations.length } },
+  )
+}
+
+/** Brings the file to the newest version; all steps or none. Answers whether there was anything to do. */
+export function migrate(database: DatabaseSync, name: string, to = migrations.length): boolean {
+  if (versionOf(database) === to) return false
+  database.exec('BEGIN IMMEDIATE')
+  try {
+    // Another process may have been faster.
+    refuseUnknown(database, name)
+    for (const step of migrations.slice(versionOf(database), to)) database.exec(step)
+    database.exec(`PRAGMA user_version = ${to}; PRAGMA application_id = ${applicationId}; COMMIT`)
+  } catch (error) {
+    if (database.isTransaction) database.exec('ROLLBACK')
+    throw error
+  }
+  return true
+}
+
+export function versionOf(database: DatabaseSync): number {
+  return pragma(database, 'user_version')
+}
+
+function pragma(database: DatabaseSync, name: 'user_version' | 'application_id'): number {
+  return Number(database.prepare(`PRAGMA ${name}`).get()?.[name])
+}

@@ -1,0 +1,113 @@
+import { DatabaseSync } from 'node:sqlite'
+import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest'
+import { accept, commit, finish, gone, persisted, row, scope, send, start, threadId } from '../conformance/fixture.ts'
+import { migrations } from './migrations.ts'
+import { sql } from './sql.ts'
+import { Statements } from './statements.ts'
+import { LibSQLStore } from './store.ts'
+
+let database: DatabaseSync
+beforeAll(() => {
+  database = new DatabaseSync(':memory:')
+  for (const step of migrations) database.exec(step)
+})
+afterAll(() => database.close())
+
+function planOf(text: string): string {
+  return database.prepare(`EXPLAIN QUERY PLAN ${text}`).all().map((step) => String(step.detail)).join('\n')
+}
+
+/** Over tables that are small by nature, who lives and what is being purged; and a count of all messages, where all go. */
+const excused: ReadonlySet<string> = new Set([sql.forgetProcesses, sql.anyPurge, sql.countMessages])
+
+describe('query plans', () => {
+  it.each(Object.entries(sql).filter(([, text]) => !excused.has(text)))('%s searches', (_, text) => {
+    const plan = planOf(text).replaceAll(/SCAN (CONSTANT ROW|\w+ VIRTUAL TABLE.*)/g, '')
+    expect(plan).not.toMatch(/SCAN|TEMP B-TREE/)
+  })
+
+  it('look only at what is open in a mailbox, however much came before', () => {
+    expect(planOf(sql.pending)).toMatch(/USING INDEX heed_mailbox_open/)
+    expect(planOf(sql.settleTaken)).toMatch(/USING INDEX heed_mailbox_open/)
+    expect(planOf(sql.cancelBound)).toMatch(/USING INDEX heed_mailbox_bound/)
+  })
+
+  it('are as good for every list and read of the contract', async () => {
+    const texts = new Set<string>()
+    const seen = vi.spyOn(Statements.prototype, 'all').mockImplementation(function (this: Statements, text) {
+      texts.add(text)
+      return []
+    })
+    const store = new LibSQLStore({ url: ':memory:' })
+    try {
+      await store.createThread({ id: threadId, resourceId: 'resource-1', now: 1 })
+      for (const field of ['createdAt', 'updatedAt'] as const) {
+        for (const direction of ['ASC', 'DESC'] as const) {
+          const query = { limit: 10, orderBy: { field, direction } }
+          await store.listThreads(query)
+          await store.listThreads({ ...query, resourceId: 'r', after: { at: 1, id: 'x' } })
+          await store.listThreads({ ...query, resourceId: 'r', metadata: { a: 1 } })
+        }
+      }
+      await store.listRows(scope, { limit: 10 })
+      await store.listRows(scope, { limit: 10, before: 5 })
+      await store.listRows(scope, { limit: 10, after: 5, from: new Date(1), context: true })
+      await store.listSignals(scope, { states: ['pending'] })
+      await store.listSignals(scope, { after: 4 })
+      await store.listRuns({ threadId })
+      await store.listRuns({ resourceId: 'r' })
+      await store.listRuns({ resourceId: 'r', status: ['suspended'] })
+      await store.listOrphans(1, 10)
+    } finally {
+      seen.mockRestore()
+      await store.close()
+    }
+    expect(texts.size).toBeGreaterThan(15)
+    for (const text of texts) {
+      // To go along an index in its order, up to a limit, is no search and yet cheap.
+      const plan = planOf(text).replaceAll(/SCAN (\w+ VIRTUAL TABLE.*|heed_threads USING INDEX heed_threads_all_\w+)/g, '')
+      expect(plan, text).not.toMatch(/SCAN|TEMP B-TREE/)
+    }
+  })
+})
+
+describe('a plain turn', () => {
+  /** Runs `act` and answers which statements it made. */
+  async function statementsOf(act: () => Promise<unknown>): Promise<string[]> {
+    const texts: string[] = []
+    const spies = (['run', 'one', 'all', 'insert'] as const).map((name) => {
+      const actual = Statements.prototype[name] as (text: string, ...values: never[]) => never
+      return vi.spyOn(Statements.prototype, name).mockImplementation(function (this: Statements, text: string, ...values: unknown[]) {
+        texts.push(text)
+        return actual.call(this, text, ...(values as never[]))
+      })
+    })
+    try {
+      await act()
+    } finally {
+      for (const spy of spies) spy.mockRestore()
+    }
+    return texts
+  }
+
+  it('is three transactions, and as many statements on a long thread as on a short one', async () => {
+    const store = new LibSQLStore({ url: ':memory:' })
+    await store.open()
+    await gone(store, 'p1')
+    const turn = async (id: string) => {
+      const begun = await start(store, id)
+      await commit(store, begun, { rows: [row(`answer-${id}`, 'assistant')], ...finish })
+    }
+    await turn('first')
+    const short = await statementsOf(() => turn('second'))
+    await accept(store, ...Array.from({ length: 3000 }, (_, index) => send(`p${index}`, persisted)))
+    const long = await statementsOf(() => turn('third'))
+    await store.close()
+
+    // One more is the heartbeat with which `start` begins.
+    expect(short.filter((text) => text === 'BEGIN IMMEDIATE')).toHaveLength(3 + 1)
+    expect(short.filter((text) => text === 'COMMIT')).toHaveLength(3 + 1)
+    expect(long.length - short.length).toBeLessThanOrEqual(3)
+    expect(short.length).toBeLessThanOrEqual(32)
+  })
+})

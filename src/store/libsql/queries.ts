@@ -1,0 +1,146 @@
+import type { SQLInputValue } from 'node:sqlite'
+import type { MessageRow } from '../../message/row.ts'
+import { nextRun, type SignalState } from '../../thread/machine.ts'
+import type { MailboxRow, RowQuery, RunRow, Scope, ThreadQuery, ThreadRow } from '../contract.ts'
+import { mailboxRow, messageRow, rowsOfMail, runRow, threadRow, type Home } from '../transaction/decode.ts'
+import { scopedThread } from '../transaction/guard.ts'
+import type { RunFilter } from '../transaction/queries.ts'
+import type { MailRecord, RowRecord, RunRecord, ThreadRecord } from '../transaction/records.ts'
+import { mailColumns, rowColumns, runColumns, sql, threadColumns } from './sql.ts'
+import type { Statements } from './statements.ts'
+import type { SqlTables } from './tables.ts'
+
+/** Conditions that are all to hold, each with its values. Only those that are asked for are in the text, so that indexes serve them. */
+class Conditions {
+  readonly #texts: string[] = []
+  readonly values: SQLInputValue[] = []
+
+  add(text: string, ...values: SQLInputValue[]): this {
+    this.#texts.push(text)
+    this.values.push(...values)
+    return this
+  }
+
+  get where(): string {
+    return this.#texts.length === 0 ? '' : `WHERE ${this.#texts.join(' AND ')}`
+  }
+}
+
+export function listSignals(
+  statements: Statements, tables: SqlTables, scope: Scope, options: { states?: SignalState[]; limit?: number; after?: number },
+): MailboxRow[] {
+  const thread = scopedThread(tables, scope)
+  const wanted = new Conditions().add('thread = ? AND ord > ?', thread.key, options.after ?? 0)
+  if (options.states?.every((state) => state === 'pending' || state === 'taken')) wanted.add('open = 1')
+  if (options.states) wanted.add('state IN (SELECT value FROM json_each(?))', JSON.stringify(options.states))
+  const text = `SELECT ${mailColumns} FROM heed_mailbox ${wanted.where} ORDER BY ord LIMIT ?`
+  const found = statements.all<MailRecord>(text, ...wanted.values, options.limit ?? -1)
+  return found.map((mail) => mailboxRow(thread, mail, rowsOfMail(tables, thread, mail)))
+}
+
+const rowsOfMessages = `key IN (
+  SELECT key FROM heed_messages WHERE thread = ? AND id IN (SELECT value FROM json_each(?)) AND message_id = id
+  UNION ALL SELECT key FROM heed_messages WHERE thread = ? AND message_id IN (SELECT value FROM json_each(?)) AND message_id <> id)`
+
+export function listRows(statements: Statements, tables: SqlTables, scope: Scope, query: RowQuery): { rows: MessageRow[]; more: boolean } {
+  const thread = scopedThread(tables, scope)
+  const wanted = new Conditions().add('thread = ?', thread.key)
+  if (query.after !== undefined) wanted.add('seq > ?', query.after)
+  if (query.before !== undefined) wanted.add('seq < ?', query.before)
+  if (query.from) wanted.add('created_at >= ?', query.from.getTime())
+  if (query.to) wanted.add('created_at <= ?', query.to.getTime())
+  if (query.messageIds) wanted.add(rowsOfMessages, thread.key, JSON.stringify(query.messageIds), thread.key, JSON.stringify(query.messageIds))
+  if (query.context !== true) wanted.add(`role <> 'context'`)
+  const newestFirst = query.after === undefined
+  const text = `SELECT ${rowColumns} FROM heed_messages ${wanted.where} ORDER BY seq ${newestFirst ? 'DESC' : 'ASC'} LIMIT ?`
+  const found = statements.all<RowRecord>(text, ...wanted.values, query.limit + 1)
+  const page = found.slice(0, query.limit)
+  if (newestFirst) page.reverse()
+  return { rows: page.map((row) => messageRow(thread, row)), more: found.length > page.length }
+}
+
+type HomedRun = RunRecord & { homeId: string; homeResource: string }
+
+const homedRuns = `SELECT ${runColumns}, t.id AS homeId, t.resource_id AS homeResource FROM heed_runs r JOIN heed_threads t ON t.key = r.thread`
+
+export function findRun(statements: Statements, runId: string): RunRow | null {
+  const found = statements.one<HomedRun>(`${homedRuns} WHERE r.run_id = ? ORDER BY r.key DESC LIMIT 1`, runId)
+  return found ? runRow(homeOf(found), found) : null
+}
+
+export function listRuns(statements: Statements, filter: RunFilter): RunRow[] {
+  const wanted = new Conditions()
+  if (filter.threadId !== undefined) wanted.add('r.thread = (SELECT key FROM heed_threads WHERE id = ?)', filter.threadId)
+  if (filter.resourceId !== undefined) wanted.add('r.resource_id = ?', filter.resourceId)
+  if (filter.agentId !== undefined) wanted.add('r.agent_id = ?', filter.agentId)
+  if (filter.status?.length === 1 && filter.status[0] === 'suspended') wanted.add(`r.status = 'suspended'`)
+  else if (filter.status) wanted.add('r.status IN (SELECT value FROM json_each(?))', JSON.stringify(filter.status))
+  if (filter.from !== undefined) wanted.add('r.started_at >= ?', filter.from)
+  if (filter.to !== undefined) wanted.add('r.started_at <= ?', filter.to)
+  const text = `${homedRuns} ${wanted.where} ORDER BY r.key DESC LIMIT ? OFFSET ?`
+  const found = statements.all<HomedRun>(text, ...wanted.values, filter.limit ?? -1, filter.offset ?? 0)
+  return found.map((run) => runRow(homeOf(run), run))
+}
+
+function homeOf(run: HomedRun): Home {
+  return { id: run.homeId, resourceId: run.homeResource }
+}
+
+/** Of the same JSON type and value, key by key; null is also what isn't there. */
+const metadataMatches = `NOT EXISTS (
+  SELECT 1 FROM json_each(?) want LEFT JOIN json_each(heed_threads.metadata) have ON have.key = want.key
+  WHERE coalesce(have.type, 'null') <> want.type OR have.atom IS NOT want.atom)`
+
+export function listThreads(statements: Statements, query: ThreadQuery): { threads: ThreadRow[]; more: boolean; total?: number } {
+  const { field, direction } = query.orderBy ?? { field: 'updatedAt', direction: 'DESC' }
+  const column = field === 'createdAt' ? 'created_at' : 'updated_at'
+  const wanted = new Conditions()
+  if (query.resourceId !== undefined) wanted.add('resource_id = ?', query.resourceId)
+  if (query.status) wanted.add('status IN (SELECT value FROM json_each(?))', JSON.stringify(query.status))
+  if (query.status && !query.status.includes('idle')) wanted.add(`status <> 'idle'`)
+  if (query.metadata) wanted.add(metadataMatches, JSON.stringify(query.metadata))
+  const counted = query.total ? statements.one<{ total: number }>(`SELECT count(*) AS total FROM heed_threads ${wanted.where}`, ...wanted.values) : undefined
+  if (query.after) wanted.add(`(${column}, id) ${direction === 'ASC' ? '>' : '<'} (?, ?)`, query.after.at, query.after.id)
+
+  const text = `SELECT ${threadColumns} FROM heed_threads ${wanted.where} ORDER BY ${column} ${direction}, id ${direction} LIMIT ? OFFSET ?`
+  const found = statements.all<ThreadRecord>(text, ...wanted.values, query.limit + 1, query.offset ?? 0)
+  const page = found.slice(0, query.limit)
+  return { threads: page.map(threadRow), more: found.length > page.length, ...(counted && { total: counted.total }) }
+}
+
+export interface Orphan {
+  threadId: string
+  agentId: string
+}
+
+export function listOrphans(statements: Statements, tables: SqlTables, now: number, limit: number, agentIds?: readonly string[]): Orphan[] {
+  const orphans: Orphan[] = []
+  for (const orphan of orphansOf(statements, tables, now)) {
+    if (orphans.length >= limit) break
+    if (!agentIds || agentIds.includes(orphan.agentId)) orphans.push(orphan)
+  }
+  return orphans
+}
+
+const orphanPage = 200
+
+function* orphansOf(statements: Statements, tables: SqlTables, now: number): Generator<Orphan> {
+  let at = { due: -1, key: 0 }
+  for (let page = orphanPage; page === orphanPage;) {
+    const due = statements.all<ThreadRecord>(sql.dueThreads, at.due, at.key, orphanPage)
+    for (const thread of due) {
+      at = { due: thread.dueAt ?? 0, key: thread.key }
+      const agentId = thread.agentId ?? nextRun(tables.pending(thread))[0]?.agentId
+      if (agentId !== undefined) yield { threadId: thread.id, agentId }
+    }
+    page = due.length
+  }
+  for (let owner = nextOwner(statements, ''); owner !== undefined; owner = nextOwner(statements, owner)) {
+    if ((tables.aliveUntil(owner) ?? -Infinity) >= now) continue
+    for (const { id, agentId } of statements.all<{ id: string; agentId: string }>(sql.threadsOfOwner, owner)) yield { threadId: id, agentId }
+  }
+}
+
+function nextOwner(statements: Statements, after: string): string | undefined {
+  return statements.one<{ owner: string }>(sql.nextOwner, after)?.owner
+}

@@ -1,0 +1,213 @@
+import { systemClock, type Clock } from '../../clock.ts'
+import { HeedError } from '../../errors.ts'
+import type { MessageRow } from '../../message/row.ts'
+import type { SignalState } from '../../thread/machine.ts'
+import type {
+  Accepted, BegunRun, CallDecision, Claimed, Decided, Fence, MailboxRow, NewThread, RowQuery, RunRow, Scope, Send, StepCommit,
+  StepCommitted, ThreadQuery, ThreadRow, ThreadStore, Window, WindowOf,
+} from '../contract.ts'
+import { acceptSends } from '../transaction/accept.ts'
+import { beginRun } from '../transaction/begin.ts'
+import { claimThread, resign } from '../transaction/claim.ts'
+import { commitStep } from '../transaction/commit.ts'
+import { mailboxRow, rowsOfMail, runRow, threadRow } from '../transaction/decode.ts'
+import { findThread, scopedThread } from '../transaction/guard.ts'
+import { cancelSignals, reorderSignals } from '../transaction/mailbox.ts'
+import { deleteMessages, saveRows } from '../transaction/messages.ts'
+import type { RunFilter } from '../transaction/queries.ts'
+import { decideCall, endSuspended } from '../transaction/suspend.ts'
+import { createThread, deleteThread, patchThread, type ThreadPatch } from '../transaction/threads.ts'
+import { Connection } from './connection.ts'
+import { storeFailure } from './failure.ts'
+import { parseLocation, resolveFile, type Location } from './location.ts'
+import { findRun, listOrphans, listRows, listRuns, listSignals, listThreads, type Orphan } from './queries.ts'
+import { share } from './shared.ts'
+import type { SqlTables } from './tables.ts'
+
+export interface LibSQLStoreOptions {
+  id?: string
+  /** `file:./path.db`, or `:memory:`. */
+  url: string
+  /** Of the times that the store gives by itself, and of who is alive. The system's unless told. */
+  clock?: Clock
+  /** For how long a write waits, in milliseconds, while another process holds the file. 10 seconds unless told. */
+  busyTimeout?: number
+}
+
+interface Opened {
+  connection: Connection
+  release(): Promise<void>
+}
+
+/** Threads in a local database file. Stores that name the same file share its connection. */
+export class LibSQLStore implements ThreadStore {
+  readonly id: string
+  readonly #location: Location
+  readonly #clock: Clock
+  readonly #busyTimeout: number
+  #opening: Promise<Opened> | undefined
+  #closed = false
+
+  constructor(options: LibSQLStoreOptions) {
+    this.id = options.id ?? 'libsql'
+    this.#location = parseLocation(options.url)
+    this.#clock = options.clock ?? systemClock
+    this.#busyTimeout = options.busyTimeout ?? 10_000
+  }
+
+  async open(): Promise<void> {
+    await this.#connection()
+  }
+
+  async close(): Promise<void> {
+    if (this.#closed) return
+    this.#closed = true
+    const opened = await this.#opening?.catch(() => undefined)
+    await opened?.release()
+  }
+
+  accept(sends: readonly Send[]): Promise<Array<Accepted | { error: Error }>> {
+    return this.#write((tables) => acceptSends(tables, sends))
+  }
+
+  async flush(): Promise<void> {
+    const connection = await this.#connection()
+    await connection.flush()
+  }
+
+  claim(threadId: string, owner: string, agentIds?: readonly string[]): Promise<Claimed | null> {
+    return this.#write((tables) => claimThread(tables, threadId, owner, agentIds))
+  }
+
+  beginRun(fence: Fence, window: Window | WindowOf, agentIds?: readonly string[]): Promise<BegunRun | null> {
+    return this.#write((tables) => beginRun(tables, fence, window, agentIds))
+  }
+
+  commitStep(fence: Fence, commit: StepCommit): Promise<StepCommitted> {
+    return this.#write((tables) => commitStep(tables, fence, commit))
+  }
+
+  decide(scope: Scope, decision: CallDecision, owner?: string): Promise<Decided> {
+    return this.#write((tables) => decideCall(tables, scope, decision, owner))
+  }
+
+  endSuspended(scope: Scope, runId: string, options: { clearPending?: boolean }): Promise<{ ended: boolean; more: boolean }> {
+    return this.#write((tables) => endSuspended(tables, scope, runId, options))
+  }
+
+  heartbeat(owner: string, until: number): Promise<void> {
+    return this.#write((tables) => tables.putProcess(owner, until))
+  }
+
+  resign(owner: string): Promise<void> {
+    return this.#write((tables) => resign(tables, owner))
+  }
+
+  listOrphans(now: number, limit: number, agentIds?: readonly string[]): Promise<Orphan[]> {
+    return this.#read((tables, { statements }) => listOrphans(statements, tables, now, limit, agentIds))
+  }
+
+  listSignals(scope: Scope, options: { states?: SignalState[]; limit?: number; after?: number } = {}): Promise<MailboxRow[]> {
+    return this.#read((tables, { statements }) => listSignals(statements, tables, scope, options))
+  }
+
+  getSignal(scope: Scope, id: string): Promise<MailboxRow | null> {
+    return this.#read((tables) => {
+      const thread = scopedThread(tables, scope)
+      const mail = tables.mail(thread, id)
+      return mail ? mailboxRow(thread, mail, rowsOfMail(tables, thread, mail)) : null
+    })
+  }
+
+  cancelSignals(scope: Scope, ids: readonly string[]): Promise<string[]> {
+    return this.#write((tables) => cancelSignals(tables, scope, ids))
+  }
+
+  reorderSignals(scope: Scope, ids: readonly string[]): Promise<string[]> {
+    return this.#write((tables) => reorderSignals(tables, scope, ids))
+  }
+
+  getRun(scope: Scope, runId: string): Promise<RunRow | null> {
+    return this.#read((tables) => {
+      const thread = scopedThread(tables, scope)
+      const run = tables.run(thread, runId)
+      return run ? runRow(thread, run) : null
+    })
+  }
+
+  findRun(runId: string): Promise<RunRow | null> {
+    return this.#read((_, { statements }) => findRun(statements, runId))
+  }
+
+  listRuns(filter: RunFilter): Promise<RunRow[]> {
+    return this.#read((_, { statements }) => listRuns(statements, filter))
+  }
+
+  getThread(scope: Scope): Promise<ThreadRow | null> {
+    return this.#read((tables) => {
+      const thread = findThread(tables, scope)
+      return thread ? threadRow(thread) : null
+    })
+  }
+
+  createThread(thread: NewThread): Promise<{ thread: ThreadRow; created: boolean }> {
+    return this.#write((tables) => createThread(tables, thread))
+  }
+
+  patchThread(scope: Scope, patch: ThreadPatch): Promise<ThreadRow> {
+    return this.#write((tables) => patchThread(tables, scope, patch))
+  }
+
+  deleteThread(scope: Scope): Promise<boolean> {
+    return this.#write((tables) => deleteThread(tables, scope))
+  }
+
+  listThreads(query: ThreadQuery): Promise<{ threads: ThreadRow[]; more: boolean; total?: number }> {
+    return this.#read((_, { statements }) => listThreads(statements, query))
+  }
+
+  listRows(scope: Scope, query: RowQuery): Promise<{ rows: MessageRow[]; more: boolean }> {
+    return this.#read((tables, { statements }) => listRows(statements, tables, scope, query))
+  }
+
+  saveRows(scope: Scope, rows: readonly MessageRow[]): Promise<MessageRow[]> {
+    return this.#write((tables) => saveRows(tables, scope, rows))
+  }
+
+  deleteMessages(scope: Scope, messageIds?: readonly string[]): Promise<number> {
+    return this.#write((tables) => deleteMessages(tables, scope, messageIds))
+  }
+
+  async #write<Result>(work: (tables: SqlTables) => Result): Promise<Result> {
+    const connection = await this.#connection()
+    return connection.write(work)
+  }
+
+  async #read<Result>(work: (tables: SqlTables, connection: Connection) => Result): Promise<Result> {
+    const connection = await this.#connection()
+    return connection.read((tables) => work(tables, connection))
+  }
+
+  async #connection(): Promise<Connection> {
+    if (this.#closed) throw new HeedError('closed', 'This store was closed. Open a new one.')
+    this.#opening ??= this.#open().catch((error: unknown) => {
+      // A file that was busy or missing may be there at the next try.
+      this.#opening = undefined
+      throw error
+    })
+    return (await this.#opening).connection
+  }
+
+  async #open(): Promise<Opened> {
+    const settings = { clock: this.#clock, busyTimeout: this.#busyTimeout }
+    if (this.#location.kind === 'memory') {
+      const connection = await Connection.open({ ...settings, location: this.#location })
+      return { connection, release: () => connection.close() }
+    }
+    const named = this.#location.path
+    const path = await resolveFile(named).catch((error: unknown) => {
+      throw storeFailure(error, named)
+    })
+    return share(path, () => Connection.open({ ...settings, location: { kind: 'file', path } }))
+  }
+}

@@ -1,0 +1,270 @@
+import type { Clock } from '../../clock.ts'
+import type { LaneRecord, MailRecord, RowRecord, RunRecord, ThreadRecord } from '../transaction/records.ts'
+import type { CountedRow, NewThreadRecord, ThreadTables } from '../transaction/tables.ts'
+import { sql } from './sql.ts'
+import type { Statements } from './statements.ts'
+
+/** Rows of a deleted thread that go with one transaction; the rest follows in others. */
+const purgeRows = 300
+
+/** A process that said nothing for a day is not even remembered as gone; to all others that is the same. */
+const longGone = 86_400_000
+
+/** A thread within a transaction: read once, written once at its end, however many jobs touch it. */
+interface Held {
+  readonly thread: ThreadRecord
+  changed: boolean
+  /** What is in the database of the columns that cost more to write. */
+  before: Dear
+}
+
+type Dear = Pick<ThreadRecord, 'title' | 'metadata' | 'updatedAt' | 'status' | 'owner' | 'dueAt'>
+
+function dear({ title, metadata, updatedAt, status, owner, dueAt }: ThreadRecord): Dear {
+  return { title, metadata, updatedAt, status, owner, dueAt }
+}
+
+/** The tables as SQL. */
+export class SqlTables implements ThreadTables {
+  readonly #statements: Statements
+  readonly #clock: Clock
+  readonly #held = new Map<string, Held>()
+  /** True when a deleted thread has rows left. */
+  purging = false
+
+  constructor(statements: Statements, clock: Clock) {
+    this.#statements = statements
+    this.#clock = clock
+  }
+
+  /** Writes what was held back. Comes before every commit. */
+  settle(): void {
+    for (const held of this.#held.values()) {
+      if (!held.changed) continue
+      this.#write(held.thread, held.before)
+      held.before = dear(held.thread)
+      held.changed = false
+    }
+  }
+
+  /** Forgets what was read. Comes before and after every transaction: others write too. */
+  forget(): void {
+    this.#held.clear()
+  }
+
+  now(): number {
+    return this.#clock.now()
+  }
+
+  thread(id: string): ThreadRecord | undefined {
+    const held = this.#held.get(id)
+    if (held) return held.thread
+    const thread = this.#statements.one<ThreadRecord>(sql.thread, id)
+    return thread && this.#hold(thread)
+  }
+
+  addThread({ id, resourceId, title, metadata, parentId, createdAt }: NewThreadRecord): ThreadRecord {
+    const key = this.#statements.insert(sql.addThread, id, resourceId, title, metadata, parentId, createdAt, createdAt)
+    return this.#hold({
+      key, id, resourceId, title, metadata, parentId, createdAt, updatedAt: createdAt, status: 'idle', epoch: 0, owner: null,
+      runId: null, agentId: null, begun: 0, nextSeq: 1, nextOrd: 1, ordinal: 0, turn: 0, tail: 0, tailOrdinal: 0, tailTurn: 0, dueAt: null,
+    })
+  }
+
+  putThread(thread: ThreadRecord): void {
+    const held = this.#held.get(thread.id)
+    if (held) held.changed = true
+  }
+
+  removeThread(thread: ThreadRecord): void {
+    this.#held.delete(thread.id)
+    this.#statements.run(sql.removeThread, thread.key)
+    if (this.#purge(thread.key)) return
+    this.#statements.run(sql.addPurge, thread.key)
+    this.purging = true
+  }
+
+  /** Removes some of what deleted threads left behind. False when there is nothing more. */
+  purgeSome(): boolean {
+    const found = this.#statements.one<{ thread: number }>(sql.anyPurge)
+    if (!found) return false
+    if (this.#purge(found.thread)) this.#statements.run(sql.removePurge, found.thread)
+    return true
+  }
+
+  mail(thread: ThreadRecord, id: string): MailRecord | undefined {
+    return this.#statements.one<MailRecord>(sql.mail, thread.key, id)
+  }
+
+  pending(thread: ThreadRecord): MailRecord[] {
+    return this.#statements.all<MailRecord>(sql.pending, thread.key)
+  }
+
+  addMail(thread: ThreadRecord, mail: MailRecord): void {
+    this.#statements.run(
+      sql.addMail, thread.key, mail.ord, mail.id, mail.agentId, mail.route, mail.kind, mail.state, isOpen(mail), mail.runId, mail.startRunId,
+      mail.step, mail.rows, mail.options, mail.boundTo, mail.reason, mail.acceptedAt,
+    )
+  }
+
+  putMail(thread: ThreadRecord, mail: MailRecord): void {
+    const text = isOpen(mail) ? sql.takeMail : sql.closeMail
+    this.#statements.run(text, mail.state, mail.runId, mail.step, mail.rows, mail.reason, thread.key, mail.ord)
+  }
+
+  reorderMail(thread: ThreadRecord, mail: readonly MailRecord[]): void {
+    for (const { id, ord } of mail) this.#statements.run(sql.moveMail, -ord, thread.key, id)
+    this.#statements.run(sql.settleOrder, thread.key)
+  }
+
+  settleTaken(thread: ThreadRecord, state: 'consumed' | 'rejected', reason: string | null): void {
+    this.#statements.run(sql.settleTaken, state, reason, thread.key)
+  }
+
+  run(thread: ThreadRecord, runId: string): RunRecord | undefined {
+    return this.#statements.one<RunRecord>(sql.run, runId, thread.key)
+  }
+
+  addRun(thread: ThreadRecord, run: RunRecord): boolean {
+    const added = this.#statements.run(
+      sql.addRun, thread.key, thread.resourceId, run.runId, run.agentId, run.status, run.epoch, run.step, run.attempts, run.options, run.started,
+      run.suspended, run.startedAt, run.endedAt, run.suspendedAt, run.error, run.usage, run.firstSeq, run.sealSeq, run.ordinal,
+    )
+    return added === 1
+  }
+
+  putRun(thread: ThreadRecord, run: RunRecord): void {
+    this.#statements.run(
+      sql.putRun, run.status, run.epoch, run.step, run.attempts, run.started, run.suspended, run.endedAt, run.suspendedAt, run.error, run.usage,
+      run.sealSeq, run.runId, thread.key,
+    )
+  }
+
+  row(thread: ThreadRecord, id: string): RowRecord | undefined {
+    return this.#statements.one<RowRecord>(sql.row, thread.key, id)
+  }
+
+  hasMessage(thread: ThreadRecord, messageId: string): boolean {
+    return this.#statements.one<{ found: number }>(sql.hasMessage, thread.key, messageId)?.found === 1
+  }
+
+  addRow(thread: ThreadRecord, row: RowRecord): boolean {
+    const added = this.#statements.run(
+      sql.addRow, thread.key, row.seq, row.id, row.messageId, row.role, row.type, row.runId, row.step, row.content, row.createdAt, row.ordinal,
+      row.turn, row.counted,
+    )
+    return added === 1
+  }
+
+  reviseRow(thread: ThreadRecord, row: RowRecord): void {
+    this.#statements.run(sql.reviseRow, row.messageId, row.role, row.type, row.runId, row.step, row.content, row.createdAt, thread.key, row.id)
+  }
+
+  settleTail(thread: ThreadRecord): void {
+    this.#statements.run(sql.settleTail, thread.nextSeq, thread.ordinal, thread.turn, thread.key)
+  }
+
+  rowsFrom(thread: ThreadRecord, seq: number): RowRecord[] {
+    return this.#statements.all<RowRecord>(sql.rowsFrom, thread.key, seq)
+  }
+
+  removeRowsFrom(thread: ThreadRecord, seq: number): void {
+    this.#statements.run(sql.removeRowsFrom, thread.key, seq)
+  }
+
+  lastRow(thread: ThreadRecord): RowRecord | undefined {
+    return this.#statements.one<RowRecord>(sql.lastRow, thread.key)
+  }
+
+  countedFrom(thread: ThreadRecord, ordinal: number): CountedRow | undefined {
+    return this.#statements.one<CountedRow>(sql.countedFrom, thread.key, ordinal)
+  }
+
+  countedBack(thread: ThreadRecord, ordinal: number, nth: number): CountedRow | undefined {
+    return this.#statements.one<CountedRow>(sql.countedBack, thread.key, ordinal, nth - 1)
+  }
+
+  removeMessage(thread: ThreadRecord, messageId: string): boolean {
+    const whole = this.#statements.run(sql.removeMessage, thread.key, messageId)
+    return whole + this.#statements.run(sql.removeParts, thread.key, messageId) > 0
+  }
+
+  removeQuotes(thread: ThreadRecord, messageIds: readonly string[]): void {
+    if (messageIds.length > 0) this.#statements.run(sql.removeQuotes, thread.key, JSON.stringify(messageIds))
+  }
+
+  removeAllRows(thread: ThreadRecord): number {
+    const counted = this.#statements.one<{ count: number }>(sql.countMessages, thread.key)
+    this.#statements.run(sql.removeAllRows, thread.key)
+    return counted?.count ?? 0
+  }
+
+  lane(thread: ThreadRecord, id: string): LaneRecord | undefined {
+    return this.#statements.one<LaneRecord>(sql.lane, thread.key, id)
+  }
+
+  putLane(thread: ThreadRecord, lane: LaneRecord): void {
+    this.#statements.run(sql.putLane, thread.key, lane.id, lane.version, lane.cacheKey, lane.mode, lane.lastSignalId, lane.lastSnapshotId)
+  }
+
+  aliveUntil(owner: string): number | undefined {
+    return this.#statements.one<{ until: number }>(sql.process, owner)?.until
+  }
+
+  putProcess(owner: string, until: number): void {
+    this.#statements.run(sql.putProcess, owner, until)
+    this.#statements.run(sql.forgetProcesses, until - longGone)
+  }
+
+  removeProcess(owner: string): void {
+    this.#statements.run(sql.removeProcess, owner)
+  }
+
+  handOver(owner: string): void {
+    this.settle()
+    this.forget()
+    this.#statements.run(sql.handOver, this.now(), owner)
+  }
+
+  cancelBound(owner: string, reason: string): void {
+    this.settle()
+    this.forget()
+    this.#statements.run(sql.cancelBound, reason, owner)
+    this.#statements.run(sql.forgetDue)
+  }
+
+  #hold(thread: ThreadRecord): ThreadRecord {
+    this.#held.set(thread.id, { thread, before: dear(thread), changed: false })
+    return thread
+  }
+
+  #write(thread: ThreadRecord, before: Dear): void {
+    const counters = [
+      thread.epoch, thread.runId, thread.agentId, thread.begun, thread.nextSeq, thread.nextOrd, thread.ordinal, thread.turn, thread.tail,
+      thread.tailOrdinal, thread.tailTurn,
+    ]
+    if (thread.updatedAt === before.updatedAt && thread.status === before.status && thread.owner === before.owner && thread.dueAt === before.dueAt) {
+      this.#statements.run(sql.countThread, ...counters, thread.key)
+    } else {
+      this.#statements.run(sql.putThread, ...counters, thread.updatedAt, thread.status, thread.owner, thread.dueAt, thread.key)
+    }
+    if (thread.title !== before.title || thread.metadata !== before.metadata) {
+      this.#statements.run(sql.describeThread, thread.title, thread.metadata, thread.key)
+    }
+  }
+
+  /** True when nothing of the thread is left. */
+  #purge(key: number): boolean {
+    const gone = [
+      this.#statements.run(sql.purgeMessages, key, purgeRows),
+      this.#statements.run(sql.purgeMailbox, key, purgeRows),
+      this.#statements.run(sql.purgeRuns, key, purgeRows),
+    ]
+    this.#statements.run(sql.purgeLanes, key)
+    return gone.every((count) => count < purgeRows)
+  }
+}
+
+function isOpen(mail: MailRecord): 1 | null {
+  return mail.state === 'pending' || mail.state === 'taken' ? 1 : null
+}

@@ -15,7 +15,7 @@ export interface LocalCall {
 
 /** Options of the run: what was stored with it, and before that what the caller here gave. */
 export function localOptions(stored: JSONObject, here: AgentExecutionOptions | undefined): AgentExecutionOptions {
-  return here ? { ...(stored as AgentExecutionOptions), ...here } : (stored as AgentExecutionOptions)
+  return { ...(stored as AgentExecutionOptions), ...here }
 }
 
 /** The options with what the agent's memory says for this request. */

@@ -22,7 +22,7 @@ export type ThreadEvent =
 const threadTable: Record<ThreadStatus, Partial<Record<ThreadEvent, ThreadStatus>>> = {
   idle: { wake: 'running' },
   running: { suspend: 'suspended', continue: 'running', release: 'idle', 'take-over': 'running' },
-  suspended: { resume: 'running', release: 'idle', continue: 'running' },
+  suspended: { resume: 'running', release: 'idle' },
 }
 
 /** The next status, or `undefined` where the event can't happen. */
@@ -35,14 +35,15 @@ export type SignalState = 'pending' | 'taken' | 'consumed' | 'rejected' | 'cance
 export type SignalEvent =
   /** A run drained it: it has a place in history. */
   | 'take'
-  /** The step that answered it is stored. */
+  /** The step that answered it is stored; or it went straight into history. */
   | 'consume'
   /** A guardrail refused the run that took it. */
   | 'reject'
+  /** It was taken out before any run took it. */
   | 'cancel'
 
 const signalTable: Record<SignalState, Partial<Record<SignalEvent, SignalState>>> = {
-  pending: { take: 'taken', cancel: 'cancelled', consume: 'consumed', reject: 'rejected' },
+  pending: { take: 'taken', consume: 'consumed', cancel: 'cancelled' },
   taken: { consume: 'consumed', reject: 'rejected' },
   consumed: {},
   rejected: {},

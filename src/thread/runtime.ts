@@ -2,7 +2,6 @@ import { randomUUID } from 'node:crypto'
 import { systemClock, type Clock, type Timer } from '../clock.ts'
 import { HeedError, isHeedError } from '../errors.ts'
 import { consoleLogger, type Logger } from '../logger.ts'
-import type { AgentExecutionOptions } from '../run/options.ts'
 import type { Accepted, Fence, RunRow, Send, ThreadStore, Window } from '../store/contract.ts'
 import { Expectations } from './expectations.ts'
 import { ThreadHost } from './host.ts'
@@ -97,7 +96,7 @@ export class ThreadRuntime implements RunEnvironment {
   }
 
   windowOf(run: Pick<RunRow, 'agentId' | 'options'>): Window {
-    return this.agent(run.agentId).window(run.options as AgentExecutionOptions)
+    return this.agent(run.agentId).window(run.options)
   }
 
   // Life
@@ -136,12 +135,14 @@ export class ThreadRuntime implements RunEnvironment {
   #scheduleSweep(delay = 0): void {
     if (this.closing) return
     this.#sweeper = this.clock.after(delay, () => {
-      this.sweep()
-        .catch((error: unknown) => {
+      const later = () => this.#sweepMs * (0.75 + Math.random() / 2)
+      this.sweep().then(
+        (taken) => this.#scheduleSweep(taken === sweepPage ? 0 : later()),
+        (error: unknown) => {
           if (!this.closing) this.logger.error('looking for orphaned threads failed', { error: String(error) })
-          return 0
-        })
-        .then((taken) => this.#scheduleSweep(taken === sweepPage ? 0 : this.#sweepMs * (0.75 + Math.random() / 2)))
+          this.#scheduleSweep(later())
+        },
+      )
     }, { background: true })
   }
 

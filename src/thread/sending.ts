@@ -161,11 +161,11 @@ function outcomeOf(runtime: ThreadRuntime, answer: Accepted): SignalOutcome | un
       return { action: 'queued', ...about }
     case 'wake':
       return answer.fence || answer.owner === runtime.owner ? undefined : { action: 'woke', ...about }
-    case 'interrupt':
-      return answer.owner === undefined || answer.owner === runtime.owner ? undefined : { action: 'delivered', ...about }
-    case 'deliver':
-      if (answer.owner === undefined) return { action: 'queued', reason: 'suspended', ...about }
-      return answer.owner === runtime.owner ? undefined : { action: 'delivered', ...about }
+    default:
+      if (answer.owner === runtime.owner) return undefined
+      if (answer.owner !== undefined) return { action: 'delivered', ...about }
+      // Suspended. An interrupt goes on at once.
+      return answer.route === 'interrupt' ? undefined : { action: 'queued', reason: 'suspended', ...about }
   }
 }
 

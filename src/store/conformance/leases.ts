@@ -125,6 +125,7 @@ export const leaseCases: StoreCase[] = [
       const claimed = await store.claim(threadId, 'p1', ['agent-2', 'agent-1'])
       assert.ok(claimed)
       const begun = await begin(store, claimed.fence)
+      assert.equal(await store.claim(threadId, 'p2', ['agent-2']), null, 'nor a run whose owner is gone')
       await accept(store, send('b', { agentId: 'agent-2' }))
       assert.deepEqual(await commit(store, begun, finish), { rows: [], taken: [], ended: true, more: true })
       assert.equal(await store.beginRun(begun.fence, wide, ['agent-1']), null, 'it may not run what is next, and lets go')

@@ -47,6 +47,22 @@ export const queueCases: StoreCase[] = [
     },
   },
   {
+    name: '[R4.1] a wake takes along what waited already, and what is queued comes after that',
+    async run({ store: open }) {
+      const store = await open()
+      for (const [id, mode, answered] of [['b', 'now', ['a', 'b']], ['q', 'queue', ['a']]] as const) {
+        const of = { threadId: `woken-by-${id}` }
+        await acceptOne(store, send('a', { ...of, ...unclaimed }))
+        const woken = await acceptOne(store, send(id, { ...of, mode }))
+        assert.equal(woken.runId, id === 'b' ? 'run-of-a' : 'run-of-q')
+        assert.ok(woken.fence)
+        const run = await begin(store, woken.fence)
+        assert.deepEqual([run.run.runId, ids(run.taken)], ['run-of-a', answered])
+        assert.equal((await commit(store, run, finish)).more, id === 'q')
+      }
+    },
+  },
+  {
     name: '[R4.1] queued rows of an idle thread that nobody claimed get one run each too',
     async run({ store: open }) {
       const store = await open()

@@ -4,7 +4,7 @@ import {
   accept, acceptOne, alive, begin, commit, finish, gone, ids, queued, resultRow, row, rowIds, scope, send, start, states, status, threadId, unclaimed, wide,
 } from './fixture.ts'
 
-const small = { low: 2, high: 4 }
+const small = { low: 1, high: 4 }
 
 export const recoveryCases: StoreCase[] = [
   {
@@ -100,10 +100,13 @@ export const recoveryCases: StoreCase[] = [
       await accept(store, send('call', { ...queued, boundTo: 'p2', claim: { owner: 'p2' } }))
       assert.deepEqual(await commit(store, run, finish), { rows: [], taken: [], ended: true, more: false })
       assert.equal(await status(store), 'idle')
+      const orphan = [{ threadId, agentId: 'agent-1' }]
+      assert.deepEqual(await store.listOrphans(Date.now(), 10), orphan)
       assert.equal(await store.claim(threadId, 'p1'), null, 'another one passes them over')
-      assert.deepEqual(await store.listOrphans(Date.now(), 10), [{ threadId, agentId: 'agent-1' }])
+      assert.deepEqual(await store.listOrphans(Date.now(), 10), orphan)
       const claimed = await store.claim(threadId, 'p2')
       assert.ok(claimed)
+      assert.deepEqual(await store.listOrphans(Date.now(), 10), [])
       assert.deepEqual(ids((await begin(store, claimed.fence)).taken), ['call'])
     },
   },

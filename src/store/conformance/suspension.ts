@@ -2,8 +2,7 @@ import assert from 'node:assert/strict'
 import type { SuspendedCall, ThreadStore } from '../contract.ts'
 import type { StoreCase } from './case.ts'
 import {
-  accept, acceptOne, begin, commit, everything, finish, gone, ids, persisted, queued, refuses, resultRow, row, rowIds, scope, send, start, states, status,
-  threadId, type Begun,
+  accept, begin, commit, everything, finish, gone, ids, persisted, queued, refuses, resultRow, row, scope, send, start, states, status, threadId, type Begun,
 } from './fixture.ts'
 
 const call = (toolCallId: string, more: Partial<SuspendedCall> = {}): SuspendedCall => ({
@@ -145,13 +144,15 @@ export const suspensionCases: StoreCase[] = [
         const of = { threadId: `clear-${clearPending}` }
         const run = await start(store, 'a', of)
         await commit(store, run, { rows: [row('said', 'assistant')], end: { status: 'suspended', calls: [call('c1')] } })
-        await acceptOne(store, send('b', of))
+        await accept(store, send('b', of), send('note', { ...of, ...persisted }))
         assert.deepEqual(await store.endSuspended(of, 'another', {}), { ended: false, more: false })
         assert.deepEqual(await store.endSuspended(of, 'run-of-a', { clearPending }), { ended: true, more: !clearPending })
         assert.deepEqual(await store.endSuspended(of, 'run-of-a', { clearPending }), { ended: false, more: false })
         assert.equal((await store.getRun(of, 'run-of-a'))?.status, 'aborted')
-        assert.deepEqual([await status(store, of.threadId), await rowIds(store, of.threadId)], ['idle', ['a', 'said']])
-        assert.deepEqual(await states(store, of.threadId), { a: 'consumed', b: clearPending ? 'cancelled' : 'pending' })
+        assert.equal(await status(store, of.threadId), 'idle')
+        const { rows } = await store.listRows(of, { limit: 10 })
+        assert.deepEqual(rows.map(({ id, seq }) => [id, seq]), [['a', 1], ['said', 2], ['note', 3]])
+        assert.deepEqual(await states(store, of.threadId), { a: 'consumed', b: clearPending ? 'cancelled' : 'pending', note: 'consumed' })
         assert.equal((await store.listOrphans(Date.now(), 10)).some((orphan) => orphan.threadId === of.threadId), !clearPending)
       }
     },

@@ -83,6 +83,34 @@ export const windowCases: StoreCase[] = [
     },
   },
   {
+    name: 'a turn begins with the last thing a user said that is there, also beside a run, and not with what was rejected',
+    async run({ store: open }) {
+      const store = await open()
+      await alive(store, 'p1')
+      const reactive = async () => {
+        const run = await start(store, 'r', { rows: [signalRow('r', 'reactive')] })
+        await commit(store, run, { rows: [row('m', 'assistant')], ...finish })
+      }
+      const shown = async (low: number) => {
+        const { fence } = await acceptOne(store, send('last'))
+        assert.ok(fence)
+        const begun = await store.beginRun(fence, { low, high: low })
+        return ids(begun?.rows ?? [])
+      }
+      const beside = await start(store, 'u')
+      await acceptOne(store, send('note', { ifActive: { behavior: 'persist' } }))
+      await commit(store, beside, { rows: [row('said', 'assistant')], ...finish })
+      await reactive()
+      assert.deepEqual(await shown(2), ['note', 'r', 'm', 'last'])
+
+      await store.deleteThread(scope)
+      await commit(store, await start(store, 'u'), { rows: [row('said', 'assistant')], ...finish })
+      await commit(store, await start(store, 'bad', { rows: [row('bad-1'), row('bad-2')] }), { end: { status: 'rejected' } })
+      await reactive()
+      assert.deepEqual(await shown(2), ['u', 'said', 'r', 'm', 'last'])
+    },
+  },
+  {
     name: 'without history the window holds this run alone, and never less than that',
     async run({ store: open }) {
       const store = await open()

@@ -21,15 +21,7 @@ export function saveRows(tables: ThreadTables, scope: Scope, rows: readonly Mess
 
 export function deleteMessages(tables: ThreadTables, scope: Scope, messageIds?: readonly string[]): number {
   const thread = scopedThread(tables, scope)
-  if (messageIds === undefined) {
-    const removed = tables.removeAllRows(thread)
-    if (thread.status === 'idle') {
-      thread.ordinal = 0
-      thread.turn = 0
-    }
-    tables.putThread(thread)
-    return removed
-  }
+  if (messageIds === undefined) return tables.removeAllRows(thread)
   const removed = messageIds.filter((id) => tables.removeMessage(thread, id))
   tables.removeQuotes(thread, removed)
   return removed.length

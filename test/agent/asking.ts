@@ -1,9 +1,9 @@
 import { afterEach, beforeEach, expect } from 'vitest'
 import type { Clock } from '../../src/clock.ts'
 import { Heed } from '../../src/heed.ts'
-import type { Chunk } from '../../src/run/chunk.ts'
+import type { Chunk, DataChunk } from '../../src/run/chunk.ts'
 
-export type ChunkOf<Type extends Chunk['type']> = Extract<Chunk, { type: Type }>
+export type ChunkOf<Type extends Chunk['type']> = Type extends `data-${string}` ? DataChunk : Extract<Chunk, { type: Type }>
 
 /** Everything a run said. */
 export async function chunksOf(stream: { fullStream: AsyncIterable<Chunk> }): Promise<Chunk[]> {

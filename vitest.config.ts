@@ -1,6 +1,17 @@
+import { fileURLToPath } from 'node:url'
 import { defineConfig } from 'vitest/config'
 
+const source = (path: string) => fileURLToPath(new URL(`./src/${path}`, import.meta.url))
+
 export default defineConfig({
+  // Examples import the package by its name, as users do; tests run them on the sources.
+  resolve: {
+    alias: [
+      { find: /^heed$/, replacement: source('index.ts') },
+      { find: /^heed\/libsql$/, replacement: source('store/libsql/index.ts') },
+      { find: /^heed\/testing$/, replacement: source('testing/index.ts') },
+    ],
+  },
   test: {
     include: ['src/**/*.test.ts', 'test/**/*.test.ts', 'examples/**/*.test.ts'],
     testTimeout: 30_000,

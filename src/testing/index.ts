@@ -20,3 +20,6 @@ export type { WireProtocolName } from './wire-protocol.ts'
 
 export { virtualClock } from './virtual-clock.ts'
 export type { VirtualClock } from './virtual-clock.ts'
+
+// What every store promises, for any test runner: run each case, and name it by its `name`.
+export { storeConformance, type StoreCase, type StoreHarness } from '../store/conformance.ts'

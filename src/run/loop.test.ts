@@ -1,0 +1,177 @@
+import { describe, expect, it, vi } from 'vitest'
+import { systemClock } from '../clock.ts'
+import { HeedError } from '../errors.ts'
+import { silentLogger } from '../logger.ts'
+import { toRows } from '../message/input.ts'
+import type { MessageRow } from '../message/row.ts'
+import { ProcessorPipeline } from '../processors/pipeline.ts'
+import type { Processor } from '../processors/processor.ts'
+import * as fromRows from '../prompt/from-rows.ts'
+import { scriptedModel } from '../testing/index.ts'
+import type { Chunk } from './chunk.ts'
+import { runLoop } from './loop.ts'
+import type { LanguageModel } from './model.ts'
+import type { AgentExecutionOptions } from './options.ts'
+import { RequestContext } from './request-context.ts'
+import { Run, type RunSetup } from './run.ts'
+import type { RunCommit, RunHost } from './run-host.ts'
+import { createTool } from './tool.ts'
+import { resolveTools, type ToolsInput } from './tool-set.ts'
+import { transformer } from './transform.ts'
+
+vi.mock('../prompt/from-rows.ts', { spy: true })
+
+let ids = 0
+const newId = () => `id-${++ids}`
+
+/** A host that keeps what it is told, and lets in what it is given. */
+class Recorder implements RunHost {
+  readonly log: string[] = []
+  readonly commits: RunCommit[] = []
+  readonly chunks: Chunk[] = []
+  readonly waiting: MessageRow[][] = []
+  refuse: HeedError | undefined
+
+  emit(chunk: Chunk): void {
+    this.chunks.push(chunk)
+    this.log.push(chunk.type)
+  }
+
+  async commit(commit: RunCommit) {
+    if (this.refuse) throw this.refuse
+    this.commits.push(commit)
+    const { started, drain, end, rows } = commit
+    const what = [...rows.map((row) => row.role), ...(started ? [`started ${started.join()}`] : []), ...(end ? [end.status] : [])]
+    this.log.push(`commit ${what.join(' ')}`)
+    const entered = drain ? this.waiting.splice(0) : []
+    return { entered, ended: end !== undefined && entered.length === 0 }
+  }
+
+  async revise(): Promise<void> {}
+}
+
+async function start(model: LanguageModel, given: { tools?: ToolsInput; options?: AgentExecutionOptions; processors?: Processor[]; host?: Recorder } = {}) {
+  const rows = toRows('Go.', { newId, now: () => new Date(0) })
+  const setup: RunSetup = {
+    id: 'run-1',
+    agent: { id: 'a', name: 'A' },
+    requestContext: new RequestContext(),
+    options: given.options ?? {},
+    models: [{ model, maxRetries: 0 }],
+    system: [],
+    tools: await resolveTools([{ from: 'the test', tools: given.tools ?? {} }]),
+    structured: undefined,
+    processors: new ProcessorPipeline(given.processors ?? [], given.processors ?? [], 3),
+    transformer: transformer(undefined, silentLogger),
+    reservedTags: [],
+    clock: systemClock,
+    logger: silentLogger,
+    newId,
+    rows,
+    inputCount: rows.length,
+    stepsDone: 0,
+  }
+  const host = given.host ?? new Recorder()
+  return { host, run: new Run(setup, host) }
+}
+
+describe('what is stored, and when', () => {
+  it('[G1.2] is what the model said before its tools start, then their results, then the end', async () => {
+    const { host, run } = await start(scriptedModel([{ text: 'Look.', toolCalls: [{ toolName: 'look' }, { toolName: 'look' }] }, 'Done.']), {
+      tools: { look: createTool({ id: 'look', execute: async () => void host.log.push('tool runs') }) },
+    })
+    await runLoop(run)
+    expect(host.log.filter((line) => /^(commit|tool runs|step-finish|finish|tool-result)/.test(line))).toEqual([
+      'commit assistant started call_0_0,call_0_1',
+      'tool runs',
+      'tool runs',
+      'tool-result',
+      'tool-result',
+      'commit tool',
+      'step-finish',
+      'commit assistant finished',
+      'step-finish',
+      'finish',
+    ])
+    expect(host.commits.map((commit) => [commit.step, commit.drain ?? false])).toEqual([[0, false], [0, true], [1, true]])
+  })
+
+  it('[G1.2] starts no tool when that could not be stored', async () => {
+    const host = new Recorder()
+    const { run } = await start(scriptedModel([{ toolCalls: [{ toolName: 'look' }] }]), {
+      host,
+      tools: { look: createTool({ id: 'look', execute: async () => void host.log.push('tool runs') }) },
+      processors: [{ id: 'p', processOutputStep: () => void (host.refuse = new HeedError('fenced', 'gone')) }],
+    })
+    await expect(runLoop(run)).rejects.toMatchObject({ code: 'fenced' })
+    expect(host.log).not.toContain('tool runs')
+    // Someone else has the thread: this run doesn't speak any more.
+    expect(host.log.at(-1)).toBe('tool-call')
+  })
+
+  it('is nothing of a refused run: it ends as rejected', async () => {
+    const { host, run } = await start(scriptedModel(['Hi.']), { processors: [{ id: 'p', processOutputResult: ({ abort }) => abort('No.') }] })
+    await runLoop(run)
+    expect(host.commits).toEqual([{ step: 0, rows: [], end: { status: 'rejected', reason: 'No.' } }])
+  })
+
+  it('is the partial answer of an aborted run', async () => {
+    const { host, run } = await start(scriptedModel([{ text: ['Once ', 'upon'], hang: { parts: 2 } }]))
+    const emit = host.emit.bind(host)
+    host.emit = (chunk) => {
+      emit(chunk)
+      if (chunk.type === 'text-delta') run.abort(new Error('enough'))
+    }
+    await runLoop(run)
+    expect(host.commits).toMatchObject([{ rows: [{ role: 'assistant', content: { parts: [{ text: 'Once ' }], metadata: { incomplete: 'aborted' } } }], end: { status: 'aborted' } }])
+  })
+
+  it('is the error of a failed run, for transcripts', async () => {
+    const { host, run } = await start(scriptedModel([{ error: { status: 400, message: 'bad' } }]))
+    await runLoop(run)
+    expect(host.commits).toMatchObject([{ rows: [{ role: 'assistant', content: { parts: [{ type: 'error', error: { code: 'provider_error' } }] } }], end: { status: 'failed' } }])
+    expect(fromRows.promptOf(host.commits[0]?.rows ?? [])).toEqual([])
+  })
+})
+
+describe('input that enters', () => {
+  const words = (text: string) => toRows(text, { newId, now: () => new Date(0) })
+
+  it('[P1.2] stands after the results of the step, and the run goes on with it instead of ending', async () => {
+    const model = scriptedModel(['Hi.', 'Ho.'])
+    const { host, run } = await start(model)
+    host.waiting.push(words('And this?'), words('And that?'))
+    const result = await runLoop(run)
+    expect(result.steps.map((step) => step.text)).toEqual(['Hi.', 'Ho.'])
+    expect(model.calls[1]?.prompt.map(({ role }) => role)).toEqual(['user', 'assistant', 'user', 'user'])
+    expect(JSON.stringify(model.calls[1]?.prompt).startsWith(JSON.stringify(model.calls[0]?.prompt).slice(0, -1))).toBe(true)
+    expect(host.chunks.filter((chunk) => chunk.type === 'step-finish').map((chunk) => chunk.payload.stepResult.isContinued)).toEqual([true, false])
+    expect(host.chunks.filter((chunk) => chunk.type === 'finish')).toHaveLength(1)
+    expect(new Set(result.messages.map(({ id }) => id)).size).toBe(2)
+  })
+
+  it('is seen by processors before the model sees it', async () => {
+    const seen: number[] = []
+    const model = scriptedModel(['Hi.', 'Ho.'])
+    const { host, run } = await start(model, { processors: [{ id: 'p', processInput: ({ messages }) => void seen.push(messages.length) }] })
+    host.waiting.push(words('And this?'))
+    await runLoop(run)
+    expect(seen).toEqual([1, 1])
+  })
+})
+
+describe('a long run', () => {
+  it('costs what it adds: no row is made into a message twice, and no prompt anew', async () => {
+    const steps = 300
+    const model = scriptedModel(({ index }) => (index < steps - 1 ? { toolCalls: [{ toolName: 'look' }] } : 'Done.'))
+    const { run } = await start(model, { tools: { look: createTool({ id: 'look', execute: async () => 'seen' }) }, options: { maxSteps: steps } })
+    const made = vi.mocked(fromRows.modelMessagesOf)
+    made.mockClear()
+    await runLoop(run)
+    expect(model.callCount).toBe(steps)
+    // One for what each step said, one for the results of its tools.
+    expect(made.mock.calls).toHaveLength(2 * steps - 1)
+    const last = model.calls.at(-1)?.prompt ?? []
+    expect(last).toHaveLength(2 * steps - 1)
+  })
+})

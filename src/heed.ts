@@ -33,7 +33,7 @@ export class Heed<Agents extends Record<string, AnyAgent> = Record<string, AnyAg
     this.#agents = config.agents ?? ({} as Agents)
     const seen = new Map<string, string>()
     for (const [key, agent] of Object.entries(this.#agents)) {
-      agent.join(this as unknown as Heed, key)
+      agent.join(this, key)
       const other = seen.get(agent.id)
       if (other !== undefined) throw new HeedError('invalid_agent', `The agents '${other}' and '${key}' have the same id '${agent.id}'. Give one of them another.`)
       seen.set(agent.id, key)

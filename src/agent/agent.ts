@@ -62,7 +62,7 @@ export class Agent<TAgentId extends string = string, TTools extends ToolsInput =
   #memory: Memory | undefined
 
   constructor(config: AgentConfig<TAgentId, TTools>) {
-    this.#config = config as AgentConfig
+    this.#config = config
     checkConfig(this.#config)
     this.#id = config.id ?? config.name
     this.#heed = config.heed
@@ -82,14 +82,14 @@ export class Agent<TAgentId extends string = string, TTools extends ToolsInput =
 
   /** Asks once and waits for the whole answer. Rejects when the run failed or was aborted; a tripwire is part of the result. */
   async generate<S extends Schema = never>(messages: AgentInput, options: AgentExecutionOptions<S> = {}): Promise<GenerateResult<TTools, S>> {
-    const result = await (await answer(this, messages, options as AgentExecutionOptions, false)).result
+    const result = await (await answer(this, messages, options, false)).result
     if (result.finishReason === 'aborted') throw new HeedError('aborted', `The run ${result.runId} was aborted.`, { cause: options.abortSignal?.reason })
     return result as GenerateResult<TTools, S>
   }
 
   /** Asks once and answers as soon as the run begins. */
   async stream<S extends Schema = never>(messages: AgentInput, options: AgentExecutionOptions<S> = {}): Promise<StreamResult<TTools, S>> {
-    return (await answer(this, messages, options as AgentExecutionOptions, true)) as StreamResult<TTools, S>
+    return (await answer(this, messages, options, true)) as StreamResult<TTools, S>
   }
 
   /** An older name of `generate`. */

@@ -45,6 +45,6 @@ function agentTool(key: string, agent: AnyAgent): Tool {
       return { text }
     },
     toModelOutput: ({ text }) => ({ type: 'text', value: text }),
-  }) as Tool
+  })
 }
 

@@ -66,7 +66,7 @@ export function aiSDKTool(name: string, source: AISDKTool | ProviderTool): Tool 
       : needsApproval,
     execute: execute && ((input, context) => execute.call(source, input, aiSDKOptions(context))),
     toModelOutput: toModelOutput && ((output: unknown, call) => toModelOutput.call(source, { ...call, output })),
-  }) as Tool
+  })
 }
 
 function aiSDKOptions(context: ToolContext): object {

@@ -1,4 +1,4 @@
-import type { LanguageModelV2CallOptions, LanguageModelV3CallOptions, LanguageModelV4CallOptions, LanguageModelV4StreamPart } from '@ai-sdk/provider'
+import type { LanguageModelV2CallOptions, LanguageModelV4CallOptions, LanguageModelV4StreamPart } from '@ai-sdk/provider'
 import { sleep, type Clock } from '../clock.ts'
 import { HeedError } from '../errors.ts'
 import { toV2Prompt, toV3Prompt } from '../prompt/down-convert.ts'
@@ -112,7 +112,7 @@ function start(model: LanguageModel, options: LanguageModelV4CallOptions): Promi
     case 'v4':
       return model.doStream(options)
     case 'v3':
-      return model.doStream({ ...options, prompt: toV3Prompt(options.prompt) } as LanguageModelV3CallOptions)
+      return model.doStream({ ...options, prompt: toV3Prompt(options.prompt) })
     case 'v2': {
       const tools = options.tools?.map((tool) => (tool.type === 'provider' ? { ...tool, type: 'provider-defined' as const } : tool))
       return model.doStream({ ...options, tools, prompt: toV2Prompt(options.prompt) } as LanguageModelV2CallOptions)

@@ -21,7 +21,7 @@ export function todaysPart(part: AnyPart): LanguageModelV4StreamPart {
     }
   }
   if (part.type === 'file' && (typeof part.data === 'string' || part.data instanceof Uint8Array)) {
-    return { ...part, data: { type: 'data', data: part.data } } as LanguageModelV4StreamPart
+    return { ...part, data: { type: 'data', data: part.data } }
   }
   return part as LanguageModelV4StreamPart
 }

@@ -1,7 +1,7 @@
 import type { LanguageModelV4StreamPart } from '@ai-sdk/provider'
 import { HeedError } from '../errors.ts'
 import type { JSONValue } from '../json.ts'
-import type { FilePart, MessagePart, ProviderOptions, ReasoningPart, SourcePart, TextPart, ToolInvocationPart } from '../message/message.ts'
+import type { FilePart, MessagePart, ProviderOptions, ReasoningPart, TextPart, ToolInvocationPart } from '../message/message.ts'
 import type { Chunk, ChunkPayloads, FinishReason, RunChunk, Usage } from './chunk.ts'
 import { finishReasonOf, noUsage, usageOf } from './model-parts.ts'
 
@@ -236,7 +236,7 @@ export class StepRecorder {
 
   #source(part: PartOf<'source'>): Chunk {
     const { type: _, providerMetadata: __, ...source } = part
-    this.parts.push({ type: 'source', source: source as SourcePart['source'], ...meta(part) })
+    this.parts.push({ type: 'source', source: source, ...meta(part) })
     return this.#chunk('source', part.sourceType === 'url'
       ? { id: part.id, sourceType: 'url', url: part.url, title: part.title, ...meta(part) }
       : { id: part.id, sourceType: 'document', title: part.title, mimeType: part.mediaType, filename: part.filename, ...meta(part) })

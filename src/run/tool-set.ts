@@ -105,6 +105,6 @@ async function define(entry: ResolvedTool | LanguageModelV4ProviderTool): Promis
     inputSchema: shape.type === undefined ? { type: 'object', ...shape } : shape,
     ...(tool.inputExamples ? { inputExamples: tool.inputExamples } : {}),
     ...(tool.strict === undefined ? {} : { strict: tool.strict }),
-    ...(tool.providerOptions ? { providerOptions: tool.providerOptions as LanguageModelV4FunctionTool['providerOptions'] } : {}),
-  } as LanguageModelV4FunctionTool
+    ...(tool.providerOptions ? { providerOptions: tool.providerOptions } : {}),
+  }
 }

@@ -141,7 +141,7 @@ export function createTool<
     ...(config.toModelOutput ? { toModelOutput: config.toModelOutput } : {}),
   }
   Object.defineProperty(tool, marker, { value: true })
-  return tool as Tool<Id, InferOutput<InputSchema>, Result>
+  return tool
 }
 
 export function isTool(value: unknown): value is Tool {

@@ -73,7 +73,7 @@ function standardShape(schema: StandardSchemaV1 & Partial<StandardJSONSchemaV1>,
   }
   try {
     const { $schema: _, ...shape } = converter.input({ target: 'draft-07' })
-    return closedObjects(shape as JSONSchema7)
+    return closedObjects(shape)
   } catch (cause) {
     throw new HeedError('invalid_schema', `${subject} has no JSON Schema: ${messageOf(cause)}`, { cause })
   }

@@ -1,7 +1,7 @@
 import type { LanguageModelV4FunctionTool, LanguageModelV4ProviderTool } from '@ai-sdk/provider'
 import { HeedError } from '../errors.ts'
 import { compileSchema, type CompiledSchema } from '../schema/compile.ts'
-import type { InferInput, InferOutput } from '../schema/schema.ts'
+import type { InferInput } from '../schema/schema.ts'
 import { aiSDKTool, isAISDKTool, isProviderTool, runsHere, type AISDKTool, type ProviderTool } from './ai-sdk-tool.ts'
 import { isTool, type Tool } from './tool.ts'
 
@@ -10,10 +10,15 @@ export type ToolsInput = Record<string, Tool | AISDKTool | ProviderTool>
 
 /** The input a tool of any origin takes, and the output it gives. */
 export type ToolInput<T> = T extends Tool<string, infer Input, unknown> ? Input
-  : T extends { inputSchema: infer S } ? InferInput<S> : unknown
+  : T extends { execute: (input: infer Input, ...rest: never[]) => unknown } ? Input
+  : T extends { inputSchema: infer S } ? SchemaInput<S> : unknown
 export type ToolOutput<T> = T extends Tool<string, never, infer Output> ? Output
-  : T extends { outputSchema: infer S } ? InferOutput<S>
-  : T extends { execute: (...args: never[]) => infer R } ? Awaited<R> : unknown
+  : T extends { execute: (...args: never[]) => infer Returned } ? Settled<Returned>
+  : T extends { outputSchema: infer S } ? SchemaInput<S> : unknown
+
+/** The `ai` package writes a schema as a union of all forms it takes; one of them carries the type. */
+type SchemaInput<S> = [Extract<S, { _type: unknown }>] extends [never] ? InferInput<S> : Extract<S, { _type: unknown }>['_type']
+type Settled<Returned> = Returned extends AsyncIterable<infer Output> ? Output : Awaited<Returned>
 
 export interface ResolvedTool {
   name: string

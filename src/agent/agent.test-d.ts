@@ -1,0 +1,91 @@
+import { tool } from 'ai'
+import { expectTypeOf } from 'vitest'
+import { z } from 'zod'
+import { RequestContext } from '../run/request-context.ts'
+import { createTool } from '../run/tool.ts'
+import { Agent } from './agent.ts'
+
+const weather = createTool({ id: 'weather', inputSchema: z.object({ city: z.string() }), execute: async () => ({ sky: 'rain' }) })
+const add = createTool({ id: 'add', inputSchema: z.object({ a: z.number(), b: z.number() }), execute: async ({ a, b }) => a + b })
+const clock = tool({ inputSchema: z.object({ zone: z.string() }), execute: async ({ zone }) => ({ zone, at: 7 }) })
+const agent = new Agent({ id: 'helper', model: 'openai/gpt-5.5', tools: { weather, add, clock } })
+
+// The id is a literal, and the tools are known.
+expectTypeOf(agent.id).toEqualTypeOf<'helper'>()
+expectTypeOf(agent).toEqualTypeOf<Agent<'helper', { weather: typeof weather; add: typeof add; clock: typeof clock }>>()
+
+// Calls and results are told apart by the name of the tool.
+const result = await agent.generate('Hi')
+for (const call of result.toolCalls) {
+  expectTypeOf(call.toolName).toEqualTypeOf<'weather' | 'add' | 'clock'>()
+  if (call.toolName === 'weather') expectTypeOf(call.args).toEqualTypeOf<{ city: string }>()
+  if (call.toolName === 'add') expectTypeOf(call.args).toEqualTypeOf<{ a: number; b: number }>()
+  if (call.toolName === 'clock') expectTypeOf(call.args).toEqualTypeOf<{ zone: string }>()
+}
+for (const { toolName, result: output } of result.toolResults) {
+  if (toolName === 'weather') expectTypeOf(output).toEqualTypeOf<{ sky: string }>()
+  if (toolName === 'add') expectTypeOf(output).toEqualTypeOf<number>()
+  if (toolName === 'clock') expectTypeOf(output).toEqualTypeOf<{ zone: string; at: number }>()
+}
+expectTypeOf(result.object).toEqualTypeOf<undefined>()
+expectTypeOf((await agent.stream('Hi')).toolCalls).resolves.toEqualTypeOf<typeof result.toolCalls>()
+
+// Also of tools that are found for the request.
+const dynamic = new Agent({ id: 'dynamic', tools: async () => ({ add }) })
+expectTypeOf((await dynamic.generate('Hi')).toolResults[0]?.result).toEqualTypeOf<number | undefined>()
+
+// Structured output is typed by its schema, in both ways to ask.
+const schema = z.object({ city: z.string(), at: z.string().transform((text) => text.length) })
+expectTypeOf((await agent.generate('Hi', { structuredOutput: { schema } })).object).toEqualTypeOf<{ city: string; at: number }>()
+expectTypeOf((await agent.stream('Hi', { structuredOutput: { schema } })).object).resolves.toEqualTypeOf<{ city: string; at: number }>()
+
+// Any agent may be the agent of another, whatever its tools are.
+void new Agent({ id: 'lead', agents: { agent, dynamic } })
+void new Agent({ id: 'lead', agents: async ({ requestContext }) => (requestContext.has('x') ? { agent } : { agent: dynamic }) })
+
+// Everything that the request decides.
+void new Agent({
+  id: 'all',
+  instructions: ({ requestContext }) => `For ${String(requestContext.get('user'))}`,
+  model: () => ['openai/gpt-5.5', { model: 'anthropic/claude-sonnet-4-6', maxRetries: 1 }],
+  defaultOptions: () => ({ maxSteps: 3 }),
+  inputProcessors: () => [{ id: 'p', processInput: ({ messages }) => messages }],
+  metadata: async () => ({ team: 'a' }),
+  requestContextSchema: z.object({ user: z.string() }),
+  editor: false,
+})
+
+// @ts-expect-error there is no such parameter
+void new Agent({ id: 'x', instuctions: 'a typo' })
+// @ts-expect-error workflows are not there yet
+void new Agent({ id: 'x', workflows: {} })
+// @ts-expect-error only false
+void new Agent({ id: 'x', editor: { tools: true } })
+// @ts-expect-error a model is provider/model
+void new Agent({ id: 'x', model: 'gpt-5.5' })
+// @ts-expect-error that is no tool
+void new Agent({ id: 'x', tools: { t: { description: 'x' } } })
+// @ts-expect-error that is no agent
+void new Agent({ id: 'x', agents: { t: {} } })
+// @ts-expect-error a processor has an id
+void new Agent({ id: 'x', inputProcessors: [{ processInput: () => undefined }] })
+// @ts-expect-error no hook of that name
+void new Agent({ id: 'x', inputProcessors: [{ id: 'p', procesInput: () => undefined }] })
+
+// @ts-expect-error there is no such option
+void agent.generate('Hi', { maxStep: 3 })
+// @ts-expect-error a number
+void agent.generate('Hi', { maxSteps: '3' })
+// @ts-expect-error no such choice
+void agent.generate('Hi', { toolChoice: 'maybe' })
+// @ts-expect-error a number
+void agent.generate('Hi', { modelSettings: { temperature: 'hot' } })
+// @ts-expect-error a schema
+void agent.generate('Hi', { structuredOutput: { schema: 7 } })
+// @ts-expect-error a RequestContext
+void agent.generate('Hi', { requestContext: { user: 'u' } })
+void agent.generate('Hi', { requestContext: new RequestContext({ user: 'u' }) })
+// @ts-expect-error no message
+void agent.generate(7)
+// @ts-expect-error no such role
+void agent.generate([{ role: 'boss', content: 'x' }])

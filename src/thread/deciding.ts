@@ -36,14 +36,14 @@ async function scopeOf(runtime: ThreadRuntime, { runId, resourceId }: Decision):
   return { threadId: run.threadId, resourceId: run.resourceId }
 }
 
-/** Declines everything that a suspended thread waits for. What somebody else decided first stays decided. */
-export async function declineAll(runtime: ThreadRuntime, agent: Runnable, scope: Scope, reason: string): Promise<void> {
+/** New input in place of an answer: everything that a suspended thread waits for is declined. What was decided first stays decided. */
+export async function declineAll(runtime: ThreadRuntime, agent: Runnable, scope: Scope): Promise<void> {
   const run = await suspendedRun(runtime, scope)
   if (!run) return
   for (const call of run.suspended) {
     if (call.decision) continue
     try {
-      await decide(runtime, agent, { ...scope, runId: run.runId, toolCallId: call.toolCallId, approved: false, reason })
+      await decide(runtime, agent, { ...scope, runId: run.runId, toolCallId: call.toolCallId, approved: false, reason: 'New input came instead of an answer.' })
     } catch (error) {
       if (!isHeedError(error) || error.code !== 'run_not_suspended') throw error
     }

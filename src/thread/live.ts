@@ -5,7 +5,10 @@ import { PresentStep } from './present-step.ts'
 /** How many chunks a thread keeps for those who read slowly or come back. Beyond it they start from a snapshot. */
 const ringSize = 8_192
 
-const boundaries = new Set<Chunk['type']>(['step-finish', 'finish', 'abort', 'error', 'tool-call-approval', 'tool-call-suspended'])
+/** The last word of a run. */
+const ends = new Set<Chunk['type']>(['finish', 'abort', 'error'])
+/** Chunks that are told when what they stand for is stored. */
+const boundaries = new Set<Chunk['type']>([...ends, 'step-finish', 'tool-call-approval', 'tool-call-suspended'])
 
 /** What a snapshot has to know of a thread at one moment. */
 export interface LiveMark {
@@ -137,6 +140,7 @@ export class LiveThread {
     this.#ring[this.#end % ringSize] = chunk
     this.#end++
     if (this.#end - this.#first > ringSize) this.#first = this.#end - ringSize
+    if (ends.has(chunk.type)) this.runId = undefined
     if (this.#running) {
       if (boundaries.has(chunk.type)) {
         this.#step.clear()

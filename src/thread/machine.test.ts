@@ -1,4 +1,4 @@
-import fc from 'fast-check'
+import * as fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import {
   entering, nextRun, nextSignalState, nextThreadStatus, route, signalStates, signalTransitions, threadStatuses, threadTransitions,
@@ -103,8 +103,8 @@ describe('route', () => {
 })
 
 describe('what waits', () => {
-  const rows = fc.array(fc.record({ agentId: fc.constantFrom('a', 'b', 'c'), kind: fc.constantFrom('enter', 'turn') })).map((drawn) =>
-    drawn.map(({ agentId, kind }, index): Waiting => ({ id: `s${index}`, agentId, kind: kind as Waiting['kind'] })))
+  const rows = fc.array(fc.record({ agentId: fc.constantFrom('a', 'b', 'c'), kind: fc.constantFrom<Waiting['kind']>('enter', 'turn') })).map((drawn) =>
+    drawn.map(({ agentId, kind }, index): Waiting => ({ id: `s${index}`, agentId, kind })))
 
   it('is started run by run: each once, none dropped, in order per agent and kind, a turn alone', () => {
     fc.assert(

@@ -140,7 +140,7 @@ function promiseRun(runtime: ThreadRuntime, runId: string, target: Target, outco
 
 /** New input in place of an answer: what is waited for is declined, and the run goes on with the input. */
 function interruptSuspended(runtime: ThreadRuntime, agent: Runnable, target: Target): void {
-  declineAll(runtime, agent, target, 'New input came instead of an answer.')
+  declineAll(runtime, agent, target)
     .then(() => (runtime.hostOf(target.threadId) ? undefined : settleWaiting(runtime, target.threadId)))
     .catch((error: unknown) => {
       if (!runtime.closing) runtime.logger.error('a suspended call could not be declined', { threadId: target.threadId, error: String(error) })

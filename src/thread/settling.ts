@@ -1,5 +1,6 @@
 import { HeedError, isHeedError } from '../errors.ts'
 import type { MailboxRow, ThreadRow } from '../store/contract.ts'
+import { declineAll } from './deciding.ts'
 import type { SignalOutcome } from './receipt.ts'
 import type { ThreadRuntime } from './runtime.ts'
 
@@ -31,6 +32,11 @@ export async function settleWaiting(runtime: ThreadRuntime, threadId: string): P
   for (const id of signals) {
     const mail = thread && (await signalOf(runtime, threadId, id))
     if (!mail && thread) continue
+    // It came while the run was about to wait: what it would have cut is declined.
+    if (mail?.route === 'interrupt' && mail.state === 'pending' && thread?.status === 'suspended') {
+      await declineAll(runtime, runtime.agent(mail.agentId), scope)
+      continue
+    }
     const outcome = mail ? (outcomeOfRow(mail) ?? outcomeOfPending(runtime, thread, mail)) : gone
     if (outcome) runtime.expectations.settle(threadId, id, outcome)
   }

@@ -1,0 +1,320 @@
+import { describe, expect, it } from 'vitest'
+import { Agent, createTool, type Chunk } from '../../src/index.ts'
+import { scriptedModel, type Script } from '../../src/testing/index.ts'
+import { openHeed, placeKinds } from './places.ts'
+import { gate, idle, isType, readUntil, soon, texts, types, userTexts } from './said.ts'
+
+const thread = { resourceId: 'user-1', threadId: 'thread-1' }
+const memory = { thread: thread.threadId, resource: thread.resourceId }
+const pay = (toolCallId: string, amount: number) => ({ toolName: 'pay', toolCallId, input: { amount } })
+
+/** An agent that has to ask before it pays, and may ask for more while it orders. */
+function shop(script: Script) {
+  const model = scriptedModel(script)
+  const paid: number[] = []
+  const agent = new Agent({
+    id: 'shop',
+    model,
+    tools: {
+      pay: createTool({
+        id: 'pay',
+        requireApproval: true,
+        inputSchema: { type: 'object', properties: { amount: { type: 'number' } } },
+        execute: (input) => (paid.push((input as { amount: number }).amount), 'paid'),
+      }),
+      order: createTool({
+        id: 'order',
+        execute: (_, { resumeData, suspend }) => (resumeData === undefined ? suspend({ question: 'Which size?' }) : `ordered ${JSON.stringify(resumeData)}`),
+      }),
+      look: createTool({ id: 'look', execute: () => 'looked' }),
+    },
+  })
+  return { agent, model, paid }
+}
+
+type Shop = ReturnType<typeof shop>['agent']
+
+/** Sends, and waits until the run is suspended. */
+async function suspend(agent: Shop, text = 'Buy it.'): Promise<{ reader: AsyncIterator<Chunk>; chunks: Chunk[]; runId: string }> {
+  const watcher = await agent.subscribeToThread(thread)
+  const reader = watcher.stream[Symbol.asyncIterator]()
+  const { runId } = await agent.sendMessage(text, thread).outcome
+  const chunks = await readUntil(reader, isType('tool-call-approval', 'tool-call-suspended'))
+  return { reader, chunks, runId: runId ?? '' }
+}
+
+describe.each(placeKinds())('a call that waits for somebody, $name', ({ make }) => {
+  it('goes on when it is approved, on the same subscription and without another start', async () => {
+    const { agent, model, paid } = shop([{ toolCalls: [pay('c1', 5)] }, 'Bought.'])
+    openHeed({ agent }, make().store())
+    const { reader, chunks, runId } = await suspend(agent)
+    expect(chunks.at(-1)).toMatchObject({ type: 'tool-call-approval', runId, payload: { toolCallId: 'c1', toolName: 'pay', args: { amount: 5 } } })
+    expect(types(chunks)).not.toContain('step-finish')
+    expect(await agent.activeRun(thread)).toEqual({ runId, agentId: 'shop', status: 'suspended' })
+    expect((await agent.listActiveThreads({ resourceId: 'user-1' })).map(({ id, status }) => [id, status])).toEqual([['thread-1', 'suspended']])
+    expect((await agent.listSuspendedRuns({ threadId: 'thread-1' })).runs).toMatchObject([
+      { runId, status: 'suspended', threadId: 'thread-1', resourceId: 'user-1', toolCalls: [{ toolCallId: 'c1', toolName: 'pay', args: { amount: 5 }, requiresApproval: true }] },
+    ])
+    expect(paid).toEqual([])
+
+    expect(await agent.sendToolApproval({ ...thread, toolCallId: 'c1', approved: true })).toEqual({ accepted: true, runId, toolCallId: 'c1' })
+    const rest = await readUntil(reader, isType('finish'))
+    expect(types(rest)).toEqual(['tool-result', 'step-finish', 'step-start', 'response-metadata', 'text-start', 'text-delta', 'text-end', 'step-finish', 'finish'])
+    expect(new Set(rest.map((chunk) => chunk.runId))).toEqual(new Set([runId]))
+    expect(paid).toEqual([5])
+    expect(texts(model.calls[1]?.prompt ?? [])).toEqual(['user: Buy it.', 'assistant: pay({"amount":5})', 'tool: = {"type":"text","value":"paid"}'])
+    await expect(agent.sendToolApproval({ ...thread, toolCallId: 'c1', approved: true })).rejects.toMatchObject({ code: 'run_not_suspended' })
+  })
+
+  it('may be decided in the very moment it is shown', async () => {
+    const { agent, paid } = shop([{ toolCalls: [pay('c1', 5)] }, 'Bought.'])
+    openHeed({ agent }, make().store())
+    const watcher = await agent.subscribeToThread(thread)
+    agent.sendMessage('Buy it.', thread)
+    for await (const chunk of watcher.stream) {
+      if (chunk.type === 'tool-call-approval') await agent.sendToolApproval({ ...thread, toolCallId: 'c1', approved: true })
+      if (chunk.type === 'finish') break
+    }
+    expect(paid).toEqual([5])
+  })
+
+  it('is declined with a reason that the model reads', async () => {
+    const { agent, model, paid } = shop([{ toolCalls: [pay('c1', 5)] }, 'As you wish.'])
+    openHeed({ agent }, make().store())
+    const { reader } = await suspend(agent)
+    await agent.sendToolApproval({ ...thread, approved: false, declineContext: { reason: 'Too dear.' } })
+    const rest = await readUntil(reader, isType('finish'))
+    expect(rest[0]).toMatchObject({ type: 'tool-output-denied', payload: { toolCallId: 'c1', reason: 'Too dear.' } })
+    expect(texts(model.calls[1]?.prompt ?? []).at(-1)).toContain('Too dear.')
+    expect(paid).toEqual([])
+  })
+
+  it('waits for all that were asked for, and needs to be told which is meant', async () => {
+    const { agent, model, paid } = shop([{ toolCalls: [pay('c1', 1), { toolName: 'look', toolCallId: 'c2' }, pay('c3', 3)] }, 'Done.'])
+    openHeed({ agent }, make().store())
+    const { reader, runId } = await suspend(agent)
+    expect((await readUntil(reader, () => true))[0]).toMatchObject({ type: 'tool-call-approval', payload: { toolCallId: 'c3' } })
+    await expect(agent.sendToolApproval({ ...thread, approved: true })).rejects.toMatchObject({ code: 'invalid_argument' })
+    await agent.sendToolApproval({ ...thread, toolCallId: 'c3', approved: true })
+    expect(await agent.activeRun(thread)).toMatchObject({ status: 'suspended' })
+    expect((await agent.listSuspendedRuns()).runs[0]?.toolCalls.map(({ toolCallId }) => toolCallId)).toEqual(['c1'])
+    await agent.sendToolApproval({ ...thread, approved: false })
+    await readUntil(reader, isType('finish'))
+    expect(paid).toEqual([3])
+    const prompt = texts(model.calls[1]?.prompt ?? [])
+    expect(prompt.slice(2).join('\n')).toMatch(/looked[^]*paid/)
+    expect(runId).toBe((await agent.explain({ ...thread, signalId: (await signalIds(agent))[0] ?? '' }))?.runId)
+  })
+
+  it('is resumed with data', async () => {
+    const { agent, model } = shop([{ toolCalls: [{ toolName: 'order', toolCallId: 'c1' }] }, 'Ordered.'])
+    openHeed({ agent }, make().store())
+    const { reader, chunks, runId } = await suspend(agent)
+    expect(chunks.at(-1)).toMatchObject({ type: 'tool-call-suspended', payload: { toolCallId: 'c1', suspendPayload: { question: 'Which size?' } } })
+    expect((await agent.listSuspendedRuns()).runs[0]?.toolCalls).toMatchObject([{ requiresApproval: false, suspendPayload: { question: 'Which size?' } }])
+    expect(await agent.sendStreamResume({ ...thread, runId, toolCallId: 'c1', resumeData: { size: 'L' } })).toEqual({ accepted: true, runId, toolCallId: 'c1' })
+    await readUntil(reader, isType('finish'))
+    expect(texts(model.calls[1]?.prompt ?? []).at(-1)).toContain('ordered {\\"size\\":\\"L\\"}')
+  })
+
+  it('answers approveToolCall, declineToolCall and resumeStream with the stream of what follows', async () => {
+    const { agent, paid } = shop([
+      { toolCalls: [pay('c1', 1)] }, 'One.', { toolCalls: [pay('c2', 2)] }, 'Two.', { toolCalls: [{ toolName: 'order', toolCallId: 'c3' }] }, 'Three.',
+    ])
+    openHeed({ agent }, make().store())
+    const texts: string[] = []
+    for (const answer of [
+      (runId: string) => agent.approveToolCall({ runId, toolCallId: 'c1' }),
+      (runId: string) => agent.declineToolCall({ runId, reason: 'no' }),
+      (runId: string) => agent.resumeStream({ size: 'S' }, { runId }),
+    ]) {
+      const asked = await agent.stream('Next.', { memory })
+      expect(await asked.finishReason).toBe('suspended')
+      expect((await asked.suspended).length).toBe(1)
+      const stream = await answer(asked.runId)
+      const chunks = await readUntil(stream.fullStream, () => false)
+      expect(chunks[0]?.type).toMatch(/^tool-/)
+      expect(chunks.at(-1)?.type).toBe('finish')
+      texts.push(await stream.text)
+    }
+    expect(texts).toEqual(['One.', 'Two.', 'Three.'])
+    expect(paid).toEqual([1])
+    await expect(agent.approveToolCall({ runId: 'unknown' })).rejects.toMatchObject({ code: 'run_not_suspended' })
+  })
+
+  it('lets everyone who answered a part of it follow what comes', async () => {
+    const { agent } = shop([{ toolCalls: [pay('c1', 1), pay('c2', 2)] }, 'Both.'])
+    openHeed({ agent }, make().store())
+    const { runId } = await suspend(agent)
+    const first = await agent.approveToolCall({ runId, toolCallId: 'c1' })
+    const second = await agent.declineToolCall({ runId, toolCallId: 'c2' })
+    expect(await Promise.all([first.text, second.text])).toEqual(['Both.', 'Both.'])
+  })
+
+  it('goes on with the tools and the callbacks that its call brought', async () => {
+    const { agent, model } = shop([{ toolCalls: [{ toolName: 'gift', toolCallId: 'c1' }] }, 'Given.'])
+    openHeed({ agent }, make().store())
+    const gift = createTool({ id: 'gift', requireApproval: true, execute: () => 'a ribbon' })
+    let finished = 0
+    const asked = await agent.stream('A gift.', { memory, tools: { gift }, onFinish: () => void finished++ })
+    expect(await asked.finishReason).toBe('suspended')
+    await (await agent.approveToolCall({ runId: asked.runId })).consumeStream()
+    expect(texts(model.calls[1]?.prompt ?? []).at(-1)).toContain('a ribbon')
+    expect(finished).toBe(1)
+  })
+
+  it('[A4.1] lets input wait, visibly, and enter after the result', async () => {
+    const { agent, model } = shop([{ toolCalls: [pay('c1', 5)] }, 'Bought.'])
+    openHeed({ agent }, make().store())
+    const { reader, runId } = await suspend(agent)
+    const more = agent.sendMessage('And wrap it.', thread)
+    expect(await more.outcome).toEqual({ action: 'queued', reason: 'suspended', runId })
+    expect((await agent.listQueued(thread)).map(({ signal, runId: into }) => [signal?.contents, into])).toEqual([['And wrap it.', runId]])
+    const note = agent.sendSignal({ type: 'reactive', contents: 'kept' }, { ...thread, ifActive: { behavior: 'persist' } })
+    expect(await note.outcome).toEqual({ action: 'persisted' })
+    expect((await readUntil(reader, () => true))[0]).toMatchObject({ type: 'data-signal', data: { contents: 'kept' } })
+    await agent.sendToolApproval({ ...thread, approved: true })
+    const rest = await readUntil(reader, isType('finish'))
+    expect(types(rest).slice(0, 3)).toEqual(['tool-result', 'data-user-message', 'step-finish'])
+    expect(userTexts(model.calls[1])).toEqual(['Buy it.', 'And wrap it.'])
+    expect(await agent.explain({ ...thread, signalId: more.signal.id })).toMatchObject({ state: 'consumed', runId, step: 1 })
+  })
+
+  it('[A4.1] settles what was sent before the run was suspended', async () => {
+    const running = gate()
+    const go = gate()
+    const model = scriptedModel([{ toolCalls: [{ toolName: 'both', toolCallId: 'c1' }] }, 'Done.'])
+    const both = createTool({ id: 'both', execute: async (_, { resumeData, suspend }) => (running.open(), await go.promise, resumeData ?? suspend({})) })
+    const agent = new Agent({ id: 'shop', model, tools: { both } })
+    openHeed({ agent }, make().store())
+    const { runId } = await agent.sendMessage('Go.', thread).outcome
+    await running.promise
+    const steer = agent.sendMessage('steer', thread)
+    const call = expect(agent.generate('a turn', { memory })).rejects.toMatchObject({ code: 'thread_suspended' })
+    await soon(async () => (await agent.listQueued(thread)).length).toBe(2)
+    go.open()
+    expect(await steer.outcome).toEqual({ action: 'queued', reason: 'suspended', runId })
+    await call
+    expect((await agent.listQueued(thread)).map(({ signal }) => signal?.contents)).toEqual(['steer'])
+    await (await agent.resumeStream({ ok: true }, { runId: runId ?? '' })).consumeStream()
+    expect(userTexts(model.calls[1])).toEqual(['Go.', 'steer'])
+  })
+
+  it('makes generate() and stream() refuse instead of hang', async () => {
+    const { agent } = shop([{ toolCalls: [pay('c1', 5)] }])
+    openHeed({ agent }, make().store())
+    await suspend(agent)
+    await expect(agent.generate('Hello?', { memory })).rejects.toMatchObject({ code: 'thread_suspended' })
+    await expect(agent.stream('Hello?', { memory })).rejects.toMatchObject({ code: 'thread_suspended' })
+    expect(await agent.listQueued(thread)).toEqual([])
+  })
+
+  it('[R2.3] is declined by an interrupt, and the input enters', async () => {
+    const { agent, model, paid } = shop([{ toolCalls: [pay('c1', 1), pay('c2', 2)] }, 'Never mind.'])
+    openHeed({ agent }, make().store())
+    const { reader, runId } = await suspend(agent)
+    await readUntil(reader, () => true)
+    const instead = agent.sendMessage('Stop, something else.', { ...thread, ifActive: { behavior: 'interrupt' } })
+    expect(await instead.outcome).toEqual({ action: 'delivered', runId, step: 1 })
+    const rest = await readUntil(reader, isType('finish'))
+    expect(types(rest).filter((type) => type === 'tool-output-denied')).toHaveLength(2)
+    expect(userTexts(model.calls[1])).toEqual(['Buy it.', 'Stop, something else.'])
+    expect(paid).toEqual([])
+  })
+
+  it('[R2.3] is declined by an interrupt that came before it waited', async () => {
+    const running = gate()
+    const go = gate()
+    const model = scriptedModel([{ toolCalls: [{ toolName: 'both', toolCallId: 'c1' }] }, 'Done.'])
+    const both = createTool({ id: 'both', execute: async (_, { suspend }) => (running.open(), await go.promise, suspend({})) })
+    const agent = new Agent({ id: 'shop', model, tools: { both } })
+    openHeed({ agent }, make().store())
+    await agent.sendMessage('Go.', thread).outcome
+    await running.promise
+    const instead = agent.sendMessage('Stop.', { ...thread, ifActive: { behavior: 'interrupt' } })
+    await instead.stored
+    go.open()
+    expect(await instead.outcome).toMatchObject({ action: 'delivered', step: 1 })
+    await idle(agent, thread)
+    expect(userTexts(model.calls[1])).toEqual(['Go.', 'Stop.'])
+  })
+
+  it('[R8.2] ends with an abort, and what waited behind it is answered', async () => {
+    const { agent, model, paid } = shop([{ toolCalls: [pay('c1', 5)] }, 'Answered.'])
+    openHeed({ agent }, make().store())
+    const { reader, runId } = await suspend(agent)
+    const waiting = agent.sendMessage('And?', thread)
+    expect(await waiting.outcome).toMatchObject({ action: 'queued', reason: 'suspended' })
+    expect(agent.abortThreadStream(thread)).toBe(true)
+    expect((await readUntil(reader, isType('abort'))).at(-1)).toMatchObject({ type: 'abort', runId })
+    const rest = await readUntil(reader, isType('finish'))
+    expect(rest[0]?.runId).not.toBe(runId)
+    expect(userTexts(model.calls[1])).toEqual(['Buy it.', 'And?'])
+    expect(paid).toEqual([])
+    expect((await agent.listSuspendedRuns()).runs).toEqual([])
+  })
+
+  it('[R8.2] ends with an abort also when this process never saw it, and tells those who follow it', async () => {
+    const place = make()
+    const before = shop([{ toolCalls: [pay('c1', 1), pay('c2', 2)] }])
+    const first = openHeed({ agent: before.agent }, place.store())
+    await suspend(before.agent)
+    await first.close()
+
+    const { agent } = shop(['Unused.'])
+    openHeed({ agent }, place.store())
+    const run = await agent.activeRun(thread)
+    const following = await agent.approveToolCall({ runId: run?.runId ?? '', toolCallId: 'c1' })
+    agent.abortThreadStream(thread)
+    await idle(agent, thread)
+    await expect(following.text).rejects.toMatchObject({ code: 'aborted' })
+  })
+
+  it('[R6.2] is approved after a restart', async () => {
+    const place = make()
+    const before = shop([{ toolCalls: [pay('c1', 5)] }])
+    const first = openHeed({ agent: before.agent }, place.store())
+    const { runId } = await suspend(before.agent)
+    expect(await before.agent.sendMessage('And wrap it.', thread).outcome).toMatchObject({ action: 'queued' })
+    await first.close()
+
+    const { agent, model, paid } = shop(['Bought.'])
+    openHeed({ agent }, place.store())
+    expect(await agent.activeRun(thread)).toEqual({ runId, agentId: 'shop', status: 'suspended' })
+    const watcher = await agent.subscribeToThread({ ...thread, snapshot: true })
+    const reader = watcher.stream[Symbol.asyncIterator]()
+    const [snapshot] = await readUntil(reader, () => true)
+    expect(snapshot).toMatchObject({ type: 'data-thread-snapshot', data: { status: 'suspended', runId, suspended: [{ toolCallId: 'c1', args: { amount: 5 } }] } })
+    expect(watcher.activeRunId()).toBe(runId)
+    await agent.sendToolApproval({ ...thread, toolCallId: 'c1', approved: true })
+    await readUntil(reader, isType('finish'))
+    expect(paid).toEqual([5])
+    expect(texts(model.calls[0]?.prompt ?? [])).toEqual(['user: Buy it.', 'assistant: pay({"amount":5})', 'tool: = {"type":"text","value":"paid"}', 'user: And wrap it.'])
+  })
+
+  it('[R5.2] is not paid twice when the process dies after the approval', async () => {
+    const place = make()
+    const running = gate()
+    const model = scriptedModel([{ toolCalls: [pay('c1', 5)] }])
+    const stuck = createTool({ id: 'pay', requireApproval: true, execute: (_, { abortSignal }) => (running.open(), new Promise((resolve) => abortSignal.addEventListener('abort', resolve))) })
+    const agent = new Agent({ id: 'shop', model, tools: { pay: stuck } })
+    const first = openHeed({ agent }, place.store())
+    await agent.sendMessage('Buy it.', thread).outcome
+    await soon(async () => (await agent.activeRun(thread))?.status).toBe('suspended')
+    await agent.sendToolApproval({ ...thread, approved: true })
+    await running.promise
+    await first.close()
+
+    const after = shop(['I shall check.'])
+    const second = openHeed({ agent: after.agent }, place.store())
+    await second.start()
+    await idle(after.agent, thread)
+    expect(after.paid).toEqual([])
+    expect(texts(after.model.calls[0]?.prompt ?? []).at(-1)).toContain('It is not known whether it took effect')
+  })
+})
+
+async function signalIds(agent: Shop): Promise<string[]> {
+  const { messages } = await (await agent.getMemory()).recall(thread)
+  return messages.filter(({ role }) => role === 'signal').map(({ id }) => id)
+}

@@ -1,0 +1,68 @@
+import { mkdtempSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { afterAll, afterEach } from 'vitest'
+import type { Clock } from '../../src/clock.ts'
+import { HeedError } from '../../src/errors.ts'
+import { Heed, InMemoryStore, silentLogger, type HeedConfig } from '../../src/index.ts'
+import { LibSQLStore } from '../../src/store/libsql/index.ts'
+import type { ThreadStore } from '../../src/store/contract.ts'
+
+/** A database that outlives the processes on it: each `store()` is one that a process opens, uses and closes. */
+export interface Place {
+  store(): ThreadStore
+}
+
+export interface PlaceKind {
+  name: string
+  make(options?: { clock?: Clock }): Place
+}
+
+/** Every suite that cares runs on each of these. */
+export function placeKinds(): PlaceKind[] {
+  const folder = mkdtempSync(join(tmpdir(), 'heed-thread-'))
+  let files = 0
+  afterAll(() => rmSync(folder, { recursive: true, force: true }))
+  return [
+    { name: 'in memory', make: (options = {}) => memoryPlace(new InMemoryStore(options)) },
+    {
+      name: 'libSQL',
+      make(options = {}) {
+        const url = `file:${join(folder, `${files++}.db`)}`
+        return { store: () => new LibSQLStore({ url, ...options }) }
+      },
+    },
+  ]
+}
+
+/** The store in memory goes with its process; here it stays, and only the way to it is closed. */
+function memoryPlace(shared: InMemoryStore): Place {
+  return {
+    store() {
+      let closed = false
+      return new Proxy<ThreadStore>(shared, {
+        get(target, key) {
+          if (key === 'close') return () => Promise.resolve(void (closed = true))
+          const value: unknown = Reflect.get(target, key)
+          if (typeof value !== 'function') return value
+          return (...given: unknown[]): unknown => {
+            if (closed) return Promise.reject(new HeedError('closed', 'This store was closed. Open a new one.'))
+            return Reflect.apply(value, target, given)
+          }
+        },
+      })
+    },
+  }
+}
+
+const opened: Heed[] = []
+afterEach(async () => {
+  await Promise.all(opened.splice(0).map((heed) => heed.close()))
+})
+
+/** A Heed that is closed after the test. It says nothing unless told. */
+export function openHeed<Agents extends NonNullable<HeedConfig['agents']>>(agents: Agents, storage: ThreadStore, more: Pick<HeedConfig, 'clock' | 'logger'> = {}): Heed<Agents> {
+  const heed = new Heed<Agents>({ agents, storage, logger: silentLogger, ...more })
+  opened.push(heed as unknown as Heed)
+  return heed
+}

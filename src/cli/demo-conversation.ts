@@ -1,0 +1,81 @@
+import type { Agent } from '../agent/agent.ts'
+import { Heed } from '../heed.ts'
+import type { ModelConfig } from '../run/model.ts'
+import type { Storage } from '../store/storage.ts'
+import { releaseAgent } from './demo-agent.ts'
+import { said } from './demo-script.ts'
+import type { ThreadView } from './render.ts'
+
+export interface Stage {
+  model: ModelConfig
+  storage: Storage
+  /** How long a tool takes. */
+  workMs: number
+  view: ThreadView
+  /** Undefined when nobody answers any more. */
+  approve(question: string): Promise<boolean | undefined>
+  /** Ends the conversation where it is. */
+  signal: AbortSignal
+}
+
+/** The ids of the two messages that come while the agent works, and of the run that answers the second. */
+interface Sent {
+  steer: string
+  followUp: string
+  lastRun: string
+}
+
+const thread = { resourceId: 'demo-user', threadId: 'release-2.1.0' }
+
+/** One thread from its first message to the last answer: steered while it works, asked for approval, with a turn that waits. */
+export async function converse({ view, signal, approve, storage, ...desk }: Stage): Promise<void> {
+  const agent = releaseAgent({ ...desk, whileTestsRun: interject })
+  const heed = new Heed({ agents: { agent }, storage })
+  let sent: Sent | undefined
+
+  async function interject(): Promise<void> {
+    if (sent) return
+    const steer = agent.sendMessage(said.steer, thread)
+    const followUp = agent.queueMessage(said.followUp, thread)
+    sent = { steer: steer.signal.id, followUp: followUp.signal.id, lastRun: followUp.runId }
+    await Promise.all([steer.stored, followUp.stored])
+    view.line('you', 'you', said.steer, '(sent now: waits for the step to end)')
+    view.line('you', 'you', said.followUp, '(queued: a run of its own)')
+  }
+
+  const subscription = await agent.subscribeToThread(thread)
+  const leave = () => subscription.unsubscribe()
+  signal.addEventListener('abort', leave, { once: true })
+  try {
+    await agent.sendMessage(said.first, thread).stored
+    for await (const chunk of subscription.stream) {
+      view.show(chunk)
+      if (chunk.type === 'error') throw new Error(chunk.payload.error.message)
+      if (chunk.type === 'tool-call-approval') {
+        const { toolCallId, toolName, args } = chunk.payload
+        const approved = await approve(`May it ${toolName} ${JSON.stringify(args)}?`)
+        if (approved === undefined) break
+        await agent.sendToolApproval({ ...thread, toolCallId, approved, declineContext: { reason: 'Not today.' } })
+      }
+      if (chunk.type !== 'finish') continue
+      if (chunk.runId === sent?.lastRun) break
+      // A model that ran no tests was not interrupted yet.
+      await interject()
+    }
+    if (sent && !signal.aborted) await tell(agent, view, sent)
+  } finally {
+    signal.removeEventListener('abort', leave)
+    subscription.unsubscribe()
+    await heed.close()
+  }
+}
+
+/** What the thread itself knows of the two messages. */
+async function tell(agent: Pick<Agent, 'explain'>, view: ThreadView, { steer, followUp }: Sent): Promise<void> {
+  view.heading('explain')
+  for (const [text, signalId] of [[said.steer, steer], [said.followUp, followUp]] as const) {
+    const fate = await agent.explain({ ...thread, signalId })
+    const how = fate?.route === 'deliver' ? `entered a run at its step ${(fate.step ?? 0) + 1}` : 'started a run'
+    view.line('you', 'you', text, `(${how}; ${fate?.state})`)
+  }
+}

@@ -1,0 +1,90 @@
+import { mkdtemp, rm } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { parseArgs } from 'node:util'
+import type { ModelConfig, ModelId } from '../run/model.ts'
+import { LibSQLStore } from '../store/libsql/index.ts'
+import { askYesNo } from './ask.ts'
+import { converse } from './demo-conversation.ts'
+import { demoScript } from './demo-script.ts'
+import { ThreadView } from './render.ts'
+import { style } from './style.ts'
+
+const usage = `npm start -- [--model provider/model] [--fast]
+
+  --model   the model to use, such as openai/gpt-5.5; otherwise one whose key is in the environment
+  --fast    the scripted model, without pauses`
+
+/** The environment variables that choose a model, and the model they choose. */
+const keys: Array<[variable: string, model: ModelId]> = [
+  ['OPENAI_API_KEY', 'openai/gpt-5.5'],
+  ['ANTHROPIC_API_KEY', 'anthropic/claude-sonnet-4-6'],
+]
+
+interface Choice {
+  model: ModelConfig
+  why: string
+}
+
+function chooseModel(named: string | undefined, fast: boolean): Choice {
+  if (named !== undefined) return { model: named as ModelId, why: `${named}.` }
+  const [variable, model] = fast ? [] : (keys.find(([variable]) => process.env[variable]) ?? [])
+  if (model) return { model, why: `${model}, because ${variable} is set.` }
+  return { model: demoScript(fast ? 0 : 25), why: `a script. To see a real model, set ${keys.map(([key]) => key).join(' or ')}.` }
+}
+
+function introduction(why: string): string {
+  return `${style.title('Heed: agent threads that listen')}
+
+See an agent check a release with tools, and stream what it says. While its tests run, somebody writes to it: the message
+enters at the next step. A follow-up waits for a run of its own. The deployment asks you first.
+
+${style.note('Model')}  ${why}
+${style.note('Next')}   docs/agents.md, docs/threads.md, and the programs in examples/ (npm run examples)`
+}
+
+/** Some terminals don't know how wide they are. */
+function lineLength(columns = 0): number {
+  return columns < 40 ? 110 : Math.min(columns, 110)
+}
+
+async function main(signal: AbortSignal): Promise<void> {
+  const { values } = parseArgs({
+    options: { fast: { type: 'boolean', default: false }, model: { type: 'string' }, help: { type: 'boolean' } },
+  })
+  if (values.help) return console.log(usage)
+  const { model, why } = chooseModel(values.model, values.fast)
+  console.log(introduction(why))
+
+  const { stdin, stdout } = process
+  const view = new ThreadView((text) => void stdout.write(text), lineLength(stdout.columns))
+  const approve = async (question: string): Promise<boolean | undefined> => {
+    if (stdin.isTTY && stdout.isTTY) return askYesNo(view.prompt(`${question} [y/n]`), signal)
+    view.line('asks', 'asks', question, '(approved: there is no terminal to ask)')
+    return true
+  }
+  const folder = await mkdtemp(join(tmpdir(), 'heed-demo-'))
+  try {
+    const storage = new LibSQLStore({ url: `file:${join(folder, 'demo.db')}` })
+    await converse({ model, storage, workMs: values.fast ? 0 : 700, view, approve, signal })
+  } finally {
+    view.end()
+    await rm(folder, { recursive: true, force: true })
+  }
+}
+
+const stop = new AbortController()
+process.once('SIGINT', () => {
+  process.exitCode = 130
+  stop.abort()
+  process.once('SIGINT', () => process.exit(130))
+})
+// Whoever reads may stop reading: `npm start | head`.
+process.stdout.on('error', () => stop.abort())
+
+try {
+  await main(stop.signal)
+} catch (error) {
+  console.error(style.problem(error instanceof Error ? error.message : String(error)))
+  process.exitCode = 1
+}

@@ -1,0 +1,116 @@
+import type { Chunk } from '../run/chunk.ts'
+import { style, type Voice } from './style.ts'
+
+const gutter = 8
+const margin = gutter + 2
+
+/** Shows a thread as it happens: who speaks on the left, what is said on the right. */
+export class ThreadView {
+  readonly #write: (text: string) => void
+  readonly #width: number
+  /** Where the cursor stands; 0 at the start of a line. */
+  #column = 0
+  /** Space that is written only if something follows it on its line. */
+  #space = ''
+  #runs = 0
+  #steps = 0
+
+  constructor(write: (text: string) => void, width: number) {
+    this.#write = write
+    this.#width = width
+  }
+
+  show(chunk: Chunk): void {
+    switch (chunk.type) {
+      case 'start':
+        this.#steps = 0
+        return this.heading(`run ${++this.#runs}`)
+      case 'step-start':
+        this.#steps++
+        return
+      case 'data-user-message':
+        return this.#input(contentsOf(chunk.data))
+      case 'text-start':
+        return this.#begin('agent', 'agent')
+      case 'text-delta':
+        if (this.#column === 0) this.#begin('agent', 'agent')
+        return this.#flow(chunk.payload.text)
+      case 'text-end':
+        return this.end()
+      case 'tool-call':
+        return this.line('tool', 'tool', `${chunk.payload.toolName} ${JSON.stringify(chunk.payload.args)}`)
+      case 'tool-result':
+        return this.line('tool', 'tool', `${chunk.payload.toolName} = ${JSON.stringify(chunk.payload.result)}`)
+      case 'tool-error':
+        return this.line('problem', 'tool', `${chunk.payload.toolName} failed: ${chunk.payload.error.message}`)
+      case 'tool-output-denied':
+        return this.line('problem', 'tool', `${chunk.payload.toolName} was declined`)
+      default:
+    }
+  }
+
+  heading(text: string): void {
+    this.end()
+    this.#write(`\n${style.title(text.padStart(gutter))}\n`)
+  }
+
+  /** A line of its own, also in the middle of what an agent says. */
+  line(voice: Voice, who: string, text: string, note = ''): void {
+    this.#begin(voice, who)
+    this.#flow(text)
+    if (note) this.#flow(`  ${note}`, 'note')
+    this.end()
+  }
+
+  /** A question in the form of a line, for whoever reads the answer to write. */
+  prompt(question: string): string {
+    this.end()
+    return `${style.asks('asks'.padStart(gutter))}  ${question} `
+  }
+
+  /** What starts a run, or what enters one between two steps. */
+  #input(text: string): void {
+    if (this.#steps === 0) this.line('you', 'you', text)
+    else this.line('you', `step ${this.#steps + 1}`, text, '(enters here)')
+  }
+
+  #begin(voice: Voice, who: string): void {
+    this.end()
+    this.#write(`${style[voice](who.padStart(gutter))}  `)
+    this.#column = margin
+  }
+
+  /** Breaks lines between words, so that what is said stays in its own column. */
+  #flow(text: string, voice?: Voice): void {
+    for (const piece of text.match(/\n|[^\S\n]+|\S+/g) ?? []) {
+      if (piece !== '\n' && piece.trim() === '') this.#space += piece
+      else if (piece === '\n') this.#break()
+      else this.#say(piece, voice)
+    }
+  }
+
+  #say(word: string, voice: Voice | undefined): void {
+    if (this.#space !== '' && this.#column + this.#space.length + word.length > this.#width) this.#break()
+    this.#write(this.#space + (voice ? style[voice](word) : word))
+    this.#column += this.#space.length + word.length
+    this.#space = ''
+  }
+
+  #break(): void {
+    this.#write(`\n${' '.repeat(margin)}`)
+    this.#column = margin
+    this.#space = ''
+  }
+
+  /** Ends the line that is being written, if any. */
+  end(): void {
+    if (this.#column > 0) this.#write('\n')
+    this.#column = 0
+    this.#space = ''
+  }
+}
+
+function contentsOf(signal: unknown): string {
+  const { contents } = signal as { contents?: unknown }
+  return typeof contents === 'string' ? contents : JSON.stringify(contents)
+}

@@ -1,0 +1,93 @@
+import { spawnSync } from 'node:child_process'
+import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { dirname, join, relative } from 'node:path'
+import { format } from 'node:util'
+import { afterAll, afterEach, beforeAll, describe, expect, it, vi } from 'vitest'
+import { providerServer, type ProviderServer, type ScriptedStep } from '../src/testing/index.ts'
+
+/**
+ * Every block of the pages that is marked `ts run` is a program: it type-checks, it runs, and what it logs is the `text`
+ * block that follows it. A comment `<!-- model: [steps] -->` before it is what `openai/…` models answer, step by step.
+ */
+interface Block {
+  page: string
+  line: number
+  code: string
+  script: ScriptedStep[]
+  output: string | undefined
+}
+
+const root = dirname(import.meta.dirname)
+const pages = readdirSync(join(root, 'docs')).filter((name) => name.endsWith('.md')).sort()
+const fence = /(?:^<!-- model: (?<script>.*?) -->\n)?^```(?<info>[^\n]*)\n(?<text>.*?)^```$/gms
+
+function blocksOf(page: string): Block[] {
+  const text = readFileSync(join(root, 'docs', page), 'utf8')
+  const fences = [...text.matchAll(fence)]
+  return fences.flatMap(({ groups: { info, text: code = '', script = '[]' } = {}, index }, position) => {
+    if (info !== 'ts run') return []
+    const next = fences[position + 1]?.groups
+    return {
+      page,
+      line: text.slice(0, index).split('\n').length,
+      code,
+      script: JSON.parse(script) as ScriptedStep[],
+      output: next?.info === 'text' ? next.text : undefined,
+    }
+  })
+}
+
+const blocks = pages.flatMap(blocksOf)
+const fileOf = ({ page, line }: Block) => join(folder, `${page.replace('.md', '')}-${line}.ts`)
+
+let folder: string
+let server: ProviderServer
+
+beforeAll(async () => {
+  // Inside the project, so that blocks find its packages. A name with a dot is passed over by the compiler and by lint.
+  folder = mkdtempSync(join(import.meta.dirname, '.docs-'))
+  for (const block of blocks) writeFileSync(fileOf(block), `${block.code}export {}\n`)
+  server = await providerServer()
+})
+
+afterAll(async () => {
+  rmSync(folder, { recursive: true })
+  await server.close()
+})
+
+afterEach(() => {
+  vi.restoreAllMocks()
+  vi.unstubAllEnvs()
+})
+
+describe('docs', () => {
+  it.each(blocks)('$page:$line runs and prints what it says', async (block) => {
+    const lines: string[] = []
+    vi.spyOn(console, 'log').mockImplementation((...values: unknown[]) => void lines.push(format(...values)))
+    vi.stubEnv('OPENAI_API_KEY', server.openai.apiKey)
+    vi.stubEnv('OPENAI_BASE_URL', server.openai.baseURL)
+    server.script(block.script)
+    const before = server.requests.length
+
+    await import(fileOf(block))
+
+    expect(server.requests.length - before, 'every step of its model is used').toBe(block.script.length)
+    if (block.output === undefined) expect(lines, 'what is printed is shown in a text block').toEqual([])
+    else expect(`${lines.join('\n')}\n`).toBe(block.output)
+  })
+
+  it('type-checks', () => {
+    const config = { extends: '../../tsconfig.json', compilerOptions: { noUnusedLocals: false }, include: ['*.ts'] }
+    writeFileSync(join(folder, 'tsconfig.json'), JSON.stringify(config))
+    const tsc = join(root, 'node_modules', '.bin', 'tsc')
+    const { stdout, status } = spawnSync(tsc, ['-p', folder, '--pretty', 'false'], { encoding: 'utf8' })
+    expect(stdout).toBe('')
+    expect(status).toBe(0)
+  })
+
+  it.each(pages)('%s links to what is there', (page) => {
+    const text = readFileSync(join(root, 'docs', page), 'utf8')
+    const targets = [...text.matchAll(/\]\((?!https?:)([^)#\s]+)/g)].map(([, target = '']) => join(root, 'docs', target))
+    expect(targets.filter((target) => !existsSync(target)).map((target) => relative(root, target))).toEqual([])
+  })
+})

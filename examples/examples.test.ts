@@ -1,0 +1,88 @@
+import { readdirSync, readFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { describe, expect, it } from 'vitest'
+import { scriptedModel } from '../src/testing/index.ts'
+import * as approval from './approval.ts'
+import * as processors from './processors.ts'
+import * as queue from './queue.ts'
+import * as quickstart from './quickstart.ts'
+import * as steering from './steering.ts'
+import * as structuredOutput from './structured-output.ts'
+import * as subagents from './subagents.ts'
+import * as tools from './tools.ts'
+
+const programs = { approval, processors, queue, quickstart, steering, 'structured-output': structuredOutput, subagents, tools }
+
+describe('examples', () => {
+  it('are all here, and each says what it shows', () => {
+    const files = readdirSync(import.meta.dirname).filter((file) => file.endsWith('.ts') && !file.endsWith('.test.ts'))
+    expect(files.sort()).toEqual(Object.keys(programs).map((name) => `${name}.ts`).sort())
+    for (const file of files) {
+      const text = readFileSync(join(import.meta.dirname, file), 'utf8')
+      expect(text, file).toMatch(/^\/\/ [A-Z]\w+( output)?: .+\.\n/)
+      expect(text, `${file} must import what its readers have`).not.toMatch(/from '\.\.?\//)
+    }
+  })
+
+  it('quickstart: the answer arrives at whoever watches', async () => {
+    expect(await quickstart.main()).toBe('A thread is a place where an agent lives, and where you can reach it at any time.')
+  })
+
+  it('quickstart: a model that fails is an error, not a silence', async () => {
+    const broken = scriptedModel([{ error: { status: 401, message: 'This key is not valid.' } }])
+    await expect(quickstart.main(broken)).rejects.toThrow('This key is not valid.')
+  })
+
+  it('steering: the message enters the second step of the same run', async () => {
+    const { answer, outcome } = await steering.main()
+    expect(answer).toBe('Let me look it up. In one sentence: the moon pulls the sea, and the earth turns under it.')
+    expect(outcome).toEqual({ action: 'delivered', runId: expect.any(String) as string, step: 1 })
+  })
+
+  it('queue: one run a message, in order', async () => {
+    expect(await queue.main()).toEqual(['The tests pass.', 'The changelog is complete.', 'Tagged as 2.1.0.'])
+  })
+
+  it('approval: allowed or not, the model is told and answers', async () => {
+    expect(await approval.main()).toBe('Your 120 are on their way back.')
+    expect(await approval.main(undefined, () => false)).toBe('I may not refund that much; a colleague will call you.')
+  })
+
+  it('tools: an error goes to the model, which corrects itself', async () => {
+    expect(await tools.main()).toEqual({
+      text: 'Bern will be warmer: 14 °C against 6 °C in Oslo.',
+      known: ['Oslo', 'Bern'],
+      steps: 3,
+      log: [
+        'weather failed: There is no forecast for Berne. Known: Bern, Oslo.',
+        '{"city":"Oslo","celsius":6}',
+        '{"city":"Bern","celsius":14}',
+      ],
+    })
+  })
+
+  it('structured-output: an answer that does not fit is asked for again', async () => {
+    expect(await structuredOutput.main()).toEqual({ severity: 'high', components: ['export'], steps: 2 })
+  })
+
+  it('processors: the reminder is sent once, and stands where the model reads it', async () => {
+    const model = scriptedModel([
+      { toolCalls: [{ toolName: 'read_file', input: { path: 'ui/button.ts' } }] },
+      { toolCalls: [{ toolName: 'read_file', input: { path: 'ui/field.ts' } }] },
+      'Done.',
+    ])
+    expect(await processors.main(model)).toEqual({ text: 'Done.', reminders: ['Every label goes through t().'] })
+    const reminder = '<system-reminder type="folder-rules" path="ui/AGENTS.md">Every label goes through t().</system-reminder>'
+    const texts = model.calls.map(({ prompt }) => prompt.flatMap(({ role, content }) => (role === 'user' ? content : [])))
+    const reminders = texts.map((parts) => parts.filter((part) => part.type === 'text' && part.text === reminder).length)
+    expect(reminders).toEqual([0, 1, 1])
+  })
+
+  it('subagents: nested in the stream, remembered on a thread below', async () => {
+    expect(await subagents.main()).toEqual({
+      text: 'The Eiffel Tower was built from 1887 to 1889.',
+      aside: 'From 1887 to 1889.',
+      remembered: 2,
+    })
+  })
+})

@@ -182,6 +182,19 @@ export const recoveryCases: StoreCase[] = [
     },
   },
   {
+    name: 'orphans are all found, however many there are',
+    async run({ store: open }) {
+      const store = await open()
+      const many = (prefix: string, claim?: { owner: string }) =>
+        Array.from({ length: 450 }, (_, index) => send('a', { threadId: `${prefix}-${index}`, claim, agentId: `agent-${index % 2}` }))
+      await accept(store, ...many('waits'), ...many('dead', { owner: 'dead' }))
+      const found = await store.listOrphans(Date.now(), 1000)
+      assert.equal(new Set(found.map((orphan) => orphan.threadId)).size, 900)
+      assert.equal((await store.listOrphans(Date.now(), 1000, ['agent-1'])).length, 450)
+      assert.equal((await store.listOrphans(Date.now(), 7, ['agent-1'])).length, 7)
+    },
+  },
+  {
     name: 'a begin after the last look of another process finds what that one left',
     async run({ store: open }) {
       const store = await open()

@@ -125,19 +125,23 @@ export function listOrphans(statements: Statements, tables: SqlTables, now: numb
 const orphanPage = 200
 
 function* orphansOf(statements: Statements, tables: SqlTables, now: number): Generator<Orphan> {
-  let at = { due: -1, key: 0 }
-  for (let page = orphanPage; page === orphanPage;) {
-    const due = statements.all<ThreadRecord>(sql.dueThreads, at.due, at.key, orphanPage)
-    for (const thread of due) {
-      at = { due: thread.dueAt ?? 0, key: thread.key }
+  for (let page: ThreadRecord[] | undefined; page === undefined || page.length === orphanPage;) {
+    const last = page?.at(-1)
+    page = statements.all<ThreadRecord>(sql.dueThreads, last?.dueAt ?? -1, last?.key ?? 0, orphanPage)
+    for (const thread of page) {
       const agentId = thread.agentId ?? nextRun(tables.pending(thread))[0]?.agentId
       if (agentId !== undefined) yield { threadId: thread.id, agentId }
     }
-    page = due.length
   }
   for (let owner = nextOwner(statements, ''); owner !== undefined; owner = nextOwner(statements, owner)) {
-    if ((tables.aliveUntil(owner) ?? -Infinity) >= now) continue
-    for (const { id, agentId } of statements.all<{ id: string; agentId: string }>(sql.threadsOfOwner, owner)) yield { threadId: id, agentId }
+    if ((tables.aliveUntil(owner) ?? -Infinity) < now) yield* threadsOf(statements, owner)
+  }
+}
+
+function* threadsOf(statements: Statements, owner: string): Generator<Orphan> {
+  for (let page: Array<{ key: number; id: string; agentId: string }> | undefined; page === undefined || page.length === orphanPage;) {
+    page = statements.all(sql.threadsOfOwner, owner, page?.at(-1)?.key ?? 0, orphanPage)
+    for (const { id, agentId } of page) yield { threadId: id, agentId }
   }
 }
 

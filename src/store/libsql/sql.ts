@@ -113,7 +113,9 @@ export const sql = {
 
   // Going through the owners one by one, however many threads each has.
   nextOwner: `SELECT owner FROM heed_threads WHERE owner > ? AND status <> 'idle' ORDER BY owner LIMIT 1`,
-  threadsOfOwner: `SELECT id, agent_id AS agentId FROM heed_threads WHERE owner = ? AND status <> 'idle'`,
+  threadsOfOwner: `
+    SELECT key, id, agent_id AS agentId
+    FROM heed_threads WHERE owner = ? AND status <> 'idle' AND key > ? ORDER BY key LIMIT ?`,
   dueThreads: `SELECT ${threadColumns} FROM heed_threads WHERE due_at IS NOT NULL AND (due_at, key) > (?, ?) ORDER BY due_at, key LIMIT ?`,
 
   anyPurge: `SELECT thread FROM heed_purges LIMIT 1`,

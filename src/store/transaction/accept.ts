@@ -2,7 +2,7 @@ import { HeedError } from '../../errors.ts'
 import type { MessageRow } from '../../message/row.ts'
 import { nextRun, route as routeOf, type Route } from '../../thread/machine.ts'
 import type { Accepted, Branch, Fence, Send } from '../contract.ts'
-import { appendBeside, prepare } from './append.ts'
+import { appendBeside, prepare, type Prepared } from './append.ts'
 import { jsonOrNull, laneRow, mailedRows, rowIds, rowsOfMail } from './decode.ts'
 import { findThread } from './guard.ts'
 import { advanceLane, laneHas } from './lanes.ts'
@@ -26,7 +26,10 @@ export function acceptSends(tables: ThreadTables, sends: readonly Send[]): Array
 
 type Decision =
   | { answer: Accepted }
-  | { answer?: undefined; found: ThreadRecord | undefined; route: Route; rows: MessageRow[]; mailed: string; options: string | null }
+  | { answer?: undefined; found: ThreadRecord | undefined; route: Route; rows: MessageRow[]; form: Form; options: string | null }
+
+/** The rows as they are written: into history at once, or into the mailbox. */
+type Form = { placed: Prepared[] } | { mailed: string }
 
 /** Everything that can refuse a send, before the first write. */
 function decide(tables: ThreadTables, send: Send): Decision {
@@ -48,10 +51,11 @@ function decide(tables: ThreadTables, send: Send): Decision {
   if (lane && send.lane && laneHas(lane, send.lane)) {
     return { answer: { ...untouched(found), route: 'skipped', rows, lane: laneRow(found, lane) } }
   }
-  return { found, route, rows, mailed: mailedRows(rows), options: jsonOrNull(send.options) }
+  const form = route === 'persist' ? { placed: prepare(rows) } : { mailed: mailedRows(rows) }
+  return { found, route, rows, form, options: jsonOrNull(send.options) }
 }
 
-function store(tables: ThreadTables, send: Send, { found, route, rows, mailed, options }: Exclude<Decision, { answer: Accepted }>): Accepted {
+function store(tables: ThreadTables, send: Send, { found, route, rows, form, options }: Exclude<Decision, { answer: Accepted }>): Accepted {
   const thread = found ?? newThread(tables, send)
   const mail: MailRecord = {
     ord: thread.nextOrd,
@@ -64,7 +68,7 @@ function store(tables: ThreadTables, send: Send, { found, route, rows, mailed, o
     runId: null,
     startRunId: send.runId,
     step: null,
-    rows: mailed,
+    rows: 'mailed' in form ? form.mailed : '[]',
     options,
     boundTo: send.boundTo ?? null,
     reason: null,
@@ -75,7 +79,7 @@ function store(tables: ThreadTables, send: Send, { found, route, rows, mailed, o
   const fence = route === 'wake' ? wake(tables, thread, mail, send, found === undefined) : undefined
   if (route === 'queue') mail.runId = mail.startRunId
   if (route === 'deliver' || route === 'interrupt') mail.runId = thread.runId
-  const stored = route === 'persist' ? persist(tables, thread, mail, rows) : rows
+  const stored = 'placed' in form ? persist(tables, thread, mail, form.placed) : rows
 
   tables.addMail(thread, mail)
   const lane = send.lane && advanceLane(tables, thread, send.lane, send.id)
@@ -123,9 +127,9 @@ function wake(tables: ThreadTables, thread: ThreadRecord, mail: MailRecord, send
 }
 
 /** Straight into history. On an idle thread that is an event of its own, with its own epoch. */
-function persist(tables: ThreadTables, thread: ThreadRecord, mail: MailRecord, rows: readonly MessageRow[]): MessageRow[] {
+function persist(tables: ThreadTables, thread: ThreadRecord, mail: MailRecord, rows: readonly Prepared[]): MessageRow[] {
   if (thread.status === 'idle') thread.epoch += 1
-  const stored = appendBeside(tables, thread, prepare(rows))
+  const stored = appendBeside(tables, thread, rows)
   shift(mail, 'consume')
   mail.rows = rowIds(stored)
   return stored

@@ -22,17 +22,19 @@ for (const call of result.toolCalls) {
   if (call.toolName === 'add') expectTypeOf(call.args).toEqualTypeOf<{ a: number; b: number }>()
   if (call.toolName === 'clock') expectTypeOf(call.args).toEqualTypeOf<{ zone: string }>()
 }
-for (const { toolName, result: output } of result.toolResults) {
-  if (toolName === 'weather') expectTypeOf(output).toEqualTypeOf<{ sky: string }>()
-  if (toolName === 'add') expectTypeOf(output).toEqualTypeOf<number>()
-  if (toolName === 'clock') expectTypeOf(output).toEqualTypeOf<{ zone: string; at: number }>()
+for (const { toolName, result: output, isError } of result.toolResults) {
+  // What failed has words in place of the tool's output.
+  if (isError) expectTypeOf(output).toEqualTypeOf<string>()
+  else if (toolName === 'weather') expectTypeOf(output).toEqualTypeOf<{ sky: string }>()
+  else if (toolName === 'add') expectTypeOf(output).toEqualTypeOf<number>()
+  else if (toolName === 'clock') expectTypeOf(output).toEqualTypeOf<{ zone: string; at: number }>()
 }
 expectTypeOf(result.object).toEqualTypeOf<undefined>()
 expectTypeOf((await agent.stream('Hi')).toolCalls).resolves.toEqualTypeOf<typeof result.toolCalls>()
 
 // Also of tools that are found for the request.
 const dynamic = new Agent({ id: 'dynamic', tools: async () => ({ add }) })
-expectTypeOf((await dynamic.generate('Hi')).toolResults[0]?.result).toEqualTypeOf<number | undefined>()
+expectTypeOf((await dynamic.generate('Hi')).toolResults[0]?.result).toEqualTypeOf<number | string | undefined>()
 
 // Structured output is typed by its schema, in both ways to ask.
 const schema = z.object({ city: z.string(), at: z.string().transform((text) => text.length) })

@@ -95,7 +95,7 @@ function callOptions(run: Run, change: StepChange, settings: ModelSettings, sign
     prompt: run.prompt(change.systemMessages),
     ...(tools.length === 0 ? {} : { tools, ...(toolChoice === undefined ? {} : { toolChoice }) }),
     ...(run.structured ? { responseFormat: run.structured.responseFormat } : {}),
-    ...(providerOptions === undefined ? {} : { providerOptions: providerOptions }),
+    ...(providerOptions === undefined ? {} : { providerOptions }),
     ...(run.options.includeRawChunks ? { includeRawChunks: true } : {}),
     abortSignal: signal,
   }

@@ -236,7 +236,7 @@ export class StepRecorder {
 
   #source(part: PartOf<'source'>): Chunk {
     const { type: _, providerMetadata: __, ...source } = part
-    this.parts.push({ type: 'source', source: source, ...meta(part) })
+    this.parts.push({ type: 'source', source, ...meta(part) })
     return this.#chunk('source', part.sourceType === 'url'
       ? { id: part.id, sourceType: 'url', url: part.url, title: part.title, ...meta(part) }
       : { id: part.id, sourceType: 'document', title: part.title, mimeType: part.mediaType, filename: part.filename, ...meta(part) })

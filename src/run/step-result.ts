@@ -9,10 +9,10 @@ export interface ToolCall<Name extends string = string, Args = JSONValue> {
   providerExecuted?: boolean
 }
 
-export interface ToolResult<Name extends string = string, Args = JSONValue, Result = JSONValue> extends ToolCall<Name, Args> {
-  result: Result
-  isError?: boolean
-}
+/** What a call came to. With `isError`, `result` is what the model was told. */
+export type ToolResult<Name extends string = string, Args = JSONValue, Result = JSONValue> =
+  & ToolCall<Name, Args>
+  & ({ result: Result; isError?: undefined } | { result: string; isError: true })
 
 /** One model call and what its tools did. */
 export interface StepResult {

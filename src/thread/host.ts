@@ -170,7 +170,7 @@ export class ThreadHost implements RunHost {
   /** What the agent needs could not be found: the run is over before its first step, and everybody is told. */
   async #failToStart({ runId, step }: RunRow, thrown: unknown): Promise<RunResult> {
     const error = thrown instanceof Error ? thrown : new Error(String(thrown))
-    await this.commit({ step, rows: [], end: { status: 'failed', usage: noUsage, error } })
+    await this.commit({ step, rows: [this.#errorRow(runId, error)], end: { status: 'failed', usage: noUsage, error } })
     this.emit({ type: 'error', runId, from: 'AGENT', payload: { error: chunkError(error) } })
     return failedResult(runId, error)
   }
@@ -179,10 +179,16 @@ export class ThreadHost implements RunHost {
   async #park({ runId, step, attempts }: RunRow): Promise<RunResult> {
     const error = new HeedError('aborted', `Run ${runId} was begun ${attempts - 1} times and never came to an end. It is parked; send again to go on.`, { details: { runId, attempts } })
     this.#runtime.logger.error('a run is parked', { threadId: this.fence.threadId, runId, attempts })
-    const { ended, more } = await this.#runtime.store.commitStep(this.fence, { runId, step, rows: [], end: { status: 'parked', error: json(error) } })
+    const { ended, more } = await this.#runtime.store.commitStep(this.fence, { runId, step, rows: [this.#errorRow(runId, error)], end: { status: 'parked', error: json(error) } })
     if (ended) this.#expecting = more
     this.emit({ type: 'error', runId, from: 'AGENT', payload: { error: chunkError(error) } })
     return failedResult(runId, error)
+  }
+
+  /** Transcripts show why there is no answer; models don't. */
+  #errorRow(runId: string, error: Error): MessageRow {
+    const id = `${runId}/error`
+    return { id, messageId: id, role: 'assistant', createdAt: new Date(this.#runtime.clock.now()), content: { format: 2, parts: [{ type: 'error', error: chunkError(error) }] } }
   }
 
   emit(chunk: Chunk): void {

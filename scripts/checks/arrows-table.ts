@@ -12,7 +12,7 @@
 export type ArrowTable = Readonly<Record<string, readonly string[]>>
 
 /** What knows nothing of the rest. */
-const leaves = ['errors.ts', 'json.ts', 'clock.ts', 'logger.ts']
+const leaves = ['errors.ts', 'json.ts', 'clock.ts', 'ids.ts', 'logger.ts']
 /** The leaves that pure code may use: no clock, no output. */
 const pureLeaves = ['errors.ts', 'json.ts']
 
@@ -37,6 +37,7 @@ export const arrows: ArrowTable = {
   'errors.ts': [],
   'json.ts': [],
   'clock.ts': [],
+  'ids.ts': [],
   'logger.ts': [],
 
   // MessageList gives its messages as a prompt too, so it stands above `prompt`; the rest of the folder stands below.

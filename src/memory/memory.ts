@@ -1,4 +1,4 @@
-import { randomUUID } from 'node:crypto'
+import { newId } from '../ids.ts'
 import { HeedError } from '../errors.ts'
 import type { JSONValue } from '../json.ts'
 import { joinRows } from '../message/join.ts'
@@ -48,7 +48,7 @@ export class Memory {
   }
 
   async createThread(thread: { resourceId: string; threadId?: string; title?: string; metadata?: Record<string, JSONValue> }): Promise<ThreadRow> {
-    const { threadId: id = randomUUID(), ...rest } = thread
+    const { threadId: id = newId(), ...rest } = thread
     const store = await this.#open()
     return (await store.createThread({ id, ...rest, now: Date.now() })).thread
   }

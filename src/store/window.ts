@@ -33,10 +33,11 @@ export function windowStart(ordinal: number, { low, high }: WindowMarks): number
 }
 
 /**
- * The ordinal at which the window begins, given the first message inside of it: back to the start of its turn. A thread that lives
- * of other signals may have turns without end; there the window begins at the message itself, which splits no call from its result.
+ * The ordinal at which the window begins, given the first message inside of it: back to the start of its turn. A window that slides
+ * by one is exact and begins at the message itself. So does that of a thread which lives of other signals and has turns without end.
+ * Neither splits a call from its result: both are one message.
  */
 export function turnBoundary(first: { ordinal: number; turn: number }, { low, high }: WindowMarks): number {
   const far = first.ordinal - first.turn > Math.max(low, high)
-  return first.turn === 0 || far ? first.ordinal : first.turn
+  return first.turn === 0 || far || low >= high ? first.ordinal : first.turn
 }

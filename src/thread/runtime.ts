@@ -1,6 +1,6 @@
-import { randomUUID } from 'node:crypto'
 import { systemClock, type Clock, type Timer } from '../clock.ts'
 import { HeedError, isHeedError } from '../errors.ts'
+import { newId } from '../ids.ts'
 import { consoleLogger, type Logger } from '../logger.ts'
 import type { Accepted, Fence, RunRow, Send, ThreadStore, Window } from '../store/contract.ts'
 import { Expectations } from './expectations.ts'
@@ -63,7 +63,7 @@ export class ThreadRuntime implements RunEnvironment {
     this.#source = options.store
     this.clock = options.clock ?? systemClock
     this.logger = options.logger ?? consoleLogger
-    this.newId = options.newId ?? randomUUID
+    this.newId = options.newId ?? newId
     this.owner = this.newId()
     this.#leaseMs = options.leaseMs ?? 10_000
     this.#sweepMs = options.sweepMs ?? 15_000

@@ -1,4 +1,4 @@
-import { randomUUID } from 'node:crypto'
+import { newId } from '../../ids.ts'
 import type { BegunRun, Fence, MailboxRow, Window, WindowOf } from '../contract.ts'
 import { turnBoundary, windowStart } from '../window.ts'
 import { messageRow, runRow, threadRow } from './decode.ts'
@@ -28,7 +28,7 @@ export function beginRun(tables: ThreadTables, fence: Fence, window: Window | Wi
     return null
   }
   // A caller may have promised an id that an earlier run of the thread has.
-  const runId = tables.run(thread, start.runId) ? randomUUID() : start.runId
+  const runId = tables.run(thread, start.runId) ? newId() : start.runId
   const { run, taken } = startRun(tables, thread, runId, first.agentId, start.rows)
   return { ...begun(tables, thread, run, window), taken, resumed: false }
 }

@@ -152,8 +152,10 @@ describe('an abort', () => {
   it('[G1.5] starts no tool any more', async () => {
     const stop = new AbortController()
     const ran: string[] = []
-    const tool = (id: string, execute: () => unknown) => createTool({ id, execute: async () => execute() })
-    const tools = { first: tool('first', () => stop.abort()), second: tool('second', () => ran.push('second')) }
+    const tools = {
+      first: createTool({ id: 'first', execute: async () => stop.abort() }),
+      second: createTool({ id: 'second', requireApproval: () => ran.push('asked') > 9, execute: async () => ran.push('second') }),
+    }
     const model = scriptedModel([{ toolCalls: [{ toolName: 'first' }, { toolName: 'second' }] }])
     const stream = await new Agent({ id: 'a', model, tools }).stream('Go.', { abortSignal: stop.signal, toolCallConcurrency: 1 })
     await ended(stream)
@@ -216,6 +218,16 @@ describe('an abort', () => {
     await turn()
     stop.abort()
     await ended(stream)
+  })
+
+  it('[G1.5] keeps what was said before a processor got stuck', async () => {
+    const stop = new AbortController()
+    const stuck: Processor = { id: 'p', processOutputStream: ({ part }) => (part.type === 'text-delta' && part.payload.text === 'upon' ? never : undefined) }
+    const stream = await new Agent({ id: 'a', model: scriptedModel([{ text: ['Once ', 'upon'] }]), outputProcessors: [stuck] }).stream('Go.', { abortSignal: stop.signal })
+    await turn()
+    stop.abort()
+    await ended(stream)
+    expect(await stream.text).toBe('Once ')
   })
 
   it('[G1.5] lets processors see what is said after it', async () => {

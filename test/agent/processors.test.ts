@@ -124,6 +124,22 @@ describe('processors', () => {
     expect(result.messages).toHaveLength(1)
   })
 
+  it('may send a signal with such a step, and it is in its prompt and in the next', async () => {
+    const model = looking()
+    const trim: Processor = {
+      id: 'trim',
+      async processInputStep({ messages, stepNumber, sendSignal }) {
+        if (stepNumber > 0) return undefined
+        await sendSignal({ type: 'reactive', contents: 'Short.' })
+        return messages.slice(-1)
+      },
+    }
+    await new Agent({ id: 'a', model, tools, inputProcessors: [trim] }).generate([{ role: 'user', content: 'One.' }, { role: 'assistant', content: 'Two.' }, { role: 'user', content: 'Three.' }])
+    const told = { role: 'user', content: [{ type: 'text', text: '<system-reminder>Short.</system-reminder>' }] }
+    expect(model.calls[0]?.prompt).toEqual([{ role: 'user', content: [{ type: 'text', text: 'Three.' }] }, told])
+    expect(model.calls[1]?.prompt[3]).toEqual(told)
+  })
+
   it('may drop and replace what is streamed, and what is kept is what was shown', async () => {
     const model = scriptedModel([{ text: ['My code ', 'is ', '1234', '.'], sources: [{ url: 'https://x.example/' }] }])
     const redact: Processor = {

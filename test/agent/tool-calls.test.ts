@@ -95,6 +95,8 @@ describe('a tool', () => {
     await clock.advance(4_999)
     expect(model.callCount).toBe(1)
     expect(reasons).toEqual([])
+    // The timer of the one that is done is gone.
+    expect(clock.pending).toBe(1)
     await clock.advance(1)
     const { toolResults, text } = await stream.result
     expect(toolResults).toMatchObject([{ result: 'slow did not finish within 5000 ms.', isError: true }, { result: 'quick' }])

@@ -109,6 +109,20 @@ describe('a refusal', () => {
     expect(await stream.result).toMatchObject({ text: '', messages: [], steps: [], tripwire: { reason: 'No.', processorId: 'p' } })
   })
 
+  it('[G1.8] counts also when the caller gives up in the same moment', async () => {
+    const stop = new AbortController()
+    const processor: Processor = {
+      id: 'p',
+      processOutputStream({ part, abort }) {
+        if (part.type !== 'text-delta') return
+        stop.abort()
+        abort('No.')
+      },
+    }
+    const stream = await new Agent({ id: 'a', model: scriptedModel(['Hi.']), outputProcessors: [processor] }).stream('Go.', { abortSignal: stop.signal })
+    expect(await stream.result).toMatchObject({ finishReason: 'tripwire', messages: [], tripwire: { reason: 'No.' } })
+  })
+
   it('has a reason also when none is given', async () => {
     const processor: Processor = { id: 'p', processInput: ({ abort }) => abort() }
     expect((await new Agent({ id: 'a', model: scriptedModel(['Hi.']), inputProcessors: [processor] }).generate('Go.')).tripwire).toEqual({ reason: 'Refused by p', processorId: 'p' })

@@ -2,6 +2,7 @@ import { toRows, type AgentInput } from '../message/input.ts'
 import type { MessageRow } from '../message/row.ts'
 import { explainPrompt, type ExplainedPrompt } from '../prompt/explain.ts'
 import type { AgentExecutionOptions } from '../run/options.ts'
+import { isUserAuthored } from '../signals/row.ts'
 import type { Askable } from './askable.ts'
 import type { AgentConfig } from './config.ts'
 import { resolveInstructions, resolveOptions, resolveToolSet } from './prepare.ts'
@@ -14,19 +15,20 @@ export async function explainAgentPrompt(agent: Askable, config: AgentConfig, me
   const system = await resolveInstructions(config, options)
   const tools = [...definitions]
   const input = toRows(messages, { newId: runtime.newId, now: () => new Date(runtime.clock.now()) })
-  const history = await historyOf(agent, options)
+  const history = await historyOf(agent, options, input.filter((row) => isUserAuthored(row)).length)
   // What the last call was sent: everything before what it answered.
   const answered = history.findLastIndex((row) => row.role === 'assistant')
   const previous = answered < 0 ? [] : explainPrompt({ system, tools, rows: history.slice(0, answered) }).fingerprints
   return explainPrompt({ system, tools, rows: [...history, ...input], previous })
 }
 
-async function historyOf(agent: Askable, { memory }: AgentExecutionOptions): Promise<MessageRow[]> {
+async function historyOf(agent: Askable, options: AgentExecutionOptions, coming: number): Promise<MessageRow[]> {
+  const { memory } = options
   if (!memory) return []
   const threadId = typeof memory.thread === 'string' ? memory.thread : memory.thread.id
   const scope = { threadId, ...(memory.resource === undefined ? {} : { resourceId: memory.resource }) }
   const runtime = agent.threads()
   await runtime.open()
   if (!(await runtime.store.getThread(scope))) return []
-  return (await runtime.store.listRows(scope, { limit: 1_000, context: true })).rows
+  return runtime.store.readWindow(scope, agent.window(options), coming)
 }

@@ -94,6 +94,8 @@ export interface ThreadStore {
 
   /** Rows by `seq`, ascending: the newest page unless the query says otherwise. Context rows only on request. */
   listRows(scope: Scope, query: RowQuery): Promise<{ rows: MessageRow[]; more: boolean }>
+  /** The history that a run would begin with if `coming` messages of a user started it now. Context rows included. */
+  readWindow(scope: Scope, window: Window, coming: number): Promise<MessageRow[]>
   /** Appends rows outside of a run; on an active thread they wait in the tail band. Rows whose id exists are replaced in place. */
   saveRows(scope: Scope, rows: readonly MessageRow[]): Promise<MessageRow[]>
   /**

@@ -28,6 +28,7 @@ export const tenancyCases: StoreCase[] = [
         patchThread: () => store.patchThread(foreign, { title: 'Mine' }),
         deleteThread: () => store.deleteThread(foreign),
         listRows: () => store.listRows(foreign, { limit: 10 }),
+        readWindow: () => store.readWindow(foreign, { low: 1, high: 2 }, 1),
         saveRows: () => store.saveRows(foreign, [row('a', 'user', 'overwritten')]),
         deleteMessages: () => store.deleteMessages(foreign, ['a']),
         deleteAllMessages: () => store.deleteMessages(foreign),

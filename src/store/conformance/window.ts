@@ -50,6 +50,18 @@ export const windowCases: StoreCase[] = [
     },
   },
   {
+    name: 'what a run would begin with can be read without starting one',
+    async run({ store: open }) {
+      const store = await open()
+      await alive(store, 'p1')
+      for (let index = 0; index < 6; index += 1) {
+        const expected = index === 0 ? [] : ids(await store.readWindow(scope, { low: 4, high: 6 }, 1))
+        assert.deepEqual([...expected, `u${index}`], await turn(store, index, { low: 4, high: 6 }))
+      }
+      assert.deepEqual(await store.readWindow(scope, false, 1), [])
+    },
+  },
+  {
     name: 'signals that no user sent, context and tool results don\'t count',
     async run({ store: open }) {
       const store = await open()

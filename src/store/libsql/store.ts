@@ -7,7 +7,7 @@ import type {
   StepCommitted, ThreadQuery, ThreadRow, ThreadStore, Window, WindowOf,
 } from '../contract.ts'
 import { acceptSends } from '../transaction/accept.ts'
-import { beginRun } from '../transaction/begin.ts'
+import { beginRun, readWindow } from '../transaction/begin.ts'
 import { claimThread, resign } from '../transaction/claim.ts'
 import { commitStep } from '../transaction/commit.ts'
 import { mailboxRow, rowsOfMail, runRow, threadRow } from '../transaction/decode.ts'
@@ -164,6 +164,10 @@ export class LibSQLStore implements ThreadStore {
 
   listThreads(query: ThreadQuery): Promise<{ threads: ThreadRow[]; more: boolean; total?: number }> {
     return this.#read((_, { statements }) => listThreads(statements, query))
+  }
+
+  readWindow(scope: Scope, window: Window, coming: number): Promise<MessageRow[]> {
+    return this.#read((tables) => readWindow(tables, scope, window, coming))
   }
 
   listRows(scope: Scope, query: RowQuery): Promise<{ rows: MessageRow[]; more: boolean }> {

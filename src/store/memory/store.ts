@@ -7,7 +7,7 @@ import type {
   StepCommitted, ThreadQuery, ThreadRow, ThreadStore, Window, WindowOf,
 } from '../contract.ts'
 import { acceptSends } from '../transaction/accept.ts'
-import { beginRun } from '../transaction/begin.ts'
+import { beginRun, readWindow } from '../transaction/begin.ts'
 import { claimThread, resign } from '../transaction/claim.ts'
 import { commitStep } from '../transaction/commit.ts'
 import { mailboxRow, rowsOfMail, runRow, threadRow } from '../transaction/decode.ts'
@@ -141,6 +141,10 @@ export class InMemoryStore implements ThreadStore {
 
   async listThreads(query: ThreadQuery): Promise<{ threads: ThreadRow[]; more: boolean; total?: number }> {
     return listThreads(this.#use().shelves.values(), query)
+  }
+
+  async readWindow(scope: Scope, window: Window, coming: number): Promise<MessageRow[]> {
+    return readWindow(this.#use(), scope, window, coming)
   }
 
   async listRows(scope: Scope, query: RowQuery): Promise<{ rows: MessageRow[]; more: boolean }> {

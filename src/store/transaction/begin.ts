@@ -1,8 +1,9 @@
 import { newId } from '../../ids.ts'
-import type { BegunRun, Fence, MailboxRow, Window, WindowOf } from '../contract.ts'
+import type { MessageRow } from '../../message/row.ts'
+import type { BegunRun, Fence, MailboxRow, Scope, Window, WindowOf } from '../contract.ts'
 import { turnBoundary, windowStart } from '../window.ts'
 import { messageRow, runRow, threadRow } from './decode.ts'
-import { fencedThread } from './guard.ts'
+import { fencedThread, scopedThread } from './guard.ts'
 import { release } from './lease.ts'
 import type { MailRecord, RowRecord, RunRecord, ThreadRecord } from './records.ts'
 import type { ThreadTables } from './tables.ts'
@@ -73,7 +74,7 @@ function begun(tables: ThreadTables, thread: ThreadRecord, run: RunRecord, windo
 }
 
 /** Where the window lay as the run began, and never less than the run itself. */
-function windowRows(tables: ThreadTables, thread: ThreadRecord, run: RunRecord, window: Window): RowRecord[] {
+function windowRows(tables: ThreadTables, thread: ThreadRecord, run: Pick<RunRecord, 'firstSeq' | 'ordinal'>, window: Window): RowRecord[] {
   if (window === false) return tables.rowsFrom(thread, run.firstSeq)
   const start = windowStart(run.ordinal, window)
   if (start === 0) return tables.rowsFrom(thread, 0)
@@ -83,4 +84,10 @@ function windowRows(tables: ThreadTables, thread: ThreadRecord, run: RunRecord, 
   const first = tables.countedFrom(thread, Math.min(start + 1, lowest?.ordinal ?? 1))
   const boundary = first && tables.countedFrom(thread, turnBoundary(first, window))
   return tables.rowsFrom(thread, Math.min(boundary?.seq ?? run.firstSeq, run.firstSeq))
+}
+
+export function readWindow(tables: ThreadTables, scope: Scope, window: Window, coming: number): MessageRow[] {
+  const thread = scopedThread(tables, scope)
+  const run = { firstSeq: thread.nextSeq, ordinal: thread.ordinal + coming }
+  return windowRows(tables, thread, run, window).map((row) => messageRow(thread, row))
 }

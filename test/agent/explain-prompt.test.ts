@@ -11,7 +11,7 @@ describe('explainPrompt', () => {
       ['input', 'user', 'Hello there'],
     ])
     expect(tokens).toBeGreaterThan(0)
-    expect(prefix.ratio).toBe(0)
+    expect(prefix.messages).toBe(0)
   })
 
   it('[P1.2] counts what the last call on the thread was sent as a prefix of the next', async () => {

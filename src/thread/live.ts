@@ -45,6 +45,8 @@ export class LiveThread {
   #index = 0
   #running = false
   #runs = 0
+  /** Where the last run said that it is over. */
+  #lastWord = -1
   #seq = 0
   #committed = 0
   readonly #step = new PresentStep()
@@ -78,13 +80,17 @@ export class LiveThread {
     return resourceId !== undefined && this.resourceId !== undefined && this.resourceId !== resourceId
   }
 
-  mark(): LiveMark {
+  /** Whoever has `seen` the chunks up to a position only, and not the last word of the last run, is still told that. */
+  mark(seen = this.#end): LiveMark {
+    const { runId } = this
+    if (this.#running) return { position: this.#end, cursor: this.#stepCursor, runId, seq: this.#seq, step: this.#step.chunks(), runs: this.#runs }
+    const told = seen > this.#lastWord || this.#lastWord < this.#first
     return {
-      position: this.#end,
-      cursor: this.#running ? this.#stepCursor : this.#cursor,
-      runId: this.runId,
-      seq: this.#running ? this.#seq : undefined,
-      step: this.#running ? this.#step.chunks() : [],
+      position: told ? this.#end : this.#lastWord,
+      cursor: told ? this.#cursor : before(this.#cursorAt(this.#lastWord)),
+      runId,
+      seq: undefined,
+      step: [],
       runs: this.#runs,
     }
   }
@@ -140,7 +146,10 @@ export class LiveThread {
     this.#ring[this.#end % ringSize] = chunk
     this.#end++
     if (this.#end - this.#first > ringSize) this.#first = this.#end - ringSize
-    if (ends.has(chunk.type)) this.runId = undefined
+    if (ends.has(chunk.type)) {
+      this.runId = undefined
+      this.#lastWord = this.#end - 1
+    }
     if (this.#running) {
       if (boundaries.has(chunk.type)) {
         this.#step.clear()
@@ -199,4 +208,8 @@ export class LiveThread {
   #cursorAt(position: number): Cursor {
     return parseCursor(this.at(position)?.cursor ?? '0.0')
   }
+}
+
+function before({ epoch, index }: Cursor): string {
+  return formatCursor({ epoch, index: index - 1 })
 }

@@ -33,7 +33,8 @@ export interface ReadSnapshot {
   step: Chunk[]
 }
 
-export type SnapshotReader = (live: LiveThread, reason: ThreadSnapshot['reason']) => Promise<ReadSnapshot>
+/** `seen`: up to where the watcher has read. */
+export type SnapshotReader = (live: LiveThread, reason: ThreadSnapshot['reason'], seen: number) => Promise<ReadSnapshot>
 
 /** How many rows a snapshot is made of at most. */
 const snapshotRows = 100
@@ -43,9 +44,9 @@ const snapshotRows = 100
  * follows, and is known by its id.
  */
 export function snapshotReader(runtime: ThreadRuntime, scope: Scope): SnapshotReader {
-  return async (live, reason) => {
+  return async (live, reason, seen) => {
     for (;;) {
-      const { position, cursor, runId, seq, step, runs } = live.mark()
+      const { position, cursor, runId, seq, step, runs } = live.mark(seen)
       const thread = await runtime.store.getThread(scope)
       const bound = seq === undefined ? {} : { before: seq + 1 }
       const { rows } = thread ? await runtime.store.listRows(scope, { limit: snapshotRows, ...bound }) : { rows: [] }

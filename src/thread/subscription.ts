@@ -80,7 +80,7 @@ export class ThreadReader implements AsyncIterator<Chunk> {
 
   async #startOver(reason: ThreadSnapshot['reason']): Promise<IteratorResult<Chunk>> {
     const generation = this.#live.generation
-    const { snapshot, cursor, position, step } = await this.#readSnapshot(this.#live, reason)
+    const { snapshot, cursor, position, step } = await this.#readSnapshot(this.#live, reason, this.#position)
     this.#generation = generation
     this.#due = undefined
     this.#position = position

@@ -231,9 +231,9 @@ describe.each(placeKinds())('a thread $name', ({ make }) => {
     const watcher = await agent.subscribeToThread(thread)
     const reader = watcher.stream[Symbol.asyncIterator]()
 
-    const note = agent.sendSignal({ type: 'reactive', contents: 'kept' }, { ...thread, ifIdle: { behavior: 'persist' } })
+    const note = agent.sendSignal({ type: 'reactive', contents: 'kept' }, { ...thread, ifIdle: { behavior: 'persist', attributes: { when: 'idle' } } })
     await note.persisted
-    expect(await readUntil(reader, () => true)).toMatchObject([{ type: 'data-signal', data: { id: note.signal.id, contents: 'kept' } }])
+    expect(await readUntil(reader, () => true)).toMatchObject([{ type: 'data-signal', data: { id: note.signal.id, contents: 'kept', attributes: { when: 'idle' } } }])
 
     agent.sendMessage('Go.', thread)
     await running.promise

@@ -1,0 +1,161 @@
+import { spawn } from 'node:child_process'
+import { mkdtempSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { describe, expect, it } from 'vitest'
+import { Agent, createTool, InMemoryStore, silentLogger } from '../../src/index.ts'
+import { scriptedModel, virtualClock } from '../../src/testing/index.ts'
+import { openHeed, placeKinds } from './places.ts'
+import { collect, gate, isType, readUntil, soon } from './said.ts'
+import { kept, told } from './transcript.ts'
+
+const thread = { resourceId: 'user-1', threadId: 'thread-1' }
+const memory = { thread: thread.threadId, resource: thread.resourceId }
+const source = (path: string) => JSON.stringify(join(import.meta.dirname, '../../src', path))
+
+describe.each(placeKinds())('closing, $name', ({ make }) => {
+  it('settles what is waited for, ends the watchers, and refuses what comes later', async () => {
+    const agent = new Agent({ id: 'guide', model: scriptedModel([{ text: 'Long', hang: true }]) })
+    const place = make()
+    const heed = openHeed({ agent }, place.store())
+    const watcher = await agent.subscribeToThread(thread)
+    const idleWatcher = await agent.subscribeToThread({ ...thread, threadId: 'thread-2' })
+    const seen = collect(watcher)
+    const nothing = collect(idleWatcher)
+    await agent.sendMessage('Go.', thread).outcome
+    const steer = agent.sendMessage('steer', thread)
+    const turn = agent.queueMessage('turn', thread)
+    const call = agent.generate('call', { memory })
+    const refused = expect(call).rejects.toMatchObject({ code: 'closed' })
+    await soon(async () => (await agent.listQueued(thread)).length).toBe(3)
+    const stream = await agent.stream('another', { memory })
+    const cut = expect(stream.text).rejects.toMatchObject({ code: 'closed' })
+
+    await Promise.all([heed.close(), heed.close()])
+    expect(await steer.outcome).toEqual({ action: 'queued', reason: 'closed' })
+    expect(await turn.outcome).toMatchObject({ action: 'queued' })
+    await refused
+    await cut
+    await seen.done
+    await nothing.done
+    expect(seen.chunks.filter(isType('finish', 'abort', 'error'))).toEqual([])
+
+    const late = agent.sendMessage('late', thread)
+    expect(await late.outcome).toMatchObject({ action: 'rejected', code: 'closed' })
+    await expect(late.stored).rejects.toMatchObject({ code: 'closed' })
+    await expect(agent.generate('late', { memory })).rejects.toMatchObject({ code: 'closed' })
+    await expect(agent.subscribeToThread(thread)).rejects.toMatchObject({ code: 'closed' })
+    await expect(agent.activeRun(thread)).rejects.toMatchObject({ code: 'closed' })
+    await expect(agent.listQueued(thread)).rejects.toMatchObject({ code: 'closed' })
+    await expect(agent.sendToolApproval({ ...thread, approved: true })).rejects.toMatchObject({ code: 'closed' })
+    await expect(heed.tick()).rejects.toMatchObject({ code: 'closed' })
+
+    const model = scriptedModel(['Answered.'], { loop: true })
+    const next = new Agent({ id: 'guide', model })
+    const second = openHeed({ agent: next }, place.store())
+    await second.start()
+    await soon(async () => (await next.activeRun(thread)) === null && (await next.listQueued(thread)).length === 0).toBe(true)
+    // The steer enters the run that goes on, the turn has its own; the callers are gone and their calls with them.
+    expect(model.callCount).toBe(3)
+  })
+
+  it('leaves no timer behind', async () => {
+    const clock = virtualClock()
+    const agent = new Agent({ id: 'guide', model: scriptedModel(['Answer.']) })
+    const heed = openHeed({ agent }, make({ clock }).store(), { clock })
+    const watcher = await agent.subscribeToThread(thread)
+    agent.sendMessage('Go.', thread)
+    await readUntil(watcher.stream, isType('finish'))
+    expect(clock.pending).toBeGreaterThan(0)
+    await heed.close()
+    expect(clock.pending).toBe(0)
+  })
+
+  it('does not wait for a tool or a set-up that never ends', async () => {
+    const agent = new Agent({ id: 'guide', model: scriptedModel([{ toolCalls: [{ toolName: 'stuck' }] }]), tools: { stuck: createTool({ id: 'stuck', execute: () => new Promise(() => {}) }) } })
+    const silent = new Agent({ id: 'silent', model: () => new Promise(() => {}) })
+    const heed = openHeed({ agent, silent }, make().store())
+    const watcher = await agent.subscribeToThread(thread)
+    agent.sendMessage('Go.', thread)
+    await silent.sendMessage('Go.', { ...thread, threadId: 'thread-2' }).outcome
+    await readUntil(watcher.stream, isType('tool-call'))
+    await heed.close()
+  })
+})
+
+describe('a Heed', () => {
+  it('tries again to open a store that could not be opened', async () => {
+    let fails = true
+    class Moody extends InMemoryStore {
+      override async open() {
+        if (fails) throw new Error('not yet')
+      }
+    }
+    const agent = new Agent({ id: 'guide', model: scriptedModel(['Answer.']) })
+    openHeed({ agent }, new Moody())
+    expect(await agent.sendMessage('Go.', thread).outcome).toMatchObject({ action: 'rejected', reason: 'not yet' })
+    fails = false
+    expect(await agent.sendMessage('Go.', thread).outcome).toMatchObject({ action: 'woke' })
+  })
+
+  it('goes on with a thread whose store failed in the middle, and watchers start over', async () => {
+    const clock = virtualClock()
+    const stopped = gate()
+    let broken = false
+    class Flaky extends InMemoryStore {
+      override async commitStep(...given: Parameters<InMemoryStore['commitStep']>) {
+        if (broken) throw new Error('disk full')
+        return super.commitStep(...given)
+      }
+    }
+    const said = gate()
+    const model = scriptedModel((call) => (call.index === 0 ? { text: ['Half', ' said'], gate: { parts: 2, until: said.promise } } : 'Whole.'))
+    const agent = new Agent({ id: 'guide', model })
+    openHeed({ agent }, new Flaky({ clock }), { clock, logger: { ...silentLogger, error: stopped.open } })
+    const watcher = await agent.subscribeToThread(thread)
+    const reader = watcher.stream[Symbol.asyncIterator]()
+    await agent.sendMessage('Go.', thread).outcome
+    await readUntil(reader, isType('text-delta'))
+    broken = true
+    said.open()
+    await stopped.promise
+    broken = false
+    await clock.advance(1_000)
+    const chunks = await readUntil(reader, isType('finish'))
+    const snapshot = chunks.findIndex(isType('data-thread-snapshot'))
+    expect(chunks[snapshot]).toMatchObject({ data: { reason: 'resumed' } })
+    const { messages } = await (await agent.getMemory()).recall(thread)
+    expect(kept(messages).at(-1)).toBe('text Whole.')
+    expect(told(chunks)).toEqual(kept(messages))
+  })
+
+  it('lets the process end by itself once it is closed', async () => {
+    const folder = mkdtempSync(join(tmpdir(), 'heed-close-'))
+    try {
+      const script = `
+        import { Agent, Heed } from ${source('index.ts')}
+        import { LibSQLStore } from ${source('store/libsql/index.ts')}
+        import { scriptedModel } from ${source('testing/index.ts')}
+        const agent = new Agent({ id: 'guide', model: scriptedModel(['Answer.', { text: 'Long', hang: true }]) })
+        const heed = new Heed({ agents: { agent }, storage: new LibSQLStore({ url: 'file:' + process.cwd() + '/heed.db' }) })
+        const thread = { resourceId: 'user-1', threadId: 'thread-1' }
+        const watcher = await agent.subscribeToThread(thread)
+        const watching = (async () => { for await (const chunk of watcher.stream) if (chunk.type === 'finish') console.log('finished') })()
+        await agent.sendMessage('Go.', thread).stored
+        while (await agent.activeRun(thread)) await new Promise(setImmediate)
+        await agent.sendMessage('Again.', thread).outcome
+        await heed.close()
+        await watching
+        console.log('closed')
+      `
+      const child = spawn(process.execPath, ['--input-type=module', '--eval', script], { cwd: folder, stdio: ['ignore', 'pipe', 'pipe'] })
+      let output = ''
+      child.stdout.on('data', (data) => (output += String(data)))
+      child.stderr.on('data', (data) => (output += String(data)))
+      const code = await new Promise((resolve) => child.on('close', resolve))
+      expect({ code, output }).toEqual({ code: 0, output: 'finished\nclosed\n' })
+    } finally {
+      rmSync(folder, { recursive: true, force: true })
+    }
+  })
+})

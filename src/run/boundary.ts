@@ -86,7 +86,6 @@ async function welcome(run: Run, rows: MessageRow[]): Promise<void> {
   await echo(run, rows)
   run.append(rows)
   await run.admit(rows)
-  run.messageId = run.newId()
 }
 
 /** Signals show themselves where they enter: watchers see what the model sees, in the same order. */

@@ -9,7 +9,7 @@ export class GrowingPrompt {
   #once: LanguageModelV4Message[] | undefined
 
   constructor(rows: readonly MessageRow[]) {
-    this.#messages = grown([], closeOpenCalls(rows))
+    this.#messages = grown([], inOrder(rows))
   }
 
   append(rows: readonly MessageRow[]): void {
@@ -17,14 +17,14 @@ export class GrowingPrompt {
     if (this.#once) grown(this.#once, rows)
   }
 
-  /** Starts again from these rows: input is not what it was. */
+  /** Starts again from these rows: one of them is not what it was, or does not stand at the end. */
   rebuild(rows: readonly MessageRow[]): void {
-    this.#messages = grown([], closeOpenCalls(rows))
+    this.#messages = grown([], inOrder(rows))
   }
 
   /** The next prompt is made of these rows, and of those appended before it is asked for. The one after it is as if this had not been. */
   showOnce(rows: readonly MessageRow[]): void {
-    this.#once = grown([], closeOpenCalls(rows))
+    this.#once = grown([], inOrder(rows))
   }
 
   next(): readonly LanguageModelV4Message[] {
@@ -37,4 +37,30 @@ export class GrowingPrompt {
 function grown(messages: LanguageModelV4Message[], rows: readonly MessageRow[]): LanguageModelV4Message[] {
   for (const row of rows) for (const message of modelMessagesOf(row)) messages.push(message)
   return messages
+}
+
+/** The rows as providers want them: every call with a result, right after it. */
+function inOrder(rows: readonly MessageRow[]): readonly MessageRow[] {
+  return closeOpenCalls(besideTheirCalls(rows))
+}
+
+/**
+ * A run that was suspended may have told itself something before the rest of its results came. Those go before it; no model has seen
+ * the one without the other.
+ */
+function besideTheirCalls(rows: readonly MessageRow[]): readonly MessageRow[] {
+  let ordered: MessageRow[] | undefined
+  let place = -1
+  for (const [index, row] of rows.entries()) {
+    if (row.role === 'tool' && place >= 0) {
+      if (place < index) ordered ??= rows.slice(0, index)
+      ordered?.splice(place, 0, row)
+      place++
+      continue
+    }
+    ordered?.push(row)
+    if (row.role === 'assistant') place = ordered ? ordered.length : index + 1
+    else if (row.role !== 'signal' && row.role !== 'context') place = -1
+  }
+  return ordered ?? rows
 }

@@ -22,7 +22,7 @@ export async function listen(run: Run): Promise<Said> {
   // Only a provider's own tools may be called with a text.
   const recorder = new StepRecorder(run.id, (toolName) => run.tools.tools.get(toolName)?.provider !== undefined)
   const settings: ModelSettings = { ...run.options.modelSettings, ...change.modelSettings }
-  await run.say(run.chunk('step-start', { messageId: run.messageId, request: {}, warnings: [], startedAt: run.clock.now() }))
+  await run.say(run.chunk('step-start', { messageId: run.message.next(), request: {}, warnings: [], startedAt: run.clock.now() }))
   const signal = run.openStep()
   let broken: HeedError | undefined
   try {

@@ -3,6 +3,8 @@ import { systemClock } from '../clock.ts'
 import { HeedError } from '../errors.ts'
 import { silentLogger } from '../logger.ts'
 import { toRows } from '../message/input.ts'
+import { joinRows } from '../message/join.ts'
+import type { ToolInvocationPart } from '../message/message.ts'
 import type { MessageRow } from '../message/row.ts'
 import { ProcessorPipeline } from '../processors/pipeline.ts'
 import type { Processor } from '../processors/processor.ts'
@@ -50,8 +52,8 @@ class Recorder implements RunHost {
   async revise(): Promise<void> {}
 }
 
-async function start(model: LanguageModel, given: { tools?: ToolsInput; options?: AgentExecutionOptions; processors?: Processor[]; host?: Recorder } = {}) {
-  const rows = toRows('Go.', { newId, now: () => new Date(0) })
+async function start(model: LanguageModel, given: { tools?: ToolsInput; options?: AgentExecutionOptions; processors?: Processor[]; host?: Recorder; rows?: MessageRow[] } = {}) {
+  const rows = given.rows ?? toRows('Go.', { newId, now: () => new Date(0) })
   const setup: RunSetup = {
     id: 'run-1',
     agent: { id: 'a', name: 'A' },
@@ -157,6 +159,52 @@ describe('input that enters', () => {
     host.waiting.push(words('And this?'))
     await runLoop(run)
     expect(seen).toEqual([1, 1])
+  })
+})
+
+describe('messages', () => {
+  it('end where something else stands after them: no two have the same id', async () => {
+    const model = scriptedModel([{ toolCalls: [{ toolName: 'read' }] }, { toolCalls: [{ toolName: 'look' }] }, 'Done.'])
+    const read = createTool({ id: 'read', execute: async (_, { sendSignal }) => sendSignal({ type: 'reactive', contents: 'Rules.' }) })
+    const look = createTool({ id: 'look', execute: async () => 'seen' })
+    const { host, run } = await start(model, { tools: { read, look } })
+    await runLoop(run)
+    const stored = joinRows(host.commits.flatMap((commit) => commit.rows))
+    expect(stored.map((message) => message.role)).toEqual(['assistant', 'signal', 'assistant'])
+    expect(new Set(stored.map(({ id }) => id)).size).toBe(3)
+    const ids = host.chunks.filter((chunk) => chunk.type === 'step-start' || chunk.type === 'step-finish').map((chunk) => chunk.payload.messageId)
+    const [first, second] = [stored[0]?.id, stored[2]?.id]
+    expect(ids).toEqual([first, first, second, second, second, second])
+  })
+})
+
+describe('a run that goes on after it waited', () => {
+  it('[G1.1] puts late results beside their calls, before what the run told itself in the meantime', async () => {
+    const step = { toolCalls: [{ toolName: 'read' }, { toolName: 'pay' }] }
+    const tools = {
+      read: createTool({ id: 'read', execute: async (_, { sendSignal }) => sendSignal({ type: 'reactive', contents: 'Rules.' }) }),
+      pay: createTool({ id: 'pay', requireApproval: true, execute: async () => 'paid' }),
+    }
+    const first = await start(scriptedModel([step]), { tools })
+    expect((await runLoop(first.run)).finishReason).toBe('suspended')
+    const { rows } = first.run
+    expect(rows.map((row) => row.role)).toEqual(['user', 'assistant', 'tool', 'signal'])
+
+    const model = scriptedModel(['Paid.', 'Really.'])
+    const { host, run } = await start(model, { tools, rows: structuredClone(rows) })
+    const part = rows[1]?.content.parts.find((candidate) => candidate.type === 'tool-invocation' && candidate.toolInvocation.toolName === 'pay') as ToolInvocationPart
+    host.waiting.push(toRows('Really?', { newId, now: () => new Date(0) }))
+    await runLoop(run, { calls: [{ part, decision: { approved: true } }] })
+    expect(model.calls[0]?.prompt.map(({ role }) => role)).toEqual(['user', 'assistant', 'tool', 'tool', 'user', 'user'])
+    expect(model.calls[0]?.prompt[3]).toMatchObject({ content: [{ toolName: 'pay', output: { value: 'paid' } }] })
+    expect(JSON.stringify(model.calls[0]?.prompt)).not.toContain('interrupted')
+    // The prompt made anew from the rows has the same bytes.
+    const again = await start(scriptedModel([]), { tools, rows: structuredClone(run.rows.slice(0, -1)) })
+    expect(again.run.prompt()).toEqual(model.calls[0]?.prompt)
+
+    const stored = joinRows(run.rows)
+    expect(new Set(stored.map(({ id }) => id)).size).toBe(stored.length)
+    expect(stored[1]?.content.parts).toMatchObject([{}, { toolInvocation: { state: 'result' } }, { toolInvocation: { state: 'result', result: 'paid' } }])
   })
 })
 

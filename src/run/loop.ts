@@ -26,7 +26,7 @@ export interface Continuation {
 export async function runLoop(run: Run, continuation?: Continuation): Promise<RunResult> {
   try {
     let calls = continuation?.calls ?? []
-    if (continuation) run.messageId = continuation.messageId ?? run.messageId
+    if (continuation) resume(run, continuation)
     else await begin(run)
     for (;;) {
       const ended = await boundary(run, calls.length > 0 ? await finishCalls(run, calls) : await takeStep(run))
@@ -42,6 +42,10 @@ async function begin(run: Run): Promise<void> {
   await run.say(run.chunk('start', { id: run.agent.id, messageId: run.messageId }))
   await echo(run, run.input)
   await run.admit(run.input)
+}
+
+function resume(run: Run, { messageId, calls: [call] }: Continuation): void {
+  run.message.resume(run.rows, call ? { toolCallId: call.part.toolInvocation.toolCallId } : { messageId })
 }
 
 /** Asks the model and does what it says. */
@@ -158,7 +162,8 @@ function withError(run: Run, rows: MessageRow[], error: unknown): MessageRow[] {
   const part: ErrorPart = { type: 'error', error: chunkError(error) }
   const last = rows.at(-1)
   if (last?.role === 'assistant') return [...rows.slice(0, -1), { ...last, content: { ...last.content, parts: [...last.content.parts, part] } }]
-  return [...rows, run.row('assistant', `${run.messageId}/${run.step}/error`, run.messageId, [part])]
+  const messageId = run.message.next()
+  return [...rows, run.row('assistant', `${messageId}/${run.step}/error`, messageId, [part])]
 }
 
 async function stops(run: Run, step: StepEnd): Promise<boolean> {

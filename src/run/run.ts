@@ -15,6 +15,7 @@ import type { Chunk, ChunkPayloads, RunChunk, Usage } from './chunk.ts'
 import { GrowingPrompt } from './growing-prompt.ts'
 import type { ResolvedModel } from './model.ts'
 import { noUsage } from './model-parts.ts'
+import { OpenMessage } from './open-message.ts'
 import { defaultMaxRetries, defaultMaxSteps, type AgentExecutionOptions } from './options.ts'
 import type { RequestContext } from './request-context.ts'
 import type { RunHost } from './run-host.ts'
@@ -76,7 +77,7 @@ export class Run {
   readonly tools: ToolSet
   readonly steps: StepResult[] = []
   usage: Usage = noUsage
-  messageId: string
+  readonly message: OpenMessage
   /** How often processors had the model asked again. */
   retries = 0
   /** Whether the model was told that its answer has the wrong shape. It is told once. */
@@ -117,13 +118,18 @@ export class Run {
     this.stepsDone = setup.stepsDone
     this.#reservedTags = setup.reservedTags
     this.host = host
-    this.messageId = setup.newId()
+    this.message = new OpenMessage(setup.newId)
     this.#prompt = new GrowingPrompt(setup.rows)
   }
 
   /** Aborts with the run. */
   get signal(): AbortSignal {
     return this.#stop.signal
+  }
+
+  /** The message that the run is writing. */
+  get messageId(): string {
+    return this.message.id
   }
 
   get step(): number {
@@ -215,7 +221,10 @@ export class Run {
   /** Rows that have a place in history now. The prompt grows by them and never changes before them. */
   append(rows: readonly MessageRow[]): void {
     for (const row of rows) this.rows.push(row)
-    this.#prompt.append(rows)
+    // Results that come after something else are shown before it.
+    if (this.message.sealed && rows.some((row) => row.role === 'tool')) this.#prompt.rebuild(this.rows)
+    else this.#prompt.append(rows)
+    this.message.follow(rows)
   }
 
   /** Makes the next prompt of other rows than history's. The one after it is history's again. */

@@ -151,6 +151,9 @@ describe('a processor that owns a lane', () => {
     ])
     const stream = await new Agent({ id: 'a', model, tools: { go }, inputProcessors: [lane] }).stream('Go.')
     const chunks = await chunksOf(stream)
+    const ids = new Set(chunks.flatMap((chunk) => (chunk.type === 'start' || chunk.type === 'step-start' ? [chunk.payload.messageId] : [])))
+    // The snapshot stands before the message, the delta divides it.
+    expect(ids.size).toBe(2)
     const states = model.calls.map(({ prompt }) => JSON.stringify(prompt).match(/<state>.*?<\/state>/g) ?? [])
     expect(states).toEqual([
       ['<state>Open at https://a.example/ with 1 tabs.</state>'],

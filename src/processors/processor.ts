@@ -27,11 +27,14 @@ export interface Processor<Id extends string = string> {
   processInputStep?(args: ProcessInputStepArgs): ProcessorReturn<MessagesResult | InputStepChange>
   /** Before every model call, after `processInputStep`: the state of a lane, when it changed. */
   computeStateSignal?(args: ComputeStateSignalArgs): ProcessorReturn<StateSignalResult>
-  /** For every chunk before anybody sees it. Null drops it. */
+  /**
+   * For every chunk before anybody sees it, one after the other. Null drops it. What is left of text, thoughts, files and sources is what
+   * is kept. The end of a run is stored before it is shown: a refusal of its last `step-finish` or `finish` comes too late and is logged.
+   */
   processOutputStream?(args: ProcessOutputStreamArgs): ProcessorReturn<Chunk | null>
-  /** When the model has spoken and before its tools run. `abort(reason, { retry: true })` asks it again. */
+  /** When the model has spoken and before its tools run; a call that is not in what it returns is not run. `abort(reason, { retry: true })` asks again. */
   processOutputStep?(args: ProcessOutputStepArgs): ProcessorReturn<MessagesResult>
-  /** After each tool, before the model sees what it returned. */
+  /** After each tool, before anybody sees what it returned. `abort(reason, { retry: true })` gives the model the reason in its place. */
   processToolResult?(args: ProcessToolResultArgs): ProcessorReturn<{ result: JSONValue }>
   /** Before the answer is stored. `messages` is the answer. */
   processOutputResult?(args: ProcessOutputResultArgs): ProcessorReturn<MessagesResult>

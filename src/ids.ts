@@ -31,8 +31,9 @@ export function newId(): string {
 }
 
 function hex(bytes: number): string {
+  const end = used + bytes
   let text = ''
-  for (let end = used + bytes; used < end; used++) text += digits[pool[used] as number]
+  while (used < end) text += digits[pool[used++] as number]
   return text
 }
 

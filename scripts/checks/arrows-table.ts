@@ -46,7 +46,7 @@ export const arrows: ArrowTable = {
   'schema/**': leaves,
   'signals/**': [...pureLeaves, 'message/**', 'type run/chunk.ts'],
   'prompt/**': [...pureLeaves, 'message/**', 'signals/**'],
-  'processors/**': [...leaves, 'message/**', 'signals/**', 'schema/**', 'type prompt/**', 'type run/**'],
+  'processors/**': [...leaves, 'message/**', 'signals/**', 'schema/**', 'prompt/tokens.ts', 'type prompt/**', 'type run/**'],
   // One run of a model and its tools; it knows no thread and no store.
   'run/**': [...leaves, 'message/**', 'prompt/**', 'schema/**', 'signals/**', 'processors/**'],
   // What an agent is. Without a Heed it keeps its threads in a local file, which is loaded when the first one is used.

@@ -26,45 +26,52 @@ export function outcomeOfRow({ state, route, runId, step, reason }: MailboxRow):
  */
 export async function settleWaiting(runtime: ThreadRuntime, threadId: string): Promise<void> {
   const { signals, calls } = runtime.expectations.waitingOn(threadId)
-  if (signals.length === 0 && calls.length === 0) return
-  const scope = { threadId }
-  const thread = await runtime.store.getThread(scope)
   for (const id of signals) {
-    const mail = thread && (await signalOf(runtime, threadId, id))
-    if (!mail && thread) continue
+    const found = await whereabouts(runtime, threadId, id)
+    if (!found) continue
+    const { mail, thread } = found
     // It came while the run was about to wait: what it would have cut is declined.
-    if (mail?.route === 'interrupt' && mail.state === 'pending' && thread?.status === 'suspended') {
-      await declineAll(runtime, runtime.agent(mail.agentId), scope)
-      continue
+    if (isSuspended(found) && mail?.route === 'interrupt') await declineAll(runtime, runtime.agent(mail.agentId), { threadId })
+    else {
+      const outcome = mail && thread ? (outcomeOfRow(mail) ?? outcomeOfPending(runtime, thread, mail)) : gone
+      if (outcome) runtime.expectations.settle(threadId, id, outcome)
     }
-    const outcome = mail ? (outcomeOfRow(mail) ?? outcomeOfPending(runtime, thread, mail)) : gone
-    if (outcome) runtime.expectations.settle(threadId, id, outcome)
   }
   for (const id of calls) {
-    const mail = thread && (await signalOf(runtime, threadId, id))
-    if (!mail && thread) continue
-    if (mail?.state === 'pending' && thread?.status !== 'suspended') continue
-    if (mail?.state === 'pending') await runtime.store.cancelSignals(scope, [id])
-    runtime.expectations.takeCall(threadId, id)?.reject(mail?.state === 'pending' ? suspended(threadId) : cancelled())
+    const found = await whereabouts(runtime, threadId, id)
+    if (!found || (found.mail?.state === 'pending' && !isSuspended(found))) continue
+    if (isSuspended(found) && (await runtime.store.cancelSignals({ threadId }, [id])).length === 0) continue
+    runtime.expectations.takeCall(threadId, id)?.reject(isSuspended(found) ? suspended(threadId) : cancelled())
   }
 }
 
 const gone: SignalOutcome = { action: 'discarded', reason: 'deleted' }
+
+interface Whereabouts {
+  mail: MailboxRow | null
+  thread: ThreadRow | null
+}
+
+/** The thread is looked at after the signal: one that was pending then and is taken since was settled by the run that took it. */
+async function whereabouts(runtime: ThreadRuntime, threadId: string, id: string): Promise<Whereabouts | undefined> {
+  try {
+    const mail = await runtime.store.getSignal({ threadId }, id)
+    return mail ? { mail, thread: await runtime.store.getThread({ threadId }) } : undefined
+  } catch (error) {
+    if (isHeedError(error) && error.code === 'thread_not_found') return { mail: null, thread: null }
+    throw error
+  }
+}
+
+function isSuspended({ mail, thread }: Whereabouts): boolean {
+  return mail?.state === 'pending' && thread?.status === 'suspended'
+}
 
 /** Undefined where a run here is still going to take it. */
 function outcomeOfPending(runtime: ThreadRuntime, thread: ThreadRow, { runId }: MailboxRow): SignalOutcome | undefined {
   const about = runId === undefined ? {} : { runId }
   if (thread.status === 'suspended') return { action: 'queued', reason: 'suspended', ...about }
   return thread.owner === runtime.owner ? undefined : { action: 'queued', ...about }
-}
-
-async function signalOf(runtime: ThreadRuntime, threadId: string, id: string): Promise<MailboxRow | null> {
-  try {
-    return await runtime.store.getSignal({ threadId }, id)
-  } catch (error) {
-    if (isHeedError(error) && error.code === 'thread_not_found') return null
-    throw error
-  }
 }
 
 /** For a `generate()` or `stream()` that will not get its turn. */

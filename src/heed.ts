@@ -1,11 +1,11 @@
-import type { AnyAgent } from './agent/askable.ts'
+import type { Agent } from './agent/agent.ts'
 import { Runtimes } from './agent/runtimes.ts'
 import { systemClock, type Clock } from './clock.ts'
 import { HeedError } from './errors.ts'
 import { consoleLogger, type Logger } from './logger.ts'
 import type { Storage } from './store/storage.ts'
 
-export interface HeedConfig<Agents extends Record<string, AnyAgent> = Record<string, AnyAgent>> {
+export interface HeedConfig<Agents extends Record<string, Agent> = Record<string, Agent>> {
   agents?: Agents
   /** Where threads are kept. Defaults to the file `./heed.db`. */
   storage?: Storage
@@ -16,7 +16,7 @@ export interface HeedConfig<Agents extends Record<string, AnyAgent> = Record<str
 const known = new Set(['agents', 'storage', 'logger', 'clock'])
 
 /** The agents of a program and the place where their threads live. */
-export class Heed<Agents extends Record<string, AnyAgent> = Record<string, AnyAgent>> {
+export class Heed<Agents extends Record<string, Agent> = Record<string, Agent>> {
   readonly logger: Logger
   readonly clock: Clock
   /** @internal */
@@ -47,7 +47,7 @@ export class Heed<Agents extends Record<string, AnyAgent> = Record<string, AnyAg
     return agent
   }
 
-  getAgentById(id: string): AnyAgent {
+  getAgentById(id: string): Agent {
     const agent = Object.values(this.#agents).find((candidate) => candidate.id === id)
     if (!agent) throw new HeedError('unknown_agent', `There is no agent with the id '${id}'.`, { details: { agentId: id } })
     return agent

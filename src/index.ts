@@ -4,7 +4,6 @@ export { Memory, type MemoryConfig } from './memory/memory.ts'
 
 // Agents
 export { Agent, type GenerateResult, type StreamResult, type ToolApproval } from './agent/agent.ts'
-export type { AnyAgent } from './agent/askable.ts'
 export type { AgentConfig, AgentsInput, Dynamic } from './agent/config.ts'
 export { AgentStream } from './agent/stream.ts'
 export type { SuspendedRun, SuspendedRunsFilter } from './agent/suspended.ts'

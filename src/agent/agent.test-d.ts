@@ -91,3 +91,7 @@ void agent.generate('Hi', { requestContext: new RequestContext({ user: 'u' }) })
 void agent.generate(7)
 // @ts-expect-error no such role
 void agent.generate([{ role: 'boss', content: 'x' }])
+
+// An agent of certain tools is an agent.
+const any: Agent = agent
+void any

@@ -28,14 +28,16 @@ import { checkConfig } from './check-config.ts'
 import type { AgentConfig } from './config.ts'
 import { explainAgentPrompt } from './explain.ts'
 import { prepareRun, resolve, resolveOptions } from './prepare.ts'
+import { checkResumeData } from './resume.ts'
 import { implicitRuntimes } from './runtimes.ts'
 import type { AgentStream } from './stream.ts'
 import { listSuspendedRuns, type SuspendedRun, type SuspendedRunsFilter } from './suspended.ts'
 
-type CallsOf<Tools> = { [Name in keyof Tools & string]: ToolCall<Name, ToolInput<Tools[Name]>> }[keyof Tools & string]
-type ResultsOf<Tools> = {
-  [Name in keyof Tools & string]: ToolResult<Name, ToolInput<Tools[Name]>, ToolOutput<Tools[Name]>>
-}[keyof Tools & string]
+// `infer` keeps an agent of certain tools assignable to one of any tools.
+type CallsOf<Tools> = Tools extends infer T ? { [Name in keyof T & string]: ToolCall<Name, ToolInput<T[Name]>> }[keyof T & string] : never
+type ResultsOf<Tools> = Tools extends infer T
+  ? { [Name in keyof T & string]: ToolResult<Name, ToolInput<T[Name]>, ToolOutput<T[Name]>> }[keyof T & string]
+  : never
 type ObjectFor<S> = [S] extends [never] ? undefined : InferOutput<S>
 
 /** What `generate()` answers, typed by the agent's tools and by the schema that was asked for. */
@@ -179,12 +181,14 @@ export class Agent<TAgentId extends string = string, TTools extends ToolsInput =
   async sendToolApproval(approval: ToolApproval): Promise<{ accepted: true; runId: string; toolCallId: string }> {
     const { declineContext, ...decision } = approval
     const reason = declineContext?.reason ?? declineContext?.message
+    await checkResumeData(this, this.#config, decision)
     const { runId, toolCallId } = await decide(this.threads(), this, { ...decision, ...(reason === undefined ? {} : { reason }) })
     return { accepted: true, runId, toolCallId }
   }
 
   /** Resumes a call that suspended itself. What follows arrives at those who watch the thread. */
   async sendStreamResume(resume: { resourceId: string; threadId: string; runId?: string; toolCallId?: string; resumeData: JSONValue }): Promise<{ accepted: true; runId: string; toolCallId: string }> {
+    await checkResumeData(this, this.#config, resume)
     const { runId, toolCallId } = await decide(this.threads(), this, resume)
     return { accepted: true, runId, toolCallId }
   }
@@ -280,6 +284,7 @@ export class Agent<TAgentId extends string = string, TTools extends ToolsInput =
   }
 
   async #continue(decision: { runId: string; toolCallId?: string | undefined; approved?: boolean; reason?: string | undefined; resumeData?: JSONValue }): Promise<StreamResult<TTools, never>> {
+    await checkResumeData(this, this.#config, decision)
     return (await answerSuspended(this, decision)) as StreamResult<TTools, never>
   }
 }

@@ -8,13 +8,13 @@ import type { RequestContext } from '../run/request-context.ts'
 import type { ToolsInput } from '../run/tool-set.ts'
 import type { ToolPayloadTransformPolicy } from '../run/transform.ts'
 import type { Schema } from '../schema/schema.ts'
-import type { AnyAgent } from './askable.ts'
+import type { Agent } from './agent.ts'
 
 /** A value, or a function that finds it for one request. */
 export type Dynamic<T> = T | ((context: { requestContext: RequestContext }) => T | Promise<T>)
 
 /** Agents that another one may call, by the name it calls them by. */
-export type AgentsInput = Record<string, AnyAgent>
+export type AgentsInput = Record<string, Agent>
 
 export interface AgentConfig<Id extends string = string, Tools extends ToolsInput = ToolsInput> {
   /** Defaults to `name`, then to the key under which a `Heed` knows the agent. */

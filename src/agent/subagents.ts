@@ -2,7 +2,7 @@ import { HeedError } from '../errors.ts'
 import { createTool, type Tool } from '../run/tool.ts'
 import type { PlainJSONSchema } from '../schema/schema.ts'
 import type { ToolsInput } from '../run/tool-set.ts'
-import type { AnyAgent } from './askable.ts'
+import type { Agent } from './agent.ts'
 import type { AgentsInput } from './config.ts'
 
 const input: PlainJSONSchema = {
@@ -15,14 +15,14 @@ const input: PlainJSONSchema = {
 /** Each agent as a tool: `agent-<name>`, taking a prompt and answering with a text. */
 export function agentTools(agents: AgentsInput): ToolsInput {
   for (const [key, agent] of Object.entries(agents)) {
-    if (typeof (agent as Partial<AnyAgent> | undefined)?.stream !== 'function') {
+    if (typeof (agent as Partial<Agent> | undefined)?.stream !== 'function') {
       throw new HeedError('invalid_agent', `'${key}' in agents is not an agent. Make it with new Agent().`, { details: { key } })
     }
   }
   return Object.fromEntries(Object.entries(agents).map(([key, agent]) => [`agent-${key}`, agentTool(key, agent)]))
 }
 
-function agentTool(key: string, agent: AnyAgent): Tool {
+function agentTool(key: string, agent: Agent): Tool {
   return createTool({
     id: `agent-${key}`,
     description: agent.description ?? `Asks the agent ${agent.name}.`,

@@ -27,7 +27,7 @@ export class ToolExecution {
     this.#over = true
   }
 
-  context(abortSignal: AbortSignal, resumeData: JSONValue | undefined): ToolContext {
+  context(abortSignal: AbortSignal, resumeData: unknown): ToolContext {
     const { id: runId, agent, threadId, resourceId, requestContext } = this.#run
     const { toolCallId, toolName } = this.#invocation
     return {

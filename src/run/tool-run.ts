@@ -79,9 +79,10 @@ async function execute(
   const { tool, name } = resolved
   const { toolCallId, args } = invocation
   const execution = new ToolExecution(run, scope, invocation)
+  const resumeData = decision?.resumeData === undefined ? undefined : await check(resolved.resume, decision.resumeData, `${name} was resumed with data that doesn't match its resumeSchema`)
   let output: unknown
   try {
-    output = await raceTool(run, resolved, scope.signal, (signal) => tool.execute?.(input, execution.context(signal, decision?.resumeData)), async (preliminary) => {
+    output = await raceTool(run, resolved, scope.signal, (signal) => tool.execute?.(input, execution.context(signal, resumeData)), async (preliminary) => {
       const result = jsonOf(preliminary, `What ${name} returned`)
       await run.showToolResult({ ...invocation, state: 'result', result }, true).catch(scope.fail)
     })

@@ -58,6 +58,8 @@ export interface ToolApproval {
 /** A model with instructions and tools, that can be asked once or live on threads. */
 export class Agent<TAgentId extends string = string, TTools extends ToolsInput = ToolsInput> implements Runnable {
   readonly description: string | undefined
+  /** @internal There only when the memory depends on the request. */
+  readonly memoryOptions: Runnable['memoryOptions']
   readonly #config: AgentConfig
   #id: string | undefined
   #heed: Heed | undefined
@@ -69,6 +71,8 @@ export class Agent<TAgentId extends string = string, TTools extends ToolsInput =
     this.#id = config.id ?? config.name
     this.#heed = config.heed
     this.description = config.description
+    const { memory } = config
+    if (typeof memory === 'function') this.memoryOptions = (requestContext = new RequestContext()) => optionsOf(this.id, memory, requestContext)
   }
 
   get id(): TAgentId {
@@ -250,17 +254,6 @@ export class Agent<TAgentId extends string = string, TTools extends ToolsInput =
   }
 
   /** @internal */
-  async memoryOptions(requestContext: RequestContext = new RequestContext()): Promise<MemoryOptions | undefined> {
-    const { memory } = this.#config
-    if (typeof memory !== 'function') return undefined
-    const found = await memory({ requestContext })
-    if (found.storage) {
-      throw new HeedError('unsupported_option', `The memory of agent '${this.id}' is found for each request and can't bring its own storage. Give the storage to the Heed, or the agent a memory that is no function.`)
-    }
-    return found.options
-  }
-
-  /** @internal */
   window(options: AgentExecutionOptions): Window {
     const { memory } = this.#config
     return windowOf({ ...(memory instanceof Memory ? memory.options : {}), ...options.memory?.options })
@@ -287,4 +280,10 @@ export class Agent<TAgentId extends string = string, TTools extends ToolsInput =
     await checkResumeData(this, this.#config, decision)
     return (await answerSuspended(this, decision)) as StreamResult<TTools, never>
   }
+}
+
+async function optionsOf(agent: string, memory: (context: { requestContext: RequestContext }) => Memory | Promise<Memory>, requestContext: RequestContext): Promise<MemoryOptions> {
+  const { storage, options } = await memory({ requestContext })
+  if (!storage) return options
+  throw new HeedError('unsupported_option', `The memory of agent '${agent}' is found for each request and can't bring its own storage. Give the storage to the Heed, or the agent a memory that is no function.`)
 }

@@ -1,0 +1,71 @@
+import { describe, expect, it } from 'vitest'
+import { called, said, stepArgs } from '../../test/processors/asked.ts'
+import { Agent } from '../agent/agent.ts'
+import { MessageList } from '../message/list.ts'
+import type { Message, MessagePart } from '../message/message.ts'
+import { createTool } from '../run/tool.ts'
+import { normaliseSignal } from '../signals/normalise.ts'
+import { signalToMessage } from '../signals/row.ts'
+import { scriptedModel } from '../testing/index.ts'
+import { fileReminder, type FileReminderOptions } from './file-reminder.ts'
+
+const rules: Record<string, string> = { 'ui/AGENTS.md': 'Use <b> sparingly.', 'api/AGENTS.md': 'Answer JSON.' }
+const loads = () => {
+  const asked: string[] = []
+  return { asked, load: async (path: string) => (asked.push(path), rules[path]) }
+}
+const reads = (...paths: string[]) => said('a1', 'assistant', ...paths.map((path, index) => called('read', `c${index}`, { path })))
+const reminded = (path: string, type = 'dynamic-agents-md'): Message =>
+  signalToMessage(normaliseSignal({ type: 'reactive', contents: 'x', attributes: { type, path }, metadata: { path } }, { id: `s-${path}`, now: 0 }))
+const step = async (options: FileReminderOptions, ...messages: Message[]) => {
+  const args = stepArgs(new MessageList().add(messages, 'memory'))
+  await fileReminder(options).processInputStep?.(args)
+  return args.sent.map(({ metadata }) => metadata?.path)
+}
+
+describe('fileReminder', () => {
+  const failed: MessagePart = { type: 'tool-invocation', toolInvocation: { toolCallId: 'c', toolName: 'read', args: { path: 'ui/AGENTS.md' }, state: 'output-error', errorText: 'no' } }
+
+  it.each<[string, Message[], string[]]>([
+    ['for a path with instructions', [reads('ui/AGENTS.md')], ['ui/AGENTS.md']],
+    ['for each of several', [reads('ui/AGENTS.md', 'api/AGENTS.md')], ['ui/AGENTS.md', 'api/AGENTS.md']],
+    ['once for a path that was read twice', [reads('ui/AGENTS.md', 'ui/AGENTS.md')], ['ui/AGENTS.md']],
+    ['for none without instructions', [reads('README.md')], []],
+    ['not when the reminder is there', [reads('ui/AGENTS.md', 'api/AGENTS.md'), reminded('ui/AGENTS.md')], ['api/AGENTS.md']],
+    ['though another reminder names the path', [reads('ui/AGENTS.md'), reminded('ui/AGENTS.md', 'other')], ['ui/AGENTS.md']],
+    ['not after a call that failed', [said('a1', 'assistant', failed)], []],
+    ['not for words about it', [said('u1', 'user', 'read ui/AGENTS.md')], []],
+  ])('reminds %s', async (_, messages, paths) => {
+    expect(await step(loads(), ...messages)).toEqual(paths)
+  })
+
+  it('finds paths as it is told', async () => {
+    const { asked, load } = loads()
+    const files: FileReminderOptions['files'] = ({ toolName, args }) => (toolName === 'open' ? [`${(args as { folder: string }).folder}/AGENTS.md`] : undefined)
+    const messages = said('a1', 'assistant', called('open', 'c1', { folder: 'ui' }), called('read', 'c2', { path: 'api/AGENTS.md' }))
+    expect(await step({ load, files }, messages)).toEqual(['ui/AGENTS.md'])
+    expect(asked).toEqual(['ui/AGENTS.md'])
+  })
+
+  it('adds the instructions once, at the end of the prompt, and asks for them once', async () => {
+    const { asked, load } = loads()
+    const read = createTool({ id: 'read', execute: async () => 'some text' })
+    const model = scriptedModel([
+      { toolCalls: [{ toolName: 'read', input: { path: 'README.md' } }, { toolName: 'read', input: { file_path: 'ui/AGENTS.md' } }] },
+      { toolCalls: [{ toolName: 'read', input: { path: 'ui/AGENTS.md' } }] },
+      'Done.',
+    ])
+    await new Agent({ id: 'a', model, tools: { read }, inputProcessors: [fileReminder({ load })] }).generate('Go.')
+    const tag = '<system-reminder type="dynamic-agents-md" path="ui/AGENTS.md">Use &lt;b&gt; sparingly.</system-reminder>'
+    expect(model.calls[1]?.prompt.at(-1)).toEqual({ role: 'user', content: [{ type: 'text', text: tag }] })
+    expect(model.calls.map(({ prompt }) => JSON.stringify(prompt).split('<system-reminder').length - 1)).toEqual([0, 1, 1])
+    expect(asked).toEqual(['README.md', 'ui/AGENTS.md'])
+  })
+
+  it('takes a type and an id of its own', async () => {
+    const args = stepArgs(new MessageList().add(reads('ui/AGENTS.md'), 'memory'))
+    const processor = fileReminder({ load: loads().load, tagType: 'house-rules', id: 'rules' })
+    await processor.processInputStep?.(args)
+    expect([processor.id, args.sent[0]]).toEqual(['rules', expect.objectContaining({ type: 'reactive', attributes: { type: 'house-rules', path: 'ui/AGENTS.md' } })])
+  })
+})

@@ -1,0 +1,82 @@
+import type { JSONValue } from '../json.ts'
+import type { Message } from '../message/message.ts'
+import { signalOf } from '../message/signal-record.ts'
+import type { Processor } from './processor.ts'
+
+/** A tool that was called and has returned. */
+export interface FinishedCall {
+  toolName: string
+  args: JSONValue
+}
+
+export interface FileReminderOptions {
+  /**
+   * The paths whose instructions matter after a call, if any. Defaults to what the call has as `path`, `filePath`, `file_path` or
+   * `filename`, whatever the tool.
+   */
+  files?(call: FinishedCall): string | readonly string[] | undefined
+  /** The instructions for a path; nothing where there are none. Asked once for each path in a run. */
+  load(path: string): Promise<string | undefined> | string | undefined
+  /** The `type` attribute of the reminder. Defaults to `dynamic-agents-md`. */
+  tagType?: string
+  /** Defaults to `file-reminder`. */
+  id?: string
+}
+
+/**
+ * Tells the model the instructions that belong to a file, once a tool has touched it: as a `<system-reminder>` with the path, at the
+ * end of the prompt, and never twice as long as the first one can be seen.
+ *
+ * @example
+ * fileReminder({
+ *   files: ({ toolName, args }) => (toolName === 'read_file' ? join(dirname(args.path), 'AGENTS.md') : undefined),
+ *   load: (path) => readFile(path, 'utf8').catch(() => undefined),
+ * })
+ */
+export function fileReminder({ files = pathIn, load, tagType = 'dynamic-agents-md', id = 'file-reminder' }: FileReminderOptions): Processor {
+  const handled = new WeakMap<object, Set<string>>()
+  return {
+    id,
+    async processInputStep({ messages, state, sendSignal }) {
+      const known = handled.get(state) ?? new Set<string>()
+      handled.set(state, known)
+      for (const path of remindedPaths(messages, tagType)) known.add(path)
+      for (const call of finishedCalls(messages)) {
+        const found = files(call)
+        for (const path of found === undefined ? [] : [found].flat()) {
+          if (known.has(path)) continue
+          known.add(path)
+          const contents = await load(path)
+          if (contents) await sendSignal({ type: 'reactive', contents, attributes: { type: tagType, path }, metadata: { path } })
+        }
+      }
+    },
+  }
+}
+
+function finishedCalls(messages: readonly Message[]): FinishedCall[] {
+  return messages.flatMap(({ content }) => content.parts.flatMap((part) => {
+    if (part.type !== 'tool-invocation' || part.toolInvocation.state !== 'result') return []
+    const { toolName, args } = part.toolInvocation
+    return [{ toolName, args }]
+  }))
+}
+
+function remindedPaths(messages: readonly Message[], tagType: string): string[] {
+  return messages.flatMap((message) => {
+    if (message.role !== 'signal') return []
+    const { type, attributes, metadata } = signalOf(message)
+    return type === 'reactive' && attributes?.type === tagType && typeof metadata?.path === 'string' ? [metadata.path] : []
+  })
+}
+
+const pathNames = ['path', 'filePath', 'file_path', 'filename'] as const
+
+function pathIn({ args }: FinishedCall): string | undefined {
+  if (typeof args !== 'object' || args === null || Array.isArray(args)) return undefined
+  for (const name of pathNames) {
+    const path = args[name]
+    if (typeof path === 'string' && path !== '') return path
+  }
+  return undefined
+}

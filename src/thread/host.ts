@@ -9,6 +9,8 @@ import type { AgentExecutionOptions } from '../run/options.ts'
 import { Run } from '../run/run.ts'
 import type { RunCommit, RunCommitEnd, RunCommitted, RunHost } from '../run/run-host.ts'
 import { failedResult, type RunResult } from '../run/run-result.ts'
+import { signalToDataChunk } from '../signals/echo.ts'
+import { rowToSignal } from '../signals/row.ts'
 import type { BegunRun, Fence, MailboxRow, RunEnd, RunRow, StepCommitted } from '../store/contract.ts'
 import { continuationOf } from './continuation.ts'
 import type { LiveThread } from './live.ts'
@@ -141,7 +143,7 @@ export class ThreadHost implements RunHost {
       }, this.#runtime)
       started = new Run(setup, this)
     } catch (error) {
-      return signal.aborted ? this.#abortEarly(run) : this.#failToStart(run, error)
+      return signal.aborted ? this.#abortEarly(begun) : this.#failToStart(begun, error)
     }
     this.#run = started
     if (this.#interruptNext.size > 0) started.interrupt()
@@ -161,18 +163,29 @@ export class ThreadHost implements RunHost {
   }
 
   /** Aborted while it was being prepared. */
-  async #abortEarly({ runId, step }: RunRow): Promise<RunResult> {
+  async #abortEarly(begun: BegunRun): Promise<RunResult> {
+    const { runId, step } = begun.run
     await this.commit({ step, rows: [], end: { status: 'aborted', usage: noUsage } })
+    this.#sayInput(begun)
     this.emit({ type: 'abort', runId, from: 'AGENT', payload: {} })
     return { ...failedResult(runId, new Error('aborted')), error: undefined, finishReason: 'aborted' }
   }
 
   /** What the agent needs could not be found: the run is over before its first step, and everybody is told. */
-  async #failToStart({ runId, step }: RunRow, thrown: unknown): Promise<RunResult> {
+  async #failToStart(begun: BegunRun, thrown: unknown): Promise<RunResult> {
+    const { runId, step } = begun.run
     const error = thrown instanceof Error ? thrown : new Error(String(thrown))
     await this.commit({ step, rows: [this.#errorRow(runId, error)], end: { status: 'failed', usage: noUsage, error } })
+    this.#sayInput(begun)
     this.emit({ type: 'error', runId, from: 'AGENT', payload: { error: chunkError(error) } })
     return failedResult(runId, error)
+  }
+
+  /** What a run took is in history and was to be seen, also when it said nothing itself. */
+  #sayInput({ run: { runId, agentId }, taken, resumed }: BegunRun): void {
+    if (resumed) return
+    this.emit({ type: 'start', runId, from: 'AGENT', payload: { id: agentId, messageId: `${runId}/error` } })
+    for (const row of takenRows(taken)) if (row.role === 'signal') this.emit(signalToDataChunk(rowToSignal(row), runId))
   }
 
   /** A run that takes its process down each time must not take down the next one. It stays visible as `parked`. */

@@ -198,7 +198,7 @@ describe.each(placeKinds())('a thread $name', ({ make }) => {
     agent.sendMessage('Go.', thread)
     await asked.promise
     expect(agent.abortThreadStream(thread)).toBe(true)
-    expect(types(await readUntil(watcher.stream, isType('abort')))).toEqual(['abort'])
+    expect(types(await readUntil(watcher.stream, isType('abort')))).toEqual(['start', 'data-user-message', 'abort'])
     await idle(agent, thread)
   })
 

@@ -60,9 +60,14 @@ function withChunk(lines: Line[], chunk: Extract<Chunk, { payload: unknown }>): 
       return settled(lines, chunk.payload.toolCallId, 'output-denied', null)
     case 'error':
       return [...lines, { text: `error ${chunk.payload.error.message}` }]
-    case 'step-finish':
+    case 'abort':
+      // A call that waited will have no result any more.
+      return lines.map(({ text }) => ({ text }))
+    case 'step-finish': {
       // Calls of a step that was cut are never made.
-      return lines.filter(({ open }) => !open?.startsWith('call '))
+      const made = new Set(chunk.payload.output.toolCalls.map(({ toolCallId }) => `call ${toolCallId}`))
+      return lines.filter(({ open }) => !open?.startsWith('call ') || made.has(open)).map(({ text }) => ({ text }))
+    }
     default:
       return lines
   }

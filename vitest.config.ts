@@ -9,6 +9,7 @@ export default defineConfig({
     alias: [
       { find: /^heed$/, replacement: source('index.ts') },
       { find: /^heed\/libsql$/, replacement: source('store/libsql/index.ts') },
+      { find: /^heed\/processors$/, replacement: source('processors/index.ts') },
       { find: /^heed\/testing$/, replacement: source('testing/index.ts') },
     ],
   },

@@ -1,3 +1,5 @@
+import { mkdtempSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { parseArgs } from 'node:util'
 import { cases } from './cases/index.mjs'
@@ -27,12 +29,18 @@ if (unknown !== undefined) {
 
 const chosen = cases.filter((known) => values.only?.includes(known.name) ?? true)
 const bench = import.meta.dirname
-const { heedProject, remove } = prepare({ root: join(bench, '..'), bench })
+const work = mkdtempSync(join(tmpdir(), 'heed-bench-'))
+const remove = () => rmSync(work, { recursive: true, force: true })
+process.once('SIGINT', () => {
+  remove()
+  process.exit(130)
+})
 const finished = []
 try {
+  const heedProject = prepare({ root: join(bench, '..'), bench, work })
   for (const benchmark of chosen) {
     progress(`${benchmark.name}: ${benchmark.title}`)
-    const samples = await measure(benchmark, { folder: join(bench, 'cases'), heedProject, quick: values.quick })
+    const samples = await measure(benchmark, { folder: join(bench, 'cases'), heedProject, work, quick: values.quick })
     const result = judge(benchmark, samples)
     console.log(table(result))
     finished.push(result)

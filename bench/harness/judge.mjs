@@ -2,7 +2,7 @@ import { median } from './median.mjs'
 
 /**
  * What the samples say. A comparison is the ratio of two medians, beside the lowest and highest ratio of a single round; without a
- * second side it is the median itself.
+ * second side it is the median itself. It is steady when every round alone would have been judged the same.
  */
 export function judge(benchmark, samples) {
   return {
@@ -29,10 +29,11 @@ function compared({ measure, of, to, atMost, atLeast, unit }, samples) {
   const result = base
     ? { ...spread(values.map((value, round) => value / base[round])), median: median(values) / median(base) }
     : spread(values)
-  return { measure, of, to, unit, ...result, atMost, atLeast, ok: verdict(result.median, atMost, atLeast) }
+  const wanted = { atMost, atLeast }
+  return { measure, of, to, unit, ...result, ...wanted, ok: meets(result.median, wanted), steady: meets(result.min, wanted) === meets(result.max, wanted) }
 }
 
-function verdict(value, atMost, atLeast) {
+function meets(value, { atMost, atLeast }) {
   if (atMost !== undefined) return value <= atMost
   return atLeast === undefined ? undefined : value >= atLeast
 }

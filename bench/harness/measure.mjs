@@ -6,14 +6,14 @@ import { progress } from './print.mjs'
  * Runs the sides of a benchmark in turns, each time in a process of its own: whatever else the machine does meets all of them alike.
  * Answers, for each side, one sample of numbers a round.
  */
-export async function measure(benchmark, { folder, heedProject, quick }) {
+export async function measure(benchmark, { folder, heedProject, work, quick }) {
   const size = quick ? 'quick' : 'full'
   const samples = Object.fromEntries(benchmark.sides.map((side) => [side, []]))
   for (let round = 0; round < benchmark.rounds[size]; round++) {
     for (const side of benchmark.sides) {
       progress(`  round ${round + 1} of ${benchmark.rounds[size]}: ${side}`)
       const script = join(folder, benchmark.name, `${side}.mjs`)
-      samples[side].push(await sampleOf(script, { ...benchmark.input?.[size], heedProject, seed: round }, benchmark.flags))
+      samples[side].push(await sampleOf(script, { ...benchmark.input?.[size], heedProject }, work))
     }
   }
   return samples
@@ -21,9 +21,11 @@ export async function measure(benchmark, { folder, heedProject, quick }) {
 
 const timeoutMs = 10 * 60_000
 
-function sampleOf(script, input, flags = []) {
+function sampleOf(script, input, work) {
   return new Promise((resolve, reject) => {
-    const child = fork(script, [JSON.stringify(input)], { execArgv: flags, stdio: ['ignore', 'ignore', 'pipe', 'ipc'], timeout: timeoutMs })
+    // What a side leaves in the temporary folder goes with the runner's.
+    const env = { ...process.env, TMPDIR: work }
+    const child = fork(script, [JSON.stringify(input)], { env, stdio: ['ignore', 'ignore', 'pipe', 'ipc'], timeout: timeoutMs })
     let sample
     let said = ''
     child.stderr.setEncoding('utf8').on('data', (text) => {

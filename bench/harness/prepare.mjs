@@ -1,29 +1,21 @@
 import { execFileSync } from 'node:child_process'
-import { copyFileSync, existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
-import { tmpdir } from 'node:os'
+import { copyFileSync, existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { progress } from './print.mjs'
 
 /**
  * What the benchmarks stand on: the peers in `bench/node_modules`, and Heed as a stranger gets it, packed and installed into an empty
- * project. That copy doesn't change while the benchmarks run, whatever happens to the working tree.
+ * project below `work`. That copy doesn't change while the benchmarks run, whatever happens to the working tree. Answers the project.
  */
-export function prepare({ root, bench }) {
+export function prepare({ root, bench, work }) {
   installPeers(bench)
-  const work = mkdtempSync(join(tmpdir(), 'heed-bench-'))
-  const remove = () => rmSync(work, { recursive: true, force: true })
-  try {
-    progress('building and packing heed')
-    const packed = JSON.parse(npm(root, ['pack', '--json', '--silent', '--pack-destination', work]).replace(/^[^[{]*/, ''))
-    const [{ filename }] = Object.values(packed)
-    const heedProject = emptyProject(join(work, 'project'))
-    progress('installing it into an empty project')
-    npm(heedProject, ['install', join(work, filename), '--prefer-offline'])
-    return { heedProject, remove }
-  } catch (error) {
-    remove()
-    throw error
-  }
+  progress('building and packing heed')
+  const packed = JSON.parse(npm(root, ['pack', '--json', '--silent', '--pack-destination', work]).replace(/^[^[{]*/, ''))
+  const [{ filename }] = Object.values(packed)
+  const heedProject = emptyProject(join(work, 'project'))
+  progress('installing it into an empty project')
+  npm(heedProject, ['install', join(work, filename), '--prefer-offline'])
+  return heedProject
 }
 
 function installPeers(bench) {

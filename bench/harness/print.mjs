@@ -20,9 +20,16 @@ export function value({ median, min, max, unit = '' }) {
   return `${number(median)}${unit}${range}`
 }
 
-export function target({ atMost, atLeast, unit = '', ok }) {
+export function target(comparison) {
+  const { atMost, atLeast, unit = '', ok } = comparison
   if (ok === undefined) return ''
-  return `, wanted ${atMost === undefined ? `at least ${number(atLeast)}` : `at most ${number(atMost)}`}${unit}: ${ok ? 'ok' : 'MISS'}`
+  return `, wanted ${atMost === undefined ? `at least ${number(atLeast)}` : `at most ${number(atMost)}`}${unit}: ${verdict(comparison)}`
+}
+
+/** A ratio that some rounds put on the other side of what is wanted says so. */
+export function verdict({ ok, steady }) {
+  if (ok === undefined) return ''
+  return `${ok ? 'ok' : 'MISS'}${steady ? '' : ', not in every round'}`
 }
 
 /** Three significant digits: no benchmark here is more exact than that. */

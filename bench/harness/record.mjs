@@ -1,7 +1,7 @@
 import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { availableParallelism, cpus } from 'node:os'
 import { dirname } from 'node:path'
-import { number, subject, value } from './print.mjs'
+import { number, subject, value, verdict } from './print.mjs'
 
 /** Puts a result in the place of the last one of its name, and writes the page anew. */
 export function record(result, { results, page }, cases) {
@@ -57,11 +57,6 @@ function measured(sides) {
 function wanted({ atMost, atLeast, unit = '' }) {
   if (atMost !== undefined) return `≤ ${number(atMost)}${unit}`
   return atLeast === undefined ? '' : `≥ ${number(atLeast)}${unit}`
-}
-
-function verdict({ ok }) {
-  if (ok === undefined) return ''
-  return ok ? 'ok' : '**miss**'
 }
 
 function write(path, text) {

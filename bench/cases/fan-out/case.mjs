@@ -4,7 +4,7 @@ export const fanOut = {
   about:
     'One run on a `file:` database with history on, an instant model that answers in 20,000 pieces. Chunks a second, from the send until every subscriber has the last one, the median of several runs; CPU in microseconds a chunk.',
   sides: ['heed', 'peer'],
-  rounds: { full: 3, quick: 1 },
+  rounds: { full: 5, quick: 1 },
   input: {
     full: { chunks: 20_000, audiences: [{ subscribers: 1, runs: 5 }, { subscribers: 100, runs: 3 }] },
     quick: { chunks: 5_000, audiences: [{ subscribers: 1, runs: 3 }, { subscribers: 100, runs: 1 }] },

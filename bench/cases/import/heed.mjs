@@ -1,6 +1,9 @@
 import { heedEntry, report, stopwatch } from '../../harness/side.mjs'
 
-const entries = [heedEntry(), heedEntry('libsql')]
+const [heed, store] = [heedEntry(), heedEntry('libsql')]
 const stop = stopwatch()
-await Promise.all(entries.map((entry) => import(entry)))
-report({ ...stop(), rssMB: process.memoryUsage.rss() / 1_000_000 })
+await import(heed)
+const alone = stop()
+const rssMB = process.memoryUsage.rss() / 1_000_000
+await import(store)
+report({ ...alone, 'cpu with store': stop().cpu, rssMB })

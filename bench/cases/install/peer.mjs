@@ -1,4 +1,4 @@
-import { mkdtempSync, readFileSync, rmSync } from 'node:fs'
+import { mkdtempSync, readFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { emptyProject, npm } from '../../harness/prepare.mjs'
@@ -7,10 +7,6 @@ import { installed } from './installed.mjs'
 
 const { dependencies } = JSON.parse(readFileSync(new URL('../../package.json', import.meta.url), 'utf8'))
 const packages = ['@mastra/core', '@mastra/memory', '@mastra/libsql'].map((name) => `${name}@${dependencies[name]}`)
-const project = emptyProject(mkdtempSync(join(tmpdir(), 'heed-bench-peer-')))
-try {
-  npm(project, ['install', ...packages, '--prefer-offline'])
-  report(installed(project))
-} finally {
-  rmSync(project, { recursive: true, force: true })
-}
+const project = emptyProject(mkdtempSync(join(tmpdir(), 'peer-')))
+npm(project, ['install', ...packages, '--prefer-offline'])
+report(installed(project))

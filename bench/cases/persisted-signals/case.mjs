@@ -4,7 +4,7 @@ export const persistedSignals = {
   about:
     'Signals that are kept without waking the agent, on a `file:` database: all at once, then one after the other. Signals a second, until the last is stored: for Heed on the disk, beyond a power cut, for the peer committed. CPU in microseconds a signal, sent at once. `inversions`: signals that stand in the store before one that was sent earlier.',
   sides: ['heed', 'peer'],
-  rounds: { full: 5, quick: 2 },
+  rounds: { full: 9, quick: 2 },
   input: { full: { signals: 1_000, batches: 5, warmup: 1_000 }, quick: { signals: 1_000, batches: 2, warmup: 500 } },
   comparisons: [
     { measure: 'at once/s', of: 'heed', to: 'peer', atLeast: 10 },

@@ -23,19 +23,10 @@ export function reworded(chunk: DeltaChunk, text: string): DeltaChunk | null {
   return text === chunk.payload.text ? chunk : { ...chunk, payload: { ...chunk.payload, text } }
 }
 
-/** What a pipeline gives that can show more than one chunk in the place of one. */
-type StreamArgs = ProcessOutputStreamArgs & { emit?(chunk: Chunk): void }
-
-/**
- * Shows what was held back of a block, before the block ends. Where no more than one chunk can be shown for one, the words are shown
- * in the place of the end.
- */
-export function release(args: StreamArgs, end: EndChunk, text: string): Chunk {
-  if (text === '') return end
+/** Shows what was held back of a block, before the block ends. */
+export function release({ emit }: Pick<ProcessOutputStreamArgs, 'emit'>, end: EndChunk, text: string): Chunk {
   const { runId, from, payload } = end
-  const delta: Chunk = { type: end.type === 'text-end' ? 'text-delta' : 'reasoning-delta', runId, from, payload: { id: payload.id, text } }
-  if (!args.emit) return delta
-  args.emit(delta)
+  if (text !== '') emit({ type: end.type === 'text-end' ? 'text-delta' : 'reasoning-delta', runId, from, payload: { id: payload.id, text } })
   return end
 }
 

@@ -124,8 +124,8 @@ describe('an answer that is held until it was judged', () => {
     const processor = new ModerationProcessor({ judge: judging(fine), hold: true })
     const context = asked()
     const chunk = { runId: 'r', from: 'AGENT', type: 'text-delta', payload: { id: '1', text: 'x'.repeat(600_000) } } as const
-    expect(await processor.processOutputStream?.({ ...context, part: chunk, streamParts: [] })).toBeNull()
-    expect(await refusal(() => processor.processOutputStream?.({ ...context, part: chunk, streamParts: [] }))).toMatchObject({ reason: expect.stringContaining('too long') })
+    expect(await processor.processOutputStream?.({ ...context, part: chunk, streamParts: [], emit() {} })).toBeNull()
+    expect(await refusal(() => processor.processOutputStream?.({ ...context, part: chunk, streamParts: [], emit() {} }))).toMatchObject({ reason: expect.stringContaining('too long') })
   })
 })
 

@@ -89,18 +89,22 @@ export class ProcessorPipeline {
     return added.length === 0 ? change : { ...change, systemMessages: [...(change.systemMessages ?? run.system), ...(added as typeof run.system)] }
   }
 
-  async outputStream(run: Run, chunk: Chunk): Promise<Chunk | null> {
-    let shown = chunk
+  /** What is shown in the place of a chunk, in order. */
+  async outputStream(run: Run, chunk: Chunk): Promise<Chunk[]> {
+    let shown = [chunk]
     for (const processor of this.#output) {
-      const part = shown
-      const made = await this.#ask(run, processor, 'processOutputStream', async (context): Promise<Chunk | null> => {
-        const returned = await processor.processOutputStream?.({ ...context, part, streamParts: this.#seen })
-        return returned === undefined ? part : returned === null ? null : chunkIn(returned)
-      })
-      if (made === null) return null
-      if (made) shown = made
+      if (typeof processor.processOutputStream !== 'function') continue
+      const made: Chunk[] = []
+      for (const part of shown) {
+        await this.#ask(run, processor, 'processOutputStream', async (context) => {
+          const emit = (more: Chunk) => void made.push(chunkIn(more))
+          const returned = await processor.processOutputStream?.({ ...context, part, streamParts: this.#seen, emit })
+          if (returned !== null) made.push(returned === undefined ? part : chunkIn(returned))
+        })
+      }
+      shown = made
     }
-    this.#seen.push(shown)
+    for (const part of shown) this.#seen.push(part)
     if (this.#seen.length > streamMemory) this.#seen.splice(0, streamMemory / 2)
     return shown
   }

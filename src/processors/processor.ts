@@ -125,6 +125,8 @@ export interface ProcessOutputStreamArgs extends ProcessorContext {
   part: Chunk
   /** What was said before in this run; the newest last. At most the last 1,000. */
   streamParts: readonly Chunk[]
+  /** Shows a chunk before this one, such as words that were held back. Counts until the hook has returned. */
+  emit(chunk: Chunk): void
 }
 
 export interface ProcessOutputStepArgs extends ProcessorContext {

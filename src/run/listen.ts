@@ -1,7 +1,7 @@
 import type { LanguageModelV4CallOptions } from '@ai-sdk/provider'
 import type { HeedError } from '../errors.ts'
 import { callModel, endedEarly, type Answer } from './model-call.ts'
-import { addUsage } from './model-parts.ts'
+import { addUsage, todaysPart } from './model-parts.ts'
 import { defaultMaxRetries, modelToolChoice, type ModelSettings } from './options.ts'
 import { providerError } from './provider-error.ts'
 import { interrupted, type Run } from './run.ts'
@@ -60,9 +60,9 @@ async function record(run: Run, answer: Answer, recorder: StepRecorder): Promise
     for (;;) {
       let chunk: Chunk | undefined
       try {
-        const part = await answer.next()
-        if (!part) return recorder.finished ? undefined : endedEarly(answer.model)
-        chunk = recorder.take(part)
+        const { done, value } = await answer.next()
+        if (done) return recorder.finished ? undefined : endedEarly(answer.model)
+        chunk = recorder.take(todaysPart(value))
       } catch (error) {
         return providerError(error, answer.model, true)
       }
@@ -77,7 +77,7 @@ async function record(run: Run, answer: Answer, recorder: StepRecorder): Promise
 
 /** What was said stays; calls that were not yet made, or never will be, don't. */
 async function cut(run: Run, recorder: StepRecorder, why: NonNullable<Said['cut']>): Promise<Said> {
-  for (const chunk of recorder.closeOpen()) await run.say(chunk)
+  for (const chunk of recorder.closeOpen()) recorder.keep(chunk, await run.say(chunk))
   recorder.dropOpenCalls()
   await hideInTranscript(run, recorder.parts)
   return { recorder, cut: why }

@@ -1,17 +1,17 @@
-import type { LanguageModelV2CallOptions, LanguageModelV4CallOptions, LanguageModelV4StreamPart } from '@ai-sdk/provider'
+import type { LanguageModelV2CallOptions, LanguageModelV4CallOptions } from '@ai-sdk/provider'
 import { sleep, type Clock } from '../clock.ts'
 import { HeedError } from '../errors.ts'
 import { toV2Prompt, toV3Prompt } from '../prompt/down-convert.ts'
 import type { LanguageModel, ResolvedModel } from './model.ts'
-import { todaysPart } from './model-parts.ts'
+import type { AnyPart } from './model-parts.ts'
 import { askedDelay, providerError } from './provider-error.ts'
 import { untilAborted } from './until-aborted.ts'
 
 /** A model that has begun to answer: from here on, a failure is a broken stream and no longer a failed call. */
 export interface Answer {
   model: LanguageModel
-  /** The next part, or undefined at the end. Ends at once when the signal aborts; rejects with a named error. */
-  next(): Promise<LanguageModelV4StreamPart | undefined>
+  /** The next part, as the provider gave it. Ends at once when the signal aborts; rejects with what the provider threw. */
+  next(): Promise<ReadableStreamReadResult<AnyPart>>
   /** Tells the provider that nobody listens any more. */
   close(): void
 }
@@ -71,31 +71,31 @@ async function open(model: LanguageModel, options: LanguageModelV4CallOptions, s
   // Cancelling settles a pending read at once, also with a provider that ignores the signal.
   if (signal.aborted) close()
   else signal.addEventListener('abort', close)
-  const read = async (shown: boolean): Promise<LanguageModelV4StreamPart | undefined> => {
-    try {
-      const { done, value } = await reader.read()
-      return done ? undefined : todaysPart(value)
-    } catch (error) {
-      signal.throwIfAborted()
-      throw providerError(error, model, shown)
-    }
-  }
-  const head: LanguageModelV4StreamPart[] = []
+  const head: Array<ReadableStreamReadResult<AnyPart>> = []
   try {
     for (let preamble = true; preamble; ) {
-      const part = await read(false)
+      const read = await reader.read()
       signal.throwIfAborted()
-      if (!part) throw endedEarly(model)
-      if (part.type === 'error') throw part.error
-      head.push(part)
-      preamble = isPreamble(part)
+      if (read.done) throw endedEarly(model)
+      if (read.value.type === 'error') throw read.value.error
+      head.push(read)
+      preamble = isPreamble(read.value)
     }
   } catch (error) {
     close()
     throw error
   }
   let index = 0
-  return { model, close, next: () => (index < head.length ? Promise.resolve(head[index++]) : read(true)) }
+  return {
+    model,
+    close,
+    next: () => {
+      const first = head[index]
+      if (!first) return reader.read()
+      index++
+      return Promise.resolve(first)
+    },
+  }
 }
 
 /** A stream that was closed before its finish. Whatever closed it, the same call may succeed. */
@@ -103,11 +103,11 @@ export function endedEarly(model: LanguageModel): HeedError {
   return new HeedError('stream_broken', `The answer of ${model.provider}/${model.modelId} ended without an end.`, { retryable: true })
 }
 
-function isPreamble(part: LanguageModelV4StreamPart): boolean {
+function isPreamble(part: AnyPart): boolean {
   return part.type === 'stream-start' || part.type === 'response-metadata' || part.type === 'ping' || part.type === 'raw'
 }
 
-function start(model: LanguageModel, options: LanguageModelV4CallOptions): PromiseLike<{ stream: ReadableStream<Parameters<typeof todaysPart>[0]> }> {
+function start(model: LanguageModel, options: LanguageModelV4CallOptions): PromiseLike<{ stream: ReadableStream<AnyPart> }> {
   switch (model.specificationVersion) {
     case 'v4':
       return model.doStream(options)

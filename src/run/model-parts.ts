@@ -8,7 +8,8 @@ import type {
 } from '@ai-sdk/provider'
 import type { FinishReason, Usage } from './chunk.ts'
 
-type AnyPart = LanguageModelV4StreamPart | LanguageModelV3StreamPart | LanguageModelV2StreamPart
+/** A part of any version of the interface. */
+export type AnyPart = LanguageModelV4StreamPart | LanguageModelV3StreamPart | LanguageModelV2StreamPart
 
 /** A part in today's form, whichever version of the interface the model speaks. Only files and the finish differ. */
 export function todaysPart(part: AnyPart): LanguageModelV4StreamPart {

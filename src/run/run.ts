@@ -20,6 +20,7 @@ import { defaultMaxRetries, defaultMaxSteps, type AgentExecutionOptions } from '
 import type { RequestContext } from './request-context.ts'
 import type { RunHost } from './run-host.ts'
 import { stepResult } from './outcome.ts'
+import type { Shown } from './step-recorder.ts'
 import type { StepResult } from './step-result.ts'
 import type { StructuredOutput } from './structured-output.ts'
 import { showToolCall, showToolResult } from './tool-display.ts'
@@ -233,14 +234,14 @@ export class Run {
   }
 
   /** Shows a chunk, and answers what was shown in its place. A promise only where a processor has to see it first. */
-  say(chunk: Chunk): Chunk | null | Promise<Chunk | null> {
+  say(chunk: Chunk): Shown | Promise<Shown> {
     if (!this.processors.watchesStream) {
       this.tell(chunk)
       return chunk
     }
     const said = this.#turn.then(async () => {
       const shown = await this.processors.outputStream(this, chunk)
-      if (shown) this.tell(shown)
+      for (const part of shown) this.tell(part)
       return shown
     })
     this.#turn = said.catch(() => {})
@@ -312,7 +313,7 @@ export class Run {
     return this.tools.definitions.filter((tool) => names.has(tool.name))
   }
 
-  showToolCall(chunk: Chunk): Chunk | null | Promise<Chunk | null> {
+  showToolCall(chunk: Chunk): Shown | Promise<Shown> {
     return showToolCall(this, chunk)
   }
 

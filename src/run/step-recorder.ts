@@ -11,6 +11,9 @@ export interface ModelToolCall {
   invalid?: string
 }
 
+/** What watchers saw in the place of a chunk: itself, or what processors made of it. */
+export type Shown = Chunk | readonly Chunk[]
+
 type PartOf<Type extends LanguageModelV4StreamPart['type']> = Extract<LanguageModelV4StreamPart, { type: Type }>
 
 /** Turns the parts of one model call into chunks for watchers and into the parts of the message that is stored. */
@@ -29,6 +32,9 @@ export class StepRecorder {
   readonly #takesText: (toolName: string) => boolean
   readonly #openText = new Map<string, TextPart>()
   readonly #openReasoning = new Map<string, ReasoningPart>()
+  /** Words that a processor held back come when their block has ended. */
+  readonly #endedText = new Map<string, TextPart>()
+  readonly #endedReasoning = new Map<string, ReasoningPart>()
   readonly #toolNames = new Map<string, string>()
 
   /** `takesText` says which tools are called with something else than an object. */
@@ -48,7 +54,7 @@ export class StepRecorder {
         return this.#chunk('text-start', { id: part.id, ...meta(part) })
       case 'text-end':
         keepMeta(this.#openText.get(part.id), part.providerMetadata)
-        this.#openText.delete(part.id)
+        end(part.id, this.#openText, this.#endedText)
         return this.#chunk('text-end', { id: part.id, ...meta(part) })
       case 'reasoning-delta':
         this.#reasoningPart(part.id, part.providerMetadata)
@@ -58,7 +64,7 @@ export class StepRecorder {
         return this.#chunk('reasoning-start', { id: part.id, ...meta(part) })
       case 'reasoning-end':
         keepMeta(this.#openReasoning.get(part.id), part.providerMetadata)
-        this.#openReasoning.delete(part.id)
+        end(part.id, this.#openReasoning, this.#endedReasoning)
         return this.#chunk('reasoning-end', { id: part.id, ...meta(part) })
       case 'tool-input-start':
         this.#toolNames.set(part.id, part.toolName)
@@ -115,15 +121,23 @@ export class StepRecorder {
   }
 
   /** Keeps of a chunk what was shown in its place: what a processor took out is neither stored nor shown to the model again. */
-  keep(taken: Chunk, shown: Chunk | null): void {
-    if (shown?.type === 'text-delta') {
-      this.text += shown.payload.text
-      this.#textPart(shown.payload.id, undefined).text += shown.payload.text
-    } else if (shown?.type === 'reasoning-delta') {
-      this.reasoningText += shown.payload.text
-      this.#reasoningPart(shown.payload.id, undefined).reasoning += shown.payload.text
-    } else if (shown === null && (taken.type === 'file' || taken.type === 'source')) {
-      this.parts.pop()
+  keep(taken: Chunk, shown: Shown): void {
+    if (!isList(shown)) this.#keepWords(shown)
+    else if (shown.length > 0) for (const chunk of shown) this.#keepWords(chunk)
+    else if (taken.type === 'file' || taken.type === 'source') this.parts.pop()
+  }
+
+  #keepWords(chunk: Chunk): void {
+    if (chunk.type === 'text-delta') {
+      this.text += chunk.payload.text
+      const { id } = chunk.payload
+      const part = this.#openText.get(id) ?? this.#endedText.get(id) ?? this.#textPart(id, undefined)
+      part.text += chunk.payload.text
+    } else if (chunk.type === 'reasoning-delta') {
+      this.reasoningText += chunk.payload.text
+      const { id } = chunk.payload
+      const part = this.#openReasoning.get(id) ?? this.#endedReasoning.get(id) ?? this.#reasoningPart(id, undefined)
+      part.reasoning += chunk.payload.text
     }
   }
 
@@ -145,15 +159,15 @@ export class StepRecorder {
     this.parts.splice(0, this.parts.length, ...parts)
   }
 
-  /** The ends that a stream which was cut still owes to whoever follows it. */
+  /** The ends that a stream which was cut still owes to whoever follows it. To be kept like any other chunk. */
   closeOpen(): Chunk[] {
     const ends = [
       ...[...this.#openText.keys()].map((id) => this.#chunk('text-end', { id })),
       ...[...this.#openReasoning.keys()].map((id) => this.#chunk('reasoning-end', { id })),
       ...[...this.#toolNames.keys()].map((toolCallId) => this.#chunk('tool-call-input-streaming-end', { toolCallId })),
     ]
-    this.#openText.clear()
-    this.#openReasoning.clear()
+    for (const id of this.#openText.keys()) end(id, this.#openText, this.#endedText)
+    for (const id of this.#openReasoning.keys()) end(id, this.#openReasoning, this.#endedReasoning)
     this.#toolNames.clear()
     return ends
   }
@@ -248,6 +262,15 @@ export class StepRecorder {
     this.parts.push(file)
     return this.#chunk('file', { data, mimeType: part.mediaType, ...meta(part) })
   }
+}
+
+function end<Part>(id: string, open: Map<string, Part>, ended: Map<string, Part>): void {
+  const part = open.get(id)
+  if (part && open.delete(id)) ended.set(id, part)
+}
+
+function isList(shown: Shown): shown is readonly Chunk[] {
+  return Array.isArray(shown)
 }
 
 /** Providers insist on an object when the call is shown to them again; a text that is none stays readable in one. */

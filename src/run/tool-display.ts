@@ -2,15 +2,15 @@ import type { JSONValue } from '../json.ts'
 import type { MessagePart, ToolInvocation } from '../message/message.ts'
 import type { Chunk, RunChunk } from './chunk.ts'
 import type { Run } from './run.ts'
+import type { Shown } from './step-recorder.ts'
 import type { WaitingCall } from './run-result.ts'
 import type { ToolCall } from './step-result.ts'
 import { withheld, type ToolTransform, type TransformContext, type TransformPhase, type TransformTarget } from './transform.ts'
 
-type Shown = Chunk | null | Promise<Chunk | null>
 type Of<Type extends Chunk['type']> = Extract<Chunk, { type: Type }>
 
 /** Shows a chunk about a tool call, or what the tool's and the agent's `transform` make of it. */
-export function showToolCall(run: Run, chunk: Chunk): Shown {
+export function showToolCall(run: Run, chunk: Chunk): Shown | Promise<Shown> {
   if (chunk.type !== 'tool-call' && chunk.type !== 'tool-call-delta' && chunk.type !== 'tool-result') return run.say(chunk)
   const transform = transformOf(run, chunk.payload.toolName)
   if (run.transformer.idle(transform)) return run.say(chunk)
@@ -18,13 +18,13 @@ export function showToolCall(run: Run, chunk: Chunk): Shown {
   return chunk.type === 'tool-result' ? showProviderResult(run, chunk) : showDelta(run, chunk, transform)
 }
 
-async function showCall(run: Run, chunk: Of<'tool-call'>): Promise<Chunk | null> {
+async function showCall(run: Run, chunk: Of<'tool-call'>): Promise<Shown> {
   const [call] = await shownCalls(run, [chunk.payload])
   return run.say(call === chunk.payload ? chunk : { ...chunk, payload: { ...chunk.payload, ...call } })
 }
 
 /** What a provider ran itself was never in our hands, but what is shown of it is. */
-async function showProviderResult(run: Run, chunk: Of<'tool-result'>): Promise<Chunk | null> {
+async function showProviderResult(run: Run, chunk: Of<'tool-result'>): Promise<Shown> {
   const { toolCallId, toolName, args, result, isError } = chunk.payload
   const invocation: ToolInvocation = isError
     ? { toolCallId, toolName, args, state: 'output-error', errorText: textOf(result) }
@@ -34,11 +34,11 @@ async function showProviderResult(run: Run, chunk: Of<'tool-result'>): Promise<C
   return run.say({ ...chunk, payload: { ...chunk.payload, args: seen.args, ...hidden } })
 }
 
-async function showDelta(run: Run, chunk: Of<'tool-call-delta'>, transform: ToolTransform | undefined): Promise<Chunk | null> {
+async function showDelta(run: Run, chunk: Of<'tool-call-delta'>, transform: ToolTransform | undefined): Promise<Shown> {
   const { toolCallId, toolName = '', argsTextDelta } = chunk.payload
   const context: TransformContext = { target: 'display', phase: 'input-delta', toolName, toolCallId, inputTextDelta: argsTextDelta }
   const shown = await orWithheld(run, run.transformer.delta(transform, context))
-  if (shown === null) return null
+  if (shown === null) return []
   return run.say(shown === undefined ? chunk : { ...chunk, payload: { ...chunk.payload, argsTextDelta: textOf(shown) } })
 }
 

@@ -1,3 +1,5 @@
+import { matchesGlob } from 'node:path'
+
 /** The fields of package.json that say what is published. */
 export interface PackageManifest {
   name: string
@@ -12,18 +14,21 @@ export function subpaths(manifest: PackageManifest): string[] {
   return Object.keys(manifest.exports ?? {}).filter((key) => !key.includes('*'))
 }
 
-/** What is wrong with the list of files in the tarball. */
+/** What is wrong with the list of files in the tarball. Sources are in it by accident, unless `files` names them by their ending. */
 export function contentProblems(manifest: PackageManifest, packed: readonly string[]): string[] {
   const has = new Set(packed)
+  const named = (manifest.files ?? []).filter((entry) => !entry.startsWith('!'))
+  const meant = named.filter((entry) => /\.[cm]?tsx?$/.test(entry))
   const problems: string[] = []
   for (const path of packed) {
     if (/\.(test|test-d|bench)\./.test(path)) problems.push(`${path} is a test and in the tarball: exclude it in tsconfig.build.json.`)
     if (path.endsWith('.map')) problems.push(`${path} is in the tarball: sources are not published, so turn source maps off.`)
-    if (/(?<!\.d)\.[cm]?tsx?$/.test(path)) problems.push(`${path} is TypeScript source in the tarball: publish what is built from it.`)
+    const isSource = /(?<!\.d)\.[cm]?tsx?$/.test(path)
+    if (isSource && !meant.some((entry) => matchesGlob(path, entry))) problems.push(`${path} is TypeScript source in the tarball: publish what is built from it.`)
   }
-  for (const entry of manifest.files ?? []) {
+  for (const entry of named) {
     const folder = `${entry.replace(/\/$/, '')}/`
-    if (!has.has(entry) && !packed.some((path) => path.startsWith(folder))) {
+    if (!has.has(entry) && !packed.some((path) => path.startsWith(folder) || matchesGlob(path, entry))) {
       problems.push(`"files" names ${entry}, and nothing of it is in the tarball: add it, or take it out of "files".`)
     }
   }

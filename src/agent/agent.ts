@@ -56,7 +56,7 @@ export interface ToolApproval {
 }
 
 /** A model with instructions and tools, that can be asked once or live on threads. */
-export class Agent<TAgentId extends string = string, TTools extends ToolsInput = ToolsInput> implements Runnable {
+export class Agent<TAgentId extends string = string, TTools extends ToolsInput = ToolsInput> {
   readonly description: string | undefined
   /** @internal There only when the memory depends on the request. */
   readonly memoryOptions: Runnable['memoryOptions']

@@ -1,4 +1,4 @@
-import { createServer, type IncomingHttpHeaders, type IncomingMessage, type ServerResponse } from 'node:http'
+import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import type { JSONObject } from '@ai-sdk/provider'
 import { type Clock, systemClock } from '../clock.ts'
@@ -23,7 +23,7 @@ export interface RecordedRequest {
   /** Its place in `requests`. */
   readonly index: number
   readonly protocol: WireProtocolName
-  readonly headers: IncomingHttpHeaders
+  readonly headers: Readonly<Record<string, string | string[] | undefined>>
   readonly body: JSONObject
   /** How the answer ended: `broken` by the script, `disconnected` by the client or by `close()`. */
   readonly outcome: Promise<'answered' | 'broken' | 'disconnected'>

@@ -93,6 +93,15 @@ describe('the contents of the tarball', () => {
     ])
   })
 
+  it('are sources only where package.json names them as such', () => {
+    const examples = { ...manifest, files: [...manifest.files, 'examples/*.ts', '!examples/*.test.ts'] }
+    expect(contentProblems(examples, [...packed, 'examples/a.ts'])).toEqual([])
+    expect(contentProblems(examples, [...packed, 'examples/deep/a.ts'])).toEqual([
+      'examples/deep/a.ts is TypeScript source in the tarball: publish what is built from it.',
+      '"files" names examples/*.ts, and nothing of it is in the tarball: add it, or take it out of "files".',
+    ])
+  })
+
   it('are everything that package.json names', () => {
     expect(contentProblems(manifest, packed.filter((path) => !/LICENSE|deep\.d/.test(path)))).toEqual([
       '"files" names LICENSE, and nothing of it is in the tarball: add it, or take it out of "files".',

@@ -1,4 +1,3 @@
-import type { SQLInputValue } from 'node:sqlite'
 import type { MessageRow } from '../../message/row.ts'
 import { nextRun, type SignalState } from '../../thread/machine.ts'
 import type { MailboxRow, RowQuery, RunRow, Scope, ThreadQuery, ThreadRow } from '../contract.ts'
@@ -7,15 +6,15 @@ import { scopedThread } from '../transaction/guard.ts'
 import type { RunFilter } from '../transaction/queries.ts'
 import type { MailRecord, RowRecord, RunRecord, ThreadRecord } from '../transaction/records.ts'
 import { mailColumns, rowColumns, runColumns, sql, threadColumns } from './sql.ts'
-import type { Statements } from './statements.ts'
+import type { SqlValue, Statements } from './statements.ts'
 import type { SqlTables } from './tables.ts'
 
 /** Conditions that are all to hold, each with its values. Only those that are asked for are in the text, so that indexes serve them. */
 class Conditions {
   readonly #texts: string[] = []
-  readonly values: SQLInputValue[] = []
+  readonly values: SqlValue[] = []
 
-  add(text: string, ...values: SQLInputValue[]): this {
+  add(text: string, ...values: SqlValue[]): this {
     this.#texts.push(text)
     this.values.push(...values)
     return this

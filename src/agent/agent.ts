@@ -19,7 +19,7 @@ import { explainSignal, type ExplainedSignal } from '../thread/explaining.ts'
 import { cancelQueued, listQueued, reorderQueued, type QueuedSignal } from '../thread/queue.ts'
 import type { SendReceipt } from '../thread/receipt.ts'
 import type { Runnable, RunEnvironment, RunRequest } from '../thread/runnable.ts'
-import type { ThreadRuntime } from '../thread/runtime.ts'
+import { ThreadRuntime } from '../thread/runtime.ts'
 import { sendSignal, type SendOptions } from '../thread/sending.ts'
 import type { AgentThreadSubscription } from '../thread/subscription.ts'
 import { abortThread, subscribe, type SubscribeOptions } from '../thread/watching.ts'
@@ -64,6 +64,7 @@ export class Agent<TAgentId extends string = string, TTools extends ToolsInput =
   #id: string | undefined
   #heed: Heed | undefined
   #memory: Memory | undefined
+  #adopted: ThreadRuntime | undefined
 
   constructor(config: AgentConfig<TAgentId, TTools>) {
     this.#config = config
@@ -239,7 +240,14 @@ export class Agent<TAgentId extends string = string, TTools extends ToolsInput =
   /** @internal */
   threads(): ThreadRuntime {
     const { memory } = this.#config
-    return (this.#heed?.runtimes ?? implicitRuntimes).of(memory instanceof Memory ? memory.storage : undefined)
+    const storage = memory instanceof Memory ? memory.storage : undefined
+    if (!this.#heed && !storage && this.#adopted) return this.#adopted
+    return (this.#heed?.runtimes ?? implicitRuntimes).of(storage)
+  }
+
+  /** @internal An agent without a place of its own keeps its threads where the agent that called it last does. */
+  adopt(runtime: ThreadRuntime): void {
+    this.#adopted = runtime
   }
 
   /** @internal */
@@ -250,7 +258,8 @@ export class Agent<TAgentId extends string = string, TTools extends ToolsInput =
 
   /** @internal */
   async prepare(options: AgentExecutionOptions, request: RunRequest, environment: RunEnvironment): Promise<RunSetup> {
-    return prepareRun(this.#config, { id: this.id, name: this.name }, await resolveOptions(this.#config, options), request, environment)
+    const runtime = environment instanceof ThreadRuntime ? environment : this.threads()
+    return prepareRun(this.#config, { id: this.id, name: this.name }, await resolveOptions(this.#config, options), request, { environment, runtime })
   }
 
   /** @internal */

@@ -11,7 +11,7 @@ import { resolveInstructions, resolveOptions, resolveToolSet } from './prepare.t
 export async function explainAgentPrompt(agent: Askable, config: AgentConfig, messages: AgentInput, given: AgentExecutionOptions): Promise<ExplainedPrompt> {
   const runtime = agent.threads()
   const options = await resolveOptions(config, given)
-  const { definitions } = await resolveToolSet(config, options, agent.id)
+  const { definitions } = await resolveToolSet(config, options, agent.id, runtime)
   const system = await resolveInstructions(config, options)
   const tools = [...definitions]
   const input = toRows(messages, { newId: runtime.newId, now: () => new Date(runtime.clock.now()) })

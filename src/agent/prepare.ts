@@ -12,6 +12,7 @@ import { resolveTools, type ToolsInput, type ToolSet } from '../run/tool-set.ts'
 import { transformer } from '../run/transform.ts'
 import { compileSchema, describeIssues } from '../schema/compile.ts'
 import type { RunEnvironment, RunRequest } from '../thread/runnable.ts'
+import type { ThreadRuntime } from '../thread/runtime.ts'
 import { checkProcessors } from './check-config.ts'
 import type { AgentConfig, Dynamic } from './config.ts'
 import { fromLegacyOptions } from './config.ts'
@@ -40,15 +41,21 @@ async function findOptions(config: AgentConfig, options: AgentExecutionOptions):
   return { ...mergeOptions(defaults, options), requestContext }
 }
 
+/** What surrounds the run, and where its agents keep their threads. */
+interface Surroundings {
+  environment: RunEnvironment
+  runtime: ThreadRuntime
+}
+
 /** Everything a run needs, found for this request. Whatever is missing is named here. */
 export function prepareRun(
   config: AgentConfig,
   agent: { id: string; name: string },
   options: ResolvedOptions,
   request: RunRequest,
-  environment: RunEnvironment,
+  surroundings: Surroundings,
 ): Promise<RunSetup> {
-  return unlessAborted(findSetup(config, agent, options, request, environment), options.abortSignal)
+  return unlessAborted(findSetup(config, agent, options, request, surroundings), options.abortSignal)
 }
 
 async function findSetup(
@@ -56,7 +63,7 @@ async function findSetup(
   agent: { id: string; name: string },
   options: ResolvedOptions,
   request: RunRequest,
-  environment: RunEnvironment,
+  { environment, runtime }: Surroundings,
 ): Promise<RunSetup> {
   const context = { requestContext: options.requestContext }
   const model = options.model ?? (config.model === undefined ? undefined : await resolve(config.model, context))
@@ -76,7 +83,7 @@ async function findSetup(
       ...(await resolveInstructions(config, options)),
       ...(structured?.instruction === undefined ? [] : [{ role: 'system' as const, content: structured.instruction }]),
     ],
-    tools: await resolveToolSet(config, options, agent.id),
+    tools: await resolveToolSet(config, options, agent.id, runtime),
     structured,
     processors: new ProcessorPipeline(input, output, options.maxProcessorRetries ?? config.maxProcessorRetries ?? defaultProcessorRetries),
     transformer: transformer(options.transform ?? config.transform, environment.logger),
@@ -92,11 +99,11 @@ export async function resolveInstructions(config: AgentConfig, options: Resolved
   return [...systemMessages(own), ...(options.system === undefined ? [] : systemMessages(options.system))] as SystemMessage[]
 }
 
-export async function resolveToolSet(config: AgentConfig, options: ResolvedOptions, agent: string): Promise<ToolSet> {
+export async function resolveToolSet(config: AgentConfig, options: ResolvedOptions, agent: string, runtime: ThreadRuntime): Promise<ToolSet> {
   const context = { requestContext: options.requestContext }
   const sources: Array<{ from: string; tools: ToolsInput }> = []
   if (config.tools) sources.push({ from: `the tools of agent '${agent}'`, tools: await resolve(config.tools, context) })
-  if (config.agents) sources.push({ from: `the agents of agent '${agent}'`, tools: agentTools(await resolve(config.agents, context)) })
+  if (config.agents) sources.push({ from: `the agents of agent '${agent}'`, tools: agentTools(await resolve(config.agents, context), runtime) })
   if (options.tools) sources.push({ from: "the call's tools", tools: options.tools })
   for (const [name, tools] of Object.entries(options.toolsets ?? {})) sources.push({ from: `the toolset '${name}'`, tools })
   if (options.clientTools) sources.push({ from: "the client's tools", tools: options.clientTools })

@@ -24,7 +24,7 @@ export async function checkResumeData(agent: Askable, config: AgentConfig, resum
   if (resume.resumeData === undefined) return
   const call = await waitingCall(agent, resume)
   if (!call) return
-  const { tools } = await resolveToolSet(config, { requestContext: new RequestContext() }, agent.id)
+  const { tools } = await resolveToolSet(config, { requestContext: new RequestContext() }, agent.id, agent.threads())
   const checked = await tools.get(call.toolName)?.resume?.validate(resume.resumeData)
   if (!checked || checked.ok) return
   throw new HeedError('invalid_argument', `resumeData does not match the resumeSchema of tool '${call.toolName}': ${describeIssues(checked.issues)}`, {

@@ -2,6 +2,7 @@ import { HeedError } from '../errors.ts'
 import { createTool, type Tool } from '../run/tool.ts'
 import type { PlainJSONSchema } from '../schema/schema.ts'
 import type { ToolsInput } from '../run/tool-set.ts'
+import type { ThreadRuntime } from '../thread/runtime.ts'
 import type { Agent } from './agent.ts'
 import type { AgentsInput } from './config.ts'
 
@@ -12,17 +13,17 @@ const input: PlainJSONSchema = {
   additionalProperties: false,
 }
 
-/** Each agent as a tool: `agent-<name>`, taking a prompt and answering with a text. */
-export function agentTools(agents: AgentsInput): ToolsInput {
+/** Each agent as a tool: `agent-<name>`, taking a prompt and answering with a text. An agent that has no place of its own keeps its threads in `runtime`. */
+export function agentTools(agents: AgentsInput, runtime: ThreadRuntime): ToolsInput {
   for (const [key, agent] of Object.entries(agents)) {
     if (typeof (agent as Partial<Agent> | undefined)?.stream !== 'function') {
       throw new HeedError('invalid_agent', `'${key}' in agents is not an agent. Make it with new Agent().`, { details: { key } })
     }
   }
-  return Object.fromEntries(Object.entries(agents).map(([key, agent]) => [`agent-${key}`, agentTool(key, agent)]))
+  return Object.fromEntries(Object.entries(agents).map(([key, agent]) => [`agent-${key}`, agentTool(key, agent, runtime)]))
 }
 
-function agentTool(key: string, agent: Agent): Tool {
+function agentTool(key: string, agent: Agent, runtime: ThreadRuntime): Tool {
   return createTool({
     id: `agent-${key}`,
     description: agent.description ?? `Asks the agent ${agent.name}.`,
@@ -31,6 +32,8 @@ function agentTool(key: string, agent: Agent): Tool {
     idempotent: true,
     async execute(request, context) {
       const { prompt } = request as { prompt: string }
+      // Nothing may come between: the call takes its place from the agent as it begins.
+      agent.adopt(runtime)
       const stream = await agent.stream(prompt, {
         abortSignal: context.abortSignal,
         requestContext: context.requestContext,
@@ -47,4 +50,3 @@ function agentTool(key: string, agent: Agent): Tool {
     toModelOutput: ({ text }) => ({ type: 'text', value: text }),
   })
 }
-

@@ -2,6 +2,8 @@ import { systemClock, type Clock, type Timer } from '../clock.ts'
 import { HeedError, isHeedError } from '../errors.ts'
 import { newId } from '../ids.ts'
 import { consoleLogger, type Logger } from '../logger.ts'
+import { signalToDataChunk } from '../signals/echo.ts'
+import { rowToSignal } from '../signals/row.ts'
 import type { Accepted, Fence, RunRow, Send, ThreadStore, Window } from '../store/contract.ts'
 import { Expectations } from './expectations.ts'
 import { ThreadHost } from './host.ts'
@@ -204,14 +206,23 @@ export class ThreadRuntime implements RunEnvironment {
     this.#hosts.set(threadId, { host, done })
   }
 
-  async #leave(threadId: string, host: ThreadHost): Promise<void> {
+  #leave(threadId: string, host: ThreadHost): void {
     const last = this.#hosts.get(threadId)?.host === host
     if (last) this.#hosts.delete(threadId)
     this.letGo(threadId)
     if (!last || this.closing) return
-    await settleWaiting(this, threadId).catch((error: unknown) => {
+    settleWaiting(this, threadId).catch((error: unknown) => {
       if (!this.closing) this.logger.error('what waited on a thread could not be settled', { threadId, error: String(error) })
     })
+  }
+
+  /** Says something on a thread that nobody runs: at once, or after the last word of whoever ran it until now. */
+  speak(threadId: string, say: (live: LiveThread) => void): void {
+    const live = this.liveOf(threadId)
+    if (!live) return
+    const entry = this.#hosts.get(threadId)
+    if (entry) entry.done = entry.done.then(() => say(live))
+    else say(live)
   }
 
   #stopped(fence: Fence, error: unknown): void {
@@ -258,8 +269,19 @@ export class ThreadRuntime implements RunEnvironment {
     if (!answer) throw new HeedError('store_failed', 'The store gave no answer to a send.')
     if ('error' in answer) throw answer.error
     if (answer.fence) this.run(answer.fence, send.resourceId)
+    else if (answer.route === 'persist' && answer.owner === undefined && !answer.duplicate) this.#echo(send, answer)
     // It may have entered before this process learned that it was accepted.
     else if (answer.route === 'interrupt' && this.expectations.awaitsOutcome(send.threadId, send.id)) this.hostOf(send.threadId)?.interrupt(send.id)
     return answer
+  }
+
+  /** Nobody runs: watchers see the signal as it is stored, and nothing that looks like a run. */
+  #echo({ threadId, resourceId }: Send, { rows: [row], epoch }: Accepted): void {
+    if (row?.role !== 'signal') return
+    this.speak(threadId, (live) => {
+      live.resourceId = resourceId
+      live.enter(epoch)
+      live.publish(signalToDataChunk(rowToSignal(row), row.id))
+    })
   }
 }

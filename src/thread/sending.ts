@@ -2,8 +2,7 @@ import { HeedError, isHeedError } from '../errors.ts'
 import type { AgentExecutionOptions } from '../run/options.ts'
 import { normaliseAttributes } from '../signals/attributes.ts'
 import { createdSignal } from '../signals/created.ts'
-import { signalToDataChunk } from '../signals/echo.ts'
-import { rowToSignal, signalToRow } from '../signals/row.ts'
+import { signalToRow } from '../signals/row.ts'
 import type { Signal, SignalAttributes } from '../signals/signal.ts'
 import type { Accepted, Branch, LaneWrite } from '../store/contract.ts'
 import { declineAll } from './deciding.ts'
@@ -106,7 +105,6 @@ async function accept(runtime: ThreadRuntime, agent: Runnable, sending: Sending)
   const orphan = answer.owner === undefined && waits.has(answer.route) && (await runtime.wake(target.threadId))
   const settled = orphan ? undefined : answer.duplicate ? await outcomeOfFirst(runtime, target, signal.id, answer) : outcomeOf(runtime, answer)
   if (settled) runtime.expectations.settle(target.threadId, signal.id, settled)
-  if (answer.route === 'persist' && !answer.duplicate && answer.owner === undefined) echoIdle(runtime, target, answer)
   if (answer.route === 'interrupt' && answer.owner === undefined && !orphan) interruptSuspended(runtime, agent, target)
   return { answer, outcome }
 }
@@ -174,16 +172,6 @@ async function outcomeOfFirst(runtime: ThreadRuntime, target: Target, id: string
   if (answer.state === 'pending') return outcomeOf(runtime, answer)
   const mail = await runtime.store.getSignal(target, id)
   return mail ? outcomeOfRow(mail) : outcomeOf(runtime, answer)
-}
-
-/** Nobody runs: watchers see the signal as it is stored, and nothing that looks like a run. */
-function echoIdle(runtime: ThreadRuntime, { threadId, resourceId }: Target, answer: Accepted): void {
-  const live = runtime.liveOf(threadId)
-  const [row] = answer.rows
-  if (!live || !row) return
-  live.resourceId = resourceId
-  live.enter(answer.epoch)
-  live.publish(signalToDataChunk(rowToSignal(row), row.id))
 }
 
 /** The thread that is meant, where that is known without asking the store. */

@@ -100,9 +100,10 @@ export async function endSuspended(runtime: ThreadRuntime, scope: Scope, expecte
   if (runId === undefined) return false
   const { ended, more } = await runtime.store.endSuspended(scope, runId, { clearPending })
   if (!ended) return false
-  const live = runtime.liveOf(scope.threadId)
-  live?.publish({ type: 'abort', runId, from: 'AGENT', payload: {} })
-  live?.endRun(false)
+  runtime.speak(scope.threadId, (live) => {
+    live.publish({ type: 'abort', runId, from: 'AGENT', payload: {} })
+    live.endRun(false)
+  })
   runtime.expectations.takeOptions(runId)
   for (const call of runtime.expectations.takeFollowers(runId)) call.reject(new HeedError('aborted', `The run ${runId} was aborted.`))
   if (more) await runtime.wake(scope.threadId)

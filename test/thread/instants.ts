@@ -15,7 +15,7 @@ export function instant(chance: Chance, { milliseconds = 0 }: { milliseconds?: n
 }
 
 async function microtasks(count: number): Promise<void> {
-  for (let index = 0; index < count; index++) await null
+  for (let index = 0; index < count; index++) await Promise.resolve()
 }
 
 async function turns(count: number): Promise<void> {

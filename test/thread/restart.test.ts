@@ -188,6 +188,38 @@ describe.each(placeKinds())('a thread whose process ended, $name', ({ make }) =>
     expect(await agent.explain({ ...thread, signalId: 's1' })).toMatchObject({ state: 'consumed', runId: 'run-1' })
   })
 
+  it('[R5.2] is taken up by the next send, when nobody has looked yet', async () => {
+    const clock = virtualClock()
+    const place = make({ clock })
+    const before = clerk({ hangIn: () => true })
+    const first = openHeed({ agent: before.agent }, place.store(), { clock })
+    const { runId } = await before.agent.sendMessage('Ten files.', thread).outcome
+    await soon(() => before.model.callCount).toBe(1)
+    await first.close()
+
+    const { agent, model } = clerk()
+    // The clock stands still, so nothing is swept.
+    openHeed({ agent }, place.store(), { clock })
+    const receipt = agent.sendMessage('Also these.', thread)
+    expect(await receipt.outcome).toEqual({ action: 'delivered', runId, step: 1 })
+    await idle(agent, thread)
+    expect(prompts(model)[0]).toBe(prompts(before.model)[0])
+  })
+
+  it('[R5.2] is found among many, page by page', async () => {
+    const place = make()
+    const before = clerk({ hangIn: () => true })
+    const first = openHeed({ agent: before.agent }, place.store())
+    const threads = Array.from({ length: 250 }, (_, index) => ({ resourceId: 'user-1', threadId: `thread-${index}` }))
+    await Promise.all(threads.map((one) => before.agent.sendMessage('Ten files.', one).outcome))
+    await first.close()
+    const { agent, model } = clerk()
+    openHeed({ agent }, place.store())
+    await agent.listActiveThreads()
+    await soon(() => model.callCount).toBe(3 * threads.length)
+    await soon(() => agent.listActiveThreads()).toEqual([])
+  })
+
   it('parks a run that never comes to an end, tells so, and goes on with what waits', async () => {
     const place = make()
     for (let attempt = 1; attempt <= 10; attempt++) {

@@ -33,6 +33,7 @@ export class Heed<Agents extends Record<string, Agent> = Record<string, Agent>> 
     this.#agents = config.agents ?? ({} as Agents)
     const seen = new Map<string, string>()
     for (const [key, agent] of Object.entries(this.#agents)) {
+      if (typeof (agent as Partial<Agent> | undefined)?.join !== 'function') throw new HeedError('invalid_agent', `'${key}' in agents is not an agent. Make it with new Agent().`, { details: { key } })
       agent.join(this, key)
       const other = seen.get(agent.id)
       if (other !== undefined) throw new HeedError('invalid_agent', `The agents '${other}' and '${key}' have the same id '${agent.id}'. Give one of them another.`)

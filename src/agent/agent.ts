@@ -4,7 +4,7 @@ import type { JSONValue } from '../json.ts'
 import { Memory, windowOf } from '../memory/memory.ts'
 import type { AgentInput } from '../message/input.ts'
 import type { ExplainedPrompt } from '../prompt/explain.ts'
-import type { AgentExecutionOptions, MemoryOptions } from '../run/options.ts'
+import type { AgentExecutionOptions, MemoryOptions, MemoryTarget } from '../run/options.ts'
 import { RequestContext } from '../run/request-context.ts'
 import type { RunSetup } from '../run/run.ts'
 import type { RunResult } from '../run/run-result.ts'
@@ -25,7 +25,8 @@ import type { AgentThreadSubscription } from '../thread/subscription.ts'
 import { abortThread, subscribe, type SubscribeOptions } from '../thread/watching.ts'
 import { answer, answerSuspended } from './call.ts'
 import { checkConfig } from './check-config.ts'
-import type { AgentConfig } from './config.ts'
+import { checkOptions } from './check-options.ts'
+import { fromLegacyOptions, type AgentConfig, type LegacyOptions } from './config.ts'
 import { explainAgentPrompt } from './explain.ts'
 import { prepareRun, resolve, resolveOptions } from './prepare.ts'
 import { checkResumeData } from './resume.ts'
@@ -89,6 +90,7 @@ export class Agent<TAgentId extends string = string, TTools extends ToolsInput =
 
   /** Asks once and waits for the whole answer. Rejects when the run failed or was aborted; a tripwire is part of the result. */
   async generate<S extends Schema = never>(messages: AgentInput, options: AgentExecutionOptions<S> = {}): Promise<GenerateResult<TTools, S>> {
+    checkOptions(options, 'generate()')
     const result = await (await answer(this, messages, options, false)).result
     if (result.finishReason === 'aborted') throw new HeedError('aborted', `The run ${result.runId} was aborted.`, { cause: options.abortSignal?.reason })
     return result as GenerateResult<TTools, S>
@@ -96,21 +98,23 @@ export class Agent<TAgentId extends string = string, TTools extends ToolsInput =
 
   /** Asks once and answers as soon as the run begins. */
   async stream<S extends Schema = never>(messages: AgentInput, options: AgentExecutionOptions<S> = {}): Promise<StreamResult<TTools, S>> {
+    checkOptions(options, 'stream()')
     return (await answer(this, messages, options, true)) as StreamResult<TTools, S>
   }
 
   /** An older name of `generate`. */
-  generateLegacy(messages: AgentInput, options: AgentExecutionOptions = {}): Promise<GenerateResult<TTools, never>> {
-    return this.generate(messages, options as AgentExecutionOptions<never>)
+  generateLegacy(messages: AgentInput, options: LegacyOptions = {}): Promise<GenerateResult<TTools, never>> {
+    return this.generate(messages, fromLegacyOptions(options) as AgentExecutionOptions<never>)
   }
 
   /** An older name of `stream`. */
-  streamLegacy(messages: AgentInput, options: AgentExecutionOptions = {}): Promise<StreamResult<TTools, never>> {
-    return this.stream(messages, options as AgentExecutionOptions<never>)
+  streamLegacy(messages: AgentInput, options: LegacyOptions = {}): Promise<StreamResult<TTools, never>> {
+    return this.stream(messages, fromLegacyOptions(options) as AgentExecutionOptions<never>)
   }
 
   /** What the model would be sent for these messages, part by part: where each came from and what it costs. */
-  explainPrompt(messages: AgentInput, options: AgentExecutionOptions = {}): Promise<ExplainedPrompt> {
+  async explainPrompt(messages: AgentInput, options: AgentExecutionOptions = {}): Promise<ExplainedPrompt> {
+    checkOptions(options, 'explainPrompt()')
     return explainAgentPrompt(this, this.#config, messages, options)
   }
 
@@ -118,18 +122,17 @@ export class Agent<TAgentId extends string = string, TTools extends ToolsInput =
 
   /** A user's words, into the running loop or, on an idle thread, as the start of a run. */
   sendMessage(message: MessageInput, options: SendOptions): SendReceipt {
-    return sendSignal(this.threads(), this, 'now', this.#message(message), options)
+    return this.#send('now', this.#message(message), options)
   }
 
   /** A user's words as a turn of their own, after what is active. */
   queueMessage(message: MessageInput, options: SendOptions): SendReceipt {
-    return sendSignal(this.threads(), this, 'queue', this.#message(message), options)
+    return this.#send('queue', this.#message(message), options)
   }
 
   /** Context that a system produced. */
   sendSignal(signal: SignalInput, options: SendOptions): SendReceipt {
-    const runtime = this.threads()
-    return sendSignal(runtime, this, 'now', normaliseSignal(signal, this.#signalContext(signal.id)), options)
+    return this.#send('now', normaliseSignal(signal, this.#signalContext(signal.id)), options)
   }
 
   // Watching and steering a thread
@@ -263,6 +266,13 @@ export class Agent<TAgentId extends string = string, TTools extends ToolsInput =
   }
 
   /** @internal */
+  async defaultMemory(options: AgentExecutionOptions): Promise<MemoryTarget | undefined> {
+    const { defaultOptions, defaultGenerateOptionsLegacy, defaultStreamOptionsLegacy } = this.#config
+    if (!defaultOptions && !defaultGenerateOptionsLegacy && !defaultStreamOptionsLegacy) return undefined
+    return (await resolveOptions(this.#config, options)).memory
+  }
+
+  /** @internal */
   window(options: AgentExecutionOptions): Window {
     const { memory } = this.#config
     return windowOf({ ...(memory instanceof Memory ? memory.options : {}), ...options.memory?.options })
@@ -273,6 +283,11 @@ export class Agent<TAgentId extends string = string, TTools extends ToolsInput =
     runtime.register(this)
     await runtime.open()
     return runtime
+  }
+
+  #send(mode: 'now' | 'queue', signal: Signal, options: SendOptions): SendReceipt {
+    checkOptions(options?.ifIdle?.streamOptions ?? {}, 'ifIdle.streamOptions')
+    return sendSignal(this.threads(), this, mode, signal, options)
   }
 
   #message(message: MessageInput): Signal {

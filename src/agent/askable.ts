@@ -1,3 +1,4 @@
+import type { AgentExecutionOptions, MemoryTarget } from '../run/options.ts'
 import type { Runnable } from '../thread/runnable.ts'
 import type { ThreadRuntime } from '../thread/runtime.ts'
 
@@ -6,4 +7,6 @@ export interface Askable extends Runnable {
   threads(): ThreadRuntime
   /** Tags of its own signals, which plain text may not imitate. */
   readonly signalTags: readonly string[]
+  /** Where its own defaults say that a conversation is kept. */
+  defaultMemory(options: AgentExecutionOptions): Promise<MemoryTarget | undefined>
 }

@@ -1,4 +1,3 @@
-import { HeedError } from '../errors.ts'
 import type { JSONObject, JSONValue } from '../json.ts'
 import { toRows, type AgentInput } from '../message/input.ts'
 import { ChunkLog } from '../run/chunk-log.ts'
@@ -12,6 +11,7 @@ import { callOnThread } from '../thread/calling.ts'
 import { decide } from '../thread/deciding.ts'
 import type { ThreadRuntime } from '../thread/runtime.ts'
 import type { Askable } from './askable.ts'
+import { checkMemory } from './check-options.ts'
 import { EphemeralHost } from './ephemeral.ts'
 import { guardInput } from './guard.ts'
 import { AgentStream } from './stream.ts'
@@ -26,8 +26,9 @@ export async function answer(agent: Askable, messages: AgentInput, options: Agen
   const runId = options.runId ?? runtime.newId()
   const log = new ChunkLog()
   const emit = logged ? (chunk: Chunk) => log.push(chunk) : () => {}
-  const target = options.memory && threadOf(options.memory)
-  const call = { runId, rows, options, emit }
+  const memory = options.memory ?? (await agent.defaultMemory(options))
+  const target = memory && threadOf(memory)
+  const call = { runId, rows, options: memory ? { ...options, memory } : options, emit }
   const { result } = target ? await callOnThread(runtime, agent, { ...target, ...call }) : await ephemeral(agent, runtime, call)
   return streamOf(runId, log, result)
 }
@@ -74,11 +75,8 @@ function streamOf(runId: string, log: ChunkLog, running: Promise<RunResult>): An
   return new AgentStream(runId, log, result)
 }
 
-function threadOf({ thread, resource }: MemoryTarget): { threadId: string; resourceId: string; thread?: { title?: string; metadata?: JSONObject } } {
-  const { id: threadId, ...about } = typeof thread === 'string' ? { id: thread } : thread
-  if (typeof threadId !== 'string' || threadId === '') throw new HeedError('invalid_argument', 'memory.thread needs an id.', { details: { field: 'memory.thread' } })
-  if (typeof resource !== 'string' || resource === '') {
-    throw new HeedError('invalid_argument', "memory.resource is missing: say whom the thread belongs to, for example memory: { thread: 'chat-1', resource: 'user-7' }.", { details: { field: 'memory.resource' } })
-  }
-  return { threadId, resourceId: resource, thread: about }
+function threadOf(memory: MemoryTarget): { threadId: string; resourceId: string; thread?: { title?: string; metadata?: JSONObject } } {
+  const target = checkMemory(memory)
+  const { id: _, ...about } = typeof memory.thread === 'string' ? { id: memory.thread } : memory.thread
+  return { ...target, thread: about }
 }

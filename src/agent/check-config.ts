@@ -1,15 +1,19 @@
 import { HeedError } from '../errors.ts'
 import { compileSchema } from '../schema/compile.ts'
 import { checkModel } from '../run/model.ts'
-import type { AgentConfig } from './config.ts'
+import { isXMLName } from '../signals/kinds.ts'
+import { Memory } from '../memory/memory.ts'
+import { checkOptions, wantedTransform } from './check-options.ts'
+import { fromLegacyOptions, type AgentConfig } from './config.ts'
+import { Runtimes } from './runtimes.ts'
 
 const known = new Set([
   'id', 'name', 'description', 'metadata', 'instructions', 'model', 'tools', 'agents', 'defaultOptions',
   'defaultGenerateOptionsLegacy', 'defaultStreamOptionsLegacy', 'transform', 'requestContextSchema', 'inputProcessors',
-  'outputProcessors', 'maxProcessorRetries', 'memory', 'notifications', 'signalTags', 'heed', 'editor',
+  'outputProcessors', 'maxProcessorRetries', 'memory', 'signalTags', 'heed', 'editor',
 ])
 /** Parameters that the specification has and Heed doesn't yet. */
-const later = new Set(['workflows', 'scorers', 'voice', 'editor'])
+const later = new Set(['workflows', 'scorers', 'voice', 'notifications', 'editor'])
 
 /** Refuses what can be known to be wrong when an agent is made. What is only missing is named when it is first needed. */
 export function checkConfig(config: AgentConfig): void {
@@ -32,7 +36,38 @@ export function checkConfig(config: AgentConfig): void {
   }
   if (config.model !== undefined) checkModel(config.model, who)
   if (config.requestContextSchema !== undefined) compileSchema(config.requestContextSchema, `requestContextSchema of agent '${who}'`)
-  for (const key of ['inputProcessors', 'outputProcessors'] as const) if (Array.isArray(config[key])) checkProcessors(config[key], key, who)
+  for (const key of ['inputProcessors', 'outputProcessors'] as const) {
+    const list = config[key]
+    if (list !== undefined && typeof list !== 'function') checkProcessors(list, key, who)
+  }
+  checkValues(config, who)
+  for (const key of ['defaultOptions', 'defaultGenerateOptionsLegacy', 'defaultStreamOptionsLegacy'] as const) {
+    const options = config[key]
+    if (typeof options === 'object') checkOptions(key === 'defaultOptions' ? options : fromLegacyOptions(options), `${key} of agent '${who}'`)
+  }
+}
+
+function checkValues(config: AgentConfig, agent: string): void {
+  const wanted: Partial<Record<keyof AgentConfig, string>> = {
+    description: typeof config.description === 'string' ? undefined : 'a text',
+    metadata: isObjectOrFunction(config.metadata) ? undefined : 'an object, or a function that finds one',
+    defaultOptions: isObjectOrFunction(config.defaultOptions) ? undefined : 'an object, or a function that finds one',
+    defaultGenerateOptionsLegacy: isObjectOrFunction(config.defaultGenerateOptionsLegacy) ? undefined : 'an object, or a function that finds one',
+    defaultStreamOptionsLegacy: isObjectOrFunction(config.defaultStreamOptionsLegacy) ? undefined : 'an object, or a function that finds one',
+    transform: wantedTransform(config.transform),
+    maxProcessorRetries: Number.isInteger(config.maxProcessorRetries) && Number(config.maxProcessorRetries) >= 0 ? undefined : 'a whole number of at least 0',
+    memory: config.memory instanceof Memory || typeof config.memory === 'function' ? undefined : 'a Memory (new Memory()), or a function that finds one',
+    signalTags: Array.isArray(config.signalTags) && config.signalTags.every(isXMLName) ? undefined : "a list of tags' names, such as 'build-status'",
+    heed: config.heed?.runtimes instanceof Runtimes ? undefined : 'a Heed: new Heed({ … })',
+  }
+  for (const [field, what] of Object.entries(wanted)) {
+    if (what === undefined || config[field as keyof AgentConfig] === undefined) continue
+    throw new HeedError('invalid_agent', `${field} of agent '${agent}' must be ${what}.`, { details: { field } })
+  }
+}
+
+function isObjectOrFunction(value: unknown): boolean {
+  return typeof value === 'function' || (typeof value === 'object' && value !== null && !Array.isArray(value))
 }
 
 /** Processors are objects with an id. A workflow in their place is for later, and says so. */

@@ -43,7 +43,6 @@ export interface AgentConfig<Id extends string = string, Tools extends ToolsInpu
   /** How often processors may have the model asked again. Defaults to 3. */
   maxProcessorRetries?: number
   memory?: Dynamic<Memory>
-  notifications?: { deliveryPolicy?: Record<string, unknown> }
   /** Tags that this agent's own signals use: text that imitates one is escaped. */
   signalTags?: string[]
   heed?: Heed

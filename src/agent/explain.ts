@@ -4,6 +4,7 @@ import { explainPrompt, type ExplainedPrompt } from '../prompt/explain.ts'
 import type { AgentExecutionOptions } from '../run/options.ts'
 import { isUserAuthored } from '../signals/row.ts'
 import type { Askable } from './askable.ts'
+import { checkMemory } from './check-options.ts'
 import type { AgentConfig } from './config.ts'
 import { resolveInstructions, resolveOptions, resolveToolSet } from './prepare.ts'
 
@@ -25,8 +26,7 @@ export async function explainAgentPrompt(agent: Askable, config: AgentConfig, me
 async function historyOf(agent: Askable, options: AgentExecutionOptions, coming: number): Promise<MessageRow[]> {
   const { memory } = options
   if (!memory) return []
-  const threadId = typeof memory.thread === 'string' ? memory.thread : memory.thread.id
-  const scope = { threadId, ...(memory.resource === undefined ? {} : { resourceId: memory.resource }) }
+  const scope = checkMemory(memory)
   const runtime = agent.threads()
   await runtime.open()
   if (!(await runtime.store.getThread(scope))) return []

@@ -14,6 +14,7 @@ import { compileSchema, describeIssues } from '../schema/compile.ts'
 import type { RunEnvironment, RunRequest } from '../thread/runnable.ts'
 import type { ThreadRuntime } from '../thread/runtime.ts'
 import { checkProcessors } from './check-config.ts'
+import { checkOptions, checkToolNames } from './check-options.ts'
 import type { AgentConfig, Dynamic } from './config.ts'
 import { fromLegacyOptions } from './config.ts'
 import { mergeOptions } from './options.ts'
@@ -38,7 +39,9 @@ async function findOptions(config: AgentConfig, options: AgentExecutionOptions):
   }
   if (config.defaultOptions) defaults = mergeOptions(defaults, await resolve(config.defaultOptions, context))
   await checkContext(config, requestContext)
-  return { ...mergeOptions(defaults, options), requestContext }
+  const merged = { ...mergeOptions(defaults, options), requestContext }
+  checkOptions(merged, config.id === undefined ? 'the agent' : `agent '${config.id}'`)
+  return merged
 }
 
 /** What surrounds the run, and where its agents keep their threads. */
@@ -71,6 +74,7 @@ async function findSetup(
   const structured = options.structuredOutput ? await structuredOutput(options.structuredOutput) : undefined
   const input = await processors(config, 'inputProcessors', options, context, agent.id)
   const output = await processors(config, 'outputProcessors', options, context, agent.id)
+  const tools = await resolveToolSet(config, options, agent.id, runtime)
   const { runId: id, ...rest } = request
   return {
     id,
@@ -83,7 +87,7 @@ async function findSetup(
       ...(await resolveInstructions(config, options)),
       ...(structured?.instruction === undefined ? [] : [{ role: 'system' as const, content: structured.instruction }]),
     ],
-    tools: await resolveToolSet(config, options, agent.id, runtime),
+    tools,
     structured,
     processors: new ProcessorPipeline(input, output, options.maxProcessorRetries ?? config.maxProcessorRetries ?? defaultProcessorRetries),
     transformer: transformer(options.transform ?? config.transform, environment.logger),
@@ -107,7 +111,9 @@ export async function resolveToolSet(config: AgentConfig, options: ResolvedOptio
   if (options.tools) sources.push({ from: "the call's tools", tools: options.tools })
   for (const [name, tools] of Object.entries(options.toolsets ?? {})) sources.push({ from: `the toolset '${name}'`, tools })
   if (options.clientTools) sources.push({ from: "the client's tools", tools: options.clientTools })
-  return resolveTools(sources)
+  const tools = await resolveTools(sources)
+  checkToolNames(options, tools)
+  return tools
 }
 
 async function processors(

@@ -14,7 +14,7 @@ export interface MemoryConfig extends MemoryOptions {
   options?: MemoryOptions
 }
 
-const known = new Set(['storage', 'options', 'lastMessages', 'window', 'readOnly'])
+const known: ReadonlySet<string> = new Set(['lastMessages', 'window'])
 const defaultLastMessages = 10
 /** Rows read at once while a whole thread is collected. */
 const page = 1_000
@@ -27,11 +27,8 @@ export class Memory {
 
   constructor(config: MemoryConfig = {}) {
     const { storage, options, ...own } = config
-    for (const key of [...Object.keys(own), ...Object.keys(options ?? {})]) {
-      if (!known.has(key)) {
-        throw new HeedError('unsupported_option', `Memory has no '${key}' yet. Known: ${[...known].join(', ')}.`, { details: { option: key } })
-      }
-    }
+    checkNames(own, ['storage', 'options', ...known])
+    checkNames(options ?? {}, [...known])
     for (const key of Object.keys(own) as Array<keyof MemoryOptions>) {
       if (options?.[key] !== undefined && options[key] !== own[key]) {
         throw new HeedError('invalid_argument', `Memory was given '${key}' twice, with different values. Write it once.`, { details: { option: key } })
@@ -76,6 +73,21 @@ export class Memory {
   async #open(): Promise<ThreadStore> {
     if (!this.#store) throw new HeedError('invalid_argument', 'This memory belongs to no agent yet. Give it to one, or get it from one: agent.getMemory().')
     return this.#store()
+  }
+}
+
+/** Refuses what is not an option of a memory, and values that can't be meant. */
+export function checkMemoryOptions(options: unknown): void {
+  if (typeof options !== 'object' || options === null) throw new HeedError('invalid_argument', 'The options of a memory must be an object.', { details: { option: 'memory.options' } })
+  checkNames(options, [...known])
+  windowOf(options)
+}
+
+function checkNames(options: object, names: readonly string[]): void {
+  for (const [key, value] of Object.entries(options)) {
+    if (value !== undefined && !known.has(key)) {
+      throw new HeedError('unsupported_option', `Memory has no '${key}' yet. Known: ${names.join(', ')}.`, { details: { option: key } })
+    }
   }
 }
 

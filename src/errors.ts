@@ -24,7 +24,6 @@ export type HeedErrorCode =
   | 'unknown_tool'
   | 'tool_input_invalid'
   | 'tool_output_invalid'
-  | 'tool_failed'
   | 'tool_timeout'
   | 'tool_interrupted'
   // Processors

@@ -1,14 +1,15 @@
 import type { Chunk } from '../run/chunk.ts'
+import { describe } from '../run/provider-error.ts'
 import type { Run } from '../run/run.ts'
 import type { StepRecorder } from '../run/step-recorder.ts'
-import { HeedError, isHeedError } from '../errors.ts'
+import { HeedError } from '../errors.ts'
 import type { JSONValue } from '../json.ts'
 import type { ToolInvocation } from '../message/message.ts'
 import type { MessageRow } from '../message/row.ts'
 import { sendState } from './lane-of-run.ts'
 import type { InputStepChange, Processor, ProcessorContext } from './processor.ts'
 import { changeIn, chunkIn, systemIn, takeMessages } from './returned.ts'
-import { messagesOf, responseOf, revisedStep, sameRows } from './run-messages.ts'
+import { messagesOf, revisedStep, RunMessages, sameRows } from './run-messages.ts'
 import { TripwireAbort } from './tripwire.ts'
 
 type Hook = Exclude<keyof Processor, 'id' | 'name' | 'stateId'>
@@ -25,6 +26,7 @@ export class ProcessorPipeline {
   readonly #maxRetries: number
   readonly #states = new Map<string, Record<string, unknown>>()
   readonly #seen: Chunk[] = []
+  readonly #messages = new RunMessages()
 
   constructor(input: readonly Processor[], output: readonly Processor[], maxRetries: number) {
     this.#input = input
@@ -58,7 +60,7 @@ export class ProcessorPipeline {
   async inputStep(run: Run): Promise<Omit<InputStepChange, 'messages' | 'messageList'>> {
     if (!have(this.#input, 'processInputStep') && !have(this.#input, 'computeStateSignal')) return noChange
     const change: InputStepChange = {}
-    const list = messagesOf(run)
+    const list = this.#messages.of(run)
     for (const processor of this.#input) {
       await this.#ask(run, processor, 'processInputStep', async (context) => {
         const messages = list.get.all.db()
@@ -112,7 +114,7 @@ export class ProcessorPipeline {
   /** What the model said as it may stand, or what it has to be told when it is asked again. */
   async outputStep(run: Run, said: StepRecorder, row: MessageRow | undefined): Promise<{ row: MessageRow | undefined } | { retry: string }> {
     if (!have(this.#output, 'processOutputStep')) return { row }
-    const list = responseOf(run, row)
+    const list = this.#messages.of(run, row)
     for (const processor of this.#output) {
       try {
         await this.#ask(run, processor, 'processOutputStep', async (context) => {
@@ -160,11 +162,11 @@ export class ProcessorPipeline {
   async outputResult(run: Run, said: StepRecorder, row: MessageRow | undefined): Promise<MessageRow[]> {
     if (!row) return []
     if (!have(this.#output, 'processOutputResult')) return [row]
-    const list = responseOf(run, row)
+    const list = this.#messages.of(run, row)
     for (const processor of this.#output) {
       await this.#ask(run, processor, 'processOutputResult', async (context) => {
         const messages = list.get.response.db()
-        const result = { text: said.text, usage: run.usage, finishReason: said.finishReason, steps: run.steps }
+        const result = { text: run.unfinished + said.text, usage: run.usage, finishReason: said.finishReason, steps: run.steps }
         takeMessages(list, messages, await processor.processOutputResult?.({ ...context, messages, messageList: list, result }), 'response')
       })
     }
@@ -173,7 +175,7 @@ export class ProcessorPipeline {
   }
 
   async apiError(run: Run, error: HeedError): Promise<boolean> {
-    const list = messagesOf(run)
+    const list = this.#messages.of(run)
     for (const processor of [...this.#input, ...this.#output]) {
       const returned = await this.#ask(run, processor, 'processAPIError', (context) =>
         processor.processAPIError?.({ ...context, error, stepNumber: run.step, messages: list.get.all.db(), messageList: list }))
@@ -196,7 +198,7 @@ export class ProcessorPipeline {
       return await run.unlessAborted(call(this.#context(run, processor, hook)))
     } catch (error) {
       if (error instanceof TripwireAbort || isOfRun(run, error)) throw error
-      throw new HeedError('processor_failed', `Processor '${processor.id}' failed in ${hook}: ${error instanceof Error ? error.message : String(error)}`, { cause: error })
+      throw new HeedError('processor_failed', `Processor '${processor.id}' failed in ${hook}: ${describe(error)}`, { cause: error })
     }
   }
 
@@ -235,12 +237,12 @@ function have(processors: readonly Processor[], hook: Hook): boolean {
 
 /** The run itself is over: it was aborted, or its host won't take any more of it. */
 function isOfRun(run: Run, error: unknown): boolean {
-  if (run.signal.aborted && error === run.signal.reason) return true
-  return isHeedError(error) && (error.code === 'fenced' || error.code === 'closed')
+  return (run.signal.aborted && error === run.signal.reason) || run.isLost(error)
 }
 
 function firstModel(run: Run) {
   const [first] = run.models
-  if (!first) throw new HeedError('model_missing', `Agent '${run.agent.id}' has no model.`)
+  // The first is loaded before the run begins.
+  if (!first || typeof first.model === 'function') throw new HeedError('model_missing', `Agent '${run.agent.id}' has no model.`)
   return first.model
 }

@@ -16,10 +16,23 @@ function isResponse(run: Run, { runId, role }: MessageRow): boolean {
   return runId === run.id && role !== 'user' && role !== 'signal'
 }
 
-/** The same with a row that has no place in history yet. */
-export function responseOf(run: Run, row: MessageRow | undefined): MessageList {
-  const list = messagesOf(run)
-  return row ? list.add(row, 'response') : list
+/** The list of one run. It grows with the run; only when a hook changed it, it is made anew. */
+export class RunMessages {
+  #list: MessageList | undefined
+
+  /** With a row, if one is given, that has no place in history yet. */
+  of(run: Run, row?: MessageRow): MessageList {
+    const rows = row ? [...run.rows, row] : run.rows
+    const known = this.#list?.systemMessages().length === 0 ? this.#list.rows() : undefined
+    if (!this.#list || !known || known.length > rows.length || !known.every((before, index) => before === rows[index])) {
+      return (this.#list = row ? messagesOf(run).add(row, 'response') : messagesOf(run))
+    }
+    for (let index = known.length; index < rows.length; index++) {
+      const added = rows[index] as MessageRow
+      this.#list.add(added, added === row || isResponse(run, added) ? 'response' : 'memory')
+    }
+    return this.#list
+  }
 }
 
 export function sameRows(a: readonly MessageRow[], b: readonly MessageRow[]): boolean {
@@ -38,7 +51,7 @@ export function revisedStep(run: Run, row: MessageRow, list: MessageList, said: 
   const message = list.get.response.db().findLast(({ id }) => id === row.messageId)
   const parts = message ? (stepsOf(message.content.parts).at(-1)?.parts ?? message.content.parts) : []
   said.revise(parts)
-  return { row: message && parts.length > 0 ? { ...row, content: { ...message.content, parts } } : undefined, added }
+  return { row: message && parts.length > 0 ? { ...row, content: { ...message.content, parts: [...said.parts] } } : undefined, added }
 }
 
 function ownerOf({ threadId, resourceId, runId, step }: MessageRow): Partial<MessageRow> {

@@ -5,7 +5,7 @@ import type { MessageRow } from '../message/row.ts'
 import type { Tripwire } from '../processors/processor.ts'
 import type { FinishReason, RunChunk, StepFinishPayload } from './chunk.ts'
 import { runResult } from './outcome.ts'
-import { chunkError } from './provider-error.ts'
+import { chunkError, describe } from './provider-error.ts'
 import type { Run } from './run.ts'
 import type { RunCommitEnd } from './run-host.ts'
 import type { RunResult, WaitingCall } from './run-result.ts'
@@ -21,6 +21,8 @@ export interface StepEnd {
   /** Take what waits. */
   drain?: boolean
   end?: Ending
+  /** Its stream broke, and the next step goes on with the same answer. */
+  broken?: boolean
 }
 
 export interface Ending {
@@ -38,7 +40,7 @@ export interface Ending {
  */
 export async function boundary(run: Run, step: StepEnd): Promise<RunResult | undefined> {
   const result = run.resultOf(step)
-  const { entered, ended } = await run.host.commit({
+  const { entered, ended } = await run.commit({
     step: run.step,
     rows: step.rows,
     ...(step.drain ? { drain: true } : {}),
@@ -49,7 +51,7 @@ export async function boundary(run: Run, step: StepEnd): Promise<RunResult | und
   if (entered.length > 0) run.settleInterrupt()
   for (const rows of entered) await welcome(run, rows)
   const counted = step.said !== undefined || step.settled !== undefined
-  if (counted) run.steps.push(result)
+  if (counted) run.count(result, step.broken ?? false)
   const end = ended ? step.end : undefined
   if (counted && step.end?.status !== 'suspended') {
     const finish = run.chunk('step-finish', await stepFinish(run, result, messageId, !ended))
@@ -76,7 +78,7 @@ async function sayLast(run: Run, chunk: RunChunk): Promise<boolean> {
     await run.say(chunk)
     return true
   } catch (error) {
-    run.logger.error(`a processor of agent '${run.agent.id}' failed after the run was over`, { runId: run.id, chunk: chunk.type, error: String(error) })
+    run.logger.error(`a processor of agent '${run.agent.id}' failed after the run was over`, { runId: run.id, chunk: chunk.type, error: describe(error) })
     return false
   }
 }

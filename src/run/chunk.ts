@@ -43,12 +43,11 @@ export interface ChunkPayloads {
   'tool-error': Call & { args: JSONValue; error: ChunkError }
   'tool-output-denied': Call & { args: JSONValue; reason?: string }
   'step-finish': StepFinishPayload
-  object: { object: unknown }
   'object-result': { object: unknown }
   tripwire: { reason: string; retry?: boolean; metadata?: unknown; processorId: string }
   raw: unknown
   error: { error: ChunkError }
-  abort: { reason?: string }
+  abort: Record<string, never>
   finish: FinishPayload
 }
 

@@ -1,5 +1,6 @@
 import type { LanguageModelV4CallOptions } from '@ai-sdk/provider'
 import type { HeedError } from '../errors.ts'
+import type { BrokenStream } from './broken-streams.ts'
 import { callModel, endedEarly, type Answer } from './model-call.ts'
 import { addUsage, todaysPart } from './model-parts.ts'
 import { defaultMaxRetries, modelToolChoice, type ModelSettings } from './options.ts'
@@ -12,7 +13,7 @@ import type { Chunk } from './chunk.ts'
 /** What one model call said. `cut`: why it was not allowed, or not able, to finish. */
 export interface Said {
   recorder: StepRecorder
-  cut?: { kind: 'aborted' } | { kind: 'interrupted' } | { kind: 'broken'; error: HeedError }
+  cut?: { kind: 'aborted' } | { kind: 'interrupted' } | { kind: 'broken'; error: HeedError; goesOn: boolean }
 }
 
 /** Asks the model once and shows what it says as it comes. Throws when no model of the list would answer. */
@@ -24,15 +25,19 @@ export async function listen(run: Run): Promise<Said> {
   const settings: ModelSettings = { ...run.options.modelSettings, ...change.modelSettings }
   await run.say(run.chunk('step-start', { messageId: run.message.next(), request: {}, warnings: [], startedAt: run.clock.now() }))
   const signal = run.openStep()
-  let broken: HeedError | undefined
+  const models = change.model ? [{ model: change.model, maxRetries: undefined }] : run.broken.left(run.models)
+  const maxRetries = settings.maxRetries ?? defaultMaxRetries
+  let broken: BrokenStream | undefined
   try {
-    const answer = await callModel(change.model ? [{ model: change.model, maxRetries: undefined }] : run.models, callOptions(run, change, settings, signal), {
+    await run.broken.pause(run.clock, signal)
+    const answer = await callModel(models, callOptions(run, change, settings, signal), {
       clock: run.clock,
       signal,
-      maxRetries: settings.maxRetries ?? defaultMaxRetries,
+      maxRetries,
       onFailure: run.processors.handlesErrors ? (error) => run.processors.apiError(run, error) : undefined,
     })
-    broken = await record(run, answer, recorder)
+    const error = await record(run, answer, recorder)
+    if (error) broken = { error, models, index: answer.index, maxRetries }
   } catch (error) {
     if (!signal.aborted || error !== signal.reason) throw error
   } finally {
@@ -40,8 +45,9 @@ export async function listen(run: Run): Promise<Said> {
     run.usage = addUsage(run.usage, recorder.usage)
   }
   if (signal.aborted) return cut(run, recorder, { kind: signal.reason === interrupted ? 'interrupted' : 'aborted' })
-  if (broken) return cut(run, recorder, { kind: 'broken', error: broken })
-  run.broken = 0
+  if (broken) return cut(run, recorder, { kind: 'broken', error: broken.error, goesOn: run.broken.goesOn(broken, run.clock.now()) })
+  run.broken.reset()
+  recorder.settleItems()
   await hideInTranscript(run, recorder.parts)
   return { recorder }
 }
@@ -50,7 +56,7 @@ export async function listen(run: Run): Promise<Said> {
 async function keepSent(run: Run): Promise<void> {
   const sent = run.takeSent()
   if (sent.length === 0) return
-  await run.host.commit({ step: run.step, rows: sent })
+  await run.commit({ step: run.step, rows: sent })
   run.append(sent)
 }
 
@@ -79,6 +85,7 @@ async function record(run: Run, answer: Answer, recorder: StepRecorder): Promise
 async function cut(run: Run, recorder: StepRecorder, why: NonNullable<Said['cut']>): Promise<Said> {
   for (const chunk of recorder.closeOpen()) recorder.keep(chunk, await run.say(chunk))
   recorder.dropOpenCalls()
+  recorder.forgetItems()
   await hideInTranscript(run, recorder.parts)
   return { recorder, cut: why }
 }

@@ -1,10 +1,10 @@
-import { HeedError, isHeedError } from '../errors.ts'
+import { HeedError } from '../errors.ts'
 import type { ErrorPart, MessagePart, ToolInvocationPart } from '../message/message.ts'
 import type { MessageRow } from '../message/row.ts'
 import { TripwireAbort } from '../processors/tripwire.ts'
 import { boundary, echo, type StepEnd } from './boundary.ts'
 import { listen, type Said } from './listen.ts'
-import { chunkError } from './provider-error.ts'
+import { asError, chunkError } from './provider-error.ts'
 import type { Run } from './run.ts'
 import type { RunResult } from './run-result.ts'
 import { runCalls, type CallsOutcome, type OpenCall } from './run-calls.ts'
@@ -68,7 +68,7 @@ async function act(run: Run, said: Said, row: MessageRow | undefined): Promise<S
   const { recorder } = said
   if (recorder.calls.length === 0 || !row) return answer(run, said, row)
   // Stored before the first tool starts: after a crash the model must not be asked again and choose something else.
-  await run.host.commit({ step: run.step, rows: [row], started: recorder.calls.map((call) => call.part.toolInvocation.toolCallId) })
+  await run.commit({ step: run.step, rows: [row], started: recorder.calls.map((call) => call.part.toolInvocation.toolCallId) })
   run.append([row])
   return afterCalls(run, await runCalls(run, recorder.calls), said)
 }
@@ -91,9 +91,11 @@ async function answer(run: Run, said: Said, row: MessageRow | undefined): Promis
   const { recorder } = said
   let object: unknown
   if (run.structured) {
-    const read = await run.structured.read(recorder.text)
+    const text = run.unfinished + recorder.text
+    const read = await unlessAborted(run, run.structured.read(text))
+    if (!read) return cutShort(run, { recorder, cut: { kind: 'aborted' } }, row)
     if (!read.ok) {
-      if (run.repaired || run.atLimit) throw new StepFailure(structuredOutputError(read.problem, recorder.text, run.repaired), row ? [row] : [])
+      if (run.repaired || run.atLimit) throw new StepFailure(structuredOutputError(read.problem, text, run.repaired), row ? [row] : [])
       run.repaired = true
       return { said: recorder, rows: [...(row ? [row] : []), run.contextRow(repairRequest(read.problem))], drain: true }
     }
@@ -102,6 +104,16 @@ async function answer(run: Run, said: Said, row: MessageRow | undefined): Promis
   }
   const rows = [...(await run.processors.outputResult(run, recorder, row)), ...run.takeSent()]
   return { said: recorder, rows, drain: !run.atLimit, end: { status: 'finished', reason: recorder.finishReason, object } }
+}
+
+/** What a caller's code comes to; nothing when the run was aborted before. */
+async function unlessAborted<T>(run: Run, work: Promise<T>): Promise<T | undefined> {
+  try {
+    return await run.unlessAborted(work)
+  } catch (error) {
+    if (run.signal.aborted && error === run.signal.reason) return undefined
+    throw error
+  }
 }
 
 function cutShort(run: Run, { recorder, cut }: Said, row: MessageRow | undefined): StepEnd {
@@ -113,10 +125,10 @@ function cutShort(run: Run, { recorder, cut }: Said, row: MessageRow | undefined
   }
   recorder.finishReason = cut.kind === 'broken' ? 'error' : 'interrupted'
   if (cut.kind !== 'broken') return run.atLimit ? { ...step, end: { status: 'finished', reason: 'interrupted' } } : { ...step, drain: true }
-  if (!cut.error.retryable || run.atLimit || !run.mayRetryBroken()) throw new StepFailure(cut.error, rows)
+  if (run.atLimit || !cut.goesOn) throw new StepFailure(cut.error, rows)
   // A prompt that ends in half an answer is refused by some providers and repeated by others.
   if (row) rows.push(run.contextRow('The connection broke and the last message is incomplete. Go on from where it ends; do not repeat it.'))
-  return { ...step, drain: true }
+  return { ...step, broken: true, drain: true }
 }
 
 /** A failure that leaves something to keep. */
@@ -133,7 +145,7 @@ class StepFailure extends Error {
 async function giveUp(run: Run, thrown: unknown): Promise<RunResult> {
   const error = thrown instanceof StepFailure ? thrown.cause : thrown
   // Someone else has the thread, or will: this run may neither write nor speak any more.
-  if (isHeedError(error) && (error.code === 'fenced' || error.code === 'closed')) throw error
+  if (run.isLost(error)) throw error
   const rows = thrown instanceof StepFailure ? thrown.rows : []
   let step: StepEnd
   if (error instanceof TripwireAbort) step = { rows: [], end: { status: 'rejected', reason: 'tripwire', tripwire: error.tripwire } }
@@ -172,8 +184,4 @@ async function stops(run: Run, step: StepEnd): Promise<boolean> {
   const steps = [...run.steps, run.resultOf(step)]
   for (const condition of Array.isArray(stopWhen) ? stopWhen : [stopWhen]) if (await run.unlessAborted(condition({ steps }))) return true
   return false
-}
-
-function asError(error: unknown): Error {
-  return error instanceof Error ? error : new Error(String(error))
 }

@@ -1,15 +1,17 @@
 import type { LanguageModelV2CallOptions, LanguageModelV4CallOptions } from '@ai-sdk/provider'
 import { sleep, type Clock } from '../clock.ts'
-import { HeedError } from '../errors.ts'
+import { HeedError, isHeedError } from '../errors.ts'
 import { toV2Prompt, toV3Prompt } from '../prompt/down-convert.ts'
 import type { LanguageModel, ResolvedModel } from './model.ts'
 import type { AnyPart } from './model-parts.ts'
-import { askedDelay, providerError } from './provider-error.ts'
+import { describe, longestDelay, providerError, retryDelay } from './provider-error.ts'
 import { untilAborted } from './until-aborted.ts'
 
 /** A model that has begun to answer: from here on, a failure is a broken stream and no longer a failed call. */
 export interface Answer {
   model: LanguageModel
+  /** Its place in the list. */
+  index: number
   /** The next part, as the provider gave it. Ends at once when the signal aborts; rejects with what the provider threw. */
   next(): Promise<ReadableStreamReadResult<AnyPart>>
   /** Tells the provider that nobody listens any more. */
@@ -24,33 +26,37 @@ export interface ModelCallContext {
   onFailure?: (error: HeedError) => Promise<boolean>
 }
 
-const firstDelay = 500
-/** A provider that asks for more patience than this is passed over. */
-const longestDelay = 60_000
-
 /**
  * Opens the stream of the first model that answers. Failures before its first visible part are retried when they may pass, then
  * the next model is tried; after the last one the failure of the last is thrown. An abort throws the signal's reason.
  */
 export async function callModel(models: readonly ResolvedModel[], options: LanguageModelV4CallOptions, context: ModelCallContext): Promise<Answer> {
   let failure: HeedError | undefined
-  for (const { model, maxRetries } of models) {
+  for (const [index, { model: named, maxRetries }] of models.entries()) {
+    let model: LanguageModel
+    try {
+      model = typeof named === 'function' ? await untilAborted(named(), context.signal) : named
+    } catch (error) {
+      context.signal.throwIfAborted()
+      failure = asHeedError(error)
+      continue
+    }
     const retries = maxRetries ?? context.maxRetries
     for (let attempt = 0, again = true; again; attempt++) {
       context.signal.throwIfAborted()
       try {
-        return await open(model, options, context.signal)
+        return { ...(await open(model, options, context.signal)), index }
       } catch (error) {
         context.signal.throwIfAborted()
         failure = providerError(error, model, false)
       }
-      const delay = askedDelay(failure, context.clock.now()) ?? firstDelay * 2 ** attempt * (0.75 + Math.random() / 2)
+      const delay = retryDelay(failure, attempt, context.clock.now())
       again = failure.retryable && attempt < retries && delay <= longestDelay
       if (again) await sleep(context.clock, delay, context.signal)
     }
     if (failure && (await context.onFailure?.(failure))) {
       try {
-        return await open(model, options, context.signal)
+        return { ...(await open(model, options, context.signal)), index }
       } catch (error) {
         context.signal.throwIfAborted()
         failure = providerError(error, model, false)
@@ -61,7 +67,7 @@ export async function callModel(models: readonly ResolvedModel[], options: Langu
 }
 
 /** Waits for the first part that anybody would see, so that an error before it can still be retried. */
-async function open(model: LanguageModel, options: LanguageModelV4CallOptions, signal: AbortSignal): Promise<Answer> {
+async function open(model: LanguageModel, options: LanguageModelV4CallOptions, signal: AbortSignal): Promise<Omit<Answer, 'index'>> {
   const { stream } = await untilAborted(start(model, options), signal, ({ stream: late }) => void late.cancel().catch(() => {}))
   const reader = stream.getReader()
   const close = () => {
@@ -96,6 +102,11 @@ async function open(model: LanguageModel, options: LanguageModelV4CallOptions, s
       return Promise.resolve(first)
     },
   }
+}
+
+/** A model that could not be loaded says why itself. */
+function asHeedError(error: unknown): HeedError {
+  return isHeedError(error) ? error : new HeedError('provider_error', `A model could not be loaded: ${describe(error)}`, { cause: error })
 }
 
 /** A stream that was closed before its finish. Whatever closed it, the same call may succeed. */

@@ -20,7 +20,8 @@ export interface ModelCandidate {
 export type ModelConfig = SingleModel | Array<SingleModel | ModelCandidate>
 
 export interface ResolvedModel {
-  model: LanguageModel
+  /** A function loads it: one that is only tried when others failed may be missing until then. */
+  model: LanguageModel | (() => Promise<LanguageModel>)
   maxRetries: number | undefined
 }
 
@@ -36,18 +37,32 @@ export function checkModel(config: unknown, agent: string): void {
   }
 }
 
-/** Loads what is named by a string; answers the models in the order in which they are tried. */
+/**
+ * Answers the models in the order in which they are tried. The first is loaded here if a string names it; those after it when their
+ * turn comes, so that a key that is missing for one of them is no failure of the first.
+ */
 export async function resolveModels(config: ModelConfig, agent: string): Promise<ResolvedModel[]> {
   checkModel(config, agent)
   const list = Array.isArray(config) ? config : [config]
   return Promise.all(
-    list.map(async (entry) => {
-      const candidate: ModelCandidate = isCandidate(entry) ? entry : { model: entry }
-      const model = typeof candidate.model === 'string' ? await loadModel(candidate.model) : candidate.model
-      if (!isLanguageModel(model)) throw unsupported(model, agent)
-      return { model, maxRetries: candidate.maxRetries }
+    list.map(async (entry, index) => {
+      const { model, maxRetries }: ModelCandidate = isCandidate(entry) ? entry : { model: entry }
+      if (typeof model !== 'string') return { model, maxRetries }
+      const load = () => loaded(model, agent)
+      return { model: index === 0 ? await load() : once(load), maxRetries }
     }),
   )
+}
+
+async function loaded(id: ModelId, agent: string): Promise<LanguageModel> {
+  const model: unknown = await loadModel(id)
+  if (!isLanguageModel(model)) throw unsupported(model, agent)
+  return model
+}
+
+function once<T>(load: () => Promise<T>): () => Promise<T> {
+  let loading: Promise<T> | undefined
+  return () => (loading ??= load())
 }
 
 export function isLanguageModel(value: unknown): value is LanguageModel {

@@ -2,7 +2,7 @@ import type { LanguageModelV4CallOptions, LanguageModelV4ToolChoice } from '@ai-
 import type { JSONValue } from '../json.ts'
 import type { ProviderOptions } from '../message/message.ts'
 import type { Processor } from '../processors/processor.ts'
-import type { InferOutput, Schema } from '../schema/schema.ts'
+import type { Schema } from '../schema/schema.ts'
 import type { Chunk } from './chunk.ts'
 import type { SystemMessageInput } from '../prompt/system.ts'
 import type { ModelConfig } from './model.ts'
@@ -97,8 +97,6 @@ export interface AgentExecutionOptions<S extends Schema = Schema> {
   onError?: (event: { error: Error }) => void | Promise<void>
   onAbort?: (event: { steps: StepResult[] }) => void | Promise<void>
 }
-
-export type ObjectOf<S> = S extends Schema ? InferOutput<S> : undefined
 
 export function modelToolChoice(choice: ToolChoice | undefined): LanguageModelV4ToolChoice | undefined {
   if (choice === undefined) return undefined

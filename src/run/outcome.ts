@@ -45,7 +45,7 @@ export function runResult(run: Run, end: Ending): RunResult {
   const last = steps.at(-1)
   return {
     runId: run.id,
-    text: last?.text ?? '',
+    text: refused ? '' : run.text,
     reasoningText: last?.reasoningText ?? '',
     object: end.object,
     toolCalls: steps.flatMap((step) => step.toolCalls),

@@ -18,7 +18,7 @@ const networkCodes = new Set(['ECONNRESET', 'ECONNREFUSED', 'ECONNABORTED', 'EPI
 /** One error for whatever a provider failed with. `shown`: part of the answer was already out, so it is a broken stream. */
 export function providerError(error: unknown, model: LanguageModel, shown: boolean): HeedError {
   if (isHeedError(error)) return error
-  const failure: ProviderFailure = typeof error === 'object' && error !== null ? error : {}
+  const failure = failureIn(error)
   const where = `${model.provider}/${model.modelId}`
   const status = typeof failure.statusCode === 'number' ? failure.statusCode : undefined
   const what = typeof failure.message === 'string' ? failure.message : describe(error)
@@ -33,6 +33,17 @@ export function providerError(error: unknown, model: LanguageModel, shown: boole
   )
 }
 
+/** Read once: it is a stranger's object, and reading it may throw. */
+function failureIn(error: unknown): ProviderFailure {
+  if (typeof error !== 'object' || error === null) return {}
+  try {
+    const { message, statusCode, isRetryable } = error as ProviderFailure
+    return { message, statusCode, isRetryable }
+  } catch {
+    return {}
+  }
+}
+
 function isNetworkError(error: unknown): boolean {
   for (let cause: unknown = error, depth = 0; cause instanceof Error && depth < 5; cause = cause.cause, depth++) {
     const { code } = cause as NodeJS.ErrnoException
@@ -42,8 +53,17 @@ function isNetworkError(error: unknown): boolean {
   return false
 }
 
+const firstDelay = 500
+/** A provider that asks for more patience than this is passed over. */
+export const longestDelay = 60_000
+
+/** Milliseconds to wait before another attempt: as long as the provider asked, else longer each time. */
+export function retryDelay(error: HeedError, attempt: number, now: number): number {
+  return askedDelay(error, now) ?? firstDelay * 2 ** attempt * (0.75 + Math.random() / 2)
+}
+
 /** Milliseconds that the provider asked to wait, from `retry-after-ms` or `retry-after` (seconds or a date). */
-export function askedDelay(error: HeedError, now: number): number | undefined {
+function askedDelay(error: HeedError, now: number): number | undefined {
   const headers = (error.cause as ProviderFailure | undefined)?.responseHeaders
   const milliseconds = Number.parseFloat(headers?.['retry-after-ms'] ?? '')
   if (milliseconds >= 0) return milliseconds
@@ -55,19 +75,38 @@ export function askedDelay(error: HeedError, now: number): number | undefined {
   return Number.isNaN(date) ? undefined : Math.max(0, date - now)
 }
 
+/** What was thrown, in words. Never throws, whatever it was. */
 export function describe(error: unknown): string {
-  if (error instanceof Error) return error.message
   if (typeof error === 'string') return error
   try {
+    if (error instanceof Error) return String(error.message)
     return JSON.stringify(error) ?? String(error)
   } catch {
-    // A cyclic value has no JSON; its type is all there is to say.
-    return Object.prototype.toString.call(error)
+    // A cyclic value has no JSON, and a message may be a getter that throws.
+    return `${typeof error} that can't be read`
   }
+}
+
+/** What was thrown as an error whose message can be read. */
+export function asError(error: unknown): Error {
+  try {
+    if (error instanceof Error && typeof error.message === 'string') return error
+  } catch {
+    // Its message is a getter that throws.
+  }
+  return new Error(describe(error), { cause: error })
 }
 
 export function chunkError(error: unknown): ChunkError {
   if (isHeedError(error)) return { name: error.name, message: error.message, code: error.code, retryable: error.retryable }
-  if (error instanceof Error) return { name: error.name, message: error.message }
-  return { name: 'Error', message: describe(error) }
+  return { name: nameOf(error), message: describe(error) }
+}
+
+function nameOf(error: unknown): string {
+  try {
+    if (error instanceof Error) return String(error.name)
+  } catch {
+    // A name that can't be read is none.
+  }
+  return 'Error'
 }

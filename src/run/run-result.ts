@@ -17,8 +17,9 @@ export interface WaitingCall {
 /** Everything a finished run has to say. */
 export interface RunResult<Calls = ToolCall, Results = ToolResult, Obj = unknown> {
   runId: string
-  /** Of the last step. */
+  /** Of the last step, and of those before it whose stream broke: it goes on with what they began. */
   text: string
+  /** Of the last step. */
   reasoningText: string
   /** The validated value, when `structuredOutput` was asked for. */
   object: Obj

@@ -1,5 +1,6 @@
 import type { LanguageModelV4FunctionTool, LanguageModelV4Message, LanguageModelV4ProviderTool } from '@ai-sdk/provider'
 import type { Clock } from '../clock.ts'
+import { isHeedError } from '../errors.ts'
 import type { Logger } from '../logger.ts'
 import type { ToolInvocation } from '../message/message.ts'
 import type { MessageRow } from '../message/row.ts'
@@ -11,14 +12,16 @@ import { normaliseSignal } from '../signals/normalise.ts'
 import { signalToRow } from '../signals/row.ts'
 import type { CreatedAgentSignal, Signal, SignalInput } from '../signals/signal.ts'
 import type { StepEnd } from './boundary.ts'
+import { BrokenStreams } from './broken-streams.ts'
 import type { Chunk, ChunkPayloads, RunChunk, Usage } from './chunk.ts'
 import { GrowingPrompt } from './growing-prompt.ts'
 import type { ResolvedModel } from './model.ts'
 import { noUsage } from './model-parts.ts'
 import { OpenMessage } from './open-message.ts'
-import { defaultMaxRetries, defaultMaxSteps, type AgentExecutionOptions } from './options.ts'
+import { defaultMaxSteps, type AgentExecutionOptions } from './options.ts'
+import { describe } from './provider-error.ts'
 import type { RequestContext } from './request-context.ts'
-import type { RunHost } from './run-host.ts'
+import type { RunCommit, RunCommitted, RunHost } from './run-host.ts'
 import { stepResult } from './outcome.ts'
 import type { Shown } from './step-recorder.ts'
 import type { StepResult } from './step-result.ts'
@@ -83,8 +86,11 @@ export class Run {
   retries = 0
   /** Whether the model was told that its answer has the wrong shape. It is told once. */
   repaired = false
-  /** How many streams in a row broke. */
-  broken = 0
+  readonly broken = new BrokenStreams()
+  /** The answer so far: of the last step, with the steps before it whose stream broke. */
+  text = ''
+  /** What steps said whose stream broke and that the present step goes on from. */
+  unfinished = ''
 
   readonly rows: MessageRow[]
   readonly #inputCount: number
@@ -96,6 +102,7 @@ export class Run {
   readonly #stop = new AbortController()
   #cut: AbortController | undefined
   #cutNext = false
+  #lost: unknown
 
   constructor(setup: RunSetup, host: RunHost) {
     this.id = setup.id
@@ -147,9 +154,29 @@ export class Run {
     return this.rows.slice(this.rows.length - this.#inputCount)
   }
 
-  /** A stream that breaks is asked again as often as a call that fails. */
-  mayRetryBroken(): boolean {
-    return this.broken++ < (this.options.modelSettings?.maxRetries ?? defaultMaxRetries)
+  /** Counts a step that is stored. */
+  count(step: StepResult, broken: boolean): void {
+    this.steps.push(step)
+    this.text = this.unfinished + step.text
+    this.unfinished = broken ? this.text : ''
+  }
+
+  commit(commit: RunCommit): Promise<RunCommitted> {
+    return this.#stored(this.host.commit(commit))
+  }
+
+  /** True for the error with which the host refused this run: the thread is another's, or will be. The same code thrown by others' code says nothing. */
+  isLost(error: unknown): boolean {
+    return isLoss(error) && (error === this.#lost || (this.signal.aborted && error === this.signal.reason))
+  }
+
+  async #stored<T>(stored: Promise<T>): Promise<T> {
+    try {
+      return await stored
+    } catch (error) {
+      if (isLoss(error)) this.#lost = error
+      throw error
+    }
   }
 
   resultOf(step: StepEnd): StepResult {
@@ -162,7 +189,7 @@ export class Run {
     if (!changed) return
     this.rows.splice(this.rows.length - rows.length, rows.length, ...changed)
     this.#prompt.rebuild(this.rows)
-    await this.host.revise(changed)
+    await this.#stored(this.host.revise(changed))
   }
 
   /** Tells a caller's callback. What it does wrong is logged and is not the run's failure. */
@@ -172,7 +199,7 @@ export class Run {
   ): void {
     const callback = this.options[name] as ((event: unknown) => void | Promise<void>) | undefined
     if (!callback) return
-    const failed = (error: unknown) => this.logger.error(`${name} of agent '${this.agent.id}' failed`, { runId: this.id, error: String(error) })
+    const failed = (error: unknown) => this.logger.error(`${name} of agent '${this.agent.id}' failed`, { runId: this.id, error: describe(error) })
     try {
       Promise.resolve(callback(event)).catch(failed)
     } catch (error) {
@@ -324,6 +351,10 @@ export class Run {
 
 function isPromise<T>(value: T | PromiseLike<T>): value is PromiseLike<T> {
   return typeof (value as Partial<PromiseLike<T>> | null)?.then === 'function'
+}
+
+function isLoss(error: unknown): boolean {
+  return isHeedError(error) && (error.code === 'fenced' || error.code === 'closed')
 }
 
 /** The reason with which a step's stream is cut by new input. */

@@ -4,6 +4,7 @@ import type { JSONValue } from '../json.ts'
 import type { FilePart, MessagePart, ProviderOptions, ReasoningPart, TextPart, ToolInvocationPart } from '../message/message.ts'
 import type { Chunk, ChunkPayloads, FinishReason, RunChunk, Usage } from './chunk.ts'
 import { finishReasonOf, noUsage, usageOf } from './model-parts.ts'
+import { withoutItems } from './provider-items.ts'
 
 /** A call as the model made it. `invalid` says why its input can't be used. */
 export interface ModelToolCall {
@@ -36,6 +37,10 @@ export class StepRecorder {
   readonly #endedText = new Map<string, TextPart>()
   readonly #endedReasoning = new Map<string, ReasoningPart>()
   readonly #toolNames = new Map<string, string>()
+  /** What the model said, where processors decide what is kept of it. */
+  #watched = false
+  #givenText = ''
+  #givenReasoning = ''
 
   /** `takesText` says which tools are called with something else than an object. */
   constructor(runId: string, takesText: (toolName: string) => boolean = () => false) {
@@ -122,8 +127,12 @@ export class StepRecorder {
 
   /** Keeps of a chunk what was shown in its place: what a processor took out is neither stored nor shown to the model again. */
   keep(taken: Chunk, shown: Shown): void {
-    if (!isList(shown)) this.#keepWords(shown)
-    else if (shown.length > 0) for (const chunk of shown) this.#keepWords(chunk)
+    if (!isList(shown)) return this.#keepWords(shown)
+    // Words may come later than they were said, so that only the sum can be compared.
+    this.#watched = true
+    if (taken.type === 'text-delta') this.#givenText += taken.payload.text
+    else if (taken.type === 'reasoning-delta') this.#givenReasoning += taken.payload.text
+    if (shown.length > 0) for (const chunk of shown) this.#keepWords(chunk)
     else if (taken.type === 'file' || taken.type === 'source') this.parts.pop()
   }
 
@@ -143,6 +152,8 @@ export class StepRecorder {
 
   /** What a processor made of the step: other words, or fewer calls. */
   revise(parts: readonly MessagePart[]): void {
+    const { reasoningText } = this
+    const before = substance(this.parts)
     const calls = new Map<string, ToolInvocationPart>()
     this.text = ''
     this.reasoningText = ''
@@ -157,6 +168,19 @@ export class StepRecorder {
     })
     this.calls.splice(0, this.calls.length, ...kept)
     this.parts.splice(0, this.parts.length, ...parts)
+    if (substance(parts) !== before) this.forgetItems(this.reasoningText !== reasoningText)
+  }
+
+  /** To be called when all is said: what processors changed is no longer what the provider remembers. */
+  settleItems(): void {
+    const thoughts = this.#givenReasoning !== this.reasoningText
+    if (this.#watched && (thoughts || this.#givenText !== this.text)) this.forgetItems(thoughts)
+  }
+
+  /** What is kept of the step is sent to the provider as it stands, never by the ids that it gave it. */
+  forgetItems(thoughts = false): void {
+    this.parts.splice(0, this.parts.length, ...withoutItems(this.parts, thoughts))
+    for (const call of this.calls) call.part = this.parts.find((part) => isCall(part, call.part)) ?? call.part
   }
 
   /** The ends that a stream which was cut still owes to whoever follows it. To be kept like any other chunk. */
@@ -262,6 +286,19 @@ export class StepRecorder {
     this.parts.push(file)
     return this.#chunk('file', { data, mimeType: part.mediaType, ...meta(part) })
   }
+}
+
+/** What a provider would remember of the parts. */
+function substance(parts: readonly MessagePart[]): string {
+  return JSON.stringify(parts.map((part) => {
+    if (part.type === 'text') return part.text
+    if (part.type === 'reasoning') return [part.reasoning]
+    return part.type === 'tool-invocation' ? { id: part.toolInvocation.toolCallId, args: part.toolInvocation.args } : part.type
+  }))
+}
+
+function isCall(part: MessagePart, { toolInvocation }: ToolInvocationPart): part is ToolInvocationPart {
+  return part.type === 'tool-invocation' && part.toolInvocation.toolCallId === toolInvocation.toolCallId
 }
 
 function end<Part>(id: string, open: Map<string, Part>, ended: Map<string, Part>): void {

@@ -40,8 +40,17 @@ async function read(text: string, schema: CompiledSchema): Promise<{ ok: true; v
 
 /** What is in the code block that models like to wrap JSON in, with or without words around it. */
 function unfenced(text: string): string | undefined {
-  return /^[^{["]*```(?:json)?\s*([\s\S]*?)\s*```[^`]*$/.exec(text)?.[1]
+  const value = text.search(/[{["]/)
+  const before = text.lastIndexOf(fence, value < 0 ? text.length : value)
+  const close = text.lastIndexOf(fence)
+  // A number or a word has no bracket of its own: its block is the first.
+  const open = before === close ? text.indexOf(fence) : before
+  if (open < 0 || open === close) return undefined
+  const block = text.slice(open + fence.length, close)
+  return (block.startsWith('json') ? block.slice('json'.length) : block).trim()
 }
+
+const fence = '```'
 
 export function repairRequest(problem: string): string {
   return `The last answer can't be used: ${problem}. Answer again, only with JSON that matches the schema.`

@@ -41,12 +41,18 @@ export class ToolExecution {
       requestContext,
       suspend: (payload) => this.#suspend(payload),
       ...(resumeData === undefined ? {} : { resumeData }),
-      write: (part) => this.#say({ runId, ...part }),
+      write: (part) => {
+        // Any other type would pass for something that the run itself said.
+        if (typeof part.type !== 'string' || !part.type.startsWith('data-')) {
+          throw new HeedError('invalid_argument', `${toolName} wrote a part of type '${String(part.type)}'. Types that a tool writes begin with 'data-'.`)
+        }
+        this.#say({ ...part, runId })
+      },
       report: (output) => this.#say(this.#run.chunk('tool-output', { toolCallId, toolName, output })),
       sendSignal: async (signal) => {
         if (this.#over) throw new HeedError('no_active_run', `${toolName} is over: it can't send a signal any more.`)
         await this.#run.sendSignal(signal).catch((error: unknown) => {
-          if (isRefusal(error)) this.#scope.fail(error)
+          if (isRefusal(this.#run, error)) this.#scope.fail(error)
           throw error
         })
       },
@@ -68,6 +74,6 @@ export class ToolExecution {
 }
 
 /** True for what ends the run, whoever's code it passes through: a processor's refusal or failure. */
-function isRefusal(error: unknown): boolean {
-  return error instanceof TripwireAbort || (isHeedError(error) && (error.code === 'processor_failed' || error.code === 'fenced'))
+function isRefusal(run: Run, error: unknown): boolean {
+  return error instanceof TripwireAbort || run.isLost(error) || (isHeedError(error) && error.code === 'processor_failed')
 }

@@ -18,14 +18,33 @@ export function jsonOf(value: unknown, subject: string): JSONValue {
   return JSON.parse(text) as JSONValue
 }
 
+/** The same value as an object of its own, for code that may change it. */
+export function copyOf<T extends JSONValue | undefined>(value: T): T {
+  return typeof value === 'object' && value !== null ? structuredClone(value) : value
+}
+
 const outputTypes: readonly unknown[] = ['text', 'json', 'error-text', 'error-json', 'content', 'execution-denied']
 
 /** What `toModelOutput` gave, as it is stored and sent: bytes as base64, so that the prompt is the same for ever. */
 export function modelOutputOf(output: unknown, toolName: string): ModelToolOutput {
   const { type, value } = (output ?? {}) as { type?: unknown; value?: unknown }
-  if (!outputTypes.includes(type) || (type === 'content' && !Array.isArray(value))) {
+  if (!outputTypes.includes(type)) {
     throw new HeedError('tool_output_invalid', `toModelOutput of ${toolName} must return { type, value }, type being one of ${outputTypes.join(', ')}.`)
   }
+  const wanted = wantedValue(type, value)
+  if (wanted !== undefined) throw new HeedError('tool_output_invalid', `toModelOutput of ${toolName} must return ${wanted} as the value of type '${String(type)}'.`)
   if (type !== 'content') jsonOf(value, `What toModelOutput of ${toolName} returned`)
   return storableOutput(output as ModelToolOutput)
+}
+
+/** What the value of this type would have to be; nothing when it is that. */
+function wantedValue(type: unknown, value: unknown): string | undefined {
+  if (type === 'text' || type === 'error-text') return typeof value === 'string' ? undefined : 'a text'
+  if (type === 'json' || type === 'error-json') return value === undefined ? 'something' : undefined
+  if (type !== 'content') return undefined
+  return Array.isArray(value) && value.every(isItem) ? undefined : 'a list of { type, … }'
+}
+
+function isItem(item: unknown): boolean {
+  return typeof item === 'object' && item !== null && 'type' in item && typeof item.type === 'string' && (item.type !== 'text' || typeof (item as { text?: unknown }).text === 'string')
 }

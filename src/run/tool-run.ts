@@ -7,7 +7,7 @@ import type { Run } from './run.ts'
 import { raceTool } from './tool-race.ts'
 import type { ModelToolCall } from './step-recorder.ts'
 import { ToolExecution } from './tool-context.ts'
-import { jsonOf, modelOutputOf } from './tool-json.ts'
+import { copyOf, jsonOf, modelOutputOf } from './tool-json.ts'
 import type { ResolvedTool } from './tool-set.ts'
 import type { WaitingCall } from './run-result.ts'
 
@@ -42,6 +42,8 @@ interface Returned {
   input: unknown
   output: unknown
   json: JSONValue
+  /** What is left of its `timeoutMs`. */
+  left: number | undefined
 }
 
 /**
@@ -55,7 +57,7 @@ export async function runCall(run: Run, call: ModelToolCall, scope: CallScope, d
   if (outcome.status !== 'returned') return outcome
   const checked = await run.processors.toolResult(run, toolInvocation, outcome.json)
   if ('refused' in checked) return failed(new HeedError('tripwire', checked.refused))
-  return settled(toolInvocation, outcome, checked.result).catch(failed)
+  return settled(run, scope, toolInvocation, outcome, checked.result).catch(failed)
 }
 
 async function attempt(run: Run, call: ModelToolCall, scope: CallScope, decision: Decision | undefined): Promise<CallOutcome | Returned> {
@@ -80,11 +82,16 @@ async function execute(
   const { toolCallId, args } = invocation
   const execution = new ToolExecution(run, scope, invocation)
   const resumeData = decision?.resumeData === undefined ? undefined : await check(resolved.resume, decision.resumeData, `${name} was resumed with data that doesn't match its resumeSchema`)
+  const began = run.clock.now()
   let output: unknown
   try {
-    output = await raceTool(run, resolved, scope.signal, (signal) => tool.execute?.(input, execution.context(signal, resumeData)), async (preliminary) => {
-      const result = jsonOf(preliminary, `What ${name} returned`)
-      await run.showToolResult({ ...invocation, state: 'result', result }, true).catch(scope.fail)
+    output = await raceTool(run, resolved, scope.signal, {
+      left: tool.timeoutMs,
+      start: (signal) => tool.execute?.(input, execution.context(signal, resumeData)),
+      onPreliminary: async (preliminary) => {
+        const result = jsonOf(preliminary, `What ${name} returned`)
+        await run.showToolResult({ ...invocation, state: 'result', result }, true).catch(scope.fail)
+      },
     })
   } catch (error) {
     if (!execution.suspended) throw error
@@ -96,8 +103,9 @@ async function execute(
     await check(resolved.suspend, payload, `${name} suspended with something that doesn't match its suspendSchema`)
     return { status: 'waiting', call: { toolCallId, toolName: name, args, kind: 'suspend', payload } }
   }
+  const left = tool.timeoutMs === undefined ? undefined : Math.max(0, tool.timeoutMs - (run.clock.now() - began))
   const checked = await check(resolved.output, output, `${name} returned something that doesn't match its outputSchema`)
-  return { status: 'returned', resolved, input, output: checked, json: jsonOf(checked, `What ${name} returned`) }
+  return { status: 'returned', resolved, input, output: checked, json: jsonOf(checked, `What ${name} returned`), left }
 }
 
 async function check(schema: CompiledSchema | undefined, value: unknown, problem: string): Promise<unknown> {
@@ -107,18 +115,24 @@ async function check(schema: CompiledSchema | undefined, value: unknown, problem
   return checked.value
 }
 
-async function settled(invocation: ToolInvocation, { resolved, input, output, json }: Returned, seen: unknown): Promise<CallOutcome> {
+async function settled(run: Run, scope: CallScope, invocation: ToolInvocation, returned: Returned, seen: unknown): Promise<CallOutcome> {
+  const { resolved, input, output, json, left } = returned
   const { tool, name } = resolved
   const result = jsonOf(seen, `What a processor made of the result of ${name}`)
   if (!tool.toModelOutput) return settle({ ...invocation, state: 'result', result })
   // What a processor took out of a result must not reach the model by this way.
-  const modelOutput = await tool.toModelOutput(seen === json ? output : result, { toolCallId: invocation.toolCallId, input })
+  const modelOutput = await raceTool(run, resolved, scope.signal, {
+    left,
+    start: () => tool.toModelOutput?.(seen === json ? output : result, { toolCallId: invocation.toolCallId, input }),
+  })
   return settle({ ...invocation, state: 'result', result, modelOutput: modelOutputOf(modelOutput, name) })
 }
 
+/** A copy: what a tool does to its input must not change what the model said. */
 async function validInput(resolved: ResolvedTool, args: JSONValue): Promise<unknown> {
-  if (!resolved.input) return args
-  const checked = await resolved.input.validate(args)
+  const input = copyOf(args)
+  if (!resolved.input) return input
+  const checked = await resolved.input.validate(input)
   if (checked.ok) return checked.value
   throw new HeedError(
     'tool_input_invalid',

@@ -1,5 +1,7 @@
 import type { JSONValue } from '../json.ts'
 import type { Logger } from '../logger.ts'
+import { describe } from './provider-error.ts'
+import { copyOf, jsonOf } from './tool-json.ts'
 
 /** Who sees the payload: live streams, or the stored transcript. The model always sees the real one. */
 export type TransformTarget = 'display' | 'transcript'
@@ -66,10 +68,21 @@ export function transformer(policy: ToolPayloadTransformPolicy | undefined, logg
     const own = tool?.[context.target]?.[ruleOf[context.phase]]
     const rule = own ?? (covers(context.target) ? policy?.transformToolPayload : undefined)
     if (!rule) return undefined
+    // A rule for an object can't know where in a text that is none its secrets are.
+    const malformed = isMalformed(context.input)
+    if (malformed && (context.phase === 'input-available' || context.phase === 'approval')) return withheld
+    const { input, output, suspendPayload } = context
     try {
-      return await rule(context)
+      // Copies: a rule may make what is shown out of what it was given, and the model sees the original.
+      const shown = await rule({
+        ...context,
+        ...(input === undefined ? {} : { input: malformed ? withheld : copyOf(input) }),
+        ...(output === undefined ? {} : { output: copyOf(output) }),
+        ...(suspendPayload === undefined ? {} : { suspendPayload: copyOf(suspendPayload) }),
+      })
+      return shown === undefined ? undefined : jsonOf(shown, `What transform of tool '${context.toolName}' returned`)
     } catch (error) {
-      logger.error(`transform of tool '${context.toolName}' failed; its payload is withheld`, { phase: context.phase, error: String(error) })
+      logger.error(`transform of tool '${context.toolName}' failed; its payload is withheld`, { phase: context.phase, error: describe(error) })
       return withheld
     }
   }
@@ -83,4 +96,10 @@ export function transformer(policy: ToolPayloadTransformPolicy | undefined, logg
       return covers('display') ? ((await apply(tool, context)) ?? null) : undefined
     },
   }
+}
+
+/** Input that was not JSON is kept as `{ malformed: text }`. */
+function isMalformed(input: JSONValue | undefined): boolean {
+  if (typeof input !== 'object' || input === null || Array.isArray(input)) return false
+  return typeof input.malformed === 'string' && Object.keys(input).length === 1
 }

@@ -75,4 +75,15 @@ describe('a model that is none', () => {
     expect(await rejection(agent.generate('Go.'))).toMatchObject({ code: 'model_missing', message: expect.stringContaining("Agent 'a' has no model") })
     expect((await agent.generate('Go.', { model: scriptedModel(['Hi.']) })).text).toBe('Hi.')
   })
+
+  it('that is only tried when others failed is loaded then', async () => {
+    vi.stubEnv('ANTHROPIC_API_KEY', '')
+    const { heed } = recordedHeed()
+    const failing = () => scriptedModel([{ error: { status: 400 } }])
+    expect((await new Agent({ id: 'a', heed, model: [scriptedModel(['First.']), 'anthropic/claude-x'] }).generate('Go.')).text).toBe('First.')
+    expect((await new Agent({ id: 'a', heed, model: [failing(), 'anthropic/claude-x', scriptedModel(['Third.'])] }).generate('Go.')).text).toBe('Third.')
+    expect(await rejection(new Agent({ id: 'a', heed, model: [failing(), 'anthropic/claude-x'] }).generate('Go.'))).toMatchObject({ code: 'api_key_missing' })
+    expect(await rejection(new Agent({ id: 'a', heed, model: ['anthropic/claude-x', scriptedModel(['Second.'])] }).generate('Go.'))).toMatchObject({ code: 'api_key_missing' })
+    expect(thrownBy(() => new Agent({ id: 'a', heed, model: [failing(), 'nobody/x'] }))).toMatchObject({ code: 'unknown_provider' })
+  })
 })

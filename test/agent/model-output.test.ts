@@ -2,7 +2,8 @@ import { describe, expect, it } from 'vitest'
 import { z } from 'zod'
 import { Agent } from '../../src/agent/agent.ts'
 import { createTool } from '../../src/run/tool.ts'
-import { scriptedModel } from '../../src/testing/index.ts'
+import { scriptedModel, virtualClock } from '../../src/testing/index.ts'
+import { recordedHeed } from './asking.ts'
 
 const model = () => scriptedModel([{ toolCalls: [{ toolName: 't', input: { q: 'x' } }] }, 'Done.'])
 
@@ -51,5 +52,34 @@ describe('toModelOutput', () => {
     const t = createTool({ id: 't', execute: async () => 1, toModelOutput: toModelOutput as never })
     const { toolResults } = await new Agent({ id: 'a', model: model(), tools: { t } }).generate('Go.')
     expect(toolResults).toMatchObject([{ isError: true, result: expect.stringContaining(message) }])
+  })
+
+  it.each([
+    ['a text that is none', { type: 'text', value: 7 }, 'a text'],
+    ['no value', { type: 'json' }, 'something'],
+    ['a list of words', { type: 'content', value: ['a'] }, 'a list of'],
+    ['a list with a text without words', { type: 'content', value: [{ type: 'text' }] }, 'a list of'],
+  ])('that returns %s is an error the model reads', async (_, output, wanted) => {
+    const t = createTool({ id: 't', execute: async () => 1, toModelOutput: () => output as never })
+    const { toolResults, text } = await new Agent({ id: 'a', model: model(), tools: { t } }).generate('Go.')
+    expect(toolResults).toMatchObject([{ isError: true, result: expect.stringContaining(`must return ${wanted}`) }])
+    expect(text).toBe('Done.')
+  })
+
+  it('has what its tool left of timeoutMs', async () => {
+    const clock = virtualClock()
+    const t = createTool({
+      id: 't',
+      timeoutMs: 5_000,
+      execute: () => new Promise<number>((resolve) => clock.after(3_000, () => resolve(1))),
+      toModelOutput: () => new Promise<never>(() => {}),
+    })
+    const m = model()
+    const stream = await new Agent({ id: 'a', heed: recordedHeed(clock).heed, model: m, tools: { t } }).stream('Go.')
+    await clock.advance(4_999)
+    expect(m.callCount).toBe(1)
+    await clock.advance(1)
+    expect(await stream.toolResults).toMatchObject([{ isError: true, result: 't did not finish within 5000 ms.' }])
+    expect(clock.pending).toBe(0)
   })
 })

@@ -326,4 +326,25 @@ describe('a processor that does wrong', () => {
     expect(await rejection(stream.result)).toMatchObject({ code: 'processor_failed' })
     await stopped.promise
   })
+
+  it('see the run as it grows, and of each other\'s changes only those of the same step', async () => {
+    const seen: Array<[string, number, number]> = []
+    const model = scriptedModel([{ toolCalls: [{ toolName: 'look' }] }, { text: 'More.', toolCalls: [{ toolName: 'look' }] }, 'Done.'])
+    const watching: Processor = {
+      id: 'watching',
+      processInputStep: ({ messages, messageList, stepNumber }) => {
+        seen.push(['in', messages.length, messages.flatMap(({ content }) => content.parts).length])
+        if (stepNumber === 1) messageList.add('Only now.', 'context')
+      },
+      processOutputStep: ({ messageList }) => {
+        const messages = messageList.get.all.db()
+        seen.push(['out', messages.length, messages.flatMap(({ content }) => content.parts).length])
+      },
+    }
+    await new Agent({ id: 'a', model, tools, inputProcessors: [watching], outputProcessors: [watching] }).generate('Go.')
+    const fresh = seen.map(([where, messages]) => [where, messages])
+    expect(fresh).toEqual([['in', 1], ['out', 2], ['in', 2], ['out', 2], ['in', 2], ['out', 2]])
+    expect(seen.map(([, , parts]) => parts)).toEqual([...seen.map(([, , parts]) => parts)].sort((a, b) => a - b))
+    expect(model.calls.map((call) => JSON.stringify(call.prompt).includes('Only now.'))).toEqual([false, true, false])
+  })
 })

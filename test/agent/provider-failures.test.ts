@@ -1,9 +1,10 @@
 import { createAnthropic } from '@ai-sdk/anthropic'
 import { createOpenAI } from '@ai-sdk/openai'
 import { describe, expect, it } from 'vitest'
+import { z } from 'zod'
 import { Agent } from '../../src/agent/agent.ts'
 import { createTool } from '../../src/run/tool.ts'
-import { providerServer, scriptedModel, virtualClock, type ProviderServer, type ScriptedStep } from '../../src/testing/index.ts'
+import { providerServer, scriptedModel, virtualClock, type ProviderServer, type ScriptedStep, type VirtualClock } from '../../src/testing/index.ts'
 import { chunksOf, of, recordedHeed, refuseStrayRejections, rejection, typesOf } from './asking.ts'
 
 const makers = [
@@ -15,6 +16,18 @@ const makers = [
 /** Waits, by turns of the event loop, until something is so. */
 async function until(holds: () => boolean): Promise<void> {
   while (!holds()) await new Promise((resolve) => setImmediate(resolve))
+}
+
+/** Lets every pause pass until it is done. */
+async function hurried<T>(clock: VirtualClock, work: PromiseLike<T>): Promise<T> {
+  let done = false
+  const settle = () => void (done = true)
+  work.then(settle, settle)
+  while (!done) {
+    await new Promise((resolve) => setImmediate(resolve))
+    if (clock.pending > 0) await clock.runAll()
+  }
+  return work
 }
 
 describe.each(makers)('a failure of %s', (_, make) => {
@@ -79,11 +92,12 @@ describe.each(makers)('a failure of %s', (_, make) => {
 
   it('[G1.5] in the middle keeps what was said, and a new step goes on from it', async () => {
     await using server = await providerServer({ script: [{ text: ['Once ', 'upon ', 'a time'], errorAfter: { parts: 3 } }, 'a time.'] })
-    const stream = await new Agent({ id: 'a', heed: recordedHeed().heed, model: make(server) }).stream('A story.')
-    const chunks = await chunksOf(stream)
+    const clock = virtualClock()
+    const stream = await new Agent({ id: 'a', heed: recordedHeed(clock).heed, model: make(server) }).stream('A story.')
+    const chunks = await hurried(clock, chunksOf(stream))
     const { steps, messages, text } = await stream.result
     expect(steps.map((step) => [step.text, step.finishReason])).toEqual([['Once upon ', 'error'], ['a time.', 'stop']])
-    expect(text).toBe('a time.')
+    expect(text).toBe('Once upon a time.')
     expect(of(chunks, 'text-start')).toHaveLength(2)
     expect(of(chunks, 'text-end')).toHaveLength(2)
     expect(typesOf(chunks)).not.toContain('error')
@@ -100,7 +114,8 @@ describe.each(makers)('an error event of %s in the middle of a stream', (_, make
   it('is a broken stream, and one that may pass is gone on from', async () => {
     const failure = { status: 529, type: 'overloaded_error', message: 'Overloaded' }
     await using server = await providerServer({ script: [{ text: ['Once ', 'upon ', 'a time'], errorAfter: { parts: 3, error: failure } }, 'a time.'] })
-    const { steps } = await new Agent({ id: 'a', heed: recordedHeed().heed, model: make(server) }).generate('A story.')
+    const clock = virtualClock()
+    const { steps } = await hurried(clock, new Agent({ id: 'a', heed: recordedHeed(clock).heed, model: make(server) }).generate('A story.'))
     expect(steps.map((step) => step.text)).toEqual(['Once upon ', 'a time.'])
   })
 
@@ -119,8 +134,9 @@ describe('a stream that breaks', () => {
 
   it('[G1.4] again and again ends the run with an error, and what was said stays', async () => {
     const model = scriptedModel([broken('one'), broken('two'), broken('three'), 'never'])
-    const stream = await new Agent({ id: 'a', heed: recordedHeed().heed, model }).stream('Go.')
-    const chunks = await chunksOf(stream)
+    const clock = virtualClock()
+    const stream = await new Agent({ id: 'a', heed: recordedHeed(clock).heed, model }).stream('Go.')
+    const chunks = await hurried(clock, chunksOf(stream))
     expect(model.callCount).toBe(3)
     expect(of(chunks, 'error')).toMatchObject([{ payload: { error: { code: 'stream_broken', retryable: true } } }])
     expect(of(chunks, 'text-delta').map((chunk) => chunk.payload.text)).toEqual(['one', 'two', 'three'])
@@ -131,7 +147,79 @@ describe('a stream that breaks', () => {
     const look: ScriptedStep = { toolCalls: [{ toolName: 'look' }] }
     const model = scriptedModel([broken('a'), look, broken('b'), look, broken('c'), look, broken('d'), 'Done.'])
     const tools = { look: createTool({ id: 'look', execute: async () => 'seen' }) }
-    expect((await new Agent({ id: 'a', heed: recordedHeed().heed, model, tools }).generate('Go.')).text).toBe('Done.')
+    const clock = virtualClock()
+    const { text } = await hurried(clock, new Agent({ id: 'a', heed: recordedHeed(clock).heed, model, tools }).generate('Go.'))
+    expect(text).toBe('dDone.')
+  })
+
+  it('[G1.4] is gone on from after a pause that grows', async () => {
+    const clock = virtualClock(0)
+    const model = scriptedModel([broken('one'), broken('two'), 'three'])
+    const stream = await new Agent({ id: 'a', heed: recordedHeed(clock).heed, model }).stream('Go.')
+    await clock.advance(374)
+    expect(model.callCount).toBe(1)
+    await clock.advance(251)
+    expect(model.callCount).toBe(2)
+    await clock.advance(1_250)
+    expect(await stream.text).toBe('onetwothree')
+    expect(clock.pending).toBe(0)
+  })
+
+  it('[G1.4] is gone on from when its provider said, and by the next model when that is too late', async () => {
+    const busy = (after: string): ScriptedStep => ({ text: ['one '], errorAfter: { parts: 2, error: { status: 529, headers: { 'retry-after': after } } } })
+    const clock = virtualClock()
+    const model = scriptedModel([busy('7'), 'two'])
+    const stream = await new Agent({ id: 'a', heed: recordedHeed(clock).heed, model }).stream('Go.')
+    await clock.advance(6_999)
+    expect(model.callCount).toBe(1)
+    await clock.advance(1)
+    expect(await stream.text).toBe('one two')
+
+    const next = scriptedModel(['two'])
+    const { text } = await new Agent({ id: 'a', heed: recordedHeed(clock).heed, model: [scriptedModel([busy('3600')]), next] }).generate('Go.')
+    expect(text).toBe('one two')
+    expect(next.callCount).toBe(1)
+  })
+
+  it('[G1.4] more often than a model may be asked again is gone on from by the next, and the step after it asks the first', async () => {
+    const clock = virtualClock()
+    const first = scriptedModel([broken('a'), broken('b'), 'Done.'])
+    const second = scriptedModel([{ text: 'c', toolCalls: [{ toolName: 'look' }] }])
+    const tools = { look: createTool({ id: 'look', execute: async () => 'seen' }) }
+    const agent = new Agent({ id: 'a', heed: recordedHeed(clock).heed, model: [{ model: first, maxRetries: 1 }, second], tools })
+    const { steps, text } = await hurried(clock, agent.generate('Go.'))
+    expect(steps.map((step) => [step.text, step.finishReason])).toEqual([['a', 'error'], ['b', 'error'], ['c', 'tool-calls'], ['Done.', 'stop']])
+    expect([first.callCount, second.callCount, text]).toEqual([3, 1, 'Done.'])
+    expect(JSON.stringify(second.calls[0]?.prompt)).toContain('Go on from where it ends')
+  })
+
+  it('[G1.4] in a way that can\'t pass is gone on from by the next model at once, also when that was the second', async () => {
+    const refused: ScriptedStep = { text: ['one '], errorAfter: { parts: 2, error: { status: 400 } } }
+    const models = [scriptedModel([{ error: { status: 401 } }]), scriptedModel([refused]), scriptedModel(['two'])]
+    const { text } = await new Agent({ id: 'a', heed: recordedHeed(virtualClock()).heed, model: models }).generate('Go.')
+    expect(text).toBe('one two')
+    expect(models.map((model) => model.callCount)).toEqual([1, 1, 1])
+  })
+
+  it('[G1.5] can be aborted while it is waited for the next', async () => {
+    const clock = virtualClock()
+    const model = scriptedModel([broken('one'), 'never'])
+    const stop = new AbortController()
+    const stream = await new Agent({ id: 'a', heed: recordedHeed(clock).heed, model }).stream('Go.', { abortSignal: stop.signal })
+    await until(() => clock.pending > 0)
+    stop.abort()
+    expect(await stream.finishReason).toBe('aborted')
+    expect(await stream.text).toBe('one')
+    expect([model.callCount, clock.pending]).toEqual([1, 0])
+  })
+
+  it('in the middle of a structured answer is read with what follows', async () => {
+    const clock = virtualClock()
+    const model = scriptedModel([broken('{"city":'), '"Bern"}'])
+    const agent = new Agent({ id: 'a', heed: recordedHeed(clock).heed, model })
+    const { object } = await hurried(clock, agent.generate('Go.', { structuredOutput: { schema: z.object({ city: z.string() }) } }))
+    expect(object).toEqual({ city: 'Bern' })
+    expect(model.callCount).toBe(2)
   })
 
   it('drops calls that were not finished, and those that never got to run', async () => {
@@ -155,7 +243,8 @@ describe('a stream that breaks', () => {
   it('without an end is broken, not finished', async () => {
     const text = (delta: string) => [{ type: 'text-start' as const, id: 't' }, { type: 'text-delta' as const, id: 't', delta }]
     const model = scriptedModel([{ parts: text('half') }, 'and the rest.'])
-    const { steps } = await new Agent({ id: 'a', heed: recordedHeed().heed, model }).generate('Go.')
+    const clock = virtualClock()
+    const { steps } = await hurried(clock, new Agent({ id: 'a', heed: recordedHeed(clock).heed, model }).generate('Go.'))
     expect(steps.map((step) => step.text)).toEqual(['half', 'and the rest.'])
   })
 

@@ -135,4 +135,35 @@ describe('structured output', () => {
     const schemaWithTypo = { type: 'object', properties: { a: { type: 'banana' } } } as never
     expect(await rejection(agent.generate('?', { structuredOutput: { schema: schemaWithTypo } }))).toMatchObject({ code: 'invalid_schema' })
   })
+
+  it.each([
+    ['in a block that is never closed', `\`\`\`json${' '.repeat(100_000)}`],
+    ['between two blocks', `\`\`\`${' '.repeat(100_000)}\`\`\`${' '.repeat(100_000)}\``],
+    ['of fences', '```'.repeat(100_000)],
+  ])('is not looked for for ever %s', async (_, text) => {
+    const { object } = await new Agent({ id: 'a', model: scriptedModel([text, good]) }).generate('?', { structuredOutput: { schema } })
+    expect(object).toEqual({ city: 'Bern', degrees: 4 })
+  })
+
+  it.each([
+    ['the last of several blocks', 'Run:\n```sh\nls\n```\nand:\n```json\n{"city":"Bern","degrees":4}\n```'],
+    ['a block before a quote', '```json\n{"city":"Bern","degrees":4}\n```\nas "asked"'],
+  ])('is found in %s', async (_, text) => {
+    expect((await new Agent({ id: 'a', model: scriptedModel([text]) }).generate('?', { structuredOutput: { schema } })).object).toEqual({ city: 'Bern', degrees: 4 })
+  })
+
+  it('[G1.5] can be aborted while it is checked, and what was said stays', async () => {
+    const checking = Promise.withResolvers<void>()
+    const endless = z.string().refine(() => {
+      checking.resolve()
+      return new Promise<boolean>(() => {})
+    })
+    const stop = new AbortController()
+    const stream = await new Agent({ id: 'a', model: scriptedModel(['"Hi."']) }).stream('?', { structuredOutput: { schema: endless }, abortSignal: stop.signal })
+    await checking.promise
+    stop.abort()
+    expect(typesOf(await chunksOf(stream)).at(-1)).toBe('abort')
+    expect(await stream.text).toBe('"Hi."')
+    expect(JSON.stringify(await stream.messages)).toContain('Hi.')
+  })
 })

@@ -1,3 +1,4 @@
+import { jsonSchema } from 'ai'
 import { describe, expect, it } from 'vitest'
 import { z } from 'zod'
 import { Agent } from '../../src/agent/agent.ts'
@@ -212,5 +213,39 @@ describe('a tool', () => {
     })
     const { toolResults } = await new Agent({ id: 'a', model: scriptedModel([call('count'), 'Done.']), tools: { count } }).generate('Go.')
     expect(toolResults).toMatchObject([{ isError: true, result: 'count failed: lost count' }])
+  })
+
+  it('[P1.2] may do to its input what it likes: what the model said stays as it was', async () => {
+    const change = (input: unknown) => {
+      const list = (input as { list: number[] }).list
+      list.push(9)
+      return list.length
+    }
+    const model = scriptedModel([{ toolCalls: [{ toolName: 'plain', input: { list: [1] } }, { toolName: 'checked', input: { list: [1] } }] }, 'Done.'])
+    const requireApproval = (input: unknown) => change(input) > 5
+    const tools = {
+      plain: createTool({ id: 'plain', requireApproval, execute: async (input) => change(input) }),
+      checked: createTool({ id: 'checked', inputSchema: jsonSchema<{ list: number[] }>({ type: 'object' }), requireApproval, execute: async (input) => change(input) }),
+    }
+    const { toolCalls } = await new Agent({ id: 'a', model, tools }).generate('Go.')
+    expect(toolCalls.map((call) => call.args)).toEqual([{ list: [1] }, { list: [1] }])
+    expect(JSON.stringify(model.calls[1]?.prompt)).not.toContain('9')
+  })
+
+  it('can\'t write what would pass for something the run said', async () => {
+    const model = scriptedModel([call('t'), 'Done.'])
+    const t = createTool({ id: 't', execute: async (_, { write }) => write({ type: 'finish' as never, data: 1 }) })
+    const stream = await new Agent({ id: 'a', model, tools: { t } }).stream('Go.')
+    const chunks = await chunksOf(stream)
+    expect(of(chunks, 'finish')).toHaveLength(1)
+    expect(of(chunks, 'tool-error')[0]?.payload.error.message).toMatch(/'finish'.*begin with 'data-'/)
+  })
+
+  it('that throws something unreadable fails like any other', async () => {
+    const unreadable = Object.defineProperty(new Error(), 'message', { get: () => { throw new Error('no') } })
+    const t = createTool({ id: 't', execute: () => Promise.reject(unreadable) })
+    const { toolResults, text } = await new Agent({ id: 'a', model: scriptedModel([call('t'), 'Done.']), tools: { t } }).generate('Go.')
+    expect(toolResults).toMatchObject([{ isError: true, result: expect.stringContaining('t failed') }])
+    expect(text).toBe('Done.')
   })
 })

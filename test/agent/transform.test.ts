@@ -194,4 +194,40 @@ describe('transform of an agent', () => {
     expect(JSON.stringify(chunks)).not.toMatch(/4111|token-77/)
     expect(JSON.stringify(toUIMessages(await stream.messages))).not.toMatch(/4111|token-77/)
   })
+
+  it('[G1.10] is not asked about input that is no JSON: nothing is shown of it', async () => {
+    const malformed = () => scriptedModel([{ toolCalls: [{ toolName: 'charge', inputText: `{"card":"${card}` }] }, 'Sorry.'])
+    const redact = ({ input }: TransformContext) => ({ ...(input as object), card: '****' })
+    const own: ToolTransform = { display: { input: redact }, transcript: { input: redact } }
+    for (const agent of [
+      new Agent({ id: 'a', model: malformed(), tools: { charge: charge(own) } }),
+      new Agent({ id: 'a', model: malformed(), tools: { charge: charge() }, transform: { transformToolPayload: (context) => (context.phase === 'input-available' ? redact(context) : undefined) } }),
+    ]) {
+      const stream = await agent.stream('Go.')
+      const chunks = await chunksOf(stream)
+      expect(JSON.stringify(chunks)).not.toContain(card)
+      expect(of(chunks, 'tool-call')[0]?.payload.args).toBe('[withheld]')
+      expect(JSON.stringify(toUIMessages(await stream.messages))).not.toContain(card)
+    }
+  })
+
+  it('[G1.10] that makes something that is no JSON shows nothing', async () => {
+    const cyclic: Record<string, unknown> = {}
+    cyclic.self = cyclic
+    const rule = () => cyclic as never
+    const stream = await new Agent({ id: 'a', heed: recordedHeed().heed, model: charging(), tools: { charge: charge({ display: { input: rule, output: rule }, transcript: { input: rule, output: rule } }) } }).stream('Go.')
+    const chunks = await chunksOf(stream)
+    expect(of(chunks, 'tool-result')[0]?.payload).toMatchObject({ args: '[withheld]', result: '[withheld]' })
+    expect(JSON.stringify(await stream.messages)).toContain('[withheld]')
+  })
+
+  it('[P1.2] may make what is shown out of what it is given: the model sees the original', async () => {
+    const model = charging()
+    const rule = ({ input, output }: TransformContext) => {
+      for (const value of [input, output]) if (value) for (const key of Object.keys(value)) delete (value as Record<string, unknown>)[key]
+      return {}
+    }
+    await new Agent({ id: 'a', model, tools: { charge: charge() }, transform: { transformToolPayload: rule } }).generate('Go.')
+    expect(model.calls[1]?.prompt.slice(1)).toMatchObject([{ content: [{ input: { card } }] }, { content: [{ output: { value: { secret } } }] }])
+  })
 })

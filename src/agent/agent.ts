@@ -112,7 +112,7 @@ export class Agent<TAgentId extends string = string, TTools extends ToolsInput =
     return this.stream(messages, fromLegacyOptions(options) as AgentExecutionOptions<never>)
   }
 
-  /** What the model would be sent for these messages, part by part: where each came from and what it costs. */
+  /** What the model would be sent for these messages, part by part: where each came from and what it costs. Processors are not asked. */
   async explainPrompt(messages: AgentInput, options: AgentExecutionOptions = {}): Promise<ExplainedPrompt> {
     checkOptions(options, 'explainPrompt()')
     return explainAgentPrompt(this, this.#config, messages, options)

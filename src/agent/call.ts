@@ -1,5 +1,7 @@
+import { HeedError, isHeedError } from '../errors.ts'
 import type { JSONObject, JSONValue } from '../json.ts'
-import { toRows, type AgentInput } from '../message/input.ts'
+import type { AgentInput } from '../message/input.ts'
+import type { MessageRow } from '../message/row.ts'
 import { ChunkLog } from '../run/chunk-log.ts'
 import type { Chunk } from '../run/chunk.ts'
 import { runLoop } from '../run/loop.ts'
@@ -13,7 +15,7 @@ import type { ThreadRuntime } from '../thread/runtime.ts'
 import type { Askable } from './askable.ts'
 import { checkMemory } from './check-options.ts'
 import { EphemeralHost } from './ephemeral.ts'
-import { guardInput } from './guard.ts'
+import { checkInput, inputRows } from './input.ts'
 import { AgentStream } from './stream.ts'
 
 type AnyStream = AgentStream<ToolCall, ToolResult, unknown>
@@ -21,13 +23,13 @@ type AnyStream = AgentStream<ToolCall, ToolResult, unknown>
 /** One question and its answer: on a thread when there is one, else in memory alone. Without `logged`, chunks are not kept. */
 export async function answer(agent: Askable, messages: AgentInput, options: AgentExecutionOptions, logged: boolean): Promise<AnyStream> {
   const runtime = agent.threads()
-  const now = () => new Date(runtime.clock.now())
-  const rows = guardInput(toRows(messages, { newId: runtime.newId, now }), { now: runtime.clock.now(), reservedTags: agent.signalTags })
+  const rows = inputRows(agent, messages)
   const runId = options.runId ?? runtime.newId()
   const log = new ChunkLog()
   const emit = logged ? (chunk: Chunk) => log.push(chunk) : () => {}
   const memory = options.memory ?? (await agent.defaultMemory(options))
   const target = memory && threadOf(memory)
+  checkInput(rows, target !== undefined)
   const call = { runId, rows, options: memory ? { ...options, memory } : options, emit }
   const { result } = target ? await callOnThread(runtime, agent, { ...target, ...call }) : await ephemeral(agent, runtime, call)
   return streamOf(runId, log, result)
@@ -47,15 +49,24 @@ export async function answerSuspended(
     await decide(runtime, agent, decision)
   } catch (error) {
     unfollow()
-    throw error
+    throw (await isUnknown(runtime, decision.runId, error)) ? neverStored(decision.runId) : error
   }
   return streamOf(decision.runId, log, promise)
+}
+
+async function isUnknown(runtime: ThreadRuntime, runId: string, error: unknown): Promise<boolean> {
+  return isHeedError(error) && error.code === 'run_not_suspended' && (await runtime.store.findRun(runId)) === null
+}
+
+function neverStored(runId: string): HeedError {
+  const why = "A run without a thread ends where it waits and can't be resumed: ask with memory: { thread: 'chat-1', resource: 'user-7' }."
+  return new HeedError('run_not_suspended', `No run '${runId}' is stored here. ${why}`, { details: { runId } })
 }
 
 async function ephemeral(
   agent: Askable,
   runtime: ThreadRuntime,
-  call: { runId: string; rows: ReturnType<typeof toRows>; options: AgentExecutionOptions; emit(chunk: Chunk): void },
+  call: { runId: string; rows: MessageRow[]; options: AgentExecutionOptions; emit(chunk: Chunk): void },
 ): Promise<{ result: Promise<RunResult> }> {
   const { runId, rows, options, emit } = call
   const setup = await agent.prepare(options, { runId, rows, inputCount: rows.length, stepsDone: 0 }, runtime)

@@ -1,21 +1,20 @@
-import { toRows, type AgentInput } from '../message/input.ts'
+import type { AgentInput } from '../message/input.ts'
 import type { MessageRow } from '../message/row.ts'
 import { explainPrompt, type ExplainedPrompt } from '../prompt/explain.ts'
 import type { AgentExecutionOptions } from '../run/options.ts'
 import { isUserAuthored } from '../signals/row.ts'
+import { withMemory } from '../thread/local-call.ts'
 import type { Askable } from './askable.ts'
 import { checkMemory } from './check-options.ts'
 import type { AgentConfig } from './config.ts'
-import { resolveInstructions, resolveOptions, resolveToolSet } from './prepare.ts'
+import { inputRows } from './input.ts'
+import { resolveOptions, resolvePrompt } from './prepare.ts'
 
-/** What the next call would be made of, and how much of it the provider has seen in the last one. */
+/** What the next call would be made of, and how much of it the provider has seen in the last one. Processors are not asked. */
 export async function explainAgentPrompt(agent: Askable, config: AgentConfig, messages: AgentInput, given: AgentExecutionOptions): Promise<ExplainedPrompt> {
-  const runtime = agent.threads()
   const options = await resolveOptions(config, given)
-  const { definitions } = await resolveToolSet(config, options, agent.id, runtime)
-  const system = await resolveInstructions(config, options)
-  const tools = [...definitions]
-  const input = toRows(messages, { newId: runtime.newId, now: () => new Date(runtime.clock.now()) })
+  const { system, offered: tools } = await resolvePrompt(config, options, agent.id, agent.threads())
+  const input = inputRows(agent, messages)
   const history = await historyOf(agent, options, input.filter((row) => isUserAuthored(row)).length)
   // What the last call was sent: everything before what it answered.
   const answered = history.findLastIndex((row) => row.role === 'assistant')
@@ -24,11 +23,10 @@ export async function explainAgentPrompt(agent: Askable, config: AgentConfig, me
 }
 
 async function historyOf(agent: Askable, options: AgentExecutionOptions, coming: number): Promise<MessageRow[]> {
-  const { memory } = options
-  if (!memory) return []
-  const scope = checkMemory(memory)
+  if (!options.memory) return []
+  const scope = checkMemory(options.memory)
   const runtime = agent.threads()
   await runtime.open()
   if (!(await runtime.store.getThread(scope))) return []
-  return runtime.store.readWindow(scope, agent.window(options), coming)
+  return runtime.store.readWindow(scope, agent.window(await withMemory(agent, options)), coming)
 }

@@ -71,10 +71,9 @@ async function findSetup(
   const context = { requestContext: options.requestContext }
   const model = options.model ?? (config.model === undefined ? undefined : await resolve(config.model, context))
   if (model === undefined) throw new HeedError('model_missing', `Agent '${agent.id}' has no model. Give it one: new Agent({ model: 'openai/gpt-5.5', … }).`)
-  const structured = options.structuredOutput ? await structuredOutput(options.structuredOutput) : undefined
+  const { system, tools, structured } = await resolvePrompt(config, options, agent.id, runtime)
   const input = await processors(config, 'inputProcessors', options, context, agent.id)
   const output = await processors(config, 'outputProcessors', options, context, agent.id)
-  const tools = await resolveToolSet(config, options, agent.id, runtime)
   const { runId: id, ...rest } = request
   return {
     id,
@@ -83,10 +82,7 @@ async function findSetup(
     requestContext: options.requestContext,
     options,
     models: await resolveModels(model, agent.id),
-    system: [
-      ...(await resolveInstructions(config, options)),
-      ...(structured?.instruction === undefined ? [] : [{ role: 'system' as const, content: structured.instruction }]),
-    ],
+    system,
     tools,
     structured,
     processors: new ProcessorPipeline(input, output, options.maxProcessorRetries ?? config.maxProcessorRetries ?? defaultProcessorRetries),
@@ -98,7 +94,21 @@ async function findSetup(
   }
 }
 
-export async function resolveInstructions(config: AgentConfig, options: ResolvedOptions): Promise<SystemMessage[]> {
+/** What every prompt of the run begins with, and the tools that are `offered` with it unless a processor says otherwise. */
+export async function resolvePrompt(config: AgentConfig, options: ResolvedOptions, agent: string, runtime: ThreadRuntime) {
+  const structured = options.structuredOutput ? await structuredOutput(options.structuredOutput) : undefined
+  const instructions = await resolveInstructions(config, options)
+  const tools = await resolveToolSet(config, options, agent, runtime)
+  const { activeTools } = options
+  return {
+    system: structured?.instruction === undefined ? instructions : [...instructions, { role: 'system' as const, content: structured.instruction }],
+    tools,
+    offered: tools.definitions.filter(({ name }) => !activeTools || activeTools.includes(name)),
+    structured,
+  }
+}
+
+async function resolveInstructions(config: AgentConfig, options: ResolvedOptions): Promise<SystemMessage[]> {
   const own = options.instructions ?? (config.instructions === undefined ? '' : await resolve(config.instructions, { requestContext: options.requestContext }))
   return [...systemMessages(own), ...(options.system === undefined ? [] : systemMessages(options.system))] as SystemMessage[]
 }

@@ -36,6 +36,8 @@ export class ChunkLog {
           },
           return: async () => {
             closed = true
+            // A read that waits ends with its reader; the others look, see nothing new and wait on.
+            this.#ring()
             return { done: true, value: undefined }
           },
         }

@@ -16,6 +16,8 @@ export default defineConfig({
   test: {
     include: ['src/**/*.test.ts', 'test/**/*.test.ts', 'examples/**/*.test.ts'],
     testTimeout: 30_000,
+    // What is waited for comes; a busy machine only makes it come later.
+    expect: { poll: { timeout: 20_000 } },
     reporters: process.env.CI ? ['default', ['json', { outputFile: '.ci/vitest.json' }]] : ['default'],
   },
 })

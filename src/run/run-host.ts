@@ -11,8 +11,17 @@ export interface RunHost {
    * nothing entered, and both are decided at once: nothing can slip in between.
    */
   commit(commit: RunCommit): Promise<RunCommitted>
-  /** Stores other contents for rows that were taken as input, after processors changed them. */
-  revise(rows: readonly MessageRow[]): Promise<void>
+  /** Stores what processors made of input that was taken, before the model sees it. */
+  revise(change: InputChange): Promise<void>
+}
+
+/** Input as processors left it. What they kept stays in its order; what they added follows, in history as in the prompt. */
+export interface InputChange {
+  /** Rows with other contents than they were taken with. */
+  revised: MessageRow[]
+  /** Ids of messages that are not to be kept. */
+  removed: string[]
+  added: MessageRow[]
 }
 
 export interface RunCommit {

@@ -21,6 +21,7 @@ import { OpenMessage } from './open-message.ts'
 import { defaultMaxSteps, type AgentExecutionOptions } from './options.ts'
 import { describe } from './provider-error.ts'
 import type { RequestContext } from './request-context.ts'
+import { inputChange } from './input-change.ts'
 import type { RunCommit, RunCommitted, RunHost } from './run-host.ts'
 import { stepResult } from './outcome.ts'
 import type { Shown } from './step-recorder.ts'
@@ -102,7 +103,7 @@ export class Run {
   readonly #stop = new AbortController()
   #cut: AbortController | undefined
   #cutNext = false
-  #lost: unknown
+  #lost: unknown = Symbol('nothing')
 
   constructor(setup: RunSetup, host: RunHost) {
     this.id = setup.id
@@ -165,16 +166,19 @@ export class Run {
     return this.#stored(this.host.commit(commit))
   }
 
-  /** True for the error with which the host refused this run: the thread is another's, or will be. The same code thrown by others' code says nothing. */
+  /**
+   * True for the error with which the host refused this run, or could not store it: the thread is another's, will be, or is taken up
+   * again from what is stored. The same code thrown by others' code says nothing.
+   */
   isLost(error: unknown): boolean {
-    return isLoss(error) && (error === this.#lost || (this.signal.aborted && error === this.signal.reason))
+    return error === this.#lost || (isLoss(error) && this.signal.aborted && error === this.signal.reason)
   }
 
   async #stored<T>(stored: Promise<T>): Promise<T> {
     try {
       return await stored
     } catch (error) {
-      if (isLoss(error)) this.#lost = error
+      this.#lost = error
       throw error
     }
   }
@@ -187,9 +191,10 @@ export class Run {
   async admit(rows: readonly MessageRow[]): Promise<void> {
     const changed = await this.processors.input(this, rows)
     if (!changed) return
-    this.rows.splice(this.rows.length - rows.length, rows.length, ...changed)
+    const change = inputChange(rows, changed)
+    this.rows.splice(this.rows.length - rows.length, rows.length, ...change.rows)
     this.#prompt.rebuild(this.rows)
-    await this.#stored(this.host.revise(changed))
+    await this.#stored(this.host.revise(change))
   }
 
   /** Tells a caller's callback. What it does wrong is logged and is not the run's failure. */

@@ -5,11 +5,12 @@ import type { FinishReason, Usage } from './chunk.ts'
 export interface ToolCall<Name extends string = string, Args = JSONValue> {
   toolCallId: string
   toolName: Name
+  /** As the model wrote them: what the tool's schema takes, not what it makes of it. After bad input they may be anything. */
   args: Args
   providerExecuted?: boolean
 }
 
-/** What a call came to. With `isError`, `result` is what the model was told. */
+/** What a call came to: the tool's output as JSON keeps it (a date is a text). With `isError`, `result` is what the model was told. */
 export type ToolResult<Name extends string = string, Args = JSONValue, Result = JSONValue> =
   & ToolCall<Name, Args>
   & ({ result: Result; isError?: undefined } | { result: string; isError: true })

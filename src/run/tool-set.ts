@@ -12,6 +12,8 @@ export type ToolsInput = Record<string, Tool | AISDKTool | ProviderTool>
 export type ToolInput<T> = T extends Tool<string, infer Input, unknown> ? Input
   : T extends { execute: (input: infer Input, ...rest: never[]) => unknown } ? Input
   : T extends { inputSchema: infer S } ? SchemaInput<S> : unknown
+/** What a model writes to call a tool: its input as it is before the schema makes something of it. */
+export type ToolArgs<T> = T extends { readonly inputSchema: infer S } ? SchemaInput<NonNullable<S>> : ToolInput<T>
 export type ToolOutput<T> = T extends Tool<string, never, infer Output> ? Output
   : T extends { execute: (...args: never[]) => infer Returned } ? Settled<Returned>
   : T extends { outputSchema: infer S } ? SchemaInput<S> : unknown

@@ -12,10 +12,10 @@ import type { ToolTransform } from './transform.ts'
 const marker = Symbol.for('heed.tool')
 
 /** Something an agent may do. Make one with `createTool`. */
-export interface Tool<Id extends string = string, Input = unknown, Output = unknown> {
+export interface Tool<Id extends string = string, Input = unknown, Output = unknown, InputSchema extends Schema = Schema> {
   readonly id: Id
   readonly description: string | undefined
-  readonly inputSchema: Schema | undefined
+  readonly inputSchema: InputSchema | undefined
   readonly outputSchema: Schema | undefined
   readonly suspendSchema: Schema | undefined
   readonly resumeSchema: Schema | undefined
@@ -111,7 +111,7 @@ export function createTool<
   Result extends InferInput<OutputSchema> = InferInput<OutputSchema>,
 >(
   config: ToolConfig<Id, InputSchema, OutputSchema, SuspendSchema, ResumeSchema, Result>,
-): Tool<Id, InferOutput<InputSchema>, Result> {
+): Tool<Id, InferOutput<InputSchema>, Result, InputSchema> {
   const name = `tool '${config.id}'`
   if (typeof config.id !== 'string' || config.id.trim() === '') {
     throw new HeedError('invalid_tool', "A tool needs an id: createTool({ id: 'weather', … }).")

@@ -205,6 +205,8 @@ export interface StepCommit {
   rows: MessageRow[]
   /** Rows that are in history already and get other contents, where processors changed what was taken. */
   revised?: MessageRow[]
+  /** Ids of messages that go from history, where processors took them out of what was taken. */
+  removed?: string[]
   /** Tool calls that start now: kept with the run until a row with their result follows. */
   started?: string[]
   /** Take what may enter this run. If anything enters, what was taken before is answered: it is consumed, and its rows stay for good. */

@@ -27,6 +27,7 @@ export async function callOnThread(runtime: ThreadRuntime, agent: Runnable, call
   runtime.register(agent)
   call.options.abortSignal?.throwIfAborted()
   const options = await withMemory(agent, call.options)
+  if (options.runId !== undefined) await checkRunId(runtime, options.runId, threadId)
   const id = runtime.newId()
   const { promise: result, resolve, reject } = Promise.withResolvers<RunResult>()
   result.catch(() => {})
@@ -56,6 +57,14 @@ export async function callOnThread(runtime: ThreadRuntime, agent: Runnable, call
   }
   cancelOnAbort(runtime, { threadId, resourceId, id, reject, result }, options.abortSignal)
   return { result }
+}
+
+/** Runs are addressed by their id alone: one that the caller chose must not be another thread's. */
+async function checkRunId(runtime: ThreadRuntime, runId: string, threadId: string): Promise<void> {
+  await runtime.open()
+  const other = runtime.active.get(runId) ?? (await runtime.store.findRun(runId))
+  if (!other || other.threadId === threadId) return
+  throw new HeedError('invalid_argument', `The run id '${runId}' is taken by another thread. Leave runId out, or choose one that nobody has.`, { details: { field: 'runId' } })
 }
 
 interface Queued {

@@ -23,7 +23,19 @@ export async function decide(runtime: ThreadRuntime, agent: Runnable, decision: 
   const scope = threadId === undefined ? await scopeOf(runtime, decision) : { threadId, ...(resourceId === undefined ? {} : { resourceId }) }
   const thread = await runtime.store.getThread(scope)
   const owner = thread?.agentId !== undefined && runtime.knows(thread.agentId) ? runtime.owner : undefined
-  const decided = await runtime.store.decide(scope, answer satisfies CallDecision, owner)
+  let asked = false
+  const decided = await runtime.answered(scope.threadId, async () => {
+    try {
+      return await runtime.store.decide(scope, answer satisfies CallDecision, owner)
+    } catch (error) {
+      // The first answer was lost and the decision was not.
+      if (asked && isHeedError(error) && error.code === 'run_not_suspended' && thread?.runId !== undefined) {
+        return { runId: thread.runId, toolCallId: decision.toolCallId ?? '', agentId: agent.id }
+      }
+      asked = true
+      throw error
+    }
+  })
   if (decided.fence) runtime.run(decided.fence, thread?.resourceId)
   return decided
 }

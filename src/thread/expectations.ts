@@ -38,6 +38,11 @@ export class Expectations {
     this.#options.set(threadId, signalId, options)
   }
 
+  /** Nothing waits on the thread any more. */
+  dropOptions(threadId: string): void {
+    this.#options.drop(threadId)
+  }
+
   optionsOf(taken: readonly MailboxRow[]): AgentExecutionOptions | undefined {
     for (const { threadId, id } of taken) {
       const options = this.#options.get(threadId, id)
@@ -119,6 +124,10 @@ class ByThread<T> {
     const value = entries?.get(id)
     if (entries?.delete(id) && entries.size === 0) this.#threads.delete(threadId)
     return value
+  }
+
+  drop(threadId: string): void {
+    this.#threads.delete(threadId)
   }
 
   ids(threadId: string): string[] {

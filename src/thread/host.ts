@@ -7,7 +7,7 @@ import { noUsage } from '../run/model-parts.ts'
 import { chunkError } from '../run/provider-error.ts'
 import type { AgentExecutionOptions } from '../run/options.ts'
 import { Run } from '../run/run.ts'
-import type { RunCommit, RunCommitEnd, RunCommitted, RunHost } from '../run/run-host.ts'
+import type { InputChange, RunCommit, RunCommitEnd, RunCommitted, RunHost } from '../run/run-host.ts'
 import { failedResult, type RunResult } from '../run/run-result.ts'
 import { signalToDataChunk } from '../signals/echo.ts'
 import { rowToSignal } from '../signals/row.ts'
@@ -225,6 +225,7 @@ export class ThreadHost implements RunHost {
     this.live.committed([...rows, ...takenRows(taken)].at(-1)?.seq)
     this.#took(taken, commit.step + 1, 'delivered')
     if (ended) {
+      if (this.#clearPending) this.#runtime.expectations.dropOptions(this.fence.threadId)
       this.#over()
       this.#expecting = more
       this.#suspended = end?.status === 'suspended'
@@ -232,10 +233,11 @@ export class ThreadHost implements RunHost {
     return { entered: taken.map((mail) => mail.rows), ended }
   }
 
-  async revise(rows: readonly MessageRow[]): Promise<void> {
+  async revise({ revised, removed, added }: InputChange): Promise<void> {
     if (this.#runtime.closing) throw closed()
     const { run } = this.#begun as BegunRun
-    await this.#runtime.store.commitStep(this.fence, { runId: run.runId, step: this.#run?.step ?? run.step, rows: [], revised: [...rows] })
+    const { rows } = await this.#runtime.store.commitStep(this.fence, { runId: run.runId, step: this.#run?.step ?? run.step, rows: added, revised, removed })
+    this.live.committed(rows.at(-1)?.seq)
   }
 
   #took(taken: readonly MailboxRow[], step: number, action: 'woke' | 'delivered'): void {

@@ -29,8 +29,7 @@ export interface LiveMark {
  */
 export class LiveThread {
   readonly threadId: string
-  /** Whose thread it is, as soon as that is known here. */
-  resourceId: string | undefined
+  #resourceId: string | undefined
   /** The run that is active, or suspended, as far as is known here. */
   runId: string | undefined
   /** Changes when what was said before no longer counts: watchers then start over. */
@@ -55,6 +54,17 @@ export class LiveThread {
 
   constructor(threadId: string) {
     this.threadId = threadId
+  }
+
+  /** Whose thread it is, as soon as that is known here. */
+  get resourceId(): string | undefined {
+    return this.#resourceId
+  }
+
+  /** A thread that was deleted may come again as somebody else's: nothing of the first is for them, nor the other way round. */
+  set resourceId(resourceId: string | undefined) {
+    if (this.#resourceId !== undefined && this.#resourceId !== resourceId) this.startOver()
+    this.#resourceId = resourceId
   }
 
   get end(): number {
@@ -147,7 +157,10 @@ export class LiveThread {
     this.#end++
     if (this.#end - this.#first > ringSize) this.#first = this.#end - ringSize
     if (ends.has(chunk.type)) {
+      // Whoever looks from here on finds the thread as the store has it.
       this.runId = undefined
+      this.#running = false
+      this.#step.clear()
       this.#lastWord = this.#end - 1
     }
     if (this.#running) {
@@ -158,6 +171,16 @@ export class LiveThread {
       } else this.#step.add(chunk)
     }
     this.ring()
+  }
+
+  /** Whether this is known to be the thread of this resource. */
+  isOf(resourceId: string | undefined): boolean {
+    return resourceId === undefined || this.resourceId === resourceId
+  }
+
+  /** The chunk at a position, for a reader that has nothing to make up for; undefined when it has, and at the edge. */
+  ready(position: number, generation: number): Chunk | undefined {
+    return position < this.#end && position >= this.#first && generation === this.generation ? this.#ring[position % ringSize] : undefined
   }
 
   /** The chunk at a position that is not before `first`; undefined at the edge. */

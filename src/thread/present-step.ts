@@ -6,23 +6,27 @@ const passingLimit = 1_024
 /** What the present step has said so far, as short as what it said: history can't tell it yet. */
 export class PresentStep {
   #chunks: Chunk[] = []
+  /** The last chunk when it is a delta that grows: a copy of ours, since watchers hold the chunks themselves. */
+  #growing: Delta | undefined
   #passing = 0
 
   add(chunk: Chunk): void {
+    const growing = this.#growing
+    if (growing && growing.type === chunk.type && grow(growing, chunk)) return
     if (chunk.type === 'raw') return
-    const joined = join(this.#chunks.at(-1), chunk)
-    if (joined) this.#chunks[this.#chunks.length - 1] = joined
-    else this.#chunks.push(chunk)
+    this.#growing = isDelta(chunk) ? copyOf(chunk) : undefined
+    this.#chunks.push(this.#growing ?? chunk)
     if (isPassing(chunk) && ++this.#passing > passingLimit) this.#dropPassing()
   }
 
   clear(): void {
     this.#chunks = []
+    this.#growing = undefined
     this.#passing = 0
   }
 
   chunks(): Chunk[] {
-    return [...this.#chunks]
+    return this.#chunks.map((chunk) => (chunk === this.#growing ? copyOf(this.#growing) : chunk))
   }
 
   /** The older half goes at once, so that dropping costs little per chunk. */
@@ -39,16 +43,25 @@ function isPassing(chunk: Chunk): boolean {
   return chunk.type.startsWith('data-') && chunk.type !== 'data-user-message' && chunk.type !== 'data-signal'
 }
 
+type Delta = Extract<Chunk, { type: 'text-delta' | 'reasoning-delta' | 'tool-call-delta' }>
+
+function isDelta(chunk: Chunk): chunk is Delta {
+  return chunk.type === 'text-delta' || chunk.type === 'reasoning-delta' || chunk.type === 'tool-call-delta'
+}
+
+function copyOf<D extends Delta>(chunk: D): D {
+  return { ...chunk, payload: { ...chunk.payload } }
+}
+
 /** One delta for all that follow each other in one block. */
-function join(last: Chunk | undefined, chunk: Chunk): Chunk | undefined {
-  if (chunk.type === 'text-delta' && last?.type === 'text-delta' && chunk.payload.id === last.payload.id) {
-    return { ...chunk, payload: { ...chunk.payload, text: last.payload.text + chunk.payload.text } }
+function grow(delta: Delta, chunk: Chunk): boolean {
+  if (delta.type === 'tool-call-delta') {
+    if (chunk.type !== 'tool-call-delta' || chunk.payload.toolCallId !== delta.payload.toolCallId) return false
+    delta.payload.argsTextDelta += chunk.payload.argsTextDelta
+  } else {
+    if ((chunk.type !== 'text-delta' && chunk.type !== 'reasoning-delta') || chunk.payload.id !== delta.payload.id) return false
+    delta.payload.text += chunk.payload.text
   }
-  if (chunk.type === 'reasoning-delta' && last?.type === 'reasoning-delta' && chunk.payload.id === last.payload.id) {
-    return { ...chunk, payload: { ...chunk.payload, text: last.payload.text + chunk.payload.text } }
-  }
-  if (chunk.type === 'tool-call-delta' && last?.type === 'tool-call-delta' && chunk.payload.toolCallId === last.payload.toolCallId) {
-    return { ...chunk, payload: { ...chunk.payload, argsTextDelta: last.payload.argsTextDelta + chunk.payload.argsTextDelta } }
-  }
-  return undefined
+  delta.cursor = chunk.cursor
+  return true
 }

@@ -25,8 +25,11 @@ export interface SendReceipt {
   signal: CreatedAgentSignal
   /** With `persist` behaviour: resolves when the signal is in history. */
   persisted?: Promise<void>
-  /** Resolves when the signal would survive a power cut. Rejects when it was refused; need not be handled. */
-  stored: Promise<void>
+  /**
+   * Resolves when the signal would survive a power cut. Rejects when it was refused; need not be handled. The disk is asked when
+   * this is first read: whoever doesn't want to know doesn't wait for it, and others share the wait.
+   */
+  readonly stored: Promise<void>
   /** Never rejects. */
   outcome: Promise<SignalOutcome>
 }

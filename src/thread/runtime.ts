@@ -10,6 +10,7 @@ import { ThreadHost } from './host.ts'
 import { LiveThread } from './live.ts'
 import type { Runnable, RunEnvironment } from './runnable.ts'
 import { settleWaiting } from './settling.ts'
+import { leave, retain } from '../store/sharing.ts'
 
 export interface ThreadRuntimeOptions {
   /** The store, or how to get it when it is first needed. */
@@ -112,8 +113,10 @@ export class ThreadRuntime implements RunEnvironment {
 
   async #open(): Promise<void> {
     try {
-      this.#store = typeof this.#source === 'function' ? await this.#source() : this.#source
-      await this.store.open()
+      const store = typeof this.#source === 'function' ? await this.#source() : this.#source
+      await store.open()
+      retain(store)
+      this.#store = store
     } catch (error) {
       // What can't be opened now may be opened later.
       this.#opened = undefined
@@ -159,9 +162,34 @@ export class ThreadRuntime implements RunEnvironment {
 
   /** Claims the thread if it needs a runner, and runs it. */
   async wake(threadId: string): Promise<boolean> {
-    const claimed = await this.store.claim(threadId, this.owner, this.agentIds())
+    const claimed = await this.answered(threadId, () => this.store.claim(threadId, this.owner, this.agentIds()))
     if (claimed) this.run(claimed.fence)
     return claimed !== null
+  }
+
+  /**
+   * Asks the store for something that may give this process the thread. When the answer is lost, the thread may be ours without our
+   * knowing: it is then taken up. Asking once more is safe, since everything here is known by its id.
+   */
+  async answered<T>(threadId: string, ask: () => Promise<T>): Promise<T> {
+    try {
+      return await ask()
+    } catch (error) {
+      if (isHeedError(error) && !error.retryable) throw error
+      try {
+        return await ask()
+      } finally {
+        await this.#adopt(threadId)
+      }
+    }
+  }
+
+  /** Runs a thread whose lease names this process although nothing of it runs here. */
+  async #adopt(threadId: string): Promise<void> {
+    const thread = await this.store.getThread({ threadId })
+    if (thread?.status !== 'running' || thread.owner !== this.owner || this.#hosts.has(threadId)) return
+    this.logger.warn('a thread is taken up whose lease was given and not answered', { threadId })
+    this.run({ threadId, owner: this.owner, epoch: thread.epoch }, thread.resourceId)
   }
 
   /**
@@ -185,8 +213,11 @@ export class ThreadRuntime implements RunEnvironment {
     this.#heartbeat?.cancel()
     this.#sweeper?.cancel()
     if (!this.#store) return
-    await this.#store.resign(this.owner)
-    await this.#store.close()
+    try {
+      await this.#store.resign(this.owner)
+    } finally {
+      await leave(this.#store)
+    }
   }
 
   // Running
@@ -265,7 +296,7 @@ export class ThreadRuntime implements RunEnvironment {
   /** Stores a send and starts what it starts. */
   async accept(send: Send): Promise<Accepted> {
     await this.open()
-    const [answer] = await this.store.accept([send])
+    const [answer] = await this.answered(send.threadId, () => this.store.accept([send]))
     if (!answer) throw new HeedError('store_failed', 'The store gave no answer to a send.')
     if ('error' in answer) throw answer.error
     if (answer.fence) this.run(answer.fence, send.resourceId)

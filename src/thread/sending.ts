@@ -42,6 +42,8 @@ export function sendSignal(runtime: ThreadRuntime, agent: Runnable, mode: SendMo
   const work = accept(runtime, agent, { mode, signal: accepted, options, branches, runId: fresh, now, lane, target, order })
   const outcome = work.then(async ({ outcome, answer }) => ({ ...(await outcome), ...(answer.duplicate ? { duplicate: true } : {}) }), rejected)
   if (target && mode === 'now' && runId === fresh) promiseRun(runtime, fresh, target, outcome)
+  let stored: Promise<void> | undefined
+  optional(work)
   const persists = branches.ifActive.behavior === 'persist' || branches.ifIdle.behavior === 'persist'
   return {
     accepted: true,
@@ -49,7 +51,10 @@ export function sendSignal(runtime: ThreadRuntime, agent: Runnable, mode: SendMo
     signal: createdSignal(accepted),
     // Where the other branch was taken, it is in history when its run took it.
     ...(persists ? { persisted: optional(work.then(() => outcome).then(() => {})) } : {}),
-    stored: optional(work.then(() => runtime.store.flush())),
+    get stored() {
+      stored ??= optional(work.then(() => runtime.store.flush()))
+      return stored
+    },
     outcome,
   }
 }
@@ -205,14 +210,23 @@ interface Branches {
 }
 
 function checkOptions(options: SendOptions | undefined): Branches {
-  const { runId, resourceId, threadId, ifActive = {}, ifIdle = {} } = options ?? {}
-  if (runId === undefined && (!isText(threadId) || !isText(resourceId))) {
-    throw new HeedError('invalid_argument', 'A send needs its target: resourceId and threadId, or the runId of an active run.', { details: { field: isText(threadId) ? 'resourceId' : 'threadId' } })
+  const { runId, resourceId, threadId, ifActive, ifIdle } = options ?? {}
+  const target = { runId, resourceId, threadId }
+  for (const [field, value] of Object.entries(target)) if (value !== undefined && !isText(value)) throw badTarget(field)
+  for (const key of Object.keys(options ?? {})) {
+    if (!known.has(key)) throw new HeedError('invalid_argument', `A send has no option '${key}'. Known: ${[...known].join(', ')}.`, { details: { field: key } })
   }
+  if (runId === undefined && (threadId === undefined || resourceId === undefined)) throw badTarget(threadId === undefined ? 'threadId' : 'resourceId')
   return {
-    ifActive: branch('ifActive', ifActive, 'deliver', activeBehaviors),
-    ifIdle: branch('ifIdle', ifIdle, 'wake', idleBehaviors),
+    ifActive: branch('ifActive', ifActive ?? {}, 'deliver', activeBehaviors),
+    ifIdle: branch('ifIdle', ifIdle ?? {}, 'wake', idleBehaviors),
   }
+}
+
+const known = new Set(['runId', 'resourceId', 'threadId', 'ifActive', 'ifIdle'])
+
+function badTarget(field: string): HeedError {
+  return new HeedError('invalid_argument', `A send needs its target: resourceId and threadId, or the runId of an active run. '${field}' is missing or no text.`, { details: { field } })
 }
 
 function branch<Behavior extends string>(

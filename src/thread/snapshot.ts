@@ -1,5 +1,6 @@
 import { joinRows } from '../message/join.ts'
 import type { Message } from '../message/message.ts'
+import { transcriptOf, withheldPayload } from '../message/transcript.ts'
 import type { Chunk } from '../run/chunk.ts'
 import type { Scope, SuspendedCall } from '../store/contract.ts'
 import { suspendedRun } from './deciding.ts'
@@ -53,15 +54,27 @@ export function snapshotReader(runtime: ThreadRuntime, scope: Scope): SnapshotRe
       const waiting = thread?.status === 'suspended' ? await suspendedRun(runtime, scope) : null
       // Nobody was at work, so there was no bound to read up to: if a run began meanwhile, look again.
       if (seq === undefined && live.mark().runs !== runs) continue
+      const messages = joinRows(rows)
       const snapshot: ThreadSnapshot = {
         threadId: scope.threadId,
-        status: seq === undefined ? (thread?.status ?? 'idle') : 'running',
+        status: waiting ? 'suspended' : seq === undefined ? (thread?.status ?? 'idle') : 'running',
         runId: runId ?? thread?.runId ?? null,
-        messages: joinRows(rows),
-        suspended: waiting?.suspended.filter((call) => !call.decision) ?? [],
+        messages: transcriptOf(messages),
+        suspended: waiting ? shownCalls(waiting.suspended, messages) : [],
         reason,
       }
       return { snapshot, cursor, position, step }
     }
   }
+}
+
+/** What is waited for, as displays may see it. Rules on a tool's input speak for the call; what it suspended with is then withheld. */
+function shownCalls(calls: readonly SuspendedCall[], messages: readonly Message[]): SuspendedCall[] {
+  const parts = messages.flatMap((message) => message.content.parts)
+  return calls.filter((call) => !call.decision).map((call) => {
+    const part = parts.find((other) => other.type === 'tool-invocation' && other.toolInvocation.toolCallId === call.toolCallId)
+    const transcript = part?.type === 'tool-invocation' ? part.toolInvocation.transcript : undefined
+    if (!transcript) return call
+    return { ...call, args: transcript.args ?? call.args, ...(call.payload === undefined ? {} : { payload: withheldPayload }) }
+  })
 }

@@ -100,6 +100,7 @@ export async function endSuspended(runtime: ThreadRuntime, scope: Scope, expecte
   if (runId === undefined) return false
   const { ended, more } = await runtime.store.endSuspended(scope, runId, { clearPending })
   if (!ended) return false
+  if (clearPending) runtime.expectations.dropOptions(scope.threadId)
   runtime.speak(scope.threadId, (live) => {
     live.publish({ type: 'abort', runId, from: 'AGENT', payload: {} })
     live.endRun(false)

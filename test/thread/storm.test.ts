@@ -74,7 +74,7 @@ async function decideAll(agent: Agent, watcher: AgentThreadSubscription, chance:
     const call = { ...thread, toolCallId: chunk.payload.toolCallId }
     const decided = chunk.type === 'tool-call-suspended' && chance.below(3) > 0
       ? agent.sendStreamResume({ ...call, resumeData: { size: 'L' } })
-      : agent.sendToolApproval({ ...call, approved: chance.below(3) > 0 })
+      : agent.sendToolApproval({ ...call, approved: chunk.type === 'tool-call-approval' && chance.below(3) > 0 })
     // An interrupt or an abort may have decided first.
     await decided.catch((error: { code?: string }) => expect(error.code).toBe('run_not_suspended'))
   }

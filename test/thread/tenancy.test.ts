@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest'
 import { Agent, createTool } from '../../src/index.ts'
 import { scriptedModel } from '../../src/testing/index.ts'
 import { openHeed, placeKinds } from './places.ts'
-import { collect, gate, idle, readUntil, soon, texts } from './said.ts'
+import { collect, gate, idle, isType, readUntil, soon, texts } from './said.ts'
 
 const mine = { resourceId: 'user-1', threadId: 'thread-1' }
 const theirs = { resourceId: 'user-2', threadId: 'thread-1' }
@@ -133,6 +133,30 @@ describe.each(placeKinds())("another resource's thread, $name", ({ make }) => {
     const refused = expect(readUntil(early.stream, () => false)).rejects.toMatchObject(forbidden)
     await agent.sendMessage('A secret.', { ...mine, ifIdle: { behavior: 'persist' } }).outcome
     await refused
+  })
+
+  it('[X1.3] shows nothing of itself when it was deleted and came again as of somebody else', async () => {
+    const place = make()
+    const agent = new Agent({ id: 'keeper', model: scriptedModel(['First.', 'Second.']) })
+    openHeed({ agent }, place.store())
+    const first = await agent.subscribeToThread(mine)
+    const reader = first.stream[Symbol.asyncIterator]()
+    agent.sendMessage('Mine.', mine)
+    const seen = await readUntil(reader, isType('finish'))
+    const store = place.store()
+    await store.open()
+    expect(await store.deleteThread(mine)).toBe(true)
+    await store.close()
+
+    const refused = expect(readUntil(reader, () => false)).rejects.toMatchObject(forbidden)
+    agent.sendMessage('Theirs.', theirs)
+    await refused
+    await idle(agent, theirs)
+    const second = await agent.subscribeToThread({ ...theirs, after: seen[0]?.cursor ?? '' })
+    const [snapshot] = await readUntil(second.stream, () => true)
+    expect(snapshot?.type).toBe('data-thread-snapshot')
+    expect(JSON.stringify(snapshot)).not.toContain('Mine.')
+    await expect(agent.subscribeToThread(mine)).rejects.toMatchObject(forbidden)
   })
 
   it('[X1.3] may have messages and signals of the same ids, which stay apart', async () => {

@@ -97,6 +97,21 @@ export const suspensionCases: StoreCase[] = [
     },
   },
   {
+    name: '[R6.3] an approval needs a plain yes or no, and a suspension its data: anything else leaves the call waiting',
+    async run({ store: open }) {
+      const store = await open()
+      await suspend(store, call('c1'), call('c2', { kind: 'suspend' }))
+      for (const approved of [undefined, null, 0, 1, 'true', 'false', {}] as Array<boolean | undefined>) {
+        await refuses('invalid_argument', store.decide(scope, { toolCallId: 'c1', ...(approved === undefined ? {} : { approved }), resumeData: {} }, 'p2'))
+      }
+      await refuses('invalid_argument', store.decide(scope, { toolCallId: 'c2' }, 'p2'))
+      await refuses('invalid_argument', store.decide(scope, { toolCallId: 'c2', approved: true }, 'p2'))
+      assert.equal(await status(store), 'suspended')
+      await store.decide(scope, { toolCallId: 'c1', approved: false }, 'p2')
+      assert.ok((await store.decide(scope, { toolCallId: 'c2', approved: false }, 'p2')).fence)
+    },
+  },
+  {
     name: '[R6.1] a decision that names no call is refused while several wait',
     async run({ store: open }) {
       const store = await open()

@@ -25,6 +25,7 @@ export function commitStep(tables: ThreadTables, fence: Fence, commit: StepCommi
   const revised = prepare(commit.revised ?? [])
   const appended = prepare(commit.rows, commit)
   for (const row of revised) revise(tables, thread, row)
+  for (const id of commit.removed ?? []) tables.removeMessage(thread, id)
   const rows = appendToRun(tables, thread, appended)
   const taken = commit.drain ? drain(tables, thread, run, commit.step + 1, fence.owner) : []
   const ends = end !== undefined && taken.length === 0
@@ -53,7 +54,11 @@ function drain(tables: ThreadTables, thread: ThreadRecord, run: RunRecord, step:
 function progress(run: RunRecord, commit: StepCommit, ends: boolean): void {
   const over = commit.drain === true || (ends && commit.end?.status !== 'suspended')
   run.step = over ? commit.step + 1 : commit.step
-  if (over) run.suspended = '[]'
+  if (over) {
+    run.suspended = '[]'
+    // It gets on: being begun again from here is not being begun in vain.
+    if (!ends) run.attempts = 1
+  }
   if (run.started === '[]' && !commit.started?.length) return
   const settled = settledCalls(commit.rows)
   const started = new Set([...(JSON.parse(run.started) as string[]), ...(commit.started ?? [])])

@@ -14,6 +14,7 @@ export function decideCall(tables: ThreadTables, scope: Scope, decision: CallDec
 
   const calls = JSON.parse(run.suspended) as SuspendedCall[]
   const call = openCall(calls, decision, scope.threadId)
+  checkDecision(call, decision)
   call.decision = { approved: decision.approved, reason: decision.reason, resumeData: decision.resumeData }
   run.suspended = JSON.stringify(calls)
   const answer: Decided = { runId: run.runId, toolCallId: call.toolCallId, agentId: run.agentId }
@@ -66,6 +67,17 @@ function openCall(calls: SuspendedCall[], { toolCallId }: CallDecision, threadId
     })
   }
   return call
+}
+
+/** Nothing runs because of an answer that wasn't one. */
+function checkDecision({ kind, toolCallId, toolName }: SuspendedCall, { approved, resumeData }: CallDecision): void {
+  if (approved !== undefined && typeof approved !== 'boolean') throw undecided(toolCallId, `'approved' must be true or false, not ${JSON.stringify(approved)}`)
+  if (kind === 'approval' && approved === undefined) throw undecided(toolCallId, `${toolName} waits for approval: say approved: true or approved: false`)
+  if (kind === 'suspend' && resumeData === undefined && approved !== false) throw undecided(toolCallId, `${toolName} waits for data: pass resumeData, or approved: false to decline`)
+}
+
+function undecided(toolCallId: string, why: string): HeedError {
+  return new HeedError('invalid_argument', `Call ${toolCallId} goes on waiting. ${why}.`, { details: { toolCallId, field: 'approved' } })
 }
 
 function notSuspended(threadId: string, why: string): HeedError {

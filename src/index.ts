@@ -4,7 +4,7 @@ export { Memory, type MemoryConfig } from './memory/memory.ts'
 
 // Agents
 export { Agent, type GenerateResult, type StreamResult, type ToolApproval } from './agent/agent.ts'
-export type { AgentConfig, AgentsInput, Dynamic } from './agent/config.ts'
+export type { AgentConfig, AgentsInput, Dynamic, LegacyOptions } from './agent/config.ts'
 export { AgentStream } from './agent/stream.ts'
 export type { SuspendedRun, SuspendedRunsFilter } from './agent/suspended.ts'
 export { RequestContext } from './run/request-context.ts'
@@ -13,27 +13,33 @@ export { hasToolCall, stepCountIs, type StopCondition } from './run/stop.ts'
 
 // Tools
 export { createTool, type ApprovalContext, type Tool, type ToolConfig, type ToolContext } from './run/tool.ts'
-export type { ToolsInput } from './run/tool-set.ts'
-export type { ToolPayloadTransformPolicy, ToolTransform, TransformContext } from './run/transform.ts'
+export type { AISDKTool, ProviderTool } from './run/ai-sdk-tool.ts'
+export type { ToolArgs, ToolInput, ToolOutput, ToolsInput } from './run/tool-set.ts'
+export type { ToolPayloadTransformPolicy, ToolTransform, TransformContext, TransformFunction, TransformPhase, TransformTarget } from './run/transform.ts'
 
 // Models
 export type { LanguageModel, ModelCandidate, ModelConfig, ModelId } from './run/model.ts'
 
 // What a run says, and what it comes to
-export type { Chunk, ChunkError, ChunkPayloads, DataChunk, FinishReason, RunChunk, Usage } from './run/chunk.ts'
+export type {
+  Chunk, ChunkEnvelope, ChunkError, ChunkPayloads, ChunkSource, DataChunk, FinishPayload, FinishReason, RunChunk, StepFinishPayload, Usage,
+} from './run/chunk.ts'
 export type { RunResult, WaitingCall } from './run/run-result.ts'
 export type { StepResult, ToolCall, ToolResult } from './run/step-result.ts'
 
 // Messages and prompts
 export { MessageList, type MessageSource, type MessageView } from './message/list.ts'
-export type { AgentInput } from './message/input.ts'
+export type { AgentInput, AgentMessage, ModelMessageInput, UIMessageInput } from './message/input.ts'
 export type * from './message/message.ts'
-export { fromUIMessages } from './message/from-ui.ts'
+export type { MessageRow, RowRole } from './message/row.ts'
+export type { ModelToolOutput } from './message/tool-output.ts'
+export { fromUIMessages, type FromUIOptions } from './message/from-ui.ts'
 export { toUIMessages } from './message/ui.ts'
-export type { UIMessage, UIPart } from './message/ui-message.ts'
-export type { ExplainedPart, ExplainedPrompt } from './prompt/explain.ts'
+export type { UIDocumentPart, UIFilePart, UIMessage, UIMetadata, UIPart, UIToolPart } from './message/ui-message.ts'
+export type { ExplainedPart, ExplainedPrompt, PromptSource } from './prompt/explain.ts'
+export type { CommonPrefix, Fingerprint } from './prompt/prefix.ts'
 export { estimateTokens } from './prompt/tokens.ts'
-export type { SystemMessage, SystemMessageInput } from './prompt/system.ts'
+export type { SystemMessage, SystemMessageInput, SystemModelMessage } from './prompt/system.ts'
 
 // Processors
 export type * from './processors/processor.ts'
@@ -45,7 +51,7 @@ export type { SubscribeOptions } from './thread/watching.ts'
 export type { AgentThreadSubscription, ThreadSnapshot } from './thread/subscription.ts'
 export type { QueuedSignal } from './thread/queue.ts'
 export type { ExplainedSignal } from './thread/explaining.ts'
-export type { ActiveBehavior, IdleBehavior, SignalState, ThreadStatus } from './thread/machine.ts'
+export type { ActiveBehavior, IdleBehavior, Route, SendMode, SignalState, ThreadStatus, Waiting } from './thread/machine.ts'
 
 // Storage
 export { InMemoryStore } from './store/memory/store.ts'
@@ -53,11 +59,16 @@ export type * from './store/contract.ts'
 export type { Storage } from './store/storage.ts'
 
 // Signals
-export type { CreatedAgentSignal, MessageInput, Signal, SignalAttributes, SignalContents, SignalInput } from './signals/signal.ts'
+export type { SignalDataPart } from './signals/echo.ts'
+export type { SignalInputType, SignalType } from './signals/kinds.ts'
+export type {
+  CreatedAgentSignal, FileBytes, FileInput, MessageInput, MessageInputObject, Signal, SignalAttributes, SignalContents, SignalFilePart, SignalImagePart,
+  SignalInput, SignalTextPart,
+} from './signals/signal.ts'
 
 // Errors, time, logs
-export { HeedError, isHeedError, type HeedErrorCode } from './errors.ts'
+export { HeedError, isHeedError, type HeedErrorCode, type HeedErrorOptions } from './errors.ts'
 export { systemClock, type Clock, type Timer } from './clock.ts'
 export { consoleLogger, silentLogger, type Logger } from './logger.ts'
 export type { JSONObject, JSONValue } from './json.ts'
-export type { Schema } from './schema/schema.ts'
+export type { AISDKSchema, InferInput, InferOutput, PlainJSONSchema, Schema } from './schema/schema.ts'

@@ -6,6 +6,7 @@ import { createTool } from '../run/tool.ts'
 import { Agent } from './agent.ts'
 
 const weather = createTool({ id: 'weather', inputSchema: z.object({ city: z.string() }), execute: async () => ({ sky: 'rain' }) })
+const timer = createTool({ id: 'timer', inputSchema: z.object({ days: z.string().transform(Number) }), execute: async ({ days }) => days })
 const add = createTool({ id: 'add', inputSchema: z.object({ a: z.number(), b: z.number() }), execute: async ({ a, b }) => a + b })
 const clock = tool({ inputSchema: z.object({ zone: z.string() }), execute: async ({ zone }) => ({ zone, at: 7 }) })
 const agent = new Agent({ id: 'helper', model: 'openai/gpt-5.5', tools: { weather, add, clock } })
@@ -31,6 +32,10 @@ for (const { toolName, result: output, isError } of result.toolResults) {
 }
 expectTypeOf(result.object).toEqualTypeOf<undefined>()
 expectTypeOf((await agent.stream('Hi')).toolCalls).resolves.toEqualTypeOf<typeof result.toolCalls>()
+
+// Arguments are what the model wrote, before the schema made something of them.
+const [timed] = (await new Agent({ id: 'timed', tools: { timer } }).generate('Hi')).toolCalls
+expectTypeOf(timed?.args).toEqualTypeOf<{ days: string } | undefined>()
 
 // Also of tools that are found for the request.
 const dynamic = new Agent({ id: 'dynamic', tools: async () => ({ add }) })

@@ -9,7 +9,7 @@ import { RequestContext } from '../run/request-context.ts'
 import type { RunSetup } from '../run/run.ts'
 import type { RunResult } from '../run/run-result.ts'
 import type { ToolCall, ToolResult } from '../run/step-result.ts'
-import type { ToolInput, ToolOutput, ToolsInput } from '../run/tool-set.ts'
+import type { ToolArgs, ToolOutput, ToolsInput } from '../run/tool-set.ts'
 import type { InferOutput, Schema } from '../schema/schema.ts'
 import { messageInputToSignal, normaliseSignal } from '../signals/normalise.ts'
 import type { MessageInput, Signal, SignalInput } from '../signals/signal.ts'
@@ -35,9 +35,9 @@ import type { AgentStream } from './stream.ts'
 import { listSuspendedRuns, type SuspendedRun, type SuspendedRunsFilter } from './suspended.ts'
 
 // `infer` keeps an agent of certain tools assignable to one of any tools.
-type CallsOf<Tools> = Tools extends infer T ? { [Name in keyof T & string]: ToolCall<Name, ToolInput<T[Name]>> }[keyof T & string] : never
+type CallsOf<Tools> = Tools extends infer T ? { [Name in keyof T & string]: ToolCall<Name, ToolArgs<T[Name]>> }[keyof T & string] : never
 type ResultsOf<Tools> = Tools extends infer T
-  ? { [Name in keyof T & string]: ToolResult<Name, ToolInput<T[Name]>, ToolOutput<T[Name]>> }[keyof T & string]
+  ? { [Name in keyof T & string]: ToolResult<Name, ToolArgs<T[Name]>, ToolOutput<T[Name]>> }[keyof T & string]
   : never
 type ObjectFor<S> = [S] extends [never] ? undefined : InferOutput<S>
 

@@ -85,3 +85,15 @@ export class HeedError extends Error {
 export function isHeedError(error: unknown): error is HeedError {
   return typeof error === 'object' && error !== null && (error as Record<symbol, unknown>)[marker] === true
 }
+
+/** What was thrown, in words. Never throws, whatever it was. */
+export function describe(error: unknown): string {
+  if (typeof error === 'string') return error
+  try {
+    if (error instanceof Error) return String(error.message)
+    return JSON.stringify(error) ?? String(error)
+  } catch {
+    // A cyclic value has no JSON, and a message may be a getter that throws.
+    return `${typeof error} that can't be read`
+  }
+}

@@ -3,7 +3,7 @@ export { Heed, type HeedConfig } from './heed.ts'
 export { Memory, type MemoryConfig } from './memory/memory.ts'
 
 // Agents
-export { Agent, type GenerateResult, type StreamResult, type ToolApproval } from './agent/agent.ts'
+export { Agent, type GenerateResult, type StreamResult, type SuspendedTarget, type ToolApproval } from './agent/agent.ts'
 export type { AgentConfig, AgentsInput, Dynamic, LegacyOptions } from './agent/config.ts'
 export { AgentStream } from './agent/stream.ts'
 export type { SuspendedRun, SuspendedRunsFilter } from './agent/suspended.ts'

@@ -23,7 +23,7 @@ import { ThreadRuntime } from '../thread/runtime.ts'
 import { sendSignal, type SendOptions } from '../thread/sending.ts'
 import type { AgentThreadSubscription } from '../thread/subscription.ts'
 import { abortThread, subscribe, type SubscribeOptions } from '../thread/watching.ts'
-import { answer, answerSuspended } from './call.ts'
+import { answer, answerSuspended, type RunDecision } from './call.ts'
 import { checkConfig } from './check-config.ts'
 import { checkOptions } from './check-options.ts'
 import { fromLegacyOptions, type AgentConfig, type LegacyOptions } from './config.ts'
@@ -54,6 +54,15 @@ export interface ToolApproval {
   /** Why not, in words the model reads. */
   declineContext?: { reason?: string; message?: string }
   resumeData?: JSONValue
+}
+
+/** A run that waits, and which of its calls is meant. */
+export interface SuspendedTarget {
+  runId: string
+  /** May be left out when one call waits. */
+  toolCallId?: string
+  /** Refuses the run when it belongs to another resource. */
+  resourceId?: string
 }
 
 /** A model with instructions and tools, that can be asked once or live on threads. */
@@ -202,18 +211,18 @@ export class Agent<TAgentId extends string = string, TTools extends ToolsInput =
   }
 
   /** Approves a call and answers with the stream of what follows. */
-  approveToolCall({ runId, toolCallId }: { runId: string; toolCallId?: string }): Promise<StreamResult<TTools, never>> {
-    return this.#continue({ runId, toolCallId, approved: true })
+  approveToolCall({ runId, toolCallId, resourceId }: SuspendedTarget): Promise<StreamResult<TTools, never>> {
+    return this.#continue({ runId, toolCallId, resourceId, approved: true })
   }
 
   /** Declines a call, with a reason that the model reads, and answers with the stream of what follows. */
-  declineToolCall({ runId, toolCallId, reason }: { runId: string; toolCallId?: string; reason?: string }): Promise<StreamResult<TTools, never>> {
-    return this.#continue({ runId, toolCallId, approved: false, reason })
+  declineToolCall({ runId, toolCallId, resourceId, reason }: SuspendedTarget & { reason?: string }): Promise<StreamResult<TTools, never>> {
+    return this.#continue({ runId, toolCallId, resourceId, approved: false, reason })
   }
 
   /** Resumes a call that suspended itself and answers with the stream of what follows. */
-  resumeStream(resumeData: JSONValue, { runId, toolCallId }: { runId: string; toolCallId?: string }): Promise<StreamResult<TTools, never>> {
-    return this.#continue({ runId, toolCallId, resumeData })
+  resumeStream(resumeData: JSONValue, { runId, toolCallId, resourceId }: SuspendedTarget): Promise<StreamResult<TTools, never>> {
+    return this.#continue({ runId, toolCallId, resourceId, resumeData })
   }
 
   listSuspendedRuns(filter: SuspendedRunsFilter = {}): Promise<{ runs: SuspendedRun[] }> {
@@ -291,7 +300,7 @@ export class Agent<TAgentId extends string = string, TTools extends ToolsInput =
   }
 
   #message(message: MessageInput): Signal {
-    const id = typeof message === 'object' && 'contents' in message ? message.id : undefined
+    const id = typeof message === 'object' && message !== null && 'contents' in message ? message.id : undefined
     return messageInputToSignal(message, this.#signalContext(id))
   }
 
@@ -300,7 +309,7 @@ export class Agent<TAgentId extends string = string, TTools extends ToolsInput =
     return { id: id ?? runtime.newId(), now: runtime.clock.now(), reservedTags: [...this.signalTags] }
   }
 
-  async #continue(decision: { runId: string; toolCallId?: string | undefined; approved?: boolean; reason?: string | undefined; resumeData?: JSONValue }): Promise<StreamResult<TTools, never>> {
+  async #continue(decision: RunDecision): Promise<StreamResult<TTools, never>> {
     await checkResumeData(this, this.#config, decision)
     return (await answerSuspended(this, decision)) as StreamResult<TTools, never>
   }

@@ -35,11 +35,18 @@ export async function answer(agent: Askable, messages: AgentInput, options: Agen
   return streamOf(runId, log, result)
 }
 
+/** What was decided about a call of a run that waits. */
+export interface RunDecision {
+  runId: string
+  toolCallId?: string | undefined
+  resourceId?: string | undefined
+  approved?: boolean
+  reason?: string | undefined
+  resumeData?: JSONValue
+}
+
 /** Answers a call that waits, and follows the run from there. */
-export async function answerSuspended(
-  agent: Askable,
-  decision: { runId: string; toolCallId?: string | undefined; approved?: boolean; reason?: string | undefined; resumeData?: JSONValue },
-): Promise<AnyStream> {
+export async function answerSuspended(agent: Askable, decision: RunDecision): Promise<AnyStream> {
   const runtime = agent.threads()
   const log = new ChunkLog()
   const { promise, resolve, reject } = Promise.withResolvers<RunResult>()

@@ -1,10 +1,10 @@
 import type { LanguageModelV2CallOptions, LanguageModelV4CallOptions } from '@ai-sdk/provider'
 import { sleep, type Clock } from '../clock.ts'
-import { HeedError, isHeedError } from '../errors.ts'
+import { describe, HeedError, isHeedError } from '../errors.ts'
 import { toV2Prompt, toV3Prompt } from '../prompt/down-convert.ts'
 import type { LanguageModel, ResolvedModel } from './model.ts'
 import type { AnyPart } from './model-parts.ts'
-import { describe, longestDelay, providerError, retryDelay } from './provider-error.ts'
+import { longestDelay, providerError, retryDelay } from './provider-error.ts'
 import { untilAborted } from './until-aborted.ts'
 
 /** A model that has begun to answer: from here on, a failure is a broken stream and no longer a failed call. */

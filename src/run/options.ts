@@ -41,7 +41,6 @@ export interface MemoryOptions {
   lastMessages?: number | false
   /** Exact marks of the window: it grows to `high` messages and is then cut to `low`. */
   window?: { low: number; high: number }
-  readOnly?: boolean
 }
 
 export interface StructuredOutputOptions<S extends Schema = Schema> {

@@ -1,4 +1,4 @@
-import { HeedError, isHeedError } from '../errors.ts'
+import { describe, HeedError, isHeedError } from '../errors.ts'
 import type { LanguageModel } from './model.ts'
 import type { ChunkError } from './chunk.ts'
 
@@ -73,18 +73,6 @@ function askedDelay(error: HeedError, now: number): number | undefined {
   if (seconds >= 0) return seconds * 1000
   const date = Date.parse(after)
   return Number.isNaN(date) ? undefined : Math.max(0, date - now)
-}
-
-/** What was thrown, in words. Never throws, whatever it was. */
-export function describe(error: unknown): string {
-  if (typeof error === 'string') return error
-  try {
-    if (error instanceof Error) return String(error.message)
-    return JSON.stringify(error) ?? String(error)
-  } catch {
-    // A cyclic value has no JSON, and a message may be a getter that throws.
-    return `${typeof error} that can't be read`
-  }
 }
 
 /** What was thrown as an error whose message can be read. */

@@ -1,8 +1,7 @@
-import { HeedError } from '../errors.ts'
+import { describe, HeedError } from '../errors.ts'
 import type { JSONValue } from '../json.ts'
 import { storableOutput } from '../message/storable-output.ts'
 import type { ModelToolOutput } from '../message/tool-output.ts'
-import { describe } from './provider-error.ts'
 
 /** The value as JSON, since that is what is stored and what the model sees. `undefined` becomes null. */
 export function jsonOf(value: unknown, subject: string): JSONValue {

@@ -1,6 +1,6 @@
+import { describe } from '../errors.ts'
 import type { JSONValue } from '../json.ts'
 import type { Logger } from '../logger.ts'
-import { describe } from './provider-error.ts'
 import { copyOf, jsonOf } from './tool-json.ts'
 
 /** Who sees the payload: live streams, or the stored transcript. The model always sees the real one. */

@@ -43,7 +43,7 @@ export function sendSignal(runtime: ThreadRuntime, agent: Runnable, mode: SendMo
   const outcome = work.then(async ({ outcome, answer }) => ({ ...(await outcome), ...(answer.duplicate ? { duplicate: true } : {}) }), rejected)
   if (target && mode === 'now' && runId === fresh) promiseRun(runtime, fresh, target, outcome)
   let stored: Promise<void> | undefined
-  optional(work)
+  void optional(work)
   const persists = branches.ifActive.behavior === 'persist' || branches.ifIdle.behavior === 'persist'
   return {
     accepted: true,

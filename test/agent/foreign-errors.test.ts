@@ -9,7 +9,11 @@ import { chunksOf, of, recordedHeed, refuseStrayRejections, rejection, typesOf }
 
 /** A model that throws this instead of answering. */
 function throwing(error: unknown): LanguageModelV4 {
-  return Object.assign(scriptedModel([]), { doStream: () => Promise.reject(error) })
+  return Object.assign(scriptedModel([]), {
+    doStream: async () => {
+      throw error
+    },
+  })
 }
 
 function unreadable(): Error {

@@ -344,7 +344,7 @@ describe('a processor that does wrong', () => {
     await new Agent({ id: 'a', model, tools, inputProcessors: [watching], outputProcessors: [watching] }).generate('Go.')
     const fresh = seen.map(([where, messages]) => [where, messages])
     expect(fresh).toEqual([['in', 1], ['out', 2], ['in', 2], ['out', 2], ['in', 2], ['out', 2]])
-    expect(seen.map(([, , parts]) => parts)).toEqual([...seen.map(([, , parts]) => parts)].sort((a, b) => a - b))
+    expect(seen.map(([, , parts]) => parts)).toEqual(seen.map(([, , parts]) => parts).toSorted((a, b) => a - b))
     expect(model.calls.map((call) => JSON.stringify(call.prompt).includes('Only now.'))).toEqual([false, true, false])
   })
 })

@@ -24,7 +24,7 @@ async function secondTurn(script: ScriptedStep[], processor: Processor | undefin
 }
 
 function inputOf(server: ProviderServer): string {
-  return JSON.stringify((server.requests.at(-1)?.body as { input: unknown }).input)
+  return JSON.stringify((server.requests.at(-1)?.body as { input: unknown } | undefined)?.input)
 }
 
 const ask = (agent: Agent) => agent.generate('Go.', { memory })

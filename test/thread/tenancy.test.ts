@@ -69,6 +69,17 @@ describe.each(placeKinds())("another resource's thread, $name", ({ make }) => {
     await store.close()
   })
 
+  it('[X1.3] has no run that can be decided about by its id', async () => {
+    const agent = keeper()
+    openHeed({ agent }, make().store())
+    const runId = await suspendedThread(agent)
+    const { resourceId } = theirs
+    for (const attempt of [agent.approveToolCall({ runId, resourceId }), agent.declineToolCall({ runId, resourceId }), agent.resumeStream({}, { runId, resourceId })]) {
+      await expect(attempt).rejects.toMatchObject({ code: 'run_not_suspended' })
+    }
+    expect(await agent.activeRun(mine)).toMatchObject({ status: 'suspended' })
+  })
+
   it('[X1.3] is neither aborted nor listed', async () => {
     const agent = keeper()
     openHeed({ agent }, make().store())

@@ -46,7 +46,8 @@ export type * from './processors/processor.ts'
 
 // Threads
 export type { SendOptions } from './thread/sending.ts'
-export type { SendReceipt, SignalOutcome } from './thread/receipt.ts'
+export type { SendReceipt, SignalOutcome, StateReceipt } from './thread/receipt.ts'
+export type { StateInput } from './signals/state.ts'
 export type { SubscribeOptions } from './thread/watching.ts'
 export type { AgentThreadSubscription, ThreadSnapshot } from './thread/subscription.ts'
 export type { QueuedSignal } from './thread/queue.ts'

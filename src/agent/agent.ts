@@ -13,14 +13,15 @@ import type { ToolArgs, ToolOutput, ToolsInput } from '../run/tool-set.ts'
 import type { InferOutput, Schema } from '../schema/schema.ts'
 import { messageInputToSignal, normaliseSignal } from '../signals/normalise.ts'
 import type { MessageInput, Signal, SignalInput } from '../signals/signal.ts'
+import { stateSignal, type StateInput } from '../signals/state.ts'
 import type { Scope, ThreadRow, Window } from '../store/contract.ts'
 import { decide } from '../thread/deciding.ts'
 import { explainSignal, type ExplainedSignal } from '../thread/explaining.ts'
 import { cancelQueued, listQueued, reorderQueued, type QueuedSignal } from '../thread/queue.ts'
-import type { SendReceipt } from '../thread/receipt.ts'
+import type { SendReceipt, StateReceipt } from '../thread/receipt.ts'
 import type { Runnable, RunEnvironment, RunRequest } from '../thread/runnable.ts'
 import { ThreadRuntime } from '../thread/runtime.ts'
-import { sendSignal, type SendOptions } from '../thread/sending.ts'
+import { sendSignal, sendState, type SendOptions } from '../thread/sending.ts'
 import type { AgentThreadSubscription } from '../thread/subscription.ts'
 import { abortThread, subscribe, type SubscribeOptions } from '../thread/watching.ts'
 import { answer, answerSuspended, type RunDecision } from './call.ts'
@@ -142,6 +143,13 @@ export class Agent<TAgentId extends string = string, TTools extends ToolsInput =
   /** Context that a system produced. */
   sendSignal(signal: SignalInput, options: SendOptions): SendReceipt {
     return this.#send('now', normaliseSignal(signal, this.#signalContext(signal.id)), options)
+  }
+
+  /** The state of a lane. Skipped when the lane has it already. */
+  async sendStateSignal(state: StateInput, options: SendOptions): Promise<StateReceipt> {
+    const runtime = this.threads()
+    const { input, lane } = stateSignal(state, options.threadId)
+    return sendState(runtime, this, normaliseSignal(input, this.#signalContext(undefined)), options, lane)
   }
 
   // Watching and steering a thread

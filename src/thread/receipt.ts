@@ -34,6 +34,9 @@ export interface SendReceipt {
   outcome: Promise<SignalOutcome>
 }
 
+/** What a state signal comes to: a receipt, or nothing new. */
+export type StateReceipt = (SendReceipt & { skipped: false }) | { accepted: true; skipped: true; reason: 'unchanged' }
+
 /** A promise that nobody has to look at. */
 export function optional<T>(promise: Promise<T>): Promise<T> {
   promise.catch(() => {})

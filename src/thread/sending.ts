@@ -2,13 +2,13 @@ import { HeedError, isHeedError } from '../errors.ts'
 import type { AgentExecutionOptions } from '../run/options.ts'
 import { normaliseAttributes } from '../signals/attributes.ts'
 import { createdSignal } from '../signals/created.ts'
-import { signalToRow } from '../signals/row.ts'
+import { rowToSignal, signalToRow } from '../signals/row.ts'
 import type { Signal, SignalAttributes } from '../signals/signal.ts'
 import type { Accepted, Branch, LaneWrite } from '../store/contract.ts'
 import { declineAll } from './deciding.ts'
 import { storableOptions, withMemory } from './local-call.ts'
 import type { ActiveBehavior, IdleBehavior, SendMode } from './machine.ts'
-import { optional, type SendReceipt, type SignalOutcome } from './receipt.ts'
+import { optional, type SendReceipt, type SignalOutcome, type StateReceipt } from './receipt.ts'
 import type { Runnable } from './runnable.ts'
 import type { Target, ThreadRuntime } from './runtime.ts'
 import { outcomeOfRow, settleWaiting } from './settling.ts'
@@ -30,7 +30,25 @@ const idleBehaviors: readonly string[] = ['wake', 'persist', 'discard']
 const waits: ReadonlySet<string> = new Set<Accepted['route']>(['deliver', 'interrupt', 'queue'])
 
 /** Sends a signal and answers at once. What is wrong with it is thrown here; what becomes of it is in the receipt. */
-export function sendSignal(runtime: ThreadRuntime, agent: Runnable, mode: SendMode, signal: Signal, options: SendOptions, lane?: LaneWrite): SendReceipt {
+export function sendSignal(runtime: ThreadRuntime, agent: Runnable, mode: SendMode, signal: Signal, options: SendOptions): SendReceipt {
+  return send(runtime, agent, mode, signal, options).receipt
+}
+
+/** Sends the state of a lane; answers when it is accepted, or says that the lane has it already. */
+export async function sendState(runtime: ThreadRuntime, agent: Runnable, signal: Signal, options: SendOptions, lane: LaneWrite): Promise<StateReceipt> {
+  const { receipt, work } = send(runtime, agent, 'now', signal, options, lane)
+  const { answer } = await work
+  if (answer.route === 'skipped') return { accepted: true, skipped: true, reason: 'unchanged' }
+  const [row] = answer.rows
+  return Object.assign(receipt, { skipped: false as const, ...(row ? { signal: createdSignal(rowToSignal(row)) } : {}) })
+}
+
+interface Sent {
+  receipt: SendReceipt
+  work: Promise<{ answer: Accepted; outcome: Promise<SignalOutcome> }>
+}
+
+function send(runtime: ThreadRuntime, agent: Runnable, mode: SendMode, signal: Signal, options: SendOptions, lane?: LaneWrite): Sent {
   const branches = checkOptions(options)
   runtime.register(agent)
   const now = runtime.clock.now()
@@ -45,7 +63,7 @@ export function sendSignal(runtime: ThreadRuntime, agent: Runnable, mode: SendMo
   let stored: Promise<void> | undefined
   void optional(work)
   const persists = branches.ifActive.behavior === 'persist' || branches.ifIdle.behavior === 'persist'
-  return {
+  const receipt: SendReceipt = {
     accepted: true,
     runId,
     signal: createdSignal(accepted),
@@ -57,6 +75,7 @@ export function sendSignal(runtime: ThreadRuntime, agent: Runnable, mode: SendMo
     },
     outcome,
   }
+  return { receipt, work }
 }
 
 interface Sending {

@@ -51,8 +51,9 @@ function decide(tables: ThreadTables, send: Send): Decision {
   if (lane && send.lane && laneHas(lane, send.lane)) {
     return { answer: { ...untouched(found), route: 'skipped', rows, lane: laneRow(found, lane) } }
   }
-  const form = route === 'persist' ? { placed: prepare(rows) } : { mailed: mailedRows(rows) }
-  return { found, route, rows, form, options: jsonOrNull(send.options) }
+  const stored = send.lane ? rows.map((row) => withVersion(row, (lane?.version ?? 0) + 1)) : rows
+  const form = route === 'persist' ? { placed: prepare(stored) } : { mailed: mailedRows(stored) }
+  return { found, route, rows: stored, form, options: jsonOrNull(send.options) }
 }
 
 function store(tables: ThreadTables, send: Send, { found, route, rows, form, options }: Exclude<Decision, { answer: Accepted }>): Accepted {
@@ -160,6 +161,14 @@ function withAttributes(row: MessageRow, attributes: Branch<unknown>['attributes
   const own = 'attributes' in signal && typeof signal.attributes === 'object' ? signal.attributes : {}
   const merged = { ...signal, attributes: { ...own, ...attributes } }
   return { ...row, content: { ...row.content, metadata: { ...row.content.metadata, signal: merged } } }
+}
+
+/** A state signal carries the version that its lane has with it. */
+function withVersion(row: MessageRow, version: number): MessageRow {
+  const signal = row.content.metadata?.signal as { metadata?: { state?: object } } | undefined
+  if (row.role !== 'signal' || !signal?.metadata?.state) return row
+  const versioned = { ...signal, metadata: { ...signal.metadata, state: { ...signal.metadata.state, version } } }
+  return { ...row, content: { ...row.content, metadata: { ...row.content.metadata, signal: versioned } } }
 }
 
 function suspended(threadId: string): HeedError {

@@ -1,0 +1,49 @@
+import { HeedError } from '../errors.ts'
+import type { SignalAttributes, SignalContents, SignalInput } from './signal.ts'
+import type { ProviderOptions } from '../message/message.ts'
+
+/** The state of a lane, as its producer sees it. */
+export interface StateInput {
+  /** The lane: `browser`, `editor`. */
+  id: string
+  /** The producer's own key of this state. The same key and mode again are nothing new. */
+  cacheKey: string
+  /** What the model reads. */
+  contents: SignalContents
+  /** The whole state, or what changed. Defaults to `snapshot`. */
+  mode?: 'snapshot' | 'delta'
+  value?: unknown
+  delta?: unknown
+  /** Defaults to `state`. */
+  tagName?: string
+  attributes?: SignalAttributes
+  metadata?: Record<string, unknown>
+  providerOptions?: ProviderOptions
+}
+
+export interface StateSignal {
+  input: SignalInput
+  lane: { id: string; cacheKey: string; mode: 'snapshot' | 'delta' }
+}
+
+/** A state as the signal that carries it. Its version is given when it is accepted. */
+export function stateSignal({ id, cacheKey, mode = 'snapshot', value, delta, metadata, ...signal }: StateInput, threadId: string | undefined): StateSignal {
+  for (const [field, text] of Object.entries({ id, cacheKey })) {
+    if (typeof text !== 'string' || text === '') throw new HeedError('invalid_signal', `A state signal needs its ${field}: a text that is not empty.`, { details: { field } })
+  }
+  if (mode !== 'snapshot' && mode !== 'delta') throw new HeedError('invalid_signal', `mode '${String(mode)}' is not known. Use 'snapshot' or 'delta'.`, { details: { field: 'mode' } })
+  const lane = { id, cacheKey, mode }
+  return {
+    lane,
+    input: {
+      ...signal,
+      type: 'state',
+      metadata: {
+        ...metadata,
+        state: { ...lane, version: 0, ...(threadId === undefined ? {} : { threadId }) },
+        ...(value === undefined ? {} : { value }),
+        ...(delta === undefined ? {} : { delta }),
+      },
+    },
+  }
+}

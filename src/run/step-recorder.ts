@@ -53,7 +53,8 @@ export class StepRecorder {
     switch (part.type) {
       case 'text-delta':
         this.#textPart(part.id, part.providerMetadata)
-        return this.#chunk('text-delta', { id: part.id, text: part.delta, ...meta(part) })
+        // Most of what a model says comes this way: no object is made in vain.
+        return this.#chunk('text-delta', part.providerMetadata === undefined ? { id: part.id, text: part.delta } : { id: part.id, text: part.delta, ...meta(part) })
       case 'text-start':
         this.#textPart(part.id, part.providerMetadata)
         return this.#chunk('text-start', { id: part.id, ...meta(part) })

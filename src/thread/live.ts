@@ -156,6 +156,14 @@ export class LiveThread {
     this.#ring[this.#end % ringSize] = chunk
     this.#end++
     if (this.#end - this.#first > ringSize) this.#first = this.#end - ringSize
+    if (chunk.type === 'text-delta') {
+      if (this.#running) this.#step.add(chunk)
+    } else this.#account(chunk, chunk.cursor)
+    this.ring()
+  }
+
+  /** What a chunk means for those who come after it. */
+  #account(chunk: Chunk, cursor: string): void {
     if (ends.has(chunk.type)) {
       // Whoever looks from here on finds the thread as the store has it.
       this.runId = undefined
@@ -163,14 +171,12 @@ export class LiveThread {
       this.#step.clear()
       this.#lastWord = this.#end - 1
     }
-    if (this.#running) {
-      if (boundaries.has(chunk.type)) {
-        this.#step.clear()
-        this.#seq = this.#committed
-        this.#stepCursor = chunk.cursor
-      } else this.#step.add(chunk)
-    }
-    this.ring()
+    if (!this.#running) return
+    if (boundaries.has(chunk.type)) {
+      this.#step.clear()
+      this.#seq = this.#committed
+      this.#stepCursor = cursor
+    } else this.#step.add(chunk)
   }
 
   /** Whether this is known to be the thread of this resource. */

@@ -148,6 +148,8 @@ describe('what waits', () => {
     const waiting: Waiting[] = [{ id: 'q', agentId: 'a', kind: 'turn' }, { id: 'm', agentId: 'a', kind: 'enter' }]
     expect(nextRun(waiting).map((row) => row.id)).toEqual(['m'])
     expect(nextRun([])).toEqual([])
+    const several: Waiting[] = [...waiting, { id: 'other', agentId: 'b', kind: 'enter' }, { id: 'n', agentId: 'a', kind: 'enter' }]
+    expect(nextRun(several).map((row) => row.id)).toEqual(['m', 'n'])
   })
 })
 

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { Agent, createTool } from '../../src/index.ts'
+import { Agent, createTool, silentLogger } from '../../src/index.ts'
 import { scriptedModel } from '../../src/testing/index.ts'
 import { openHeed, placeKinds } from './places.ts'
 import { gate, idle, isType, readUntil, soon, userTexts } from './said.ts'
@@ -71,10 +71,15 @@ describe.each(placeKinds())('several agents, $name', ({ make }) => {
 
     // This process doesn't know the buyer: the decision is kept for one that does.
     const stranger = new Agent({ id: 'stranger', model: scriptedModel([]) })
-    const second = openHeed({ stranger }, place.store())
+    const errors: string[] = []
+    const second = openHeed({ stranger }, place.store(), { logger: { ...silentLogger, error: (message) => errors.push(message) } })
     await stranger.sendToolApproval({ ...thread, approved: true })
     expect(await stranger.activeRun(thread)).toMatchObject({ agentId: 'buyer', status: 'running' })
+    const [left] = await stranger.listActiveThreads()
+    expect(left).toMatchObject({ id: 'thread-1', status: 'running' })
+    expect(left?.owner).toBeUndefined()
     await second.close()
+    expect(errors).toEqual([])
 
     const after = scriptedModel(['Paid.'])
     const third = openHeed({ buyer: new Agent({ id: 'buyer', model: after, tools: { pay } }) }, place.store())

@@ -1,0 +1,173 @@
+import { describe, expect, it } from 'vitest'
+import { Agent, InMemoryStore, silentLogger, type ThreadStore } from '../../src/index.ts'
+import { scriptedModel, virtualClock } from '../../src/testing/index.ts'
+import { openHeed } from './places.ts'
+import { collect, gate, idle, isType, readUntil, soon, texts, types } from './said.ts'
+import { kept, told } from './transcript.ts'
+
+const thread = { threadId: 'thread-1', resourceId: 'user-1' }
+
+type Method = 'accept' | 'beginRun' | 'commitStep' | 'listRows'
+
+/** A store that, once told to, lets one call of a method wait: before it is done, or with its answer. */
+function holding(method: Method, hold: 'before' | 'after') {
+  const store = new InMemoryStore()
+  const reached = gate()
+  const released = gate()
+  let armed = false
+  const slow = new Proxy<ThreadStore>(store, {
+    get(target, key) {
+      const value: unknown = Reflect.get(target, key)
+      if (typeof value !== 'function') return value
+      return async (...given: unknown[]): Promise<unknown> => {
+        const waits = armed && key === method
+        if (waits) armed = false
+        if (waits && hold === 'before') {
+          reached.open()
+          await released.promise
+        }
+        const answer: unknown = await Reflect.apply(value, target, given)
+        if (waits && hold === 'after') {
+          reached.open()
+          await released.promise
+        }
+        return answer
+      }
+    },
+  })
+  return { store: slow, arm: () => (armed = true), reached: reached.promise, release: released.open }
+}
+
+describe('when the store answers late', () => {
+  it('[R2.3] an interrupt that entered already cuts nothing', async () => {
+    const first = gate()
+    const second = gate()
+    const model = scriptedModel([
+      { text: 'One moment.', gate: { parts: 1, until: first.promise } },
+      { text: ['I heard ', 'you well.'], gate: { parts: 2, until: second.promise } },
+    ])
+    const agent = new Agent({ id: 'guide', model })
+    const { store, arm, reached, release } = holding('accept', 'after')
+    openHeed({ agent }, store)
+    const watcher = await agent.subscribeToThread(thread)
+    const seen = collect(watcher)
+    await agent.sendMessage('Go.', thread).outcome
+    arm()
+    const cut = agent.sendMessage('Listen.', { ...thread, ifActive: { behavior: 'interrupt' } })
+    await reached
+    // It waits in the store, and the run takes it at its boundary before anybody here knows that it was accepted.
+    first.open()
+    await soon(() => types(seen.chunks).filter((type) => type === 'text-delta').length).toBeGreaterThan(2)
+    release()
+    await cut.stored
+    second.open()
+    expect(await cut.outcome).toMatchObject({ action: 'delivered', step: 1 })
+    await idle(agent, thread)
+    expect(texts(model.calls[1]?.prompt ?? []).at(-1)).toBe('user: Listen.')
+    expect(kept((await (await agent.getMemory()).recall(thread)).messages).at(-1)).toBe('text I heard you well.')
+    expect(model.callCount).toBe(2)
+  })
+
+  it('[W2.1] what is kept after a run is shown after its last word', async () => {
+    const agent = new Agent({ id: 'guide', model: scriptedModel(['Done.']) })
+    const { store, arm, reached, release } = holding('commitStep', 'after')
+    openHeed({ agent }, store)
+    const watcher = await agent.subscribeToThread(thread)
+    arm()
+    agent.sendMessage('Go.', thread)
+    await reached
+    // The run is over, as far as the store is concerned.
+    const note = agent.sendMessage({ contents: 'note', id: 'note' }, { ...thread, ifIdle: { behavior: 'persist' } })
+    expect(await note.outcome).toEqual({ action: 'persisted' })
+    release()
+    const chunks = await readUntil(watcher.stream, (chunk) => chunk.type === 'data-user-message' && 'data' in chunk && (chunk.data as { id: string }).id === 'note')
+    expect(types(chunks).slice(-3)).toEqual(['step-finish', 'finish', 'data-user-message'])
+  })
+
+  it('[R8.2] an abort that comes before the run is there still ends it', async () => {
+    const model = scriptedModel(['Never said.'])
+    const agent = new Agent({ id: 'guide', model })
+    const { store, arm, reached, release } = holding('beginRun', 'before')
+    openHeed({ agent }, store)
+    const watcher = await agent.subscribeToThread(thread)
+    arm()
+    const receipt = agent.sendMessage('Go.', thread)
+    await reached
+    expect(agent.abortThreadStream(thread)).toBe(true)
+    release()
+    expect(await receipt.outcome).toMatchObject({ action: 'woke' })
+    expect((await readUntil(watcher.stream, isType('abort'))).at(-1)?.type).toBe('abort')
+    await idle(agent, thread)
+    expect(model.callCount).toBe(0)
+    expect(agent.abortThreadStream(thread)).toBe(false)
+  })
+
+  it('a call that is aborted while it is accepted leaves the queue at once', async () => {
+    const agent = new Agent({ id: 'guide', model: scriptedModel([{ text: 'Long', hang: true }]) })
+    const { store, arm, reached, release } = holding('accept', 'after')
+    openHeed({ agent }, store)
+    await agent.sendMessage('Go.', thread).outcome
+    const controller = new AbortController()
+    arm()
+    const call = expect(agent.generate('A question.', { memory: { thread: thread.threadId, resource: thread.resourceId }, abortSignal: controller.signal })).rejects.toMatchObject({ code: 'aborted' })
+    await reached
+    controller.abort()
+    release()
+    await call
+    expect(await agent.listQueued(thread)).toEqual([])
+  })
+
+  it('[W1.1] a signal that a snapshot has is not shown again', async () => {
+    const agent = new Agent({ id: 'guide', model: scriptedModel([]) })
+    const { store, arm, reached, release } = holding('accept', 'after')
+    openHeed({ agent }, store)
+    const note = (id: string) => agent.sendMessage({ contents: id, id }, { ...thread, ifIdle: { behavior: 'persist' } })
+    await note('first').stored
+    arm()
+    const second = note('second')
+    await reached
+    const watcher = await agent.subscribeToThread({ ...thread, snapshot: true })
+    const reader = watcher.stream[Symbol.asyncIterator]()
+    const log = await readUntil(reader, () => true)
+    expect(told(log)).toEqual(['signal first', 'signal second'])
+    release()
+    await second.stored
+    await note('third').stored
+    log.push(...(await readUntil(reader, () => true)))
+    expect(told(log)).toEqual(['signal first', 'signal second', 'signal third'])
+  })
+
+  it('[W1.1] a snapshot that was overtaken by a whole run is read anew', async () => {
+    const agent = new Agent({ id: 'guide', model: scriptedModel(['Done.']) })
+    const { store, arm, reached, release } = holding('listRows', 'before')
+    openHeed({ agent }, store)
+    await agent.sendMessage({ contents: 'note', id: 'note' }, { ...thread, ifIdle: { behavior: 'persist' } }).stored
+    const watcher = await agent.subscribeToThread({ ...thread, snapshot: true })
+    const seen = collect(watcher)
+    arm()
+    await reached
+    await agent.sendMessage({ contents: 'Go.', id: 'go' }, thread).outcome
+    await idle(agent, thread)
+    release()
+    await soon(() => told(seen.chunks)).toEqual(['signal note', 'signal go', 'text Done.'])
+    watcher.unsubscribe()
+    await seen.done
+    expect(seen.chunks.filter(isType('data-thread-snapshot'))).toHaveLength(1)
+  })
+
+  it('a Heed that closes while a thread waits to be tried again leaves no timer', async () => {
+    const clock = virtualClock()
+    const stopped = gate()
+    class Broken extends InMemoryStore {
+      override commitStep(): never {
+        throw new Error('disk full')
+      }
+    }
+    const agent = new Agent({ id: 'guide', model: scriptedModel(['Done.']) })
+    const heed = openHeed({ agent }, new Broken({ clock }), { clock, logger: { ...silentLogger, error: stopped.open } })
+    agent.sendMessage('Go.', thread)
+    await stopped.promise
+    await heed.close()
+    expect(clock.pending).toBe(0)
+  })
+})

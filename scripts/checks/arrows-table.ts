@@ -46,6 +46,8 @@ export const arrows: ArrowTable = {
   'schema/**': leaves,
   'signals/**': [...pureLeaves, 'message/**', 'type run/chunk.ts'],
   'prompt/**': [...pureLeaves, 'message/**', 'signals/**'],
+  // The package's entry for processors also has those of memory.
+  'processors/index.ts': ['processors/**', 'memory/**'],
   'processors/**': [...leaves, 'message/**', 'signals/**', 'schema/**', 'prompt/tokens.ts', 'type prompt/**', 'type run/**'],
   // One run of a model and its tools; it knows no thread and no store.
   'run/**': [...leaves, 'message/**', 'prompt/**', 'schema/**', 'signals/**', 'processors/**'],

@@ -1,7 +1,9 @@
 import { HeedError } from '../errors.ts'
 import type { Heed } from '../heed.ts'
 import type { JSONValue } from '../json.ts'
-import { Memory, windowOf } from '../memory/memory.ts'
+import { Memory } from '../memory/memory.ts'
+import { historyIn, storageIn } from '../memory/named-processors.ts'
+import { historyOption, windowOf } from '../memory/window.ts'
 import type { AgentInput } from '../message/input.ts'
 import type { ExplainedPrompt } from '../prompt/explain.ts'
 import type { AgentExecutionOptions, MemoryOptions, MemoryTarget } from '../run/options.ts'
@@ -15,11 +17,12 @@ import { messageInputToSignal, normaliseSignal } from '../signals/normalise.ts'
 import type { MessageInput, Signal, SignalInput } from '../signals/signal.ts'
 import { stateSignal, type StateInput } from '../signals/state.ts'
 import type { Scope, ThreadRow, Window } from '../store/contract.ts'
+import type { Storage } from '../store/storage.ts'
 import { decide } from '../thread/deciding.ts'
 import { explainSignal, type ExplainedSignal } from '../thread/explaining.ts'
 import { cancelQueued, listQueued, reorderQueued, type QueuedSignal } from '../thread/queue.ts'
 import type { SendReceipt, StateReceipt } from '../thread/receipt.ts'
-import type { Runnable, RunEnvironment, RunRequest } from '../thread/runnable.ts'
+import type { RunEnvironment, RunRequest } from '../thread/runnable.ts'
 import { ThreadRuntime } from '../thread/runtime.ts'
 import { sendSignal, sendState, type SendOptions } from '../thread/sending.ts'
 import type { AgentThreadSubscription } from '../thread/subscription.ts'
@@ -29,6 +32,7 @@ import { checkConfig } from './check-config.ts'
 import { checkOptions } from './check-options.ts'
 import { fromLegacyOptions, type AgentConfig, type LegacyOptions } from './config.ts'
 import { explainAgentPrompt } from './explain.ts'
+import { fixedProcessors, historyForCall } from './history.ts'
 import { prepareRun, resolve, resolveOptions } from './prepare.ts'
 import { checkResumeData } from './resume.ts'
 import { implicitRuntimes } from './runtimes.ts'
@@ -69,9 +73,8 @@ export interface SuspendedTarget {
 /** A model with instructions and tools, that can be asked once or live on threads. */
 export class Agent<TAgentId extends string = string, TTools extends ToolsInput = ToolsInput> {
   readonly description: string | undefined
-  /** @internal There only when the memory depends on the request. */
-  readonly memoryOptions: Runnable['memoryOptions']
   readonly #config: AgentConfig
+  readonly #storage: Storage | undefined
   #id: string | undefined
   #heed: Heed | undefined
   #memory: Memory | undefined
@@ -83,8 +86,7 @@ export class Agent<TAgentId extends string = string, TTools extends ToolsInput =
     this.#id = config.id ?? config.name
     this.#heed = config.heed
     this.description = config.description
-    const { memory } = config
-    if (typeof memory === 'function') this.memoryOptions = (requestContext = new RequestContext()) => optionsOf(this.id, memory, requestContext)
+    this.#storage = storageIn(config.id ?? config.name ?? 'without a name', config.memory instanceof Memory ? config.memory.storage : undefined, fixedProcessors(config))
   }
 
   get id(): TAgentId {
@@ -259,10 +261,8 @@ export class Agent<TAgentId extends string = string, TTools extends ToolsInput =
 
   /** @internal */
   threads(): ThreadRuntime {
-    const { memory } = this.#config
-    const storage = memory instanceof Memory ? memory.storage : undefined
-    if (!this.#heed && !storage && this.#adopted) return this.#adopted
-    return (this.#heed?.runtimes ?? implicitRuntimes).of(storage)
+    if (!this.#heed && !this.#storage && this.#adopted) return this.#adopted
+    return (this.#heed?.runtimes ?? implicitRuntimes).of(this.#storage)
   }
 
   /** @internal An agent without a place of its own keeps its threads where the agent that called it last does. */
@@ -292,7 +292,12 @@ export class Agent<TAgentId extends string = string, TTools extends ToolsInput =
   /** @internal */
   window(options: AgentExecutionOptions): Window {
     const { memory } = this.#config
-    return windowOf({ ...(memory instanceof Memory ? memory.options : {}), ...options.memory?.options })
+    return windowOf(historyOption(memory instanceof Memory ? memory.options : undefined, historyIn(fixedProcessors(this.#config)), options.memory?.options))
+  }
+
+  /** @internal */
+  memoryOptions(options: AgentExecutionOptions): Promise<MemoryOptions> | undefined {
+    return historyForCall(this.id, this.#config, options)
   }
 
   async #open(): Promise<ThreadRuntime> {
@@ -321,10 +326,4 @@ export class Agent<TAgentId extends string = string, TTools extends ToolsInput =
     await checkResumeData(this, this.#config, decision)
     return (await answerSuspended(this, decision)) as StreamResult<TTools, never>
   }
-}
-
-async function optionsOf(agent: string, memory: (context: { requestContext: RequestContext }) => Memory | Promise<Memory>, requestContext: RequestContext): Promise<MemoryOptions> {
-  const { storage, options } = await memory({ requestContext })
-  if (!storage) return options
-  throw new HeedError('unsupported_option', `The memory of agent '${agent}' is found for each request and can't bring its own storage. Give the storage to the Heed, or the agent a memory that is no function.`)
 }

@@ -4,8 +4,9 @@ import type { JSONValue } from '../json.ts'
 import { joinRows } from '../message/join.ts'
 import type { Message } from '../message/message.ts'
 import type { MemoryOptions } from '../run/options.ts'
-import type { ThreadRow, ThreadStore, Window } from '../store/contract.ts'
+import type { ThreadRow, ThreadStore } from '../store/contract.ts'
 import type { Storage } from '../store/storage.ts'
+import { defaultLastMessages, windowOf } from './window.ts'
 
 export interface MemoryConfig extends MemoryOptions {
   /** Where this memory's threads are kept. Defaults to the storage of the agent's Heed. */
@@ -15,7 +16,6 @@ export interface MemoryConfig extends MemoryOptions {
 }
 
 const known: ReadonlySet<string> = new Set(['lastMessages', 'window'])
-const defaultLastMessages = 10
 /** Rows read at once while a whole thread is collected. */
 const page = 1_000
 
@@ -89,15 +89,4 @@ function checkNames(options: object, names: readonly string[]): void {
       throw new HeedError('unsupported_option', `Memory has no '${key}' yet. Known: ${names.join(', ')}.`, { details: { option: key } })
     }
   }
-}
-
-/** How much history a prompt begins with: `lastMessages` is the low mark, and the window grows to twice that before it is cut. */
-export function windowOf({ lastMessages = defaultLastMessages, window }: MemoryOptions): Window {
-  if (window) {
-    if (!(window.low >= 1) || !(window.high >= window.low)) throw new HeedError('invalid_argument', 'window needs low of at least 1 and high of at least low.', { details: { option: 'window' } })
-    return window
-  }
-  if (lastMessages === false) return false
-  if (!Number.isInteger(lastMessages) || lastMessages < 1) throw new HeedError('invalid_argument', 'lastMessages must be a whole number above 0, or false.', { details: { option: 'lastMessages' } })
-  return { low: lastMessages, high: lastMessages * 2 }
 }

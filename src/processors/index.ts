@@ -13,5 +13,9 @@ export { TokenLimiter, type TokenLimiterOptions } from './token-limiter.ts'
 export { ToolCallFilter, type ToolCallFilterOptions } from './tool-call-filter.ts'
 export { UnicodeNormalizer, type UnicodeNormalizerOptions } from './unicode-normalizer.ts'
 
+// Memory's own, for agents that set them by hand.
+export { MessageHistory, type MessageHistoryOptions } from '../memory/message-history.ts'
+export { SemanticRecall } from '../memory/semantic-recall.ts'
+
 // The contract, for processors of your own.
 export type * from './processor.ts'

@@ -1,6 +1,6 @@
 import type { JSONObject, JSONValue } from '../json.ts'
 import type { Chunk } from '../run/chunk.ts'
-import type { AgentExecutionOptions } from '../run/options.ts'
+import type { AgentExecutionOptions, MemoryOptions } from '../run/options.ts'
 import type { RunResult } from '../run/run-result.ts'
 import type { Runnable } from './runnable.ts'
 
@@ -18,11 +18,16 @@ export function localOptions(stored: JSONObject, here: AgentExecutionOptions | u
   return { ...(stored as AgentExecutionOptions), ...here }
 }
 
-/** The options with what the agent's memory says for this request. */
-export async function withMemory(agent: Runnable, options: AgentExecutionOptions): Promise<AgentExecutionOptions> {
-  const found = await agent.memoryOptions?.(options.requestContext)
-  if (!found) return options
-  return { ...options, memory: { thread: '', ...options.memory, options: { ...found, ...options.memory?.options } } }
+/** The options with what the agent's memory says for this request. Not a promise when that is always the same. */
+export function withMemory(agent: Runnable, options: AgentExecutionOptions): AgentExecutionOptions | Promise<AgentExecutionOptions> {
+  const finding = agent.memoryOptions?.(options)
+  if (!finding) return options
+  return finding.then((found) => ({ ...options, memory: { thread: '', ...options.memory, options: withHistory(found, options.memory?.options) } }))
+}
+
+/** What the call itself says of history takes the place of what was found. */
+function withHistory(found: MemoryOptions, own: MemoryOptions = {}): MemoryOptions {
+  return own.lastMessages === undefined && own.window === undefined ? { ...own, ...found } : own
 }
 
 /** The part of the options that survives this process. Functions, models, tools, signals and the request context don't. */

@@ -2,7 +2,6 @@ import type { Clock } from '../clock.ts'
 import type { Logger } from '../logger.ts'
 import type { MessageRow } from '../message/row.ts'
 import type { AgentExecutionOptions, MemoryOptions } from '../run/options.ts'
-import type { RequestContext } from '../run/request-context.ts'
 import type { RunSetup } from '../run/run.ts'
 import type { Window } from '../store/contract.ts'
 
@@ -12,8 +11,8 @@ export interface Runnable {
   readonly name: string
   /** Everything the run needs, found for its request. */
   prepare(options: AgentExecutionOptions, request: RunRequest, environment: RunEnvironment): Promise<RunSetup>
-  /** Memory options that depend on the request; nothing when they are always the same. */
-  memoryOptions?(requestContext: RequestContext | undefined): Promise<MemoryOptions | undefined>
+  /** How much history this call wants, where that depends on the request or on its options; nothing when it is always the same. */
+  memoryOptions?(options: AgentExecutionOptions): Promise<MemoryOptions> | undefined
   /** How much history the prompt begins with. */
   window(options: AgentExecutionOptions): Window
 }

@@ -97,7 +97,9 @@ async function accept(runtime: ThreadRuntime, agent: Runnable, sending: Sending)
   let outcome: Promise<SignalOutcome>
   try {
     target = sending.target ?? (await findTarget(runtime, options))
-    const streamOptions = agent.memoryOptions ? await withMemory(agent, options.ifIdle?.streamOptions ?? {}) : options.ifIdle?.streamOptions
+    const given = options.ifIdle?.streamOptions
+    const finding = withMemory(agent, given ?? {})
+    const streamOptions = finding instanceof Promise ? await finding : given
     const stored = streamOptions && storableOptions(streamOptions)
     await order.before
     outcome = runtime.expectations.outcome(target.threadId, signal.id)

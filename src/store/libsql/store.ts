@@ -42,6 +42,8 @@ interface Opened {
 /** Threads in a local database file. Stores that name the same file share its connection. */
 export class LibSQLStore implements ThreadStore {
   readonly id: string
+  /** As it was given. */
+  readonly url: string
   readonly #location: Location
   readonly #clock: Clock
   readonly #busyTimeout: number
@@ -50,6 +52,7 @@ export class LibSQLStore implements ThreadStore {
 
   constructor(options: LibSQLStoreOptions) {
     this.id = options.id ?? 'libsql'
+    this.url = options.url
     this.#location = parseLocation(options.url)
     this.#clock = options.clock ?? systemClock
     this.#busyTimeout = options.busyTimeout ?? 10_000

@@ -1,0 +1,38 @@
+import { HeedError } from '../errors.ts'
+import type { Processor } from '../processors/processor.ts'
+import type { MemoryOptions } from '../run/options.ts'
+import type { Storage } from '../store/storage.ts'
+import type { MessageHistory } from './message-history.ts'
+import { defaultLastMessages } from './window.ts'
+
+type Lists = ReadonlyArray<readonly Processor[] | undefined>
+
+/** A memory processor that was given by hand. It is known by its id: the class may come from another copy of this package. */
+function namedProcessor(lists: Lists, id: string): Processor | undefined {
+  const found = new Set(lists.flatMap((list) => (list ?? []).filter((processor) => processor.id === id)))
+  if (found.size > 1) {
+    throw new HeedError('invalid_agent', `Two processors are called '${id}', and only one can be the memory's. Leave one out.`, { details: { processor: id } })
+  }
+  return [...found][0]
+}
+
+/**
+ * The window that a MessageHistory among these asks for; nothing when there is none. A stranger's processor of that name brings
+ * history itself: the automatic one is then left out.
+ */
+export function historyIn(lists: Lists): MemoryOptions | undefined {
+  const named = namedProcessor(lists, 'message-history') as Partial<MessageHistory> | undefined
+  if (!named) return undefined
+  return { lastMessages: defaultLastMessages, ...(named.options ?? { lastMessages: false }) }
+}
+
+/** Where threads are kept: memory says so, or a MessageHistory. A thread can't be in two places, so both have to name the same one. */
+export function storageIn(agent: string, memory: Storage | undefined, lists: Lists): Storage | undefined {
+  const history = (namedProcessor(lists, 'message-history') as Partial<MessageHistory> | undefined)?.storage
+  if (!history || !memory || history === memory) return memory ?? history
+  const [a, b] = [memory, history].map((storage) => (storage as { url?: unknown }).url)
+  if (typeof a === 'string' && a === b && a !== ':memory:') return memory
+  throw new HeedError('invalid_agent', `MessageHistory and the memory of agent '${agent}' name two storages. A thread lives in one: name the same, or leave one out.`, {
+    details: { option: 'storage' },
+  })
+}

@@ -67,8 +67,10 @@ export const arrows: ArrowTable = {
 
   // Contracts, which the core may know; then the drivers and what they share, which it may not.
   'store/conformance.ts': ['store/conformance/**'],
-  'store/*.ts': [...leaves, 'message/**', 'signals/**', 'thread/machine*.ts'],
-  'store/*/**': [...leaves, 'store/*.ts', 'message/**', 'signals/**', 'thread/machine*.ts'],
+  'store/*.ts': [...leaves, 'message/**', 'signals/**', 'thread/machine*.ts', 'type bus/contract.ts'],
+  // A store brings the bus of those who share it.
+  'store/*/**': [...leaves, 'store/*.ts', 'message/**', 'signals/**', 'thread/machine*.ts', 'bus/*.ts', 'bus/libsql/**'],
+  'bus/conformance.ts': ['bus/conformance/**'],
   'bus/*.ts': [...leaves, 'type run/chunk.ts'],
   'bus/*/**': [...leaves, 'bus/*.ts', 'type run/chunk.ts'],
 

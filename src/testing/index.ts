@@ -23,3 +23,4 @@ export type { VirtualClock } from './virtual-clock.ts'
 
 // What every store promises, for any test runner: run each case, and name it by its `name`.
 export { storeConformance, type StoreCase, type StoreHarness } from '../store/conformance.ts'
+export { busConformance, type BusCase, type BusHarness } from '../bus/conformance.ts'

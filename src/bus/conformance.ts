@@ -1,0 +1,11 @@
+import type { BusCase } from './conformance/case.ts'
+import { busCases } from './conformance/cases.ts'
+
+export type { BusCase, BusHarness } from './conformance/case.ts'
+
+/**
+ * What every `Bus` keeps, as cases for any test runner:
+ *
+ *     for (const { name, run } of busConformance) it(name, () => run(harness))
+ */
+export const busConformance: BusCase[] = [...busCases]

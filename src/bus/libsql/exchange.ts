@@ -1,0 +1,191 @@
+import { rm } from 'node:fs/promises'
+import { join } from 'node:path'
+import { systemClock, type Timer } from '../../clock.ts'
+import { newId } from '../../ids.ts'
+import type { BusListener } from '../contract.ts'
+import type { BusMessage } from '../message.ts'
+import { Doorbell } from './doorbell.ts'
+import { Sidecar } from './sidecar.ts'
+
+/** What waits to be carried, in characters. What comes beyond it is lost. */
+const outboxLimit = 8_000_000
+
+/** How often a sidecar that failed is opened anew. */
+const reopenMs = 5_000
+/** How often this process says that it is here. */
+const attendMs = 20_000
+
+interface Said {
+  from: string
+  to?: string
+  message: BusMessage
+}
+
+/** The one sidecar of this process for a database, and everybody here who listens to it. */
+export class Exchange {
+  readonly #folder: string
+  readonly #process = newId()
+  readonly #members = new Map<string, BusListener>()
+  #sidecar: Sidecar | undefined
+  #doorbell: Doorbell | undefined
+  #opening: Promise<void> | undefined
+  #openedAt = -Infinity
+  #others = false
+  #outbox: string[] = []
+  #waiting = 0
+  #immediate: NodeJS.Immediate | undefined
+  #pause: Timer | undefined
+  #attending: Timer | undefined
+  #closed = false
+
+  constructor(folder: string) {
+    this.#folder = folder
+  }
+
+  get company(): boolean {
+    return this.#others || this.#members.size > 1
+  }
+
+  async add(member: string, listener: BusListener): Promise<void> {
+    this.#members.set(member, listener)
+    await (this.#opening ??= this.#open())
+  }
+
+  /** Answers whether it was the last. */
+  remove(member: string): boolean {
+    this.#members.delete(member)
+    return this.#members.size === 0
+  }
+
+  say(from: string, message: BusMessage, to: string | undefined): void {
+    if (!this.company) return
+    const text = JSON.stringify({ from, ...(to === undefined ? {} : { to }), message } satisfies Said)
+    setImmediate(() => this.#tell(JSON.parse(text) as Said))
+    if (!this.#others || (to !== undefined && this.#members.has(to)) || this.#waiting + text.length > outboxLimit) return
+    this.#outbox.push(text)
+    this.#waiting += text.length
+    this.#schedule()
+  }
+
+  async close(): Promise<void> {
+    if (this.#closed) return
+    this.#closed = true
+    this.#attending?.cancel()
+    await this.#opening?.catch(() => {})
+    this.#flush()
+    this.#pause?.cancel()
+    if (this.#immediate) clearImmediate(this.#immediate)
+    this.#doorbell?.close()
+    this.#sidecar?.close()
+  }
+
+  async #open(): Promise<void> {
+    this.#openedAt = performance.now()
+    try {
+      this.#sidecar = await this.#openSidecar()
+      this.#others = this.#sidecar.attend()
+    } catch {
+      // Without it everything is found by the sweep, only later; it is tried again.
+    }
+    if (this.#closed) return
+    this.#attend()
+    if (!this.#sidecar) return
+    this.#doorbell = new Doorbell(this.#folder, {
+      look: () => this.#look(),
+      replaced: () => this.#reopen(),
+      attentive: () => [...this.#members.values()].some((listener) => listener.attentive()),
+    })
+    this.#look()
+  }
+
+  async #openSidecar(): Promise<Sidecar> {
+    try {
+      return await Sidecar.open(this.#folder, this.#process)
+    } catch (error) {
+      if (!isDamaged(error)) throw error
+      // It is never synced, so that a power cut may leave anything. Nothing in it is worth keeping.
+      await Promise.all(['bus.db', 'bus.db-wal', 'bus.db-shm'].map((name) => rm(join(this.#folder, name), { force: true })))
+      return Sidecar.open(this.#folder, this.#process)
+    }
+  }
+
+  #attend(): void {
+    this.#attending = systemClock.after(attendMs, () => {
+      if (this.#sidecar) this.#try((sidecar) => void (this.#others = sidecar.attend()))
+      else this.#reopen()
+      if (!this.#closed) this.#attend()
+    }, { background: true })
+  }
+
+  #look(): void {
+    this.#try((sidecar) => {
+      const { rows, lost } = sidecar.read()
+      if (lost) for (const listener of this.#members.values()) listener.lost()
+      if (rows.length > 0) this.#others = true
+      for (const { body } of rows) for (const said of JSON.parse(body) as Said[]) this.#tell(said)
+    })
+  }
+
+  #tell({ from, to, message }: Said): void {
+    for (const [member, listener] of this.#members) if (member !== from && (to === undefined || to === member)) listener.hear(message, from)
+  }
+
+  #schedule(): void {
+    if (this.#immediate || this.#pause || this.#closed) return
+    this.#immediate = setImmediate(() => {
+      this.#immediate = undefined
+      this.#flush()
+    })
+  }
+
+  #flush(): void {
+    if (this.#outbox.length === 0) return
+    const written = this.#try((sidecar) => sidecar.write(`[${this.#outbox.join(',')}]`))
+    if (written === 'busy' && !this.#closed) {
+      this.#pause ??= systemClock.after(1 + Math.random() * 4, () => {
+        this.#pause = undefined
+        this.#flush()
+      })
+      return
+    }
+    this.#outbox = []
+    this.#waiting = 0
+  }
+
+  #try(act: (sidecar: Sidecar) => void): 'done' | 'busy' | 'failed' {
+    if (!this.#sidecar) return 'failed'
+    try {
+      act(this.#sidecar)
+      return 'done'
+    } catch (error) {
+      if (resultCode(error) === BUSY) return 'busy'
+      this.#reopen()
+      return 'failed'
+    }
+  }
+
+  /** Begins anew, though not again and again. What was said meanwhile may be lost. */
+  #reopen(): void {
+    if (this.#closed || performance.now() - this.#openedAt < reopenMs) return
+    this.#doorbell?.close()
+    this.#attending?.cancel()
+    const before = this.#sidecar
+    this.#sidecar = undefined
+    this.#opening = (this.#opening ?? Promise.resolve()).then(async () => {
+      before?.close()
+      await this.#open()
+      for (const listener of this.#members.values()) listener.lost()
+    })
+  }
+}
+
+const BUSY = 5
+
+function resultCode(error: unknown): number | undefined {
+  return typeof error === 'object' && error !== null && 'errcode' in error && typeof error.errcode === 'number' ? error.errcode & 0xff : undefined
+}
+
+function isDamaged(error: unknown): boolean {
+  const code = resultCode(error)
+  return code === 11 || code === 26
+}

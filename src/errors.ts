@@ -39,6 +39,11 @@ export type HeedErrorCode =
   | 'message_not_found'
   | 'fenced'
   | 'closed'
+  // Working memory
+  | 'working_memory_conflict'
+  | 'working_memory_too_large'
+  | 'working_memory_version_gone'
+  | 'read_only'
   // Storage
   | 'store_failed'
   | 'store_newer'

@@ -12,6 +12,7 @@ import { suspensionCases } from './conformance/suspension.ts'
 import { tenancyCases } from './conformance/tenancy.ts'
 import { threadCases } from './conformance/threads.ts'
 import { windowCases } from './conformance/window.ts'
+import { workingMemoryCases } from './conformance/working-memory.ts'
 
 export type { StoreCase, StoreHarness } from './conformance/case.ts'
 
@@ -34,4 +35,5 @@ export const storeConformance: StoreCase[] = [
   ...windowCases,
   ...threadCases,
   ...messageCases,
+  ...workingMemoryCases,
 ]

@@ -1,6 +1,7 @@
 import type { JSONObject, JSONValue } from '../json.ts'
 import type { Message } from '../message/message.ts'
 import type { MessageRow } from '../message/row.ts'
+import type { WorkingMemoryStore } from './working-memory.ts'
 import type { ActiveBehavior, IdleBehavior, Route, SendMode, SignalState, ThreadStatus, Waiting } from '../thread/machine.ts'
 
 /**
@@ -16,7 +17,7 @@ import type { ActiveBehavior, IdleBehavior, Route, SendMode, SignalState, Thread
  * - Ids of messages and signals are unique within their thread and mean nothing outside of it.
  * - Nothing here blocks the event loop for longer than one small transaction.
  */
-export interface ThreadStore {
+export interface ThreadStore extends WorkingMemoryStore {
   /** Creates or migrates the tables. Idempotent; implied by every other method. */
   open(): Promise<void>
   close(): Promise<void>
@@ -357,6 +358,10 @@ export interface LaneRow {
   lastSignalId: string
   lastSnapshotId?: string
 }
+
+export type {
+  WorkingMemoryChange, WorkingMemoryOf, WorkingMemoryRow, WorkingMemoryStore, WorkingMemoryValue, WorkingMemoryWriter,
+} from './working-memory.ts'
 
 /** For readers of whole messages. */
 export type { Message }

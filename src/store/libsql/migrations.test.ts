@@ -12,22 +12,24 @@ const folder = mkdtempSync(join(tmpdir(), 'heed-migrations-'))
 afterAll(() => rmSync(folder, { recursive: true }))
 
 /** What a Heed of that version would have written: one thread that runs, with a message in history and a signal that waits. */
+const first: readonly string[] = [
+  `INSERT INTO heed_threads (id, resource_id, created_at, updated_at, status, epoch, run_id, agent_id, begun, next_seq, next_ord,
+     ordinal, turn, due_at, title, metadata)
+   VALUES ('t', 'r', 1, 2, 'running', 3, 'run', 'agent', 1, 2, 3, 1, 1, 5, 'Title', '{"a":1}')`,
+  `INSERT INTO heed_messages (thread, seq, id, message_id, role, type, run_id, step, created_at, ordinal, turn, counted, content)
+   VALUES (1, 1, 'm', 'm', 'user', NULL, 'run', 0, 1, 1, 1, 1, '{"format":2,"parts":[{"type":"text","text":"hello"}]}')`,
+  `INSERT INTO heed_mailbox (thread, ord, id, agent_id, route, kind, state, open, run_id, start_run_id, step, accepted_at, rows)
+   VALUES (1, 1, 'm', 'agent', 'wake', 'enter', 'taken', 1, 'run', 'run', 0, 1, '["m"]'),
+     (1, 2, 'n', 'agent', 'deliver', 'enter', 'pending', 1, 'run', 'run-2', NULL, 2,
+       '[{"id":"n","messageId":"n","role":"user","content":{"format":2,"parts":[]},"createdAt":2}]')`,
+  `INSERT INTO heed_runs (thread, resource_id, run_id, agent_id, status, epoch, step, attempts, first_seq, seal_seq, ordinal,
+     started_at, started, suspended, options)
+   VALUES (1, 'r', 'run', 'agent', 'running', 3, 0, 1, 1, 1, 1, 1, '["call"]', '[]', '{}')`,
+  `INSERT INTO heed_lanes (thread, id, version, cache_key, mode, last_signal_id, last_snapshot_id) VALUES (1, 'lane', 4, 'k', 'delta', 'y', 'x')`,
+]
 const contents: ReadonlyArray<readonly string[]> = [
-  [
-    `INSERT INTO heed_threads (id, resource_id, created_at, updated_at, status, epoch, run_id, agent_id, begun, next_seq, next_ord,
-       ordinal, turn, due_at, title, metadata)
-     VALUES ('t', 'r', 1, 2, 'running', 3, 'run', 'agent', 1, 2, 3, 1, 1, 5, 'Title', '{"a":1}')`,
-    `INSERT INTO heed_messages (thread, seq, id, message_id, role, type, run_id, step, created_at, ordinal, turn, counted, content)
-     VALUES (1, 1, 'm', 'm', 'user', NULL, 'run', 0, 1, 1, 1, 1, '{"format":2,"parts":[{"type":"text","text":"hello"}]}')`,
-    `INSERT INTO heed_mailbox (thread, ord, id, agent_id, route, kind, state, open, run_id, start_run_id, step, accepted_at, rows)
-     VALUES (1, 1, 'm', 'agent', 'wake', 'enter', 'taken', 1, 'run', 'run', 0, 1, '["m"]'),
-       (1, 2, 'n', 'agent', 'deliver', 'enter', 'pending', 1, 'run', 'run-2', NULL, 2,
-         '[{"id":"n","messageId":"n","role":"user","content":{"format":2,"parts":[]},"createdAt":2}]')`,
-    `INSERT INTO heed_runs (thread, resource_id, run_id, agent_id, status, epoch, step, attempts, first_seq, seal_seq, ordinal,
-       started_at, started, suspended, options)
-     VALUES (1, 'r', 'run', 'agent', 'running', 3, 0, 1, 1, 1, 1, 1, '["call"]', '[]', '{}')`,
-    `INSERT INTO heed_lanes (thread, id, version, cache_key, mode, last_signal_id, last_snapshot_id) VALUES (1, 'lane', 4, 'k', 'delta', 'y', 'x')`,
-  ],
+  first,
+  [...first, `INSERT INTO heed_working_memory (owner, version, at, value) VALUES ('r:r', 3, 1, '"# Profile"')`],
 ]
 
 function databaseOfVersion(path: string, version: number): void {
@@ -76,6 +78,6 @@ describe('migrations', () => {
 
   it('never change once they were released', () => {
     const prints = migrations.map((step) => createHash('sha256').update(step).digest('hex').slice(0, 12))
-    expect(prints).toEqual(['da87a0c18f27'])
+    expect(prints).toEqual(['da87a0c18f27', 'ca4fa34e2fab'])
   })
 })

@@ -130,6 +130,18 @@ export const migrations: readonly string[] = [
   -- Threads that were deleted and have rows left. A key is never given twice, so these can't show up anywhere.
   CREATE TABLE heed_purges (thread INTEGER PRIMARY KEY) STRICT;
   `,
+  `
+  -- \`owner\` is 'r:' and a resource, or 't:' and the key of a thread. The newest version is the present.
+  CREATE TABLE heed_working_memory (
+    owner TEXT NOT NULL,
+    version INTEGER NOT NULL,
+    at INTEGER NOT NULL,
+    change_id TEXT,
+    value TEXT NOT NULL,
+    PRIMARY KEY (owner, version)
+  ) STRICT, WITHOUT ROWID;
+  ALTER TABLE heed_runs ADD COLUMN staged TEXT;
+  `,
 ]
 
 /** 'Heed', where SQLite keeps the name of the program that a file belongs to. */

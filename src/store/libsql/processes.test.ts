@@ -159,4 +159,29 @@ describe('another process', () => {
       expect([mine[index]?.epoch, other[index]?.epoch].filter((epoch) => epoch !== null)).toEqual([1])
     }
   })
+
+  it('[M2.2] that merges into the same working memory: every field of both is kept', async () => {
+    const path = newFile()
+    const store = storeAt(path)
+    await store.open()
+    const of = { scope: 'resource', resourceId: 'both' } as const
+    const child = another(path, `
+      const store = new LibSQLStore({ url: 'file:' + path })
+      await store.open()
+      process.send('ready')
+      await heard()
+      const of = { scope: 'resource', resourceId: 'both' }
+      for (let index = 0; index < 60; index++) await store.mergeWorkingMemory(of, { merge: { shared: index, theirs: { ['f' + index]: index } } })
+      await store.close()
+      process.send('done')
+      process.disconnect()`)
+    expect(await said(child)).toBe('ready')
+    const done = said(child)
+    child.send('go')
+    for (let index = 0; index < 60; index++) await store.mergeWorkingMemory(of, { merge: { shared: -index, mine: { [`f${index}`]: index } } })
+    expect(await done).toBe('done')
+    const { value, version } = (await store.getWorkingMemory(of)) ?? {}
+    const kept = value as { mine: object; theirs: object }
+    expect([Object.keys(kept.mine).length, Object.keys(kept.theirs).length, version]).toEqual([60, 60, 120])
+  })
 })

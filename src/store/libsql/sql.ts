@@ -17,7 +17,9 @@ export const mailColumns = `
 export const runColumns = `
   r.run_id AS runId, r.agent_id AS agentId, r.status, r.epoch, r.step, r.attempts, r.options, r.started, r.suspended,
   r.started_at AS startedAt, r.ended_at AS endedAt, r.suspended_at AS suspendedAt, r.error, r.usage, r.first_seq AS firstSeq,
-  r.seal_seq AS sealSeq, r.ordinal`
+  r.seal_seq AS sealSeq, r.staged, r.ordinal`
+
+const workingMemoryColumns = `version, value, at, change_id AS changeId`
 
 /** What the transactions say to the database. Every one of them is a search: the tests look at their plans. */
 export const sql = {
@@ -62,7 +64,7 @@ export const sql = {
     ON CONFLICT (run_id, thread) DO NOTHING`,
   putRun: `
     UPDATE heed_runs SET status = ?, epoch = ?, step = ?, attempts = ?, started = ?, suspended = ?, ended_at = ?, suspended_at = ?,
-      error = ?, usage = ?, seal_seq = ?
+      error = ?, usage = ?, seal_seq = ?, staged = ?
     WHERE run_id = ? AND thread = ?`,
 
   row: `SELECT ${rowColumns} FROM heed_messages WHERE thread = ? AND id = ?`,
@@ -101,6 +103,13 @@ export const sql = {
     INSERT INTO heed_lanes (thread, id, version, cache_key, mode, last_signal_id, last_snapshot_id) VALUES (?, ?, ?, ?, ?, ?, ?)
     ON CONFLICT (thread, id) DO UPDATE SET version = excluded.version, cache_key = excluded.cache_key, mode = excluded.mode,
       last_signal_id = excluded.last_signal_id, last_snapshot_id = excluded.last_snapshot_id`,
+
+  workingMemory: `SELECT ${workingMemoryColumns} FROM heed_working_memory WHERE owner = ? ORDER BY version DESC LIMIT 1`,
+  workingMemoryAt: `SELECT ${workingMemoryColumns} FROM heed_working_memory WHERE owner = ? AND version = ?`,
+  workingMemories: `SELECT ${workingMemoryColumns} FROM heed_working_memory WHERE owner = ? AND version < ? ORDER BY version DESC LIMIT ?`,
+  workingMemoryChange: `SELECT 1 AS found FROM heed_working_memory WHERE owner = ? AND change_id = ? LIMIT 1`,
+  addWorkingMemory: `INSERT INTO heed_working_memory (owner, version, value, at, change_id) VALUES (?, ?, ?, ?, ?)`,
+  forgetWorkingMemory: `DELETE FROM heed_working_memory WHERE owner = ? AND version <= ?`,
 
   process: `SELECT until FROM heed_processes WHERE owner = ?`,
   putProcess: `INSERT INTO heed_processes (owner, until) VALUES (?, ?) ON CONFLICT (owner) DO UPDATE SET until = excluded.until`,

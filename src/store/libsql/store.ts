@@ -17,6 +17,8 @@ import { deleteMessages, saveRows } from '../transaction/messages.ts'
 import type { RunFilter } from '../transaction/queries.ts'
 import { decideCall, endSuspended } from '../transaction/suspend.ts'
 import { createThread, deleteThread, patchThread, type ThreadPatch } from '../transaction/threads.ts'
+import { getWorkingMemory, listWorkingMemory, mergeWorkingMemory } from '../transaction/working-memory.ts'
+import type { WorkingMemoryChange, WorkingMemoryOf, WorkingMemoryRow, WorkingMemoryWriter } from '../working-memory.ts'
 import { Connection } from './connection.ts'
 import { storeFailure } from './failure.ts'
 import { parseLocation, resolveFile, type Location } from './location.ts'
@@ -183,6 +185,18 @@ export class LibSQLStore implements ThreadStore {
 
   deleteMessages(scope: Scope, messageIds?: readonly string[]): Promise<number> {
     return this.#write((tables) => deleteMessages(tables, scope, messageIds))
+  }
+
+  getWorkingMemory(of: WorkingMemoryOf, run?: { threadId: string; runId: string }): Promise<WorkingMemoryRow | null> {
+    return this.#read((tables) => getWorkingMemory(tables, of, run))
+  }
+
+  mergeWorkingMemory(of: WorkingMemoryOf, change: WorkingMemoryChange, by?: WorkingMemoryWriter): Promise<WorkingMemoryRow> {
+    return this.#write((tables) => mergeWorkingMemory(tables, of, change, by))
+  }
+
+  listWorkingMemory(of: WorkingMemoryOf, query: { limit: number; before?: number }): Promise<WorkingMemoryRow[]> {
+    return this.#read((tables) => listWorkingMemory(tables, of, query))
   }
 
   async #write<Result>(work: (tables: SqlTables) => Result): Promise<Result> {

@@ -1,6 +1,7 @@
 import type { Clock } from '../../clock.ts'
-import type { LaneRecord, MailRecord, RowRecord, RunRecord, ThreadRecord } from '../transaction/records.ts'
+import type { LaneRecord, MailRecord, RowRecord, RunRecord, ThreadRecord, WorkingMemoryRecord } from '../transaction/records.ts'
 import type { CountedRow, NewThreadRecord, ThreadTables } from '../transaction/tables.ts'
+import { threadOwner } from '../transaction/working-memory.ts'
 import { sql } from './sql.ts'
 import type { Statements } from './statements.ts'
 
@@ -79,6 +80,7 @@ export class SqlTables implements ThreadTables {
   removeThread(thread: ThreadRecord): void {
     this.#held.delete(thread.id)
     this.#statements.run(sql.removeThread, thread.key)
+    this.#statements.run(sql.forgetWorkingMemory, threadOwner(thread), Number.MAX_SAFE_INTEGER)
     if (this.#purge(thread.key)) return
     this.#statements.run(sql.addPurge, thread.key)
     this.purging = true
@@ -136,7 +138,7 @@ export class SqlTables implements ThreadTables {
   putRun(thread: ThreadRecord, run: RunRecord): void {
     this.#statements.run(
       sql.putRun, run.status, run.epoch, run.step, run.attempts, run.started, run.suspended, run.endedAt, run.suspendedAt, run.error, run.usage,
-      run.sealSeq, run.runId, thread.key,
+      run.sealSeq, run.staged, run.runId, thread.key,
     )
   }
 
@@ -205,6 +207,27 @@ export class SqlTables implements ThreadTables {
 
   putLane(thread: ThreadRecord, lane: LaneRecord): void {
     this.#statements.run(sql.putLane, thread.key, lane.id, lane.version, lane.cacheKey, lane.mode, lane.lastSignalId, lane.lastSnapshotId)
+  }
+
+  workingMemory(owner: string): WorkingMemoryRecord | undefined {
+    return this.#statements.one<WorkingMemoryRecord>(sql.workingMemory, owner)
+  }
+
+  workingMemoryAt(owner: string, version: number): WorkingMemoryRecord | undefined {
+    return this.#statements.one<WorkingMemoryRecord>(sql.workingMemoryAt, owner, version)
+  }
+
+  workingMemories(owner: string, before: number, limit: number): WorkingMemoryRecord[] {
+    return this.#statements.all<WorkingMemoryRecord>(sql.workingMemories, owner, before, limit)
+  }
+
+  hasWorkingMemoryChange(owner: string, changeId: string): boolean {
+    return this.#statements.one<{ found: number }>(sql.workingMemoryChange, owner, changeId) !== undefined
+  }
+
+  addWorkingMemory(owner: string, { version, value, at, changeId }: WorkingMemoryRecord, kept: number): void {
+    this.#statements.run(sql.addWorkingMemory, owner, version, value, at, changeId)
+    this.#statements.run(sql.forgetWorkingMemory, owner, version - kept)
   }
 
   aliveUntil(owner: string): number | undefined {

@@ -17,6 +17,8 @@ import { deleteMessages, saveRows } from '../transaction/messages.ts'
 import type { RunFilter } from '../transaction/queries.ts'
 import { decideCall, endSuspended } from '../transaction/suspend.ts'
 import { createThread, deleteThread, patchThread, type ThreadPatch } from '../transaction/threads.ts'
+import { getWorkingMemory, listWorkingMemory, mergeWorkingMemory } from '../transaction/working-memory.ts'
+import type { WorkingMemoryChange, WorkingMemoryOf, WorkingMemoryRow, WorkingMemoryWriter } from '../working-memory.ts'
 import { listRows, listRuns, listSignals, listThreads } from './queries.ts'
 import type { Shelf } from './shelf.ts'
 import { MemoryTables } from './tables.ts'
@@ -157,6 +159,18 @@ export class InMemoryStore implements ThreadStore {
 
   async deleteMessages(scope: Scope, messageIds?: readonly string[]): Promise<number> {
     return deleteMessages(this.#use(), scope, messageIds)
+  }
+
+  async getWorkingMemory(of: WorkingMemoryOf, run?: { threadId: string; runId: string }): Promise<WorkingMemoryRow | null> {
+    return getWorkingMemory(this.#use(), of, run)
+  }
+
+  async mergeWorkingMemory(of: WorkingMemoryOf, change: WorkingMemoryChange, by?: WorkingMemoryWriter): Promise<WorkingMemoryRow> {
+    return mergeWorkingMemory(this.#use(), of, change, by)
+  }
+
+  async listWorkingMemory(of: WorkingMemoryOf, query: { limit: number; before?: number }): Promise<WorkingMemoryRow[]> {
+    return listWorkingMemory(this.#use(), of, query)
   }
 
   #use(): MemoryTables {

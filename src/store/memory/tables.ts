@@ -1,12 +1,15 @@
 import type { Clock } from '../../clock.ts'
 import type { MessageContent } from '../../message/message.ts'
-import { TAIL_SEQ, type LaneRecord, type MailRecord, type RowRecord, type RunRecord, type ThreadRecord } from '../transaction/records.ts'
+import { TAIL_SEQ, type LaneRecord, type MailRecord, type RowRecord, type RunRecord, type ThreadRecord, type WorkingMemoryRecord } from '../transaction/records.ts'
 import type { CountedRow, NewThreadRecord, ThreadTables } from '../transaction/tables.ts'
+import { threadOwner } from '../transaction/working-memory.ts'
 import { Shelf } from './shelf.ts'
 
 /** The tables as maps. Records are copied on their way in and out, so that nobody holds what is stored. */
 export class MemoryTables implements ThreadTables {
   readonly shelves = new Map<string, Shelf>()
+  /** By owner; the oldest version first. */
+  readonly #workingMemory = new Map<string, WorkingMemoryRecord[]>()
   readonly #processes = new Map<string, number>()
   readonly #clock: Clock
   #lastKey = 0
@@ -55,6 +58,7 @@ export class MemoryTables implements ThreadTables {
 
   removeThread(thread: ThreadRecord): void {
     this.shelves.delete(thread.id)
+    this.#workingMemory.delete(threadOwner(thread))
   }
 
   mail(thread: ThreadRecord, id: string): MailRecord | undefined {
@@ -176,6 +180,27 @@ export class MemoryTables implements ThreadTables {
 
   putLane(thread: ThreadRecord, lane: LaneRecord): void {
     this.#shelf(thread).lanes.set(lane.id, { ...lane })
+  }
+
+  workingMemory(owner: string): WorkingMemoryRecord | undefined {
+    return this.#workingMemory.get(owner)?.at(-1)
+  }
+
+  workingMemoryAt(owner: string, version: number): WorkingMemoryRecord | undefined {
+    return this.#workingMemory.get(owner)?.find((record) => record.version === version)
+  }
+
+  workingMemories(owner: string, before: number, limit: number): WorkingMemoryRecord[] {
+    const records = this.#workingMemory.get(owner) ?? []
+    return records.filter(({ version }) => version < before).toReversed().slice(0, limit)
+  }
+
+  hasWorkingMemoryChange(owner: string, changeId: string): boolean {
+    return this.#workingMemory.get(owner)?.some((record) => record.changeId === changeId) ?? false
+  }
+
+  addWorkingMemory(owner: string, record: WorkingMemoryRecord, kept: number): void {
+    this.#workingMemory.set(owner, [...(this.#workingMemory.get(owner) ?? []), record].slice(-kept))
   }
 
   aliveUntil(owner: string): number | undefined {

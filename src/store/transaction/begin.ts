@@ -54,6 +54,7 @@ function startRun(tables: ThreadTables, thread: ThreadRecord, runId: string, age
     usage: null,
     firstSeq,
     sealSeq: firstSeq,
+    staged: null,
     ordinal: thread.ordinal,
   }
   tables.addRun(thread, run)

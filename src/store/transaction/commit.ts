@@ -10,6 +10,7 @@ import { move, promise, release } from './lease.ts'
 import type { MailRecord, RunRecord, ThreadRecord } from './records.ts'
 import type { ThreadTables } from './tables.ts'
 import { takeMail } from './take.ts'
+import { applyStaged } from './working-memory.ts'
 import { cancelMail, runnable, startingRows } from './waiting.ts'
 
 export function commitStep(tables: ThreadTables, fence: Fence, commit: StepCommit): StepCommitted {
@@ -48,6 +49,7 @@ function drain(tables: ThreadTables, thread: ThreadRecord, run: RunRecord, step:
   if (enters.length === 0) return []
   tables.settleTaken(thread, 'consumed', null)
   run.sealSeq = thread.nextSeq
+  applyStaged(tables, run)
   return takeMail(tables, thread, enters, { runId: run.runId, step })
 }
 
@@ -80,6 +82,7 @@ function reject(tables: ThreadTables, thread: ThreadRecord, run: RunRecord, erro
   const last = tables.lastRow(thread)
   thread.ordinal = last?.ordinal ?? 0
   thread.turn = last?.turn ?? 0
+  run.staged = null
   tables.settleTaken(thread, 'rejected', typeof error?.message === 'string' ? error.message : null)
 }
 
@@ -99,6 +102,7 @@ function finish(tables: ThreadTables, thread: ThreadRecord, run: RunRecord, end:
     return { ended: true, more: false }
   }
   if (end.status !== 'rejected') tables.settleTaken(thread, 'consumed', null)
+  applyStaged(tables, run)
   run.endedAt = now
   run.error = jsonOrNull(end.error)
   tables.putRun(thread, run)

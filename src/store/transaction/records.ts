@@ -87,6 +87,8 @@ export interface RunRecord {
   /** Where its rows begin, and where the ones begin that a guardrail may still remove. */
   readonly firstSeq: number
   sealSeq: number
+  /** Changes of working memory that count when the run is over or sealed; JSON, or null. */
+  staged: string | null
   /** The thread's ordinal as the run began: its window stays where it was then. */
   readonly ordinal: number
 }
@@ -98,6 +100,14 @@ export interface LaneRecord {
   mode: 'snapshot' | 'delta'
   lastSignalId: string
   lastSnapshotId: string | null
+}
+
+/** One version. `value` is JSON: a text or an object. */
+export interface WorkingMemoryRecord {
+  readonly version: number
+  readonly value: string
+  readonly at: number
+  readonly changeId: string | null
 }
 
 /**

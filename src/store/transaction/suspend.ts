@@ -6,6 +6,7 @@ import { scopedThread } from './guard.ts'
 import { lease, move, release } from './lease.ts'
 import type { RunRecord, ThreadRecord } from './records.ts'
 import type { ThreadTables } from './tables.ts'
+import { applyStaged } from './working-memory.ts'
 
 export function decideCall(tables: ThreadTables, scope: Scope, decision: CallDecision, owner?: string): Decided {
   const thread = scopedThread(tables, scope)
@@ -41,6 +42,7 @@ export function endSuspended(
   if (!run) return { ended: false, more: false }
   run.status = 'aborted'
   run.endedAt = tables.now()
+  applyStaged(tables, run)
   tables.putRun(thread, run)
   tables.settleTaken(thread, 'consumed', null)
   settleTail(tables, thread)

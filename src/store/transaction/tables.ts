@@ -1,4 +1,4 @@
-import type { LaneRecord, MailRecord, RowRecord, RunRecord, ThreadRecord } from './records.ts'
+import type { LaneRecord, MailRecord, RowRecord, RunRecord, ThreadRecord, WorkingMemoryRecord } from './records.ts'
 
 /**
  * What the transactions of this folder read and write. A store that implements it runs each of them as one unit: all of its writes
@@ -57,6 +57,15 @@ export interface ThreadTables {
 
   lane(thread: ThreadRecord, id: string): LaneRecord | undefined
   putLane(thread: ThreadRecord, lane: LaneRecord): void
+
+  /** The newest version; `owner` is whose it is. */
+  workingMemory(owner: string): WorkingMemoryRecord | undefined
+  workingMemoryAt(owner: string, version: number): WorkingMemoryRecord | undefined
+  /** Versions below `before`, newest first. */
+  workingMemories(owner: string, before: number, limit: number): WorkingMemoryRecord[]
+  hasWorkingMemoryChange(owner: string, changeId: string): boolean
+  /** Adds the next version, and forgets those that are more than `kept` ago. */
+  addWorkingMemory(owner: string, record: WorkingMemoryRecord, kept: number): void
 
   /** Until when the process said it lives. */
   aliveUntil(owner: string): number | undefined

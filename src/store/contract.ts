@@ -26,7 +26,7 @@ export interface ThreadStore extends WorkingMemoryStore {
 
   /**
    * Stores each send and decides where it goes, in the order given. Creates the thread when it is new. Where the route is `wake`
-   * and the send carries a `claim`, the same transaction takes the lease. The same `(thread, signal id)` again is one signal: the
+   * and the send carries a `claim`, the same transaction takes the lease, and may begin the run. The same `(thread, signal id)` again is one signal: the
    * answer describes the first and says `duplicate`. A refused send is answered with its error; it doesn't refuse its neighbours.
    * What is discarded, or skipped because its lane has it already, leaves no trace: `state` is then `cancelled`.
    */
@@ -133,7 +133,7 @@ export interface Send {
   /** The run that this send starts, if it starts one. */
   runId: string
   /** The process that takes the lease at a wake; absent when this process doesn't run the agent. */
-  claim?: { owner: string }
+  claim?: Claim
   /** Only this process may run it (a call whose caller holds its stream). It is cancelled when the process goes before it started. */
   boundTo?: string
   /** The JSON part of the options of the run it starts. */
@@ -144,6 +144,15 @@ export interface Send {
   /** Refuse with `thread_suspended` instead of waiting behind a suspended run. */
   refuseSuspended?: boolean
   now: number
+}
+
+export interface Claim {
+  owner: string
+  /**
+   * What `beginRun` would be asked next. A store may do it at once, at the end of the transaction that accepts, with all that was
+   * sent in the same moment: see `Accepted.begun`.
+   */
+  begin?: { window: Window | WindowOf; agentIds: readonly string[] }
 }
 
 export interface Branch<Behavior> {
@@ -162,11 +171,14 @@ export interface Accepted {
   /** The run it starts or enters; for `persist`, `discard` and `skipped` none. */
   runId?: string
   duplicate: boolean
+  /** As it was accepted. A run that begins in the same transaction takes it after that. */
   state: SignalState
   /** The rows as they will be read, attributes merged. */
   rows: MessageRow[]
   /** The lease, when this send woke the thread for the claiming process. */
   fence?: Fence
+  /** With `fence`, where the same transaction began the run: the answer of `beginRun`. Absent: it is still to be asked. */
+  begun?: BegunRun | null
   /** The thread's epoch after this send: what happens on an idle thread takes one of its own. */
   epoch: number
   /** The process that runs the thread now. Absent on an active thread: it went, and whoever can should claim the thread. */

@@ -6,9 +6,14 @@ import type { SignalOutcome } from './receipt.ts'
 /** How many suspended runs keep what only this process has of their options. Beyond it the oldest go on with what is stored. */
 const keptRuns = 10_000
 
+interface Expected {
+  waiting: Array<(outcome: SignalOutcome) => void>
+  accepted: boolean
+}
+
 /** What this process waits for, and keeps for runs to come: outcomes of sends, callers, and options that are no JSON. */
 export class Expectations {
-  readonly #outcomes = new ByThread<Array<(outcome: SignalOutcome) => void>>()
+  readonly #outcomes = new ByThread<Expected>()
   readonly #options = new ByThread<AgentExecutionOptions>()
   readonly #calls = new ByThread<LocalCall>()
   readonly #followers = new Map<string, LocalCall[]>()
@@ -17,10 +22,16 @@ export class Expectations {
   /** Settles when the signal is taken into a run here, or when it is certain that it won't be. */
   outcome(threadId: string, signalId: string): Promise<SignalOutcome> {
     return new Promise((resolve) => {
-      const waiting = this.#outcomes.get(threadId, signalId)
-      if (waiting) waiting.push(resolve)
-      else this.#outcomes.set(threadId, signalId, [resolve])
+      const expected = this.#outcomes.get(threadId, signalId)
+      if (expected) expected.waiting.push(resolve)
+      else this.#outcomes.set(threadId, signalId, { waiting: [resolve], accepted: false })
     })
+  }
+
+  /** The store has the signal. From here on, whoever stops running its thread looks what became of it. */
+  accepted(threadId: string, signalId: string): void {
+    const expected = this.#outcomes.get(threadId, signalId)
+    if (expected) expected.accepted = true
   }
 
   awaitsOutcome(threadId: string, signalId: string): boolean {
@@ -28,7 +39,7 @@ export class Expectations {
   }
 
   settle(threadId: string, signalId: string, outcome: SignalOutcome): void {
-    for (const resolve of this.#outcomes.take(threadId, signalId) ?? []) resolve(outcome)
+    for (const resolve of this.#outcomes.take(threadId, signalId)?.waiting ?? []) resolve(outcome)
     // The options of one that waits are needed when its turn comes.
     if (outcome.action !== 'queued') this.#options.take(threadId, signalId)
   }
@@ -90,14 +101,15 @@ export class Expectations {
     return options
   }
 
-  /** Ids of signals on a thread whose outcome is not known, and of calls that wait there. */
+  /** Ids of signals that were accepted on a thread and whose outcome is not known, and of calls that wait there. */
   waitingOn(threadId: string): { signals: string[]; calls: string[] } {
-    return { signals: this.#outcomes.ids(threadId), calls: this.#calls.ids(threadId) }
+    const signals = this.#outcomes.ids(threadId).filter((id) => this.#outcomes.get(threadId, id)?.accepted)
+    return { signals, calls: this.#calls.ids(threadId) }
   }
 
   /** Everything ends here: what was accepted stays accepted, and is for the next process. */
   close(error: Error): void {
-    for (const waiting of this.#outcomes.drain()) for (const resolve of waiting) resolve({ action: 'queued', reason: 'closed' })
+    for (const { waiting } of this.#outcomes.drain()) for (const resolve of waiting) resolve({ action: 'queued', reason: 'closed' })
     for (const call of this.#calls.drain()) call.reject(error)
     for (const followers of this.#followers.values()) for (const call of followers) call.reject(error)
     this.#options.drain()

@@ -59,12 +59,12 @@ export class ThreadHost implements RunHost {
     return this.#expecting ? this.#begun?.run.runId : undefined
   }
 
-  /** Resolves when the thread is released, handed over, or lost to another process. */
-  async work(): Promise<void> {
+  /** Goes on from what the store has begun already, if so. Resolves when the thread is released, handed over, or lost to another process. */
+  async work(first?: BegunRun | null): Promise<void> {
     this.live.enter(this.fence.epoch)
     try {
-      while (this.#expecting) {
-        const begun = await this.#runtime.store.beginRun(this.fence, (run) => this.#runtime.windowOf(run), this.#runtime.agentIds())
+      for (let begun = first; this.#expecting; begun = undefined) {
+        if (begun === undefined) begun = await this.#runtime.store.beginRun(this.fence, (run) => this.#runtime.windowOf(run), this.#runtime.agentIds())
         if (!begun) return
         await this.#perform(begun)
       }

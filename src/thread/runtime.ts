@@ -4,7 +4,7 @@ import { newId } from '../ids.ts'
 import { consoleLogger, type Logger } from '../logger.ts'
 import { signalToDataChunk } from '../signals/echo.ts'
 import { rowToSignal } from '../signals/row.ts'
-import type { Accepted, Fence, RunRow, Send, ThreadStore, Window } from '../store/contract.ts'
+import type { Accepted, BegunRun, Claim, Fence, RunRow, Send, ThreadStore, Window } from '../store/contract.ts'
 import { Expectations } from './expectations.ts'
 import { ThreadHost } from './host.ts'
 import { LiveThread } from './live.ts'
@@ -222,8 +222,11 @@ export class ThreadRuntime implements RunEnvironment {
 
   // Running
 
-  /** Runs a thread whose lease this process has. A run before it on the same thread says its last word first. */
-  run(fence: Fence, resourceId?: string): void {
+  /**
+   * Runs a thread whose lease this process has, from `begun` on where the store began it already. A run before it on the same thread
+   * says its last word first.
+   */
+  run(fence: Fence, resourceId?: string, begun?: BegunRun | null): void {
     if (this.closing) return
     const { threadId } = fence
     const before = this.#hosts.get(threadId)
@@ -231,7 +234,7 @@ export class ThreadRuntime implements RunEnvironment {
     live.resourceId = resourceId ?? live.resourceId
     const host = new ThreadHost(this, fence, live)
     const done = (before?.done ?? Promise.resolve())
-      .then(() => host.work())
+      .then(() => host.work(begun))
       .catch((error: unknown) => this.#stopped(fence, error))
       .then(() => this.#leave(threadId, host))
     this.#hosts.set(threadId, { host, done })
@@ -241,7 +244,12 @@ export class ThreadRuntime implements RunEnvironment {
     const last = this.#hosts.get(threadId)?.host === host
     if (last) this.#hosts.delete(threadId)
     this.letGo(threadId)
-    if (!last || this.closing) return
+    if (last) this.settle(threadId)
+  }
+
+  /** Nobody runs the thread here: what was accepted and is not settled is looked up. */
+  settle(threadId: string): void {
+    if (this.closing) return
     settleWaiting(this, threadId).catch((error: unknown) => {
       if (!this.closing) this.logger.error('what waited on a thread could not be settled', { threadId, error: String(error) })
     })
@@ -293,13 +301,18 @@ export class ThreadRuntime implements RunEnvironment {
 
   // Sends
 
+  /** For sends that wake a thread: it is run here, and begun as soon as the store can. */
+  get claim(): Claim {
+    return { owner: this.owner, begin: { window: (run) => this.windowOf(run), agentIds: this.agentIds() } }
+  }
+
   /** Stores a send and starts what it starts. */
   async accept(send: Send): Promise<Accepted> {
     await this.open()
     const [answer] = await this.answered(send.threadId, () => this.store.accept([send]))
     if (!answer) throw new HeedError('store_failed', 'The store gave no answer to a send.')
     if ('error' in answer) throw answer.error
-    if (answer.fence) this.run(answer.fence, send.resourceId)
+    if (answer.fence) this.run(answer.fence, send.resourceId, answer.begun)
     else if (answer.route === 'persist' && answer.owner === undefined && !answer.duplicate) this.#echo(send, answer)
     // It may have entered before this process learned that it was accepted.
     else if (answer.route === 'interrupt' && this.expectations.awaitsOutcome(send.threadId, send.id)) this.hostOf(send.threadId)?.interrupt(send.id)

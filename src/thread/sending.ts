@@ -112,7 +112,7 @@ async function accept(runtime: ThreadRuntime, agent: Runnable, sending: Sending)
       ...branches,
       rows: [signalToRow(signal, target)],
       runId,
-      claim: { owner: runtime.owner },
+      claim: runtime.claim,
       ...(stored ? { options: stored } : {}),
       ...(lane ? { lane } : {}),
       now,
@@ -131,6 +131,11 @@ async function accept(runtime: ThreadRuntime, agent: Runnable, sending: Sending)
   const orphan = answer.owner === undefined && waits.has(answer.route) && (await runtime.wake(target.threadId))
   const settled = orphan ? undefined : answer.duplicate ? await outcomeOfFirst(runtime, target, signal.id, answer) : outcomeOf(runtime, answer)
   if (settled) runtime.expectations.settle(target.threadId, signal.id, settled)
+  else {
+    runtime.expectations.accepted(target.threadId, signal.id)
+    // The run that was to take it may be over before its acceptance was known here.
+    if (answer.owner === runtime.owner && !runtime.hostOf(target.threadId)) runtime.settle(target.threadId)
+  }
   if (answer.route === 'interrupt' && answer.owner === undefined && !orphan) interruptSuspended(runtime, agent, target)
   return { answer, outcome }
 }

@@ -2,10 +2,51 @@ import assert from 'node:assert/strict'
 import type { Fence } from '../contract.ts'
 import type { StoreCase } from './case.ts'
 import {
-  accept, acceptOne, alive, begin, commit, everything, finish, gone, queued, refuses, row, scope, send, start, states, status, threadId, unclaimed, wide,
+  accept, acceptOne, alive, begin, commit, everything, finish, gone, ids, persisted, queued, refuses, row, scope, send, start, states, status, threadId, unclaimed, wide,
 } from './fixture.ts'
 
+/** What a send may ask for beside the lease. */
+const beginning = { claim: { owner: 'p1', begin: { window: wide, agentIds: ['agent-1'] } } }
+
 export const leaseCases: StoreCase[] = [
+  {
+    name: '[R1.2] a wake that also begins the run does what beginRun does, with all that was sent in that moment',
+    async run({ store: open }) {
+      const store = await open()
+      await alive(store, 'p1')
+      await acceptOne(store, send('note', persisted))
+      const sent = await Promise.all([send('a', beginning), send('b', beginning), send('c', { ...queued, ...beginning })].map((one) => acceptOne(store, one)))
+      assert.deepEqual(sent.map(({ fence }) => fence !== undefined), [true, false, false])
+      assert.deepEqual(sent.map(({ runId }) => runId), ['run-of-a', 'run-of-a', 'run-of-c'])
+      const [{ fence, begun } = {}] = sent
+      assert.ok(fence)
+      const first = begun ? { ...begun, fence } : await begin(store, fence)
+      assert.deepEqual([ids(first.taken), ids(first.rows), first.resumed], [['a', 'b'], ['note', 'a', 'b'], false])
+      assert.deepEqual([first.run.runId, first.run.step, first.run.attempts], ['run-of-a', 0, 1])
+      assert.deepEqual(await states(store), { note: 'consumed', a: 'taken', b: 'taken', c: 'pending' })
+
+      const again = await acceptOne(store, send('a', beginning))
+      assert.deepEqual([again.duplicate, again.state, again.fence, again.begun], [true, 'taken', undefined, undefined])
+      const { more } = await commit(store, first, { rows: [row('answer', 'assistant')], ...finish })
+      assert.equal(more, true)
+      assert.deepEqual(ids((await begin(store, fence)).taken), ['c'])
+    },
+  },
+  {
+    name: '[R1.2] a wake whose run can\'t begin is accepted all the same',
+    async run({ store: open }) {
+      const store = await open()
+      await alive(store, 'p1')
+      const window = () => {
+        throw new Error('nobody knows this agent')
+      }
+      const { fence, begun } = await acceptOne(store, send('a', { claim: { owner: 'p1', begin: { window, agentIds: ['agent-1'] } } }))
+      assert.ok(fence)
+      assert.equal(begun, undefined)
+      assert.deepEqual(await states(store), { a: 'pending' })
+      assert.deepEqual(ids((await begin(store, fence)).taken), ['a'])
+    },
+  },
   {
     name: '[R1.1] a stale epoch, another owner or a deleted thread is refused, and nothing is written',
     async run({ store: open }) {

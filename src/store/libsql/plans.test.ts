@@ -1,6 +1,6 @@
 import { DatabaseSync } from 'node:sqlite'
 import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest'
-import { accept, commit, finish, gone, persisted, row, scope, send, start, threadId } from '../conformance/fixture.ts'
+import { accept, acceptOne, commit, finish, gone, persisted, row, scope, send, start, threadId, wide } from '../conformance/fixture.ts'
 import { migrations } from './migrations.ts'
 import { sql } from './sql.ts'
 import { Statements } from './statements.ts'
@@ -109,5 +109,21 @@ describe('a plain turn', () => {
     expect(short.filter((text) => text === 'COMMIT')).toHaveLength(3 + 1)
     expect(long.length - short.length).toBeLessThanOrEqual(3)
     expect(short.length).toBeLessThanOrEqual(32)
+  })
+
+  it('is two transactions where the send begins the run', async () => {
+    const store = new LibSQLStore({ url: ':memory:' })
+    await store.open()
+    const claim = { owner: 'p1', begin: { window: wide, agentIds: ['agent-1'] } }
+    const turn = async (id: string) => {
+      const { fence, begun } = await acceptOne(store, send(id, { claim }))
+      if (!fence || !begun) throw new Error('The run was to begin with the send.')
+      await commit(store, { ...begun, fence }, { rows: [row(`answer-${id}`, 'assistant')], ...finish })
+    }
+    await turn('first')
+    const texts = await statementsOf(() => turn('second'))
+    await store.close()
+    expect(texts.filter((text) => text === 'BEGIN IMMEDIATE')).toHaveLength(2)
+    expect(texts.length).toBeLessThanOrEqual(21)
   })
 })

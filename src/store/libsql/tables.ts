@@ -17,6 +17,12 @@ interface Held {
   changed: boolean
   /** What is in the database of the columns that cost more to write. */
   before: Dear
+  /** Nothing of its mailbox is in the database. */
+  blank: boolean
+  /** What waits, once that was asked for. */
+  pending: MailRecord[] | undefined
+  /** Signals of this transaction, by id. They are written at its end: until then some are taken. */
+  readonly mail: Map<string, MailRecord>
 }
 
 type Dear = Pick<ThreadRecord, 'title' | 'metadata' | 'updatedAt' | 'status' | 'owner' | 'dueAt'>
@@ -30,6 +36,7 @@ export class SqlTables implements ThreadTables {
   readonly #statements: Statements
   readonly #clock: Clock
   readonly #held = new Map<string, Held>()
+  readonly #last: Array<() => void> = []
   /** True when a deleted thread has rows left. */
   purging = false
 
@@ -38,9 +45,19 @@ export class SqlTables implements ThreadTables {
     this.#clock = clock
   }
 
-  /** Writes what was held back. Comes before every commit. */
+  atEnd(work: () => void): void {
+    this.#last.push(work)
+  }
+
+  /** Does what was left for the end, and writes what was held back. Comes before every commit. */
   settle(): void {
+    for (const work of this.#last.splice(0)) work()
+    this.#writeHeld()
+  }
+
+  #writeHeld(): void {
     for (const held of this.#held.values()) {
+      this.#writeMail(held)
       if (!held.changed) continue
       this.#write(held.thread, held.before)
       held.before = dear(held.thread)
@@ -51,6 +68,7 @@ export class SqlTables implements ThreadTables {
   /** Forgets what was read. Comes before and after every transaction: others write too. */
   forget(): void {
     this.#held.clear()
+    this.#last.length = 0
   }
 
   now(): number {
@@ -61,7 +79,7 @@ export class SqlTables implements ThreadTables {
     const held = this.#held.get(id)
     if (held) return held.thread
     const thread = this.#statements.one<ThreadRecord>(sql.thread, id)
-    return thread && this.#hold(thread)
+    return thread && this.#hold(thread, false).thread
   }
 
   addThread({ id, resourceId, title, metadata, parentId, createdAt }: NewThreadRecord): ThreadRecord {
@@ -69,7 +87,7 @@ export class SqlTables implements ThreadTables {
     return this.#hold({
       key, id, resourceId, title, metadata, parentId, createdAt, updatedAt: createdAt, status: 'idle', epoch: 0, owner: null,
       runId: null, agentId: null, begun: 0, nextSeq: 1, nextOrd: 1, ordinal: 0, turn: 0, tail: 0, tailOrdinal: 0, tailTurn: 0, dueAt: null,
-    })
+    }, true).thread
   }
 
   putThread(thread: ThreadRecord): void {
@@ -95,31 +113,41 @@ export class SqlTables implements ThreadTables {
   }
 
   mail(thread: ThreadRecord, id: string): MailRecord | undefined {
-    return this.#statements.one<MailRecord>(sql.mail, thread.key, id)
+    const held = this.#heldOf(thread)
+    return held.mail.get(id) ?? (held.blank ? undefined : this.#statements.one<MailRecord>(sql.mail, thread.key, id))
   }
 
   pending(thread: ThreadRecord): MailRecord[] {
-    return this.#statements.all<MailRecord>(sql.pending, thread.key)
+    const held = this.#heldOf(thread)
+    if (!held.pending) {
+      this.#writeMail(held)
+      held.pending = this.#statements.all<MailRecord>(sql.pending, thread.key)
+    }
+    return held.pending.filter(isPending)
   }
 
   addMail(thread: ThreadRecord, mail: MailRecord): void {
-    this.#statements.run(
-      sql.addMail, thread.key, mail.ord, mail.id, mail.agentId, mail.route, mail.kind, mail.state, isOpen(mail), mail.runId, mail.startRunId,
-      mail.step, mail.rows, mail.options, mail.boundTo, mail.reason, mail.acceptedAt,
-    )
+    const held = this.#heldOf(thread)
+    held.mail.set(mail.id, mail)
+    held.pending?.push(mail)
   }
 
   putMail(thread: ThreadRecord, mail: MailRecord): void {
+    if (this.#heldOf(thread).mail.has(mail.id)) return
     const text = isOpen(mail) ? sql.takeMail : sql.closeMail
     this.#statements.run(text, mail.state, mail.runId, mail.step, mail.rows, mail.reason, thread.key, mail.ord)
   }
 
   reorderMail(thread: ThreadRecord, mail: readonly MailRecord[]): void {
+    const held = this.#heldOf(thread)
+    this.#writeMail(held)
+    held.pending = undefined
     for (const { id, ord } of mail) this.#statements.run(sql.moveMail, -ord, thread.key, id)
     this.#statements.run(sql.settleOrder, thread.key)
   }
 
   settleTaken(thread: ThreadRecord, state: 'consumed' | 'rejected', reason: string | null): void {
+    this.#writeMail(this.#heldOf(thread))
     this.#statements.run(sql.settleTaken, state, reason, thread.key)
   }
 
@@ -244,21 +272,38 @@ export class SqlTables implements ThreadTables {
   }
 
   handOver(owner: string): void {
-    this.settle()
-    this.forget()
+    this.#writeHeld()
+    this.#held.clear()
     this.#statements.run(sql.handOver, this.now(), owner)
   }
 
   cancelBound(owner: string, reason: string): void {
-    this.settle()
-    this.forget()
+    this.#writeHeld()
+    this.#held.clear()
     this.#statements.run(sql.cancelBound, reason, owner)
     this.#statements.run(sql.forgetDue)
   }
 
-  #hold(thread: ThreadRecord): ThreadRecord {
-    this.#held.set(thread.id, { thread, before: dear(thread), changed: false })
-    return thread
+  #hold(thread: ThreadRecord, isNew: boolean): Held {
+    const held: Held = { thread, before: dear(thread), changed: false, blank: isNew, pending: isNew ? [] : undefined, mail: new Map() }
+    this.#held.set(thread.id, held)
+    return held
+  }
+
+  #heldOf(thread: ThreadRecord): Held {
+    return this.#held.get(thread.id) ?? this.#hold(thread, false)
+  }
+
+  #writeMail(held: Held): void {
+    if (held.mail.size === 0) return
+    for (const mail of held.mail.values()) {
+      this.#statements.run(
+        sql.addMail, held.thread.key, mail.ord, mail.id, mail.agentId, mail.route, mail.kind, mail.state, isOpen(mail), mail.runId,
+        mail.startRunId, mail.step, mail.rows, mail.options, mail.boundTo, mail.reason, mail.acceptedAt,
+      )
+    }
+    held.mail.clear()
+    held.blank = false
   }
 
   #write(thread: ThreadRecord, before: Dear): void {
@@ -286,6 +331,10 @@ export class SqlTables implements ThreadTables {
     this.#statements.run(sql.purgeLanes, key)
     return gone.every((count) => count < purgeRows)
   }
+}
+
+function isPending({ state }: MailRecord): boolean {
+  return state === 'pending'
 }
 
 function isOpen(mail: MailRecord): 1 | null {

@@ -1,8 +1,9 @@
 import { HeedError } from '../../errors.ts'
 import type { MessageRow } from '../../message/row.ts'
 import { nextRun, route as routeOf, type Route } from '../../thread/machine.ts'
-import type { Accepted, Branch, Fence, Send } from '../contract.ts'
+import type { Accepted, Branch, Claim, Fence, Send } from '../contract.ts'
 import { appendBeside, prepare, type Prepared } from './append.ts'
+import { planRun } from './begin.ts'
 import { jsonOrNull, laneRow, mailedRows, rowIds, rowsOfMail } from './decode.ts'
 import { findThread } from './guard.ts'
 import { advanceLane, laneHas } from './lanes.ts'
@@ -85,7 +86,7 @@ function store(tables: ThreadTables, send: Send, { found, route, rows, form, opt
   tables.addMail(thread, mail)
   const lane = send.lane && advanceLane(tables, thread, send.lane, send.id)
   tables.putThread(thread)
-  return {
+  const answer: Accepted = {
     route,
     ...(mail.runId !== null && { runId: mail.runId }),
     duplicate: false,
@@ -96,6 +97,23 @@ function store(tables: ThreadTables, send: Send, { found, route, rows, form, opt
     ...(thread.owner !== null && { owner: thread.owner }),
     ...(lane && { lane }),
   }
+  if (fence) beginLater(tables, answer, fence, send.claim?.begin)
+  return answer
+}
+
+/** Begins the run with all that comes in the same moment, as it would if `beginRun` were asked next. */
+function beginLater(tables: ThreadTables, answer: Accepted, fence: Fence, begin: Claim['begin']): void {
+  if (!begin) return
+  tables.atEnd?.(() => {
+    let perform: ReturnType<typeof planRun>
+    try {
+      perform = planRun(tables, fence, begin.window, begin.agentIds)
+    } catch {
+      // Nothing was written. Whoever has the lease asks again and is told what is wrong; the send is accepted all the same.
+      return
+    }
+    answer.begun = perform()
+  })
 }
 
 function newThread(tables: ThreadTables, send: Send): ThreadRecord {

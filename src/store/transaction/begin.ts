@@ -1,4 +1,5 @@
 import { newId } from '../../ids.ts'
+import type { JSONObject } from '../../json.ts'
 import type { MessageRow } from '../../message/row.ts'
 import type { BegunRun, Fence, MailboxRow, Scope, Window, WindowOf } from '../contract.ts'
 import { turnBoundary, windowStart } from '../window.ts'
@@ -11,40 +12,59 @@ import { takeMail } from './take.ts'
 import { runnable, startingRows } from './waiting.ts'
 
 export function beginRun(tables: ThreadTables, fence: Fence, window: Window | WindowOf, agentIds?: readonly string[]): BegunRun | null {
+  return planRun(tables, fence, window, agentIds)()
+}
+
+/** Everything that can refuse a begin; the answer writes. */
+export function planRun(tables: ThreadTables, fence: Fence, window: Window | WindowOf, agentIds?: readonly string[]): () => BegunRun | null {
   const thread = fencedThread(tables, fence)
   const unfinished = thread.begun === 1 && thread.runId !== null ? tables.run(thread, thread.runId) : undefined
   if (unfinished) {
-    unfinished.epoch = fence.epoch
-    unfinished.attempts += 1
-    tables.putRun(thread, unfinished)
-    return { ...begun(tables, thread, unfinished, window), taken: [], resumed: true }
+    const marks = marksOf(window, unfinished)
+    return () => {
+      unfinished.epoch = fence.epoch
+      unfinished.attempts += 1
+      tables.putRun(thread, unfinished)
+      return begun(tables, thread, unfinished, marks)
+    }
   }
 
   const pending = tables.pending(thread)
   const start = startingRows(runnable(pending, fence.owner, agentIds), thread.runId)
   const [first] = start?.rows ?? []
   if (!start || !first) {
-    release(tables, thread, pending.length > 0)
-    tables.putThread(thread)
-    return null
+    return () => {
+      release(tables, thread, pending.length > 0)
+      tables.putThread(thread)
+      return null
+    }
   }
-  // A caller may have promised an id that an earlier run of the thread has.
-  const runId = tables.run(thread, start.runId) ? newId() : start.runId
-  const { run, taken } = startRun(tables, thread, runId, first.agentId, start.rows)
-  return { ...begun(tables, thread, run, window), taken, resumed: false }
+  const { agentId } = first
+  const options = start.rows.find((mail) => mail.options !== null)?.options ?? '{}'
+  const marks = marksOf(window, { agentId, options })
+  return () => {
+    // A caller may have promised an id that an earlier run of the thread has.
+    const runId = tables.run(thread, start.runId) ? newId() : start.runId
+    const { run, taken } = startRun(tables, thread, { runId, agentId, options }, start.rows)
+    return begun(tables, thread, run, marks, taken)
+  }
 }
 
-function startRun(tables: ThreadTables, thread: ThreadRecord, runId: string, agentId: string, rows: MailRecord[]): { run: RunRecord; taken: MailboxRow[] } {
+function marksOf(window: Window | WindowOf, { agentId, options }: Pick<RunRecord, 'agentId' | 'options'>): Window {
+  return typeof window === 'function' ? window({ agentId, options: JSON.parse(options) as JSONObject }) : window
+}
+
+function startRun(
+  tables: ThreadTables, thread: ThreadRecord, what: Pick<RunRecord, 'runId' | 'agentId' | 'options'>, rows: MailRecord[],
+): { run: RunRecord; taken: MailboxRow[] } {
   const firstSeq = thread.nextSeq
-  const taken = takeMail(tables, thread, rows, { runId, step: 0 })
+  const taken = takeMail(tables, thread, rows, { runId: what.runId, step: 0 })
   const run: RunRecord = {
-    runId,
-    agentId,
+    ...what,
     status: 'running',
     epoch: thread.epoch,
     step: 0,
     attempts: 1,
-    options: rows.find((mail) => mail.options !== null)?.options ?? '{}',
     started: '[]',
     suspended: '[]',
     startedAt: tables.now(),
@@ -58,19 +78,21 @@ function startRun(tables: ThreadTables, thread: ThreadRecord, runId: string, age
     ordinal: thread.ordinal,
   }
   tables.addRun(thread, run)
-  thread.runId = runId
-  thread.agentId = agentId
+  thread.runId = what.runId
+  thread.agentId = what.agentId
   thread.begun = 1
   tables.putThread(thread)
   return { run, taken }
 }
 
-function begun(tables: ThreadTables, thread: ThreadRecord, run: RunRecord, window: Window | WindowOf): Pick<BegunRun, 'run' | 'thread' | 'rows'> {
-  const row = runRow(thread, run)
+/** Without what was taken, it continues. */
+function begun(tables: ThreadTables, thread: ThreadRecord, run: RunRecord, window: Window, taken?: MailboxRow[]): BegunRun {
   return {
-    run: row,
+    run: runRow(thread, run),
     thread: threadRow(thread),
-    rows: windowRows(tables, thread, run, typeof window === 'function' ? window(row) : window).map((row) => messageRow(thread, row)),
+    rows: windowRows(tables, thread, run, window).map((row) => messageRow(thread, row)),
+    taken: taken ?? [],
+    resumed: taken === undefined,
   }
 }
 

@@ -22,10 +22,9 @@ export function reorderSignals(tables: ThreadTables, scope: Scope, ids: readonly
   const queued = tables.pending(thread).filter((mail) => mail.kind === 'turn')
   const places = queued.map((mail) => mail.ord)
   const rank = new Map([...new Set(ids)].map((id, index) => [id, index]))
-  const order = queued.toSorted((a, b) => (rank.get(a.id) ?? rank.size) - (rank.get(b.id) ?? rank.size) || a.ord - b.ord)
-  order.forEach((mail, index) => {
-    mail.ord = places[index] ?? mail.ord
-  })
+  const order = queued
+    .toSorted((a, b) => (rank.get(a.id) ?? rank.size) - (rank.get(b.id) ?? rank.size) || a.ord - b.ord)
+    .map((mail, index) => ({ ...mail, ord: places[index] ?? mail.ord }))
   tables.reorderMail(thread, order)
   return order.map((mail) => mail.id)
 }

@@ -8,6 +8,11 @@ import type { LaneRecord, MailRecord, RowRecord, RunRecord, ThreadRecord, Workin
  */
 export interface ThreadTables {
   now(): number
+  /**
+   * Does `work` in this transaction after everything else that is asked of it, also by others. Absent where every transaction is
+   * of one caller.
+   */
+  atEnd?(work: () => void): void
 
   thread(id: string): ThreadRecord | undefined
   /** Adds a thread that is idle and empty. */

@@ -1,10 +1,12 @@
 import { HeedError } from '../errors.ts'
-import { createTool, type Tool } from '../run/tool.ts'
+import { createTool, type Tool, type ToolContext } from '../run/tool.ts'
 import type { PlainJSONSchema } from '../schema/schema.ts'
+import { nestingOf, type Nesting } from '../run/nesting.ts'
 import type { ToolsInput } from '../run/tool-set.ts'
 import type { ThreadRuntime } from '../thread/runtime.ts'
 import type { Agent } from './agent.ts'
 import type { AgentsInput } from './config.ts'
+import { askOnThread } from './nested-run.ts'
 
 const input: PlainJSONSchema = {
   type: 'object',
@@ -28,25 +30,29 @@ function agentTool(key: string, agent: Agent, runtime: ThreadRuntime): Tool {
     id: `agent-${key}`,
     description: agent.description ?? `Asks the agent ${agent.name}.`,
     inputSchema: input,
-    // Its thread remembers what it did: asking again goes on from there.
+    // Asked again, it is followed and not asked.
     idempotent: true,
     async execute(request, context) {
       const { prompt } = request as { prompt: string }
+      const nesting = nestingOf(context)
       // Nothing may come between: the call takes its place from the agent as it begins.
       agent.adopt(runtime)
-      const stream = await agent.stream(prompt, {
-        abortSignal: context.abortSignal,
-        requestContext: context.requestContext,
-        ...(context.threadId === undefined
-          ? {}
-          : { memory: { thread: `${context.threadId}/${context.toolCallId}`, ...(context.resourceId === undefined ? {} : { resource: context.resourceId }) } }),
-      })
-      for await (const chunk of stream.fullStream) context.report(chunk)
-      const { text, tripwire, suspended } = await stream.result
-      if (tripwire) throw new HeedError('tripwire', `${agent.name} refused: ${tripwire.reason}`)
-      if (suspended.length > 0) throw new HeedError('tool_interrupted', `${agent.name} waits for a decision about ${suspended.map((call) => call.toolName).join(', ')} and has not answered.`)
-      return { text }
+      const { threadId, resourceId } = context
+      if (threadId === undefined || resourceId === undefined || !nesting) return { text: await askAlone(agent, prompt, context, nesting) }
+      return { text: await askOnThread(agent, prompt, { ...context, threadId, resourceId }, nesting) }
     },
     toModelOutput: ({ text }) => ({ type: 'text', value: text }),
   })
+}
+
+/** Without a thread there is nothing to come back to: whoever would have to be asked can't be. */
+async function askAlone(agent: Agent, prompt: string, context: ToolContext, nesting: Nesting | undefined): Promise<string> {
+  const { abortSignal, requestContext } = context
+  const stream = await agent.stream(prompt, { abortSignal, requestContext })
+  for await (const chunk of stream.fullStream) context.report(chunk)
+  const { text, tripwire, suspended, usage } = await stream.result
+  nesting?.spend(usage)
+  if (tripwire) throw new HeedError('tripwire', `${agent.name} refused: ${tripwire.reason}`)
+  if (suspended.length > 0) throw new HeedError('tool_interrupted', `${agent.name} waits for a decision about ${suspended.map((call) => call.toolName).join(', ')} and has not answered.`)
+  return text
 }

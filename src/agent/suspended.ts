@@ -1,5 +1,5 @@
 import type { JSONValue } from '../json.ts'
-import type { RunRow } from '../store/contract.ts'
+import type { ChildCall, RunRow } from '../store/contract.ts'
 import type { ThreadRuntime } from '../thread/runtime.ts'
 
 /** A run that waits for somebody. */
@@ -10,7 +10,7 @@ export interface SuspendedRun {
   resourceId: string
   agentId: string
   suspendedAt: Date
-  toolCalls: Array<{ toolCallId: string; toolName: string; args: JSONValue; requiresApproval: boolean; suspendPayload?: JSONValue }>
+  toolCalls: Array<{ toolCallId: string; toolName: string; args: JSONValue; requiresApproval: boolean; suspendPayload?: JSONValue; child?: ChildCall }>
 }
 
 export interface SuspendedRunsFilter {
@@ -47,12 +47,13 @@ function suspendedRun({ runId, threadId, resourceId, agentId, suspendedAt = 0, s
     resourceId,
     agentId,
     suspendedAt: new Date(suspendedAt),
-    toolCalls: suspended.filter((call) => !call.decision).map(({ toolCallId, toolName, args, kind, payload }) => ({
+    toolCalls: suspended.filter((call) => !call.decision).map(({ toolCallId, toolName, args, kind, payload, child }) => ({
       toolCallId,
       toolName,
       args,
       requiresApproval: kind === 'approval',
       ...(payload === undefined ? {} : { suspendPayload: payload }),
+      ...(child ? { child } : {}),
     })),
   }
 }

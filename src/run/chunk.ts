@@ -1,5 +1,6 @@
 import type { JSONValue } from '../json.ts'
 import type { ProviderOptions } from '../message/message.ts'
+import type { ChildCall } from './nesting.ts'
 
 /** Everything a run or a thread says to whoever watches. `runId` names the run; `cursor` is there on threads. */
 export type Chunk = RunChunk | DataChunk
@@ -36,8 +37,8 @@ export interface ChunkPayloads {
   'tool-call-delta': { toolCallId: string; toolName?: string; argsTextDelta: string } & Meta
   'tool-call-input-streaming-end': { toolCallId: string } & Meta
   'tool-call': Call & { args: JSONValue; providerExecuted?: boolean; dynamic?: boolean } & Meta
-  'tool-call-approval': Call & { args: JSONValue; resumeSchema: string }
-  'tool-call-suspended': Call & { args: JSONValue; suspendPayload: JSONValue; resumeSchema: string }
+  'tool-call-approval': Call & { args: JSONValue; resumeSchema: string; child?: ChildCall }
+  'tool-call-suspended': Call & { args: JSONValue; suspendPayload: JSONValue; resumeSchema: string; child?: ChildCall }
   'tool-output': Call & { output: unknown }
   'tool-result': Call & { args: JSONValue; result: JSONValue; isError?: boolean; providerExecuted?: boolean; preliminary?: boolean } & Meta
   'tool-error': Call & { args: JSONValue; error: ChunkError }

@@ -3,6 +3,7 @@ import type { FilePart, Message, SourcePart } from '../message/message.ts'
 import type { Tripwire } from '../processors/processor.ts'
 import type { FinishReason, Usage } from './chunk.ts'
 import { noUsage } from './model-parts.ts'
+import type { ChildCall } from './nesting.ts'
 import type { StepResult, ToolCall, ToolResult } from './step-result.ts'
 
 /** A call that waits for somebody: to be approved, or to be resumed with data. */
@@ -12,6 +13,8 @@ export interface WaitingCall {
   args: JSONValue
   kind: 'approval' | 'suspend'
   payload?: JSONValue
+  /** The call of another agent's run that this one stands for. */
+  child?: ChildCall
 }
 
 /** Everything a finished run has to say. */

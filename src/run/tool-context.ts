@@ -1,26 +1,30 @@
 import { HeedError, isHeedError } from '../errors.ts'
-import type { JSONValue } from '../json.ts'
 import type { ToolInvocation } from '../message/message.ts'
 import { TripwireAbort } from '../processors/tripwire.ts'
 import type { Chunk } from './chunk.ts'
+import { addUsage } from './model-parts.ts'
+import { nest, type Nesting } from './nesting.ts'
 import type { Run } from './run.ts'
-import type { CallScope } from './tool-run.ts'
+import type { WaitingCall } from './run-result.ts'
+import type { CallScope, Decision } from './tool-run.ts'
 import type { ToolContext } from './tool.ts'
 import { jsonOf } from './tool-json.ts'
 
 /** One execution of a tool as the tool sees it, and what it asked for. When it is over, the tool has no voice any more. */
 export class ToolExecution {
   /** What the tool suspended with, when it did. */
-  suspended: { payload: JSONValue } | undefined
+  suspended: Pick<WaitingCall, 'kind' | 'payload' | 'child'> | undefined
   readonly #run: Run
   readonly #scope: CallScope
   readonly #invocation: ToolInvocation
+  readonly #decision: Decision | undefined
   #over = false
 
-  constructor(run: Run, scope: CallScope, invocation: ToolInvocation) {
+  constructor(run: Run, scope: CallScope, invocation: ToolInvocation, decision?: Decision) {
     this.#run = run
     this.#scope = scope
     this.#invocation = invocation
+    this.#decision = decision
   }
 
   end(): void {
@@ -30,7 +34,7 @@ export class ToolExecution {
   context(abortSignal: AbortSignal, resumeData: unknown): ToolContext {
     const { id: runId, agent, threadId, resourceId, requestContext } = this.#run
     const { toolCallId, toolName } = this.#invocation
-    return {
+    const context: ToolContext = {
       toolCallId,
       toolName,
       runId,
@@ -57,11 +61,29 @@ export class ToolExecution {
         })
       },
     }
+    return nest(context, this.#nesting())
+  }
+
+  #nesting(): Nesting {
+    const { child, ...decision } = this.#decision ?? {}
+    return {
+      step: this.#run.step,
+      decision: child && { ...decision, child },
+      isLeft: () => this.#run.isLost(this.#scope.signal.reason),
+      wait: (wait) => this.#wait(wait),
+      spend: (usage) => {
+        this.#run.usage = addUsage(this.#run.usage, usage)
+      },
+    }
   }
 
   #suspend(payload: unknown): never {
+    return this.#wait({ kind: 'suspend', payload: jsonOf(payload, `What ${this.#invocation.toolName} suspended with`) })
+  }
+
+  #wait(wait: Pick<WaitingCall, 'kind' | 'payload' | 'child'>): never {
     const { toolName } = this.#invocation
-    this.suspended = { payload: jsonOf(payload, `What ${toolName} suspended with`) }
+    this.suspended = wait
     throw new HeedError('tool_interrupted', `${toolName} suspended itself.`)
   }
 

@@ -101,16 +101,17 @@ function resultChunk(run: Run, invocation: ToolInvocation, preliminary: boolean)
 
 /** How watchers are told that a call waits for somebody. */
 export async function waitingChunk(run: Run, waiting: WaitingCall): Promise<RunChunk> {
-  const { toolCallId, toolName, args, payload = null } = waiting
+  const { toolCallId, toolName, args, payload = null, child } = waiting
+  const nested = child ? { child } : {}
   const input = await apply(run, waiting, 'display', 'input-available')
   if (waiting.kind === 'approval') {
     const shown = (await apply(run, waiting, 'display', 'approval')) ?? input
-    return run.chunk('tool-call-approval', { toolCallId, toolName, args: shown ?? args, resumeSchema: approvalShape })
+    return run.chunk('tool-call-approval', { toolCallId, toolName, args: shown ?? args, resumeSchema: approvalShape, ...nested })
   }
   const tool = run.tools.tools.get(toolName)
   const resumeSchema = tool?.resume ? JSON.stringify(await tool.resume.jsonSchema()) : approvalShape
   const suspendPayload = await apply(run, waiting, 'display', 'suspend', { suspendPayload: payload })
-  return run.chunk('tool-call-suspended', { toolCallId, toolName, args: input ?? args, suspendPayload: suspendPayload ?? payload, resumeSchema })
+  return run.chunk('tool-call-suspended', { toolCallId, toolName, args: input ?? args, suspendPayload: suspendPayload ?? payload, resumeSchema, ...nested })
 }
 
 const approvalShape = JSON.stringify({ type: 'object', properties: { approved: { type: 'boolean' }, reason: { type: 'string' } }, required: ['approved'] })

@@ -8,6 +8,7 @@ import type { ModelToolCall } from './step-recorder.ts'
 import { ToolExecution } from './tool-context.ts'
 import { copyOf, jsonOf, modelOutputOf } from './tool-json.ts'
 import type { ResolvedTool } from './tool-set.ts'
+import type { ChildCall } from './nesting.ts'
 import type { WaitingCall } from './run-result.ts'
 
 /** What somebody decided about a call that waited. */
@@ -15,6 +16,8 @@ export interface Decision {
   approved?: boolean
   reason?: string
   resumeData?: JSONValue
+  /** It is about the call of another run, which this one stands for. */
+  child?: ChildCall
 }
 
 /**
@@ -65,7 +68,7 @@ async function attempt(run: Run, call: ModelToolCall, scope: CallScope, decision
   if (call.invalid !== undefined) throw new HeedError('tool_input_invalid', `${call.invalid}. Call ${toolName} again with valid JSON.`)
   const resolved = run.offered.get(toolName)
   if (!resolved) throw unknownTool(toolName, run)
-  if (decision?.approved === false) return denied(toolInvocation, decision.reason)
+  if (decision?.approved === false && !decision.child) return denied(toolInvocation, decision.reason)
   const input = await validInput(resolved, args)
   if (decision === undefined && (await needsApproval(run, resolved, input, toolCallId))) {
     return { status: 'waiting', call: { toolCallId, toolName, args, kind: 'approval' } }
@@ -79,7 +82,7 @@ async function execute(
 ): Promise<CallOutcome | Returned> {
   const { tool, name } = resolved
   const { toolCallId, args } = invocation
-  const execution = new ToolExecution(run, scope, invocation)
+  const execution = new ToolExecution(run, scope, invocation, decision)
   const resumeData = decision?.resumeData === undefined ? undefined : await check(resolved.resume, decision.resumeData, `${name} was resumed with data that doesn't match its resumeSchema`)
   const began = run.clock.now()
   let output: unknown
@@ -100,7 +103,7 @@ async function execute(
   if (execution.suspended) {
     const { payload } = execution.suspended
     await check(resolved.suspend, payload, `${name} suspended with something that doesn't match its suspendSchema`)
-    return { status: 'waiting', call: { toolCallId, toolName: name, args, kind: 'suspend', payload } }
+    return { status: 'waiting', call: { toolCallId, toolName: name, args, ...execution.suspended } }
   }
   const left = tool.timeoutMs === undefined ? undefined : Math.max(0, tool.timeoutMs - (run.clock.now() - began))
   const checked = await check(resolved.output, output, `${name} returned something that doesn't match its outputSchema`)

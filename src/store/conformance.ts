@@ -5,6 +5,7 @@ import { endingCases } from './conformance/endings.ts'
 import { laneCases } from './conformance/lanes.ts'
 import { leaseCases } from './conformance/leases.ts'
 import { messageCases } from './conformance/messages.ts'
+import { nestingCases } from './conformance/nesting.ts'
 import { orderCases } from './conformance/order.ts'
 import { queueCases } from './conformance/queue.ts'
 import { recoveryCases } from './conformance/recovery.ts'
@@ -28,6 +29,7 @@ export const storeConformance: StoreCase[] = [
   ...queueCases,
   ...recoveryCases,
   ...suspensionCases,
+  ...nestingCases,
   ...endingCases,
   ...tenancyCases,
   ...laneCases,

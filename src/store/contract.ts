@@ -51,11 +51,11 @@ export interface ThreadStore extends WorkingMemoryStore {
   commitStep(fence: Fence, commit: StepCommit): Promise<StepCommitted>
   /**
    * Records a decision about a suspended call. When it was the last one missing, takes the thread for `owner`: epoch + 1. Without
-   * an owner the thread is left for whoever runs its agent.
+   * an owner the thread is left for whoever runs its agent. A call of the parent thread that waited for this one goes on with it.
    */
   decide(scope: Scope, decision: CallDecision, owner?: string): Promise<Decided>
-  /** Ends a suspended run, and says whether something waits. `clearPending` cancels what waits. */
-  endSuspended(scope: Scope, runId: string, options: { clearPending?: boolean }): Promise<{ ended: boolean; more: boolean }>
+  /** Ends a suspended run, and says whether something waits. `clearPending` cancels what waits. Epoch + 1: it happens on an idle thread. */
+  endSuspended(scope: Scope, runId: string, options: { clearPending?: boolean }): Promise<SuspendedEnd>
   /** Marks `owner` as alive until `until`. One row for all its threads. */
   heartbeat(owner: string, until: number): Promise<void>
   /** Hands over every thread of `owner`, so that others need not wait for its heartbeat to expire. Forgets its bound rows. */
@@ -232,6 +232,7 @@ export type RunEnd =
   | { status: 'finished' | 'failed' | 'aborted' | 'parked'; error?: JSONObject; usage?: JSONObject; clearPending?: boolean }
   /** Removes the run's rows and rejects what it took, back to where input last entered it. */
   | { status: 'rejected'; error?: JSONObject }
+  /** Calls that stand for a child's count as decided where the child waits no longer; when all do, the run goes on: `more`. */
   | { status: 'suspended'; calls: SuspendedCall[]; usage?: JSONObject }
 
 export interface StepCommitted {
@@ -250,11 +251,25 @@ export interface SuspendedCall {
   args: JSONValue
   kind: 'approval' | 'suspend'
   payload?: JSONValue
+  /** The call of another agent's run that this one stands for. */
+  child?: ChildCall
+  /** Empty where the child went on by itself and is to be followed. */
   decision?: { approved?: boolean; reason?: string; resumeData?: JSONValue }
+}
+
+/** A call that waits in the run of an agent that was asked by another. */
+export interface ChildCall {
+  threadId: string
+  runId: string
+  step: number
+  toolCallId: string
+  toolName: string
 }
 
 export interface CallDecision {
   runId?: string
+  /** The step that made the call: some providers number their calls anew in every step. */
+  step?: number
   /** May be left out when one call waits. */
   toolCallId?: string
   approved?: boolean
@@ -268,6 +283,18 @@ export interface Decided {
   agentId: string
   /** The lease, when nothing else is waited for. */
   fence?: Fence
+  /** Threads whose runs waited for this one and go on: whoever can should claim them. */
+  parents: string[]
+}
+
+export interface SuspendedEnd {
+  ended: boolean
+  /** Something waits on the thread. */
+  more: boolean
+  /** The thread's epoch after it. */
+  epoch: number
+  /** As for a decision. */
+  parents: string[]
 }
 
 export interface MailboxRow {

@@ -28,11 +28,11 @@ export function continuationOf(run: RunRow, rows: readonly MessageRow[], idempot
 
 function openCall(part: ToolInvocationPart, run: RunRow, idempotent: IsIdempotent): OpenCall {
   const { toolCallId, toolName } = part.toolInvocation
-  const { decision } = run.suspended.find((call) => call.toolCallId === toolCallId) ?? {}
+  const { decision, child } = run.suspended.find((call) => call.toolCallId === toolCallId) ?? {}
   // A call that was decided begins when the run is continued the first time; in a later one it had begun already.
   const begun = decision ? run.attempts > 1 && decision.approved !== false : run.started.includes(toolCallId)
   if (begun && !idempotent(toolName)) return { part, interrupted: interruption(toolName) }
-  return { part, ...(decision ? { decision } : {}) }
+  return { part, ...(decision ? { decision: { ...decision, ...(child ? { child } : {}) } } : {}) }
 }
 
 function interruption(toolName: string): string {

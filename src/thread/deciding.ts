@@ -9,6 +9,7 @@ export interface Decision {
   threadId?: string
   resourceId?: string
   runId?: string
+  step?: number
   toolCallId?: string
   approved?: boolean
   reason?: string
@@ -24,19 +25,20 @@ export async function decide(runtime: ThreadRuntime, agent: Runnable, decision: 
   const thread = await runtime.store.getThread(scope)
   const owner = thread?.agentId !== undefined && runtime.knows(thread.agentId) ? runtime.owner : undefined
   let asked = false
-  const decided = await runtime.answered(scope.threadId, async () => {
+  const decided = await runtime.answered(scope.threadId, async (): Promise<Decided> => {
     try {
       return await runtime.store.decide(scope, answer satisfies CallDecision, owner)
     } catch (error) {
       // The first answer was lost and the decision was not.
       if (asked && isHeedError(error) && error.code === 'run_not_suspended' && thread?.runId !== undefined) {
-        return { runId: thread.runId, toolCallId: decision.toolCallId ?? '', agentId: agent.id }
+        return { runId: thread.runId, toolCallId: decision.toolCallId ?? '', agentId: agent.id, parents: [] }
       }
       asked = true
       throw error
     }
   })
   if (decided.fence) runtime.run(decided.fence, thread?.resourceId)
+  for (const parent of decided.parents) await runtime.wake(parent)
   return decided
 }
 

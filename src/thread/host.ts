@@ -48,6 +48,8 @@ export class ThreadHost implements RunHost {
   readonly #interruptNext = new Set<string>()
   #clearPending = false
   #suspended = false
+  /** From the begin of a run until its callers know how it ended. */
+  #working = false
 
   constructor(runtime: ThreadRuntime, fence: Fence, live: LiveThread) {
     this.#runtime = runtime
@@ -57,6 +59,11 @@ export class ThreadHost implements RunHost {
 
   get runId(): string | undefined {
     return this.#expecting ? this.#begun?.run.runId : undefined
+  }
+
+  /** False once nothing more is to run here, also while the last word is still being said. */
+  get expecting(): boolean {
+    return this.#expecting
   }
 
   /** Goes on from what the store has begun already, if so. Resolves when the thread is released, handed over, or lost to another process. */
@@ -86,6 +93,11 @@ export class ThreadHost implements RunHost {
     return true
   }
 
+  /** Lets whoever follows the run that is at work here hear the rest of it. */
+  join(runId: string): void {
+    if (this.#working && this.#begun?.run.runId === runId) this.#callers.push(...this.#runtime.expectations.takeFollowers(runId))
+  }
+
   /** Cuts the model's stream so that the signal that just arrived enters at once. */
   interrupt(signalId: string): void {
     if (this.#run) this.#run.interrupt()
@@ -99,6 +111,7 @@ export class ThreadHost implements RunHost {
     const call = expectations.takeCall(thread.id, taken[0]?.id)
     this.#callers = [...(call ? [call] : []), ...expectations.takeFollowers(run.runId)]
     this.#here = call?.options ?? expectations.optionsOf(taken) ?? expectations.takeOptions(run.runId)
+    this.#working = true
     this.#clearPending = false
     this.#suspended = false
     this.#stop = new AbortController()
@@ -121,6 +134,7 @@ export class ThreadHost implements RunHost {
     } finally {
       release()
       this.#over()
+      this.#working = false
       this.#callers = []
       this.#runtime.active.delete(run.runId)
       if (this.#suspended && this.#here) expectations.keepOptions(run.runId, this.#here)

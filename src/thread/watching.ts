@@ -80,7 +80,7 @@ export function abortThread(runtime: ThreadRuntime, scope: Scope, options: { cle
   const live = runtime.liveOf(scope.threadId)
   if (live?.foreignTo(scope.resourceId)) throw forbidden(scope.threadId)
   const host = runtime.hostOf(scope.threadId)
-  if (host) {
+  if (host?.expecting) {
     if (expectedRunId !== undefined && host.runId !== expectedRunId) return false
     return host.abort({ reason: new HeedError('aborted', 'The run was aborted.'), clearPending: clearPendingSignals, resourceId: scope.resourceId })
   }
@@ -98,18 +98,27 @@ export async function endSuspended(runtime: ThreadRuntime, scope: Scope, expecte
   await runtime.open()
   const runId = expectedRunId ?? (await suspendedRun(runtime, scope))?.runId
   if (runId === undefined) return false
-  const { ended, more } = await runtime.store.endSuspended(scope, runId, { clearPending })
+  const waiting = (await runtime.store.getRun(scope, runId))?.suspended ?? []
+  const { ended, more, epoch, parents } = await runtime.store.endSuspended(scope, runId, { clearPending })
   if (!ended) return false
   if (clearPending) runtime.expectations.dropOptions(scope.threadId)
   runtime.speak(scope.threadId, (live) => {
+    live.enter(epoch)
     live.publish({ type: 'abort', runId, from: 'AGENT', payload: {} })
     live.endRun(false)
   })
   runtime.expectations.takeOptions(runId)
   for (const call of runtime.expectations.takeFollowers(runId)) call.reject(new HeedError('aborted', `The run ${runId} was aborted.`))
-  if (more) await runtime.wake(scope.threadId)
+  // What agents below it wait for is nobody's question any more.
+  for (const { child } of waiting) if (child) await endSuspended(runtime, { threadId: child.threadId }, child.runId, clearPending).catch(unlessGone)
+  for (const threadId of [...parents, ...(more ? [scope.threadId] : [])]) await runtime.wake(threadId)
   await settleWaiting(runtime, scope.threadId)
   return true
+}
+
+/** A thread that was deleted, or is kept in another store, has nothing to end here. */
+function unlessGone(error: unknown): void {
+  if (!isHeedError(error) || error.code !== 'thread_not_found') throw error
 }
 
 function forbidden(threadId: string): HeedError {

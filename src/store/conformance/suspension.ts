@@ -37,7 +37,7 @@ export const suspensionCases: StoreCase[] = [
 
       const decided = await store.decide(scope, { toolCallId: 'c1', approved: true, reason: 'fine' }, 'p2')
       assert.deepEqual(decided, {
-        runId: 'run-of-a', toolCallId: 'c1', agentId: 'agent-1', fence: { threadId, owner: 'p2', epoch: first.fence.epoch + 1 },
+        runId: 'run-of-a', toolCallId: 'c1', agentId: 'agent-1', fence: { threadId, owner: 'p2', epoch: first.fence.epoch + 1 }, parents: [],
       })
       assert.ok(decided.fence)
       const again = await begin(store, decided.fence)
@@ -55,7 +55,7 @@ export const suspensionCases: StoreCase[] = [
       let store = await harness.store()
       await suspend(store, call('c1'), call('c2', { kind: 'suspend' }))
       const first = await store.decide(scope, { runId: 'run-of-a', toolCallId: 'c2', resumeData: { code: 42 } }, 'p2')
-      assert.deepEqual(first, { runId: 'run-of-a', toolCallId: 'c2', agentId: 'agent-1' })
+      assert.deepEqual(first, { runId: 'run-of-a', toolCallId: 'c2', agentId: 'agent-1', parents: [] })
       assert.equal(await status(store), 'suspended')
       if (harness.reopen) store = await harness.reopen(store)
       const last = await store.decide(scope, { approved: false, reason: 'no' }, 'p3')
@@ -90,6 +90,7 @@ export const suspensionCases: StoreCase[] = [
       await refuses('run_not_suspended', store.decide(scope, { toolCallId: 'c1', approved: false }, 'p2'))
       await refuses('run_not_suspended', store.decide(scope, { toolCallId: 'c9', approved: true }, 'p2'))
       await refuses('run_not_suspended', store.decide(scope, { runId: 'another', toolCallId: 'c2', approved: true }, 'p2'))
+      await refuses('run_not_suspended', store.decide(scope, { step: 1, toolCallId: 'c2', approved: true }, 'p2'))
       await refuses('thread_not_found', store.decide({ threadId: 'nowhere' }, { approved: true }, 'p2'))
       assert.deepEqual(await everything(store), before)
       await store.decide(scope, { approved: true }, 'p2')
@@ -160,9 +161,11 @@ export const suspensionCases: StoreCase[] = [
         const run = await start(store, 'a', of)
         await commit(store, run, { rows: [row('said', 'assistant')], end: { status: 'suspended', calls: [call('c1')] } })
         await accept(store, send('b', of), send('note', { ...of, ...persisted }))
-        assert.deepEqual(await store.endSuspended(of, 'another', {}), { ended: false, more: false })
-        assert.deepEqual(await store.endSuspended(of, 'run-of-a', { clearPending }), { ended: true, more: !clearPending })
-        assert.deepEqual(await store.endSuspended(of, 'run-of-a', { clearPending }), { ended: false, more: false })
+        const { epoch } = run.fence
+        assert.deepEqual(await store.endSuspended(of, 'another', {}), { ended: false, more: false, epoch, parents: [] })
+        assert.deepEqual(await store.endSuspended(of, 'run-of-a', { clearPending }), { ended: true, more: !clearPending, epoch: epoch + 1, parents: [] })
+        assert.deepEqual(await store.endSuspended(of, 'run-of-a', { clearPending }), { ended: false, more: false, epoch: epoch + 1, parents: [] })
+        assert.equal((await store.getThread(of))?.epoch, epoch + 1, 'what happens on an idle thread takes an epoch of its own')
         assert.equal((await store.getRun(of, 'run-of-a'))?.status, 'aborted')
         assert.equal(await status(store, of.threadId), 'idle')
         const { rows } = await store.listRows(of, { limit: 10 })

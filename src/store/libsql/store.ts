@@ -4,7 +4,7 @@ import type { MessageRow } from '../../message/row.ts'
 import type { SignalState } from '../../thread/machine.ts'
 import type {
   Accepted, BegunRun, CallDecision, Claimed, Decided, Fence, MailboxRow, NewThread, RowQuery, RunRow, Scope, Send, StepCommit,
-  StepCommitted, ThreadQuery, ThreadRow, ThreadStore, Window, WindowOf,
+  StepCommitted, SuspendedEnd, ThreadQuery, ThreadRow, ThreadStore, Window, WindowOf,
 } from '../contract.ts'
 import { acceptSends } from '../transaction/accept.ts'
 import { beginRun, readWindow } from '../transaction/begin.ts'
@@ -96,7 +96,7 @@ export class LibSQLStore implements ThreadStore {
     return this.#write((tables) => decideCall(tables, scope, decision, owner))
   }
 
-  endSuspended(scope: Scope, runId: string, options: { clearPending?: boolean }): Promise<{ ended: boolean; more: boolean }> {
+  endSuspended(scope: Scope, runId: string, options: { clearPending?: boolean }): Promise<SuspendedEnd> {
     return this.#write((tables) => endSuspended(tables, scope, runId, options))
   }
 

@@ -4,7 +4,7 @@ import type { MessageRow } from '../../message/row.ts'
 import { nextRun, type SignalState } from '../../thread/machine.ts'
 import type {
   Accepted, BegunRun, CallDecision, Claimed, Decided, Fence, MailboxRow, NewThread, RowQuery, RunRow, Scope, Send, StepCommit,
-  StepCommitted, ThreadQuery, ThreadRow, ThreadStore, Window, WindowOf,
+  StepCommitted, SuspendedEnd, ThreadQuery, ThreadRow, ThreadStore, Window, WindowOf,
 } from '../contract.ts'
 import { acceptSends } from '../transaction/accept.ts'
 import { beginRun, readWindow } from '../transaction/begin.ts'
@@ -66,7 +66,7 @@ export class InMemoryStore implements ThreadStore {
     return decideCall(this.#use(), scope, decision, owner)
   }
 
-  async endSuspended(scope: Scope, runId: string, options: { clearPending?: boolean }): Promise<{ ended: boolean; more: boolean }> {
+  async endSuspended(scope: Scope, runId: string, options: { clearPending?: boolean }): Promise<SuspendedEnd> {
     return endSuspended(this.#use(), scope, runId, options)
   }
 

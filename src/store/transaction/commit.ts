@@ -7,6 +7,7 @@ import { appendToRun, prepare, settleTail, type Prepared } from './append.ts'
 import { jsonOrNull } from './decode.ts'
 import { fencedThread } from './guard.ts'
 import { move, promise, release } from './lease.ts'
+import { goOn, withChildren } from './nesting.ts'
 import type { MailRecord, RunRecord, ThreadRecord } from './records.ts'
 import type { ThreadTables } from './tables.ts'
 import { takeMail } from './take.ts'
@@ -93,8 +94,13 @@ function finish(tables: ThreadTables, thread: ThreadRecord, run: RunRecord, end:
   thread.updatedAt = now
   if ('usage' in end) run.usage = jsonOrNull(end.usage)
   if (end.status === 'suspended') {
-    run.suspended = JSON.stringify(end.calls)
+    const calls = withChildren(tables, end.calls)
+    run.suspended = JSON.stringify(calls)
     run.suspendedAt = now
+    if (calls.every((call) => call.decision)) {
+      goOn(tables, thread, run)
+      return { ended: true, more: true }
+    }
     move(thread, 'suspend')
     thread.owner = null
     tables.putRun(thread, run)

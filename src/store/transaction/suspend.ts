@@ -1,45 +1,36 @@
 import { HeedError } from '../../errors.ts'
-import type { CallDecision, Decided, Scope, SuspendedCall } from '../contract.ts'
+import type { CallDecision, Decided, Scope, SuspendedCall, SuspendedEnd } from '../contract.ts'
 import { settleTail } from './append.ts'
 import { leftOver } from './commit.ts'
 import { scopedThread } from './guard.ts'
-import { lease, move, release } from './lease.ts'
-import type { RunRecord, ThreadRecord } from './records.ts'
+import { lease, release } from './lease.ts'
+import { goOn, resumeParents, suspendedRun } from './nesting.ts'
 import type { ThreadTables } from './tables.ts'
 import { applyStaged } from './working-memory.ts'
 
 export function decideCall(tables: ThreadTables, scope: Scope, decision: CallDecision, owner?: string): Decided {
   const thread = scopedThread(tables, scope)
   const run = suspendedRun(tables, thread, decision.runId)
-  if (!run) throw notSuspended(scope.threadId, 'no run of it waits for a decision')
+  if (!run || (decision.step !== undefined && decision.step !== run.step)) throw notSuspended(scope.threadId, 'no run of it waits for a decision')
 
   const calls = JSON.parse(run.suspended) as SuspendedCall[]
   const call = openCall(calls, decision, scope.threadId)
   checkDecision(call, decision)
   call.decision = { approved: decision.approved, reason: decision.reason, resumeData: decision.resumeData }
   run.suspended = JSON.stringify(calls)
-  const answer: Decided = { runId: run.runId, toolCallId: call.toolCallId, agentId: run.agentId }
+  const answer: Decided = { runId: run.runId, toolCallId: call.toolCallId, agentId: run.agentId, parents: [] }
   if (calls.every((other) => other.decision)) {
-    run.status = 'running'
-    run.attempts = 0
     if (owner !== undefined) answer.fence = lease(thread, 'resume', owner)
-    else {
-      move(thread, 'resume')
-      thread.dueAt = tables.now()
-    }
-    run.epoch = thread.epoch
-    tables.putThread(thread)
-  }
-  tables.putRun(thread, run)
+    goOn(tables, thread, run)
+  } else tables.putRun(thread, run)
+  answer.parents = resumeParents(tables, thread, { runId: run.runId, toolCallId: call.toolCallId })
   return answer
 }
 
-export function endSuspended(
-  tables: ThreadTables, scope: Scope, runId: string, options: { clearPending?: boolean },
-): { ended: boolean; more: boolean } {
+export function endSuspended(tables: ThreadTables, scope: Scope, runId: string, options: { clearPending?: boolean }): SuspendedEnd {
   const thread = scopedThread(tables, scope)
   const run = suspendedRun(tables, thread, runId)
-  if (!run) return { ended: false, more: false }
+  if (!run) return { ended: false, more: false, epoch: thread.epoch, parents: [] }
   run.status = 'aborted'
   run.endedAt = tables.now()
   applyStaged(tables, run)
@@ -48,14 +39,10 @@ export function endSuspended(
   settleTail(tables, thread)
   const pending = leftOver(tables, thread, options.clearPending === true)
   release(tables, thread, pending.length > 0)
+  thread.epoch += 1
   thread.updatedAt = tables.now()
   tables.putThread(thread)
-  return { ended: true, more: pending.length > 0 }
-}
-
-function suspendedRun(tables: ThreadTables, thread: ThreadRecord, runId: string | undefined): RunRecord | undefined {
-  if (thread.status !== 'suspended' || thread.runId === null || (runId !== undefined && runId !== thread.runId)) return undefined
-  return tables.run(thread, thread.runId)
+  return { ended: true, more: pending.length > 0, epoch: thread.epoch, parents: resumeParents(tables, thread, { runId }) }
 }
 
 function openCall(calls: SuspendedCall[], { toolCallId }: CallDecision, threadId: string): SuspendedCall {

@@ -1,0 +1,237 @@
+import { describe, expect, it } from 'vitest'
+import { Agent, createTool, type Chunk } from '../../src/index.ts'
+import { scriptedModel, type ScriptedStep } from '../../src/testing/index.ts'
+import { openHeed, placeKinds } from './places.ts'
+import { collect, gate, idle, isType, readUntil, soon, texts, userTexts } from './said.ts'
+
+const thread = { resourceId: 'user-1', threadId: 'thread-1' }
+const child = { resourceId: 'user-1', threadId: 'thread-1/ask' }
+const ask = { toolName: 'agent-buyer', toolCallId: 'ask', input: { prompt: 'Buy a hat.' } }
+const pay = (toolCallId = 'pay') => ({ toolName: 'pay', toolCallId, input: { amount: 5 } })
+
+/** A clerk who has a buyer, who has to ask before it pays. What the models say follows from what they are shown. */
+function office(options: { hang?: boolean; beside?: (signal: AbortSignal) => Promise<void>; pays?: string[] } = {}) {
+  const { pays = ['pay'] } = options
+  const paid: number[] = []
+  const buyerModel = scriptedModel(({ prompt }): ScriptedStep => {
+    const said = prompt.filter(({ role }) => role === 'tool').length
+    if (said === 0 && pays.length > 0) return { toolCalls: pays.map(pay) }
+    return { text: `Bought: ${texts(prompt).at(-1)}`, hang: options.hang ?? false }
+  })
+  const buyer = new Agent({
+    id: 'buyer',
+    model: buyerModel,
+    tools: {
+      pay: createTool({ id: 'pay', requireApproval: true, execute: () => `paid ${paid.push(5)}` }),
+      size: createTool({ id: 'size', execute: (_, { resumeData, suspend }) => (resumeData === undefined ? suspend({ question: 'Which size?' }) : `size ${String(resumeData)}`) }),
+    },
+  })
+  const clerkModel = scriptedModel(({ prompt }): ScriptedStep => {
+    if (prompt.some(({ role }) => role === 'tool')) return `Clerk: ${texts(prompt).at(-1)}`
+    return { toolCalls: [ask, ...(options.beside ? [{ toolName: 'beside', toolCallId: 'beside', input: {} }] : [])] }
+  })
+  const beside = createTool({ id: 'beside', execute: async (_, { abortSignal }) => (await options.beside?.(abortSignal), 'beside') })
+  const clerk = new Agent({ id: 'clerk', model: clerkModel, agents: { buyer }, ...(options.beside ? { tools: { beside } } : {}) })
+  return { clerk, buyer, clerkModel, buyerModel, paid }
+}
+
+type Office = ReturnType<typeof office>
+
+/** Asks the clerk, and waits until its thread waits for somebody. */
+async function suspend({ clerk }: Office): Promise<{ chunks: Chunk[]; runId: string; reader: AsyncIterator<Chunk> }> {
+  const reader = (await clerk.subscribeToThread(thread)).stream[Symbol.asyncIterator]()
+  const { runId = '' } = await clerk.sendMessage('A hat, please.', thread).outcome
+  const chunks = await readUntil(reader, isType('tool-call-approval', 'tool-call-suspended'))
+  return { chunks, runId, reader }
+}
+
+async function transcript(agent: Agent, of = thread): Promise<string[]> {
+  const { messages } = await (await agent.getMemory()).recall({ ...of, perPage: false })
+  return messages.map(({ role }) => role)
+}
+
+const lastText = async (agent: Agent) => {
+  const { messages } = await (await agent.getMemory()).recall({ ...thread, perPage: false })
+  return messages.at(-1)?.content.parts.flatMap((part) => (part.type === 'text' ? part.text : [])).join('')
+}
+
+const untilAborted = (signal: AbortSignal) => new Promise<void>((resolve) => signal.addEventListener('abort', () => resolve()))
+
+describe.each(placeKinds())('an agent that was asked by another, $name', ({ make }) => {
+  it('[R9.1] goes on after a restart, and the one that asked follows it', async () => {
+    const place = make()
+    const before = office({ hang: true, pays: [] })
+    const first = openHeed({ clerk: before.clerk }, place.store())
+    before.clerk.sendMessage('A hat, please.', thread)
+    await soon(() => before.buyerModel.callCount).toBe(1)
+    await first.close()
+
+    const after = office({ pays: [] })
+    await openHeed({ clerk: after.clerk }, place.store()).start()
+    await idle(after.clerk, thread)
+    expect(after.buyerModel.calls.map(userTexts)).toEqual([['Buy a hat.']])
+    expect(after.clerkModel.callCount).toBe(1)
+    expect(await transcript(after.clerk, child)).toEqual(['user', 'assistant'])
+    expect(await lastText(after.clerk)).toContain('Bought: user: Buy a hat.')
+  })
+
+  it('[R9.1] is not asked again when it had answered before the restart', async () => {
+    const place = make()
+    const before = office({ pays: [], beside: untilAborted })
+    const first = openHeed({ clerk: before.clerk }, place.store())
+    const seen = collect(await before.clerk.subscribeToThread(thread))
+    before.clerk.sendMessage('A hat, please.', thread)
+    await soon(() => seen.chunks.some(({ type }) => type === 'tool-result')).toBe(true)
+    await first.close()
+
+    const after = office({ pays: [], beside: async () => {} })
+    await openHeed({ clerk: after.clerk }, place.store()).start()
+    await idle(after.clerk, thread)
+    expect([after.buyerModel.callCount, after.clerkModel.callCount]).toEqual([0, 1])
+    expect(texts(after.clerkModel.calls[0]?.prompt ?? []).join()).toMatch(/Bought: user: Buy a hat\.[^]*interrupted/)
+    expect(await transcript(after.clerk, child)).toEqual(['user', 'assistant'])
+  })
+
+  it('[R9.1] is asked anew by a call that has the id of an earlier one', async () => {
+    const buyer = new Agent({ id: 'buyer', model: scriptedModel(['One.', 'Two.']) })
+    const clerk = new Agent({ id: 'clerk', model: scriptedModel([{ toolCalls: [ask] }, { toolCalls: [ask] }, 'Done.']), agents: { buyer } })
+    openHeed({ clerk }, make().store())
+    const { toolResults } = await clerk.generate('Twice.', { memory: { thread: thread.threadId, resource: thread.resourceId } })
+    expect(toolResults.map(({ result }) => result)).toEqual([{ text: 'One.' }, { text: 'Two.' }])
+  })
+
+  describe.each(['here', 'after a restart'] as const)('that waits for somebody, decided %s', (when) => {
+    const moved = async (at: Office, place: { store(): ReturnType<ReturnType<typeof make>['store']> }, heed: { close(): Promise<void> }): Promise<Office> => {
+      if (when === 'here') return at
+      await heed.close()
+      const after = office()
+      await openHeed({ clerk: after.clerk, buyer: after.buyer }, place.store()).start()
+      return after
+    }
+
+    it.each(['on the thread above', 'by the run above', 'on the thread below', 'by the run below'] as const)('[R9.2] %s, lets both go on', async (where) => {
+      const place = make()
+      const before = office()
+      const heed = openHeed({ clerk: before.clerk, buyer: before.buyer }, place.store())
+      const { chunks, runId } = await suspend(before)
+      const waits = { threadId: child.threadId, runId: `${runId}/0/ask`, step: 0, toolCallId: 'pay', toolName: 'pay' }
+      expect(chunks.at(-1)).toMatchObject({ type: 'tool-call-approval', runId, payload: { toolCallId: 'ask', toolName: 'agent-buyer', args: ask.input, child: waits } })
+      const { clerk, buyer, paid, clerkModel, buyerModel } = await moved(before, place, heed)
+      expect((await clerk.listSuspendedRuns()).runs).toMatchObject([{ runId, toolCalls: [{ toolCallId: 'ask', requiresApproval: true, child: waits }] }])
+      if (where === 'on the thread above') await clerk.sendToolApproval({ ...thread, toolCallId: 'ask', approved: true })
+      else if (where === 'by the run above') expect(await (await clerk.approveToolCall({ runId })).text).toContain('paid 1')
+      else if (where === 'on the thread below') await buyer.sendToolApproval({ ...child, approved: true })
+      else expect(await (await buyer.approveToolCall({ runId: waits.runId })).text).toContain('paid 1')
+      await idle(clerk, thread)
+      expect(paid).toEqual([5])
+      expect(await lastText(clerk)).toContain('paid 1')
+      const asked = when === 'here' ? 1 : 0
+      expect([clerkModel.callCount, buyerModel.callCount]).toEqual([1 + asked, 1 + asked])
+      expect(await clerk.listSuspendedRuns()).toEqual({ runs: [] })
+    })
+
+    it('[R9.3] and declined, is told so and answers', async () => {
+      const place = make()
+      const before = office()
+      const heed = openHeed({ clerk: before.clerk, buyer: before.buyer }, place.store())
+      await suspend(before)
+      const { clerk, buyerModel, paid } = await moved(before, place, heed)
+      await clerk.sendToolApproval({ ...thread, approved: false, declineContext: { reason: 'Too dear.' } })
+      await idle(clerk, thread)
+      expect(paid).toEqual([])
+      expect(texts(buyerModel.calls.at(-1)?.prompt ?? []).at(-1)).toContain('Too dear.')
+      expect(await lastText(clerk)).toContain('Too dear.')
+    })
+
+    it('[R9.3] ends with the run above that is aborted', async () => {
+      const place = make()
+      const before = office()
+      const heed = openHeed({ clerk: before.clerk, buyer: before.buyer }, place.store())
+      const { runId } = await suspend(before)
+      const { clerk, buyer } = await moved(before, place, heed)
+      clerk.abortThreadStream({ ...thread, expectedRunId: runId })
+      await idle(clerk, thread)
+      await idle(buyer, child)
+      expect(await buyer.listSuspendedRuns()).toEqual({ runs: [] })
+    })
+  })
+
+  it('[R9.2] asks one question after the other', async () => {
+    const { clerk, paid, ...rest } = office({ pays: ['p1', 'p2'] })
+    openHeed({ clerk }, make().store())
+    const { reader, chunks } = await suspend({ clerk, paid, ...rest })
+    expect(chunks.at(-1)).toMatchObject({ payload: { child: { toolCallId: 'p1' } } })
+    await clerk.sendToolApproval({ ...thread, approved: true })
+    expect((await readUntil(reader, isType('tool-call-approval'))).at(-1)).toMatchObject({ payload: { toolCallId: 'ask', child: { toolCallId: 'p2' } } })
+    await clerk.sendToolApproval({ ...thread, approved: false })
+    await idle(clerk, thread)
+    expect(paid).toEqual([5])
+  })
+
+  it('[R9.2] shows above what it suspended with, and takes the data that is given there', async () => {
+    const buyer = new Agent({
+      id: 'buyer',
+      model: scriptedModel([{ toolCalls: [{ toolName: 'size', toolCallId: 's' }] }, 'Done.']),
+      tools: { size: createTool({ id: 'size', execute: (_, { resumeData, suspend }) => (resumeData === undefined ? suspend({ question: 'Which size?' }) : `size ${String(resumeData)}`) }) },
+    })
+    const clerk = new Agent({ id: 'clerk', model: scriptedModel([{ toolCalls: [ask] }, 'Thanks.']), agents: { buyer } })
+    openHeed({ clerk }, make().store())
+    const stream = await clerk.stream('A hat.', { memory: { thread: thread.threadId, resource: thread.resourceId } })
+    expect(await stream.suspended).toMatchObject([{ toolCallId: 'ask', kind: 'suspend', payload: { question: 'Which size?' } }])
+    const rest = await clerk.resumeStream('L', { runId: stream.runId })
+    const chunks = await readUntil(rest.fullStream, () => false)
+    expect(chunks.filter(({ type }) => type === 'tool-output').map((chunk) => (chunk as { payload: { output: Chunk } }).payload.output)).toContainEqual(
+      expect.objectContaining({ type: 'tool-result', payload: expect.objectContaining({ result: 'size L' }) }))
+    expect(await rest.text).toBe('Thanks.')
+  })
+
+  it('[R9.2] may be decided below in the very moment it waits', async () => {
+    const { clerk, buyer, paid } = office()
+    openHeed({ clerk, buyer }, make().store())
+    const watcher = await buyer.subscribeToThread(child)
+    clerk.sendMessage('A hat, please.', thread)
+    await readUntil(watcher.stream, isType('tool-call-approval'))
+    await buyer.sendToolApproval({ ...child, approved: true })
+    await soon(() => lastText(clerk)).toContain('paid 1')
+    await idle(clerk, thread)
+    expect(paid).toEqual([5])
+  })
+
+  it('[R9.2] passes what it waits for on through any number of agents', async () => {
+    const { clerk, buyer, paid } = office()
+    const boss = new Agent({ id: 'boss', model: scriptedModel([{ toolCalls: [{ toolName: 'agent-clerk', toolCallId: 'deep', input: { prompt: 'A hat.' } }] }, 'All done.', { toolCalls: [{ toolName: 'agent-clerk', toolCallId: 'deep2', input: { prompt: 'A hat.' } }] }, 'Again.']), agents: { clerk } })
+    openHeed({ boss, buyer, clerk }, make().store())
+    const memory = { thread: thread.threadId, resource: thread.resourceId }
+    const first = await boss.generate('Go.', { memory })
+    expect(first.suspended).toMatchObject([{ toolName: 'agent-clerk', child: { threadId: 'thread-1/deep', toolName: 'agent-buyer' } }])
+    expect(await (await boss.approveToolCall({ runId: first.runId })).text).toBe('All done.')
+    const second = await boss.generate('Again.', { memory })
+    expect(second.finishReason).toBe('suspended')
+    await buyer.sendToolApproval({ resourceId: 'user-1', threadId: 'thread-1/deep2/ask', approved: true })
+    await idle(boss, thread)
+    expect(await lastText(boss)).toBe('Again.')
+    expect(paid).toEqual([5, 5])
+  })
+
+  it('[R9.3] is aborted with the run that asked it, be it at work or about to be', async () => {
+    const started = gate()
+    const buyer = new Agent({ id: 'buyer', model: scriptedModel(() => (started.open(), { text: 'Well', hang: true })) })
+    const clerk = new Agent({ id: 'clerk', model: scriptedModel([{ toolCalls: [ask] }, 'x']), agents: { buyer } })
+    openHeed({ clerk, buyer }, make().store())
+    clerk.sendMessage('A hat.', thread)
+    await started.promise
+    clerk.abortThreadStream(thread)
+    await idle(clerk, thread)
+    await idle(buyer, child)
+    expect((await buyer.threads().store.listRuns({ threadId: child.threadId })).map(({ status }) => status)).toEqual(['aborted'])
+  })
+
+  it('counts what it cost', async () => {
+    const usage = { inputTokens: 10, outputTokens: 5 }
+    const buyer = new Agent({ id: 'buyer', model: scriptedModel([{ text: 'Ok.', usage }]) })
+    const clerk = new Agent({ id: 'clerk', model: scriptedModel([{ toolCalls: [ask], usage }, { text: 'Done.', usage }]), agents: { buyer } })
+    openHeed({ clerk }, make().store())
+    const result = await clerk.generate('A hat.', { memory: { thread: thread.threadId, resource: thread.resourceId } })
+    expect(result.usage).toMatchObject({ inputTokens: 30, outputTokens: 15 })
+  })
+})

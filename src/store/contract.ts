@@ -3,6 +3,7 @@ import type { Message } from '../message/message.ts'
 import type { MessageRow } from '../message/row.ts'
 import type { WorkingMemoryStore } from './working-memory.ts'
 import type { ActiveBehavior, IdleBehavior, Route, SendMode, SignalState, ThreadStatus, Waiting } from '../thread/machine.ts'
+import type { CallDecision, Decided, SuspendedCall, SuspendedEnd } from './suspension.ts'
 
 /**
  * The durable truth about threads: messages, mailbox, runs, leases and lanes, always in one database, so that a commit and its
@@ -245,58 +246,6 @@ export interface StepCommitted {
   more: boolean
 }
 
-export interface SuspendedCall {
-  toolCallId: string
-  toolName: string
-  args: JSONValue
-  kind: 'approval' | 'suspend'
-  payload?: JSONValue
-  /** The call of another agent's run that this one stands for. */
-  child?: ChildCall
-  /** Empty where the child went on by itself and is to be followed. */
-  decision?: { approved?: boolean; reason?: string; resumeData?: JSONValue }
-}
-
-/** A call that waits in the run of an agent that was asked by another. */
-export interface ChildCall {
-  threadId: string
-  runId: string
-  step: number
-  toolCallId: string
-  toolName: string
-}
-
-export interface CallDecision {
-  runId?: string
-  /** The step that made the call: some providers number their calls anew in every step. */
-  step?: number
-  /** May be left out when one call waits. */
-  toolCallId?: string
-  approved?: boolean
-  reason?: string
-  resumeData?: JSONValue
-}
-
-export interface Decided {
-  runId: string
-  toolCallId: string
-  agentId: string
-  /** The lease, when nothing else is waited for. */
-  fence?: Fence
-  /** Threads whose runs waited for this one and go on: whoever can should claim them. */
-  parents: string[]
-}
-
-export interface SuspendedEnd {
-  ended: boolean
-  /** Something waits on the thread. */
-  more: boolean
-  /** The thread's epoch after it. */
-  epoch: number
-  /** As for a decision. */
-  parents: string[]
-}
-
 export interface MailboxRow {
   threadId: string
   ord: number
@@ -402,5 +351,6 @@ export type {
   WorkingMemoryChange, WorkingMemoryOf, WorkingMemoryRow, WorkingMemoryStore, WorkingMemoryValue, WorkingMemoryWriter,
 } from './working-memory.ts'
 
+export type * from './suspension.ts'
 /** For readers of whole messages. */
 export type { Message }

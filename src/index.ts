@@ -57,6 +57,7 @@ export type { ActiveBehavior, IdleBehavior, Route, SendMode, SignalState, Thread
 // Storage
 export { InMemoryStore } from './store/memory/store.ts'
 export type * from './store/contract.ts'
+export type * from './store/conversations.ts'
 export type { Storage } from './store/storage.ts'
 
 // Signals

@@ -1,5 +1,6 @@
 import { acceptanceCases } from './conformance/acceptance.ts'
 import type { StoreCase } from './conformance/case.ts'
+import { conversationCases } from './conformance/conversations.ts'
 import { drainingCases } from './conformance/draining.ts'
 import { endingCases } from './conformance/endings.ts'
 import { laneCases } from './conformance/lanes.ts'
@@ -38,4 +39,5 @@ export const storeConformance: StoreCase[] = [
   ...threadCases,
   ...messageCases,
   ...workingMemoryCases,
+  ...conversationCases,
 ]

@@ -1,6 +1,7 @@
 import type { JSONObject, JSONValue } from '../json.ts'
 import type { Message } from '../message/message.ts'
 import type { MessageRow } from '../message/row.ts'
+import type { Conversations } from './conversations.ts'
 import type { WorkingMemoryStore } from './working-memory.ts'
 import type { ActiveBehavior, IdleBehavior, Route, SendMode, SignalState, ThreadStatus, Waiting } from '../thread/machine.ts'
 import type { CallDecision, Decided, SuspendedCall, SuspendedEnd } from './suspension.ts'
@@ -18,7 +19,7 @@ import type { CallDecision, Decided, SuspendedCall, SuspendedEnd } from './suspe
  * - Ids of messages and signals are unique within their thread and mean nothing outside of it.
  * - Nothing here blocks the event loop for longer than one small transaction.
  */
-export interface ThreadStore extends WorkingMemoryStore {
+export interface ThreadStore extends Conversations, WorkingMemoryStore {
   /** Creates or migrates the tables. Idempotent; implied by every other method. */
   open(): Promise<void>
   close(): Promise<void>
@@ -317,6 +318,8 @@ export interface ThreadQuery {
   resourceId?: string
   metadata?: Record<string, string | number | boolean | null>
   status?: ThreadStatus[]
+  /** Clones of this thread. */
+  cloneOf?: string
   orderBy?: { field: 'createdAt' | 'updatedAt'; direction: 'ASC' | 'DESC' }
   limit: number
   /** Keyset paging: the last thread of the page before. */

@@ -27,10 +27,8 @@ const first: readonly string[] = [
    VALUES (1, 'r', 'run', 'agent', 'running', 3, 0, 1, 1, 1, 1, 1, '["call"]', '[]', '{}')`,
   `INSERT INTO heed_lanes (thread, id, version, cache_key, mode, last_signal_id, last_snapshot_id) VALUES (1, 'lane', 4, 'k', 'delta', 'y', 'x')`,
 ]
-const contents: ReadonlyArray<readonly string[]> = [
-  first,
-  [...first, `INSERT INTO heed_working_memory (owner, version, at, value) VALUES ('r:r', 3, 1, '"# Profile"')`],
-]
+const second: readonly string[] = [...first, `INSERT INTO heed_working_memory (owner, version, at, value) VALUES ('r:r', 3, 1, '"# Profile"')`]
+const contents: ReadonlyArray<readonly string[]> = [first, second, second]
 
 function databaseOfVersion(path: string, version: number): void {
   const database = new DatabaseSync(path)
@@ -50,6 +48,8 @@ describe('migrations', () => {
     databaseOfVersion(path, version)
     const store = new LibSQLStore({ url: `file:${path}` })
     expect(await store.getThread({ threadId: 't', resourceId: 'r' })).toMatchObject({ title: 'Title', metadata: { a: 1 }, epoch: 3, status: 'running' })
+    expect((await store.listThreads({ metadata: { a: 1 }, resourceId: 'r', limit: 5 })).threads).toHaveLength(1)
+    expect(await store.findMessages(['m'])).toEqual([{ messageId: 'm', threadId: 't', resourceId: 'r' }])
     const claimed = await store.claim('t', 'p1')
     expect(claimed?.takenOver).toBe(true)
     const begun = claimed && (await begin(store, claimed.fence))
@@ -78,6 +78,6 @@ describe('migrations', () => {
 
   it('never change once they were released', () => {
     const prints = migrations.map((step) => createHash('sha256').update(step).digest('hex').slice(0, 12))
-    expect(prints).toEqual(['da87a0c18f27', 'ca4fa34e2fab'])
+    expect(prints).toEqual(['da87a0c18f27', 'ca4fa34e2fab', '8f23532bfe59'])
   })
 })

@@ -142,6 +142,46 @@ export const migrations: readonly string[] = [
   ) STRICT, WITHOUT ROWID;
   ALTER TABLE heed_runs ADD COLUMN staged TEXT;
   `,
+  `
+  -- By its own id a message is found in whatever thread it is.
+  DROP INDEX heed_messages_id;
+  CREATE UNIQUE INDEX heed_messages_id ON heed_messages (id, thread);
+  DROP INDEX heed_messages_part;
+  CREATE INDEX heed_messages_part ON heed_messages (message_id, thread) WHERE message_id <> id;
+
+  CREATE INDEX heed_threads_clones ON heed_threads (json_extract(metadata, '$.clone.sourceThreadId'), created_at, id)
+    WHERE json_extract(metadata, '$.clone.sourceThreadId') IS NOT NULL;
+
+  -- What threads are looked for by: the short values of their metadata, with their type.
+  CREATE TABLE heed_thread_metadata (
+    thread INTEGER NOT NULL,
+    name TEXT NOT NULL,
+    value TEXT NOT NULL,
+    of_resource TEXT NOT NULL,
+    of_time INTEGER NOT NULL,
+    of_id TEXT NOT NULL,
+    PRIMARY KEY (thread, name)
+  ) STRICT, WITHOUT ROWID;
+  CREATE INDEX heed_thread_metadata_value ON heed_thread_metadata (name, value, of_resource, of_time, of_id);
+  CREATE TRIGGER heed_threads_added AFTER INSERT ON heed_threads WHEN new.metadata <> '{}' BEGIN
+    INSERT OR IGNORE INTO heed_thread_metadata
+    SELECT new.key, key, type || ':' || atom, new.resource_id, new.created_at, new.id FROM json_each(new.metadata)
+    WHERE type IN ('text', 'integer', 'real', 'true', 'false') AND length(atom) <= 256;
+  END;
+  CREATE TRIGGER heed_threads_changed AFTER UPDATE OF metadata, resource_id ON heed_threads
+  WHEN old.metadata <> new.metadata OR old.resource_id <> new.resource_id BEGIN
+    DELETE FROM heed_thread_metadata WHERE thread = old.key;
+    INSERT OR IGNORE INTO heed_thread_metadata
+    SELECT new.key, key, type || ':' || atom, new.resource_id, new.created_at, new.id FROM json_each(new.metadata)
+    WHERE type IN ('text', 'integer', 'real', 'true', 'false') AND length(atom) <= 256;
+  END;
+  CREATE TRIGGER heed_threads_removed AFTER DELETE ON heed_threads BEGIN
+    DELETE FROM heed_thread_metadata WHERE thread = old.key;
+  END;
+  INSERT OR IGNORE INTO heed_thread_metadata
+  SELECT t.key, e.key, e.type || ':' || e.atom, t.resource_id, t.created_at, t.id FROM heed_threads t, json_each(t.metadata) e
+  WHERE e.type IN ('text', 'integer', 'real', 'true', 'false') AND length(e.atom) <= 256;
+  `,
 ]
 
 /** 'Heed', where SQLite keeps the name of the program that a file belongs to. */

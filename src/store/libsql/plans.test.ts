@@ -1,10 +1,13 @@
 import { DatabaseSync } from 'node:sqlite'
 import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest'
 import { accept, acceptOne, commit, finish, gone, persisted, row, scope, send, start, threadId, wide } from '../conformance/fixture.ts'
+import { copySql } from './copy-sql.ts'
+import { findMessagesSql } from './conversations.ts'
 import { migrations } from './migrations.ts'
 import { sql } from './sql.ts'
 import { Statements } from './statements.ts'
 import { LibSQLStore } from './store.ts'
+import { listThreads } from './thread-list.ts'
 
 let database: DatabaseSync
 beforeAll(() => {
@@ -17,11 +20,11 @@ function planOf(text: string): string {
   return database.prepare(`EXPLAIN QUERY PLAN ${text}`).all().map((step) => String(step.detail)).join('\n')
 }
 
-/** Over tables that are small by nature, who lives and what is being purged; and a count of all messages, where all go. */
-const excused: ReadonlySet<string> = new Set([sql.forgetProcesses, sql.anyPurge, sql.countMessages])
+/** Over tables that are small by nature, who lives and what is being purged; a count of all messages, where all go; a copy that numbers anew. */
+const excused: ReadonlySet<string> = new Set([sql.forgetProcesses, sql.anyPurge, sql.countMessages, copySql.copySome])
 
 describe('query plans', () => {
-  it.each(Object.entries(sql).filter(([, text]) => !excused.has(text)))('%s searches', (_, text) => {
+  it.each(Object.entries({ ...sql, ...copySql }).filter(([, text]) => !excused.has(text)))('%s searches', (_, text) => {
     const plan = planOf(text).replaceAll(/SCAN (CONSTANT ROW|\w+ VIRTUAL TABLE.*)/g, '')
     expect(plan).not.toMatch(/SCAN|TEMP B-TREE/)
   })
@@ -47,8 +50,16 @@ describe('query plans', () => {
           await store.listThreads(query)
           await store.listThreads({ ...query, resourceId: 'r', after: { at: 1, id: 'x' } })
           await store.listThreads({ ...query, resourceId: 'r', metadata: { a: 1 } })
+          await store.listThreads({ ...query, resourceId: 'r', metadata: { a: 1, b: null }, after: { at: 1, id: 'x' } })
+          await store.listThreads({ ...query, resourceId: 'r', metadata: { a: 1, b: 'x' } })
+          await store.listThreads({ ...query, metadata: { a: 1 } })
+          await store.listThreads({ ...query, resourceId: 'r', metadata: { a: null } })
         }
       }
+      await store.listThreads({ limit: 10, cloneOf: 't', orderBy: { field: 'createdAt', direction: 'ASC' } })
+      await store.listMessageStarts(scope, { limit: 10 })
+      await store.listMessageStarts(scope, { limit: 10, before: 5, from: new Date(1) })
+      await store.listMessageStarts(scope, { limit: 10, after: 5 })
       await store.listRows(scope, { limit: 10 })
       await store.listRows(scope, { limit: 10, before: 5 })
       await store.listRows(scope, { limit: 10, after: 5, from: new Date(1), context: true })
@@ -65,9 +76,32 @@ describe('query plans', () => {
     expect(texts.size).toBeGreaterThan(15)
     for (const text of texts) {
       // To go along an index in its order, up to a limit, is no search and yet cheap.
-      const plan = planOf(text).replaceAll(/SCAN (\w+ VIRTUAL TABLE.*|heed_threads USING INDEX heed_threads_all_\w+)/g, '')
+      let plan = planOf(text).replaceAll(/SCAN (\w+ VIRTUAL TABLE.*|heed_threads USING INDEX heed_threads_all_\w+)/g, '')
+      // The few threads that have a rare value are sorted, where the index of values hasn't the wanted order: see thread-list.ts.
+      const sorted = /SEARCH m USING (?:COVERING )?INDEX heed_thread_metadata_value/.test(plan) && !text.includes('ORDER BY m.of_time')
+      if (sorted) plan = plan.replace('USE TEMP B-TREE FOR ORDER BY', '')
       expect(plan, text).not.toMatch(/SCAN|TEMP B-TREE/)
     }
+  })
+})
+
+describe('finding by a value', () => {
+  it('goes along the index of metadata, which has the order of creation', () => {
+    const texts: string[] = []
+    const statements = new Statements({ prepare: (text) => ({ run: () => ({ changes: 0, lastInsertRowid: 0 }), get: () => undefined, all: () => (texts.push(text), []) }) })
+    for (const direction of ['ASC', 'DESC'] as const) listThreads(statements, { resourceId: 'r', metadata: { a: 1 }, orderBy: { field: 'createdAt', direction }, limit: 10 })
+    expect(texts).toHaveLength(2)
+    for (const text of texts) {
+      expect(planOf(text)).toMatch(/SEARCH m USING (COVERING )?INDEX heed_thread_metadata_value \(name=\? AND value=\? AND of_resource=\?\)/)
+      expect(planOf(text)).not.toMatch(/TEMP B-TREE|SCAN heed/)
+    }
+  })
+
+  it('finds clones and messages by an index', () => {
+    const clones = `SELECT id FROM heed_threads WHERE json_extract(metadata, '$.clone.sourceThreadId') = ? ORDER BY created_at, id`
+    expect(planOf(clones)).toMatch(/^SEARCH heed_threads USING (COVERING )?INDEX heed_threads_clones/)
+    expect(planOf(findMessagesSql)).toMatch(/SEARCH heed_messages USING INDEX heed_messages_id \(id=\?\)/)
+    expect(planOf(findMessagesSql)).toMatch(/SEARCH heed_messages USING INDEX heed_messages_part \(message_id=\?\)/)
   })
 })
 

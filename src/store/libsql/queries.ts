@@ -1,29 +1,14 @@
 import type { MessageRow } from '../../message/row.ts'
 import { nextRun, type SignalState } from '../../thread/machine.ts'
-import type { MailboxRow, RowQuery, RunRow, Scope, ThreadQuery, ThreadRow } from '../contract.ts'
-import { mailboxRow, messageRow, rowsOfMail, runRow, threadRow, type Home } from '../transaction/decode.ts'
+import type { MailboxRow, RowQuery, RunRow, Scope } from '../contract.ts'
+import { mailboxRow, messageRow, rowsOfMail, runRow, type Home } from '../transaction/decode.ts'
 import { scopedThread } from '../transaction/guard.ts'
 import type { RunFilter } from '../transaction/queries.ts'
 import type { MailRecord, RowRecord, RunRecord, ThreadRecord } from '../transaction/records.ts'
-import { mailColumns, rowColumns, runColumns, sql, threadColumns } from './sql.ts'
-import type { SqlValue, Statements } from './statements.ts'
+import { Conditions } from './conditions.ts'
+import { mailColumns, rowColumns, runColumns, sql } from './sql.ts'
+import type { Statements } from './statements.ts'
 import type { SqlTables } from './tables.ts'
-
-/** Conditions that are all to hold, each with its values. Only those that are asked for are in the text, so that indexes serve them. */
-class Conditions {
-  readonly #texts: string[] = []
-  readonly values: SqlValue[] = []
-
-  add(text: string, ...values: SqlValue[]): this {
-    this.#texts.push(text)
-    this.values.push(...values)
-    return this
-  }
-
-  get where(): string {
-    return this.#texts.length === 0 ? '' : `WHERE ${this.#texts.join(' AND ')}`
-  }
-}
 
 export function listSignals(
   statements: Statements, tables: SqlTables, scope: Scope, options: { states?: SignalState[]; limit?: number; after?: number },
@@ -83,28 +68,6 @@ export function listRuns(statements: Statements, filter: RunFilter): RunRow[] {
 
 function homeOf(run: HomedRun): Home {
   return { id: run.homeId, resourceId: run.homeResource }
-}
-
-/** Of the same JSON type and value, key by key; null is also what isn't there. */
-const metadataMatches = `NOT EXISTS (
-  SELECT 1 FROM json_each(?) want LEFT JOIN json_each(heed_threads.metadata) have ON have.key = want.key
-  WHERE coalesce(have.type, 'null') <> want.type OR have.atom IS NOT want.atom)`
-
-export function listThreads(statements: Statements, query: ThreadQuery): { threads: ThreadRow[]; more: boolean; total?: number } {
-  const { field, direction } = query.orderBy ?? { field: 'updatedAt', direction: 'DESC' }
-  const column = field === 'createdAt' ? 'created_at' : 'updated_at'
-  const wanted = new Conditions()
-  if (query.resourceId !== undefined) wanted.add('resource_id = ?', query.resourceId)
-  if (query.status) wanted.add('status IN (SELECT value FROM json_each(?))', JSON.stringify(query.status))
-  if (query.status && !query.status.includes('idle')) wanted.add(`status <> 'idle'`)
-  if (query.metadata) wanted.add(metadataMatches, JSON.stringify(query.metadata))
-  const counted = query.total ? statements.one<{ total: number }>(`SELECT count(*) AS total FROM heed_threads ${wanted.where}`, ...wanted.values) : undefined
-  if (query.after) wanted.add(`(${column}, id) ${direction === 'ASC' ? '>' : '<'} (?, ?)`, query.after.at, query.after.id)
-
-  const text = `SELECT ${threadColumns} FROM heed_threads ${wanted.where} ORDER BY ${column} ${direction}, id ${direction} LIMIT ? OFFSET ?`
-  const found = statements.all<ThreadRecord>(text, ...wanted.values, query.limit + 1, query.offset ?? 0)
-  const page = found.slice(0, query.limit)
-  return { threads: page.map(threadRow), more: found.length > page.length, ...(counted && { total: counted.total }) }
 }
 
 export interface Orphan {

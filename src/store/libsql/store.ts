@@ -1,30 +1,37 @@
 import { systemClock, type Clock } from '../../clock.ts'
 import { HeedError } from '../../errors.ts'
+import type { Message } from '../../message/message.ts'
 import type { MessageRow } from '../../message/row.ts'
 import type { SignalState } from '../../thread/machine.ts'
 import type {
   Accepted, BegunRun, CallDecision, Claimed, Decided, Fence, MailboxRow, NewThread, RowQuery, RunRow, Scope, Send, StepCommit,
   StepCommitted, SuspendedEnd, ThreadQuery, ThreadRow, ThreadStore, Window, WindowOf,
 } from '../contract.ts'
+import type { MessageGroup, MessagePatches, MessagePlace, MessageStart, MessageStartQuery, PrunePolicy, Pruned, ThreadClone } from '../conversations.ts'
 import { acceptSends } from '../transaction/accept.ts'
 import { beginRun, readWindow } from '../transaction/begin.ts'
 import { claimThread, resign } from '../transaction/claim.ts'
+import { cloneThread, transferThread } from '../transaction/clone.ts'
 import { commitStep } from '../transaction/commit.ts'
 import { mailboxRow, rowsOfMail, runRow, threadRow } from '../transaction/decode.ts'
 import { findThread, scopedThread } from '../transaction/guard.ts'
 import { cancelSignals, reorderSignals } from '../transaction/mailbox.ts'
 import { deleteMessages, saveRows } from '../transaction/messages.ts'
+import { prune } from '../transaction/prune.ts'
 import type { RunFilter } from '../transaction/queries.ts'
 import { decideCall, endSuspended } from '../transaction/suspend.ts'
 import { createThread, deleteThread, patchThread, type ThreadPatch } from '../transaction/threads.ts'
+import { saveMessages, updateMessages } from '../transaction/whole-messages.ts'
 import { getWorkingMemory, listWorkingMemory, mergeWorkingMemory } from '../transaction/working-memory.ts'
 import type { WorkingMemoryChange, WorkingMemoryOf, WorkingMemoryRow, WorkingMemoryWriter } from '../working-memory.ts'
 import { Connection } from './connection.ts'
+import { findMessages, listMessageStarts } from './conversations.ts'
 import { storeFailure } from './failure.ts'
 import { parseLocation, resolveFile, type Location } from './location.ts'
-import { findRun, listOrphans, listRows, listRuns, listSignals, listThreads, type Orphan } from './queries.ts'
+import { findRun, listOrphans, listRows, listRuns, listSignals, type Orphan } from './queries.ts'
 import { share } from './shared.ts'
 import type { SqlTables } from './tables.ts'
+import { listThreads } from './thread-list.ts'
 
 export interface LibSQLStoreOptions {
   id?: string
@@ -197,6 +204,34 @@ export class LibSQLStore implements ThreadStore {
 
   listWorkingMemory(of: WorkingMemoryOf, query: { limit: number; before?: number }): Promise<WorkingMemoryRow[]> {
     return this.#read((tables) => listWorkingMemory(tables, of, query))
+  }
+
+  listMessageStarts(scope: Scope, query: MessageStartQuery): Promise<{ starts: MessageStart[]; more: boolean }> {
+    return this.#read((tables, { statements }) => listMessageStarts(statements, tables, scope, query))
+  }
+
+  findMessages(messageIds: readonly string[], resourceId?: string): Promise<MessagePlace[]> {
+    return this.#read((_, { statements }) => findMessages(statements, messageIds, resourceId))
+  }
+
+  saveMessages(groups: readonly MessageGroup[]): Promise<Message[]> {
+    return this.#write((tables) => saveMessages(tables, groups))
+  }
+
+  updateMessages(groups: readonly MessagePatches[]): Promise<Message[]> {
+    return this.#write((tables) => updateMessages(tables, groups))
+  }
+
+  cloneThread(scope: Scope, clone: ThreadClone): Promise<ThreadRow> {
+    return this.#write((tables) => cloneThread(tables, scope, clone))
+  }
+
+  transferThread(scope: Scope, resourceId: string): Promise<ThreadRow> {
+    return this.#write((tables) => transferThread(tables, scope, resourceId))
+  }
+
+  prune(policy: PrunePolicy): Promise<Pruned> {
+    return this.#write((tables) => prune(tables, policy))
   }
 
   async #write<Result>(work: (tables: SqlTables) => Result): Promise<Result> {

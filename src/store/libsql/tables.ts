@@ -1,12 +1,16 @@
 import type { Clock } from '../../clock.ts'
+import type { StartRow } from '../transaction/prune.ts'
 import type { LaneRecord, MailRecord, RowRecord, RunRecord, ThreadRecord, WorkingMemoryRecord } from '../transaction/records.ts'
-import type { CountedRow, NewThreadRecord, ThreadTables } from '../transaction/tables.ts'
+import type { CountedRow, NewThreadRecord, ThreadTables, WantedMessages } from '../transaction/tables.ts'
 import { threadOwner } from '../transaction/working-memory.ts'
+import { copySql } from './copy-sql.ts'
 import { sql } from './sql.ts'
 import type { Statements } from './statements.ts'
 
 /** Rows of a deleted thread that go with one transaction; the rest follows in others. */
 const purgeRows = 300
+
+const copiedAtOnce = 2_000
 
 /** A process that said nothing for a day is not even remembered as gone; to all others that is the same. */
 const longGone = 86_400_000
@@ -104,6 +108,13 @@ export class SqlTables implements ThreadTables {
     this.purging = true
   }
 
+  transferThread(thread: ThreadRecord, resourceId: string): ThreadRecord {
+    this.#writeHeld()
+    this.#statements.run(copySql.transferThread, resourceId, thread.key)
+    this.#statements.run(copySql.transferRuns, resourceId, thread.key)
+    return this.#hold({ ...thread, resourceId }, false).thread
+  }
+
   /** Removes some of what deleted threads left behind. False when there is nothing more. */
   purgeSome(): boolean {
     const found = this.#statements.one<{ thread: number }>(sql.anyPurge)
@@ -174,6 +185,10 @@ export class SqlTables implements ThreadTables {
     return this.#statements.one<RowRecord>(sql.row, thread.key, id)
   }
 
+  messageRows(thread: ThreadRecord, messageId: string): RowRecord[] {
+    return this.#statements.all<RowRecord>(copySql.messageRows, thread.key, messageId).toSorted((a, b) => a.seq - b.seq)
+  }
+
   hasMessage(thread: ThreadRecord, messageId: string): boolean {
     return this.#statements.one<{ found: number }>(sql.hasMessage, thread.key, messageId)?.found === 1
   }
@@ -196,6 +211,23 @@ export class SqlTables implements ThreadTables {
 
   rowsFrom(thread: ThreadRecord, seq: number): RowRecord[] {
     return this.#statements.all<RowRecord>(sql.rowsFrom, thread.key, seq)
+  }
+
+  removeRow(thread: ThreadRecord, id: string): void {
+    this.#statements.run(copySql.removeRow, thread.key, id)
+  }
+
+  copyAllRows(from: ThreadRecord, to: ThreadRecord, context: boolean): void {
+    const text = context ? copySql.copyAll : copySql.copyTold
+    // What a statement reads and writes in one table, SQLite holds in memory in between.
+    for (let after = 0; this.#statements.run(text, from.key, to.key, after, copiedAtOnce) === copiedAtOnce;) {
+      after = this.#statements.one<{ seq: number }>(copySql.lastSeq, to.key)?.seq ?? after
+    }
+  }
+
+  copySomeRows(from: ThreadRecord, to: ThreadRecord, wanted: WantedMessages): void {
+    const ids = wanted.messageIds ? JSON.stringify(wanted.messageIds) : null
+    this.#statements.run(copySql.copySome, from.key, to.key, wanted.from ?? null, wanted.to ?? null, ids, wanted.limit ?? -1)
   }
 
   removeRowsFrom(thread: ThreadRecord, seq: number): void {
@@ -227,6 +259,21 @@ export class SqlTables implements ThreadTables {
     const counted = this.#statements.one<{ count: number }>(sql.countMessages, thread.key)
     this.#statements.run(sql.removeAllRows, thread.key)
     return counted?.count ?? 0
+  }
+
+  threadsAfter(key: number, limit: number): ThreadRecord[] {
+    this.#writeHeld()
+    const found = this.#statements.all<ThreadRecord>(copySql.threadsAfter, key, limit)
+    return found.map((thread) => this.#held.get(thread.id)?.thread ?? this.#hold(thread, false).thread)
+  }
+
+  firstStarts(thread: ThreadRecord, limit: number): StartRow[] {
+    return this.#statements.all<StartRow>(copySql.firstStarts, thread.key, limit)
+  }
+
+  removeRecords(thread: ThreadRecord, before: number, limit: number): number {
+    const signals = this.#statements.run(copySql.removeSettled, thread.key, before, limit)
+    return signals + this.#statements.run(copySql.removeRuns, thread.key, before, limit)
   }
 
   lane(thread: ThreadRecord, id: string): LaneRecord | undefined {

@@ -1,24 +1,30 @@
 import { systemClock, type Clock } from '../../clock.ts'
 import { HeedError } from '../../errors.ts'
+import type { Message } from '../../message/message.ts'
 import type { MessageRow } from '../../message/row.ts'
 import { nextRun, type SignalState } from '../../thread/machine.ts'
 import type {
   Accepted, BegunRun, CallDecision, Claimed, Decided, Fence, MailboxRow, NewThread, RowQuery, RunRow, Scope, Send, StepCommit,
   StepCommitted, SuspendedEnd, ThreadQuery, ThreadRow, ThreadStore, Window, WindowOf,
 } from '../contract.ts'
+import type { MessageGroup, MessagePatches, MessagePlace, MessageStart, MessageStartQuery, PrunePolicy, Pruned, ThreadClone } from '../conversations.ts'
 import { acceptSends } from '../transaction/accept.ts'
 import { beginRun, readWindow } from '../transaction/begin.ts'
 import { claimThread, resign } from '../transaction/claim.ts'
+import { cloneThread, transferThread } from '../transaction/clone.ts'
 import { commitStep } from '../transaction/commit.ts'
 import { mailboxRow, rowsOfMail, runRow, threadRow } from '../transaction/decode.ts'
 import { findThread, scopedThread } from '../transaction/guard.ts'
 import { cancelSignals, reorderSignals } from '../transaction/mailbox.ts'
 import { deleteMessages, saveRows } from '../transaction/messages.ts'
+import { prune } from '../transaction/prune.ts'
 import type { RunFilter } from '../transaction/queries.ts'
 import { decideCall, endSuspended } from '../transaction/suspend.ts'
 import { createThread, deleteThread, patchThread, type ThreadPatch } from '../transaction/threads.ts'
+import { saveMessages, updateMessages } from '../transaction/whole-messages.ts'
 import { getWorkingMemory, listWorkingMemory, mergeWorkingMemory } from '../transaction/working-memory.ts'
 import type { WorkingMemoryChange, WorkingMemoryOf, WorkingMemoryRow, WorkingMemoryWriter } from '../working-memory.ts'
+import { findMessages, listMessageStarts } from './conversations.ts'
 import { listRows, listRuns, listSignals, listThreads } from './queries.ts'
 import type { Shelf } from './shelf.ts'
 import { MemoryTables } from './tables.ts'
@@ -171,6 +177,34 @@ export class InMemoryStore implements ThreadStore {
 
   async listWorkingMemory(of: WorkingMemoryOf, query: { limit: number; before?: number }): Promise<WorkingMemoryRow[]> {
     return listWorkingMemory(this.#use(), of, query)
+  }
+
+  async listMessageStarts(scope: Scope, query: MessageStartQuery): Promise<{ starts: MessageStart[]; more: boolean }> {
+    return listMessageStarts(this.#shelf(scope), query)
+  }
+
+  async findMessages(messageIds: readonly string[], resourceId?: string): Promise<MessagePlace[]> {
+    return findMessages(this.#use().shelves.values(), messageIds, resourceId)
+  }
+
+  async saveMessages(groups: readonly MessageGroup[]): Promise<Message[]> {
+    return saveMessages(this.#use(), groups)
+  }
+
+  async updateMessages(groups: readonly MessagePatches[]): Promise<Message[]> {
+    return updateMessages(this.#use(), groups)
+  }
+
+  async cloneThread(scope: Scope, clone: ThreadClone): Promise<ThreadRow> {
+    return cloneThread(this.#use(), scope, clone)
+  }
+
+  async transferThread(scope: Scope, resourceId: string): Promise<ThreadRow> {
+    return transferThread(this.#use(), scope, resourceId)
+  }
+
+  async prune(policy: PrunePolicy): Promise<Pruned> {
+    return prune(this.#use(), policy)
   }
 
   #use(): MemoryTables {

@@ -1,8 +1,11 @@
 import type { Clock } from '../../clock.ts'
 import type { MessageContent } from '../../message/message.ts'
+import type { StartRow } from '../transaction/prune.ts'
 import { TAIL_SEQ, type LaneRecord, type MailRecord, type RowRecord, type RunRecord, type ThreadRecord, type WorkingMemoryRecord } from '../transaction/records.ts'
-import type { CountedRow, NewThreadRecord, ThreadTables } from '../transaction/tables.ts'
+import { startsMessage } from '../transaction/starts.ts'
+import type { CountedRow, NewThreadRecord, ThreadTables, WantedMessages } from '../transaction/tables.ts'
 import { threadOwner } from '../transaction/working-memory.ts'
+import { copiedRows } from './copies.ts'
 import { Shelf } from './shelf.ts'
 
 /** The tables as maps. Records are copied on their way in and out, so that nobody holds what is stored. */
@@ -54,6 +57,12 @@ export class MemoryTables implements ThreadTables {
 
   putThread(thread: ThreadRecord): void {
     this.#shelf(thread).thread = { ...thread }
+  }
+
+  transferThread(thread: ThreadRecord, resourceId: string): ThreadRecord {
+    const transferred = { ...thread, resourceId }
+    this.putThread(transferred)
+    return transferred
   }
 
   removeThread(thread: ThreadRecord): void {
@@ -112,6 +121,10 @@ export class MemoryTables implements ThreadTables {
     return this.#shelf(thread).row(id)
   }
 
+  messageRows(thread: ThreadRecord, messageId: string): RowRecord[] {
+    return this.#shelf(thread).rows.filter((row) => row.messageId === messageId && row.role !== 'context')
+  }
+
   hasMessage(thread: ThreadRecord, messageId: string): boolean {
     return this.#shelf(thread).hasMessage(messageId)
   }
@@ -139,6 +152,18 @@ export class MemoryTables implements ThreadTables {
 
   rowsFrom(thread: ThreadRecord, seq: number): RowRecord[] {
     return this.#shelf(thread).placed(seq)
+  }
+
+  removeRow(thread: ThreadRecord, id: string): void {
+    this.#shelf(thread).remove((row) => row.id === id)
+  }
+
+  copyAllRows(from: ThreadRecord, to: ThreadRecord, context: boolean): void {
+    for (const row of this.#shelf(from).rows) if (context || row.role !== 'context') this.#shelf(to).add(row)
+  }
+
+  copySomeRows(from: ThreadRecord, to: ThreadRecord, wanted: WantedMessages): void {
+    for (const row of copiedRows(this.#shelf(from).rows, wanted)) this.#shelf(to).add(row)
   }
 
   removeRowsFrom(thread: ThreadRecord, seq: number): void {
@@ -171,6 +196,25 @@ export class MemoryTables implements ThreadTables {
   removeAllRows(thread: ThreadRecord): number {
     const gone = this.#shelf(thread).remove(() => true)
     return new Set(gone.filter((row) => row.role !== 'context').map((row) => row.messageId)).size
+  }
+
+  threadsAfter(key: number, limit: number): ThreadRecord[] {
+    const all = [...this.shelves.values()].map(({ thread }) => thread).filter((thread) => thread.key > key)
+    return all.toSorted((a, b) => a.key - b.key).slice(0, limit).map((thread) => ({ ...thread }))
+  }
+
+  firstStarts(thread: ThreadRecord, limit: number): StartRow[] {
+    return this.#shelf(thread).rows.filter(startsMessage).slice(0, limit)
+  }
+
+  removeRecords(thread: ThreadRecord, before: number, limit: number): number {
+    const { mail, runs, open } = this.#shelf(thread)
+    const waiting = new Set(open.map(({ id }) => id))
+    const signals = [...mail.values()].filter(({ id, acceptedAt }) => !waiting.has(id) && acceptedAt < before).slice(0, limit)
+    for (const { id } of signals) mail.delete(id)
+    const over = [...runs.values()].filter(({ run }) => run.status !== 'running' && run.status !== 'suspended' && run.startedAt < before).slice(0, limit)
+    for (const { run } of over) runs.delete(run.runId)
+    return signals.length + over.length
   }
 
   lane(thread: ThreadRecord, id: string): LaneRecord | undefined {

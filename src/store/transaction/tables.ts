@@ -1,3 +1,4 @@
+import type { StartRow } from './prune.ts'
 import type { LaneRecord, MailRecord, RowRecord, RunRecord, ThreadRecord, WorkingMemoryRecord } from './records.ts'
 
 /**
@@ -18,6 +19,12 @@ export interface ThreadTables {
   /** Adds a thread that is idle and empty. */
   addThread(thread: NewThreadRecord): ThreadRecord
   putThread(thread: ThreadRecord): void
+  /** Gives the thread and its runs to another resource. */
+  transferThread(thread: ThreadRecord, resourceId: string): ThreadRecord
+  /** Copies the rows of one thread to another, which is empty, as they are; the tail band too. */
+  copyAllRows(from: ThreadRecord, to: ThreadRecord, context: boolean): void
+  /** Copies the rows of the wanted messages to a thread that is empty, numbered and counted anew. */
+  copySomeRows(from: ThreadRecord, to: ThreadRecord, wanted: WantedMessages): void
   /** With everything that belongs to it. */
   removeThread(thread: ThreadRecord): void
 
@@ -38,6 +45,8 @@ export interface ThreadTables {
   putRun(thread: ThreadRecord, run: RunRecord): void
 
   row(thread: ThreadRecord, id: string): RowRecord | undefined
+  /** All rows of a message by `seq`, without context. */
+  messageRows(thread: ThreadRecord, messageId: string): RowRecord[]
   hasMessage(thread: ThreadRecord, messageId: string): boolean
   /** False, and nothing, when the thread has a row of this id. */
   addRow(thread: ThreadRecord, row: RowRecord): boolean
@@ -47,6 +56,7 @@ export interface ThreadTables {
   settleTail(thread: ThreadRecord): void
   /** Rows from `seq` on, without the tail band. */
   rowsFrom(thread: ThreadRecord, seq: number): RowRecord[]
+  removeRow(thread: ThreadRecord, id: string): void
   removeRowsFrom(thread: ThreadRecord, seq: number): void
   lastRow(thread: ThreadRecord): RowRecord | undefined
   /** The first counted message at or after `ordinal`. */
@@ -59,6 +69,13 @@ export interface ThreadTables {
   removeQuotes(thread: ThreadRecord, messageIds: readonly string[]): void
   /** Answers how many messages went. */
   removeAllRows(thread: ThreadRecord): number
+
+  /** By their keys. */
+  threadsAfter(key: number, limit: number): ThreadRecord[]
+  /** Where the oldest messages begin. */
+  firstStarts(thread: ThreadRecord, limit: number): StartRow[]
+  /** Removes settled signals and runs that are over, from before this time; answers how many. */
+  removeRecords(thread: ThreadRecord, before: number, limit: number): number
 
   lane(thread: ThreadRecord, id: string): LaneRecord | undefined
   putLane(thread: ThreadRecord, lane: LaneRecord): void
@@ -85,3 +102,12 @@ export interface ThreadTables {
 export type NewThreadRecord = Pick<ThreadRecord, 'id' | 'resourceId' | 'title' | 'metadata' | 'parentId' | 'createdAt'>
 
 export type CountedRow = Pick<RowRecord, 'seq' | 'ordinal' | 'turn'>
+
+/** Messages that meet all of these. Times are those at which a message began. */
+export interface WantedMessages {
+  from?: number
+  to?: number
+  messageIds?: readonly string[]
+  /** At most so many, the newest. */
+  limit?: number
+}

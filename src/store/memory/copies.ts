@@ -1,0 +1,27 @@
+import type { RowRecord } from '../transaction/records.ts'
+import { startsMessage } from '../transaction/starts.ts'
+import type { WantedMessages } from '../transaction/tables.ts'
+
+/** The rows of the wanted messages, numbered and counted from 1. */
+export function copiedRows(rows: readonly RowRecord[], wanted: WantedMessages): RowRecord[] {
+  const ids = wanted.messageIds && new Set(wanted.messageIds)
+  const starts = rows.filter(
+    (row) =>
+      startsMessage(row) &&
+      (wanted.from === undefined || row.createdAt >= wanted.from) &&
+      (wanted.to === undefined || row.createdAt <= wanted.to) &&
+      (!ids || ids.has(row.messageId)),
+  )
+  const limit = wanted.limit ?? starts.length
+  const chosen = new Set(starts.slice(Math.max(0, starts.length - limit)).map(({ messageId }) => messageId))
+  let ordinal = 0
+  let turn = 0
+  return rows
+    .filter((row) => row.role !== 'context' && chosen.has(row.messageId))
+    .map((row, index) => {
+      const counted = Math.min(row.counted, 1)
+      ordinal += counted
+      if (counted === 1 && row.turn === row.ordinal) turn = ordinal
+      return { ...row, seq: index + 1, ordinal, turn, counted }
+    })
+}

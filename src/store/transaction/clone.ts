@@ -1,0 +1,50 @@
+import { HeedError } from '../../errors.ts'
+import type { Scope, ThreadRow } from '../contract.ts'
+import type { ThreadClone } from '../conversations.ts'
+import { settleTail } from './append.ts'
+import { threadRow } from './decode.ts'
+import { scopedThread } from './guard.ts'
+import type { ThreadTables, WantedMessages } from './tables.ts'
+
+export function cloneThread(tables: ThreadTables, scope: Scope, clone: ThreadClone): ThreadRow {
+  const source = scopedThread(tables, scope)
+  if (tables.thread(clone.id)) {
+    throw new HeedError('thread_exists', `There is a thread ${clone.id} already. Choose another id for the copy, or none.`, { details: { threadId: clone.id } })
+  }
+  const metadata = JSON.stringify(clone.metadata)
+  const resourceId = clone.resourceId ?? source.resourceId
+  const copy = tables.addThread({ id: clone.id, resourceId, title: clone.title, metadata, parentId: null, createdAt: clone.now })
+  const wanted = wantedOf(clone)
+  if (wanted) {
+    tables.copySomeRows(source, copy, wanted)
+    const last = tables.lastRow(copy)
+    if (last) Object.assign(copy, { nextSeq: last.seq + 1, ordinal: last.ordinal, turn: last.turn })
+  } else {
+    // What was recalled for one resource is not another's to see.
+    tables.copyAllRows(source, copy, resourceId === source.resourceId)
+    const { nextSeq, ordinal, turn, tail, tailOrdinal, tailTurn } = source
+    Object.assign(copy, { nextSeq, ordinal, turn, tail, tailOrdinal, tailTurn })
+    settleTail(tables, copy)
+  }
+  tables.putThread(copy)
+  return threadRow(copy)
+}
+
+function wantedOf({ limit, from, to, messageIds }: ThreadClone): WantedMessages | undefined {
+  if (limit === undefined && !from && !to && !messageIds) return undefined
+  return {
+    ...(limit !== undefined && { limit }),
+    ...(from && { from: from.getTime() }),
+    ...(to && { to: to.getTime() }),
+    ...(messageIds && { messageIds }),
+  }
+}
+
+export function transferThread(tables: ThreadTables, scope: Scope, resourceId: string): ThreadRow {
+  const thread = scopedThread(tables, scope)
+  if (thread.status !== 'idle') {
+    throw new HeedError('thread_active', `Thread ${thread.id} is ${thread.status}. Transfer it when nothing runs on it.`, { details: { threadId: thread.id }, retryable: true })
+  }
+  if (thread.resourceId === resourceId) return threadRow(thread)
+  return threadRow(tables.transferThread(thread, resourceId))
+}

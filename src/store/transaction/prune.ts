@@ -1,0 +1,46 @@
+import type { PrunePolicy, Pruned } from '../conversations.ts'
+import type { RowRecord, ThreadRecord } from './records.ts'
+import { startsMessage } from './starts.ts'
+import type { ThreadTables } from './tables.ts'
+
+/** Threads that one transaction looks at. */
+const threadsAtOnce = 50
+
+/** Goes over the threads by their keys and removes what is too old, as much as one small transaction may. */
+export function prune(tables: ThreadTables, policy: PrunePolicy): Pruned {
+  const pruned: Pruned = { threads: 0, messages: 0, records: 0 }
+  const threads = tables.threadsAfter(policy.after ?? 0, threadsAtOnce)
+  for (const thread of threads) {
+    if (thread.status !== 'idle' || thread.dueAt !== null) continue
+    if (policy.threadsBefore !== undefined && thread.updatedAt < policy.threadsBefore) {
+      tables.removeThread(thread)
+      pruned.threads += 1
+    } else {
+      pruned.messages += pruneMessages(tables, thread, policy, policy.limit - pruned.messages)
+      pruned.records += pruneRecords(tables, thread, policy, policy.limit - pruned.records)
+    }
+    const full = pruned.messages >= policy.limit || pruned.records >= policy.limit
+    // The same thread may have more.
+    if (full) return { ...pruned, next: thread.key - 1 }
+    if (pruned.threads >= policy.limit) return { ...pruned, next: thread.key }
+  }
+  const last = threads.at(-1)
+  return threads.length === threadsAtOnce && last ? { ...pruned, next: last.key } : pruned
+}
+
+/** From the oldest on, up to the first that is young enough. */
+function pruneMessages(tables: ThreadTables, thread: ThreadRecord, { messagesBefore }: PrunePolicy, limit: number): number {
+  if (messagesBefore === undefined) return 0
+  const starts = tables.firstStarts(thread, limit)
+  const young = starts.findIndex((row) => row.createdAt >= messagesBefore)
+  const old = (young < 0 ? starts : starts.slice(0, young)).filter(startsMessage).map(({ messageId }) => messageId)
+  for (const id of old) tables.removeMessage(thread, id)
+  tables.removeQuotes(thread, old)
+  return old.length
+}
+
+function pruneRecords(tables: ThreadTables, thread: ThreadRecord, { recordsBefore }: PrunePolicy, limit: number): number {
+  return recordsBefore === undefined ? 0 : tables.removeRecords(thread, recordsBefore, limit)
+}
+
+export type StartRow = Pick<RowRecord, 'messageId' | 'createdAt' | 'role' | 'counted'>

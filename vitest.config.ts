@@ -8,8 +8,10 @@ export default defineConfig({
   resolve: {
     alias: [
       { find: /^heed$/, replacement: source('index.ts') },
+      { find: /^heed\/client$/, replacement: source('client/index.ts') },
       { find: /^heed\/libsql$/, replacement: source('store/libsql/index.ts') },
       { find: /^heed\/processors$/, replacement: source('processors/index.ts') },
+      { find: /^heed\/server$/, replacement: source('http/server.ts') },
       { find: /^heed\/testing$/, replacement: source('testing/index.ts') },
     ],
   },

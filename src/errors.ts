@@ -47,6 +47,15 @@ export type HeedErrorCode =
   | 'working_memory_too_large'
   | 'working_memory_version_gone'
   | 'read_only'
+  // Over HTTP
+  | 'unauthorized'
+  | 'forbidden'
+  | 'not_found'
+  | 'method_not_allowed'
+  | 'too_large'
+  | 'unsupported_media_type'
+  | 'rate_limited'
+  | 'unreachable'
   // Storage
   | 'store_failed'
   | 'store_newer'

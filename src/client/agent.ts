@@ -1,0 +1,148 @@
+import type { SuspendedRun } from '../agent/suspended.ts'
+import type { JSONValue } from '../json.ts'
+import type { AgentInput } from '../message/input.ts'
+import type { Chunk } from '../run/chunk.ts'
+import type { MessageInput, Signal, SignalInput } from '../signals/signal.ts'
+import type { StateInput } from '../signals/state.ts'
+import type { ExplainedSignal } from '../thread/explaining.ts'
+import type { SignalOutcome } from '../thread/receipt.ts'
+import type { SendOptions } from '../thread/sending.ts'
+import type { Connection } from './connection.ts'
+import { readEvents } from './read-events.ts'
+import { ThreadSubscription, type SubscribeParams } from './thread-subscription.ts'
+import type { OverWire } from './wire.ts'
+
+/** Where a send goes. */
+export type SendTarget = Pick<SendOptions, 'runId' | 'resourceId' | 'threadId' | 'ifActive'> & {
+  ifIdle?: { behavior?: 'wake' | 'persist' | 'discard'; attributes?: Record<string, JSONValue>; streamOptions?: Record<string, unknown> }
+  /** Answer when it is known what became of it. Otherwise: when it is stored. */
+  wait?: 'outcome'
+}
+
+export interface SendAnswer {
+  accepted: true
+  runId: string
+  signal: OverWire<Signal>
+  outcome?: SignalOutcome
+}
+
+export interface ThreadScope {
+  threadId: string
+  resourceId?: string
+}
+
+const silenceMs = 60_000
+
+/** An agent of the server. Every send carries a key of its own, so that one whose answer was lost is still one signal. */
+export class AgentClient {
+  readonly id: string
+  readonly #connection: Connection
+  readonly #path: string
+
+  /** @internal */
+  constructor(connection: Connection, id: string) {
+    this.id = id
+    this.#connection = connection
+    this.#path = `/agents/${encodeURIComponent(id)}`
+  }
+
+  details(): Promise<{ id: string; name: string; description?: string }> {
+    return this.#connection.json(this.#path)
+  }
+
+  // Sending
+
+  sendMessage({ message, ...target }: { message: MessageInput } & SendTarget): Promise<SendAnswer> {
+    return this.#send('send-message', { message }, target)
+  }
+
+  queueMessage({ message, ...target }: { message: MessageInput } & SendTarget): Promise<SendAnswer> {
+    return this.#send('queue-message', { message }, target)
+  }
+
+  sendSignal({ signal, ...target }: { signal: SignalInput } & SendTarget): Promise<SendAnswer> {
+    return this.#send('signals', { signal }, target)
+  }
+
+  sendStateSignal({ state, ...target }: { state: StateInput } & Omit<SendTarget, 'wait'>): Promise<(SendAnswer & { skipped: false }) | { accepted: true; skipped: true; reason: 'unchanged' }> {
+    return this.#connection.json(`${this.#path}/state-signals`, { body: { state, ...target }, idempotent: true })
+  }
+
+  // Watching
+
+  subscribeToThread(params: SubscribeParams): Promise<ThreadSubscription> {
+    return ThreadSubscription.open(this.#connection, `${this.#path}/threads`, params)
+  }
+
+  async abortThread(options: ThreadScope & { expectedRunId?: string; clearPendingSignals?: boolean }): Promise<boolean> {
+    return (await this.#connection.json<{ aborted: boolean }>(`${this.#path}/threads/abort`, { body: options })).aborted
+  }
+
+  async activeRun({ threadId, resourceId }: ThreadScope): Promise<{ runId: string; agentId: string; status: 'running' | 'suspended' } | null> {
+    const { run } = await this.#connection.json<{ run: { runId: string; agentId: string; status: 'running' | 'suspended' } | null }>(this.#thread(threadId, 'active-run'), { query: { resourceId } })
+    return run
+  }
+
+  // Asking
+
+  generate(messages: AgentInput, options: Record<string, unknown> = {}): Promise<Record<string, unknown>> {
+    return this.#connection.json(`${this.#path}/generate`, { body: { messages, ...options } })
+  }
+
+  /** Asks once; what follows is read chunk by chunk. */
+  async stream(messages: AgentInput, options: Record<string, unknown> = {}): Promise<AsyncIterable<Chunk>> {
+    return this.#chunks('stream', { messages, ...options })
+  }
+
+  // Deciding about tool calls
+
+  sendToolApproval(approval: { threadId: string; resourceId?: string; toolCallId?: string; approved: boolean; resumeData?: JSONValue; declineContext?: { reason?: string; message?: string } }): Promise<{ accepted: true; runId: string; toolCallId: string }> {
+    return this.#connection.json(`${this.#path}/send-tool-approval`, { body: approval })
+  }
+
+  sendStreamResume(resume: { threadId: string; resourceId?: string; runId?: string; toolCallId?: string; resumeData: JSONValue }): Promise<{ accepted: true; runId: string; toolCallId: string }> {
+    return this.#connection.json(`${this.#path}/send-stream-resume`, { body: resume })
+  }
+
+  approveToolCall(decision: { runId: string; toolCallId?: string }): Promise<AsyncIterable<Chunk>> {
+    return this.#chunks('approve-tool-call', decision)
+  }
+
+  declineToolCall(decision: { runId: string; toolCallId?: string; reason?: string }): Promise<AsyncIterable<Chunk>> {
+    return this.#chunks('decline-tool-call', decision)
+  }
+
+  listSuspendedRuns(filter: { threadId?: string; resourceId?: string; fromDate?: Date; toDate?: Date; page?: number; perPage?: number } = {}): Promise<{ runs: Array<OverWire<SuspendedRun>>; total?: number }> {
+    return this.#connection.json(`${this.#path}/suspended-runs`, { query: filter })
+  }
+
+  // What waits, and what became of it
+
+  async listQueued({ threadId, resourceId }: ThreadScope): Promise<Array<{ id: string; agentId: string; runId?: string; acceptedAt: string; signal?: OverWire<Signal> }>> {
+    return (await this.#connection.json<{ queued: [] }>(this.#thread(threadId, 'queue'), { query: { resourceId } })).queued
+  }
+
+  async cancelQueued({ threadId, ...body }: ThreadScope & { signalIds: string[] }): Promise<string[]> {
+    return (await this.#connection.json<{ cancelledSignalIds: string[] }>(this.#thread(threadId, 'queue/cancel'), { body })).cancelledSignalIds
+  }
+
+  async reorderQueued({ threadId, ...body }: ThreadScope & { signalIds: string[] }): Promise<string[]> {
+    return (await this.#connection.json<{ signalIds: string[] }>(this.#thread(threadId, 'queue/reorder'), { body })).signalIds
+  }
+
+  explain({ threadId, resourceId, signalId }: ThreadScope & { signalId: string }): Promise<OverWire<ExplainedSignal>> {
+    return this.#connection.json(this.#thread(threadId, `signals/${encodeURIComponent(signalId)}`), { query: { resourceId } })
+  }
+
+  #send(path: string, body: Record<string, unknown>, { wait, ...target }: SendTarget): Promise<SendAnswer> {
+    return this.#connection.json(`${this.#path}/${path}`, { body: { ...body, ...target }, query: { wait }, idempotent: true })
+  }
+
+  async #chunks(path: string, body: unknown): Promise<AsyncIterable<Chunk>> {
+    return readEvents(await this.#connection.events(`${this.#path}/${path}`, { body }), silenceMs) as AsyncGenerator<Chunk>
+  }
+
+  #thread(threadId: string, rest: string): string {
+    return `${this.#path}/threads/${encodeURIComponent(threadId)}/${rest}`
+  }
+}

@@ -1,0 +1,143 @@
+import { HeedError, type HeedErrorCode } from '../errors.ts'
+
+export interface ClientOptions {
+  /** Where the server is, such as `http://localhost:4111`. */
+  baseUrl: string
+  /** Sent with every request: a key or a token. A function is asked each time. */
+  headers?: Record<string, string> | (() => Record<string, string> | Promise<Record<string, string>>)
+  /** Where the routes begin. Defaults to `/api`. */
+  apiPrefix?: string
+  /** How often a request is repeated that found no answer or a failing server. Defaults to 3. */
+  retries?: number
+  /** How long an answer may take. Defaults to 60 s; streams are not bound by it. */
+  timeoutMs?: number
+  fetch?: typeof fetch
+}
+
+export interface Ask {
+  method?: 'GET' | 'POST' | 'PATCH' | 'DELETE'
+  query?: Record<string, unknown>
+  body?: unknown
+  /** The same send again is the same signal: every attempt carries the same key. */
+  idempotent?: boolean
+  headers?: Record<string, string>
+  signal?: AbortSignal
+}
+
+/** Requests with retries, and errors under the server's own names. */
+export class Connection {
+  readonly #options: ClientOptions
+  readonly #base: string
+  readonly #fetch: typeof fetch
+
+  constructor(options: ClientOptions) {
+    this.#options = options
+    this.#base = options.baseUrl.replace(/\/+$/, '') + (options.apiPrefix ?? '/api')
+    this.#fetch = options.fetch ?? ((...args) => fetch(...args))
+  }
+
+  async json<T>(path: string, ask: Ask = {}): Promise<T> {
+    const response = await this.#tried(path, ask, AbortSignal.timeout(this.#options.timeoutMs ?? 60_000))
+    return (await response.json()) as T
+  }
+
+  /** A stream of events, once the server has begun it. Not repeated: whoever reads it knows where to go on. */
+  async events(path: string, ask: Ask): Promise<Response> {
+    return this.#once(path, { ...ask, headers: { accept: 'text/event-stream', ...ask.headers } }, ask.signal)
+  }
+
+  async #tried(path: string, ask: Ask, timeout: AbortSignal): Promise<Response> {
+    const key: Record<string, string> = ask.idempotent ? { 'idempotency-key': freshKey() } : {}
+    // A call that changes something is only repeated where the server knows it by its key.
+    const retries = ask.idempotent || ask.method === undefined || ask.method === 'GET' || ask.method === 'DELETE' ? (this.#options.retries ?? 3) : 0
+    for (let attempt = 0; ; attempt++) {
+      const signal = ask.signal ? AbortSignal.any([ask.signal, timeout]) : timeout
+      try {
+        return await this.#once(path, { ...ask, headers: { ...key, ...ask.headers } }, signal)
+      } catch (error) {
+        if (attempt >= retries || signal.aborted || !mayPass(error)) throw error
+        await pause(backoff(attempt, 100, 5_000), signal)
+      }
+    }
+  }
+
+  async #once(path: string, ask: Ask, signal: AbortSignal | undefined): Promise<Response> {
+    const { method = ask.body === undefined ? 'GET' : 'POST', body } = ask
+    const { headers } = this.#options
+    let response
+    try {
+      response = await this.#fetch(this.#base + path + queryOf(ask.query), {
+        method,
+        headers: {
+          ...(typeof headers === 'function' ? await headers() : headers),
+          ...(body === undefined ? {} : { 'content-type': 'application/json' }),
+          ...ask.headers,
+        },
+        ...(body === undefined ? {} : { body: JSON.stringify(body) }),
+        ...(signal ? { signal } : {}),
+      })
+    } catch (cause) {
+      if (signal?.aborted) throw cause
+      throw new HeedError('unreachable', `The server at ${this.#options.baseUrl} did not answer.`, { cause, retryable: true })
+    }
+    if (!response.ok) throw await failureOf(response)
+    return response
+  }
+}
+
+/** Grows with every attempt, and is never the same for two clients. */
+export function backoff(attempt: number, firstMs: number, mostMs: number): number {
+  return Math.min(mostMs, firstMs * 2 ** Math.min(attempt, 20)) * (0.5 + Math.random() / 2)
+}
+
+export function pause(ms: number, signal?: AbortSignal): Promise<void> {
+  return new Promise((resolve, reject) => {
+    const onAbort = () => {
+      clearTimeout(timer)
+      reject(signal?.reason)
+    }
+    const timer = setTimeout(() => {
+      signal?.removeEventListener('abort', onAbort)
+      resolve()
+    }, ms)
+    if (signal?.aborted) onAbort()
+    else signal?.addEventListener('abort', onAbort, { once: true })
+  })
+}
+
+/** Also where a page was not loaded securely, and `randomUUID` is missing. */
+function freshKey(): string {
+  return Array.from(crypto.getRandomValues(new Uint8Array(16)), (byte) => byte.toString(16).padStart(2, '0')).join('')
+}
+
+function mayPass(error: unknown): boolean {
+  return error instanceof HeedError && error.retryable
+}
+
+/** The server's error under its own code. */
+async function failureOf(response: Response): Promise<HeedError> {
+  const text = await response.text()
+  let body: { error?: unknown; code?: unknown; retryable?: unknown; details?: unknown } = {}
+  try {
+    body = JSON.parse(text) as typeof body
+  } catch {
+    // Something in between answered, not the server: its words are all there is.
+  }
+  const code = typeof body.code === 'string' ? (body.code as HeedErrorCode) : 'unreachable'
+  const message = typeof body.error === 'string' ? body.error : `The server answered ${response.status}: ${text.slice(0, 200)}`
+  return new HeedError(code, message, {
+    retryable: body.retryable === true || response.status >= 500 || response.status === 429,
+    details: { ...(typeof body.details === 'object' ? body.details : {}), status: response.status },
+  })
+}
+
+function queryOf(query: Record<string, unknown> = {}): string {
+  const search = new URLSearchParams()
+  for (const [name, value] of Object.entries(query)) {
+    if (value === undefined) continue
+    if (value instanceof Date) search.set(name, value.toISOString())
+    else search.set(name, typeof value === 'object' && value !== null ? JSON.stringify(value) : String(value))
+  }
+  const text = search.toString()
+  return text === '' ? '' : `?${text}`
+}

@@ -1,0 +1,30 @@
+import { AgentClient } from './agent.ts'
+import { Connection, type ClientOptions } from './connection.ts'
+
+/** A Heed server from anywhere `fetch` is: Node, browsers, workers. */
+export class HeedClient {
+  readonly #connection: Connection
+
+  constructor(options: ClientOptions) {
+    this.#connection = new Connection(options)
+  }
+
+  getAgent(id: string): AgentClient {
+    return new AgentClient(this.#connection, id)
+  }
+
+  listAgents(): Promise<Record<string, { id: string; name: string; description?: string }>> {
+    return this.#connection.json('/agents')
+  }
+
+  /** Does what is due now. For operators of servers that do not stay. */
+  tick(options: { limit?: number } = {}): Promise<{ threads: number }> {
+    return this.#connection.json('/tick', { body: options })
+  }
+}
+
+export type { AgentClient, SendAnswer, SendTarget, ThreadScope } from './agent.ts'
+export type { ClientOptions } from './connection.ts'
+export type { ProcessOptions, Reconnect, SubscribeParams, ThreadSubscription } from './thread-subscription.ts'
+export type { OverWire } from './wire.ts'
+export { HeedError, isHeedError } from '../errors.ts'

@@ -1,0 +1,150 @@
+import type { Clock, Timer } from '../clock.ts'
+import type { Logger } from '../logger.ts'
+import { joinDeltas } from './join-deltas.ts'
+
+export interface EventStreamOptions {
+  clock: Clock
+  logger: Logger
+  /** A comment is sent after so much silence, so that nobody in between closes the connection. */
+  heartbeatMs: number
+  /** A client that takes nothing for so long, although there is something, is let go. */
+  stallMs: number
+}
+
+export interface StreamForm {
+  /** `EventSource` reads the cursor from an `id:` line; other clients want one line in a frame, and find it in the chunk. */
+  ids: boolean
+}
+
+type Streamed = { cursor?: string; type: string }
+
+/** How much is written at once, about. What comes faster than it is taken waits where it comes from. */
+const writeChars = 64 * 1024
+
+const encoder = new TextEncoder()
+const nothing = Symbol('nothing yet')
+
+/** The open streams of one server. Each takes a chunk when its client has room: whoever reads slowly makes nobody wait and fills no memory. */
+export class EventStreams {
+  readonly #options: EventStreamOptions
+  readonly #open = new Set<() => void>()
+  #closed = false
+
+  constructor(options: EventStreamOptions) {
+    this.#options = options
+  }
+
+  get size(): number {
+    return this.#open.size
+  }
+
+  /** Ends every stream as a server does that goes: clients come back with their cursor. */
+  close(): void {
+    this.#closed = true
+    for (const end of this.#open) end()
+  }
+
+  /** Chunks as server-sent events. `release` is called once, when the client is gone or the chunks are. */
+  respond(chunks: AsyncIterable<Streamed>, form: StreamForm, release: () => void = () => {}): Response {
+    const { clock, logger, heartbeatMs, stallMs } = this.#options
+    const source = chunks[Symbol.asyncIterator]()
+    let next: Promise<IteratorResult<Streamed>> | undefined
+    let lastWrite = clock.now()
+    let waitingSince: number | undefined
+    let timer: Timer | undefined
+    let over = false
+
+    const stop = () => {
+      if (over) return false
+      over = true
+      timer?.cancel()
+      this.#open.delete(end)
+      release()
+      void source.return?.()
+      return true
+    }
+    let controller: ReadableStreamDefaultController<Uint8Array>
+    const write = (text: string) => {
+      lastWrite = clock.now()
+      controller.enqueue(encoder.encode(text))
+    }
+    const finish = (words: string) => {
+      if (!stop()) return
+      write(words)
+      controller.close()
+    }
+    const end = () => finish('data: [DONE]\n\n')
+    const look = () => {
+      const now = clock.now()
+      if ((controller.desiredSize ?? 0) > 0) {
+        waitingSince = undefined
+        if (now - lastWrite >= heartbeatMs) write(': heartbeat\n\n')
+      } else {
+        waitingSince ??= now
+        if (now - waitingSince >= stallMs) {
+          logger.warn('a client that stopped reading was let go', { afterMs: now - waitingSince })
+          finish(': closed, too slow\n\n')
+          return
+        }
+      }
+      timer = clock.after(Math.min(heartbeatMs, stallMs), look, { background: true })
+    }
+
+    const stream = new ReadableStream<Uint8Array>(
+      {
+        start: (given) => {
+          controller = given
+          this.#open.add(end)
+          write(': connected\n\n')
+          timer = clock.after(Math.min(heartbeatMs, stallMs), look, { background: true })
+          if (this.#closed) end()
+        },
+        pull: async () => {
+          const ready: Streamed[] = []
+          let size = 0
+          let done = false
+          try {
+            for (;;) {
+              next ??= source.next()
+              // The first is waited for; those that are there already go with it.
+              const result = ready.length === 0 ? await next : await Promise.race([next, Promise.resolve(nothing)])
+              if (result === nothing) break
+              next = undefined
+              if (typeof result === 'symbol' || result.done) {
+                done = true
+                break
+              }
+              ready.push(result.value)
+              size += 256
+              if (size >= writeChars) break
+            }
+          } catch (error) {
+            logger.error('a stream of events broke', { error: String(error) })
+            finish(`data: ${JSON.stringify({ type: 'error', runId: '', from: 'SYSTEM', payload: { error: { name: 'Error', message: 'The stream broke. Subscribe again.' } } })}\n\n`)
+            return
+          }
+          if (over) return
+          if (ready.length > 0) write(joinDeltas(ready).map((chunk) => frame(chunk, form)).join(''))
+          if (done) end()
+        },
+        cancel: () => {
+          stop()
+        },
+      },
+      { highWaterMark: 1 },
+    )
+    return new Response(stream, {
+      headers: {
+        'content-type': 'text/event-stream; charset=utf-8',
+        'cache-control': 'no-cache, no-transform',
+        connection: 'keep-alive',
+        'x-accel-buffering': 'no',
+      },
+    })
+  }
+}
+
+function frame(chunk: Streamed, { ids }: StreamForm): string {
+  const data = `data: ${JSON.stringify(chunk)}\n\n`
+  return ids && chunk.cursor !== undefined ? `id: ${chunk.cursor}\n${data}` : data
+}

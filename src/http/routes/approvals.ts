@@ -1,0 +1,126 @@
+import type { JSONValue } from '../../json.ts'
+import { HeedError } from '../../errors.ts'
+import { mayReach, resourceOf } from '../principal.ts'
+import { route, type Call, type Route } from '../route.ts'
+import { anything, date, flag, id, object, page, perPage, text, threadScope } from '../schemas.ts'
+
+interface Approval {
+  resourceId?: string
+  threadId: string
+  toolCallId?: string
+  approved: boolean
+  resumeData?: JSONValue
+  declineContext?: { reason?: string; message?: string }
+}
+
+interface Decision {
+  runId: string
+  toolCallId?: string
+  reason?: string
+  resumeData?: JSONValue
+}
+
+interface Suspended {
+  threadId?: string
+  resourceId?: string
+  fromDate?: string
+  toDate?: string
+  page?: number
+  perPage?: number
+}
+
+const decision = object({ runId: id, toolCallId: id, reason: text, requestContext: anything }, ['runId'])
+const resumption = object({ runId: id, toolCallId: id, resumeData: anything }, ['runId', 'resumeData'])
+
+/** Both forms that existing clients call: what follows as a stream, or as the whole answer. */
+function decisions(path: string, summary: string, body: Route['body'], decide: (call: Call<Decision, unknown>) => Promise<Continued>): Route[] {
+  return [
+    route<Decision>({ method: 'POST', path: `/agents/:agentId/${path}`, summary: `${summary}; what follows is streamed`, answer: 'events', ...(body ? { body } : {}),
+      async handle(call) {
+        await checkRun(call)
+        return call.events.respond((await decide(call)).fullStream, { ids: false })
+      } }),
+    route<Decision>({ method: 'POST', path: `/agents/:agentId/${path}-generate`, summary: `${summary}; answers when the run is over`, answer: 'json', ...(body ? { body } : {}),
+      async handle(call) {
+        await checkRun(call)
+        return (await decide(call)).getFullOutput()
+      } }),
+  ]
+}
+
+interface Continued {
+  fullStream: AsyncIterable<{ type: string; cursor?: string }>
+  getFullOutput(): Promise<unknown>
+}
+
+export const approvals: readonly Route[] = [
+  route<Approval>({
+    method: 'POST', path: '/agents/:agentId/send-tool-approval', summary: 'Approves or declines a call; what follows reaches those who watch', answer: 'json',
+    body: object({ ...threadScope, toolCallId: id, approved: flag, resumeData: anything, declineContext: object({ reason: text, message: text }) }, ['threadId', 'approved']),
+    handle: ({ agent, body: { threadId, resourceId, toolCallId, approved, resumeData, declineContext }, principal }) =>
+      agent.sendToolApproval({
+        threadId,
+        resourceId: needed(resourceOf(principal, resourceId)),
+        approved,
+        ...(toolCallId === undefined ? {} : { toolCallId }),
+        ...(resumeData === undefined ? {} : { resumeData }),
+        ...(declineContext ? { declineContext } : {}),
+      }),
+  }),
+  route<{ threadId: string; resourceId?: string; runId?: string; toolCallId?: string; resumeData: JSONValue }>({
+    method: 'POST', path: '/agents/:agentId/send-stream-resume', summary: 'Resumes a call that suspended itself; what follows reaches those who watch', answer: 'json',
+    body: object({ ...threadScope, runId: id, toolCallId: id, resumeData: anything }, ['threadId', 'resumeData']),
+    handle: ({ agent, body: { threadId, resourceId, runId, toolCallId, resumeData }, principal }) =>
+      agent.sendStreamResume({
+        threadId,
+        resourceId: needed(resourceOf(principal, resourceId)),
+        resumeData,
+        ...(runId === undefined ? {} : { runId }),
+        ...(toolCallId === undefined ? {} : { toolCallId }),
+      }),
+  }),
+  ...decisions('approve-tool-call', 'Approves a call', decision, ({ agent, body: { runId, toolCallId } }) => agent.approveToolCall({ runId, ...(toolCallId === undefined ? {} : { toolCallId }) })),
+  ...decisions('decline-tool-call', 'Declines a call', decision, ({ agent, body: { runId, toolCallId, reason } }) =>
+    agent.declineToolCall({ runId, ...(toolCallId === undefined ? {} : { toolCallId }), ...(reason === undefined ? {} : { reason }) })),
+  ...['resume-stream', 'resume-stream-until-idle'].map((path) =>
+    route<Decision>({
+      method: 'POST', path: `/agents/:agentId/${path}`, summary: 'Resumes a call that suspended itself; what follows is streamed', answer: 'events', body: resumption,
+      async handle(call) {
+        await checkRun(call)
+        const { runId, toolCallId, resumeData = null } = call.body
+        return call.events.respond((await call.agent.resumeStream(resumeData, { runId, ...(toolCallId === undefined ? {} : { toolCallId }) })).fullStream, { ids: false })
+      },
+    })),
+  route<never, Suspended>({
+    method: 'GET', path: '/agents/:agentId/suspended-runs', summary: 'Runs that wait for somebody, newest first', answer: 'json', read: true,
+    query: object({ ...threadScope, fromDate: date, toDate: date, page, perPage }),
+    async handle({ agent, query: { fromDate, toDate, resourceId, ...rest }, principal }) {
+      const resource = resourceOf(principal, resourceId)
+      return agent.listSuspendedRuns({
+        ...rest,
+        ...(resource === undefined ? {} : { resourceId: resource }),
+        ...(fromDate === undefined ? {} : { fromDate: dateOf('fromDate', fromDate) }),
+        ...(toDate === undefined ? {} : { toDate: dateOf('toDate', toDate) }),
+      })
+    },
+  }),
+]
+
+/** A run is addressed by its id alone: whose it is, the row says. One of somebody else is told like one that doesn't wait. */
+async function checkRun({ agent, principal, body: { runId } }: Call<Decision, unknown>): Promise<void> {
+  const runtime = agent.threads()
+  await runtime.open()
+  const run = await runtime.store.findRun(runId)
+  if (!run || !mayReach(principal, run.resourceId)) throw new HeedError('run_not_suspended', `No run '${runId}' waits for a decision.`, { details: { runId } })
+}
+
+function needed(resourceId: string | undefined): string {
+  if (resourceId === undefined) throw new HeedError('invalid_argument', 'resourceId is missing: say whom the thread belongs to.', { details: { field: 'resourceId' } })
+  return resourceId
+}
+
+export function dateOf(field: string, value: string): Date {
+  const date = new Date(value)
+  if (Number.isNaN(date.getTime())) throw new HeedError('invalid_argument', `${field} is not a date. Write it as 2026-01-31T12:00:00Z.`, { details: { field } })
+  return date
+}

@@ -1,0 +1,47 @@
+import type { AgentInput } from '../../message/input.ts'
+import type { AgentExecutionOptions } from '../../run/options.ts'
+import { HeedError } from '../../errors.ts'
+import { resourceOf } from '../principal.ts'
+import { route, type Call, type Route } from '../route.ts'
+import { optionsFrom } from '../run-options.ts'
+import { anything, id, object, runOptions } from '../schemas.ts'
+
+interface Ask extends Record<string, unknown> {
+  messages: AgentInput
+  memory?: { thread?: string | { id: string }; resource?: string }
+  threadId?: string
+  resourceId?: string
+}
+
+const thread = { anyOf: [id, object({ id, title: { type: 'string' }, metadata: { type: 'object' } }, ['id'])] }
+const body = object({ ...runOptions, messages: anything, memory: object({ thread, resource: id }), threadId: id, resourceId: id }, ['messages'])
+
+export const calls: readonly Route[] = [
+  route<Ask>({
+    method: 'POST', path: '/agents/:agentId/generate', summary: 'Asks once and answers with the whole result', answer: 'json', body,
+    handle: (call) => call.agent.generate(call.body.messages, optionsOf(call)),
+  }),
+  ...['stream', 'stream-until-idle'].map((path) =>
+    route<Ask>({
+      method: 'POST', path: `/agents/:agentId/${path}`, summary: 'Asks once and streams what follows', answer: 'events', body,
+      async handle(call) {
+        const options = optionsOf(call)
+        // On a thread the run goes on without its caller; whoever asks without one is the only one to hear it.
+        const stream = await call.agent.stream(call.body.messages, options.memory ? options : { ...options, abortSignal: call.signal })
+        return call.events.respond(stream.fullStream, { ids: false })
+      },
+    })),
+  route<Ask>({
+    method: 'POST', path: '/agents/:agentId/explain-prompt', summary: 'What the model would be sent, part by part', answer: 'json', body, read: true,
+    handle: (call) => call.agent.explainPrompt(call.body.messages, optionsOf(call)),
+  }),
+]
+
+function optionsOf({ body, principal }: Call<Ask, unknown>): AgentExecutionOptions {
+  const { memory, threadId, resourceId } = body
+  const thread = memory?.thread ?? threadId
+  if (thread === undefined) return optionsFrom(body)
+  const resource = resourceOf(principal, memory?.resource ?? resourceId)
+  if (resource === undefined) throw new HeedError('invalid_argument', 'memory.resource is missing: say whom the thread belongs to.', { details: { field: 'memory.resource' } })
+  return { ...optionsFrom(body), memory: { thread, resource } }
+}

@@ -1,0 +1,26 @@
+import { HeedError } from '../../errors.ts'
+import { requireOperator } from '../principal.ts'
+import { route, type Route } from '../route.ts'
+import { closed } from '../schemas.ts'
+
+export const operations: readonly Route[] = [
+  route({ method: 'GET', path: '/health', summary: 'The process lives', answer: 'json', open: true, handle: () => ({ status: 'ok' }) }),
+  route({
+    method: 'GET', path: '/ready', summary: 'The storage answers and requests are taken', answer: 'json', open: true,
+    async handle({ heed }) {
+      try {
+        await Promise.all(heed.runtimes.all().map((runtime) => runtime.open()))
+      } catch (cause) {
+        throw new HeedError('store_failed', 'Not ready: the storage does not answer.', { cause, retryable: true })
+      }
+      return { status: 'ready' }
+    },
+  }),
+  route<{ limit?: number }>({
+    method: 'POST', path: '/tick', summary: 'Does what is due now, for servers that do not stay', answer: 'json', body: closed({ limit: { type: 'integer', minimum: 1, maximum: 10_000 } }),
+    handle({ heed, principal, body: { limit } }) {
+      requireOperator(principal)
+      return heed.tick(limit === undefined ? {} : { limit })
+    },
+  }),
+]

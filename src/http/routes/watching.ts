@@ -1,0 +1,57 @@
+import { resourceOf, type Principal } from '../principal.ts'
+import { route, type Call, type Route } from '../route.ts'
+import { flag, id, object, text, threadScope } from '../schemas.ts'
+
+interface Subscribe {
+  threadId: string
+  resourceId?: string
+  after?: string
+  snapshot?: boolean
+}
+
+const cursor = { ...text, description: 'The cursor of the last chunk that was seen: exactly what came after it follows, or a snapshot that says so.' }
+
+export const watching: readonly Route[] = [
+  route<Subscribe>({
+    method: 'POST', path: '/agents/:agentId/threads/subscribe', summary: 'Watches a thread', answer: 'events',
+    body: object({ ...threadScope, after: cursor, snapshot: flag }, ['threadId']),
+    handle: (call) => subscribe(call, call.body, false),
+  }),
+  route<never, Omit<Subscribe, 'threadId'>>({
+    method: 'GET', path: '/agents/:agentId/threads/:threadId/subscribe', summary: 'Watches a thread, for EventSource: goes on from Last-Event-ID', answer: 'events', read: true,
+    query: object({ resourceId: id, after: cursor, snapshot: flag }),
+    handle(call) {
+      const after = call.request.headers.get('last-event-id') ?? call.query.after
+      return subscribe(call, { ...call.query, threadId: call.params.threadId ?? '', ...(after === undefined ? {} : { after }) }, true)
+    },
+  }),
+  route<{ threadId: string; resourceId?: string; expectedRunId?: string; clearPendingSignals?: boolean }>({
+    method: 'POST', path: '/agents/:agentId/threads/abort', summary: 'Aborts what is active on a thread', answer: 'json',
+    body: object({ ...threadScope, expectedRunId: id, clearPendingSignals: flag }, ['threadId']),
+    async handle({ agent, body: { expectedRunId, clearPendingSignals, threadId, resourceId }, principal }) {
+      const scope = scopeOf(principal, threadId, resourceId)
+      // Refuses a thread of somebody else.
+      await agent.activeRun(scope)
+      const aborted = agent.abortThreadStream({
+        ...scope,
+        ...(expectedRunId === undefined ? {} : { expectedRunId }),
+        ...(clearPendingSignals === undefined ? {} : { clearPendingSignals }),
+      })
+      return { aborted }
+    },
+  }),
+]
+
+async function subscribe({ agent, principal, events, lingering }: Call<unknown, unknown>, { threadId, resourceId, after, snapshot }: Subscribe, ids: boolean): Promise<Response> {
+  const subscription = await agent.subscribeToThread({
+    ...scopeOf(principal, threadId, resourceId),
+    ...(after === undefined ? {} : { after }),
+    ...(snapshot === undefined ? {} : { snapshot }),
+  })
+  return events.respond(subscription.stream, { ids }, () => lingering.release(() => subscription.unsubscribe()))
+}
+
+export function scopeOf(principal: Principal, threadId: string, resourceId: string | undefined): { threadId: string; resourceId?: string } {
+  const resource = resourceOf(principal, resourceId)
+  return { threadId, ...(resource === undefined ? {} : { resourceId: resource }) }
+}

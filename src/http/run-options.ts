@@ -1,0 +1,24 @@
+import { RequestContext } from '../run/request-context.ts'
+import type { AgentExecutionOptions } from '../run/options.ts'
+import { HeedError } from '../errors.ts'
+import { runOptions } from './schemas.ts'
+
+/** A run's options as they came over the wire. */
+export function optionsFrom(body: Record<string, unknown>): AgentExecutionOptions {
+  const options: Record<string, unknown> = {}
+  for (const name of Object.keys(runOptions)) if (body[name] !== undefined) options[name] = body[name]
+  if (body.requestContext !== undefined) options.requestContext = new RequestContext(body.requestContext as Record<string, unknown>)
+  if (body.clientTools !== undefined) options.clientTools = clientTools(body.clientTools as Record<string, unknown>)
+  return options
+}
+
+/** Tools that the caller runs: a description and a shape, and nothing that runs here. */
+function clientTools(tools: Record<string, unknown>): Record<string, unknown> {
+  return Object.fromEntries(
+    Object.entries(tools).map(([name, tool]) => {
+      if (typeof tool !== 'object' || tool === null) throw new HeedError('invalid_tool', `clientTools.${name} must be an object with a description and an inputSchema.`, { details: { tool: name } })
+      const { description, inputSchema, parameters } = tool as Record<string, unknown>
+      return [name, { ...(typeof description === 'string' ? { description } : {}), inputSchema: inputSchema ?? parameters ?? { type: 'object', properties: {} } }]
+    }),
+  )
+}

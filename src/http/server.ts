@@ -1,0 +1,90 @@
+import { createServer, type Server, type ServerResponse } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { getRequestListener } from '@hono/node-server'
+import { HeedError } from '../errors.ts'
+import type { Heed } from '../heed.ts'
+import { createHandler, isLoopback, type HandlerOptions } from './handler.ts'
+
+export { createHandler, type Handler, type HandlerOptions } from './handler.ts'
+export { apiKeys } from './api-keys.ts'
+export { jwt, type JwtClaims, type JwtOptions } from './jwt.ts'
+export type { Authenticate, Principal } from './principal.ts'
+export type { CorsOptions } from './cors.ts'
+export type { RateLimitOptions } from './rate-limit.ts'
+
+export interface ServeOptions extends HandlerOptions {
+  /** Defaults to 4111; 0 takes a free one. */
+  port?: number
+  /** Defaults to this machine alone. Anything else needs `auth`. */
+  hostname?: string
+  /** On SIGTERM and SIGINT, let go of clients and hand threads over to whoever serves next. Defaults to true. */
+  handleSignals?: boolean
+}
+
+export interface RunningServer {
+  url: string
+  /** Takes nothing new, lets requests finish, hands threads over, and closes the Heed. */
+  close(): Promise<void>
+}
+
+/** How long requests that are being answered have after `close()`, before their connections are cut. */
+const graceMs = 10_000
+
+/** Serves a Heed on Node, and starts it: what an earlier process left is taken up. */
+export async function serve(heed: Heed, options: ServeOptions = {}): Promise<RunningServer> {
+  const { port = 4111, hostname = '127.0.0.1', handleSignals = true, ...handlerOptions } = options
+  const open = handlerOptions.auth === undefined || handlerOptions.auth === 'local'
+  if (open && !isLoopback(hostname)) {
+    throw new HeedError('invalid_argument', `Serving on ${hostname} needs auth: apiKeys(), jwt(), or a function that says who asks. Without it only this machine may ask.`, { details: { option: 'auth' } })
+  }
+  const handler = createHandler(heed, { ...handlerOptions, auth: handlerOptions.auth ?? 'local' })
+  const server = createServer(getRequestListener(handler, { overrideGlobalObjects: false }))
+  const answering = new Set<ServerResponse>()
+  server.on('request', (_request, response) => {
+    answering.add(response)
+    response.once('close', () => answering.delete(response))
+  })
+  await heed.start()
+  try {
+    await listen(server, port, hostname)
+  } catch (error) {
+    await heed.close()
+    throw error
+  }
+
+  let closing: Promise<void> | undefined
+  const close = () => (closing ??= shutDown())
+  const shutDown = async () => {
+    for (const signal of signals) process.off(signal, onSignal)
+    handler.close()
+    const closed = new Promise<void>((resolve) => server.close(() => resolve()))
+    // A connection that is kept for the next request would keep the server for as long.
+    server.on('request', (_request, response) => response.setHeader('connection', 'close'))
+    for (const response of answering) response.once('close', () => setImmediate(() => server.closeIdleConnections()))
+    server.closeIdleConnections()
+    const cut = heed.clock.after(graceMs, () => server.closeAllConnections(), { background: true })
+    await heed.close()
+    await closed
+    cut.cancel()
+  }
+  const onSignal = () => {
+    void close().then(() => process.exit(0), (error: unknown) => {
+      heed.logger.error('closing failed', { error: String(error) })
+      process.exit(1)
+    })
+  }
+  const signals = ['SIGTERM', 'SIGINT'] as const
+  if (handleSignals) for (const signal of signals) process.once(signal, onSignal)
+  const { port: taken } = server.address() as AddressInfo
+  return { url: `http://${hostname.includes(':') ? `[${hostname}]` : hostname}:${taken}`, close }
+}
+
+function listen(server: Server, port: number, hostname: string): Promise<void> {
+  return new Promise((resolve, reject) => {
+    server.once('error', reject)
+    server.listen(port, hostname, () => {
+      server.off('error', reject)
+      resolve()
+    })
+  })
+}

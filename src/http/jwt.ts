@@ -1,11 +1,18 @@
-import { createPublicKey, createVerify, verify, type JsonWebKey, type KeyObject } from 'node:crypto'
+import { createPublicKey, createVerify, verify, type KeyObject } from 'node:crypto'
 import { HeedError } from '../errors.ts'
 import { bearer } from './api-keys.ts'
 import type { Authenticate, Principal } from './principal.ts'
 
+/** A public key as issuers publish it. */
+export interface PublicJwk {
+  kty?: string
+  kid?: string
+  [field: string]: unknown
+}
+
 export interface JwtOptions {
   /** Where the issuer publishes its public keys, or the keys themselves. */
-  jwks: string | { keys: readonly JsonWebKey[] }
+  jwks: string | { keys: readonly PublicJwk[] }
   issuer: string
   audience: string
   /** Whose threads a token opens. Defaults to the resource that its subject names. */
@@ -92,7 +99,7 @@ class KeySet {
   async #load(): Promise<Map<string, KeyObject>> {
     const source = this.#source
     const { keys } = typeof source === 'string' ? await fetchKeys(source) : source
-    return new Map(keys.map((key, index) => [typeof key.kid === 'string' ? key.kid : String(index), createPublicKey({ key, format: 'jwk' })]))
+    return new Map(keys.map((key, index) => [key.kid ?? String(index), createPublicKey({ key: key as object, format: 'jwk' })]))
   }
 }
 
@@ -101,9 +108,9 @@ function pick(keys: Map<string, KeyObject>, kid: string | undefined): KeyObject 
   return kid === undefined ? (keys.size === 1 ? [...keys.values()][0] : undefined) : keys.get(kid)
 }
 
-async function fetchKeys(url: string): Promise<{ keys: readonly JsonWebKey[] }> {
+async function fetchKeys(url: string): Promise<{ keys: readonly PublicJwk[] }> {
   const response = await fetch(url, { signal: AbortSignal.timeout(10_000) })
-  const body = response.ok ? ((await response.json()) as { keys?: readonly JsonWebKey[] }) : {}
+  const body = response.ok ? ((await response.json()) as { keys?: readonly PublicJwk[] }) : {}
   if (!Array.isArray(body.keys)) throw new HeedError('unauthorized', `The keys at ${url} could not be read (${response.status}).`, { retryable: true })
   return { keys: body.keys }
 }

@@ -99,7 +99,7 @@ class KeySet {
   async #load(): Promise<Map<string, KeyObject>> {
     const source = this.#source
     const { keys } = typeof source === 'string' ? await fetchKeys(source) : source
-    return new Map(keys.map((key, index) => [key.kid ?? String(index), createPublicKey({ key: key as object, format: 'jwk' })]))
+    return new Map(keys.map((key, index) => [key.kid ?? String(index), createPublicKey({ key, format: 'jwk' })]))
   }
 }
 

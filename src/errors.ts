@@ -34,6 +34,8 @@ export type HeedErrorCode =
   | 'aborted'
   | 'no_active_run'
   | 'run_not_suspended'
+  | 'run_parked'
+  | 'run_not_parked'
   | 'thread_suspended'
   | 'thread_forbidden'
   | 'thread_not_found'

@@ -22,6 +22,7 @@ import { decide } from '../thread/deciding.ts'
 import { explainSignal, type ExplainedSignal } from '../thread/explaining.ts'
 import { cancelQueued, listQueued, reorderQueued, type QueuedSignal } from '../thread/queue.ts'
 import type { SendReceipt, StateReceipt } from '../thread/receipt.ts'
+import { retryParked } from '../thread/retrying.ts'
 import type { RunEnvironment, RunRequest } from '../thread/runnable.ts'
 import { ThreadRuntime } from '../thread/runtime.ts'
 import { sendSignal, sendState, type SendOptions } from '../thread/sending.ts'
@@ -200,6 +201,11 @@ export class Agent<TAgentId extends string = string, TTools extends ToolsInput =
   async explain({ signalId, ...scope }: Scope & { signalId: string }): Promise<ExplainedSignal | null> {
     const runtime = await this.#open()
     return explainSignal(runtime.store, scope, signalId)
+  }
+
+  /** Takes up a parked run, the newest one of the thread unless it is named, from its last finished step. */
+  async retryParked({ runId, ...scope }: Scope & { runId?: string }): Promise<{ accepted: true; runId: string }> {
+    return { accepted: true, runId: await retryParked(this.threads(), this, scope, runId) }
   }
 
   // Deciding about tool calls

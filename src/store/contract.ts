@@ -58,6 +58,11 @@ export interface ThreadStore extends Conversations, WorkingMemoryStore {
   decide(scope: Scope, decision: CallDecision, owner?: string): Promise<Decided>
   /** Ends a suspended run, and says whether something waits. `clearPending` cancels what waits. Epoch + 1: it happens on an idle thread. */
   endSuspended(scope: Scope, runId: string, options: { clearPending?: boolean }): Promise<SuspendedEnd>
+  /**
+   * Takes up a parked run where it stopped, with fresh attempts and without the messages `removed`. Refuses with `run_not_parked`
+   * when it isn't parked, or when the thread is active or went on with other runs. The lease is as for a decision.
+   */
+  retryParked(scope: Scope, runId: string, options: { owner?: string; removed?: readonly string[] }): Promise<{ agentId: string; fence?: Fence }>
   /** Marks `owner` as alive until `until`. One row for all its threads. */
   heartbeat(owner: string, until: number): Promise<void>
   /** Hands over every thread of `owner`, so that others need not wait for its heartbeat to expire. Forgets its bound rows. */
@@ -212,7 +217,7 @@ export interface BegunRun {
   resumed: boolean
 }
 
-/** A step is over when it drains or ends the run, except by suspending it: then `RunRow.step` is the one after it. */
+/** A step is over when it drains or ends the run, except by suspending or parking it: then `RunRow.step` is the one after it. */
 export interface StepCommit {
   runId: string
   step: number

@@ -198,13 +198,13 @@ export class ThreadHost implements RunHost {
   /** What a run took is in history and was to be seen, also when it said nothing itself. */
   #sayInput({ run: { runId, agentId }, taken, resumed }: BegunRun): void {
     if (resumed) return
-    this.emit({ type: 'start', runId, from: 'AGENT', payload: { id: agentId, messageId: `${runId}/error` } })
+    this.emit({ type: 'start', runId, from: 'AGENT', payload: { id: agentId, messageId: errorRowId(runId) } })
     for (const row of takenRows(taken)) if (row.role === 'signal') this.emit(signalToDataChunk(rowToSignal(row), runId))
   }
 
   /** A run that takes its process down each time must not take down the next one. It stays visible as `parked`. */
   async #park({ runId, step, attempts }: RunRow): Promise<RunResult> {
-    const error = new HeedError('aborted', `Run ${runId} was begun ${attempts - 1} times and never came to an end. It is parked; send again to go on.`, { details: { runId, attempts } })
+    const error = new HeedError('run_parked', `Run ${runId} was begun ${attempts - 1} times and never came to an end. It is parked: agent.retryParked() takes it up again.`, { details: { runId, attempts } })
     this.#runtime.logger.error('a run is parked', { threadId: this.fence.threadId, runId, attempts })
     const { ended, more } = await this.#runtime.store.commitStep(this.fence, { runId, step, rows: [this.#errorRow(runId, error)], end: { status: 'parked', error: json(error) } })
     if (ended) this.#expecting = more
@@ -214,7 +214,7 @@ export class ThreadHost implements RunHost {
 
   /** Transcripts show why there is no answer; models don't. */
   #errorRow(runId: string, error: Error): MessageRow {
-    const id = `${runId}/error`
+    const id = errorRowId(runId)
     return { id, messageId: id, role: 'assistant', createdAt: new Date(this.#runtime.clock.now()), content: { format: 2, parts: [{ type: 'error', error: chunkError(error) }] } }
   }
 
@@ -276,6 +276,11 @@ export class ThreadHost implements RunHost {
         }
     }
   }
+}
+
+/** The message that says why a run has no answer. */
+export function errorRowId(runId: string): string {
+  return `${runId}/error`
 }
 
 /** Ends the run with the caller's signal; answers how to stop listening to it. */

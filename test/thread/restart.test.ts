@@ -237,7 +237,40 @@ describe.each(placeKinds())('a thread whose process ended, $name', ({ make }) =>
     expect(userTexts(model.calls[0])).toEqual(['Ten files.', 'Then these.'])
     expect(await agent.explain({ ...thread, signalId: 'first' })).toMatchObject({ state: 'consumed', run: { status: 'parked', attempts: 11 } })
     const { messages } = await (await agent.getMemory()).recall(thread)
-    expect(messages[1]).toMatchObject({ role: 'assistant', content: { parts: [{ type: 'step-start' }, { type: 'error', error: { message: expect.stringContaining('parked') } }] } })
+    expect(messages[1]).toMatchObject({ role: 'assistant', content: { parts: [{ type: 'step-start' }, { type: 'error', error: { code: 'run_parked', message: expect.stringContaining('parked') } }] } })
+    await expect(agent.retryParked(thread)).rejects.toMatchObject({ code: 'run_not_parked', message: expect.stringContaining('went on') })
+  })
+
+  it('[R5.3] takes a parked run up again from its last finished step', async () => {
+    const whole = await reference(make(), async (agent) => void (await agent.sendMessage('Ten files.', thread).outcome))
+    const place = make()
+    const filed: unknown[] = []
+    for (let attempt = 1; attempt <= 10; attempt++) {
+      const { agent, model, filed: here } = clerk({ hangIn: (results) => results === 1 })
+      const heed = openHeed({ agent }, place.store())
+      if (attempt === 1) await agent.sendMessage({ contents: 'Ten files.', id: 'first' }, thread).outcome
+      else await heed.start()
+      await soon(() => model.callCount).toBe(attempt === 1 ? 2 : 1)
+      await heed.close()
+      filed.push(...here)
+    }
+    const { agent, model, filed: here } = clerk()
+    await openHeed({ agent }, place.store()).start()
+    await idle(agent, thread)
+    expect(await agent.explain({ ...thread, signalId: 'first' })).toMatchObject({ run: { status: 'parked', step: 1, error: { code: 'run_parked' } } })
+    expect(model.callCount).toBe(0)
+    await expect(agent.retryParked({ ...thread, resourceId: 'user-2' })).rejects.toMatchObject({ code: 'thread_forbidden' })
+    await expect(agent.retryParked({ ...thread, threadId: 'nowhere' })).rejects.toMatchObject({ code: 'run_not_parked' })
+
+    const { runId } = await agent.retryParked(thread)
+    await idle(agent, thread)
+    expect(prompts(model)).toEqual(whole.slice(1))
+    expect([...filed, ...here]).toEqual([{ sheet: 0 }, { sheet: 1 }])
+    expect(await agent.explain({ ...thread, signalId: 'first' })).toMatchObject({ runId, run: { status: 'finished' } })
+    const { messages } = await (await agent.getMemory()).recall(thread)
+    expect(messages.map(({ role }) => role)).toEqual(['signal', 'assistant'])
+    expect(JSON.stringify(messages)).not.toContain('parked')
+    await expect(agent.retryParked({ ...thread, runId })).rejects.toMatchObject({ code: 'run_not_parked' })
   })
 })
 

@@ -1,10 +1,59 @@
 import assert from 'node:assert/strict'
 import type { StoreCase } from './case.ts'
-import { accept, acceptOne, begin, commit, finish, ids, persisted, queued, row, rowIds, scope, send, start, states, status, wide } from './fixture.ts'
+import {
+  accept, acceptOne, begin, commit, everything, finish, ids, persisted, queued, refuses, row, rowIds, scope, send, start, states, status, threadId, wide,
+} from './fixture.ts'
 
 const refused = { end: { status: 'rejected', error: { message: 'not allowed' } } } as const
 
 export const endingCases: StoreCase[] = [
+  {
+    name: '[R5.3] a parked run is taken up again where it stopped',
+    async run(harness) {
+      let store = await harness.store()
+      const run = await start(store)
+      await commit(store, run, { rows: [row('said', 'assistant')], drain: true })
+      await commit(store, run, { step: 1, rows: [row('asked', 'assistant')], started: ['call-1'] })
+      await refuses('run_not_parked', store.retryParked(scope, 'run-of-a', { owner: 'p2' }))
+      await commit(store, run, { step: 1, rows: [row('why', 'assistant')], end: { status: 'parked', error: { code: 'run_parked' } } })
+      const parked = await store.getRun(scope, 'run-of-a')
+      assert.deepEqual([parked?.status, parked?.step, parked?.started, await status(store)], ['parked', 1, ['call-1'], 'idle'])
+      if (harness.reopen) store = await harness.reopen(store)
+
+      await refuses('run_not_parked', store.retryParked(scope, 'another', { owner: 'p2' }))
+      await refuses('thread_forbidden', store.retryParked({ ...scope, resourceId: 'resource-2' }, 'run-of-a', { owner: 'p2' }))
+      const { fence, agentId } = await store.retryParked(scope, 'run-of-a', { owner: 'p2', removed: ['why'] })
+      assert.ok(fence)
+      assert.deepEqual([agentId, fence.owner, fence.epoch], ['agent-1', 'p2', run.fence.epoch + 1])
+      await refuses('run_not_parked', store.retryParked(scope, 'run-of-a', { owner: 'p3' }))
+      const again = await begin(store, fence)
+      const { resumed, run: { status: now, step, attempts, started, error }, rows } = again
+      assert.deepEqual([resumed, now, step, attempts, started, error], [true, 'running', 1, 2, ['call-1'], undefined])
+      assert.deepEqual(ids(rows), ['a', 'said', 'asked'])
+      await commit(store, again, { step: 1, ...finish })
+      assert.deepEqual([(await store.getRun(scope, 'run-of-a'))?.status, await status(store)], ['finished', 'idle'])
+    },
+  },
+  {
+    name: '[R5.3] a parked run stays parked while others run, and when others ran; without an owner it is left to whoever can run it',
+    async run({ store: open }) {
+      const store = await open()
+      const park = { end: { status: 'parked' } } as const
+      await commit(store, await start(store), park)
+      const { fence } = await store.retryParked(scope, 'run-of-a', {})
+      assert.deepEqual([fence, await status(store)], [undefined, 'running'])
+      assert.deepEqual((await store.listOrphans(Date.now(), 10)).map((orphan) => orphan.threadId), [threadId])
+      const claimed = await store.claim(threadId, 'p2')
+      assert.ok(claimed)
+      await commit(store, await begin(store, claimed.fence), park)
+      const next = await start(store, 'b')
+      const before = await everything(store)
+      await refuses('run_not_parked', store.retryParked(scope, 'run-of-a', { owner: 'p2' }))
+      assert.deepEqual(await everything(store), before)
+      await commit(store, next, finish)
+      await refuses('run_not_parked', store.retryParked(scope, 'run-of-a', { owner: 'p2' }))
+    },
+  },
   {
     name: '[R7.1] a rejected run leaves no row, and what it took is rejected; what waits stays',
     async run({ store: open }) {

@@ -19,6 +19,7 @@ import { cancelSignals, reorderSignals } from '../transaction/mailbox.ts'
 import { deleteMessages, saveRows } from '../transaction/messages.ts'
 import { prune } from '../transaction/prune.ts'
 import type { RunFilter } from '../transaction/queries.ts'
+import { retryParked } from '../transaction/retry.ts'
 import { decideCall, endSuspended } from '../transaction/suspend.ts'
 import { createThread, deleteThread, patchThread, type ThreadPatch } from '../transaction/threads.ts'
 import { saveMessages, updateMessages } from '../transaction/whole-messages.ts'
@@ -105,6 +106,10 @@ export class LibSQLStore implements ThreadStore {
 
   endSuspended(scope: Scope, runId: string, options: { clearPending?: boolean }): Promise<SuspendedEnd> {
     return this.#write((tables) => endSuspended(tables, scope, runId, options))
+  }
+
+  retryParked(scope: Scope, runId: string, options: { owner?: string; removed?: readonly string[] }): Promise<{ agentId: string; fence?: Fence }> {
+    return this.#write((tables) => retryParked(tables, scope, runId, options))
   }
 
   heartbeat(owner: string, until: number): Promise<void> {

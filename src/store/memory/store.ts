@@ -19,6 +19,7 @@ import { cancelSignals, reorderSignals } from '../transaction/mailbox.ts'
 import { deleteMessages, saveRows } from '../transaction/messages.ts'
 import { prune } from '../transaction/prune.ts'
 import type { RunFilter } from '../transaction/queries.ts'
+import { retryParked } from '../transaction/retry.ts'
 import { decideCall, endSuspended } from '../transaction/suspend.ts'
 import { createThread, deleteThread, patchThread, type ThreadPatch } from '../transaction/threads.ts'
 import { saveMessages, updateMessages } from '../transaction/whole-messages.ts'
@@ -74,6 +75,10 @@ export class InMemoryStore implements ThreadStore {
 
   async endSuspended(scope: Scope, runId: string, options: { clearPending?: boolean }): Promise<SuspendedEnd> {
     return endSuspended(this.#use(), scope, runId, options)
+  }
+
+  async retryParked(scope: Scope, runId: string, options: { owner?: string; removed?: readonly string[] }): Promise<{ agentId: string; fence?: Fence }> {
+    return retryParked(this.#use(), scope, runId, options)
   }
 
   async heartbeat(owner: string, until: number): Promise<void> {

@@ -72,6 +72,6 @@ export class Heed<Agents extends Record<string, Agent> = Record<string, Agent>> 
 
   /** Stops running and hands every thread over. Afterwards the process is free to exit. */
   async close(): Promise<void> {
-    await Promise.all(this.runtimes.all().map((runtime) => runtime.close()))
+    await this.runtimes.close()
   }
 }

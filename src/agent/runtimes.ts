@@ -7,6 +7,7 @@ import { ThreadRuntime } from '../thread/runtime.ts'
 /** One runtime for each storage that is used, however many agents use it. */
 export class Runtimes {
   readonly #made = new Map<Storage | undefined, ThreadRuntime>()
+  #closed = false
   readonly #options: { clock?: Clock; logger?: Logger; storage?: Storage }
 
   constructor(options: { clock?: Clock; logger?: Logger; storage?: Storage }) {
@@ -21,8 +22,16 @@ export class Runtimes {
     if (!runtime) {
       runtime = new ThreadRuntime({ store: () => (storage ? threadStoreOf(storage) : defaultStore()), ...(clock ? { clock } : {}), ...(logger ? { logger } : {}) })
       this.#made.set(storage, runtime)
+      // It has nothing to end, and refuses whatever is asked of it.
+      if (this.#closed) void runtime.close()
     }
     return runtime
+  }
+
+  /** Closes all of them, and those that are asked for later. */
+  async close(): Promise<void> {
+    this.#closed = true
+    await Promise.all(this.all().map((runtime) => runtime.close()))
   }
 
   all(): ThreadRuntime[] {

@@ -14,6 +14,22 @@ const memory = { thread: thread.threadId, resource: thread.resourceId }
 const source = (path: string) => JSON.stringify(join(import.meta.dirname, '../../src', path))
 
 describe.each(placeKinds())('closing, $name', ({ make }) => {
+  it('before anything was asked refuses what comes later', async () => {
+    const agent = new Agent({ id: 'guide', model: scriptedModel(['Hello.'], { loop: true }) })
+    const place = make()
+    const heed = openHeed({ agent }, place.store())
+    await heed.close()
+    const late = agent.sendMessage('late', thread)
+    expect(await late.outcome).toMatchObject({ action: 'rejected', code: 'closed' })
+    await expect(agent.generate('late', { memory })).rejects.toMatchObject({ code: 'closed' })
+    await expect(agent.subscribeToThread(thread)).rejects.toMatchObject({ code: 'closed' })
+    await expect(heed.start()).rejects.toMatchObject({ code: 'closed' })
+    await expect(heed.tick()).rejects.toMatchObject({ code: 'closed' })
+    const next = new Agent({ id: 'guide', model: scriptedModel([]) })
+    openHeed({ agent: next }, place.store())
+    expect(await next.listActiveThreads()).toEqual([])
+  })
+
   it('settles what is waited for, ends the watchers, and refuses what comes later', async () => {
     const agent = new Agent({ id: 'guide', model: scriptedModel([{ text: 'Long', hang: true }]) })
     const place = make()

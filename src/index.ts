@@ -50,6 +50,7 @@ export type { SendReceipt, SignalOutcome, StateReceipt } from './thread/receipt.
 export type { StateInput } from './signals/state.ts'
 export type { SubscribeOptions } from './thread/watching.ts'
 export type { AgentThreadSubscription, ThreadSnapshot } from './thread/subscription.ts'
+export type { Lane, LaneHistory, LaneSignal } from './thread/lanes.ts'
 export type { QueuedSignal } from './thread/queue.ts'
 export type { ExplainedSignal } from './thread/explaining.ts'
 export type { ActiveBehavior, IdleBehavior, Route, SendMode, SignalState, ThreadStatus, Waiting } from './thread/machine.ts'

@@ -16,10 +16,11 @@ import type { InferOutput, Schema } from '../schema/schema.ts'
 import { messageInputToSignal, normaliseSignal } from '../signals/normalise.ts'
 import type { MessageInput, Signal, SignalInput } from '../signals/signal.ts'
 import { stateSignal, type StateInput } from '../signals/state.ts'
-import type { Scope, ThreadRow, Window } from '../store/contract.ts'
+import type { LaneRow, Scope, ThreadRow, Window } from '../store/contract.ts'
 import type { Storage } from '../store/storage.ts'
 import { decide } from '../thread/deciding.ts'
 import { explainSignal, type ExplainedSignal } from '../thread/explaining.ts'
+import { readLane, readLaneHistory, readLanes, type Lane, type LaneHistory } from '../thread/lanes.ts'
 import { cancelQueued, listQueued, reorderQueued, type QueuedSignal } from '../thread/queue.ts'
 import type { SendReceipt, StateReceipt } from '../thread/receipt.ts'
 import { retryParked } from '../thread/retrying.ts'
@@ -153,6 +154,23 @@ export class Agent<TAgentId extends string = string, TTools extends ToolsInput =
     const runtime = this.threads()
     const { input, lane } = stateSignal(state, options.threadId)
     return sendState(runtime, this, normaliseSignal(input, this.#signalContext(undefined)), options, lane)
+  }
+
+  // Reading the lanes of a thread
+
+  /** What a lane says now; null when nothing was said of it. */
+  async getLane({ id, ...scope }: Scope & { id: string }): Promise<Lane | null> {
+    return readLane((await this.#open()).store, scope, id)
+  }
+
+  /** The lanes of a thread, by id. */
+  async listLanes({ after, limit, ...scope }: Scope & { after?: string; limit?: number }): Promise<LaneRow[]> {
+    return readLanes((await this.#open()).store, scope, { after, limit })
+  }
+
+  /** Everything that a lane was told, newest first; `before` is the version to go on below. */
+  async listLaneHistory({ id, before, limit, ...scope }: Scope & { id: string; before?: number; limit?: number }): Promise<LaneHistory> {
+    return readLaneHistory((await this.#open()).store, scope, id, { before, limit })
   }
 
   // Watching and steering a thread

@@ -3,6 +3,7 @@ import type { RunCommit, RunCommitted, RunHost } from '../run/run-host.ts'
 
 /** A run that belongs to one call and to no thread: nothing is stored, nothing can enter. */
 export class EphemeralHost implements RunHost {
+  readonly lanes = []
   readonly #emit: (chunk: Chunk) => void
 
   constructor(emit: (chunk: Chunk) => void) {
@@ -18,4 +19,8 @@ export class EphemeralHost implements RunHost {
   }
 
   async revise(): Promise<void> {}
+
+  async laneRows(): Promise<{ rows: []; left: number }> {
+    return { rows: [], left: 0 }
+  }
 }

@@ -1,23 +1,28 @@
 import type { Run } from '../run/run.ts'
 import type { MessageList } from '../message/list.ts'
+import type { MessageRow } from '../message/row.ts'
 import { createdSignal } from '../signals/created.ts'
 import { rowToSignal } from '../signals/row.ts'
 import type { CreatedAgentSignal } from '../signals/signal.ts'
+import { stateSignal } from '../signals/state.ts'
 import type { Processor, ProcessorContext } from './processor.ts'
 
 interface LaneCopy {
-  id: string
+  signal: CreatedAgentSignal
   mode: 'snapshot' | 'delta'
   cacheKey: string
   version: number
 }
 
-/** Asks a processor for the state of its lane, and adds it to the run when it is news. */
+/** Asks a processor for the state of its lane, and adds it to the run when it is news to this window. */
 export async function sendState(run: Run, processor: Processor, context: ProcessorContext, list: MessageList): Promise<void> {
   const stateId = processor.stateId ?? processor.id
-  const copies = laneCopies(list, stateId)
-  const snapshotAt = copies.findLastIndex(({ lane }) => lane.mode === 'snapshot')
-  const snapshot = copies[snapshotAt]
+  const copies = laneCopies(list.rows(), stateId)
+  const inWindow = sinceSnapshot(copies)
+  // The window may have lost the snapshot; history has it.
+  const lost = !inWindow.snapshot && run.host.lanes.some(({ id }) => id === stateId)
+  const known = lost ? sinceSnapshot(laneCopies((await run.host.laneRows(stateId)).rows, stateId)) : inWindow
+  const due = processor.maxDeltas !== undefined && known.deltas.length >= processor.maxDeltas
   const state = await processor.computeStateSignal?.({
     ...context,
     messages: list.get.all.db(),
@@ -25,44 +30,34 @@ export async function sendState(run: Run, processor: Processor, context: Process
     stepNumber: run.step,
     steps: run.steps,
     activeStateSignals: copies.map(({ signal }) => signal),
-    contextWindow: { hasSnapshot: snapshot !== undefined },
-    ...(snapshot ? { lastSnapshot: snapshot.signal } : {}),
-    deltasSinceSnapshot: copies.slice(snapshotAt + 1).map(({ signal }) => signal),
+    contextWindow: { hasSnapshot: inWindow.snapshot !== undefined && !due },
+    ...(known.snapshot ? { lastSnapshot: known.snapshot.signal } : {}),
+    deltasSinceSnapshot: known.deltas.map(({ signal }) => signal),
   })
   if (!state) return
   if (typeof state.cacheKey !== 'string') throw new Error('it returned a state without a cacheKey.')
-  const mode = state.mode ?? 'snapshot'
-  const id = state.id ?? stateId
-  const last = (id === stateId ? copies : laneCopies(list, id)).at(-1)?.lane
-  if (last && last.cacheKey === state.cacheKey && last.mode === mode) return
-  const lane: LaneCopy & { threadId?: string } = {
-    id,
-    mode,
-    cacheKey: state.cacheKey,
-    version: (last?.version ?? 0) + 1,
-    ...(run.threadId === undefined ? {} : { threadId: run.threadId }),
-  }
-  await run.sendSignal({
-    type: 'state',
-    contents: state.contents,
-    ...(state.tagName === undefined ? {} : { tagName: state.tagName }),
-    ...(state.attributes === undefined ? {} : { attributes: state.attributes }),
-    metadata: {
-      ...state.metadata,
-      state: lane,
-      ...(state.value === undefined ? {} : { value: state.value }),
-      ...(state.delta === undefined ? {} : { delta: state.delta }),
-    },
-  })
+  const { id = stateId, ...told } = state
+  const { input, lane } = stateSignal({ ...told, id }, run.threadId)
+  const last = (id === stateId ? copies : laneCopies(list.rows(), id)).at(-1)
+  if (last && last.cacheKey === lane.cacheKey && last.mode === lane.mode) return
+  const { metadata } = input
+  // Where nothing is stored nobody else counts.
+  const guess = { ...input, metadata: { ...metadata, state: { ...(metadata?.state as object), version: (last?.version ?? 0) + 1 } } }
+  for (const row of await run.sendState(guess, lane)) list.add(row, 'memory')
 }
 
-function laneCopies(list: MessageList, stateId: string): Array<{ signal: CreatedAgentSignal; lane: LaneCopy }> {
-  const copies: Array<{ signal: CreatedAgentSignal; lane: LaneCopy }> = []
-  for (const message of list.get.all.db()) {
-    if (message.role !== 'signal') continue
-    const signal = createdSignal(rowToSignal(message))
-    const lane = signal.metadata?.state as LaneCopy | undefined
-    if (signal.type === 'state' && lane?.id === stateId) copies.push({ signal, lane })
+function sinceSnapshot(copies: readonly LaneCopy[]): { snapshot: LaneCopy | undefined; deltas: LaneCopy[] } {
+  const at = copies.findLastIndex(({ mode }) => mode === 'snapshot')
+  return { snapshot: copies[at], deltas: copies.slice(at + 1) }
+}
+
+function laneCopies(rows: readonly MessageRow[], stateId: string): LaneCopy[] {
+  const copies: LaneCopy[] = []
+  for (const row of rows) {
+    if (row.role !== 'signal') continue
+    const signal = createdSignal(rowToSignal(row))
+    const lane = signal.metadata?.state as (Omit<LaneCopy, 'signal'> & { id: string }) | undefined
+    if (signal.type === 'state' && lane?.id === stateId) copies.push({ signal, mode: lane.mode, cacheKey: lane.cacheKey, version: lane.version })
   }
   return copies
 }

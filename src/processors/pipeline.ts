@@ -11,7 +11,7 @@ import { changeIn, chunkIn, systemIn, takeMessages } from './returned.ts'
 import { messagesOf, revisedStep, RunMessages, sameRows } from './run-messages.ts'
 import { TripwireAbort } from './tripwire.ts'
 
-type Hook = Exclude<keyof Processor, 'id' | 'name' | 'stateId'>
+type Hook = Exclude<keyof Processor, 'id' | 'name' | 'stateId' | 'maxDeltas'>
 
 const streamMemory = 1_000
 const stepChanges = ['messages', 'messageList', 'systemMessages', 'model', 'toolChoice', 'activeTools', 'modelSettings', 'providerOptions']
@@ -20,6 +20,8 @@ const stepChanges = ['messages', 'messageList', 'systemMessages', 'model', 'tool
 export class ProcessorPipeline {
   readonly watchesStream: boolean
   readonly handlesErrors: boolean
+  /** The lanes that processors of this run keep. */
+  readonly lanes: ReadonlySet<string>
   readonly #input: readonly Processor[]
   readonly #output: readonly Processor[]
   readonly #maxRetries: number
@@ -32,6 +34,7 @@ export class ProcessorPipeline {
     this.#output = output
     this.#maxRetries = maxRetries
     this.watchesStream = have(output, 'processOutputStream')
+    this.lanes = new Set(input.filter((processor) => typeof processor.computeStateSignal === 'function').map(({ id, stateId }) => stateId ?? id))
     this.handlesErrors = have(input, 'processAPIError') || have(output, 'processAPIError')
   }
 

@@ -20,6 +20,8 @@ export interface Processor<Id extends string = string> {
   readonly name?: string
   /** The state lane of `computeStateSignal`; the processor's id when absent. */
   readonly stateId?: string
+  /** After so many changes `computeStateSignal` is told that there is no snapshot, so that it tells the whole state again. */
+  readonly maxDeltas?: number
 
   /** Once for all input that enters: what starts a run, and what joins it later. `messages` is that input. */
   processInput?(args: ProcessInputArgs): ProcessorReturn<MessagesResult | { messages: Message[]; systemMessages: SystemMessage[] }>
@@ -104,8 +106,11 @@ export interface ComputeStateSignalArgs extends ProcessorContext {
   steps: readonly StepResult[]
   /** The signals of this lane that are in the window, oldest first. */
   activeStateSignals: CreatedAgentSignal[]
+  /** False when the window has no snapshot of the lane, or one that `maxDeltas` changes followed: return a fresh one. */
   contextWindow: { hasSnapshot: boolean }
+  /** From history, when the window has lost it. */
   lastSnapshot?: CreatedAgentSignal
+  /** Every change since then, oldest first. */
   deltasSinceSnapshot: CreatedAgentSignal[]
 }
 

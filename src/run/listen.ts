@@ -5,6 +5,7 @@ import { callModel, endedEarly, type Answer } from './model-call.ts'
 import { addUsage, todaysPart } from './model-parts.ts'
 import { defaultMaxRetries, modelToolChoice, type ModelSettings } from './options.ts'
 import { providerError } from './provider-error.ts'
+import { keepSent, repeatLanes } from './own-rows.ts'
 import { interrupted, type Run } from './run.ts'
 import { StepRecorder } from './step-recorder.ts'
 import { hideInTranscript } from './tool-display.ts'
@@ -18,6 +19,7 @@ export interface Said {
 
 /** Asks the model once and shows what it says as it comes. Throws when no model of the list would answer. */
 export async function listen(run: Run): Promise<Said> {
+  await repeatLanes(run)
   const change = await run.processors.inputStep(run)
   await keepSent(run)
   // Only a provider's own tools may be called with a text.
@@ -50,14 +52,6 @@ export async function listen(run: Run): Promise<Said> {
   recorder.settleItems()
   await hideInTranscript(run, recorder.parts)
   return { recorder }
-}
-
-/** Signals that processors added for this step have to be in history before the model reads them. */
-async function keepSent(run: Run): Promise<void> {
-  const sent = run.takeSent()
-  if (sent.length === 0) return
-  await run.commit({ step: run.step, rows: sent })
-  run.append(sent)
 }
 
 /** Shows what the model says. Answers why its stream broke, if it did; throws what processors throw. */

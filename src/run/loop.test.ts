@@ -28,6 +28,7 @@ const newId = () => `id-${++ids}`
 
 /** A host that keeps what it is told, and lets in what it is given. */
 class Recorder implements RunHost {
+  readonly lanes = []
   readonly log: string[] = []
   readonly commits: RunCommit[] = []
   readonly chunks: Chunk[] = []
@@ -50,6 +51,10 @@ class Recorder implements RunHost {
   }
 
   async revise(): Promise<void> {}
+
+  async laneRows() {
+    return { rows: [], left: 0 }
+  }
 }
 
 async function start(model: LanguageModel, given: { tools?: ToolsInput; options?: AgentExecutionOptions; processors?: Processor[]; host?: Recorder; rows?: MessageRow[] } = {}) {

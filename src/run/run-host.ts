@@ -13,6 +13,10 @@ export interface RunHost {
   commit(commit: RunCommit): Promise<RunCommitted>
   /** Stores what processors made of input that was taken, before the model sees it. */
   revise(change: InputChange): Promise<void>
+  /** The lanes that were there as the run began, with the last snapshot of each. */
+  readonly lanes: ReadonlyArray<{ id: string; lastSnapshotId?: string }>
+  /** The last snapshot of a lane and what changed since, oldest first, as far as history has them; `left`: how many are left out. */
+  laneRows(id: string): Promise<{ rows: MessageRow[]; left: number }>
 }
 
 /** Input as processors left it. What they kept stays in its order; what they added follows, in history as in the prompt. */
@@ -27,6 +31,8 @@ export interface InputChange {
 export interface RunCommit {
   step: number
   rows: MessageRow[]
+  /** Which of the rows is the state of a lane, and what makes it news. */
+  lane?: { rowId: string; id: string; cacheKey: string; mode: 'snapshot' | 'delta' }
   /** Tool calls that start as soon as this is stored. */
   started?: string[]
   drain?: boolean
@@ -43,4 +49,6 @@ export interface RunCommitted {
   /** The rows that entered, in their order, one group per signal. */
   entered: MessageRow[][]
   ended: boolean
+  /** The rows as they were stored; absent where nothing is. */
+  rows?: MessageRow[]
 }

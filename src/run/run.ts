@@ -21,6 +21,7 @@ import { OpenMessage } from './open-message.ts'
 import { defaultMaxSteps, type AgentExecutionOptions } from './options.ts'
 import type { RequestContext } from './request-context.ts'
 import { inputChange } from './input-change.ts'
+import { keepState } from './own-rows.ts'
 import type { RunCommit, RunCommitted, RunHost } from './run-host.ts'
 import { stepResult } from './outcome.ts'
 import type { Shown } from './step-recorder.ts'
@@ -82,6 +83,8 @@ export class Run {
   readonly steps: StepResult[] = []
   usage: Usage = noUsage
   readonly message: OpenMessage
+  /** Whether what the window lost of lanes was told again. */
+  lanesRepeated = false
   /** How often processors had the model asked again. */
   retries = 0
   /** Whether the model was told that its answer has the wrong shape. It is told once. */
@@ -294,7 +297,7 @@ export class Run {
    * one sends it while it looks at a chunk.
    */
   async sendSignal(input: SignalInput, unseen = false): Promise<CreatedAgentSignal> {
-    const signal = normaliseSignal(input, { id: input.id ?? this.newId(), now: new Date(this.clock.now()), reservedTags: this.#reservedTags })
+    const signal = this.#normalised(input)
     this.#sent.push(this.rowOf(signal))
     const echo = signalToDataChunk(signal, this.id)
     if (unseen) this.tell(echo)
@@ -302,8 +305,17 @@ export class Run {
     return createdSignal(signal)
   }
 
+  /** The state of a lane, stored before it is shown. Answers the rows that history gained by it. */
+  sendState(input: SignalInput, lane: { id: string; cacheKey: string; mode: 'snapshot' | 'delta' }): Promise<MessageRow[]> {
+    return keepState(this, this.#normalised(input), lane)
+  }
+
   rowOf(signal: Signal): MessageRow {
     return { ...signalToRow(signal, { threadId: this.threadId, resourceId: this.resourceId }), runId: this.id, step: this.step }
+  }
+
+  #normalised(input: SignalInput): Signal {
+    return normaliseSignal(input, { id: input.id ?? this.newId(), now: new Date(this.clock.now()), reservedTags: this.#reservedTags })
   }
 
   /** Signals that this run sent to itself and that have no place in history yet. */

@@ -5,6 +5,7 @@ import type { Conversations } from './conversations.ts'
 import type { WorkingMemoryStore } from './working-memory.ts'
 import type { ActiveBehavior, IdleBehavior, Route, SendMode, SignalState, ThreadStatus, Waiting } from '../thread/machine.ts'
 import type { CallDecision, Decided, SuspendedCall, SuspendedEnd } from './suspension.ts'
+import type { LaneRow, LaneSignalRow, LaneState, LaneWrite } from './lanes.ts'
 
 /**
  * The durable truth about threads: messages, mailbox, runs, leases and lanes, always in one database, so that a commit and its
@@ -111,6 +112,15 @@ export interface ThreadStore extends Conversations, WorkingMemoryStore {
    * them. Answers how many messages went.
    */
   deleteMessages(scope: Scope, messageIds?: readonly string[]): Promise<number>
+
+  // Lanes. What goes from history or is cancelled goes from its lane too, which is then what it was before.
+
+  /** By id. Lanes of which nothing is left are not among them. */
+  listLanes(scope: Scope, query: { after?: string; limit: number }): Promise<LaneRow[]>
+  /** Null when there is nothing of it. `placed`: only what has its place in history, as a run sees it. */
+  readLane(scope: Scope, id: string, options?: { placed?: boolean }): Promise<LaneState | null>
+  /** Newest first, below the version `before`. */
+  listLaneSignals(scope: Scope, id: string, query: { before?: number; limit: number }): Promise<{ signals: LaneSignalRow[]; more: boolean }>
 }
 
 /** Who may touch what. In-process callers may leave out the resource; HTTP never does. */
@@ -167,12 +177,6 @@ export interface Branch<Behavior> {
   attributes?: Record<string, string | number | boolean>
 }
 
-export interface LaneWrite {
-  id: string
-  cacheKey: string
-  mode: 'snapshot' | 'delta'
-}
-
 export interface Accepted {
   route: Route | 'skipped'
   /** The run it starts or enters; for `persist`, `discard` and `skipped` none. */
@@ -215,6 +219,8 @@ export interface BegunRun {
   taken: MailboxRow[]
   /** True when this continues a run that had begun. */
   resumed: boolean
+  /** The lanes of the thread as the run begins. */
+  lanes: LaneRow[]
 }
 
 /** A step is over when it drains or ends the run, except by suspending or parking it: then `RunRow.step` is the one after it. */
@@ -223,6 +229,8 @@ export interface StepCommit {
   step: number
   /** Appended in this order. A row whose id the thread has already is left as it is. */
   rows: MessageRow[]
+  /** The row of these that is the state of a lane: the same transaction gives it its version and moves the lane. */
+  lane?: LaneWrite & { rowId: string }
   /** Rows that are in history already and get other contents, where processors changed what was taken. */
   revised?: MessageRow[]
   /** Ids of messages that go from history, where processors took them out of what was taken. */
@@ -345,16 +353,6 @@ export interface RowQuery {
   context?: boolean
 }
 
-export interface LaneRow {
-  threadId: string
-  id: string
-  version: number
-  cacheKey: string
-  mode: 'snapshot' | 'delta'
-  lastSignalId: string
-  lastSnapshotId?: string
-}
-
 export type {
   WorkingMemoryChange, WorkingMemoryOf, WorkingMemoryRow, WorkingMemoryStore, WorkingMemoryValue, WorkingMemoryWriter,
 } from './working-memory.ts'
@@ -362,3 +360,4 @@ export type {
 export type * from './suspension.ts'
 /** For readers of whole messages. */
 export type { Message }
+export type { LaneRow, LaneSignalRow, LaneState, LaneWrite } from './lanes.ts'

@@ -244,7 +244,7 @@ export class ThreadHost implements RunHost {
       this.#expecting = more
       this.#suspended = end?.status === 'suspended'
     }
-    return { entered: taken.map((mail) => mail.rows), ended }
+    return { entered: taken.map((mail) => mail.rows), ended, rows }
   }
 
   async revise({ revised, removed, added }: InputChange): Promise<void> {
@@ -252,6 +252,15 @@ export class ThreadHost implements RunHost {
     const { run } = this.#begun as BegunRun
     const { rows } = await this.#runtime.store.commitStep(this.fence, { runId: run.runId, step: this.#run?.step ?? run.step, rows: added, revised, removed })
     this.live.committed(rows.at(-1)?.seq)
+  }
+
+  get lanes(): BegunRun['lanes'] {
+    return this.#begun?.lanes ?? []
+  }
+
+  async laneRows(id: string): Promise<{ rows: MessageRow[]; left: number }> {
+    const lane = await this.#runtime.store.readLane({ threadId: this.fence.threadId }, id, { placed: true })
+    return { rows: lane?.signals.map(({ row }) => row) ?? [], left: lane?.left ?? 0 }
   }
 
   #took(taken: readonly MailboxRow[], step: number, action: 'woke' | 'delivered'): void {

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import type { LaneWrite } from '../contract.ts'
 import type { StoreCase } from './case.ts'
-import { accept, acceptOne, ids, persisted, scope, send, start } from './fixture.ts'
+import { accept, acceptOne, begin, commit, finish, ids, persisted, queued, refuses, row, scope, send, signalRow, start } from './fixture.ts'
 
 const lane = (cacheKey: string, mode: LaneWrite['mode'] = 'snapshot', id = 'browser'): { lane: LaneWrite } => ({ lane: { id, cacheKey, mode } })
 
@@ -69,6 +69,130 @@ export const laneCases: StoreCase[] = [
       assert.deepEqual([again.duplicate, again.lane?.version, again.lane?.cacheKey], [true, 2, 'k2'])
       const elsewhere = await acceptOne(store, send('s1', { ...persisted, ...lane('k2'), threadId: 'thread-2' }))
       assert.deepEqual([elsewhere.route, elsewhere.lane?.version], ['persist', 1])
+    },
+  },
+  {
+    name: '[L1.2] twenty lanes at once are all tracked, in their rows and in the metadata of the thread, which nobody can write back stale',
+    async run(harness) {
+      let store = await harness.store()
+      const before = (await store.createThread({ id: scope.threadId, resourceId: scope.resourceId, metadata: { a: 1 }, now: 1 })).thread
+      const sends = Array.from({ length: 20 }, (_, index) => send(`s${index}`, { ...persisted, ...lane(`k${index}`, 'snapshot', `lane-${index}`) }))
+      await Promise.all(sends.map((one) => acceptOne(store, one)))
+      if (harness.reopen) store = await harness.reopen(store)
+      assert.equal((await store.listLanes(scope, { limit: 100 })).length, 20)
+      assert.deepEqual(ids(await store.listLanes(scope, { limit: 2, after: 'lane-10' })), ['lane-11', 'lane-12'])
+      const expected = Object.fromEntries(sends.map(({ id, lane: told }) => [
+        told?.id, { currentCacheKey: told?.cacheKey, currentMode: 'snapshot', version: 1, lastSignalId: id, lastSnapshotSignalId: id },
+      ]))
+      const thread = await store.patchThread(scope, { metadata: { ...before.metadata, b: 2, heed: { stateSignals: {} } } })
+      assert.deepEqual(thread.metadata, { a: 1, b: 2, heed: { stateSignals: expected } })
+      assert.deepEqual((await store.getThread(scope))?.metadata, thread.metadata)
+      assert.deepEqual((await store.listThreads({ limit: 1 })).threads[0]?.metadata, thread.metadata)
+    },
+  },
+  {
+    name: '[L1.3] a lane is read as its last snapshot and every change since, in order, wherever they are; its history by version',
+    async run(harness) {
+      let store = await harness.store()
+      await acceptOne(store, send('old', { ...persisted, ...lane('k0') }))
+      await acceptOne(store, send('snap', { ...persisted, ...lane('k1') }))
+      const run = await start(store)
+      await commit(store, run, { rows: [signalRow('own', 'state')], lane: { rowId: 'own', ...lane('k2', 'delta').lane } })
+      await acceptOne(store, send('beside', { ...persisted, ...lane('k3', 'delta') }))
+      await acceptOne(store, send('waits', lane('k4', 'delta')))
+      if (harness.reopen) store = await harness.reopen(store)
+      const read = await store.readLane(scope, 'browser')
+      assert.deepEqual([read?.version, read?.lastSignalId, read?.lastSnapshotId, read?.left], [5, 'waits', 'snap', 0])
+      assert.deepEqual(read?.signals.map((signal) => [signal.version, signal.mode, signal.row.id, signal.waiting]), [
+        [2, 'snapshot', 'snap', false], [3, 'delta', 'own', false], [4, 'delta', 'beside', true], [5, 'delta', 'waits', true],
+      ])
+      const placed = await store.readLane(scope, 'browser', { placed: true })
+      assert.deepEqual(placed?.signals.map((signal) => signal.row.id), ['snap', 'own'])
+      const first = await store.listLaneSignals(scope, 'browser', { limit: 2 })
+      assert.deepEqual([first.signals.map((signal) => signal.row.id), first.more], [['waits', 'beside'], true])
+      const rest = await store.listLaneSignals(scope, 'browser', { limit: 10, before: 4 })
+      assert.deepEqual([rest.signals.map((signal) => signal.row.id), rest.more], [['own', 'snap', 'old'], false])
+      assert.equal(await store.readLane(scope, 'none'), null)
+    },
+  },
+  {
+    name: '[L1.3] a long chain is read without its middle, and says so',
+    async run({ store: open }) {
+      const store = await open()
+      await acceptOne(store, send('snap', { ...persisted, ...lane('k') }))
+      await accept(store, ...Array.from({ length: 1_200 }, (_, index) => send(`d${index}`, { ...persisted, ...lane(`k${index}`, 'delta') })))
+      const read = await store.readLane(scope, 'browser')
+      assert.deepEqual([read?.signals.length, read?.left, read?.signals[0]?.row.id, read?.signals[1]?.row.id, read?.signals.at(-1)?.row.id], [1_000, 201, 'snap', 'd201', 'd1199'])
+    },
+  },
+  {
+    name: '[L1.4] a signal that is cancelled, rejected or deleted leaves its lane as it was before it, and may be sent again; no version twice',
+    async run({ store: open }) {
+      const store = await open()
+      const again = async (id: string, key: string) => (await acceptOne(store, send(id, { ...persisted, ...lane(key) }))).lane?.version
+      await acceptOne(store, send('s1', { ...persisted, ...lane('k1') }))
+      const run = await start(store)
+      await acceptOne(store, send('s2', { ...queued, ...lane('k2') }))
+      assert.deepEqual(await store.cancelSignals(scope, ['s2']), ['s2'])
+      const cancelled = await store.readLane(scope, 'browser')
+      assert.deepEqual([cancelled?.version, cancelled?.cacheKey, cancelled?.signals.map((signal) => signal.row.id)], [1, 'k1', ['s1']])
+
+      await commit(store, run, { rows: [signalRow('s3', 'state')], lane: { rowId: 's3', ...lane('k2').lane } })
+      await commit(store, run, { end: { status: 'rejected' } })
+      const rejected = await store.listLaneSignals(scope, 'browser', { limit: 10 })
+      assert.deepEqual(rejected.signals.map((signal) => signal.row.id), ['s1'])
+      assert.equal(await again('s4', 'k2'), 4)
+
+      await store.deleteMessages(scope, ['s4'])
+      assert.equal((await store.readLane(scope, 'browser'))?.lastSnapshotId, 's1')
+      assert.equal(await again('s5', 'k2'), 5)
+      await store.deleteMessages(scope)
+      assert.equal(await store.readLane(scope, 'browser'), null)
+      assert.deepEqual(await store.listLanes(scope, { limit: 10 }), [])
+      assert.deepEqual((await store.getThread(scope))?.metadata, {})
+      assert.equal(await again('s6', 'k2'), 6)
+    },
+  },
+  {
+    name: '[L1.4] a rejected run takes back only what followed the last input; what waits stays in its lane',
+    async run({ store: open }) {
+      const store = await open()
+      const run = await start(store, 'a', lane('k1'))
+      await acceptOne(store, send('b', lane('k2')))
+      await commit(store, run, { rows: [row('said', 'assistant')], drain: true })
+      await acceptOne(store, send('c', { ...queued, ...lane('k3', 'delta') }))
+      const { more } = await commit(store, run, { step: 1, end: { status: 'rejected' } })
+      assert.equal(more, true)
+      const read = await store.readLane(scope, 'browser')
+      assert.deepEqual(read?.signals.map((signal) => [signal.version, signal.row.id, signal.waiting]), [[1, 'a', false], [3, 'c', true]])
+      const next = await begin(store, run.fence)
+      assert.deepEqual(next.lanes.map(({ id, lastSignalId, lastSnapshotId }) => [id, lastSignalId, lastSnapshotId]), [['browser', 'c', 'a']])
+      await commit(store, next, finish)
+      assert.deepEqual((await store.readLane(scope, 'browser'))?.signals.map((signal) => signal.waiting), [false, false])
+    },
+  },
+  {
+    name: '[L1.4] input that a processor takes out goes from its lane; a row that is committed twice moves it once',
+    async run({ store: open }) {
+      const store = await open()
+      const run = await start(store, 'a', lane('k1'))
+      await commit(store, run, { removed: ['a'] })
+      assert.equal(await store.readLane(scope, 'browser'), null)
+      const own = { rows: [signalRow('own', 'state')], lane: { rowId: 'own', ...lane('k1').lane } }
+      await commit(store, run, own)
+      await commit(store, run, own)
+      assert.equal((await store.readLane(scope, 'browser'))?.version, 2)
+    },
+  },
+  {
+    name: '[X1.1] the lanes of another resource are refused',
+    async run({ store: open }) {
+      const store = await open()
+      await acceptOne(store, send('s1', { ...persisted, ...lane('k1') }))
+      const foreign = { ...scope, resourceId: 'resource-2' }
+      await refuses('thread_forbidden', store.listLanes(foreign, { limit: 1 }))
+      await refuses('thread_forbidden', store.readLane(foreign, 'browser'))
+      await refuses('thread_forbidden', store.listLaneSignals(foreign, 'browser', { limit: 1 }))
     },
   },
 ]

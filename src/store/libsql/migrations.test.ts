@@ -28,7 +28,12 @@ const first: readonly string[] = [
   `INSERT INTO heed_lanes (thread, id, version, cache_key, mode, last_signal_id, last_snapshot_id) VALUES (1, 'lane', 4, 'k', 'delta', 'y', 'x')`,
 ]
 const second: readonly string[] = [...first, `INSERT INTO heed_working_memory (owner, version, at, value) VALUES ('r:r', 3, 1, '"# Profile"')`]
-const contents: ReadonlyArray<readonly string[]> = [first, second, second]
+const fourth: readonly string[] = [
+  ...second,
+  `UPDATE heed_lanes SET issued = 5`,
+  `INSERT INTO heed_lane_signals (thread, lane, version, signal_id, cache_key, mode) VALUES (1, 'lane', 3, 'x', 'j', 'snapshot'), (1, 'lane', 4, 'y', 'k', 'delta')`,
+]
+const contents: ReadonlyArray<readonly string[]> = [first, second, second, fourth]
 
 function databaseOfVersion(path: string, version: number): void {
   const database = new DatabaseSync(path)
@@ -78,6 +83,6 @@ describe('migrations', () => {
 
   it('never change once they were released', () => {
     const prints = migrations.map((step) => createHash('sha256').update(step).digest('hex').slice(0, 12))
-    expect(prints).toEqual(['da87a0c18f27', 'ca4fa34e2fab', '8f23532bfe59'])
+    expect(prints).toEqual(['da87a0c18f27', 'ca4fa34e2fab', '8f23532bfe59', '12918f454a31'])
   })
 })

@@ -182,6 +182,27 @@ export const migrations: readonly string[] = [
   SELECT t.key, e.key, e.type || ':' || e.atom, t.resource_id, t.created_at, t.id FROM heed_threads t, json_each(t.metadata) e
   WHERE e.type IN ('text', 'integer', 'real', 'true', 'false') AND length(e.atom) <= 256;
   `,
+  `
+  ALTER TABLE heed_lanes ADD COLUMN issued INTEGER NOT NULL DEFAULT 0;
+  UPDATE heed_lanes SET issued = version;
+
+  -- Every signal of a lane, in its order. What it says is in its row, or waits in the mailbox.
+  CREATE TABLE heed_lane_signals (
+    thread INTEGER NOT NULL,
+    lane TEXT NOT NULL,
+    version INTEGER NOT NULL,
+    signal_id TEXT NOT NULL,
+    cache_key TEXT NOT NULL,
+    mode TEXT NOT NULL,
+    PRIMARY KEY (thread, lane, version)
+  ) STRICT, WITHOUT ROWID;
+  CREATE UNIQUE INDEX heed_lane_signals_id ON heed_lane_signals (thread, signal_id);
+  INSERT OR IGNORE INTO heed_lane_signals
+    SELECT l.thread, l.id, m.content ->> '$.metadata.signal.metadata.state.version', m.id, m.content ->> '$.metadata.signal.metadata.state.cacheKey',
+      m.content ->> '$.metadata.signal.metadata.state.mode'
+    FROM heed_lanes l JOIN heed_messages m ON m.thread = l.thread
+    WHERE m.role = 'signal' AND m.content ->> '$.metadata.signal.metadata.state.id' = l.id;
+  `,
 ]
 
 /** 'Heed', where SQLite keeps the name of the program that a file belongs to. */

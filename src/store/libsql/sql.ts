@@ -5,7 +5,8 @@ import { TAIL_SEQ } from '../transaction/records.ts'
 export const threadColumns = `
   key, id, resource_id AS resourceId, title, metadata, parent_id AS parentId, created_at AS createdAt, updated_at AS updatedAt,
   status, epoch, owner, run_id AS runId, agent_id AS agentId, begun, next_seq AS nextSeq, next_ord AS nextOrd, ordinal, turn,
-  tail, tail_ordinal AS tailOrdinal, tail_turn AS tailTurn, due_at AS dueAt`
+  tail, tail_ordinal AS tailOrdinal, tail_turn AS tailTurn, due_at AS dueAt,
+  EXISTS (SELECT 1 FROM heed_lanes WHERE heed_lanes.thread = heed_threads.key) AS laned`
 
 export const rowColumns = `
   seq, id, message_id AS messageId, role, type, run_id AS runId, step, content, created_at AS createdAt, ordinal, turn, counted`
@@ -20,6 +21,11 @@ export const runColumns = `
   r.seal_seq AS sealSeq, r.staged, r.ordinal`
 
 const workingMemoryColumns = `version, value, at, change_id AS changeId`
+
+const laneColumns = `
+  id, version, cache_key AS cacheKey, mode, last_signal_id AS lastSignalId, last_snapshot_id AS lastSnapshotId, issued`
+
+const laneSignalColumns = `lane, version, signal_id AS signalId, cache_key AS cacheKey, mode`
 
 /** What the transactions say to the database. Every one of them is a search: the tests look at their plans. */
 export const sql = {
@@ -96,13 +102,16 @@ export const sql = {
   countMessages: `SELECT count(DISTINCT message_id) AS count FROM heed_messages WHERE thread = ? AND role <> 'context'`,
   removeAllRows: `DELETE FROM heed_messages WHERE thread = ?`,
 
-  lane: `
-    SELECT id, version, cache_key AS cacheKey, mode, last_signal_id AS lastSignalId, last_snapshot_id AS lastSnapshotId
-    FROM heed_lanes WHERE thread = ? AND id = ?`,
+  lane: `SELECT ${laneColumns} FROM heed_lanes WHERE thread = ? AND id = ?`,
+  lanes: `SELECT ${laneColumns} FROM heed_lanes WHERE thread = ? AND id > ? ORDER BY id LIMIT ?`,
   putLane: `
-    INSERT INTO heed_lanes (thread, id, version, cache_key, mode, last_signal_id, last_snapshot_id) VALUES (?, ?, ?, ?, ?, ?, ?)
+    INSERT INTO heed_lanes (thread, id, version, cache_key, mode, last_signal_id, last_snapshot_id, issued) VALUES (?, ?, ?, ?, ?, ?, ?, ?)
     ON CONFLICT (thread, id) DO UPDATE SET version = excluded.version, cache_key = excluded.cache_key, mode = excluded.mode,
-      last_signal_id = excluded.last_signal_id, last_snapshot_id = excluded.last_snapshot_id`,
+      last_signal_id = excluded.last_signal_id, last_snapshot_id = excluded.last_snapshot_id, issued = excluded.issued`,
+  addLaneSignal: `INSERT INTO heed_lane_signals (thread, lane, version, signal_id, cache_key, mode) VALUES (?, ?, ?, ?, ?, ?)`,
+  laneSignal: `SELECT ${laneSignalColumns} FROM heed_lane_signals WHERE thread = ? AND signal_id = ?`,
+  removeLaneSignal: `DELETE FROM heed_lane_signals WHERE thread = ? AND lane = ? AND version = ?`,
+  laneSignals: `SELECT ${laneSignalColumns} FROM heed_lane_signals WHERE thread = ? AND lane = ? AND version < ? ORDER BY version DESC LIMIT ?`,
 
   workingMemory: `SELECT ${workingMemoryColumns} FROM heed_working_memory WHERE owner = ? ORDER BY version DESC LIMIT 1`,
   workingMemoryAt: `SELECT ${workingMemoryColumns} FROM heed_working_memory WHERE owner = ? AND version = ?`,
@@ -133,5 +142,6 @@ export const sql = {
   purgeMessages: `DELETE FROM heed_messages WHERE key IN (SELECT key FROM heed_messages WHERE thread = ? LIMIT ?)`,
   purgeMailbox: `DELETE FROM heed_mailbox WHERE thread = ?1 AND ord IN (SELECT ord FROM heed_mailbox WHERE thread = ?1 LIMIT ?2)`,
   purgeRuns: `DELETE FROM heed_runs WHERE key IN (SELECT key FROM heed_runs WHERE thread = ? LIMIT ?)`,
+  purgeLaneSignals: `DELETE FROM heed_lane_signals WHERE thread = ?1 AND (lane, version) IN (SELECT lane, version FROM heed_lane_signals WHERE thread = ?1 LIMIT ?2)`,
   purgeLanes: `DELETE FROM heed_lanes WHERE thread = ?`,
 } as const

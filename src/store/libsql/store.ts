@@ -4,7 +4,7 @@ import type { Message } from '../../message/message.ts'
 import type { MessageRow } from '../../message/row.ts'
 import type { SignalState } from '../../thread/machine.ts'
 import type {
-  Accepted, BegunRun, CallDecision, Claimed, Decided, Fence, MailboxRow, NewThread, RowQuery, RunRow, Scope, Send, StepCommit,
+  Accepted, BegunRun, CallDecision, Claimed, Decided, Fence, LaneRow, LaneSignalRow, LaneState, MailboxRow, NewThread, RowQuery, RunRow, Scope, Send, StepCommit,
   StepCommitted, SuspendedEnd, ThreadQuery, ThreadRow, ThreadStore, Window, WindowOf,
 } from '../contract.ts'
 import type { MessageGroup, MessagePatches, MessagePlace, MessageStart, MessageStartQuery, PrunePolicy, Pruned, ThreadClone } from '../conversations.ts'
@@ -13,8 +13,9 @@ import { beginRun, readWindow } from '../transaction/begin.ts'
 import { claimThread, resign } from '../transaction/claim.ts'
 import { cloneThread, transferThread } from '../transaction/clone.ts'
 import { commitStep } from '../transaction/commit.ts'
-import { mailboxRow, rowsOfMail, runRow, threadRow } from '../transaction/decode.ts'
+import { describedThread, mailboxRow, rowsOfMail, runRow } from '../transaction/decode.ts'
 import { findThread, scopedThread } from '../transaction/guard.ts'
+import { listLanes, listLaneSignals, readLane } from '../transaction/lanes.ts'
 import { cancelSignals, reorderSignals } from '../transaction/mailbox.ts'
 import { deleteMessages, saveRows } from '../transaction/messages.ts'
 import { prune } from '../transaction/prune.ts'
@@ -163,7 +164,7 @@ export class LibSQLStore implements ThreadStore {
   getThread(scope: Scope): Promise<ThreadRow | null> {
     return this.#read((tables) => {
       const thread = findThread(tables, scope)
-      return thread ? threadRow(thread) : null
+      return thread ? describedThread(tables, thread) : null
     })
   }
 
@@ -180,7 +181,7 @@ export class LibSQLStore implements ThreadStore {
   }
 
   listThreads(query: ThreadQuery): Promise<{ threads: ThreadRow[]; more: boolean; total?: number }> {
-    return this.#read((_, { statements }) => listThreads(statements, query))
+    return this.#read((tables, { statements }) => listThreads(statements, tables, query))
   }
 
   readWindow(scope: Scope, window: Window, coming: number): Promise<MessageRow[]> {
@@ -237,6 +238,18 @@ export class LibSQLStore implements ThreadStore {
 
   prune(policy: PrunePolicy): Promise<Pruned> {
     return this.#write((tables) => prune(tables, policy))
+  }
+
+  listLanes(scope: Scope, query: { after?: string; limit: number }): Promise<LaneRow[]> {
+    return this.#read((tables) => listLanes(tables, scope, query))
+  }
+
+  readLane(scope: Scope, id: string, options?: { placed?: boolean }): Promise<LaneState | null> {
+    return this.#read((tables) => readLane(tables, scope, id, options))
+  }
+
+  listLaneSignals(scope: Scope, id: string, query: { before?: number; limit: number }): Promise<{ signals: LaneSignalRow[]; more: boolean }> {
+    return this.#read((tables) => listLaneSignals(tables, scope, id, query))
   }
 
   async #write<Result>(work: (tables: SqlTables) => Result): Promise<Result> {

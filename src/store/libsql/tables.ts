@@ -1,6 +1,6 @@
 import type { Clock } from '../../clock.ts'
 import type { StartRow } from '../transaction/prune.ts'
-import type { LaneRecord, MailRecord, RowRecord, RunRecord, ThreadRecord, WorkingMemoryRecord } from '../transaction/records.ts'
+import type { LaneRecord, LaneSignalRecord, MailRecord, RowRecord, RunRecord, ThreadRecord, WorkingMemoryRecord } from '../transaction/records.ts'
 import type { CountedRow, NewThreadRecord, ThreadTables, WantedMessages } from '../transaction/tables.ts'
 import { threadOwner } from '../transaction/working-memory.ts'
 import { copySql } from './copy-sql.ts'
@@ -90,7 +90,7 @@ export class SqlTables implements ThreadTables {
     const key = this.#statements.insert(sql.addThread, id, resourceId, title, metadata, parentId, createdAt, createdAt)
     return this.#hold({
       key, id, resourceId, title, metadata, parentId, createdAt, updatedAt: createdAt, status: 'idle', epoch: 0, owner: null,
-      runId: null, agentId: null, begun: 0, nextSeq: 1, nextOrd: 1, ordinal: 0, turn: 0, tail: 0, tailOrdinal: 0, tailTurn: 0, dueAt: null,
+      runId: null, agentId: null, begun: 0, nextSeq: 1, nextOrd: 1, ordinal: 0, turn: 0, tail: 0, tailOrdinal: 0, tailTurn: 0, dueAt: null, laned: 0,
     }, true).thread
   }
 
@@ -281,7 +281,29 @@ export class SqlTables implements ThreadTables {
   }
 
   putLane(thread: ThreadRecord, lane: LaneRecord): void {
-    this.#statements.run(sql.putLane, thread.key, lane.id, lane.version, lane.cacheKey, lane.mode, lane.lastSignalId, lane.lastSnapshotId)
+    thread.laned = 1
+    this.#statements.run(sql.putLane, thread.key, lane.id, lane.version, lane.cacheKey, lane.mode, lane.lastSignalId, lane.lastSnapshotId, lane.issued)
+  }
+
+  lanes(thread: ThreadRecord, after = '', limit = -1): LaneRecord[] {
+    if (thread.laned === 0) return []
+    return this.#statements.all<LaneRecord>(sql.lanes, thread.key, after, limit)
+  }
+
+  addLaneSignal(thread: ThreadRecord, { lane, version, signalId, cacheKey, mode }: LaneSignalRecord): void {
+    this.#statements.run(sql.addLaneSignal, thread.key, lane, version, signalId, cacheKey, mode)
+  }
+
+  laneSignal(thread: ThreadRecord, signalId: string): LaneSignalRecord | undefined {
+    return thread.laned === 0 ? undefined : this.#statements.one<LaneSignalRecord>(sql.laneSignal, thread.key, signalId)
+  }
+
+  removeLaneSignal(thread: ThreadRecord, { lane, version }: LaneSignalRecord): void {
+    this.#statements.run(sql.removeLaneSignal, thread.key, lane, version)
+  }
+
+  laneSignals(thread: ThreadRecord, lane: string, before: number, limit: number): LaneSignalRecord[] {
+    return this.#statements.all<LaneSignalRecord>(sql.laneSignals, thread.key, lane, Math.min(before, Number.MAX_SAFE_INTEGER), limit)
   }
 
   workingMemory(owner: string): WorkingMemoryRecord | undefined {
@@ -374,6 +396,7 @@ export class SqlTables implements ThreadTables {
       this.#statements.run(sql.purgeMessages, key, purgeRows),
       this.#statements.run(sql.purgeMailbox, key, purgeRows),
       this.#statements.run(sql.purgeRuns, key, purgeRows),
+      this.#statements.run(sql.purgeLaneSignals, key, purgeRows),
     ]
     this.#statements.run(sql.purgeLanes, key)
     return gone.every((count) => count < purgeRows)

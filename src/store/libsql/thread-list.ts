@@ -1,9 +1,10 @@
 import type { ThreadQuery, ThreadRow } from '../contract.ts'
-import { threadRow } from '../transaction/decode.ts'
+import { describedThread } from '../transaction/decode.ts'
 import type { ThreadRecord } from '../transaction/records.ts'
 import { Conditions } from './conditions.ts'
 import { threadColumns } from './sql.ts'
 import type { Statements } from './statements.ts'
+import type { SqlTables } from './tables.ts'
 
 type Entry = [name: string, value: string | number | boolean | null]
 
@@ -23,7 +24,7 @@ const sortable = 10_000
  * Threads in the wanted order, never by a scan. With metadata there are three ways: along the index of metadata, which has the order
  * of creation; by sorting the few that have the rarest of the wanted values; or along the wanted order, looking at each.
  */
-export function listThreads(statements: Statements, query: ThreadQuery): { threads: ThreadRow[]; more: boolean; total?: number } {
+export function listThreads(statements: Statements, tables: SqlTables, query: ThreadQuery): { threads: ThreadRow[]; more: boolean; total?: number } {
   const { field, direction } = query.orderBy ?? { field: 'updatedAt', direction: 'DESC' }
   const { driver, ordered } = wayOf(statements, query, field)
   const column = field === 'updatedAt' ? 'updated_at' : ordered ? 'm.of_time' : 'created_at'
@@ -44,7 +45,7 @@ export function listThreads(statements: Statements, query: ThreadQuery): { threa
   const text = `SELECT ${threadColumns} FROM ${from} ${wanted.where} ORDER BY ${column} ${direction}, ${id} ${direction} LIMIT ? OFFSET ?`
   const found = statements.all<ThreadRecord>(text, ...wanted.values, query.limit + 1, query.offset ?? 0)
   const page = found.slice(0, query.limit)
-  return { threads: page.map(threadRow), more: found.length > page.length, ...(counted && { total: counted.total }) }
+  return { threads: page.map((thread) => describedThread(tables, thread)), more: found.length > page.length, ...(counted && { total: counted.total }) }
 }
 
 function entriesOf(query: ThreadQuery): Entry[] {

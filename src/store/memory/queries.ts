@@ -51,7 +51,7 @@ export function listThreads(shelves: Iterable<Shelf>, query: ThreadQuery): { thr
   const compare = (a: { at: number; id: string }, b: { at: number; id: string }) =>
     sign * (a.at - b.at || (a.id < b.id ? -1 : a.id > b.id ? 1 : 0))
   const wanted = [...shelves]
-    .map((shelf) => ({ at: shelf.thread[field], id: shelf.thread.id, row: threadRow(shelf.thread) }))
+    .map((shelf) => ({ at: shelf.thread[field], id: shelf.thread.id, row: threadRow(shelf.thread, [...shelf.lanes.values()]) }))
     .filter(({ row }) => matchesThread(row, query))
     .toSorted(compare)
   const rest = query.after === undefined ? wanted : wanted.filter((thread) => compare(thread, query.after ?? thread) > 0)

@@ -1,4 +1,4 @@
-import { TAIL_SEQ, type LaneRecord, type MailRecord, type RowRecord, type RunRecord, type ThreadRecord } from '../transaction/records.ts'
+import { TAIL_SEQ, type LaneRecord, type LaneSignalRecord, type MailRecord, type RowRecord, type RunRecord, type ThreadRecord } from '../transaction/records.ts'
 
 /** Everything of one thread. */
 export class Shelf {
@@ -13,6 +13,8 @@ export class Shelf {
   /** With a number that grows from run to run, over all threads. */
   readonly runs = new Map<string, { begun: number; run: RunRecord }>()
   readonly lanes = new Map<string, LaneRecord>()
+  /** By the signal's id. */
+  readonly laneSignals = new Map<string, LaneSignalRecord>()
 
   constructor(thread: ThreadRecord) {
     this.thread = thread

@@ -4,7 +4,7 @@ import type { Message } from '../../message/message.ts'
 import type { MessageRow } from '../../message/row.ts'
 import { nextRun, type SignalState } from '../../thread/machine.ts'
 import type {
-  Accepted, BegunRun, CallDecision, Claimed, Decided, Fence, MailboxRow, NewThread, RowQuery, RunRow, Scope, Send, StepCommit,
+  Accepted, BegunRun, CallDecision, Claimed, Decided, Fence, LaneRow, LaneSignalRow, LaneState, MailboxRow, NewThread, RowQuery, RunRow, Scope, Send, StepCommit,
   StepCommitted, SuspendedEnd, ThreadQuery, ThreadRow, ThreadStore, Window, WindowOf,
 } from '../contract.ts'
 import type { MessageGroup, MessagePatches, MessagePlace, MessageStart, MessageStartQuery, PrunePolicy, Pruned, ThreadClone } from '../conversations.ts'
@@ -13,8 +13,9 @@ import { beginRun, readWindow } from '../transaction/begin.ts'
 import { claimThread, resign } from '../transaction/claim.ts'
 import { cloneThread, transferThread } from '../transaction/clone.ts'
 import { commitStep } from '../transaction/commit.ts'
-import { mailboxRow, rowsOfMail, runRow, threadRow } from '../transaction/decode.ts'
+import { describedThread, mailboxRow, rowsOfMail, runRow } from '../transaction/decode.ts'
 import { findThread, scopedThread } from '../transaction/guard.ts'
+import { listLanes, listLaneSignals, readLane } from '../transaction/lanes.ts'
 import { cancelSignals, reorderSignals } from '../transaction/mailbox.ts'
 import { deleteMessages, saveRows } from '../transaction/messages.ts'
 import { prune } from '../transaction/prune.ts'
@@ -136,8 +137,9 @@ export class InMemoryStore implements ThreadStore {
   }
 
   async getThread(scope: Scope): Promise<ThreadRow | null> {
-    const thread = findThread(this.#use(), scope)
-    return thread ? threadRow(thread) : null
+    const tables = this.#use()
+    const thread = findThread(tables, scope)
+    return thread ? describedThread(tables, thread) : null
   }
 
   async createThread(thread: NewThread): Promise<{ thread: ThreadRow; created: boolean }> {
@@ -210,6 +212,18 @@ export class InMemoryStore implements ThreadStore {
 
   async prune(policy: PrunePolicy): Promise<Pruned> {
     return prune(this.#use(), policy)
+  }
+
+  async listLanes(scope: Scope, query: { after?: string; limit: number }): Promise<LaneRow[]> {
+    return listLanes(this.#use(), scope, query)
+  }
+
+  async readLane(scope: Scope, id: string, options?: { placed?: boolean }): Promise<LaneState | null> {
+    return readLane(this.#use(), scope, id, options)
+  }
+
+  async listLaneSignals(scope: Scope, id: string, query: { before?: number; limit: number }): Promise<{ signals: LaneSignalRow[]; more: boolean }> {
+    return listLaneSignals(this.#use(), scope, id, query)
   }
 
   #use(): MemoryTables {

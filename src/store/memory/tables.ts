@@ -1,7 +1,7 @@
 import type { Clock } from '../../clock.ts'
 import type { MessageContent } from '../../message/message.ts'
 import type { StartRow } from '../transaction/prune.ts'
-import { TAIL_SEQ, type LaneRecord, type MailRecord, type RowRecord, type RunRecord, type ThreadRecord, type WorkingMemoryRecord } from '../transaction/records.ts'
+import { TAIL_SEQ, type LaneRecord, type LaneSignalRecord, type MailRecord, type RowRecord, type RunRecord, type ThreadRecord, type WorkingMemoryRecord } from '../transaction/records.ts'
 import { startsMessage } from '../transaction/starts.ts'
 import type { CountedRow, NewThreadRecord, ThreadTables, WantedMessages } from '../transaction/tables.ts'
 import { threadOwner } from '../transaction/working-memory.ts'
@@ -224,6 +224,28 @@ export class MemoryTables implements ThreadTables {
 
   putLane(thread: ThreadRecord, lane: LaneRecord): void {
     this.#shelf(thread).lanes.set(lane.id, { ...lane })
+  }
+
+  lanes(thread: ThreadRecord, after = '', limit = -1): LaneRecord[] {
+    const above = [...this.#shelf(thread).lanes.values()].filter(({ id }) => id > after).toSorted((a, b) => (a.id < b.id ? -1 : 1))
+    return above.slice(0, limit < 0 ? undefined : limit).map((lane) => ({ ...lane }))
+  }
+
+  addLaneSignal(thread: ThreadRecord, signal: LaneSignalRecord): void {
+    this.#shelf(thread).laneSignals.set(signal.signalId, signal)
+  }
+
+  laneSignal(thread: ThreadRecord, signalId: string): LaneSignalRecord | undefined {
+    return this.#shelf(thread).laneSignals.get(signalId)
+  }
+
+  removeLaneSignal(thread: ThreadRecord, { signalId }: LaneSignalRecord): void {
+    this.#shelf(thread).laneSignals.delete(signalId)
+  }
+
+  laneSignals(thread: ThreadRecord, lane: string, before: number, limit: number): LaneSignalRecord[] {
+    const below = [...this.#shelf(thread).laneSignals.values()].filter((signal) => signal.lane === lane && signal.version < before)
+    return below.toSorted((a, b) => b.version - a.version).slice(0, limit)
   }
 
   workingMemory(owner: string): WorkingMemoryRecord | undefined {

@@ -4,9 +4,9 @@ import { nextRun, route as routeOf, type Route } from '../../thread/machine.ts'
 import type { Accepted, Branch, Claim, Fence, Send } from '../contract.ts'
 import { appendBeside, prepare, type Prepared } from './append.ts'
 import { planRun } from './begin.ts'
-import { jsonOrNull, laneRow, mailedRows, rowIds, rowsOfMail } from './decode.ts'
+import { jsonOrNull, laneRow, mailedRows, rowIds, rowsOfMail, untracked } from './decode.ts'
 import { findThread } from './guard.ts'
-import { advanceLane, laneHas } from './lanes.ts'
+import { advanceLane, laneHas, withVersion } from './lanes.ts'
 import { lease, promise } from './lease.ts'
 import type { MailRecord, ThreadRecord } from './records.ts'
 import type { ThreadTables } from './tables.ts'
@@ -52,7 +52,7 @@ function decide(tables: ThreadTables, send: Send): Decision {
   if (lane && send.lane && laneHas(lane, send.lane)) {
     return { answer: { ...untouched(found), route: 'skipped', rows, lane: laneRow(found, lane) } }
   }
-  const stored = send.lane ? rows.map((row) => withVersion(row, (lane?.version ?? 0) + 1)) : rows
+  const stored = send.lane ? rows.map((row) => withVersion(row, (lane?.issued ?? 0) + 1)) : rows
   const form = route === 'persist' ? { placed: prepare(stored) } : { mailed: mailedRows(stored) }
   return { found, route, rows: stored, form, options: jsonOrNull(send.options) }
 }
@@ -121,7 +121,7 @@ function newThread(tables: ThreadTables, send: Send): ThreadRecord {
     id: send.threadId,
     resourceId: send.resourceId,
     title: send.thread?.title ?? '',
-    metadata: JSON.stringify(send.thread?.metadata ?? {}),
+    metadata: JSON.stringify(untracked(send.thread?.metadata ?? {})),
     parentId: send.thread?.parentId ?? null,
     createdAt: send.now,
   })
@@ -179,14 +179,6 @@ function withAttributes(row: MessageRow, attributes: Branch<unknown>['attributes
   const own = 'attributes' in signal && typeof signal.attributes === 'object' ? signal.attributes : {}
   const merged = { ...signal, attributes: { ...own, ...attributes } }
   return { ...row, content: { ...row.content, metadata: { ...row.content.metadata, signal: merged } } }
-}
-
-/** A state signal carries the version that its lane has with it. */
-function withVersion(row: MessageRow, version: number): MessageRow {
-  const signal = row.content.metadata?.signal as { metadata?: { state?: object } } | undefined
-  if (row.role !== 'signal' || !signal?.metadata?.state) return row
-  const versioned = { ...signal, metadata: { ...signal.metadata, state: { ...signal.metadata.state, version } } }
-  return { ...row, content: { ...row.content, metadata: { ...row.content.metadata, signal: versioned } } }
 }
 
 function suspended(threadId: string): HeedError {

@@ -3,7 +3,7 @@ import type { JSONObject } from '../../json.ts'
 import type { MessageRow } from '../../message/row.ts'
 import type { BegunRun, Fence, MailboxRow, Scope, Window, WindowOf } from '../contract.ts'
 import { turnBoundary, windowStart } from '../window.ts'
-import { messageRow, runRow, threadRow } from './decode.ts'
+import { laneRow, messageRow, runRow, threadRow } from './decode.ts'
 import { fencedThread, scopedThread } from './guard.ts'
 import { release } from './lease.ts'
 import type { MailRecord, RowRecord, RunRecord, ThreadRecord } from './records.ts'
@@ -87,9 +87,11 @@ function startRun(
 
 /** Without what was taken, it continues. */
 function begun(tables: ThreadTables, thread: ThreadRecord, run: RunRecord, window: Window, taken?: MailboxRow[]): BegunRun {
+  const lanes = tables.lanes(thread)
   return {
     run: runRow(thread, run),
-    thread: threadRow(thread),
+    thread: threadRow(thread, lanes),
+    lanes: lanes.filter(({ version }) => version > 0).map((lane) => laneRow(thread, lane)),
     rows: windowRows(tables, thread, run, window).map((row) => messageRow(thread, row)),
     taken: taken ?? [],
     resumed: taken === undefined,

@@ -2,7 +2,7 @@ import { HeedError } from '../../errors.ts'
 import type { Scope, ThreadRow } from '../contract.ts'
 import type { ThreadClone } from '../conversations.ts'
 import { settleTail } from './append.ts'
-import { threadRow } from './decode.ts'
+import { describedThread, threadRow, untracked } from './decode.ts'
 import { scopedThread } from './guard.ts'
 import type { ThreadTables, WantedMessages } from './tables.ts'
 
@@ -11,7 +11,7 @@ export function cloneThread(tables: ThreadTables, scope: Scope, clone: ThreadClo
   if (tables.thread(clone.id)) {
     throw new HeedError('thread_exists', `There is a thread ${clone.id} already. Choose another id for the copy, or none.`, { details: { threadId: clone.id } })
   }
-  const metadata = JSON.stringify(clone.metadata)
+  const metadata = JSON.stringify(untracked(clone.metadata))
   const resourceId = clone.resourceId ?? source.resourceId
   const copy = tables.addThread({ id: clone.id, resourceId, title: clone.title, metadata, parentId: null, createdAt: clone.now })
   const wanted = wantedOf(clone)
@@ -45,6 +45,5 @@ export function transferThread(tables: ThreadTables, scope: Scope, resourceId: s
   if (thread.status !== 'idle') {
     throw new HeedError('thread_active', `Thread ${thread.id} is ${thread.status}. Transfer it when nothing runs on it.`, { details: { threadId: thread.id }, retryable: true })
   }
-  if (thread.resourceId === resourceId) return threadRow(thread)
-  return threadRow(tables.transferThread(thread, resourceId))
+  return describedThread(tables, thread.resourceId === resourceId ? thread : tables.transferThread(thread, resourceId))
 }

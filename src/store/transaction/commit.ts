@@ -6,6 +6,7 @@ import type { Fence, MailboxRow, RunEnd, StepCommit, StepCommitted } from '../co
 import { appendToRun, prepare, settleTail, type Prepared } from './append.ts'
 import { jsonOrNull } from './decode.ts'
 import { fencedThread } from './guard.ts'
+import { advanceLane, forgetLaneSignals, stated } from './lanes.ts'
 import { move, promise, release } from './lease.ts'
 import { goOn, withChildren } from './nesting.ts'
 import type { MailRecord, RunRecord, ThreadRecord } from './records.ts'
@@ -25,10 +26,13 @@ export function commitStep(tables: ThreadTables, fence: Fence, commit: StepCommi
   }
 
   const revised = prepare(commit.revised ?? [])
-  const appended = prepare(commit.rows, commit)
+  const lane = commit.lane && !tables.row(thread, commit.lane.rowId) ? commit.lane : undefined
+  const appended = prepare(lane ? stated(tables, thread, commit.rows, lane) : commit.rows, commit)
   for (const row of revised) revise(tables, thread, row)
   for (const id of commit.removed ?? []) tables.removeMessage(thread, id)
+  forgetLaneSignals(tables, thread, commit.removed ?? [])
   const rows = appendToRun(tables, thread, appended)
+  if (lane) advanceLane(tables, thread, lane, lane.rowId)
   const taken = commit.drain ? drain(tables, thread, run, commit.step + 1, fence.owner) : []
   const ends = end !== undefined && taken.length === 0
   progress(run, commit, ends)
@@ -80,6 +84,7 @@ function settledCalls(rows: readonly MessageRow[]): Set<string> {
 }
 
 function reject(tables: ThreadTables, thread: ThreadRecord, run: RunRecord, error: JSONObject | undefined): void {
+  if (tables.lanes(thread).length > 0) forgetLaneSignals(tables, thread, tables.rowsFrom(thread, run.sealSeq).map(({ id }) => id))
   tables.removeRowsFrom(thread, run.sealSeq)
   const last = tables.lastRow(thread)
   thread.ordinal = last?.ordinal ?? 0

@@ -7,12 +7,12 @@ import type { ThreadTables } from './tables.ts'
 /** Which thread a record is of, for records that don't say. */
 export type Home = Pick<ThreadRecord, 'id' | 'resourceId'>
 
-export function threadRow(thread: ThreadRecord): ThreadRow {
+export function threadRow(thread: ThreadRecord, lanes: readonly LaneRecord[] = []): ThreadRow {
   return {
     id: thread.id,
     resourceId: thread.resourceId,
     title: thread.title,
-    metadata: JSON.parse(thread.metadata) as Record<string, JSONValue>,
+    metadata: { ...(JSON.parse(thread.metadata) as Record<string, JSONValue>), ...tracking(lanes) },
     ...(thread.parentId !== null && { parentId: thread.parentId }),
     createdAt: new Date(thread.createdAt),
     updatedAt: new Date(thread.updatedAt),
@@ -22,6 +22,32 @@ export function threadRow(thread: ThreadRecord): ThreadRow {
     ...(thread.runId !== null && { runId: thread.runId }),
     ...(thread.agentId !== null && { agentId: thread.agentId }),
   }
+}
+
+/** Where a thread's metadata tells of its lanes. It is made of them when it is read, so nobody can write it back stale. */
+export const trackingKey = 'heed'
+
+function tracking(lanes: readonly LaneRecord[]): Record<string, JSONValue> {
+  const told = lanes.filter(({ version }) => version > 0)
+  if (told.length === 0) return {}
+  const stateSignals = Object.fromEntries(told.map(({ id, cacheKey, mode, version, lastSignalId, lastSnapshotId }) => [id, {
+    currentCacheKey: cacheKey,
+    currentMode: mode,
+    version,
+    lastSignalId,
+    ...(lastSnapshotId !== null && { lastSnapshotSignalId: lastSnapshotId }),
+  }]))
+  return { [trackingKey]: { stateSignals } }
+}
+
+/** Metadata as it is stored. What lanes tell of themselves comes back with every metadata that was read and is written again. */
+export function untracked<Value>({ [trackingKey]: _, ...metadata }: Record<string, Value>): Record<string, Value> {
+  return metadata
+}
+
+/** A thread as readers see it. */
+export function describedThread(tables: Pick<ThreadTables, 'lanes'>, thread: ThreadRecord): ThreadRow {
+  return threadRow(thread, tables.lanes(thread))
 }
 
 export function messageRow(home: Home, row: RowRecord): MessageRow {

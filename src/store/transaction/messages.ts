@@ -3,6 +3,7 @@ import type { Scope } from '../contract.ts'
 import { appendBeside, prepare } from './append.ts'
 import { messageRow } from './decode.ts'
 import { scopedThread } from './guard.ts'
+import { forgetLaneSignals, forgetPlacedSignals } from './lanes.ts'
 import type { ThreadTables } from './tables.ts'
 
 export function saveRows(tables: ThreadTables, scope: Scope, rows: readonly MessageRow[]): MessageRow[] {
@@ -21,8 +22,12 @@ export function saveRows(tables: ThreadTables, scope: Scope, rows: readonly Mess
 
 export function deleteMessages(tables: ThreadTables, scope: Scope, messageIds?: readonly string[]): number {
   const thread = scopedThread(tables, scope)
-  if (messageIds === undefined) return tables.removeAllRows(thread)
+  if (messageIds === undefined) {
+    forgetPlacedSignals(tables, thread)
+    return tables.removeAllRows(thread)
+  }
   const removed = messageIds.filter((id) => tables.removeMessage(thread, id))
   tables.removeQuotes(thread, removed)
+  forgetLaneSignals(tables, thread, removed)
   return removed.length
 }

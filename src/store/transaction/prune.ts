@@ -1,4 +1,5 @@
 import type { PrunePolicy, Pruned } from '../conversations.ts'
+import { forgetLaneSignals } from './lanes.ts'
 import type { RowRecord, ThreadRecord } from './records.ts'
 import { startsMessage } from './starts.ts'
 import type { ThreadTables } from './tables.ts'
@@ -35,6 +36,7 @@ function pruneMessages(tables: ThreadTables, thread: ThreadRecord, { messagesBef
   const young = starts.findIndex((row) => row.createdAt >= messagesBefore)
   const old = (young < 0 ? starts : starts.slice(0, young)).filter(startsMessage).map(({ messageId }) => messageId)
   for (const id of old) tables.removeMessage(thread, id)
+  forgetLaneSignals(tables, thread, old)
   tables.removeQuotes(thread, old)
   return old.length
 }

@@ -32,6 +32,8 @@ export interface ThreadRecord {
   tailTurn: number
   /** Since when something should run here that nobody runs. A hint: it may be set in vain, never missing. */
   dueAt: number | null
+  /** 0 when the thread has no lanes, where a store knows that without looking for them. */
+  laned?: number
 }
 
 export interface RowRecord {
@@ -100,6 +102,16 @@ export interface LaneRecord {
   mode: 'snapshot' | 'delta'
   lastSignalId: string
   lastSnapshotId: string | null
+  /** The highest version ever given. `version` is the last signal's, or 0 when none is left. */
+  issued: number
+}
+
+export interface LaneSignalRecord {
+  readonly lane: string
+  readonly version: number
+  readonly signalId: string
+  readonly cacheKey: string
+  readonly mode: 'snapshot' | 'delta'
 }
 
 /** One version. `value` is JSON: a text or an object. */

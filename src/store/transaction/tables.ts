@@ -1,5 +1,5 @@
 import type { StartRow } from './prune.ts'
-import type { LaneRecord, MailRecord, RowRecord, RunRecord, ThreadRecord, WorkingMemoryRecord } from './records.ts'
+import type { LaneRecord, LaneSignalRecord, MailRecord, RowRecord, RunRecord, ThreadRecord, WorkingMemoryRecord } from './records.ts'
 
 /**
  * What the transactions of this folder read and write. A store that implements it runs each of them as one unit: all of its writes
@@ -79,6 +79,13 @@ export interface ThreadTables {
 
   lane(thread: ThreadRecord, id: string): LaneRecord | undefined
   putLane(thread: ThreadRecord, lane: LaneRecord): void
+  /** By id, those above `after`. */
+  lanes(thread: ThreadRecord, after?: string, limit?: number): LaneRecord[]
+  addLaneSignal(thread: ThreadRecord, signal: LaneSignalRecord): void
+  laneSignal(thread: ThreadRecord, signalId: string): LaneSignalRecord | undefined
+  removeLaneSignal(thread: ThreadRecord, signal: LaneSignalRecord): void
+  /** Newest first, below `before`. */
+  laneSignals(thread: ThreadRecord, lane: string, before: number, limit: number): LaneSignalRecord[]
 
   /** The newest version; `owner` is whose it is. */
   workingMemory(owner: string): WorkingMemoryRecord | undefined

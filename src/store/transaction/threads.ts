@@ -1,6 +1,6 @@
 import type { JSONValue } from '../../json.ts'
 import type { NewThread, Scope, ThreadRow } from '../contract.ts'
-import { threadRow } from './decode.ts'
+import { describedThread, threadRow, untracked } from './decode.ts'
 import { findThread, scopedThread } from './guard.ts'
 import type { ThreadTables } from './tables.ts'
 
@@ -12,12 +12,12 @@ export interface ThreadPatch {
 
 export function createThread(tables: ThreadTables, wanted: NewThread): { thread: ThreadRow; created: boolean } {
   const there = findThread(tables, { threadId: wanted.id, resourceId: wanted.resourceId })
-  if (there) return { thread: threadRow(there), created: false }
+  if (there) return { thread: describedThread(tables, there), created: false }
   const thread = tables.addThread({
     id: wanted.id,
     resourceId: wanted.resourceId,
     title: wanted.title ?? '',
-    metadata: JSON.stringify(wanted.metadata ?? {}),
+    metadata: JSON.stringify(untracked(wanted.metadata ?? {})),
     parentId: wanted.parentId ?? null,
     createdAt: wanted.now,
   })
@@ -32,12 +32,12 @@ export function patchThread(tables: ThreadTables, scope: Scope, patch: ThreadPat
   thread.metadata = metadata
   thread.updatedAt = tables.now()
   tables.putThread(thread)
-  return threadRow(thread)
+  return describedThread(tables, thread)
 }
 
 function mergedMetadata(before: string, patch: Record<string, JSONValue | undefined>): string {
   const metadata = new Map(Object.entries(JSON.parse(before) as Record<string, JSONValue>))
-  for (const [key, value] of Object.entries(patch)) {
+  for (const [key, value] of Object.entries(untracked(patch))) {
     if (value === null) metadata.delete(key)
     else if (value !== undefined) metadata.set(key, value)
   }

@@ -1,5 +1,6 @@
 import { HeedError } from '../../errors.ts'
 import { nextRun, nextSignalState, type SignalEvent } from '../../thread/machine.ts'
+import { forgetLaneSignals } from './lanes.ts'
 import type { MailRecord, ThreadRecord } from './records.ts'
 import type { ThreadTables } from './tables.ts'
 
@@ -30,4 +31,5 @@ export function cancelMail(tables: ThreadTables, thread: ThreadRecord, mail: Mai
   shift(mail, 'cancel')
   mail.reason = reason
   tables.putMail(thread, mail)
+  forgetLaneSignals(tables, thread, [mail.id])
 }

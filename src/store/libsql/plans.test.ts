@@ -1,3 +1,4 @@
+import { systemClock } from '../../clock.ts'
 import { DatabaseSync } from 'node:sqlite'
 import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest'
 import { accept, acceptOne, commit, finish, gone, persisted, row, scope, send, start, threadId, wide } from '../conformance/fixture.ts'
@@ -7,6 +8,7 @@ import { migrations } from './migrations.ts'
 import { sql } from './sql.ts'
 import { Statements } from './statements.ts'
 import { LibSQLStore } from './store.ts'
+import { SqlTables } from './tables.ts'
 import { listThreads } from './thread-list.ts'
 
 let database: DatabaseSync
@@ -89,7 +91,7 @@ describe('finding by a value', () => {
   it('goes along the index of metadata, which has the order of creation', () => {
     const texts: string[] = []
     const statements = new Statements({ prepare: (text) => ({ run: () => ({ changes: 0, lastInsertRowid: 0 }), get: () => undefined, all: () => (texts.push(text), []) }) })
-    for (const direction of ['ASC', 'DESC'] as const) listThreads(statements, { resourceId: 'r', metadata: { a: 1 }, orderBy: { field: 'createdAt', direction }, limit: 10 })
+    for (const direction of ['ASC', 'DESC'] as const) listThreads(statements, new SqlTables(statements, systemClock), { resourceId: 'r', metadata: { a: 1 }, orderBy: { field: 'createdAt', direction }, limit: 10 })
     expect(texts).toHaveLength(2)
     for (const text of texts) {
       expect(planOf(text)).toMatch(/SEARCH m USING (COVERING )?INDEX heed_thread_metadata_value \(name=\? AND value=\? AND of_resource=\?\)/)

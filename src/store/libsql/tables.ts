@@ -1,9 +1,10 @@
 import type { Clock } from '../../clock.ts'
 import type { StartRow } from '../transaction/prune.ts'
-import type { LaneRecord, LaneSignalRecord, MailRecord, RowRecord, RunRecord, ThreadRecord, WorkingMemoryRecord } from '../transaction/records.ts'
+import type { MailRecord, RowRecord, RunRecord, ThreadRecord, WorkingMemoryRecord } from '../transaction/records.ts'
 import type { CountedRow, NewThreadRecord, ThreadTables, WantedMessages } from '../transaction/tables.ts'
 import { threadOwner } from '../transaction/working-memory.ts'
 import { copySql } from './copy-sql.ts'
+import { SqlLanes } from './lanes.ts'
 import { sql } from './sql.ts'
 import type { Statements } from './statements.ts'
 
@@ -36,7 +37,7 @@ function dear({ title, metadata, updatedAt, status, owner, dueAt }: ThreadRecord
 }
 
 /** The tables as SQL. */
-export class SqlTables implements ThreadTables {
+export class SqlTables extends SqlLanes implements ThreadTables {
   readonly #statements: Statements
   readonly #clock: Clock
   readonly #held = new Map<string, Held>()
@@ -45,6 +46,7 @@ export class SqlTables implements ThreadTables {
   purging = false
 
   constructor(statements: Statements, clock: Clock) {
+    super(statements)
     this.#statements = statements
     this.#clock = clock
   }
@@ -274,36 +276,6 @@ export class SqlTables implements ThreadTables {
   removeRecords(thread: ThreadRecord, before: number, limit: number): number {
     const signals = this.#statements.run(copySql.removeSettled, thread.key, before, limit)
     return signals + this.#statements.run(copySql.removeRuns, thread.key, before, limit)
-  }
-
-  lane(thread: ThreadRecord, id: string): LaneRecord | undefined {
-    return this.#statements.one<LaneRecord>(sql.lane, thread.key, id)
-  }
-
-  putLane(thread: ThreadRecord, lane: LaneRecord): void {
-    thread.laned = 1
-    this.#statements.run(sql.putLane, thread.key, lane.id, lane.version, lane.cacheKey, lane.mode, lane.lastSignalId, lane.lastSnapshotId, lane.issued)
-  }
-
-  lanes(thread: ThreadRecord, after = '', limit = -1): LaneRecord[] {
-    if (thread.laned === 0) return []
-    return this.#statements.all<LaneRecord>(sql.lanes, thread.key, after, limit)
-  }
-
-  addLaneSignal(thread: ThreadRecord, { lane, version, signalId, cacheKey, mode }: LaneSignalRecord): void {
-    this.#statements.run(sql.addLaneSignal, thread.key, lane, version, signalId, cacheKey, mode)
-  }
-
-  laneSignal(thread: ThreadRecord, signalId: string): LaneSignalRecord | undefined {
-    return thread.laned === 0 ? undefined : this.#statements.one<LaneSignalRecord>(sql.laneSignal, thread.key, signalId)
-  }
-
-  removeLaneSignal(thread: ThreadRecord, { lane, version }: LaneSignalRecord): void {
-    this.#statements.run(sql.removeLaneSignal, thread.key, lane, version)
-  }
-
-  laneSignals(thread: ThreadRecord, lane: string, before: number, limit: number): LaneSignalRecord[] {
-    return this.#statements.all<LaneSignalRecord>(sql.laneSignals, thread.key, lane, Math.min(before, Number.MAX_SAFE_INTEGER), limit)
   }
 
   workingMemory(owner: string): WorkingMemoryRecord | undefined {

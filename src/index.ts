@@ -1,6 +1,7 @@
 // The runtime
 export { Heed, type HeedConfig } from './heed.ts'
 export { Memory, type MemoryConfig } from './memory/memory.ts'
+export type { WorkingMemoryTarget, WorkingMemoryUpdate, WorkingMemoryVersion } from './memory/working-memory/access.ts'
 
 // Agents
 export { Agent, type GenerateResult, type StreamResult, type SuspendedTarget, type ToolApproval } from './agent/agent.ts'
@@ -8,7 +9,9 @@ export type { AgentConfig, AgentsInput, Dynamic, LegacyOptions } from './agent/c
 export { AgentStream } from './agent/stream.ts'
 export type { SuspendedRun, SuspendedRunsFilter } from './agent/suspended.ts'
 export { RequestContext } from './run/request-context.ts'
-export type { AgentExecutionOptions, MemoryOptions, MemoryTarget, ModelSettings, StructuredOutputOptions, ToolChoice } from './run/options.ts'
+export type {
+  AgentExecutionOptions, MemoryOptions, MemoryTarget, ModelSettings, StructuredOutputOptions, ToolChoice, WorkingMemoryOptions,
+} from './run/options.ts'
 export { hasToolCall, stepCountIs, type StopCondition } from './run/stop.ts'
 
 // Tools

@@ -74,7 +74,7 @@ export const arrows: ArrowTable = {
   'bus/*.ts': [...leaves, 'type run/chunk.ts'],
   'bus/*/**': [...leaves, 'bus/*.ts', 'type run/chunk.ts'],
 
-  'memory/**': [...leaves, 'message/**', 'prompt/**', 'processors/**', 'run/**', 'thread/**', 'store/*.ts'],
+  'memory/**': [...leaves, 'message/**', 'prompt/**', 'schema/**', 'signals/**', 'processors/**', 'run/**', 'thread/**', 'store/*.ts'],
 
   // Importing `heed` loads nothing but the store that needs no driver.
   'heed.ts': [...core, 'store/memory/**', 'lazy store/libsql/**'],

@@ -1,6 +1,6 @@
 import { HeedError } from '../errors.ts'
 import type { Heed } from '../heed.ts'
-import type { JSONValue } from '../json.ts'
+import type { JSONObject, JSONValue } from '../json.ts'
 import { Memory } from '../memory/memory.ts'
 import { historyIn, storageIn } from '../memory/named-processors.ts'
 import { historyOption, windowOf } from '../memory/window.ts'
@@ -16,7 +16,7 @@ import type { InferOutput, Schema } from '../schema/schema.ts'
 import { messageInputToSignal, normaliseSignal } from '../signals/normalise.ts'
 import type { MessageInput, Signal, SignalInput } from '../signals/signal.ts'
 import { stateSignal, type StateInput } from '../signals/state.ts'
-import type { LaneRow, Scope, ThreadRow, Window } from '../store/contract.ts'
+import type { LaneRow, Scope, Send, ThreadRow, Window } from '../store/contract.ts'
 import type { Storage } from '../store/storage.ts'
 import { decide } from '../thread/deciding.ts'
 import { explainSignal, type ExplainedSignal } from '../thread/explaining.ts'
@@ -34,8 +34,10 @@ import { checkConfig } from './check-config.ts'
 import { checkOptions } from './check-options.ts'
 import { fromLegacyOptions, type AgentConfig, type LegacyOptions } from './config.ts'
 import { explainAgentPrompt } from './explain.ts'
+import { describeThread } from './describe-thread.ts'
 import { fixedProcessors, historyForCall } from './history.ts'
-import { prepareRun, resolve, resolveOptions } from './prepare.ts'
+import { prepareRun, resolveOptions } from './prepare.ts'
+import { resolve } from './resolve.ts'
 import { checkResumeData } from './resume.ts'
 import { implicitRuntimes } from './runtimes.ts'
 import type { AgentStream } from './stream.ts'
@@ -311,6 +313,11 @@ export class Agent<TAgentId extends string = string, TTools extends ToolsInput =
     const { defaultOptions, defaultGenerateOptionsLegacy, defaultStreamOptionsLegacy } = this.#config
     if (!defaultOptions && !defaultGenerateOptionsLegacy && !defaultStreamOptionsLegacy) return undefined
     return (await resolveOptions(this.#config, options)).memory
+  }
+
+  /** @internal */
+  describeThread(thread: { title?: string; metadata?: JSONObject }, options: AgentExecutionOptions): Promise<NonNullable<Send['thread']>> {
+    return describeThread(this.#config, thread, options, this.id)
   }
 
   /** @internal */

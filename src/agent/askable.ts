@@ -1,5 +1,7 @@
+import type { JSONObject } from '../json.ts'
 import type { AgentExecutionOptions, MemoryTarget } from '../run/options.ts'
 import type { Runnable } from '../thread/runnable.ts'
+import type { Send } from '../store/contract.ts'
 import type { ThreadRuntime } from '../thread/runtime.ts'
 
 /** An agent, and where its threads live. */
@@ -7,6 +9,8 @@ export interface Askable extends Runnable {
   threads(): ThreadRuntime
   /** Tags of its own signals, which plain text may not imitate. */
   readonly signalTags: readonly string[]
+  /** A thread that is about to be created, as the store takes it: `workingMemory` of its metadata goes to working memory. */
+  describeThread(thread: { title?: string; metadata?: JSONObject }, options: AgentExecutionOptions): Promise<NonNullable<Send['thread']>>
   /** Where its own defaults say that a conversation is kept. */
   defaultMemory(options: AgentExecutionOptions): Promise<MemoryTarget | undefined>
 }

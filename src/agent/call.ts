@@ -30,8 +30,9 @@ export async function answer(agent: Askable, messages: AgentInput, options: Agen
   const memory = options.memory ?? (await agent.defaultMemory(options))
   const target = memory && threadOf(memory)
   checkInput(rows, target !== undefined)
+  const thread = target && (await agent.describeThread(target.thread, options))
   const call = { runId, rows, options: memory ? { ...options, memory } : options, emit }
-  const { result } = target ? await callOnThread(runtime, agent, { ...target, ...call }) : await ephemeral(agent, runtime, call)
+  const { result } = target ? await callOnThread(runtime, agent, { ...target, ...call, thread }) : await ephemeral(agent, runtime, call)
   return streamOf(runId, log, result)
 }
 
@@ -93,7 +94,7 @@ function streamOf(runId: string, log: ChunkLog, running: Promise<RunResult>): An
   return new AgentStream(runId, log, result)
 }
 
-function threadOf(memory: MemoryTarget): { threadId: string; resourceId: string; thread?: { title?: string; metadata?: JSONObject } } {
+function threadOf(memory: MemoryTarget): { threadId: string; resourceId: string; thread: { title?: string; metadata?: JSONObject } } {
   const target = checkMemory(memory)
   const { id: _, ...about } = typeof memory.thread === 'string' ? { id: memory.thread } : memory.thread
   return { ...target, thread: about }

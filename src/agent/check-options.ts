@@ -1,5 +1,5 @@
 import { HeedError } from '../errors.ts'
-import { checkMemoryOptions } from '../memory/memory.ts'
+import { checkMemoryOptions } from '../memory/options.ts'
 import type { AgentExecutionOptions, MemoryTarget, StructuredOutputOptions } from '../run/options.ts'
 import type { ToolSet } from '../run/tool-set.ts'
 

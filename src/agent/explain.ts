@@ -8,12 +8,15 @@ import type { Askable } from './askable.ts'
 import { checkMemory } from './check-options.ts'
 import type { AgentConfig } from './config.ts'
 import { inputRows } from './input.ts'
-import { resolveOptions, resolvePrompt } from './prepare.ts'
+import { resolveOptions, resolveProcessors, resolvePrompt } from './prepare.ts'
+import { workingMemoryParts, workingMemorySetting } from './working-memory.ts'
 
 /** What the next call would be made of, and how much of it the provider has seen in the last one. Processors are not asked. */
 export async function explainAgentPrompt(agent: Askable, config: AgentConfig, messages: AgentInput, given: AgentExecutionOptions): Promise<ExplainedPrompt> {
   const options = await resolveOptions(config, given)
-  const { system, offered: tools } = await resolvePrompt(config, options, agent.id, agent.threads())
+  const { input: before, output: after } = await resolveProcessors(config, options, agent.id)
+  const working = await workingMemoryParts(options.memory && (await workingMemorySetting(config, options, [before, after])))
+  const { system, offered: tools } = await resolvePrompt(config, options, agent.id, agent.threads(), working)
   const input = inputRows(agent, messages)
   const history = await historyOf(agent, options, input.filter((row) => isUserAuthored(row)).length)
   // What the last call was sent: everything before what it answered.

@@ -5,7 +5,7 @@ import type { Processor } from '../processors/processor.ts'
 import type { AgentExecutionOptions, MemoryOptions } from '../run/options.ts'
 import { RequestContext } from '../run/request-context.ts'
 import type { AgentConfig } from './config.ts'
-import { resolve } from './prepare.ts'
+import { resolve } from './resolve.ts'
 
 const keys = ['inputProcessors', 'outputProcessors'] as const
 

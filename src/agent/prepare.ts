@@ -15,10 +15,12 @@ import type { RunEnvironment, RunRequest } from '../thread/runnable.ts'
 import type { ThreadRuntime } from '../thread/runtime.ts'
 import { checkProcessors } from './check-config.ts'
 import { checkOptions, checkToolNames } from './check-options.ts'
-import type { AgentConfig, Dynamic } from './config.ts'
+import type { AgentConfig } from './config.ts'
 import { fromLegacyOptions } from './config.ts'
 import { mergeOptions } from './options.ts'
+import { resolve } from './resolve.ts'
 import { agentTools } from './subagents.ts'
+import { seatOf, workingMemoryParts, workingMemorySetting, type WorkingMemoryParts } from './working-memory.ts'
 
 const defaultProcessorRetries = 3
 
@@ -27,7 +29,7 @@ export function resolveOptions(config: AgentConfig, options: AgentExecutionOptio
   return unlessAborted(findOptions(config, options), options.abortSignal)
 }
 
-type ResolvedOptions = AgentExecutionOptions & { requestContext: RequestContext }
+export type ResolvedOptions = AgentExecutionOptions & { requestContext: RequestContext }
 
 async function findOptions(config: AgentConfig, options: AgentExecutionOptions): Promise<ResolvedOptions> {
   const fixed = typeof config.defaultOptions === 'object' ? config.defaultOptions.requestContext : undefined
@@ -71,10 +73,12 @@ async function findSetup(
   const context = { requestContext: options.requestContext }
   const model = options.model ?? (config.model === undefined ? undefined : await resolve(config.model, context))
   if (model === undefined) throw new HeedError('model_missing', `Agent '${agent.id}' has no model. Give it one: new Agent({ model: 'openai/gpt-5.5', … }).`)
-  const { system, tools, structured } = await resolvePrompt(config, options, agent.id, runtime)
-  const input = await processors(config, 'inputProcessors', options, context, agent.id)
-  const output = await processors(config, 'outputProcessors', options, context, agent.id)
-  const { runId: id, ...rest } = request
+  const { input, output } = await resolveProcessors(config, options, agent.id)
+  const pipeline = new ProcessorPipeline(input, output, options.maxProcessorRetries ?? config.maxProcessorRetries ?? defaultProcessorRetries)
+  const setting = request.fence && (await workingMemorySetting(config, options, [input, output]))
+  const working = await workingMemoryParts(setting, seatOf(setting, request, runtime, pipeline.canRefuse))
+  const { system, tools, structured } = await resolvePrompt(config, options, agent.id, runtime, working)
+  const { runId: id, fence: _, ...rest } = request
   return {
     id,
     ...rest,
@@ -85,7 +89,8 @@ async function findSetup(
     system,
     tools,
     structured,
-    processors: new ProcessorPipeline(input, output, options.maxProcessorRetries ?? config.maxProcessorRetries ?? defaultProcessorRetries),
+    processors: pipeline,
+    context: working.context,
     transformer: transformer(options.transform ?? config.transform, environment.logger),
     reservedTags: config.signalTags ?? [],
     clock: environment.clock,
@@ -95,10 +100,10 @@ async function findSetup(
 }
 
 /** What every prompt of the run begins with, and the tools that are `offered` with it unless a processor says otherwise. */
-export async function resolvePrompt(config: AgentConfig, options: ResolvedOptions, agent: string, runtime: ThreadRuntime) {
+export async function resolvePrompt(config: AgentConfig, options: ResolvedOptions, agent: string, runtime: ThreadRuntime, working: WorkingMemoryParts) {
   const structured = options.structuredOutput ? await structuredOutput(options.structuredOutput) : undefined
-  const instructions = await resolveInstructions(config, options)
-  const tools = await resolveToolSet(config, options, agent, runtime)
+  const instructions = [...(await resolveInstructions(config, options)), ...working.system]
+  const tools = await resolveToolSet(config, options, agent, runtime, working.tools)
   const { activeTools } = options
   return {
     system: structured?.instruction === undefined ? instructions : [...instructions, { role: 'system' as const, content: structured.instruction }],
@@ -113,7 +118,7 @@ async function resolveInstructions(config: AgentConfig, options: ResolvedOptions
   return [...systemMessages(own), ...(options.system === undefined ? [] : systemMessages(options.system))] as SystemMessage[]
 }
 
-export async function resolveToolSet(config: AgentConfig, options: ResolvedOptions, agent: string, runtime: ThreadRuntime): Promise<ToolSet> {
+export async function resolveToolSet(config: AgentConfig, options: ResolvedOptions, agent: string, runtime: ThreadRuntime, ofMemory: ToolsInput = {}): Promise<ToolSet> {
   const context = { requestContext: options.requestContext }
   const sources: Array<{ from: string; tools: ToolsInput }> = []
   if (config.tools) sources.push({ from: `the tools of agent '${agent}'`, tools: await resolve(config.tools, context) })
@@ -121,9 +126,19 @@ export async function resolveToolSet(config: AgentConfig, options: ResolvedOptio
   if (options.tools) sources.push({ from: "the call's tools", tools: options.tools })
   for (const [name, tools] of Object.entries(options.toolsets ?? {})) sources.push({ from: `the toolset '${name}'`, tools })
   if (options.clientTools) sources.push({ from: "the client's tools", tools: options.clientTools })
+  sources.push({ from: `the memory of agent '${agent}'`, tools: ofMemory })
   const tools = await resolveTools(sources)
   checkToolNames(options, tools)
   return tools
+}
+
+/** The processors of a call, in the order in which they are asked. */
+export async function resolveProcessors(config: AgentConfig, options: ResolvedOptions, agent: string) {
+  const context = { requestContext: options.requestContext }
+  return {
+    input: await processors(config, 'inputProcessors', options, context, agent),
+    output: await processors(config, 'outputProcessors', options, context, agent),
+  }
 }
 
 async function processors(
@@ -155,8 +170,4 @@ async function unlessAborted<T>(found: Promise<T>, signal: AbortSignal | undefin
     if (!signal.aborted || error !== signal.reason) throw error
     throw new HeedError('aborted', 'The run was aborted before it began.', { cause: error })
   }
-}
-
-export function resolve<T>(value: Dynamic<T>, context: { requestContext: RequestContext }): T | Promise<T> {
-  return typeof value === 'function' ? (value as (context: { requestContext: RequestContext }) => T | Promise<T>)(context) : value
 }

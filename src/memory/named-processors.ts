@@ -1,6 +1,6 @@
 import { HeedError } from '../errors.ts'
 import type { Processor } from '../processors/processor.ts'
-import type { MemoryOptions } from '../run/options.ts'
+import type { MemoryOptions, WorkingMemoryOptions } from '../run/options.ts'
 import type { Storage } from '../store/storage.ts'
 import type { MessageHistory } from './message-history.ts'
 import { defaultLastMessages } from './window.ts'
@@ -24,6 +24,12 @@ export function historyIn(lists: Lists): MemoryOptions | undefined {
   const named = namedProcessor(lists, 'message-history') as Partial<MessageHistory> | undefined
   if (!named) return undefined
   return { lastMessages: defaultLastMessages, ...(named.options ?? { lastMessages: false }) }
+}
+
+/** The options of a WorkingMemory among these. A stranger's processor of that name does it itself: the automatic one is left out. */
+export function workingMemoryOptionsIn(lists: Lists): WorkingMemoryOptions | undefined {
+  const named = namedProcessor(lists, 'working-memory') as { options?: WorkingMemoryOptions } | undefined
+  return named && (named.options ?? { enabled: false })
 }
 
 /** Where threads are kept: memory says so, or a MessageHistory. A thread can't be in two places, so both have to name the same one. */

@@ -15,6 +15,7 @@ export { UnicodeNormalizer, type UnicodeNormalizerOptions } from './unicode-norm
 
 // Memory's own, for agents that set them by hand.
 export { MessageHistory, type MessageHistoryOptions } from '../memory/message-history.ts'
+export { WorkingMemory } from '../memory/working-memory/processor.ts'
 export { SemanticRecall } from '../memory/semantic-recall.ts'
 
 // The contract, for processors of your own.

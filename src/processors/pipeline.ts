@@ -13,11 +13,17 @@ import { TripwireAbort } from './tripwire.ts'
 
 type Hook = Exclude<keyof Processor, 'id' | 'name' | 'stateId' | 'maxDeltas'>
 
+const hooks: readonly Hook[] = [
+  'processInput', 'processInputStep', 'computeStateSignal', 'processOutputStream', 'processOutputStep', 'processToolResult', 'processOutputResult',
+  'processAPIError',
+]
 const streamMemory = 1_000
 const stepChanges = ['messages', 'messageList', 'systemMessages', 'model', 'toolChoice', 'activeTools', 'modelSettings', 'providerOptions']
 
 /** The processors of one run, asked at each place of the loop where they may speak. Without any, each place costs a comparison. */
 export class ProcessorPipeline {
+  /** Any of them may refuse: what the run does counts when it is over. */
+  readonly canRefuse: boolean
   readonly watchesStream: boolean
   readonly handlesErrors: boolean
   /** The lanes that processors of this run keep. */
@@ -33,6 +39,7 @@ export class ProcessorPipeline {
     this.#input = input
     this.#output = output
     this.#maxRetries = maxRetries
+    this.canRefuse = hooks.some((hook) => have(input, hook) || have(output, hook))
     this.watchesStream = have(output, 'processOutputStream')
     this.lanes = new Set(input.filter((processor) => typeof processor.computeStateSignal === 'function').map(({ id, stateId }) => stateId ?? id))
     this.handlesErrors = have(input, 'processAPIError') || have(output, 'processAPIError')

@@ -5,7 +5,7 @@ import { callModel, endedEarly, type Answer } from './model-call.ts'
 import { addUsage, todaysPart } from './model-parts.ts'
 import { defaultMaxRetries, modelToolChoice, type ModelSettings } from './options.ts'
 import { providerError } from './provider-error.ts'
-import { keepSent, repeatLanes } from './own-rows.ts'
+import { keepContext, repeatLanes } from './own-rows.ts'
 import { interrupted, type Run } from './run.ts'
 import { StepRecorder } from './step-recorder.ts'
 import { hideInTranscript } from './tool-display.ts'
@@ -21,7 +21,7 @@ export interface Said {
 export async function listen(run: Run): Promise<Said> {
   await repeatLanes(run)
   const change = await run.processors.inputStep(run)
-  await keepSent(run)
+  await keepContext(run)
   // Only a provider's own tools may be called with a text.
   const recorder = new StepRecorder(run.id, (toolName) => run.tools.tools.get(toolName)?.provider !== undefined)
   const settings: ModelSettings = { ...run.options.modelSettings, ...change.modelSettings }

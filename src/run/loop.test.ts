@@ -69,6 +69,7 @@ async function start(model: LanguageModel, given: { tools?: ToolsInput; options?
     tools: await resolveTools([{ from: 'the test', tools: given.tools ?? {} }]),
     structured: undefined,
     processors: new ProcessorPipeline(given.processors ?? [], given.processors ?? [], 3),
+    context: [],
     transformer: transformer(undefined, silentLogger),
     reservedTags: [],
     clock: systemClock,

@@ -41,6 +41,22 @@ export interface MemoryOptions {
   lastMessages?: number | false
   /** Exact marks of the window: it grows to `high` messages and is then cut to `low`. */
   window?: { low: number; high: number }
+  workingMemory?: WorkingMemoryOptions
+  /** Working memory is shown and can't be changed. Messages are stored all the same. Defaults to false. */
+  readOnly?: boolean
+}
+
+/** What an agent keeps in mind, as a text in the form of a `template` or as an object of a `schema`. */
+export interface WorkingMemoryOptions {
+  /** Defaults to true. */
+  enabled?: boolean
+  /** Whose it is: shared by all threads of a resource, or each thread's own. Defaults to `resource`. */
+  scope?: 'resource' | 'thread'
+  template?: string
+  /** Of an object. Changes are merged: null removes a field, lists are replaced. */
+  schema?: Schema
+  /** How many characters it may have, as text or as JSON. Defaults to 16,384. */
+  maxLength?: number
 }
 
 export interface StructuredOutputOptions<S extends Schema = Schema> {

@@ -16,6 +16,15 @@ export async function keepSent(run: Run): Promise<MessageRow[]> {
   return sent
 }
 
+/** The last look before a model call: what was sent, and after it what else the model has to know. */
+export async function keepContext(run: Run): Promise<void> {
+  const sent = run.takeSent()
+  const rows = [...sent, ...(await run.contextRows(sent))]
+  if (rows.length === 0) return
+  await run.commit({ step: run.step, rows })
+  run.append(rows)
+}
+
 /** The state of a lane, after what was sent before it. Its version is the store's to give, so it is stored before it is shown. */
 export async function keepState(run: Run, signal: Signal, lane: Omit<NonNullable<RunCommit['lane']>, 'rowId'>): Promise<MessageRow[]> {
   const sent = await keepSent(run)

@@ -1,6 +1,7 @@
 import type { LanguageModelV4FunctionTool, LanguageModelV4Message, LanguageModelV4ProviderTool } from '@ai-sdk/provider'
 import type { Clock } from '../clock.ts'
 import { describe, isHeedError } from '../errors.ts'
+import type { JSONObject } from '../json.ts'
 import type { Logger } from '../logger.ts'
 import type { ToolInvocation } from '../message/message.ts'
 import type { MessageRow } from '../message/row.ts'
@@ -14,6 +15,7 @@ import type { CreatedAgentSignal, Signal, SignalInput } from '../signals/signal.
 import type { StepEnd } from './boundary.ts'
 import { BrokenStreams } from './broken-streams.ts'
 import type { Chunk, ChunkPayloads, RunChunk, Usage } from './chunk.ts'
+import type { ContextSource } from './context-source.ts'
 import { GrowingPrompt } from './growing-prompt.ts'
 import type { ResolvedModel } from './model.ts'
 import { noUsage } from './model-parts.ts'
@@ -45,6 +47,8 @@ export interface RunSetup {
   tools: ToolSet
   structured: StructuredOutput | undefined
   processors: ProcessorPipeline
+  /** What the model is to know besides the conversation, in the order in which it is shown. */
+  context: readonly ContextSource[]
   transformer: Transformer
   reservedTags: readonly string[]
   clock: Clock
@@ -98,6 +102,7 @@ export class Run {
   readonly rows: MessageRow[]
   readonly #inputCount: number
   readonly #prompt: GrowingPrompt
+  readonly #context: readonly ContextSource[]
   /** Chunks that processors see go one after the other: an order that depends on how long each takes is none. */
   #turn: Promise<unknown> = Promise.resolve()
   readonly #reservedTags: readonly string[]
@@ -131,6 +136,7 @@ export class Run {
     this.host = host
     this.message = new OpenMessage(setup.newId)
     this.#prompt = new GrowingPrompt(setup.rows)
+    this.#context = setup.context
   }
 
   /** Aborts with the run. */
@@ -340,9 +346,20 @@ export class Run {
   }
 
   /** Something the model is told outside of the conversation: why it is asked again, or that its stream broke. */
-  contextRow(text: string): MessageRow {
+  contextRow(text: string, metadata?: JSONObject): MessageRow {
     const id = this.newId()
-    return this.row('context', id, id, [{ type: 'text', text }])
+    const row = this.row('context', id, id, [{ type: 'text', text }])
+    return metadata ? { ...row, content: { ...row.content, metadata } } : row
+  }
+
+  /** What the model has to be told before its next call besides `coming`, which is on its way into history. */
+  async contextRows(coming: readonly MessageRow[]): Promise<MessageRow[]> {
+    const found: MessageRow[] = []
+    for (const source of this.#context) {
+      const block = await this.#stored(source([...this.rows, ...coming, ...found]))
+      if (block) found.push(this.contextRow(block.text, block.metadata))
+    }
+    return found
   }
 
   /** The tools of this step as the model is told them. */

@@ -2,7 +2,7 @@ import type { JSONObject, JSONValue } from '../json.ts'
 import type { Message } from '../message/message.ts'
 import type { MessageRow } from '../message/row.ts'
 import type { Conversations } from './conversations.ts'
-import type { WorkingMemoryStore } from './working-memory.ts'
+import type { InitialWorkingMemory, WorkingMemoryStore } from './working-memory.ts'
 import type { ActiveBehavior, IdleBehavior, Route, SendMode, SignalState, ThreadStatus, Waiting } from '../thread/machine.ts'
 import type { CallDecision, Decided, SuspendedCall, SuspendedEnd } from './suspension.ts'
 import type { LaneRow, LaneSignalRow, LaneState, LaneWrite } from './lanes.ts'
@@ -94,7 +94,7 @@ export interface ThreadStore extends Conversations, WorkingMemoryStore {
   /** Creates the thread; an existing one of the same resource is answered as it is, `created: false`. */
   createThread(thread: NewThread): Promise<{ thread: ThreadRow; created: boolean }>
   /** Merges `metadata` key by key (null removes a key) and sets the title, atomically. `onlyIfUntitled` leaves a title that is there. */
-  patchThread(scope: Scope, patch: { title?: string; metadata?: Record<string, JSONValue | undefined>; onlyIfUntitled?: boolean }): Promise<ThreadRow>
+  patchThread(scope: Scope, patch: { title?: string; metadata?: Record<string, JSONValue | undefined>; onlyIfUntitled?: boolean; workingMemory?: InitialWorkingMemory }): Promise<ThreadRow>
   /** Removes the thread with everything that belongs to it. False when there was none. */
   deleteThread(scope: Scope): Promise<boolean>
   listThreads(query: ThreadQuery): Promise<{ threads: ThreadRow[]; more: boolean; total?: number }>
@@ -157,7 +157,7 @@ export interface Send {
   options?: JSONObject
   lane?: LaneWrite
   /** For threads that are created by this send. */
-  thread?: { title?: string; metadata?: JSONObject; parentId?: string }
+  thread?: { title?: string; metadata?: JSONObject; parentId?: string; workingMemory?: InitialWorkingMemory }
   /** Refuse with `thread_suspended` instead of waiting behind a suspended run. */
   refuseSuspended?: boolean
   now: number
@@ -324,6 +324,8 @@ export interface NewThread {
   title?: string
   metadata?: Record<string, JSONValue>
   parentId?: string
+  /** Written with the thread, when it is created. */
+  workingMemory?: InitialWorkingMemory
   now: number
 }
 
@@ -354,7 +356,7 @@ export interface RowQuery {
 }
 
 export type {
-  WorkingMemoryChange, WorkingMemoryOf, WorkingMemoryRow, WorkingMemoryStore, WorkingMemoryValue, WorkingMemoryWriter,
+  InitialWorkingMemory, WorkingMemoryChange, WorkingMemoryOf, WorkingMemoryRow, WorkingMemoryStore, WorkingMemoryValue, WorkingMemoryWriter,
 } from './working-memory.ts'
 
 export type * from './suspension.ts'

@@ -38,6 +38,12 @@ export type WorkingMemoryChange = {
   | { restore: number | 'previous' }
 )
 
+/** A change that comes with a thread's description. It can't be refused: whoever asks for it has looked at it. */
+export interface InitialWorkingMemory {
+  scope: WorkingMemoryOf['scope']
+  change: { set: WorkingMemoryValue } | { merge: JSONObject; remove?: ReadonlyArray<readonly string[]> }
+}
+
 export interface WorkingMemoryWriter {
   fence: Fence
   runId: string

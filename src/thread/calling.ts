@@ -3,7 +3,7 @@ import type { MessageRow } from '../message/row.ts'
 import type { Chunk } from '../run/chunk.ts'
 import type { AgentExecutionOptions } from '../run/options.ts'
 import type { RunResult } from '../run/run-result.ts'
-import type { JSONObject } from '../json.ts'
+import type { Send } from '../store/contract.ts'
 import { storableOptions, withMemory } from './local-call.ts'
 import type { Runnable } from './runnable.ts'
 import type { ThreadRuntime } from './runtime.ts'
@@ -11,7 +11,7 @@ import type { ThreadRuntime } from './runtime.ts'
 export interface ThreadCall {
   threadId: string
   resourceId: string
-  thread?: { title?: string; metadata?: JSONObject; parentId?: string }
+  thread?: Send['thread']
   runId: string
   rows: MessageRow[]
   options: AgentExecutionOptions

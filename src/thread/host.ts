@@ -151,6 +151,7 @@ export class ThreadHost implements RunHost {
         runId: run.runId,
         threadId: thread.id,
         resourceId: thread.resourceId,
+        fence: this.fence,
         rows,
         inputCount: takenRows(taken).length,
         stepsDone: run.step,

@@ -3,7 +3,7 @@ import type { Logger } from '../logger.ts'
 import type { MessageRow } from '../message/row.ts'
 import type { AgentExecutionOptions, MemoryOptions } from '../run/options.ts'
 import type { RunSetup } from '../run/run.ts'
-import type { Window } from '../store/contract.ts'
+import type { Fence, Window } from '../store/contract.ts'
 
 /** What a thread knows of an agent: enough to start a run of it. */
 export interface Runnable {
@@ -21,6 +21,8 @@ export interface RunRequest {
   runId: string
   threadId?: string
   resourceId?: string
+  /** The lease of the thread, where there is one. */
+  fence?: Fence
   /** History and input, oldest first. */
   rows: MessageRow[]
   /** How many of the last rows are new input. */

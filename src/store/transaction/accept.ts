@@ -11,6 +11,7 @@ import { lease, promise } from './lease.ts'
 import type { MailRecord, ThreadRecord } from './records.ts'
 import type { ThreadTables } from './tables.ts'
 import { runnable, shift } from './waiting.ts'
+import { setWorkingMemory } from './working-memory.ts'
 
 /** Each send is decided and stored by itself, in the order given. */
 export function acceptSends(tables: ThreadTables, sends: readonly Send[]): Array<Accepted | { error: Error }> {
@@ -117,7 +118,7 @@ function beginLater(tables: ThreadTables, answer: Accepted, fence: Fence, begin:
 }
 
 function newThread(tables: ThreadTables, send: Send): ThreadRecord {
-  return tables.addThread({
+  const thread = tables.addThread({
     id: send.threadId,
     resourceId: send.resourceId,
     title: send.thread?.title ?? '',
@@ -125,6 +126,8 @@ function newThread(tables: ThreadTables, send: Send): ThreadRecord {
     parentId: send.thread?.parentId ?? null,
     createdAt: send.now,
   })
+  setWorkingMemory(tables, thread, send.thread?.workingMemory)
+  return thread
 }
 
 /** Takes the lease if the sender wants it. What waited already, of the same agent, is answered in the same run. */

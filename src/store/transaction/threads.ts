@@ -1,13 +1,15 @@
 import type { JSONValue } from '../../json.ts'
-import type { NewThread, Scope, ThreadRow } from '../contract.ts'
+import type { InitialWorkingMemory, NewThread, Scope, ThreadRow } from '../contract.ts'
 import { describedThread, threadRow, untracked } from './decode.ts'
 import { findThread, scopedThread } from './guard.ts'
 import type { ThreadTables } from './tables.ts'
+import { setWorkingMemory } from './working-memory.ts'
 
 export interface ThreadPatch {
   title?: string
   metadata?: Record<string, JSONValue | undefined>
   onlyIfUntitled?: boolean
+  workingMemory?: InitialWorkingMemory
 }
 
 export function createThread(tables: ThreadTables, wanted: NewThread): { thread: ThreadRow; created: boolean } {
@@ -21,6 +23,7 @@ export function createThread(tables: ThreadTables, wanted: NewThread): { thread:
     parentId: wanted.parentId ?? null,
     createdAt: wanted.now,
   })
+  setWorkingMemory(tables, thread, wanted.workingMemory)
   return { thread: threadRow(thread), created: true }
 }
 
@@ -31,6 +34,7 @@ export function patchThread(tables: ThreadTables, scope: Scope, patch: ThreadPat
   if (titled) thread.title = patch.title ?? ''
   thread.metadata = metadata
   thread.updatedAt = tables.now()
+  setWorkingMemory(tables, thread, patch.workingMemory)
   tables.putThread(thread)
   return describedThread(tables, thread)
 }

@@ -1,7 +1,7 @@
 import { HeedError } from '../../errors.ts'
 import type { JSONObject } from '../../json.ts'
 import { isObject, merged, without } from '../working-memory.ts'
-import type { WorkingMemoryChange, WorkingMemoryOf, WorkingMemoryRow, WorkingMemoryValue, WorkingMemoryWriter } from '../working-memory.ts'
+import type { InitialWorkingMemory, WorkingMemoryChange, WorkingMemoryOf, WorkingMemoryRow, WorkingMemoryValue, WorkingMemoryWriter } from '../working-memory.ts'
 import { fencedThread, forbidden, scopedThread } from './guard.ts'
 import type { RunRecord, ThreadRecord, WorkingMemoryRecord } from './records.ts'
 import type { ThreadTables } from './tables.ts'
@@ -35,6 +35,11 @@ export function mergeWorkingMemory(tables: ThreadTables, of: WorkingMemoryOf, ch
   if (of.scope === 'resource' && of.resourceId !== thread.resourceId) throw forbidden(thread.id)
   const run = by.staged ? tables.run(thread, by.runId) : undefined
   return rowOf(run ? stage(tables, thread, run, { owner, change }) : write(tables, owner, change))
+}
+
+/** What a thread's description says of working memory. */
+export function setWorkingMemory(tables: ThreadTables, thread: ThreadRecord, initial: InitialWorkingMemory | undefined): void {
+  if (initial) write(tables, initial.scope === 'thread' ? threadOwner(thread) : `r:${thread.resourceId}`, initial.change)
 }
 
 /** What a run changed counts from now on: it is over, or new input sealed what came before it. The caller puts the run. */

@@ -1,0 +1,58 @@
+import { workingMemoryOptionsIn } from '../memory/named-processors.ts'
+import { workingMemoryBlock } from '../memory/working-memory/block.ts'
+import { workingMemoryHowTo } from '../memory/working-memory/how-to.ts'
+import { ownerIn, workingMemoryIn, type WorkingMemorySetting } from '../memory/working-memory/setting.ts'
+import { toolName } from '../memory/working-memory/tool-name.ts'
+import { workingMemoryTool, type WorkingMemorySeat } from '../memory/working-memory/tool.ts'
+import type { Processor } from '../processors/processor.ts'
+import type { SystemMessage } from '../prompt/system.ts'
+import type { ContextSource } from '../run/context-source.ts'
+import type { AgentExecutionOptions } from '../run/options.ts'
+import type { RequestContext } from '../run/request-context.ts'
+import type { ToolsInput } from '../run/tool-set.ts'
+import type { RunRequest } from '../thread/runnable.ts'
+import type { ThreadRuntime } from '../thread/runtime.ts'
+import type { AgentConfig } from './config.ts'
+import { resolve } from './resolve.ts'
+
+type ResolvedOptions = AgentExecutionOptions & { requestContext: RequestContext }
+
+/** Working memory as this call has it: the call's options come before a processor given by hand, and that before the memory's. */
+export async function workingMemorySetting(
+  config: AgentConfig, options: ResolvedOptions, processors: ReadonlyArray<readonly Processor[]>,
+): Promise<WorkingMemorySetting | undefined> {
+  const memory = config.memory === undefined ? undefined : await resolve(config.memory, { requestContext: options.requestContext })
+  const own = options.memory?.options
+  const base = workingMemoryOptionsIn(processors) ?? memory?.options.workingMemory
+  if (!base && !own?.workingMemory) return undefined
+  const readOnly = own?.readOnly ?? memory?.options.readOnly ?? false
+  return workingMemoryIn({ workingMemory: { ...base, ...own?.workingMemory }, readOnly })
+}
+
+/** What working memory adds to a run: words at the start, a tool, and blocks at the end of the prompt. */
+export interface WorkingMemoryParts {
+  system: SystemMessage[]
+  tools: ToolsInput
+  context: ContextSource[]
+}
+
+export async function workingMemoryParts(setting: WorkingMemorySetting | undefined, seat?: WorkingMemorySeat): Promise<WorkingMemoryParts> {
+  if (!setting) return { system: [], tools: {}, context: [] }
+  return {
+    system: [await workingMemoryHowTo(setting)],
+    tools: setting.readOnly ? {} : { [toolName]: await workingMemoryTool(setting, seat) },
+    context: seat ? [(rows) => blockFor(seat, rows)] : [],
+  }
+}
+
+async function blockFor({ store, of, by }: WorkingMemorySeat, rows: Parameters<ContextSource>[0]) {
+  const present = await store.getWorkingMemory(of, { threadId: by.fence.threadId, runId: by.runId })
+  return workingMemoryBlock(rows, present, of.scope)
+}
+
+/** A run on a thread has a seat; one without a thread has no working memory. */
+export function seatOf(setting: WorkingMemorySetting | undefined, request: RunRequest, runtime: ThreadRuntime, staged: boolean): WorkingMemorySeat | undefined {
+  const { fence, runId } = request
+  if (!setting || !fence) return undefined
+  return { store: runtime.store, of: ownerIn(setting, request), by: { fence, runId, staged } }
+}

@@ -1,0 +1,24 @@
+import { HeedError } from '../errors.ts'
+import type { MemoryOptions } from '../run/options.ts'
+import { windowOf } from './window.ts'
+import { workingMemoryIn } from './working-memory/setting.ts'
+
+const known: Record<keyof MemoryOptions, true> = { lastMessages: true, window: true, workingMemory: true, readOnly: true }
+
+/** Refuses what is not an option of a memory, and values that can't be meant. */
+export function checkMemoryOptions(options: unknown): void {
+  if (typeof options !== 'object' || options === null) throw new HeedError('invalid_argument', 'The options of a memory must be an object.', { details: { option: 'memory.options' } })
+  checkNames(options)
+  const { readOnly } = options as MemoryOptions
+  if (readOnly !== undefined && typeof readOnly !== 'boolean') throw new HeedError('invalid_argument', 'readOnly must be true or false.', { details: { option: 'readOnly' } })
+  windowOf(options)
+  workingMemoryIn(options)
+}
+
+/** Refuses names that are not those of options; `more` are names that have another meaning there. */
+export function checkNames(options: object, more: readonly string[] = []): void {
+  for (const [key, value] of Object.entries(options)) {
+    if (value === undefined || Object.hasOwn(known, key)) continue
+    throw new HeedError('unsupported_option', `Memory has no '${key}' yet. Known: ${[...more, ...Object.keys(known)].join(', ')}.`, { details: { option: key } })
+  }
+}

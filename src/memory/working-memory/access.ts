@@ -1,0 +1,100 @@
+import { HeedError } from '../../errors.ts'
+import type { JSONObject } from '../../json.ts'
+import { compileSchema, describeIssues } from '../../schema/compile.ts'
+import type { InitialWorkingMemory, ThreadStore, WorkingMemoryChange, WorkingMemoryOf, WorkingMemoryRow } from '../../store/contract.ts'
+import { merged } from '../../store/working-memory.ts'
+import { patchInput, pathOf } from './patch-schema.ts'
+import { ownerIn, type WorkingMemorySetting } from './setting.ts'
+
+/** Whose working memory is meant. That of a resource is also found by one of its threads. */
+export interface WorkingMemoryTarget {
+  threadId?: string
+  resourceId?: string
+}
+
+export interface WorkingMemoryUpdate extends WorkingMemoryTarget {
+  /** The text; with a schema, the fields that change, as an object or as JSON. */
+  workingMemory: string | JSONObject
+  /** With a schema: put this in the place of all that is there. */
+  replace?: boolean
+  /** Fields to remove, as paths such as `preferences.tone`. */
+  delete?: string[]
+  /** Refuse when it has another version by now; 0: when there is none yet. */
+  expectedVersion?: number
+}
+
+export interface WorkingMemoryVersion<T = string | JSONObject> {
+  version: number
+  workingMemory: T
+  updatedAt: Date
+}
+
+export async function readWorkingMemory(store: ThreadStore, setting: WorkingMemorySetting, target: WorkingMemoryTarget): Promise<WorkingMemoryVersion | null> {
+  const row = await store.getWorkingMemory(await ownerOf(store, setting, target))
+  return row && versionOf(row)
+}
+
+export async function updateWorkingMemory(store: ThreadStore, setting: WorkingMemorySetting, update: WorkingMemoryUpdate): Promise<WorkingMemoryVersion> {
+  refuseReadOnly(setting)
+  const { expectedVersion } = update
+  const change = await changeOf(setting, update)
+  const owner = await ownerOf(store, setting, update)
+  return versionOf(await store.mergeWorkingMemory(owner, { ...change, ...(expectedVersion === undefined ? {} : { expectedVersion }) }))
+}
+
+export async function listVersions(store: ThreadStore, setting: WorkingMemorySetting, target: WorkingMemoryTarget & { limit?: number; before?: number }): Promise<WorkingMemoryVersion[]> {
+  const { limit = 100, before } = target
+  const rows = await store.listWorkingMemory(await ownerOf(store, setting, target), { limit, ...(before === undefined ? {} : { before }) })
+  return rows.map(versionOf)
+}
+
+/** Goes back to a version, or to the one before the present. That is a new version: it can be undone too. */
+export async function undoWorkingMemory(
+  store: ThreadStore, setting: WorkingMemorySetting, target: WorkingMemoryTarget & { version?: number; expectedVersion?: number },
+): Promise<WorkingMemoryVersion> {
+  refuseReadOnly(setting)
+  const { version, expectedVersion } = target
+  const change: WorkingMemoryChange = { restore: version ?? 'previous', ...(expectedVersion === undefined ? {} : { expectedVersion }) }
+  return versionOf(await store.mergeWorkingMemory(await ownerOf(store, setting, target), change))
+}
+
+/** What an update does to what is there. Refuses what the schema doesn't allow. */
+export async function changeOf(setting: WorkingMemorySetting, update: Pick<WorkingMemoryUpdate, 'workingMemory' | 'replace' | 'delete'>): Promise<InitialWorkingMemory['change'] & { maxLength: number }> {
+  const { maxLength, form } = setting
+  const { workingMemory, replace = false, delete: removed = [] } = update
+  if ('template' in form) {
+    if (typeof workingMemory !== 'string') throw invalid('must be a text: this working memory has a template')
+    return { set: workingMemory, maxLength }
+  }
+  const memory = typeof workingMemory === 'string' ? parsed(workingMemory) : workingMemory
+  const checked = await compileSchema(await patchInput(form.schema), 'workingMemory').validate({ memory, delete: removed })
+  if (!checked.ok) throw invalid(`does not match its schema: ${describeIssues(checked.issues)}`)
+  return replace ? { set: merged({}, memory), maxLength } : { merge: memory, remove: removed.map(pathOf), maxLength }
+}
+
+function parsed(text: string): JSONObject {
+  let value: unknown
+  try {
+    value = JSON.parse(text)
+  } catch {
+    throw invalid('must be an object, or JSON of one: this working memory has a schema')
+  }
+  return value as JSONObject
+}
+
+async function ownerOf(store: ThreadStore, setting: WorkingMemorySetting, { threadId, resourceId }: WorkingMemoryTarget): Promise<WorkingMemoryOf> {
+  const thread = threadId === undefined ? undefined : await store.getThread({ threadId, ...(resourceId === undefined ? {} : { resourceId }) })
+  return ownerIn(setting, { threadId, resourceId: resourceId ?? thread?.resourceId })
+}
+
+function versionOf({ version, value, at }: WorkingMemoryRow): WorkingMemoryVersion {
+  return { version, workingMemory: value, updatedAt: new Date(at) }
+}
+
+function refuseReadOnly({ readOnly }: WorkingMemorySetting): void {
+  if (readOnly) throw new HeedError('read_only', 'This memory is readOnly: working memory can be read and not changed.', { details: { option: 'readOnly' } })
+}
+
+function invalid(why: string): HeedError {
+  return new HeedError('invalid_argument', `workingMemory ${why}.`, { details: { field: 'workingMemory' } })
+}

@@ -1,0 +1,32 @@
+import { HeedError } from '../../errors.ts'
+import type { JSONValue } from '../../json.ts'
+import type { InitialWorkingMemory } from '../../store/contract.ts'
+import { changeOf } from './access.ts'
+import type { WorkingMemorySetting } from './setting.ts'
+
+type Metadata = Record<string, JSONValue | undefined>
+
+/**
+ * The key `workingMemory` of a thread's metadata is written through to working memory and is not part of the metadata that is read
+ * back: so `...thread.metadata` never brings back an old one. Without working memory it is a key like others.
+ */
+export async function splitMetadata<M extends Metadata>(
+  setting: WorkingMemorySetting | undefined, given: M | undefined,
+): Promise<{ metadata?: Omit<M, 'workingMemory'>; workingMemory?: InitialWorkingMemory }> {
+  if (!given) return {}
+  const { workingMemory, ...metadata } = given
+  if (!setting || workingMemory === undefined) return { metadata: given }
+  const { scope, maxLength } = setting
+  if (workingMemory === null) return { metadata, workingMemory: { scope, change: { set: 'template' in setting.form ? '' : {} } } }
+  if (typeof workingMemory !== 'string' && (typeof workingMemory !== 'object' || Array.isArray(workingMemory))) {
+    throw new HeedError('invalid_argument', 'metadata.workingMemory must be a text or an object.', { details: { field: 'metadata.workingMemory' } })
+  }
+  const { maxLength: _, ...change } = await changeOf(setting, { workingMemory })
+  const length = typeof workingMemory === 'string' ? workingMemory.length : JSON.stringify(workingMemory).length
+  if (length > maxLength) {
+    throw new HeedError('working_memory_too_large', `metadata.workingMemory has ${length} characters; ${maxLength} are allowed. Shorten it, or set workingMemory.maxLength.`, {
+      details: { length, maxLength },
+    })
+  }
+  return { metadata, workingMemory: { scope, change } }
+}

@@ -1,0 +1,69 @@
+import { HeedError } from '../../errors.ts'
+import type { MemoryOptions, WorkingMemoryOptions } from '../../run/options.ts'
+import { compileSchema } from '../../schema/compile.ts'
+import type { Schema } from '../../schema/schema.ts'
+import type { WorkingMemoryOf } from '../../store/contract.ts'
+
+/** Working memory as it is meant, nothing left open. */
+export interface WorkingMemorySetting {
+  scope: 'resource' | 'thread'
+  maxLength: number
+  readOnly: boolean
+  form: { template: string } | { schema: Schema }
+}
+
+const defaultMaxLength = 16_384
+
+/** A short form of what is worth knowing of most people. */
+const defaultTemplate = `# User Profile
+- **Name**:
+- **Location**:
+- **Interests**:
+- **Preferences**:
+- **Long-term Goals**:
+`
+
+const known: readonly string[] = ['enabled', 'scope', 'template', 'schema', 'maxLength']
+
+/** What these options mean; nothing when there is no working memory. Refuses by name what can't be meant. */
+export function workingMemoryIn({ workingMemory, readOnly = false }: MemoryOptions): WorkingMemorySetting | undefined {
+  if (workingMemory === undefined) return undefined
+  checkWorkingMemory(workingMemory)
+  const { enabled = true, scope = 'resource', template, schema, maxLength = defaultMaxLength } = workingMemory
+  if (!enabled) return undefined
+  return { scope, maxLength, readOnly, form: schema === undefined ? { template: template ?? defaultTemplate } : { schema } }
+}
+
+export function checkWorkingMemory(options: unknown): asserts options is WorkingMemoryOptions {
+  if (typeof options !== 'object' || options === null || Array.isArray(options)) throw invalid('workingMemory', 'must be an object: workingMemory: { enabled: true }')
+  for (const key of Object.keys(options)) {
+    if (known.includes(key)) continue
+    throw new HeedError('unsupported_option', `workingMemory has no '${key}'. Known: ${known.join(', ')}.`, { details: { option: `workingMemory.${key}` } })
+  }
+  const { enabled, scope, template, schema, maxLength } = options as Record<keyof WorkingMemoryOptions, unknown>
+  if (enabled !== undefined && typeof enabled !== 'boolean') throw invalid('workingMemory.enabled', 'must be true or false')
+  if (scope !== undefined && scope !== 'resource' && scope !== 'thread') throw invalid('workingMemory.scope', "must be 'resource' or 'thread'")
+  if (template !== undefined && schema !== undefined) throw invalid('workingMemory', 'has a template and a schema. It is a text or an object: leave one out')
+  if (template !== undefined && (typeof template !== 'string' || template.trim() === '')) throw invalid('workingMemory.template', 'must be a text that is not empty')
+  if (maxLength !== undefined && !(Number.isInteger(maxLength) && Number(maxLength) > 0)) throw invalid('workingMemory.maxLength', 'must be a whole number above 0')
+  if (schema !== undefined) compileSchema(schema, 'workingMemory.schema')
+}
+
+/** Whose working memory that is. */
+export function ownerIn({ scope }: WorkingMemorySetting, target: { threadId?: string | undefined; resourceId?: string | undefined }): WorkingMemoryOf {
+  const { threadId, resourceId } = target
+  if (scope === 'resource') {
+    if (resourceId === undefined || resourceId === '') throw missing('resourceId', 'resource')
+    return { scope, resourceId }
+  }
+  if (threadId === undefined || threadId === '') throw missing('threadId', 'thread')
+  return { scope, threadId, ...(resourceId === undefined ? {} : { resourceId }) }
+}
+
+function missing(field: string, scope: string): HeedError {
+  return new HeedError('invalid_argument', `${field} is missing: this working memory belongs to a ${scope}.`, { details: { field } })
+}
+
+function invalid(option: string, why: string): HeedError {
+  return new HeedError('invalid_argument', `${option} ${why}.`, { details: { option } })
+}

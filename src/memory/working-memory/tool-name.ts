@@ -1,0 +1,2 @@
+/** The name by which models change working memory. */
+export const toolName = 'updateWorkingMemory'

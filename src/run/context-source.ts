@@ -1,0 +1,14 @@
+import type { JSONObject } from '../json.ts'
+import type { MessageRow } from '../message/row.ts'
+
+/**
+ * Something that the model is to know besides the conversation. Asked before every model call with the rows that the model sees; what
+ * it answers is stored before the call, shown at the end of the prompt, and stays there. Readers of the thread don't see it.
+ */
+export type ContextSource = (rows: readonly MessageRow[]) => Promise<ContextBlock | undefined>
+
+export interface ContextBlock {
+  text: string
+  /** Kept with the row. `sources` has the ids of messages that it quotes: it goes when they are deleted. */
+  metadata: JSONObject
+}

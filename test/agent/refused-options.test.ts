@@ -55,12 +55,12 @@ describe('an option of a call is refused', () => {
     const { agent } = made()
     const memory = (options: object) => ({ memory: { thread: 't', resource: 'u', options } }) as never
     expect(await rejection(agent.generate('Go.', memory({ semanticRecall: true })))).toMatchObject({ code: 'unsupported_option', details: { option: 'semanticRecall' } })
-    expect(await rejection(agent.generate('Go.', memory({ readOnly: true })))).toMatchObject({ code: 'unsupported_option', details: { option: 'readOnly' } })
+    expect(await rejection(agent.generate('Go.', memory({ readOnly: 'yes' })))).toMatchObject({ code: 'invalid_argument', details: { option: 'readOnly' } })
     expect(await rejection(agent.generate('Go.', memory({ lastMessages: -1 })))).toMatchObject({ code: 'invalid_argument', details: { option: 'lastMessages' } })
     const structuredOutput = { schema: { type: 'object' }, model: 'openai/gpt-5.5' }
     expect(await rejection(agent.generate('Go.', { structuredOutput } as never))).toMatchObject({ code: 'unsupported_option', details: { option: 'structuredOutput.model' } })
-    expect(thrownBy(() => new Memory({ readOnly: true } as never))).toMatchObject({ code: 'unsupported_option', details: { option: 'readOnly' } })
-    expect(thrownBy(() => new Memory({ options: { readOnly: true } } as never))).toMatchObject({ code: 'unsupported_option' })
+    expect(thrownBy(() => new Memory({ forget: true } as never))).toMatchObject({ code: 'unsupported_option', details: { option: 'forget' } })
+    expect(thrownBy(() => new Memory({ options: { forget: true } } as never))).toMatchObject({ code: 'unsupported_option' })
   })
 
   it.each([

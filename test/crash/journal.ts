@@ -1,0 +1,87 @@
+import { closeSync, existsSync, openSync, readdirSync, readFileSync, writeSync } from 'node:fs'
+import { join } from 'node:path'
+
+/** How a signal was sent. */
+export type SendKind = 'message' | 'queue' | 'interrupt' | 'signal' | 'persist'
+
+/** What a process of the harness notes about itself. What it noted is true even if it is killed in the next instant. */
+export type Note =
+  | { note: 'up'; pid: number }
+  /** A send is about to be made. */
+  | { note: 'send'; thread: string; id: string; kind: SendKind }
+  /** Its `stored` resolved: from here on nothing may lose it. */
+  | { note: 'stored'; thread: string; id: string }
+  | { note: 'refused'; thread: string; id: string; why: string }
+  | { note: 'outcome'; thread: string; id: string; action: string }
+  /** The model was called: its prompt message by message, each as a digest, and the marks of the signals in it. */
+  | { note: 'asked'; thread: string; prompt: string[]; marks: string[] }
+  /** A tool takes effect. */
+  | { note: 'effect'; thread: string; run: string; call: string; tool: string; idempotent: boolean }
+  /** A write of a lease holder was answered; it was asked for at `began`. */
+  | { note: 'written'; thread: string; epoch: number; what: string; began: number; rows: string[] }
+  /** A watcher got a chunk. */
+  | ({ note: 'seen'; watcher: string; thread: string } & SeenChunk)
+  | { note: 'watching'; watcher: string; thread: string; after?: string }
+  | { note: 'trouble'; what: string }
+  | { note: 'closed' }
+
+export interface SeenChunk {
+  cursor: string
+  type: string
+  /** The words of a delta; each is the time at which the model made it. */
+  words?: number[]
+  /** Of an echo: the signal. */
+  id?: string
+  /** Of a snapshot: why, and the signals in it. */
+  reason?: string
+  ids?: string[]
+}
+
+/** `at` is in microseconds of the machine's steady clock, which all processes share. */
+export type Noted = Note & { at: number }
+
+export interface Journal {
+  /** Which of the places for a process it ran in, and the how manieth there. */
+  slot: number
+  life: number
+  notes: Noted[]
+}
+
+/** Microseconds of a clock that all processes of this machine share and that never goes back. */
+export function steadyNow(): number {
+  return Number(process.hrtime.bigint() / 1000n)
+}
+
+export class JournalWriter {
+  readonly #file: number
+
+  constructor(folder: string, slot: number, life: number) {
+    this.#file = openSync(join(folder, fileName(slot, life)), 'a')
+  }
+
+  /** In the hands of the system when it returns: a kill can't take it back. */
+  write(note: Note): void {
+    writeSync(this.#file, `${JSON.stringify({ at: steadyNow(), ...note })}\n`)
+  }
+
+  close(): void {
+    closeSync(this.#file)
+  }
+}
+
+export function readJournals(folder: string): Journal[] {
+  if (!existsSync(folder)) return []
+  return readdirSync(folder).flatMap((name) => {
+    const match = /^(\d+)-(\d+)\.journal$/.exec(name)
+    return match ? [{ slot: Number(match[1]), life: Number(match[2]), notes: notesIn(readFileSync(join(folder, name), 'utf8')) }] : []
+  }).toSorted((a, b) => a.slot - b.slot || a.life - b.life)
+}
+
+function fileName(slot: number, life: number): string {
+  return `${slot}-${life}.journal`
+}
+
+function notesIn(text: string): Noted[] {
+  // A kill can cut the last line.
+  return text.split('\n').slice(0, -1).map((line) => JSON.parse(line) as Noted)
+}

@@ -1,0 +1,131 @@
+import type { Agent, SendReceipt } from '../../src/index.ts'
+import { isHeedError } from '../../src/errors.ts'
+import type { Chance } from '../../src/store/conformance/chance.ts'
+import type { Journal, JournalWriter, SendKind } from './journal.ts'
+import { mark, pause } from './restless-model.ts'
+
+const kinds: readonly SendKind[] = ['message', 'message', 'message', 'queue', 'interrupt', 'interrupt', 'signal', 'persist']
+
+export const resourceId = 'user-1'
+
+/** How long all processes send the same id, so that some do it at the same time. */
+const sharedMs = 300
+
+export interface LoadOptions {
+  agent: Agent
+  chance: Chance
+  journal: JournalWriter
+  /** Names the sends of this process. */
+  name: string
+  threads: readonly string[]
+  /** What earlier lives of this process left behind. */
+  before: readonly Journal[]
+}
+
+/** What a client would do: send, send again what was not confirmed, decide what waits. */
+export class Load {
+  readonly #options: LoadOptions
+  readonly #shared = new Set<string>()
+  #sent = 0
+  #stopped = false
+
+  constructor(options: LoadOptions) {
+    this.#options = options
+  }
+
+  /** Sends so many signals, one after the other or several at once. */
+  async send(count: number): Promise<void> {
+    const { chance, threads, name, before } = this.#options
+    for (const { thread, id, kind } of unconfirmed(before)) void this.#one(thread, id, kind)
+    while (!this.#stopped && this.#sent < count) {
+      const thread = chance.pick(threads)
+      const id = `${name}.${this.#sent++}`
+      const kind = chance.pick(kinds)
+      const done = this.#one(thread, id, kind)
+      if (chance.below(8) === 0) void this.#one(thread, id, kind)
+      if (chance.below(6) === 0) this.#everybodysSend()
+      if (chance.below(3) === 0) await done
+      await pause(chance.below(25))
+    }
+  }
+
+  /** Decides what waits, again and again. */
+  async decide(patience: number): Promise<void> {
+    const { agent, chance, journal } = this.#options
+    while (!this.#stopped) {
+      try {
+        const { runs } = await agent.listSuspendedRuns()
+        for (const { runId, threadId, toolCalls } of runs) {
+          for (const { toolCallId, requiresApproval } of toolCalls) {
+            const call = { resourceId, threadId, runId, toolCallId }
+            if (chance.below(patience) > 0) continue
+            if (!requiresApproval) await agent.sendStreamResume({ ...call, resumeData: { go: true } })
+            else await agent.sendToolApproval({ ...call, approved: chance.below(4) > 0 })
+          }
+        }
+      } catch (error) {
+        // Another process was faster, or this one is about to close.
+        if (!isHeedError(error)) throw error
+        if (error.code !== 'run_not_suspended' && error.code !== 'closed') journal.write({ note: 'trouble', what: `decide: ${error.code} ${error.message}` })
+      }
+      await pause(10 + chance.below(30))
+    }
+  }
+
+  stop(): void {
+    this.#stopped = true
+  }
+
+  /** The same id from all processes. */
+  #everybodysSend(): void {
+    const { threads } = this.#options
+    const slice = Math.floor(Date.now() / sharedMs)
+    const thread = threads[slice % threads.length]
+    const id = `all.${slice}`
+    if (thread === undefined || this.#shared.has(id)) return
+    this.#shared.add(id)
+    void this.#one(thread, id, 'message')
+  }
+
+  async #one(thread: string, id: string, kind: SendKind): Promise<void> {
+    const { agent, journal } = this.#options
+    journal.write({ note: 'send', thread, id, kind })
+    try {
+      const receipt = sendAs(agent, kind, thread, id)
+      void receipt.outcome.then(({ action }) => journal.write({ note: 'outcome', thread, id, action }))
+      await receipt.stored
+      journal.write({ note: 'stored', thread, id })
+    } catch (error) {
+      journal.write({ note: 'refused', thread, id, why: isHeedError(error) ? error.code : String(error) })
+    }
+  }
+}
+
+function sendAs(agent: Agent, kind: SendKind, threadId: string, id: string): SendReceipt {
+  const contents = `Do ${mark(threadId, id)}.`
+  const target = { threadId, resourceId }
+  switch (kind) {
+    case 'queue':
+      return agent.queueMessage({ contents, id }, target)
+    case 'interrupt':
+      return agent.sendMessage({ contents, id }, { ...target, ifActive: { behavior: 'interrupt' } })
+    case 'signal':
+      return agent.sendSignal({ type: 'notification', contents, id }, target)
+    case 'persist':
+      return agent.sendMessage({ contents, id }, { ...target, ifActive: { behavior: 'persist' }, ifIdle: { behavior: 'persist' } })
+    default:
+      return agent.sendMessage({ contents, id }, target)
+  }
+}
+
+/** What was sent and neither confirmed nor refused: its sender can't know, and sends it again. */
+function unconfirmed(journals: readonly Journal[]): Array<{ thread: string; id: string; kind: SendKind }> {
+  const open = new Map<string, { thread: string; id: string; kind: SendKind }>()
+  for (const { notes } of journals) {
+    for (const note of notes) {
+      if (note.note === 'send') open.set(`${note.thread}|${note.id}`, note)
+      if (note.note === 'stored' || note.note === 'refused') open.delete(`${note.thread}|${note.id}`)
+    }
+  }
+  return [...open.values()]
+}

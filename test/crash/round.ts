@@ -1,0 +1,219 @@
+import { spawn, type ChildProcess } from 'node:child_process'
+import { once } from 'node:events'
+import { mkdirSync } from 'node:fs'
+import { join } from 'node:path'
+import { DatabaseSync } from 'node:sqlite'
+import { Chance } from '../../src/store/conformance/chance.ts'
+import type { ChildPlan } from './child.ts'
+import { judge, type Violation } from './checks/index.ts'
+import { killPoints, type KillPlan } from './kill-points.ts'
+import { readJournals, type Noted } from './journal.ts'
+import { readLedger, unrest } from './ledger.ts'
+import { pause } from './restless-model.ts'
+
+export interface RoundPlan {
+  /** The bundled child. */
+  program: string
+  /** For this round's database and journals. */
+  folder: string
+  seed: number
+  /** How many processes are at work at once. */
+  slots: number
+  kills: number
+  stops: number
+}
+
+export interface RoundResult {
+  seed: number
+  slots: number
+  /** By point; `random` are those that the parent chose the instant of. */
+  kills: Record<string, number>
+  stops: number
+  retired: number
+  violations: Violation[]
+  facts: RoundFacts
+}
+
+export interface RoundFacts {
+  sent: number
+  stored: number
+  effects: number
+  steps: number
+  takeovers: number
+  interrupted: number
+  parked: number
+  seen: number
+  snapshots: number
+}
+
+/** Ten seconds of a lease are these many milliseconds. */
+export const leaseMs = 600
+const speed = 10_000 / leaseMs
+const quietMs = 60_000
+
+type Fate =
+  | { kind: 'point'; kill: KillPlan }
+  | { kind: 'random'; after: number }
+  | { kind: 'sleep'; after: number; length: number; then: number }
+  | { kind: 'retire'; after: number }
+
+/** One database, some processes, many deaths; then a time of quiet, and a look at what is left. */
+export class Round {
+  readonly #plan: RoundPlan
+  readonly #chance: Chance
+  readonly #database: string
+  readonly #threads: string[]
+  readonly #origin = Date.now()
+  readonly #children = new Set<ChildProcess>()
+  readonly #lives: number[]
+  readonly #problems: Violation[] = []
+  readonly #kills: Record<string, number> = {}
+  #killsLeft: number
+  #stopsLeft: number
+  #stops = 0
+  #retired = 0
+
+  constructor(plan: RoundPlan) {
+    this.#plan = plan
+    this.#chance = new Chance(plan.seed)
+    this.#database = join(plan.folder, 'heed.db')
+    this.#threads = Array.from({ length: 4 + this.#chance.below(4) }, (_, index) => `t${index}`)
+    this.#lives = Array.from({ length: plan.slots }, () => 0)
+    this.#killsLeft = plan.kills
+    this.#stopsLeft = plan.stops
+  }
+
+  async run(): Promise<RoundResult> {
+    const { folder, seed, slots } = this.#plan
+    mkdirSync(folder, { recursive: true })
+    try {
+      await Promise.all(Array.from({ length: slots }, (_, slot) => this.#fire(slot)))
+      await this.#quiet()
+    } finally {
+      for (const child of this.#children) child.kill('SIGKILL')
+    }
+    const journals = readJournals(folder)
+    const violations = [...this.#problems, ...judge({ journals, ledger: readLedger(this.#database), watching: 'own' })]
+    return { seed, slots, kills: this.#kills, stops: this.#stops, retired: this.#retired, violations, facts: factsOf(journals.flatMap(({ notes }) => notes), readLedger(this.#database)) }
+  }
+
+  /** Lives and deaths in one place for a process. */
+  async #fire(slot: number): Promise<void> {
+    while (this.#killsLeft > 0 || this.#stopsLeft > 0) {
+      const fate = this.#fate()
+      const child = this.#start(slot, { sends: 6 + this.#chance.below(10), patience: 3, ...(fate.kind === 'point' ? { kill: fate.kill } : {}) })
+      const gone = once(child, 'exit')
+      const ended = await this.#meet(child, fate, gone)
+      if (ended.signal === 'SIGKILL') {
+        const point = fate.kind === 'point' && !ended.byParent ? fate.kill.point : 'random'
+        this.#kills[point] = (this.#kills[point] ?? 0) + 1
+      } else if (fate.kind === 'retire' && ended.code === 0) this.#retired++
+      else this.#problems.push({ promise: 'harness', what: `process ${slot}.${(this.#lives[slot] ?? 1) - 1} (${JSON.stringify(fate)}) ended by itself with ${ended.code ?? ended.signal}` })
+    }
+  }
+
+  #fate(): Fate {
+    const chance = this.#chance
+    if (this.#stopsLeft > 0 && (this.#killsLeft <= 0 || chance.below(this.#killsLeft + this.#stopsLeft) < this.#stopsLeft)) {
+      this.#stopsLeft--
+      this.#killsLeft--
+      return { kind: 'sleep', after: 50 + chance.below(400), length: Math.ceil(leaseMs * (1.1 + chance.below(100) / 100)), then: 100 + chance.below(400) }
+    }
+    if (chance.below(12) === 0) return { kind: 'retire', after: 100 + chance.below(500) }
+    this.#killsLeft--
+    if (chance.below(3) === 0) return { kind: 'random', after: chance.below(900) }
+    return { kind: 'point', kill: { point: chance.pick(killPoints), nth: 1 + chance.below(4) } }
+  }
+
+  async #meet(child: ChildProcess, fate: Fate, gone: Promise<unknown[]>): Promise<{ code: number | null; signal: string | null; byParent: boolean }> {
+    let byParent = false
+    const kill = () => {
+      byParent = child.kill('SIGKILL')
+    }
+    const started = Promise.race([once(child, 'message'), gone])
+    // A point that isn't reached in this time is not reached at all.
+    const limit = setTimeout(kill, 8_000)
+    try {
+      if (fate.kind === 'point') {
+        await started
+        await Promise.race([gone, pause(1_200)])
+        if (child.exitCode === null && child.signalCode === null) kill()
+      } else {
+        // Some die before they are up.
+        if (fate.kind !== 'random' || fate.after > 200) await started
+        await Promise.race([gone, pause(fate.after)])
+        if (fate.kind === 'sleep') await this.#sleep(child, fate, gone)
+        if (fate.kind === 'retire') child.send('stop', () => {})
+        else kill()
+      }
+      const [code, signal] = await gone
+      return { code: code as number | null, signal: signal as string | null, byParent }
+    } finally {
+      clearTimeout(limit)
+    }
+  }
+
+  async #sleep(child: ChildProcess, { length, then }: Extract<Fate, { kind: 'sleep' }>, gone: Promise<unknown[]>): Promise<void> {
+    child.kill('SIGSTOP')
+    await pause(length)
+    if (child.exitCode === null && child.signalCode === null && child.kill('SIGCONT')) this.#stops++
+    await Promise.race([gone, pause(then)])
+  }
+
+  #start(slot: number, more: Pick<ChildPlan, 'sends' | 'patience' | 'kill'>): ChildProcess {
+    const life = this.#lives[slot] ?? 0
+    this.#lives[slot] = life + 1
+    const { folder, program } = this.#plan
+    const plan: ChildPlan = { folder, database: this.#database, slot, life, threads: this.#threads, seed: this.#chance.below(2 ** 31), speed, origin: this.#origin, ...more }
+    const child = spawn(process.execPath, ['--no-warnings', program, JSON.stringify(plan)], { stdio: ['ignore', 'ignore', 'pipe', 'ipc'] })
+    let said = ''
+    child.stderr?.on('data', (text: Buffer) => {
+      said = `${said}${text.toString()}`.slice(-2_000)
+    })
+    this.#children.add(child)
+    child.once('close', () => {
+      this.#children.delete(child)
+      if (said !== '') this.#problems.push({ promise: 'harness', what: `process ${slot}.${life} said: ${said}` })
+    })
+    return child
+  }
+
+  /** Nobody dies any more: everything has to come to rest, and the processes have to end when they are asked to. */
+  async #quiet(): Promise<void> {
+    const children = Array.from({ length: this.#plan.slots }, (_, slot) => this.#start(slot, { sends: 0, patience: 1 }))
+    const gone = children.map((child) => once(child, 'exit'))
+    await Promise.all(children.map((child, index) => Promise.race([once(child, 'message'), gone[index]])))
+    const database = new DatabaseSync(this.#database, { readOnly: true, timeout: 5_000 })
+    try {
+      const until = Date.now() + quietMs
+      while (unrest(database).length > 0 && Date.now() < until) await pause(30)
+      for (const what of unrest(database)) this.#problems.push({ promise: 'R5.4', what: `after ${quietMs} ms of quiet ${what}` })
+    } finally {
+      database.close()
+    }
+    const limit = setTimeout(() => children.forEach((child) => child.kill('SIGKILL')), 20_000)
+    for (const child of children) if (child.connected) child.send('stop', () => {})
+    for (const [code, signal] of await Promise.all(gone)) {
+      if (code !== 0) this.#problems.push({ promise: 'harness', what: `a process that was asked to end ended with ${String(code ?? signal)}` })
+    }
+    clearTimeout(limit)
+  }
+}
+
+function factsOf(notes: readonly Noted[], ledger: ReturnType<typeof readLedger>): RoundFacts {
+  const count = (kind: Noted['note']) => notes.filter(({ note }) => note === kind).length
+  const rows = ledger.threads.flatMap((thread) => thread.rows)
+  const runs = ledger.threads.flatMap((thread) => thread.runs)
+  const snapshots = notes.filter((note) => note.note === 'seen' && note.type === 'data-thread-snapshot').length
+  return {
+    sent: count('send'),
+    stored: count('stored'),
+    effects: count('effect'),
+    steps: count('asked'),
+    takeovers: notes.filter((note) => note.note === 'written' && note.what === 'claim').length,
+    interrupted: rows.flatMap((row) => row.calls).filter(({ state }) => state === 'output-error').length,
+    parked: runs.filter(({ status }) => status === 'parked').length,
+    seen: count('seen') - snapshots,
+    snapshots,
+  }
+}

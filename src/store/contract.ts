@@ -190,7 +190,7 @@ export interface Accepted {
   fence?: Fence
   /** With `fence`, where the same transaction began the run: the answer of `beginRun`. Absent: it is still to be asked. */
   begun?: BegunRun | null
-  /** The thread's epoch after this send: what happens on an idle thread takes one of its own. */
+  /** The thread's epoch after this send: what happens on a thread that nobody runs takes one of its own. */
   epoch: number
   /** The process that runs the thread now. Absent on an active thread: it went, and whoever can should claim the thread. */
   owner?: string

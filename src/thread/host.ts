@@ -50,6 +50,9 @@ export class ThreadHost implements RunHost {
   #suspended = false
   /** From the begin of a run until its callers know how it ended. */
   #working = false
+  #entered = false
+  /** Set when the lease may be another's. The store says whether it is when the thread is taken up again. */
+  #lost: HeedError | undefined
 
   constructor(runtime: ThreadRuntime, fence: Fence, live: LiveThread) {
     this.#runtime = runtime
@@ -68,6 +71,7 @@ export class ThreadHost implements RunHost {
 
   /** Goes on from what the store has begun already, if so. Resolves when the thread is released, handed over, or lost to another process. */
   async work(first?: BegunRun | null): Promise<void> {
+    this.#entered = true
     this.live.enter(this.fence.epoch)
     try {
       for (let begun = first; this.#expecting; begun = undefined) {
@@ -96,6 +100,13 @@ export class ThreadHost implements RunHost {
   /** Lets whoever follows the run that is at work here hear the rest of it. */
   join(runId: string): void {
     if (this.#working && this.#begun?.run.runId === runId) this.#callers.push(...this.#runtime.expectations.takeFollowers(runId))
+  }
+
+  /** The lease ran out before it was renewed: nothing more is said or written here. What has not begun asks the store first anyway. */
+  lose(): void {
+    if (this.#lost || !this.#entered) return
+    this.#lost = new HeedError('fenced', `The lease of thread ${this.fence.threadId} ran out. It goes on here if nobody took it.`, { retryable: true })
+    this.#stop?.abort(this.#lost)
   }
 
   /** Cuts the model's stream so that the signal that just arrived enters at once. */
@@ -220,12 +231,15 @@ export class ThreadHost implements RunHost {
   }
 
   emit(chunk: Chunk): void {
+    // What is said after the end is stored: it stays true, whoever has the thread now.
+    if (this.#stop && (this.#lost || this.#runtime.lapsed)) return this.lose()
     this.live.publish(chunk)
     for (const caller of this.#callers) caller.emit(chunk)
   }
 
   async commit(commit: RunCommit): Promise<RunCommitted> {
     if (this.#runtime.closing) throw closed()
+    if (this.#lost) throw this.#lost
     const { run } = this.#begun as BegunRun
     const { end, ...step } = commit
     let committed: StepCommitted
@@ -250,6 +264,7 @@ export class ThreadHost implements RunHost {
 
   async revise({ revised, removed, added }: InputChange): Promise<void> {
     if (this.#runtime.closing) throw closed()
+    if (this.#lost) throw this.#lost
     const { run } = this.#begun as BegunRun
     const { rows } = await this.#runtime.store.commitStep(this.fence, { runId: run.runId, step: this.#run?.step ?? run.step, rows: added, revised, removed })
     this.live.committed(rows.at(-1)?.seq)

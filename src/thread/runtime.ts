@@ -59,6 +59,10 @@ export class ThreadRuntime implements RunEnvironment {
   readonly #sweepMs: number
   #opened: Promise<void> | undefined
   #heartbeat: Timer | undefined
+  /** Until then, by our clock, nobody takes a thread from us. */
+  #aliveUntil = -Infinity
+  #lapses = 0
+  #renewing: Promise<void> | undefined
   readonly #retries = new Set<Timer>()
   #sweeper: Timer | undefined
 
@@ -126,14 +130,34 @@ export class ThreadRuntime implements RunEnvironment {
     this.#scheduleSweep()
   }
 
+  /** Whether others may have taken our threads: this process slept, or could not renew its lease. Nothing may be said then. */
+  get lapsed(): boolean {
+    return this.clock.now() > this.#aliveUntil
+  }
+
   /** One row for all threads of this process. A beat that fails is tried again at the next. */
   async #beat(): Promise<void> {
+    const until = this.clock.now() + this.#leaseMs
     try {
-      await this.store.heartbeat(this.owner, this.clock.now() + this.#leaseMs)
+      await this.store.heartbeat(this.owner, until)
+      // Renewed too late: each thread has to be asked for whether it is still ours.
+      if (this.lapsed) {
+        this.#lapses++
+        for (const { host } of this.#hosts.values()) host.lose()
+      }
+      this.#aliveUntil = until
     } catch (error) {
       this.logger.error('the heartbeat failed; another process may take over', { error: String(error) })
     }
+    this.#heartbeat?.cancel()
     if (!this.closing) this.#heartbeat = this.clock.after(this.#leaseMs / 3, () => void this.#beat(), { background: true })
+  }
+
+  /** No run begins on a lease that others count as over. */
+  async #renew(): Promise<void> {
+    this.#renewing ??= this.#beat().finally(() => (this.#renewing = undefined))
+    await this.#renewing
+    if (this.lapsed) throw new HeedError('store_failed', 'The lease of this process could not be renewed.', { retryable: true })
   }
 
   /** The first look comes at once: an earlier process may have left something. */
@@ -230,11 +254,12 @@ export class ThreadRuntime implements RunEnvironment {
     if (this.closing) return
     const { threadId } = fence
     const before = this.#hosts.get(threadId)
+    const lapses = this.#lapses
     const live = this.hold(threadId)
     live.resourceId = resourceId ?? live.resourceId
     const host = new ThreadHost(this, fence, live)
     const done = (before?.done ?? Promise.resolve())
-      .then(() => host.work(begun))
+      .then(() => (this.lapsed ? this.#renew().then(() => host.work()) : host.work(lapses === this.#lapses ? begun : undefined)))
       .catch((error: unknown) => this.#stopped(fence, error))
       .then(() => this.#leave(threadId, host))
     this.#hosts.set(threadId, { host, done })
@@ -265,7 +290,7 @@ export class ThreadRuntime implements RunEnvironment {
   }
 
   #stopped(fence: Fence, error: unknown): void {
-    if (isHeedError(error) && (error.code === 'closed' || error.code === 'fenced')) return
+    if (isHeedError(error) && !error.retryable && (error.code === 'closed' || error.code === 'fenced')) return
     this.logger.error('a thread stopped; it is taken up again', { threadId: fence.threadId, error: String(error) })
     const timer = this.clock.after(retryMs, () => {
       this.#retries.delete(timer)

@@ -46,6 +46,9 @@ export interface RoundFacts {
   snapshots: number
 }
 
+/** A process reaches some points far less often than others, or once. */
+const points = killPoints.flatMap((point) => (point === 'open' || point === 'resign:before' ? [point] : [point, point]))
+
 /** Ten seconds of a lease are these many milliseconds. */
 export const leaseMs = 600
 const speed = 10_000 / leaseMs
@@ -54,7 +57,7 @@ const quietMs = 60_000
 type Fate =
   | { kind: 'point'; kill: KillPlan }
   | { kind: 'random'; after: number }
-  | { kind: 'sleep'; after: number; length: number; then: number }
+  | { kind: 'sleep'; after: number; length: number; rest: number }
   | { kind: 'retire'; after: number }
 
 /** One database, some processes, many deaths; then a time of quiet, and a look at what is left. */
@@ -101,7 +104,7 @@ export class Round {
   async #fire(slot: number): Promise<void> {
     while (this.#killsLeft > 0 || this.#stopsLeft > 0) {
       const fate = this.#fate()
-      const child = this.#start(slot, { sends: 6 + this.#chance.below(10), patience: 3, ...(fate.kind === 'point' ? { kill: fate.kill } : {}) })
+      const child = this.#start(slot, { sends: 10 + this.#chance.below(20), patience: 3, ...(fate.kind === 'point' ? { kill: fate.kill } : {}) })
       const gone = once(child, 'exit')
       const ended = await this.#meet(child, fate, gone)
       if (ended.signal === 'SIGKILL') {
@@ -117,12 +120,13 @@ export class Round {
     if (this.#stopsLeft > 0 && (this.#killsLeft <= 0 || chance.below(this.#killsLeft + this.#stopsLeft) < this.#stopsLeft)) {
       this.#stopsLeft--
       this.#killsLeft--
-      return { kind: 'sleep', after: 50 + chance.below(400), length: Math.ceil(leaseMs * (1.1 + chance.below(100) / 100)), then: 100 + chance.below(400) }
+      return { kind: 'sleep', after: 50 + chance.below(400), length: Math.ceil(leaseMs * (1.1 + chance.below(100) / 100)), rest: 100 + chance.below(400) }
     }
     if (chance.below(12) === 0) return { kind: 'retire', after: 100 + chance.below(500) }
     this.#killsLeft--
-    if (chance.below(3) === 0) return { kind: 'random', after: chance.below(900) }
-    return { kind: 'point', kill: { point: chance.pick(killPoints), nth: 1 + chance.below(4) } }
+    if (chance.below(5) === 0) return { kind: 'random', after: chance.below(900) }
+    const point = chance.pick(points)
+    return { kind: 'point', kill: { point, nth: point === 'resign:before' ? 1 : 1 + chance.below(3) } }
   }
 
   async #meet(child: ChildProcess, fate: Fate, gone: Promise<unknown[]>): Promise<{ code: number | null; signal: string | null; byParent: boolean }> {
@@ -136,7 +140,8 @@ export class Round {
     try {
       if (fate.kind === 'point') {
         await started
-        await Promise.race([gone, pause(1_200)])
+        if (fate.kill.point === 'resign:before') await Promise.race([gone, pause(100).then(() => child.send('stop', () => {}))])
+        await Promise.race([gone, pause(1_500)])
         if (child.exitCode === null && child.signalCode === null) kill()
       } else {
         // Some die before they are up.
@@ -153,11 +158,11 @@ export class Round {
     }
   }
 
-  async #sleep(child: ChildProcess, { length, then }: Extract<Fate, { kind: 'sleep' }>, gone: Promise<unknown[]>): Promise<void> {
+  async #sleep(child: ChildProcess, { length, rest }: Extract<Fate, { kind: 'sleep' }>, gone: Promise<unknown[]>): Promise<void> {
     child.kill('SIGSTOP')
     await pause(length)
     if (child.exitCode === null && child.signalCode === null && child.kill('SIGCONT')) this.#stops++
-    await Promise.race([gone, pause(then)])
+    await Promise.race([gone, pause(rest)])
   }
 
   #start(slot: number, more: Pick<ChildPlan, 'sends' | 'patience' | 'kill'>): ChildProcess {

@@ -50,6 +50,21 @@ export const suspensionCases: StoreCase[] = [
     },
   },
   {
+    name: '[W2.1] what happens on a suspended thread, or on one whose process went, takes an epoch of its own',
+    async run(harness) {
+      const store = await harness.store()
+      const { fence } = await suspend(store, call('c1'))
+      const [kept] = await accept(store, send('kept', persisted))
+      assert.deepEqual([kept?.route, kept?.owner, kept?.epoch], ['persist', undefined, fence.epoch + 1])
+      const decided = await store.decide(scope, { toolCallId: 'c1', approved: true }, 'p2')
+      assert.equal(decided.fence?.epoch, fence.epoch + 2)
+      await store.resign('p2')
+      const [more] = await accept(store, send('more', persisted))
+      assert.deepEqual([more?.owner, more?.epoch], [undefined, fence.epoch + 3])
+      assert.equal((await store.claim(threadId, 'p3'))?.fence.epoch, fence.epoch + 4)
+    },
+  },
+  {
     name: '[R6.1] of two calls the first decision is kept and the last one resumes',
     async run(harness) {
       let store = await harness.store()

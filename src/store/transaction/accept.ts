@@ -148,9 +148,9 @@ function wake(tables: ThreadTables, thread: ThreadRecord, mail: MailRecord, send
   return fence
 }
 
-/** Straight into history. On an idle thread that is an event of its own, with its own epoch. */
+/** Straight into history. Where nobody runs the thread that is an event of its own, with its own epoch: any process may tell of it. */
 function persist(tables: ThreadTables, thread: ThreadRecord, mail: MailRecord, rows: readonly Prepared[]): MessageRow[] {
-  if (thread.status === 'idle') thread.epoch += 1
+  if (thread.owner === null) thread.epoch += 1
   const stored = appendBeside(tables, thread, rows)
   shift(mail, 'consume')
   mail.rows = rowIds(stored)

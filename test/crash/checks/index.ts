@@ -1,4 +1,4 @@
-import { type Check, type Evidence, type Violation } from './evidence.ts'
+import type { Check, Evidence, Violation } from './evidence.ts'
 import { callsSettled, noEffectTwice, noLateWords, oneHolder, oneWriter, samePrompts } from './runs.ts'
 import { answered, inOrder, nothingLost, nothingStuck, nothingTwice, shownOnce } from './signals.ts'
 import { noGap, sameForAll } from './watching.ts'

@@ -1,0 +1,28 @@
+import { mkdtempSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { buildProgram } from './program.ts'
+import { Round } from './round.ts'
+
+// The short form of `npm run test:crash`: the same processes, deaths and checks, with fixed seeds.
+describe('processes that are killed and stopped under load', () => {
+  let folder = ''
+  let program = ''
+  beforeAll(async () => {
+    folder = mkdtempSync(join(tmpdir(), 'heed-crash-'))
+    program = await buildProgram(folder)
+  })
+  afterAll(() => rmSync(folder, { recursive: true, force: true }))
+
+  it.each([
+    { seed: 101, slots: 1, kills: 10, stops: 0 },
+    { seed: 102, slots: 2, kills: 16, stops: 4 },
+    { seed: 103, slots: 2, kills: 14, stops: 2 },
+  ])('[R5.4] [R5.5] [R1.5] leave nothing lost, doubled, stuck or late: $slots at once, $kills kills, $stops stops', async (plan) => {
+    const result = await new Round({ ...plan, program, folder: join(folder, `${plan.seed}`) }).run()
+    expect(result.violations).toEqual([])
+    expect(Object.values(result.kills).reduce((sum, count) => sum + count, 0)).toBeGreaterThanOrEqual(plan.kills)
+    expect(result.facts.stored).toBeGreaterThan(plan.kills)
+  }, 120_000)
+})

@@ -1,0 +1,74 @@
+import { describe, expect, it } from 'vitest'
+import type { Clock } from '../../src/clock.ts'
+import { Agent } from '../../src/index.ts'
+import { scriptedModel, virtualClock } from '../../src/testing/index.ts'
+import { openHeed, placeKinds } from '../thread/places.ts'
+import { collect, gate, idle, soon, types } from '../thread/said.ts'
+
+const thread = { resourceId: 'user-1', threadId: 'thread-1' }
+
+/** A process that sleeps: time goes on without it, and its timers come late. */
+function drowsyClock(): { clock: Clock; sleep(ms: number): void } {
+  const timers = virtualClock()
+  let slept = 0
+  return {
+    clock: { now: () => timers.now() + slept, after: (ms, run, options) => timers.after(ms, run, options) },
+    sleep(ms) {
+      slept += ms
+    },
+  }
+}
+
+function words(chunks: readonly object[]): string[] {
+  return chunks.flatMap((chunk) => ('payload' in chunk && typeof chunk.payload === 'object' && chunk.payload && 'text' in chunk.payload ? [String(chunk.payload.text)] : []))
+}
+
+describe.each(placeKinds())('a process that slept beyond its lease, $name', ({ make }) => {
+  it('[R1.5] says nothing more when another has its thread', async () => {
+    const { clock, sleep } = drowsyClock()
+    const place = make({ clock })
+    const hold = gate()
+    const model = scriptedModel([{ text: ['I am ', 'still here.'], gate: { parts: 2, until: hold.promise } }])
+    const asleep = new Agent({ id: 'clerk', model })
+    openHeed({ agent: asleep }, place.store(), { clock })
+    const seen = collect(await asleep.subscribeToThread(thread))
+    await asleep.sendMessage('Ten files.', thread).outcome
+    await soon(() => words(seen.chunks)).toEqual(['I am '])
+
+    sleep(11_000)
+    const awake = new Agent({ id: 'clerk', model: scriptedModel(['I took over.']) })
+    const heed = openHeed({ agent: awake }, place.store(), { clock })
+    await heed.start()
+    await idle(awake, thread)
+    hold.open()
+    await asleep.sendMessage({ contents: 'Anybody?', id: 'later' }, { ...thread, ifIdle: { behavior: 'persist' } }).persisted
+    await soon(() => types(seen.chunks)).toContain('data-user-message')
+    expect(words(seen.chunks)).toEqual(['I am '])
+    expect(types(seen.chunks)).not.toContain('step-finish')
+  })
+
+  it('[R1.5] says what it said anew when nobody took its thread', async () => {
+    const { clock, sleep } = drowsyClock()
+    const hold = gate()
+    const model = scriptedModel([{ text: ['I am ', 'still here.'], gate: { parts: 2, until: hold.promise } }, 'I was asleep.'])
+    const agent = new Agent({ id: 'clerk', model })
+    const place = make({ clock })
+    const timers = virtualClock()
+    openHeed({ agent }, place.store(), { clock: { now: clock.now, after: (ms, run, options) => timers.after(ms, run, options) } })
+    const seen = collect(await agent.subscribeToThread(thread))
+    await agent.sendMessage('Ten files.', thread).outcome
+    await soon(() => words(seen.chunks)).toEqual(['I am '])
+    sleep(11_000)
+    hold.open()
+    // The beat comes, late; then the thread is asked for again.
+    await soon(async () => {
+      await timers.advance(1_000)
+      return agent.activeRun(thread)
+    }).toBeNull()
+    await soon(() => types(seen.chunks)).toContain('finish')
+    expect(words(seen.chunks).join('')).toBe('I am I was asleep.')
+    expect(types(seen.chunks)).toContain('data-thread-snapshot')
+    const { messages } = await (await agent.getMemory()).recall(thread)
+    expect(messages.map(({ role }) => role)).toEqual(['signal', 'assistant'])
+  })
+})

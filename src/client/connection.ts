@@ -37,8 +37,15 @@ export class Connection {
   }
 
   async json<T>(path: string, ask: Ask = {}): Promise<T> {
-    const response = await this.#tried(path, ask, AbortSignal.timeout(this.#options.timeoutMs ?? 60_000))
-    return (await response.json()) as T
+    const timeout = AbortSignal.timeout(this.#options.timeoutMs ?? 60_000)
+    const signal = ask.signal ? AbortSignal.any([ask.signal, timeout]) : timeout
+    return this.#tried(ask, signal, async (headers) => {
+      const response = await this.#once(path, { ...ask, headers }, signal)
+      const text = await response.text().catch((cause: unknown) => {
+        throw signal.aborted ? cause : unreachable(this.#options.baseUrl, cause)
+      })
+      return JSON.parse(text) as T
+    })
   }
 
   /** A stream of events, once the server has begun it. Not repeated: whoever reads it knows where to go on. */
@@ -46,14 +53,14 @@ export class Connection {
     return this.#once(path, { ...ask, headers: { accept: 'text/event-stream', ...ask.headers } }, ask.signal)
   }
 
-  async #tried(path: string, ask: Ask, timeout: AbortSignal): Promise<Response> {
+  /** An answer that broke off is no answer: it is asked for again as long as that is safe. */
+  async #tried<T>(ask: Ask, signal: AbortSignal, attemptOnce: (headers: Record<string, string>) => Promise<T>): Promise<T> {
     const key: Record<string, string> = ask.idempotent ? { 'idempotency-key': freshKey() } : {}
     // A call that changes something is only repeated where the server knows it by its key.
     const retries = ask.idempotent || ask.method === undefined || ask.method === 'GET' || ask.method === 'DELETE' ? (this.#options.retries ?? 3) : 0
     for (let attempt = 0; ; attempt++) {
-      const signal = ask.signal ? AbortSignal.any([ask.signal, timeout]) : timeout
       try {
-        return await this.#once(path, { ...ask, headers: { ...key, ...ask.headers } }, signal)
+        return await attemptOnce({ ...key, ...ask.headers })
       } catch (error) {
         if (attempt >= retries || signal.aborted || !mayPass(error)) throw error
         await pause(backoff(attempt, 100, 5_000), signal)
@@ -78,7 +85,7 @@ export class Connection {
       })
     } catch (cause) {
       if (signal?.aborted) throw cause
-      throw new HeedError('unreachable', `The server at ${this.#options.baseUrl} did not answer.`, { cause, retryable: true })
+      throw unreachable(this.#options.baseUrl, cause)
     }
     if (!response.ok) throw await failureOf(response)
     return response
@@ -108,6 +115,10 @@ export function pause(ms: number, signal?: AbortSignal): Promise<void> {
 /** Also where a page was not loaded securely, and `randomUUID` is missing. */
 function freshKey(): string {
   return Array.from(crypto.getRandomValues(new Uint8Array(16)), (byte) => byte.toString(16).padStart(2, '0')).join('')
+}
+
+function unreachable(baseUrl: string, cause: unknown): HeedError {
+  return new HeedError('unreachable', `The server at ${baseUrl} did not answer.`, { cause, retryable: true })
 }
 
 function mayPass(error: unknown): boolean {

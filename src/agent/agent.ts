@@ -28,6 +28,8 @@ import type { RunEnvironment, RunRequest } from '../thread/runnable.ts'
 import { ThreadRuntime } from '../thread/runtime.ts'
 import { sendSignal, sendState, type SendOptions } from '../thread/sending.ts'
 import type { AgentThreadSubscription } from '../thread/subscription.ts'
+import { abortRun } from '../thread/aborting.ts'
+import type { AbortAnswer } from '../thread/neighbours.ts'
 import { abortThread, subscribe, type SubscribeOptions } from '../thread/watching.ts'
 import { answer, answerSuspended, type RunDecision } from './call.ts'
 import { checkConfig } from './check-config.ts'
@@ -184,7 +186,15 @@ export class Agent<TAgentId extends string = string, TTools extends ToolsInput =
     return subscribe(runtime, options)
   }
 
-  /** Aborts what is active on a thread. False when nothing is. */
+  /**
+   * Aborts what is active on a thread, in whatever process it runs, suspended runs included, and answers whether there was anything to
+   * abort: `aborted` when its runner took the abort.
+   */
+  abortRun({ threadId, resourceId, ...options }: Scope & { clearPendingSignals?: boolean; expectedRunId?: string }): Promise<AbortAnswer> {
+    return abortRun(this.threads(), { threadId, ...(resourceId === undefined ? {} : { resourceId }) }, options)
+  }
+
+  /** Aborts what is active on a thread. False when nothing is known here to be; `abortRun` asks the store, and other processes. */
   abortThreadStream({ threadId, resourceId, ...options }: Scope & { clearPendingSignals?: boolean; expectedRunId?: string }): boolean {
     return abortThread(this.threads(), { threadId, ...(resourceId === undefined ? {} : { resourceId }) }, options)
   }

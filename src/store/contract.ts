@@ -1,3 +1,4 @@
+import type { Bus } from '../bus/contract.ts'
 import type { JSONObject, JSONValue } from '../json.ts'
 import type { Message } from '../message/message.ts'
 import type { MessageRow } from '../message/row.ts'
@@ -24,6 +25,8 @@ export interface ThreadStore extends Conversations, WorkingMemoryStore {
   /** Creates or migrates the tables. Idempotent; implied by every other method. */
   open(): Promise<void>
   close(): Promise<void>
+  /** How those who share this store speak to each other, where the store itself can tell. */
+  bus?(): Bus
 
   // Acceptance
 
@@ -258,6 +261,8 @@ export interface StepCommitted {
   ended: boolean
   /** After an end: something waits that this owner may run; the lease stays and `beginRun` comes next. Otherwise it is released. */
   more: boolean
+  /** After an end without more: something waits that another process may run. */
+  left?: boolean
 }
 
 export interface MailboxRow {

@@ -34,7 +34,7 @@ export async function callOnThread(runtime: ThreadRuntime, agent: Runnable, call
   runtime.expectations.call(threadId, id, { options, emit: call.emit, resolve, reject })
   const stored = storableOptions(options)
   try {
-    await runtime.accept({
+    const { owner } = await runtime.accept({
       threadId,
       resourceId,
       agentId: agent.id,
@@ -51,6 +51,7 @@ export async function callOnThread(runtime: ThreadRuntime, agent: Runnable, call
       refuseSuspended: true,
       now: runtime.clock.now(),
     })
+    if (owner !== runtime.owner) runtime.expectations.awaitElsewhere(threadId, id)
   } catch (error) {
     runtime.expectations.takeCall(threadId, id)
     throw error

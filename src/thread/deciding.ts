@@ -38,7 +38,8 @@ export async function decide(runtime: ThreadRuntime, agent: Runnable, decision: 
     }
   })
   if (decided.fence) runtime.run(decided.fence, thread?.resourceId)
-  for (const parent of decided.parents) await runtime.wake(parent)
+  else if (owner === undefined) runtime.neighbours.mail(scope.threadId)
+  for (const parent of decided.parents) if (!(await runtime.wake(parent))) runtime.neighbours.mail(parent)
   return decided
 }
 

@@ -16,6 +16,8 @@ export class Expectations {
   readonly #outcomes = new ByThread<Expected>()
   readonly #options = new ByThread<AgentExecutionOptions>()
   readonly #calls = new ByThread<LocalCall>()
+  /** What runs in other processes will say. */
+  readonly #elsewhere = new ByThread<true>()
   readonly #followers = new Map<string, LocalCall[]>()
   readonly #kept = new Map<string, AgentExecutionOptions>()
 
@@ -40,6 +42,7 @@ export class Expectations {
 
   settle(threadId: string, signalId: string, outcome: SignalOutcome): void {
     for (const resolve of this.#outcomes.take(threadId, signalId)?.waiting ?? []) resolve(outcome)
+    this.#elsewhere.take(threadId, signalId)
     // The options of one that waits are needed when its turn comes.
     if (outcome.action !== 'queued') this.#options.take(threadId, signalId)
   }
@@ -68,7 +71,9 @@ export class Expectations {
   }
 
   takeCall(threadId: string, signalId: string | undefined): LocalCall | undefined {
-    return signalId === undefined ? undefined : this.#calls.take(threadId, signalId)
+    if (signalId === undefined) return undefined
+    this.#elsewhere.take(threadId, signalId)
+    return this.#calls.take(threadId, signalId)
   }
 
   /** A caller that follows a run from where it is continued. */
@@ -101,6 +106,20 @@ export class Expectations {
     return options
   }
 
+  /** It is stored, and not for this process to say what becomes of it. */
+  awaitElsewhere(threadId: string, signalId: string): void {
+    if (this.#outcomes.get(threadId, signalId) || this.#calls.get(threadId, signalId)) this.#elsewhere.set(threadId, signalId, true)
+  }
+
+  awaitsElsewhere(threadId: string, signalId: string): boolean {
+    return this.#elsewhere.get(threadId, signalId) === true
+  }
+
+  /** Threads on which other processes are waited for. */
+  threadsElsewhere(): string[] {
+    return this.#elsewhere.threads()
+  }
+
   /** Ids of signals that were accepted on a thread and whose outcome is not known, and of calls that wait there. */
   waitingOn(threadId: string): { signals: string[]; calls: string[] } {
     const signals = this.#outcomes.ids(threadId).filter((id) => this.#outcomes.get(threadId, id)?.accepted)
@@ -113,6 +132,7 @@ export class Expectations {
     for (const call of this.#calls.drain()) call.reject(error)
     for (const followers of this.#followers.values()) for (const call of followers) call.reject(error)
     this.#options.drain()
+    this.#elsewhere.drain()
     this.#followers.clear()
     this.#kept.clear()
   }
@@ -140,6 +160,10 @@ class ByThread<T> {
 
   drop(threadId: string): void {
     this.#threads.delete(threadId)
+  }
+
+  threads(): string[] {
+    return [...this.#threads.keys()]
   }
 
   ids(threadId: string): string[] {

@@ -76,7 +76,8 @@ export class ThreadHost implements RunHost {
     try {
       for (let begun = first; this.#expecting; begun = undefined) {
         if (begun === undefined) begun = await this.#runtime.store.beginRun(this.fence, (run) => this.#runtime.windowOf(run), this.#runtime.agentIds())
-        if (!begun) return
+        // What is left is for a process that has its agent.
+        if (!begun) return this.#runtime.neighbours.mail(this.fence.threadId)
         await this.#perform(begun)
       }
     } finally {
@@ -250,11 +251,15 @@ export class ThreadHost implements RunHost {
       if (isHeedError(error) && error.code === 'fenced') this.#run?.abort(error)
       throw error
     }
-    const { taken, ended, more, rows } = committed
+    const { taken, ended, more, left, rows } = committed
     this.live.committed([...rows, ...takenRows(taken)].at(-1)?.seq)
     this.#took(taken, commit.step + 1, 'delivered')
     if (ended) {
-      if (this.#clearPending) this.#runtime.expectations.dropOptions(this.fence.threadId)
+      if (this.#clearPending) {
+        this.#runtime.expectations.dropOptions(this.fence.threadId)
+        this.#runtime.neighbours.settled(this.fence.threadId)
+      }
+      if (left) this.#runtime.neighbours.mail(this.fence.threadId)
       this.#over()
       this.#expecting = more
       this.#suspended = end?.status === 'suspended'
@@ -280,9 +285,11 @@ export class ThreadHost implements RunHost {
   }
 
   #took(taken: readonly MailboxRow[], step: number, action: 'woke' | 'delivered'): void {
+    const { expectations, neighbours } = this.#runtime
+    if (taken.some(({ threadId, id }) => !expectations.awaitsOutcome(threadId, id))) neighbours.settled(this.fence.threadId)
     for (const { threadId, id, runId } of taken) {
       this.#interruptNext.delete(id)
-      this.#runtime.expectations.settle(threadId, id, { action, step, ...(runId === undefined ? {} : { runId }) })
+      expectations.settle(threadId, id, { action, step, ...(runId === undefined ? {} : { runId }) })
     }
   }
 

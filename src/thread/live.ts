@@ -1,3 +1,4 @@
+import type { LiveEvent, LiveState } from '../bus/message.ts'
 import type { Chunk } from '../run/chunk.ts'
 import { compareCursors, formatCursor, parseCursor, type Cursor } from './cursor.ts'
 import { PresentStep } from './present-step.ts'
@@ -9,6 +10,15 @@ const ringSize = 8_192
 const ends = new Set<Chunk['type']>(['finish', 'abort', 'error'])
 /** Chunks that are told when what they stand for is stored. */
 const boundaries = new Set<Chunk['type']>([...ends, 'step-finish', 'tool-call-approval', 'tool-call-suspended'])
+
+/** How many chunks are told at once to a process that begins to watch. */
+const stateChunks = 4_096
+
+/** Tells those elsewhere who watch what happens here. */
+export interface LiveRelay {
+  entered(epoch: number): void
+  happened(event: LiveEvent): void
+}
 
 /** What a snapshot has to know of a thread at one moment. */
 export interface LiveMark {
@@ -35,6 +45,8 @@ export class LiveThread {
   /** Changes when what was said before no longer counts: watchers then start over. */
   generation = 0
   closed = false
+  /** There only while the thread is run, or spoken for, by this process. */
+  relay: LiveRelay | undefined
   readonly #ring: Chunk[] = []
   /** The position of the oldest chunk in the ring, and the one after the newest. */
   #first = 0
@@ -75,14 +87,23 @@ export class LiveThread {
     return this.#first
   }
 
+  get epoch(): number {
+    return this.#epoch
+  }
+
+  get index(): number {
+    return this.#index
+  }
+
   /** A run is at work here, and its present step is known. */
   get running(): boolean {
     return this.#running
   }
 
-  /** Where the active run began, or the edge when none is active. */
-  get runStart(): number {
-    return this.runId === undefined ? this.#end : Math.max(this.#runStart, this.#first)
+  /** Where the active run began, or the edge when none is active; undefined when that is no longer kept. */
+  get runStart(): number | undefined {
+    if (this.runId === undefined) return this.#end
+    return this.#runStart < this.#first ? undefined : this.#runStart
   }
 
   /** Whether this is known to be the thread of somebody else. */
@@ -110,6 +131,7 @@ export class LiveThread {
     if (epoch <= this.#epoch) return
     this.#epoch = epoch
     this.#index = 0
+    this.relay?.entered(epoch)
   }
 
   /** Watches an epoch that was counted elsewhere, or before. It is counted on from a number that nobody had: the time of day. */
@@ -129,6 +151,7 @@ export class LiveThread {
     this.#committed = seq
     this.#step.clear()
     this.#stepCursor = this.#cursor
+    this.relay?.happened({ type: 'run', runId, seq })
   }
 
   /** A suspended run stays the thread's run, and nobody is at work. */
@@ -136,6 +159,7 @@ export class LiveThread {
     if (!suspended) this.runId = undefined
     this.#running = false
     this.#step.clear()
+    this.relay?.happened({ type: 'rest', suspended })
   }
 
   /** What the present step said is said again: everyone starts over from what is stored. */
@@ -143,22 +167,115 @@ export class LiveThread {
     this.generation++
     this.#first = this.#end
     this.#index++
+    this.relay?.happened({ type: 'anew' })
+    this.ring()
+  }
+
+  /** Something was said that isn't known here: watchers start over from what is stored. */
+  skip(): void {
+    this.#first = ++this.#end
+    this.#runStart = -1
     this.ring()
   }
 
   /** A commit reached this row. Watchers count it as told once the step's last chunk is out. */
   committed(seq: number | undefined): void {
-    if (seq !== undefined) this.#committed = seq
+    if (seq === undefined) return
+    this.#committed = seq
+    this.relay?.happened({ type: 'committed', seq })
   }
 
   publish(chunk: Chunk): void {
     chunk.cursor = `${this.#epoch}.${++this.#index}`
+    this.#add(chunk, chunk.cursor)
+    this.relay?.happened({ type: 'chunk', chunk })
+  }
+
+  #add(chunk: Chunk, cursor: string): void {
     this.#ring[this.#end % ringSize] = chunk
     this.#end++
     if (this.#end - this.#first > ringSize) this.#first = this.#end - ringSize
     if (chunk.type === 'text-delta') {
       if (this.#running) this.#step.add(chunk)
-    } else this.#account(chunk, chunk.cursor)
+    } else this.#account(chunk, cursor)
+    this.ring()
+  }
+
+  /** What happened on the thread in another process, in this epoch. */
+  follow(event: LiveEvent): void {
+    switch (event.type) {
+      case 'chunk':
+        return this.#receive(event.chunk)
+      case 'run':
+        return this.startRun(event.runId, event.seq)
+      case 'committed':
+        return this.committed(event.seq)
+      case 'rest':
+        return this.endRun(event.suspended)
+      case 'anew':
+        return this.startOver()
+    }
+  }
+
+  /** A chunk that was numbered elsewhere. One that was here before changes nothing. */
+  #receive(chunk: Chunk): void {
+    const { cursor = '0.0' } = chunk
+    const { epoch, index } = parseCursor(cursor)
+    if (compareCursors({ epoch, index }, { epoch: this.#epoch, index: this.#index }) <= 0) return
+    this.#epoch = epoch
+    this.#index = index
+    this.#add(chunk, cursor)
+  }
+
+  /** What is live, for a process that begins to watch: the active run, and what came after a cursor if that is kept. */
+  state(after?: string): LiveState {
+    const wanted = Math.min(this.runStart ?? this.#first, (after === undefined ? undefined : this.after(after)) ?? this.#end)
+    const start = Math.max(wanted, this.#first, this.#end - stateChunks)
+    const chunks: Chunk[] = []
+    for (let position = start; position < this.#end; position++) chunks.push(this.#ring[position % ringSize] as Chunk)
+    return {
+      ...(this.#resourceId === undefined ? {} : { resourceId: this.#resourceId }),
+      epoch: this.#epoch,
+      index: this.#index,
+      ...(this.runId === undefined ? {} : { runId: this.runId }),
+      running: this.#running,
+      seq: this.#seq,
+      committed: this.#committed,
+      step: this.#step.chunks(),
+      stepCursor: this.#stepCursor,
+      chunks,
+      ...(start > this.#first ? { before: formatCursor(this.#cursorAt(start - 1)) } : {}),
+      whole: this.runStart !== undefined && start <= this.runStart,
+    }
+  }
+
+  /** Goes on from what another process says is live. Where that doesn't follow from what was seen here, watchers start over. */
+  adopt(state: LiveState): void {
+    if (state.resourceId !== undefined) this.resourceId = state.resourceId
+    const [oldest] = state.chunks
+    const edge = this.#cursor
+    const follows =
+      edge === state.before || edge === formatCursor(state) || state.chunks.some(({ cursor }) => cursor === edge)
+      || (!this.#running && oldest?.cursor === `${this.#epoch + 1}.1`)
+    const fresh = this.#epoch === 0 && this.#end === 0
+    if (!follows && !fresh) this.skip()
+    const start = this.#end
+    if (!follows) {
+      this.#epoch = 0
+      this.#index = 0
+    }
+    if (this.runId !== state.runId || !follows) this.#runStart = state.whole ? start : -1
+    for (const chunk of state.chunks) this.#receive(chunk)
+    this.#epoch = state.epoch
+    this.#index = state.index
+    this.runId = state.runId
+    this.#running = state.running
+    this.#runs++
+    this.#seq = state.seq
+    this.#committed = state.committed
+    this.#step.clear()
+    for (const chunk of state.step) this.#step.add(chunk)
+    this.#stepCursor = state.stepCursor
     this.ring()
   }
 

@@ -35,6 +35,7 @@ export async function cancelQueued(runtime: ThreadRuntime, scope: Scope, ids: re
     runtime.expectations.settle(scope.threadId, id, { action: 'discarded', reason: 'cancelled' })
     runtime.expectations.takeCall(scope.threadId, id)?.reject(cancelledCall())
   }
+  if (cancelled.length > 0) runtime.neighbours.settled(scope.threadId)
   return cancelled
 }
 

@@ -1,3 +1,4 @@
+import type { Bus } from '../bus/contract.ts'
 import { systemClock, type Clock, type Timer } from '../clock.ts'
 import { HeedError, isHeedError } from '../errors.ts'
 import { newId } from '../ids.ts'
@@ -8,6 +9,7 @@ import type { Accepted, BegunRun, Claim, Fence, RunRow, Send, ThreadStore, Windo
 import { Expectations } from './expectations.ts'
 import { ThreadHost } from './host.ts'
 import { LiveThread } from './live.ts'
+import { Neighbours } from './neighbours.ts'
 import type { Runnable, RunEnvironment } from './runnable.ts'
 import { settleWaiting } from './settling.ts'
 import { leave, retain } from '../store/sharing.ts'
@@ -15,12 +17,14 @@ import { leave, retain } from '../store/sharing.ts'
 export interface ThreadRuntimeOptions {
   /** The store, or how to get it when it is first needed. */
   store: ThreadStore | (() => Promise<ThreadStore>)
+  /** How processes on the store speak to each other. The store's own unless told. */
+  bus?: Bus
   clock?: Clock
   logger?: Logger
   newId?: () => string
   /** How long a process counts as alive after its last heartbeat. Defaults to 10 s; it renews three times as often. */
   leaseMs?: number
-  /** How often threads that nobody runs are looked for. Defaults to 15 s. */
+  /** How often threads that nobody runs are looked for. Defaults to 5 s. */
   sweepMs?: number
 }
 
@@ -44,6 +48,8 @@ export class ThreadRuntime implements RunEnvironment {
   /** Names this process in leases. */
   readonly owner: string
   readonly expectations = new Expectations()
+  readonly neighbours = new Neighbours(this)
+  readonly sweepMs: number
   /** Runs that are at work here, and those that a send of this process was promised. */
   readonly active = new Map<string, Target>()
   /** The last send of a thread that has not reached the store. */
@@ -52,11 +58,11 @@ export class ThreadRuntime implements RunEnvironment {
 
   readonly #source: ThreadStore | (() => Promise<ThreadStore>)
   #store: ThreadStore | undefined
+  readonly #bus: Bus | undefined
   readonly #agents = new Map<string, Runnable>()
   readonly #hosts = new Map<string, { host: ThreadHost; done: Promise<void> }>()
   readonly #lives = new Map<string, { live: LiveThread; users: number }>()
   readonly #leaseMs: number
-  readonly #sweepMs: number
   #opened: Promise<void> | undefined
   #heartbeat: Timer | undefined
   /** Until then, by our clock, nobody takes a thread from us. */
@@ -68,12 +74,13 @@ export class ThreadRuntime implements RunEnvironment {
 
   constructor(options: ThreadRuntimeOptions) {
     this.#source = options.store
+    this.#bus = options.bus
     this.clock = options.clock ?? systemClock
     this.logger = options.logger ?? consoleLogger
     this.newId = options.newId ?? newId
     this.owner = this.newId()
     this.#leaseMs = options.leaseMs ?? 10_000
-    this.#sweepMs = options.sweepMs ?? 15_000
+    this.sweepMs = options.sweepMs ?? 5_000
   }
 
   /** Everything that comes after `open()` may rely on it. */
@@ -127,6 +134,7 @@ export class ThreadRuntime implements RunEnvironment {
       throw error
     }
     await this.#beat()
+    void this.neighbours.join(this.#bus ?? this.store.bus?.())
     this.#scheduleSweep()
   }
 
@@ -164,8 +172,8 @@ export class ThreadRuntime implements RunEnvironment {
   #scheduleSweep(delay = 0): void {
     if (this.closing) return
     this.#sweeper = this.clock.after(delay, () => {
-      const later = () => this.#sweepMs * (0.75 + Math.random() / 2)
-      this.sweep().then(
+      const later = () => this.sweepMs * (0.75 + Math.random() / 2)
+      this.sweep().finally(() => this.neighbours.tick()).then(
         (taken) => this.#scheduleSweep(taken === sweepPage ? 0 : later()),
         (error: unknown) => {
           if (!this.closing) this.logger.error('looking for orphaned threads failed', { error: String(error) })
@@ -240,6 +248,7 @@ export class ThreadRuntime implements RunEnvironment {
     try {
       await this.#store.resign(this.owner)
     } finally {
+      await this.neighbours.leave()
       await leave(this.#store)
     }
   }
@@ -257,6 +266,7 @@ export class ThreadRuntime implements RunEnvironment {
     const lapses = this.#lapses
     const live = this.hold(threadId)
     live.resourceId = resourceId ?? live.resourceId
+    this.neighbours.attach(live)
     const host = new ThreadHost(this, fence, live)
     const done = (before?.done ?? Promise.resolve())
       .then(() => (this.lapsed ? this.#renew().then(() => host.work()) : host.work(lapses === this.#lapses ? begun : undefined)))
@@ -267,7 +277,10 @@ export class ThreadRuntime implements RunEnvironment {
 
   #leave(threadId: string, host: ThreadHost): void {
     const last = this.#hosts.get(threadId)?.host === host
-    if (last) this.#hosts.delete(threadId)
+    if (last) {
+      this.#hosts.delete(threadId)
+      this.neighbours.release(threadId)
+    }
     this.letGo(threadId)
     if (last) this.settle(threadId)
   }
@@ -282,11 +295,17 @@ export class ThreadRuntime implements RunEnvironment {
 
   /** Says something on a thread that nobody runs: at once, or after the last word of whoever ran it until now. */
   speak(threadId: string, say: (live: LiveThread) => void): void {
-    const live = this.liveOf(threadId)
-    if (!live) return
+    if (!this.liveOf(threadId) && !this.neighbours.isWatched(threadId)) return
+    const live = this.hold(threadId)
+    const speak = () => {
+      this.neighbours.attach(live)
+      say(live)
+      if (!this.#hosts.has(threadId)) this.neighbours.release(threadId)
+      this.letGo(threadId)
+    }
     const entry = this.#hosts.get(threadId)
-    if (entry) entry.done = entry.done.then(() => say(live))
-    else say(live)
+    if (entry) entry.done = entry.done.then(speak)
+    else speak()
   }
 
   #stopped(fence: Fence, error: unknown): void {
@@ -340,8 +359,13 @@ export class ThreadRuntime implements RunEnvironment {
     if (answer.fence) this.run(answer.fence, send.resourceId, answer.begun)
     else if (answer.route === 'persist' && answer.owner === undefined && !answer.duplicate) this.#echo(send, answer)
     // It may have entered before this process learned that it was accepted.
-    else if (answer.route === 'interrupt' && this.expectations.awaitsOutcome(send.threadId, send.id)) this.hostOf(send.threadId)?.interrupt(send.id)
+    else if (answer.route === 'interrupt' && this.expectations.awaitsOutcome(send.threadId, send.id)) this.#interrupt(send, answer.owner)
     return answer
+  }
+
+  #interrupt({ threadId, id }: Send, owner: string | undefined): void {
+    if (owner === undefined || owner === this.owner) this.hostOf(threadId)?.interrupt(id)
+    else this.neighbours.interrupt(owner, threadId, id)
   }
 
   /** Nobody runs: watchers see the signal as it is stored, and nothing that looks like a run. */

@@ -11,7 +11,7 @@ import type { ActiveBehavior, IdleBehavior, SendMode } from './machine.ts'
 import { optional, type SendReceipt, type SignalOutcome, type StateReceipt } from './receipt.ts'
 import type { Runnable } from './runnable.ts'
 import type { Target, ThreadRuntime } from './runtime.ts'
-import { outcomeOfRow, settleWaiting } from './settling.ts'
+import { outcomeOfRow, settleElsewhere, settleWaiting } from './settling.ts'
 
 /** Where a signal goes, and what happens to it there. */
 export interface SendOptions {
@@ -129,15 +129,22 @@ async function accept(runtime: ThreadRuntime, agent: Runnable, sending: Sending)
   }
   // Its runner went and nobody has taken its place yet: this process can.
   const orphan = answer.owner === undefined && waits.has(answer.route) && (await runtime.wake(target.threadId))
-  const settled = orphan ? undefined : answer.duplicate ? await outcomeOfFirst(runtime, target, signal.id, answer) : outcomeOf(runtime, answer)
+  const settled = orphan ? undefined : answer.duplicate ? await outcomeOfFirst(runtime, target, signal.id, answer) : outcomeOf(answer)
   if (settled) runtime.expectations.settle(target.threadId, signal.id, settled)
   else {
     runtime.expectations.accepted(target.threadId, signal.id)
+    if (answer.owner !== undefined && answer.owner !== runtime.owner) await waitElsewhere(runtime, target.threadId, signal.id)
     // The run that was to take it may be over before its acceptance was known here.
-    if (answer.owner === runtime.owner && !runtime.hostOf(target.threadId)) runtime.settle(target.threadId)
+    else if (answer.owner === runtime.owner && !runtime.hostOf(target.threadId)) runtime.settle(target.threadId)
   }
   if (answer.route === 'interrupt' && answer.owner === undefined && !orphan) interruptSuspended(runtime, agent, target)
   return { answer, outcome }
+}
+
+/** The process that runs the thread says what becomes of the signal; it may have done so already. */
+async function waitElsewhere(runtime: ThreadRuntime, threadId: string, id: string): Promise<void> {
+  runtime.expectations.awaitElsewhere(threadId, id)
+  await settleElsewhere(runtime, threadId)
 }
 
 /** Sends of one thread reach the store in the order in which they were made, however long each takes to find what it needs. */
@@ -176,8 +183,8 @@ function interruptSuspended(runtime: ThreadRuntime, agent: Runnable, target: Tar
     })
 }
 
-/** What is certain as soon as the signal is accepted; nothing when a run here will say it. */
-function outcomeOf(runtime: ThreadRuntime, answer: Accepted): SignalOutcome | undefined {
+/** What is certain as soon as the signal is accepted; nothing when a run will say it. */
+function outcomeOf(answer: Accepted): SignalOutcome | undefined {
   const about = answer.runId === undefined ? {} : { runId: answer.runId }
   switch (answer.route) {
     case 'persist':
@@ -189,10 +196,10 @@ function outcomeOf(runtime: ThreadRuntime, answer: Accepted): SignalOutcome | un
     case 'queue':
       return { action: 'queued', ...about }
     case 'wake':
-      return answer.fence || answer.owner === runtime.owner ? undefined : { action: 'woke', ...about }
+      return answer.owner === undefined && !answer.fence ? { action: 'woke', ...about } : undefined
     default:
-      if (answer.owner === runtime.owner) return undefined
-      if (answer.owner !== undefined) return { action: 'delivered', ...about }
+      // The run that takes it says so, wherever it runs.
+      if (answer.owner !== undefined) return undefined
       // Suspended. An interrupt goes on at once.
       return answer.route === 'interrupt' ? undefined : { action: 'queued', reason: 'suspended', ...about }
   }
@@ -200,9 +207,9 @@ function outcomeOf(runtime: ThreadRuntime, answer: Accepted): SignalOutcome | un
 
 /** A repeated send is told what became of the first. */
 async function outcomeOfFirst(runtime: ThreadRuntime, target: Target, id: string, answer: Accepted): Promise<SignalOutcome | undefined> {
-  if (answer.state === 'pending') return outcomeOf(runtime, answer)
+  if (answer.state === 'pending') return outcomeOf(answer)
   const mail = await runtime.store.getSignal(target, id)
-  return mail ? outcomeOfRow(mail) : outcomeOf(runtime, answer)
+  return mail ? outcomeOfRow(mail) : outcomeOf(answer)
 }
 
 /** The thread that is meant, where that is known without asking the store. */

@@ -26,6 +26,17 @@ export function outcomeOfRow({ state, route, runId, step, reason }: MailboxRow):
  */
 export async function settleWaiting(runtime: ThreadRuntime, threadId: string): Promise<void> {
   const { signals, calls } = runtime.expectations.waitingOn(threadId)
+  await settle(runtime, threadId, signals, calls)
+}
+
+/** The same for what other processes were waited for, and for nothing else: the rest may be on its way to the store. */
+export async function settleElsewhere(runtime: ThreadRuntime, threadId: string): Promise<void> {
+  const elsewhere = (id: string) => runtime.expectations.awaitsElsewhere(threadId, id)
+  const { signals, calls } = runtime.expectations.waitingOn(threadId)
+  await settle(runtime, threadId, signals.filter(elsewhere), calls.filter(elsewhere))
+}
+
+async function settle(runtime: ThreadRuntime, threadId: string, signals: readonly string[], calls: readonly string[]): Promise<void> {
   for (const id of signals) {
     const found = await whereabouts(runtime, threadId, id)
     if (!found) continue
@@ -33,13 +44,18 @@ export async function settleWaiting(runtime: ThreadRuntime, threadId: string): P
     // It came while the run was about to wait: what it would have cut is declined.
     if (isSuspended(found) && mail?.route === 'interrupt') await declineAll(runtime, runtime.agent(mail.agentId), { threadId })
     else {
-      const outcome = mail && thread ? (outcomeOfRow(mail) ?? outcomeOfPending(runtime, thread, mail)) : gone
+      const outcome = mail && thread ? (outcomeOfRow(mail) ?? outcomeOfPending(thread, mail)) : gone
       if (outcome) runtime.expectations.settle(threadId, id, outcome)
+      else if (thread?.owner !== runtime.owner) runtime.expectations.awaitElsewhere(threadId, id)
     }
   }
   for (const id of calls) {
     const found = await whereabouts(runtime, threadId, id)
-    if (!found || (found.mail?.state === 'pending' && !isSuspended(found))) continue
+    if (!found) continue
+    if (found.mail?.state === 'pending' && !isSuspended(found)) {
+      runtime.expectations.awaitElsewhere(threadId, id)
+      continue
+    }
     if (isSuspended(found) && (await runtime.store.cancelSignals({ threadId }, [id])).length === 0) continue
     runtime.expectations.takeCall(threadId, id)?.reject(isSuspended(found) ? suspended(threadId) : cancelled())
   }
@@ -67,11 +83,11 @@ function isSuspended({ mail, thread }: Whereabouts): boolean {
   return mail?.state === 'pending' && thread?.status === 'suspended'
 }
 
-/** Undefined where a run here is still going to take it. */
-function outcomeOfPending(runtime: ThreadRuntime, thread: ThreadRow, { runId }: MailboxRow): SignalOutcome | undefined {
+/** Undefined where a run is still going to take it, here or elsewhere. */
+function outcomeOfPending(thread: ThreadRow, { runId }: MailboxRow): SignalOutcome | undefined {
   const about = runId === undefined ? {} : { runId }
   if (thread.status === 'suspended') return { action: 'queued', reason: 'suspended', ...about }
-  return thread.owner === runtime.owner ? undefined : { action: 'queued', ...about }
+  return thread.status === 'running' ? undefined : { action: 'queued', ...about }
 }
 
 /** For a `generate()` or `stream()` that will not get its turn. */

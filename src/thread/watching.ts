@@ -1,9 +1,9 @@
 import { HeedError, isHeedError } from '../errors.ts'
-import type { Scope } from '../store/contract.ts'
-import { suspendedRun } from './deciding.ts'
+import type { Scope, ThreadRow } from '../store/contract.ts'
+import { abortRun, type AbortOptions } from './aborting.ts'
+import { parseCursor } from './cursor.ts'
 import type { LiveThread } from './live.ts'
 import type { ThreadRuntime } from './runtime.ts'
-import { settleWaiting } from './settling.ts'
 import { snapshotReader } from './snapshot.ts'
 import { ThreadReader, type AgentThreadSubscription, type ReaderStart } from './subscription.ts'
 
@@ -22,19 +22,38 @@ export async function subscribe(runtime: ThreadRuntime, options: SubscribeOption
   if (typeof threadId !== 'string' || threadId === '') throw new HeedError('invalid_argument', 'subscribeToThread needs a threadId.', { details: { field: 'threadId' } })
   const scope: Scope = { threadId, ...(resourceId === undefined ? {} : { resourceId }) }
   await runtime.open()
+  if (after !== undefined) parseCursor(after)
   const live = runtime.hold(threadId)
+  await runtime.neighbours.watch(live)
   try {
     const thread = await runtime.store.getThread(scope)
-    if (thread) {
-      live.resourceId = thread.resourceId
-      live.join(thread.epoch, runtime.clock.now())
-      if (thread.status === 'suspended') live.runId ??= thread.runId
-    }
-    return subscription(runtime, scope, live, startOf(live, after, options.snapshot ?? false))
+    if (thread) live.resourceId = thread.resourceId
+    const told = thread ? await meet(runtime, live, thread, after) : true
+    return subscription(runtime, scope, live, told ? startOf(live, after, options.snapshot ?? false) : { position: live.end, snapshot: 'expired' })
   } catch (error) {
+    runtime.neighbours.unwatch(threadId)
     runtime.letGo(threadId)
     throw error
   }
+}
+
+/** Brings what is live here to what is live on the thread. False when its runner doesn't tell. */
+async function meet(runtime: ThreadRuntime, live: LiveThread, thread: ThreadRow, after: string | undefined): Promise<boolean> {
+  const { id, status, owner, epoch } = thread
+  const elsewhere = status === 'running' && owner !== undefined && owner !== runtime.owner && !runtime.hostOf(id)
+  if (elsewhere && (live.epoch < epoch || !live.running)) {
+    if (await runtime.neighbours.follow(id, owner, after)) return true
+    // Whatever its runner says later comes after this.
+    live.join(epoch - 1, runtime.clock.now())
+    return false
+  }
+  // Nothing happened since the cursor, or little: whoever ran the thread last may know what.
+  const asks = after !== undefined && !runtime.hostOf(id) && parseCursor(after).epoch === epoch && live.epoch < epoch
+  if (asks) await runtime.neighbours.follow(id, undefined, after)
+  // A run that is about to begin here counts its epoch itself.
+  live.join(status === 'running' && owner === runtime.owner ? epoch - 1 : epoch, runtime.clock.now())
+  if (status === 'suspended') live.runId ??= thread.runId
+  return true
 }
 
 function startOf(live: LiveThread, after: string | undefined, snapshot: boolean): ReaderStart {
@@ -43,7 +62,8 @@ function startOf(live: LiveThread, after: string | undefined, snapshot: boolean)
     return position === undefined ? { position: live.end, snapshot: 'expired' } : { position }
   }
   if (snapshot) return { position: live.end, snapshot: 'requested' }
-  return { position: live.runStart }
+  const position = live.runStart
+  return position === undefined ? { position: live.end, snapshot: 'expired' } : { position }
 }
 
 function subscription(runtime: ThreadRuntime, scope: Scope, live: LiveThread, from: ReaderStart): AgentThreadSubscription {
@@ -66,16 +86,17 @@ function subscription(runtime: ThreadRuntime, scope: Scope, live: LiveThread, fr
       open = false
       for (const reader of readers) reader.close()
       live.ring()
+      runtime.neighbours.unwatch(scope.threadId)
       runtime.letGo(scope.threadId)
     },
   }
 }
 
 /**
- * Aborts the run that is active here, or the one that is suspended. False when there is neither as far as is known here; a suspended run
- * of another process is looked for and ended all the same.
+ * Aborts what is active on a thread. True when that is known here; otherwise it is looked for, and aborted all the same where it is found.
+ * `abortRun` says what came of it.
  */
-export function abortThread(runtime: ThreadRuntime, scope: Scope, options: { clearPendingSignals?: boolean; expectedRunId?: string }): boolean {
+export function abortThread(runtime: ThreadRuntime, scope: Scope, options: AbortOptions): boolean {
   const { clearPendingSignals = false, expectedRunId } = options
   const live = runtime.liveOf(scope.threadId)
   if (live?.foreignTo(scope.resourceId)) throw forbidden(scope.threadId)
@@ -86,39 +107,12 @@ export function abortThread(runtime: ThreadRuntime, scope: Scope, options: { cle
   }
   const known = live?.runId
   if (known !== undefined && expectedRunId !== undefined && expectedRunId !== known) return false
-  endSuspended(runtime, scope, known ?? expectedRunId, clearPendingSignals).catch((error: unknown) => {
+  const expected = expectedRunId ?? known
+  abortRun(runtime, scope, { clearPendingSignals, ...(expected === undefined ? {} : { expectedRunId: expected }) }).catch((error: unknown) => {
     if (isHeedError(error) && (error.code === 'thread_forbidden' || error.code === 'closed')) return
-    runtime.logger.error('a suspended run could not be aborted', { threadId: scope.threadId, error: String(error) })
+    if (!runtime.closing) runtime.logger.error('a run could not be aborted', { threadId: scope.threadId, error: String(error) })
   })
   return known !== undefined
-}
-
-/** Ends a suspended run, tells the watchers, and lets what waited behind it go on. False when none is suspended, or not this one. */
-export async function endSuspended(runtime: ThreadRuntime, scope: Scope, expectedRunId: string | undefined, clearPending: boolean): Promise<boolean> {
-  await runtime.open()
-  const runId = expectedRunId ?? (await suspendedRun(runtime, scope))?.runId
-  if (runId === undefined) return false
-  const waiting = (await runtime.store.getRun(scope, runId))?.suspended ?? []
-  const { ended, more, epoch, parents } = await runtime.store.endSuspended(scope, runId, { clearPending })
-  if (!ended) return false
-  if (clearPending) runtime.expectations.dropOptions(scope.threadId)
-  runtime.speak(scope.threadId, (live) => {
-    live.enter(epoch)
-    live.publish({ type: 'abort', runId, from: 'AGENT', payload: {} })
-    live.endRun(false)
-  })
-  runtime.expectations.takeOptions(runId)
-  for (const call of runtime.expectations.takeFollowers(runId)) call.reject(new HeedError('aborted', `The run ${runId} was aborted.`))
-  // What agents below it wait for is nobody's question any more.
-  for (const { child } of waiting) if (child) await endSuspended(runtime, { threadId: child.threadId }, child.runId, clearPending).catch(unlessGone)
-  for (const threadId of [...parents, ...(more ? [scope.threadId] : [])]) await runtime.wake(threadId)
-  await settleWaiting(runtime, scope.threadId)
-  return true
-}
-
-/** A thread that was deleted, or is kept in another store, has nothing to end here. */
-function unlessGone(error: unknown): void {
-  if (!isHeedError(error) || error.code !== 'thread_not_found') throw error
 }
 
 function forbidden(threadId: string): HeedError {

@@ -98,7 +98,7 @@ export const recoveryCases: StoreCase[] = [
       const run = await start(store)
       await alive(store, 'p2')
       await accept(store, send('call', { ...queued, boundTo: 'p2', claim: { owner: 'p2' } }))
-      assert.deepEqual(await commit(store, run, finish), { rows: [], taken: [], ended: true, more: false })
+      assert.deepEqual(await commit(store, run, finish), { rows: [], taken: [], ended: true, more: false, left: true })
       assert.equal(await status(store), 'idle')
       const orphan = [{ threadId, agentId: 'agent-1' }]
       assert.deepEqual(await store.listOrphans(Date.now(), 10), orphan)

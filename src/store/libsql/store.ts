@@ -1,3 +1,6 @@
+import type { Bus } from '../../bus/contract.ts'
+import { LibSQLBus } from '../../bus/libsql/bus.ts'
+import { LocalBus } from '../../bus/local.ts'
 import { systemClock, type Clock } from '../../clock.ts'
 import { HeedError } from '../../errors.ts'
 import type { Message } from '../../message/message.ts'
@@ -60,6 +63,7 @@ export class LibSQLStore implements ThreadStore {
   readonly #busyTimeout: number
   #opening: Promise<Opened> | undefined
   #closed = false
+  #bus: Bus | undefined
 
   constructor(options: LibSQLStoreOptions) {
     this.id = options.id ?? 'libsql'
@@ -78,6 +82,13 @@ export class LibSQLStore implements ThreadStore {
     this.#closed = true
     const opened = await this.#opening?.catch(() => undefined)
     await opened?.release()
+  }
+
+  /** For a file, one that reaches every process on it. */
+  bus(): Bus {
+    const location = this.#location
+    this.#bus ??= location.kind === 'file' ? new LibSQLBus(() => resolveFile(location.path)) : new LocalBus()
+    return this.#bus
   }
 
   accept(sends: readonly Send[]): Promise<Array<Accepted | { error: Error }>> {

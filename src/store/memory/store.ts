@@ -1,3 +1,5 @@
+import type { Bus } from '../../bus/contract.ts'
+import { LocalBus } from '../../bus/local.ts'
 import { systemClock, type Clock } from '../../clock.ts'
 import { HeedError } from '../../errors.ts'
 import type { Message } from '../../message/message.ts'
@@ -35,6 +37,7 @@ import { MemoryTables } from './tables.ts'
 export class InMemoryStore implements ThreadStore {
   readonly id: string
   readonly #tables: MemoryTables
+  readonly #bus = new LocalBus()
   #closed = false
 
   constructor(options: { id?: string; clock?: Clock } = {}) {
@@ -48,6 +51,10 @@ export class InMemoryStore implements ThreadStore {
 
   async close(): Promise<void> {
     this.#closed = true
+  }
+
+  bus(): Bus {
+    return this.#bus
   }
 
   async accept(sends: readonly Send[]): Promise<Array<Accepted | { error: Error }>> {

@@ -94,7 +94,7 @@ function reject(tables: ThreadTables, thread: ThreadRecord, run: RunRecord, erro
 }
 
 /** Ends the run. The lease goes in the same transaction that finds nothing waiting: no send can fall between the two. */
-function finish(tables: ThreadTables, thread: ThreadRecord, run: RunRecord, end: RunEnd, owner: string): Pick<StepCommitted, 'ended' | 'more'> {
+function finish(tables: ThreadTables, thread: ThreadRecord, run: RunRecord, end: RunEnd, owner: string): Pick<StepCommitted, 'ended' | 'more' | 'left'> {
   const now = tables.now()
   run.status = end.status
   thread.updatedAt = now
@@ -128,7 +128,7 @@ function finish(tables: ThreadTables, thread: ThreadRecord, run: RunRecord, end:
     promise(thread, next.runId, agentId)
   } else release(tables, thread, pending.length > 0)
   tables.putThread(thread)
-  return { ended: true, more: next !== undefined }
+  return { ended: true, more: next !== undefined, ...(!next && pending.length > 0 && { left: true }) }
 }
 
 /** What waits after a run, unless its end took that along. */

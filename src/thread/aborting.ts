@@ -1,0 +1,82 @@
+import { HeedError, isHeedError } from '../errors.ts'
+import type { Scope } from '../store/contract.ts'
+import { suspendedRun } from './deciding.ts'
+import type { AbortAnswer } from './neighbours.ts'
+import type { ThreadRuntime } from './runtime.ts'
+import { settleWaiting } from './settling.ts'
+
+export interface AbortOptions {
+  /** Also cancel what waits on the thread. */
+  clearPendingSignals?: boolean
+  /** Abort this run and no other. */
+  expectedRunId?: string
+}
+
+/** How long the process that runs a thread is waited for before it is asked again, and how often it is asked. */
+const answerMs = 1_000
+const mostAsked = 30
+
+/**
+ * Aborts what is active on a thread, wherever it runs, and says truly whether that was so: `aborted` when its runner took the abort, or
+ * when the run was suspended and is over. A runner that doesn't answer is asked again until its lease has expired; then the thread is
+ * taken over and the run aborted here.
+ */
+export async function abortRun(runtime: ThreadRuntime, scope: Scope, options: AbortOptions): Promise<AbortAnswer> {
+  const { clearPendingSignals: clearPending = false, expectedRunId } = options
+  await runtime.open()
+  for (let asked = 0; asked < mostAsked; asked++) {
+    const thread = await runtime.store.getThread(scope)
+    if (!thread || thread.status === 'idle' || thread.runId === undefined) return { aborted: false }
+    const { runId, owner } = thread
+    if (expectedRunId !== undefined && runId !== expectedRunId) return { aborted: false, runId }
+    if (thread.status === 'suspended') {
+      if (await endSuspended(runtime, scope, runId, clearPending)) return { aborted: true, runId }
+      continue
+    }
+    const host = runtime.hostOf(thread.id)
+    if (host) {
+      const aborted = host.abort({ reason: new HeedError('aborted', 'The run was aborted.'), clearPending, resourceId: scope.resourceId })
+      return { aborted, runId }
+    }
+    if (owner !== undefined && owner !== runtime.owner) {
+      const answer = await runtime.neighbours.abort(owner, { threadId: thread.id, runId, clearPending }, answerMs)
+      if (runtime.closing) throw new HeedError('closed', 'This Heed was closed. Ask the process that runs now.')
+      if (answer?.aborted) return { aborted: true, runId }
+      // It ended meanwhile, or was never there: the next look tells.
+      if (answer) continue
+    }
+    await runtime.wake(thread.id)
+  }
+  throw new HeedError('store_failed', `The process that runs thread ${scope.threadId} neither answers nor ends. Try again.`, { retryable: true, details: { threadId: scope.threadId } })
+}
+
+/** Ends a suspended run, tells the watchers, and lets what waited behind it go on. False when none is suspended, or not this one. */
+export async function endSuspended(runtime: ThreadRuntime, scope: Scope, expectedRunId: string | undefined, clearPending: boolean): Promise<boolean> {
+  await runtime.open()
+  const runId = expectedRunId ?? (await suspendedRun(runtime, scope))?.runId
+  if (runId === undefined) return false
+  const waiting = (await runtime.store.getRun(scope, runId))?.suspended ?? []
+  const { ended, more, epoch, parents } = await runtime.store.endSuspended(scope, runId, { clearPending })
+  if (!ended) return false
+  if (clearPending) {
+    runtime.expectations.dropOptions(scope.threadId)
+    runtime.neighbours.settled(scope.threadId)
+  }
+  runtime.speak(scope.threadId, (live) => {
+    live.enter(epoch)
+    live.publish({ type: 'abort', runId, from: 'AGENT', payload: {} })
+    live.endRun(false)
+  })
+  runtime.expectations.takeOptions(runId)
+  for (const call of runtime.expectations.takeFollowers(runId)) call.reject(new HeedError('aborted', `The run ${runId} was aborted.`))
+  // What agents below it wait for is nobody's question any more.
+  for (const { child } of waiting) if (child) await endSuspended(runtime, { threadId: child.threadId }, child.runId, clearPending).catch(unlessGone)
+  for (const threadId of [...parents, ...(more ? [scope.threadId] : [])]) if (!(await runtime.wake(threadId))) runtime.neighbours.mail(threadId)
+  await settleWaiting(runtime, scope.threadId)
+  return true
+}
+
+/** A thread that was deleted, or is kept in another store, has nothing to end here. */
+function unlessGone(error: unknown): void {
+  if (!isHeedError(error) || error.code !== 'thread_not_found') throw error
+}

@@ -1,0 +1,192 @@
+import type { Bus, BusListener, Seat } from '../bus/contract.ts'
+import type { BusMessage } from '../bus/message.ts'
+import { HeedError } from '../errors.ts'
+import type { LiveThread } from './live.ts'
+import { RemoteWatching } from './remote-watching.ts'
+import type { ThreadRuntime } from './runtime.ts'
+import { settleElsewhere } from './settling.ts'
+
+export interface AbortAnswer {
+  aborted: boolean
+  runId?: string
+}
+
+/**
+ * The other processes on the store: what is said to them, and what is done when they say something. All of it only makes things
+ * happen sooner: the store is asked before anything counts, and the sweep finds what was never heard.
+ */
+export class Neighbours implements BusListener {
+  readonly #runtime: ThreadRuntime
+  #seat: Seat | undefined
+  #remote: RemoteWatching | undefined
+  #joining: Promise<void> | undefined
+  /** Questions to other processes that are open, by their id. */
+  readonly #asked = new Map<string, (answer: AbortAnswer) => void>()
+
+  constructor(runtime: ThreadRuntime) {
+    this.#runtime = runtime
+  }
+
+  /** Takes a seat on the bus. What fails is said once; everything is then found by the sweep. */
+  join(bus: Bus | undefined): Promise<void> {
+    this.#joining ??= bus ? this.#join(bus) : Promise.resolve()
+    return this.#joining
+  }
+
+  async #join(bus: Bus): Promise<void> {
+    try {
+      const seat = await bus.join(this.#runtime.owner, this)
+      this.#seat = seat
+      this.#remote = new RemoteWatching(this.#runtime, seat)
+      seat.say({ kind: 'hello' })
+    } catch (error) {
+      this.#runtime.logger.warn('other processes can not be heard; what they do is found later', { error: String(error) })
+    }
+  }
+
+  /** The last that others hear: threads that ran here need another runner. */
+  async leave(): Promise<void> {
+    await this.#joining
+    for (const answer of this.#asked.values()) answer({ aborted: false })
+    this.#remote?.close()
+    this.#seat?.say({ kind: 'goodbye' })
+    await this.#seat?.leave()
+    this.#seat = undefined
+    this.#remote = undefined
+  }
+
+  // Saying
+
+  /** Something waits on a thread that nobody runs, and this process can't. */
+  mail(threadId: string): void {
+    this.#seat?.say({ kind: 'mail', threadId })
+  }
+
+  /** What others sent to the thread came to something. */
+  settled(threadId: string): void {
+    this.#seat?.say({ kind: 'settled', threadId })
+  }
+
+  interrupt(owner: string, threadId: string, signalId: string): void {
+    this.#seat?.say({ kind: 'interrupt', threadId, signalId }, owner)
+  }
+
+  /** Asks the runner to abort. Undefined when it doesn't answer within `ms`. */
+  async abort(owner: string, question: { threadId: string; runId?: string; clearPending: boolean }, ms: number): Promise<AbortAnswer | undefined> {
+    const ask = this.#runtime.newId()
+    const { promise, resolve } = Promise.withResolvers<AbortAnswer | undefined>()
+    this.#asked.set(ask, resolve)
+    const timer = this.#runtime.clock.after(ms, () => resolve(undefined))
+    this.#seat?.say({ kind: 'abort', ask, ...question }, owner)
+    try {
+      return await promise
+    } finally {
+      timer.cancel()
+      this.#asked.delete(ask)
+    }
+  }
+
+  // Watching
+
+  async watch(live: LiveThread): Promise<void> {
+    await this.#joining
+    this.#remote?.watch(live)
+  }
+
+  unwatch(threadId: string): void {
+    this.#remote?.unwatch(threadId)
+  }
+
+  /** Follows what another process says on a thread; `undefined` asks all of them. False when nobody answers. */
+  async follow(threadId: string, owner: string | undefined, after: string | undefined): Promise<boolean> {
+    return (await this.#remote?.follow(threadId, owner, after)) ?? false
+  }
+
+  attach(live: LiveThread): void {
+    this.#remote?.attach(live)
+  }
+
+  release(threadId: string): void {
+    this.#remote?.release(threadId)
+  }
+
+  isWatched(threadId: string): boolean {
+    return this.#remote?.isWatched(threadId) ?? false
+  }
+
+  // Hearing
+
+  hear(message: BusMessage, from: string): void {
+    if (this.#runtime.closing) return
+    switch (message.kind) {
+      case 'hello':
+        return this.#remote?.announce(from)
+      case 'goodbye':
+        this.#remote?.unwatchedBy(from)
+        return this.#do(this.#runtime.sweep())
+      case 'mail':
+        return this.#do(this.#runtime.wake(message.threadId))
+      case 'settled':
+        return this.#settle(message.threadId)
+      case 'interrupt':
+        return this.#do(this.#interrupt(message.threadId, message.signalId))
+      case 'abort':
+        return this.#abort(message, from)
+      case 'aborted':
+        return this.#asked.get(message.ask)?.({ aborted: message.aborted, ...(message.runId === undefined ? {} : { runId: message.runId }) })
+      case 'watch':
+        return this.#remote?.watchedBy(from, message.threadIds)
+      case 'unwatch':
+        return this.#remote?.unwatchedBy(from, message.threadIds)
+      case 'catch-up':
+        return this.#remote?.catchUp(message, from)
+      case 'state':
+        return this.#remote?.state(message, from)
+      case 'events':
+        return this.#remote?.events(message, from)
+    }
+  }
+
+  lost(): void {
+    if (this.#runtime.closing) return
+    this.#do(this.#runtime.sweep())
+    this.#do(this.tick())
+  }
+
+  attentive(): boolean {
+    return this.#remote?.watching === true || this.#runtime.hosts().length > 0 || this.#runtime.expectations.threadsElsewhere().length > 0
+  }
+
+  /** What no bell told: comes with every sweep. */
+  async tick(): Promise<void> {
+    for (const threadId of this.#runtime.expectations.threadsElsewhere()) await settleElsewhere(this.#runtime, threadId)
+    if (!this.#remote) return
+    this.#remote.expire()
+    this.#remote.announce()
+    await this.#remote.verify()
+  }
+
+  #settle(threadId: string): void {
+    this.#do(settleElsewhere(this.#runtime, threadId))
+  }
+
+  /** It may have entered before this was heard; then there is nothing to cut. */
+  async #interrupt(threadId: string, signalId: string): Promise<void> {
+    const mail = await this.#runtime.store.getSignal({ threadId }, signalId)
+    if (mail?.state === 'pending') this.#runtime.hostOf(threadId)?.interrupt(signalId)
+  }
+
+  #abort({ threadId, ask, runId, clearPending }: Extract<BusMessage, { kind: 'abort' }>, from: string): void {
+    const host = this.#runtime.hostOf(threadId)
+    const meant = host && (runId === undefined || host.runId === undefined || host.runId === runId)
+    const aborted = meant ? host.abort({ reason: new HeedError('aborted', 'The run was aborted.'), clearPending }) : false
+    const active = host?.runId
+    this.#seat?.say({ kind: 'aborted', ask, aborted, ...(active === undefined ? {} : { runId: active }) }, from)
+  }
+
+  #do(work: Promise<unknown>): void {
+    work.catch((error: unknown) => {
+      if (!this.#runtime.closing) this.#runtime.logger.error('what another process asked for failed', { error: String(error) })
+    })
+  }
+}

@@ -1,6 +1,11 @@
 // The runtime
 export { Heed, type HeedConfig } from './heed.ts'
 export { Memory, type MemoryConfig } from './memory/memory.ts'
+export type { ResourceMemory } from './memory/scoped.ts'
+export type { ListThreadsArgs, NewThreadArgs, ThreadList, ThreadUpdate } from './memory/threads.ts'
+export type { IncludedMessage, RecallArgs, RecalledMessages } from './memory/recall.ts'
+export type { DeleteMessagesArgs, SaveMessagesArgs, UpdateMessagesArgs } from './memory/writing.ts'
+export type { ClonedThread, CloneMetadata, CloneThreadArgs } from './memory/clones.ts'
 export type { WorkingMemoryTarget, WorkingMemoryUpdate, WorkingMemoryVersion } from './memory/working-memory/access.ts'
 
 // Agents

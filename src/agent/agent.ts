@@ -16,7 +16,7 @@ import type { InferOutput, Schema } from '../schema/schema.ts'
 import { messageInputToSignal, normaliseSignal } from '../signals/normalise.ts'
 import type { MessageInput, Signal, SignalInput } from '../signals/signal.ts'
 import { stateSignal, type StateInput } from '../signals/state.ts'
-import type { LaneRow, Scope, Send, ThreadRow, Window } from '../store/contract.ts'
+import type { LaneRow, Scope, Send, ThreadRow, ThreadStore, Window } from '../store/contract.ts'
 import type { Storage } from '../store/storage.ts'
 import { decide } from '../thread/deciding.ts'
 import { explainSignal, type ExplainedSignal } from '../thread/explaining.ts'
@@ -280,7 +280,7 @@ export class Agent<TAgentId extends string = string, TTools extends ToolsInput =
   /** Its memory. An agent without one has its history all the same. */
   async getMemory({ requestContext = new RequestContext() }: { requestContext?: RequestContext } = {}): Promise<Memory> {
     const memory = this.#config.memory === undefined ? (this.#memory ??= new Memory()) : await resolve(this.#config.memory, { requestContext })
-    memory.bind(async () => (await this.#open()).store)
+    memory.bind(() => this.#memoryStore())
     return memory
   }
 
@@ -339,6 +339,10 @@ export class Agent<TAgentId extends string = string, TTools extends ToolsInput =
   /** @internal */
   memoryOptions(options: AgentExecutionOptions): Promise<MemoryOptions> | undefined {
     return historyForCall(this.id, this.#config, options)
+  }
+
+  async #memoryStore(): Promise<ThreadStore> {
+    return (await this.#open()).store
   }
 
   async #open(): Promise<ThreadRuntime> {

@@ -1,17 +1,20 @@
-import { newId } from '../ids.ts'
 import { HeedError } from '../errors.ts'
-import type { JSONObject, JSONValue } from '../json.ts'
-import { joinRows } from '../message/join.ts'
+import type { JSONObject } from '../json.ts'
 import type { Message } from '../message/message.ts'
 import type { MemoryOptions } from '../run/options.ts'
 import type { ThreadRow, ThreadStore } from '../store/contract.ts'
-import type { Storage } from '../store/storage.ts'
+import { threadStoreOf, type Storage } from '../store/storage.ts'
+import { checkText, scopeOf } from './arguments.ts'
+import { cloneHistory, cloneMetadataOf, clonesOf, cloneThread, sourceOf, type CloneMetadata, type ClonedThread, type CloneThreadArgs } from './clones.ts'
 import { checkMemoryOptions, checkNames } from './options.ts'
+import { recall, type RecallArgs, type RecalledMessages } from './recall.ts'
+import { ResourceMemory } from './scoped.ts'
+import { createThread, listThreads, updateThread, type ListThreadsArgs, type NewThreadArgs, type ThreadList, type ThreadUpdate } from './threads.ts'
 import { defaultLastMessages } from './window.ts'
 import { listVersions, readWorkingMemory, undoWorkingMemory, updateWorkingMemory } from './working-memory/access.ts'
 import type { WorkingMemoryTarget, WorkingMemoryUpdate, WorkingMemoryVersion } from './working-memory/access.ts'
-import { splitMetadata } from './working-memory/initial.ts'
 import { workingMemoryIn, type WorkingMemorySetting } from './working-memory/setting.ts'
+import { deleteMessages, saveMessages, updateMessages, type DeleteMessagesArgs, type SaveMessagesArgs, type UpdateMessagesArgs } from './writing.ts'
 
 export interface MemoryConfig extends MemoryOptions {
   /** Where this memory's threads are kept. Defaults to the storage of the agent's Heed. */
@@ -19,9 +22,6 @@ export interface MemoryConfig extends MemoryOptions {
   /** The same options, one level down. */
   options?: MemoryOptions
 }
-
-/** Rows read at once while a whole thread is collected. */
-const page = 1_000
 
 /** The conversations of an agent: how much of them the model sees, and how programs read them. */
 export class Memory {
@@ -48,31 +48,104 @@ export class Memory {
     this.#store = store
   }
 
-  async createThread(thread: { resourceId: string; threadId?: string; title?: string; metadata?: Record<string, JSONValue> }): Promise<ThreadRow> {
-    const { threadId: id = newId(), metadata, ...rest } = thread
-    const described = await splitMetadata(workingMemoryIn(this.options), metadata)
-    const store = await this.#open()
-    return (await store.createThread({ id, ...rest, ...described, now: Date.now() })).thread
+  // Threads
+
+  /** Creates a thread. One that is there already is answered as it is. */
+  async createThread(thread: NewThreadArgs): Promise<ThreadRow> {
+    return createThread(await this.#open(), thread, Date.now(), workingMemoryIn(this.options))
   }
 
   async getThreadById({ threadId, resourceId }: { threadId: string; resourceId?: string }): Promise<ThreadRow | null> {
-    return (await this.#open()).getThread({ threadId, ...(resourceId === undefined ? {} : { resourceId }) })
+    return (await this.#open()).getThread(scopeOf(threadId, resourceId))
   }
 
-  /** The newest messages in chronological order; all of them with `perPage: false`. A thread that isn't there has none. */
-  async recall({ threadId, resourceId, perPage }: { threadId: string; resourceId?: string; perPage?: number | false }): Promise<{ messages: Message[] }> {
-    const store = await this.#open()
-    const scope = { threadId, ...(resourceId === undefined ? {} : { resourceId }) }
-    if (!(await store.getThread(scope))) return { messages: [] }
-    const rows = []
-    for (let after = -1, more = true; more; after = rows.at(-1)?.seq ?? after) {
-      const batch = await store.listRows(scope, { after, limit: page })
-      rows.push(...batch.rows)
-      more = batch.more
-    }
-    const messages = joinRows(rows)
-    const count = perPage ?? (this.options.lastMessages || defaultLastMessages)
-    return { messages: count === false ? messages : messages.slice(Math.max(0, messages.length - count)) }
+  /** Threads by page, the newest first unless told otherwise. */
+  async listThreads(args: ListThreadsArgs = {}): Promise<ThreadList> {
+    return listThreads(await this.#open(), args)
+  }
+
+  /** Sets the title, and merges metadata key by key (null removes a key): writers at one time lose nothing of each other. */
+  async updateThread(update: ThreadUpdate): Promise<ThreadRow> {
+    return updateThread(await this.#open(), update, workingMemoryIn(this.options))
+  }
+
+  /** Removes a thread with everything that belongs to it. False when there is none. */
+  async deleteThread(thread: string | { threadId: string; resourceId?: string }): Promise<boolean> {
+    const { threadId, resourceId } = typeof thread === 'object' && thread !== null ? thread : { threadId: thread }
+    return (await this.#open()).deleteThread(scopeOf(threadId, resourceId))
+  }
+
+  /** Gives a thread to another resource. `from` refuses it when it isn't that resource's. Who watches it must be told to stop. */
+  async transferThread({ threadId, resourceId, from }: { threadId: string; resourceId: string; from?: string }): Promise<ThreadRow> {
+    checkText('resourceId', resourceId)
+    return (await this.#open()).transferThread(scopeOf(threadId, from), resourceId)
+  }
+
+  // Messages
+
+  /**
+   * The newest messages in chronological order; by page, by date, or by id with neighbours; all of them with `perPage: false`. A
+   * thread that isn't there has none.
+   */
+  async recall(args: RecallArgs): Promise<RecalledMessages> {
+    const { lastMessages = this.options.lastMessages } = args.threadConfig ?? {}
+    return recall(await this.#open(), args, lastMessages || defaultLastMessages)
+  }
+
+  /** The same as `recall`. */
+  listMessages(args: RecallArgs): Promise<RecalledMessages> {
+    return this.recall(args)
+  }
+
+  /** Appends messages to their threads, or puts them in place of those that have their ids. All or none. */
+  async saveMessages(args: SaveMessagesArgs): Promise<{ messages: Message[] }> {
+    return { messages: await saveMessages(await this.#open(), args) }
+  }
+
+  /** Changes messages: `content` field by field, its `metadata` key by key (null removes a key). All or none. */
+  async updateMessages(args: UpdateMessagesArgs): Promise<Message[]> {
+    return updateMessages(await this.#open(), args)
+  }
+
+  /** Removes messages by id, by a list of ids, or all of a thread: `{ threadId }`. Answers how many went. */
+  async deleteMessages(args: DeleteMessagesArgs): Promise<number> {
+    return deleteMessages(await this.#open(), args)
+  }
+
+  // Clones
+
+  /** Copies a thread as it is now, all of it or some of its messages. */
+  async cloneThread(args: CloneThreadArgs): Promise<ClonedThread> {
+    return cloneThread(await this.#open(), args, Date.now())
+  }
+
+  isClone(thread: Pick<ThreadRow, 'metadata'> | null): boolean {
+    return cloneMetadataOf(thread) !== null
+  }
+
+  getCloneMetadata(thread: Pick<ThreadRow, 'metadata'> | null): CloneMetadata | null {
+    return cloneMetadataOf(thread)
+  }
+
+  /** The thread that this one is a copy of. Null when it is none, or its source is gone. */
+  async getSourceThread(threadId: string): Promise<ThreadRow | null> {
+    return sourceOf(await this.#open(), threadId)
+  }
+
+  /** Copies of a thread, the oldest first. */
+  async listClones(sourceThreadId: string, resourceId?: string): Promise<ThreadRow[]> {
+    return clonesOf(await this.#open(), sourceThreadId, resourceId)
+  }
+
+  /** From the first source to this thread, each a copy of the one before. */
+  async getCloneHistory(threadId: string): Promise<ThreadRow[]> {
+    return cloneHistory(await this.#open(), threadId)
+  }
+
+  /** The same for one resource alone: whatever it is asked, it can't reach what belongs to another. */
+  forResource(resourceId: string): ResourceMemory {
+    checkText('resourceId', resourceId)
+    return new ResourceMemory(resourceId, () => this.#open(), this.options)
   }
 
   /** What is kept in mind: the text, or the object when there is a schema. Null when nothing ever was. */
@@ -103,7 +176,10 @@ export class Memory {
   }
 
   async #open(): Promise<ThreadStore> {
-    if (!this.#store) throw new HeedError('invalid_argument', 'This memory belongs to no agent yet. Give it to one, or get it from one: agent.getMemory().')
-    return this.#store()
+    if (this.#store) return this.#store()
+    if (!this.storage) throw new HeedError('invalid_argument', 'This memory belongs to no agent yet and has no storage. Give it to an agent, or give it one: new Memory({ storage }).')
+    const store = await threadStoreOf(this.storage)
+    await store.open()
+    return store
   }
 }

@@ -73,7 +73,9 @@ export interface ThreadClone {
   id: string
   /** Whose copy it is; the source's unless told. */
   resourceId?: string
-  title: string
+  /** `Clone of` the source's unless told. */
+  title?: string
+  /** Beside its `clone`, which the store writes: `{ sourceThreadId, clonedAt, lastMessageId? }`. */
   metadata: Record<string, JSONValue>
   /** At most so many messages, the newest. */
   limit?: number

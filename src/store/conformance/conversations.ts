@@ -34,7 +34,7 @@ async function read(store: ThreadStore, of = threadId): Promise<Message[]> {
   return joinRows((await store.listRows({ threadId: of }, { limit: 1000 })).rows)
 }
 
-const clone = (id: string, more: Partial<ThreadClone> = {}): ThreadClone => ({ id, title: 'Copy', metadata: {}, now: 9, ...more })
+const clone = (id: string, more: Partial<ThreadClone> = {}): ThreadClone => ({ id, metadata: {}, now: 9, ...more })
 
 export const conversationCases: StoreCase[] = [
   {
@@ -150,7 +150,9 @@ export const conversationCases: StoreCase[] = [
       await accept(store, send('beside', persisted))
       const before = await everything(store)
       const made = await store.cloneThread(scope, clone('copy', { title: 'T', metadata: { k: 1 } }))
-      assert.deepEqual([made.id, made.resourceId, made.title, made.metadata, made.status, made.createdAt.getTime()], ['copy', 'resource-1', 'T', { k: 1 }, 'idle', 9])
+      const about = { sourceThreadId: threadId, clonedAt: new Date(9).toISOString(), lastMessageId: 'beside' }
+      assert.deepEqual([made.id, made.resourceId, made.title, made.metadata, made.status, made.createdAt.getTime()], ['copy', 'resource-1', 'T', { k: 1, clone: about }, 'idle', 9])
+      assert.deepEqual(await store.getThread({ threadId: 'copy' }), made)
       assert.deepEqual(await everything(store), before)
       const expected = ['asked', 'answer/0', 'answer/1', 'answer/2', 'shown', 'now', 'beside']
       if (harness.reopen) store = await harness.reopen(store)

@@ -41,6 +41,9 @@ export const copySql = {
   firstStarts: `
     SELECT message_id AS messageId, created_at AS createdAt, role, counted FROM heed_messages
     WHERE thread = ? AND ${startsMessage} ORDER BY seq LIMIT ?`,
+  lastStarts: `
+    SELECT message_id AS messageId, created_at AS createdAt, role, counted FROM heed_messages
+    WHERE thread = ? AND ${startsMessage} ORDER BY seq DESC LIMIT ?`,
   removeSettled: `
     DELETE FROM heed_mailbox WHERE thread = ?1 AND ord IN (
       SELECT ord FROM heed_mailbox WHERE thread = ?1 AND open IS NULL AND accepted_at < ?2 LIMIT ?3)`,

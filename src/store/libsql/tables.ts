@@ -269,8 +269,8 @@ export class SqlTables extends SqlLanes implements ThreadTables {
     return found.map((thread) => this.#held.get(thread.id)?.thread ?? this.#hold(thread, false).thread)
   }
 
-  firstStarts(thread: ThreadRecord, limit: number): StartRow[] {
-    return this.#statements.all<StartRow>(copySql.firstStarts, thread.key, limit)
+  edgeStarts(thread: ThreadRecord, end: 'oldest' | 'newest', limit: number): StartRow[] {
+    return this.#statements.all<StartRow>(end === 'oldest' ? copySql.firstStarts : copySql.lastStarts, thread.key, limit)
   }
 
   removeRecords(thread: ThreadRecord, before: number, limit: number): number {

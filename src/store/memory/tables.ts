@@ -203,8 +203,9 @@ export class MemoryTables implements ThreadTables {
     return all.toSorted((a, b) => a.key - b.key).slice(0, limit).map((thread) => ({ ...thread }))
   }
 
-  firstStarts(thread: ThreadRecord, limit: number): StartRow[] {
-    return this.#shelf(thread).rows.filter(startsMessage).slice(0, limit)
+  edgeStarts(thread: ThreadRecord, end: 'oldest' | 'newest', limit: number): StartRow[] {
+    const starts = this.#shelf(thread).rows.filter(startsMessage)
+    return (end === 'oldest' ? starts : starts.toReversed()).slice(0, limit)
   }
 
   removeRecords(thread: ThreadRecord, before: number, limit: number): number {

@@ -11,9 +11,11 @@ export function cloneThread(tables: ThreadTables, scope: Scope, clone: ThreadClo
   if (tables.thread(clone.id)) {
     throw new HeedError('thread_exists', `There is a thread ${clone.id} already. Choose another id for the copy, or none.`, { details: { threadId: clone.id } })
   }
-  const metadata = JSON.stringify(untracked(clone.metadata))
   const resourceId = clone.resourceId ?? source.resourceId
-  const copy = tables.addThread({ id: clone.id, resourceId, title: clone.title, metadata, parentId: null, createdAt: clone.now })
+  const about = { sourceThreadId: source.id, clonedAt: new Date(clone.now).toISOString() }
+  const metadata = JSON.stringify({ ...untracked(clone.metadata), clone: about })
+  const title = clone.title ?? (source.title === '' ? '' : `Clone of ${source.title}`)
+  const copy = tables.addThread({ id: clone.id, resourceId, title, metadata, parentId: null, createdAt: clone.now })
   const wanted = wantedOf(clone)
   if (wanted) {
     tables.copySomeRows(source, copy, wanted)
@@ -26,6 +28,8 @@ export function cloneThread(tables: ThreadTables, scope: Scope, clone: ThreadClo
     Object.assign(copy, { nextSeq, ordinal, turn, tail, tailOrdinal, tailTurn })
     settleTail(tables, copy)
   }
+  const [last] = tables.edgeStarts(copy, 'newest', 1)
+  if (last) copy.metadata = JSON.stringify({ ...untracked(clone.metadata), clone: { ...about, lastMessageId: last.messageId } })
   tables.putThread(copy)
   return threadRow(copy)
 }

@@ -32,7 +32,7 @@ export function prune(tables: ThreadTables, policy: PrunePolicy): Pruned {
 /** From the oldest on, up to the first that is young enough. */
 function pruneMessages(tables: ThreadTables, thread: ThreadRecord, { messagesBefore }: PrunePolicy, limit: number): number {
   if (messagesBefore === undefined) return 0
-  const starts = tables.firstStarts(thread, limit)
+  const starts = tables.edgeStarts(thread, 'oldest', limit)
   const young = starts.findIndex((row) => row.createdAt >= messagesBefore)
   const old = (young < 0 ? starts : starts.slice(0, young)).filter(startsMessage).map(({ messageId }) => messageId)
   for (const id of old) tables.removeMessage(thread, id)

@@ -72,8 +72,8 @@ export interface ThreadTables {
 
   /** By their keys. */
   threadsAfter(key: number, limit: number): ThreadRecord[]
-  /** Where the oldest messages begin. */
-  firstStarts(thread: ThreadRecord, limit: number): StartRow[]
+  /** Where messages begin, from one end of the thread. */
+  edgeStarts(thread: ThreadRecord, end: 'oldest' | 'newest', limit: number): StartRow[]
   /** Removes settled signals and runs that are over, from before this time; answers how many. */
   removeRecords(thread: ThreadRecord, before: number, limit: number): number
 

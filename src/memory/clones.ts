@@ -1,0 +1,118 @@
+import { newId } from '../ids.ts'
+import type { JSONValue } from '../json.ts'
+import type { Message } from '../message/message.ts'
+import type { ThreadRow, ThreadStore } from '../store/contract.ts'
+import { checkNames, checkText, checkTitle, checkWhole, metadataOf, refused, scopeOf, timeOf } from './arguments.ts'
+import { allMessages } from './messages.ts'
+
+export interface CloneThreadArgs {
+  sourceThreadId: string
+  newThreadId?: string
+  /** Whose the copy is. Defaults to the source's. */
+  resourceId?: string
+  title?: string
+  /** Of the copy. The source's is not taken along. */
+  metadata?: Record<string, JSONValue>
+  options?: {
+    /** The newest so many. */
+    messageLimit?: number
+    messageFilter?: { startDate?: Date; endDate?: Date; messageIds?: readonly string[] }
+  }
+}
+
+export interface ClonedThread {
+  thread: ThreadRow
+  /** Loaded from the copy when it is read: no message passes through the program unless it is asked for. */
+  readonly clonedMessages: Promise<Message[]>
+}
+
+/** Where a copy came from, as its metadata has it. */
+export interface CloneMetadata {
+  sourceThreadId: string
+  clonedAt: Date
+  lastMessageId?: string
+}
+
+/** A history of clones that is longer than this has a circle in it. */
+const longestHistory = 1_000
+
+export async function cloneThread(store: ThreadStore, args: CloneThreadArgs, now: number, owner?: string): Promise<ClonedThread> {
+  checkNames('cloneThread()', args, ['sourceThreadId', 'newThreadId', 'resourceId', 'title', 'metadata', 'options'])
+  checkNames('options', args.options ?? {}, ['messageLimit', 'messageFilter'])
+  const filter = args.options?.messageFilter ?? {}
+  checkNames('options.messageFilter', filter, ['startDate', 'endDate', 'messageIds'])
+  const { sourceThreadId, newThreadId: id = newId(), resourceId, title } = args
+  checkText('sourceThreadId', sourceThreadId)
+  checkText('newThreadId', id)
+  if (resourceId !== undefined) checkText('resourceId', resourceId)
+  checkTitle(title)
+  const limit = args.options?.messageLimit
+  if (limit !== undefined) checkWhole('options.messageLimit', limit)
+  const { messageIds } = filter
+  if (messageIds !== undefined && !(Array.isArray(messageIds) && messageIds.every((one) => typeof one === 'string'))) throw refused('messageIds', 'a list of ids')
+  const from = timeOf('startDate', filter.startDate)
+  const to = timeOf('endDate', filter.endDate)
+  const thread = await store.cloneThread(scopeOf(sourceThreadId, owner), {
+    id,
+    ...(resourceId !== undefined && { resourceId }),
+    ...(title !== undefined && { title }),
+    metadata: metadataOf(args.metadata) ?? {},
+    ...(limit !== undefined && { limit }),
+    ...(from && { from }),
+    ...(to && { to }),
+    ...(messageIds && { messageIds }),
+    now,
+  })
+  let messages: Promise<Message[]> | undefined
+  return {
+    thread,
+    get clonedMessages() {
+      messages ??= allMessages(store, { threadId: thread.id }).then((placed) => placed.map(({ message }) => message))
+      // Taking the result apart reads this too: whoever doesn't await it isn't to be stopped by it.
+      messages.catch(() => {})
+      return messages
+    },
+  }
+}
+
+export function cloneMetadataOf(thread: Pick<ThreadRow, 'metadata'> | null | undefined): CloneMetadata | null {
+  const clone = thread?.metadata?.clone
+  if (typeof clone !== 'object' || clone === null || Array.isArray(clone)) return null
+  const { sourceThreadId, clonedAt, lastMessageId } = clone
+  if (typeof sourceThreadId !== 'string' || typeof clonedAt !== 'string') return null
+  return { sourceThreadId, clonedAt: new Date(clonedAt), ...(typeof lastMessageId === 'string' && { lastMessageId }) }
+}
+
+/** Null for what is no clone, and where the source is gone or another's. */
+export async function sourceOf(store: ThreadStore, threadId: string, owner?: string): Promise<ThreadRow | null> {
+  const clone = cloneMetadataOf(await store.getThread(scopeOf(threadId, owner)))
+  const source = clone && (await store.getThread({ threadId: clone.sourceThreadId }))
+  return source && (owner === undefined || source.resourceId === owner) ? source : null
+}
+
+export async function clonesOf(store: ThreadStore, sourceThreadId: string, resourceId?: string): Promise<ThreadRow[]> {
+  checkText('sourceThreadId', sourceThreadId)
+  const clones: ThreadRow[] = []
+  const query = { cloneOf: sourceThreadId, orderBy: { field: 'createdAt', direction: 'ASC' }, limit: 500, ...(resourceId !== undefined && { resourceId }) } as const
+  for (;;) {
+    const last = clones.at(-1)
+    const { threads, more } = await store.listThreads({ ...query, ...(last && { after: { at: last.createdAt.getTime(), id: last.id } }) })
+    clones.push(...threads)
+    if (!more) return clones
+  }
+}
+
+/** From the first thread to this one. It ends where a source is gone, or is another's. */
+export async function cloneHistory(store: ThreadStore, threadId: string, owner?: string): Promise<ThreadRow[]> {
+  const history: ThreadRow[] = []
+  const seen = new Set<string>()
+  let next: string | undefined = threadId
+  while (next !== undefined && !seen.has(next) && seen.size < longestHistory) {
+    seen.add(next)
+    const thread: ThreadRow | null = await store.getThread(next === threadId ? scopeOf(next, owner) : { threadId: next })
+    if (!thread || (owner !== undefined && thread.resourceId !== owner)) break
+    history.unshift(thread)
+    next = cloneMetadataOf(thread)?.sourceThreadId
+  }
+  return history
+}

@@ -1,0 +1,104 @@
+import { HeedError } from '../errors.ts'
+import type { Message } from '../message/message.ts'
+import type { MemoryOptions } from '../run/options.ts'
+import type { ThreadRow, ThreadStore } from '../store/contract.ts'
+import { scopeOf } from './arguments.ts'
+import { cloneHistory, clonesOf, cloneThread, sourceOf, type ClonedThread, type CloneThreadArgs } from './clones.ts'
+import { recall, type RecallArgs, type RecalledMessages } from './recall.ts'
+import { createThread, listThreads, updateThread, type ListThreadsArgs, type NewThreadArgs, type ThreadList, type ThreadUpdate } from './threads.ts'
+import { defaultLastMessages } from './window.ts'
+import { workingMemoryIn } from './working-memory/setting.ts'
+import { deleteMessages, saveMessages, updateMessages, type DeleteMessagesArgs, type SaveMessagesArgs, type UpdateMessagesArgs } from './writing.ts'
+
+/** Of what names a resource, only this one may be named. */
+type Own<Args> = Omit<Args, 'resourceId'> & { resourceId?: string }
+
+/**
+ * A memory of one resource. Every call carries the resource to the store, which refuses what belongs to another: a program may pass ids
+ * on as it got them from its user. Get it from `memory.forResource(id)`.
+ */
+export class ResourceMemory {
+  readonly resourceId: string
+  readonly #store: () => Promise<ThreadStore>
+  readonly #options: MemoryOptions
+
+  /** @internal */
+  constructor(resourceId: string, store: () => Promise<ThreadStore>, options: MemoryOptions) {
+    this.resourceId = resourceId
+    this.#store = store
+    this.#options = options
+  }
+
+  async createThread(thread: Own<NewThreadArgs> = {}): Promise<ThreadRow> {
+    return createThread(await this.#store(), this.#own(thread), Date.now(), workingMemoryIn(this.#options))
+  }
+
+  async getThreadById({ threadId }: { threadId: string }): Promise<ThreadRow | null> {
+    return (await this.#store()).getThread(scopeOf(threadId, this.resourceId))
+  }
+
+  async listThreads(args: ListThreadsArgs = {}): Promise<ThreadList> {
+    const { filter, resourceId, ...rest } = args
+    this.#check(resourceId)
+    this.#check(filter?.resourceId)
+    return listThreads(await this.#store(), { ...rest, filter: { ...filter, resourceId: this.resourceId } })
+  }
+
+  async updateThread(update: ThreadUpdate): Promise<ThreadRow> {
+    return updateThread(await this.#store(), this.#own(update), workingMemoryIn(this.#options))
+  }
+
+  async deleteThread(thread: string | { threadId: string }): Promise<boolean> {
+    const threadId = typeof thread === 'string' ? thread : thread.threadId
+    return (await this.#store()).deleteThread(scopeOf(threadId, this.resourceId))
+  }
+
+  async recall(args: RecallArgs): Promise<RecalledMessages> {
+    return recall(await this.#store(), this.#own(args), this.#options.lastMessages || defaultLastMessages)
+  }
+
+  listMessages(args: RecallArgs): Promise<RecalledMessages> {
+    return this.recall(args)
+  }
+
+  async saveMessages(args: SaveMessagesArgs): Promise<{ messages: Message[] }> {
+    return { messages: await saveMessages(await this.#store(), this.#own(args), this.resourceId) }
+  }
+
+  async updateMessages(args: UpdateMessagesArgs): Promise<Message[]> {
+    return updateMessages(await this.#store(), this.#own(args), this.resourceId)
+  }
+
+  async deleteMessages(args: DeleteMessagesArgs): Promise<number> {
+    return deleteMessages(await this.#store(), args, this.resourceId)
+  }
+
+  /** The copy is this resource's too. */
+  async cloneThread(args: CloneThreadArgs): Promise<ClonedThread> {
+    return cloneThread(await this.#store(), this.#own(args), Date.now(), this.resourceId)
+  }
+
+  async getSourceThread(threadId: string): Promise<ThreadRow | null> {
+    return sourceOf(await this.#store(), threadId, this.resourceId)
+  }
+
+  async listClones(sourceThreadId: string): Promise<ThreadRow[]> {
+    return clonesOf(await this.#store(), sourceThreadId, this.resourceId)
+  }
+
+  async getCloneHistory(threadId: string): Promise<ThreadRow[]> {
+    return cloneHistory(await this.#store(), threadId, this.resourceId)
+  }
+
+  #own<Args extends { resourceId?: string }>(args: Args): Args & { resourceId: string } {
+    this.#check(args?.resourceId)
+    return { ...args, resourceId: this.resourceId }
+  }
+
+  #check(resourceId: string | undefined): void {
+    if (resourceId === undefined || resourceId === this.resourceId) return
+    throw new HeedError('thread_forbidden', `This memory is of resource ${this.resourceId} and can't be asked for another. Use memory.forResource() with that one.`, {
+      details: { resourceId: this.resourceId },
+    })
+  }
+}

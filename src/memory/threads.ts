@@ -1,0 +1,139 @@
+import { newId } from '../ids.ts'
+import type { JSONValue } from '../json.ts'
+import type { ThreadQuery, ThreadRow, ThreadStore } from '../store/contract.ts'
+import { checkNames, checkText, checkTitle, checkWhole, metadataOf, refused, scopeOf } from './arguments.ts'
+import { cursorOf, placeIn } from './cursor.ts'
+import { splitMetadata } from './working-memory/initial.ts'
+import type { WorkingMemorySetting } from './working-memory/setting.ts'
+
+export interface NewThreadArgs {
+  resourceId: string
+  threadId?: string
+  title?: string
+  metadata?: Record<string, JSONValue>
+}
+
+export interface ThreadUpdate {
+  id: string
+  /** Refuses the thread when it belongs to another resource. */
+  resourceId?: string
+  title?: string
+  /** Merged key by key; null removes a key. */
+  metadata?: Record<string, JSONValue | undefined>
+}
+
+type Scalar = string | number | boolean | null
+
+export interface ListThreadsArgs {
+  filter?: {
+    resourceId?: string
+    /** All of these values, each the very same; null is also what isn't there. */
+    metadata?: Record<string, Scalar>
+  }
+  /** Older names of the same. */
+  resourceId?: string
+  orderBy?: { field?: 'createdAt' | 'updatedAt'; direction?: 'ASC' | 'DESC' }
+  /** From 0 on. */
+  page?: number
+  /** Defaults to 100; `false`: all. */
+  perPage?: number | false
+  /** `nextCursor` of the page before: costs the same however far in the list it is. In place of `page`. */
+  cursor?: string
+  /** Also count them. */
+  total?: boolean
+}
+
+export interface ThreadList {
+  threads: ThreadRow[]
+  page: number
+  perPage: number | false
+  hasMore: boolean
+  nextCursor?: string
+  total?: number
+}
+
+const listNames = ['filter', 'resourceId', 'orderBy', 'page', 'perPage', 'cursor', 'total']
+const atOnce = 500
+
+export async function createThread(store: ThreadStore, args: NewThreadArgs, now: number, setting?: WorkingMemorySetting): Promise<ThreadRow> {
+  checkNames('createThread()', args, ['resourceId', 'threadId', 'title', 'metadata'])
+  const { resourceId, threadId = newId(), title } = args
+  checkText('resourceId', resourceId)
+  checkText('threadId', threadId)
+  checkTitle(title)
+  const described = await splitMetadata(setting, metadataOf(args.metadata))
+  const { thread } = await store.createThread({ id: threadId, resourceId, ...(title !== undefined && { title }), ...described, now })
+  return thread
+}
+
+export async function updateThread(store: ThreadStore, args: ThreadUpdate, setting?: WorkingMemorySetting): Promise<ThreadRow> {
+  checkNames('updateThread()', args, ['id', 'resourceId', 'title', 'metadata'])
+  const { title } = args
+  checkTitle(title)
+  const described = await splitMetadata(setting, metadataOf(args.metadata))
+  return store.patchThread(scopeOf(args.id, args.resourceId), { ...(title !== undefined && { title }), ...described })
+}
+
+export async function listThreads(store: ThreadStore, args: ListThreadsArgs = {}): Promise<ThreadList> {
+  const { query, list } = queryOf(args)
+  const perPage = args.perPage ?? 100
+  if (perPage !== false) checkWhole('perPage', perPage, 1)
+  const page = args.page ?? 0
+  checkWhole('page', page)
+  const after = args.cursor === undefined ? undefined : placeIn(args.cursor, list)
+  if (after && args.page !== undefined) throw refused('page', 'left out where a cursor is given')
+  if (perPage === false) {
+    const threads = await allThreads(store, query, after)
+    return { threads, page: 0, perPage, hasMore: false, ...(args.total && { total: threads.length }) }
+  }
+  const found = await store.listThreads({ ...query, limit: perPage, ...(after ? { after } : { offset: page * perPage }), ...(args.total && { total: true }) })
+  const last = found.threads.at(-1)
+  return {
+    threads: found.threads,
+    page,
+    perPage,
+    hasMore: found.more,
+    ...(found.more && last && { nextCursor: cursorOf({ list, at: placeOf(last, query).at, id: last.id }) }),
+    ...(found.total !== undefined && { total: found.total }),
+  }
+}
+
+type Wanted = Omit<ThreadQuery, 'limit'> & Required<Pick<ThreadQuery, 'orderBy'>>
+
+function queryOf(args: ListThreadsArgs): { query: Wanted; list: string } {
+  checkNames('listThreads()', args, listNames)
+  checkNames('filter', args.filter ?? {}, ['resourceId', 'metadata'])
+  const resourceId = args.filter?.resourceId ?? args.resourceId
+  if (resourceId !== undefined) checkText('filter.resourceId', resourceId)
+  const metadata = args.filter?.metadata
+  if (metadata !== undefined) checkScalars(metadata)
+  const { field = 'createdAt', direction = 'DESC' } = args.orderBy ?? {}
+  if (field !== 'createdAt' && field !== 'updatedAt') throw refused('orderBy.field', "'createdAt' or 'updatedAt'")
+  if (direction !== 'ASC' && direction !== 'DESC') throw refused('orderBy.direction', "'ASC' or 'DESC'")
+  const query: Wanted = { orderBy: { field, direction }, ...(resourceId !== undefined && { resourceId }), ...(metadata && { metadata }) }
+  return { query, list: `threads ${field} ${direction} ${JSON.stringify([resourceId ?? null, Object.entries(metadata ?? {}).toSorted(([a], [b]) => (a < b ? -1 : 1))])}` }
+}
+
+function checkScalars(metadata: unknown): void {
+  checkNames('filter.metadata', metadata, Object.keys(metadata ?? {}))
+  for (const [key, value] of Object.entries(metadata as Record<string, unknown>)) {
+    const fits = value === null || typeof value === 'string' || typeof value === 'boolean' || (typeof value === 'number' && Number.isFinite(value))
+    if (!fits) throw refused(`filter.metadata.${key}`, 'a text, a number, true, false or null')
+  }
+}
+
+function placeOf(thread: ThreadRow, { orderBy }: Wanted): { at: number; id: string } {
+  return { at: thread[orderBy.field].getTime(), id: thread.id }
+}
+
+async function allThreads(store: ThreadStore, query: Wanted, from: { at: number; id: string } | undefined): Promise<ThreadRow[]> {
+  const threads: ThreadRow[] = []
+  let after = from
+  for (;;) {
+    const found = await store.listThreads({ ...query, limit: atOnce, ...(after && { after }) })
+    threads.push(...found.threads)
+    const last = found.threads.at(-1)
+    if (!found.more || !last) return threads
+    after = placeOf(last, query)
+  }
+}

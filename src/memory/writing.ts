@@ -1,0 +1,123 @@
+import { HeedError } from '../errors.ts'
+import { newId } from '../ids.ts'
+import { toRows, type AgentMessage } from '../message/input.ts'
+import { joinRows } from '../message/join.ts'
+import type { Message } from '../message/message.ts'
+import type { Scope, ThreadStore } from '../store/contract.ts'
+import type { MessagePatch } from '../store/conversations.ts'
+import { checkNames, checkObject, checkText, refused, scopeOf, timeOf } from './arguments.ts'
+
+/** A message as the largest signal may be. */
+const maxBytes = 10 * 1024 * 1024
+
+export interface SaveMessagesArgs {
+  messages: readonly AgentMessage[]
+  /** For messages that don't say which thread they are of. */
+  threadId?: string
+  resourceId?: string
+}
+
+export interface UpdateMessagesArgs {
+  messages: ReadonlyArray<MessagePatch & { threadId?: string; resourceId?: string }>
+  threadId?: string
+  resourceId?: string
+}
+
+type Named = string | { id: string }
+
+/** By id, by a list of ids, or all of a thread. */
+export type DeleteMessagesArgs = Named | readonly Named[] | { threadId: string; messageIds?: readonly Named[]; resourceId?: string }
+
+export async function saveMessages(store: ThreadStore, args: SaveMessagesArgs, resourceId = args.resourceId): Promise<Message[]> {
+  checkNames('saveMessages()', args, ['messages', 'threadId', 'resourceId'])
+  if (!Array.isArray(args.messages)) throw refused('messages', 'a list of messages')
+  if (args.messages.length === 0) return []
+  const messages = joinRows(toRows(args.messages as AgentMessage[], { newId, now: () => new Date() }))
+  for (const [index, message] of messages.entries()) checkSize(message, index)
+  const groups = grouped(messages, (message) => scopeOf(message.threadId ?? args.threadId, resourceId ?? message.resourceId))
+  return store.saveMessages(groups.map(({ scope, items }) => ({ scope, messages: items })))
+}
+
+function checkSize({ content }: Message, index: number): void {
+  let text: string
+  try {
+    text = JSON.stringify(content)
+  } catch (cause) {
+    throw new HeedError('invalid_message', `messages[${index}] is no JSON and can't be stored.`, { cause, details: { index } })
+  }
+  if (text.length <= maxBytes && Buffer.byteLength(text) <= maxBytes) return
+  throw new HeedError('invalid_message', `messages[${index}] has more than ${maxBytes} bytes. Keep the file elsewhere and store its URL: see AttachmentUploader.`, {
+    details: { index, maxBytes },
+  })
+}
+
+export async function updateMessages(store: ThreadStore, args: UpdateMessagesArgs, resourceId = args.resourceId): Promise<Message[]> {
+  checkNames('updateMessages()', args, ['messages', 'threadId', 'resourceId'])
+  if (!Array.isArray(args.messages)) throw refused('messages', 'a list of changes, each with the id of a message')
+  const patches = args.messages.map(patchOf)
+  const homes = await homesOf(store, patches.flatMap(({ patch, threadId }) => (threadId ?? args.threadId ? [] : patch.id)), resourceId)
+  const groups = grouped(patches, ({ patch, threadId = args.threadId ?? homes.get(patch.id)?.threadId }) => {
+    if (threadId === undefined) throw new HeedError('message_not_found', `There is no message ${patch.id}. Nothing was changed.`, { details: { messageId: patch.id } })
+    return scopeOf(threadId, resourceId)
+  })
+  return store.updateMessages(groups.map(({ scope, items }) => ({ scope, patches: items.map(({ patch }) => patch) })))
+}
+
+function patchOf(given: UpdateMessagesArgs['messages'][number]): { patch: MessagePatch; threadId: string | undefined } {
+  checkNames('updateMessages()', given, ['id', 'threadId', 'resourceId', 'role', 'createdAt', 'type', 'content'])
+  const { id, threadId, type, content } = given
+  checkText('messages.id', id)
+  const createdAt = timeOf('messages.createdAt', given.createdAt)
+  if (type !== undefined) checkText('messages.type', type)
+  if (content !== undefined) {
+    checkObject('messages.content', content)
+    if (content.parts !== undefined && !Array.isArray(content.parts)) throw refused('messages.content.parts', 'a list of parts')
+  }
+  return { patch: { id, ...(createdAt && { createdAt }), ...(type !== undefined && { type }), ...(content && { content }) }, threadId }
+}
+
+/** Answers how many messages went. Ids that nobody has are passed over. */
+export async function deleteMessages(store: ThreadStore, args: DeleteMessagesArgs, owner?: string): Promise<number> {
+  if (typeof args === 'object' && args !== null && 'threadId' in args) {
+    checkNames('deleteMessages()', args, ['threadId', 'messageIds', 'resourceId'])
+    return store.deleteMessages(scopeOf(args.threadId, owner ?? args.resourceId), args.messageIds?.map(idOf))
+  }
+  const ids = [args].flat().map(idOf)
+  const homes = await homesOf(store, ids, owner)
+  let deleted = 0
+  for (const [threadId, several] of Map.groupBy(ids.filter((id) => homes.has(id)), (id) => homes.get(id)?.threadId ?? '')) {
+    deleted += await store.deleteMessages(scopeOf(threadId, owner), several)
+  }
+  return deleted
+}
+
+function idOf(named: unknown): string {
+  const id = typeof named === 'object' && named !== null && 'id' in named ? named.id : named
+  checkText('messageId', id)
+  return id
+}
+
+/** In which thread each message is. An id alone must mean one. */
+async function homesOf(store: ThreadStore, ids: readonly string[], owner: string | undefined): Promise<Map<string, { threadId: string }>> {
+  const homes = new Map<string, { threadId: string }>()
+  if (ids.length === 0) return homes
+  for (const { messageId, threadId } of await store.findMessages(ids, owner)) {
+    if (homes.has(messageId)) {
+      throw new HeedError('invalid_argument', `Message ${messageId} is in several threads. Say which: { threadId, … }.`, { details: { field: 'threadId', messageId } })
+    }
+    homes.set(messageId, { threadId })
+  }
+  return homes
+}
+
+function grouped<Item>(items: readonly Item[], scopeOfItem: (item: Item) => Scope): Array<{ scope: Scope; items: Item[] }> {
+  const groups = new Map<string, { scope: Scope; items: Item[] }>()
+  for (const item of items) {
+    const scope = scopeOfItem(item)
+    const key = JSON.stringify([scope.threadId, scope.resourceId])
+    const group = groups.get(key) ?? { scope, items: [] }
+    group.items.push(item)
+    groups.set(key, group)
+  }
+  return [...groups.values()]
+}

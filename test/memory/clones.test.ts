@@ -1,0 +1,76 @@
+import { describe, expect, it } from 'vitest'
+import { Agent, Heed, type Memory } from '../../src/index.ts'
+import { scriptedModel } from '../../src/testing/index.ts'
+import { conversation, ids, instant, kept, memoryOn, stores } from './kept.ts'
+
+describe.each(stores)('clones, $name', ({ store }) => {
+  async function filled(): Promise<Memory> {
+    const memory = memoryOn(store())
+    await memory.createThread({ threadId: 't', resourceId: 'u', title: 'Tea', metadata: { topic: 'tea' } })
+    await memory.saveMessages({ threadId: 't', messages: conversation(8) })
+    return memory
+  }
+
+  it('[M1.4] hold the messages of their source and go on by themselves', async () => {
+    const memory = await filled()
+    const { thread, clonedMessages } = await memory.cloneThread({ sourceThreadId: 't', title: 'Branch', metadata: { kind: 'branch' } })
+    expect(ids(await clonedMessages)).toBe('m0 m1 m2 m3 m4 m5 m6 m7')
+    expect(thread).toMatchObject({ title: 'Branch', resourceId: 'u', metadata: { kind: 'branch', clone: { sourceThreadId: 't', lastMessageId: 'm7' } } })
+    await memory.deleteMessages({ threadId: thread.id, messageIds: ['m0'] })
+    await memory.saveMessages({ threadId: 't', messages: ['More.'] })
+    expect((await memory.recall({ threadId: 't', perPage: false })).messages).toHaveLength(9)
+    expect((await memory.recall({ threadId: thread.id, perPage: false })).messages).toHaveLength(7)
+  })
+
+  it('[M1.5] take the newest, a span of time, or chosen messages', async () => {
+    const memory = await filled()
+    const cloned = async (options: object) => ids(await (await memory.cloneThread({ sourceThreadId: 't', options })).clonedMessages)
+    const at = (minute: number) => new Date(instant.getTime() + minute * 60_000)
+    expect(await cloned({ messageLimit: 3 })).toBe('m5 m6 m7')
+    expect(await cloned({ messageFilter: { startDate: at(2), endDate: at(4) } })).toBe('m2 m3 m4')
+    expect(await cloned({ messageFilter: { messageIds: ['m6', 'm1'] } })).toBe('m1 m6')
+    expect(await cloned({ messageLimit: 1, messageFilter: { endDate: at(4) } })).toBe('m4')
+  })
+
+  it('have a title after their source\'s, an id of choice, and say what they are', async () => {
+    const memory = await filled()
+    const { thread } = await memory.cloneThread({ sourceThreadId: 't', newThreadId: 'copy' })
+    expect(thread).toMatchObject({ id: 'copy', title: 'Clone of Tea' })
+    expect(memory.isClone(thread)).toBe(true)
+    expect(memory.isClone(await memory.getThreadById({ threadId: 't' }))).toBe(false)
+    const about = memory.getCloneMetadata(await memory.getThreadById({ threadId: 'copy' }))
+    expect(about).toEqual({ sourceThreadId: 't', clonedAt: thread.createdAt, lastMessageId: 'm7' })
+    expect((await memory.getSourceThread('copy'))?.id).toBe('t')
+    expect(await memory.getSourceThread('t')).toBeNull()
+    await memory.cloneThread({ sourceThreadId: 'copy', newThreadId: 'copy-2' })
+    await memory.cloneThread({ sourceThreadId: 't', newThreadId: 'other', resourceId: 'v' })
+    expect(ids(await memory.listClones('t')).split(' ').toSorted()).toEqual(['copy', 'other'])
+    expect(ids(await memory.listClones('t', 'v'))).toBe('other')
+    expect(ids(await memory.getCloneHistory('copy-2'))).toBe('t copy copy-2')
+    await memory.updateThread({ id: 't', metadata: { clone: { sourceThreadId: 'copy-2', clonedAt: instant.toISOString() } } })
+    expect(ids(await memory.getCloneHistory('copy-2'))).toBe('t copy copy-2')
+    await memory.deleteThread('copy')
+    expect(ids(await memory.getCloneHistory('copy-2'))).toBe('copy-2')
+  })
+
+  it('are refused where the id is taken, the source is missing, or the wish can\'t be meant', async () => {
+    const memory = await filled()
+    await expect(memory.cloneThread({ sourceThreadId: 't', newThreadId: 't' })).rejects.toMatchObject({ code: 'thread_exists' })
+    await expect(memory.cloneThread({ sourceThreadId: 'none' })).rejects.toMatchObject({ code: 'thread_not_found' })
+    await expect(memory.cloneThread({ sourceThreadId: 't', options: { messageLimit: -1 } })).rejects.toMatchObject({ details: { field: 'options.messageLimit' } })
+    await expect(memory.cloneThread({ sourceThreadId: 't', options: { limit: 1 } as never })).rejects.toMatchObject({ code: 'unsupported_option' })
+    expect((await memory.listThreads({ perPage: false })).threads).toHaveLength(1)
+  })
+
+  it('are asked like any other thread, with the history of their source', async () => {
+    const model = scriptedModel((call) => `${call.prompt.length} messages`)
+    const agent = new Agent({ id: 'guide', model })
+    kept(new Heed({ agents: { agent }, storage: store() }))
+    const memory = await agent.getMemory()
+    for (const word of ['One', 'Two']) await agent.generate(word, { memory: { thread: 't', resource: 'u' } })
+    const { thread } = await memory.cloneThread({ sourceThreadId: 't' })
+    const { text } = await agent.generate('Three', { memory: { thread: thread.id, resource: 'u' } })
+    expect(text).toBe('5 messages')
+    expect((await memory.recall({ threadId: 't' })).messages).toHaveLength(4)
+  })
+})

@@ -12,7 +12,7 @@ export type { WorkingMemoryTarget, WorkingMemoryUpdate, WorkingMemoryVersion } f
 export { Agent, type GenerateResult, type StreamResult, type SuspendedTarget, type ToolApproval } from './agent/agent.ts'
 export type { AgentConfig, AgentsInput, Dynamic, LegacyOptions } from './agent/config.ts'
 export { AgentStream } from './agent/stream.ts'
-export type { SuspendedRun, SuspendedRunsFilter } from './agent/suspended.ts'
+export type { SuspendedRun, SuspendedRuns, SuspendedRunsFilter } from './agent/suspended.ts'
 export { RequestContext } from './run/request-context.ts'
 export type {
   AgentExecutionOptions, MemoryOptions, MemoryTarget, ModelSettings, StructuredOutputOptions, ToolChoice, WorkingMemoryOptions,

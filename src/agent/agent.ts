@@ -34,6 +34,7 @@ import { abortThread, subscribe, type SubscribeOptions } from '../thread/watchin
 import { answer, answerSuspended, type RunDecision } from './call.ts'
 import { checkConfig } from './check-config.ts'
 import { checkOptions } from './check-options.ts'
+import { contextKeys } from './context-keys.ts'
 import { fromLegacyOptions, type AgentConfig, type LegacyOptions } from './config.ts'
 import { explainAgentPrompt } from './explain.ts'
 import { describeThread } from './describe-thread.ts'
@@ -43,7 +44,7 @@ import { resolve } from './resolve.ts'
 import { checkResumeData } from './resume.ts'
 import { implicitRuntimes } from './runtimes.ts'
 import type { AgentStream } from './stream.ts'
-import { listSuspendedRuns, type SuspendedRun, type SuspendedRunsFilter } from './suspended.ts'
+import { listSuspendedRuns, type SuspendedRuns, type SuspendedRunsFilter } from './suspended.ts'
 
 // `infer` keeps an agent of certain tools assignable to one of any tools.
 type CallsOf<Tools> = Tools extends infer T ? { [Name in keyof T & string]: ToolCall<Name, ToolArgs<T[Name]>> }[keyof T & string] : never
@@ -271,7 +272,7 @@ export class Agent<TAgentId extends string = string, TTools extends ToolsInput =
     return this.#continue({ runId, toolCallId, resourceId, resumeData })
   }
 
-  listSuspendedRuns(filter: SuspendedRunsFilter = {}): Promise<{ runs: SuspendedRun[] }> {
+  listSuspendedRuns(filter: SuspendedRunsFilter = {}): Promise<SuspendedRuns> {
     return listSuspendedRuns(this.threads(), this.id, filter)
   }
 
@@ -334,6 +335,11 @@ export class Agent<TAgentId extends string = string, TTools extends ToolsInput =
   window(options: AgentExecutionOptions): Window {
     const { memory } = this.#config
     return windowOf(historyOption(memory instanceof Memory ? memory.options : undefined, historyIn(fixedProcessors(this.#config)), options.memory?.options))
+  }
+
+  /** @internal */
+  contextKeys(): Promise<readonly string[]> | undefined {
+    return contextKeys(this.#config)
   }
 
   /** @internal */

@@ -1,5 +1,5 @@
 import type { JSONValue } from '../json.ts'
-import type { ChildCall, RunRow } from '../store/contract.ts'
+import type { ChildCall, RunFilter, RunRow } from '../store/contract.ts'
 import type { ThreadRuntime } from '../thread/runtime.ts'
 
 /** A run that waits for somebody. */
@@ -20,23 +20,30 @@ export interface SuspendedRunsFilter {
   toDate?: Date
   page?: number
   perPage?: number
+  /** Also say how many there are on all pages. */
+  total?: boolean
+}
+
+export interface SuspendedRuns {
+  runs: SuspendedRun[]
+  /** On request. */
+  total?: number
 }
 
 /** Newest first. They are rows: those of an earlier process are among them. */
-export async function listSuspendedRuns(runtime: ThreadRuntime, agentId: string, filter: SuspendedRunsFilter): Promise<{ runs: SuspendedRun[] }> {
+export async function listSuspendedRuns(runtime: ThreadRuntime, agentId: string, filter: SuspendedRunsFilter): Promise<SuspendedRuns> {
   await runtime.open()
   const { threadId, resourceId, fromDate, toDate, page = 0, perPage = 100 } = filter
-  const runs = await runtime.store.listRuns({
+  const wanted: RunFilter = {
     status: ['suspended'],
     agentId,
     ...(threadId === undefined ? {} : { threadId }),
     ...(resourceId === undefined ? {} : { resourceId }),
     ...(fromDate === undefined ? {} : { from: fromDate.getTime() }),
     ...(toDate === undefined ? {} : { to: toDate.getTime() }),
-    limit: perPage,
-    offset: page * perPage,
-  })
-  return { runs: runs.map(suspendedRun) }
+  }
+  const runs = await runtime.store.listRuns({ ...wanted, limit: perPage, offset: page * perPage })
+  return { runs: runs.map(suspendedRun), ...(filter.total ? { total: await runtime.store.countRuns(wanted) } : {}) }
 }
 
 function suspendedRun({ runId, threadId, resourceId, agentId, suspendedAt = 0, suspended }: RunRow): SuspendedRun {

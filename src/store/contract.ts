@@ -89,7 +89,9 @@ export interface ThreadStore extends Conversations, WorkingMemoryStore {
   /** Finds a run by its id alone. For in-process callers that address a run and not a thread. */
   findRun(runId: string): Promise<RunRow | null>
   /** Newest first. */
-  listRuns(filter: { threadId?: string; resourceId?: string; agentId?: string; status?: RunStatus[]; from?: number; to?: number; limit?: number; offset?: number }): Promise<RunRow[]>
+  listRuns(filter: RunPage): Promise<RunRow[]>
+  /** How many runs there are, counted along an index where the filter has one. */
+  countRuns(filter: RunFilter): Promise<number>
 
   // Threads
 
@@ -240,6 +242,8 @@ export interface StepCommit {
   removed?: string[]
   /** Tool calls that start now: kept with the run until a row with their result follows. */
   started?: string[]
+  /** Options of the run that went with the process that began it: kept with the run. */
+  lost?: string[]
   /** Take what may enter this run. If anything enters, what was taken before is answered: it is consumed, and its rows stay for good. */
   drain?: boolean
   /** How the run ends here. With `drain`, it only ends if nothing entered. */
@@ -297,6 +301,8 @@ export interface RunRow {
   /** How often the run was begun, or continued without anyone having decided about its calls. */
   attempts: number
   options: JSONObject
+  /** Names of options that were given and are lost: they were no JSON, and the process that had them is gone. */
+  lost?: string[]
   /** Tool calls that were started and have no result row yet. */
   started: string[]
   /** The calls it waits for, or waited for, with what was decided: kept until the step is over. */
@@ -306,6 +312,21 @@ export interface RunRow {
   suspendedAt?: number
   error?: JSONObject
   usage?: JSONObject
+}
+
+export interface RunFilter {
+  threadId?: string
+  resourceId?: string
+  agentId?: string
+  status?: RunStatus[]
+  /** When it was started, both included. */
+  from?: number
+  to?: number
+}
+
+export interface RunPage extends RunFilter {
+  limit?: number
+  offset?: number
 }
 
 export interface ThreadRow {

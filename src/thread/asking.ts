@@ -1,6 +1,7 @@
 import type { MessageRow } from '../message/row.ts'
 import type { AgentExecutionOptions } from '../run/options.ts'
-import { storableOptions, withMemory } from './local-call.ts'
+import { withMemory } from './local-call.ts'
+import { storedOptions } from './stored-options.ts'
 import type { Runnable } from './runnable.ts'
 import type { ThreadRuntime } from './runtime.ts'
 
@@ -24,7 +25,7 @@ export async function askOnce(runtime: ThreadRuntime, agent: Runnable, question:
   const { threadId, resourceId, parentId, id, rows } = question
   runtime.register(agent)
   const options = await withMemory(agent, question.options)
-  const stored = storableOptions(options)
+  const stored = await storedOptions(agent, options)
   runtime.expectations.keepOptions(id, options)
   const { duplicate } = await runtime.accept({
     threadId,

@@ -4,7 +4,8 @@ import type { Chunk } from '../run/chunk.ts'
 import type { AgentExecutionOptions } from '../run/options.ts'
 import type { RunResult } from '../run/run-result.ts'
 import type { Send } from '../store/contract.ts'
-import { storableOptions, withMemory } from './local-call.ts'
+import { withMemory } from './local-call.ts'
+import { storedOptions } from './stored-options.ts'
 import type { Runnable } from './runnable.ts'
 import type { ThreadRuntime } from './runtime.ts'
 
@@ -32,7 +33,7 @@ export async function callOnThread(runtime: ThreadRuntime, agent: Runnable, call
   const { promise: result, resolve, reject } = Promise.withResolvers<RunResult>()
   result.catch(() => {})
   runtime.expectations.call(threadId, id, { options, emit: call.emit, resolve, reject })
-  const stored = storableOptions(options)
+  const stored = await storedOptions(agent, options)
   try {
     const { owner } = await runtime.accept({
       threadId,

@@ -16,7 +16,7 @@ export interface ExplainedSignal {
   /** The step whose prompt it is in first. */
   step?: number
   /** How the run went that took it. */
-  run?: Pick<RunRow, 'status' | 'step' | 'attempts' | 'error'>
+  run?: Pick<RunRow, 'status' | 'step' | 'attempts' | 'error' | 'lost'>
   reason?: string
 }
 
@@ -36,7 +36,7 @@ export async function explainSignal(store: ThreadStore, scope: Scope, id: string
     ...(ahead === undefined ? {} : { ahead }),
     ...(runId === undefined ? {} : { runId }),
     ...(step === undefined ? {} : { step }),
-    ...(run ? { run: { status: run.status, step: run.step, attempts: run.attempts, ...(run.error ? { error: run.error } : {}) } } : {}),
+    ...(run ? { run: { status: run.status, step: run.step, attempts: run.attempts, ...(run.error ? { error: run.error } : {}), ...(run.lost ? { lost: run.lost } : {}) } } : {}),
     ...(reason === undefined ? {} : { reason }),
   }
 }

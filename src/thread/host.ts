@@ -15,8 +15,8 @@ import type { BegunRun, Fence, MailboxRow, RunEnd, RunRow, StepCommitted } from 
 import { continuationOf } from './continuation.ts'
 import type { LiveThread } from './live.ts'
 import type { LocalCall } from './local-call.ts'
-import { localOptions } from './local-call.ts'
 import type { ThreadRuntime } from './runtime.ts'
+import { foundOptions } from './stored-options.ts'
 
 /** A run that was begun so often and never came to an end is not begun again. */
 const maxAttempts = 10
@@ -39,6 +39,8 @@ export class ThreadHost implements RunHost {
   #callers: LocalCall[] = []
   /** Options that only this process has. */
   #here: AgentExecutionOptions | undefined
+  /** Options of it that this process doesn't have, until that is stored. */
+  #missing: string[] | undefined
   /** Ends the run that is being prepared or at work. */
   #stop: AbortController | undefined
   /** A run is on its way or at work. */
@@ -159,7 +161,9 @@ export class ThreadHost implements RunHost {
     const { run, thread, taken, rows } = begun
     let started: Run
     try {
-      const setup = await this.#runtime.agent(run.agentId).prepare({ ...localOptions(run.options, this.#here), abortSignal: signal }, {
+      const { options, lost } = foundOptions(run.options, this.#here)
+      this.#miss(run, lost)
+      const setup = await this.#runtime.agent(run.agentId).prepare({ ...options, abortSignal: signal }, {
         runId: run.runId,
         threadId: thread.id,
         resourceId: thread.resourceId,
@@ -181,6 +185,14 @@ export class ThreadHost implements RunHost {
     if (this.#runtime.closing) throw closed()
     const idempotent = (name: string) => started.tools.tools.get(name)?.tool.idempotent ?? false
     return runLoop(started, begun.resumed ? continuationOf(run, rows, idempotent) : undefined)
+  }
+
+  /** Options that went with an earlier process: told once, and kept with the run by its next commit. */
+  #miss({ runId, lost: known }: RunRow, lost: string[]): void {
+    this.#missing = undefined
+    if (lost.length === 0 || known) return
+    this.#missing = lost
+    this.#runtime.logger.warn('a run goes on without options that only an earlier process had', { threadId: this.fence.threadId, runId, lost })
   }
 
   /** From here on, whoever wants to stop or interrupt means the run that comes next. */
@@ -245,7 +257,13 @@ export class ThreadHost implements RunHost {
     const { end, ...step } = commit
     let committed: StepCommitted
     try {
-      committed = await this.#runtime.store.commitStep(this.fence, { ...step, runId: run.runId, ...(end ? { end: this.#endOf(end) } : {}) })
+      committed = await this.#runtime.store.commitStep(this.fence, {
+        ...step,
+        runId: run.runId,
+        ...(this.#missing ? { lost: this.#missing } : {}),
+        ...(end ? { end: this.#endOf(end) } : {}),
+      })
+      this.#missing = undefined
     } catch (error) {
       // Whoever has the thread now writes and speaks for it. Nothing of this run may reach anybody any more.
       if (isHeedError(error) && error.code === 'fenced') this.#run?.abort(error)

@@ -13,6 +13,8 @@ export interface Runnable {
   prepare(options: AgentExecutionOptions, request: RunRequest, environment: RunEnvironment): Promise<RunSetup>
   /** How much history this call wants, where that depends on the request or on its options; nothing when it is always the same. */
   memoryOptions?(options: AgentExecutionOptions): Promise<MemoryOptions> | undefined
+  /** The keys of a request context that may be stored; nothing when none may. */
+  contextKeys?(): Promise<readonly string[]> | undefined
   /** How much history the prompt begins with. */
   window(options: AgentExecutionOptions): Window
 }

@@ -6,12 +6,13 @@ import { rowToSignal, signalToRow } from '../signals/row.ts'
 import type { Signal, SignalAttributes } from '../signals/signal.ts'
 import type { Accepted, Branch, LaneWrite } from '../store/contract.ts'
 import { declineAll } from './deciding.ts'
-import { storableOptions, withMemory } from './local-call.ts'
+import { withMemory } from './local-call.ts'
 import type { ActiveBehavior, IdleBehavior, SendMode } from './machine.ts'
 import { optional, type SendReceipt, type SignalOutcome, type StateReceipt } from './receipt.ts'
 import type { Runnable } from './runnable.ts'
 import type { Target, ThreadRuntime } from './runtime.ts'
 import { outcomeOfRow, settleElsewhere, settleWaiting } from './settling.ts'
+import { storedOptions } from './stored-options.ts'
 
 /** Where a signal goes, and what happens to it there. */
 export interface SendOptions {
@@ -100,7 +101,7 @@ async function accept(runtime: ThreadRuntime, agent: Runnable, sending: Sending)
     const given = options.ifIdle?.streamOptions
     const finding = withMemory(agent, given ?? {})
     const streamOptions = finding instanceof Promise ? await finding : given
-    const stored = streamOptions && storableOptions(streamOptions)
+    const stored = streamOptions && (await storedOptions(agent, streamOptions))
     await order.before
     outcome = runtime.expectations.outcome(target.threadId, signal.id)
     if (streamOptions) runtime.expectations.options(target.threadId, signal.id, streamOptions)

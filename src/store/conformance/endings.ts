@@ -194,6 +194,10 @@ export const endingCases: StoreCase[] = [
       assert.deepEqual(await listed({ threadId: 'thread-2' }), ['run-of-b'])
       assert.deepEqual(await listed({ agentId: 'agent-2' }), ['run-of-b'])
       assert.deepEqual(await listed({ status: ['failed', 'parked'] }), ['run-of-b'])
+      assert.deepEqual(
+        [await store.countRuns({}), await store.countRuns({ status: ['failed', 'parked'] }), await store.countRuns({ agentId: 'nobody' })],
+        [(await listed({})).length, 1, 0],
+      )
       assert.deepEqual(await listed({ limit: 1, offset: 1 }), ['run-of-b'])
       assert.deepEqual(await listed({ to: 1 }), [])
       assert.deepEqual(await listed({ from: 1, threadId: 'thread-2' }), ['run-of-b'])

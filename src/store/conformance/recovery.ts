@@ -8,6 +8,18 @@ const small = { low: 1, high: 4 }
 
 export const recoveryCases: StoreCase[] = [
   {
+    name: '[R10.1] what a run lost with its process is kept with it',
+    async run(harness) {
+      let store = await harness.store()
+      const run = await start(store)
+      assert.equal(run.run.lost, undefined)
+      await commit(store, run, { lost: ['tools', 'onFinish'], drain: true })
+      await commit(store, run, { step: 1, ...finish })
+      if (harness.reopen) store = await harness.reopen(store)
+      assert.deepEqual((await store.getRun(scope, 'run-of-a'))?.lost, ['tools', 'onFinish'])
+    },
+  },
+  {
     name: '[R5.1] after a takeover the run goes on with the same rows, step and started calls',
     async run(harness) {
       let store = await harness.store()

@@ -203,6 +203,10 @@ export const migrations: readonly string[] = [
     FROM heed_lanes l JOIN heed_messages m ON m.thread = l.thread
     WHERE m.role = 'signal' AND m.content ->> '$.metadata.signal.metadata.state.id' = l.id;
   `,
+  `
+  ALTER TABLE heed_runs ADD COLUMN lost TEXT;
+  CREATE INDEX heed_runs_waiting ON heed_runs (agent_id, resource_id, started_at) WHERE status = 'suspended';
+  `,
 ]
 
 /** 'Heed', where SQLite keeps the name of the program that a file belongs to. */

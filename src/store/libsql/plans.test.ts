@@ -37,6 +37,18 @@ describe('query plans', () => {
     expect(planOf(sql.cancelBound)).toMatch(/USING INDEX heed_mailbox_bound/)
   })
 
+  it('count runs that wait without reading them', async () => {
+    const counted = vi.spyOn(Statements.prototype, 'one')
+    const store = new LibSQLStore({ url: ':memory:' })
+    await store.countRuns({ agentId: 'a', status: ['suspended'] })
+    await store.countRuns({ agentId: 'a', resourceId: 'r', status: ['suspended'], from: 1 })
+    const texts = counted.mock.calls.map(([text]) => text).filter((text) => text.includes('count(*)'))
+    counted.mockRestore()
+    await store.close()
+    expect(texts).toHaveLength(2)
+    for (const text of texts) expect(planOf(text)).toMatch(/SEARCH r USING COVERING INDEX heed_runs_waiting/)
+  })
+
   it('are as good for every list and read of the contract', async () => {
     const texts = new Set<string>()
     const seen = vi.spyOn(Statements.prototype, 'all').mockImplementation(function (this: Statements, text) {

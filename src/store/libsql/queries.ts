@@ -1,9 +1,8 @@
 import type { MessageRow } from '../../message/row.ts'
 import { nextRun, type SignalState } from '../../thread/machine.ts'
-import type { MailboxRow, RowQuery, RunRow, Scope } from '../contract.ts'
+import type { MailboxRow, RowQuery, RunFilter, RunPage, RunRow, Scope } from '../contract.ts'
 import { mailboxRow, messageRow, rowsOfMail, runRow, type Home } from '../transaction/decode.ts'
 import { scopedThread } from '../transaction/guard.ts'
-import type { RunFilter } from '../transaction/queries.ts'
 import type { MailRecord, RowRecord, RunRecord, ThreadRecord } from '../transaction/records.ts'
 import { Conditions } from './conditions.ts'
 import { mailColumns, rowColumns, runColumns, sql } from './sql.ts'
@@ -52,7 +51,19 @@ export function findRun(statements: Statements, runId: string): RunRow | null {
   return found ? runRow(homeOf(found), found) : null
 }
 
-export function listRuns(statements: Statements, filter: RunFilter): RunRow[] {
+export function listRuns(statements: Statements, filter: RunPage): RunRow[] {
+  const wanted = runConditions(filter)
+  const text = `${homedRuns} ${wanted.where} ORDER BY r.key DESC LIMIT ? OFFSET ?`
+  const found = statements.all<HomedRun>(text, ...wanted.values, filter.limit ?? -1, filter.offset ?? 0)
+  return found.map((run) => runRow(homeOf(run), run))
+}
+
+export function countRuns(statements: Statements, filter: RunFilter): number {
+  const wanted = runConditions(filter)
+  return statements.one<{ total: number }>(`SELECT count(*) AS total FROM heed_runs r ${wanted.where}`, ...wanted.values)?.total ?? 0
+}
+
+function runConditions(filter: RunFilter): Conditions {
   const wanted = new Conditions()
   if (filter.threadId !== undefined) wanted.add('r.thread = (SELECT key FROM heed_threads WHERE id = ?)', filter.threadId)
   if (filter.resourceId !== undefined) wanted.add('r.resource_id = ?', filter.resourceId)
@@ -61,9 +72,7 @@ export function listRuns(statements: Statements, filter: RunFilter): RunRow[] {
   else if (filter.status) wanted.add('r.status IN (SELECT value FROM json_each(?))', JSON.stringify(filter.status))
   if (filter.from !== undefined) wanted.add('r.started_at >= ?', filter.from)
   if (filter.to !== undefined) wanted.add('r.started_at <= ?', filter.to)
-  const text = `${homedRuns} ${wanted.where} ORDER BY r.key DESC LIMIT ? OFFSET ?`
-  const found = statements.all<HomedRun>(text, ...wanted.values, filter.limit ?? -1, filter.offset ?? 0)
-  return found.map((run) => runRow(homeOf(run), run))
+  return wanted
 }
 
 function homeOf(run: HomedRun): Home {

@@ -18,7 +18,7 @@ export const mailColumns = `
 export const runColumns = `
   r.run_id AS runId, r.agent_id AS agentId, r.status, r.epoch, r.step, r.attempts, r.options, r.started, r.suspended,
   r.started_at AS startedAt, r.ended_at AS endedAt, r.suspended_at AS suspendedAt, r.error, r.usage, r.first_seq AS firstSeq,
-  r.seal_seq AS sealSeq, r.staged, r.ordinal`
+  r.seal_seq AS sealSeq, r.staged, r.lost, r.ordinal`
 
 const workingMemoryColumns = `version, value, at, change_id AS changeId`
 
@@ -70,7 +70,7 @@ export const sql = {
     ON CONFLICT (run_id, thread) DO NOTHING`,
   putRun: `
     UPDATE heed_runs SET status = ?, epoch = ?, step = ?, attempts = ?, started = ?, suspended = ?, ended_at = ?, suspended_at = ?,
-      error = ?, usage = ?, seal_seq = ?, staged = ?
+      error = ?, usage = ?, seal_seq = ?, staged = ?, lost = ?
     WHERE run_id = ? AND thread = ?`,
 
   row: `SELECT ${rowColumns} FROM heed_messages WHERE thread = ? AND id = ?`,

@@ -7,8 +7,8 @@ import type { Message } from '../../message/message.ts'
 import type { MessageRow } from '../../message/row.ts'
 import type { SignalState } from '../../thread/machine.ts'
 import type {
-  Accepted, BegunRun, CallDecision, Claimed, Decided, Fence, LaneRow, LaneSignalRow, LaneState, MailboxRow, NewThread, RowQuery, RunRow, Scope, Send, StepCommit,
-  StepCommitted, SuspendedEnd, ThreadQuery, ThreadRow, ThreadStore, Window, WindowOf,
+  Accepted, BegunRun, CallDecision, Claimed, Decided, Fence, LaneRow, LaneSignalRow, LaneState, MailboxRow, NewThread, RowQuery, RunFilter, RunPage,
+  RunRow, Scope, Send, StepCommit, StepCommitted, SuspendedEnd, ThreadQuery, ThreadRow, ThreadStore, Window, WindowOf,
 } from '../contract.ts'
 import type { MessageGroup, MessagePatches, MessagePlace, MessageStart, MessageStartQuery, PrunePolicy, Pruned, ThreadClone } from '../conversations.ts'
 import { acceptSends } from '../transaction/accept.ts'
@@ -22,7 +22,6 @@ import { listLanes, listLaneSignals, readLane } from '../transaction/lanes.ts'
 import { cancelSignals, reorderSignals } from '../transaction/mailbox.ts'
 import { deleteMessages, saveRows } from '../transaction/messages.ts'
 import { prune } from '../transaction/prune.ts'
-import type { RunFilter } from '../transaction/queries.ts'
 import { retryParked } from '../transaction/retry.ts'
 import { decideCall, endSuspended } from '../transaction/suspend.ts'
 import { createThread, deleteThread, patchThread, type ThreadPatch } from '../transaction/threads.ts'
@@ -33,7 +32,7 @@ import { Connection } from './connection.ts'
 import { findMessages, listMessageStarts } from './conversations.ts'
 import { storeFailure } from './failure.ts'
 import { parseLocation, resolveFile, type Location } from './location.ts'
-import { findRun, listOrphans, listRows, listRuns, listSignals, type Orphan } from './queries.ts'
+import { countRuns, findRun, listOrphans, listRows, listRuns, listSignals, type Orphan } from './queries.ts'
 import { share } from './shared.ts'
 import type { SqlTables } from './tables.ts'
 import { listThreads } from './thread-list.ts'
@@ -168,8 +167,12 @@ export class LibSQLStore implements ThreadStore {
     return this.#read((_, { statements }) => findRun(statements, runId))
   }
 
-  listRuns(filter: RunFilter): Promise<RunRow[]> {
+  listRuns(filter: RunPage): Promise<RunRow[]> {
     return this.#read((_, { statements }) => listRuns(statements, filter))
+  }
+
+  countRuns(filter: RunFilter): Promise<number> {
+    return this.#read((_, { statements }) => countRuns(statements, filter))
   }
 
   getThread(scope: Scope): Promise<ThreadRow | null> {

@@ -179,7 +179,7 @@ export class SqlTables extends SqlLanes implements ThreadTables {
   putRun(thread: ThreadRecord, run: RunRecord): void {
     this.#statements.run(
       sql.putRun, run.status, run.epoch, run.step, run.attempts, run.started, run.suspended, run.endedAt, run.suspendedAt, run.error, run.usage,
-      run.sealSeq, run.staged, run.runId, thread.key,
+      run.sealSeq, run.staged, run.lost, run.runId, thread.key,
     )
   }
 

@@ -1,8 +1,7 @@
-import type { MailboxRow, RowQuery, RunRow, ThreadQuery, ThreadRow } from '../contract.ts'
+import type { MailboxRow, RowQuery, RunPage, RunRow, ThreadQuery, ThreadRow } from '../contract.ts'
 import type { MessageRow } from '../../message/row.ts'
 import type { SignalState } from '../../thread/machine.ts'
 import { mailboxRow, messageRow, rowsOfMail, runRow, threadRow } from '../transaction/decode.ts'
-import type { RunFilter } from '../transaction/queries.ts'
 import type { RowRecord } from '../transaction/records.ts'
 import type { Shelf } from './shelf.ts'
 
@@ -29,7 +28,7 @@ export function listRows(shelf: Shelf, query: RowQuery): { rows: MessageRow[]; m
   return { rows: page.map((row) => messageRow(shelf.thread, row)), more: page.length < all.length }
 }
 
-export function listRuns(shelves: Iterable<Shelf>, filter: RunFilter): RunRow[] {
+export function listRuns(shelves: Iterable<Shelf>, filter: RunPage): RunRow[] {
   const runs = [...shelves].flatMap((shelf) => [...shelf.runs.values()].map(({ begun, run }) => ({ begun, run: runRow(shelf.thread, run) })))
   const wanted = runs.filter(
     ({ run }) =>

@@ -6,8 +6,8 @@ import type { Message } from '../../message/message.ts'
 import type { MessageRow } from '../../message/row.ts'
 import { nextRun, type SignalState } from '../../thread/machine.ts'
 import type {
-  Accepted, BegunRun, CallDecision, Claimed, Decided, Fence, LaneRow, LaneSignalRow, LaneState, MailboxRow, NewThread, RowQuery, RunRow, Scope, Send, StepCommit,
-  StepCommitted, SuspendedEnd, ThreadQuery, ThreadRow, ThreadStore, Window, WindowOf,
+  Accepted, BegunRun, CallDecision, Claimed, Decided, Fence, LaneRow, LaneSignalRow, LaneState, MailboxRow, NewThread, RowQuery, RunFilter, RunPage,
+  RunRow, Scope, Send, StepCommit, StepCommitted, SuspendedEnd, ThreadQuery, ThreadRow, ThreadStore, Window, WindowOf,
 } from '../contract.ts'
 import type { MessageGroup, MessagePatches, MessagePlace, MessageStart, MessageStartQuery, PrunePolicy, Pruned, ThreadClone } from '../conversations.ts'
 import { acceptSends } from '../transaction/accept.ts'
@@ -21,7 +21,6 @@ import { listLanes, listLaneSignals, readLane } from '../transaction/lanes.ts'
 import { cancelSignals, reorderSignals } from '../transaction/mailbox.ts'
 import { deleteMessages, saveRows } from '../transaction/messages.ts'
 import { prune } from '../transaction/prune.ts'
-import type { RunFilter } from '../transaction/queries.ts'
 import { retryParked } from '../transaction/retry.ts'
 import { decideCall, endSuspended } from '../transaction/suspend.ts'
 import { createThread, deleteThread, patchThread, type ThreadPatch } from '../transaction/threads.ts'
@@ -139,8 +138,12 @@ export class InMemoryStore implements ThreadStore {
     return found ?? null
   }
 
-  async listRuns(filter: RunFilter): Promise<RunRow[]> {
+  async listRuns(filter: RunPage): Promise<RunRow[]> {
     return listRuns(this.#use().shelves.values(), filter)
+  }
+
+  async countRuns(filter: RunFilter): Promise<number> {
+    return listRuns(this.#use().shelves.values(), { ...filter }).length
   }
 
   async getThread(scope: Scope): Promise<ThreadRow | null> {

@@ -75,6 +75,7 @@ function startRun(
     firstSeq,
     sealSeq: firstSeq,
     staged: null,
+    lost: null,
     ordinal: thread.ordinal,
   }
   tables.addRun(thread, run)

@@ -59,6 +59,7 @@ function drain(tables: ThreadTables, thread: ThreadRecord, run: RunRecord, step:
 }
 
 function progress(run: RunRecord, commit: StepCommit, ends: boolean): void {
+  if (commit.lost) run.lost = JSON.stringify(commit.lost)
   // A parked run may be taken up again: the step that it stopped in is still to do.
   const over = commit.drain === true || (ends && commit.end?.status !== 'suspended' && commit.end?.status !== 'parked')
   run.step = over ? commit.step + 1 : commit.step

@@ -121,6 +121,7 @@ export function runRow(home: Home, run: RunRecord): RunRow {
     step: run.step,
     attempts: run.attempts,
     options: JSON.parse(run.options) as JSONObject,
+    ...(run.lost !== null && { lost: JSON.parse(run.lost) as string[] }),
     started: JSON.parse(run.started) as string[],
     suspended: JSON.parse(run.suspended) as SuspendedCall[],
     startedAt: run.startedAt,

@@ -91,6 +91,7 @@ export interface RunRecord {
   sealSeq: number
   /** Changes of working memory that count when the run is over or sealed; JSON, or null. */
   staged: string | null
+  lost: string | null
   /** The thread's ordinal as the run began: its window stays where it was then. */
   readonly ordinal: number
 }

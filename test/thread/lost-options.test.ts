@@ -79,7 +79,8 @@ describe('a request context', () => {
     await agent.sendMessage('And.', { ...thread, ifIdle: { streamOptions: given() } }).stored
     await idle(agent, thread)
     await heed.close()
-    const bytes = readdirSync(folder).map((name) => readFileSync(join(folder, name), 'latin1')).join('')
+    const files = readdirSync(folder, { recursive: true, withFileTypes: true }).filter((entry) => entry.isFile())
+    const bytes = files.map(({ parentPath, name }) => readFileSync(join(parentPath, name), 'latin1')).join('')
     expect(bytes).toContain('"plan":"gold"')
     expect(bytes).not.toContain('s3cret')
   })

@@ -4,7 +4,7 @@ import type { Message, MessageContent, MessagePart, ProviderOptions, TextPart } 
 import type { MessageRow } from '../message/row.ts'
 import { stepsOf } from '../message/step.ts'
 import { renderSignal } from '../signals/render.ts'
-import { rowToSignal } from '../signals/row.ts'
+import { shownSignal } from '../signals/row.ts'
 import { modelAttachment, modelFile, modelReasoningFile } from './file-part.ts'
 import { toolResult } from './tool-result.ts'
 
@@ -37,7 +37,7 @@ export function modelMessagesOf(row: MessageRow | Message): readonly LanguageMod
 function convert(row: MessageRow | Message): LanguageModelV4Message[] {
   switch (row.role) {
     case 'signal':
-      return [renderSignal(rowToSignal(row))]
+      return [renderSignal(shownSignal(row))]
     case 'assistant':
       return assistantMessages(row.content)
     case 'tool':

@@ -2,7 +2,7 @@ import type { LanguageModelV4FilePart, LanguageModelV4Message, LanguageModelV4Te
 import { partsOf } from './contents.ts'
 import { escapeAttribute, escapeText } from './escape.ts'
 import { isURLText, parseDataURL } from './file-data.ts'
-import type { Signal, StoredAttributes, StoredFilePart, StoredPart } from './signal.ts'
+import type { ShownSignal, StoredAttributes, StoredFilePart, StoredPart } from './signal.ts'
 import { isPlain } from './signal.ts'
 
 /** A signal as the model receives it. */
@@ -14,7 +14,7 @@ export type UserModelMessage = Extract<LanguageModelV4Message, { role: 'user' }>
  * What a user says without attributes goes as it is. Everything else is an element, all of its text escaped inside it and no
  * blanks added. Where files stand between texts, each text is an element of its own and the first carries the attributes.
  */
-export function renderSignal(signal: Signal): UserModelMessage {
+export function renderSignal(signal: ShownSignal): UserModelMessage {
   const content = isPlain(signal) && !signal.guarded ? plainParts(signal) : elementParts(signal)
   return { role: 'user', content, ...(signal.providerOptions && { providerOptions: signal.providerOptions }) }
 }
@@ -22,12 +22,12 @@ export function renderSignal(signal: Signal): UserModelMessage {
 type ModelPart = LanguageModelV4TextPart | LanguageModelV4FilePart
 
 // Providers refuse a text part with no text.
-function plainParts(signal: Signal): ModelPart[] {
+function plainParts(signal: ShownSignal): ModelPart[] {
   const parts = partsOf(signal.contents).filter(saysSomething)
   return parts.length > 0 ? parts.map(part => (part.type === 'text' ? { ...part } : modelFile(part))) : elementParts(signal)
 }
 
-function elementParts({ tagName, attributes, contents }: Signal): ModelPart[] {
+function elementParts({ tagName, attributes, contents }: ShownSignal): ModelPart[] {
   const parts = partsOf(contents)
   if (parts.every(part => part.type === 'text' && !part.providerOptions)) {
     const text = parts.map(part => (part.type === 'text' ? part.text : '')).join('\n')

@@ -7,7 +7,7 @@ import { isPlainObject } from './json-copy.ts'
 import type { SignalKind } from './kinds.ts'
 import { isXMLName, kindOf } from './kinds.ts'
 import { decodePart, decodeStash, isProviderOptions } from './legacy.ts'
-import type { Signal, StoredAttributes, StoredContents, StoredPart } from './signal.ts'
+import type { ShownSignal, Signal, StoredAttributes, StoredContents, StoredPart } from './signal.ts'
 
 /** What a row keeps of a signal besides its contents, at `content.metadata.signal`. */
 export type SignalRecord = Omit<Signal, 'contents' | 'providerOptions'>
@@ -43,13 +43,20 @@ export function signalToRow(signal: Signal, owner: { threadId?: string; resource
  * allow, and never refused; a `user` message is a signal of type `user`.
  */
 export function rowToSignal(row: StoredMessage): Signal {
+  const record = recordOf(row)
+  const { guarded, ...shown } = shownSignal(row)
+  const createdAt = isoTime(record.createdAt) ?? isoTime(row.createdAt) ?? new Date(0).toISOString()
+  const acceptedAt = isoTime(record.acceptedAt)
+  return { ...shown, createdAt, ...(acceptedAt !== undefined && { acceptedAt }), ...(guarded && { guarded }) }
+}
+
+/** The signal that a row or message holds, without its times: no model is shown those. */
+export function shownSignal(row: StoredMessage): ShownSignal {
   if (row.role !== 'signal' && row.role !== 'user') {
     const details = { id: row.id, role: row.role }
     throw new HeedError('invalid_message', `Message ${row.id} is no signal: its role is ${row.role}.`, { details })
   }
   const record = recordOf(row)
-  const createdAt = isoTime(record.createdAt) ?? isoTime(row.createdAt) ?? new Date(0).toISOString()
-  const acceptedAt = isoTime(record.acceptedAt)
   const attributes = readAttributes(record.attributes)
   const { providerMetadata } = row.content
   return {
@@ -59,8 +66,6 @@ export function rowToSignal(row: StoredMessage): Signal {
     ...(attributes && { attributes }),
     ...(isJSONObject(record.metadata) && { metadata: record.metadata }),
     ...(isProviderOptions(providerMetadata) && { providerOptions: providerMetadata }),
-    createdAt,
-    ...(acceptedAt !== undefined && { acceptedAt }),
     ...(record.guarded === true && { guarded: true as const }),
   }
 }

@@ -73,6 +73,9 @@ export interface Signal {
   guarded?: true
 }
 
+/** What a model is shown of a signal, and what it is known by. */
+export type ShownSignal = Omit<Signal, 'createdAt' | 'acceptedAt'>
+
 export type StoredContents = string | StoredPart[]
 export type StoredAttributes = Record<string, string | number | boolean>
 export type StoredPart = SignalTextPart | StoredFilePart

@@ -3,7 +3,7 @@ import type { AgentExecutionOptions } from '../run/options.ts'
 import { normaliseAttributes } from '../signals/attributes.ts'
 import { createdSignal } from '../signals/created.ts'
 import { rowToSignal, signalToRow } from '../signals/row.ts'
-import type { Signal, SignalAttributes } from '../signals/signal.ts'
+import type { CreatedAgentSignal, Signal, SignalAttributes } from '../signals/signal.ts'
 import type { Accepted, Branch, LaneWrite } from '../store/contract.ts'
 import { declineAll } from './deciding.ts'
 import { withMemory } from './local-call.ts'
@@ -62,12 +62,19 @@ function send(runtime: ThreadRuntime, agent: Runnable, mode: SendMode, signal: S
   const outcome = work.then(async ({ outcome, answer }) => ({ ...(await outcome), ...(answer.duplicate ? { duplicate: true } : {}) }), rejected)
   if (target && mode === 'now' && runId === fresh) promiseRun(runtime, fresh, target, outcome)
   let stored: Promise<void> | undefined
+  let created: CreatedAgentSignal | undefined
   void optional(work)
   const persists = branches.ifActive.behavior === 'persist' || branches.ifIdle.behavior === 'persist'
   const receipt: SendReceipt = {
     accepted: true,
     runId,
-    signal: createdSignal(accepted),
+    get signal() {
+      created ??= createdSignal(accepted)
+      return created
+    },
+    set signal(as) {
+      created = as
+    },
     // Where the other branch was taken, it is in history when its run took it.
     ...(persists ? { persisted: optional(work.then(() => outcome).then(() => {})) } : {}),
     get stored() {

@@ -218,7 +218,7 @@ export type WindowOf = (run: { agentId: string; options: JSONObject }) => Window
 export interface BegunRun {
   run: RunRow
   thread: ThreadRow
-  /** The window, oldest first, with the rows that were just taken at its end. */
+  /** The window, oldest first, with the rows that were just taken at its end. Not to be changed: a later run may be given the same. */
   rows: MessageRow[]
   /** What started the run: mailbox rows in order, their `rows` with their `seq`. Empty when a run is continued. */
   taken: MailboxRow[]

@@ -122,7 +122,7 @@ export class Connection {
         this.#checkpointer?.committed(jobs)
       },
       rollback: () => {
-        this.#tables.forget()
+        this.#tables.undo()
         // After some failures of the disk SQLite has rolled back by itself.
         if (this.#database.isTransaction) this.statements.run('ROLLBACK')
       },

@@ -102,7 +102,7 @@ describe('query plans', () => {
 describe('finding by a value', () => {
   it('goes along the index of metadata, which has the order of creation', () => {
     const texts: string[] = []
-    const statements = new Statements({ prepare: (text) => ({ run: () => ({ changes: 0, lastInsertRowid: 0 }), get: () => undefined, all: () => (texts.push(text), []) }) })
+    const statements = new Statements({ prepare: (text) => ({ run: () => ({ changes: 0, lastInsertRowid: 0 }), get: () => undefined, all: () => (texts.push(text), []), columns: () => [], setReturnArrays: () => {} }) })
     for (const direction of ['ASC', 'DESC'] as const) listThreads(statements, new SqlTables(statements, systemClock), { resourceId: 'r', metadata: { a: 1 }, orderBy: { field: 'createdAt', direction }, limit: 10 })
     expect(texts).toHaveLength(2)
     for (const text of texts) {
@@ -155,7 +155,8 @@ describe('a plain turn', () => {
     // One more is the heartbeat with which `start` begins.
     expect(short.filter((text) => text === 'BEGIN IMMEDIATE')).toHaveLength(3 + 1)
     expect(short.filter((text) => text === 'COMMIT')).toHaveLength(3 + 1)
-    expect(long.length - short.length).toBeLessThanOrEqual(3)
+    // Where its window begins takes three, and what is in it one: a short thread has that at hand.
+    expect(long.length - short.length).toBeLessThanOrEqual(4)
     expect(short.length).toBeLessThanOrEqual(32)
   })
 
@@ -172,6 +173,6 @@ describe('a plain turn', () => {
     const texts = await statementsOf(() => turn('second'))
     await store.close()
     expect(texts.filter((text) => text === 'BEGIN IMMEDIATE')).toHaveLength(2)
-    expect(texts.length).toBeLessThanOrEqual(21)
+    expect(texts.length).toBeLessThanOrEqual(22)
   })
 })

@@ -18,12 +18,20 @@ interface Statement {
 interface Prepared {
   readonly statement: Statement
   readonly names: readonly string[]
+  readonly changesMessages: boolean
+}
+
+/** Whatever names the table and doesn't begin as a read. */
+function changesMessages(sql: string): boolean {
+  return /\bheed_messages\b/i.test(sql) && !/^\s*SELECT\b/i.test(sql)
 }
 
 /** Prepared statements, each made once. Their number is that of the texts in this folder, and doesn't grow with the data. */
 export class Statements {
   readonly #database: Database
   readonly #prepared = new Map<string, Prepared>()
+  /** How many statements were run that change messages, whoever asked for them. */
+  messageChanges = 0
 
   constructor(database: Database) {
     this.#database = database
@@ -31,12 +39,16 @@ export class Statements {
 
   /** How many rows changed. */
   run(sql: string, ...values: SqlValue[]): number {
-    return Number(this.#prepare(sql).statement.run(...values).changes)
+    const prepared = this.#prepare(sql)
+    if (prepared.changesMessages) this.messageChanges += 1
+    return Number(prepared.statement.run(...values).changes)
   }
 
   /** The key of the row that was inserted. */
   insert(sql: string, ...values: SqlValue[]): number {
-    return Number(this.#prepare(sql).statement.run(...values).lastInsertRowid)
+    const prepared = this.#prepare(sql)
+    if (prepared.changesMessages) this.messageChanges += 1
+    return Number(prepared.statement.run(...values).lastInsertRowid)
   }
 
   /** The columns are named as the fields of `Row`: the text is the proof. */
@@ -57,7 +69,7 @@ export class Statements {
     if (!prepared) {
       const statement = this.#database.prepare(sql)
       statement.setReturnArrays(true)
-      prepared = { statement, names: statement.columns().map(({ name }) => name) }
+      prepared = { statement, names: statement.columns().map(({ name }) => name), changesMessages: changesMessages(sql) }
       this.#prepared.set(sql, prepared)
     }
     return prepared

@@ -1,17 +1,15 @@
 import type { Clock } from '../../clock.ts'
 import type { StartRow } from '../transaction/prune.ts'
-import type { MailRecord, RowRecord, RunRecord, ThreadRecord, WorkingMemoryRecord } from '../transaction/records.ts'
-import type { CountedRow, NewThreadRecord, ThreadTables, WantedMessages } from '../transaction/tables.ts'
+import type { MailRecord, RunRecord, ThreadRecord, WorkingMemoryRecord } from '../transaction/records.ts'
+import type { NewThreadRecord, ThreadTables } from '../transaction/tables.ts'
 import { threadOwner } from '../transaction/working-memory.ts'
 import { copySql } from './copy-sql.ts'
-import { SqlLanes } from './lanes.ts'
+import { SqlRows } from './rows.ts'
 import { sql } from './sql.ts'
 import type { Statements } from './statements.ts'
 
 /** Rows of a deleted thread that go with one transaction; the rest follows in others. */
 const purgeRows = 300
-
-const copiedAtOnce = 2_000
 
 /** A process that said nothing for a day is not even remembered as gone; to all others that is the same. */
 const longGone = 86_400_000
@@ -37,7 +35,7 @@ function dear({ title, metadata, updatedAt, status, owner, dueAt }: ThreadRecord
 }
 
 /** The tables as SQL. */
-export class SqlTables extends SqlLanes implements ThreadTables {
+export class SqlTables extends SqlRows implements ThreadTables {
   readonly #statements: Statements
   readonly #clock: Clock
   readonly #held = new Map<string, Held>()
@@ -75,6 +73,13 @@ export class SqlTables extends SqlLanes implements ThreadTables {
   forget(): void {
     this.#held.clear()
     this.#last.length = 0
+    this.compareRows()
+  }
+
+  /** The transaction is undone. */
+  undo(): void {
+    this.forget()
+    this.forgetRows()
   }
 
   now(): number {
@@ -181,86 +186,6 @@ export class SqlTables extends SqlLanes implements ThreadTables {
       sql.putRun, run.status, run.epoch, run.step, run.attempts, run.started, run.suspended, run.endedAt, run.suspendedAt, run.error, run.usage,
       run.sealSeq, run.staged, run.lost, run.runId, thread.key,
     )
-  }
-
-  row(thread: ThreadRecord, id: string): RowRecord | undefined {
-    return this.#statements.one<RowRecord>(sql.row, thread.key, id)
-  }
-
-  messageRows(thread: ThreadRecord, messageId: string): RowRecord[] {
-    return this.#statements.all<RowRecord>(copySql.messageRows, thread.key, messageId).toSorted((a, b) => a.seq - b.seq)
-  }
-
-  hasMessage(thread: ThreadRecord, messageId: string): boolean {
-    return this.#statements.one<{ found: number }>(sql.hasMessage, thread.key, messageId)?.found === 1
-  }
-
-  addRow(thread: ThreadRecord, row: RowRecord): boolean {
-    const added = this.#statements.run(
-      sql.addRow, thread.key, row.seq, row.id, row.messageId, row.role, row.type, row.runId, row.step, row.content, row.createdAt, row.ordinal,
-      row.turn, row.counted,
-    )
-    return added === 1
-  }
-
-  reviseRow(thread: ThreadRecord, row: RowRecord): void {
-    this.#statements.run(sql.reviseRow, row.messageId, row.role, row.type, row.runId, row.step, row.content, row.createdAt, thread.key, row.id)
-  }
-
-  settleTail(thread: ThreadRecord): void {
-    this.#statements.run(sql.settleTail, thread.nextSeq, thread.ordinal, thread.turn, thread.key)
-  }
-
-  rowsFrom(thread: ThreadRecord, seq: number): RowRecord[] {
-    return this.#statements.all<RowRecord>(sql.rowsFrom, thread.key, seq)
-  }
-
-  removeRow(thread: ThreadRecord, id: string): void {
-    this.#statements.run(copySql.removeRow, thread.key, id)
-  }
-
-  copyAllRows(from: ThreadRecord, to: ThreadRecord, context: boolean): void {
-    const text = context ? copySql.copyAll : copySql.copyTold
-    // What a statement reads and writes in one table, SQLite holds in memory in between.
-    for (let after = 0; this.#statements.run(text, from.key, to.key, after, copiedAtOnce) === copiedAtOnce;) {
-      after = this.#statements.one<{ seq: number }>(copySql.lastSeq, to.key)?.seq ?? after
-    }
-  }
-
-  copySomeRows(from: ThreadRecord, to: ThreadRecord, wanted: WantedMessages): void {
-    const ids = wanted.messageIds ? JSON.stringify(wanted.messageIds) : null
-    this.#statements.run(copySql.copySome, from.key, to.key, wanted.from ?? null, wanted.to ?? null, ids, wanted.limit ?? -1)
-  }
-
-  removeRowsFrom(thread: ThreadRecord, seq: number): void {
-    this.#statements.run(sql.removeRowsFrom, thread.key, seq)
-  }
-
-  lastRow(thread: ThreadRecord): RowRecord | undefined {
-    return this.#statements.one<RowRecord>(sql.lastRow, thread.key)
-  }
-
-  countedFrom(thread: ThreadRecord, ordinal: number): CountedRow | undefined {
-    return this.#statements.one<CountedRow>(sql.countedFrom, thread.key, ordinal)
-  }
-
-  countedBack(thread: ThreadRecord, ordinal: number, nth: number): CountedRow | undefined {
-    return this.#statements.one<CountedRow>(sql.countedBack, thread.key, ordinal, nth - 1)
-  }
-
-  removeMessage(thread: ThreadRecord, messageId: string): boolean {
-    const whole = this.#statements.run(sql.removeMessage, thread.key, messageId)
-    return whole + this.#statements.run(sql.removeParts, thread.key, messageId) > 0
-  }
-
-  removeQuotes(thread: ThreadRecord, messageIds: readonly string[]): void {
-    if (messageIds.length > 0) this.#statements.run(sql.removeQuotes, thread.key, JSON.stringify(messageIds))
-  }
-
-  removeAllRows(thread: ThreadRecord): number {
-    const counted = this.#statements.one<{ count: number }>(sql.countMessages, thread.key)
-    this.#statements.run(sql.removeAllRows, thread.key)
-    return counted?.count ?? 0
   }
 
   threadsAfter(key: number, limit: number): ThreadRecord[] {

@@ -93,7 +93,7 @@ function begun(tables: ThreadTables, thread: ThreadRecord, run: RunRecord, windo
     run: runRow(thread, run),
     thread: threadRow(thread, lanes),
     lanes: lanes.filter(({ version }) => version > 0).map((lane) => laneRow(thread, lane)),
-    rows: windowRows(tables, thread, run, window).map((row) => messageRow(thread, row)),
+    rows: windowRows(tables, thread, run, window).map((row) => tables.decoded?.(thread, row) ?? messageRow(thread, row)),
     taken: taken ?? [],
     resumed: taken === undefined,
   }

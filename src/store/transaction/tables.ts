@@ -1,3 +1,4 @@
+import type { MessageRow } from '../../message/row.ts'
 import type { StartRow } from './prune.ts'
 import type { LaneRecord, LaneSignalRecord, MailRecord, RowRecord, RunRecord, ThreadRecord, WorkingMemoryRecord } from './records.ts'
 
@@ -56,6 +57,8 @@ export interface ThreadTables {
   settleTail(thread: ThreadRecord): void
   /** Rows from `seq` on, without the tail band. */
   rowsFrom(thread: ThreadRecord, seq: number): RowRecord[]
+  /** Of a record that `rowsFrom` gave, the row: the same one again for the same record. Absent where records are not kept. */
+  decoded?(thread: ThreadRecord, row: RowRecord): MessageRow
   removeRow(thread: ThreadRecord, id: string): void
   removeRowsFrom(thread: ThreadRecord, seq: number): void
   lastRow(thread: ThreadRecord): RowRecord | undefined

@@ -13,6 +13,7 @@ import { recoveryCases } from './conformance/recovery.ts'
 import { suspensionCases } from './conformance/suspension.ts'
 import { tenancyCases } from './conformance/tenancy.ts'
 import { threadCases } from './conformance/threads.ts'
+import { titleCases } from './conformance/titles.ts'
 import { windowCases } from './conformance/window.ts'
 import { workingMemoryCases } from './conformance/working-memory.ts'
 
@@ -39,5 +40,6 @@ export const storeConformance: StoreCase[] = [
   ...threadCases,
   ...messageCases,
   ...workingMemoryCases,
+  ...titleCases,
   ...conversationCases,
 ]

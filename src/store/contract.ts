@@ -3,6 +3,7 @@ import type { JSONObject, JSONValue } from '../json.ts'
 import type { Message } from '../message/message.ts'
 import type { MessageRow } from '../message/row.ts'
 import type { Conversations } from './conversations.ts'
+import type { TitleStore } from './titles.ts'
 import type { InitialWorkingMemory, WorkingMemoryStore } from './working-memory.ts'
 import type { ActiveBehavior, IdleBehavior, Route, SendMode, SignalState, ThreadStatus, Waiting } from '../thread/machine.ts'
 import type { CallDecision, Decided, SuspendedCall, SuspendedEnd } from './suspension.ts'
@@ -21,7 +22,7 @@ import type { LaneRow, LaneSignalRow, LaneState, LaneWrite } from './lanes.ts'
  * - Ids of messages and signals are unique within their thread and mean nothing outside of it.
  * - Nothing here blocks the event loop for longer than one small transaction.
  */
-export interface ThreadStore extends Conversations, WorkingMemoryStore {
+export interface ThreadStore extends TitleStore, Conversations, WorkingMemoryStore {
   /** Creates or migrates the tables. Idempotent; implied by every other method. */
   open(): Promise<void>
   close(): Promise<void>
@@ -250,8 +251,10 @@ export interface StepCommit {
   end?: RunEnd
 }
 
+/** `titleUntil`: the thread is to have a title if it has none, and this process makes it until then; when that is past, whoever comes. */
 export type RunEnd =
-  | { status: 'finished' | 'failed' | 'aborted' | 'parked'; error?: JSONObject; usage?: JSONObject; clearPending?: boolean }
+  | { status: 'finished'; usage?: JSONObject; clearPending?: boolean; titleUntil?: number; error?: JSONObject }
+  | { status: 'failed' | 'aborted' | 'parked'; error?: JSONObject; usage?: JSONObject; clearPending?: boolean }
   /** Removes the run's rows and rejects what it took, back to where input last entered it. */
   | { status: 'rejected'; error?: JSONObject }
   /** Calls that stand for a child's count as decided where the child waits no longer; when all do, the run goes on: `more`. */
@@ -267,6 +270,8 @@ export interface StepCommitted {
   more: boolean
   /** After an end without more: something waits that another process may run. */
   left?: boolean
+  /** The thread was marked just now, and this process is the one that makes its title. */
+  wantsTitle?: boolean
 }
 
 export interface MailboxRow {
@@ -386,6 +391,7 @@ export type {
 } from './working-memory.ts'
 
 export type * from './suspension.ts'
+export type { TitleClaim, TitleStore, WantedTitle } from './titles.ts'
 /** For readers of whole messages. */
 export type { Message }
 export type { LaneRow, LaneSignalRow, LaneState, LaneWrite } from './lanes.ts'

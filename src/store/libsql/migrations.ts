@@ -207,6 +207,19 @@ export const migrations: readonly string[] = [
   ALTER TABLE heed_runs ADD COLUMN lost TEXT;
   CREATE INDEX heed_runs_waiting ON heed_runs (agent_id, resource_id, started_at) WHERE status = 'suspended';
   `,
+  `
+  -- Threads that are to have a title and have none yet.
+  CREATE TABLE heed_titles (
+    thread INTEGER PRIMARY KEY,
+    thread_id TEXT NOT NULL,
+    agent_id TEXT NOT NULL,
+    owner TEXT,
+    due_at INTEGER NOT NULL,
+    attempts INTEGER NOT NULL
+  ) STRICT;
+  CREATE INDEX heed_titles_due ON heed_titles (agent_id, due_at);
+  CREATE INDEX heed_titles_owner ON heed_titles (owner) WHERE owner IS NOT NULL;
+  `,
 ]
 
 /** 'Heed', where SQLite keeps the name of the program that a file belongs to. */

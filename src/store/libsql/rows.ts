@@ -3,7 +3,7 @@ import { messageRow } from '../transaction/decode.ts'
 import type { RowRecord, ThreadRecord } from '../transaction/records.ts'
 import type { CountedRow, WantedMessages } from '../transaction/tables.ts'
 import { copySql } from './copy-sql.ts'
-import { SqlLanes } from './lanes.ts'
+import { SqlMemory } from './memory.ts'
 import { RecentRows } from './recent-rows.ts'
 import { sql } from './sql.ts'
 import type { Statements } from './statements.ts'
@@ -11,7 +11,7 @@ import type { Statements } from './statements.ts'
 const copiedAtOnce = 2_000
 
 /** The table of messages, whose ends are kept at hand. */
-export class SqlRows extends SqlLanes {
+export class SqlRows extends SqlMemory {
   readonly #statements: Statements
   readonly #recent = new RecentRows()
   readonly #decoded = new WeakMap<RowRecord, MessageRow>()

@@ -120,6 +120,16 @@ export const sql = {
   addWorkingMemory: `INSERT INTO heed_working_memory (owner, version, value, at, change_id) VALUES (?, ?, ?, ?, ?)`,
   forgetWorkingMemory: `DELETE FROM heed_working_memory WHERE owner = ? AND version <= ?`,
 
+  title: `SELECT agent_id AS agentId, owner, due_at AS dueAt, attempts FROM heed_titles WHERE thread = ?`,
+  putTitle: `
+    INSERT INTO heed_titles (thread, thread_id, agent_id, owner, due_at, attempts) VALUES (?, ?, ?, ?, ?, ?)
+    ON CONFLICT (thread) DO UPDATE SET agent_id = excluded.agent_id, owner = excluded.owner, due_at = excluded.due_at, attempts = excluded.attempts`,
+  removeTitle: `DELETE FROM heed_titles WHERE thread = ?`,
+  dueTitles: `
+    SELECT thread_id AS threadId, agent_id AS agentId, owner, due_at AS dueAt, attempts
+    FROM heed_titles WHERE agent_id = ? AND due_at <= ? ORDER BY due_at LIMIT ?`,
+  handOverTitles: `UPDATE heed_titles SET owner = NULL, due_at = ? WHERE owner = ?`,
+
   process: `SELECT until FROM heed_processes WHERE owner = ?`,
   putProcess: `INSERT INTO heed_processes (owner, until) VALUES (?, ?) ON CONFLICT (owner) DO UPDATE SET until = excluded.until`,
   forgetProcesses: `DELETE FROM heed_processes WHERE until < ?`,

@@ -26,6 +26,8 @@ import { retryParked } from '../transaction/retry.ts'
 import { decideCall, endSuspended } from '../transaction/suspend.ts'
 import { createThread, deleteThread, patchThread, type ThreadPatch } from '../transaction/threads.ts'
 import { saveMessages, updateMessages } from '../transaction/whole-messages.ts'
+import { claimTitles, returnTitle } from '../transaction/titles.ts'
+import type { TitleClaim, WantedTitle } from '../titles.ts'
 import { getWorkingMemory, listWorkingMemory, mergeWorkingMemory } from '../transaction/working-memory.ts'
 import type { WorkingMemoryChange, WorkingMemoryOf, WorkingMemoryRow, WorkingMemoryWriter } from '../working-memory.ts'
 import { Connection } from './connection.ts'
@@ -212,6 +214,14 @@ export class LibSQLStore implements ThreadStore {
 
   deleteMessages(scope: Scope, messageIds?: readonly string[]): Promise<number> {
     return this.#write((tables) => deleteMessages(tables, scope, messageIds))
+  }
+
+  claimTitles(claim: TitleClaim): Promise<WantedTitle[]> {
+    return this.#write((tables) => claimTitles(tables, claim))
+  }
+
+  returnTitle(threadId: string, dueAt: number | null): Promise<void> {
+    return this.#write((tables) => returnTitle(tables, threadId, dueAt))
   }
 
   getWorkingMemory(of: WorkingMemoryOf, run?: { threadId: string; runId: string }): Promise<WorkingMemoryRow | null> {

@@ -1,6 +1,6 @@
 import type { Clock } from '../../clock.ts'
 import type { StartRow } from '../transaction/prune.ts'
-import type { MailRecord, RunRecord, ThreadRecord, WorkingMemoryRecord } from '../transaction/records.ts'
+import type { MailRecord, RunRecord, ThreadRecord } from '../transaction/records.ts'
 import type { NewThreadRecord, ThreadTables } from '../transaction/tables.ts'
 import { threadOwner } from '../transaction/working-memory.ts'
 import { copySql } from './copy-sql.ts'
@@ -109,6 +109,7 @@ export class SqlTables extends SqlRows implements ThreadTables {
   removeThread(thread: ThreadRecord): void {
     this.#held.delete(thread.id)
     this.#statements.run(sql.removeThread, thread.key)
+    this.removeTitle(thread)
     this.#statements.run(sql.forgetWorkingMemory, threadOwner(thread), Number.MAX_SAFE_INTEGER)
     if (this.#purge(thread.key)) return
     this.#statements.run(sql.addPurge, thread.key)
@@ -203,27 +204,6 @@ export class SqlTables extends SqlRows implements ThreadTables {
     return signals + this.#statements.run(copySql.removeRuns, thread.key, before, limit)
   }
 
-  workingMemory(owner: string): WorkingMemoryRecord | undefined {
-    return this.#statements.one<WorkingMemoryRecord>(sql.workingMemory, owner)
-  }
-
-  workingMemoryAt(owner: string, version: number): WorkingMemoryRecord | undefined {
-    return this.#statements.one<WorkingMemoryRecord>(sql.workingMemoryAt, owner, version)
-  }
-
-  workingMemories(owner: string, before: number, limit: number): WorkingMemoryRecord[] {
-    return this.#statements.all<WorkingMemoryRecord>(sql.workingMemories, owner, before, limit)
-  }
-
-  hasWorkingMemoryChange(owner: string, changeId: string): boolean {
-    return this.#statements.one<{ found: number }>(sql.workingMemoryChange, owner, changeId) !== undefined
-  }
-
-  addWorkingMemory(owner: string, { version, value, at, changeId }: WorkingMemoryRecord, kept: number): void {
-    this.#statements.run(sql.addWorkingMemory, owner, version, value, at, changeId)
-    this.#statements.run(sql.forgetWorkingMemory, owner, version - kept)
-  }
-
   aliveUntil(owner: string): number | undefined {
     return this.#statements.one<{ until: number }>(sql.process, owner)?.until
   }
@@ -241,6 +221,7 @@ export class SqlTables extends SqlRows implements ThreadTables {
     this.#writeHeld()
     this.#held.clear()
     this.#statements.run(sql.handOver, this.now(), owner)
+    this.#statements.run(sql.handOverTitles, this.now(), owner)
   }
 
   cancelBound(owner: string, reason: string): void {

@@ -25,6 +25,8 @@ import { retryParked } from '../transaction/retry.ts'
 import { decideCall, endSuspended } from '../transaction/suspend.ts'
 import { createThread, deleteThread, patchThread, type ThreadPatch } from '../transaction/threads.ts'
 import { saveMessages, updateMessages } from '../transaction/whole-messages.ts'
+import { claimTitles, returnTitle } from '../transaction/titles.ts'
+import type { TitleClaim, WantedTitle } from '../titles.ts'
 import { getWorkingMemory, listWorkingMemory, mergeWorkingMemory } from '../transaction/working-memory.ts'
 import type { WorkingMemoryChange, WorkingMemoryOf, WorkingMemoryRow, WorkingMemoryWriter } from '../working-memory.ts'
 import { findMessages, listMessageStarts } from './conversations.ts'
@@ -182,6 +184,14 @@ export class InMemoryStore implements ThreadStore {
 
   async deleteMessages(scope: Scope, messageIds?: readonly string[]): Promise<number> {
     return deleteMessages(this.#use(), scope, messageIds)
+  }
+
+  async claimTitles(claim: TitleClaim): Promise<WantedTitle[]> {
+    return claimTitles(this.#use(), claim)
+  }
+
+  async returnTitle(threadId: string, dueAt: number | null): Promise<void> {
+    returnTitle(this.#use(), threadId, dueAt)
   }
 
   async getWorkingMemory(of: WorkingMemoryOf, run?: { threadId: string; runId: string }): Promise<WorkingMemoryRow | null> {

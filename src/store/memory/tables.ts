@@ -1,7 +1,7 @@
 import type { Clock } from '../../clock.ts'
 import type { MessageContent } from '../../message/message.ts'
 import type { StartRow } from '../transaction/prune.ts'
-import { TAIL_SEQ, type LaneRecord, type LaneSignalRecord, type MailRecord, type RowRecord, type RunRecord, type ThreadRecord, type WorkingMemoryRecord } from '../transaction/records.ts'
+import { TAIL_SEQ, type LaneRecord, type LaneSignalRecord, type MailRecord, type RowRecord, type RunRecord, type ThreadRecord, type TitleRecord, type WorkingMemoryRecord } from '../transaction/records.ts'
 import { startsMessage } from '../transaction/starts.ts'
 import type { CountedRow, NewThreadRecord, ThreadTables, WantedMessages } from '../transaction/tables.ts'
 import { threadOwner } from '../transaction/working-memory.ts'
@@ -13,6 +13,7 @@ export class MemoryTables implements ThreadTables {
   readonly shelves = new Map<string, Shelf>()
   /** By owner; the oldest version first. */
   readonly #workingMemory = new Map<string, WorkingMemoryRecord[]>()
+  readonly #titles = new Map<string, TitleRecord>()
   readonly #processes = new Map<string, number>()
   readonly #clock: Clock
   #lastKey = 0
@@ -68,6 +69,7 @@ export class MemoryTables implements ThreadTables {
   removeThread(thread: ThreadRecord): void {
     this.shelves.delete(thread.id)
     this.#workingMemory.delete(threadOwner(thread))
+    this.#titles.delete(thread.id)
   }
 
   mail(thread: ThreadRecord, id: string): MailRecord | undefined {
@@ -270,6 +272,23 @@ export class MemoryTables implements ThreadTables {
     this.#workingMemory.set(owner, [...(this.#workingMemory.get(owner) ?? []), record].slice(-kept))
   }
 
+  title(thread: ThreadRecord): TitleRecord | undefined {
+    return this.#titles.get(thread.id)
+  }
+
+  putTitle(thread: ThreadRecord, title: TitleRecord): void {
+    this.#titles.set(thread.id, title)
+  }
+
+  removeTitle(thread: ThreadRecord): void {
+    this.#titles.delete(thread.id)
+  }
+
+  dueTitles(agentId: string, now: number, limit: number): Array<TitleRecord & { threadId: string }> {
+    const titles = [...this.#titles].map(([threadId, title]) => ({ ...title, threadId }))
+    return titles.filter((title) => title.agentId === agentId && title.dueAt <= now).toSorted((a, b) => a.dueAt - b.dueAt).slice(0, limit)
+  }
+
   aliveUntil(owner: string): number | undefined {
     return this.#processes.get(owner)
   }
@@ -283,6 +302,7 @@ export class MemoryTables implements ThreadTables {
   }
 
   handOver(owner: string): void {
+    for (const [id, title] of this.#titles) if (title.owner === owner) this.#titles.set(id, { ...title, owner: null, dueAt: this.now() })
     for (const { thread } of this.shelves.values()) {
       if (thread.owner !== owner) continue
       thread.owner = null

@@ -12,6 +12,7 @@ import { goOn, withChildren } from './nesting.ts'
 import type { MailRecord, RunRecord, ThreadRecord } from './records.ts'
 import type { ThreadTables } from './tables.ts'
 import { takeMail } from './take.ts'
+import { markUntitled } from './titles.ts'
 import { applyStaged } from './working-memory.ts'
 import { cancelMail, runnable, startingRows } from './waiting.ts'
 
@@ -95,7 +96,7 @@ function reject(tables: ThreadTables, thread: ThreadRecord, run: RunRecord, erro
 }
 
 /** Ends the run. The lease goes in the same transaction that finds nothing waiting: no send can fall between the two. */
-function finish(tables: ThreadTables, thread: ThreadRecord, run: RunRecord, end: RunEnd, owner: string): Pick<StepCommitted, 'ended' | 'more' | 'left'> {
+function finish(tables: ThreadTables, thread: ThreadRecord, run: RunRecord, end: RunEnd, owner: string): Pick<StepCommitted, 'ended' | 'more' | 'left' | 'wantsTitle'> {
   const now = tables.now()
   run.status = end.status
   thread.updatedAt = now
@@ -120,6 +121,7 @@ function finish(tables: ThreadTables, thread: ThreadRecord, run: RunRecord, end:
   run.error = jsonOrNull(end.error)
   tables.putRun(thread, run)
   settleTail(tables, thread)
+  const wantsTitle = end.status === 'finished' && end.titleUntil !== undefined && markUntitled(tables, thread, run.agentId, owner, end.titleUntil)
 
   const pending = leftOver(tables, thread, end.status !== 'rejected' && end.clearPending === true)
   const next = startingRows(runnable(pending, owner), null)
@@ -129,7 +131,7 @@ function finish(tables: ThreadTables, thread: ThreadRecord, run: RunRecord, end:
     promise(thread, next.runId, agentId)
   } else release(tables, thread, pending.length > 0)
   tables.putThread(thread)
-  return { ended: true, more: next !== undefined, ...(!next && pending.length > 0 && { left: true }) }
+  return { ended: true, more: next !== undefined, ...(!next && pending.length > 0 && { left: true }), ...(wantsTitle && { wantsTitle }) }
 }
 
 /** What waits after a run, unless its end took that along. */

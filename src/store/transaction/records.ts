@@ -115,6 +115,15 @@ export interface LaneSignalRecord {
   readonly mode: 'snapshot' | 'delta'
 }
 
+/** A thread that is to have a title. */
+export interface TitleRecord {
+  readonly agentId: string
+  /** The process that makes it until `dueAt`. */
+  readonly owner: string | null
+  readonly dueAt: number
+  readonly attempts: number
+}
+
 /** One version. `value` is JSON: a text or an object. */
 export interface WorkingMemoryRecord {
   readonly version: number

@@ -1,6 +1,6 @@
 import type { MessageRow } from '../../message/row.ts'
 import type { StartRow } from './prune.ts'
-import type { LaneRecord, LaneSignalRecord, MailRecord, RowRecord, RunRecord, ThreadRecord, WorkingMemoryRecord } from './records.ts'
+import type { LaneRecord, LaneSignalRecord, MailRecord, RowRecord, RunRecord, ThreadRecord, TitleRecord, WorkingMemoryRecord } from './records.ts'
 
 /**
  * What the transactions of this folder read and write. A store that implements it runs each of them as one unit: all of its writes
@@ -99,11 +99,17 @@ export interface ThreadTables {
   /** Adds the next version, and forgets those that are more than `kept` ago. */
   addWorkingMemory(owner: string, record: WorkingMemoryRecord, kept: number): void
 
+  title(thread: ThreadRecord): TitleRecord | undefined
+  putTitle(thread: ThreadRecord, title: TitleRecord): void
+  removeTitle(thread: ThreadRecord): void
+  /** Of one agent, oldest first. */
+  dueTitles(agentId: string, now: number, limit: number): Array<TitleRecord & { threadId: string }>
+
   /** Until when the process said it lives. */
   aliveUntil(owner: string): number | undefined
   putProcess(owner: string, until: number): void
   removeProcess(owner: string): void
-  /** Leaves every thread of this owner without one, due now. */
+  /** Leaves every thread and every title of this owner without one, due now. */
   handOver(owner: string): void
   /** Cancels what waits for this process alone. */
   cancelBound(owner: string, reason: string): void

@@ -32,8 +32,10 @@ export function patchThread(tables: ThreadTables, scope: Scope, patch: ThreadPat
   const metadata = mergedMetadata(thread.metadata, patch.metadata ?? {})
   const titled = patch.title !== undefined && !(patch.onlyIfUntitled && thread.title !== '')
   if (titled) thread.title = patch.title ?? ''
+  if (patch.title !== undefined && thread.title !== '') tables.removeTitle(thread)
   thread.metadata = metadata
-  thread.updatedAt = tables.now()
+  // A title that was made for the thread is no news of it.
+  if (!patch.onlyIfUntitled || patch.metadata || patch.workingMemory) thread.updatedAt = tables.now()
   setWorkingMemory(tables, thread, patch.workingMemory)
   tables.putThread(thread)
   return describedThread(tables, thread)

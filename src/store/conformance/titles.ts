@@ -31,7 +31,7 @@ export const titleCases: StoreCase[] = [
       const { wantsTitle } = await commit(store, await start(store), titled(0))
       assert.equal(wantsTitle, undefined)
       const both = await Promise.all(['p2', 'p3'].map((owner) => claim(store, { owner })))
-      assert.deepEqual(both.map(({ length }) => length).toSorted(), [0, 1])
+      assert.deepEqual(both.map(({ length }) => length).toSorted((a, b) => a - b), [0, 1])
       await store.resign('p2')
       await store.resign('p3')
       assert.deepEqual((await claim(store)).map(({ attempts }) => attempts), [2])

@@ -67,7 +67,9 @@ export type { ActiveBehavior, IdleBehavior, Route, SendMode, SignalState, Thread
 export { InMemoryStore } from './store/memory/store.ts'
 export type * from './store/contract.ts'
 export type * from './store/conversations.ts'
-export type { Storage } from './store/storage.ts'
+export { CompositeStore, type CompositeStoreOptions } from './store/composite.ts'
+export type { DomainStorage, Storage, StoreDomains } from './store/storage.ts'
+export type { Age, PruneOptions, PruneResult, Retention } from './store/retention.ts'
 
 // Signals
 export type { SignalDataPart } from './signals/echo.ts'

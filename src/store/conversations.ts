@@ -26,7 +26,7 @@ export interface Conversations {
   /** Gives an idle thread and all that belongs to it to another resource. Refuses with `thread_active` while something runs. */
   transferThread(scope: Scope, resourceId: string): Promise<ThreadRow>
   /** Removes some of what is older than the policy keeps. With `next` in the answer there may be more: ask again `after` it. */
-  prune(policy: PrunePolicy): Promise<Pruned>
+  pruneSome(policy: PrunePolicy): Promise<Pruned>
 }
 
 export interface MessageStartQuery {
@@ -98,9 +98,11 @@ export interface PrunePolicy {
   after?: number
 }
 
+/** What went. */
 export interface Pruned {
-  threads: number
-  messages: number
+  threadIds: string[]
+  messages: Array<{ threadId: string; messageId: string }>
+  /** Signals and runs. */
   records: number
   next?: number
 }

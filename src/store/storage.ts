@@ -1,8 +1,21 @@
 import { HeedError } from '../errors.ts'
 import type { ThreadStore } from './contract.ts'
 
+/**
+ * What a storage keeps, by domain. Threads with all that belongs to them are one of them and always in one database: see
+ * `ThreadStore`.
+ */
+export interface StoreDomains {
+  memory: ThreadStore
+}
+
+/** A place that has some of the domains, or all. */
+export interface DomainStorage {
+  getStore<Domain extends keyof StoreDomains>(domain: Domain): StoreDomains[Domain] | undefined | Promise<StoreDomains[Domain] | undefined>
+}
+
 /** What a program passes as `storage`: a store of threads, or something that has one as its `memory` domain. */
-export type Storage = ThreadStore | { getStore(domain: 'memory'): ThreadStore | Promise<ThreadStore | undefined> | undefined }
+export type Storage = ThreadStore | DomainStorage
 
 export async function threadStoreOf(storage: Storage): Promise<ThreadStore> {
   const store = 'getStore' in storage ? await storage.getStore('memory') : storage

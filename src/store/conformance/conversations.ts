@@ -252,8 +252,10 @@ export const conversationCases: StoreCase[] = [
       const prune = async (policy: object) => {
         const sum = { threads: 0, messages: 0, records: 0 }
         for (let after: number | undefined = 0; after !== undefined;) {
-          const pruned: Awaited<ReturnType<ThreadStore['prune']>> = await store.prune({ limit: 2, after, ...policy })
-          for (const key of ['threads', 'messages', 'records'] as const) sum[key] += pruned[key]
+          const pruned: Awaited<ReturnType<ThreadStore['pruneSome']>> = await store.pruneSome({ limit: 2, after, ...policy })
+          sum.threads += pruned.threadIds.length
+          sum.messages += pruned.messages.length
+          sum.records += pruned.records
           after = pruned.next
         }
         return sum

@@ -1,5 +1,7 @@
 import type { DatabaseSync } from 'node:sqlite'
 import { sleep, systemClock, type Clock } from '../../clock.ts'
+import { inBulk } from './bulk.ts'
+import type { BulkJob } from './bulk-job.ts'
 import { Checkpointer } from './checkpoint.ts'
 import { isBusy, storeFailure } from './failure.ts'
 import { Flusher, LogFile } from './flush.ts'
@@ -16,6 +18,9 @@ export interface ConnectionOptions {
   busyTimeout: number
 }
 
+/** As many pages as this number of jobs would write, about. */
+const bulkJobs = 2_000
+
 /** The one connection of this process to a database: reads at once, writes through the group commit. */
 export class Connection {
   readonly name: string
@@ -27,7 +32,10 @@ export class Connection {
   readonly #flusher: Flusher | undefined
   readonly #checkpointer: Checkpointer | undefined
   readonly #busyTimeout: number
+  /** Absent for a database in memory. */
+  readonly path: string | undefined
   #purging: Promise<void> | undefined
+  readonly #bulk = new Set<Promise<unknown>>()
   #closed = false
 
   static async open(options: ConnectionOptions): Promise<Connection> {
@@ -53,6 +61,7 @@ export class Connection {
     this.statements = new Statements(database)
     this.#tables = new SqlTables(this.statements, clock)
     this.#writer = new Writer(this.#transactions(), busyTimeout)
+    this.path = location.kind === 'file' ? location.path : undefined
     if (location.kind === 'file') {
       const log = new LogFile(location.path)
       this.#log = log
@@ -94,12 +103,37 @@ export class Connection {
     }
   }
 
+  /** Does in a thread of its own what would hold up the event loop. Needs a file. */
+  async bulk(job: BulkJob): Promise<unknown> {
+    if (this.path === undefined) throw new Error('a database in memory has no other threads')
+    const done = this.#writer.besideOwnWork()
+    const work = inBulk({ path: this.path, busyTimeout: this.#busyTimeout, job })
+    this.#bulk.add(work)
+    try {
+      return await work
+    } catch (error) {
+      throw storeFailure(error, this.name)
+    } finally {
+      this.#bulk.delete(work)
+      done()
+      this.#flusher?.committed()
+      this.#checkpointer?.committed(bulkJobs)
+    }
+  }
+
+  /** A copy of a database that is in memory. */
+  async copyTo(path: string): Promise<void> {
+    const { backup } = await import('node:sqlite')
+    await backup(this.#database, path)
+  }
+
   flush(): Promise<void> {
     return this.#flusher?.flush() ?? Promise.resolve()
   }
 
   async close(): Promise<void> {
     this.#closed = true
+    await Promise.allSettled(this.#bulk)
     await this.#writer.close()
     await this.#purging
     await this.#flusher?.settled()

@@ -1,1 +1,2 @@
+export { MemoryLibSQL } from './memory-domain.ts'
 export { LibSQLStore, type LibSQLStoreOptions } from './store.ts'

@@ -11,6 +11,8 @@ import type {
   RunRow, Scope, Send, StepCommit, StepCommitted, SuspendedEnd, ThreadQuery, ThreadRow, ThreadStore, Window, WindowOf,
 } from '../contract.ts'
 import type { MessageGroup, MessagePatches, MessagePlace, MessageStart, MessageStartQuery, PrunePolicy, Pruned, ThreadClone } from '../conversations.ts'
+import { checkRetention, pruneStore, type PruneOptions, type PruneResult, type Retention } from '../retention.ts'
+import type { StoreDomains } from '../storage.ts'
 import { acceptSends } from '../transaction/accept.ts'
 import { beginRun, readWindow } from '../transaction/begin.ts'
 import { claimThread, resign } from '../transaction/claim.ts'
@@ -21,7 +23,7 @@ import { findThread, scopedThread } from '../transaction/guard.ts'
 import { listLanes, listLaneSignals, readLane } from '../transaction/lanes.ts'
 import { cancelSignals, reorderSignals } from '../transaction/mailbox.ts'
 import { deleteMessages, saveRows } from '../transaction/messages.ts'
-import { prune } from '../transaction/prune.ts'
+import { pruneSome } from '../transaction/prune.ts'
 import { retryParked } from '../transaction/retry.ts'
 import { decideCall, endSuspended } from '../transaction/suspend.ts'
 import { createThread, deleteThread, patchThread, type ThreadPatch } from '../transaction/threads.ts'
@@ -30,6 +32,8 @@ import { claimTitles, returnTitle } from '../transaction/titles.ts'
 import type { TitleClaim, WantedTitle } from '../titles.ts'
 import { getWorkingMemory, listWorkingMemory, mergeWorkingMemory } from '../transaction/working-memory.ts'
 import type { WorkingMemoryChange, WorkingMemoryOf, WorkingMemoryRow, WorkingMemoryWriter } from '../working-memory.ts'
+import { checkBackup, writeBackup } from './backup.ts'
+import type { BulkJob } from './bulk-job.ts'
 import { Connection } from './connection.ts'
 import { findMessages, listMessageStarts } from './conversations.ts'
 import { storeFailure } from './failure.ts'
@@ -47,7 +51,12 @@ export interface LibSQLStoreOptions {
   clock?: Clock
   /** For how long a write waits, in milliseconds, while another process holds the file. 10 seconds unless told. */
   busyTimeout?: number
+  /** For how long things are kept: see `prune`. For ever unless told. */
+  retention?: Retention
 }
+
+/** Rows of a thread that are copied or removed in a few milliseconds. */
+const largeThread = 2_000
 
 interface Opened {
   connection: Connection
@@ -62,6 +71,7 @@ export class LibSQLStore implements ThreadStore {
   readonly #location: Location
   readonly #clock: Clock
   readonly #busyTimeout: number
+  readonly #retention: Retention | undefined
   #opening: Promise<Opened> | undefined
   #closed = false
   #bus: Bus | undefined
@@ -72,6 +82,8 @@ export class LibSQLStore implements ThreadStore {
     this.#location = parseLocation(options.url)
     this.#clock = options.clock ?? systemClock
     this.#busyTimeout = options.busyTimeout ?? 10_000
+    if (options.retention !== undefined) checkRetention(options.retention)
+    this.#retention = options.retention
   }
 
   async open(): Promise<void> {
@@ -212,7 +224,8 @@ export class LibSQLStore implements ThreadStore {
     return this.#write((tables) => saveRows(tables, scope, rows))
   }
 
-  deleteMessages(scope: Scope, messageIds?: readonly string[]): Promise<number> {
+  async deleteMessages(scope: Scope, messageIds?: readonly string[]): Promise<number> {
+    if (messageIds === undefined && (await this.#isLarge(scope))) return (await this.#bulk({ kind: 'deleteMessages', scope })) as number
     return this.#write((tables) => deleteMessages(tables, scope, messageIds))
   }
 
@@ -252,7 +265,8 @@ export class LibSQLStore implements ThreadStore {
     return this.#write((tables) => updateMessages(tables, groups))
   }
 
-  cloneThread(scope: Scope, clone: ThreadClone): Promise<ThreadRow> {
+  async cloneThread(scope: Scope, clone: ThreadClone): Promise<ThreadRow> {
+    if (await this.#isLarge(scope)) return (await this.#bulk({ kind: 'cloneThread', scope, clone })) as ThreadRow
     return this.#write((tables) => cloneThread(tables, scope, clone))
   }
 
@@ -260,8 +274,8 @@ export class LibSQLStore implements ThreadStore {
     return this.#write((tables) => transferThread(tables, scope, resourceId))
   }
 
-  prune(policy: PrunePolicy): Promise<Pruned> {
-    return this.#write((tables) => prune(tables, policy))
+  pruneSome(policy: PrunePolicy): Promise<Pruned> {
+    return this.#write((tables) => pruneSome(tables, policy))
   }
 
   listLanes(scope: Scope, query: { after?: string; limit: number }): Promise<LaneRow[]> {
@@ -274,6 +288,49 @@ export class LibSQLStore implements ThreadStore {
 
   listLaneSignals(scope: Scope, id: string, query: { before?: number; limit: number }): Promise<{ signals: LaneSignalRow[]; more: boolean }> {
     return this.#read((tables) => listLaneSignals(tables, scope, id, query))
+  }
+
+  // As a storage
+
+  /** The store of a domain. This one keeps all of them in its file. */
+  async getStore<Domain extends keyof StoreDomains>(domain: Domain): Promise<StoreDomains[Domain] | undefined> {
+    const domains: StoreDomains = { memory: this }
+    return Object.hasOwn(domains, domain) ? domains[domain] : undefined
+  }
+
+  /** Removes what is older than `retention` keeps, in small transactions. */
+  prune(how: PruneOptions = {}): Promise<PruneResult> {
+    return pruneStore(this, { ...how, retention: how.retention ?? this.#retention, now: how.now ?? this.#clock.now() })
+  }
+
+  /** Writes one state of the database to a new file, while everything goes on. It can be opened like any other. */
+  async backup(path: string): Promise<void> {
+    const connection = await this.#connection()
+    await writeBackup(path, (to) => (connection.path === undefined ? connection.copyTo(to) : connection.bulk({ kind: 'backup', to })))
+  }
+
+  /**
+   * Puts everything back as it was in a backup, in one transaction. What runs now is cut off; what was active then is taken up by
+   * whoever runs its agent.
+   */
+  async restore(path: string): Promise<void> {
+    const connection = await this.#connection()
+    await checkBackup(path).catch((error: unknown) => {
+      throw storeFailure(error, path)
+    })
+    if (connection.path === undefined) throw new HeedError('unsupported_option', 'A database in memory is not restored. Open the backup: new LibSQLStore({ url: `file:${path}` }).')
+    await connection.bulk({ kind: 'restore', from: path })
+  }
+
+  /** Whether a thread has so much that it is better done in a thread of its own. */
+  async #isLarge(scope: Scope): Promise<boolean> {
+    const connection = await this.#connection()
+    if (connection.path === undefined) return false
+    return connection.read((tables) => (findThread(tables, scope)?.nextSeq ?? 0) > largeThread)
+  }
+
+  async #bulk(job: BulkJob): Promise<unknown> {
+    return (await this.#connection()).bulk(job)
   }
 
   async #write<Result>(work: (tables: SqlTables) => Result): Promise<Result> {

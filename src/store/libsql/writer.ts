@@ -39,6 +39,7 @@ export class Writer {
   #busySince: number | undefined
   #pauses = 0
   #held = false
+  #ownWork = 0
   #closing: (() => void) | undefined
   #closed = false
 
@@ -72,6 +73,14 @@ export class Writer {
     return () => {
       this.#held = false
       if (!this.#idle()) this.#schedule()
+    }
+  }
+
+  /** Until the answer is called, it is another thread of this process that holds the file: writes wait for as long as that takes. */
+  besideOwnWork(): () => void {
+    this.#ownWork += 1
+    return () => {
+      this.#ownWork -= 1
     }
   }
 
@@ -154,7 +163,7 @@ export class Writer {
   #refused(error: unknown): void {
     const now = performance.now()
     this.#busySince ??= now
-    if (isBusy(error) && now - this.#busySince < this.#busyTimeout) {
+    if (isBusy(error) && (this.#ownWork > 0 || now - this.#busySince < this.#busyTimeout)) {
       const pause = Math.min(longestPause, 2 ** this.#pauses) * (0.5 + Math.random() / 2)
       this.#pauses += 1
       this.#pause = systemClock.after(pause, () => {

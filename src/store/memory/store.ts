@@ -10,6 +10,7 @@ import type {
   RunRow, Scope, Send, StepCommit, StepCommitted, SuspendedEnd, ThreadQuery, ThreadRow, ThreadStore, Window, WindowOf,
 } from '../contract.ts'
 import type { MessageGroup, MessagePatches, MessagePlace, MessageStart, MessageStartQuery, PrunePolicy, Pruned, ThreadClone } from '../conversations.ts'
+import { pruneStore, type PruneOptions, type PruneResult } from '../retention.ts'
 import { acceptSends } from '../transaction/accept.ts'
 import { beginRun, readWindow } from '../transaction/begin.ts'
 import { claimThread, resign } from '../transaction/claim.ts'
@@ -20,7 +21,7 @@ import { findThread, scopedThread } from '../transaction/guard.ts'
 import { listLanes, listLaneSignals, readLane } from '../transaction/lanes.ts'
 import { cancelSignals, reorderSignals } from '../transaction/mailbox.ts'
 import { deleteMessages, saveRows } from '../transaction/messages.ts'
-import { prune } from '../transaction/prune.ts'
+import { pruneSome } from '../transaction/prune.ts'
 import { retryParked } from '../transaction/retry.ts'
 import { decideCall, endSuspended } from '../transaction/suspend.ts'
 import { createThread, deleteThread, patchThread, type ThreadPatch } from '../transaction/threads.ts'
@@ -230,8 +231,8 @@ export class InMemoryStore implements ThreadStore {
     return transferThread(this.#use(), scope, resourceId)
   }
 
-  async prune(policy: PrunePolicy): Promise<Pruned> {
-    return prune(this.#use(), policy)
+  async pruneSome(policy: PrunePolicy): Promise<Pruned> {
+    return pruneSome(this.#use(), policy)
   }
 
   async listLanes(scope: Scope, query: { after?: string; limit: number }): Promise<LaneRow[]> {
@@ -244,6 +245,11 @@ export class InMemoryStore implements ThreadStore {
 
   async listLaneSignals(scope: Scope, id: string, query: { before?: number; limit: number }): Promise<{ signals: LaneSignalRow[]; more: boolean }> {
     return listLaneSignals(this.#use(), scope, id, query)
+  }
+
+  /** Removes what is older than `retention` keeps. */
+  prune(how: PruneOptions): Promise<PruneResult> {
+    return pruneStore(this, how)
   }
 
   #use(): MemoryTables {

@@ -8,37 +8,37 @@ import type { ThreadTables } from './tables.ts'
 const threadsAtOnce = 50
 
 /** Goes over the threads by their keys and removes what is too old, as much as one small transaction may. */
-export function prune(tables: ThreadTables, policy: PrunePolicy): Pruned {
-  const pruned: Pruned = { threads: 0, messages: 0, records: 0 }
+export function pruneSome(tables: ThreadTables, policy: PrunePolicy): Pruned {
+  const pruned: Pruned = { threadIds: [], messages: [], records: 0 }
   const threads = tables.threadsAfter(policy.after ?? 0, threadsAtOnce)
   for (const thread of threads) {
     if (thread.status !== 'idle' || thread.dueAt !== null) continue
     if (policy.threadsBefore !== undefined && thread.updatedAt < policy.threadsBefore) {
       tables.removeThread(thread)
-      pruned.threads += 1
+      pruned.threadIds.push(thread.id)
     } else {
-      pruned.messages += pruneMessages(tables, thread, policy, policy.limit - pruned.messages)
+      const messageIds = pruneMessages(tables, thread, policy, policy.limit - pruned.messages.length)
+      for (const messageId of messageIds) pruned.messages.push({ threadId: thread.id, messageId })
       pruned.records += pruneRecords(tables, thread, policy, policy.limit - pruned.records)
     }
-    const full = pruned.messages >= policy.limit || pruned.records >= policy.limit
     // The same thread may have more.
-    if (full) return { ...pruned, next: thread.key - 1 }
-    if (pruned.threads >= policy.limit) return { ...pruned, next: thread.key }
+    if (pruned.messages.length >= policy.limit || pruned.records >= policy.limit) return { ...pruned, next: thread.key - 1 }
+    if (pruned.threadIds.length >= policy.limit) return { ...pruned, next: thread.key }
   }
   const last = threads.at(-1)
   return threads.length === threadsAtOnce && last ? { ...pruned, next: last.key } : pruned
 }
 
 /** From the oldest on, up to the first that is young enough. */
-function pruneMessages(tables: ThreadTables, thread: ThreadRecord, { messagesBefore }: PrunePolicy, limit: number): number {
-  if (messagesBefore === undefined) return 0
+function pruneMessages(tables: ThreadTables, thread: ThreadRecord, { messagesBefore }: PrunePolicy, limit: number): string[] {
+  if (messagesBefore === undefined) return []
   const starts = tables.edgeStarts(thread, 'oldest', limit)
   const young = starts.findIndex((row) => row.createdAt >= messagesBefore)
   const old = (young < 0 ? starts : starts.slice(0, young)).filter(startsMessage).map(({ messageId }) => messageId)
   for (const id of old) tables.removeMessage(thread, id)
   forgetLaneSignals(tables, thread, old)
   tables.removeQuotes(thread, old)
-  return old.length
+  return old
 }
 
 function pruneRecords(tables: ThreadTables, thread: ThreadRecord, { recordsBefore }: PrunePolicy, limit: number): number {

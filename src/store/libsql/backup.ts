@@ -1,0 +1,41 @@
+import { existsSync } from 'node:fs'
+import { mkdir, open, rename, rm } from 'node:fs/promises'
+import { dirname } from 'node:path'
+import type { DatabaseSync } from 'node:sqlite'
+import { HeedError } from '../../errors.ts'
+import { newId } from '../../ids.ts'
+import { refuseUnknown } from './migrations.ts'
+
+/** Writes a backup under another name first: what has the wanted name is whole and on the disk. */
+export async function writeBackup(to: string, write: (path: string) => Promise<unknown>): Promise<void> {
+  if (existsSync(to)) throw new HeedError('invalid_argument', `There is a file ${to} already. Name another for the backup, or remove it.`, { details: { field: 'path' } })
+  await mkdir(dirname(to), { recursive: true })
+  const partial = `${to}.${newId()}.partial`
+  try {
+    await write(partial)
+    await sync(partial)
+    await rename(partial, to)
+  } finally {
+    await rm(partial, { force: true })
+  }
+  await sync(dirname(to))
+}
+
+async function sync(path: string): Promise<void> {
+  const handle = await open(path, 'r')
+  await handle.sync().finally(() => handle.close())
+}
+
+/** Refuses a backup that is none, is damaged or of a newer Heed, before anything is touched. */
+export async function checkBackup(path: string): Promise<void> {
+  if (!existsSync(path)) throw new HeedError('invalid_argument', `There is no backup ${path}.`, { details: { field: 'path' } })
+  const { DatabaseSync: Database } = await import('node:sqlite')
+  const database: DatabaseSync = new Database(path, { readOnly: true })
+  try {
+    refuseUnknown(database, path)
+    const { quick_check: found } = database.prepare('PRAGMA quick_check(1)').get() ?? {}
+    if (found !== 'ok') throw new HeedError('store_corrupt', `The backup ${path} is damaged: ${String(found)}. Use another.`)
+  } finally {
+    database.close()
+  }
+}

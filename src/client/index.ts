@@ -1,5 +1,6 @@
 import { AgentClient } from './agent.ts'
 import { Connection, type ClientOptions } from './connection.ts'
+import { MemoryClient, type MemoryScope } from './memory.ts'
 
 /** A Heed server from anywhere `fetch` is: Node, browsers, workers. */
 export class HeedClient {
@@ -11,6 +12,11 @@ export class HeedClient {
 
   getAgent(id: string): AgentClient {
     return new AgentClient(this.#connection, id)
+  }
+
+  /** The memory of an agent: threads, messages, working memory. */
+  memory(scope: MemoryScope = {}): MemoryClient {
+    return new MemoryClient(this.#connection, scope)
   }
 
   listAgents(): Promise<Record<string, { id: string; name: string; description?: string }>> {
@@ -25,6 +31,7 @@ export class HeedClient {
 
 export type { AgentClient, SendAnswer, SendTarget, ThreadScope } from './agent.ts'
 export type { ClientOptions } from './connection.ts'
+export type { MemoryClient, MemoryScope } from './memory.ts'
 export type { ProcessOptions, Reconnect, SubscribeParams, ThreadSubscription } from './thread-subscription.ts'
 export type { OverWire } from './wire.ts'
 export { HeedError, isHeedError } from '../errors.ts'

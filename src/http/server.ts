@@ -39,6 +39,8 @@ export async function serve(heed: Heed, options: ServeOptions = {}): Promise<Run
   }
   const handler = createHandler(heed, { ...handlerOptions, auth: handlerOptions.auth ?? 'local' })
   const server = createServer(getRequestListener(handler, { overrideGlobalObjects: false }))
+  // Longer than proxies keep theirs, so that none of them sends into a connection that is just being closed.
+  server.keepAliveTimeout = 65_000
   const answering = new Set<ServerResponse>()
   server.on('request', (_request, response) => {
     answering.add(response)

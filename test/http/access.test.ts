@@ -132,5 +132,5 @@ function request(path: string, method: string, { parameters, requestBody }: Oper
 }
 
 const samples: Record<string, unknown> = {
-  message: 'Hi', messages: 'Hi', signal: { type: 'notification', contents: 'x' }, state: { id: 'lane', cacheKey: 'k', contents: 'x' }, approved: true, resumeData: {}, signalIds: ['sig-1'],
+  message: 'Hi', messages: 'Hi', signal: { type: 'notification', contents: 'x' }, state: { id: 'lane', cacheKey: 'k', contents: 'x' }, approved: true, resumeData: {}, signalIds: ['sig-1'], messageIds: ['sig-1'], workingMemory: 'x',
 }

@@ -98,6 +98,7 @@ export const approvals: readonly Route[] = [
       const resource = resourceOf(principal, resourceId)
       return agent.listSuspendedRuns({
         ...rest,
+        total: true,
         ...(resource === undefined ? {} : { resourceId: resource }),
         ...(fromDate === undefined ? {} : { fromDate: dateOf('fromDate', fromDate) }),
         ...(toDate === undefined ? {} : { toDate: dateOf('toDate', toDate) }),

@@ -4,15 +4,17 @@ import { route, type JSONSchema, type Route } from '../route.ts'
 import { agents } from './agents.ts'
 import { approvals } from './approvals.ts'
 import { calls } from './calls.ts'
+import { messages } from './messages.ts'
 import { operations } from './operations.ts'
 import { queue } from './queue.ts'
 import { sending } from './sending.ts'
+import { threads } from './threads.ts'
 import { watching } from './watching.ts'
 
 /** Everything the server can be asked. */
 export function routes({ metrics, openApi }: { metrics: Metrics; openApi: () => JSONSchema }): Route[] {
   return [
-    ...agents, ...sending, ...watching, ...queue, ...approvals, ...calls, ...operations,
+    ...agents, ...sending, ...watching, ...queue, ...approvals, ...calls, ...threads, ...messages, ...operations,
     route({
       method: 'GET', path: '/metrics', summary: 'Counters for operators, in the text format of Prometheus', answer: 'json',
       handle({ heed, principal }) {

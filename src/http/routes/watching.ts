@@ -28,17 +28,12 @@ export const watching: readonly Route[] = [
   route<{ threadId: string; resourceId?: string; expectedRunId?: string; clearPendingSignals?: boolean }>({
     method: 'POST', path: '/agents/:agentId/threads/abort', summary: 'Aborts what is active on a thread', answer: 'json',
     body: object({ ...threadScope, expectedRunId: id, clearPendingSignals: flag }, ['threadId']),
-    async handle({ agent, body: { expectedRunId, clearPendingSignals, threadId, resourceId }, principal }) {
-      const scope = scopeOf(principal, threadId, resourceId)
-      // Refuses a thread of somebody else.
-      await agent.activeRun(scope)
-      const aborted = agent.abortThreadStream({
-        ...scope,
+    handle: ({ agent, body: { expectedRunId, clearPendingSignals, threadId, resourceId }, principal }) =>
+      agent.abortRun({
+        ...scopeOf(principal, threadId, resourceId),
         ...(expectedRunId === undefined ? {} : { expectedRunId }),
         ...(clearPendingSignals === undefined ? {} : { clearPendingSignals }),
-      })
-      return { aborted }
-    },
+      }),
   }),
 ]
 

@@ -1,0 +1,90 @@
+import type { JSONObject, JSONValue } from '../json.ts'
+import type { CloneThreadArgs } from '../memory/clones.ts'
+import type { RecallArgs, RecalledMessages } from '../memory/recall.ts'
+import type { ListThreadsArgs, ThreadList } from '../memory/threads.ts'
+import type { AgentMessage } from '../message/input.ts'
+import type { Message } from '../message/message.ts'
+import type { UIMessage } from '../message/ui-message.ts'
+import type { ThreadRow } from '../store/contract.ts'
+import type { Connection } from './connection.ts'
+import type { OverWire } from './wire.ts'
+
+export interface MemoryScope {
+  /** Whose memory. Left out: that of the server's first agent. */
+  agentId?: string
+  /** Whose threads. May be left out where the server knows it from who asks. */
+  resourceId?: string
+}
+
+/** The memory of an agent of the server, under the names it has there. */
+export class MemoryClient {
+  readonly #connection: Connection
+  readonly #scope: MemoryScope
+
+  /** @internal */
+  constructor(connection: Connection, scope: MemoryScope) {
+    this.#connection = connection
+    this.#scope = scope
+  }
+
+  listThreads({ filter, page, perPage, orderBy, cursor }: ListThreadsArgs = {}): Promise<OverWire<ThreadList>> {
+    return this.#get('/threads', { metadata: filter?.metadata, page, perPage, orderBy, cursor })
+  }
+
+  createThread(thread: { threadId?: string; title?: string; metadata?: Record<string, JSONValue> } = {}): Promise<OverWire<ThreadRow>> {
+    return this.#post('/threads', { ...thread, resourceId: this.#scope.resourceId })
+  }
+
+  getThreadById({ threadId }: { threadId: string }): Promise<OverWire<ThreadRow>> {
+    return this.#get(at(threadId))
+  }
+
+  updateThread({ id, ...patch }: { id: string; title?: string; metadata?: Record<string, JSONValue> }): Promise<OverWire<ThreadRow>> {
+    return this.#connection.json(`/memory${at(id)}`, { method: 'PATCH', query: { ...this.#scope }, body: patch })
+  }
+
+  async deleteThread(threadId: string): Promise<void> {
+    await this.#connection.json(`/memory${at(threadId)}`, { method: 'DELETE', query: { ...this.#scope } })
+  }
+
+  cloneThread({ sourceThreadId, ...clone }: Omit<CloneThreadArgs, 'resourceId'>): Promise<{ thread: OverWire<ThreadRow> }> {
+    return this.#post(at(sourceThreadId, 'clone'), clone)
+  }
+
+  transferThread({ threadId, resourceId }: { threadId: string; resourceId: string }): Promise<OverWire<ThreadRow>> {
+    return this.#post(at(threadId, 'transfer'), { resourceId })
+  }
+
+  /** The newest page in chronological order, unless told otherwise. */
+  listMessages({ threadId, page, perPage, orderBy, include, filter, cursor }: Omit<RecallArgs, 'threadId' | 'perPage' | 'resourceId' | 'total'> & { threadId: string; perPage?: number }): Promise<OverWire<RecalledMessages> & { uiMessages: UIMessage[] }> {
+    return this.#get(at(threadId, 'messages'), { page, perPage, orderBy, include, filter, cursor })
+  }
+
+  saveMessages({ messages }: { messages: readonly AgentMessage[] }): Promise<{ messages: Array<OverWire<Message>> }> {
+    return this.#post('/save-messages', { messages })
+  }
+
+  async deleteMessages({ threadId, messageIds }: { threadId?: string; messageIds: readonly string[] }): Promise<number> {
+    return (await this.#post<{ deleted: number }>('/messages/delete', { threadId, messageIds })).deleted
+  }
+
+  async getWorkingMemory({ threadId }: { threadId: string }): Promise<string | JSONObject | null> {
+    return (await this.#get<{ workingMemory: string | JSONObject | null }>(at(threadId, 'working-memory'))).workingMemory
+  }
+
+  async updateWorkingMemory({ threadId, workingMemory }: { threadId: string; workingMemory: string | JSONObject }): Promise<void> {
+    await this.#post(at(threadId, 'working-memory'), { workingMemory })
+  }
+
+  #get<T>(path: string, query: Record<string, unknown> = {}): Promise<T> {
+    return this.#connection.json(`/memory${path}`, { query: { ...this.#scope, ...query } })
+  }
+
+  #post<T>(path: string, body: unknown): Promise<T> {
+    return this.#connection.json(`/memory${path}`, { query: { ...this.#scope }, body })
+  }
+}
+
+function at(threadId: string, rest?: string): string {
+  return `/threads/${encodeURIComponent(threadId)}${rest === undefined ? '' : `/${rest}`}`
+}

@@ -1,0 +1,26 @@
+import type { Memory } from '../memory/memory.ts'
+import type { ResourceMemory } from '../memory/scoped.ts'
+import { HeedError } from '../errors.ts'
+import { resourceOf } from './principal.ts'
+import type { Call } from './route.ts'
+
+export interface MemoryQuery {
+  agentId?: string
+  resourceId?: string
+}
+
+/** The memory of the agent that a request names, or of the first one: most servers have one storage for all. */
+export async function memoryOf({ heed, query }: Pick<Call<unknown, MemoryQuery>, 'heed' | 'query'>): Promise<Memory> {
+  const all = Object.values(heed.listAgents())
+  const { agentId } = query
+  const agent = agentId === undefined ? all[0] : all.find(({ id }) => id === agentId)
+  if (!agent) throw new HeedError('unknown_agent', agentId === undefined ? 'This server has no agent.' : `There is no agent '${agentId}'.`, { details: { agentId } })
+  return agent.getMemory()
+}
+
+/** A memory that reaches what the caller may reach, and nothing else. */
+export async function ownMemory(call: Pick<Call<unknown, MemoryQuery>, 'heed' | 'query' | 'principal'>, resourceId = call.query.resourceId): Promise<Memory | ResourceMemory> {
+  const resource = resourceOf(call.principal, resourceId)
+  const memory = await memoryOf(call)
+  return resource === undefined ? memory : memory.forResource(resource)
+}

@@ -1,0 +1,94 @@
+import type { JSONObject } from '../../json.ts'
+import type { Message } from '../../message/message.ts'
+import type { IncludedMessage, RecallArgs } from '../../memory/recall.ts'
+import { toUIMessages } from '../../message/ui.ts'
+import { HeedError } from '../../errors.ts'
+import { memoryOf, ownMemory, type MemoryQuery } from '../memory-of.ts'
+import { resourceOf } from '../principal.ts'
+import { route, type Route } from '../route.ts'
+import { flag, id, object, page, perPage, record, text } from '../schemas.ts'
+import { dateOf } from './approvals.ts'
+import { given, of, threadOf } from './threads.ts'
+
+interface MessagesQuery extends MemoryQuery {
+  page?: number
+  perPage?: number
+  orderBy?: RecallArgs['orderBy']
+  include?: { messages?: IncludedMessage[] } | IncludedMessage[]
+  filter?: { dateRange?: { start?: string; end?: string; startExclusive?: boolean; endExclusive?: boolean } }
+  cursor?: string
+}
+
+const memoryPath = '/memory/threads/:threadId'
+
+/** Messages and working memory as existing clients read and change them. */
+export const messages: readonly Route[] = [
+  route<never, MessagesQuery>({
+    method: 'GET', path: `${memoryPath}/messages`, summary: 'The messages of a thread, the newest page unless told otherwise', answer: 'json', read: true,
+    query: object({ ...of, page, perPage, orderBy: object({ field: { enum: ['createdAt'] }, direction: { enum: ['ASC', 'DESC'] } }), include: {}, filter: record, cursor: text, includeSystemReminders: flag }),
+    async handle(call) {
+      const { page = 0, perPage = 40, orderBy, include, filter, cursor } = call.query
+      const threadId = threadOf(call)
+      const memory = await ownMemory(call)
+      if (!(await memory.getThreadById({ threadId }))) throw new HeedError('thread_not_found', 'There is no such thread.', { details: { threadId } })
+      const recalled = await memory.recall({
+        threadId,
+        perPage,
+        ...given({ orderBy, cursor, include: includeOf(include), filter: filterOf(filter) }),
+        ...(cursor === undefined ? { page, total: true } : {}),
+      })
+      return { ...recalled, uiMessages: toUIMessages(recalled.messages) }
+    },
+  }),
+  route<{ messages: Message[] }, MemoryQuery>({
+    method: 'POST', path: '/memory/save-messages', summary: 'Stores messages as they are', answer: 'json', query: object(of), body: object({ messages: { type: 'array', items: record, maxItems: 10_000 } }, ['messages']),
+    async handle(call) {
+      const memory = await ownMemory(call, call.query.resourceId ?? call.body.messages[0]?.resourceId)
+      return memory.saveMessages({ messages: call.body.messages })
+    },
+  }),
+  route<{ messageIds: string | string[] | { id: string } | Array<{ id: string }>; threadId?: string }, MemoryQuery>({
+    method: 'POST', path: '/memory/messages/delete', summary: 'Deletes messages by their ids', answer: 'json', query: object(of), body: object({ messageIds: {}, threadId: id }, ['messageIds']),
+    async handle(call) {
+      const messageIds = [call.body.messageIds].flat().map((item) => (typeof item === 'object' && item !== null ? item.id : item))
+      if (!messageIds.every((item) => typeof item === 'string' && item !== '')) throw new HeedError('invalid_argument', 'messageIds must be ids, or objects that have one.', { details: { field: 'messageIds' } })
+      const { threadId } = call.body
+      const deleted = await (await ownMemory(call)).deleteMessages(threadId === undefined ? messageIds : { messageIds, threadId })
+      return { success: true, message: `${deleted} deleted`, deleted }
+    },
+  }),
+  route<never, MemoryQuery>({
+    method: 'GET', path: `${memoryPath}/working-memory`, summary: 'The working memory of a thread, or of its resource', answer: 'json', read: true, query: object(of),
+    async handle(call) {
+      await checkThread(call)
+      const resourceId = resourceOf(call.principal, call.query.resourceId)
+      return { workingMemory: await (await memoryOf(call)).getWorkingMemory({ threadId: threadOf(call), ...given({ resourceId }) }) }
+    },
+  }),
+  route<{ workingMemory: string | JSONObject; resourceId?: string }, MemoryQuery>({
+    method: 'POST', path: `${memoryPath}/working-memory`, summary: 'Changes the working memory', answer: 'json', query: object(of), body: object({ workingMemory: {}, resourceId: id }, ['workingMemory']),
+    async handle(call) {
+      await checkThread(call)
+      const resourceId = resourceOf(call.principal, call.body.resourceId ?? call.query.resourceId)
+      await (await memoryOf(call)).updateWorkingMemory({ threadId: threadOf(call), workingMemory: call.body.workingMemory, ...given({ resourceId }) })
+      return { success: true }
+    },
+  }),
+]
+
+/** Refuses a thread of somebody else, and one that isn't there. */
+async function checkThread(call: Parameters<typeof ownMemory>[0] & { params: Readonly<Record<string, string>> }): Promise<void> {
+  const threadId = threadOf(call)
+  if (!(await (await ownMemory(call)).getThreadById({ threadId }))) throw new HeedError('thread_not_found', 'There is no such thread.', { details: { threadId } })
+}
+
+function includeOf(include: MessagesQuery['include']): IncludedMessage[] | undefined {
+  return Array.isArray(include) ? include : include?.messages
+}
+
+function filterOf(filter: MessagesQuery['filter']): RecallArgs['filter'] | undefined {
+  const range = filter?.dateRange
+  if (!range) return undefined
+  const { start, end, ...exclusive } = range
+  return { dateRange: { ...exclusive, ...(start === undefined ? {} : { start: dateOf('start', start) }), ...(end === undefined ? {} : { end: dateOf('end', end) }) } }
+}

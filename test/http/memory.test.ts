@@ -1,0 +1,45 @@
+import { describe, expect, it } from 'vitest'
+import { Agent, Memory } from '../../src/index.ts'
+import { apiKeys } from '../../src/http/server.ts'
+import { scriptedModel } from '../../src/testing/index.ts'
+import { served, thread } from './serving.ts'
+
+const guide = () => new Agent({ id: 'guide', model: scriptedModel(['Hello.'], { loop: true }), memory: new Memory({ workingMemory: { enabled: true, scope: 'thread' } }) })
+
+describe('memory over HTTP', () => {
+  it('makes, finds, changes and deletes threads', async () => {
+    const { client } = await served({ guide: guide() })
+    const memory = client.memory({ agentId: 'guide', resourceId: 'user-1' })
+    const made = await memory.createThread({ threadId: 't1', title: 'One', metadata: { kind: 'trip' } })
+    expect(made).toMatchObject({ id: 't1', title: 'One', resourceId: 'user-1' })
+    await memory.createThread({ threadId: 't2', metadata: { kind: 'other' } })
+    expect((await memory.listThreads({ filter: { metadata: { kind: 'trip' } } })).threads.map(({ id }) => id)).toEqual(['t1'])
+    expect(await memory.listThreads({ perPage: 1, orderBy: { field: 'createdAt', direction: 'ASC' } })).toMatchObject({ total: 2, hasMore: true, page: 0, perPage: 1 })
+    expect(await memory.updateThread({ id: 't1', metadata: { kind: null, far: true } })).toMatchObject({ title: 'One', metadata: { far: true } })
+    await memory.deleteThread('t2')
+    await expect(memory.getThreadById({ threadId: 't2' })).rejects.toMatchObject({ code: 'thread_not_found' })
+  })
+
+  it('reads messages as history has them, and as displays want them', async () => {
+    const { client } = await served({ guide: guide() })
+    const memory = client.memory({ resourceId: 'user-1' })
+    for (const message of ['One', 'Two']) await client.getAgent('guide').sendMessage({ message, ...thread, wait: 'outcome' })
+    await expect.poll(async () => (await memory.listMessages({ threadId: 'thread-1' })).messages.map(({ role }) => role)).toEqual(['signal', 'assistant', 'signal', 'assistant'])
+    const { messages, uiMessages, total } = await memory.listMessages({ threadId: 'thread-1', perPage: 2 })
+    expect([messages.length, uiMessages.map(({ role }) => role), total]).toEqual([2, ['user', 'assistant'], 4])
+    expect(await memory.deleteMessages({ threadId: 'thread-1', messageIds: [messages[0]?.id ?? ''] })).toBe(1)
+    const { thread: clone } = await memory.cloneThread({ sourceThreadId: 'thread-1', newThreadId: 'copy' })
+    expect((await memory.listMessages({ threadId: clone.id })).messages).toHaveLength(3)
+    await memory.updateWorkingMemory({ threadId: 'thread-1', workingMemory: '# Name: Ada' })
+    expect(await memory.getWorkingMemory({ threadId: 'thread-1' })).toBe('# Name: Ada')
+  })
+
+  it('[H3.2] hands no thread over to where the caller may not reach', async () => {
+    const auth = apiKeys({ 'a-long-random-key-1': { id: 'one', resources: ['user-1'] } })
+    const { ask } = await served({ guide: guide() }, { auth })
+    const headers = { authorization: 'Bearer a-long-random-key-1' }
+    await ask('/memory/threads', { json: { threadId: 't1' }, headers })
+    expect((await ask('/memory/threads/t1/transfer', { json: { resourceId: 'user-2' }, headers })).status).toBe(403)
+    expect((await ask('/memory/threads', { json: { threadId: 't2', resourceId: 'user-2' }, headers })).status).toBe(403)
+  })
+})

@@ -29,6 +29,7 @@ export type HeedErrorCode =
   | 'tool_interrupted'
   // Processors
   | 'processor_failed'
+  | 'processor_timeout'
   | 'tripwire'
   // Runs and threads
   | 'aborted'

@@ -9,9 +9,10 @@ import { sendState } from './lane-of-run.ts'
 import type { InputStepChange, Processor, ProcessorContext } from './processor.ts'
 import { changeIn, chunkIn, systemIn, takeMessages } from './returned.ts'
 import { messagesOf, revisedStep, RunMessages, sameRows } from './run-messages.ts'
+import { inTime, isTimeout } from './in-time.ts'
 import { TripwireAbort } from './tripwire.ts'
 
-type Hook = Exclude<keyof Processor, 'id' | 'name' | 'stateId' | 'maxDeltas'>
+type Hook = Exclude<keyof Processor, 'id' | 'name' | 'stateId' | 'maxDeltas' | 'timeoutMs'>
 
 const hooks: readonly Hook[] = [
   'processInput', 'processInputStep', 'computeStateSignal', 'processOutputStream', 'processOutputStep', 'processToolResult', 'processOutputResult',
@@ -203,15 +204,18 @@ export class ProcessorPipeline {
 
   async #ask<T>(run: Run, processor: Processor, hook: Hook, call: (context: ProcessorContext) => T | Promise<T>): Promise<T | undefined> {
     if (typeof processor[hook] !== 'function') return undefined
+    const asked = { over: false }
     try {
-      return await run.unlessAborted(call(this.#context(run, processor, hook)))
+      return await inTime(run, processor, hook, run.unlessAborted(call(this.#context(run, processor, hook, asked))))
     } catch (error) {
+      asked.over = true
+      if (isTimeout(error)) throw error
       if (error instanceof TripwireAbort || isOfRun(run, error)) throw error
       throw new HeedError('processor_failed', `Processor '${processor.id}' failed in ${hook}: ${describe(error)}`, { cause: error })
     }
   }
 
-  #context(run: Run, processor: Processor, hook: Hook): ProcessorContext {
+  #context(run: Run, processor: Processor, hook: Hook, asked: { over: boolean }): ProcessorContext {
     let state = this.#states.get(processor.id)
     if (!state) this.#states.set(processor.id, (state = {}))
     return {
@@ -233,7 +237,10 @@ export class ProcessorPipeline {
         })
       },
       // A chunk is being looked at: the echo of a signal can't wait until that is over.
-      sendSignal: (signal) => run.sendSignal(signal, hook === 'processOutputStream'),
+      async sendSignal(signal) {
+        if (asked.over) throw new HeedError('no_active_run', `Processor '${processor.id}' was given up in ${hook}: its signal comes too late.`)
+        return run.sendSignal(signal, hook === 'processOutputStream')
+      },
     }
   }
 }

@@ -22,6 +22,8 @@ export interface Processor<Id extends string = string> {
   readonly stateId?: string
   /** After so many changes `computeStateSignal` is told that there is no snapshot, so that it tells the whole state again. */
   readonly maxDeltas?: number
+  /** How long one call of a hook may take: 300,000 unless told. After that the run fails with `processor_timeout`. */
+  readonly timeoutMs?: number
 
   /** Once for all input that enters: what starts a run, and what joins it later. `messages` is that input. */
   processInput?(args: ProcessInputArgs): ProcessorReturn<MessagesResult | { messages: Message[]; systemMessages: SystemMessage[] }>
@@ -63,7 +65,10 @@ export interface ProcessorContext {
   retryCount: number
   /** Refuses. With `retry` the model is told the reason and asked again, `maxProcessorRetries` times at most. */
   abort(reason?: string, options?: { retry?: boolean; metadata?: unknown }): never
-  /** Adds context at the end of the prompt. Awaiting it keeps its place in the stream. */
+  /**
+   * Adds context at the end of the prompt. Awaiting it keeps its place in the stream. Refused with `no_active_run` when the run is stored as over,
+   * as while its last `step-finish` and its `finish` are looked at, and when this hook was given up.
+   */
   sendSignal(signal: SignalInput): Promise<CreatedAgentSignal>
 }
 

@@ -41,16 +41,19 @@ export interface Ending {
  */
 export async function boundary(run: Run, step: StepEnd): Promise<RunResult | undefined> {
   const result = run.resultOf(step)
+  // Also when a step was cut short: watchers saw them.
+  const rows = step.end?.status === 'rejected' ? step.rows : [...step.rows, ...run.takeSent()]
   const { entered, ended } = await run.commit({
     step: run.step,
-    rows: step.rows,
+    rows,
     ...(step.drain ? { drain: true } : {}),
     ...(step.end ? { end: commitEnd(step.end, run.usage) } : {}),
   })
   const { messageId } = run
-  run.append(step.rows)
+  run.append(rows)
+  run.over = ended
   if (entered.length > 0) run.settleInterrupt()
-  for (const rows of entered) await welcome(run, rows)
+  await welcome(run, entered.flat())
   const counted = step.said !== undefined || step.settled !== undefined
   if (counted) run.count(result, step.broken ?? false)
   const end = ended ? step.end : undefined
@@ -86,6 +89,7 @@ async function sayLast(run: Run, chunk: RunChunk): Promise<boolean> {
 
 /** Input that enters a running loop: shown at its place in the stream, seen by processors, then part of the prompt. */
 async function welcome(run: Run, rows: MessageRow[]): Promise<void> {
+  if (rows.length === 0) return
   await echo(run, rows)
   run.append(rows)
   await run.admit(rows)

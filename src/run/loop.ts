@@ -2,6 +2,7 @@ import { HeedError } from '../errors.ts'
 import type { ErrorPart, MessagePart, ToolInvocationPart } from '../message/message.ts'
 import type { MessageRow } from '../message/row.ts'
 import { TripwireAbort } from '../processors/tripwire.ts'
+import { rowToSignal } from '../signals/row.ts'
 import { boundary, echo, type StepEnd } from './boundary.ts'
 import { listen, type Said } from './listen.ts'
 import { asError, chunkError } from './provider-error.ts'
@@ -26,7 +27,7 @@ export interface Continuation {
 export async function runLoop(run: Run, continuation?: Continuation): Promise<RunResult> {
   try {
     let calls = continuation?.calls ?? []
-    if (continuation) resume(run, continuation)
+    if (continuation) await resume(run, continuation)
     else await begin(run)
     for (;;) {
       const ended = await boundary(run, calls.length > 0 ? await finishCalls(run, calls) : await takeStep(run))
@@ -44,8 +45,19 @@ async function begin(run: Run): Promise<void> {
   await run.admit(run.input)
 }
 
-function resume(run: Run, { messageId, calls: [call] }: Continuation): void {
+async function resume(run: Run, { messageId, calls: [call] }: Continuation): Promise<void> {
   run.message.resume(run.rows, call ? { toolCallId: call.part.toolInvocation.toolCallId } : { messageId })
+  // Its process may have died before processors saw what had entered, and no guardrail may be got round by a crash.
+  const input = call ? [] : unanswered(run)
+  if (input.length > 0) await run.admit(input)
+}
+
+/** Input of the run that no model has answered. */
+function unanswered(run: Run): MessageRow[] {
+  const own = run.rows.filter(({ runId }) => runId === run.id)
+  // What a run says has rows of its own under a message; what enters is a message.
+  const spoken = own.findLastIndex(({ id, messageId, role }) => (role === 'assistant' || role === 'tool') && id !== messageId)
+  return own.slice(spoken + 1).filter((row) => row.role !== 'context' && (row.role !== 'signal' || rowToSignal(row).acceptedAt !== undefined))
 }
 
 /** Asks the model and does what it says. */

@@ -1,6 +1,6 @@
 import type { LanguageModelV4FunctionTool, LanguageModelV4Message, LanguageModelV4ProviderTool } from '@ai-sdk/provider'
 import type { Clock } from '../clock.ts'
-import { describe, isHeedError } from '../errors.ts'
+import { describe, HeedError, isHeedError } from '../errors.ts'
 import type { JSONObject } from '../json.ts'
 import type { Logger } from '../logger.ts'
 import type { ToolInvocation } from '../message/message.ts'
@@ -87,6 +87,8 @@ export class Run {
   readonly steps: StepResult[] = []
   usage: Usage = noUsage
   readonly message: OpenMessage
+  /** The run is stored as over: nothing can be added to it. */
+  over = false
   /** Whether what the window lost of lanes was told again. */
   lanesRepeated = false
   /** How often processors had the model asked again. */
@@ -195,12 +197,15 @@ export class Run {
     return stepResult(this.step, step)
   }
 
-  /** Lets processors see the newest rows before the model does, and keeps what they made of them. */
+  /** Lets processors see rows that entered before the model does, and keeps what they made of them. */
   async admit(rows: readonly MessageRow[]): Promise<void> {
     const changed = await this.processors.input(this, rows)
     if (!changed) return
     const change = inputChange(rows, changed)
-    this.rows.splice(this.rows.length - rows.length, rows.length, ...change.rows)
+    const kept = new Map(change.rows.map((row) => [row.id, row]))
+    const seen = new Set(rows)
+    // What was added stands where history has it: at the end.
+    this.rows.splice(0, this.rows.length, ...this.rows.flatMap((row) => (seen.has(row) ? (kept.get(row.id) ?? []) : row)), ...change.added)
     this.#prompt.rebuild(this.rows)
     await this.#stored(this.host.revise(change))
   }
@@ -303,6 +308,7 @@ export class Run {
    * one sends it while it looks at a chunk.
    */
   async sendSignal(input: SignalInput, unseen = false): Promise<CreatedAgentSignal> {
+    if (this.over) throw new HeedError('no_active_run', `Run ${this.id} is over: a signal can't enter it any more.`, { details: { runId: this.id } })
     const signal = this.#normalised(input)
     this.#sent.push(this.rowOf(signal))
     const echo = signalToDataChunk(signal, this.id)

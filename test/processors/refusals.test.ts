@@ -1,0 +1,82 @@
+import { mkdtempSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { afterAll, describe, expect, it } from 'vitest'
+import type { Agent, Message } from '../../src/index.ts'
+import { LibSQLStore } from '../../src/store/libsql/index.ts'
+import { virtualClock } from '../../src/testing/index.ts'
+import { killed, runChild, said } from '../lanes/child.ts'
+import { openHeed, placeKinds } from '../thread/places.ts'
+import { collect, soon, types } from '../thread/said.ts'
+import { guarded, places, startOf, thread, type Place } from './guarded.ts'
+
+const text = ({ content }: Message) => content.parts.map((part) => (part.type === 'text' ? part.text : part.type === 'tool-invocation' ? `[${part.toolInvocation.toolName}]` : '')).join('')
+
+async function history(agent: Agent): Promise<Message[]> {
+  return (await (await agent.getMemory()).recall({ ...thread, perPage: false })).messages
+}
+
+/** What was there before and what waited are there and answered; of the refused run only what stood before the refused input. */
+async function expectNothingOf(place: Place, agent: Agent): Promise<void> {
+  await soon(async () => (await agent.explain({ ...thread, signalId: 'then' }))?.state).toBe('consumed')
+  await soon(() => agent.activeRun(thread)).toBeNull()
+  const messages = await history(agent)
+  const told = messages.filter(({ type }) => type !== 'state').map(text)
+  const sealed = place === 'mid-run input' ? ['Go.', 'Looking.[look]'] : []
+  expect(told).toEqual(['Before.', 'Fine.', ...sealed, 'Then.', 'Fine.'])
+  expect(JSON.stringify(messages)).not.toContain('FORBIDDEN')
+  const states = messages.filter(({ type }) => type === 'state').map(({ id }) => id)
+  const { signals } = await agent.listLaneHistory({ ...thread, id: 'steps' })
+  expect(signals.map(({ signal }) => signal.id).toReversed()).toEqual(states)
+  expect(states).toHaveLength(place === 'mid-run input' ? 3 : 2)
+  expect((await agent.getLane({ ...thread, id: 'steps' }))?.lastSignalId).toBe(states.at(-1))
+  expect(await agent.explain({ ...thread, signalId: place === 'mid-run input' ? 'mid' : 'first' })).toMatchObject({ state: 'rejected' })
+  expect(await agent.explain({ ...thread, signalId: 'then' })).toMatchObject({ state: 'consumed' })
+}
+
+describe.each(placeKinds())('a refusal, $name', ({ make }) => {
+  it.each(places)('[R7.2] of %s leaves nothing of what it refuses in history or lanes, however many steps were stored; what waited is answered', async (place) => {
+    const { agent, model } = guarded(place)
+    openHeed({ agent }, make().store())
+    const seen = collect(await agent.subscribeToThread(thread))
+    await agent.generate('Before.', { memory: { thread: 't', resource: 'u' } })
+    agent.queueMessage({ id: 'first', contents: startOf(place) }, thread)
+    agent.queueMessage({ id: 'then', contents: 'Then.' }, thread)
+    await expectNothingOf(place, agent)
+    expect(types(seen.chunks).filter((type) => type === 'tripwire')).toHaveLength(1)
+    expect(JSON.stringify(model.calls.at(-1)?.prompt)).not.toContain('FORBIDDEN')
+  })
+})
+
+describe('a process that is killed while it refuses', () => {
+  const folder = mkdtempSync(join(tmpdir(), 'heed-refusals-'))
+  afterAll(() => rmSync(folder, { recursive: true }))
+
+  const moments = ['before the refusal is stored', 'right after it is stored'] as const
+  const cases = places.flatMap((place) => moments.map((moment) => ({ place, moment })))
+
+  it.each(cases)('[R7.3] of $place, $moment, leaves nothing of it either', async ({ place, moment }) => {
+    const url = `file:${join(folder, `${place}-${moments.indexOf(moment)}.db`.replaceAll(' ', '-'))}`
+    const child = runChild(`
+      const { guarded, startOf, thread } = await import(${JSON.stringify(new URL('./guarded.ts', import.meta.url).href)})
+      const die = () => process.kill(process.pid, 'SIGKILL')
+      const early = ${JSON.stringify(moment === moments[0])}
+      const refusing = async () => { if (early) { await waiting; process.send('refusing', die); await new Promise(() => {}) } }
+      const { agent } = guarded(${JSON.stringify(place)}, refusing)
+      new Heed({ agents: { agent }, storage: new LibSQLStore({ url: ${JSON.stringify(url)} }), logger: silentLogger })
+      await agent.generate('Before.', { memory: { thread: 't', resource: 'u' } })
+      const { stream } = await agent.subscribeToThread(thread)
+      agent.queueMessage({ id: 'first', contents: startOf(${JSON.stringify(place)}) }, thread)
+      var waiting = agent.queueMessage({ id: 'then', contents: 'Then.' }, thread).stored
+      for await (const chunk of stream) if (chunk.type === 'tripwire') { process.send('refused', die); await new Promise(() => {}) }`)
+    expect(await said(child)).toBe(moment === moments[0] ? 'refusing' : 'refused')
+    await killed(child)
+
+    // As much later as it takes until the dead process counts as gone.
+    const clock = virtualClock(Date.now() + 60_000)
+    const { agent } = guarded(place)
+    const heed = openHeed({ agent }, new LibSQLStore({ url, clock }), { clock })
+    await heed.start()
+    await expectNothingOf(place, agent)
+  }, 30_000)
+})

@@ -14,3 +14,10 @@ export function inputChange(before: readonly MessageRow[], after: readonly Messa
     added,
   }
 }
+
+/** The rows of a run with its input as it was left. What was added stands where history has it: at the end. */
+export function withInput(all: readonly MessageRow[], input: readonly MessageRow[], { rows, added }: InputChange & { rows: MessageRow[] }): MessageRow[] {
+  const kept = new Map(rows.map((row) => [row.id, row]))
+  const seen = new Set(input)
+  return [...all.flatMap((row) => (seen.has(row) ? (kept.get(row.id) ?? []) : row)), ...added]
+}

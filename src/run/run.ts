@@ -22,7 +22,7 @@ import { noUsage } from './model-parts.ts'
 import { OpenMessage } from './open-message.ts'
 import { defaultMaxSteps, type AgentExecutionOptions } from './options.ts'
 import type { RequestContext } from './request-context.ts'
-import { inputChange } from './input-change.ts'
+import { inputChange, withInput } from './input-change.ts'
 import { keepState } from './own-rows.ts'
 import type { RunCommit, RunCommitted, RunHost } from './run-host.ts'
 import { stepResult } from './outcome.ts'
@@ -202,10 +202,7 @@ export class Run {
     const changed = await this.processors.input(this, rows)
     if (!changed) return
     const change = inputChange(rows, changed)
-    const kept = new Map(change.rows.map((row) => [row.id, row]))
-    const seen = new Set(rows)
-    // What was added stands where history has it: at the end.
-    this.rows.splice(0, this.rows.length, ...this.rows.flatMap((row) => (seen.has(row) ? (kept.get(row.id) ?? []) : row)), ...change.added)
+    this.rows.splice(0, this.rows.length, ...withInput(this.rows, rows, change))
     this.#prompt.rebuild(this.rows)
     await this.#stored(this.host.revise(change))
   }

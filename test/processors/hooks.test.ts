@@ -174,7 +174,7 @@ describe('the hooks of a run', () => {
     const { agent } = open(sends)
     const stream = await agent.stream('Go.', { memory, abortSignal: stop.signal })
     const shown = of(await chunksOf(stream), 'data-signal')
-    await rejection(stream.result.then(() => Promise.reject(new Error('over'))))
+    await Promise.allSettled([stream.result])
     const { messages } = await (await agent.getMemory()).recall({ ...thread, perPage: false })
     expect([shown.length, messages.filter(({ role, content }) => role === 'signal' && JSON.stringify(content).includes('Mind this.')).length]).toEqual([1, 1])
   })

@@ -1,4 +1,5 @@
-import { watch, type FSWatcher } from 'node:fs'
+import { closeSync, constants, openSync, watch, writeSync, type FSWatcher } from 'node:fs'
+import { join } from 'node:path'
 import { systemClock, type Timer } from '../../clock.ts'
 
 /** How often to look, in milliseconds: where the system tells of changes, only in case it forgets to. */
@@ -6,12 +7,14 @@ const told = { attentive: 1_000, idle: 5_000 }
 const untold = { attentive: 20, idle: 1_000 }
 
 /**
- * Calls `look` when something in a folder may have changed. The folder is watched and not a file in it: SQLite removes and makes its log
- * anew, and a watch on the old one would be dead. Owns the watch and the timer, until `close`.
+ * Calls `look` when another process rang. The folder is watched and not a file in it: a file that is removed and made anew would leave a
+ * dead watch. A file of its own is written to ring, since what SQLite writes is seen before it counts: whoever looked then would find
+ * nothing, and hear nothing more. Owns the watch, the file and the timer, until `close`.
  */
 export class Doorbell {
   readonly #look: () => void
   readonly #attentive: () => boolean
+  readonly #bell: number | undefined
   #watcher: FSWatcher | undefined
   #timer: Timer | undefined
   #closed = false
@@ -20,8 +23,9 @@ export class Doorbell {
     this.#look = on.look
     this.#attentive = on.attentive
     try {
+      this.#bell = openSync(join(folder, 'bell'), constants.O_RDWR | constants.O_CREAT)
       this.#watcher = watch(folder, { persistent: false }, (event, name) => {
-        if (name === 'bus.db-wal') this.#look()
+        if (name === 'bell') this.#look()
         else if (name === 'bus.db' && event === 'rename') on.replaced()
       })
       this.#watcher.on('error', () => this.#unwatch())
@@ -31,8 +35,20 @@ export class Doorbell {
     this.#schedule()
   }
 
+  /** After what was written counts. */
+  ring(): void {
+    if (this.#bell === undefined) return
+    try {
+      writeSync(this.#bell, '.', 0)
+    } catch {
+      // A disk that is full; the others look by themselves, only later.
+    }
+  }
+
   close(): void {
+    if (this.#closed) return
     this.#closed = true
+    if (this.#bell !== undefined) closeSync(this.#bell)
     this.#timer?.cancel()
     this.#unwatch()
   }

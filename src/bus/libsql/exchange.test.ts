@@ -46,6 +46,7 @@ describe('an exchange beside a file', () => {
     const other = new DatabaseSync(join(folder, 'bus.db'))
     other.exec("BEGIN; INSERT INTO said (id, process, at, body) VALUES ((SELECT max(id) + 9 FROM said), 'x', 0, '[]'); COMMIT")
     other.close()
+    writeFileSync(join(folder, 'bell'), '.')
     await expect.poll(() => b.lost(), { interval: 1 }).toBe(1)
     expect(a.lost()).toBe(1)
     a.say('after')

@@ -58,10 +58,12 @@ export class Exchange {
   }
 
   say(from: string, message: BusMessage, to: string | undefined): void {
-    if (!this.company) return
+    // Whoever is new says so in any case: others may have come in the same moment.
+    const greets = message.kind === 'hello'
+    if (!this.company && !greets) return
     const text = JSON.stringify({ from, ...(to === undefined ? {} : { to }), message } satisfies Said)
     setImmediate(() => this.#tell(JSON.parse(text) as Said))
-    if (!this.#others || (to !== undefined && this.#members.has(to)) || this.#waiting + text.length > outboxLimit) return
+    if ((!this.#others && !greets) || (to !== undefined && this.#members.has(to)) || this.#waiting + text.length > outboxLimit) return
     this.#outbox.push(text)
     this.#waiting += text.length
     this.#schedule()
@@ -83,7 +85,7 @@ export class Exchange {
     this.#openedAt = performance.now()
     try {
       this.#sidecar = await this.#openSidecar()
-      this.#others = this.#sidecar.attend()
+      this.#others = this.#sidecar.met
     } catch {
       // Without it everything is found by the sweep, only later; it is tried again.
     }
@@ -148,6 +150,7 @@ export class Exchange {
       })
       return
     }
+    if (written === 'done') this.#doorbell?.ring()
     this.#outbox = []
     this.#waiting = 0
   }

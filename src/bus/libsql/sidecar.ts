@@ -29,6 +29,8 @@ export class Sidecar {
   /** The last row that was read, or was there before. */
   #last: number
   #writes = 0
+  /** Whether another process was there as this one came. */
+  readonly met: boolean
 
   static async open(folder: string, process: string): Promise<Sidecar> {
     const { DatabaseSync: Database } = await import('node:sqlite')
@@ -41,8 +43,7 @@ export class Sidecar {
         PRAGMA wal_autocheckpoint = 200;
         PRAGMA cache_size = -500;
         CREATE TABLE IF NOT EXISTS said (id INTEGER PRIMARY KEY, process TEXT NOT NULL, at INTEGER NOT NULL, body TEXT NOT NULL) STRICT;
-        CREATE TABLE IF NOT EXISTS present (process TEXT PRIMARY KEY, at INTEGER NOT NULL) STRICT;
-        PRAGMA busy_timeout = 0`)
+        CREATE TABLE IF NOT EXISTS present (process TEXT PRIMARY KEY, at INTEGER NOT NULL) STRICT`)
       return new Sidecar(database, process)
     } catch (error) {
       database.close()
@@ -57,6 +58,9 @@ export class Sidecar {
     this.#statements = Object.fromEntries(names.map((name) => [name, database.prepare(sql[name])])) as Record<keyof typeof sql, StatementSync>
     this.#version = this.#dataVersion()
     this.#last = Number(this.#statements.last.get()?.id ?? 0)
+    this.met = this.attend()
+    // From here on nobody is waited for: what can't be done now is done later.
+    database.exec('PRAGMA busy_timeout = 0')
   }
 
   /** Says that this process is here, and answers whether another is. */

@@ -1,0 +1,66 @@
+import { fork, type ChildProcess } from 'node:child_process'
+import { once } from 'node:events'
+import { mkdtempSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { afterAll, afterEach } from 'vitest'
+import type { Commands } from './process.ts'
+
+type Result<Name extends keyof Commands> = Awaited<ReturnType<Commands[Name]>>
+
+/** A process on the file, as its parent sees it. */
+export class Member {
+  readonly child: ChildProcess
+  readonly #open = new Map<number, PromiseWithResolvers<unknown>>()
+  #ids = 0
+
+  constructor(child: ChildProcess) {
+    this.child = child
+    child.on('message', ({ id, result, error }: { id?: number; result?: unknown; error?: { message: string; code?: string } }) => {
+      if (id === undefined) return
+      const waiting = this.#open.get(id)
+      this.#open.delete(id)
+      if (error) waiting?.reject(Object.assign(new Error(error.message), { code: error.code }))
+      else waiting?.resolve(result)
+    })
+    child.on('exit', () => {
+      for (const waiting of this.#open.values()) waiting.reject(new Error('the process is gone'))
+    })
+  }
+
+  ask<Name extends keyof Commands>(name: Name, ...given: Parameters<Commands[Name]>): Promise<Result<Name>> {
+    const waiting = Promise.withResolvers<unknown>()
+    this.#open.set(++this.#ids, waiting)
+    this.child.send({ id: this.#ids, name, given })
+    return waiting.promise as Promise<Result<Name>>
+  }
+
+  async end(signal: NodeJS.Signals = 'SIGKILL'): Promise<void> {
+    if (this.child.exitCode !== null || this.child.signalCode !== null) return
+    this.child.kill(signal)
+    await once(this.child, 'exit')
+  }
+}
+
+const folder = mkdtempSync(join(tmpdir(), 'heed-cluster-'))
+afterAll(() => rmSync(folder, { recursive: true, force: true }))
+const members: Member[] = []
+afterEach(() => Promise.all(members.splice(0).map((member) => member.end())))
+let files = 0
+
+export const newFile = () => join(folder, `${files++}.db`)
+
+export async function member(file: string, ...agentIds: string[]): Promise<Member> {
+  const child = fork(join(import.meta.dirname, 'process.ts'), [file, ...agentIds], { stdio: ['ignore', 'inherit', 'inherit', 'ipc'], execArgv: [] })
+  await once(child, 'message')
+  const made = new Member(child)
+  members.push(made)
+  await made.ask('start')
+  return made
+}
+
+/** So many processes on one new file. */
+export function cluster(count: number): Promise<Member[]> {
+  const file = newFile()
+  return Promise.all(Array.from({ length: count }, () => member(file)))
+}

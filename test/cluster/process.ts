@@ -1,0 +1,108 @@
+import { Agent, createTool, Heed, silentLogger, type AgentThreadSubscription, type Chunk, type SendOptions, type SubscribeOptions } from '../../src/index.ts'
+import { LibSQLStore } from '../../src/store/libsql/index.ts'
+import { scriptedModel, type ScriptedCall, type ScriptedStep } from '../../src/testing/index.ts'
+
+/** One process of a cluster: it opens the file it is told and does what its parent asks, by messages. */
+
+const [file = '', ...agentIds] = process.argv.slice(2)
+
+const gates = new Map<string, PromiseWithResolvers<void>>()
+function gate(name: string): PromiseWithResolvers<void> {
+  let found = gates.get(name)
+  if (!found) gates.set(name, (found = Promise.withResolvers()))
+  return found
+}
+
+/** When calls of the model were open, on a clock that all processes share, by the first word of what they answer. */
+const calls: Array<{ about: string; from: number; to: number }> = []
+const now = () => Number(process.hrtime.bigint() / 1000n)
+
+/**
+ * What the model does is in the last thing that a user said: `… say N [gate]`: N words, half of them before the gate; `… hang`; `… tool NAME`.
+ */
+async function answer({ prompt, options }: ScriptedCall): Promise<ScriptedStep> {
+  const last = prompt.at(-1)
+  const text = last?.role === 'user' ? last.content.map((part) => (part.type === 'text' ? part.text : '')).join('') : ''
+  const [about = '', verb, what = '', name] = text.split(' ')
+  const call = { about, from: now(), to: Infinity }
+  calls.push(call)
+  options.abortSignal?.addEventListener('abort', () => (call.to = Math.min(call.to, now())))
+  await new Promise((resolve) => setImmediate(resolve))
+  call.to = Math.min(call.to, now())
+  if (verb === 'hang') return { text: ['On ', 'and ', 'on'], hang: true }
+  if (verb === 'tool') return { text: 'Let me see.', toolCalls: [{ toolName: what, toolCallId: `call-${about}`, input: { gate: name ?? '' } }] }
+  const count = verb === 'say' ? Number(what) : 3
+  const words = Array.from({ length: count }, (_, index) => `${about}-${index} `)
+  return { text: words, ...(name === undefined ? {} : { gate: { parts: Math.floor(count / 2), until: gate(name).promise } }) }
+}
+
+const tools = {
+  wait: createTool({
+    id: 'wait',
+    inputSchema: { type: 'object', properties: { gate: { type: 'string' } } } as const,
+    execute: async (input) => {
+      const { gate: name } = input as { gate?: string }
+      if (name) await gate(name).promise
+      return 'waited'
+    },
+  }),
+  ask: createTool({ id: 'ask', requireApproval: true, execute: () => Promise.resolve('asked') }),
+}
+
+const agents = Object.fromEntries((agentIds.length > 0 ? agentIds : ['guide']).map((id) => [id, new Agent({ id, model: scriptedModel(answer, { record: false }), tools })]))
+const heed = new Heed({ agents, storage: new LibSQLStore({ url: `file:${file}` }), logger: silentLogger })
+const agent = (id = 'guide'): Agent => heed.getAgent(id)
+
+const subscriptions = new Map<string, { subscription: AgentThreadSubscription; chunks: Chunk[] }>()
+const outcomes = new Map<string, Promise<unknown>>()
+
+const commands = {
+  start: () => heed.start(),
+  close: () => heed.close(),
+  pid: () => process.pid,
+  /** Answers when it is stored. */
+  async send(text: string, options: SendOptions & { id?: string; agentId?: string; mode?: 'queue' }) {
+    const { id, agentId, mode, ...rest } = options
+    const message = id === undefined ? text : { contents: text, id }
+    const receipt = mode === 'queue' ? agent(agentId).queueMessage(message, rest) : agent(agentId).sendMessage(message, rest)
+    outcomes.set(receipt.signal.id, receipt.outcome)
+    await receipt.stored
+    return { id: receipt.signal.id, runId: receipt.runId }
+  },
+  outcome: (id: string) => outcomes.get(id),
+  generate: async (text: string, threadId: string, resource: string) => (await agent().generate(text, { memory: { thread: threadId, resource } })).text,
+  async subscribe(key: string, options: SubscribeOptions) {
+    const subscription = await agent().subscribeToThread(options)
+    const chunks: Chunk[] = []
+    subscriptions.set(key, { subscription, chunks })
+    void (async () => {
+      for await (const chunk of subscription.stream) chunks.push(chunk)
+    })()
+  },
+  log: (key: string) => subscriptions.get(key)?.chunks,
+  unsubscribe: (key: string) => subscriptions.get(key)?.subscription.unsubscribe(),
+  abortSubscribed: (key: string) => subscriptions.get(key)?.subscription.abort(),
+  abortRun: (options: { threadId: string; resourceId?: string; expectedRunId?: string; clearPendingSignals?: boolean }) => agent().abortRun(options),
+  approve: (options: { threadId: string; resourceId: string; approved: boolean }, agentId?: string) => agent(agentId).sendToolApproval(options),
+  activeRun: (options: { threadId: string }) => agent().activeRun(options),
+  cancel: (options: { threadId: string; resourceId?: string; signalIds: string[] }) => agent().cancelQueued(options),
+  queued: async (options: { threadId: string }) => (await agent().listQueued(options)).map(({ id }) => id),
+  recall: async (threadId: string) => (await (await agent().getMemory()).recall({ threadId, perPage: 1_000 })).messages,
+  runs: (threadId: string) => agent().threads().store.listRuns({ threadId }),
+  open: (name: string) => gate(name).resolve(),
+  calls: () => calls.map((call) => ({ ...call, to: Number.isFinite(call.to) ? call.to : now() })),
+}
+
+export type Commands = typeof commands
+
+process.on('message', ({ id, name, given }: { id: number; name: keyof Commands; given: never[] }) => {
+  void (async () => {
+    try {
+      const result: unknown = await (commands[name] as (...given: never[]) => unknown)(...given)
+      process.send?.({ id, result })
+    } catch (error) {
+      process.send?.({ id, error: error instanceof Error ? { message: error.message, code: 'code' in error ? error.code : undefined } : { message: String(error) } })
+    }
+  })()
+})
+process.send?.({ ready: true })

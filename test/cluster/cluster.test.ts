@@ -1,27 +1,41 @@
-import { describe, expect, it } from 'vitest'
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest'
 import type { Chunk, ThreadSnapshot } from '../../src/index.ts'
 import { isType, joinedLog, soon } from '../thread/said.ts'
 import { kept, told } from '../thread/transcript.ts'
-import { cluster, member, newFile, type Member } from './cluster.ts'
+import { cluster, member, newFile, started, type Member } from './cluster.ts'
 
-const thread = { resourceId: 'user-1', threadId: 'thread-1' }
-const { threadId } = thread
+/** Processes that several tests use, each on threads of its own. */
+let a: Member
+let b: Member
+let thread: { resourceId: string; threadId: string }
+let threadId: string
+let threads = 0
+beforeAll(async () => {
+  const file = newFile()
+  ;[a, b] = await Promise.all([started(file), started(file)])
+})
+beforeEach(() => {
+  threadId = `thread-${++threads}`
+  thread = { resourceId: 'user-1', threadId }
+})
+afterEach(() => Promise.all([a.ask('forget'), b.ask('forget')]))
+afterAll(() => Promise.all([a.end(), b.end()]))
+
 const log = async (of: Member, key = 'log'): Promise<Chunk[]> => (await of.ask('log', key)) ?? []
 const hears = (of: Member, type: string, key = 'log') => soon(async () => (await log(of, key)).some(isType(type))).toBe(true)
 const says = (of: Member, text: string, key = 'log') => soon(async () => JSON.stringify(await log(of, key)).includes(text)).toBe(true)
-const idle = (of: Member, id = threadId) => soon(async () => of.ask('activeRun', { threadId: id })).toBeNull()
+const idle = (of: Member, id: string = threadId) => soon(async () => of.ask('activeRun', { threadId: id })).toBeNull()
 
 describe('two processes on one file', () => {
   it('[A4.2] a message of one enters the run of the other at its next boundary, and its sender is told run and step', async () => {
-    const [a, b] = await cluster(2) as [Member, Member]
-    const { runId } = await a.ask('send', 'one tool wait g', thread)
+    const { runId } = await a.ask('send', `one tool wait ${threadId}`, thread)
     await a.ask('subscribe', 'log', thread)
     await hears(a, 'tool-call')
     const { id } = await b.ask('send', 'two say 2', thread)
-    await a.ask('open', 'g')
+    await a.ask('open', threadId)
     expect(await b.ask('outcome', id)).toEqual({ action: 'delivered', runId, step: 1 })
     await idle(b)
-    expect((await b.ask('calls')).length).toBe(0)
+    expect((await b.ask('calls')).some(({ about }) => about === 'two')).toBe(false)
     const history = kept(await b.ask('recall', threadId))
     expect(history.filter((line) => line.startsWith('signal'))).toHaveLength(2)
     expect(history.at(-1)).toBe('text two-0 two-1 ')
@@ -29,21 +43,20 @@ describe('two processes on one file', () => {
   })
 
   it('[A4.2] what is cancelled in one is discarded for the other that sent it; what waits behind a suspended run is queued', async () => {
-    const [a, b] = await cluster(2) as [Member, Member]
     await a.ask('send', 'one hang', thread)
     await soon(async () => (await b.ask('activeRun', thread))?.status).toBe('running')
     const { id } = await b.ask('send', 'two say 2', thread)
     expect(await a.ask('cancel', { ...thread, signalIds: [id] })).toEqual([id])
     expect(await b.ask('outcome', id)).toEqual({ action: 'discarded', reason: 'cancelled' })
     expect(await b.ask('abortRun', thread)).toMatchObject({ aborted: true })
-    await a.ask('send', 'three tool ask', { ...thread, threadId: 'thread-2' })
-    await soon(async () => (await b.ask('activeRun', { threadId: 'thread-2' }))?.status).toBe('suspended')
-    const late = await b.ask('send', 'four say 2', { ...thread, threadId: 'thread-2' })
+    const other = { ...thread, threadId: `${threadId}-2` }
+    await a.ask('send', 'three tool ask', other)
+    await soon(async () => (await b.ask('activeRun', other))?.status).toBe('suspended')
+    const late = await b.ask('send', 'four say 2', other)
     expect(await b.ask('outcome', late.id)).toMatchObject({ action: 'queued', reason: 'suspended' })
   })
 
   it('[A2.3] the same send repeated from both at once is one signal', async () => {
-    const [a, b] = await cluster(2) as [Member, Member]
     for (let round = 0; round < 20; round++) {
       const id = `same-${round}`
       await Promise.all([a, b, a, b].map((sender) => sender.ask('send', 'one say 2', { ...thread, id })))
@@ -56,7 +69,6 @@ describe('two processes on one file', () => {
   })
 
   it('[W2.2] watchers in both see the same log with the same cursors, whoever runs', async () => {
-    const [a, b] = await cluster(2) as [Member, Member]
     await Promise.all([a, b].map((each) => each.ask('subscribe', 'log', thread)))
     for (const [index, runner] of [a, b, a, b].entries()) {
       await runner.ask('send', `m${index} say 40`, thread)
@@ -73,9 +85,8 @@ describe('two processes on one file', () => {
   })
 
   it('[W2.2] a watcher that joins in the middle of a run elsewhere has it from its start, and returns with a cursor to either process', async () => {
-    const [a, b] = await cluster(2) as [Member, Member]
     await a.ask('subscribe', 'log', thread)
-    await a.ask('send', 'one say 60 g', thread)
+    await a.ask('send', `one say 60 ${threadId}`, thread)
     await says(a, 'one-20 ')
     await b.ask('subscribe', 'log', thread)
     await says(b, 'one-20 ')
@@ -84,7 +95,7 @@ describe('two processes on one file', () => {
     await b.ask('unsubscribe', 'log')
     const at = seen[Math.floor(seen.length / 2)]?.cursor ?? ''
     await b.ask('subscribe', 'again', { ...thread, after: at })
-    await a.ask('open', 'g')
+    await a.ask('open', threadId)
     await hears(a, 'finish')
     await hears(b, 'finish', 'again')
     const whole = await log(a)
@@ -100,7 +111,7 @@ describe('two processes on one file', () => {
   it('[W1.2] a watcher elsewhere is told by a snapshot when the run is taken over, and goes on from there', async () => {
     const [a, b] = await cluster(2) as [Member, Member]
     await b.ask('subscribe', 'log', thread)
-    await a.ask('send', 'one tool wait g', thread)
+    await a.ask('send', `one tool wait ${threadId}`, thread)
     await hears(b, 'tool-call')
     await a.ask('close')
     await hears(b, 'finish')
@@ -113,7 +124,6 @@ describe('two processes on one file', () => {
   })
 
   it('[W1.2] what one stores on an idle thread is seen in the other', async () => {
-    const [a, b] = await cluster(2) as [Member, Member]
     await a.ask('send', 'one say 2', thread)
     await idle(a)
     await Promise.all([a, b].map((each) => each.ask('subscribe', 'log', thread)))
@@ -127,7 +137,6 @@ describe('two processes on one file', () => {
   })
 
   it('[R8.3] a run is interrupted from the other process', async () => {
-    const [a, b] = await cluster(2) as [Member, Member]
     const { runId } = await a.ask('send', 'one hang', thread)
     await b.ask('subscribe', 'log', thread)
     await says(b, 'and')
@@ -138,7 +147,6 @@ describe('two processes on one file', () => {
   })
 
   it('[R8.3] a run is aborted from the other process, by its thread, by a watcher, and where it is suspended', async () => {
-    const [a, b] = await cluster(2) as [Member, Member]
     const first = await a.ask('send', 'one hang', thread)
     await b.ask('subscribe', 'log', thread)
     await says(b, 'and')
@@ -163,7 +171,6 @@ describe('two processes on one file', () => {
   })
 
   it('[R6.4] a call that waits is approved from the other process, and watchers in both see what follows', async () => {
-    const [a, b] = await cluster(2) as [Member, Member]
     await a.ask('subscribe', 'log', thread)
     await a.ask('send', 'one tool ask', thread)
     await hears(a, 'tool-call-approval')
@@ -191,12 +198,12 @@ describe('two processes on one file', () => {
     const file = newFile()
     const a = await member(file, 'guide')
     const b = await member(file, 'guide', 'other')
-    await a.ask('send', 'one say 4 g', thread)
+    await a.ask('send', `one say 4 ${threadId}`, thread)
     await soon(async () => (await b.ask('activeRun', thread))?.status).toBe('running')
     await b.ask('send', 'two say 2', { ...thread, agentId: 'other', mode: 'queue' })
     const call = b.ask('generate', 'three say 2', threadId, thread.resourceId)
     await soon(async () => (await a.ask('queued', thread)).length).toBe(2)
-    await a.ask('open', 'g')
+    await a.ask('open', threadId)
     expect(await call).toBe('three-0 three-1 ')
     await idle(a)
     const texts = kept(await a.ask('recall', threadId)).filter((line) => line.startsWith('text'))

@@ -50,11 +50,18 @@ let files = 0
 
 export const newFile = () => join(folder, `${files++}.db`)
 
+/** One that is ended after the test. */
 export async function member(file: string, ...agentIds: string[]): Promise<Member> {
+  const made = await started(file, ...agentIds)
+  members.push(made)
+  return made
+}
+
+/** One that whoever starts it ends. */
+export async function started(file: string, ...agentIds: string[]): Promise<Member> {
   const child = fork(join(import.meta.dirname, 'process.ts'), [file, ...agentIds], { stdio: ['ignore', 'inherit', 'inherit', 'ipc'], execArgv: [] })
   await once(child, 'message')
   const made = new Member(child)
-  members.push(made)
   await made.ask('start')
   return made
 }

@@ -79,6 +79,10 @@ const commands = {
       for await (const chunk of subscription.stream) chunks.push(chunk)
     })()
   },
+  forget() {
+    for (const { subscription } of subscriptions.values()) subscription.unsubscribe()
+    subscriptions.clear()
+  },
   log: (key: string) => subscriptions.get(key)?.chunks,
   unsubscribe: (key: string) => subscriptions.get(key)?.subscription.unsubscribe(),
   abortSubscribed: (key: string) => subscriptions.get(key)?.subscription.abort(),

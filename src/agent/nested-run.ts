@@ -6,7 +6,8 @@ import type { ToolContext } from '../run/tool.ts'
 import type { RunRow } from '../store/contract.ts'
 import { askOnce } from '../thread/asking.ts'
 import { decide } from '../thread/deciding.ts'
-import { answerOf, RunFollower } from '../thread/following.ts'
+import { RunFollower } from '../thread/following.ts'
+import { storedAnswer } from '../thread/stored-result.ts'
 import type { ThreadRuntime } from '../thread/runtime.ts'
 import type { Agent } from './agent.ts'
 import { checkInput, inputRows } from './input.ts'
@@ -42,7 +43,7 @@ export async function askOnThread(agent: Agent, prompt: string, call: Call, nest
     runtime.expectations.takeOptions(id)
     if (run.usage) nesting.spend(run.usage as unknown as Usage)
     if (run.status !== 'finished') throw unanswered(agent.name, run)
-    return await answerOf(runtime.store, scope, id)
+    return await storedAnswer(runtime.store, scope, id)
   } catch (error) {
     if (abortSignal.aborted && !nesting.isLeft()) {
       stop.abort(abortSignal.reason)

@@ -26,12 +26,12 @@ export function stepResult(stepNumber: number, step: StepEnd): StepResult {
   }
 }
 
-function callOf({ toolInvocation, providerExecuted }: ToolInvocationPart): ToolCall {
+export function callOf({ toolInvocation, providerExecuted }: ToolInvocationPart): ToolCall {
   const { toolCallId, toolName, args } = toolInvocation
   return { toolCallId, toolName, args, ...(providerExecuted ? { providerExecuted } : {}) }
 }
 
-function resultOf(part: ToolInvocationPart): ToolResult {
+export function resultOf(part: ToolInvocationPart): ToolResult {
   const { state, result = null, errorText, approval } = part.toolInvocation
   if (state === 'result') return { ...callOf(part), result }
   const text = state === 'output-denied' ? (approval?.reason ?? 'The call was declined.') : (errorText ?? '')

@@ -1,8 +1,11 @@
 import { HeedError, isHeedError } from '../errors.ts'
 import type { Chunk } from '../run/chunk.ts'
 import { untilAborted } from '../run/until-aborted.ts'
-import type { RunRow, Scope, ThreadStore } from '../store/contract.ts'
+import type { RunResult } from '../run/run-result.ts'
+import type { RunRow, Scope } from '../store/contract.ts'
+import type { LocalCall } from './local-call.ts'
 import type { ThreadRuntime } from './runtime.ts'
+import { storedResult } from './stored-result.ts'
 import { abortThread } from './watching.ts'
 
 /** How often a run is looked after that another process may have, or nobody. */
@@ -17,6 +20,8 @@ export class RunFollower {
   #heard: Promise<boolean>
   #unfollow: () => void = () => {}
   #over = false
+  /** Of the last segment that ended here. */
+  result: RunResult | undefined
 
   constructor(runtime: ThreadRuntime, scope: Scope, runId: string, emit: (chunk: Chunk) => void) {
     this.#runtime = runtime
@@ -26,8 +31,11 @@ export class RunFollower {
     this.#heard = this.#listen()
   }
 
-  /** The run, started by `signalId`, once it is no longer running. Rejects with the signal's reason when that aborts first; the run goes on then. */
-  async end(signalId: string, signal: AbortSignal): Promise<RunRow> {
+  /**
+   * The run once it is no longer running; `signalId` is what starts it, where it may not have begun. Rejects with the signal's reason
+   * when that aborts first; the run goes on then.
+   */
+  async end(signalId: string | undefined, signal: AbortSignal): Promise<RunRow> {
     for (;;) {
       const run = await this.#look(signalId)
       if (run) return run
@@ -63,7 +71,10 @@ export class RunFollower {
       emit: (chunk) => {
         if (!this.#over) this.#emit(chunk)
       },
-      resolve: () => resolve(true),
+      resolve: (result) => {
+        this.result = result
+        resolve(true)
+      },
       // A run that could not be stored is taken up again, and one that was fenced goes on elsewhere: the store says how it ends.
       reject: (error) => (isHeedError(error) && error.code === 'closed' ? reject(error) : resolve(true)),
     })
@@ -71,30 +82,32 @@ export class RunFollower {
     return promise
   }
 
-  async #look(signalId: string): Promise<RunRow | undefined> {
+  async #look(signalId: string | undefined): Promise<RunRow | undefined> {
     const run = await this.#runtime.store.getRun(this.#scope, this.#runId)
     if (run) return run.status === 'running' ? undefined : run
-    const mail = await this.#runtime.store.getSignal(this.#scope, signalId)
+    const mail = signalId === undefined ? null : await this.#runtime.store.getSignal(this.#scope, signalId)
     if (mail?.state === 'pending' || mail?.state === 'taken') return undefined
-    throw new HeedError('aborted', `Run ${this.#runId} was taken out of the queue before it began.`, { details: { runId: this.#runId } })
+    throw new HeedError('aborted', `Run ${this.#runId} is gone: it was taken out of the queue, or deleted with its thread.`, { details: { runId: this.#runId } })
   }
 }
 
-/** How many rows are read at once. */
-const page = 100
-
-/** What a run answered: the text of its last step, with those before it whose stream broke. */
-export async function answerOf(store: ThreadStore, scope: Scope, runId: string): Promise<string> {
-  let text: string | undefined
-  for (let before: number | undefined, more = true; more;) {
-    const found = await store.listRows(scope, { limit: page, ...(before === undefined ? {} : { before }) })
-    for (const row of found.rows.toReversed()) {
-      if (row.runId !== runId || row.role !== 'assistant') continue
-      if (text !== undefined && row.content.metadata?.incomplete !== 'broken') return text
-      text = row.content.parts.flatMap((part) => (part.type === 'text' ? part.text : [])).join('') + (text ?? '')
-    }
-    before = found.rows[0]?.seq
-    more = found.more && before !== undefined
-  }
-  return text ?? ''
+/**
+ * Lets the caller of a run that broke off follow it to its end. What the run had not stored is said again: a chunk tells from where.
+ */
+export function followOn(runtime: ThreadRuntime, run: { threadId: string; runId: string; step: number }, caller: LocalCall): void {
+  const { threadId, runId, step } = run
+  caller.emit({ type: 'data-run-resumed', runId, data: { step } })
+  const follower = new RunFollower(runtime, { threadId }, runId, (chunk) => caller.emit(chunk))
+  follower.end(undefined, unaborted)
+    .then((over) => follower.result ?? (caller.options?.structuredOutput ? Promise.reject(objectLost(over)) : storedResult(runtime.store, over)))
+    .then((result) => caller.resolve(result), (error: unknown) => caller.reject(error))
+    .finally(() => follower.close())
 }
+
+function objectLost({ runId, status }: RunRow): HeedError {
+  return new HeedError('store_failed', `Run ${runId} is ${status}, but the store did not answer when it ended, and the object it made is gone. Its text is on the thread.`, {
+    details: { runId, status },
+  })
+}
+
+const unaborted = new AbortController().signal

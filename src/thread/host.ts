@@ -13,6 +13,7 @@ import { signalToDataChunk } from '../signals/echo.ts'
 import { rowToSignal } from '../signals/row.ts'
 import type { BegunRun, Fence, MailboxRow, RunEnd, RunRow, StepCommitted } from '../store/contract.ts'
 import { continuationOf } from './continuation.ts'
+import { followOn } from './following.ts'
 import type { LiveThread } from './live.ts'
 import type { LocalCall } from './local-call.ts'
 import type { ThreadRuntime } from './runtime.ts'
@@ -143,7 +144,7 @@ export class ThreadHost implements RunHost {
       const result = run.attempts > maxAttempts ? await this.#park(run) : await this.#loop(begun, this.#stop.signal)
       for (const caller of this.#callers) caller.resolve(result)
     } catch (error) {
-      for (const caller of this.#callers) caller.reject(error)
+      this.#leaveCallers(run, error)
       throw error
     } finally {
       release()
@@ -154,6 +155,19 @@ export class ThreadHost implements RunHost {
       if (this.#suspended && this.#here) expectations.keepOptions(run.runId, this.#here)
       this.#here = undefined
       this.live.endRun(this.#suspended)
+    }
+  }
+
+  /** The run goes on from what is stored, here or elsewhere, and its callers with it; unless this process goes. */
+  #leaveCallers({ runId, threadId, step }: RunRow, error: unknown): void {
+    if (this.#here) this.#runtime.expectations.keepOptions(runId, this.#here)
+    const callers = this.#callers
+    // Whoever follows from here on follows what comes after this.
+    this.#working = false
+    this.#callers = []
+    for (const caller of callers) {
+      if (isHeedError(error) && error.code === 'closed') caller.reject(error)
+      else followOn(this.#runtime, { threadId, runId, step }, caller)
     }
   }
 

@@ -293,7 +293,8 @@ export class LiveThread {
       this.#step.clear()
       this.#seq = this.#committed
       this.#stepCursor = cursor
-    } else this.#step.add(chunk)
+    } else if (chunk.runId === this.runId) this.#step.add(chunk)
+    // What is persisted beside the run is in history already.
   }
 
   /** Whether this is known to be the thread of this resource. */

@@ -357,7 +357,7 @@ export class ThreadRuntime implements RunEnvironment {
     if (!answer) throw new HeedError('store_failed', 'The store gave no answer to a send.')
     if ('error' in answer) throw answer.error
     if (answer.fence) this.run(answer.fence, send.resourceId, answer.begun)
-    else if (answer.route === 'persist' && answer.owner === undefined && !answer.duplicate) this.#echo(send, answer)
+    else if (answer.route === 'persist' && (answer.owner === undefined || answer.owner === this.owner) && !answer.duplicate) this.#echo(send, answer)
     // It may have entered before this process learned that it was accepted.
     else if (answer.route === 'interrupt' && this.expectations.awaitsOutcome(send.threadId, send.id)) this.#interrupt(send, answer.owner)
     return answer
@@ -368,13 +368,16 @@ export class ThreadRuntime implements RunEnvironment {
     else this.neighbours.interrupt(owner, threadId, id)
   }
 
-  /** Nobody runs: watchers see the signal as it is stored, and nothing that looks like a run. */
+  /** Watchers see the signal as it is stored: amid what a run says, or alone, with nothing that looks like a run. */
   #echo({ threadId, resourceId }: Send, { rows: [row], epoch }: Accepted): void {
     if (row?.role !== 'signal') return
-    this.speak(threadId, (live) => {
+    const say = (live: LiveThread) => {
       live.resourceId = resourceId
       live.enter(epoch)
       live.publish(signalToDataChunk(rowToSignal(row), row.id))
-    })
+    }
+    const running = this.hostOf(threadId)?.expecting ? this.liveOf(threadId) : undefined
+    if (running) say(running)
+    else this.speak(threadId, say)
   }
 }

@@ -3,6 +3,7 @@ import type { Message } from '../message/message.ts'
 import { transcriptOf, withheldPayload } from '../message/transcript.ts'
 import type { Chunk } from '../run/chunk.ts'
 import type { Scope, SuspendedCall } from '../store/contract.ts'
+import { TAIL_SEQ } from '../store/tail.ts'
 import { suspendedRun } from './deciding.ts'
 import type { LiveThread } from './live.ts'
 import type { ThreadStatus } from './machine.ts'
@@ -51,10 +52,12 @@ export function snapshotReader(runtime: ThreadRuntime, scope: Scope): SnapshotRe
       const thread = await runtime.store.getThread(scope)
       const bound = seq === undefined ? {} : { before: seq + 1 }
       const { rows } = thread ? await runtime.store.listRows(scope, { limit: snapshotRows, ...bound }) : { rows: [] }
+      // What was persisted beside the run comes after it in history, and was shown when it came.
+      const beside = thread && seq !== undefined ? (await runtime.store.listRows(scope, { after: TAIL_SEQ - 1, limit: snapshotRows })).rows : []
       const waiting = thread?.status === 'suspended' ? await suspendedRun(runtime, scope) : null
       // Nobody was at work, so there was no bound to read up to: if a run began meanwhile, look again.
       if (seq === undefined && live.mark().runs !== runs) continue
-      const messages = joinRows(rows)
+      const messages = joinRows([...rows, ...beside])
       const snapshot: ThreadSnapshot = {
         threadId: scope.threadId,
         status: waiting ? 'suspended' : seq === undefined ? (thread?.status ?? 'idle') : 'running',

@@ -61,6 +61,56 @@ describe('a store whose answer is lost', () => {
     await heed.close()
   })
 
+  describe.each([['before', 1], ['after', 1], ['before', 2], ['after', 2]] as const)('when a commit fails, %s the write %i', (when, call) => {
+    const memory = { thread: 't', resource: 'u' }
+    const agentWith = (storage: ThreadStore) => {
+      let looked = 0
+      const look = createTool({ id: 'look', idempotent: true, execute: () => `looked ${++looked}` })
+      const agent = new Agent({
+        id: 'a',
+        model: scriptedModel(({ prompt }) => (prompt.some(({ role }) => role === 'tool') ? 'It is there.' : { toolCalls: [{ toolName: 'look', toolCallId: 'c' }] })),
+        tools: { look },
+      })
+      return { agent, heed: new Heed({ agents: { agent }, storage, logger: silentLogger }) }
+    }
+
+    it('[R10.2] answers generate() with how the run ended', async () => {
+      const { agent, heed } = agentWith(losing('commitStep', when, call))
+      const result = await agent.generate('hi', { memory })
+      expect(result).toMatchObject({ text: 'It is there.', finishReason: 'stop' })
+      expect((await (await agent.getMemory()).recall({ ...thread, perPage: false })).messages.map(({ role }) => role)).toEqual(['user', 'assistant'])
+      await heed.close()
+    })
+
+    it('[R10.2] lets stream() say from where it goes on, and end', async () => {
+      const { agent, heed } = agentWith(losing('commitStep', when, call))
+      const stream = await agent.stream('hi', { memory })
+      const chunks = []
+      for await (const chunk of stream.fullStream) chunks.push(chunk)
+      expect(chunks.filter(({ type }) => type === 'data-run-resumed')).toHaveLength(1)
+      expect(await stream.text).toBe('It is there.')
+      await heed.close()
+    })
+  })
+
+  it.each(['before', 'after'] as const)('[R10.2] answers generate() when the last commit fails, %s the write', async (when) => {
+    const agent = new Agent({ id: 'a', model: scriptedModel(['One.', 'Two.']) })
+    const heed = new Heed({ agents: { agent }, storage: losing('commitStep', when), logger: silentLogger })
+    const { text, messages, usage } = await agent.generate('hi', { memory: { thread: 't', resource: 'u' } })
+    expect(text).toBe(when === 'after' ? 'One.' : 'Two.')
+    expect([messages.length, usage.outputTokens > 0]).toEqual([1, true])
+    await heed.close()
+  })
+
+  it('[R10.2] names the object that is lost with the answer to the last commit', async () => {
+    const agent = new Agent({ id: 'a', model: scriptedModel(['{"n":1}']) })
+    const heed = new Heed({ agents: { agent }, storage: losing('commitStep', 'after'), logger: silentLogger })
+    const structuredOutput = { schema: { type: 'object', properties: { n: { type: 'number' } } } } as const
+    const failed = agent.generate('hi', { memory: { thread: 't', resource: 'u' }, structuredOutput })
+    await expect(failed).rejects.toMatchObject({ code: 'store_failed', details: { status: 'finished' } })
+    await heed.close()
+  })
+
   it('leaves a store open that another Heed still uses', async () => {
     const storage = new InMemoryStore()
     const [first, second] = ['a', 'b'].map((id) => new Agent({ id, model: scriptedModel(['x'], { loop: true }) }))

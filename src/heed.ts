@@ -1,7 +1,9 @@
 import type { Agent } from './agent/agent.ts'
-import { Runtimes } from './agent/runtimes.ts'
+import { inboxOf, Runtimes } from './agent/runtimes.ts'
 import { systemClock, type Clock } from './clock.ts'
 import { HeedError } from './errors.ts'
+import { cronOf } from './inbox/dispatcher.ts'
+import { inboxSettings, type NotificationsConfig } from './inbox/options.ts'
 import { consoleLogger, type Logger } from './logger.ts'
 import type { Storage } from './store/storage.ts'
 
@@ -9,11 +11,12 @@ export interface HeedConfig<Agents extends Record<string, Agent> = Record<string
   agents?: Agents
   /** Where threads are kept. Defaults to the file `./heed.db`. */
   storage?: Storage
+  notifications?: NotificationsConfig
   logger?: Logger
   clock?: Clock
 }
 
-const known = new Set(['agents', 'storage', 'logger', 'clock'])
+const known = new Set(['agents', 'storage', 'notifications', 'logger', 'clock'])
 
 /** The agents of a program and the place where their threads live. */
 export class Heed<Agents extends Record<string, Agent> = Record<string, Agent>> {
@@ -29,7 +32,9 @@ export class Heed<Agents extends Record<string, Agent> = Record<string, Agent>> 
     }
     this.logger = config.logger ?? consoleLogger
     this.clock = config.clock ?? systemClock
-    this.runtimes = new Runtimes({ clock: this.clock, logger: this.logger, ...(config.storage ? { storage: config.storage } : {}) })
+    const inbox = inboxSettings(config.notifications)
+    if (inbox.cron !== undefined) cronOf(inbox.cron)
+    this.runtimes = new Runtimes({ clock: this.clock, logger: this.logger, inbox, ...(config.storage ? { storage: config.storage } : {}) })
     this.#agents = config.agents ?? ({} as Agents)
     const seen = new Map<string, string>()
     for (const [key, agent] of Object.entries(this.#agents)) {
@@ -61,17 +66,25 @@ export class Heed<Agents extends Record<string, Agent> = Record<string, Agent>> 
   /** Opens the storage and takes up what an earlier process left: unfinished runs go on, waiting signals wake their threads. */
   async start(): Promise<void> {
     for (const agent of Object.values(this.#agents)) agent.threads().register(agent)
-    await Promise.all(this.runtimes.all().map((runtime) => runtime.sweep()))
+    const runtimes = this.runtimes.all()
+    await Promise.all(runtimes.map((runtime) => runtime.sweep()))
+    await Promise.all(runtimes.map((runtime) => inboxOf(runtime).sweep()))
   }
 
   /** Does what is due now and answers how much that was. For processes that don't stay. */
-  async tick({ limit = 100 }: { limit?: number } = {}): Promise<{ threads: number }> {
-    const counts = await Promise.all(this.runtimes.all().map((runtime) => runtime.sweep(limit)))
-    return { threads: counts.reduce((sum, count) => sum + count, 0) }
+  async tick({ limit = 100 }: { limit?: number } = {}): Promise<{ threads: number; notifications: number }> {
+    const runtimes = this.runtimes.all()
+    const threads = await Promise.all(runtimes.map((runtime) => runtime.sweep(limit)))
+    const notifications = await Promise.all(runtimes.map((runtime) => inboxOf(runtime).sweep(limit)))
+    return { threads: sum(threads), notifications: sum(notifications) }
   }
 
   /** Stops running and hands every thread over. Afterwards the process is free to exit. */
   async close(): Promise<void> {
     await this.runtimes.close()
   }
+}
+
+function sum(counts: readonly number[]): number {
+  return counts.reduce((total, count) => total + count, 0)
 }

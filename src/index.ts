@@ -71,6 +71,13 @@ export { CompositeStore, type CompositeStoreOptions } from './store/composite.ts
 export type { DomainStorage, Storage, StoreDomains } from './store/storage.ts'
 export type { Age, PruneOptions, PruneResult, Retention } from './store/retention.ts'
 
+// Notifications
+export type { NotificationInput } from './inbox/input.ts'
+export type { NotificationsConfig, NotificationTarget } from './inbox/options.ts'
+export type { DecideContext, DeliveryChoice, NotificationDeliveryDecision, NotificationDeliveryPolicyConfig } from './inbox/policy.ts'
+export type { NotificationResult } from './inbox/result.ts'
+export type * from './store/notifications.ts'
+
 // Signals
 export type { SignalDataPart } from './signals/echo.ts'
 export type { SignalInputType, SignalType } from './signals/kinds.ts'

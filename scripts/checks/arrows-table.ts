@@ -30,6 +30,7 @@ const core = [
   'store/*.ts',
   'bus/*.ts',
   'memory/**',
+  'inbox/**',
 ]
 const drivers = ['store/*/**', 'bus/*/**']
 
@@ -53,7 +54,7 @@ export const arrows: ArrowTable = {
   'run/**': [...leaves, 'message/**', 'prompt/**', 'schema/**', 'signals/**', 'processors/**'],
   // What an agent is. Without a Heed it keeps its threads in a local file, which is loaded when the first one is used.
   'agent/**': [
-    ...leaves, 'message/**', 'prompt/**', 'schema/**', 'signals/**', 'processors/**', 'run/**', 'thread/**', 'memory/**', 'store/*.ts',
+    ...leaves, 'message/**', 'prompt/**', 'schema/**', 'signals/**', 'processors/**', 'run/**', 'thread/**', 'memory/**', 'inbox/**', 'store/*.ts',
     'lazy store/libsql/**', 'type heed.ts',
   ],
 
@@ -62,8 +63,11 @@ export const arrows: ArrowTable = {
   // A thread knows stores and buses by their contracts, never by a driver.
   'thread/**': [
     ...leaves, 'thread/machine*.ts', 'message/**', 'prompt/**', 'signals/**', 'processors/**', 'run/**',
-    'store/*.ts', 'bus/*.ts',
+    'store/*.ts', 'bus/*.ts', 'type inbox/policy.ts',
   ],
+
+  // Notifications: what is decided about them, and when they are sent to their threads.
+  'inbox/**': [...leaves, 'schema/**', 'signals/**', 'run/**', 'thread/**', 'store/*.ts'],
 
   // Contracts, which the core may know; then the drivers and what they share, which it may not.
   'store/conformance.ts': ['store/conformance/**'],

@@ -1,5 +1,9 @@
 import { HeedError } from '../errors.ts'
 import type { Heed } from '../heed.ts'
+import type { NotificationInput } from '../inbox/input.ts'
+import type { NotificationTarget } from '../inbox/options.ts'
+import type { NotificationDeliveryPolicyConfig } from '../inbox/policy.ts'
+import type { NotificationResult } from '../inbox/result.ts'
 import type { JSONObject, JSONValue } from '../json.ts'
 import { Memory } from '../memory/memory.ts'
 import { historyIn, storageIn } from '../memory/named-processors.ts'
@@ -42,6 +46,7 @@ import { fixedProcessors, historyForCall } from './history.ts'
 import { prepareRun, resolveOptions } from './prepare.ts'
 import { resolve } from './resolve.ts'
 import { checkResumeData } from './resume.ts'
+import { sendNotifications } from './notifications.ts'
 import { implicitRuntimes } from './runtimes.ts'
 import type { AgentStream } from './stream.ts'
 import { listSuspendedRuns, type SuspendedRuns, type SuspendedRunsFilter } from './suspended.ts'
@@ -159,6 +164,13 @@ export class Agent<TAgentId extends string = string, TTools extends ToolsInput =
     const runtime = this.threads()
     const { input, lane } = stateSignal(state, options.threadId)
     return sendState(runtime, this, normaliseSignal(input, this.#signalContext(undefined)), options, lane)
+  }
+
+  /** Something that happened elsewhere: a record in the inbox, which the delivery policy sends on now, later, summarised or not at all. */
+  sendNotificationSignal(notification: NotificationInput, options: NotificationTarget): Promise<NotificationResult>
+  sendNotificationSignal(notifications: readonly NotificationInput[], options: NotificationTarget): Promise<NotificationResult[]>
+  sendNotificationSignal(given: NotificationInput | readonly NotificationInput[], options: NotificationTarget): Promise<NotificationResult | NotificationResult[]> {
+    return sendNotifications(this, given, options)
   }
 
   // Reading the lanes of a thread
@@ -294,6 +306,11 @@ export class Agent<TAgentId extends string = string, TTools extends ToolsInput =
   /** @internal */
   get signalTags(): readonly string[] {
     return this.#config.signalTags ?? []
+  }
+
+  /** @internal */
+  get deliveryPolicy(): NotificationDeliveryPolicyConfig | undefined {
+    return this.#config.notifications?.deliveryPolicy
   }
 
   /** @internal */

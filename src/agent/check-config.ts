@@ -2,6 +2,7 @@ import { HeedError } from '../errors.ts'
 import { compileSchema } from '../schema/compile.ts'
 import { checkModel } from '../run/model.ts'
 import { isXMLName } from '../signals/kinds.ts'
+import { checkPolicy } from '../inbox/policy.ts'
 import { Memory } from '../memory/memory.ts'
 import { checkOptions, wantedTransform } from './check-options.ts'
 import { fromLegacyOptions, type AgentConfig } from './config.ts'
@@ -10,10 +11,10 @@ import { Runtimes } from './runtimes.ts'
 const known = new Set([
   'id', 'name', 'description', 'metadata', 'instructions', 'model', 'tools', 'agents', 'defaultOptions',
   'defaultGenerateOptionsLegacy', 'defaultStreamOptionsLegacy', 'transform', 'requestContextSchema', 'inputProcessors',
-  'outputProcessors', 'maxProcessorRetries', 'memory', 'signalTags', 'heed', 'editor',
+  'outputProcessors', 'maxProcessorRetries', 'memory', 'notifications', 'signalTags', 'heed', 'editor',
 ])
 /** Parameters that the specification has and Heed doesn't yet. */
-const later = new Set(['workflows', 'scorers', 'voice', 'notifications', 'editor'])
+const later = new Set(['workflows', 'scorers', 'voice', 'editor'])
 
 /** Refuses what can be known to be wrong when an agent is made. What is only missing is named when it is first needed. */
 export function checkConfig(config: AgentConfig): void {
@@ -41,6 +42,7 @@ export function checkConfig(config: AgentConfig): void {
     if (list !== undefined && typeof list !== 'function') checkProcessors(list, key, who)
   }
   checkValues(config, who)
+  checkNotifications(config.notifications, who)
   for (const key of ['defaultOptions', 'defaultGenerateOptionsLegacy', 'defaultStreamOptionsLegacy'] as const) {
     const options = config[key]
     if (typeof options === 'object') checkOptions(key === 'defaultOptions' ? options : fromLegacyOptions(options), `${key} of agent '${who}'`)
@@ -64,6 +66,15 @@ function checkValues(config: AgentConfig, agent: string): void {
     if (what === undefined || config[field as keyof AgentConfig] === undefined) continue
     throw new HeedError('invalid_agent', `${field} of agent '${agent}' must be ${what}.`, { details: { field } })
   }
+}
+
+function checkNotifications(notifications: AgentConfig['notifications'], agent: string): void {
+  if (notifications === undefined) return
+  if (typeof notifications !== 'object' || notifications === null) throw new HeedError('invalid_agent', `notifications of agent '${agent}' must be an object.`, { details: { field: 'notifications' } })
+  for (const key of Object.keys(notifications)) {
+    if (key !== 'deliveryPolicy') throw new HeedError('unsupported_option', `notifications of agent '${agent}' has '${key}'. Known: deliveryPolicy.`, { details: { option: `notifications.${key}` } })
+  }
+  if (notifications.deliveryPolicy !== undefined) checkPolicy(notifications.deliveryPolicy)
 }
 
 function isObjectOrFunction(value: unknown): boolean {

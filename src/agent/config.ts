@@ -1,4 +1,5 @@
 import type { Heed } from '../heed.ts'
+import type { NotificationDeliveryPolicyConfig } from '../inbox/policy.ts'
 import type { Memory } from '../memory/memory.ts'
 import type { Processor } from '../processors/processor.ts'
 import type { SystemMessageInput } from '../prompt/system.ts'
@@ -43,6 +44,8 @@ export interface AgentConfig<Id extends string = string, Tools extends ToolsInpu
   /** How often processors may have the model asked again. Defaults to 3. */
   maxProcessorRetries?: number
   memory?: Dynamic<Memory>
+  /** What is done with notifications: see `sendNotificationSignal`. */
+  notifications?: { deliveryPolicy?: NotificationDeliveryPolicyConfig }
   /** Tags that this agent's own signals use: text that imitates one is escaped. */
   signalTags?: string[]
   heed?: Heed

@@ -1,16 +1,27 @@
 import type { Clock } from '../clock.ts'
+import { HeedError } from '../errors.ts'
 import type { Logger } from '../logger.ts'
-import type { ThreadStore } from '../store/contract.ts'
-import { threadStoreOf, type Storage } from '../store/storage.ts'
+import { Inbox } from '../inbox/inbox.ts'
+import { inboxSettings, type InboxSettings } from '../inbox/options.ts'
+import { notificationStoreOf, threadStoreOf, type Storage } from '../store/storage.ts'
 import { ThreadRuntime } from '../thread/runtime.ts'
+
+export interface RuntimesOptions {
+  clock?: Clock
+  logger?: Logger
+  storage?: Storage
+  inbox?: InboxSettings
+}
+
+const inboxes = new WeakMap<ThreadRuntime, Inbox>()
 
 /** One runtime for each storage that is used, however many agents use it. */
 export class Runtimes {
   readonly #made = new Map<Storage | undefined, ThreadRuntime>()
   #closed = false
-  readonly #options: { clock?: Clock; logger?: Logger; storage?: Storage }
+  readonly #options: RuntimesOptions
 
-  constructor(options: { clock?: Clock; logger?: Logger; storage?: Storage }) {
+  constructor(options: RuntimesOptions) {
     this.#options = options
   }
 
@@ -20,7 +31,16 @@ export class Runtimes {
     const storage = given ?? this.#options.storage
     let runtime = this.#made.get(storage)
     if (!runtime) {
-      runtime = new ThreadRuntime({ store: () => (storage ? threadStoreOf(storage) : defaultStore()), ...(clock ? { clock } : {}), ...(logger ? { logger } : {}) })
+      let implicit: Promise<Storage> | undefined
+      const place = () => (storage ? Promise.resolve(storage) : (implicit ??= defaultStore()))
+      runtime = new ThreadRuntime({ store: async () => threadStoreOf(await place()), ...(clock ? { clock } : {}), ...(logger ? { logger } : {}) })
+      const inbox = new Inbox(runtime, {
+        store: async () => notificationStoreOf(await place()),
+        settings: this.#options.inbox ?? inboxSettings(),
+        ephemeral: storage !== undefined && 'ephemeral' in storage && storage.ephemeral === true,
+      })
+      runtime.attend(inbox)
+      inboxes.set(runtime, inbox)
       this.#made.set(storage, runtime)
       // It has nothing to end, and refuses whatever is asked of it.
       if (this.#closed) void runtime.close()
@@ -39,8 +59,15 @@ export class Runtimes {
   }
 }
 
+/** The inbox beside a runtime's threads. */
+export function inboxOf(runtime: ThreadRuntime): Inbox {
+  const inbox = inboxes.get(runtime)
+  if (!inbox) throw new HeedError('closed', 'This runtime has no inbox.')
+  return inbox
+}
+
 /** A local file, so that an agent remembers without any configuration. Loaded when the first thread is used. */
-async function defaultStore(): Promise<ThreadStore> {
+async function defaultStore(): Promise<Storage> {
   const { LibSQLStore } = await import('../store/libsql/store.ts')
   return new LibSQLStore({ url: 'file:./heed.db' })
 }

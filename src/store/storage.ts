@@ -1,5 +1,6 @@
 import { HeedError } from '../errors.ts'
 import type { ThreadStore } from './contract.ts'
+import type { NotificationStore } from './notifications.ts'
 
 /**
  * What a storage keeps, by domain. Threads with all that belongs to them are one of them and always in one database: see
@@ -7,6 +8,7 @@ import type { ThreadStore } from './contract.ts'
  */
 export interface StoreDomains {
   memory: ThreadStore
+  notifications: NotificationStore
 }
 
 /** A place that has some of the domains, or all. */
@@ -18,7 +20,13 @@ export interface DomainStorage {
 export type Storage = ThreadStore | DomainStorage
 
 export async function threadStoreOf(storage: Storage): Promise<ThreadStore> {
-  const store = 'getStore' in storage ? await storage.getStore('memory') : storage
+  const store = 'accept' in storage ? storage : await storage.getStore('memory')
   if (!store) throw new HeedError('invalid_argument', "The storage has no 'memory' domain. Give it one, or a default.")
   return store
+}
+
+/** The inbox of a storage, if it has one. */
+export async function notificationStoreOf(storage: Storage): Promise<NotificationStore | undefined> {
+  if (!('getStore' in storage)) return undefined
+  return storage.getStore('notifications')
 }

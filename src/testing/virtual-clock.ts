@@ -46,7 +46,8 @@ export function virtualClock(start: number | Date = Date.UTC(2026, 0, 1)): Virtu
   return {
     now: () => now,
     after(ms, run, options) {
-      const timer = { due: now + Math.max(0, ms), run, background: options?.background ?? false }
+      // Times are whole milliseconds, as the system's are.
+      const timer = { due: now + Math.max(0, Math.ceil(ms)), run, background: options?.background ?? false }
       timers.splice(timers.findLastIndex(({ due }) => due <= timer.due) + 1, 0, timer)
       return {
         cancel() {

@@ -1,4 +1,5 @@
 import type { Clock } from '../clock.ts'
+import type { NotificationDeliveryPolicyConfig } from '../inbox/policy.ts'
 import type { Logger } from '../logger.ts'
 import type { MessageRow } from '../message/row.ts'
 import type { AgentExecutionOptions, MemoryOptions } from '../run/options.ts'
@@ -17,6 +18,17 @@ export interface Runnable {
   contextKeys?(): Promise<readonly string[]> | undefined
   /** How much history the prompt begins with. */
   window(options: AgentExecutionOptions): Window
+  /** What is done with its notifications. */
+  readonly deliveryPolicy?: NotificationDeliveryPolicyConfig | undefined
+}
+
+/** Whoever has something to do when threads have nothing. */
+export interface Attendant {
+  /** A run ended here, and none follows. */
+  idle(threadId: string): void
+  /** Now and then: see to what nobody told. */
+  look(): void
+  close(): Promise<void>
 }
 
 export interface RunRequest {

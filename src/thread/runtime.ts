@@ -10,7 +10,7 @@ import { Expectations } from './expectations.ts'
 import { ThreadHost } from './host.ts'
 import { LiveThread } from './live.ts'
 import { Neighbours } from './neighbours.ts'
-import type { Runnable, RunEnvironment } from './runnable.ts'
+import type { Attendant, Runnable, RunEnvironment } from './runnable.ts'
 import { settleWaiting } from './settling.ts'
 import { leave, retain } from '../store/sharing.ts'
 
@@ -70,6 +70,7 @@ export class ThreadRuntime implements RunEnvironment {
   #lapses = 0
   #renewing: Promise<void> | undefined
   readonly #retries = new Set<Timer>()
+  readonly #attendants: Attendant[] = []
   #sweeper: Timer | undefined
 
   constructor(options: ThreadRuntimeOptions) {
@@ -107,6 +108,10 @@ export class ThreadRuntime implements RunEnvironment {
 
   agentIds(): string[] {
     return [...this.#agents.keys()]
+  }
+
+  attend(attendant: Attendant): void {
+    this.#attendants.push(attendant)
   }
 
   windowOf(run: Pick<RunRow, 'agentId' | 'options'>): Window {
@@ -173,6 +178,7 @@ export class ThreadRuntime implements RunEnvironment {
     if (this.closing) return
     this.#sweeper = this.clock.after(delay, () => {
       const later = () => this.sweepMs * (0.75 + Math.random() / 2)
+      for (const attendant of this.#attendants) attendant.look()
       this.sweep().finally(() => this.neighbours.tick()).then(
         (taken) => this.#scheduleSweep(taken === sweepPage ? 0 : later()),
         (error: unknown) => {
@@ -234,6 +240,7 @@ export class ThreadRuntime implements RunEnvironment {
     this.#heartbeat?.cancel()
     this.#sweeper?.cancel()
     for (const timer of this.#retries) timer.cancel()
+    await Promise.all(this.#attendants.map((attendant) => attendant.close()))
     const closed = new HeedError('closed', 'This Heed was closed.')
     const working = [...this.#hosts.values()]
     for (const { host } of working) host.abort({ reason: closed, clearPending: false })
@@ -282,7 +289,9 @@ export class ThreadRuntime implements RunEnvironment {
       this.neighbours.release(threadId)
     }
     this.letGo(threadId)
-    if (last) this.settle(threadId)
+    if (!last) return
+    this.settle(threadId)
+    if (!this.closing) for (const attendant of this.#attendants) attendant.idle(threadId)
   }
 
   /** Nobody runs the thread here: what was accepted and is not settled is looked up. */

@@ -35,6 +35,13 @@ export function sendSignal(runtime: ThreadRuntime, agent: Runnable, mode: SendMo
   return send(runtime, agent, mode, signal, options).receipt
 }
 
+/** Sends a signal and answers when it is accepted: from then on it is the thread's. */
+export async function sendAccepted(runtime: ThreadRuntime, agent: Runnable, mode: SendMode, signal: Signal, options: SendOptions): Promise<SendReceipt> {
+  const { receipt, work } = send(runtime, agent, mode, signal, options)
+  await work
+  return receipt
+}
+
 /** Sends the state of a lane; answers when it is accepted, or says that the lane has it already. */
 export async function sendState(runtime: ThreadRuntime, agent: Runnable, signal: Signal, options: SendOptions, lane: LaneWrite): Promise<StateReceipt> {
   const { receipt, work } = send(runtime, agent, 'now', signal, options, lane)

@@ -118,8 +118,8 @@ describe('[G1.7] a parameter of an agent is refused', () => {
     expect(thrownBy(() => new Agent({ id: 'a', inputProcessors: {} } as never))).toMatchObject({ code: 'invalid_agent', message: expect.stringContaining('inputProcessors') })
   })
 
-  it('when it is notifications, which nothing reads yet', () => {
-    expect(thrownBy(() => new Agent({ id: 'a', notifications: {} } as never))).toMatchObject({ code: 'unsupported_option', details: { option: 'notifications' } })
+  it('when notifications has what nothing reads', () => {
+    expect(thrownBy(() => new Agent({ id: 'a', notifications: { policy: {} } } as never))).toMatchObject({ code: 'unsupported_option', details: { option: 'notifications.policy' } })
   })
 
   it('and what is no agent is refused by a Heed', () => {

@@ -61,7 +61,7 @@ afterEach(async () => {
 })
 
 /** A Heed that is closed after the test. It says nothing unless told. */
-export function openHeed<Agents extends NonNullable<HeedConfig['agents']>>(agents: Agents, storage: ThreadStore, more: Pick<HeedConfig, 'clock' | 'logger'> = {}): Heed<Agents> {
+export function openHeed<Agents extends NonNullable<HeedConfig['agents']>>(agents: Agents, storage: ThreadStore, more: Pick<HeedConfig, 'clock' | 'logger' | 'notifications'> = {}): Heed<Agents> {
   const heed = new Heed<Agents>({ agents, storage, logger: silentLogger, ...more })
   opened.push(heed as unknown as Heed)
   return heed

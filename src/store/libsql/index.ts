@@ -1,2 +1,3 @@
 export { MemoryLibSQL } from './memory-domain.ts'
 export { LibSQLStore, type LibSQLStoreOptions } from './store.ts'
+export { NotificationsLibSQL } from './notifications-domain.ts'

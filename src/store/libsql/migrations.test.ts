@@ -34,7 +34,12 @@ const fourth: readonly string[] = [
   `INSERT INTO heed_lane_signals (thread, lane, version, signal_id, cache_key, mode) VALUES (1, 'lane', 3, 'x', 'j', 'snapshot'), (1, 'lane', 4, 'y', 'k', 'delta')`,
 ]
 const sixth: readonly string[] = [...fourth, `INSERT INTO heed_titles (thread, thread_id, agent_id, owner, due_at, attempts) VALUES (1, 't', 'agent', 'p0', 5, 1)`]
-const contents: ReadonlyArray<readonly string[]> = [first, second, second, fourth, fourth, sixth]
+const seventh: readonly string[] = [
+  ...sixth,
+  `INSERT INTO heed_notifications (thread_id, id, resource_id, agent_id, status, priority, due_at, created_at, updated_at, source, kind, summary)
+   VALUES ('t', 'note', 'r', 'agent', 'pending', 'low', 1, 1, 1, 'github', 'ci', 'failed')`,
+]
+const contents: ReadonlyArray<readonly string[]> = [first, second, second, fourth, fourth, sixth, seventh]
 
 function databaseOfVersion(path: string, version: number): void {
   const database = new DatabaseSync(path)
@@ -84,6 +89,6 @@ describe('migrations', () => {
 
   it('never change once they were released', () => {
     const prints = migrations.map((step) => createHash('sha256').update(step).digest('hex').slice(0, 12))
-    expect(prints).toEqual(['da87a0c18f27', 'ca4fa34e2fab', '8f23532bfe59', '12918f454a31', '242f8c9544d0', '81d3683390d4'])
+    expect(prints).toEqual(['da87a0c18f27', 'ca4fa34e2fab', '8f23532bfe59', '12918f454a31', '242f8c9544d0', '81d3683390d4', '8c404f8f77d3'])
   })
 })

@@ -1,11 +1,12 @@
 import type { DatabaseSync } from 'node:sqlite'
 import { HeedError } from '../../errors.ts'
+import { notificationSchema } from './notification-schema.ts'
 
 /**
  * The schema as steps, forward only. Version n is the state after the first n of them, and `user_version` of a file says which it
  * has. A step that was released never changes; what has to be different is a new step.
  *
- * Every table hangs on the thread's `key`: ids of messages, signals and runs mean nothing outside of their thread.
+ * Every table of threads hangs on the thread's `key`: ids of messages, signals and runs mean nothing outside of their thread.
  */
 export const migrations: readonly string[] = [
   `
@@ -220,6 +221,7 @@ export const migrations: readonly string[] = [
   CREATE INDEX heed_titles_due ON heed_titles (agent_id, due_at);
   CREATE INDEX heed_titles_owner ON heed_titles (owner) WHERE owner IS NOT NULL;
   `,
+  notificationSchema,
 ]
 
 /** 'Heed', where SQLite keeps the name of the program that a file belongs to. */

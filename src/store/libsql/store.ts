@@ -38,6 +38,7 @@ import { Connection } from './connection.ts'
 import { findMessages, listMessageStarts } from './conversations.ts'
 import { storeFailure } from './failure.ts'
 import { parseLocation, resolveFile, type Location } from './location.ts'
+import { LibSQLInbox } from './notifications.ts'
 import { countRuns, findRun, listOrphans, listRows, listRuns, listSignals, type Orphan } from './queries.ts'
 import { share } from './shared.ts'
 import type { SqlTables } from './tables.ts'
@@ -73,6 +74,7 @@ export class LibSQLStore implements ThreadStore {
   readonly #busyTimeout: number
   readonly #retention: Retention | undefined
   #opening: Promise<Opened> | undefined
+  #inbox: LibSQLInbox | undefined
   #closed = false
   #bus: Bus | undefined
 
@@ -294,7 +296,8 @@ export class LibSQLStore implements ThreadStore {
 
   /** The store of a domain. This one keeps all of them in its file. */
   async getStore<Domain extends keyof StoreDomains>(domain: Domain): Promise<StoreDomains[Domain] | undefined> {
-    const domains: StoreDomains = { memory: this }
+    this.#inbox ??= new LibSQLInbox(this)
+    const domains: StoreDomains = { memory: this, notifications: this.#inbox }
     return Object.hasOwn(domains, domain) ? domains[domain] : undefined
   }
 
@@ -341,6 +344,11 @@ export class LibSQLStore implements ThreadStore {
   async #read<Result>(work: (tables: SqlTables, connection: Connection) => Result): Promise<Result> {
     const connection = await this.#connection()
     return connection.read((tables) => work(tables, connection))
+  }
+
+  /** @internal */
+  connection(): Promise<Connection> {
+    return this.#connection()
   }
 
   async #connection(): Promise<Connection> {

@@ -25,6 +25,8 @@ import { pruneSome } from '../transaction/prune.ts'
 import { retryParked } from '../transaction/retry.ts'
 import { decideCall, endSuspended } from '../transaction/suspend.ts'
 import { createThread, deleteThread, patchThread, type ThreadPatch } from '../transaction/threads.ts'
+import type { NotificationStore } from '../notifications.ts'
+import type { StoreDomains } from '../storage.ts'
 import { saveMessages, updateMessages } from '../transaction/whole-messages.ts'
 import { claimTitles, returnTitle } from '../transaction/titles.ts'
 import type { TitleClaim, WantedTitle } from '../titles.ts'
@@ -38,13 +40,18 @@ import { MemoryTables } from './tables.ts'
 /** Keeps threads for the life of the process. For tests, and for programs that want no file. */
 export class InMemoryStore implements ThreadStore {
   readonly id: string
+  /** What is kept here goes with the process: nothing can be left of an earlier one. */
+  readonly ephemeral = true
   readonly #tables: MemoryTables
   readonly #bus = new LocalBus()
+  readonly #clock: Clock
+  #notifications: Promise<NotificationStore> | undefined
   #closed = false
 
   constructor(options: { id?: string; clock?: Clock } = {}) {
     this.id = options.id ?? 'memory'
-    this.#tables = new MemoryTables(options.clock ?? systemClock)
+    this.#clock = options.clock ?? systemClock
+    this.#tables = new MemoryTables(this.#clock)
   }
 
   async open(): Promise<void> {
@@ -53,6 +60,7 @@ export class InMemoryStore implements ThreadStore {
 
   async close(): Promise<void> {
     this.#closed = true
+    await (await this.#notifications)?.close()
   }
 
   bus(): Bus {
@@ -250,6 +258,20 @@ export class InMemoryStore implements ThreadStore {
   /** Removes what is older than `retention` keeps. */
   prune(how: PruneOptions): Promise<PruneResult> {
     return pruneStore(this, how)
+  }
+
+  /** The store of a domain. The inbox is a database in memory, which is loaded when it is first asked for. */
+  async getStore<Domain extends keyof StoreDomains>(domain: Domain): Promise<StoreDomains[Domain] | undefined> {
+    const domains: { [Name in keyof StoreDomains]: () => StoreDomains[Name] | Promise<StoreDomains[Name]> } = {
+      memory: () => this,
+      notifications: () => (this.#notifications ??= this.#openNotifications()),
+    }
+    return Object.hasOwn(domains, domain) ? domains[domain]() : undefined
+  }
+
+  async #openNotifications(): Promise<NotificationStore> {
+    const { NotificationsLibSQL } = await import('../libsql/notifications-domain.ts')
+    return new NotificationsLibSQL({ url: ':memory:', clock: this.#clock })
   }
 
   #use(): MemoryTables {

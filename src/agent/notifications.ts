@@ -1,0 +1,24 @@
+import type { NotificationInput } from '../inbox/input.ts'
+import type { NotificationTarget } from '../inbox/options.ts'
+import type { NotificationResult } from '../inbox/result.ts'
+import type { Runnable } from '../thread/runnable.ts'
+import type { ThreadRuntime } from '../thread/runtime.ts'
+import { checkOptions } from './check-options.ts'
+import { inboxOf } from './runtimes.ts'
+
+/** One notification, or several that are stored together. */
+export async function sendNotifications(
+  agent: Runnable & { threads(): ThreadRuntime },
+  given: NotificationInput | readonly NotificationInput[],
+  target: NotificationTarget,
+): Promise<NotificationResult | NotificationResult[]> {
+  checkOptions(target?.ifIdle?.streamOptions ?? {}, 'ifIdle.streamOptions')
+  const inbox = inboxOf(agent.threads())
+  if (isList(given)) return given.length === 0 ? [] : inbox.send(agent, given, target)
+  const [result] = await inbox.send(agent, [given], target)
+  return result as NotificationResult
+}
+
+function isList(given: NotificationInput | readonly NotificationInput[]): given is readonly NotificationInput[] {
+  return Array.isArray(given)
+}

@@ -1,0 +1,118 @@
+import { Cron } from 'croner'
+import type { Timer } from '../clock.ts'
+import { describe, HeedError } from '../errors.ts'
+import type { ThreadRuntime } from '../thread/runtime.ts'
+import type { InboxSettings } from './options.ts'
+
+/** A clock that was set forward makes timers late: nothing that is due is slept over for longer. */
+const longestSleepMs = 60_000
+const retryMs = 5_000
+
+export interface DispatchWork {
+  /** Does up to `limit` of what is due, and says how much that was. */
+  dispatch(limit: number): Promise<number>
+  nextDue(): Promise<number | undefined>
+}
+
+/** Calls when something is due, and not otherwise: one timer, for the next of it. */
+export class Dispatcher {
+  readonly #runtime: ThreadRuntime
+  readonly #settings: InboxSettings
+  readonly #work: DispatchWork
+  readonly #pending = new Set<Promise<void>>()
+  readonly #cron: Cron | undefined
+  #timer: { at: number; timer: Timer } | undefined
+  #cronTimer: Timer | undefined
+  #looking: Promise<number> | undefined
+  #closed = false
+
+  constructor(runtime: ThreadRuntime, settings: InboxSettings, work: DispatchWork) {
+    this.#runtime = runtime
+    this.#settings = settings
+    this.#work = work
+    if (settings.cron !== undefined) this.#cron = cronOf(settings.cron)
+  }
+
+  /** Something is due then. */
+  expect(at: number): void {
+    if (this.#closed || !this.#settings.enabled || (this.#timer && this.#timer.at <= at)) return
+    this.#timer?.timer.cancel()
+    const { clock } = this.#runtime
+    const wait = Math.min(longestSleepMs, Math.max(0, at - clock.now()))
+    const timer = clock.after(wait, () => {
+      this.#timer = undefined
+      this.track(this.look().then(() => {}), 'dispatching failed; it is tried again')
+    }, { background: true })
+    this.#timer = { at, timer }
+  }
+
+  /** Does all that is due, then sets the timer for the next. Whoever asks meanwhile shares it. */
+  look(): Promise<number> {
+    if (this.#closed || !this.#settings.enabled) return Promise.resolve(0)
+    this.#looking ??= this.#look().finally(() => {
+      this.#looking = undefined
+    })
+    return this.#looking
+  }
+
+  /** One round, also where this process doesn't dispatch by itself. */
+  async once(limit: number): Promise<number> {
+    if (this.#closed) return 0
+    const done = await this.#work.dispatch(limit)
+    await this.#setNext()
+    return done
+  }
+
+  /** Work that nobody awaits, but a close does. */
+  track(work: Promise<void>, message: string): void {
+    const tracked = work.catch((error: unknown) => {
+      if (!this.#runtime.closing) this.#runtime.logger.error(message, { error: describe(error) })
+    }).finally(() => this.#pending.delete(tracked))
+    this.#pending.add(tracked)
+  }
+
+  async close(): Promise<void> {
+    this.#closed = true
+    this.#timer?.timer.cancel()
+    this.#cronTimer?.cancel()
+    await Promise.all([...this.#pending, this.#looking?.catch(() => {})])
+  }
+
+  async #look(): Promise<number> {
+    this.#scheduleCron()
+    let total = 0
+    try {
+      for (let done = this.#settings.batchSize; done >= this.#settings.batchSize && !this.#closed; total += done) done = await this.#work.dispatch(this.#settings.batchSize)
+      await this.#setNext()
+    } catch (error) {
+      this.expect(this.#runtime.clock.now() + retryMs)
+      throw error
+    }
+    return total
+  }
+
+  async #setNext(): Promise<void> {
+    const next = await this.#work.nextDue()
+    if (next !== undefined) this.expect(next)
+  }
+
+  #scheduleCron(): void {
+    if (!this.#cron || this.#cronTimer || this.#closed) return
+    const { clock } = this.#runtime
+    const next = this.#cron.nextRun(new Date(clock.now()))
+    if (!next) return
+    this.#cronTimer = clock.after(Math.min(longestSleepMs, Math.max(1, next.getTime() - clock.now())), () => {
+      this.#cronTimer = undefined
+      this.track(this.look().then(() => {}), 'the regular dispatch failed')
+    }, { background: true })
+  }
+}
+
+/** A cron expression, or an error that names it. */
+export function cronOf(expression: string, timeZone?: string): Cron {
+  try {
+    return new Cron(expression, { paused: true, ...(timeZone === undefined ? {} : { timezone: timeZone }) })
+  } catch (error) {
+    throw new HeedError('invalid_argument', `'${expression}' is no cron expression: ${describe(error)}. An example: '*/5 * * * *'.`, { details: { field: 'cron' }, cause: error })
+  }
+}

@@ -1,0 +1,273 @@
+import { describe, HeedError } from '../errors.ts'
+import type { SendMode } from '../thread/machine.ts'
+import type { SendReceipt } from '../thread/receipt.ts'
+import type { Attendant, Runnable } from '../thread/runnable.ts'
+import type { ThreadRuntime } from '../thread/runtime.ts'
+import { sendAccepted } from '../thread/sending.ts'
+import type { Ingested, NotificationRecord, NotificationStore, SummaryBatch } from '../store/notifications.ts'
+import { decideDelivery } from './deciding.ts'
+import { Dispatcher } from './dispatcher.ts'
+import { checkNotification, type NotificationInput } from './input.ts'
+import { checkTarget, type InboxSettings, type NotificationTarget } from './options.ts'
+import { priorities, type NotificationDeliveryDecision } from './policy.ts'
+import type { NotificationResult } from './result.ts'
+import { claimMs, settlementOf } from './settlement.ts'
+import { fullSignal, pendingIn, summarySignal } from './signals.ts'
+
+/** How long a record that nobody decided about waits until somebody else does. */
+const undecidedMs = 30_000
+const firstRetryMs = 1_000
+const longestRetryMs = 300_000
+
+export interface InboxOptions {
+  /** The inbox of the storage, if it has one. */
+  store(): Promise<NotificationStore | undefined>
+  settings: InboxSettings
+  /** Nothing can be left of an earlier process: there is no need to look before the inbox is used. */
+  ephemeral: boolean
+}
+
+/** The notifications of one store in one process: takes them in, and sends them when they are due. */
+export class Inbox implements Attendant {
+  readonly #runtime: ThreadRuntime
+  readonly #options: InboxOptions
+  readonly #dispatcher: Dispatcher
+  #opening: Promise<NotificationStore | undefined> | undefined
+  /** Threads and notifications are in one database: what was written first is also kept first. */
+  #together = false
+
+  constructor(runtime: ThreadRuntime, options: InboxOptions) {
+    this.#runtime = runtime
+    this.#options = options
+    this.#dispatcher = new Dispatcher(runtime, options.settings, {
+      dispatch: (limit) => this.#dispatch(limit),
+      nextDue: async () => (await this.store()).nextDue(this.#agentIds()),
+    })
+  }
+
+  /** The inbox of the storage; a named error where there is none. */
+  async store(): Promise<NotificationStore> {
+    const store = await this.#open()
+    if (store) return store
+    throw new HeedError('unsupported_option', "The storage has no 'notifications' domain. Use one that has, such as LibSQLStore.", { details: { domain: 'notifications' } })
+  }
+
+  // Ingress
+
+  async send(agent: Runnable, inputs: readonly NotificationInput[], target: NotificationTarget): Promise<NotificationResult[]> {
+    checkTarget(target)
+    const checked = inputs.map(checkNotification)
+    const { threadId, resourceId } = target
+    const runtime = this.#runtime
+    runtime.register(agent)
+    await runtime.open()
+    const store = await this.store()
+    const threadState = await this.#stateOf(threadId, resourceId)
+    const now = runtime.clock.now()
+    const ingested = await store.ingest(
+      checked.map((item) => ({ ...item, id: runtime.newId(), threadId, resourceId, agentId: agent.id, now, undecidedUntil: now + undecidedMs })),
+    )
+    return this.#place(store, agent, ingested, threadState, target)
+  }
+
+  /** Decides about what came in, writes that down, and sends what is to be sent at once, in the order in which it came. */
+  async #place(store: NotificationStore, agent: Runnable, ingested: readonly Ingested[], threadState: 'active' | 'idle', target?: NotificationTarget): Promise<NotificationResult[]> {
+    const { clock } = this.#runtime
+    const { settings } = this.#options
+    const decisions = await Promise.all(ingested.map(async ({ record, outcome }) => (outcome === 'counted' ? duplicate : this.#decide(agent, record, threadState))))
+    const now = clock.now()
+    const open = ingested.flatMap(({ record, outcome }, index) => (outcome === 'counted' ? [] : settlementOf(record, decisions[index] ?? duplicate, threadState, { now, settings })))
+    const settled = open.length === 0 ? [] : await store.settle(open)
+    const placed = await Promise.all(open.map(async (settlement, index) => {
+      const { applied, record, batch } = settled[index] ?? { applied: false }
+      if (!applied || !record) return undefined
+      if (settlement.action === 'deliver' || settlement.action === 'queue') return this.#deliver(store, record, settlement.action === 'queue' ? 'queue' : 'now', target)
+      return batch ? this.#emit(store, batch) : undefined
+    }))
+    if (open.some(({ whenIdle }) => whenIdle)) await this.#lookAgain(store, open)
+    this.#expect(settled.flatMap(({ record }) => record ?? []), open.flatMap(({ whenIdle }) => whenIdle?.recheckAt ?? []))
+    return Promise.all(ingested.map(async ({ record, outcome }, index) => {
+      const position = outcome === 'counted' ? -1 : open.findIndex(({ id }) => id === record.id)
+      const sent = position === -1 ? undefined : placed[position]
+      const latest = (await store.getNotification({ threadId: record.threadId, id: record.id })) ?? record
+      return resultOf(latest, decisions[index] ?? duplicate, sent)
+    }))
+  }
+
+  #decide(agent: Runnable, record: NotificationRecord, threadState: 'active' | 'idle'): Promise<NotificationDeliveryDecision> {
+    const { clock, logger } = this.#runtime
+    const report = (message: string) => logger.warn('a delivery policy had no answer; the rest of it decides', { agentId: agent.id, notificationId: record.id, error: message })
+    return decideDelivery(agent.deliveryPolicy ?? {}, { record, threadState, now: new Date(clock.now()) }, { clock, timeoutMs: this.#options.settings.decideTimeoutMs, report })
+  }
+
+  /** The run may have ended between the look at the thread and the word that something waits for its end. */
+  async #lookAgain(store: NotificationStore, open: ReadonlyArray<{ threadId: string }>): Promise<void> {
+    for (const threadId of new Set(open.map((one) => one.threadId))) await this.#becameIdle(store, threadId)
+  }
+
+  /** Sets the timer for what was just put off. */
+  #expect(records: readonly NotificationRecord[], rechecks: readonly number[]): void {
+    const times = records.flatMap(({ deliverAt, summaryAt }) => [deliverAt, summaryAt].flatMap((at) => at?.getTime() ?? []))
+    for (const at of [...times, ...rechecks]) this.#dispatcher.expect(at)
+  }
+
+  // Sending
+
+  /** Sends the full text. A second time it is the same signal, and the thread takes it once. */
+  async #deliver(store: NotificationStore, record: NotificationRecord, mode: SendMode, target?: NotificationTarget): Promise<SendReceipt | undefined> {
+    const { threadId, resourceId, id } = record
+    const runtime = this.#runtime
+    try {
+      const receipt = await this.sendFull(record, mode, target)
+      const now = runtime.clock.now()
+      const { dedupeMemoryMs } = this.#options.settings
+      await store.delivered([{ threadId, id, signalId: receipt.signal.id, status: 'delivered', now, ...(dedupeMemoryMs > 0 ? { rememberUntil: now + dedupeMemoryMs } : {}) }])
+      void receipt.outcome.then(({ action, reason }) => action === 'rejected' ? store.failed({ threadId, id, error: reason ?? 'rejected', now: runtime.clock.now() }) : undefined)
+        .catch((error: unknown) => this.#warn('a rejected notification could not be marked', error))
+      return receipt
+    } catch (error) {
+      await this.#retryLater(error, record.deliveryAttempts, (retryAt, now) => store.failed({ threadId, id, error: describe(error), now, ...(retryAt === undefined ? {} : { retryAt }) }))
+      this.#runtime.logger.warn('a notification could not be delivered', { threadId, resourceId, notificationId: id, error: describe(error) })
+      return undefined
+    }
+  }
+
+  /** @internal Sends the full text of a record and answers when the thread has it. */
+  async sendFull(record: NotificationRecord, mode: SendMode, target?: NotificationTarget): Promise<SendReceipt> {
+    const { threadId, resourceId, agentId } = record
+    const runtime = this.#runtime
+    const options = { threadId, resourceId, ...(target?.ifIdle ? { ifIdle: target.ifIdle } : {}) }
+    const receipt = await sendAccepted(runtime, runtime.agent(agentId), mode, fullSignal(record, runtime.clock.now()), options)
+    if (!this.#together) await runtime.store.flush()
+    return receipt
+  }
+
+  /** Emits a summary of what still waits in a batch. What is of low priority only wakes no model. */
+  async #emit(store: NotificationStore, batch: SummaryBatch): Promise<SendReceipt | undefined> {
+    const { threadId, resourceId, agentId, id } = batch
+    const runtime = this.#runtime
+    try {
+      if (pendingIn(batch) === 0) {
+        await store.summarised(id, undefined)
+        return undefined
+      }
+      const options = { threadId, resourceId, ...(batch.wakes ? {} : { ifIdle: { behavior: 'persist' as const } }) }
+      const receipt = await sendAccepted(runtime, runtime.agent(agentId), 'now', summarySignal(batch, runtime.clock.now()), options)
+      if (!this.#together) await runtime.store.flush()
+      await store.summarised(id, receipt.signal.id)
+      return receipt
+    } catch (error) {
+      await this.#retryLater(error, batch.attempts, (retryAt, now) => store.batchFailed({ batchId: id, error: describe(error), now, ...(retryAt === undefined ? {} : { retryAt }) }))
+      this.#runtime.logger.warn('a summary could not be delivered', { threadId, resourceId, error: describe(error) })
+      return undefined
+    }
+  }
+
+  /** What fails is tried again, later each time, and a limited number of times. What a close interrupts is no failure. */
+  async #retryLater(error: unknown, attempts: number, write: (retryAt: number | undefined, now: number) => Promise<void>): Promise<void> {
+    if (this.#runtime.closing) return
+    const now = this.#runtime.clock.now()
+    const last = attempts + 1 >= this.#options.settings.maxAttempts
+    const retryAt = now + Math.min(longestRetryMs, firstRetryMs * 2 ** attempts)
+    try {
+      await write(last ? undefined : retryAt, now)
+      if (!last) this.#dispatcher.expect(retryAt)
+    } catch (again) {
+      this.#warn(`what failed (${describe(error)}) could not be written down; it is due again when its claim ends`, again)
+    }
+  }
+
+  // Dispatch
+
+  async #dispatch(limit: number): Promise<number> {
+    const runtime = this.#runtime
+    await runtime.open()
+    const store = await this.store()
+    const now = runtime.clock.now()
+    const due = await store.claimDue({ now, until: now + claimMs, limit, agentIds: this.#agentIds() })
+    const rank = (record: NotificationRecord) => priorities.indexOf(record.priority)
+    await Promise.all([
+      ...due.batches.map((batch) => this.#emit(store, batch)),
+      ...due.records.toSorted((one, other) => rank(one) - rank(other)).map((record) => this.#deliver(store, record, 'now')),
+      ...due.undecided.map(async (record) => this.#place(store, runtime.agent(record.agentId) , [{ record, outcome: 'coalesced' }], await this.#stateOf(record.threadId, record.resourceId))),
+      ...due.idleThreads.map((threadId) => this.#becameIdle(store, threadId)),
+    ])
+    return due.records.length + due.batches.length + due.undecided.length + due.idleThreads.length
+  }
+
+  async #becameIdle(store: NotificationStore, threadId: string): Promise<void> {
+    if (!(await store.awaitsIdle(threadId))) return
+    if ((await this.#stateOf(threadId)) === 'active') return
+    const now = this.#runtime.clock.now()
+    const records = await store.claimIdle(threadId, { now, until: now + claimMs, limit: this.#options.settings.batchSize, agentIds: this.#agentIds() })
+    await Promise.all(records.map((record) => this.#deliver(store, record, 'now')))
+  }
+
+  // For the runtime
+
+  /** A run ended here. */
+  idle(threadId: string): void {
+    if (this.#quiet()) return
+    this.#dispatcher.track(this.store().then((store) => this.#becameIdle(store, threadId)), 'what waited for a thread to be idle could not be sent')
+  }
+
+  look(): void {
+    if (!this.#quiet()) this.#dispatcher.track(this.sweep().then(() => {}), 'looking for notifications that are due failed')
+  }
+
+  /** Does what is due. Answers how much that was. */
+  async sweep(limit?: number): Promise<number> {
+    if (this.#quiet() || !(await this.#open())) return 0
+    return limit === undefined ? this.#dispatcher.look() : this.#dispatcher.once(limit)
+  }
+
+  async close(): Promise<void> {
+    await this.#dispatcher.close()
+  }
+
+  #quiet(): boolean {
+    return this.#options.ephemeral && this.#opening === undefined
+  }
+
+  #open(): Promise<NotificationStore | undefined> {
+    this.#opening ??= this.#find().catch((error: unknown) => {
+      this.#opening = undefined
+      throw error
+    })
+    return this.#opening
+  }
+
+  async #find(): Promise<NotificationStore | undefined> {
+    await this.#runtime.open()
+    const store = await this.#options.store()
+    await store?.open()
+    const threads: object = this.#runtime.store
+    this.#together = store !== undefined && 'getStore' in threads && typeof threads.getStore === 'function' && (await threads.getStore('notifications')) === store
+    return store
+  }
+
+  #agentIds(): string[] {
+    return this.#runtime.agentIds()
+  }
+
+  async #stateOf(threadId: string, resourceId?: string): Promise<'active' | 'idle'> {
+    const thread = await this.#runtime.store.getThread({ threadId, ...(resourceId === undefined ? {} : { resourceId }) })
+    return thread && thread.status !== 'idle' ? 'active' : 'idle'
+  }
+
+  #warn(message: string, error: unknown): void {
+    if (!this.#runtime.closing) this.#runtime.logger.warn(message, { error: describe(error) })
+  }
+}
+
+/** The event is known already: it was counted, and nothing is to be done. */
+const duplicate: NotificationDeliveryDecision = { action: 'persist', reason: 'duplicate' }
+
+function resultOf(record: NotificationRecord, decision: NotificationDeliveryDecision, sent: SendReceipt | undefined): NotificationResult {
+  return {
+    accepted: true,
+    record,
+    decision,
+    ...(sent ? { runId: sent.runId, signal: sent.signal, ...(sent.persisted ? { persisted: sent.persisted } : {}) } : {}),
+  }
+}

@@ -1,0 +1,73 @@
+import { HeedError } from '../errors.ts'
+import type { JSONValue } from '../json.ts'
+import { normaliseAttributes } from '../signals/attributes.ts'
+import { MAX_SIGNAL_BYTES } from '../signals/contents.ts'
+import { copyJSON, copyJSONObject } from '../signals/json-copy.ts'
+import type { SignalAttributes } from '../signals/signal.ts'
+import type { NewNotification, NotificationPriority } from '../store/notifications.ts'
+import { priorities } from './policy.ts'
+
+/** Something that happened elsewhere. */
+export interface NotificationInput {
+  /** What it came from, such as `github` or `email`. */
+  source: string
+  /** What it is within its source, such as `ci-status`. The model reads it as `type`. */
+  kind: string
+  /** What the model reads. */
+  summary: string
+  /** Defaults to `medium`. */
+  priority?: NotificationPriority
+  /** For tools and programs; the model doesn't see it. Must be JSON. */
+  payload?: unknown
+  /** The same event again: it is counted on the record that waits, of the same source and thread. */
+  dedupeKey?: string
+  /** A newer state of the same thing: it replaces the words of the record that waits, of the same source and thread. */
+  coalesceKey?: string
+  /** Besides `source`, `type`, `priority` and `status`, which these can't replace. */
+  attributes?: SignalAttributes
+  metadata?: Record<string, unknown>
+}
+
+export type CheckedNotification = Omit<NewNotification, 'id' | 'threadId' | 'resourceId' | 'agentId' | 'now' | 'undecidedUntil'>
+
+const known = new Set(['source', 'kind', 'summary', 'priority', 'payload', 'dedupeKey', 'coalesceKey', 'attributes', 'metadata'])
+const maxName = 256
+const maxKey = 1_024
+
+/** Everything that could fail later fails here, by name; nothing of the input is shared with the answer. */
+export function checkNotification(input: NotificationInput): CheckedNotification {
+  if (typeof input !== 'object' || input === null || Array.isArray(input)) throw wrong('notification', 'must be an object with source, kind and summary')
+  for (const key of Object.keys(input)) if (!known.has(key)) throw wrong(key, `is not known. Known: ${[...known].join(', ')}`)
+  const { priority, dedupeKey, coalesceKey, attributes, metadata, payload } = input
+  if (priority !== undefined && !priorities.includes(priority)) throw wrong('priority', `must be one of ${priorities.join(', ')}`)
+  const given = attributes ? normaliseAttributes(attributes) : undefined
+  return {
+    source: text(input.source, 'source', maxName),
+    kind: text(input.kind, 'kind', maxName),
+    summary: sized(text(input.summary, 'summary', MAX_SIGNAL_BYTES), 'summary'),
+    ...(priority === undefined ? {} : { priority }),
+    ...(payload === undefined ? {} : { payload: sized(copyJSON(payload, 'payload'), 'payload') }),
+    ...(dedupeKey === undefined ? {} : { dedupeKey: text(dedupeKey, 'dedupeKey', maxKey) }),
+    ...(coalesceKey === undefined ? {} : { coalesceKey: text(coalesceKey, 'coalesceKey', maxKey) }),
+    ...(given ? { attributes: sized(given, 'attributes') } : {}),
+    ...(metadata === undefined ? {} : { metadata: sized(copyJSONObject(metadata, 'metadata'), 'metadata') }),
+  }
+}
+
+function text(value: unknown, field: string, max: number): string {
+  if (typeof value !== 'string' || value === '') throw wrong(field, 'must be a text that is not empty')
+  if (value.length > max) throw wrong(field, `must not be longer than ${max} characters`)
+  return value
+}
+
+function sized<Value extends JSONValue>(value: Value, field: string): Value {
+  const bytes = Buffer.byteLength(typeof value === 'string' ? value : JSON.stringify(value))
+  if (bytes <= MAX_SIGNAL_BYTES) return value
+  throw new HeedError('invalid_argument', `Invalid notification: ${field} has ${bytes} bytes; at most ${MAX_SIGNAL_BYTES} are taken.`, {
+    details: { field, bytes, limit: MAX_SIGNAL_BYTES },
+  })
+}
+
+function wrong(field: string, why: string): HeedError {
+  return new HeedError('invalid_argument', `Invalid notification: ${field} ${why}.`, { details: { field } })
+}

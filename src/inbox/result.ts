@@ -1,0 +1,16 @@
+import type { CreatedAgentSignal } from '../signals/signal.ts'
+import type { NotificationRecord } from '../store/notifications.ts'
+import type { NotificationDeliveryDecision } from './policy.ts'
+
+/** What became of a notification at its ingress. */
+export interface NotificationResult {
+  accepted: true
+  /** As it is stored. */
+  record: NotificationRecord
+  decision: NotificationDeliveryDecision
+  /** With `signal`: what was emitted at once, in full or as a summary. */
+  runId?: string
+  signal?: CreatedAgentSignal
+  /** Where that is stored without waking an idle thread: resolves when it is in history. */
+  persisted?: Promise<void>
+}

@@ -1,0 +1,37 @@
+import type { NotificationRecord, Settlement } from '../store/notifications.ts'
+import type { InboxSettings } from './options.ts'
+import type { NotificationDeliveryDecision } from './policy.ts'
+
+/** How long something that is being sent stays hidden from others. */
+export const claimMs = 30_000
+
+/** How often one looks after a thread that nobody said is idle. */
+export const recheckMs = 15_000
+
+/** A decision as the store writes it. */
+export function settlementOf(
+  { id, threadId }: NotificationRecord,
+  decision: NotificationDeliveryDecision,
+  threadState: 'active' | 'idle',
+  { now, settings }: { now: number; settings: InboxSettings },
+): Settlement {
+  const { action, reason } = decision
+  const deliverAt = decision.deliverAt?.getTime()
+  const base = { threadId, id, action, now, claimUntil: now + claimMs, ...(reason === undefined ? {} : { reason }) }
+  const whenIdle = { whenIdle: { recheckAt: now + recheckMs } }
+  switch (action) {
+    case 'defer':
+      if (deliverAt !== undefined) return { ...base, deliverAt }
+      return threadState === 'idle' ? { ...base, action: 'deliver' } : { ...base, ...whenIdle }
+    case 'summarize':
+      return { ...base, summary: summaryTime(decision, now, settings), ...(deliverAt === undefined ? {} : { deliverAt, ...whenIdle }) }
+    default:
+      return base
+  }
+}
+
+function summaryTime({ summaryAt }: NotificationDeliveryDecision, now: number, { quietMs, maxWaitMs }: InboxSettings): NonNullable<Settlement['summary']> {
+  if (!summaryAt) return { form: 'window', quietMs, maxWaitMs }
+  const at = summaryAt.getTime()
+  return at <= now ? { form: 'now' } : { form: 'timed', at, withinMs: maxWaitMs }
+}

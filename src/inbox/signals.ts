@@ -1,0 +1,48 @@
+import { normaliseSignal } from '../signals/normalise.ts'
+import type { Signal } from '../signals/signal.ts'
+import type { NotificationRecord, SummaryBatch } from '../store/notifications.ts'
+
+/** A record has one signal of its full text, whoever sends it and however often: the thread takes it once. */
+export function fullSignalId(record: Pick<NotificationRecord, 'id'>): string {
+  return `notification:${record.id}`
+}
+
+export function summarySignalId(batch: Pick<SummaryBatch, 'id'>): string {
+  return `notification-summary:${batch.id}`
+}
+
+/** The full text. The four attributes that Heed writes come first and can't be replaced. */
+export function fullSignal(record: NotificationRecord, now: number): Signal {
+  const { source, kind, priority } = record
+  const reserved = { source, type: kind, priority, status: 'delivered' }
+  return normaliseSignal(
+    {
+      type: 'notification',
+      id: fullSignalId(record),
+      contents: record.summary,
+      attributes: { ...reserved, ...record.attributes, ...reserved },
+      metadata: { notification: { signal: 'notification', id: record.id, source, kind, priority, coalescedCount: record.coalescedCount } },
+    },
+    { id: fullSignalId(record), now },
+  )
+}
+
+/** How much waits, by source in the order in which they were first seen. */
+export function summarySignal(batch: SummaryBatch, now: number): Signal {
+  const pending = pendingIn(batch)
+  return normaliseSignal(
+    {
+      type: 'notification',
+      tagName: 'notification-summary',
+      id: summarySignalId(batch),
+      contents: batch.sources.map(({ source, count }) => `${source}: ${count}`).join(', '),
+      attributes: { pending },
+      metadata: { notification: { signal: 'summary', pending, bySource: Object.fromEntries(batch.sources.map(({ source, count }) => [source, count])), byPriority: batch.priorities } },
+    },
+    { id: summarySignalId(batch), now },
+  )
+}
+
+export function pendingIn(batch: SummaryBatch): number {
+  return batch.sources.reduce((sum, { count }) => sum + count, 0)
+}

@@ -1,0 +1,79 @@
+import { canBecome } from '../notification-states.ts'
+import type { DueClaim, Delivery, DeliveryFailure, Due, NotificationRecord } from '../notifications.ts'
+import { takeBatch } from './notification-ingress.ts'
+import { notificationOf, type BatchRow, type NotificationRow } from './notification-row.ts'
+import { notificationSql as sql } from './notification-sql.ts'
+import type { Statements } from './statements.ts'
+
+/** Takes what is due. No agent gets more than its share while others wait. */
+export function claimDue(statements: Statements, { now, until, limit, agentIds }: DueClaim): Due {
+  const due: Due = { records: [], undecided: [], batches: [], idleThreads: [] }
+  const share = Math.max(1, Math.ceil(limit / Math.max(1, agentIds.length)))
+  let taken = 0
+  for (const agentId of agentIds) {
+    if (taken >= limit) break
+    const batches = statements.all<BatchRow>(sql.dueBatches, agentId, now, share)
+    for (const batch of batches) due.batches.push(takeBatch(statements, batch, until))
+    const rows = statements.all<NotificationRow>(sql.due, agentId, now, share)
+    for (const row of rows) takeRow(statements, row, until, due)
+    taken += batches.length + rows.length
+  }
+  due.idleThreads = [...new Set(due.idleThreads)]
+  return due
+}
+
+function takeRow(statements: Statements, row: NotificationRow, until: number, due: Due): void {
+  if (row.decided === 1 && row.whenIdle === null) {
+    statements.run(sql.take, until, row.key)
+    due.records.push(notificationOf(row))
+    return
+  }
+  statements.run(sql.postpone, until, row.key)
+  if (row.decided === 0) due.undecided.push(notificationOf(row))
+  else due.idleThreads.push(row.threadId)
+}
+
+/** Takes what waits for the thread to be idle, unless its own time has yet to come. */
+export function claimIdle(statements: Statements, threadId: string, { now, until, limit, agentIds }: DueClaim): NotificationRecord[] {
+  const rows = statements.all<NotificationRow>(sql.idle, threadId, limit)
+  const ready = rows.filter((row) => (row.deliverAt ?? 0) <= now && agentIds.includes(row.agentId))
+  for (const row of ready) statements.run(sql.take, until, row.key)
+  return ready.map(notificationOf)
+}
+
+export function nextDue(statements: Statements, agentIds: readonly string[]): number | undefined {
+  let next: number | undefined
+  for (const agentId of agentIds) {
+    for (const text of [sql.nextDue, sql.nextBatchDue]) {
+      const at = statements.one<{ at: number | null }>(text, agentId)?.at ?? undefined
+      if (at !== undefined && (next === undefined || at < next)) next = at
+    }
+  }
+  return next
+}
+
+export function delivered(statements: Statements, { threadId, id, signalId, status, now, rememberUntil }: Delivery): void {
+  const row = statements.one<NotificationRow>(sql.byId, threadId, id)
+  if (!row) return
+  const next = canBecome(row.status, status) ? status : row.status
+  statements.run(sql.delivered, next, rememberUntil ?? null, signalId, now, row.key)
+}
+
+/** A record that was put away meanwhile has nothing to be tried for. */
+export function failed(statements: Statements, { threadId, id, error, retryAt, now }: DeliveryFailure): void {
+  const row = statements.one<NotificationRow>(sql.byId, threadId, id)
+  if (!row || !canBecome(row.status, 'failed')) return
+  if (retryAt === undefined) statements.run(sql.fail, now, error, row.key)
+  else if (row.status === 'pending') statements.run(sql.retry, retryAt, now, error, row.key)
+}
+
+export function batchFailed(statements: Statements, { batchId, error, retryAt, now }: { batchId: string; error: string; retryAt?: number; now: number }): void {
+  const batch = statements.one<BatchRow>(sql.batch, batchId)
+  if (!batch) return
+  if (retryAt !== undefined) {
+    statements.run(sql.retryBatch, retryAt, batch.key)
+    return
+  }
+  statements.run(sql.failBatch, batch.key)
+  statements.run(sql.failCounted, now, error, batch.key)
+}

@@ -1,0 +1,120 @@
+import { newId } from '../../ids.ts'
+import type { Ingested, NewNotification, Settled, Settlement, SummaryBatch, SummaryTime } from '../notifications.ts'
+import { notificationOf, type BatchRow, type NotificationRow } from './notification-row.ts'
+import { notificationSql as sql } from './notification-sql.ts'
+import type { Statements } from './statements.ts'
+
+/** Stores one notification, or counts it on the record that has its key. */
+export function ingest(statements: Statements, item: NewNotification): Ingested {
+  const { threadId, agentId, resourceId, source, id, now } = item
+  const dedupeSlot = slot(item, item.dedupeKey)
+  const coalesceSlot = slot(item, item.coalesceKey)
+  const same = dedupeSlot === null ? undefined : statements.one<NotificationRow>(sql.byDedupeSlot, dedupeSlot)
+  if (same) {
+    const waits = same.status === 'pending'
+    if (waits && same.flight === 0) return merge(statements, same, item)
+    if (waits || (same.rememberUntil ?? 0) > now) {
+      statements.run(sql.count, now, same.key)
+      return { record: read(statements, same), outcome: 'counted' }
+    }
+    statements.run(sql.forgetKey, same.key)
+  }
+  const related = coalesceSlot === null ? undefined : statements.one<NotificationRow>(sql.byCoalesceSlot, coalesceSlot)
+  if (related) return merge(statements, related, item)
+  statements.run(
+    sql.add, threadId, id, resourceId, agentId, item.priority ?? 'medium', item.undecidedUntil, dedupeSlot, coalesceSlot, now, now,
+    item.dedupeKey ?? null, item.coalesceKey ?? null, source, item.kind, item.summary, json(item.attributes), json(item.metadata), json(item.payload),
+  )
+  return { record: read(statements, item), outcome: 'created' }
+}
+
+/** A key belongs to a source on a thread, for one agent. */
+function slot({ threadId, resourceId, agentId, source }: NewNotification, key: string | undefined): string | null {
+  return key === undefined ? null : JSON.stringify([threadId, resourceId, agentId, source, key])
+}
+
+/** The newest words; what the newest leaves out stays. */
+function merge(statements: Statements, row: NotificationRow, item: NewNotification): Ingested {
+  const before = notificationOf(row)
+  const attributes = item.attributes ? { ...before.attributes, ...item.attributes } : before.attributes
+  const metadata = item.metadata ? { ...before.metadata, ...item.metadata } : before.metadata
+  const payload = item.payload === undefined ? before.payload : item.payload
+  statements.run(sql.merge, item.now, item.priority ?? row.priority, item.kind, item.summary, json(attributes), json(metadata), json(payload), row.key)
+  return { record: read(statements, row), outcome: 'coalesced' }
+}
+
+/** Writes a decision about a record that nobody has decided otherwise meanwhile. */
+export function settle(statements: Statements, settlement: Settlement): Settled {
+  const { threadId, id, action, now, claimUntil, deliverAt, whenIdle } = settlement
+  const row = statements.one<NotificationRow>(sql.byId, threadId, id)
+  if (!row) return { applied: false }
+  if (row.status !== 'pending' || row.flight === 1) return { record: notificationOf(row), applied: false }
+  const reason = settlement.reason ?? null
+  if (action === 'deliver' || action === 'queue') {
+    statements.run(sql.send, claimUntil, reason, now, row.key)
+  } else if (action === 'discard') {
+    statements.run(sql.discard, reason, now, now, row.key)
+  } else {
+    const batch = action === 'summarize' && settlement.summary ? join(statements, row, settlement.summary, now) : undefined
+    const dueAt = whenIdle ? Math.max(whenIdle.recheckAt, deliverAt ?? 0) : (deliverAt ?? null)
+    statements.run(sql.wait, batch?.key ?? null, whenIdle ? 1 : null, deliverAt ?? null, dueAt, reason, now, row.key)
+    if (batch && settlement.summary?.form === 'now') {
+      return { applied: true, batch: takeBatch(statements, batch, claimUntil), record: read(statements, row) }
+    }
+  }
+  return { record: read(statements, row), applied: true }
+}
+
+/** The batch that will count this record. It is found or made in constant time, however much waits in it. */
+function join(statements: Statements, row: NotificationRow, time: SummaryTime, now: number): BatchRow {
+  const found = time.form === 'timed'
+    ? statements.one<BatchRow>(sql.timed, row.threadId, row.agentId, time.at + time.withinMs, time.at - time.withinMs)
+    : statements.one<BatchRow>(sql.window, row.threadId, row.agentId)
+  const firstAt = found?.firstAt ?? (time.form === 'timed' ? time.at : now)
+  const dueAt = dueOf(time, firstAt, found?.dueAt ?? 0, now)
+  if (found) {
+    statements.run(sql.moveBatch, dueAt, found.key)
+    return found
+  }
+  const id = newId()
+  const { threadId, resourceId, agentId } = row
+  const key = statements.insert(sql.addBatch, id, threadId, resourceId, agentId, time.form === 'timed' ? 'timed' : 'window', firstAt, dueAt)
+  return { key, id, threadId, resourceId, agentId, firstAt, dueAt, attempts: 0 }
+}
+
+function dueOf(time: SummaryTime, firstAt: number, before: number, now: number): number {
+  switch (time.form) {
+    case 'now':
+      return now
+    case 'window':
+      return Math.min(firstAt + time.maxWaitMs, now + time.quietMs)
+    case 'timed':
+      return Math.max(before, time.at)
+  }
+}
+
+/** Closes a batch, so that nothing more joins it, and says what it counts. */
+export function takeBatch(statements: Statements, batch: BatchRow, until: number): SummaryBatch {
+  statements.run(sql.closeBatch, until, batch.key)
+  const counted = statements.all<{ source: string; priority: keyof SummaryBatch['priorities']; whenIdle: number; count: number; first: number }>(sql.counted, batch.key)
+  const sources = new Map<string, number>()
+  const priorities: SummaryBatch['priorities'] = {}
+  let wakes = false
+  for (const { source, priority, whenIdle, count } of counted.toSorted((one, other) => one.first - other.first)) {
+    sources.set(source, (sources.get(source) ?? 0) + count)
+    priorities[priority] = (priorities[priority] ?? 0) + count
+    wakes ||= priority !== 'low' && whenIdle === 0
+  }
+  const { id, threadId, resourceId, agentId, attempts } = batch
+  return { id, threadId, resourceId, agentId, attempts, sources: [...sources].map(([source, count]) => ({ source, count })), priorities, wakes }
+}
+
+function read(statements: Statements, { threadId, id }: { threadId: string; id: string }): Ingested['record'] {
+  const row = statements.one<NotificationRow>(sql.byId, threadId, id)
+  if (!row) throw new Error(`notification ${id} is gone within its own transaction`)
+  return notificationOf(row)
+}
+
+function json(value: unknown): string | null {
+  return value === undefined ? null : JSON.stringify(value)
+}

@@ -1,0 +1,73 @@
+/**
+ * Notifications and the summaries that count them. `due_at` is the one timer of a record or a batch, whatever it is due for; a claim
+ * moves it on, so that what a dead process had taken falls due again.
+ *
+ * A slot holds a key while its record may take in others of that key: `dedupe_slot` as long as the record waits or is remembered,
+ * `coalesce_slot` until its words are on their way.
+ */
+export const notificationSchema = `
+  CREATE TABLE heed_notifications (
+    key INTEGER PRIMARY KEY AUTOINCREMENT,
+    thread_id TEXT NOT NULL,
+    id TEXT NOT NULL,
+    resource_id TEXT NOT NULL,
+    agent_id TEXT NOT NULL,
+    status TEXT NOT NULL,
+    priority TEXT NOT NULL,
+    batch INTEGER,
+    due_at INTEGER,
+    decided INTEGER NOT NULL DEFAULT 0,
+    flight INTEGER NOT NULL DEFAULT 0,
+    when_idle INTEGER,
+    dedupe_slot TEXT,
+    coalesce_slot TEXT,
+    remember_until INTEGER,
+    coalesced_count INTEGER NOT NULL DEFAULT 1,
+    attempts INTEGER NOT NULL DEFAULT 0,
+    created_at INTEGER NOT NULL,
+    updated_at INTEGER NOT NULL,
+    deliver_at INTEGER,
+    attempted_at INTEGER,
+    delivered_at INTEGER,
+    seen_at INTEGER,
+    dismissed_at INTEGER,
+    archived_at INTEGER,
+    discarded_at INTEGER,
+    delivered_signal_id TEXT,
+    reason TEXT,
+    error TEXT,
+    dedupe_key TEXT,
+    coalesce_key TEXT,
+    source TEXT NOT NULL,
+    kind TEXT NOT NULL,
+    summary TEXT NOT NULL,
+    attributes TEXT,
+    metadata TEXT,
+    payload TEXT
+  ) STRICT;
+  CREATE UNIQUE INDEX heed_notifications_id ON heed_notifications (thread_id, id);
+  CREATE INDEX heed_notifications_thread ON heed_notifications (thread_id, key);
+  CREATE INDEX heed_notifications_status ON heed_notifications (thread_id, status, key);
+  CREATE UNIQUE INDEX heed_notifications_dedupe ON heed_notifications (dedupe_slot) WHERE dedupe_slot IS NOT NULL;
+  CREATE UNIQUE INDEX heed_notifications_coalesce ON heed_notifications (coalesce_slot) WHERE coalesce_slot IS NOT NULL;
+  CREATE INDEX heed_notifications_due ON heed_notifications (agent_id, due_at) WHERE due_at IS NOT NULL;
+  CREATE INDEX heed_notifications_idle ON heed_notifications (thread_id) WHERE when_idle = 1;
+  CREATE INDEX heed_notifications_batch ON heed_notifications (batch) WHERE batch IS NOT NULL;
+
+  CREATE TABLE heed_notification_batches (
+    key INTEGER PRIMARY KEY AUTOINCREMENT,
+    id TEXT NOT NULL UNIQUE,
+    thread_id TEXT NOT NULL,
+    resource_id TEXT NOT NULL,
+    agent_id TEXT NOT NULL,
+    form TEXT NOT NULL,
+    open INTEGER,
+    first_at INTEGER NOT NULL,
+    due_at INTEGER,
+    attempts INTEGER NOT NULL DEFAULT 0,
+    signal_id TEXT
+  ) STRICT;
+  CREATE UNIQUE INDEX heed_notification_batches_window ON heed_notification_batches (thread_id, agent_id) WHERE open = 1 AND form = 'window';
+  CREATE INDEX heed_notification_batches_timed ON heed_notification_batches (thread_id, agent_id, due_at) WHERE open = 1 AND form = 'timed';
+  CREATE INDEX heed_notification_batches_due ON heed_notification_batches (agent_id, due_at) WHERE due_at IS NOT NULL;
+`

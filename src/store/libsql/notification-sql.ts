@@ -1,0 +1,93 @@
+/** Columns under the names of `NotificationRow`. */
+const columns = `
+  n.key, n.thread_id AS threadId, n.id, n.resource_id AS resourceId, n.agent_id AS agentId, n.status, n.priority, n.batch, n.due_at AS dueAt,
+  n.decided, n.flight, n.when_idle AS whenIdle, n.remember_until AS rememberUntil, n.coalesced_count AS coalescedCount, n.attempts,
+  n.created_at AS createdAt, n.updated_at AS updatedAt, n.deliver_at AS deliverAt, n.attempted_at AS attemptedAt,
+  n.delivered_at AS deliveredAt, n.seen_at AS seenAt, n.dismissed_at AS dismissedAt, n.archived_at AS archivedAt,
+  n.discarded_at AS discardedAt, n.delivered_signal_id AS deliveredSignalId, n.reason, n.error, n.dedupe_key AS dedupeKey,
+  n.coalesce_key AS coalesceKey, n.source, n.kind, n.summary, n.attributes, n.metadata, n.payload,
+  b.due_at AS summaryAt, b.signal_id AS summarySignalId`
+
+/** For lists, which add their conditions. */
+export const fromNotifications = `SELECT ${columns} FROM heed_notifications n LEFT JOIN heed_notification_batches b ON b.key = n.batch`
+
+const batchColumns = `key, id, thread_id AS threadId, resource_id AS resourceId, agent_id AS agentId, first_at AS firstAt, due_at AS dueAt, attempts`
+
+/** What the inbox says to the database. Every one of them is a search: the tests look at their plans. */
+export const notificationSql = {
+  byId: `${fromNotifications} WHERE n.thread_id = ? AND n.id = ?`,
+  byDedupeSlot: `${fromNotifications} WHERE n.dedupe_slot = ?`,
+  byCoalesceSlot: `${fromNotifications} WHERE n.coalesce_slot = ?`,
+  add: `
+    INSERT INTO heed_notifications (thread_id, id, resource_id, agent_id, status, priority, due_at, dedupe_slot, coalesce_slot, created_at,
+      updated_at, dedupe_key, coalesce_key, source, kind, summary, attributes, metadata, payload)
+    VALUES (?, ?, ?, ?, 'pending', ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
+  count: `UPDATE heed_notifications SET coalesced_count = coalesced_count + 1, updated_at = ? WHERE key = ?`,
+  merge: `
+    UPDATE heed_notifications SET coalesced_count = coalesced_count + 1, updated_at = ?, priority = ?, kind = ?, summary = ?, attributes = ?,
+      metadata = ?, payload = ?
+    WHERE key = ?`,
+  forgetKey: `UPDATE heed_notifications SET dedupe_slot = NULL, remember_until = NULL WHERE key = ?`,
+
+  send: `
+    UPDATE heed_notifications SET decided = 1, flight = 1, coalesce_slot = NULL, batch = NULL, when_idle = NULL, deliver_at = NULL, due_at = ?,
+      reason = ?, updated_at = ?
+    WHERE key = ?`,
+  wait: `
+    UPDATE heed_notifications SET decided = 1, batch = ?, when_idle = ?, deliver_at = ?, due_at = ?, reason = ?, updated_at = ?
+    WHERE key = ?`,
+  discard: `
+    UPDATE heed_notifications SET decided = 1, status = 'discarded', batch = NULL, when_idle = NULL, deliver_at = NULL, due_at = NULL,
+      dedupe_slot = NULL, coalesce_slot = NULL, reason = ?, discarded_at = ?, updated_at = ?
+    WHERE key = ?`,
+
+  due: `${fromNotifications} WHERE n.agent_id = ? AND n.due_at IS NOT NULL AND n.due_at <= ? ORDER BY n.due_at LIMIT ?`,
+  postpone: `UPDATE heed_notifications SET due_at = ? WHERE key = ?`,
+  take: `UPDATE heed_notifications SET due_at = ?, flight = 1, when_idle = NULL, coalesce_slot = NULL WHERE key = ?`,
+  idle: `${fromNotifications} WHERE n.thread_id = ? AND n.when_idle = 1 ORDER BY n.key LIMIT ?`,
+  anyIdle: `SELECT EXISTS (SELECT 1 FROM heed_notifications WHERE thread_id = ? AND when_idle = 1) AS found`,
+  nextDue: `SELECT min(due_at) AS at FROM heed_notifications WHERE agent_id = ? AND due_at IS NOT NULL`,
+  nextBatchDue: `SELECT min(due_at) AS at FROM heed_notification_batches WHERE agent_id = ? AND due_at IS NOT NULL`,
+  delivered: `
+    UPDATE heed_notifications SET status = ?, due_at = NULL, when_idle = NULL, deliver_at = NULL, coalesce_slot = NULL,
+      dedupe_slot = CASE WHEN ?2 IS NULL THEN NULL ELSE dedupe_slot END, remember_until = ?2, delivered_signal_id = ?,
+      delivered_at = coalesce(delivered_at, ?), seen_at = CASE WHEN ?1 = 'seen' THEN coalesce(seen_at, ?4) ELSE seen_at END,
+      attempted_at = ?4, updated_at = ?4, error = NULL
+    WHERE key = ?`,
+  retry: `UPDATE heed_notifications SET due_at = ?, attempts = attempts + 1, attempted_at = ?, error = ?, updated_at = ?2 WHERE key = ?`,
+  fail: `
+    UPDATE heed_notifications SET status = 'failed', due_at = NULL, when_idle = NULL, dedupe_slot = NULL, coalesce_slot = NULL,
+      attempts = attempts + 1, attempted_at = ?, error = ?, updated_at = ?1
+    WHERE key = ?`,
+  again: `
+    UPDATE heed_notifications SET status = 'pending', decided = 1, flight = 1, attempts = 0, error = NULL, batch = NULL, due_at = ?, updated_at = ?1
+    WHERE key = ?`,
+  seen: `UPDATE heed_notifications SET status = 'seen', seen_at = ?, updated_at = ?1, due_at = NULL, when_idle = NULL, dedupe_slot = NULL, coalesce_slot = NULL WHERE key = ?`,
+  dismissed: `UPDATE heed_notifications SET status = 'dismissed', dismissed_at = ?, updated_at = ?1, due_at = NULL, when_idle = NULL, dedupe_slot = NULL, coalesce_slot = NULL WHERE key = ?`,
+  archived: `UPDATE heed_notifications SET status = 'archived', archived_at = ?, updated_at = ?1, due_at = NULL, when_idle = NULL, dedupe_slot = NULL, coalesce_slot = NULL WHERE key = ?`,
+  counts: `SELECT status, count(*) AS count FROM heed_notifications WHERE thread_id = ? GROUP BY status`,
+  countsOfResource: `SELECT status, count(*) AS count FROM heed_notifications WHERE thread_id = ? AND resource_id = ? GROUP BY status`,
+
+  window: `SELECT ${batchColumns} FROM heed_notification_batches WHERE thread_id = ? AND agent_id = ? AND open = 1 AND form = 'window'`,
+  timed: `
+    SELECT ${batchColumns} FROM heed_notification_batches
+    WHERE thread_id = ? AND agent_id = ? AND open = 1 AND form = 'timed' AND due_at <= ? AND due_at >= ? AND first_at >= ?4
+    ORDER BY due_at LIMIT 1`,
+  addBatch: `
+    INSERT INTO heed_notification_batches (id, thread_id, resource_id, agent_id, form, open, first_at, due_at) VALUES (?, ?, ?, ?, ?, 1, ?, ?)`,
+  moveBatch: `UPDATE heed_notification_batches SET due_at = ? WHERE key = ?`,
+  closeBatch: `UPDATE heed_notification_batches SET open = NULL, due_at = ? WHERE key = ?`,
+  batch: `SELECT ${batchColumns} FROM heed_notification_batches WHERE id = ?`,
+  dueBatches: `SELECT ${batchColumns} FROM heed_notification_batches WHERE agent_id = ? AND due_at IS NOT NULL AND due_at <= ? ORDER BY due_at LIMIT ?`,
+  emitted: `UPDATE heed_notification_batches SET open = NULL, due_at = NULL, signal_id = ? WHERE id = ?`,
+  retryBatch: `UPDATE heed_notification_batches SET due_at = ?, attempts = attempts + 1 WHERE key = ?`,
+  failBatch: `UPDATE heed_notification_batches SET due_at = NULL, attempts = attempts + 1 WHERE key = ?`,
+  failCounted: `
+    UPDATE heed_notifications SET status = 'failed', due_at = NULL, when_idle = NULL, dedupe_slot = NULL, coalesce_slot = NULL, attempts = attempts + 1,
+      attempted_at = ?, error = ?, updated_at = ?1
+    WHERE batch = ? AND status = 'pending'`,
+  // In the order of a batch's records; they are few sources.
+  counted: `
+    SELECT source, priority, when_idle IS NOT NULL AS whenIdle, count(*) AS count, min(key) AS first FROM heed_notifications
+    WHERE batch = ? AND status = 'pending' GROUP BY source, priority, when_idle IS NOT NULL`,
+}

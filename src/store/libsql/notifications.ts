@@ -1,0 +1,160 @@
+import type {
+  DueClaim, Delivery, DeliveryFailure, Due, InboxScope, Ingested, MarkedStatus, NewNotification, NotificationQuery, NotificationRecord,
+  NotificationStatus, NotificationStore, Settled, Settlement,
+} from '../notifications.ts'
+import { canBecome } from '../notification-states.ts'
+import type { Connection } from './connection.ts'
+import { batchFailed, claimDue, claimIdle, delivered, failed, nextDue } from './notification-dispatch.ts'
+import { ingest, settle } from './notification-ingress.ts'
+import { notificationOf, type NotificationRow } from './notification-row.ts'
+import { fromNotifications, notificationSql as sql } from './notification-sql.ts'
+import type { Statements, SqlValue } from './statements.ts'
+
+/** Whoever has the connection to a database: a `LibSQLStore`. */
+export interface ConnectionHolder {
+  open(): Promise<void>
+  close(): Promise<void>
+  /** @internal */
+  connection(): Promise<Connection>
+}
+
+/** The inbox in a database: that of the threads, or one of its own. */
+export class LibSQLInbox implements NotificationStore {
+  readonly #holder: ConnectionHolder
+  readonly #owned: boolean
+
+  /** `owned`: closing the inbox closes the holder. */
+  constructor(holder: ConnectionHolder, { owned = false }: { owned?: boolean } = {}) {
+    this.#holder = holder
+    this.#owned = owned
+  }
+
+  open(): Promise<void> {
+    return this.#holder.open()
+  }
+
+  async close(): Promise<void> {
+    if (this.#owned) await this.#holder.close()
+  }
+
+  ingest(items: readonly NewNotification[]): Promise<Ingested[]> {
+    return this.#write((statements) => items.map((item) => ingest(statements, item)))
+  }
+
+  settle(settlements: readonly Settlement[]): Promise<Settled[]> {
+    return this.#write((statements) => settlements.map((settlement) => settle(statements, settlement)))
+  }
+
+  claimDue(claim: DueClaim): Promise<Due> {
+    return this.#write((statements) => claimDue(statements, claim))
+  }
+
+  claimIdle(threadId: string, claim: DueClaim): Promise<NotificationRecord[]> {
+    return this.#write((statements) => claimIdle(statements, threadId, claim))
+  }
+
+  awaitsIdle(threadId: string): Promise<boolean> {
+    return this.#read((statements) => statements.one<{ found: number }>(sql.anyIdle, threadId)?.found === 1)
+  }
+
+  nextDue(agentIds: readonly string[]): Promise<number | undefined> {
+    return this.#read((statements) => nextDue(statements, agentIds))
+  }
+
+  delivered(deliveries: readonly Delivery[]): Promise<void> {
+    return this.#write((statements) => {
+      for (const delivery of deliveries) delivered(statements, delivery)
+    })
+  }
+
+  summarised(batchId: string, signalId: string | undefined): Promise<void> {
+    return this.#write((statements) => void statements.run(sql.emitted, signalId ?? null, batchId))
+  }
+
+  failed(failure: DeliveryFailure): Promise<void> {
+    return this.#write((statements) => failed(statements, failure))
+  }
+
+  batchFailed(failure: { batchId: string; error: string; retryAt?: number; now: number }): Promise<void> {
+    return this.#write((statements) => batchFailed(statements, failure))
+  }
+
+  getNotification({ id, ...scope }: InboxScope & { id: string }): Promise<NotificationRecord | null> {
+    return this.#read((statements) => {
+      const row = scoped(statements, scope, id)
+      return row ? notificationOf(row) : null
+    })
+  }
+
+  listNotifications(query: NotificationQuery): Promise<{ notifications: NotificationRecord[]; more: boolean }> {
+    return this.#read((statements) => {
+      const { text, values } = listed(query)
+      const found = statements.all<NotificationRow>(text, ...values, query.limit + 1)
+      return { notifications: found.slice(0, query.limit).map(notificationOf), more: found.length > query.limit }
+    })
+  }
+
+  countNotifications({ threadId, resourceId }: InboxScope): Promise<Partial<Record<NotificationStatus, number>>> {
+    return this.#read((statements) => {
+      const [text, values] = resourceId === undefined ? [sql.counts, [threadId]] as const : [sql.countsOfResource, [threadId, resourceId]] as const
+      const found = statements.all<{ status: NotificationStatus; count: number }>(text, ...values)
+      return Object.fromEntries(found.map(({ status, count }) => [status, count]))
+    })
+  }
+
+  markNotifications(scope: InboxScope, ids: readonly string[], status: MarkedStatus, now: number): Promise<NotificationRecord[]> {
+    return this.#write((statements) => ids.flatMap((id) => {
+      const row = scoped(statements, scope, id)
+      if (!row || !canBecome(row.status, status)) return []
+      statements.run(sql[status], now, row.key)
+      const marked = scoped(statements, scope, id)
+      return marked ? [notificationOf(marked)] : []
+    }))
+  }
+
+  retryNotifications(scope: InboxScope, ids: readonly string[], now: number): Promise<number> {
+    return this.#write((statements) => {
+      const rows = ids.flatMap((id) => scoped(statements, scope, id) ?? [])
+      const retried = rows.filter(({ status }) => canBecome(status, 'pending'))
+      for (const { key } of retried) statements.run(sql.again, now, key)
+      return retried.length
+    })
+  }
+
+  async #write<Result>(work: (statements: Statements) => Result): Promise<Result> {
+    const connection = await this.#holder.connection()
+    return connection.write(() => work(connection.statements))
+  }
+
+  async #read<Result>(work: (statements: Statements) => Result): Promise<Result> {
+    const connection = await this.#holder.connection()
+    return connection.read(() => work(connection.statements))
+  }
+}
+
+/** A record of another resource is none. */
+function scoped(statements: Statements, { threadId, resourceId }: InboxScope, id: string): NotificationRow | undefined {
+  const row = statements.one<NotificationRow>(sql.byId, threadId, id)
+  return row && (resourceId === undefined || row.resourceId === resourceId) ? row : undefined
+}
+
+function listed({ threadId, resourceId, status, priority, source, kind, search, after }: NotificationQuery): { text: string; values: SqlValue[] } {
+  const conditions = ['n.thread_id = ?']
+  const values: SqlValue[] = [threadId]
+  const add = (condition: string, ...given: SqlValue[]) => {
+    conditions.push(condition)
+    values.push(...given)
+  }
+  if (resourceId !== undefined) add('n.resource_id = ?', resourceId)
+  if (status) add('n.status IN (SELECT value FROM json_each(?))', JSON.stringify(status))
+  if (priority) add('n.priority IN (SELECT value FROM json_each(?))', JSON.stringify(priority))
+  if (source !== undefined) add('n.source = ?', source)
+  if (kind !== undefined) add('n.kind = ?', kind)
+  if (search !== undefined) {
+    const pattern = `%${search.replaceAll(/[\\%_]/g, (sign) => `\\${sign}`)}%`
+    add(String.raw`(n.summary LIKE ? ESCAPE '\' OR n.source LIKE ? ESCAPE '\' OR n.kind LIKE ? ESCAPE '\')`, pattern, pattern, pattern)
+  }
+  if (after !== undefined) add('n.key < (SELECT key FROM heed_notifications WHERE thread_id = ? AND id = ?)', threadId, after)
+  // The order comes with the index; without the sign the planner would sort all of a status.
+  return { text: `${fromNotifications.replace('heed_notifications n', 'heed_notifications n INDEXED BY heed_notifications_thread')} WHERE ${conditions.join(' AND ')} ORDER BY n.key DESC LIMIT ?`, values }
+}

@@ -1,0 +1,21 @@
+import type { NotificationStatus } from './notifications.ts'
+
+/**
+ * What a record can become. Pure, so that every store decides alike. A pending one is discarded or failed by Heed alone; whatever was
+ * put away stays away; what failed may be tried again.
+ */
+const table: Record<NotificationStatus, readonly NotificationStatus[]> = {
+  pending: ['delivered', 'seen', 'dismissed', 'archived', 'discarded', 'failed'],
+  delivered: ['seen', 'dismissed', 'archived', 'failed'],
+  seen: ['dismissed', 'archived'],
+  dismissed: ['archived'],
+  archived: [],
+  discarded: [],
+  failed: ['pending', 'seen', 'dismissed', 'archived'],
+}
+
+export function canBecome(status: NotificationStatus, next: NotificationStatus): boolean {
+  return table[status].includes(next)
+}
+
+export const notificationStatuses = Object.keys(table) as NotificationStatus[]

@@ -1,0 +1,222 @@
+import type { JSONObject, JSONValue } from '../json.ts'
+
+/**
+ * The durable inbox: what happened elsewhere, what was decided about it, and when it is due.
+ *
+ * What every implementation keeps (its conformance suite is `notificationConformance` in `heed/testing`):
+ * - Each method is one transaction: all of it happened, or nothing.
+ * - A key is one record: concurrent sends of one `dedupeKey` are counted on it, whichever process they come from.
+ * - What is claimed is hidden from every other claim until `until`; a claimer that dies leaves it to the next.
+ * - Ids of records mean nothing outside of their thread, and a scope with a `resourceId` sees nothing of another resource.
+ * - Lists are in the order in which records came, never by time.
+ */
+export interface NotificationStore {
+  open(): Promise<void>
+  close(): Promise<void>
+
+  // Ingress
+
+  /** Creates each record, or counts it on the one that has its key. What is not settled soon is due for a decision. */
+  ingest(items: readonly NewNotification[]): Promise<Ingested[]>
+  /** Writes what was decided. Nothing when the record isn't pending any more, or is on its way already. */
+  settle(settlements: readonly Settlement[]): Promise<Settled[]>
+
+  // Dispatch
+
+  /** Takes what is due, oldest first, for agents of this process. */
+  claimDue(claim: DueClaim): Promise<Due>
+  /** Takes what waits for this thread to be idle. */
+  claimIdle(threadId: string, claim: DueClaim): Promise<NotificationRecord[]>
+  /** Whether anything waits for this thread to be idle. */
+  awaitsIdle(threadId: string): Promise<boolean>
+  /** When the next thing is due for one of these agents. One look into an index. */
+  nextDue(agentIds: readonly string[]): Promise<number | undefined>
+  /** Their full text reached the thread as this signal. Also says so of a record that was read or dismissed meanwhile. */
+  delivered(deliveries: readonly Delivery[]): Promise<void>
+  /** The summary reached the thread, or nothing was left to summarise. */
+  summarised(batchId: string, signalId: string | undefined): Promise<void>
+  /** Tried in vain: due again at `retryAt`, or failed for good. */
+  failed(failure: DeliveryFailure): Promise<void>
+  /** A summary tried in vain. Without `retryAt` its records become `failed`. */
+  batchFailed(failure: { batchId: string; error: string; retryAt?: number; now: number }): Promise<void>
+
+  // Reading and marking
+
+  getNotification(scope: InboxScope & { id: string }): Promise<NotificationRecord | null>
+  /** Newest first. */
+  listNotifications(query: NotificationQuery): Promise<{ notifications: NotificationRecord[]; more: boolean }>
+  countNotifications(scope: InboxScope): Promise<Partial<Record<NotificationStatus, number>>>
+  /** Answers the records that were changed, as they are now. Where `status` can't follow what a record is, it is left. */
+  markNotifications(scope: InboxScope, ids: readonly string[], status: MarkedStatus, now: number): Promise<NotificationRecord[]>
+  /** Failed records are pending again and due now. Answers how many. */
+  retryNotifications(scope: InboxScope, ids: readonly string[], now: number): Promise<number>
+}
+
+export type NotificationPriority = 'low' | 'medium' | 'high' | 'urgent'
+export type NotificationStatus = 'pending' | 'delivered' | 'seen' | 'dismissed' | 'archived' | 'discarded' | 'failed'
+export type MarkedStatus = 'seen' | 'dismissed' | 'archived'
+export type NotificationDeliveryAction = 'deliver' | 'queue' | 'defer' | 'summarize' | 'persist' | 'discard'
+
+export interface NotificationRecord {
+  id: string
+  threadId: string
+  resourceId: string
+  agentId: string
+  source: string
+  kind: string
+  priority: NotificationPriority
+  status: NotificationStatus
+  summary: string
+  payload?: JSONValue
+  dedupeKey?: string
+  coalesceKey?: string
+  /** How many sends this record stands for. */
+  coalescedCount: number
+  attributes?: Record<string, string | number | boolean>
+  metadata?: JSONObject
+  createdAt: Date
+  updatedAt: Date
+  /** When its full text is due. */
+  deliverAt?: Date
+  /** When the summary that counts it is due. Gone once that was emitted. */
+  summaryAt?: Date
+  /** Why it goes the way it goes: the policy's word. */
+  deliveryReason?: string
+  deliveryAttempts: number
+  lastDeliveryAttemptAt?: Date
+  lastDeliveryError?: string
+  /** The signal that carried its full text. */
+  deliveredSignalId?: string
+  /** The summary that counted it. */
+  summarySignalId?: string
+  deliveredAt?: Date
+  seenAt?: Date
+  dismissedAt?: Date
+  archivedAt?: Date
+  discardedAt?: Date
+}
+
+/** In-process callers may leave out the resource; HTTP never does. */
+export interface InboxScope {
+  threadId: string
+  resourceId?: string
+}
+
+export interface NewNotification {
+  id: string
+  threadId: string
+  resourceId: string
+  agentId: string
+  source: string
+  kind: string
+  priority?: NotificationPriority
+  summary: string
+  payload?: JSONValue
+  dedupeKey?: string
+  coalesceKey?: string
+  attributes?: Record<string, string | number | boolean>
+  metadata?: JSONObject
+  now: number
+  /** When it is due for a decision, should nobody settle it. */
+  undecidedUntil: number
+}
+
+export interface Ingested {
+  record: NotificationRecord
+  /** `created`; `coalesced` into a record that waits; `counted` on one that is on its way or was delivered: nothing is to be decided. */
+  outcome: 'created' | 'coalesced' | 'counted'
+}
+
+/** What was decided about one record. Times are milliseconds since the epoch. */
+export interface Settlement {
+  threadId: string
+  id: string
+  action: NotificationDeliveryAction
+  reason?: string
+  deliverAt?: number
+  /** The full text waits for an idle thread; `recheckAt` is when to look should nobody tell. */
+  whenIdle?: { recheckAt: number }
+  /** For `summarize`: a time of its own, or the window that everything shares which waits. */
+  summary?: SummaryTime
+  now: number
+  /** What is sent at once is hidden from others until then. */
+  claimUntil: number
+}
+
+export type SummaryTime =
+  /** With all that waits, now. */
+  | { form: 'now' }
+  /** After a quiet period, but no later than `maxWaitMs` after the first. */
+  | { form: 'window'; quietMs: number; maxWaitMs: number }
+  /** At this time, with others whose time is at most `withinMs` away. Never early. */
+  | { form: 'timed'; at: number; withinMs: number }
+
+export interface Settled {
+  /** As it is now. Absent when there is no such record. */
+  record?: NotificationRecord
+  /** False when it was no longer to be decided. */
+  applied: boolean
+  /** The summary that is to be emitted now, taken for the caller. */
+  batch?: SummaryBatch
+}
+
+export interface DueClaim {
+  now: number
+  until: number
+  limit: number
+  agentIds: readonly string[]
+}
+
+export interface Due {
+  /** Their full text is to be sent. */
+  records: NotificationRecord[]
+  /** Nobody decided about these. */
+  undecided: NotificationRecord[]
+  batches: SummaryBatch[]
+  /** Threads on which something waits for idleness. */
+  idleThreads: string[]
+}
+
+export interface SummaryBatch {
+  id: string
+  threadId: string
+  resourceId: string
+  agentId: string
+  attempts: number
+  /** By source, in the order in which they were first seen. Only what is still pending counts. */
+  sources: Array<{ source: string; count: number }>
+  priorities: Partial<Record<NotificationPriority, number>>
+  /** False when all of it is of low priority or comes in full anyway: then no model is woken for it. */
+  wakes: boolean
+}
+
+export interface Delivery {
+  threadId: string
+  id: string
+  signalId: string
+  /** What a pending record becomes. */
+  status: 'delivered' | 'seen'
+  now: number
+  /** Until when sends of its `dedupeKey` are only counted. */
+  rememberUntil?: number
+}
+
+export interface DeliveryFailure {
+  threadId: string
+  id: string
+  error: string
+  retryAt?: number
+  now: number
+}
+
+export interface NotificationQuery extends InboxScope {
+  status?: readonly NotificationStatus[]
+  priority?: readonly NotificationPriority[]
+  source?: string
+  kind?: string
+  /** In summaries, sources and kinds, whatever the case. */
+  search?: string
+  limit: number
+  /** The last record of the page before. */
+  after?: string
+}

@@ -195,4 +195,24 @@ export const laneCases: StoreCase[] = [
       await refuses('thread_forbidden', store.listLaneSignals(foreign, 'browser', { limit: 1 }))
     },
   },
+  {
+    name: '[L1.3] a copy of a thread has the lanes of what was copied, and goes its own way from there',
+    async run({ store: open }) {
+      const store = await open()
+      await acceptOne(store, send('s1', { ...persisted, ...lane('k1') }))
+      await acceptOne(store, send('s2', { ...persisted, ...lane('k2', 'delta') }))
+      await start(store)
+      await acceptOne(store, send('s3', { ...queued, ...lane('k3', 'delta') }))
+      const copy = await store.cloneThread(scope, { id: 'copy', title: '', metadata: (await store.getThread(scope))?.metadata ?? {}, now: 1 })
+      const tracked = { currentCacheKey: 'k2', currentMode: 'delta', version: 2, lastSignalId: 's2', lastSnapshotSignalId: 's1' }
+      assert.deepEqual(copy.metadata.heed, { stateSignals: { browser: tracked } })
+      const read = await store.readLane({ threadId: 'copy' }, 'browser')
+      assert.deepEqual(read?.signals.map((signal) => signal.row.id), ['s1', 's2'])
+      const next = await acceptOne(store, send('s4', { ...persisted, ...lane('k4'), threadId: 'copy' }))
+      assert.equal(next.lane?.version, 4)
+      assert.equal((await store.readLane(scope, 'browser'))?.lastSignalId, 's3')
+      const some = await store.cloneThread(scope, { id: 'some', title: '', metadata: {}, messageIds: ['s1'], now: 1 })
+      assert.deepEqual(some.metadata.heed, { stateSignals: { browser: { ...tracked, currentCacheKey: 'k1', currentMode: 'snapshot', version: 1, lastSignalId: 's1' } } })
+    },
+  },
 ]

@@ -2,8 +2,9 @@ import { HeedError } from '../../errors.ts'
 import type { Scope, ThreadRow } from '../contract.ts'
 import type { ThreadClone } from '../conversations.ts'
 import { settleTail } from './append.ts'
-import { describedThread, threadRow, untracked } from './decode.ts'
+import { describedThread, untracked } from './decode.ts'
 import { scopedThread } from './guard.ts'
+import { copyLanes } from './lanes.ts'
 import type { ThreadTables, WantedMessages } from './tables.ts'
 
 export function cloneThread(tables: ThreadTables, scope: Scope, clone: ThreadClone): ThreadRow {
@@ -30,8 +31,9 @@ export function cloneThread(tables: ThreadTables, scope: Scope, clone: ThreadClo
   }
   const [last] = tables.edgeStarts(copy, 'newest', 1)
   if (last) copy.metadata = JSON.stringify({ ...untracked(clone.metadata), clone: { ...about, lastMessageId: last.messageId } })
+  copyLanes(tables, source, copy)
   tables.putThread(copy)
-  return threadRow(copy)
+  return describedThread(tables, copy)
 }
 
 function wantedOf({ limit, from, to, messageIds }: ThreadClone): WantedMessages | undefined {

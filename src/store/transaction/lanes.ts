@@ -62,6 +62,17 @@ export function forgetPlacedSignals(tables: ThreadTables, thread: ThreadRecord):
   }
 }
 
+/** A copy of a thread has the lanes of what was copied. What waits stays with the first. */
+export function copyLanes(tables: ThreadTables, from: ThreadRecord, to: ThreadRecord): void {
+  for (const lane of tables.lanes(from)) {
+    const copied = [...signalsOf(tables, from, lane.id)].filter(({ signalId }) => tables.row(to, signalId))
+    if (copied.length === 0) continue
+    tables.putLane(to, lane)
+    for (const signal of copied) tables.addLaneSignal(to, signal)
+    takeBack(tables, to, lane.id)
+  }
+}
+
 function takeBack(tables: ThreadTables, thread: ThreadRecord, id: string): void {
   const lane = tables.lane(thread, id)
   if (!lane) return

@@ -1,5 +1,6 @@
 import type { Agent } from './agent/agent.ts'
 import { inboxOf, Runtimes } from './agent/runtimes.ts'
+import type { Bus } from './bus/contract.ts'
 import { systemClock, type Clock } from './clock.ts'
 import { HeedError } from './errors.ts'
 import { cronOf } from './inbox/dispatcher.ts'
@@ -11,12 +12,14 @@ export interface HeedConfig<Agents extends Record<string, Agent> = Record<string
   agents?: Agents
   /** Where threads are kept. Defaults to the file `./heed.db`. */
   storage?: Storage
+  /** How processes on the same storage speak to each other. The storage brings its own unless told. */
+  bus?: Bus
   notifications?: NotificationsConfig
   logger?: Logger
   clock?: Clock
 }
 
-const known = new Set(['agents', 'storage', 'notifications', 'logger', 'clock'])
+const known = new Set(['agents', 'storage', 'bus', 'notifications', 'logger', 'clock'])
 
 /** The agents of a program and the place where their threads live. */
 export class Heed<Agents extends Record<string, Agent> = Record<string, Agent>> {
@@ -34,7 +37,7 @@ export class Heed<Agents extends Record<string, Agent> = Record<string, Agent>> 
     this.clock = config.clock ?? systemClock
     const inbox = inboxSettings(config.notifications)
     if (inbox.cron !== undefined) cronOf(inbox.cron)
-    this.runtimes = new Runtimes({ clock: this.clock, logger: this.logger, inbox, ...(config.storage ? { storage: config.storage } : {}) })
+    this.runtimes = new Runtimes({ clock: this.clock, logger: this.logger, inbox, ...(config.storage ? { storage: config.storage } : {}), ...(config.bus ? { bus: config.bus } : {}) })
     this.#agents = config.agents ?? ({} as Agents)
     const seen = new Map<string, string>()
     for (const [key, agent] of Object.entries(this.#agents)) {

@@ -63,6 +63,12 @@ export type { QueuedSignal } from './thread/queue.ts'
 export type { ExplainedSignal } from './thread/explaining.ts'
 export type { ActiveBehavior, IdleBehavior, Route, SendMode, SignalState, ThreadStatus, Waiting } from './thread/machine.ts'
 
+// Several processes
+export type { Bus, BusListener, Seat } from './bus/contract.ts'
+export type { BusMessage, LiveEvent, LiveState } from './bus/message.ts'
+export type { AbortAnswer } from './thread/neighbours.ts'
+export type { AbortOptions } from './thread/aborting.ts'
+
 // Storage
 export { InMemoryStore } from './store/memory/store.ts'
 export type * from './store/contract.ts'

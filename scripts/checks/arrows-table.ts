@@ -55,7 +55,7 @@ export const arrows: ArrowTable = {
   // What an agent is. Without a Heed it keeps its threads in a local file, which is loaded when the first one is used.
   'agent/**': [
     ...leaves, 'message/**', 'prompt/**', 'schema/**', 'signals/**', 'processors/**', 'run/**', 'thread/**', 'memory/**', 'inbox/**', 'store/*.ts',
-    'lazy store/libsql/**', 'type heed.ts',
+    'lazy store/libsql/**', 'type heed.ts', 'type bus/contract.ts',
   ],
 
   // The states of a thread and of a signal, as pure functions that stores and hosts share.

@@ -32,7 +32,7 @@ import type { RunEnvironment, RunRequest } from '../thread/runnable.ts'
 import { ThreadRuntime } from '../thread/runtime.ts'
 import { sendSignal, sendState, type SendOptions } from '../thread/sending.ts'
 import type { AgentThreadSubscription } from '../thread/subscription.ts'
-import { abortRun } from '../thread/aborting.ts'
+import { abortRun, type AbortOptions } from '../thread/aborting.ts'
 import type { AbortAnswer } from '../thread/neighbours.ts'
 import { abortThread, subscribe, type SubscribeOptions } from '../thread/watching.ts'
 import { answer, answerSuspended, type RunDecision } from './call.ts'
@@ -203,7 +203,7 @@ export class Agent<TAgentId extends string = string, TTools extends ToolsInput =
    * Aborts what is active on a thread, in whatever process it runs, suspended runs included, and answers whether there was anything to
    * abort: `aborted` when its runner took the abort.
    */
-  abortRun({ threadId, resourceId, ...options }: Scope & { clearPendingSignals?: boolean; expectedRunId?: string }): Promise<AbortAnswer> {
+  abortRun({ threadId, resourceId, ...options }: Scope & AbortOptions): Promise<AbortAnswer> {
     return abortRun(this.threads(), { threadId, ...(resourceId === undefined ? {} : { resourceId }) }, options)
   }
 

@@ -1,3 +1,4 @@
+import type { Bus } from '../bus/contract.ts'
 import type { Clock } from '../clock.ts'
 import { HeedError } from '../errors.ts'
 import type { Logger } from '../logger.ts'
@@ -10,6 +11,7 @@ export interface RuntimesOptions {
   clock?: Clock
   logger?: Logger
   storage?: Storage
+  bus?: Bus
   inbox?: InboxSettings
 }
 
@@ -27,13 +29,13 @@ export class Runtimes {
 
   /** The runtime of a storage, or of the default one. */
   of(given?: Storage): ThreadRuntime {
-    const { clock, logger } = this.#options
+    const { clock, logger, bus } = this.#options
     const storage = given ?? this.#options.storage
     let runtime = this.#made.get(storage)
     if (!runtime) {
       let implicit: Promise<Storage> | undefined
       const place = () => (storage ? Promise.resolve(storage) : (implicit ??= defaultStore()))
-      runtime = new ThreadRuntime({ store: async () => threadStoreOf(await place()), ...(clock ? { clock } : {}), ...(logger ? { logger } : {}) })
+      runtime = new ThreadRuntime({ store: async () => threadStoreOf(await place()), ...(clock ? { clock } : {}), ...(logger ? { logger } : {}), ...(bus ? { bus } : {}) })
       const inbox = new Inbox(runtime, {
         store: async () => notificationStoreOf(await place()),
         settings: this.#options.inbox ?? inboxSettings(),

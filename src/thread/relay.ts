@@ -28,29 +28,30 @@ export class Relay implements LiveRelay {
   }
 
   entered(epoch: number): void {
-    this.#flush()
+    this.flush()
     this.#epoch = epoch
     this.#number = 0
   }
 
   happened(event: LiveEvent): void {
     this.#events.push(event)
-    if (this.#events.length >= batchEvents || event.type === 'rest') return this.#flush()
-    this.#timer ??= this.#clock.after(batchMs, () => this.#flush(), { background: true })
+    if (this.#events.length >= batchEvents || event.type === 'rest') return this.flush()
+    this.#timer ??= this.#clock.after(batchMs, () => this.flush(), { background: true })
   }
 
   /** Tells one process everything from which it can go on with what follows. */
   tell(member: string, after?: string): void {
-    this.#flush()
+    this.flush()
     this.#seat.say({ kind: 'state', threadId: this.#live.threadId, number: this.#number, state: this.#live.state(after) }, member)
   }
 
   close(): void {
-    this.#flush()
+    this.flush()
     if (this.#live.relay === this) this.#live.relay = undefined
   }
 
-  #flush(): void {
+  /** Tells what was collected so far. */
+  flush(): void {
     this.#timer?.cancel()
     this.#timer = undefined
     if (this.#events.length === 0) return

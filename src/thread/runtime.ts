@@ -64,6 +64,7 @@ export class ThreadRuntime implements RunEnvironment {
   readonly #lives = new Map<string, { live: LiveThread; users: number }>()
   readonly #leaseMs: number
   #opened: Promise<void> | undefined
+  #isOpen = false
   #heartbeat: Timer | undefined
   /** Until then, by our clock, nobody takes a thread from us. */
   #aliveUntil = -Infinity
@@ -123,7 +124,11 @@ export class ThreadRuntime implements RunEnvironment {
   /** Opens the store, tells the others that this process lives, and takes up what was left. */
   open(): Promise<void> {
     if (this.closing) return Promise.reject(new HeedError('closed', 'This Heed was closed. Ask the process that runs now.'))
-    this.#opened ??= this.#open()
+    if (!this.#opened) {
+      this.#opened = this.#open()
+      // Before all who wait for it: nobody who finds it open overtakes them.
+      this.#opened.then(() => (this.#isOpen = true), () => {})
+    }
     return this.#opened
   }
 
@@ -361,7 +366,7 @@ export class ThreadRuntime implements RunEnvironment {
 
   /** Stores a send and starts what it starts. */
   async accept(send: Send): Promise<Accepted> {
-    await this.open()
+    if (!this.#isOpen || this.closing) await this.open()
     const [answer] = await this.answered(send.threadId, () => this.store.accept([send]))
     if (!answer) throw new HeedError('store_failed', 'The store gave no answer to a send.')
     if ('error' in answer) throw answer.error

@@ -64,10 +64,11 @@ function send(runtime: ThreadRuntime, agent: Runnable, mode: SendMode, signal: S
   const target = targetHere(runtime, options)
   const fresh = runtime.newId()
   const runId = mode === 'queue' ? fresh : ((target ? activeRun(runtime, target) : options.runId) ?? fresh)
-  const order: Order = target ? takePlace(runtime, target.threadId) : {}
+  const order: Order = { before: target && runtime.sending.get(target.threadId), reached: false }
   const work = accept(runtime, agent, { mode, signal: accepted, options, branches, runId: fresh, now, lane, target, order })
-  const outcome = work.then(async ({ outcome, answer }) => ({ ...(await outcome), ...(answer.duplicate ? { duplicate: true } : {}) }), rejected)
-  if (target && mode === 'now' && runId === fresh) promiseRun(runtime, fresh, target, outcome)
+  if (target && !order.reached) takePlace(runtime, target.threadId, order)
+  const outcome = work.then(({ outcome, answer }) => (answer.duplicate ? outcome.then((first) => ({ ...first, duplicate: true })) : outcome), rejected)
+  if (target && mode === 'now' && runId === fresh && branches.ifIdle.behavior === 'wake') promiseRun(runtime, fresh, target, outcome)
   let stored: Promise<void> | undefined
   let created: CreatedAgentSignal | undefined
   void optional(work)
@@ -116,7 +117,7 @@ async function accept(runtime: ThreadRuntime, agent: Runnable, sending: Sending)
     const finding = withMemory(agent, given ?? {})
     const streamOptions = finding instanceof Promise ? await finding : given
     const stored = streamOptions && (await storedOptions(agent, streamOptions))
-    await order.before
+    if (order.before) await order.before
     outcome = runtime.expectations.outcome(target.threadId, signal.id)
     if (streamOptions) runtime.expectations.options(target.threadId, signal.id, streamOptions)
     accepting = runtime.accept({
@@ -133,6 +134,7 @@ async function accept(runtime: ThreadRuntime, agent: Runnable, sending: Sending)
       now,
     })
   } finally {
+    order.reached = true
     order.done?.()
   }
   let answer: Accepted
@@ -164,20 +166,19 @@ async function waitElsewhere(runtime: ThreadRuntime, threadId: string, id: strin
 
 /** Sends of one thread reach the store in the order in which they were made, however long each takes to find what it needs. */
 interface Order {
-  before?: Promise<void>
+  before: Promise<void> | undefined
+  /** It is with the store, or will not be. */
+  reached: boolean
   done?(): void
 }
 
-function takePlace(runtime: ThreadRuntime, threadId: string): Order {
+/** Those that come after it wait for this one. */
+function takePlace(runtime: ThreadRuntime, threadId: string, order: Order): void {
   const { promise, resolve } = Promise.withResolvers<void>()
-  const before = runtime.sending.get(threadId)
   runtime.sending.set(threadId, promise)
-  return {
-    ...(before ? { before } : {}),
-    done() {
-      resolve()
-      if (runtime.sending.get(threadId) === promise) runtime.sending.delete(threadId)
-    },
+  order.done = () => {
+    resolve()
+    if (runtime.sending.get(threadId) === promise) runtime.sending.delete(threadId)
   }
 }
 

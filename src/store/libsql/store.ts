@@ -75,6 +75,7 @@ export class LibSQLStore implements ThreadStore {
   readonly #retention: Retention | undefined
   #opening: Promise<Opened> | undefined
   #inbox: LibSQLInbox | undefined
+  #connected: Connection | undefined
   #closed = false
   #bus: Bus | undefined
 
@@ -110,9 +111,8 @@ export class LibSQLStore implements ThreadStore {
     return this.#write((tables) => acceptSends(tables, sends))
   }
 
-  async flush(): Promise<void> {
-    const connection = await this.#connection()
-    await connection.flush()
+  flush(): Promise<void> {
+    return this.#use((connection) => connection.flush())
   }
 
   claim(threadId: string, owner: string, agentIds?: readonly string[]): Promise<Claimed | null> {
@@ -336,14 +336,16 @@ export class LibSQLStore implements ThreadStore {
     return (await this.#connection()).bulk(job)
   }
 
-  async #write<Result>(work: (tables: SqlTables) => Result): Promise<Result> {
-    const connection = await this.#connection()
-    return connection.write(work)
+  #write<Result>(work: (tables: SqlTables) => Result): Promise<Result> {
+    return this.#use((connection) => connection.write(work))
   }
 
-  async #read<Result>(work: (tables: SqlTables, connection: Connection) => Result): Promise<Result> {
-    const connection = await this.#connection()
-    return connection.read((tables) => work(tables, connection))
+  #read<Result>(work: (tables: SqlTables, connection: Connection) => Result): Promise<Result> {
+    return this.#use((connection) => connection.read((tables) => work(tables, connection)))
+  }
+
+  #use<Result>(act: (connection: Connection) => Promise<Result>): Promise<Result> {
+    return this.#connected && !this.#closed ? act(this.#connected) : this.#connection().then(act)
   }
 
   /** @internal */
@@ -353,11 +355,14 @@ export class LibSQLStore implements ThreadStore {
 
   async #connection(): Promise<Connection> {
     if (this.#closed) throw new HeedError('closed', 'This store was closed. Open a new one.')
-    this.#opening ??= this.#open().catch((error: unknown) => {
-      // A file that was busy or missing may be there at the next try.
-      this.#opening = undefined
-      throw error
-    })
+    if (!this.#opening) {
+      this.#opening = this.#open().catch((error: unknown) => {
+        // A file that was busy or missing may be there at the next try.
+        this.#opening = undefined
+        throw error
+      })
+      this.#opening.then(({ connection }) => (this.#connected = connection), () => {})
+    }
     return (await this.#opening).connection
   }
 

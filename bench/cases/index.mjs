@@ -1,12 +1,15 @@
+import { commits } from './commits/case.mjs'
 import { fanOut } from './fan-out/case.mjs'
 import { idleSend } from './idle-send/case.mjs'
 import { importing } from './import/case.mjs'
 import { install } from './install/case.mjs'
 import { longRun } from './long-run/case.mjs'
 import { manyThreads } from './many-threads/case.mjs'
+import { memory } from './memory/case.mjs'
 import { messageList } from './message-list/case.mjs'
 import { persistedSignals } from './persisted-signals/case.mjs'
+import { processors } from './processors/case.mjs'
 import { toolRun } from './tool-run/case.mjs'
 
 /** In the order of the page. A case's folder has its name, and in it one script for each side. */
-export const cases = [install, importing, toolRun, longRun, messageList, idleSend, fanOut, manyThreads, persistedSignals]
+export const cases = [install, importing, toolRun, longRun, messageList, idleSend, fanOut, manyThreads, persistedSignals, processors, commits, memory]

@@ -1,0 +1,45 @@
+import { StatementSync } from 'node:sqlite'
+import { expect, input, report } from '../../harness/side.mjs'
+import { instantModel, textParts } from '../../instant-model.mjs'
+import { heedAgent } from '../../threads/heed.mjs'
+import { storedMessages } from '../../threads/stored.mjs'
+
+const times = timedTransactions()
+const answer = textParts(10)
+const { agent, memory } = await heedAgent(instantModel(() => answer))
+const targets = Array.from({ length: input.threads }, (_, index) => ({ threadId: `thread-${index}`, resourceId: 'resource' }))
+
+const turn = (target) => agent.stream('Hello', { memory: { thread: target.threadId, resource: target.resourceId } }).then((stream) => stream.text)
+const turns = async (count) => {
+  await Promise.all(targets.map(async (target) => {
+    for (let index = 0; index < count; index++) await turn(target)
+  }))
+}
+
+await turns(input.warmup)
+times.length = 0
+await turns(input.turns)
+const sorted = times.toSorted((a, b) => a - b)
+const at = (share) => sorted[Math.min(sorted.length - 1, Math.floor(sorted.length * share))]
+expect('messages', (await storedMessages(memory, targets[0])).length, 2 * (input.warmup + input.turns))
+report({ p50: at(0.5), 'p99.9': at(0.999), longest: at(1), transactions: sorted.length })
+
+/** The time of every transaction of this process that writes. */
+function timedTransactions() {
+  const taken = []
+  const { run } = StatementSync.prototype
+  let began
+  StatementSync.prototype.run = function (...values) {
+    const text = this.sourceSQL
+    if (text === 'BEGIN IMMEDIATE') began = performance.now()
+    try {
+      return run.apply(this, values)
+    } finally {
+      if (text === 'COMMIT' && began !== undefined) {
+        taken.push(performance.now() - began)
+        began = undefined
+      }
+    }
+  }
+  return taken
+}

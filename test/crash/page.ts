@@ -1,0 +1,59 @@
+import { readFileSync, writeFileSync } from 'node:fs'
+import type { CampaignState } from './campaign.ts'
+import type { RoundFacts, RoundResult } from './round.ts'
+import type { TakeoverCost } from './takeover-cost.ts'
+
+const begin = '<!-- the last result: written by npm run test:crash -->'
+const end = '<!-- end of the last result -->'
+
+/** Puts the result of a whole run into its place on the page. */
+export function writePage(path: string, state: CampaignState, cost: TakeoverCost): void {
+  const page = readFileSync(path, 'utf8')
+  const [before, rest] = page.split(begin)
+  const after = rest?.split(end)[1]
+  if (before === undefined || after === undefined) throw new Error(`${path} has no place for the result: it needs '${begin}' and '${end}'.`)
+  writeFileSync(path, `${before}${begin}\n\n${resultOf(state, cost)}\n${end}${after}`)
+}
+
+function resultOf({ seed, rounds }: CampaignState, cost: TakeoverCost): string {
+  const kills = sum(rounds.flatMap((round) => Object.values(round.kills)))
+  const facts = (name: keyof RoundFacts) => number(sum(rounds.map((round) => round.facts[name])))
+  const broken = rounds.flatMap(({ violations }) => violations)
+  return `\`npm run test:crash -- --seed ${seed}\`: ${rounds.length} databases with 1 to 4 processes at once (seeds ${rounds[0]?.seed} to ${rounds.at(-1)?.seed}).
+
+| | |
+|---|---|
+| SIGKILLs | ${number(kills)} |
+| SIGSTOPs beyond the lease, continued | ${number(sum(rounds.map(({ stops }) => stops)))} |
+| processes that were asked to end and handed over | ${number(sum(rounds.map(({ retired }) => retired)))} |
+| sends, repeated ones included | ${facts('sent')} |
+| of those confirmed by \`stored\` | ${facts('stored')} |
+| model calls | ${facts('steps')} |
+| tool effects | ${facts('effects')} |
+| threads taken over or woken by a look for work | ${facts('takeovers')} |
+| calls of which the model was told that they were interrupted | ${facts('interrupted')} |
+| runs parked | ${facts('parked')} |
+| chunks seen by watchers, and snapshots | ${facts('seen')}, ${facts('snapshots')} |
+| **broken promises** | **${broken.length}** |
+
+Where the kills fell: ${points(rounds)}.
+
+What a takeover costs, the wait for the lease apart: ${Math.round(cost.firstChunkMs)} ms from opening the file to the first chunk, in
+${number(sum(Object.values(cost.transactions)))} write transactions (${Object.entries(cost.transactions).map(([name, count]) => `${name} ${count}`).join(', ')}). Opening and looking for work takes ${cost.startMs.alone.toFixed(1)} ms on an empty
+file and ${cost.startMs.among.toFixed(1)} ms among 10,000 idle threads. The times are of one machine; the counts are not.
+${broken.length === 0 ? '' : `\n${broken.slice(0, 20).map(({ promise, what }) => `- ${promise}: ${what}`).join('\n')}\n`}`
+}
+
+function points(rounds: readonly RoundResult[]): string {
+  const counts: Record<string, number> = {}
+  for (const { kills } of rounds) for (const [point, count] of Object.entries(kills)) counts[point] = (counts[point] ?? 0) + count
+  return Object.entries(counts).toSorted(([, a], [, b]) => b - a).map(([point, count]) => `${point} ${count}`).join(', ')
+}
+
+function sum(values: readonly number[]): number {
+  return values.reduce((total, value) => total + value, 0)
+}
+
+function number(value: number): string {
+  return value.toLocaleString('en-US')
+}

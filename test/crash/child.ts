@@ -26,6 +26,8 @@ export interface ChildPlan {
   sends: number
   /** One of so many looks decides a call that waits. */
   patience: number
+  /** What a send counts as confirmed by. */
+  confirm?: 'stored' | 'accepted'
   kill?: KillPlan
 }
 
@@ -44,7 +46,7 @@ if (plan.kill?.point === 'open') dieWhileOpening()
 const store = underFire(new LibSQLStore({ url: `file:${plan.database}`, clock }), kill, journal)
 const agent = worker(chance, journal, kill)
 const heed = new Heed({ agents: { worker: agent }, storage: store, clock, logger: { debug() {}, info() {}, warn: trouble, error: trouble } })
-const load = new Load({ agent, chance, journal, name: `${slot}.${life}`, threads, before })
+const load = new Load({ agent, chance, journal, name: `${slot}.${life}`, threads, before, confirm: plan.confirm })
 const watchers = threads.map((threadId) => new Watcher(agent, journal, `${slot}/${threadId}`, { threadId, resourceId }, lastCursor(before, threadId)))
 
 process.once('message', () => void stop())

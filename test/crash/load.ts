@@ -20,6 +20,8 @@ export interface LoadOptions {
   threads: readonly string[]
   /** What earlier lives of this process left behind. */
   before: readonly Journal[]
+  /** What a send counts as confirmed by. `accepted` is wrong, and there to show that it would be found out. */
+  confirm?: 'stored' | 'accepted' | undefined
 }
 
 /** What a client would do: send, send again what was not confirmed, decide what waits. */
@@ -88,12 +90,12 @@ export class Load {
   }
 
   async #one(thread: string, id: string, kind: SendKind): Promise<void> {
-    const { agent, journal } = this.#options
+    const { agent, journal, confirm = 'stored' } = this.#options
     journal.write({ note: 'send', thread, id, kind })
     try {
       const receipt = sendAs(agent, kind, thread, id)
       void receipt.outcome.then(({ action }) => journal.write({ note: 'outcome', thread, id, action }))
-      await receipt.stored
+      await (confirm === 'stored' ? receipt.stored : receipt.outcome)
       journal.write({ note: 'stored', thread, id })
     } catch (error) {
       journal.write({ note: 'refused', thread, id, why: isHeedError(error) ? error.code : String(error) })

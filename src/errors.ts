@@ -61,6 +61,9 @@ export type HeedErrorCode =
   | 'unreachable'
   // Storage
   | 'store_failed'
+  | 'store_full'
+  | 'store_readonly'
+  | 'store_gone'
   | 'store_newer'
   | 'store_corrupt'
 

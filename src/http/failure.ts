@@ -23,6 +23,9 @@ const statuses: Partial<Record<HeedErrorCode, number>> = {
   closed: 503,
   fenced: 503,
   store_failed: 503,
+  store_full: 503,
+  store_readonly: 503,
+  store_gone: 503,
   store_newer: 503,
   store_corrupt: 503,
   // The caller asked for nothing wrong; whoever set up the agent did.

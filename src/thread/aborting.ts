@@ -63,7 +63,7 @@ export async function endSuspended(runtime: ThreadRuntime, scope: Scope, expecte
     runtime.neighbours.settled(scope.threadId)
   }
   runtime.speak(scope.threadId, (live) => {
-    live.enter(epoch)
+    live.begin(epoch)
     live.publish({ type: 'abort', runId, from: 'AGENT', payload: {} })
     live.endRun(false)
   })

@@ -75,7 +75,7 @@ export class ThreadHost implements RunHost {
   /** Goes on from what the store has begun already, if so. Resolves when the thread is released, handed over, or lost to another process. */
   async work(first?: BegunRun | null): Promise<void> {
     this.#entered = true
-    this.live.enter(this.fence.epoch)
+    this.live.begin(this.fence.epoch)
     try {
       for (let begun = first; this.#expecting; begun = undefined) {
         if (begun === undefined) begun = await this.#runtime.store.beginRun(this.fence, (run) => this.#runtime.windowOf(run), this.#runtime.agentIds())

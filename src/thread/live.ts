@@ -134,6 +134,21 @@ export class LiveThread {
     this.relay?.entered(epoch)
   }
 
+  /**
+   * An epoch begins in this process. Where the one before was told from elsewhere and its end never came, or where one was never heard
+   * of, watchers start over.
+   */
+  begin(epoch: number): void {
+    if (epoch <= this.#epoch) return
+    if (this.#running) {
+      // Its present step is in the store by now, or will be said again.
+      this.#running = false
+      this.#step.clear()
+      this.startOver()
+    } else if (this.#epoch !== 0 && epoch !== this.#epoch + 1) this.skip()
+    this.enter(epoch)
+  }
+
   /** Watches an epoch that was counted elsewhere, or before. It is counted on from a number that nobody had: the time of day. */
   join(epoch: number, now: number): void {
     if (epoch <= this.#epoch) return

@@ -387,7 +387,7 @@ export class ThreadRuntime implements RunEnvironment {
     if (row?.role !== 'signal') return
     const say = (live: LiveThread) => {
       live.resourceId = resourceId
-      live.enter(epoch)
+      live.begin(epoch)
       live.publish(signalToDataChunk(rowToSignal(row), row.id))
     }
     const running = this.hostOf(threadId)?.expecting ? this.liveOf(threadId) : undefined

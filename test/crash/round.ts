@@ -96,7 +96,7 @@ export class Round {
       for (const child of this.#children) child.kill('SIGKILL')
     }
     const journals = readJournals(folder)
-    const violations = [...this.#problems, ...judge({ journals, ledger: readLedger(this.#database), watching: 'own' })]
+    const violations = [...this.#problems, ...judge({ journals, ledger: readLedger(this.#database), watching: 'all' })]
     return { seed, slots, kills: this.#kills, stops: this.#stops, retired: this.#retired, violations, facts: factsOf(journals.flatMap(({ notes }) => notes), readLedger(this.#database)) }
   }
 

@@ -1,7 +1,9 @@
 import { HeedError, isHeedError } from '../../errors.ts'
 
 const BUSY = 5
+const READONLY = 8
 const CORRUPT = 11
+const FULL = 13
 const NOT_A_DATABASE = 26
 
 /** SQLite's primary result code, if the error is one of its. */
@@ -25,6 +27,12 @@ export function storeFailure(error: unknown, name: string): HeedError {
   }
   if (code === BUSY) {
     return new HeedError('store_failed', `The database ${name} is held by another process. Try again when that is done.`, { cause: error, retryable: true })
+  }
+  if (code === FULL) {
+    return new HeedError('store_full', `There is no space left for the database ${name}. Make room; what was refused may then be sent again.`, { cause: error, retryable: true })
+  }
+  if (code === READONLY) {
+    return new HeedError('store_readonly', `The database ${name} can't be written: ${why}. Check the permissions of the file and its folder, and its mount.`, { cause: error })
   }
   return new HeedError('store_failed', `The database ${name} refused: ${why}. Check its disk and its permissions.`, { cause: error })
 }

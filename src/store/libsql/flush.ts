@@ -1,6 +1,7 @@
-import { open, type FileHandle } from 'node:fs/promises'
+import { statSync, type Stats } from 'node:fs'
+import { open, stat, type FileHandle } from 'node:fs/promises'
 import { dirname } from 'node:path'
-import { HeedError } from '../../errors.ts'
+import { HeedError, isHeedError } from '../../errors.ts'
 
 /**
  * Makes commits survive a power cut, without making the event loop wait for the disk: SQLite writes its log, this syncs it.
@@ -51,7 +52,7 @@ export class Flusher {
       },
       (error: unknown) => {
         // After a failed sync the system may have dropped what it couldn't write: a later success would prove nothing.
-        this.#failure = new HeedError('store_failed', 'The disk refused to make the database durable. Check it, then restart.', { cause: error })
+        this.#failure = isHeedError(error) ? error : new HeedError('store_failed', 'The disk refused to make the database durable. Check it, then restart.', { cause: error })
         throw this.#failure
       },
     )
@@ -66,28 +67,59 @@ export class Flusher {
  * only the last connection to go removes it.
  */
 export class LogFile {
+  readonly #database: string
+  readonly #databaseIs: string
   readonly #path: string
-  #handle: Promise<FileHandle> | undefined
+  #opened: Promise<OpenLog> | undefined
 
   constructor(databasePath: string) {
+    this.#database = databasePath
+    this.#databaseIs = identityOf(statSync(databasePath))
     this.#path = `${databasePath}-wal`
   }
 
   async sync(): Promise<void> {
-    this.#handle ??= this.#open()
-    const handle = await this.#handle
-    await handle.datasync()
+    this.#opened ??= this.#open()
+    const { handle, is } = await this.#opened
+    // A file that was deleted can still be written and synced, and nobody will ever find what is in it.
+    const [, database, log] = await Promise.all([handle.datasync(), this.#find(this.#database), this.#find(this.#path)])
+    if (database !== this.#databaseIs || log !== is) throw gone(this.#database)
   }
 
   async close(): Promise<void> {
-    const handle = await this.#handle?.catch(() => undefined)
-    await handle?.close()
+    const opened = await this.#opened?.catch(() => undefined)
+    await opened?.handle.close()
   }
 
-  async #open(): Promise<FileHandle> {
+  async #open(): Promise<OpenLog> {
     // The log's name has to survive as well as its contents.
-    const folder = await open(dirname(this.#path), 'r')
+    const folder = await open(dirname(this.#path), 'r').catch(missing(this.#database))
     await folder.sync().finally(() => folder.close())
-    return open(this.#path, 'r+')
+    const handle = await open(this.#path, 'r+').catch(missing(this.#database))
+    return { handle, is: identityOf(await handle.stat()) }
   }
+
+  /** Which file has a name now. */
+  async #find(path: string): Promise<string> {
+    return identityOf(await stat(path).catch(missing(this.#database)))
+  }
+}
+
+interface OpenLog {
+  handle: FileHandle
+  is: string
+}
+
+function identityOf({ dev, ino }: Stats): string {
+  return `${dev}:${ino}`
+}
+
+function missing(database: string): (error: NodeJS.ErrnoException) => never {
+  return (error) => {
+    throw error.code === 'ENOENT' ? gone(database, error) : error
+  }
+}
+
+function gone(database: string, cause?: unknown): HeedError {
+  return new HeedError('store_gone', `The database ${database} was deleted or replaced while it was open. Nothing more is stored; put it back and restart.`, { cause })
 }

@@ -323,12 +323,13 @@ export class ThreadRuntime implements RunEnvironment {
   }
 
   #stopped(fence: Fence, error: unknown): void {
-    if (isHeedError(error) && !error.retryable && (error.code === 'closed' || error.code === 'fenced')) return
+    if (this.closing || (isHeedError(error) && !error.retryable && (error.code === 'closed' || error.code === 'fenced'))) return
     this.logger.error('a thread stopped; it is taken up again', { threadId: fence.threadId, error: String(error) })
+    // Somebody may wait for what it comes to: a process doesn't end over this.
     const timer = this.clock.after(retryMs, () => {
       this.#retries.delete(timer)
       this.run(fence)
-    }, { background: true })
+    })
     this.#retries.add(timer)
   }
 

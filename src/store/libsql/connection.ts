@@ -75,9 +75,9 @@ export class Connection {
   }
 
   /** One transaction, shared with whatever else is asked for in this turn of the event loop. */
-  async write<Result>(work: (tables: SqlTables) => Result): Promise<Result> {
+  async write<Result>(work: (tables: SqlTables) => Result, first = false): Promise<Result> {
     try {
-      const result = await this.#writer.write(() => work(this.#tables))
+      const result = await this.#writer.write(() => work(this.#tables), first)
       if (this.#tables.purging) this.#purge()
       return result
     } catch (error) {

@@ -1,9 +1,12 @@
+import { accessSync, constants } from 'node:fs'
+import { dirname } from 'node:path'
 import { HeedError, isHeedError } from '../../errors.ts'
 
 const BUSY = 5
 const READONLY = 8
 const CORRUPT = 11
 const FULL = 13
+const CANT_OPEN = 14
 const NOT_A_DATABASE = 26
 
 /** SQLite's primary result code, if the error is one of its. */
@@ -31,8 +34,18 @@ export function storeFailure(error: unknown, name: string): HeedError {
   if (code === FULL) {
     return new HeedError('store_full', `There is no space left for the database ${name}. Make room; what was refused may then be sent again.`, { cause: error, retryable: true })
   }
-  if (code === READONLY) {
+  if (code === READONLY || (code === CANT_OPEN && isReadOnly(name))) {
     return new HeedError('store_readonly', `The database ${name} can't be written: ${why}. Check the permissions of the file and its folder, and its mount.`, { cause: error })
   }
   return new HeedError('store_failed', `The database ${name} refused: ${why}. Check its disk and its permissions.`, { cause: error })
+}
+
+/** Where nothing can be written SQLite can't make its log, and says no more than that it can't open a file. */
+function isReadOnly(path: string): boolean {
+  try {
+    accessSync(dirname(path), constants.W_OK)
+    return false
+  } catch (error) {
+    return (error as NodeJS.ErrnoException).code !== 'ENOENT'
+  }
 }

@@ -139,8 +139,10 @@ export class LibSQLStore implements ThreadStore {
     return this.#write((tables) => retryParked(tables, scope, runId, options))
   }
 
-  heartbeat(owner: string, until: number): Promise<void> {
-    return this.#write((tables) => tables.putProcess(owner, until))
+  /** Before all that waits: a process that has much to do must not count as gone for it. */
+  async heartbeat(owner: string, until: number): Promise<void> {
+    const connection = await this.#connection()
+    return connection.write((tables) => tables.putProcess(owner, until), true)
   }
 
   resign(owner: string): Promise<void> {

@@ -45,6 +45,17 @@ describe('the group commit', () => {
     expect(journal.commits).toHaveLength(2)
   })
 
+  it('lets one go first, however many wait', async () => {
+    const journal = new Journal()
+    const writer = new Writer(journal, 1000)
+    const waiting = Array.from({ length: 2_000 }, (_, index) => writer.write(() => journal.add(`${index}`)))
+    const answers: string[] = []
+    await Promise.all([...waiting, writer.write(() => journal.add('beat'), true)].map((answer) => answer.then((name) => answers.push(name))))
+    expect(journal.stored.slice(0, 3)).toEqual(['beat', '0', '1'])
+    expect(journal.stored).toHaveLength(2_001)
+    expect(answers).toHaveLength(2_001)
+  })
+
   it('keeps a job that throws from harming its neighbours, and undoes it whole', async () => {
     const journal = new Journal()
     const writer = new Writer(journal, 1000)

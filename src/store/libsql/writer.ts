@@ -48,21 +48,23 @@ export class Writer {
     this.#busyTimeout = busyTimeout
   }
 
-  /** Runs `work` inside of a transaction; resolves when that is committed. */
-  write<Result>(work: () => Result): Promise<Result> {
+  /** Runs `work` inside of a transaction; resolves when that is committed. `first`: before all that waits, also when too much does. */
+  write<Result>(work: () => Result, first = false): Promise<Result> {
     if (this.#closed) return Promise.reject(new HeedError('closed', 'This store was closed. Open a new one.'))
-    if (this.#queue.length - this.#head >= maxQueued) {
+    if (!first && this.#queue.length - this.#head >= maxQueued) {
       return Promise.reject(new HeedError('store_failed', `${maxQueued} writes wait already. Send slower, or try again.`, { retryable: true }))
     }
     return new Promise((resolve, reject) => {
       let result: Result
-      this.#queue.push({
+      const job: Job = {
         run: () => {
           result = work()
         },
         settle: (error) => (error === undefined ? resolve(result) : reject(error)),
         alone: false,
-      })
+      }
+      if (first) this.#queue.splice(this.#head, 0, job)
+      else this.#queue.push(job)
       this.#schedule()
     })
   }

@@ -1,0 +1,175 @@
+import { execFileSync, spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { chmodSync, closeSync, mkdirSync, mkdtempSync, openSync, renameSync, rmSync, statSync, writeSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { DatabaseSync } from 'node:sqlite'
+import { afterAll, afterEach, describe, expect, it } from 'vitest'
+import { Chance } from '../../../src/store/conformance/chance.ts'
+import { LibSQLStore } from '../../../src/store/libsql/store.ts'
+import type { SenderPlan, SenderReport } from './sender.ts'
+
+const work = mkdtempSync(join(tmpdir(), 'heed-faults-'))
+let count = 0
+const undo: Array<() => void> = []
+afterEach(() => {
+  for (const step of undo.splice(0).toReversed()) step()
+})
+afterAll(() => rmSync(work, { recursive: true, force: true }))
+
+const isRoot = process.getuid?.() === 0
+
+function newFolder(): string {
+  const folder = join(work, `${count++}`)
+  mkdirSync(folder)
+  return folder
+}
+
+/** A small disk of its own; undefined where none can be mounted. */
+function smallDisk(size: string): string | undefined {
+  const folder = newFolder()
+  if (!isRoot) return undefined
+  try {
+    execFileSync('mount', ['-t', 'tmpfs', '-o', `size=${size}`, 'tmpfs', folder], { stdio: 'ignore' })
+  } catch {
+    return undefined
+  }
+  undo.push(() => execFileSync('umount', ['-l', folder]))
+  return folder
+}
+
+/** A process that sends to the database. `worst` happens between what it sends before and after, `better` before its last sends. */
+async function sending(database: string, plan: Partial<SenderPlan>, worst: () => void = () => {}, better: () => void = () => {}): Promise<SenderReport> {
+  const whole: SenderPlan = { database, before: 0, after: 5, bytes: 10, busyTimeout: 300, ...plan }
+  const child = spawn(process.execPath, ['--no-warnings', join(import.meta.dirname, 'sender.ts'), JSON.stringify(whole)], { stdio: ['ignore', 'ignore', 'inherit', 'ipc'] })
+  undo.push(() => child.kill('SIGKILL'))
+  const gone = once(child, 'exit')
+  const ended = gone.then(([code, signal]) => {
+    throw new Error(`it ended without a word: ${String(code ?? signal)}`)
+  })
+  ended.catch(() => {})
+  const said = async () => (await Promise.race([once(child, 'message'), ended]))[0] as unknown
+  expect(await said()).toBe('ready')
+  worst()
+  child.send('go')
+  expect(await said()).toBe('sent')
+  better()
+  child.send('go')
+  const report = (await said()) as SenderReport
+  // Nothing keeps it: no timer, no worker, no lock.
+  expect(await gone).toEqual([0, null])
+  return report
+}
+
+async function signalsIn(database: string): Promise<string[]> {
+  const store = new LibSQLStore({ url: `file:${database}` })
+  try {
+    return (await store.listSignals({ threadId: 't' })).map(({ id }) => id)
+  } finally {
+    await store.close()
+  }
+}
+
+const codes = (report: SenderReport) => [...new Set(report.refused.map(({ code }) => code))]
+
+/** Overwrites a part of a file with noise. */
+function spoil(path: string, from: number, length: number): void {
+  const chance = new Chance(7)
+  const file = openSync(path, 'r+')
+  writeSync(file, Buffer.from(Array.from({ length }, () => chance.below(256))), 0, length, from)
+  closeSync(file)
+}
+
+async function filled(database: string, threads = 200): Promise<void> {
+  const report = await sending(database, { before: 5, after: threads / 10, bytes: 3_000 })
+  expect(report.refused).toEqual([])
+}
+
+describe('[A1.4] a database that something is wrong with', () => {
+  it('is full: what was stored stays, the rest is refused by name, and it goes on when there is room', async ({ skip }) => {
+    const disk = smallDisk('1m')
+    if (disk === undefined) return skip('no disk can be mounted here')
+    const database = join(disk, 'heed.db')
+    const report = await sending(database, { after: 60, bytes: 40_000 }, undefined, () => execFileSync('mount', ['-o', 'remount,size=32m', disk]))
+    expect(report.stored).toContain('after-0')
+    expect(codes(report)).toEqual(['store_full'])
+    expect(report.refused.every(({ retryable }) => retryable)).toBe(true)
+    for (const { id } of report.refused) expect(report.outcomes[id]).toBe('rejected')
+    expect(report.stored.slice(-3)).toEqual(['again-0', 'again-1', 'again-2'])
+    expect(await signalsIn(database)).toEqual(report.stored)
+  })
+
+  it('can only be read: it is refused at the first use', async () => {
+    const disk = smallDisk('8m') ?? newFolder()
+    const database = join(disk, 'heed.db')
+    await filled(database, 20)
+    if (isRoot) execFileSync('mount', ['-o', 'remount,ro', disk])
+    else {
+      chmodSync(database, 0o444)
+      chmodSync(disk, 0o555)
+      undo.push(() => chmodSync(disk, 0o755))
+    }
+    const report = await sending(database, {})
+    expect(report.stored).toEqual([])
+    expect(codes(report)).toEqual(['store_readonly'])
+  })
+
+  it('is noise from its first byte', async () => {
+    const database = join(newFolder(), 'heed.db')
+    await filled(database)
+    spoil(database, 0, 100)
+    const report = await sending(database, {})
+    expect(report.stored).toEqual([])
+    expect(codes(report)).toEqual(['store_corrupt'])
+  })
+
+  it('is noise in its middle', async () => {
+    const database = join(newFolder(), 'heed.db')
+    await filled(database)
+    const pages = statSync(database).size / 4096
+    expect(pages).toBeGreaterThan(20)
+    for (let page = 1; page < pages; page++) spoil(database, page * 4096, 1_000)
+    const report = await sending(database, {})
+    expect(report.stored).toEqual([])
+    expect(codes(report)).toEqual(['store_corrupt'])
+  })
+
+  it('is locked by a program that lets nobody in', async () => {
+    const database = join(newFolder(), 'heed.db')
+    await filled(database, 20)
+    const other = new DatabaseSync(database)
+    other.exec('PRAGMA locking_mode = EXCLUSIVE; BEGIN EXCLUSIVE')
+    const report = await sending(database, {}, undefined, () => other.close())
+    expect(codes(report)).toEqual(['store_failed'])
+    expect(report.refused.map(({ message, retryable }) => [message.includes('held by another process'), retryable])).toEqual(Array.from({ length: 5 }, () => [true, true]))
+    expect(report.stored).toEqual(['again-0', 'again-1', 'again-2'])
+    expect((await signalsIn(database)).slice(-3)).toEqual(report.stored)
+  })
+
+  it('was written by a newer version', async () => {
+    const database = join(newFolder(), 'heed.db')
+    await filled(database, 20)
+    const other = new DatabaseSync(database)
+    other.exec('PRAGMA user_version = 999')
+    other.close()
+    const report = await sending(database, {})
+    expect(report.stored).toEqual([])
+    expect(codes(report)).toEqual(['store_newer'])
+  })
+
+  it.each<[string, (database: string) => void]>([
+    ['deleted', (database) => ['', '-wal', '-shm'].forEach((end) => rmSync(`${database}${end}`))],
+    ['deleted with its folder', (database) => rmSync(join(database, '..'), { recursive: true })],
+    ['moved away', (database) => renameSync(database, `${database}.old`)],
+    ['replaced', (database) => {
+      renameSync(database, `${database}.old`)
+      new DatabaseSync(database).close()
+    }],
+  ])('is %s under us: nothing is confirmed any more', async (_, worst) => {
+    const database = join(newFolder(), 'heed.db')
+    const report = await sending(database, { before: 5 }, () => worst(database))
+    expect(report.stored).toEqual(['before-0', 'before-1', 'before-2', 'before-3', 'before-4'])
+    expect(codes(report)).toEqual(['store_gone'])
+    expect(report.refused).toHaveLength(8)
+  })
+})

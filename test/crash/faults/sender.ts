@@ -1,0 +1,62 @@
+import { once } from 'node:events'
+import { isHeedError } from '../../../src/errors.ts'
+import { Agent, Heed, silentLogger } from '../../../src/index.ts'
+import { LibSQLStore } from '../../../src/store/libsql/store.ts'
+import { scriptedModel } from '../../../src/testing/index.ts'
+
+/**
+ * Sends signals to a database that something is wrong with, or that goes wrong when the parent says so, and reports what became of each. Then
+ * it closes its Heed and has to end by itself.
+ */
+export interface SenderPlan {
+  database: string
+  /** Sent before the parent is told that all is well. */
+  before: number
+  /** Sent after the parent said that it has done its worst. */
+  after: number
+  bytes: number
+  busyTimeout: number
+}
+
+export interface SenderReport {
+  stored: string[]
+  refused: Array<{ id: string; code: string; message: string; retryable: boolean }>
+  outcomes: Record<string, string>
+  closing: string
+}
+
+const plan = JSON.parse(process.argv[2] ?? '') as SenderPlan
+const agent = new Agent({ id: 'clerk', model: scriptedModel(() => 'Noted.') })
+const heed = new Heed({ agents: { clerk: agent }, storage: new LibSQLStore({ url: `file:${plan.database}`, busyTimeout: plan.busyTimeout }), logger: silentLogger })
+const report: SenderReport = { stored: [], refused: [], outcomes: {}, closing: 'well' }
+
+async function send(id: string): Promise<void> {
+  const contents = `${id} ${'.'.repeat(plan.bytes)}`
+  const receipt = agent.sendMessage({ contents, id }, { threadId: 't', resourceId: 'r' })
+  try {
+    await receipt.stored
+    report.stored.push(id)
+  } catch (error) {
+    const { code, message, retryable } = isHeedError(error) ? error : { code: 'unnamed', message: String(error), retryable: false }
+    report.refused.push({ id, code, message, retryable })
+  }
+  report.outcomes[id] = (await receipt.outcome).action
+}
+
+async function sendSome(name: string, count: number): Promise<void> {
+  for (let index = 0; index < count; index++) await send(`${name}-${index}`)
+}
+
+await sendSome('before', plan.before)
+process.send?.('ready')
+await once(process, 'message')
+await sendSome('after', plan.after)
+process.send?.('sent')
+await once(process, 'message')
+await sendSome('again', 3)
+try {
+  await heed.close()
+} catch (error) {
+  report.closing = isHeedError(error) ? error.code : String(error)
+}
+process.send?.(report, () => process.disconnect())

@@ -10,6 +10,7 @@ import { Dispatcher } from './dispatcher.ts'
 import { checkNotification, type NotificationInput } from './input.ts'
 import { checkTarget, type InboxSettings, type NotificationTarget } from './options.ts'
 import { priorities, type NotificationDeliveryDecision } from './policy.ts'
+import { join, leave } from './readers.ts'
 import type { NotificationResult } from './result.ts'
 import { claimMs, settlementOf } from './settlement.ts'
 import { fullSignal, pendingIn, summarySignal } from './signals.ts'
@@ -118,7 +119,7 @@ export class Inbox implements Attendant {
     const { threadId, resourceId, id } = record
     const runtime = this.#runtime
     try {
-      const receipt = await this.sendFull(record, mode, target)
+      const receipt = await this.#sendFull(record, mode, target)
       const now = runtime.clock.now()
       const { dedupeMemoryMs } = this.#options.settings
       await store.delivered([{ threadId, id, signalId: receipt.signal.id, status: 'delivered', now, ...(dedupeMemoryMs > 0 ? { rememberUntil: now + dedupeMemoryMs } : {}) }])
@@ -132,8 +133,19 @@ export class Inbox implements Attendant {
     }
   }
 
-  /** @internal Sends the full text of a record and answers when the thread has it. */
-  async sendFull(record: NotificationRecord, mode: SendMode, target?: NotificationTarget): Promise<SendReceipt> {
+  /** Sends the full text of a record to the agent that reads it, and marks it seen. Whoever else sends it sends the same signal. */
+  async read(record: NotificationRecord, agentId: string): Promise<void> {
+    const { threadId, id } = record
+    const receipt = await this.#sendFull({ ...record, agentId }, 'now')
+    const store = await this.store()
+    await store.delivered([{ threadId, id, signalId: receipt.signal.id, status: 'seen', now: this.#runtime.clock.now() }])
+  }
+
+  knows(agentId: string): boolean {
+    return this.#runtime.knows(agentId)
+  }
+
+  async #sendFull(record: NotificationRecord, mode: SendMode, target?: NotificationTarget): Promise<SendReceipt> {
     const { threadId, resourceId, agentId } = record
     const runtime = this.#runtime
     const options = { threadId, resourceId, ...(target?.ifIdle ? { ifIdle: target.ifIdle } : {}) }
@@ -223,6 +235,8 @@ export class Inbox implements Attendant {
 
   async close(): Promise<void> {
     await this.#dispatcher.close()
+    const store = await this.#opening?.catch(() => undefined)
+    if (store) leave(store, this)
   }
 
   #quiet(): boolean {
@@ -241,6 +255,7 @@ export class Inbox implements Attendant {
     await this.#runtime.open()
     const store = await this.#options.store()
     await store?.open()
+    if (store) join(store, this)
     const threads: object = this.#runtime.store
     this.#together = store !== undefined && 'getStore' in threads && typeof threads.getStore === 'function' && (await threads.getStore('notifications')) === store
     return store

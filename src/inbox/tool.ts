@@ -1,0 +1,122 @@
+import { HeedError } from '../errors.ts'
+import { createTool, type Tool, type ToolContext } from '../run/tool.ts'
+import type { InboxScope, MarkedStatus, NotificationPriority, NotificationRecord, NotificationStatus, NotificationStore } from '../store/notifications.ts'
+import { notificationStatuses } from '../store/notification-states.ts'
+import { priorities } from './policy.ts'
+import { readerFor } from './readers.ts'
+
+export type NotificationInboxAction = 'list' | 'read' | 'markSeen' | 'dismiss' | 'archive' | 'search'
+
+export interface NotificationInboxInput {
+  action: NotificationInboxAction
+  /** Only for calls that belong to no thread; within one, it can only be that thread. */
+  threadId?: string
+  id?: string
+  status?: NotificationStatus
+  priority?: NotificationPriority
+  source?: string
+  query?: string
+  limit?: number
+}
+
+const marks: Partial<Record<NotificationInboxAction, MarkedStatus>> = { markSeen: 'seen', dismiss: 'dismissed', archive: 'archived' }
+const defaultLimit = 20
+const maxLimit = 100
+
+const text = { type: 'string', minLength: 1 } as const
+const inputSchema = {
+  type: 'object',
+  properties: {
+    action: { enum: ['list', 'read', 'markSeen', 'dismiss', 'archive', 'search'], description: 'read brings the full text of what waits into the conversation; search needs query; markSeen, dismiss and archive need id' },
+    threadId: text,
+    id: text,
+    status: { enum: notificationStatuses },
+    priority: { enum: [...priorities] },
+    source: text,
+    query: text,
+    limit: { type: 'integer', minimum: 1, maximum: maxLimit },
+  },
+  required: ['action'],
+  additionalProperties: false,
+} as const
+
+/** One tool for an agent's inbox. It sees the thread it is called in, whatever the model passes. */
+export function createNotificationInboxTool({ storage }: { storage: NotificationStore | undefined }): Tool<'notification-inbox', NotificationInboxInput> {
+  if (!storage) {
+    throw new HeedError('invalid_argument', "createNotificationInboxTool needs the inbox of a storage: { storage: await storage.getStore('notifications') }.", { details: { field: 'storage' } })
+  }
+  return createTool({
+    id: 'notification-inbox',
+    description: 'Lists, reads, searches and puts away the notifications of this conversation.',
+    inputSchema,
+    // Reading twice delivers once, and a mark that is there stays.
+    idempotent: true,
+    execute: (input, context) => act(storage, input as NotificationInboxInput, context),
+  }) as unknown as Tool<'notification-inbox', NotificationInboxInput>
+}
+
+async function act(store: NotificationStore, input: NotificationInboxInput, context: ToolContext): Promise<unknown> {
+  const scope = scopeOf(input, context)
+  const { action, id, limit = defaultLimit } = input
+  if (action === 'list' || action === 'search') {
+    if (action === 'search' && input.query === undefined) throw missing('query', action)
+    const { notifications, more } = await store.listNotifications({ ...scope, ...filters(input), limit: Math.min(limit, maxLimit) })
+    return { notifications: notifications.map(shown), hasMore: more }
+  }
+  if (action === 'read') return read(store, scope, input, context)
+  const status = marks[action]
+  if (id === undefined || status === undefined) throw missing('id', action)
+  const record = await store.getNotification({ ...scope, id })
+  if (!record) throw new HeedError('invalid_argument', `There is no notification '${id}' in this conversation.`, { details: { id } })
+  const [marked] = await store.markNotifications(scope, [id], status, Date.now())
+  return { notification: shown(marked ?? record) }
+}
+
+async function read(store: NotificationStore, scope: InboxScope, { id, limit = defaultLimit, ...input }: NotificationInboxInput, context: ToolContext): Promise<unknown> {
+  const found = id === undefined
+    ? (await store.listNotifications({ ...scope, ...filters({ status: 'pending', ...input }), limit: Math.min(limit, maxLimit) })).notifications.toReversed()
+    : [await store.getNotification({ ...scope, id })].flatMap((record) => record ?? [])
+  const result = { delivered: 0, markedSeen: 0, unavailable: id !== undefined && found.length === 0 ? 1 : 0, alreadyRead: 0 }
+  for (const record of found) {
+    if (record.status !== 'pending' && record.status !== 'delivered') result.alreadyRead++
+    else if (record.deliveredSignalId !== undefined) result.markedSeen += (await store.markNotifications(scope, [record.id], 'seen', Date.now())).length
+    else {
+      const reader = readerFor(store, context.agentId)
+      if (!reader) result.unavailable++
+      else {
+        await reader.read(record, context.agentId)
+        result.delivered++
+      }
+    }
+  }
+  const message = result.delivered === 0 ? 'No unread notifications needed delivery.' : `${result.delivered} notification(s) will now be delivered.`
+  return { message, ...result }
+}
+
+/** A call within a thread is about that thread. Without one, a thread may be named, of the resource that the call is for. */
+function scopeOf({ threadId }: NotificationInboxInput, context: ToolContext): InboxScope {
+  const { resourceId } = context
+  const own = context.threadId
+  if (own !== undefined && (threadId === undefined || threadId === own)) return { threadId: own, ...(resourceId === undefined ? {} : { resourceId }) }
+  if (own === undefined && threadId !== undefined && resourceId !== undefined) return { threadId, resourceId }
+  if (own === undefined && threadId === undefined) throw new HeedError('invalid_argument', 'notification-inbox requires a threadId: call it on a thread.', { details: { field: 'threadId' } })
+  throw new HeedError('thread_forbidden', 'notification-inbox sees the notifications of its own conversation only.', { details: { threadId } })
+}
+
+function filters({ status, priority, source, query }: Partial<NotificationInboxInput>) {
+  return {
+    ...(status === undefined ? {} : { status: [status] }),
+    ...(priority === undefined ? {} : { priority: [priority] }),
+    ...(source === undefined ? {} : { source }),
+    ...(query === undefined ? {} : { search: query }),
+  }
+}
+
+/** What a model is shown in lists: no payload and no metadata, which are for programs. */
+function shown({ id, source, kind, priority, status, summary, coalescedCount, createdAt }: NotificationRecord) {
+  return { id, source, kind, priority, status, summary, count: coalescedCount, createdAt: createdAt.toISOString() }
+}
+
+function missing(field: string, action: string): HeedError {
+  return new HeedError('invalid_argument', `notification-inbox needs ${field} for '${action}'.`, { details: { field } })
+}

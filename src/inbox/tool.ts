@@ -52,7 +52,7 @@ export function createNotificationInboxTool({ storage }: { storage: Notification
     // Reading twice delivers once, and a mark that is there stays.
     idempotent: true,
     execute: (input, context) => act(storage, input as NotificationInboxInput, context),
-  }) as unknown as Tool<'notification-inbox', NotificationInboxInput>
+  })
 }
 
 async function act(store: NotificationStore, input: NotificationInboxInput, context: ToolContext): Promise<unknown> {

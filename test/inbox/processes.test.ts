@@ -1,0 +1,116 @@
+import { spawn, type ChildProcess } from 'node:child_process'
+import { once } from 'node:events'
+import { mkdtempSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { afterAll, afterEach, describe, expect, it } from 'vitest'
+import type { NotificationStore, ThreadStore } from '../../src/index.ts'
+import { LibSQLStore } from '../../src/store/libsql/index.ts'
+import { Chance } from '../../src/store/conformance/chance.ts'
+import { notificationStoreOf } from '../../src/store/storage.ts'
+
+/** The long form: HEED_INBOX_RECORDS=10000 HEED_INBOX_KILLS=200. */
+const total = Number(process.env.HEED_INBOX_RECORDS ?? 400)
+const kills = Number(process.env.HEED_INBOX_KILLS ?? 6)
+const patience = Math.max(60_000, total * 40, kills * 4_000)
+const perThread = 20
+
+const folder = mkdtempSync(join(tmpdir(), 'heed-inbox-'))
+const children: ChildProcess[] = []
+const stores: LibSQLStore[] = []
+afterEach(async () => {
+  await Promise.all(children.splice(0).map(kill))
+  await Promise.all(stores.splice(0).map((store) => store.close()))
+})
+afterAll(() => rmSync(folder, { recursive: true }))
+
+let files = 0
+function open(): { path: string; store: ThreadStore; inbox: Promise<NotificationStore> } {
+  const path = join(folder, `${files++}.db`)
+  const store = new LibSQLStore({ url: `file:${path}` })
+  stores.push(store)
+  return { path, store, inbox: notificationStoreOf(store) as Promise<NotificationStore> }
+}
+
+function dispatcher(path: string, ahead = 0): ChildProcess {
+  const child = spawn(process.execPath, [join(import.meta.dirname, 'dispatcher-process.ts'), path, String(ahead)], { stdio: ['ignore', 'inherit', 'inherit', 'ipc'] })
+  children.push(child)
+  return child
+}
+
+async function kill(child: ChildProcess): Promise<void> {
+  if (child.exitCode !== null || child.signalCode !== null) return
+  child.kill('SIGKILL')
+  await once(child, 'exit')
+}
+
+const threads = Array.from({ length: total / perThread }, (_, index) => ({ threadId: `thread-${index}`, resourceId: 'user-1' }))
+
+/** Records that are due: most in full, and of every thread some in a summary. */
+async function fill(inbox: NotificationStore): Promise<void> {
+  const now = Date.now()
+  for (const thread of threads) {
+    const items = Array.from({ length: perThread }, (_, index) => ({ ...thread, id: `n-${index}`, agentId: 'support', source: `s${index % 3}`, kind: 'k', summary: `Event ${index}.`, now, undecidedUntil: now + 60_000 }))
+    await inbox.ingest(items)
+    await inbox.settle(items.map(({ id, threadId }, index) => (index % 4 === 0
+      ? { threadId, id, action: 'summarize' as const, summary: { form: 'window' as const, quietMs: 0, maxWaitMs: 0 }, now, claimUntil: now }
+      : { threadId, id, action: 'defer' as const, deliverAt: now, now, claimUntil: now })))
+  }
+}
+
+async function missing(inbox: NotificationStore): Promise<number> {
+  let left = 0
+  for (const thread of threads) {
+    const { notifications } = await inbox.listNotifications({ ...thread, limit: perThread })
+    left += notifications.filter(({ deliveredSignalId, summarySignalId }) => deliveredSignalId === undefined && summarySignalId === undefined).length
+  }
+  return left
+}
+
+/** Every thread has exactly the signals that its records name, once each, all of them answered. */
+async function check(store: ThreadStore, inbox: NotificationStore): Promise<void> {
+  for (const thread of threads) {
+    await expect.poll(async () => (await store.getThread(thread))?.status, { timeout: patience }).toBe('idle')
+    const { notifications } = await inbox.listNotifications({ ...thread, limit: perThread })
+    const named = new Set(notifications.flatMap(({ deliveredSignalId, summarySignalId }) => deliveredSignalId ?? summarySignalId ?? []))
+    const { rows } = await store.listRows(thread, { limit: 1_000 })
+    const signals = rows.filter(({ role }) => role === 'signal').map(({ id }) => id)
+    expect(signals.toSorted()).toEqual([...named].toSorted())
+    expect(named.size).toBe((perThread * 3) / 4 + 1)
+    expect(rows.at(-1)?.role).toBe('assistant')
+    expect(notifications.filter(({ status }) => status === 'delivered')).toHaveLength((perThread * 3) / 4)
+  }
+}
+
+describe('dispatching processes on one file', () => {
+  it.each([2, 4])('[N5.1] %i of them deliver each record once', async (count) => {
+    const { path, store, inbox } = open()
+    await fill(await inbox)
+    const running = Array.from({ length: count }, () => dispatcher(path))
+    await Promise.all(running.map((child) => once(child, 'message')))
+    await expect.poll(async () => missing(await inbox), { timeout: patience, interval: 50 }).toBe(0)
+    await check(store, await inbox)
+  }, patience * 2)
+
+  it('[N5.1] [N5.3] killed at random instants: none is lost, none is doubled, and records and history agree', async () => {
+    const { path, store, inbox } = open()
+    const chance = new Chance(Number(process.env.HEED_SEED ?? 7))
+    await fill(await inbox)
+    let ahead = 0
+    let interrupted = 0
+    for (let round = 0; round < kills; round++) {
+      // A minute later for the next one, so that what was taken is due again and the dead are known to be dead.
+      const child = dispatcher(path, (ahead += 60_000))
+      await once(child, 'message')
+      const left = await missing(await inbox)
+      const until = left - 1 - chance.below(Math.max(1, Math.ceil(total / kills / 2)))
+      await expect.poll(async () => (await missing(await inbox)) <= Math.max(0, until), { timeout: patience, interval: 1 }).toBe(true)
+      await kill(child)
+      if ((await missing(await inbox)) > 0) interrupted++
+    }
+    expect(interrupted).toBeGreaterThan(kills / 3)
+    dispatcher(path, ahead + 60_000)
+    await expect.poll(async () => missing(await inbox), { timeout: patience, interval: 50 }).toBe(0)
+    await check(store, await inbox)
+  }, patience * 2)
+})

@@ -6,9 +6,12 @@ const defaultTimeoutMs = 300_000
 
 const ours = new WeakSet<HeedError>()
 
-/** What a hook comes to, unless it takes longer than it may. */
-export function inTime<T>(run: Run, processor: Processor, hook: string, work: T | Promise<T>): T | Promise<T> {
-  if (!(work instanceof Promise)) return work
+/** Waits for what a hook returned: not beyond an abort of the run, and not longer than it may take. */
+export type Wait = <T>(returned: T | Promise<T>) => T | Promise<T>
+
+/** Most hooks answer at once, and then there is nothing to wait for. */
+export function inTime<T>(run: Run, processor: Processor, hook: string, returned: T | Promise<T>): T | Promise<T> {
+  if (!isPromise(returned)) return returned
   const { timeoutMs = defaultTimeoutMs } = processor
   return new Promise((resolve, reject) => {
     const timer = run.clock.after(timeoutMs, () => {
@@ -18,8 +21,16 @@ export function inTime<T>(run: Run, processor: Processor, hook: string, work: T 
       ours.add(error)
       reject(error)
     })
-    work.then(resolve, reject).finally(() => timer.cancel())
+    const settle = <Value>(then: (value: Value) => void) => (value: Value) => {
+      timer.cancel()
+      then(value)
+    }
+    Promise.resolve(run.unlessAborted(returned)).then(settle(resolve), settle(reject))
   })
+}
+
+function isPromise<T>(value: T | Promise<T>): value is Promise<T> {
+  return typeof (value as Partial<Promise<T>> | null | undefined)?.then === 'function'
 }
 
 /** The same code thrown by a processor itself says nothing of this run. */

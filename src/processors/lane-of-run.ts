@@ -5,6 +5,7 @@ import { createdSignal } from '../signals/created.ts'
 import { rowToSignal } from '../signals/row.ts'
 import type { CreatedAgentSignal } from '../signals/signal.ts'
 import { stateSignal } from '../signals/state.ts'
+import type { Wait } from './in-time.ts'
 import type { Processor, ProcessorContext } from './processor.ts'
 
 interface LaneCopy {
@@ -15,7 +16,7 @@ interface LaneCopy {
 }
 
 /** Asks a processor for the state of its lane, and adds it to the run when it is news to this window. */
-export async function sendState(run: Run, processor: Processor, context: ProcessorContext, list: MessageList): Promise<void> {
+export async function sendState(run: Run, processor: Processor, context: ProcessorContext, list: MessageList, wait: Wait): Promise<void> {
   const stateId = processor.stateId ?? processor.id
   const copies = laneCopies(list.rows(), stateId)
   const inWindow = sinceSnapshot(copies)
@@ -23,7 +24,7 @@ export async function sendState(run: Run, processor: Processor, context: Process
   const lost = !inWindow.snapshot && run.host.lanes.some(({ id }) => id === stateId)
   const known = lost ? sinceSnapshot(laneCopies((await run.host.laneRows(stateId)).rows, stateId)) : inWindow
   const due = processor.maxDeltas !== undefined && known.deltas.length >= processor.maxDeltas
-  const state = await processor.computeStateSignal?.({
+  const state = await wait(processor.computeStateSignal?.({
     ...context,
     messages: list.get.all.db(),
     messageList: list,
@@ -33,7 +34,7 @@ export async function sendState(run: Run, processor: Processor, context: Process
     contextWindow: { hasSnapshot: inWindow.snapshot !== undefined && !due },
     ...(known.snapshot ? { lastSnapshot: known.snapshot.signal } : {}),
     deltasSinceSnapshot: known.deltas.map(({ signal }) => signal),
-  })
+  }))
   if (!state) return
   if (typeof state.cacheKey !== 'string') throw new Error('it returned a state without a cacheKey.')
   const { id = stateId, ...told } = state

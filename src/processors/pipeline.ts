@@ -9,7 +9,7 @@ import { sendState } from './lane-of-run.ts'
 import type { InputStepChange, Processor, ProcessorContext } from './processor.ts'
 import { changeIn, chunkIn, systemIn, takeMessages } from './returned.ts'
 import { messagesOf, revisedStep, RunMessages, sameRows } from './run-messages.ts'
-import { inTime, isTimeout } from './in-time.ts'
+import { inTime, isTimeout, type Wait } from './in-time.ts'
 import { TripwireAbort } from './tripwire.ts'
 
 type Hook = Exclude<keyof Processor, 'id' | 'name' | 'stateId' | 'maxDeltas' | 'timeoutMs'>
@@ -51,9 +51,9 @@ export class ProcessorPipeline {
     if (!have(this.#input, 'processInput')) return undefined
     const list = messagesOf(run, rows)
     for (const processor of this.#input) {
-      await this.#ask(run, processor, 'processInput', async (context) => {
+      await this.#ask(run, processor, 'processInput', async (context, wait) => {
         const messages = list.get.input.db()
-        const returned = await processor.processInput?.({ ...context, messages, messageList: list, systemMessages: run.system })
+        const returned = await wait(processor.processInput?.({ ...context, messages, messageList: list, systemMessages: run.system }))
         const change = changeIn<InputStepChange>(returned, ['messages', 'systemMessages'])
         if (change?.systemMessages) run.system = systemIn(change.systemMessages)
         takeMessages(list, messages, change ? change.messages : returned, 'input')
@@ -72,9 +72,9 @@ export class ProcessorPipeline {
     const change: InputStepChange = {}
     const list = this.#messages.of(run)
     for (const processor of this.#input) {
-      await this.#ask(run, processor, 'processInputStep', async (context) => {
+      await this.#ask(run, processor, 'processInputStep', async (context, wait) => {
         const messages = list.get.all.db()
-        const returned = await processor.processInputStep?.({
+        const returned = await wait(processor.processInputStep?.({
           ...context,
           messages,
           messageList: list,
@@ -87,14 +87,14 @@ export class ProcessorPipeline {
           activeTools: change.activeTools ?? run.options.activeTools,
           modelSettings: change.modelSettings ?? run.options.modelSettings ?? {},
           providerOptions: change.providerOptions ?? run.options.providerOptions,
-        })
+        }))
         const step = changeIn<InputStepChange>(returned, stepChanges)
         takeMessages(list, messages, step ? (step.messageList ?? step.messages) : returned, 'all')
         if (step?.systemMessages) systemIn(step.systemMessages)
         Object.assign(change, step)
       })
     }
-    for (const processor of this.#input) await this.#ask(run, processor, 'computeStateSignal', (context) => sendState(run, processor, context, list))
+    for (const processor of this.#input) await this.#ask(run, processor, 'computeStateSignal', (context, wait) => sendState(run, processor, context, list, wait))
     const shown = list.rows()
     if (!sameRows(shown, run.rows)) run.showOnce(shown)
     const added = list.systemMessages()
@@ -108,9 +108,9 @@ export class ProcessorPipeline {
       if (typeof processor.processOutputStream !== 'function') continue
       const made: Chunk[] = []
       for (const part of shown) {
-        await this.#ask(run, processor, 'processOutputStream', async (context) => {
+        await this.#ask(run, processor, 'processOutputStream', async (context, wait) => {
           const emit = (more: Chunk) => void made.push(chunkIn(more))
-          const returned = await processor.processOutputStream?.({ ...context, part, streamParts: this.#seen, emit })
+          const returned = await wait(processor.processOutputStream?.({ ...context, part, streamParts: this.#seen, emit }))
           if (returned !== null) made.push(returned === undefined ? part : chunkIn(returned))
         })
       }
@@ -127,9 +127,9 @@ export class ProcessorPipeline {
     const list = this.#messages.of(run, row)
     for (const processor of this.#output) {
       try {
-        await this.#ask(run, processor, 'processOutputStep', async (context) => {
+        await this.#ask(run, processor, 'processOutputStep', async (context, wait) => {
           const messages = list.get.response.db()
-          const returned = await processor.processOutputStep?.({
+          const returned = await wait(processor.processOutputStep?.({
             ...context,
             messages,
             messageList: list,
@@ -139,7 +139,7 @@ export class ProcessorPipeline {
             toolCalls: said.calls.map(({ part: { toolInvocation } }) => toolInvocation),
             finishReason: said.finishReason,
             usage: said.usage,
-          })
+          }))
           takeMessages(list, messages, returned, 'response')
         })
       } catch (error) {
@@ -156,8 +156,8 @@ export class ProcessorPipeline {
     let seen = result
     for (const processor of this.#output) {
       try {
-        await this.#ask(run, processor, 'processToolResult', async (context) => {
-          const returned = await processor.processToolResult?.({ ...context, stepNumber: run.step, toolName, toolCallId, args, result: seen })
+        await this.#ask(run, processor, 'processToolResult', async (context, wait) => {
+          const returned = await wait(processor.processToolResult?.({ ...context, stepNumber: run.step, toolName, toolCallId, args, result: seen }))
           const change = changeIn<{ result: JSONValue }>(returned, ['result'])
           if (change) seen = change.result
         })
@@ -174,10 +174,10 @@ export class ProcessorPipeline {
     if (!have(this.#output, 'processOutputResult')) return [row]
     const list = this.#messages.of(run, row)
     for (const processor of this.#output) {
-      await this.#ask(run, processor, 'processOutputResult', async (context) => {
+      await this.#ask(run, processor, 'processOutputResult', async (context, wait) => {
         const messages = list.get.response.db()
         const result = { text: run.unfinished + said.text, usage: run.usage, finishReason: said.finishReason, steps: run.steps }
-        takeMessages(list, messages, await processor.processOutputResult?.({ ...context, messages, messageList: list, result }), 'response')
+        takeMessages(list, messages, await wait(processor.processOutputResult?.({ ...context, messages, messageList: list, result })), 'response')
       })
     }
     const { row: revised, added } = revisedStep(run, row, list, said)
@@ -187,8 +187,8 @@ export class ProcessorPipeline {
   async apiError(run: Run, error: HeedError): Promise<boolean> {
     const list = this.#messages.of(run)
     for (const processor of [...this.#input, ...this.#output]) {
-      const returned = await this.#ask(run, processor, 'processAPIError', (context) =>
-        processor.processAPIError?.({ ...context, error, stepNumber: run.step, messages: list.get.all.db(), messageList: list }))
+      const returned = await this.#ask(run, processor, 'processAPIError', (context, wait) =>
+        wait(processor.processAPIError?.({ ...context, error, stepNumber: run.step, messages: list.get.all.db(), messageList: list })))
       if (returned?.retry === true) return true
     }
     return false
@@ -202,11 +202,11 @@ export class ProcessorPipeline {
     return error.tripwire.reason
   }
 
-  async #ask<T>(run: Run, processor: Processor, hook: Hook, call: (context: ProcessorContext) => T | Promise<T>): Promise<T | undefined> {
+  async #ask<T>(run: Run, processor: Processor, hook: Hook, call: (context: ProcessorContext, wait: Wait) => T | Promise<T>): Promise<T | undefined> {
     if (typeof processor[hook] !== 'function') return undefined
     const asked = { over: false }
     try {
-      return await inTime(run, processor, hook, run.unlessAborted(call(this.#context(run, processor, hook, asked))))
+      return await call(this.#context(run, processor, hook, asked), (returned) => inTime(run, processor, hook, returned))
     } catch (error) {
       asked.over = true
       if (isTimeout(error)) throw error

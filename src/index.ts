@@ -20,7 +20,7 @@ export type {
 export { hasToolCall, stepCountIs, type StopCondition } from './run/stop.ts'
 
 // Tools
-export { createTool, type ApprovalContext, type Tool, type ToolConfig, type ToolContext } from './run/tool.ts'
+export { createTool, type ApprovalContext, type InputContext, type Tool, type ToolConfig, type ToolContext } from './run/tool.ts'
 export type { AISDKTool, ProviderTool } from './run/ai-sdk-tool.ts'
 export type { ToolArgs, ToolInput, ToolOutput, ToolsInput } from './run/tool-set.ts'
 export type { ToolPayloadTransformPolicy, ToolTransform, TransformContext, TransformFunction, TransformPhase, TransformTarget } from './run/transform.ts'

@@ -1,6 +1,6 @@
 import { HeedError } from '../errors.ts'
 import { checkMemoryOptions } from '../memory/options.ts'
-import type { AgentExecutionOptions, MemoryTarget, StructuredOutputOptions } from '../run/options.ts'
+import type { AgentExecutionOptions, MemoryTarget, ModelSettings, StructuredOutputOptions } from '../run/options.ts'
 import type { ToolSet } from '../run/tool-set.ts'
 
 type Check = (value: unknown) => string | undefined
@@ -48,6 +48,11 @@ const checks: Record<keyof AgentExecutionOptions, Check> = {
 
 const structuredNames: Record<keyof StructuredOutputOptions, true> = { schema: true, name: true, description: true, jsonPromptInjection: true }
 
+const settingNames: Record<keyof ModelSettings, true> = {
+  maxOutputTokens: true, temperature: true, topP: true, topK: true, presencePenalty: true, frequencyPenalty: true, stopSequences: true, seed: true,
+  headers: true, reasoning: true, maxRetries: true,
+}
+
 /** Refuses options by name: those that don't exist, and those whose value can't be meant. `of` says whose options they are. */
 export function checkOptions(options: unknown, of: string): asserts options is AgentExecutionOptions {
   if (!isObject(options)) throw new HeedError('invalid_argument', `The options of ${of} must be an object.`)
@@ -57,8 +62,9 @@ export function checkOptions(options: unknown, of: string): asserts options is A
     const wanted = checks[name as keyof AgentExecutionOptions](value)
     if (wanted !== undefined) throw new HeedError('invalid_argument', `${name} of ${of} must be ${wanted}.`, { details: { option: name } })
   }
-  const { structuredOutput, memory } = options as AgentExecutionOptions
+  const { structuredOutput, modelSettings, memory } = options as AgentExecutionOptions
   for (const name of Object.keys(structuredOutput ?? {})) if (!Object.hasOwn(structuredNames, name)) throw unknown(`structuredOutput.${name}`, of, structuredNames)
+  for (const name of Object.keys(modelSettings ?? {})) if (!Object.hasOwn(settingNames, name)) throw unknown(`modelSettings.${name}`, of, settingNames)
   if (memory?.options !== undefined) checkMemoryOptions(memory.options)
 }
 

@@ -5,6 +5,9 @@ import type { FilePart, Message, SourcePart } from '../message/message.ts'
 import type { Tripwire } from '../processors/processor.ts'
 import type { StepResult } from '../run/step-result.ts'
 
+/** Of an object that is still being written: anything may be missing. */
+export type DeepPartial<T> = T extends readonly (infer Item)[] ? DeepPartial<Item>[] : T extends object ? { [Key in keyof T]?: DeepPartial<T[Key]> } : T
+
 /**
  * A run that is under way. It goes on whether or not anybody reads.
  *
@@ -32,6 +35,11 @@ export class AgentStream<Calls, Results, Obj> {
   /** The text as it is written. */
   get textStream(): AsyncIterable<string> {
     return this.#log.read((chunk) => (chunk.type === 'text-delta' ? chunk.payload.text : undefined))
+  }
+
+  /** A structured answer as it grows, not checked yet; the last is the validated value. */
+  get objectStream(): AsyncIterable<DeepPartial<Obj>> {
+    return this.#log.read((chunk) => (chunk.type === 'object' || chunk.type === 'object-result' ? (chunk.payload.object as DeepPartial<Obj>) : undefined))
   }
 
   /** Everything at once, when the run is over. Rejects when it failed. */

@@ -2,7 +2,7 @@ import type { JSONObject } from '../json.ts'
 import type { ProviderOptions } from '../message/message.ts'
 import type { ModelToolOutput } from '../message/tool-output.ts'
 import type { Schema } from '../schema/schema.ts'
-import { createTool, type Tool, type ToolContext } from './tool.ts'
+import { createTool, type InputContext, type Tool } from './tool.ts'
 
 /** A tool of the `ai` package, or of an MCP client that speaks its shape. It works here as it is. */
 export interface AISDKTool {
@@ -50,10 +50,17 @@ interface Executable extends Pick<AISDKTool, 'strict' | 'inputExamples' | 'provi
   toModelOutput?(options: object): ModelToolOutput | Promise<ModelToolOutput>
   needsApproval?: boolean | ((input: unknown, options: object) => boolean | Promise<boolean>)
   description?: string | ((options: object) => string)
+  onInputStart?(options: object): void | PromiseLike<void>
+  onInputDelta?(options: object): void | PromiseLike<void>
+  onInputAvailable?(options: object): void | PromiseLike<void>
 }
 
 export function aiSDKTool(name: string, source: AISDKTool | ProviderTool): Tool {
   const { execute, toModelOutput, needsApproval, description, strict, inputExamples, providerOptions } = source as Executable
+  const told = (hook: 'onInputStart' | 'onInputDelta' | 'onInputAvailable') => {
+    const tell = (source as Executable)[hook]
+    return tell && { [hook]: async (event: InputContext) => tell.call(source, { ...event, ...aiSDKOptions(event) }) }
+  }
   return createTool({
     id: name,
     description: typeof description === 'function' ? description({ context: {} }) : description,
@@ -62,17 +69,20 @@ export function aiSDKTool(name: string, source: AISDKTool | ProviderTool): Tool 
     inputExamples: inputExamples as Array<{ input: JSONObject }> | undefined,
     providerOptions: providerOptions as ProviderOptions | undefined,
     requireApproval: typeof needsApproval === 'function'
-      ? (input, context) => needsApproval(input, { toolCallId: context.toolCallId, messages: [], context: context.requestContext })
+      ? (input, context) => needsApproval(input, { toolCallId: context.toolCallId, messages: context.messages, context: context.requestContext })
       : needsApproval,
     execute: execute && ((input, context) => execute.call(source, input, aiSDKOptions(context))),
+    ...told('onInputStart'),
+    ...told('onInputDelta'),
+    ...told('onInputAvailable'),
     toModelOutput: toModelOutput && ((output: unknown, call) => toModelOutput.call(source, { ...call, output })),
   })
 }
 
-function aiSDKOptions(context: ToolContext): object {
+function aiSDKOptions(context: InputContext): object {
   return {
     toolCallId: context.toolCallId,
-    messages: [],
+    messages: context.messages,
     abortSignal: context.abortSignal,
     context: context.requestContext,
     experimental_context: context.requestContext,

@@ -44,6 +44,8 @@ export interface ChunkPayloads {
   'tool-error': Call & { args: JSONValue; error: ChunkError }
   'tool-output-denied': Call & { args: JSONValue; reason?: string }
   'step-finish': StepFinishPayload
+  /** What a structured answer has come to so far. */
+  object: { object: unknown }
   'object-result': { object: unknown }
   tripwire: { reason: string; retry?: boolean; metadata?: unknown; processorId: string }
   raw: unknown

@@ -27,6 +27,11 @@ export class GrowingPrompt {
     this.#once = grown([], inOrder(rows))
   }
 
+  /** All of them, without counting as asked for. */
+  get messages(): readonly LanguageModelV4Message[] {
+    return this.#messages
+  }
+
   next(): readonly LanguageModelV4Message[] {
     const messages = this.#once ?? this.#messages
     this.#once = undefined

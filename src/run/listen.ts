@@ -1,9 +1,11 @@
-import type { LanguageModelV4CallOptions } from '@ai-sdk/provider'
+import type { LanguageModelV4CallOptions, LanguageModelV4StreamPart } from '@ai-sdk/provider'
 import type { HeedError } from '../errors.ts'
 import type { BrokenStream } from './broken-streams.ts'
+import { CallInputs } from './call-inputs.ts'
 import { callModel, endedEarly, type Answer } from './model-call.ts'
 import { addUsage, todaysPart } from './model-parts.ts'
 import { defaultMaxRetries, modelToolChoice, type ModelSettings } from './options.ts'
+import { GrowingObject } from './growing-object.ts'
 import { providerError } from './provider-error.ts'
 import { keepContext, repeatLanes } from './own-rows.ts'
 import { interrupted, type Run } from './run.ts'
@@ -56,19 +58,25 @@ export async function listen(run: Run): Promise<Said> {
 
 /** Shows what the model says. Answers why its stream broke, if it did; throws what processors throw. */
 async function record(run: Run, answer: Answer, recorder: StepRecorder): Promise<HeedError | undefined> {
+  const object = run.structured && new GrowingObject()
+  const inputs = new CallInputs(run)
   try {
     for (;;) {
       let chunk: Chunk | undefined
+      let part: LanguageModelV4StreamPart
       try {
         const { done, value } = await answer.next()
         if (done) return recorder.finished ? undefined : endedEarly(answer.model)
-        chunk = recorder.take(todaysPart(value))
+        part = todaysPart(value)
+        chunk = recorder.take(part)
       } catch (error) {
         return providerError(error, answer.model, true)
       }
+      if (part.type === 'tool-input-start' || part.type === 'tool-input-delta' || part.type === 'tool-call') await inputs.hear(part)
       if (!chunk) continue
       const shown = chunk.type.startsWith('tool-') ? run.showToolCall(chunk) : run.say(chunk)
       recorder.keep(chunk, shown instanceof Promise ? await shown : shown)
+      if (chunk.type === 'text-delta') await object?.grow(run, recorder.text)
     }
   } finally {
     answer.close()

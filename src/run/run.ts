@@ -261,6 +261,17 @@ export class Run {
     return [...system, ...this.#prompt.next()] as LanguageModelV4Message[]
   }
 
+  /**
+   * What the model was sent before it answered last, or, while it is `answering`, for the answer that it gives; without the system messages.
+   * Copied when it is asked for: the messages only ever grow, and few want to see them.
+   */
+  sentMessages(answering = false): () => LanguageModelV4Message[] {
+    const { messages } = this.#prompt
+    const answered = answering ? -1 : messages.findLastIndex(({ role }) => role === 'assistant')
+    const end = answered < 0 ? messages.length : answered
+    return () => messages.slice(0, end)
+  }
+
   /** Rows that have a place in history now. The prompt grows by them and never changes before them. */
   append(rows: readonly MessageRow[]): void {
     for (const row of rows) this.rows.push(row)

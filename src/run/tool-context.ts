@@ -34,6 +34,7 @@ export class ToolExecution {
   context(abortSignal: AbortSignal, resumeData: unknown): ToolContext {
     const { id: runId, agent, threadId, resourceId, requestContext } = this.#run
     const { toolCallId, toolName } = this.#invocation
+    const sent = this.#run.sentMessages()
     const context: ToolContext = {
       toolCallId,
       toolName,
@@ -43,6 +44,9 @@ export class ToolExecution {
       ...(resourceId === undefined ? {} : { resourceId }),
       abortSignal,
       requestContext,
+      get messages() {
+        return sent()
+      },
       suspend: (payload) => this.#suspend(payload),
       ...(resumeData === undefined ? {} : { resumeData }),
       write: (part) => {

@@ -144,12 +144,16 @@ async function validInput(resolved: ResolvedTool, args: JSONValue): Promise<unkn
 
 async function needsApproval(run: Run, resolved: ResolvedTool, input: unknown, toolCallId: string): Promise<boolean> {
   if (run.options.requireToolApproval) return true
+  const sent = run.sentMessages()
   return resolved.tool.requireApproval(input, {
     toolCallId,
     runId: run.id,
     ...(run.threadId === undefined ? {} : { threadId: run.threadId }),
     ...(run.resourceId === undefined ? {} : { resourceId: run.resourceId }),
     requestContext: run.requestContext,
+    get messages() {
+      return sent()
+    },
   })
 }
 

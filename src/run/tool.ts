@@ -1,4 +1,4 @@
-import type { LanguageModelV4FunctionTool } from '@ai-sdk/provider'
+import type { LanguageModelV4FunctionTool, LanguageModelV4Message } from '@ai-sdk/provider'
 import { HeedError } from '../errors.ts'
 import type { JSONObject, JSONValue } from '../json.ts'
 import type { ModelToolOutput } from '../message/tool-output.ts'
@@ -28,6 +28,9 @@ export interface Tool<Id extends string = string, Input = unknown, Output = unkn
   requireApproval(input: Input, context: ApprovalContext): boolean | Promise<boolean>
   execute?(input: Input, context: ToolContext): Output | Promise<Output> | AsyncIterable<Output>
   toModelOutput?(output: Output, call: { toolCallId: string; input: Input }): ModelToolOutput | Promise<ModelToolOutput>
+  onInputStart?(context: InputContext): void | Promise<void>
+  onInputDelta?(event: InputContext & { inputTextDelta: string }): void | Promise<void>
+  onInputAvailable?(event: InputContext & { input: Input }): void | Promise<void>
 }
 
 /** What a tool knows of the call it serves. */
@@ -41,6 +44,8 @@ export interface ToolContext<Suspend = unknown, Resume = unknown> {
   /** Aborts when the run does, or when `timeoutMs` is over. */
   abortSignal: AbortSignal
   requestContext: RequestContext
+  /** What the model was sent before it made the call, without the system messages. */
+  readonly messages: LanguageModelV4Message[]
   /**
    * Ends the call here until someone resumes it, minutes or weeks later: `return suspend({ question: '…' })`.
    * The tool is then called again with `resumeData`.
@@ -56,7 +61,18 @@ export interface ToolContext<Suspend = unknown, Resume = unknown> {
   sendSignal(signal: SignalInput): Promise<void>
 }
 
+/** What a tool knows of a call that the model is still writing. */
+export interface InputContext {
+  toolCallId: string
+  abortSignal: AbortSignal
+  requestContext: RequestContext
+  /** What the model was sent, without the system messages. */
+  messages: LanguageModelV4Message[]
+}
+
 export interface ApprovalContext {
+  /** As for the tool itself. */
+  readonly messages: LanguageModelV4Message[]
   toolCallId: string
   runId: string
   threadId?: string
@@ -95,6 +111,12 @@ export interface ToolConfig<
     output: NoInfer<Result>,
     call: { toolCallId: string; input: InferOutput<InputSchema> },
   ) => ModelToolOutput | Promise<ModelToolOutput>
+  /** Told when the model begins to write a call. The model is not read on before it is done; an error is logged. */
+  onInputStart?: (context: InputContext) => void | Promise<void>
+  /** Told each piece of the input's text. */
+  onInputDelta?: (event: InputContext & { inputTextDelta: string }) => void | Promise<void>
+  /** Told the whole input, once it is valid and before anything is done with it. */
+  onInputAvailable?: (event: InputContext & { input: InferOutput<InputSchema> }) => void | Promise<void>
   /** What displays and transcripts see of the payloads. */
   transform?: ToolTransform
   strict?: boolean
@@ -139,6 +161,9 @@ export function createTool<
     requireApproval: typeof approval === 'function' ? approval : () => approval,
     ...(config.execute ? { execute: config.execute } : {}),
     ...(config.toModelOutput ? { toModelOutput: config.toModelOutput } : {}),
+    ...(config.onInputStart ? { onInputStart: config.onInputStart } : {}),
+    ...(config.onInputDelta ? { onInputDelta: config.onInputDelta } : {}),
+    ...(config.onInputAvailable ? { onInputAvailable: config.onInputAvailable } : {}),
   }
   Object.defineProperty(tool, marker, { value: true })
   return tool

@@ -38,7 +38,7 @@ export class PresentStep {
 }
 
 function isPassing(chunk: Chunk): boolean {
-  if (chunk.type === 'tool-output') return true
+  if (chunk.type === 'tool-output' || chunk.type === 'object') return true
   if (chunk.type === 'tool-result') return 'payload' in chunk && chunk.payload.preliminary === true
   return chunk.type.startsWith('data-') && chunk.type !== 'data-user-message' && chunk.type !== 'data-signal'
 }

@@ -6,7 +6,7 @@ import { z } from 'zod'
 import { Agent } from '../../src/agent/agent.ts'
 import { RequestContext } from '../../src/run/request-context.ts'
 import { scriptedModel } from '../../src/testing/index.ts'
-import { chunksOf, of, rejection } from './asking.ts'
+import { chunksOf, of, recordedHeed, rejection } from './asking.ts'
 
 const call = (toolName: string, input: unknown = {}) => ({ toolCalls: [{ toolName, input }] })
 
@@ -30,6 +30,33 @@ describe('tools of the AI SDK work as they are', () => {
     expect(seen).toMatchObject([{ toolCallId: 'call_1_0', abortSignal: expect.any(AbortSignal), context: requestContext }])
     expect(model.calls[0]?.tools).toMatchObject([{ type: 'function', name: 'weather', description: 'Weather.', strict: true, inputSchema: { required: ['city'] } }])
     expect(model.calls[2]?.prompt.at(-1)).toMatchObject({ content: [{ output: { type: 'text', value: 'call_1_0 Bern rain' } }] })
+  })
+
+  it('with the messages that the model was sent, and told of their input as it is written', async () => {
+    const heard: unknown[] = []
+    const note = (what: string) => (options: { toolCallId: string; messages: unknown[]; inputTextDelta?: string; input?: unknown }) => {
+      heard.push([what, options.toolCallId, options.messages.length, options.inputTextDelta ?? options.input ?? ''])
+      if (what === 'start') throw new Error('not my day')
+    }
+    const look = tool({
+      inputSchema: z.object({ at: z.string().transform((text) => text.length) }),
+      execute: async (_, { messages }) => (heard.push(['execute', '', messages.length, messages.at(-1)?.role]), 'seen'),
+      onInputStart: note('start'),
+      onInputDelta: note('delta'),
+      onInputAvailable: note('available'),
+    })
+    const model = scriptedModel([call('look', { at: 'noon' }), call('look', { at: 7 }), 'Done.'])
+    const { heed, logged } = recordedHeed()
+    const { toolResults } = await new Agent({ id: 'a', heed, model, tools: { look } }).generate('Go.')
+    expect(toolResults.map(({ isError }) => isError ?? false)).toEqual([false, true])
+    const first = heard.filter((event) => (event as string[])[1] !== 'call_1_0')
+    expect(first[0]).toEqual(['start', 'call_0_0', 1, ''])
+    expect(first.filter((event) => (event as string[])[0] === 'delta').map((event) => (event as string[])[3]).join('')).toBe('{"at":"noon"}')
+    expect(first.slice(-2)).toEqual([['available', 'call_0_0', 1, { at: 4 }], ['execute', '', 1, 'user']])
+    const second = heard.filter((event) => (event as string[])[1] === 'call_1_0')
+    expect(second[0]).toEqual(['start', 'call_1_0', 3, ''])
+    expect(second.map((event) => (event as string[])[0])).not.toContain('available')
+    expect(logged).toHaveLength(2)
   })
 
   it('dynamicTool(), and a description that is a function', async () => {

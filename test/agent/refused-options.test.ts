@@ -75,6 +75,13 @@ describe('an option of a call is refused', () => {
 })
 
 describe('an option of a call is taken', () => {
+  it('when it is a model setting that there is not', async () => {
+    const agent = new Agent({ id: 'a', model: scriptedModel([]) })
+    const refused = { code: 'unsupported_option', message: expect.stringContaining('modelSettings.maxTokens'), details: { option: 'modelSettings.maxTokens' } }
+    expect(await rejection(agent.generate('x', { modelSettings: { maxTokens: 5 } } as never))).toMatchObject(refused)
+    expect(thrownBy(() => new Agent({ id: 'a', model: scriptedModel([]), defaultOptions: { modelSettings: { maxTokens: 5 } } as never }))).toMatchObject(refused)
+  })
+
   it('when it is undefined, whatever its name', async () => {
     const { agent } = made()
     expect((await agent.generate('Go.', { maxSteps: undefined, ...({ maxStep: undefined } as object) })).text).toBe('Hi.')

@@ -30,6 +30,29 @@ describe('structured output', () => {
     expect(of(await chunksOf(stream), 'object-result').map((chunk) => chunk.payload.object)).toEqual([object])
   })
 
+  it('is shown as it grows, and the last that is shown is the value', async () => {
+    const text = ['{"city":"Be', 'rn","deg', 'rees":', '4', '}']
+    const stream = await new Agent({ id: 'a', model: scriptedModel([{ text }]) }).stream('Weather?', { structuredOutput: { schema } })
+    const grown = []
+    for await (const object of stream.objectStream) {
+      expectTypeOf(object).toEqualTypeOf<{ city?: string; degrees?: number }>()
+      grown.push(object)
+    }
+    expect(grown).toEqual([{ city: 'Be' }, { city: 'Bern' }, { city: 'Bern', degrees: 4 }, { city: 'Bern', degrees: 4 }])
+    const chunks = await chunksOf(stream)
+    expect(of(chunks, 'object').map(({ payload }) => payload.object)).toEqual(grown.slice(0, -1))
+  })
+
+  it('costs no more to show than it is long', async () => {
+    const list = Array.from({ length: 2_000 }, (_, index) => `line ${index}`)
+    const text = JSON.stringify({ list }).match(/.{1,8}/g) ?? []
+    const stream = await new Agent({ id: 'a', model: scriptedModel([{ text }]) }).stream('List.', { structuredOutput: { schema: z.object({ list: z.array(z.string()) }) } })
+    expect(await stream.object).toEqual({ list })
+    const shown = of(await chunksOf(stream), 'object').length
+    expect(shown).toBeGreaterThan(50)
+    expect(shown).toBeLessThan(500)
+  })
+
   it('is what the schema makes of it', async () => {
     const transformed = z.object({ at: z.string().transform((text) => text.length) })
     const { object } = await new Agent({ id: 'a', model: scriptedModel(['{"at":"noon"}']) }).generate('?', { structuredOutput: { schema: transformed } })

@@ -195,7 +195,8 @@ describe.each(placeKinds())('1,000 messages, $name', ({ make }) => {
         const { agent, thread } = told
         const { sent, outcomes } = await sendAll(told, chance, () => (chance.below(2) === 0 ? { ifActive: { behavior: 'interrupt' } } : undefined))
         // The last word: whatever waits for an approval is declined by it.
-        agent.sendMessage('last', { ...thread, ifActive: { behavior: 'interrupt' } })
+        // Accepted first: a thread that is idle now would pass for one that is done.
+        await agent.sendMessage('last', { ...thread, ifActive: { behavior: 'interrupt' } }).stored
         await soon(async () => {
           if ((await agent.activeRun(thread))?.status === 'suspended') await agent.sendToolApproval({ ...thread, approved: false }).catch(() => {})
           return agent.activeRun(thread)

@@ -27,9 +27,15 @@ export class GrowingPrompt {
     this.#once = grown([], inOrder(rows))
   }
 
-  /** All of them, without counting as asked for. */
-  get messages(): readonly LanguageModelV4Message[] {
-    return this.#messages
+  /**
+   * What the model was sent before it answered last, or, while it is `answering`, for the answer that it gives. Copied when it is asked
+   * for: the messages only ever grow, and few want to see them.
+   */
+  sent(answering: boolean): () => LanguageModelV4Message[] {
+    const messages = this.#messages
+    const answered = answering ? -1 : messages.findLastIndex(({ role }) => role === 'assistant')
+    const end = answered < 0 ? messages.length : answered
+    return () => messages.slice(0, end)
   }
 
   next(): readonly LanguageModelV4Message[] {

@@ -32,7 +32,7 @@ import type { StructuredOutput } from './structured-output.ts'
 import { showToolCall, showToolResult } from './tool-display.ts'
 import type { ResolvedTool, ToolSet } from './tool-set.ts'
 import type { Transformer } from './transform.ts'
-import { untilAborted } from './until-aborted.ts'
+import { isPromise, untilAborted } from './until-aborted.ts'
 
 /** What a run is given. Everything is resolved: no function of the request context is left in it. */
 export interface RunSetup {
@@ -261,15 +261,9 @@ export class Run {
     return [...system, ...this.#prompt.next()] as LanguageModelV4Message[]
   }
 
-  /**
-   * What the model was sent before it answered last, or, while it is `answering`, for the answer that it gives; without the system messages.
-   * Copied when it is asked for: the messages only ever grow, and few want to see them.
-   */
+  /** What the model was sent; see `GrowingPrompt.sent`. */
   sentMessages(answering = false): () => LanguageModelV4Message[] {
-    const { messages } = this.#prompt
-    const answered = answering ? -1 : messages.findLastIndex(({ role }) => role === 'assistant')
-    const end = answered < 0 ? messages.length : answered
-    return () => messages.slice(0, end)
+    return this.#prompt.sent(answering)
   }
 
   /** Rows that have a place in history now. The prompt grows by them and never changes before them. */
@@ -394,10 +388,6 @@ export class Run {
   showToolResult(invocation: ToolInvocation, preliminary = false): Promise<ToolInvocation> {
     return showToolResult(this, invocation, preliminary)
   }
-}
-
-function isPromise<T>(value: T | PromiseLike<T>): value is PromiseLike<T> {
-  return typeof (value as Partial<PromiseLike<T>> | null)?.then === 'function'
 }
 
 function isLoss(error: unknown): boolean {

@@ -23,3 +23,7 @@ export function untilAborted<T>(work: PromiseLike<T>, signal: AbortSignal, late?
     )
   })
 }
+
+export function isPromise<T>(value: T | PromiseLike<T>): value is PromiseLike<T> {
+  return typeof (value as Partial<PromiseLike<T>> | null)?.then === 'function'
+}

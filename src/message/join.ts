@@ -19,19 +19,45 @@ export function joinRows(rows: Iterable<MessageRow>): Message[] {
       messages.push({ ...ownerOf(row), role: row.role, content: row.content })
       continue
     }
-    const results = row.role === 'tool' ? unplacedResults(row, calls) : undefined
-    if (results?.length === 0) continue
-    if (open?.id !== row.messageId) {
-      open = { ...ownerOf(row), role: 'assistant', content: { format: 2, parts: [] } }
-      messages.push(open)
-    }
-    const { parts } = open.content
-    for (const part of results ?? openStep(row, open)) {
-      parts.push(part)
-      if (part.type === 'tool-invocation') calls.set(callKey(row, part), { parts, index: parts.length - 1 })
-    }
+    const turn = joinRow(open, row, calls)
+    if (turn !== open && turn) messages.push(turn)
+    open = turn
   }
   return messages
+}
+
+/** One message of an assistant while its rows come. Each costs what it adds, however many there were before. */
+export class GrowingMessage {
+  readonly #calls = new Map<string, CallPlace>()
+  #open: Message | undefined
+  /** How many rows it has. */
+  count = 0
+
+  add(rows: readonly MessageRow[]): void {
+    for (const row of rows) this.#open = joinRow(this.#open, row, this.#calls)
+    this.count += rows.length
+  }
+
+  /** The message so far: rows that are added later leave this one as it is. */
+  get message(): Message | undefined {
+    if (!this.#open) return undefined
+    const { content } = this.#open
+    const { experimental_attachments: files } = content
+    return { ...this.#open, content: { ...content, parts: [...content.parts], ...(files && { experimental_attachments: [...files] }) } }
+  }
+}
+
+/** Adds an assistant's or a tool's row to the message that is open, or begins another. */
+function joinRow(open: Message | undefined, row: MessageRow, calls: Map<string, CallPlace>): Message | undefined {
+  const results = row.role === 'tool' ? unplacedResults(row, calls) : undefined
+  if (results?.length === 0) return open
+  const turn: Message = open?.id === row.messageId ? open : { ...ownerOf(row), role: 'assistant', content: { format: 2, parts: [] } }
+  const { parts } = turn.content
+  for (const part of results ?? openStep(row, turn)) {
+    parts.push(part)
+    if (part.type === 'tool-invocation') calls.set(callKey(row, part), { parts, index: parts.length - 1 })
+  }
+  return turn
 }
 
 interface CallPlace {

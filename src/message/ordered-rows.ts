@@ -1,4 +1,4 @@
-import { joinRows } from './join.ts'
+import { GrowingMessage, joinRows } from './join.ts'
 import type { Message } from './message.ts'
 import type { MessageRow } from './row.ts'
 import { splitMessage } from './split.ts'
@@ -12,6 +12,8 @@ interface Segment<Source> {
   rows: MessageRow[]
   /** In a message's first segment: the message, once it was asked for. */
   view: Message | undefined
+  /** In a message's first segment: what it was made of, as long as rows are only added to it. */
+  growing: GrowingMessage | undefined
 }
 
 // A row is looked for within its segment.
@@ -44,6 +46,7 @@ export class OrderedRows<Source extends string> {
     if (place && place.messageId === messageId) {
       place.rows[place.rows.findIndex(({ id }) => id === row.id)] = row
       place.source = this.#stronger(place.source, source)
+      if (segments?.[0]) segments[0].growing = undefined
     } else {
       if (place) this.#removeRow(place, row.id)
       this.#hold(row, this.#segmentFor(messageId, source))
@@ -138,7 +141,7 @@ export class OrderedRows<Source extends string> {
   }
 
   #append(messageId: string | undefined, source: Source): Segment<Source> {
-    const segment: Segment<Source> = { messageId, source, whole: undefined, rows: [], view: undefined }
+    const segment: Segment<Source> = { messageId, source, whole: undefined, rows: [], view: undefined, growing: undefined }
     this.#order.add(segment)
     this.#tail = segment
     if (messageId === undefined) return segment
@@ -177,7 +180,7 @@ export class OrderedRows<Source extends string> {
     this.#places.delete(rowId)
     const segments = segment.messageId === undefined ? [segment] : (this.#messages.get(segment.messageId) ?? [])
     this.#dropEmpty(segments)
-    if (segments[0]) segments[0].view = undefined
+    if (segments[0]) segments[0].view = segments[0].growing = undefined
     else if (segment.messageId !== undefined) this.#messages.delete(segment.messageId)
   }
 
@@ -198,6 +201,7 @@ export class OrderedRows<Source extends string> {
     segment.rows = []
     segment.whole = undefined
     segment.view = undefined
+    segment.growing = undefined
   }
 
   #strongest(segments: ReadonlyArray<Segment<Source>>): Source | undefined {
@@ -213,8 +217,20 @@ export class OrderedRows<Source extends string> {
 function viewOf<Source>(segments: ReadonlyArray<Segment<Source>>): Message | undefined {
   const [first] = segments
   if (!first) return undefined
-  first.view ??= joinRows(rowsOf(segments))[0]
+  first.view ??= joined(first, rowsOf(segments))
   return first.view
+}
+
+/** A run says one message, and is asked for it after every step: that must not cost all of it each time. */
+function joined<Source>(first: Segment<Source>, rows: readonly MessageRow[]): Message | undefined {
+  if (!rows.every(isSaid)) return joinRows(rows)[0]
+  first.growing ??= new GrowingMessage()
+  first.growing.add(rows.slice(first.growing.count))
+  return first.growing.message
+}
+
+function isSaid({ role }: MessageRow): boolean {
+  return role === 'assistant' || role === 'tool'
 }
 
 function rowsOf<Source>(segments: ReadonlyArray<Segment<Source>>): MessageRow[] {

@@ -79,6 +79,7 @@ export class Heed<Agents extends Record<string, Agent> = Record<string, Agent>> 
     const runtimes = this.runtimes.all()
     const threads = await Promise.all(runtimes.map((runtime) => runtime.sweep(limit)))
     const notifications = await Promise.all(runtimes.map((runtime) => inboxOf(runtime).sweep(limit)))
+    await Promise.all(runtimes.map((runtime) => runtime.titles.settled()))
     return { threads: sum(threads), notifications: sum(notifications) }
   }
 

@@ -15,7 +15,7 @@ export { AgentStream } from './agent/stream.ts'
 export type { SuspendedRun, SuspendedRuns, SuspendedRunsFilter } from './agent/suspended.ts'
 export { RequestContext } from './run/request-context.ts'
 export type {
-  AgentExecutionOptions, MemoryOptions, MemoryTarget, ModelSettings, StructuredOutputOptions, ToolChoice, WorkingMemoryOptions,
+  AgentExecutionOptions, MemoryOptions, MemoryTarget, ModelSettings, StructuredOutputOptions, TitleOptions, ToolChoice, WorkingMemoryOptions,
 } from './run/options.ts'
 export { hasToolCall, stepCountIs, type StopCondition } from './run/stop.ts'
 

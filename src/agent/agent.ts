@@ -13,6 +13,7 @@ import type { ExplainedPrompt } from '../prompt/explain.ts'
 import type { AgentExecutionOptions, MemoryOptions, MemoryTarget } from '../run/options.ts'
 import { RequestContext } from '../run/request-context.ts'
 import type { RunSetup } from '../run/run.ts'
+import type { Titler } from '../run/titler.ts'
 import type { RunResult } from '../run/run-result.ts'
 import type { ToolCall, ToolResult } from '../run/step-result.ts'
 import type { ToolArgs, ToolOutput, ToolsInput } from '../run/tool-set.ts'
@@ -50,6 +51,7 @@ import { sendNotifications } from './notifications.ts'
 import { implicitRuntimes } from './runtimes.ts'
 import type { AgentStream } from './stream.ts'
 import { listSuspendedRuns, type SuspendedRuns, type SuspendedRunsFilter } from './suspended.ts'
+import { anyTitler } from './titler.ts'
 
 // `infer` keeps an agent of certain tools assignable to one of any tools.
 type CallsOf<Tools> = Tools extends infer T ? { [Name in keyof T & string]: ToolCall<Name, ToolArgs<T[Name]>> }[keyof T & string] : never
@@ -346,6 +348,11 @@ export class Agent<TAgentId extends string = string, TTools extends ToolsInput =
   /** @internal */
   describeThread(thread: { title?: string; metadata?: JSONObject }, options: AgentExecutionOptions): Promise<NonNullable<Send['thread']>> {
     return describeThread(this.#config, thread, options, this.id)
+  }
+
+  /** @internal */
+  async titler(): Promise<Titler> {
+    return anyTitler(this.#config, await resolveOptions(this.#config, {}), this.id, this.threads())
   }
 
   /** @internal */

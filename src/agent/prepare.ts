@@ -20,6 +20,7 @@ import { fromLegacyOptions } from './config.ts'
 import { mergeOptions } from './options.ts'
 import { resolve } from './resolve.ts'
 import { agentTools } from './subagents.ts'
+import { titlerFor } from './titler.ts'
 import { seatOf, workingMemoryParts, workingMemorySetting, type WorkingMemoryParts } from './working-memory.ts'
 
 const defaultProcessorRetries = 3
@@ -91,6 +92,7 @@ async function findSetup(
     structured,
     processors: pipeline,
     context: working.context,
+    titler: request.fence && (await titlerFor(config, options, agent.id, environment)),
     transformer: transformer(options.transform ?? config.transform, environment.logger),
     reservedTags: config.signalTags ?? [],
     clock: environment.clock,

@@ -1,9 +1,10 @@
 import { HeedError } from '../errors.ts'
 import type { MemoryOptions } from '../run/options.ts'
+import { titleOptionsIn } from './titles.ts'
 import { windowOf } from './window.ts'
 import { workingMemoryIn } from './working-memory/setting.ts'
 
-const known: Record<keyof MemoryOptions, true> = { lastMessages: true, window: true, workingMemory: true, readOnly: true }
+const known: Record<keyof MemoryOptions, true> = { lastMessages: true, window: true, workingMemory: true, readOnly: true, generateTitle: true }
 
 /** Refuses what is not an option of a memory, and values that can't be meant. */
 export function checkMemoryOptions(options: unknown): void {
@@ -13,6 +14,7 @@ export function checkMemoryOptions(options: unknown): void {
   if (readOnly !== undefined && typeof readOnly !== 'boolean') throw new HeedError('invalid_argument', 'readOnly must be true or false.', { details: { option: 'readOnly' } })
   windowOf(options)
   workingMemoryIn(options)
+  titleOptionsIn(options)
 }
 
 /** Refuses names that are not those of options; `more` are names that have another meaning there. */

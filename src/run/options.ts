@@ -44,6 +44,14 @@ export interface MemoryOptions {
   workingMemory?: WorkingMemoryOptions
   /** Working memory is shown and can't be changed. Messages are stored all the same. Defaults to false. */
   readOnly?: boolean
+  /** Gives a thread without a title one, made of what its user said first, after the answer and apart from it. Defaults to false. */
+  generateTitle?: boolean | TitleOptions
+}
+
+export interface TitleOptions {
+  /** The model that writes titles. Defaults to the agent's. */
+  model?: ModelConfig | ((context: { requestContext: RequestContext }) => ModelConfig | Promise<ModelConfig>)
+  instructions?: string | ((context: { requestContext: RequestContext }) => string | Promise<string>)
 }
 
 /** What an agent keeps in mind, as a text in the form of a `template` or as an object of a `schema`. */

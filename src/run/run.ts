@@ -31,6 +31,7 @@ import type { StepResult } from './step-result.ts'
 import type { StructuredOutput } from './structured-output.ts'
 import { showToolCall, showToolResult } from './tool-display.ts'
 import type { ResolvedTool, ToolSet } from './tool-set.ts'
+import type { Titler } from './titler.ts'
 import type { Transformer } from './transform.ts'
 import { isPromise, untilAborted } from './until-aborted.ts'
 
@@ -49,6 +50,8 @@ export interface RunSetup {
   processors: ProcessorPipeline
   /** What the model is to know besides the conversation, in the order in which it is shown. */
   context: readonly ContextSource[]
+  /** Makes a title for the thread, where it is to have one. */
+  titler: Titler | undefined
   transformer: Transformer
   reservedTags: readonly string[]
   clock: Clock

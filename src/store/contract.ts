@@ -251,10 +251,9 @@ export interface StepCommit {
   end?: RunEnd
 }
 
-/** `titleUntil`: the thread is to have a title if it has none, and this process makes it until then; when that is past, whoever comes. */
+/** `titleUntil`: the thread of a run that finished is to have a title if it has none, and this process makes it until then; when that is past, whoever comes. */
 export type RunEnd =
-  | { status: 'finished'; usage?: JSONObject; clearPending?: boolean; titleUntil?: number; error?: JSONObject }
-  | { status: 'failed' | 'aborted' | 'parked'; error?: JSONObject; usage?: JSONObject; clearPending?: boolean }
+  | { status: 'finished' | 'failed' | 'aborted' | 'parked'; error?: JSONObject; usage?: JSONObject; clearPending?: boolean; titleUntil?: number }
   /** Removes the run's rows and rejects what it took, back to where input last entered it. */
   | { status: 'rejected'; error?: JSONObject }
   /** Calls that stand for a child's count as decided where the child waits no longer; when all do, the run goes on: `more`. */

@@ -9,6 +9,7 @@ import type { AgentExecutionOptions } from '../run/options.ts'
 import { Run } from '../run/run.ts'
 import type { InputChange, RunCommit, RunCommitEnd, RunCommitted, RunHost } from '../run/run-host.ts'
 import { failedResult, type RunResult } from '../run/run-result.ts'
+import type { Titler } from '../run/titler.ts'
 import { signalToDataChunk } from '../signals/echo.ts'
 import { rowToSignal } from '../signals/row.ts'
 import type { BegunRun, Fence, MailboxRow, RunEnd, RunRow, StepCommitted } from '../store/contract.ts'
@@ -17,6 +18,7 @@ import { followOn } from './following.ts'
 import type { LiveThread } from './live.ts'
 import type { LocalCall } from './local-call.ts'
 import type { ThreadRuntime } from './runtime.ts'
+import type { TitlePlace } from './titling.ts'
 import { foundOptions } from './stored-options.ts'
 
 /** A run that was begun so often and never came to an end is not begun again. */
@@ -50,6 +52,7 @@ export class ThreadHost implements RunHost {
   #abortNext: HostAbort | undefined
   readonly #interruptNext = new Set<string>()
   #clearPending = false
+  #titler: Titler | undefined
   #suspended = false
   /** From the begin of a run until its callers know how it ended. */
   #working = false
@@ -186,6 +189,7 @@ export class ThreadHost implements RunHost {
         inputCount: takenRows(taken).length,
         stepsDone: run.step,
       }, this.#runtime)
+      this.#titler = setup.titler
       started = new Run(setup, this)
     } catch (error) {
       return signal.aborted ? this.#abortEarly(begun) : this.#failToStart(begun, error)
@@ -269,21 +273,25 @@ export class ThreadHost implements RunHost {
     if (this.#lost) throw this.#lost
     const { run } = this.#begun as BegunRun
     const { end, ...step } = commit
+    const place = this.#titler && end?.status === 'finished' ? this.#runtime.titles.reserve() : undefined
     let committed: StepCommitted
     try {
       committed = await this.#runtime.store.commitStep(this.fence, {
         ...step,
         runId: run.runId,
         ...(this.#missing ? { lost: this.#missing } : {}),
-        ...(end ? { end: this.#endOf(end) } : {}),
+        ...(end ? { end: this.#endOf(end, place) } : {}),
       })
       this.#missing = undefined
     } catch (error) {
       // Whoever has the thread now writes and speaks for it. Nothing of this run may reach anybody any more.
       if (isHeedError(error) && error.code === 'fenced') this.#run?.abort(error)
       throw error
+    } finally {
+      place?.release()
     }
-    const { taken, ended, more, left, rows } = committed
+    const { taken, ended, more, left, rows, wantsTitle } = committed
+    if (wantsTitle) this.#runtime.titles.start({ threadId: this.fence.threadId, agentId: run.agentId, attempts: 1 }, this.#titler)
     this.live.committed([...rows, ...takenRows(taken)].at(-1)?.seq)
     this.#took(taken, commit.step + 1, 'delivered')
     if (ended) {
@@ -325,7 +333,7 @@ export class ThreadHost implements RunHost {
     }
   }
 
-  #endOf(end: RunCommitEnd): RunEnd {
+  #endOf(end: RunCommitEnd, place: TitlePlace | undefined): RunEnd {
     switch (end.status) {
       case 'suspended':
         return { status: 'suspended', calls: end.calls, usage: { ...end.usage } }
@@ -337,6 +345,7 @@ export class ThreadHost implements RunHost {
           usage: { ...end.usage },
           ...(end.error ? { error: json(end.error) } : {}),
           ...(this.#clearPending ? { clearPending: true } : {}),
+          ...(place ? { titleUntil: place.until } : {}),
         }
     }
   }

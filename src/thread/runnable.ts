@@ -3,6 +3,7 @@ import type { NotificationDeliveryPolicyConfig } from '../inbox/policy.ts'
 import type { Logger } from '../logger.ts'
 import type { MessageRow } from '../message/row.ts'
 import type { AgentExecutionOptions, MemoryOptions } from '../run/options.ts'
+import type { Titler } from '../run/titler.ts'
 import type { RunSetup } from '../run/run.ts'
 import type { Fence, Window } from '../store/contract.ts'
 
@@ -16,6 +17,8 @@ export interface Runnable {
   memoryOptions?(options: AgentExecutionOptions): Promise<MemoryOptions> | undefined
   /** The keys of a request context that may be stored; nothing when none may. */
   contextKeys?(): Promise<readonly string[]> | undefined
+  /** Makes titles for threads that were marked for one. */
+  titler?(): Promise<Titler>
   /** How much history the prompt begins with. */
   window(options: AgentExecutionOptions): Window
   /** What is done with its notifications. */

@@ -12,6 +12,7 @@ import { LiveThread } from './live.ts'
 import { Neighbours } from './neighbours.ts'
 import type { Attendant, Runnable, RunEnvironment } from './runnable.ts'
 import { settleWaiting } from './settling.ts'
+import { Titling } from './titling.ts'
 import { leave, retain } from '../store/sharing.ts'
 
 export interface ThreadRuntimeOptions {
@@ -48,6 +49,7 @@ export class ThreadRuntime implements RunEnvironment {
   /** Names this process in leases. */
   readonly owner: string
   readonly expectations = new Expectations()
+  readonly titles = new Titling(this)
   readonly neighbours = new Neighbours(this)
   readonly sweepMs: number
   /** Runs that are at work here, and those that a send of this process was promised. */
@@ -200,6 +202,7 @@ export class ThreadRuntime implements RunEnvironment {
     const orphans = await this.store.listOrphans(this.clock.now(), limit, this.agentIds())
     let taken = 0
     for (const { threadId } of orphans) if (!this.closing && (await this.wake(threadId))) taken++
+    await this.titles.sweep()
     return taken
   }
 
@@ -249,7 +252,7 @@ export class ThreadRuntime implements RunEnvironment {
     const closed = new HeedError('closed', 'This Heed was closed.')
     const working = [...this.#hosts.values()]
     for (const { host } of working) host.abort({ reason: closed, clearPending: false })
-    await Promise.all(working.map(({ done }) => done))
+    await Promise.all([...working.map(({ done }) => done), this.titles.close()])
     this.expectations.close(closed)
     for (const { live } of this.#lives.values()) live.close()
     if (!this.#opened) return

@@ -1,0 +1,55 @@
+import { HeedError } from '../errors.ts'
+import { defaultTitleInstructions, titleOf, titleOptionsIn, titleSubject } from '../memory/titles.ts'
+import { callModel } from '../run/model-call.ts'
+import { todaysPart } from '../run/model-parts.ts'
+import { resolveModels } from '../run/model.ts'
+import { defaultMaxRetries, type AgentExecutionOptions, type TitleOptions } from '../run/options.ts'
+import type { RequestContext } from '../run/request-context.ts'
+import type { Titler } from '../run/titler.ts'
+import type { RunEnvironment } from '../thread/runnable.ts'
+import type { AgentConfig } from './config.ts'
+import { resolve } from './resolve.ts'
+
+type ResolvedOptions = AgentExecutionOptions & { requestContext: RequestContext }
+
+/** What makes the titles of this call's thread; nothing when neither the call nor the memory wants any. */
+export async function titlerFor(config: AgentConfig, options: ResolvedOptions, agent: string, environment: RunEnvironment): Promise<Titler | undefined> {
+  const memory = config.memory === undefined ? undefined : await resolve(config.memory, { requestContext: options.requestContext })
+  const wanted = options.memory?.options?.generateTitle ?? memory?.options.generateTitle
+  const how = titleOptionsIn(wanted === undefined ? {} : { generateTitle: wanted })
+  return how && titlerBy(config, how, options, agent, environment)
+}
+
+/** The same for a thread that is marked already, whoever wanted it. */
+export async function anyTitler(config: AgentConfig, options: ResolvedOptions, agent: string, environment: RunEnvironment): Promise<Titler> {
+  return (await titlerFor(config, options, agent, environment)) ?? titlerBy(config, {}, options, agent, environment)
+}
+
+function titlerBy(config: AgentConfig, how: TitleOptions, options: ResolvedOptions, agent: string, { clock }: RunEnvironment): Titler {
+  const context = { requestContext: options.requestContext }
+  return async (words, signal) => {
+    const model = how.model === undefined ? (options.model ?? (config.model && (await resolve(config.model, context)))) : await resolve(how.model, context)
+    if (model === undefined) throw new HeedError('model_missing', `Agent '${agent}' has no model to write titles with. Give it one, or generateTitle: { model }.`)
+    const instructions = how.instructions === undefined ? defaultTitleInstructions : await resolve(how.instructions, context)
+    const answer = await callModel(await resolveModels(model, agent), {
+      prompt: [{ role: 'system', content: instructions }, { role: 'user', content: [{ type: 'text', text: titleSubject(words) }] }],
+      abortSignal: signal,
+    }, { clock, signal, maxRetries: defaultMaxRetries })
+    let written = ''
+    try {
+      for (;;) {
+        const { done, value } = await answer.next()
+        if (done) break
+        const part = todaysPart(value)
+        if (part.type === 'error') throw part.error
+        if (part.type === 'text-delta') written += part.delta
+      }
+    } finally {
+      answer.close()
+    }
+    signal.throwIfAborted()
+    const title = titleOf(written)
+    if (title === '') throw new HeedError('provider_error', 'The model wrote no title.', { retryable: true })
+    return title
+  }
+}

@@ -36,7 +36,7 @@ export function titleSubject(words: string): string {
 export function titleOf(written: string): string {
   const line = written.split('\n').map((text) => text.trim()).find((text) => text !== '') ?? ''
   const plain = line.replace(/^#+\s*/, '').replace(/^(["'“”„«*_`])+|(["'“”«»*_`])+$/gu, '').replace(/\s+/g, ' ').trim()
-  const characters = [...plain]
+  const characters = Array.from(new Intl.Segmenter().segment(plain), ({ segment }) => segment)
   return characters.length <= longestTitle ? plain : `${characters.slice(0, longestTitle - 1).join('').trimEnd()}…`
 }
 

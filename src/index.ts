@@ -9,7 +9,9 @@ export type { ClonedThread, CloneMetadata, CloneThreadArgs } from './memory/clon
 export type { WorkingMemoryTarget, WorkingMemoryUpdate, WorkingMemoryVersion } from './memory/working-memory/access.ts'
 
 // Agents
-export { Agent, type GenerateResult, type StreamResult, type SuspendedTarget, type ToolApproval } from './agent/agent.ts'
+export { Agent } from './agent/agent.ts'
+export type { GenerateResult, StreamResult } from './agent/answers.ts'
+export type { SuspendedTarget, ToolApproval } from './agent/approval.ts'
 export type { AgentConfig, AgentsInput, Dynamic, LegacyOptions } from './agent/config.ts'
 export { AgentStream } from './agent/stream.ts'
 export type { SuspendedRun, SuspendedRuns, SuspendedRunsFilter } from './agent/suspended.ts'

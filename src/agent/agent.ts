@@ -14,10 +14,8 @@ import type { AgentExecutionOptions, MemoryOptions, MemoryTarget } from '../run/
 import { RequestContext } from '../run/request-context.ts'
 import type { RunSetup } from '../run/run.ts'
 import type { Titler } from '../run/titler.ts'
-import type { RunResult } from '../run/run-result.ts'
-import type { ToolCall, ToolResult } from '../run/step-result.ts'
-import type { ToolArgs, ToolOutput, ToolsInput } from '../run/tool-set.ts'
-import type { InferOutput, Schema } from '../schema/schema.ts'
+import type { ToolsInput } from '../run/tool-set.ts'
+import type { Schema } from '../schema/schema.ts'
 import { messageInputToSignal, normaliseSignal } from '../signals/normalise.ts'
 import type { MessageInput, Signal, SignalInput } from '../signals/signal.ts'
 import { stateSignal, type StateInput } from '../signals/state.ts'
@@ -36,6 +34,8 @@ import type { AgentThreadSubscription } from '../thread/subscription.ts'
 import { abortRun, type AbortOptions } from '../thread/aborting.ts'
 import type { AbortAnswer } from '../thread/neighbours.ts'
 import { abortThread, subscribe, type SubscribeOptions } from '../thread/watching.ts'
+import type { GenerateResult, StreamResult } from './answers.ts'
+import type { SuspendedTarget, ToolApproval } from './approval.ts'
 import { answer, answerSuspended, type RunDecision } from './call.ts'
 import { checkConfig } from './check-config.ts'
 import { checkOptions } from './check-options.ts'
@@ -49,40 +49,8 @@ import { resolve } from './resolve.ts'
 import { checkResumeData } from './resume.ts'
 import { sendNotifications } from './notifications.ts'
 import { implicitRuntimes } from './runtimes.ts'
-import type { AgentStream } from './stream.ts'
 import { listSuspendedRuns, type SuspendedRuns, type SuspendedRunsFilter } from './suspended.ts'
 import { anyTitler } from './titler.ts'
-
-// `infer` keeps an agent of certain tools assignable to one of any tools.
-type CallsOf<Tools> = Tools extends infer T ? { [Name in keyof T & string]: ToolCall<Name, ToolArgs<T[Name]>> }[keyof T & string] : never
-type ResultsOf<Tools> = Tools extends infer T
-  ? { [Name in keyof T & string]: ToolResult<Name, ToolArgs<T[Name]>, ToolOutput<T[Name]>> }[keyof T & string]
-  : never
-type ObjectFor<S> = [S] extends [never] ? undefined : InferOutput<S>
-
-/** What `generate()` answers, typed by the agent's tools and by the schema that was asked for. */
-export type GenerateResult<Tools extends ToolsInput, S> = RunResult<CallsOf<Tools>, ResultsOf<Tools>, ObjectFor<S>>
-export type StreamResult<Tools extends ToolsInput, S> = AgentStream<CallsOf<Tools>, ResultsOf<Tools>, ObjectFor<S>>
-
-export interface ToolApproval {
-  resourceId: string
-  threadId: string
-  /** May be left out when one call waits. */
-  toolCallId?: string
-  approved: boolean
-  /** Why not, in words the model reads. */
-  declineContext?: { reason?: string; message?: string }
-  resumeData?: JSONValue
-}
-
-/** A run that waits, and which of its calls is meant. */
-export interface SuspendedTarget {
-  runId: string
-  /** May be left out when one call waits. */
-  toolCallId?: string
-  /** Refuses the run when it belongs to another resource. */
-  resourceId?: string
-}
 
 /** A model with instructions and tools, that can be asked once or live on threads. */
 export class Agent<TAgentId extends string = string, TTools extends ToolsInput = ToolsInput> {

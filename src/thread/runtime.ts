@@ -11,23 +11,10 @@ import { ThreadHost } from './host.ts'
 import { LiveThread } from './live.ts'
 import { Neighbours } from './neighbours.ts'
 import type { Attendant, Runnable, RunEnvironment } from './runnable.ts'
+import type { ThreadRuntimeOptions } from './runtime-options.ts'
 import { settleWaiting } from './settling.ts'
 import { Titling } from './titling.ts'
 import { leave, retain } from '../store/sharing.ts'
-
-export interface ThreadRuntimeOptions {
-  /** The store, or how to get it when it is first needed. */
-  store: ThreadStore | (() => Promise<ThreadStore>)
-  /** How processes on the store speak to each other. The store's own unless told. */
-  bus?: Bus
-  clock?: Clock
-  logger?: Logger
-  newId?: () => string
-  /** How long a process counts as alive after its last heartbeat. Defaults to 10 s; it renews three times as often. */
-  leaseMs?: number
-  /** How often threads that nobody runs are looked for. Defaults to 5 s. */
-  sweepMs?: number
-}
 
 /** After a store failed in the middle of a thread, how long until it is asked again. */
 const retryMs = 1_000

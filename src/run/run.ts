@@ -25,45 +25,15 @@ import type { RequestContext } from './request-context.ts'
 import { inputChange, withInput } from './input-change.ts'
 import { keepState } from './own-rows.ts'
 import type { RunCommit, RunCommitted, RunHost } from './run-host.ts'
+import type { RunSetup } from './run-setup.ts'
 import { stepResult } from './outcome.ts'
 import type { Shown } from './step-recorder.ts'
 import type { StepResult } from './step-result.ts'
 import type { StructuredOutput } from './structured-output.ts'
 import { showToolCall, showToolResult } from './tool-display.ts'
 import type { ResolvedTool, ToolSet } from './tool-set.ts'
-import type { Titler } from './titler.ts'
 import type { Transformer } from './transform.ts'
 import { isPromise, untilAborted } from './until-aborted.ts'
-
-/** What a run is given. Everything is resolved: no function of the request context is left in it. */
-export interface RunSetup {
-  id: string
-  agent: { id: string; name: string }
-  threadId?: string
-  resourceId?: string
-  requestContext: RequestContext
-  options: AgentExecutionOptions
-  models: ResolvedModel[]
-  system: SystemMessage[]
-  tools: ToolSet
-  structured: StructuredOutput | undefined
-  processors: ProcessorPipeline
-  /** What the model is to know besides the conversation, in the order in which it is shown. */
-  context: readonly ContextSource[]
-  /** Makes a title for the thread, where it is to have one. */
-  titler: Titler | undefined
-  transformer: Transformer
-  reservedTags: readonly string[]
-  clock: Clock
-  logger: Logger
-  newId(): string
-  /** History and input, oldest first. */
-  rows: MessageRow[]
-  /** How many of the last rows are new input. */
-  inputCount: number
-  /** The number of steps that an earlier process did of this run. */
-  stepsDone: number
-}
 
 /** A run at work: its rows, its growing prompt, and how it speaks to watchers. */
 export class Run {

@@ -4,7 +4,7 @@ import type { Logger } from '../logger.ts'
 import type { MessageRow } from '../message/row.ts'
 import type { AgentExecutionOptions, MemoryOptions } from '../run/options.ts'
 import type { Titler } from '../run/titler.ts'
-import type { RunSetup } from '../run/run.ts'
+import type { RunSetup } from '../run/run-setup.ts'
 import type { Fence, Window } from '../store/contract.ts'
 
 /** What a thread knows of an agent: enough to start a run of it. */

@@ -44,10 +44,10 @@ export interface ThreadStore extends TitleStore, Conversations, WorkingMemorySto
   // Runs
 
   /**
-   * Takes the thread when it is idle and something waits, or when it runs and its owner is gone. Epoch + 1. Null when neither, or
+   * Takes the thread when it is idle and something waits, or when it runs and its owner is gone or has this lease `again`. Epoch + 1. Null when neither, or
    * when the run would be of an agent that is not among `agentIds`. Rows bound to a process that is gone are cancelled on the way.
    */
-  claim(threadId: string, owner: string, agentIds?: readonly string[]): Promise<Claimed | null>
+  claim(threadId: string, owner: string, agentIds?: readonly string[], again?: Fence): Promise<Claimed | null>
   /**
    * Starts the next run of a claimed thread, or continues the one that was interrupted: takes what starts it into history, and
    * loads the window. With nothing to run for one of `agentIds` it releases the lease and answers null. A run that is continued

@@ -193,9 +193,9 @@ export class ThreadRuntime implements RunEnvironment {
     return taken
   }
 
-  /** Claims the thread if it needs a runner, and runs it. */
-  async wake(threadId: string): Promise<boolean> {
-    const claimed = await this.answered(threadId, () => this.store.claim(threadId, this.owner, this.agentIds()))
+  /** Claims the thread if it needs a runner, and runs it. `again`: a lease of ours that its runner here gave up. */
+  async wake(threadId: string, again?: Fence): Promise<boolean> {
+    const claimed = await this.answered(threadId, () => this.store.claim(threadId, this.owner, this.agentIds(), again))
     if (claimed) this.run(claimed.fence)
     return claimed !== null
   }
@@ -318,7 +318,7 @@ export class ThreadRuntime implements RunEnvironment {
     // Somebody may wait for what it comes to: a process doesn't end over this.
     const timer = this.clock.after(retryMs, () => {
       this.#retries.delete(timer)
-      this.run(fence)
+      this.wake(fence.threadId, fence).catch((failed: unknown) => this.#stopped(fence, failed))
     })
     this.#retries.add(timer)
   }
@@ -374,14 +374,14 @@ export class ThreadRuntime implements RunEnvironment {
   }
 
   /** Watchers see the signal as it is stored: amid what a run says, or alone, with nothing that looks like a run. */
-  #echo({ threadId, resourceId }: Send, { rows: [row], epoch }: Accepted): void {
+  #echo({ threadId, resourceId }: Send, { rows: [row], epoch, owner }: Accepted): void {
     if (row?.role !== 'signal') return
     const say = (live: LiveThread) => {
       live.resourceId = resourceId
       live.begin(epoch)
       live.publish(signalToDataChunk(rowToSignal(row), row.id))
     }
-    const running = this.hostOf(threadId)?.expecting ? this.liveOf(threadId) : undefined
+    const running = owner !== undefined && this.hostOf(threadId)?.expecting ? this.liveOf(threadId) : undefined
     if (running) say(running)
     else this.speak(threadId, say)
   }

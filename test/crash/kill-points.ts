@@ -51,10 +51,10 @@ export function underFire(store: ThreadStore, kill: KillSwitch, journal: Journal
     await store.flush()
     kill.at('flush:after')
   }
-  const claim: Method<'claim'> = async (threadId, owner, agentIds) => {
+  const claim: Method<'claim'> = async (threadId, owner, agentIds, again) => {
     const began = steadyNow()
     kill.at('claim:before')
-    const claimed = await store.claim(threadId, owner, agentIds)
+    const claimed = await store.claim(threadId, owner, agentIds, again)
     if (claimed) {
       kill.at('claim:after')
       if (claimed.takenOver) kill.at('takeover:after')

@@ -143,6 +143,19 @@ export const leaseCases: StoreCase[] = [
     },
   },
   {
+    name: '[R1.2] a process takes its own thread anew only with the lease that it has',
+    async run({ store: open }) {
+      const store = await open()
+      const { fence } = await start(store)
+      await store.heartbeat('p1', Date.now() + 60_000)
+      assert.equal(await store.claim(threadId, 'p1'), null)
+      assert.equal(await store.claim(threadId, 'p1', undefined, { ...fence, epoch: fence.epoch - 1 }), null)
+      const again = await store.claim(threadId, 'p1', undefined, fence)
+      assert.deepEqual([again?.fence.epoch, again?.takenOver], [fence.epoch + 1, true])
+      assert.equal(await store.claim(threadId, 'p1', undefined, fence), null)
+    },
+  },
+  {
     name: '[R1.2] epochs only grow',
     async run({ store: open }) {
       const store = await open()

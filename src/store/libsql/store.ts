@@ -115,8 +115,8 @@ export class LibSQLStore implements ThreadStore {
     return this.#use((connection) => connection.flush())
   }
 
-  claim(threadId: string, owner: string, agentIds?: readonly string[]): Promise<Claimed | null> {
-    return this.#write((tables) => claimThread(tables, threadId, owner, agentIds))
+  claim(threadId: string, owner: string, agentIds?: readonly string[], again?: Fence): Promise<Claimed | null> {
+    return this.#write((tables) => claimThread(tables, threadId, owner, agentIds, again))
   }
 
   beginRun(fence: Fence, window: Window | WindowOf, agentIds?: readonly string[]): Promise<BegunRun | null> {

@@ -75,8 +75,8 @@ export class InMemoryStore implements ThreadStore {
     this.#use()
   }
 
-  async claim(threadId: string, owner: string, agentIds?: readonly string[]): Promise<Claimed | null> {
-    return claimThread(this.#use(), threadId, owner, agentIds)
+  async claim(threadId: string, owner: string, agentIds?: readonly string[], again?: Fence): Promise<Claimed | null> {
+    return claimThread(this.#use(), threadId, owner, agentIds, again)
   }
 
   async beginRun(fence: Fence, window: Window | WindowOf, agentIds?: readonly string[]): Promise<BegunRun | null> {

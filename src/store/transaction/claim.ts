@@ -1,13 +1,14 @@
-import type { Claimed } from '../contract.ts'
+import type { Claimed, Fence } from '../contract.ts'
 import { isAlive, lease, promise, release } from './lease.ts'
 import type { MailRecord, ThreadRecord } from './records.ts'
 import type { ThreadTables } from './tables.ts'
 import { cancelMail, runnable, startingRows } from './waiting.ts'
 
-export function claimThread(tables: ThreadTables, threadId: string, owner: string, agentIds?: readonly string[]): Claimed | null {
+export function claimThread(tables: ThreadTables, threadId: string, owner: string, agentIds?: readonly string[], again?: Fence): Claimed | null {
   const thread = tables.thread(threadId)
   if (!thread || thread.status === 'suspended') return null
-  if (thread.owner !== null && isAlive(tables, thread.owner)) return null
+  const mine = again !== undefined && thread.owner === again.owner && thread.epoch === again.epoch
+  if (thread.owner !== null && !mine && isAlive(tables, thread.owner)) return null
   if (thread.begun === 1 && thread.agentId !== null) return takeOver(tables, thread, thread.agentId, owner, agentIds)
 
   const pending = livingPending(tables, thread, owner)

@@ -39,6 +39,8 @@ const apart: BusHarness = {
             return exchange.company
           },
           say: (message, to) => exchange.say(member, message, to),
+          settle: () => exchange.settle(),
+          listen: () => exchange.listen(),
           leave: () => exchange.close(),
         }
       },

@@ -29,6 +29,10 @@ export interface Seat {
   readonly company: boolean
   /** To one member, or to all others. */
   say(message: BusMessage, to?: string): void
+  /** Resolves when what was said can be heard by whoever listens, or is lost. */
+  settle(): Promise<void>
+  /** Hears now what can be heard, where the bus can tell without waiting: before something is done that depends on it. */
+  listen(): void
   /** Resolves when what was said is on its way. */
   leave(): Promise<void>
 }

@@ -90,7 +90,7 @@ export class Neighbours implements BusListener {
 
   async watch(live: LiveThread): Promise<void> {
     await this.#joining
-    this.#remote?.watch(live)
+    await this.#remote?.watch(live)
   }
 
   unwatch(threadId: string): void {

@@ -13,7 +13,7 @@ const page = 500
 /** How many threads are remembered as watched elsewhere. Watchers of others find out from the store. */
 const watchedLimit = 100_000
 /** How long a runner is waited for before watching begins with what is stored. */
-const answerMs = 1_000
+const answerMs = 2_000
 
 type Of<Kind extends BusMessage['kind']> = Extract<BusMessage, { kind: Kind }>
 
@@ -38,8 +38,8 @@ export class RemoteWatching {
 
   // Watching here
 
-  /** Somebody here watches a thread, wherever it runs. */
-  watch(live: LiveThread): void {
+  /** Somebody here watches a thread, wherever it runs. Resolves when others can know. */
+  async watch(live: LiveThread): Promise<void> {
     const { threadId } = live
     let replica = this.#replicas.get(threadId)
     if (!replica) {
@@ -47,6 +47,7 @@ export class RemoteWatching {
       this.#seat.say({ kind: 'watch', threadIds: [threadId] })
     }
     replica.watchers++
+    if (replica.watchers === 1 && this.#seat.company) await this.#seat.settle()
   }
 
   unwatch(threadId: string): void {
@@ -158,10 +159,12 @@ export class RemoteWatching {
 
   /** From here on, what happens on this thread happens here: whoever watches elsewhere is told. */
   attach(live: LiveThread): void {
+    if (this.#seat.company) this.#seat.listen()
     if (this.#watched.has(live.threadId)) this.#relay(live)
   }
 
   isWatched(threadId: string): boolean {
+    if (this.#seat.company) this.#seat.listen()
     return this.#watched.has(threadId)
   }
 

@@ -84,7 +84,7 @@ class Pair {
 
   #relayOf(live: LiveThread): Relay {
     const owner = String(this.#owner)
-    const seat: Seat = { company: true, say: (message) => this.#carry(message, owner), leave: () => Promise.resolve() }
+    const seat: Seat = { company: true, say: (message) => this.#carry(message, owner), settle: () => Promise.resolve(), listen() {}, leave: () => Promise.resolve() }
     return new Relay(live, seat, virtualClock())
   }
 

@@ -123,6 +123,40 @@ describe('two processes on one file', () => {
     expect(epochs).toEqual([...epochs].sort((x, y) => x - y))
   })
 
+  it('[W1.2] a watcher follows a run from process to process', async () => {
+    const file = newFile()
+    const watcher = await member(file, 'other')
+    const runners = await Promise.all([1, 2, 3].map(() => member(file, 'guide')))
+    await watcher.ask('subscribe', 'log', thread)
+    await runners[0]?.ask('send', 'one hang', thread)
+    for (let gone = 0; gone < 2; gone++) {
+      await soon(async () => (await log(watcher)).filter(isType('text-start')).length).toBe(gone + 1)
+      const working = await Promise.all(runners.map(async (runner) => (await runner.ask('calls')).length > 0))
+      const [runner] = runners.splice(working.indexOf(true), 1)
+      await runner?.ask('close')
+    }
+    await soon(async () => (await log(watcher)).filter(isType('text-start')).length).toBe(3)
+    expect(await watcher.ask('abortRun', thread)).toMatchObject({ aborted: true })
+    await hears(watcher, 'abort')
+    const seen = await log(watcher)
+    const reasons = seen.filter(isType('data-thread-snapshot')).map((chunk) => ('data' in chunk ? (chunk.data as ThreadSnapshot).reason : ''))
+    expect(reasons).toEqual(['resumed', 'resumed'])
+    expect(told(seen)).toEqual(kept(await watcher.ask('recall', threadId)))
+  })
+
+  it('[W1.2] a watcher whose process sleeps slows nobody, and knows the whole when it wakes', async () => {
+    const [a, b] = await cluster(2) as [Member, Member]
+    await b.ask('subscribe', 'log', thread)
+    await a.ask('send', `one say 20000 ${threadId}`, thread)
+    await says(b, 'one-0 ')
+    b.child.kill('SIGSTOP')
+    await a.ask('open', threadId)
+    await idle(a)
+    b.child.kill('SIGCONT')
+    await hears(b, 'finish')
+    expect(told(await log(b))).toEqual(kept(await a.ask('recall', threadId)))
+  })
+
   it('[W1.2] what one stores on an idle thread is seen in the other', async () => {
     await a.ask('send', 'one say 2', thread)
     await idle(a)

@@ -51,7 +51,7 @@ const tools = {
 
 const agents = Object.fromEntries((agentIds.length > 0 ? agentIds : ['guide']).map((id) => [id, new Agent({ id, model: scriptedModel(answer, { record: false }), tools })]))
 const heed = new Heed({ agents, storage: new LibSQLStore({ url: `file:${file}` }), logger: silentLogger })
-const agent = (id = 'guide'): Agent => heed.getAgent(id)
+const agent = (id = agentIds[0] ?? 'guide'): Agent => heed.getAgent(id)
 
 const subscriptions = new Map<string, { subscription: AgentThreadSubscription; chunks: Chunk[] }>()
 const outcomes = new Map<string, Promise<unknown>>()

@@ -107,6 +107,22 @@ export const busCases: BusCase[] = [
     },
   },
   {
+    name: '[B1.6] lets whoever listens hear at once what was said and settled before',
+    async run(harness) {
+      const bus = await harness.bus()
+      const [a, b] = [await join(bus(), 'a'), await join(bus(), 'b')]
+      await meet(a, b)
+      for (let round = 1; round <= 20; round++) {
+        a.seat.say(mail(`t${round}`))
+        await a.seat.settle()
+        b.seat.listen()
+        deepStrictEqual(threads(b).at(-1), `t${round}`)
+        deepStrictEqual(b.heard.length, round)
+      }
+      await leave(a, b)
+    },
+  },
+  {
     name: '[B1.4] is silent to whoever left, and nothing is said before somebody came',
     async run(harness) {
       const bus = await harness.bus()

@@ -24,6 +24,8 @@ export class LibSQLBus implements Bus {
         return mine.company
       },
       say: (message, to) => mine.say(member, message, to),
+      settle: () => mine.settle(),
+      listen: () => mine.listen(),
       async leave() {
         if (!mine.remove(member)) return
         if (exchanges.get(folder) === mine) exchanges.delete(folder)

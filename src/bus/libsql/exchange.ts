@@ -32,6 +32,9 @@ export class Exchange {
   #openedAt = -Infinity
   #others = false
   #outbox: string[] = []
+  /** What members here said to each other and have not heard. */
+  #here: string[] = []
+  #emptied: PromiseWithResolvers<void> | undefined
   #waiting = 0
   #immediate: NodeJS.Immediate | undefined
   #pause: Timer | undefined
@@ -62,11 +65,24 @@ export class Exchange {
     const greets = message.kind === 'hello'
     if (!this.company && !greets) return
     const text = JSON.stringify({ from, ...(to === undefined ? {} : { to }), message } satisfies Said)
-    setImmediate(() => this.#tell(JSON.parse(text) as Said))
+    if (this.#members.size > 1 && this.#here.push(text) === 1) setImmediate(() => this.#tellHere())
     if ((!this.#others && !greets) || (to !== undefined && this.#members.has(to)) || this.#waiting + text.length > outboxLimit) return
     this.#outbox.push(text)
     this.#waiting += text.length
     this.#schedule()
+  }
+
+  /** Resolves when nothing waits to be carried. */
+  settle(): Promise<void> {
+    this.#flush()
+    if (this.#outbox.length === 0) return Promise.resolve()
+    this.#emptied ??= Promise.withResolvers()
+    return this.#emptied.promise
+  }
+
+  listen(): void {
+    this.#tellHere()
+    if (this.#others) this.#look()
   }
 
   async close(): Promise<void> {
@@ -128,6 +144,10 @@ export class Exchange {
     })
   }
 
+  #tellHere(): void {
+    for (const text of this.#here.splice(0)) this.#tell(JSON.parse(text) as Said)
+  }
+
   #tell({ from, to, message }: Said): void {
     for (const [member, listener] of this.#members) if (member !== from && (to === undefined || to === member)) listener.hear(message, from)
   }
@@ -153,6 +173,8 @@ export class Exchange {
     if (written === 'done') this.#doorbell?.ring()
     this.#outbox = []
     this.#waiting = 0
+    this.#emptied?.resolve()
+    this.#emptied = undefined
   }
 
   #try(act: (sidecar: Sidecar) => void): 'done' | 'busy' | 'failed' {

@@ -1,12 +1,12 @@
 import type { LanguageModelV4Prompt } from '@ai-sdk/provider'
 import { describe, expect, it } from 'vitest'
 import { z } from 'zod'
-import { Agent, Memory, type AgentConfig, type MemoryOptions, type Message, type WorkingMemoryOptions } from '../../src/index.ts'
+import { Agent, createTool, Memory, type AgentConfig, type MemoryOptions, type Message, type WorkingMemoryOptions } from '../../src/index.ts'
 import { WorkingMemory, type Processor } from '../../src/processors/index.ts'
 import { scriptedModel, type Script, type ScriptedModel } from '../../src/testing/index.ts'
 import { rejection, thrownBy } from '../agent/asking.ts'
 import { openHeed, placeKinds, type Place } from '../thread/places.ts'
-import { texts } from '../thread/said.ts'
+import { gate, soon, texts } from '../thread/said.ts'
 
 const where = { thread: 'chat-1', resource: 'user-7' }
 const target = { threadId: 'chat-1', resourceId: 'user-7' }
@@ -159,6 +159,35 @@ describe.each(kinds)('working memory, $name', ({ make }) => {
     }
   })
 
+  it('[M2.12] is changed by updateThread, and never by metadata that was read before', async () => {
+    const { memory } = await desk(make(), [], { workingMemory: { scope: 'thread' } })
+    const thread = await memory.createThread({ ...target, metadata: { ward: 3, workingMemory: 'one' } })
+    await memory.updateWorkingMemory({ ...target, workingMemory: 'two' })
+    await memory.updateThread({ id: thread.id, title: 'Ward', metadata: { ...thread.metadata, ward: 4 } })
+    expect(await memory.getWorkingMemory(target)).toBe('two')
+    const updated = await memory.updateThread({ id: thread.id, title: 'Ward', metadata: { ...thread.metadata, workingMemory: 'three' } })
+    expect([updated.metadata, await memory.getWorkingMemory(target)]).toEqual([{ ward: 3 }, 'three'])
+    await memory.updateThread({ id: thread.id, title: 'Ward', metadata: { workingMemory: null } })
+    expect(await memory.getWorkingMemory(target)).toBe('')
+  })
+
+  it('[M2.4] changed by a step that is done again after a restart has one version of it', async () => {
+    const place = make()
+    const hang = gate()
+    const stuck = createTool({ id: 'stuck', idempotent: true, execute: () => hang.promise.then(() => 'never') })
+    const step = { toolCalls: [...update('Name: Sam').toolCalls, { toolName: 'stuck', input: {} }] }
+    const first = await desk(place, [step], { workingMemory: { template: 'Name:' } }, { tools: { stuck } })
+    await first.agent.sendMessage('I am Sam.', target).outcome
+    await soon(() => first.memory.getWorkingMemory(target)).toBe('Name: Sam')
+    await first.close()
+    const free = createTool({ id: 'stuck', idempotent: true, execute: () => 'done' })
+    const second = await desk(place, ['Hello Sam.'], { workingMemory: { template: 'Name:' } }, { tools: { stuck: free } })
+    await second.agent.activeRun(target)
+    await soon(() => second.model.calls.length).toBe(1)
+    expect(toolResults(second.model.calls[0]?.prompt ?? []).join()).toContain('"version":1')
+    expect(await second.memory.listWorkingMemoryVersions(target)).toHaveLength(1)
+  })
+
   it('[M2.13] read-only is shown and has no tool; messages are stored all the same', async () => {
     const place = make()
     const { agent, model, memory } = await desk(place, () => 'You are Sam.', { workingMemory: { enabled: true } })
@@ -172,6 +201,7 @@ describe.each(kinds)('working memory, $name', ({ make }) => {
     const frozen = await desk(place, [], { workingMemory: { enabled: true }, readOnly: true })
     expect(await rejection(frozen.memory.updateWorkingMemory({ ...target, workingMemory: 'x' }))).toMatchObject({ code: 'read_only' })
     expect(await rejection(frozen.memory.undoWorkingMemory(target))).toMatchObject({ code: 'read_only' })
+    expect(await rejection(frozen.memory.createThread({ resourceId: 'user-7', metadata: { workingMemory: 'x' } }))).toMatchObject({ code: 'read_only' })
     expect(await frozen.memory.getWorkingMemory(target)).toBe('Name: Sam')
   })
 

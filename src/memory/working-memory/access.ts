@@ -91,7 +91,7 @@ function versionOf({ version, value, at }: WorkingMemoryRow): WorkingMemoryVersi
   return { version, workingMemory: value, updatedAt: new Date(at) }
 }
 
-function refuseReadOnly({ readOnly }: WorkingMemorySetting): void {
+export function refuseReadOnly({ readOnly }: WorkingMemorySetting): void {
   if (readOnly) throw new HeedError('read_only', 'This memory is readOnly: working memory can be read and not changed.', { details: { option: 'readOnly' } })
 }
 

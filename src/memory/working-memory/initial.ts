@@ -1,7 +1,7 @@
 import { HeedError } from '../../errors.ts'
 import type { JSONValue } from '../../json.ts'
 import type { InitialWorkingMemory } from '../../store/contract.ts'
-import { changeOf } from './access.ts'
+import { changeOf, refuseReadOnly } from './access.ts'
 import type { WorkingMemorySetting } from './setting.ts'
 
 type Metadata = Record<string, JSONValue | undefined>
@@ -16,6 +16,7 @@ export async function splitMetadata<M extends Metadata>(
   if (!given) return {}
   const { workingMemory, ...metadata } = given
   if (!setting || workingMemory === undefined) return { metadata: given }
+  refuseReadOnly(setting)
   const { scope, maxLength } = setting
   if (workingMemory === null) return { metadata, workingMemory: { scope, change: { set: 'template' in setting.form ? '' : {} } } }
   if (typeof workingMemory !== 'string' && (typeof workingMemory !== 'object' || Array.isArray(workingMemory))) {

@@ -1,5 +1,5 @@
 import type { Agent } from './agent/agent.ts'
-import { inboxOf, Runtimes } from './agent/runtimes.ts'
+import { inboxOf, Runtimes, schedulesOf } from './agent/runtimes.ts'
 import type { Bus } from './bus/contract.ts'
 import { systemClock, type Clock } from './clock.ts'
 import { HeedError } from './errors.ts'
@@ -71,16 +71,17 @@ export class Heed<Agents extends Record<string, Agent> = Record<string, Agent>> 
     for (const agent of Object.values(this.#agents)) agent.threads().register(agent)
     const runtimes = this.runtimes.all()
     await Promise.all(runtimes.map((runtime) => runtime.sweep()))
-    await Promise.all(runtimes.map((runtime) => inboxOf(runtime).sweep()))
+    await Promise.all(runtimes.flatMap((runtime) => [inboxOf(runtime).sweep(), schedulesOf(runtime).sweep()]))
   }
 
   /** Does what is due now and answers how much that was. For processes that don't stay. */
-  async tick({ limit = 100 }: { limit?: number } = {}): Promise<{ threads: number; notifications: number }> {
+  async tick({ limit = 100 }: { limit?: number } = {}): Promise<{ threads: number; notifications: number; schedules: number }> {
     const runtimes = this.runtimes.all()
     const threads = await Promise.all(runtimes.map((runtime) => runtime.sweep(limit)))
+    const schedules = await Promise.all(runtimes.map((runtime) => schedulesOf(runtime).sweep(limit)))
     const notifications = await Promise.all(runtimes.map((runtime) => inboxOf(runtime).sweep(limit)))
     await Promise.all(runtimes.map((runtime) => runtime.titles.settled()))
-    return { threads: sum(threads), notifications: sum(notifications) }
+    return { threads: sum(threads), notifications: sum(notifications), schedules: sum(schedules) }
   }
 
   /** Stops running and hands every thread over. Afterwards the process is free to exit. */

@@ -87,6 +87,11 @@ export type { NotificationResult } from './inbox/result.ts'
 export { createNotificationInboxTool, type NotificationInboxAction, type NotificationInboxInput } from './inbox/tool.ts'
 export type * from './store/notifications.ts'
 
+// Schedules
+export type { AgentSchedules, ScheduleInput } from './agent/schedules.ts'
+export type { ScheduleOptions } from './schedule/schedules.ts'
+export type * from './store/schedules.ts'
+
 // Signals
 export type { SignalDataPart } from './signals/echo.ts'
 export type { SignalInputType, SignalType } from './signals/kinds.ts'

@@ -31,6 +31,7 @@ const core = [
   'bus/*.ts',
   'memory/**',
   'inbox/**',
+  'schedule/**',
 ]
 const drivers = ['store/*/**', 'bus/*/**']
 
@@ -54,7 +55,7 @@ export const arrows: ArrowTable = {
   'run/**': [...leaves, 'message/**', 'prompt/**', 'schema/**', 'signals/**', 'processors/**'],
   // What an agent is. Without a Heed it keeps its threads in a local file, which is loaded when the first one is used.
   'agent/**': [
-    ...leaves, 'message/**', 'prompt/**', 'schema/**', 'signals/**', 'processors/**', 'run/**', 'thread/**', 'memory/**', 'inbox/**', 'store/*.ts',
+    ...leaves, 'message/**', 'prompt/**', 'schema/**', 'signals/**', 'processors/**', 'run/**', 'thread/**', 'memory/**', 'inbox/**', 'schedule/**', 'store/*.ts',
     'lazy store/libsql/**', 'type heed.ts', 'type bus/contract.ts',
   ],
 
@@ -67,6 +68,7 @@ export const arrows: ArrowTable = {
   ],
 
   // Notifications: what is decided about them, and when they are sent to their threads.
+  'schedule/**': [...leaves, 'inbox/**', 'signals/**', 'thread/**', 'store/*.ts'],
   'inbox/**': [...leaves, 'schema/**', 'signals/**', 'run/**', 'thread/**', 'store/*.ts'],
 
   // Contracts, which the core may know; then the drivers and what they share, which it may not.

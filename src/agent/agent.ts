@@ -1,9 +1,5 @@
 import { HeedError } from '../errors.ts'
 import type { Heed } from '../heed.ts'
-import type { NotificationInput } from '../inbox/input.ts'
-import type { NotificationTarget } from '../inbox/options.ts'
-import type { NotificationDeliveryPolicyConfig } from '../inbox/policy.ts'
-import type { NotificationResult } from '../inbox/result.ts'
 import type { JSONObject, JSONValue } from '../json.ts'
 import { Memory } from '../memory/memory.ts'
 import { historyIn, storageIn } from '../memory/named-processors.ts'
@@ -47,8 +43,9 @@ import { fixedProcessors, historyForCall } from './history.ts'
 import { prepareRun, resolveOptions } from './prepare.ts'
 import { resolve } from './resolve.ts'
 import { checkResumeData } from './resume.ts'
-import { sendNotifications } from './notifications.ts'
+import { sendNotifications, type NotificationDeliveryPolicyConfig, type NotificationInput, type NotificationResult, type NotificationTarget } from './notifications.ts'
 import { implicitRuntimes } from './runtimes.ts'
+import { agentSchedules, type AgentSchedules } from './schedules.ts'
 import { listSuspendedRuns, type SuspendedRuns, type SuspendedRunsFilter } from './suspended.ts'
 import { anyTitler } from './titler.ts'
 
@@ -141,6 +138,11 @@ export class Agent<TAgentId extends string = string, TTools extends ToolsInput =
   sendNotificationSignal(notifications: readonly NotificationInput[], options: NotificationTarget): Promise<NotificationResult[]>
   sendNotificationSignal(given: NotificationInput | readonly NotificationInput[], options: NotificationTarget): Promise<NotificationResult | NotificationResult[]> {
     return sendNotifications(this, given, options)
+  }
+
+  /** Sends something at certain times: kept in the store, sent once by whichever process is there. */
+  get schedules(): AgentSchedules {
+    return agentSchedules(this, { message: (input) => this.#message(input), signal: (input) => normaliseSignal(input, this.#signalContext(input.id)) })
   }
 
   // Reading the lanes of a thread

@@ -1,10 +1,13 @@
 import type { NotificationInput } from '../inbox/input.ts'
 import type { NotificationTarget } from '../inbox/options.ts'
+import type { NotificationDeliveryPolicyConfig } from '../inbox/policy.ts'
 import type { NotificationResult } from '../inbox/result.ts'
 import type { Runnable } from '../thread/runnable.ts'
 import type { ThreadRuntime } from '../thread/runtime.ts'
 import { checkOptions } from './check-options.ts'
 import { inboxOf } from './runtimes.ts'
+
+export type { NotificationDeliveryPolicyConfig, NotificationInput, NotificationResult, NotificationTarget }
 
 /** One notification, or several that are stored together. */
 export async function sendNotifications(

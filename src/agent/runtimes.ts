@@ -4,7 +4,8 @@ import { HeedError } from '../errors.ts'
 import type { Logger } from '../logger.ts'
 import { Inbox } from '../inbox/inbox.ts'
 import { inboxSettings, type InboxSettings } from '../inbox/options.ts'
-import { notificationStoreOf, threadStoreOf, type Storage } from '../store/storage.ts'
+import { Schedules } from '../schedule/schedules.ts'
+import { notificationStoreOf, scheduleStoreOf, threadStoreOf, type Storage } from '../store/storage.ts'
 import { ThreadRuntime } from '../thread/runtime.ts'
 
 export interface RuntimesOptions {
@@ -16,6 +17,7 @@ export interface RuntimesOptions {
 }
 
 const inboxes = new WeakMap<ThreadRuntime, Inbox>()
+const schedules = new WeakMap<ThreadRuntime, Schedules>()
 
 /** One runtime for each storage that is used, however many agents use it. */
 export class Runtimes {
@@ -43,6 +45,13 @@ export class Runtimes {
       })
       runtime.attend(inbox)
       inboxes.set(runtime, inbox)
+      const plans = new Schedules(runtime, {
+        store: async () => scheduleStoreOf(await place()),
+        settings: this.#options.inbox ?? inboxSettings(),
+        ephemeral: storage !== undefined && 'ephemeral' in storage && storage.ephemeral === true,
+      })
+      runtime.attend(plans)
+      schedules.set(runtime, plans)
       this.#made.set(storage, runtime)
       // It has nothing to end, and refuses whatever is asked of it.
       if (this.#closed) void runtime.close()
@@ -66,6 +75,13 @@ export function inboxOf(runtime: ThreadRuntime): Inbox {
   const inbox = inboxes.get(runtime)
   if (!inbox) throw new HeedError('closed', 'This runtime has no inbox.')
   return inbox
+}
+
+/** The schedules beside a runtime's threads. */
+export function schedulesOf(runtime: ThreadRuntime): Schedules {
+  const found = schedules.get(runtime)
+  if (!found) throw new HeedError('closed', 'This runtime has no schedules.')
+  return found
 }
 
 /** A local file, so that an agent remembers without any configuration. Loaded when the first thread is used. */

@@ -1,6 +1,7 @@
 import { HeedError } from '../errors.ts'
 import type { ThreadStore } from './contract.ts'
 import type { NotificationStore } from './notifications.ts'
+import type { ScheduleStore } from './schedules.ts'
 
 /**
  * What a storage keeps, by domain. Threads with all that belongs to them are one of them and always in one database: see
@@ -9,6 +10,7 @@ import type { NotificationStore } from './notifications.ts'
 export interface StoreDomains {
   memory: ThreadStore
   notifications: NotificationStore
+  schedules: ScheduleStore
 }
 
 /** A place that has some of the domains, or all. */
@@ -29,4 +31,9 @@ export async function threadStoreOf(storage: Storage): Promise<ThreadStore> {
 export async function notificationStoreOf(storage: Storage): Promise<NotificationStore | undefined> {
   if (!('getStore' in storage)) return undefined
   return storage.getStore('notifications')
+}
+
+/** The schedules of a storage, if it keeps any. */
+export async function scheduleStoreOf(storage: Storage): Promise<ScheduleStore | undefined> {
+  return 'getStore' in storage ? storage.getStore('schedules') : undefined
 }

@@ -39,7 +39,12 @@ const seventh: readonly string[] = [
   `INSERT INTO heed_notifications (thread_id, id, resource_id, agent_id, status, priority, due_at, created_at, updated_at, source, kind, summary)
    VALUES ('t', 'note', 'r', 'agent', 'pending', 'low', 1, 1, 1, 'github', 'ci', 'failed')`,
 ]
-const contents: ReadonlyArray<readonly string[]> = [first, second, second, fourth, fourth, sixth, seventh]
+const scheduled: readonly string[] = [
+  ...seventh,
+  `INSERT INTO heed_schedules (id, agent_id, thread_id, resource_id, status, created_at, updated_at, overlap, missed, timing, signal)
+   VALUES ('s', 'agent', 't', 'r', 'paused', 1, 1, 'allow', 'once', '{"every":1000}', '{}')`,
+]
+const contents: ReadonlyArray<readonly string[]> = [first, second, second, fourth, fourth, sixth, seventh, scheduled]
 
 function databaseOfVersion(path: string, version: number): void {
   const database = new DatabaseSync(path)
@@ -89,6 +94,6 @@ describe('migrations', () => {
 
   it('never change once they were released', () => {
     const prints = migrations.map((step) => createHash('sha256').update(step).digest('hex').slice(0, 12))
-    expect(prints).toEqual(['da87a0c18f27', 'ca4fa34e2fab', '8f23532bfe59', '12918f454a31', '242f8c9544d0', '81d3683390d4', '8c404f8f77d3'])
+    expect(prints).toEqual(['da87a0c18f27', 'ca4fa34e2fab', '8f23532bfe59', '12918f454a31', '242f8c9544d0', '81d3683390d4', '8c404f8f77d3', '7d1ab391b503'])
   })
 })

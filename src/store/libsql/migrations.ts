@@ -1,6 +1,7 @@
 import type { DatabaseSync } from 'node:sqlite'
 import { HeedError } from '../../errors.ts'
 import { notificationSchema } from './notification-schema.ts'
+import { scheduleSchema } from './schedule-schema.ts'
 
 /**
  * The schema as steps, forward only. Version n is the state after the first n of them, and `user_version` of a file says which it
@@ -222,6 +223,7 @@ export const migrations: readonly string[] = [
   CREATE INDEX heed_titles_owner ON heed_titles (owner) WHERE owner IS NOT NULL;
   `,
   notificationSchema,
+  scheduleSchema,
 ]
 
 /** 'Heed', where SQLite keeps the name of the program that a file belongs to. */

@@ -40,6 +40,7 @@ import { storeFailure } from './failure.ts'
 import { parseLocation, resolveFile, type Location } from './location.ts'
 import { LibSQLInbox } from './notifications.ts'
 import { countRuns, findRun, listOrphans, listRows, listRuns, listSignals, type Orphan } from './queries.ts'
+import { LibSQLSchedules } from './schedules.ts'
 import { share } from './shared.ts'
 import type { SqlTables } from './tables.ts'
 import { listThreads } from './thread-list.ts'
@@ -75,6 +76,7 @@ export class LibSQLStore implements ThreadStore {
   readonly #retention: Retention | undefined
   #opening: Promise<Opened> | undefined
   #inbox: LibSQLInbox | undefined
+  #schedules: LibSQLSchedules | undefined
   #connected: Connection | undefined
   #closed = false
   #bus: Bus | undefined
@@ -299,7 +301,8 @@ export class LibSQLStore implements ThreadStore {
   /** The store of a domain. This one keeps all of them in its file. */
   async getStore<Domain extends keyof StoreDomains>(domain: Domain): Promise<StoreDomains[Domain] | undefined> {
     this.#inbox ??= new LibSQLInbox(this)
-    const domains: StoreDomains = { memory: this, notifications: this.#inbox }
+    this.#schedules ??= new LibSQLSchedules(this)
+    const domains: StoreDomains = { memory: this, notifications: this.#inbox, schedules: this.#schedules }
     return Object.hasOwn(domains, domain) ? domains[domain] : undefined
   }
 

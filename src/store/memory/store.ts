@@ -25,8 +25,7 @@ import { pruneSome } from '../transaction/prune.ts'
 import { retryParked } from '../transaction/retry.ts'
 import { decideCall, endSuspended } from '../transaction/suspend.ts'
 import { createThread, deleteThread, patchThread, type ThreadPatch } from '../transaction/threads.ts'
-import type { NotificationStore } from '../notifications.ts'
-import type { StoreDomains } from '../storage.ts'
+import type { DomainStorage, StoreDomains } from '../storage.ts'
 import { saveMessages, updateMessages } from '../transaction/whole-messages.ts'
 import { claimTitles, returnTitle } from '../transaction/titles.ts'
 import type { TitleClaim, WantedTitle } from '../titles.ts'
@@ -45,7 +44,8 @@ export class InMemoryStore implements ThreadStore {
   readonly #tables: MemoryTables
   readonly #bus = new LocalBus()
   readonly #clock: Clock
-  #notifications: Promise<NotificationStore> | undefined
+  /** A database in memory for what isn't threads. */
+  #beside: Promise<DomainStorage & { close(): Promise<void> }> | undefined
   #closed = false
 
   constructor(options: { id?: string; clock?: Clock } = {}) {
@@ -60,7 +60,7 @@ export class InMemoryStore implements ThreadStore {
 
   async close(): Promise<void> {
     this.#closed = true
-    await (await this.#notifications)?.close()
+    await (await this.#beside)?.close()
   }
 
   bus(): Bus {
@@ -260,18 +260,17 @@ export class InMemoryStore implements ThreadStore {
     return pruneStore(this, how)
   }
 
-  /** The store of a domain. The inbox is a database in memory, which is loaded when it is first asked for. */
+  /** The store of a domain. All but threads are in a database in memory, which is loaded when it is first asked for. */
   async getStore<Domain extends keyof StoreDomains>(domain: Domain): Promise<StoreDomains[Domain] | undefined> {
-    const domains: { [Name in keyof StoreDomains]: () => StoreDomains[Name] | Promise<StoreDomains[Name]> } = {
-      memory: () => this,
-      notifications: () => (this.#notifications ??= this.#openNotifications()),
-    }
-    return Object.hasOwn(domains, domain) ? domains[domain]() : undefined
+    const own: Partial<StoreDomains> = { memory: this }
+    if (Object.hasOwn(own, domain)) return own[domain]
+    this.#beside ??= this.#openBeside()
+    return (await this.#beside).getStore(domain)
   }
 
-  async #openNotifications(): Promise<NotificationStore> {
-    const { NotificationsLibSQL } = await import('../libsql/notifications-domain.ts')
-    return new NotificationsLibSQL({ url: ':memory:', clock: this.#clock })
+  async #openBeside(): Promise<DomainStorage & { close(): Promise<void> }> {
+    const { LibSQLStore } = await import('../libsql/store.ts')
+    return new LibSQLStore({ url: ':memory:', clock: this.#clock })
   }
 
   #use(): MemoryTables {

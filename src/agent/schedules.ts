@@ -1,0 +1,45 @@
+import { HeedError } from '../errors.ts'
+import type { ScheduleOptions } from '../schedule/schedules.ts'
+import type { MessageInput, Signal, SignalInput } from '../signals/signal.ts'
+import type { ScheduleQuery, ScheduleRecord, ScheduleScope } from '../store/schedules.ts'
+import type { Runnable } from '../thread/runnable.ts'
+import type { ThreadRuntime } from '../thread/runtime.ts'
+import { schedulesOf } from './runtimes.ts'
+
+/** What is sent when: a user's words, or context that a system produced. */
+export type ScheduleInput = ScheduleOptions & ({ message: MessageInput; signal?: never } | { signal: SignalInput; message?: never })
+
+/** The schedules of an agent. A scope with a `resourceId` sees nothing of another resource. */
+export interface AgentSchedules {
+  /** Everything that is wrong with it is refused now. The id of one that is there replaces it. */
+  create(input: ScheduleInput): Promise<ScheduleRecord>
+  get(scope: ScheduleScope): Promise<ScheduleRecord | null>
+  /** By id, up to 100 unless told. */
+  list(query?: Partial<Omit<ScheduleQuery, 'agentId'>>): Promise<{ schedules: ScheduleRecord[]; more: boolean }>
+  pause(scope: ScheduleScope): Promise<ScheduleRecord>
+  /** Goes on with the next occurrence from now. */
+  resume(scope: ScheduleScope): Promise<ScheduleRecord>
+  remove(scope: ScheduleScope): Promise<boolean>
+}
+
+interface SignalMakers {
+  message(input: MessageInput): Signal
+  signal(input: SignalInput): Signal
+}
+
+export function agentSchedules(agent: Runnable & { threads(): ThreadRuntime }, make: SignalMakers): AgentSchedules {
+  const schedules = () => schedulesOf(agent.threads())
+  return {
+    async create({ message, signal, ...options }) {
+      if ((message === undefined) === (signal === undefined)) {
+        throw new HeedError('invalid_argument', 'Invalid schedule: it needs a message or a signal, and not both.', { details: { field: 'message' } })
+      }
+      return schedules().create(agent, message === undefined ? make.signal(signal) : make.message(message), options)
+    },
+    get: (scope) => schedules().get(scope),
+    list: (query = {}) => schedules().list({ ...query, agentId: agent.id }),
+    pause: (scope) => schedules().pause(scope),
+    resume: (scope) => schedules().resume(scope),
+    remove: (scope) => schedules().remove(scope),
+  }
+}

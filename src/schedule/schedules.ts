@@ -1,0 +1,193 @@
+import { describe, HeedError, isHeedError } from '../errors.ts'
+import { Dispatcher } from '../inbox/dispatcher.ts'
+import type { InboxSettings } from '../inbox/options.ts'
+import { claimMs } from '../inbox/settlement.ts'
+import type { Signal } from '../signals/signal.ts'
+import type { ScheduleMissed, ScheduleOverlap, ScheduleQuery, ScheduleRecord, ScheduleScope, ScheduleStore } from '../store/schedules.ts'
+import type { Attendant, Runnable } from '../thread/runnable.ts'
+import type { ThreadRuntime } from '../thread/runtime.ts'
+import { sendAccepted, type SendOptions } from '../thread/sending.ts'
+import { checkTiming, nextAfter, occurrences, wrong } from './timing.ts'
+
+/** When something is sent to a thread, and what is done when that is inconvenient. */
+export interface ScheduleOptions {
+  /** The same id again replaces the schedule. Made up unless given. */
+  id?: string
+  threadId: string
+  resourceId: string
+  /** One of these three: a cron expression, milliseconds, or one time. */
+  cron?: string
+  every?: number
+  at?: Date
+  /** Of the cron. The process's own unless told. */
+  timeZone?: string
+  /** Defaults to `allow`. */
+  overlap?: ScheduleOverlap
+  /** Defaults to `once`. */
+  missed?: ScheduleMissed
+}
+
+const known = new Set(['id', 'threadId', 'resourceId', 'cron', 'every', 'at', 'timeZone', 'overlap', 'missed'])
+const overlaps: readonly string[] = ['allow', 'skip', 'replace'] satisfies ScheduleOverlap[]
+const misses: readonly string[] = ['once', 'skip', 'all'] satisfies ScheduleMissed[]
+
+/** The schedules of one store in one process: kept in the store, sent by whichever process is there. */
+export class Schedules implements Attendant {
+  readonly #runtime: ThreadRuntime
+  readonly #source: () => Promise<ScheduleStore | undefined>
+  readonly #ephemeral: boolean
+  readonly #dispatcher: Dispatcher
+  #opening: Promise<ScheduleStore | undefined> | undefined
+
+  constructor(runtime: ThreadRuntime, { store, settings, ephemeral }: { store(): Promise<ScheduleStore | undefined>; settings: InboxSettings; ephemeral: boolean }) {
+    this.#runtime = runtime
+    this.#source = store
+    this.#ephemeral = ephemeral
+    this.#dispatcher = new Dispatcher(runtime, { ...settings, cron: undefined }, {
+      dispatch: (limit) => this.#dispatch(limit),
+      nextDue: async () => (await this.#store()).nextScheduleDue(runtime.agentIds()),
+    })
+  }
+
+  async create(agent: Runnable, signal: Signal, options: ScheduleOptions): Promise<ScheduleRecord> {
+    const now = this.#runtime.clock.now()
+    const { timing, first } = check(options, now)
+    const { id = this.#runtime.newId(), threadId, resourceId, overlap = 'allow', missed = 'once' } = options
+    this.#runtime.register(agent)
+    await this.#runtime.open()
+    const store = await this.#store()
+    // A thread of another resource is refused here and not when the time has come.
+    await this.#runtime.store.getThread({ threadId, resourceId })
+    const record = await store.putSchedule({ id, agentId: agent.id, threadId, resourceId, timing, overlap, missed, signal, nextAt: first, now })
+    this.#dispatcher.expect(first)
+    return record
+  }
+
+  async get(scope: ScheduleScope): Promise<ScheduleRecord | null> {
+    return (await this.#store()).getSchedule(scope)
+  }
+
+  async list(query: Partial<ScheduleQuery> = {}): Promise<{ schedules: ScheduleRecord[]; more: boolean }> {
+    return (await this.#store()).listSchedules({ limit: 100, ...query })
+  }
+
+  async pause(scope: ScheduleScope): Promise<ScheduleRecord> {
+    return found(scope, await (await this.#store()).setSchedule(scope, { status: 'paused', now: this.#runtime.clock.now() }))
+  }
+
+  /** Goes on with the next occurrence from now; those of the pause are not missed ones. */
+  async resume(scope: ScheduleScope): Promise<ScheduleRecord> {
+    const store = await this.#store()
+    const record = found(scope, await store.getSchedule(scope))
+    if (record.status === 'active') return record
+    const now = this.#runtime.clock.now()
+    const nextAt = nextAfter(record.timing, now, (record.lastAt ?? record.createdAt).getTime())
+    const resumed = found(scope, await store.setSchedule(scope, { status: nextAt === undefined ? 'done' : 'active', now, ...(nextAt === undefined ? {} : { nextAt }) }))
+    if (nextAt !== undefined) this.#dispatcher.expect(nextAt)
+    return resumed
+  }
+
+  async remove(scope: ScheduleScope): Promise<boolean> {
+    return (await this.#store()).deleteSchedule(scope)
+  }
+
+  // For the runtime
+
+  idle(): void {}
+
+  look(): void {
+    if (!this.#quiet()) this.#dispatcher.track(this.sweep().then(() => {}), 'looking for schedules that are due failed')
+  }
+
+  async sweep(limit?: number): Promise<number> {
+    if (this.#quiet() || !(await this.#open())) return 0
+    return limit === undefined ? this.#dispatcher.look() : this.#dispatcher.once(limit)
+  }
+
+  async close(): Promise<void> {
+    await this.#dispatcher.close()
+  }
+
+  async #dispatch(limit: number): Promise<number> {
+    const runtime = this.#runtime
+    await runtime.open()
+    const store = await this.#store()
+    const now = runtime.clock.now()
+    const due = await store.claimSchedules({ now, until: now + claimMs, limit, agentIds: runtime.agentIds() })
+    await Promise.all(due.map((record) => this.#send(store, record, now)))
+    return due.length
+  }
+
+  /** Each occurrence has one signal: one that was sent and not written down is sent again, and the thread takes it once. */
+  async #send(store: ScheduleStore, record: ScheduleRecord, now: number): Promise<void> {
+    const { id, timing, missed, agentId } = record
+    const from = record.nextAt?.getTime()
+    if (from === undefined) return
+    const runtime = this.#runtime
+    const { send, nextAt } = occurrences(timing, from, now, missed)
+    const next = nextAt === undefined ? {} : { nextAt }
+    try {
+      let sent: { at: number; signalId: string } | undefined
+      for (const at of send) {
+        const signal: Signal = { ...record.signal, id: `schedule:${id}:${at}`, createdAt: new Date(now).toISOString() }
+        await sendAccepted(runtime, runtime.agent(agentId), record.overlap === 'allow' ? 'queue' : 'now', signal, optionsOf(record))
+        sent = { at, signalId: signal.id }
+      }
+      await runtime.store.flush()
+      await store.advanceSchedule({ id, from, ...next, ...(sent ? { sent } : {}), now })
+    } catch (error) {
+      if (runtime.closing) return
+      runtime.logger.warn('a schedule could not be sent', { scheduleId: id, error: describe(error) })
+      // What the thread refuses it refuses again: on to the next, and the record says why. Anything else is due again when the claim ends.
+      if (isHeedError(error) && error.code === 'thread_forbidden') await store.advanceSchedule({ id, from, ...next, error: describe(error), now })
+      else this.#dispatcher.expect(now + claimMs)
+    }
+  }
+
+  #quiet(): boolean {
+    return this.#ephemeral && this.#opening === undefined
+  }
+
+  async #store(): Promise<ScheduleStore> {
+    const store = await this.#open()
+    if (store) return store
+    throw new HeedError('unsupported_option', "The storage has no 'schedules' domain. Use one that has, such as LibSQLStore.", { details: { domain: 'schedules' } })
+  }
+
+  #open(): Promise<ScheduleStore | undefined> {
+    this.#opening ??= this.#find().catch((error: unknown) => {
+      this.#opening = undefined
+      throw error
+    })
+    return this.#opening
+  }
+
+  async #find(): Promise<ScheduleStore | undefined> {
+    await this.#runtime.open()
+    const store = await this.#source()
+    await store?.open()
+    return store
+  }
+}
+
+function optionsOf({ threadId, resourceId, overlap }: ScheduleRecord): SendOptions {
+  const target = { threadId, resourceId }
+  if (overlap === 'allow') return target
+  return { ...target, ifActive: { behavior: overlap === 'skip' ? 'discard' : 'interrupt' } }
+}
+
+function check(options: ScheduleOptions, now: number): ReturnType<typeof checkTiming> {
+  if (typeof options !== 'object' || options === null) throw wrong('options', 'must have threadId, resourceId and a time')
+  for (const key of Object.keys(options)) if (!known.has(key)) throw wrong(key, `is not known. Known: ${[...known].join(', ')}`)
+  for (const field of ['threadId', 'resourceId'] as const) if (typeof options[field] !== 'string' || options[field] === '') throw wrong(field, 'is missing or no text')
+  const { id, overlap = 'allow', missed = 'once' } = options
+  if (id !== undefined && (typeof id !== 'string' || id === '' || id.length > 200)) throw wrong('id', 'must be a text of 1 to 200 characters')
+  if (!overlaps.includes(overlap)) throw wrong('overlap', `must be one of ${overlaps.join(', ')}`)
+  if (!misses.includes(missed)) throw wrong('missed', `must be one of ${misses.join(', ')}`)
+  return checkTiming(options, now)
+}
+
+function found(scope: ScheduleScope, record: ScheduleRecord | null): ScheduleRecord {
+  if (record) return record
+  throw new HeedError('invalid_argument', `There is no schedule '${scope.id}'.`, { details: { id: scope.id } })
+}

@@ -10,7 +10,7 @@ const hour = 3_600_000
 const deferred = { notifications: { deliveryPolicy: { decide: ({ now }: { now: Date }) => ({ action: 'defer' as const, deliverAt: new Date(now.getTime() + 1_000) }) } } }
 
 describe.each(placeKinds())('dispatch, $name', ({ make }) => {
-  it('[N5.1] gives what is due to one of those who ask at once', async () => {
+  it('[N2.1] gives what is due to one of those who ask at once', async () => {
     const { agent, inbox, clock } = await openWorld(make, deferred, { dispatch: { enabled: false } })
     await agent.sendNotificationSignal(Array.from({ length: 300 }, (_, index) => ({ ...ci, source: `s${index}` })), thread)
     await clock.advance(2_000)
@@ -24,7 +24,7 @@ describe.each(placeKinds())('dispatch, $name', ({ make }) => {
     expect((await inbox.claimDue({ ...claim, now: claim.until, until: claim.until + 1_000 })).records).toHaveLength(50)
   })
 
-  it('[N5.1] that was done and not written down is done again, and the thread has it once', async () => {
+  it('[N2.1] that was done and not written down is done again, and the thread has it once', async () => {
     const { agent, inbox, clock, list, history, heed } = await openWorld(make, deferred)
     const { record } = await agent.sendNotificationSignal(ci, thread)
     let lost = true
@@ -44,7 +44,7 @@ describe.each(placeKinds())('dispatch, $name', ({ make }) => {
     await heed.close()
   })
 
-  it('[N5.2] is tried a limited number of times, ever later, then failed with its error; and may be tried again', async () => {
+  it('[N2.2] is tried a limited number of times, ever later, then failed with its error; and may be tried again', async () => {
     const { agent, inbox, clock, list, storage, calls } = await openWorld(make, deferred, { maxAttempts: 3 })
     await agent.sendNotificationSignal(ci, thread)
     const accept = storage.accept.bind(storage)
@@ -73,7 +73,7 @@ describe.each(placeKinds())('dispatch, $name', ({ make }) => {
     await soon(calls).toBe(1)
   })
 
-  it('[N5.4] tick does what is due and says how much, and without it nothing happens where dispatch is off', async () => {
+  it('[N2.4] tick does what is due and says how much, and without it nothing happens where dispatch is off', async () => {
     const { agent, heed, clock, calls } = await openWorld(make, deferred, { dispatch: { enabled: false } })
     await agent.sendNotificationSignal([ci, ci, ci], thread)
     await clock.advance(hour)
@@ -84,7 +84,7 @@ describe.each(placeKinds())('dispatch, $name', ({ make }) => {
     await soon(calls).toBeGreaterThan(0)
   })
 
-  it('[N5.5] no timer is set while nothing is due', async () => {
+  it('[N2.5] no timer is set while nothing is due', async () => {
     const { agent, clock, heed } = await openWorld(make)
     await agent.getMemory()
     await heed.start()
@@ -99,7 +99,7 @@ describe.each(placeKinds())('dispatch, $name', ({ make }) => {
     expect(clock.pending).toBe(0)
   })
 
-  it('[N4.2] a suspended thread is active: what waits for idleness waits for the decision too', async () => {
+  it('[N2.7] a suspended thread is active: what waits for idleness waits for the decision too', async () => {
     const model = scriptedModel(({ index }) => (index === 0 ? { toolCalls: [{ toolName: 'pay', input: {} }] } : 'Done.'))
     const pay = createTool({ id: 'pay', requireApproval: true, execute: () => 'paid' })
     const agent = new Agent({ id: 'support', model, tools: { pay } })
@@ -117,7 +117,7 @@ describe.each(placeKinds())('dispatch, $name', ({ make }) => {
 describe('dispatch by the next process', () => {
   const libsql = placeKinds().find(({ name }) => name === 'libSQL')!
 
-  it('[N5.3] goes on with what was put off, and decides what nobody decided about', async () => {
+  it('[N2.3] goes on with what was put off, and decides what nobody decided about', async () => {
     const clock = virtualClock()
     const place = libsql.make({ clock })
     const first = new Agent({ id: 'support', model: scriptedModel(() => 'Noted.'), ...deferred })

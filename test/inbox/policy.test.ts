@@ -8,7 +8,7 @@ const with_ = (deliveryPolicy: NotificationDeliveryPolicyConfig) => ({ notificat
 const minute = 60_000
 
 describe.each(placeKinds())('a delivery policy, $name', ({ make }) => {
-  it('[N2.2] is asked in order: decide, sources, priorities, default', async () => {
+  it('[N1.5] is asked in order: decide, sources, priorities, default', async () => {
     const { agent } = await openWorld(make, with_({
       decide: ({ record, threadState }) => (record.kind === 'mine' && threadState === 'idle' ? { action: 'discard', reason: 'decided' } : undefined),
       sources: { email: { action: 'persist', reason: 'source' } },
@@ -23,7 +23,7 @@ describe.each(placeKinds())('a delivery policy, $name', ({ make }) => {
     expect(await reason({ source: 'constructor' })).toBe('default')
   })
 
-  it('[N2.2] persists without delivery and discards without a trace in the thread', async () => {
+  it('[N1.5] persists without delivery and discards without a trace in the thread', async () => {
     const { agent, calls, list, clock } = await openWorld(make, with_({ sources: { a: 'persist', b: 'discard' } }))
     const kept = await agent.sendNotificationSignal({ ...ci, source: 'a' }, thread)
     const gone = await agent.sendNotificationSignal({ ...ci, source: 'b' }, thread)
@@ -35,7 +35,7 @@ describe.each(placeKinds())('a delivery policy, $name', ({ make }) => {
     expect((await list()).map(({ status }) => status)).toEqual(['discarded', 'pending'])
   })
 
-  it('[N2.2] defers to its time, and not before', async () => {
+  it('[N1.5] defers to its time, and not before', async () => {
     const { agent, calls, clock, list } = await openWorld(make, with_({ decide: ({ now }) => ({ action: 'defer', deliverAt: new Date(now.getTime() + 10 * minute) }) }))
     expect(await agent.sendNotificationSignal(ci, thread)).toMatchObject({ record: { status: 'pending' }, decision: { action: 'defer' } })
     for (let passed = 1; passed < 10; passed++) await clock.advance(minute)
@@ -48,7 +48,7 @@ describe.each(placeKinds())('a delivery policy, $name', ({ make }) => {
     await soon(calls).toBe(1)
   })
 
-  it('[N2.2] defers without a time until the thread is idle', async () => {
+  it('[N1.5] defers without a time until the thread is idle', async () => {
     const { agent, calls, read, work, rest } = await openWorld(make, with_({ default: 'defer' }))
     await work()
     await agent.sendNotificationSignal(ci, thread)
@@ -57,7 +57,7 @@ describe.each(placeKinds())('a delivery policy, $name', ({ make }) => {
     expect(read().at(-1)).toContain('CI failed')
   })
 
-  it('[N2.2] queues as a turn of its own', async () => {
+  it('[N1.5] queues as a turn of its own', async () => {
     const { agent, calls, model, work, rest } = await openWorld(make, with_({ default: 'queue' }))
     await work()
     agent.sendMessage('And this.', thread)
@@ -69,7 +69,7 @@ describe.each(placeKinds())('a delivery policy, $name', ({ make }) => {
     expect(JSON.stringify(model.calls[2]?.prompt)).toContain('CI failed')
   })
 
-  it('[N3.2] summaries at times of their own are never early, and those that are close are one', async () => {
+  it('[N1.8] summaries at times of their own are never early, and those that are close are one', async () => {
     const { agent, clock, summarised, list } = await openWorld(make, with_({
       decide: ({ now }) => ({ action: 'summarize', summaryAt: new Date(now.getTime() + 30 * minute) }),
     }))
@@ -88,13 +88,13 @@ describe.each(placeKinds())('a delivery policy, $name', ({ make }) => {
     ['throws', () => { throw new Error('no idea') }, 'policy-failed: idle-medium'],
     ['answers nonsense', () => 'perhaps' as never, 'policy-failed: idle-medium'],
     ['names no time', () => ({ action: 'defer' as const, deliverAt: new Date(Number.NaN) }), 'policy-failed: idle-medium'],
-  ])('[N2.3] that %s loses no record: the rest of it decides, and the record says why', async (_, decide, reason) => {
+  ])('[N1.6] that %s loses no record: the rest of it decides, and the record says why', async (_, decide, reason) => {
     const { agent, calls } = await openWorld(make, with_({ decide }))
     expect(await agent.sendNotificationSignal(ci, thread)).toMatchObject({ decision: { action: 'deliver', reason }, record: { status: 'delivered', deliveryReason: reason } })
     await soon(calls).toBe(1)
   })
 
-  it('[N2.3] that never settles is not waited for', async () => {
+  it('[N1.6] that never settles is not waited for', async () => {
     const { agent, clock } = await openWorld(make, with_({ decide: () => new Promise(() => {}) }))
     const sent = agent.sendNotificationSignal(ci, thread)
     let settled = false

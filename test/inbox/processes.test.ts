@@ -83,7 +83,7 @@ async function check(store: ThreadStore, inbox: NotificationStore): Promise<void
 }
 
 describe('dispatching processes on one file', () => {
-  it.each([2, 4])('[N5.1] %i of them deliver each record once', async (count) => {
+  it.each([2, 4])('[N2.1] %i of them deliver each record once', async (count) => {
     const { path, store, inbox } = open()
     await fill(await inbox)
     const running = Array.from({ length: count }, () => dispatcher(path))
@@ -92,7 +92,7 @@ describe('dispatching processes on one file', () => {
     await check(store, await inbox)
   }, patience * 2)
 
-  it('[N5.1] [N5.3] killed at random instants: none is lost, none is doubled, and records and history agree', async () => {
+  it('[N2.1] [N2.3] killed at random instants: none is lost, none is doubled, and records and history agree', async () => {
     const { path, store, inbox } = open()
     const chance = new Chance(Number(process.env.HEED_SEED ?? 7))
     await fill(await inbox)

@@ -27,7 +27,7 @@ async function openInbox(make: PlaceKind['make'], uses: NotificationInboxInput[]
 }
 
 describe.each(placeKinds())('the inbox tool, $name', ({ make }) => {
-  it('[N6.1] lists and searches what is in the conversation, without payloads', async () => {
+  it('[N3.1] lists and searches what is in the conversation, without payloads', async () => {
     const { notify, use, result } = await openInbox(make, [{ action: 'list' }, { action: 'search', query: 'MAIL' }])
     await notify({ payload: { secret: 'do not show' }, priority: 'low' })
     await notify({ source: 'email', kind: 'mail', summary: 'A mail of Ann.' })
@@ -40,7 +40,7 @@ describe.each(placeKinds())('the inbox tool, $name', ({ make }) => {
     expect(result()).not.toContain('of another thread')
   })
 
-  it('[N6.1] reads: the full text enters the conversation as signals, in order, and the records are seen', async () => {
+  it('[N3.1] reads: the full text enters the conversation as signals, in order, and the records are seen', async () => {
     const { notify, use, model, list, agent } = await openInbox(make, [{ action: 'read' }])
     await notify({ summary: 'One.' })
     await notify({ summary: 'Two.' })
@@ -51,7 +51,7 @@ describe.each(placeKinds())('the inbox tool, $name', ({ make }) => {
     expect((await list()).map(({ status, deliveredSignalId, id }) => [status, deliveredSignalId === `notification:${id}`])).toEqual([['seen', true], ['seen', true]])
   })
 
-  it('[N6.1] marks, dismisses and archives one record', async () => {
+  it('[N3.1] marks, dismisses and archives one record', async () => {
     const { notify, use, list, agent, inbox } = await openInbox(make, [])
     const ids: string[] = []
     for (const _ of [1, 2, 3]) ids.push((await notify()).record.id)
@@ -63,7 +63,7 @@ describe.each(placeKinds())('the inbox tool, $name', ({ make }) => {
     await use()
   })
 
-  it('[N6.2] what is read and dispatched at once is in the conversation once', async () => {
+  it('[N3.2] what is read and dispatched at once is in the conversation once', async () => {
     const { agent, inbox, list } = await openInbox(make, [])
     const storage = make().store()
     const store = (await notificationStoreOf(storage)) as NotificationStore
@@ -84,7 +84,7 @@ describe.each(placeKinds())('the inbox tool, $name', ({ make }) => {
     expect([agent.id, await inbox.countNotifications(thread), await list()]).toEqual(['support', {}, []])
   })
 
-  it('[N6.3] is about its own thread and resource, whatever the model passes', async () => {
+  it('[N3.3] is about its own thread and resource, whatever the model passes', async () => {
     const { inbox, notify, agent, use, result } = await openInbox(make, [{ action: 'list', threadId: 'other' }])
     const { record } = await notify({ summary: 'not yours' }, { ...thread, threadId: 'other' })
     await use()

@@ -6,7 +6,7 @@ import { ci, openWorld, thread } from './world.ts'
 const full = (priority: string) => `<notification source="github" type="ci-status" priority="${priority}" status="delivered">CI failed on main: 3 tests failed.</notification>`
 
 describe.each(placeKinds())('without a policy, $name', ({ make }) => {
-  it.each(['urgent', 'high', 'medium'] as const)('[N2.1] %s on an idle thread comes in full at once', async (priority) => {
+  it.each(['urgent', 'high', 'medium'] as const)('[N1.4] %s on an idle thread comes in full at once', async (priority) => {
     const { agent, calls, read, list } = await openWorld(make)
     const result = await agent.sendNotificationSignal({ ...ci, priority }, thread)
     expect(result).toMatchObject({ accepted: true, decision: { action: 'deliver' }, record: { status: 'delivered', priority }, signal: { tagName: 'notification' } })
@@ -16,7 +16,7 @@ describe.each(placeKinds())('without a policy, $name', ({ make }) => {
     expect(await list()).toMatchObject([{ status: 'delivered', deliveredSignalId: result.signal?.id }])
   })
 
-  it('[N2.1] low on an idle thread is summarised for those who watch, and no model is asked', async () => {
+  it('[N1.4] low on an idle thread is summarised for those who watch, and no model is asked', async () => {
     const { agent, calls, clock, list, history } = await openWorld(make)
     const watched = collect(await agent.subscribeToThread(thread))
     for (const source of ['github', 'email', 'github']) await agent.sendNotificationSignal({ ...ci, source, priority: 'low' }, thread)
@@ -31,7 +31,7 @@ describe.each(placeKinds())('without a policy, $name', ({ make }) => {
     expect(new Set(records.map(({ summarySignalId }) => summarySignalId)).size).toBe(1)
   })
 
-  it('[N2.1] urgent on an active thread enters the run in full', async () => {
+  it('[N1.4] urgent on an active thread enters the run in full', async () => {
     const { agent, calls, read, work, rest } = await openWorld(make)
     await work()
     expect(await agent.sendNotificationSignal({ ...ci, priority: 'urgent' }, thread)).toMatchObject({ record: { status: 'delivered' } })
@@ -40,7 +40,7 @@ describe.each(placeKinds())('without a policy, $name', ({ make }) => {
     expect(read()).toEqual(['Work.', full('urgent')])
   })
 
-  it('[N2.1] [N4.1] high on an active thread is summarised at once, and comes in full when the run ends: no time has to pass', async () => {
+  it('[N1.4] [N2.6] high on an active thread is summarised at once, and comes in full when the run ends: no time has to pass', async () => {
     const { agent, calls, read, work, rest, list } = await openWorld(make)
     await work()
     const result = await agent.sendNotificationSignal({ ...ci, priority: 'high' }, thread)
@@ -52,7 +52,7 @@ describe.each(placeKinds())('without a policy, $name', ({ make }) => {
     await soon(async () => (await list())[0]?.status).toBe('delivered')
   })
 
-  it.each(['medium', 'low'] as const)('[N2.1] [N3.1] five of %s priority on an active thread are one summary of five', async (priority) => {
+  it.each(['medium', 'low'] as const)('[N1.4] [N1.7] five of %s priority on an active thread are one summary of five', async (priority) => {
     const { agent, calls, read, work, rest, clock, list, summarised } = await openWorld(make)
     await work()
     for (let index = 0; index < 5; index++) {
@@ -67,7 +67,7 @@ describe.each(placeKinds())('without a policy, $name', ({ make }) => {
     expect((await list()).every(({ status }) => status === 'pending')).toBe(true)
   })
 
-  it('[N3.1] a summary waits for a quiet period, but not for longer than the maximum', async () => {
+  it('[N1.7] a summary waits for a quiet period, but not for longer than the maximum', async () => {
     const { agent, clock, summarised } = await openWorld(make)
     for (let second = 0; second < 28; second += 4) {
       await agent.sendNotificationSignal({ ...ci, priority: 'low' }, thread)

@@ -37,7 +37,7 @@ function openSchedules(make: PlaceKind['make'], { clock = virtualClock(), place 
 }
 
 describe.each(placeKinds())('schedules, $name', ({ make }) => {
-  it('[N7.1] every so often, by cron and at one time, each occurrence is sent once', async () => {
+  it('[S1.1] every so often, by cron and at one time, each occurrence is sent once', async () => {
     const { agent, clock, calls, said } = openSchedules(make)
     const count = async () => {
       await clock.advance(0)
@@ -59,7 +59,7 @@ describe.each(placeKinds())('schedules, $name', ({ make }) => {
     expect(nextAt?.toISOString()).toBe('2026-01-01T06:30:00.000Z')
   })
 
-  it('[N7.2] what was sent and not written down is sent again, and the thread has it once', async () => {
+  it('[S1.2] what was sent and not written down is sent again, and the thread has it once', async () => {
     const { agent, clock, storage, heed } = openSchedules(make)
     await agent.schedules.create({ ...thread, id: 's', message: 'Look around.', every: 10 * minute })
     const store = (await scheduleStoreOf(storage)) as ScheduleStore
@@ -78,7 +78,7 @@ describe.each(placeKinds())('schedules, $name', ({ make }) => {
     await heed.close()
   })
 
-  it('[N7.3] on an active thread: a turn of its own, not this time, or in place of what is said', async () => {
+  it('[S1.3] on an active thread: a turn of its own, not this time, or in place of what is said', async () => {
     const active = async (overlap: 'allow' | 'skip' | 'replace') => {
       const world = openSchedules(make)
       const { agent, clock, holdNext, calls, release } = world
@@ -106,7 +106,7 @@ describe.each(placeKinds())('schedules, $name', ({ make }) => {
     expect(replace.said()).toEqual(['Work.', 'Look around.'])
   })
 
-  it('[N7.5] are paused, resumed, replaced and removed; the time of a pause is not made up for', async () => {
+  it('[S1.5] are paused, resumed, replaced and removed; the time of a pause is not made up for', async () => {
     const { agent, clock, calls, pass } = openSchedules(make)
     await agent.schedules.create({ ...thread, id: 's', message: 'One.', every: minute })
     expect(await agent.schedules.pause({ id: 's' })).toMatchObject({ status: 'paused' })
@@ -121,7 +121,7 @@ describe.each(placeKinds())('schedules, $name', ({ make }) => {
     expect(calls()).toBe(0)
   })
 
-  it('[N7.6] of another resource can be neither seen, changed nor replaced', async () => {
+  it('[S1.6] of another resource can be neither seen, changed nor replaced', async () => {
     const { agent } = openSchedules(make)
     await agent.schedules.create({ ...thread, id: 's', message: 'One.', every: hour })
     const foreign = { id: 's', resourceId: 'somebody' }
@@ -134,7 +134,7 @@ describe.each(placeKinds())('schedules, $name', ({ make }) => {
     await expect(agent.schedules.create({ ...thread, resourceId: 'somebody', message: 'Mine.', every: hour })).rejects.toMatchObject({ code: 'thread_forbidden' })
   })
 
-  it('[N7.7] that are wrong are refused by name, with nothing written', async () => {
+  it('[S1.7] that are wrong are refused by name, with nothing written', async () => {
     const { agent } = openSchedules(make)
     const field = async (given: object) =>
       ((await agent.schedules.create({ ...thread, message: 'x', ...given } as ScheduleInput).then(() => undefined, (error: unknown) => error)) as HeedError | undefined)?.details?.field
@@ -157,7 +157,7 @@ describe.each(placeKinds())('schedules, $name', ({ make }) => {
 describe('schedules in the next process', () => {
   const libsql = placeKinds().find(({ name }) => name === 'libSQL')!
 
-  it.each([['once', 1], ['skip', 0], ['all', 5]] as const)('[N7.4] what was missed is sent as the schedule says: %s', async (missed, expected) => {
+  it.each([['once', 1], ['skip', 0], ['all', 5]] as const)('[S1.4] what was missed is sent as the schedule says: %s', async (missed, expected) => {
     const clock = virtualClock()
     const first = openSchedules(libsql.make, { clock })
     await first.agent.schedules.create({ ...thread, id: 's', message: 'Look around.', every: hour, missed })
@@ -170,7 +170,7 @@ describe('schedules in the next process', () => {
     await soon(() => second.calls()).toBe(expected)
   })
 
-  it('[N7.8] neither a clock that jumps nor summer time loses or doubles an occurrence', async () => {
+  it('[S1.8] neither a clock that jumps nor summer time loses or doubles an occurrence', async () => {
     // On 29 March 2026 clocks in Zurich go from 2:00 to 3:00; on 25 October from 3:00 to 2:00.
     const { agent } = openSchedules(libsql.make, { clock: virtualClock(Date.UTC(2026, 2, 28, 12)) })
     const { nextAt } = await agent.schedules.create({ ...thread, id: 'spring', message: 'x', cron: '30 7 * * *', timeZone: 'Europe/Zurich' })

@@ -45,7 +45,7 @@ import { resolve } from './resolve.ts'
 import { checkResumeData } from './resume.ts'
 import { sendNotifications, type NotificationDeliveryPolicyConfig, type NotificationInput, type NotificationResult, type NotificationTarget } from './notifications.ts'
 import { implicitRuntimes } from './runtimes.ts'
-import { agentSchedules, type AgentSchedules } from './schedules.ts'
+import { agentSchedules, type AgentSchedules, type ScheduleInput, type ScheduleRecord } from './schedules.ts'
 import { listSuspendedRuns, type SuspendedRuns, type SuspendedRunsFilter } from './suspended.ts'
 import { anyTitler } from './titler.ts'
 
@@ -141,6 +141,11 @@ export class Agent<TAgentId extends string = string, TTools extends ToolsInput =
   }
 
   /** Sends something at certain times: kept in the store, sent once by whichever process is there. */
+  schedule(input: ScheduleInput): Promise<ScheduleRecord> {
+    return this.schedules.create(input)
+  }
+
+  /** What is scheduled for this agent. */
   get schedules(): AgentSchedules {
     return agentSchedules(this, { message: (input) => this.#message(input), signal: (input) => normaliseSignal(input, this.#signalContext(input.id)) })
   }

@@ -6,6 +6,8 @@ import type { Runnable } from '../thread/runnable.ts'
 import type { ThreadRuntime } from '../thread/runtime.ts'
 import { schedulesOf } from './runtimes.ts'
 
+export type { ScheduleRecord }
+
 /** What is sent when: a user's words, or context that a system produced. */
 export type ScheduleInput = ScheduleOptions & ({ message: MessageInput; signal?: never } | { signal: SignalInput; message?: never })
 

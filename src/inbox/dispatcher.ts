@@ -59,7 +59,7 @@ export class Dispatcher {
   async once(limit: number): Promise<number> {
     if (this.#closed) return 0
     const done = await this.#work.dispatch(limit)
-    await this.#setNext()
+    await this.findNext()
     return done
   }
 
@@ -79,11 +79,10 @@ export class Dispatcher {
   }
 
   async #look(): Promise<number> {
-    this.#scheduleCron()
     let total = 0
     try {
       for (let done = this.#settings.batchSize; done >= this.#settings.batchSize && !this.#closed; total += done) done = await this.#work.dispatch(this.#settings.batchSize)
-      await this.#setNext()
+      await this.findNext()
     } catch (error) {
       this.expect(this.#runtime.clock.now() + retryMs)
       throw error
@@ -91,7 +90,9 @@ export class Dispatcher {
     return total
   }
 
-  async #setNext(): Promise<void> {
+  /** Sets the timer for what is due next. A read, where nothing is. */
+  async findNext(): Promise<void> {
+    this.#scheduleCron()
     const next = await this.#work.nextDue()
     if (next !== undefined) this.expect(next)
   }

@@ -224,7 +224,7 @@ export class Inbox implements Attendant {
   }
 
   look(): void {
-    if (!this.#quiet()) this.#dispatcher.track(this.sweep().then(() => {}), 'looking for notifications that are due failed')
+    if (!this.#quiet()) this.#dispatcher.track(this.#open().then((store) => store && this.#dispatcher.findNext()), 'looking for notifications that are due failed')
   }
 
   /** Does what is due. Answers how much that was. */

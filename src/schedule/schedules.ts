@@ -96,7 +96,7 @@ export class Schedules implements Attendant {
   idle(): void {}
 
   look(): void {
-    if (!this.#quiet()) this.#dispatcher.track(this.sweep().then(() => {}), 'looking for schedules that are due failed')
+    if (!this.#quiet()) this.#dispatcher.track(this.#open().then((store) => store && this.#dispatcher.findNext()), 'looking for schedules that are due failed')
   }
 
   async sweep(limit?: number): Promise<number> {

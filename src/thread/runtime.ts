@@ -381,6 +381,7 @@ export class ThreadRuntime implements RunEnvironment {
       live.begin(epoch)
       live.publish(signalToDataChunk(rowToSignal(row), row.id))
     }
+    // What the store took on an idle thread comes after the last word of a run that doesn't know yet that it is over.
     const running = owner !== undefined && this.hostOf(threadId)?.expecting ? this.liveOf(threadId) : undefined
     if (running) say(running)
     else this.speak(threadId, say)

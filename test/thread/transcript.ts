@@ -74,9 +74,10 @@ function withChunk(lines: Line[], chunk: Extract<Chunk, { payload: unknown }>): 
 }
 
 function grown(lines: Line[], open: string, prefix: string, text: string): Line[] {
-  const last = lines.at(-1)
-  if (last?.open === open) return [...lines.slice(0, -1), { text: last.text + text, open }]
-  return [...lines, { text: prefix + text, open }]
+  // A note that was kept meanwhile may stand after a block that still grows.
+  const index = lines.findLastIndex((line) => line.open === open)
+  const line = lines[index]
+  return line ? lines.with(index, { text: line.text + text, open }) : [...lines, { text: prefix + text, open }]
 }
 
 function settled(lines: Line[], toolCallId: string, state: string, result: unknown): Line[] {

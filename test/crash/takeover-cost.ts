@@ -36,6 +36,7 @@ export async function takeoverCost(program: string, folder: string): Promise<Tak
   const full = join(folder, 'full.db')
   await fill(full)
   const startMs = { alone: 0, among: 0 }
+  await timeToStart(join(folder, 'empty.db'))
   startMs.alone = median(await repeat(() => timeToStart(join(folder, 'empty.db'))))
   startMs.among = median(await repeat(() => timeToStart(full)))
   return { firstChunkMs: median(takeovers.map(({ ms }) => ms)), transactions: takeovers[0]?.transactions ?? {}, startMs }
@@ -63,13 +64,14 @@ const later: Clock = {
 
 async function takeOver(database: string): Promise<{ ms: number; transactions: Record<string, number> }> {
   const transactions: Record<string, number> = {}
-  const agent = new Agent({ id: 'worker', instructions: 'Work.', model: scriptedModel(() => 'Going on.') })
+  const agent = new Agent({ id: 'worker', instructions: 'Work.', model: scriptedModel(() => ({ text: 'Going on.', hang: true })) })
   const store = counted(new LibSQLStore({ url: `file:${database}`, clock: later }), transactions)
   const heed = new Heed({ agents: { worker: agent }, storage: store, clock: later, logger: silentLogger })
   const began = performance.now()
   try {
-    const watcher = await agent.subscribeToThread({ threadId: 't0', resourceId })
+    // The run is taken over here; whoever watches then gets it from its start.
     await heed.start()
+    const watcher = await agent.subscribeToThread({ threadId: 't0', resourceId })
     for await (const chunk of watcher.stream) {
       if (chunk.type === 'text-delta') return { ms: performance.now() - began, transactions: { ...transactions } }
     }

@@ -3,7 +3,7 @@ import type { JSONObject, JSONValue } from '../json.ts'
 /**
  * The durable inbox: what happened elsewhere, what was decided about it, and when it is due.
  *
- * What every implementation keeps:
+ * What every implementation keeps (its conformance suite is `notificationConformance` in `heed/testing`):
  * - Each method is one transaction: all of it happened, or nothing.
  * - A key is one record: concurrent sends of one `dedupeKey` are counted on it, whichever process they come from.
  * - What is claimed is hidden from every other claim until `until`; a claimer that dies leaves it to the next.

@@ -9,12 +9,14 @@ import type { AgentExecutionOptions, MemoryTarget } from '../run/options.ts'
 import { Run } from '../run/run.ts'
 import type { RunResult } from '../run/run-result.ts'
 import type { ToolCall, ToolResult } from '../run/step-result.ts'
+import { isUserAuthored } from '../signals/row.ts'
 import { callOnThread } from '../thread/calling.ts'
 import { decide } from '../thread/deciding.ts'
 import type { ThreadRuntime } from '../thread/runtime.ts'
 import type { Askable } from './askable.ts'
 import { checkMemory } from './check-options.ts'
 import { EphemeralHost } from './ephemeral.ts'
+import { historyOf } from './explain.ts'
 import { checkInput, inputRows } from './input.ts'
 import { AgentStream } from './stream.ts'
 
@@ -30,6 +32,11 @@ export async function answer(agent: Askable, messages: AgentInput, options: Agen
   const memory = options.memory ?? (await agent.defaultMemory(options))
   const target = memory && threadOf(memory)
   checkInput(rows, target !== undefined)
+  if (memory?.options?.save === false) {
+    const history = await historyOf(agent, { ...options, memory }, rows.filter((row) => isUserAuthored(row)).length)
+    const unsaved = { runId, rows, history, options: { ...options, memory: undefined }, emit }
+    return streamOf(runId, log, (await ephemeral(agent, runtime, unsaved)).result)
+  }
   const thread = target && (await agent.describeThread(target.thread, options))
   const call = { runId, rows, options: memory ? { ...options, memory } : options, emit }
   const { result } = target ? await callOnThread(runtime, agent, { ...target, ...call, thread }) : await ephemeral(agent, runtime, call)
@@ -74,10 +81,10 @@ function neverStored(runId: string): HeedError {
 async function ephemeral(
   agent: Askable,
   runtime: ThreadRuntime,
-  call: { runId: string; rows: MessageRow[]; options: AgentExecutionOptions; emit(chunk: Chunk): void },
+  call: { runId: string; rows: MessageRow[]; history?: MessageRow[]; options: AgentExecutionOptions; emit(chunk: Chunk): void },
 ): Promise<{ result: Promise<RunResult> }> {
-  const { runId, rows, options, emit } = call
-  const setup = await agent.prepare(options, { runId, rows, inputCount: rows.length, stepsDone: 0 }, runtime)
+  const { runId, rows, history = [], options, emit } = call
+  const setup = await agent.prepare(options, { runId, rows: [...history, ...rows], inputCount: rows.length, stepsDone: 0 }, runtime)
   const run = new Run(setup, new EphemeralHost(emit))
   const { abortSignal } = setup.options
   const onAbort = () => run.abort(abortSignal?.reason)

@@ -25,7 +25,8 @@ export async function explainAgentPrompt(agent: Askable, config: AgentConfig, me
   return explainPrompt({ system, tools, rows: [...history, ...input], previous })
 }
 
-async function historyOf(agent: Askable, options: AgentExecutionOptions, coming: number): Promise<MessageRow[]> {
+/** What a call on a thread would be shown of it. */
+export async function historyOf(agent: Askable, options: AgentExecutionOptions, coming: number): Promise<MessageRow[]> {
   if (!options.memory) return []
   const scope = checkMemory(options.memory)
   const runtime = agent.threads()

@@ -41,6 +41,9 @@ export class Memory {
     this.storage = storage
     this.options = { ...own, ...options }
     checkMemoryOptions(this.options)
+    if (this.options.save === false) {
+      throw new HeedError('unsupported_option', 'save: false is an option of a call: agent.generate(…, { memory: { thread, resource, options: { save: false } } }).', { details: { option: 'save' } })
+    }
   }
 
   /** @internal */

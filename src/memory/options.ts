@@ -4,13 +4,14 @@ import { titleOptionsIn } from './titles.ts'
 import { windowOf } from './window.ts'
 import { workingMemoryIn } from './working-memory/setting.ts'
 
-const known: Record<keyof MemoryOptions, true> = { lastMessages: true, window: true, workingMemory: true, readOnly: true, generateTitle: true }
+const known: Record<keyof MemoryOptions, true> = { lastMessages: true, window: true, workingMemory: true, readOnly: true, generateTitle: true, save: true }
 
 /** Refuses what is not an option of a memory, and values that can't be meant. */
 export function checkMemoryOptions(options: unknown): void {
   if (typeof options !== 'object' || options === null) throw new HeedError('invalid_argument', 'The options of a memory must be an object.', { details: { option: 'memory.options' } })
   checkNames(options)
-  const { readOnly } = options as MemoryOptions
+  const { readOnly, save } = options as MemoryOptions
+  if (save !== undefined && typeof save !== 'boolean') throw new HeedError('invalid_argument', 'save must be true or false.', { details: { option: 'save' } })
   if (readOnly !== undefined && typeof readOnly !== 'boolean') throw new HeedError('invalid_argument', 'readOnly must be true or false.', { details: { option: 'readOnly' } })
   windowOf(options)
   workingMemoryIn(options)

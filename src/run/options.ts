@@ -44,6 +44,8 @@ export interface MemoryOptions {
   workingMemory?: WorkingMemoryOptions
   /** Working memory is shown and can't be changed. Messages are stored all the same. Defaults to false. */
   readOnly?: boolean
+  /** `false`, for one call of `generate()` or `stream()`: the model is shown the history, and nothing of the call is stored. */
+  save?: boolean
   /** Gives a thread without a title one, made of what its user said first, after the answer and apart from it. Defaults to false. */
   generateTitle?: boolean | TitleOptions
 }

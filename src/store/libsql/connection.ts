@@ -5,14 +5,15 @@ import type { BulkJob } from './bulk-job.ts'
 import { Checkpointer } from './checkpoint.ts'
 import { isBusy, storeFailure } from './failure.ts'
 import { Flusher, LogFile } from './flush.ts'
-import type { Location } from './location.ts'
+import type { LocalLocation } from './location.ts'
 import { migrate, refuseUnknown } from './migrations.ts'
+import type { DatabaseConnection } from './remote.ts'
 import { Statements } from './statements.ts'
 import { SqlTables } from './tables.ts'
 import { Writer } from './writer.ts'
 
 export interface ConnectionOptions {
-  location: Location
+  location: LocalLocation
   clock: Clock
   /** For how long, in milliseconds, a write waits for another process to let go of the file. */
   busyTimeout: number
@@ -22,7 +23,7 @@ export interface ConnectionOptions {
 const bulkJobs = 2_000
 
 /** The one connection of this process to a database: reads at once, writes through the group commit. */
-export class Connection {
+export class Connection implements DatabaseConnection {
   readonly name: string
   readonly statements: Statements
   readonly #database: DatabaseSync
@@ -75,9 +76,9 @@ export class Connection {
   }
 
   /** One transaction, shared with whatever else is asked for in this turn of the event loop. */
-  async write<Result>(work: (tables: SqlTables) => Result, first = false): Promise<Result> {
+  async write<Result>(work: (tables: SqlTables, statements: Statements) => Result, first = false): Promise<Result> {
     try {
-      const result = await this.#writer.write(() => work(this.#tables), first)
+      const result = await this.#writer.write(() => work(this.#tables, this.statements), first)
       if (this.#tables.purging) this.#purge()
       return result
     } catch (error) {
@@ -86,13 +87,13 @@ export class Connection {
   }
 
   /** Sees one state of the database, also where it takes several statements. */
-  async read<Result>(work: (tables: SqlTables) => Result): Promise<Result> {
+  async read<Result>(work: (tables: SqlTables, statements: Statements) => Result): Promise<Result> {
     try {
       return await patiently(this.#busyTimeout, () => {
         this.#tables.forget()
         this.statements.run('BEGIN')
         try {
-          return work(this.#tables)
+          return work(this.#tables, this.statements)
         } finally {
           this.statements.run('COMMIT')
           this.#tables.forget()
@@ -180,11 +181,11 @@ export class Connection {
   }
 }
 
-function nameOf(location: Location): string {
+function nameOf(location: LocalLocation): string {
   return location.kind === 'file' ? location.path : ':memory:'
 }
 
-function prepare(database: DatabaseSync, name: string, kind: Location['kind']): void {
+function prepare(database: DatabaseSync, name: string, kind: LocalLocation['kind']): void {
   refuseUnknown(database, name)
   if (kind === 'file') {
     const { journal_mode: mode } = database.prepare('PRAGMA journal_mode = WAL').get() ?? {}

@@ -3,18 +3,16 @@ import { basename, dirname, join, resolve } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { HeedError } from '../../errors.ts'
 
-/** Where a database is: a file, or this process's memory. */
-export type Location = { kind: 'file'; path: string } | { kind: 'memory' }
+/** Where a database is: a file, this process's memory, or a server. */
+export type Location = LocalLocation | { kind: 'remote'; url: string }
+
+export type LocalLocation = { kind: 'file'; path: string } | { kind: 'memory' }
 
 export function parseLocation(url: string): Location {
   if (url === ':memory:' || url === 'file::memory:') return { kind: 'memory' }
-  if (/^(?:libsql|https?|wss?):/i.test(url)) {
-    throw new HeedError('unsupported_option', `Remote databases are not supported yet: ${url.slice(0, url.indexOf(':'))}: URLs come later. Use a file: URL.`, {
-      details: { field: 'url' },
-    })
-  }
+  if (/^(?:libsql|https?|wss?):\/\/./i.test(url)) return { kind: 'remote', url }
   if (!url.startsWith('file:') || url.length === 5 || url.includes('?')) {
-    throw new HeedError('invalid_argument', `"${url}" names no database. Use file:./path.db or :memory:.`, { details: { field: 'url' } })
+    throw new HeedError('invalid_argument', `"${url}" names no database. Use file:./path.db, :memory:, or libsql://… and https://… for a server.`, { details: { field: 'url' } })
   }
   return { kind: 'file', path: url.startsWith('file://') ? fileURLToPath(url) : resolve(url.slice(5)) }
 }

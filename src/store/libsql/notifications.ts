@@ -3,7 +3,7 @@ import type {
   NotificationStatus, NotificationStore, Settled, Settlement,
 } from '../notifications.ts'
 import { canBecome } from '../notification-states.ts'
-import type { Connection } from './connection.ts'
+import type { DatabaseConnection } from './remote.ts'
 import { batchFailed, claimDue, claimIdle, delivered, failed, nextDue } from './notification-dispatch.ts'
 import { ingest, settle } from './notification-ingress.ts'
 import { notificationOf, type NotificationRow } from './notification-row.ts'
@@ -15,7 +15,7 @@ export interface ConnectionHolder {
   open(): Promise<void>
   close(): Promise<void>
   /** @internal */
-  connection(): Promise<Connection>
+  connection(): Promise<DatabaseConnection>
 }
 
 /** The inbox in a database: that of the threads, or one of its own. */
@@ -123,12 +123,12 @@ export class LibSQLInbox implements NotificationStore {
 
   async #write<Result>(work: (statements: Statements) => Result): Promise<Result> {
     const connection = await this.#holder.connection()
-    return connection.write(() => work(connection.statements))
+    return connection.write((_, statements) => work(statements))
   }
 
   async #read<Result>(work: (statements: Statements) => Result): Promise<Result> {
     const connection = await this.#holder.connection()
-    return connection.read(() => work(connection.statements))
+    return connection.read((_, statements) => work(statements))
   }
 }
 

@@ -132,12 +132,12 @@ export class LibSQLSchedules implements ScheduleStore {
 
   async #write<Result>(work: (statements: Statements) => Result): Promise<Result> {
     const connection = await this.#holder.connection()
-    return connection.write(() => work(connection.statements))
+    return connection.write((_, statements) => work(statements))
   }
 
   async #read<Result>(work: (statements: Statements) => Result): Promise<Result> {
     const connection = await this.#holder.connection()
-    return connection.read(() => work(connection.statements))
+    return connection.read((_, statements) => work(statements))
   }
 }
 

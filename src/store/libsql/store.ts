@@ -34,21 +34,28 @@ import { getWorkingMemory, listWorkingMemory, mergeWorkingMemory } from '../tran
 import type { WorkingMemoryChange, WorkingMemoryOf, WorkingMemoryRow, WorkingMemoryWriter } from '../working-memory.ts'
 import { checkBackup, writeBackup } from './backup.ts'
 import type { BulkJob } from './bulk-job.ts'
+import { remoteClient, type LibSQLClient } from './client.ts'
 import { Connection } from './connection.ts'
 import { findMessages, listMessageStarts } from './conversations.ts'
 import { storeFailure } from './failure.ts'
 import { parseLocation, resolveFile, type Location } from './location.ts'
 import { LibSQLInbox } from './notifications.ts'
 import { countRuns, findRun, listOrphans, listRows, listRuns, listSignals, type Orphan } from './queries.ts'
+import { RemoteConnection, type DatabaseConnection } from './remote.ts'
 import { LibSQLSchedules } from './schedules.ts'
 import { share } from './shared.ts'
+import type { Statements } from './statements.ts'
 import type { SqlTables } from './tables.ts'
 import { listThreads } from './thread-list.ts'
 
 export interface LibSQLStoreOptions {
   id?: string
-  /** `file:./path.db`, or `:memory:`. */
+  /** `file:./path.db`, `:memory:`, or a server: `libsql://…`, `https://…` (needs the package `@libsql/client`). */
   url: string
+  /** For a server. */
+  authToken?: string
+  /** A client of `@libsql/client` that is used for everything, for settings of its own such as a replica. The store closes it. */
+  client?: LibSQLClient
   /** Of the times that the store gives by itself, and of who is alive. The system's unless told. */
   clock?: Clock
   /** For how long a write waits, in milliseconds, while another process holds the file. 10 seconds unless told. */
@@ -61,11 +68,11 @@ export interface LibSQLStoreOptions {
 const largeThread = 2_000
 
 interface Opened {
-  connection: Connection
+  connection: DatabaseConnection
   release(): Promise<void>
 }
 
-/** Threads in a local database file. Stores that name the same file share its connection. */
+/** Threads in a database file, or on a server. Stores that name the same file share its connection. */
 export class LibSQLStore implements ThreadStore {
   readonly id: string
   /** As it was given. */
@@ -74,10 +81,12 @@ export class LibSQLStore implements ThreadStore {
   readonly #clock: Clock
   readonly #busyTimeout: number
   readonly #retention: Retention | undefined
+  readonly #client: LibSQLClient | undefined
+  readonly #authToken: string | undefined
   #opening: Promise<Opened> | undefined
   #inbox: LibSQLInbox | undefined
   #schedules: LibSQLSchedules | undefined
-  #connected: Connection | undefined
+  #connected: DatabaseConnection | undefined
   #closed = false
   #bus: Bus | undefined
 
@@ -85,6 +94,8 @@ export class LibSQLStore implements ThreadStore {
     this.id = options.id ?? 'libsql'
     this.url = options.url
     this.#location = parseLocation(options.url)
+    this.#client = options.client
+    this.#authToken = options.authToken
     this.#clock = options.clock ?? systemClock
     this.#busyTimeout = options.busyTimeout ?? 10_000
     if (options.retention !== undefined) checkRetention(options.retention)
@@ -105,7 +116,7 @@ export class LibSQLStore implements ThreadStore {
   /** For a file, one that reaches every process on it. */
   bus(): Bus {
     const location = this.#location
-    this.#bus ??= location.kind === 'file' ? new LibSQLBus(() => resolveFile(location.path)) : new LocalBus()
+    this.#bus ??= location.kind === 'file' && !this.#client ? new LibSQLBus(() => resolveFile(location.path)) : new LocalBus()
     return this.#bus
   }
 
@@ -152,11 +163,11 @@ export class LibSQLStore implements ThreadStore {
   }
 
   listOrphans(now: number, limit: number, agentIds?: readonly string[]): Promise<Orphan[]> {
-    return this.#read((tables, { statements }) => listOrphans(statements, tables, now, limit, agentIds))
+    return this.#read((tables, statements) => listOrphans(statements, tables, now, limit, agentIds))
   }
 
   listSignals(scope: Scope, options: { states?: SignalState[]; limit?: number; after?: number } = {}): Promise<MailboxRow[]> {
-    return this.#read((tables, { statements }) => listSignals(statements, tables, scope, options))
+    return this.#read((tables, statements) => listSignals(statements, tables, scope, options))
   }
 
   getSignal(scope: Scope, id: string): Promise<MailboxRow | null> {
@@ -184,15 +195,15 @@ export class LibSQLStore implements ThreadStore {
   }
 
   findRun(runId: string): Promise<RunRow | null> {
-    return this.#read((_, { statements }) => findRun(statements, runId))
+    return this.#read((_, statements) => findRun(statements, runId))
   }
 
   listRuns(filter: RunPage): Promise<RunRow[]> {
-    return this.#read((_, { statements }) => listRuns(statements, filter))
+    return this.#read((_, statements) => listRuns(statements, filter))
   }
 
   countRuns(filter: RunFilter): Promise<number> {
-    return this.#read((_, { statements }) => countRuns(statements, filter))
+    return this.#read((_, statements) => countRuns(statements, filter))
   }
 
   getThread(scope: Scope): Promise<ThreadRow | null> {
@@ -215,7 +226,7 @@ export class LibSQLStore implements ThreadStore {
   }
 
   listThreads(query: ThreadQuery): Promise<{ threads: ThreadRow[]; more: boolean; total?: number }> {
-    return this.#read((tables, { statements }) => listThreads(statements, tables, query))
+    return this.#read((tables, statements) => listThreads(statements, tables, query))
   }
 
   readWindow(scope: Scope, window: Window, coming: number): Promise<MessageRow[]> {
@@ -223,7 +234,7 @@ export class LibSQLStore implements ThreadStore {
   }
 
   listRows(scope: Scope, query: RowQuery): Promise<{ rows: MessageRow[]; more: boolean }> {
-    return this.#read((tables, { statements }) => listRows(statements, tables, scope, query))
+    return this.#read((tables, statements) => listRows(statements, tables, scope, query))
   }
 
   saveRows(scope: Scope, rows: readonly MessageRow[]): Promise<MessageRow[]> {
@@ -256,11 +267,11 @@ export class LibSQLStore implements ThreadStore {
   }
 
   listMessageStarts(scope: Scope, query: MessageStartQuery): Promise<{ starts: MessageStart[]; more: boolean }> {
-    return this.#read((tables, { statements }) => listMessageStarts(statements, tables, scope, query))
+    return this.#read((tables, statements) => listMessageStarts(statements, tables, scope, query))
   }
 
   findMessages(messageIds: readonly string[], resourceId?: string): Promise<MessagePlace[]> {
-    return this.#read((_, { statements }) => findMessages(statements, messageIds, resourceId))
+    return this.#read((_, statements) => findMessages(statements, messageIds, resourceId))
   }
 
   saveMessages(groups: readonly MessageGroup[]): Promise<Message[]> {
@@ -313,7 +324,7 @@ export class LibSQLStore implements ThreadStore {
 
   /** Writes one state of the database to a new file, while everything goes on. It can be opened like any other. */
   async backup(path: string): Promise<void> {
-    const connection = await this.#connection()
+    const connection = await this.#local()
     await writeBackup(path, (to) => (connection.path === undefined ? connection.copyTo(to) : connection.bulk({ kind: 'backup', to })))
   }
 
@@ -322,7 +333,7 @@ export class LibSQLStore implements ThreadStore {
    * whoever runs its agent.
    */
   async restore(path: string): Promise<void> {
-    const connection = await this.#connection()
+    const connection = await this.#local()
     await checkBackup(path).catch((error: unknown) => {
       throw storeFailure(error, path)
     })
@@ -333,32 +344,40 @@ export class LibSQLStore implements ThreadStore {
   /** Whether a thread has so much that it is better done in a thread of its own. */
   async #isLarge(scope: Scope): Promise<boolean> {
     const connection = await this.#connection()
-    if (connection.path === undefined) return false
+    // A server does it without this process waiting for it.
+    if (!(connection instanceof Connection) || connection.path === undefined) return false
     return connection.read((tables) => (findThread(tables, scope)?.nextSeq ?? 0) > largeThread)
   }
 
   async #bulk(job: BulkJob): Promise<unknown> {
-    return (await this.#connection()).bulk(job)
+    return (await this.#local()).bulk(job)
+  }
+
+  /** The connection to a database that this process has in its hands. */
+  async #local(): Promise<Connection> {
+    const connection = await this.#connection()
+    if (connection instanceof Connection) return connection
+    throw new HeedError('unsupported_option', 'A database on a server is backed up and restored there, not from here.')
   }
 
   #write<Result>(work: (tables: SqlTables) => Result): Promise<Result> {
     return this.#use((connection) => connection.write(work))
   }
 
-  #read<Result>(work: (tables: SqlTables, connection: Connection) => Result): Promise<Result> {
-    return this.#use((connection) => connection.read((tables) => work(tables, connection)))
+  #read<Result>(work: (tables: SqlTables, statements: Statements) => Result): Promise<Result> {
+    return this.#use((connection) => connection.read(work))
   }
 
-  #use<Result>(act: (connection: Connection) => Promise<Result>): Promise<Result> {
+  #use<Result>(act: (connection: DatabaseConnection) => Promise<Result>): Promise<Result> {
     return this.#connected && !this.#closed ? act(this.#connected) : this.#connection().then(act)
   }
 
   /** @internal */
-  connection(): Promise<Connection> {
+  connection(): Promise<DatabaseConnection> {
     return this.#connection()
   }
 
-  async #connection(): Promise<Connection> {
+  async #connection(): Promise<DatabaseConnection> {
     if (this.#closed) throw new HeedError('closed', 'This store was closed. Open a new one.')
     if (!this.#opening) {
       this.#opening = this.#open().catch((error: unknown) => {
@@ -373,6 +392,11 @@ export class LibSQLStore implements ThreadStore {
 
   async #open(): Promise<Opened> {
     const settings = { clock: this.#clock, busyTimeout: this.#busyTimeout }
+    if (this.#client || this.#location.kind === 'remote') {
+      const client = this.#client ?? (await remoteClient(this.url, this.#authToken))
+      const connection = await RemoteConnection.open(client, { ...settings, name: this.url })
+      return { connection, release: () => connection.close() }
+    }
     if (this.#location.kind === 'memory') {
       const connection = await Connection.open({ ...settings, location: this.#location })
       return { connection, release: () => connection.close() }

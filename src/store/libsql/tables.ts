@@ -1,4 +1,5 @@
 import type { Clock } from '../../clock.ts'
+import { newId } from '../../ids.ts'
 import type { StartRow } from '../transaction/prune.ts'
 import type { MailRecord, RunRecord, ThreadRecord } from '../transaction/records.ts'
 import type { NewThreadRecord, ThreadTables } from '../transaction/tables.ts'
@@ -38,15 +39,17 @@ function dear({ title, metadata, updatedAt, status, owner, dueAt }: ThreadRecord
 export class SqlTables extends SqlRows implements ThreadTables {
   readonly #statements: Statements
   readonly #clock: Clock
+  readonly newId: () => string
   readonly #held = new Map<string, Held>()
   readonly #last: Array<() => void> = []
   /** True when a deleted thread has rows left. */
   purging = false
 
-  constructor(statements: Statements, clock: Clock) {
+  constructor(statements: Statements, clock: Clock, ids = newId) {
     super(statements)
     this.#statements = statements
     this.#clock = clock
+    this.newId = ids
   }
 
   atEnd(work: () => void): void {

@@ -1,4 +1,5 @@
 import type { Clock } from '../../clock.ts'
+import { newId } from '../../ids.ts'
 import type { MessageContent } from '../../message/message.ts'
 import type { StartRow } from '../transaction/prune.ts'
 import { TAIL_SEQ, type LaneRecord, type LaneSignalRecord, type MailRecord, type RowRecord, type RunRecord, type ThreadRecord, type TitleRecord, type WorkingMemoryRecord } from '../transaction/records.ts'
@@ -25,6 +26,10 @@ export class MemoryTables implements ThreadTables {
 
   now(): number {
     return this.#clock.now()
+  }
+
+  newId(): string {
+    return newId()
   }
 
   thread(id: string): ThreadRecord | undefined {

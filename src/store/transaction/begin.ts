@@ -1,4 +1,3 @@
-import { newId } from '../../ids.ts'
 import type { JSONObject } from '../../json.ts'
 import type { MessageRow } from '../../message/row.ts'
 import type { BegunRun, Fence, MailboxRow, Scope, Window, WindowOf } from '../contract.ts'
@@ -44,7 +43,7 @@ export function planRun(tables: ThreadTables, fence: Fence, window: Window | Win
   const marks = marksOf(window, { agentId, options })
   return () => {
     // A caller may have promised an id that an earlier run of the thread has.
-    const runId = tables.run(thread, start.runId) ? newId() : start.runId
+    const runId = tables.run(thread, start.runId) ? tables.newId() : start.runId
     const { run, taken } = startRun(tables, thread, { runId, agentId, options }, start.rows)
     return begun(tables, thread, run, marks, taken)
   }

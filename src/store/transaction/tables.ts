@@ -10,6 +10,8 @@ import type { LaneRecord, LaneSignalRecord, MailRecord, RowRecord, RunRecord, Th
  */
 export interface ThreadTables {
   now(): number
+  /** An id that nobody has. From here, because a transaction may be done again and must then take the same way. */
+  newId(): string
   /**
    * Does `work` in this transaction after everything else that is asked of it, also by others. Absent where every transaction is
    * of one caller.

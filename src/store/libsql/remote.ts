@@ -68,9 +68,7 @@ export class RemoteConnection implements DatabaseConnection {
       const job: Job = { work, resolve: (result) => resolve(result as Result), reject }
       if (first) this.#jobs.unshift(job)
       else this.#jobs.push(job)
-      this.#pumping ??= this.#pump().finally(() => {
-        this.#pumping = undefined
-      })
+      this.#pumping ??= this.#pump()
     })
   }
 
@@ -81,6 +79,8 @@ export class RemoteConnection implements DatabaseConnection {
       // One that is refused takes the others of its transaction along: each is then done by itself.
       if (!(await this.#perform(jobs, jobs.length > 1))) for (const job of jobs) await this.#perform([job], false)
     }
+    // In the same moment in which nothing was found waiting: what comes next starts another.
+    this.#pumping = undefined
   }
 
   /** False, and nothing, when one of several was refused. */

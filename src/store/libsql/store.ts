@@ -34,16 +34,16 @@ import { getWorkingMemory, listWorkingMemory, mergeWorkingMemory } from '../tran
 import type { WorkingMemoryChange, WorkingMemoryOf, WorkingMemoryRow, WorkingMemoryWriter } from '../working-memory.ts'
 import { checkBackup, writeBackup } from './backup.ts'
 import type { BulkJob } from './bulk-job.ts'
-import { remoteClient, type LibSQLClient } from './client.ts'
+import type { LibSQLClient } from './client.ts'
 import { Connection } from './connection.ts'
 import { findMessages, listMessageStarts } from './conversations.ts'
 import { storeFailure } from './failure.ts'
 import { parseLocation, resolveFile, type Location } from './location.ts'
 import { LibSQLInbox } from './notifications.ts'
 import { countRuns, findRun, listOrphans, listRows, listRuns, listSignals, type Orphan } from './queries.ts'
-import { RemoteConnection, type DatabaseConnection } from './remote.ts'
+import { openDatabase, type Opened } from './open.ts'
+import type { DatabaseConnection } from './remote.ts'
 import { LibSQLSchedules } from './schedules.ts'
-import { share } from './shared.ts'
 import type { Statements } from './statements.ts'
 import type { SqlTables } from './tables.ts'
 import { listThreads } from './thread-list.ts'
@@ -66,11 +66,6 @@ export interface LibSQLStoreOptions {
 
 /** Rows of a thread that are copied or removed in a few milliseconds. */
 const largeThread = 2_000
-
-interface Opened {
-  connection: DatabaseConnection
-  release(): Promise<void>
-}
 
 /** Threads in a database file, or on a server. Stores that name the same file share its connection. */
 export class LibSQLStore implements ThreadStore {
@@ -390,21 +385,7 @@ export class LibSQLStore implements ThreadStore {
     return (await this.#opening).connection
   }
 
-  async #open(): Promise<Opened> {
-    const settings = { clock: this.#clock, busyTimeout: this.#busyTimeout }
-    if (this.#client || this.#location.kind === 'remote') {
-      const client = this.#client ?? (await remoteClient(this.url, this.#authToken))
-      const connection = await RemoteConnection.open(client, { ...settings, name: this.url })
-      return { connection, release: () => connection.close() }
-    }
-    if (this.#location.kind === 'memory') {
-      const connection = await Connection.open({ ...settings, location: this.#location })
-      return { connection, release: () => connection.close() }
-    }
-    const named = this.#location.path
-    const path = await resolveFile(named).catch((error: unknown) => {
-      throw storeFailure(error, named)
-    })
-    return share(path, () => Connection.open({ ...settings, location: { kind: 'file', path } }))
+  #open(): Promise<Opened> {
+    return openDatabase({ location: this.#location, url: this.url, client: this.#client, authToken: this.#authToken, clock: this.#clock, busyTimeout: this.#busyTimeout })
   }
 }

@@ -31,7 +31,7 @@ function resultOf({ seed, rounds }: CampaignState, cost: TakeoverCost): string {
 | model calls | ${facts('steps')} |
 | tool effects | ${facts('effects')} |
 | threads taken over or woken by a look for work | ${facts('takeovers')} |
-| calls of which the model was told that they were interrupted | ${facts('interrupted')} |
+| calls of which the model was told that they were interrupted or cut | ${facts('interrupted')} |
 | runs parked | ${facts('parked')} |
 | chunks seen by watchers, and snapshots | ${facts('seen')}, ${facts('snapshots')} |
 | **broken promises** | **${broken.length}** |

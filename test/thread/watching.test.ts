@@ -4,7 +4,7 @@ import type { LanguageModelV4StreamPart } from '@ai-sdk/provider'
 import { describe, expect, it } from 'vitest'
 import { Agent, createTool, Memory, type Chunk, type SendReceipt, type SubscribeOptions, type ThreadSnapshot } from '../../src/index.ts'
 import type { Chance } from '../../src/store/conformance/chance.ts'
-import { scriptedModel } from '../../src/testing/index.ts'
+import { scriptedModel, virtualClock } from '../../src/testing/index.ts'
 import { instant, seeded } from './instants.ts'
 import { openHeed, placeKinds } from './places.ts'
 import { collect, gate, idle, isType, joinedLog, readUntil, soon, types } from './said.ts'
@@ -230,7 +230,9 @@ describe('a watcher that never reads', () => {
     })
     const agent = new Agent({ id: 'talker', model: scriptedModel([{ parts }], { record: false }) })
     const [{ make }] = placeKinds() as [ReturnType<typeof placeKinds>[0]]
-    openHeed({ agent }, make().store())
+    // The stream leaves no time for timers: on a slow machine the lease would run out.
+    const clock = virtualClock()
+    openHeed({ agent }, make({ clock }).store(), { clock })
     const never = await Promise.all(Array.from({ length: 10 }, () => agent.subscribeToThread(thread)))
     const begun = never.map(({ stream }) => stream[Symbol.asyncIterator]())
     const before = heap()

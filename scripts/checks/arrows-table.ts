@@ -20,6 +20,7 @@ const pureLeaves = ['errors.ts', 'json.ts']
 const core = [
   ...leaves,
   'message/**',
+  'recall/**',
   'schema/**',
   'signals/**',
   'prompt/**',
@@ -45,6 +46,8 @@ export const arrows: ArrowTable = {
   // MessageList gives its messages as a prompt too, so it stands above `prompt`; the rest of the folder stands below.
   'message/list.ts': [...leaves, 'message/**', 'prompt/**'],
   'message/**': leaves,
+  // What answers a question best, of passages and vectors that it is given.
+  'recall/**': [...pureLeaves, 'type message/**'],
   'schema/**': leaves,
   'signals/**': [...pureLeaves, 'message/**', 'type run/chunk.ts'],
   'prompt/**': [...pureLeaves, 'message/**', 'signals/**'],
@@ -55,7 +58,7 @@ export const arrows: ArrowTable = {
   'run/**': [...leaves, 'message/**', 'prompt/**', 'schema/**', 'signals/**', 'processors/**'],
   // What an agent is. Without a Heed it keeps its threads in a local file, which is loaded when the first one is used.
   'agent/**': [
-    ...leaves, 'message/**', 'prompt/**', 'schema/**', 'signals/**', 'processors/**', 'run/**', 'thread/**', 'memory/**', 'inbox/**', 'schedule/**', 'store/*.ts',
+    ...leaves, 'message/**', 'type recall/**', 'prompt/**', 'schema/**', 'signals/**', 'processors/**', 'run/**', 'thread/**', 'memory/**', 'inbox/**', 'schedule/**', 'store/*.ts',
     'lazy store/libsql/**', 'type heed.ts', 'type bus/contract.ts',
   ],
 
@@ -73,14 +76,14 @@ export const arrows: ArrowTable = {
 
   // Contracts, which the core may know; then the drivers and what they share, which it may not.
   'store/conformance.ts': ['store/conformance/**'],
-  'store/*.ts': [...leaves, 'message/**', 'signals/**', 'thread/machine*.ts', 'type bus/contract.ts'],
+  'store/*.ts': [...leaves, 'message/**', 'type recall/**', 'signals/**', 'thread/machine*.ts', 'type bus/contract.ts'],
   // A store brings the bus of those who share it.
-  'store/*/**': [...leaves, 'store/*.ts', 'message/**', 'signals/**', 'thread/machine*.ts', 'bus/*.ts', 'bus/libsql/**'],
+  'store/*/**': [...leaves, 'store/*.ts', 'message/**', 'recall/**', 'signals/**', 'thread/machine*.ts', 'bus/*.ts', 'bus/libsql/**'],
   'bus/conformance.ts': ['bus/conformance/**'],
   'bus/*.ts': [...leaves, 'type run/chunk.ts'],
   'bus/*/**': [...leaves, 'bus/*.ts', 'type run/chunk.ts'],
 
-  'memory/**': [...leaves, 'message/**', 'prompt/**', 'schema/**', 'signals/**', 'processors/**', 'run/**', 'thread/**', 'store/*.ts'],
+  'memory/**': [...leaves, 'message/**', 'recall/**', 'prompt/**', 'schema/**', 'signals/**', 'processors/**', 'run/**', 'thread/**', 'store/*.ts'],
 
   // Importing `heed` loads nothing but the store that needs no driver.
   'heed.ts': [...core, 'store/memory/**', 'lazy store/libsql/**'],
@@ -94,7 +97,7 @@ export const arrows: ArrowTable = {
 }
 
 /** Same input, same output: no Node, no clock, no chance, no network in these. Ids and times are passed in. */
-export const pure: readonly string[] = ['prompt/**', 'signals/**', 'thread/machine*.ts']
+export const pure: readonly string[] = ['prompt/**', 'recall/**', 'signals/**', 'thread/machine*.ts']
 
 /** Above this a file is more than one idea. Tests are exempt. */
 export const MAX_LINES = 400

@@ -14,7 +14,7 @@ export interface CompositeStoreOptions {
   retention?: Retention
 }
 
-const known: Record<Domain, true> = { memory: true, notifications: true, schedules: true }
+const known: Record<Domain, true> = { memory: true, notifications: true, schedules: true, recall: true }
 const options: readonly string[] = ['id', 'domains', 'default', 'retention']
 
 /** A storage that is put together from others, domain by domain. */
@@ -44,7 +44,8 @@ export class CompositeStore implements DomainStorage {
   async getStore<Name extends Domain>(domain: Name): Promise<StoreDomains[Name] | undefined> {
     const own = this.#options.domains?.[domain]
     if (own === false) return undefined
-    const found = own ?? this.#options.default
+    // Messages are indexed where they are.
+    const found = own ?? (domain === 'recall' ? (this.#options.domains?.memory || this.#options.default) : this.#options.default)
     if (!found) return undefined
     if ('getStore' in found) return found.getStore(domain)
     // What isn't a storage of domains is the store of the domain that it stands at; as the default, of threads.

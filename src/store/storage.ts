@@ -2,6 +2,7 @@ import { HeedError } from '../errors.ts'
 import type { ThreadStore } from './contract.ts'
 import type { NotificationStore } from './notifications.ts'
 import type { ScheduleStore } from './schedules.ts'
+import type { RecallIndex } from './recall.ts'
 
 /**
  * What a storage keeps, by domain. Threads with all that belongs to them are one of them and always in one database: see
@@ -11,6 +12,8 @@ export interface StoreDomains {
   memory: ThreadStore
   notifications: NotificationStore
   schedules: ScheduleStore
+  /** Where the threads are: it indexes their messages. */
+  recall: RecallIndex
 }
 
 /** A place that has some of the domains, or all. */
@@ -36,4 +39,10 @@ export async function notificationStoreOf(storage: Storage): Promise<Notificatio
 /** The schedules of a storage, if it keeps any. */
 export async function scheduleStoreOf(storage: Storage): Promise<ScheduleStore | undefined> {
   return 'getStore' in storage ? storage.getStore('schedules') : undefined
+}
+
+/** What finds messages of a storage by what they say, if it has that. */
+export async function recallIndexOf(storage: Storage): Promise<RecallIndex | undefined> {
+  if (!('getStore' in storage)) return undefined
+  return storage.getStore('recall')
 }

@@ -20,7 +20,7 @@ export function inBulk(order: BulkOrder): Promise<unknown> {
   })
 }
 
-function revived({ message, code, errcode, details, retryable }: CarriedError): Error {
+export function revived({ message, code, errcode, details, retryable }: CarriedError): Error {
   if (code === undefined) return Object.assign(new Error(message), errcode === undefined ? {} : { errcode })
   return new HeedError(code as HeedErrorCode, message, { ...(details && { details }), ...(retryable && { retryable }) })
 }

@@ -38,6 +38,11 @@ export class Connection implements DatabaseConnection {
   #purging: Promise<void> | undefined
   readonly #bulk = new Set<Promise<unknown>>()
   #closed = false
+  #messageChanges = 0
+  /** Told after commits that changed messages. Must not throw. */
+  readonly onMessages = new Set<() => void>()
+  /** What uses this connection and ends before it. */
+  readonly onClose = new Set<() => Promise<void>>()
 
   static async open(options: ConnectionOptions): Promise<Connection> {
     const { DatabaseSync: Database } = await import('node:sqlite')
@@ -119,6 +124,7 @@ export class Connection implements DatabaseConnection {
       done()
       this.#flusher?.committed()
       this.#checkpointer?.committed(bulkJobs)
+      for (const tell of this.onMessages) tell()
     }
   }
 
@@ -128,12 +134,18 @@ export class Connection implements DatabaseConnection {
     await backup(this.#database, path)
   }
 
+  /** For what has to read a database in memory; there is no other way to it. */
+  get database(): DatabaseSync {
+    return this.#database
+  }
+
   flush(): Promise<void> {
     return this.#flusher?.flush() ?? Promise.resolve()
   }
 
   async close(): Promise<void> {
     this.#closed = true
+    await Promise.allSettled([...this.onClose].map((end) => end()))
     await Promise.allSettled(this.#bulk)
     await this.#writer.close()
     await this.#purging
@@ -155,6 +167,9 @@ export class Connection implements DatabaseConnection {
         this.#tables.forget()
         this.#flusher?.committed()
         this.#checkpointer?.committed(jobs)
+        if (this.#messageChanges === this.statements.messageChanges) return
+        this.#messageChanges = this.statements.messageChanges
+        for (const tell of this.onMessages) tell()
       },
       rollback: () => {
         this.#tables.undo()

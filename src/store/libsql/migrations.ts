@@ -1,6 +1,7 @@
 import type { DatabaseSync } from 'node:sqlite'
 import { HeedError } from '../../errors.ts'
 import { notificationSchema } from './notification-schema.ts'
+import { recallChangesSchema } from './recall/schema.ts'
 import { scheduleSchema } from './schedule-schema.ts'
 
 /**
@@ -224,6 +225,7 @@ export const migrations: readonly string[] = [
   `,
   notificationSchema,
   scheduleSchema,
+  recallChangesSchema,
 ]
 
 /** 'Heed', where SQLite keeps the name of the program that a file belongs to. */

@@ -27,6 +27,8 @@ export function restore(database: DatabaseSync, from: string): void {
     // Epochs and keys only grow: no lease and no cursor of the present may fit.
     database.prepare(`UPDATE heed_threads SET epoch = epoch + ? + 1, owner = NULL, due_at = iif(status = 'running', 0, due_at)`).run(Number(epoch))
     database.prepare(`UPDATE sqlite_sequence SET seq = max(seq, ?) WHERE name = 'heed_threads'`).run(Number(key))
+    // What was indexed of the present is not what is there now.
+    database.exec('UPDATE heed_recall SET generation = hex(randomblob(8))')
     database.exec('COMMIT')
   } catch (error) {
     if (database.isTransaction) database.exec('ROLLBACK')

@@ -44,6 +44,7 @@ import { countRuns, findRun, listOrphans, listRows, listRuns, listSignals, type 
 import { openDatabase, type Opened } from './open.ts'
 import type { DatabaseConnection } from './remote.ts'
 import { LibSQLSchedules } from './schedules.ts'
+import { LibSQLRecall } from './recall/recall.ts'
 import type { Statements } from './statements.ts'
 import type { SqlTables } from './tables.ts'
 import { listThreads } from './thread-list.ts'
@@ -81,6 +82,7 @@ export class LibSQLStore implements ThreadStore {
   #opening: Promise<Opened> | undefined
   #inbox: LibSQLInbox | undefined
   #schedules: LibSQLSchedules | undefined
+  #recall: LibSQLRecall | undefined
   #connected: DatabaseConnection | undefined
   #closed = false
   #bus: Bus | undefined
@@ -308,7 +310,10 @@ export class LibSQLStore implements ThreadStore {
   async getStore<Domain extends keyof StoreDomains>(domain: Domain): Promise<StoreDomains[Domain] | undefined> {
     this.#inbox ??= new LibSQLInbox(this)
     this.#schedules ??= new LibSQLSchedules(this)
-    const domains: StoreDomains = { memory: this, notifications: this.#inbox, schedules: this.#schedules }
+    // An index is a file beside the messages, or in memory with them: there is none for those of a server.
+    if (domain === 'recall' && (this.#client || this.#location.kind === 'remote')) return undefined
+    this.#recall ??= new LibSQLRecall(this, this.#clock)
+    const domains: StoreDomains = { memory: this, notifications: this.#inbox, schedules: this.#schedules, recall: this.#recall }
     return Object.hasOwn(domains, domain) ? domains[domain] : undefined
   }
 

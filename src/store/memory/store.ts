@@ -33,6 +33,7 @@ import { getWorkingMemory, listWorkingMemory, mergeWorkingMemory } from '../tran
 import type { WorkingMemoryChange, WorkingMemoryOf, WorkingMemoryRow, WorkingMemoryWriter } from '../working-memory.ts'
 import { findMessages, listMessageStarts } from './conversations.ts'
 import { listRows, listRuns, listSignals, listThreads } from './queries.ts'
+import { InMemoryRecall } from './recall.ts'
 import type { Shelf } from './shelf.ts'
 import { MemoryTables } from './tables.ts'
 
@@ -46,6 +47,7 @@ export class InMemoryStore implements ThreadStore {
   readonly #clock: Clock
   /** A database in memory for what isn't threads. */
   #beside: Promise<DomainStorage & { close(): Promise<void> }> | undefined
+  #recall: InMemoryRecall | undefined
   #closed = false
 
   constructor(options: { id?: string; clock?: Clock } = {}) {
@@ -264,6 +266,7 @@ export class InMemoryStore implements ThreadStore {
   async getStore<Domain extends keyof StoreDomains>(domain: Domain): Promise<StoreDomains[Domain] | undefined> {
     const own: Partial<StoreDomains> = { memory: this }
     if (Object.hasOwn(own, domain)) return own[domain]
+    if (domain === 'recall') return (this.#recall ??= new InMemoryRecall(this)) as StoreDomains[Domain]
     this.#beside ??= this.#openBeside()
     return (await this.#beside).getStore(domain)
   }

@@ -1,0 +1,81 @@
+import type { Collection, Posting } from './collection.ts'
+
+/** How soon a word counts less for being in a long passage, as in BM25. That it is there is what counts, not how often. */
+const saturation = 0.9
+const lengthMatters = 0.5
+
+/** BM25 of each passage, of each with the one before it, and of each thread as a whole; the best of each kind has 1. */
+export interface WordScores {
+  own: Float32Array
+  pair: Float32Array
+  /** By number of thread. */
+  thread: Float32Array
+}
+
+export function wordScores(collection: Collection, postings: readonly Posting[]): WordScores {
+  const { count, length, thread, threads, previous, next } = collection
+  const own = new Float32Array(count)
+  const pair = new Float32Array(count)
+  const ofThread = new Float32Array(threads)
+  const lengths = new Float32Array(threads)
+  let total = 0
+  let totalOfPairs = 0
+  for (let at = 0; at < count; at += 1) {
+    const words = length[at] ?? 0
+    total += words
+    totalOfPairs += words + lengthAt(collection, previous[at])
+    const of = thread[at] ?? 0
+    lengths[of] = (lengths[of] ?? 0) + words
+  }
+  const mean = total / count || 1
+  const meanOfPairs = totalOfPairs / count || 1
+  const meanOfThreads = total / threads || 1
+  const seen = new Uint8Array(count)
+  for (const { passages } of postings) {
+    const inThread = new Map<number, number>()
+    let pairs = 0
+    for (let n = 0; n < passages.length; n += 1) seen[passages[n] ?? 0] = 1
+    for (let n = 0; n < passages.length; n += 1) {
+      const after = next[passages[n] ?? 0] ?? -1
+      pairs += 1 + (after >= 0 && seen[after] === 0 ? 1 : 0)
+    }
+    const rare = rarity(count, passages.length)
+    const rareInPairs = rarity(count, pairs)
+    for (let n = 0; n < passages.length; n += 1) {
+      const at = passages[n] ?? 0
+      const words = length[at] ?? 0
+      own[at] = (own[at] ?? 0) + rare * weight(1, words / mean)
+      const before = previous[at] ?? -1
+      pair[at] = (pair[at] ?? 0) + rareInPairs * weight(before >= 0 && seen[before] === 1 ? 2 : 1, (words + lengthAt(collection, before)) / meanOfPairs)
+      const after = next[at] ?? -1
+      if (after >= 0 && seen[after] === 0) pair[after] = (pair[after] ?? 0) + rareInPairs * weight(1, (words + lengthAt(collection, after)) / meanOfPairs)
+      const of = thread[at] ?? 0
+      inThread.set(of, (inThread.get(of) ?? 0) + 1)
+    }
+    for (const [of, times] of inThread) {
+      ofThread[of] = (ofThread[of] ?? 0) + rarity(threads, inThread.size) * weight(times, (lengths[of] ?? 0) / meanOfThreads)
+    }
+    for (let n = 0; n < passages.length; n += 1) seen[passages[n] ?? 0] = 0
+  }
+  return { own: relative(own), pair: relative(pair), thread: relative(ofThread) }
+}
+
+function lengthAt({ length }: Collection, at: number | undefined): number {
+  return at === undefined || at < 0 ? 0 : (length[at] ?? 0)
+}
+
+function rarity(count: number, having: number): number {
+  return Math.log(1 + (count - having + 0.5) / (having + 0.5))
+}
+
+function weight(times: number, longer: number): number {
+  return (times * (saturation + 1)) / (times + saturation * (1 - lengthMatters + lengthMatters * longer))
+}
+
+/** The best has 1; what is below 0 has 0. */
+export function relative(scores: Float32Array): Float32Array {
+  let best = 0
+  for (const score of scores) if (score > best) best = score
+  for (let at = 0; at < scores.length; at += 1) scores[at] = best > 0 ? Math.max(0, scores[at] ?? 0) / best : 0
+  return scores
+}

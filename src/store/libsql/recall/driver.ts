@@ -1,0 +1,139 @@
+import type { Clock, Timer } from '../../../clock.ts'
+import { describe } from '../../../errors.ts'
+import type { TextEmbedder } from '../../../recall/embedder.ts'
+import type { RecallProgress, RecallStatus } from '../../recall.ts'
+import type { Connection } from '../connection.ts'
+import { openEngine, type EnginePort } from './engine-port.ts'
+import { Vectoriser } from './vectoriser.ts'
+
+/** Changes that may wait to be forgotten after they were indexed. */
+const keptChanges = 500
+const firstPause = 250
+const longestPause = 30_000
+
+/** Keeps the index of one database up to date, for all that share its connection. Ends with it. */
+export class RecallDriver {
+  readonly engine: EnginePort
+  readonly #connection: Connection
+  readonly #clock: Clock
+  readonly #vectorisers = new Map<string, Vectoriser>()
+  #indexing: Promise<void> | undefined
+  #dirty = false
+  #timer: Timer | undefined
+  #pause = firstPause
+  #error: string | undefined
+  #forgotten = 0
+  #closed = false
+
+  static async open(connection: Connection, clock: Clock): Promise<RecallDriver> {
+    // From here on changes are noted.
+    await connection.write(() => connection.statements.run('INSERT INTO heed_recall (one, generation) VALUES (1, hex(randomblob(8))) ON CONFLICT DO NOTHING'))
+    return new RecallDriver(connection, await openEngine(connection), clock)
+  }
+
+  private constructor(connection: Connection, engine: EnginePort, clock: Clock) {
+    this.#connection = connection
+    this.engine = engine
+    this.#clock = clock
+    connection.onMessages.add(this.#noticed)
+    connection.onClose.add(() => this.#close())
+    this.#noticed()
+  }
+
+  /** The vectors of an embedder, which are made from now on. */
+  vectoriser(embedder: TextEmbedder): Vectoriser {
+    let vectoriser = this.#vectorisers.get(embedder.id)
+    if (!vectoriser) {
+      vectoriser = new Vectoriser(this.engine, embedder, this.#clock)
+      this.#vectorisers.set(embedder.id, vectoriser)
+    }
+    return vectoriser
+  }
+
+  /** Of embedders that this process has, one whose vectors are all there. */
+  async complete(): Promise<Vectoriser | undefined> {
+    for (const vectoriser of this.#vectorisers.values()) if (await this.engine.ask('isComplete', vectoriser.embedder.id)) return vectoriser
+    return undefined
+  }
+
+  async status(): Promise<RecallStatus> {
+    const { embedders, ...status } = await this.engine.ask('status')
+    return {
+      ...status,
+      embedders: embedders.map((embedder) => {
+        const error = this.#vectorisers.get(embedder.id)?.error
+        return error === undefined ? embedder : { ...embedder, error }
+      }),
+      ...(this.#error !== undefined && { error: this.#error }),
+    }
+  }
+
+  async reindex(onProgress: ((progress: RecallProgress) => void) | undefined): Promise<void> {
+    await this.#indexing
+    await this.engine.ask('rebuild')
+    for (let more = true; more && !this.#closed;) {
+      ;({ more } = await this.engine.ask('index'))
+      const { rebuilding } = await this.engine.ask('status')
+      if (rebuilding) onProgress?.(rebuilding)
+    }
+    await this.#embedAll(onProgress)
+  }
+
+  async #embedAll(onProgress: ((progress: RecallProgress) => void) | undefined): Promise<void> {
+    for (const vectoriser of this.#vectorisers.values()) {
+      await vectoriser.through(async () => {
+        const status = (await this.engine.ask('status')).embedders.find(({ id }) => id === vectoriser.embedder.id)
+        if (status) onProgress?.({ done: status.embedded + 0 - Math.min(status.pending, status.embedded), total: Math.max(status.embedded, status.pending) })
+      })
+    }
+  }
+
+  readonly #noticed = (): void => {
+    this.#dirty = true
+    if (this.#indexing || this.#timer || this.#closed) return
+    this.#indexing = this.#index().finally(() => {
+      this.#indexing = undefined
+      if (this.#dirty) this.#noticed()
+    })
+  }
+
+  async #index(): Promise<void> {
+    try {
+      for (let more = true; more && !this.#closed;) {
+        this.#dirty = false
+        const result = await this.engine.ask('index')
+        more = result.more
+        if (result.number - this.#forgotten > keptChanges) await this.#forget(result.number)
+      }
+      this.#error = undefined
+      this.#pause = firstPause
+      for (const vectoriser of this.#vectorisers.values()) vectoriser.wake()
+    } catch (error) {
+      if (this.#closed) return
+      this.#error = describe(error)
+      this.#dirty = false
+      this.#timer = this.#clock.after(this.#pause, () => {
+        this.#timer = undefined
+        this.#noticed()
+      }, { background: true })
+      this.#pause = Math.min(longestPause, this.#pause * 2)
+    }
+  }
+
+  /** Some at a time: nobody waits for it. */
+  async #forget(number: number): Promise<void> {
+    const { statements } = this.#connection
+    while (await this.#connection.write(() => statements.run(`
+      DELETE FROM heed_recall_changes WHERE number IN (SELECT number FROM heed_recall_changes WHERE number < ? ORDER BY number LIMIT 1000)`, number) === 1_000)) { /* more */ }
+    this.#forgotten = number
+  }
+
+  async #close(): Promise<void> {
+    this.#closed = true
+    this.#connection.onMessages.delete(this.#noticed)
+    this.#timer?.cancel()
+    await Promise.allSettled([...this.#vectorisers.values()].map((vectoriser) => vectoriser.close()))
+    await this.#indexing
+    await this.engine.close()
+  }
+}

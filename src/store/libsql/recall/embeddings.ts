@@ -1,0 +1,151 @@
+import type { MessageContent } from '../../../message/message.ts'
+import { mostPassages, passagesOf, withContext } from '../../../recall/passages.ts'
+import { quantised } from '../../../recall/quantised.ts'
+import { searchableText } from '../../../recall/searchable.ts'
+import type { EmbedderStatus } from '../../recall.ts'
+import type { Collections } from './collections.ts'
+import type { Databases } from './databases.ts'
+
+/** A passage that waits for its vectors. */
+export interface Unembedded {
+  passage: number
+  revision: number
+  own: string
+  pair: string
+}
+
+export interface Embedded {
+  passage: number
+  revision: number
+  own: Float32Array
+  pair: Float32Array
+}
+
+interface EmbedderRow {
+  key: number
+  dimension: number | null
+  complete: number
+}
+
+/** An embedder that nobody named for so long is forgotten, with its vectors, once another is through. */
+const forgotten = 7 * 86_400_000
+const longestPause = 60_000
+
+/** Which passages have vectors of which embedder, and which are to have them. */
+export class Embeddings {
+  readonly #databases: Databases
+  readonly #collections: Collections
+
+  constructor(databases: Databases, collections: Collections) {
+    this.#databases = databases
+    this.#collections = collections
+  }
+
+  /** Makes an embedder known: all passages wait for it. */
+  register(id: string, now: number): void {
+    const { index, write } = this.#databases
+    write(() => {
+      if (this.find(id)) index.run('UPDATE embedders SET used_at = ? WHERE id = ?', now, id)
+      else {
+        const key = index.insert('INSERT INTO embedders (id, used_at) VALUES (?, ?)', id, now)
+        index.run('INSERT INTO unembedded (embedder, passage) SELECT ?, key FROM passages', key)
+      }
+      const gone = index.all<{ key: number }>('SELECT key FROM embedders WHERE used_at < ? AND id <> ? AND EXISTS (SELECT 1 FROM embedders e WHERE e.id = ?2 AND e.complete = 1)', now - forgotten, id)
+      for (const { key } of gone) for (const table of ['vectors', 'unembedded']) index.run(`DELETE FROM ${table} WHERE embedder = ?`, key)
+      for (const { key } of gone) index.run('DELETE FROM embedders WHERE key = ?', key)
+    })
+  }
+
+  find(id: string): EmbedderRow | undefined {
+    return this.#databases.index.one<EmbedderRow>('SELECT key, dimension, complete FROM embedders WHERE id = ?', id)
+  }
+
+  /** Passages whose time has come, and when the next one's does. */
+  take(id: string, limit: number, now: number): { passages: Unembedded[]; nextAt?: number } {
+    const { index } = this.#databases
+    const embedder = this.find(id)
+    if (!embedder) return { passages: [] }
+    const due = index.all<{ passage: number; revision: number }>('SELECT passage, revision FROM unembedded WHERE embedder = ? AND due_at <= ? ORDER BY due_at, passage LIMIT ?', embedder.key, now, limit)
+    const passages = due.flatMap(({ passage, revision }) => {
+      const own = this.#text(passage)
+      // What it was is gone, and the next step of indexing sees that too.
+      if (own === undefined) return []
+      return { passage, revision, own, pair: withContext(this.#before(passage), own) }
+    })
+    if (passages.length > 0) return { passages }
+    const next = index.one<{ at: number }>('SELECT due_at AS at FROM unembedded WHERE embedder = ? AND due_at > ? ORDER BY due_at LIMIT 1', embedder.key, now)
+    return next ? { passages, nextAt: next.at } : { passages }
+  }
+
+  /** Stores vectors of passages that are still what they were. */
+  put(id: string, embedded: readonly Embedded[]): void {
+    const { index, write } = this.#databases
+    const embedder = this.find(id)
+    const dimension = embedded[0]?.own.length
+    if (!embedder || dimension === undefined) return
+    const stored = embedded.map(({ passage, revision, own, pair }) => ({ passage, revision, own: quantised(own), pair: quantised(pair) }))
+    try {
+      write(() => {
+        const byResource = new Map<number, typeof stored>()
+        for (const one of stored) {
+          if (index.run('DELETE FROM unembedded WHERE embedder = ? AND passage = ? AND revision = ?', embedder.key, one.passage, one.revision) === 0) continue
+          const resource = index.one<{ resource: number }>('SELECT resource FROM passages WHERE key = ?', one.passage)?.resource
+          if (resource === undefined) continue
+          index.run('INSERT INTO vectors (embedder, resource, passage, own, pair) VALUES (?, ?, ?, ?, ?) ON CONFLICT DO UPDATE SET own = excluded.own, pair = excluded.pair', embedder.key, resource, one.passage, one.own, one.pair)
+          byResource.set(resource, [...(byResource.get(resource) ?? []), one])
+        }
+        for (const [resource, some] of byResource) this.#collections.embedded(resource, embedder.key, some)
+        index.run('UPDATE embedders SET dimension = ?, complete = max(complete, NOT EXISTS (SELECT 1 FROM unembedded WHERE embedder = ?2)) WHERE key = ?2', dimension, embedder.key)
+      })
+    } catch (error) {
+      this.#collections.clear()
+      throw error
+    }
+  }
+
+  /** These could not be embedded: again later, each time after a longer pause. */
+  postpone(id: string, passages: readonly number[], now: number): void {
+    const { index, write } = this.#databases
+    const embedder = this.find(id)
+    if (!embedder) return
+    write(() => {
+      for (const passage of passages) {
+        index.run(`UPDATE unembedded SET attempts = attempts + 1, due_at = ? + min(${longestPause}, 500 << min(attempts, 10)) WHERE embedder = ? AND passage = ?`, now, embedder.key, passage)
+      }
+    })
+  }
+
+  /** All of them once more; the vectors that are there serve until then. */
+  again(): void {
+    const { index, write } = this.#databases
+    write(() => index.run('INSERT INTO unembedded (embedder, passage) SELECT e.key, p.key FROM embedders e, passages p WHERE true ON CONFLICT DO UPDATE SET attempts = 0, due_at = 0'))
+  }
+
+  status(): EmbedderStatus[] {
+    const { index } = this.#databases
+    const count = (text: string, key: number) => index.one<{ count: number }>(`SELECT count(*) AS count FROM ${text}`, key)?.count ?? 0
+    return index.all<EmbedderRow & { id: string }>('SELECT key, id, dimension, complete FROM embedders ORDER BY key').map(({ key, id, dimension }) => {
+      const pending = count('unembedded WHERE embedder = ?', key)
+      return {
+        id,
+        ...(dimension !== null && { dimension }),
+        complete: pending === 0,
+        embedded: count('vectors WHERE embedder = ?', key),
+        pending,
+        failing: count('unembedded WHERE embedder = ? AND attempts > 0', key),
+      }
+    })
+  }
+
+  #text(passage: number): string | undefined {
+    const row = this.#databases.messages.one<{ content: string }>('SELECT content FROM heed_messages WHERE key = ?', Math.floor(passage / mostPassages))
+    return row && passagesOf(searchableText(JSON.parse(row.content) as MessageContent))[passage % mostPassages]
+  }
+
+  #before(passage: number): string | undefined {
+    const before = this.#databases.index.one<{ key: number }>(
+      'SELECT key FROM passages WHERE thread = (SELECT thread FROM passages WHERE key = ?1) AND key < ?1 ORDER BY key DESC LIMIT 1', passage,
+    )
+    return before && this.#text(before.key)
+  }
+}

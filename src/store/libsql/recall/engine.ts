@@ -1,0 +1,72 @@
+import type { EmbedderStatus, RecallHit, RecallProgress } from '../../recall.ts'
+import { Collections } from './collections.ts'
+import type { Databases } from './databases.ts'
+import { Embeddings, type Embedded, type Unembedded } from './embeddings.ts'
+import { Indexing, type IndexingResult } from './indexing.ts'
+import { Searching, type Question } from './searching.ts'
+
+/** Steps that a search does of what is still to be indexed, before it looks. */
+const stepsBeforeSearch = 3
+
+/** Everything that is done on an index, one thing after the other. Runs in a thread of its own where there is a file. */
+export class RecallEngine {
+  readonly #databases: Databases
+  readonly #indexing: Indexing
+  readonly #embeddings: Embeddings
+  readonly #searching: Searching
+
+  constructor(databases: Databases) {
+    this.#databases = databases
+    const collections = new Collections(databases)
+    this.#indexing = new Indexing(databases, collections)
+    this.#embeddings = new Embeddings(databases, collections)
+    this.#searching = new Searching(databases, collections, this.#embeddings, this.#indexing)
+  }
+
+  index(): IndexingResult {
+    return this.#indexing.step()
+  }
+
+  /** What was committed before it is found, unless a great deal was. */
+  search(question: Question): RecallHit[] {
+    for (let step = 0; step < stepsBeforeSearch && this.#indexing.step().more; step += 1) { /* nearly there */ }
+    return this.#searching.search(question)
+  }
+
+  register(embedder: string, now: number): void {
+    this.#embeddings.register(embedder, now)
+  }
+
+  isComplete(embedder: string): boolean {
+    return this.#embeddings.find(embedder)?.complete === 1
+  }
+
+  take(embedder: string, limit: number, now: number): { passages: Unembedded[]; nextAt?: number; dimension?: number } {
+    const dimension = this.#embeddings.find(embedder)?.dimension
+    return { ...this.#embeddings.take(embedder, limit, now), ...(dimension ? { dimension } : {}) }
+  }
+
+  put(embedder: string, embedded: readonly Embedded[]): void {
+    this.#embeddings.put(embedder, embedded)
+  }
+
+  postpone(embedder: string, passages: readonly number[], now: number): void {
+    this.#embeddings.postpone(embedder, passages, now)
+  }
+
+  status(): { pending: number; rebuilding?: RecallProgress; embedders: EmbedderStatus[] } {
+    return { ...this.#indexing.status(), embedders: this.#embeddings.status() }
+  }
+
+  rebuild(): void {
+    this.#indexing.rebuild()
+    this.#embeddings.again()
+  }
+
+  close(): void {
+    this.#databases.close()
+  }
+}
+
+/** What can be asked of an engine, by name. */
+export type EngineCall = Exclude<{ [Name in keyof RecallEngine]: RecallEngine[Name] extends (...args: never[]) => unknown ? Name : never }[keyof RecallEngine], 'close'>

@@ -1,0 +1,218 @@
+import { hash } from 'node:crypto'
+import type { MessageContent } from '../../../message/message.ts'
+import { isQuestion, mostPassages, passagesOf } from '../../../recall/passages.ts'
+import { searchableText } from '../../../recall/searchable.ts'
+import { wordsOf } from '../../../recall/words.ts'
+import type { Collections } from './collections.ts'
+import type { Databases } from './databases.ts'
+
+/** Messages that are indexed in one transaction. */
+export const indexedAtOnce = 100
+
+interface Progress {
+  generation: string
+  number: number
+  done: number | null
+  until: number | null
+}
+
+interface SaidMessage {
+  key: number
+  role: string
+  thread: number
+  resourceId: string
+  content: string
+}
+
+interface Prepared {
+  key: number
+  /** Absent: the message is gone, or has nothing that it could be found by. */
+  said?: { resourceId: string; thread: number; passages: Array<{ words: string[]; question: boolean; hash: string }> }
+}
+
+interface Indexed {
+  key: number
+  resource: number
+  thread: number
+  hash: string
+}
+
+export interface IndexingResult {
+  /** There is more to do. */
+  more: boolean
+  indexed: number
+  /** Changes up to this one need not be kept. */
+  number: number
+}
+
+const found: ReadonlySet<string> = new Set(['user', 'assistant', 'tool', 'signal'])
+
+const messageSql = `
+  SELECT m.key, m.role, m.thread, t.resource_id AS resourceId, m.content
+  FROM heed_messages m JOIN heed_threads t ON t.key = m.thread WHERE m.key = ?`
+
+/** Brings the index up to what messages are now, some at a time. Doing the same again changes nothing. */
+export class Indexing {
+  readonly #databases: Databases
+  readonly #collections: Collections
+
+  constructor(databases: Databases, collections: Collections) {
+    this.#databases = databases
+    this.#collections = collections
+  }
+
+  /** One step of it. */
+  step(): IndexingResult {
+    const { messages, index, write } = this.#databases
+    const generation = messages.one<{ generation: string }>('SELECT generation FROM heed_recall')?.generation
+    if (generation === undefined) return { more: false, indexed: 0, number: 0 }
+    const progress = this.#progress()
+    if (progress?.generation !== generation) {
+      this.#startOver(generation)
+      return { more: true, indexed: 0, number: 0 }
+    }
+    const { keys, number } = this.#changed(progress)
+    const rebuilt = keys.length < indexedAtOnce ? this.#next(progress, indexedAtOnce - keys.length) : undefined
+    const all = [...new Set([...keys, ...(rebuilt?.keys ?? [])])]
+    if (all.length === 0 && number === progress.number && rebuilt?.done === progress.done) return { more: false, indexed: 0, number }
+    const prepared = all.map((key) => this.#prepare(key))
+    const current = write(() => {
+      // Another process may have been faster: then this was for nothing.
+      const now = this.#progress()
+      if (now?.generation !== generation || now.number !== progress.number || now.done !== progress.done) return false
+      const touched = new Map<number, number[]>()
+      for (const one of prepared) this.#put(one, touched)
+      this.#collections.changed(touched)
+      const done = rebuilt ? rebuilt.done : progress.done
+      index.run('UPDATE progress SET number = ?, done = ?, until = ?', number, done, done === null ? null : progress.until)
+      return true
+    })
+    if (!current) this.#collections.clear()
+    return { more: !current || keys.length >= indexedAtOnce || (rebuilt !== undefined && rebuilt.done !== null), indexed: current ? all.length : 0, number: current ? number : progress.number }
+  }
+
+  /** All messages are indexed again. What is there is found meanwhile. */
+  rebuild(): void {
+    const { number, until } = this.#present()
+    this.#databases.write(() => this.#databases.index.run('UPDATE progress SET done = 0, until = ?, number = max(number, ?)', until, number))
+  }
+
+  /** How many changes wait, and how far an index that is made anew has come. */
+  status(): { pending: number; rebuilding?: { done: number; total: number } } {
+    const { messages } = this.#databases
+    const count = (most: number) => messages.one<{ count: number }>('SELECT count(*) AS count FROM heed_messages WHERE key <= ?', most)?.count ?? 0
+    const progress = this.#progress()
+    const generation = messages.one<{ generation: string }>('SELECT generation FROM heed_recall')?.generation
+    if (progress?.generation !== generation) return { pending: 0, rebuilding: { done: 0, total: count(Number.MAX_SAFE_INTEGER) } }
+    const pending = messages.one<{ count: number }>('SELECT count(*) AS count FROM (SELECT 1 FROM heed_recall_changes WHERE number > ? LIMIT 100000)', progress?.number ?? 0)?.count ?? 0
+    if (!progress || progress.done === null) return { pending }
+    return { pending, rebuilding: { done: count(progress.done), total: count(progress.until ?? 0) } }
+  }
+
+  /** Whether what is indexed of a message may no longer be what it says. */
+  isStale(message: number): boolean {
+    const number = this.#progress()?.number ?? 0
+    return this.#databases.messages.one('SELECT 1 AS found FROM heed_recall_changes WHERE message = ? AND number > ? LIMIT 1', message, number) !== undefined
+  }
+
+  #progress(): Progress | undefined {
+    return this.#databases.index.one<Progress>('SELECT generation, number, done, until FROM progress')
+  }
+
+  /** Where messages and changes end now. */
+  #present(): { number: number; until: number } {
+    const { messages } = this.#databases
+    const number = messages.one<{ number: number }>('SELECT coalesce(max(number), 0) AS number FROM heed_recall_changes')?.number ?? 0
+    const until = messages.one<{ until: number }>('SELECT coalesce(max(key), 0) AS until FROM heed_messages')?.until ?? 0
+    return { number, until }
+  }
+
+  #startOver(generation: string): void {
+    const { index, write } = this.#databases
+    write(() => {
+      // Changes first, then messages: what is said in between is in both.
+      const { number, until } = this.#present()
+      for (const table of ['passages', 'resources', 'vectors', 'unembedded', 'progress']) index.run(`DELETE FROM ${table}`)
+      index.run(`INSERT INTO words (words) VALUES ('delete-all')`)
+      index.run('INSERT INTO progress (one, generation, number, done, until) VALUES (1, ?, ?, 0, ?)', generation, number, until)
+    })
+    this.#collections.clear()
+  }
+
+  #changed({ number }: Progress): { keys: number[]; number: number } {
+    const rows = this.#databases.messages.all<{ number: number; message: number }>(
+      'SELECT number, message FROM heed_recall_changes WHERE number > ? ORDER BY number LIMIT ?', number, indexedAtOnce,
+    )
+    return { keys: rows.map(({ message }) => message), number: rows.at(-1)?.number ?? number }
+  }
+
+  #next({ done, until }: Progress, limit: number): { keys: number[]; done: number | null } | undefined {
+    if (done === null || until === null) return undefined
+    const rows = this.#databases.messages.all<{ key: number }>('SELECT key FROM heed_messages WHERE key > ? AND key <= ? ORDER BY key LIMIT ?', done, until, limit)
+    const last = rows.at(-1)?.key
+    return { keys: rows.map(({ key }) => key), done: rows.length < limit || last === undefined ? null : last }
+  }
+
+  #prepare(key: number): Prepared {
+    const row = this.#databases.messages.one<SaidMessage>(messageSql, key)
+    if (!row || !found.has(row.role)) return { key }
+    const passages = passagesOf(searchableText(JSON.parse(row.content) as MessageContent))
+    if (passages.length === 0) return { key }
+    return {
+      key,
+      said: { resourceId: row.resourceId, thread: row.thread, passages: passages.map((text) => ({ words: wordsOf(text), question: isQuestion(text), hash: hashOf(text) })) },
+    }
+  }
+
+  /** Puts what a message says in the place of what it said. `touched`: by resource, the passages that came; -1 where any went. */
+  #put({ key, said }: Prepared, touched: Map<number, number[]>): void {
+    const { index } = this.#databases
+    const touch = (of: number, passage: number) => touched.set(of, [...(touched.get(of) ?? []), passage])
+    const first = key * mostPassages
+    const before = index.all<Indexed>('SELECT key, resource, thread, hash FROM passages WHERE key >= ? AND key < ?', first, first + mostPassages)
+    const resource = said && this.#resource(said.resourceId)
+    const same = new Set(before.filter((old) => old.resource === resource && said?.passages[old.key - first]?.hash === old.hash).map((old) => old.key))
+    for (const old of before) {
+      index.run('DELETE FROM passages WHERE key = ?', old.key)
+      index.run('DELETE FROM words WHERE rowid = ?', old.key)
+      touch(old.resource, -1)
+      if (same.has(old.key)) continue
+      index.run('DELETE FROM vectors WHERE resource = ? AND passage = ? AND embedder IN (SELECT key FROM embedders)', old.resource, old.key)
+      index.run('DELETE FROM unembedded WHERE passage = ? AND embedder IN (SELECT key FROM embedders)', old.key)
+    }
+    if (before[0] && same.size < before.length) this.#embedAgain(before[0].thread, first + mostPassages)
+    if (!said || resource === undefined) return
+    for (const [place, { words, question, hash: hashed }] of said.passages.entries()) {
+      const passage = first + place
+      index.run(
+        'INSERT INTO passages (key, resource, thread, words, question, hash) VALUES (?, ?, ?, ?, ?, ?)',
+        passage, resource, said.thread, Math.min(words.length, 65_535), question ? 1 : 0, hashed,
+      )
+      index.run('INSERT INTO words (rowid, text) VALUES (?, ?)', passage, [...new Set(words)].map((word) => tokenOf(resource, word)).join(' '))
+      if (!same.has(passage)) index.run('INSERT INTO unembedded (embedder, passage) SELECT key, ? FROM embedders WHERE true ON CONFLICT DO UPDATE SET revision = revision + 1, attempts = 0, due_at = 0', passage)
+      touch(resource, passage)
+    }
+  }
+
+  /** The passage that follows is understood with the one before it, which is another now. Its old vectors serve until then. */
+  #embedAgain(thread: number, after: number): void {
+    const { index } = this.#databases
+    const next = index.one<{ key: number }>('SELECT key FROM passages WHERE thread = ? AND key >= ? ORDER BY key LIMIT 1', thread, after)
+    if (!next) return
+    index.run('INSERT INTO unembedded (embedder, passage) SELECT key, ? FROM embedders WHERE true ON CONFLICT DO UPDATE SET revision = revision + 1', next.key)
+  }
+
+  #resource(id: string): number {
+    const { index } = this.#databases
+    return index.one<{ key: number }>('SELECT key FROM resources WHERE id = ?', id)?.key ?? index.insert('INSERT INTO resources (id) VALUES (?)', id)
+  }
+}
+
+/** A word of a resource. The number ends where the letter begins: no other resource and word are written like it. */
+export function tokenOf(resource: number, word: string): string {
+  return `r${resource}x${word}`
+}
+
+function hashOf(text: string): string {
+  return hash('md5', text, 'base64')
+}

@@ -1,0 +1,71 @@
+import type { Clock } from '../../../clock.ts'
+import { HeedError } from '../../../errors.ts'
+import type { TextEmbedder } from '../../../recall/embedder.ts'
+import { compileFilter } from '../../../recall/filter.ts'
+import type { RecallHit, RecallIndex, RecallProgress, RecallQuery, RecallStatus } from '../../recall.ts'
+import { Connection } from '../connection.ts'
+import { storeFailure } from '../failure.ts'
+import type { DatabaseConnection } from '../remote.ts'
+import type { RecallDriver } from './driver.ts'
+
+/** One for each connection, however many stores use it. */
+const drivers = new WeakMap<Connection, Promise<RecallDriver>>()
+
+/** Finds messages of a database file by what they say. */
+export class LibSQLRecall implements RecallIndex {
+  readonly #store: { connection(): Promise<DatabaseConnection> }
+  readonly #clock: Clock
+  #embedder: TextEmbedder | undefined
+
+  constructor(store: { connection(): Promise<DatabaseConnection> }, clock: Clock) {
+    this.#store = store
+    this.#clock = clock
+  }
+
+  async search({ embedder = this.#embedder, ...query }: RecallQuery): Promise<RecallHit[]> {
+    if (query.resourceId === undefined && query.threadId === undefined) throw new HeedError('invalid_argument', 'A search needs a resourceId or a threadId.', { details: { field: 'resourceId' } })
+    if (query.filter !== undefined) compileFilter(query.filter)
+    return this.#use(async (driver) => {
+      const vector = embedder && (await vectorOf(driver, embedder, query.text))
+      return driver.engine.ask('search', { ...query, ...(vector && { vector }) })
+    })
+  }
+
+  embedWith(embedder: TextEmbedder): void {
+    this.#embedder = embedder
+    // Whoever searches next is told what is wrong with the database.
+    this.#use(async (driver) => driver.vectoriser(embedder)).catch(() => {})
+  }
+
+  status(): Promise<RecallStatus> {
+    return this.#use((driver) => driver.status())
+  }
+
+  reindex({ onProgress }: { onProgress?: (progress: RecallProgress) => void } = {}): Promise<void> {
+    return this.#use((driver) => driver.reindex(onProgress))
+  }
+
+  async #use<Result>(act: (driver: RecallDriver) => Promise<Result>): Promise<Result> {
+    const connection = await this.#store.connection()
+    if (!(connection instanceof Connection)) throw new HeedError('unsupported_option', 'Messages on a server have no index to recall them by.', { details: { option: 'semanticRecall' } })
+    let opening = drivers.get(connection)
+    if (!opening) {
+      opening = import('./driver.ts').then(({ RecallDriver: Driver }) => Driver.open(connection, this.#clock))
+      drivers.set(connection, opening)
+      opening.catch(() => drivers.delete(connection))
+    }
+    try {
+      return await act(await opening)
+    } catch (error) {
+      throw storeFailure(error, `${connection.name}-recall`)
+    }
+  }
+}
+
+/** The question's vector, of the embedder that is asked for; while its vectors are not all there, of another that this process has. */
+async function vectorOf(driver: RecallDriver, embedder: TextEmbedder, text: string): Promise<{ embedder: string; numbers: Float32Array } | undefined> {
+  const wanted = driver.vectoriser(embedder)
+  const serving = (await driver.engine.ask('isComplete', embedder.id)) ? wanted : ((await driver.complete()) ?? wanted)
+  const numbers = await serving.question(text)
+  return numbers && { embedder: serving.embedder.id, numbers }
+}

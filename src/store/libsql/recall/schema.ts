@@ -1,0 +1,82 @@
+/**
+ * What the database of threads keeps for recall: which messages changed since they were indexed. While `heed_recall` is empty nobody
+ * wants to know. Its `generation` changes when messages are replaced without a word, as by restoring a backup.
+ */
+export const recallChangesSchema = `
+  CREATE TABLE heed_recall (one INTEGER PRIMARY KEY CHECK (one = 1), generation TEXT NOT NULL) STRICT;
+  -- The newest is never removed: numbers only grow.
+  CREATE TABLE heed_recall_changes (number INTEGER PRIMARY KEY, message INTEGER NOT NULL) STRICT;
+  CREATE INDEX heed_recall_changes_message ON heed_recall_changes (message);
+  CREATE TRIGGER heed_messages_added AFTER INSERT ON heed_messages
+  WHEN new.role <> 'context' AND EXISTS (SELECT 1 FROM heed_recall) BEGIN
+    INSERT INTO heed_recall_changes (message) VALUES (new.key);
+  END;
+  CREATE TRIGGER heed_messages_changed AFTER UPDATE OF content, role, message_id ON heed_messages
+  WHEN new.role <> 'context' AND EXISTS (SELECT 1 FROM heed_recall) BEGIN
+    INSERT INTO heed_recall_changes (message) VALUES (new.key);
+  END;
+  CREATE TRIGGER heed_messages_removed AFTER DELETE ON heed_messages
+  WHEN old.role <> 'context' AND EXISTS (SELECT 1 FROM heed_recall) BEGIN
+    INSERT INTO heed_recall_changes (message) VALUES (old.key);
+  END;
+  CREATE TRIGGER heed_threads_given AFTER UPDATE OF resource_id ON heed_threads
+  WHEN old.resource_id <> new.resource_id AND EXISTS (SELECT 1 FROM heed_recall) BEGIN
+    INSERT INTO heed_recall_changes (message) SELECT key FROM heed_messages WHERE thread = new.key AND role <> 'context';
+  END;
+`
+
+/** Another number here makes every index anew. */
+export const indexVersion = 1
+
+/**
+ * The index, in a file of its own beside the database: it is made of messages and can be made again, its writes hold up no message, and
+ * a backup needs none of it.
+ *
+ * A passage's key is its message's key times 1,024 and its place in it. Words are kept with the number of their resource before them:
+ * what one resource looks for is found among its own, however many others there are.
+ */
+export const indexSchema = `
+  CREATE TABLE progress (
+    one INTEGER PRIMARY KEY CHECK (one = 1),
+    generation TEXT NOT NULL,
+    -- The last change that is indexed.
+    number INTEGER NOT NULL,
+    -- While all is indexed anew: messages up to this key are, and those up to \`until\` are still to be. Null when all are.
+    done INTEGER,
+    until INTEGER
+  ) STRICT;
+  CREATE TABLE resources (key INTEGER PRIMARY KEY, id TEXT NOT NULL UNIQUE, version INTEGER NOT NULL DEFAULT 0) STRICT;
+  CREATE TABLE passages (
+    key INTEGER PRIMARY KEY,
+    resource INTEGER NOT NULL,
+    thread INTEGER NOT NULL,
+    words INTEGER NOT NULL,
+    question INTEGER NOT NULL,
+    -- Of its text.
+    hash TEXT NOT NULL
+  ) STRICT;
+  CREATE INDEX passages_resource ON passages (resource, key, thread, words, question);
+  CREATE INDEX passages_thread ON passages (thread, key);
+  CREATE VIRTUAL TABLE words USING fts5 (text, content = '', contentless_delete = 1, detail = none, tokenize = 'ascii');
+  CREATE VIRTUAL TABLE counts USING fts5vocab (words, row);
+
+  CREATE TABLE embedders (key INTEGER PRIMARY KEY, id TEXT NOT NULL UNIQUE, dimension INTEGER, complete INTEGER NOT NULL DEFAULT 0, used_at INTEGER NOT NULL) STRICT;
+  CREATE TABLE vectors (
+    embedder INTEGER NOT NULL,
+    resource INTEGER NOT NULL,
+    passage INTEGER NOT NULL,
+    own BLOB NOT NULL,
+    pair BLOB NOT NULL,
+    PRIMARY KEY (embedder, resource, passage)
+  ) STRICT, WITHOUT ROWID;
+  -- Passages that an embedder has not seen as they are now.
+  CREATE TABLE unembedded (
+    embedder INTEGER NOT NULL,
+    passage INTEGER NOT NULL,
+    revision INTEGER NOT NULL DEFAULT 0,
+    attempts INTEGER NOT NULL DEFAULT 0,
+    due_at INTEGER NOT NULL DEFAULT 0,
+    PRIMARY KEY (embedder, passage)
+  ) STRICT, WITHOUT ROWID;
+  CREATE INDEX unembedded_due ON unembedded (embedder, due_at, passage);
+`

@@ -1,0 +1,161 @@
+import { describe } from '../../errors.ts'
+import type { MessageRow } from '../../message/row.ts'
+import { neighbours, type Collection, type Posting } from '../../recall/collection.ts'
+import { confidence } from '../../recall/confidence.ts'
+import type { TextEmbedder } from '../../recall/embedder.ts'
+import { compileFilter } from '../../recall/filter.ts'
+import { isQuestion, passagesOf, withContext } from '../../recall/passages.ts'
+import { rank, type Meanings } from '../../recall/rank.ts'
+import { searchableText } from '../../recall/searchable.ts'
+import { wordsOf } from '../../recall/words.ts'
+import type { ThreadRow, ThreadStore } from '../contract.ts'
+import type { RecallHit, RecallIndex, RecallQuery, RecallStatus } from '../recall.ts'
+
+/** As far back as is looked, in all threads of a resource together. */
+const mostRows = 5_000
+const mostVectors = 20_000
+
+interface Passage {
+  thread: ThreadRow
+  row: MessageRow
+  text: string
+  words: Set<string>
+}
+
+/** Looks through what there is, each time anew: for tests, and for as much as a process keeps in memory. */
+export class InMemoryRecall implements RecallIndex {
+  readonly #store: ThreadStore
+  readonly #vectors = new Map<string, Float32Array>()
+  #embedder: TextEmbedder | undefined
+  #error: string | undefined
+
+  constructor(store: ThreadStore) {
+    this.#store = store
+  }
+
+  async search(query: RecallQuery): Promise<RecallHit[]> {
+    const test = query.filter && compileFilter(query.filter)
+    const passages = await this.#passages(query)
+    const words = [...new Set(wordsOf(query.text))]
+    const postings: Posting[] = words.flatMap((word) => {
+      const having = passages.flatMap((passage, at) => (passage.words.has(word) ? [at] : []))
+      return having.length === 0 ? [] : { word, passages: having }
+    })
+    const collection = collectionOf(passages)
+    const meanings = await this.#meanings(passages, collection, query)
+    const except = new Set(query.except)
+    const allowed = (at: number): boolean => {
+      const passage = passages[at]
+      if (!passage) return false
+      const { thread, row } = passage
+      if (query.threadId !== undefined && thread.id !== query.threadId) return false
+      if (except.has(row.messageId) || (thread.id === query.shown?.threadId && (row.seq ?? 0) >= query.shown.from)) return false
+      if (thread.status !== 'idle' && row.runId !== undefined && row.runId === thread.runId) return false
+      return !test || test({ ...thread.metadata, message_id: row.messageId, thread_id: thread.id, resource_id: thread.resourceId, role: row.role, created_at: row.createdAt.toISOString() })
+    }
+    const ranked = rank(collection, postings, meanings, { limit: query.limit * 4, allowed })
+    const sure = confidence(collection.count, words.length, postings, ranked, meanings)
+    const taken = new Set<string>()
+    const hits = ranked.flatMap(({ at, score, reasons }): RecallHit[] => {
+      const found = passages[at]
+      if (!found || taken.has(`${found.thread.id}\n${found.row.messageId}`)) return []
+      const { thread, row, text } = found
+      taken.add(`${thread.id}\n${row.messageId}`)
+      return [{ threadId: thread.id, resourceId: thread.resourceId, messageId: row.messageId, seq: row.seq ?? 0, role: row.role, createdAt: row.createdAt, text, score: score * sure, reasons }]
+    })
+    return hits.slice(0, query.limit)
+  }
+
+  embedWith(embedder: TextEmbedder): void {
+    if (this.#embedder?.id !== embedder.id) this.#vectors.clear()
+    this.#embedder = embedder
+  }
+
+  async status(): Promise<RecallStatus> {
+    const embedder = this.#embedder
+    const error = this.#error === undefined ? {} : { error: this.#error }
+    return { pending: 0, embedders: embedder ? [{ id: embedder.id, complete: this.#error === undefined, embedded: this.#vectors.size, pending: 0, failing: 0, ...error }] : [] }
+  }
+
+  async reindex(): Promise<void> {
+    this.#vectors.clear()
+  }
+
+  async #passages({ resourceId, threadId }: RecallQuery): Promise<Passage[]> {
+    const of = resourceId ?? (threadId === undefined ? undefined : (await this.#store.getThread({ threadId }))?.resourceId)
+    if (of === undefined) return []
+    if (threadId !== undefined) await this.#store.getThread({ threadId, resourceId: of })
+    const passages: Passage[] = []
+    const { threads } = await this.#store.listThreads({ resourceId: of, orderBy: { field: 'updatedAt', direction: 'DESC' }, limit: mostRows })
+    let left = mostRows
+    for (const thread of threads) {
+      if (left <= 0) break
+      const { rows } = await this.#store.listRows({ threadId: thread.id }, { limit: left })
+      left -= rows.length
+      for (const row of rows) {
+        if (row.role === 'system') continue
+        for (const text of passagesOf(searchableText(row.content))) passages.push({ thread, row, text, words: new Set(wordsOf(text)) })
+      }
+    }
+    return passages
+  }
+
+  async #meanings(passages: readonly Passage[], { previous }: Collection, query: RecallQuery): Promise<Meanings | undefined> {
+    const embedder = query.embedder ?? this.#embedder
+    if (!embedder || passages.length === 0) return undefined
+    const pairs = passages.map(({ text }, at) => withContext(passages[previous[at] ?? -1]?.text, text))
+    try {
+      const vectors = await this.#embed(embedder, [query.text, ...passages.map(({ text }) => text), ...pairs])
+      const [question] = vectors
+      if (!question) return undefined
+      const own = Float32Array.from(passages, (_, at) => cosine(question, vectors[at + 1]))
+      const pair = Float32Array.from(passages, (_, at) => cosine(question, vectors[at + 1 + passages.length]))
+      this.#error = undefined
+      return { own, pair }
+    } catch (error) {
+      this.#error = describe(error)
+      return undefined
+    }
+  }
+
+  async #embed(embedder: TextEmbedder, texts: readonly string[]): Promise<Array<Float32Array | undefined>> {
+    const missing = [...new Set(texts)].filter((text) => !this.#vectors.has(text))
+    if (this.#vectors.size + missing.length > mostVectors) this.#vectors.clear()
+    for (let start = 0; start < missing.length; start += embedder.maxBatch) {
+      const some = missing.slice(start, start + embedder.maxBatch)
+      const vectors = await embedder.embed(some)
+      for (const [at, text] of some.entries()) this.#vectors.set(text, Float32Array.from(vectors[at] ?? []))
+    }
+    return texts.map((text) => this.#vectors.get(text))
+  }
+}
+
+function collectionOf(passages: readonly Passage[]): Collection {
+  const numbers = new Map<string, number>()
+  const thread = passages.map(({ thread: { id } }) => {
+    const number = numbers.get(id) ?? numbers.size
+    numbers.set(id, number)
+    return number
+  })
+  return {
+    count: passages.length,
+    length: passages.map(({ words }) => words.size),
+    thread,
+    ...neighbours(thread),
+    question: passages.map(({ text }) => (isQuestion(text) ? 1 : 0)),
+  }
+}
+
+function cosine(a: Float32Array, b: Float32Array | undefined): number {
+  if (!b || a.length !== b.length) return 0
+  let product = 0
+  let squares = 0
+  let others = 0
+  for (let at = 0; at < a.length; at += 1) {
+    const [x = 0, y = 0] = [a[at], b[at]]
+    product += x * y
+    squares += x * x
+    others += y * y
+  }
+  return product / (Math.sqrt(squares * others) || 1)
+}

@@ -1,0 +1,76 @@
+import type { TextEmbedder } from '../recall/embedder.ts'
+import type { MetadataFilter } from '../recall/filter.ts'
+import type { Reasons } from '../recall/rank.ts'
+
+/**
+ * Finds messages by what they say. Part of a storage, beside its threads.
+ * - What a message says is found as soon as it is committed, and never by what it said before.
+ * - A search sees one resource alone.
+ * - Vectors follow: an embedder that is down or answers rubbish is asked again, and `status` says so.
+ */
+export interface RecallIndex {
+  search(query: RecallQuery): Promise<RecallHit[]>
+  /** From now on vectors are made with this one, of what is there and of what comes. Those of another serve until it is through. */
+  embedWith(embedder: TextEmbedder): void
+  status(): Promise<RecallStatus>
+  /** Indexes everything again, while what is there serves. */
+  reindex(options?: { onProgress?: (progress: RecallProgress) => void }): Promise<void>
+}
+
+export interface RecallQuery {
+  /** Without one, that of the thread. */
+  resourceId?: string
+  /** Only in this thread. */
+  threadId?: string
+  text: string
+  limit: number
+  /** Makes the vector of the text. Without one, only words are compared. */
+  embedder?: TextEmbedder
+  /** On `thread_id`, `role`, `created_at` and the metadata of the thread. */
+  filter?: MetadataFilter
+  /** Messages of a thread from this `seq` on are not wanted. */
+  shown?: { threadId: string; from: number }
+  /** Ids of messages that are not wanted. */
+  except?: readonly string[]
+}
+
+export interface RecallHit {
+  threadId: string
+  resourceId: string
+  messageId: string
+  seq: number
+  role: string
+  createdAt: Date
+  /** The passage that was found. */
+  text: string
+  /** Between 0 and 1. */
+  score: number
+  /** What spoke for it, and how much: `words` it shares, its `meaning`, its neighbours, its thread. */
+  reasons: Reasons
+}
+
+export interface RecallStatus {
+  /** Changes of messages that full text has not seen yet. */
+  pending: number
+  rebuilding?: RecallProgress
+  embedders: EmbedderStatus[]
+  /** Why indexing doesn't go on, while it doesn't. It is tried again. */
+  error?: string
+}
+
+export interface EmbedderStatus {
+  id: string
+  dimension?: number
+  /** Every passage has its vectors. */
+  complete: boolean
+  embedded: number
+  pending: number
+  /** Passages that it failed at, and what it said last. They are tried again. */
+  failing: number
+  error?: string
+}
+
+export interface RecallProgress {
+  done: number
+  total: number
+}

@@ -262,11 +262,11 @@ export class InMemoryStore implements ThreadStore {
     return pruneStore(this, how)
   }
 
-  /** The store of a domain. All but threads are in a database in memory, which is loaded when it is first asked for. */
+  /** The store of a domain. All but threads and their recall are in a database in memory, which is loaded when it is first asked for. */
   async getStore<Domain extends keyof StoreDomains>(domain: Domain): Promise<StoreDomains[Domain] | undefined> {
-    const own: Partial<StoreDomains> = { memory: this }
+    this.#recall ??= new InMemoryRecall(this)
+    const own: Partial<StoreDomains> = { memory: this, recall: this.#recall }
     if (Object.hasOwn(own, domain)) return own[domain]
-    if (domain === 'recall') return (this.#recall ??= new InMemoryRecall(this)) as StoreDomains[Domain]
     this.#beside ??= this.#openBeside()
     return (await this.#beside).getStore(domain)
   }

@@ -92,7 +92,7 @@ export const arrows: ArrowTable = {
   'testing/**': [...core, 'heed.ts', 'index.ts', 'store/conformance/**', 'bus/conformance/**'],
   'http/**': [...core, 'heed.ts', 'index.ts'],
   // Goes into browsers: types of the core, and nothing of it that runs.
-  'client/**': ['errors.ts', 'json.ts', 'type agent/**', 'type message/**', 'type run/**', 'type signals/**', 'type thread/**', 'type store/*.ts', 'type memory/**'],
+  'client/**': ['errors.ts', 'json.ts', 'type agent/**', 'type message/**', 'type run/**', 'type signals/**', 'type thread/**', 'type store/*.ts', 'type memory/**', 'type inbox/**', 'type prompt/**'],
   'cli/**': [...core, ...drivers, 'heed.ts', 'index.ts', 'http/**', 'client/**', 'testing/**'],
 }
 

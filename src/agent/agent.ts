@@ -130,7 +130,7 @@ export class Agent<TAgentId extends string = string, TTools extends ToolsInput =
   async sendStateSignal(state: StateInput, options: SendOptions): Promise<StateReceipt> {
     const runtime = this.threads()
     const { input, lane } = stateSignal(state, options.threadId)
-    return sendState(runtime, this, normaliseSignal(input, this.#signalContext(undefined)), options, lane)
+    return sendState(runtime, this, normaliseSignal(input, this.#signalContext(input.id)), options, lane)
   }
 
   /** Something that happened elsewhere: a record in the inbox, which the delivery policy sends on now, later, summarised or not at all. */

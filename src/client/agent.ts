@@ -1,14 +1,19 @@
 import type { SuspendedRun } from '../agent/suspended.ts'
 import type { JSONValue } from '../json.ts'
 import type { AgentInput } from '../message/input.ts'
+import type { ExplainedPrompt } from '../prompt/explain.ts'
 import type { Chunk } from '../run/chunk.ts'
 import type { MessageInput, Signal, SignalInput } from '../signals/signal.ts'
 import type { StateInput } from '../signals/state.ts'
+import type { LaneRow, ThreadRow } from '../store/contract.ts'
 import type { ExplainedSignal } from '../thread/explaining.ts'
+import type { Lane, LaneHistory } from '../thread/lanes.ts'
 import type { SignalOutcome } from '../thread/receipt.ts'
 import type { SendOptions } from '../thread/sending.ts'
 import type { Connection } from './connection.ts'
+import { NotificationsClient } from './notifications.ts'
 import { readEvents } from './read-events.ts'
+import { SchedulesClient } from './schedules.ts'
 import { ThreadSubscription, type SubscribeParams } from './thread-subscription.ts'
 import type { OverWire } from './wire.ts'
 
@@ -31,11 +36,25 @@ export interface ThreadScope {
   resourceId?: string
 }
 
+/** A run that was given up after repeated failures. */
+export interface ParkedRun extends Required<ThreadScope> {
+  runId: string
+  agentId: string
+  status: 'parked'
+  step: number
+  attempts: number
+  startedAt: string
+  endedAt?: string
+  error?: Record<string, unknown>
+}
+
 const silenceMs = 60_000
 
 /** An agent of the server. Every send carries a key of its own, so that one whose answer was lost is still one signal. */
 export class AgentClient {
   readonly id: string
+  readonly notifications: NotificationsClient
+  readonly schedules: SchedulesClient
   readonly #connection: Connection
   readonly #path: string
 
@@ -44,6 +63,8 @@ export class AgentClient {
     this.id = id
     this.#connection = connection
     this.#path = `/agents/${encodeURIComponent(id)}`
+    this.notifications = new NotificationsClient(connection, this.#path)
+    this.schedules = new SchedulesClient(connection, this.#path)
   }
 
   details(): Promise<{ id: string; name: string; description?: string }> {
@@ -83,6 +104,45 @@ export class AgentClient {
     return run
   }
 
+  /** Threads on which something runs or waits for somebody. */
+  async listActiveThreads(query: { resourceId?: string; limit?: number } = {}): Promise<Array<OverWire<ThreadRow>>> {
+    return (await this.#connection.json<{ threads: Array<OverWire<ThreadRow>> }>(`${this.#path}/active-threads`, { query })).threads
+  }
+
+  /** One run from its start, or from a chunk on, until it is over. */
+  observe(run: { runId: string; offset?: number }): Promise<AsyncIterable<Chunk>> {
+    return this.#chunks('observe', run)
+  }
+
+  /** Takes up a run that was left or parked, and watches it. */
+  recover(run: { runId: string }): Promise<AsyncIterable<Chunk>> {
+    return this.#chunks('recover', run)
+  }
+
+  listParkedRuns(query: Partial<ThreadScope> & { page?: number; perPage?: number } = {}): Promise<{ runs: ParkedRun[]; total: number }> {
+    return this.#connection.json(`${this.#path}/parked-runs`, { query })
+  }
+
+  /** Takes up a parked run, the newest one unless it is named, from its last finished step. */
+  retryParked({ threadId, ...body }: ThreadScope & { runId?: string }): Promise<{ accepted: true; runId: string }> {
+    return this.#connection.json(this.#thread(threadId, 'retry'), { body })
+  }
+
+  // Reading lanes
+
+  async listLanes({ threadId, ...query }: ThreadScope & { after?: string; limit?: number }): Promise<LaneRow[]> {
+    return (await this.#connection.json<{ lanes: LaneRow[] }>(this.#thread(threadId, 'lanes'), { query })).lanes
+  }
+
+  getLane({ threadId, id, resourceId }: ThreadScope & { id: string }): Promise<OverWire<Lane>> {
+    return this.#connection.json(this.#thread(threadId, `lanes/${encodeURIComponent(id)}`), { query: { resourceId } })
+  }
+
+  /** Newest first; `before` is the version to go on below. */
+  listLaneHistory({ threadId, id, ...query }: ThreadScope & { id: string; before?: number; limit?: number }): Promise<OverWire<LaneHistory>> {
+    return this.#connection.json(this.#thread(threadId, `lanes/${encodeURIComponent(id)}/history`), { query })
+  }
+
   // Asking
 
   generate(messages: AgentInput, options: Record<string, unknown> = {}): Promise<Record<string, unknown>> {
@@ -92,6 +152,11 @@ export class AgentClient {
   /** Asks once; what follows is read chunk by chunk. */
   async stream(messages: AgentInput, options: Record<string, unknown> = {}): Promise<AsyncIterable<Chunk>> {
     return this.#chunks('stream', { messages, ...options })
+  }
+
+  /** What the model would be sent, part by part. */
+  explainPrompt(messages: AgentInput, options: Record<string, unknown> = {}): Promise<OverWire<ExplainedPrompt>> {
+    return this.#connection.json(`${this.#path}/explain-prompt`, { body: { messages, ...options } })
   }
 
   // Deciding about tool calls
@@ -106,6 +171,10 @@ export class AgentClient {
 
   approveToolCall(decision: { runId: string; toolCallId?: string }): Promise<AsyncIterable<Chunk>> {
     return this.#chunks('approve-tool-call', decision)
+  }
+
+  resumeStream(resumeData: JSONValue, run: { runId: string; toolCallId?: string }): Promise<AsyncIterable<Chunk>> {
+    return this.#chunks('resume-stream', { ...run, resumeData })
   }
 
   declineToolCall(decision: { runId: string; toolCallId?: string; reason?: string }): Promise<AsyncIterable<Chunk>> {

@@ -24,14 +24,16 @@ export class HeedClient {
   }
 
   /** Does what is due now. For operators of servers that do not stay. */
-  tick(options: { limit?: number } = {}): Promise<{ threads: number }> {
+  tick(options: { limit?: number } = {}): Promise<{ threads: number; notifications: number; schedules: number }> {
     return this.#connection.json('/tick', { body: options })
   }
 }
 
-export type { AgentClient, SendAnswer, SendTarget, ThreadScope } from './agent.ts'
+export type { AgentClient, ParkedRun, SendAnswer, SendTarget, ThreadScope } from './agent.ts'
 export type { ClientOptions } from './connection.ts'
 export type { MemoryClient, MemoryScope } from './memory.ts'
+export type { NotificationAnswer, NotificationFilter, NotificationsClient } from './notifications.ts'
+export type { NewSchedule, SchedulesClient } from './schedules.ts'
 export type { ProcessOptions, Reconnect, SubscribeParams, ThreadSubscription } from './thread-subscription.ts'
 export type { OverWire } from './wire.ts'
 export { HeedError, isHeedError } from '../errors.ts'

@@ -5,6 +5,8 @@ import type { ListThreadsArgs, ThreadList } from '../memory/threads.ts'
 import type { AgentMessage } from '../message/input.ts'
 import type { Message } from '../message/message.ts'
 import type { UIMessage } from '../message/ui-message.ts'
+import type { WorkingMemoryUpdate, WorkingMemoryVersion } from '../memory/working-memory/access.ts'
+import type { UpdateMessagesArgs } from '../memory/writing.ts'
 import type { ThreadRow } from '../store/contract.ts'
 import type { Connection } from './connection.ts'
 import type { OverWire } from './wire.ts'
@@ -51,6 +53,18 @@ export class MemoryClient {
     return this.#post(at(sourceThreadId, 'clone'), clone)
   }
 
+  async listClones(threadId: string): Promise<Array<OverWire<ThreadRow>>> {
+    return (await this.#get<{ threads: Array<OverWire<ThreadRow>> }>(at(threadId, 'clones'))).threads
+  }
+
+  getSourceThread(threadId: string): Promise<OverWire<ThreadRow>> {
+    return this.#get(at(threadId, 'source'))
+  }
+
+  async getCloneHistory(threadId: string): Promise<Array<OverWire<ThreadRow>>> {
+    return (await this.#get<{ threads: Array<OverWire<ThreadRow>> }>(at(threadId, 'clone-history'))).threads
+  }
+
   transferThread({ threadId, resourceId }: { threadId: string; resourceId: string }): Promise<OverWire<ThreadRow>> {
     return this.#post(at(threadId, 'transfer'), { resourceId })
   }
@@ -64,6 +78,10 @@ export class MemoryClient {
     return this.#post('/save-messages', { messages })
   }
 
+  async updateMessages({ messages }: { messages: UpdateMessagesArgs['messages'] }): Promise<Array<OverWire<Message>>> {
+    return (await this.#post<{ messages: Array<OverWire<Message>> }>('/messages/update', { messages })).messages
+  }
+
   async deleteMessages({ threadId, messageIds }: { threadId?: string; messageIds: readonly string[] }): Promise<number> {
     return (await this.#post<{ deleted: number }>('/messages/delete', { threadId, messageIds })).deleted
   }
@@ -72,8 +90,18 @@ export class MemoryClient {
     return (await this.#get<{ workingMemory: string | JSONObject | null }>(at(threadId, 'working-memory'))).workingMemory
   }
 
-  async updateWorkingMemory({ threadId, workingMemory }: { threadId: string; workingMemory: string | JSONObject }): Promise<void> {
-    await this.#post(at(threadId, 'working-memory'), { workingMemory })
+  /** Answers the version that it has now. */
+  async updateWorkingMemory({ threadId, ...update }: Omit<WorkingMemoryUpdate, 'threadId' | 'resourceId'> & { threadId: string }): Promise<number> {
+    return (await this.#post<{ version: number }>(at(threadId, 'working-memory'), update)).version
+  }
+
+  /** Newest first. */
+  async listWorkingMemoryVersions({ threadId, ...query }: { threadId: string; limit?: number; before?: number }): Promise<Array<OverWire<WorkingMemoryVersion>>> {
+    return (await this.#get<{ versions: Array<OverWire<WorkingMemoryVersion>> }>(at(threadId, 'working-memory/versions'), query)).versions
+  }
+
+  undoWorkingMemory({ threadId, ...body }: { threadId: string; version?: number; expectedVersion?: number }): Promise<OverWire<WorkingMemoryVersion>> {
+    return this.#post(at(threadId, 'working-memory/undo'), body)
   }
 
   #get<T>(path: string, query: Record<string, unknown> = {}): Promise<T> {

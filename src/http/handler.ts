@@ -10,6 +10,7 @@ import { openApi } from './openapi.ts'
 import { localPrincipal, type Authenticate, type Principal } from './principal.ts'
 import { RateLimit, type RateLimitOptions } from './rate-limit.ts'
 import { RequestChecks } from './request-checks.ts'
+import { contextFrom, type ContextOf } from './request-context.ts'
 import type { Call, Route } from './route.ts'
 import { routes } from './routes/index.ts'
 
@@ -22,6 +23,8 @@ export interface HandlerOptions {
   /** Where the routes begin. Defaults to `/api`. */
   prefix?: string
   cors?: CorsOptions
+  /** The request context of runs that a request starts: trusted values, by who asks. Without it, what callers write is taken. */
+  requestContext?: ContextOf
   /** Requests per caller. Unlimited unless given. */
   rateLimit?: RateLimitOptions
   /** The largest body. Defaults to 4 MB. */
@@ -73,6 +76,7 @@ export function createHandler(heed: Heed, options: HandlerOptions = {}): Handler
         const { query, body, idempotencyKey } = await checks.read(request)
         const call: Call = {
           heed, params, query, body, principal, idempotencyKey, events, lingering, request, signal: request.signal,
+          context: (given) => contextFrom(options.requestContext, principal, request, given),
           get agent() {
             return agentOf(heed, params.agentId ?? '')
           },

@@ -10,16 +10,17 @@ export interface MemoryQuery {
 }
 
 /** The memory of the agent that a request names, or of the first one: most servers have one storage for all. */
-export async function memoryOf({ heed, query }: Pick<Call<unknown, MemoryQuery>, 'heed' | 'query'>): Promise<Memory> {
+export async function memoryOf({ heed, query, context }: Pick<Call<unknown, MemoryQuery>, 'heed' | 'query' | 'context'>): Promise<Memory> {
   const all = Object.values(heed.listAgents())
   const { agentId } = query
   const agent = agentId === undefined ? all[0] : all.find(({ id }) => id === agentId)
   if (!agent) throw new HeedError('unknown_agent', agentId === undefined ? 'This server has no agent.' : `There is no agent '${agentId}'.`, { details: { agentId } })
-  return agent.getMemory()
+  const requestContext = await context()
+  return agent.getMemory(requestContext ? { requestContext } : {})
 }
 
 /** A memory that reaches what the caller may reach, and nothing else. */
-export async function ownMemory(call: Pick<Call<unknown, MemoryQuery>, 'heed' | 'query' | 'principal'>, resourceId = call.query.resourceId): Promise<Memory | ResourceMemory> {
+export async function ownMemory(call: Pick<Call<unknown, MemoryQuery>, 'heed' | 'query' | 'principal' | 'context'>, resourceId = call.query.resourceId): Promise<Memory | ResourceMemory> {
   const resource = resourceOf(call.principal, resourceId)
   const memory = await memoryOf(call)
   return resource === undefined ? memory : memory.forResource(resource)

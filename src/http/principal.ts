@@ -30,6 +30,13 @@ export function resourceOf({ resources }: Principal, given: string | undefined):
   throw new HeedError('forbidden', `You may not act for the resource '${given}'.`, { details: { field: 'resourceId' } })
 }
 
+/** The same where a thread is written to, which belongs to somebody. */
+export function neededResource(principal: Principal, given: string | undefined): string {
+  const resource = resourceOf(principal, given)
+  if (resource === undefined) throw new HeedError('invalid_argument', 'resourceId is missing: say whom the thread belongs to.', { details: { field: 'resourceId' } })
+  return resource
+}
+
 export function mayReach({ resources }: Principal, resourceId: string): boolean {
   return resources === '*' || resources.includes(resourceId)
 }

@@ -1,5 +1,6 @@
 import type { Agent } from '../agent/agent.ts'
 import type { Heed } from '../heed.ts'
+import type { RequestContext } from '../run/request-context.ts'
 import type { EventStreams } from './event-stream.ts'
 import type { Lingering } from './lingering.ts'
 import type { Principal } from './principal.ts'
@@ -48,6 +49,8 @@ export interface Call<Body = Record<string, unknown>, Query = Record<string, unk
   events: EventStreams
   lingering: Lingering
   request: Request
+  /** The context of a run that this request starts; `given` is what the caller wrote of it. */
+  context(given?: Record<string, unknown>): Promise<RequestContext | undefined>
 }
 
 /** Types a route's handler by what its schemas let through. */

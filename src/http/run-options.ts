@@ -1,13 +1,14 @@
-import { RequestContext } from '../run/request-context.ts'
 import type { AgentExecutionOptions } from '../run/options.ts'
 import { HeedError } from '../errors.ts'
+import type { Call } from './route.ts'
 import { runOptions } from './schemas.ts'
 
-/** A run's options as they came over the wire. */
-export function optionsFrom(body: Record<string, unknown>): AgentExecutionOptions {
+/** A run's options as they came over the wire, and the context of whoever asks. */
+export async function optionsFrom(call: Pick<Call, 'context'>, body: Record<string, unknown>): Promise<AgentExecutionOptions> {
   const options: Record<string, unknown> = {}
-  for (const name of Object.keys(runOptions)) if (body[name] !== undefined) options[name] = body[name]
-  if (body.requestContext !== undefined) options.requestContext = new RequestContext(body.requestContext as Record<string, unknown>)
+  for (const name of Object.keys(runOptions)) if (name !== 'requestContext' && body[name] !== undefined) options[name] = body[name]
+  const requestContext = await call.context(body.requestContext as Record<string, unknown> | undefined)
+  if (requestContext) options.requestContext = requestContext
   if (body.clientTools !== undefined) options.clientTools = clientTools(body.clientTools as Record<string, unknown>)
   return options
 }

@@ -8,6 +8,7 @@ export const record: JSONSchema = { type: 'object' }
 export const date: JSONSchema = { type: 'string', maxLength: 64, description: 'ISO 8601' }
 export const page: JSONSchema = { type: 'integer', minimum: 0, maximum: 1_000_000_000 }
 export const perPage: JSONSchema = { type: 'integer', minimum: 1, maximum: 1_000 }
+export const limit: JSONSchema = { type: 'integer', minimum: 1, maximum: 1_000 }
 export const ids: JSONSchema = { type: 'array', items: id, maxItems: 10_000 }
 
 /** An object of which these are known. What else existing clients put in is passed over. */
@@ -32,7 +33,7 @@ export const message: JSONSchema = { anyOf: [text, { type: 'array', items: part,
 export const signal: JSONSchema = object({ type: text, tagName: text, contents, createdAt: text, ...beside }, ['type', 'contents'])
 
 export const state: JSONSchema = object(
-  { stateId: id, mode: { enum: ['snapshot', 'delta'] }, cacheKey: text, contents, value: anything, delta: anything, tagName: text, ...beside },
+  { stateId: id, mode: { enum: ['snapshot', 'delta'] }, cacheKey: text, contents, value: anything, delta: anything, tagName: text, signalId: id, ...beside },
   ['cacheKey', 'contents'],
 )
 

@@ -10,6 +10,7 @@ export { apiKeys } from './api-keys.ts'
 export { jwt, type JwtClaims, type JwtOptions } from './jwt.ts'
 export type { Authenticate, Principal } from './principal.ts'
 export type { CorsOptions } from './cors.ts'
+export type { ContextOf } from './request-context.ts'
 export type { RateLimitOptions } from './rate-limit.ts'
 
 export interface ServeOptions extends HandlerOptions {

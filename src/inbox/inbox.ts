@@ -66,7 +66,7 @@ export class Inbox implements Attendant {
     const threadState = await this.#stateOf(threadId, resourceId)
     const now = runtime.clock.now()
     const ingested = await store.ingest(
-      checked.map((item) => ({ ...item, id: runtime.newId(), threadId, resourceId, agentId: agent.id, now, undecidedUntil: now + undecidedMs })),
+      checked.map((item) => ({ ...item, id: item.id ?? runtime.newId(), threadId, resourceId, agentId: agent.id, now, undecidedUntil: now + undecidedMs })),
     )
     return this.#place(store, agent, ingested, threadState, target)
   }

@@ -9,6 +9,8 @@ import { priorities } from './policy.ts'
 
 /** Something that happened elsewhere. */
 export interface NotificationInput {
+  /** The same id on a thread is the same notification, however often it is sent. Made up unless given. */
+  id?: string
   /** What it came from, such as `github` or `email`. */
   source: string
   /** What it is within its source, such as `ci-status`. The model reads it as `type`. */
@@ -28,9 +30,9 @@ export interface NotificationInput {
   metadata?: Record<string, unknown>
 }
 
-export type CheckedNotification = Omit<NewNotification, 'id' | 'threadId' | 'resourceId' | 'agentId' | 'now' | 'undecidedUntil'>
+export type CheckedNotification = Omit<NewNotification, 'id' | 'threadId' | 'resourceId' | 'agentId' | 'now' | 'undecidedUntil'> & { id?: string }
 
-const known = new Set(['source', 'kind', 'summary', 'priority', 'payload', 'dedupeKey', 'coalesceKey', 'attributes', 'metadata'])
+const known = new Set(['id', 'source', 'kind', 'summary', 'priority', 'payload', 'dedupeKey', 'coalesceKey', 'attributes', 'metadata'])
 const maxName = 256
 const maxKey = 1_024
 
@@ -38,10 +40,11 @@ const maxKey = 1_024
 export function checkNotification(input: NotificationInput): CheckedNotification {
   if (typeof input !== 'object' || input === null || Array.isArray(input)) throw wrong('notification', 'must be an object with source, kind and summary')
   for (const key of Object.keys(input)) if (!known.has(key)) throw wrong(key, `is not known. Known: ${[...known].join(', ')}`)
-  const { priority, dedupeKey, coalesceKey, attributes, metadata, payload } = input
+  const { id, priority, dedupeKey, coalesceKey, attributes, metadata, payload } = input
   if (priority !== undefined && !priorities.includes(priority)) throw wrong('priority', `must be one of ${priorities.join(', ')}`)
   const given = attributes ? normaliseAttributes(attributes) : undefined
   return {
+    ...(id === undefined ? {} : { id: text(id, 'id', maxKey) }),
     source: text(input.source, 'source', maxName),
     kind: text(input.kind, 'kind', maxName),
     summary: sized(text(input.summary, 'summary', MAX_SIGNAL_BYTES), 'summary'),

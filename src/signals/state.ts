@@ -19,6 +19,8 @@ export interface StateInput {
   attributes?: SignalAttributes
   metadata?: Record<string, unknown>
   providerOptions?: ProviderOptions
+  /** Of the signal that carries it: the same id on a thread is the same signal, however often it is sent. Made up unless given. */
+  signalId?: string
 }
 
 export interface StateSignal {
@@ -27,7 +29,7 @@ export interface StateSignal {
 }
 
 /** A state as the signal that carries it. Its version is given when it is accepted. */
-export function stateSignal({ id, cacheKey, mode = 'snapshot', value, delta, metadata, ...signal }: StateInput, threadId: string | undefined): StateSignal {
+export function stateSignal({ id, cacheKey, mode = 'snapshot', value, delta, metadata, signalId, ...signal }: StateInput, threadId: string | undefined): StateSignal {
   for (const [field, text] of Object.entries({ id, cacheKey })) {
     if (typeof text !== 'string' || text === '') throw new HeedError('invalid_signal', `A state signal needs its ${field}: a text that is not empty.`, { details: { field } })
   }
@@ -38,6 +40,7 @@ export function stateSignal({ id, cacheKey, mode = 'snapshot', value, delta, met
     input: {
       ...signal,
       type: 'state',
+      ...(signalId === undefined ? {} : { id: signalId }),
       metadata: {
         ...metadata,
         state: { ...lane, version: 0, ...(threadId === undefined ? {} : { threadId }) },

@@ -16,7 +16,7 @@ export interface NotificationStore {
 
   // Ingress
 
-  /** Creates each record, or counts it on the one that has its key. What is not settled soon is due for a decision. */
+  /** Creates each record, or counts it on the one that has its key. One whose id is there is `counted` as it is. What is not settled soon is due for a decision. */
   ingest(items: readonly NewNotification[]): Promise<Ingested[]>
   /** Writes what was decided. Nothing when the record isn't pending any more, or is on its way already. */
   settle(settlements: readonly Settlement[]): Promise<Settled[]>

@@ -1,6 +1,7 @@
 import { createSign, generateKeyPairSync } from 'node:crypto'
 import { describe, expect, it } from 'vitest'
-import { Agent, Heed, InMemoryStore } from '../../src/index.ts'
+import { z } from 'zod'
+import { Agent, createTool, Heed, InMemoryStore, Memory } from '../../src/index.ts'
 import { apiKeys, createHandler, jwt, serve, type Principal } from '../../src/http/server.ts'
 import { scriptedModel } from '../../src/testing/index.ts'
 import { served, thread } from './serving.ts'
@@ -48,34 +49,57 @@ describe('who may ask', () => {
     expect(await who('rubbish')).toBeNull()
   })
 
-  it('[H3.2] refuses another resource on every route that names one, and tells nothing on reads', async () => {
-    const { ask } = await served({ guide: guide() }, { auth })
-    await ask('/agents/guide/send-message?wait=outcome', { json: { message: { contents: 'Secret', id: 'sig-1' }, ...thread }, headers: as('one') })
+  it('[H3.2] refuses another resource on every route and method, changes nothing of it, and tells nothing on reads', async () => {
+    const pay = createTool({ id: 'pay', requireApproval: true, inputSchema: z.object({ to: z.string() }), execute: () => 'paid' })
+    const model = scriptedModel([{ toolCalls: [{ toolName: 'pay', input: { to: 'Secret' } }] }, 'Hello.'], { loop: true })
+    const memory = new Memory({ workingMemory: { enabled: true, scope: 'thread' } })
+    const agent = new Agent({ id: 'guide', model, tools: { pay }, memory, notifications: { deliveryPolicy: { default: 'persist' } } })
+    const { ask } = await served({ guide: agent }, { auth })
+    const mine = async (path: string, json: object) => {
+      const response = await ask(path, { json, headers: as('one') })
+      expect(response.status, path).toBe(200)
+      return (await response.json()) as { record: { id: string }; outcome: { runId: string } }
+    }
+    const { outcome: { runId } } = await mine('/agents/guide/send-message?wait=outcome', { message: { contents: 'Secret', id: 'sig-1' }, ...thread })
+    await expect.poll(() => agent.activeRun(thread)).toMatchObject({ runId, status: 'suspended' })
+    const { record: { id: notificationId } } = await mine('/agents/guide/notifications', { ...thread, notification: { source: 'Secret', kind: 'x', summary: 'Secret' } })
+    await mine('/agents/guide/schedules', { ...thread, id: 'schedule-1', message: 'Secret', cron: '0 0 1 1 *' })
+    await mine('/agents/guide/state-signals', { ...thread, state: { id: 'lane-1', cacheKey: 'k', contents: 'Secret' }, ifActive: { behavior: 'persist' } })
+    await mine('/agents/guide/queue-message', { ...thread, message: { contents: 'Secret', id: 'sig-2' } })
+    await mine('/memory/threads/thread-1/working-memory', { workingMemory: 'Secret', resourceId: 'user-1' })
+
     const { paths } = (await (await ask('/openapi.json')).json()) as { paths: Record<string, Record<string, Operation>> }
-    const tried: string[] = []
-    for (const [path, operations] of Object.entries(paths)) {
-      for (const [method, operation] of Object.entries(operations)) {
-        if (!namesThread(path, operation)) continue
-        const at = (threadId: string, resourceId: string) => request(path, method, operation, { threadId, resourceId })
-        for (const [resourceId, headers] of [['user-1', as('two')], ['user-2', as('two')]] as const) {
-          const { url, init } = at('thread-1', resourceId)
-          const response = await ask(url, { ...init, headers: { ...init.headers, ...headers } })
-          const text = response.headers.get('content-type')?.startsWith('text/event-stream') ? '' : await response.text()
-          expect(text, `${method} ${path}`).not.toContain('Secret')
-          if (method === 'get' && resourceId === 'user-2') {
-            const absent = at('thread-none', resourceId)
-            const other = await ask(absent.url, { ...absent.init, headers: { ...absent.init.headers, ...headers } })
-            if (path.endsWith('/subscribe')) {
-              await other.body?.cancel()
-              expect(response.status).toBe(404)
-            } else expect([response.status, text.replaceAll('thread-1', 'thread-none')], path).toEqual([other.status, await other.text()])
-          } else if (!path.endsWith('suspended-runs')) expect(response.status, `${method} ${path} as ${resourceId}`).toBeGreaterThanOrEqual(400)
-          await response.body?.cancel().catch(() => {})
-          tried.push(`${method} ${path}`)
-        }
+    const owned = Object.entries(paths).filter(([path]) => namesOwner(path)).flatMap(([path, operations]) =>
+      Object.entries(operations).map(([method, operation]) => ({ path, method, operation })))
+    const own: Names = { threadId: 'thread-1', resourceId: 'user-1', runId, notificationId, scheduleId: 'schedule-1', laneId: 'lane-1', signalId: 'sig-1' }
+    const absent: Names = { ...own, threadId: 'thread-none', resourceId: 'user-2', runId: 'run-none', notificationId: 'n-none', scheduleId: 's-none', laneId: 'l-none', signalId: 'sig-none' }
+    const tell = async ({ path, method, operation }: (typeof owned)[number], names: Names, who: keyof typeof key) => {
+      const { url, init } = request(path, method, operation, names)
+      const response = await ask(url, { ...init, headers: { ...init.headers, ...as(who) } })
+      const streams = response.headers.get('content-type')?.startsWith('text/event-stream') ?? false
+      if (streams) await response.body?.cancel()
+      return { status: response.status, text: streams ? '' : await response.text() }
+    }
+    const reads = owned.filter(({ method, path }) => method === 'get' && !path.endsWith('/subscribe'))
+    const look = () => Promise.all(reads.map(async (read) => [read.path, await tell(read, own, 'one')]))
+    const before = await look()
+    expect(before.filter(([, told]) => JSON.stringify(told).includes('Secret')).length).toBeGreaterThan(8)
+
+    for (const operation of owned) {
+      const where = `${operation.method} ${operation.path}`
+      for (const resourceId of ['user-1', 'user-2']) {
+        const { status, text } = await tell(operation, { ...own, resourceId }, 'two')
+        expect(text, where).not.toContain('Secret')
+        // Lists of one's own are empty; everything else is refused.
+        if (status < 400) expect([resourceId, operation.method, Object.values(JSON.parse(text) as object)[0]], where).toEqual(['user-2', 'get', []])
+        if (resourceId === 'user-1' || !isRead(operation)) continue
+        const other = await tell(operation, absent, 'two')
+        if (operation.path.endsWith('/subscribe')) expect(status, where).toBe(404)
+        else expect([status, renamed(text, own)], where).toEqual([other.status, renamed(other.text, absent)])
       }
     }
-    expect(tried.length).toBeGreaterThan(20)
+    expect(await look()).toEqual(before)
+    expect(owned.length).toBeGreaterThan(50)
   })
 
   it('limits what one caller may ask, and not the others', async () => {
@@ -110,20 +134,38 @@ interface Operation {
   requestBody?: { content: { 'application/json': { schema: { properties: Record<string, unknown>; required?: string[] } } } }
 }
 
-function namesThread(path: string, { parameters, requestBody }: Operation): boolean {
-  return path.includes('{threadId}') || parameters.some(({ name }) => name === 'threadId') || 'threadId' in (requestBody?.content['application/json'].schema.properties ?? {})
+type Names = Record<string, string>
+
+const nameless = /\/(?:health|ready|metrics|openapi\.json|tick)$|\/agents(?:\/\{agentId\})?$|\/memory\/(?:status|config)$/
+
+/** Everything but what concerns the whole server, or the agents themselves. */
+function namesOwner(path: string): boolean {
+  return !nameless.test(path)
+}
+
+/** Whether it is for looking: GET, and the runs that are watched by a POST. */
+function isRead({ method, path }: { method: string; path: string }): boolean {
+  return method === 'get' || path.endsWith('/observe')
+}
+
+function renamed(text: string, names: Names): string {
+  return Object.values(names).reduce((result, name) => result.replaceAll(name, '…'), text)
 }
 
 /** A request that is right in everything but whose thread it is about. */
-function request(path: string, method: string, { parameters, requestBody }: Operation, scope: { threadId: string; resourceId: string }) {
-  const url = path.slice('/api'.length).replace('{agentId}', 'guide').replace('{threadId}', scope.threadId).replace('{signalId}', 'sig-1').replace(/\{\w+\}/g, 'x')
-  const inQuery = parameters.filter(({ in: place, name }) => place === 'query' && name in scope)
-  const search = new URLSearchParams(inQuery.map(({ name }) => [name, scope[name as keyof typeof scope]]))
+function request(path: string, method: string, { parameters, requestBody }: Operation, names: Names) {
+  const url = path.slice('/api'.length).replace('{agentId}', 'guide').replaceAll(/\{(\w+)\}/g, (_, name: string) => names[name] ?? 'x')
+  const inQuery = parameters.filter(({ in: place, name }) => place === 'query' && name in names)
+  const search = new URLSearchParams(inQuery.map(({ name }) => [name, names[name] ?? '']))
   const schema = requestBody?.content['application/json'].schema
   const body = schema && {
     ...Object.fromEntries((schema.required ?? []).map((name) => [name, samples[name] ?? 'x'])),
-    ...('threadId' in schema.properties ? { threadId: scope.threadId } : {}),
-    ...('resourceId' in schema.properties ? { resourceId: scope.resourceId } : {}),
+    ...Object.fromEntries(Object.keys(names).filter((name) => name in schema.properties && !(name === 'runId' && 'message' in schema.properties)).map((name) => [name, names[name]])),
+    ...('ids' in schema.properties ? { ids: [names.notificationId] } : {}),
+    ...('notification' in schema.properties ? { notification: { source: 'x', kind: 'x', summary: 'x' } } : {}),
+    ...('cron' in schema.properties ? { id: names.scheduleId, cron: '0 0 * * *', message: 'x' } : {}),
+    ...('memory' in schema.properties ? { memory: { thread: names.threadId, resource: names.resourceId } } : {}),
+    ...('messages' in schema.properties && path.includes('/memory/') ? { messages: [{ id: names.signalId, role: 'user', threadId: names.threadId, resourceId: names.resourceId, content: { format: 2, parts: [{ type: 'text', text: 'x' }] } }] } : {}),
   }
   return {
     url: search.size > 0 ? `${url}?${search}` : url,
@@ -132,5 +174,6 @@ function request(path: string, method: string, { parameters, requestBody }: Oper
 }
 
 const samples: Record<string, unknown> = {
-  message: 'Hi', messages: 'Hi', signal: { type: 'notification', contents: 'x' }, state: { id: 'lane', cacheKey: 'k', contents: 'x' }, approved: true, resumeData: {}, signalIds: ['sig-1'], messageIds: ['sig-1'], workingMemory: 'x',
+  message: 'Hi', messages: 'Hi', signal: { type: 'notification', contents: 'x' }, state: { id: 'lane-1', cacheKey: 'k2', contents: 'x' }, approved: true, resumeData: {}, signalIds: ['sig-2'], messageIds: ['sig-1'], workingMemory: 'x',
+  status: 'archived',
 }

@@ -1,6 +1,6 @@
 import type { JSONValue } from '../../json.ts'
 import { HeedError } from '../../errors.ts'
-import { mayReach, resourceOf } from '../principal.ts'
+import { mayReach, neededResource, resourceOf } from '../principal.ts'
 import { route, type Call, type Route } from '../route.ts'
 import { anything, date, flag, id, object, page, perPage, text, threadScope } from '../schemas.ts'
 
@@ -60,7 +60,7 @@ export const approvals: readonly Route[] = [
     handle: ({ agent, body: { threadId, resourceId, toolCallId, approved, resumeData, declineContext }, principal }) =>
       agent.sendToolApproval({
         threadId,
-        resourceId: needed(resourceOf(principal, resourceId)),
+        resourceId: neededResource(principal, resourceId),
         approved,
         ...(toolCallId === undefined ? {} : { toolCallId }),
         ...(resumeData === undefined ? {} : { resumeData }),
@@ -73,7 +73,7 @@ export const approvals: readonly Route[] = [
     handle: ({ agent, body: { threadId, resourceId, runId, toolCallId, resumeData }, principal }) =>
       agent.sendStreamResume({
         threadId,
-        resourceId: needed(resourceOf(principal, resourceId)),
+        resourceId: neededResource(principal, resourceId),
         resumeData,
         ...(runId === undefined ? {} : { runId }),
         ...(toolCallId === undefined ? {} : { toolCallId }),
@@ -113,11 +113,6 @@ async function checkRun({ agent, principal, body: { runId } }: Call<Decision, un
   await runtime.open()
   const run = await runtime.store.findRun(runId)
   if (!run || !mayReach(principal, run.resourceId)) throw new HeedError('run_not_suspended', `No run '${runId}' waits for a decision.`, { details: { runId } })
-}
-
-function needed(resourceId: string | undefined): string {
-  if (resourceId === undefined) throw new HeedError('invalid_argument', 'resourceId is missing: say whom the thread belongs to.', { details: { field: 'resourceId' } })
-  return resourceId
 }
 
 export function dateOf(field: string, value: string): Date {

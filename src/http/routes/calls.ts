@@ -19,13 +19,13 @@ const body = object({ ...runOptions, messages: anything, memory: object({ thread
 export const calls: readonly Route[] = [
   route<Ask>({
     method: 'POST', path: '/agents/:agentId/generate', summary: 'Asks once and answers with the whole result', answer: 'json', body,
-    handle: (call) => call.agent.generate(call.body.messages, optionsOf(call)),
+    handle: async (call) => call.agent.generate(call.body.messages, await optionsOf(call)),
   }),
   ...['stream', 'stream-until-idle'].map((path) =>
     route<Ask>({
       method: 'POST', path: `/agents/:agentId/${path}`, summary: 'Asks once and streams what follows', answer: 'events', body,
       async handle(call) {
-        const options = optionsOf(call)
+        const options = await optionsOf(call)
         // On a thread the run goes on without its caller; whoever asks without one is the only one to hear it.
         const stream = await call.agent.stream(call.body.messages, options.memory ? options : { ...options, abortSignal: call.signal })
         return call.events.respond(stream.fullStream, { ids: false })
@@ -33,15 +33,16 @@ export const calls: readonly Route[] = [
     })),
   route<Ask>({
     method: 'POST', path: '/agents/:agentId/explain-prompt', summary: 'What the model would be sent, part by part', answer: 'json', body, read: true,
-    handle: (call) => call.agent.explainPrompt(call.body.messages, optionsOf(call)),
+    handle: async (call) => call.agent.explainPrompt(call.body.messages, await optionsOf(call)),
   }),
 ]
 
-function optionsOf({ body, principal }: Call<Ask, unknown>): AgentExecutionOptions {
+async function optionsOf(call: Call<Ask, unknown>): Promise<AgentExecutionOptions> {
+  const { body, principal } = call
   const { memory, threadId, resourceId } = body
   const thread = memory?.thread ?? threadId
-  if (thread === undefined) return optionsFrom(body)
+  if (thread === undefined) return optionsFrom(call, body)
   const resource = resourceOf(principal, memory?.resource ?? resourceId)
   if (resource === undefined) throw new HeedError('invalid_argument', 'memory.resource is missing: say whom the thread belongs to.', { details: { field: 'memory.resource' } })
-  return { ...optionsFrom(body), memory: { thread, resource } }
+  return { ...(await optionsFrom(call, body)), memory: { thread, resource } }
 }

@@ -4,17 +4,23 @@ import { route, type JSONSchema, type Route } from '../route.ts'
 import { agents } from './agents.ts'
 import { approvals } from './approvals.ts'
 import { calls } from './calls.ts'
+import { clones } from './clones.ts'
+import { lanes } from './lanes.ts'
 import { messages } from './messages.ts'
+import { notifications } from './notifications.ts'
 import { operations } from './operations.ts'
 import { queue } from './queue.ts'
+import { runs } from './runs.ts'
+import { schedules } from './schedules.ts'
 import { sending } from './sending.ts'
 import { threads } from './threads.ts'
 import { watching } from './watching.ts'
+import { workingMemory } from './working-memory.ts'
 
 /** Everything the server can be asked. */
 export function routes({ metrics, openApi }: { metrics: Metrics; openApi: () => JSONSchema }): Route[] {
   return [
-    ...agents, ...sending, ...watching, ...queue, ...approvals, ...calls, ...threads, ...messages, ...operations,
+    ...agents, ...sending, ...watching, ...queue, ...lanes, ...notifications, ...schedules, ...approvals, ...runs, ...calls, ...threads, ...clones, ...messages, ...workingMemory, ...operations,
     route({
       method: 'GET', path: '/metrics', summary: 'Counters for operators, in the text format of Prometheus', answer: 'json',
       handle({ heed, principal }) {

@@ -1,12 +1,10 @@
-import type { JSONObject } from '../../json.ts'
 import type { Message } from '../../message/message.ts'
 import type { IncludedMessage, RecallArgs } from '../../memory/recall.ts'
 import { toUIMessages } from '../../message/ui.ts'
 import { HeedError } from '../../errors.ts'
-import { memoryOf, ownMemory, type MemoryQuery } from '../memory-of.ts'
-import { resourceOf } from '../principal.ts'
+import { ownMemory, type MemoryQuery } from '../memory-of.ts'
 import { route, type Route } from '../route.ts'
-import { flag, id, object, page, perPage, record, text } from '../schemas.ts'
+import { closed, flag, id, object, page, perPage, record, text } from '../schemas.ts'
 import { dateOf } from './approvals.ts'
 import { given, of, threadOf } from './threads.ts'
 
@@ -21,7 +19,7 @@ interface MessagesQuery extends MemoryQuery {
 
 const memoryPath = '/memory/threads/:threadId'
 
-/** Messages and working memory as existing clients read and change them. */
+/** Messages as existing clients read and change them. */
 export const messages: readonly Route[] = [
   route<never, MessagesQuery>({
     method: 'GET', path: `${memoryPath}/messages`, summary: 'The messages of a thread, the newest page unless told otherwise', answer: 'json', read: true,
@@ -57,30 +55,12 @@ export const messages: readonly Route[] = [
       return { success: true, message: `${deleted} deleted`, deleted }
     },
   }),
-  route<never, MemoryQuery>({
-    method: 'GET', path: `${memoryPath}/working-memory`, summary: 'The working memory of a thread, or of its resource', answer: 'json', read: true, query: object(of),
-    async handle(call) {
-      await checkThread(call)
-      const resourceId = resourceOf(call.principal, call.query.resourceId)
-      return { workingMemory: await (await memoryOf(call)).getWorkingMemory({ threadId: threadOf(call), ...given({ resourceId }) }) }
-    },
-  }),
-  route<{ workingMemory: string | JSONObject; resourceId?: string }, MemoryQuery>({
-    method: 'POST', path: `${memoryPath}/working-memory`, summary: 'Changes the working memory', answer: 'json', query: object(of), body: object({ workingMemory: {}, resourceId: id }, ['workingMemory']),
-    async handle(call) {
-      await checkThread(call)
-      const resourceId = resourceOf(call.principal, call.body.resourceId ?? call.query.resourceId)
-      await (await memoryOf(call)).updateWorkingMemory({ threadId: threadOf(call), workingMemory: call.body.workingMemory, ...given({ resourceId }) })
-      return { success: true }
-    },
+  route<{ messages: Array<Partial<Message> & { id: string }> }, MemoryQuery>({
+    method: 'POST', path: '/memory/messages/update', summary: 'Changes messages field by field; all or none', answer: 'json', query: object(of),
+    body: closed({ messages: { type: 'array', items: object({ id }, ['id']), maxItems: 10_000 } }, ['messages']),
+    handle: async (call) => ({ messages: await (await ownMemory(call)).updateMessages({ messages: call.body.messages }) }),
   }),
 ]
-
-/** Refuses a thread of somebody else, and one that isn't there. */
-async function checkThread(call: Parameters<typeof ownMemory>[0] & { params: Readonly<Record<string, string>> }): Promise<void> {
-  const threadId = threadOf(call)
-  if (!(await (await ownMemory(call)).getThreadById({ threadId }))) throw new HeedError('thread_not_found', 'There is no such thread.', { details: { threadId } })
-}
 
 function includeOf(include: MessagesQuery['include']): IncludedMessage[] | undefined {
   return Array.isArray(include) ? include : include?.messages

@@ -18,28 +18,33 @@ export const sending: readonly Route[] = [
   route<{ message: MessageInput } & Target, Waiting>({
     method: 'POST', path: '/agents/:agentId/send-message', summary: 'A message, into the active run or as the start of one', answer: 'json', send: true, query,
     body: body({ message }, ['message']),
-    handle: (call) => answer(call, call.agent.sendMessage(keyed(call.body.message, call.idempotencyKey), targetOf(call))),
+    handle: async (call) => answer(call, call.agent.sendMessage(keyed(call.body.message, call.idempotencyKey), await targetOf(call))),
   }),
   route<{ message: MessageInput } & Target, Waiting>({
     method: 'POST', path: '/agents/:agentId/queue-message', summary: 'A message as a turn of its own, after what is active', answer: 'json', send: true, query,
     body: body({ message }, ['message']),
-    handle: (call) => answer(call, call.agent.queueMessage(keyed(call.body.message, call.idempotencyKey), targetOf(call))),
+    handle: async (call) => answer(call, call.agent.queueMessage(keyed(call.body.message, call.idempotencyKey), await targetOf(call))),
   }),
   route<{ signal: SignalInput } & Target, Waiting>({
     method: 'POST', path: '/agents/:agentId/signals', summary: 'Context that a system produced', answer: 'json', send: true, query,
     body: body({ signal }, ['signal']),
-    handle: (call) => answer(call, call.agent.sendSignal(withId(call.body.signal, call.idempotencyKey), targetOf(call))),
+    handle: async (call) => answer(call, call.agent.sendSignal(withId(call.body.signal, call.idempotencyKey), await targetOf(call))),
   }),
-  route<{ state: StateInput } & Target>({
-    method: 'POST', path: '/agents/:agentId/state-signals', summary: 'The state of a lane; skipped when the lane has it already', answer: 'json',
+  route<{ state: StateInput & { stateId?: string } } & Target>({
+    method: 'POST', path: '/agents/:agentId/state-signals', summary: 'The state of a lane; skipped when the lane has it already', answer: 'json', send: true,
     body: body({ state }, ['state', 'threadId']),
     async handle(call) {
-      const receipt = await call.agent.sendStateSignal(call.body.state, targetOf(call))
+      const receipt = await call.agent.sendStateSignal(stateOf(call), await targetOf(call))
       if (receipt.skipped) return receipt
       return { ...(await stored(receipt)), skipped: false }
     },
   }),
 ]
+
+/** The lane may be named as existing clients do; the key is the signal's. */
+function stateOf({ body: { state: { stateId, ...rest } }, idempotencyKey }: Call<{ state: StateInput & { stateId?: string } } & Target, unknown>): StateInput {
+  return { ...rest, ...(stateId === undefined ? {} : { id: stateId }), ...(idempotencyKey === undefined || rest.signalId !== undefined ? {} : { signalId: idempotencyKey }) }
+}
 
 async function answer(call: Call<unknown, Waiting>, receipt: SendReceipt): Promise<unknown> {
   const accepted = await stored(receipt)
@@ -53,19 +58,21 @@ async function stored(receipt: SendReceipt): Promise<{ accepted: true; runId: st
 }
 
 /** Existing clients may name a run or a thread; whose it is, is never taken on trust. */
-function targetOf({ body, principal }: Call<Target, unknown>): SendOptions {
+async function targetOf(call: Call<Target, unknown>): Promise<SendOptions> {
+  const { body, principal } = call
   const { runId, threadId, resourceId, ifActive, ifIdle } = body
   if (runId === undefined && threadId === undefined) throw new HeedError('invalid_argument', 'Say where it goes: resourceId and threadId, or the runId of an active run.', { details: { field: 'threadId' } })
   if (runId !== undefined && ifIdle !== undefined) throw new HeedError('invalid_argument', 'A runId names an active run: ifIdle can never apply. Leave one of them out.', { details: { field: 'ifIdle' } })
   const resource = resourceOf(principal, resourceId)
   if (threadId !== undefined && resource === undefined) throw new HeedError('invalid_argument', 'resourceId is missing: say whom the thread belongs to.', { details: { field: 'resourceId' } })
   const { streamOptions, ...idle } = ifIdle ?? {}
+  const options = runId === undefined ? await optionsFrom(call, streamOptions ?? {}) : {}
   return {
     ...(runId === undefined ? {} : { runId }),
     ...(threadId === undefined ? {} : { threadId }),
     ...(resource === undefined ? {} : { resourceId: resource }),
     ...(ifActive ? { ifActive } : {}),
-    ...(ifIdle ? { ifIdle: { ...idle, ...(streamOptions ? { streamOptions: optionsFrom(streamOptions) } : {}) } } : {}),
+    ...(ifIdle || options.requestContext ? { ifIdle: { ...idle, streamOptions: options } } : {}),
   }
 }
 

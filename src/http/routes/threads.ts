@@ -93,7 +93,7 @@ export const threads: readonly Route[] = [
   }),
 ]
 
-async function found(call: Call<unknown, MemoryQuery>): Promise<unknown> {
+export async function found(call: Call<unknown, MemoryQuery>): Promise<unknown> {
   const threadId = threadOf(call)
   const thread = await (await ownMemory(call)).getThreadById({ threadId })
   if (!thread) throw new HeedError('thread_not_found', 'There is no such thread.', { details: { threadId } })

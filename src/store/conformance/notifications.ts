@@ -38,6 +38,19 @@ export const notificationConformance: NotificationCase[] = [
     },
   },
   {
+    name: '[N1.1] [H1.2] an id that is there is the same notification, also when it was delivered, and nothing of another resource',
+    async run({ store: open }) {
+      const store = await open()
+      const answers = await Promise.all(Array.from({ length: 5 }, () => store.ingest([note('n1')])))
+      assert.equal(answers.filter(([answer]) => answer?.outcome === 'created').length, 1)
+      await store.settle([decided('n1', { action: 'deliver' })])
+      await store.delivered([{ threadId: scope.threadId, id: 'n1', signalId: 's1', status: 'delivered', now }])
+      const [again] = await store.ingest([note('n1', { summary: 'other words' })])
+      assert.deepEqual([again?.outcome, again?.record.status, again?.record.summary], ['counted', 'delivered', 'n1'])
+      await assert.rejects(store.ingest([note('n1', { resourceId: 'resource-2' })]), { code: 'thread_forbidden' })
+    },
+  },
+  {
     name: '[N1.2] what is on its way takes in no more words of its coalesceKey',
     async run({ store: open }) {
       const store = await open()

@@ -1,3 +1,4 @@
+import { HeedError } from '../../errors.ts'
 import { newId } from '../../ids.ts'
 import type { Ingested, NewNotification, Settled, Settlement, SummaryBatch, SummaryTime } from '../notifications.ts'
 import { notificationOf, type BatchRow, type NotificationRow } from './notification-row.ts'
@@ -7,6 +8,11 @@ import type { Statements } from './statements.ts'
 /** Stores one notification, or counts it on the record that has its key. */
 export function ingest(statements: Statements, item: NewNotification): Ingested {
   const { threadId, agentId, resourceId, source, id, now } = item
+  const known = statements.one<NotificationRow>(sql.byId, threadId, id)
+  if (known) {
+    if (known.resourceId !== resourceId) throw new HeedError('thread_forbidden', `Thread ${threadId} belongs to another resource.`, { details: { threadId } })
+    return { record: notificationOf(known), outcome: 'counted' }
+  }
   const dedupeSlot = slot(item, item.dedupeKey)
   const coalesceSlot = slot(item, item.coalesceKey)
   const same = dedupeSlot === null ? undefined : statements.one<NotificationRow>(sql.byDedupeSlot, dedupeSlot)

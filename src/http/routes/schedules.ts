@@ -1,0 +1,80 @@
+import type { ScheduleInput } from '../../agent/schedules.ts'
+import type { MessageInput, SignalInput } from '../../signals/signal.ts'
+import type { ScheduleMissed, ScheduleOverlap, ScheduleRecord, ScheduleStatus } from '../../store/schedules.ts'
+import { HeedError } from '../../errors.ts'
+import { neededResource, resourceOf } from '../principal.ts'
+import { route, type Call, type Route } from '../route.ts'
+import { closed, date, id, limit, message, object, signal, text, threadScope } from '../schemas.ts'
+import { dateOf } from './approvals.ts'
+import { given } from './threads.ts'
+
+interface NewSchedule {
+  id?: string
+  threadId: string
+  resourceId?: string
+  message?: MessageInput
+  signal?: SignalInput
+  cron?: string
+  timeZone?: string
+  every?: number
+  at?: string
+  overlap?: ScheduleOverlap
+  missed?: ScheduleMissed
+}
+
+interface Owner {
+  resourceId?: string
+}
+
+const all = '/agents/:agentId/schedules'
+const one = `${all}/:scheduleId`
+
+/** What is sent at certain times. */
+export const schedules: readonly Route[] = [
+  route<NewSchedule>({
+    method: 'POST', path: all, summary: 'A schedule; the id of one that is there replaces it', answer: 'json', send: true,
+    body: closed(
+      {
+        ...threadScope, id, message, signal, cron: text, timeZone: text, every: { type: 'integer', minimum: 1 }, at: date,
+        overlap: { enum: ['allow', 'skip', 'replace'] }, missed: { enum: ['once', 'skip', 'all'] },
+      },
+      ['threadId'],
+    ),
+    handle({ agent, principal, body: { id: name, resourceId, at, ...rest }, idempotencyKey }) {
+      const input = { ...rest, resourceId: neededResource(principal, resourceId), ...given({ id: name ?? idempotencyKey, at: at === undefined ? undefined : dateOf('at', at) }) }
+      // Which of message and signal is there, the agent checks.
+      return agent.schedule(input as ScheduleInput)
+    },
+  }),
+  route<never, Owner & { threadId?: string; status?: ScheduleStatus; limit?: number; after?: string }>({
+    method: 'GET', path: all, summary: 'Schedules by their id', answer: 'json', read: true,
+    query: object({ ...threadScope, status: { enum: ['active', 'paused', 'done'] }, limit, after: id }),
+    handle: ({ agent, principal, query: { resourceId, ...rest } }) => agent.schedules.list({ ...rest, ...given({ resourceId: resourceOf(principal, resourceId) }) }),
+  }),
+  route<never, Owner>({
+    method: 'GET', path: one, summary: 'One schedule', answer: 'json', read: true, query: object({ resourceId: id }),
+    handle: (call) => scheduleOf(call, call.query.resourceId),
+  }),
+  ...(['pause', 'resume'] as const).map((action) =>
+    route<Owner>({
+      method: 'POST', path: `${one}/${action}`, summary: action === 'pause' ? 'Stops a schedule for now' : 'Lets a schedule go on with its next occurrence', answer: 'json', body: closed({ resourceId: id }),
+      async handle(call) {
+        const { id: name, resourceId } = await scheduleOf(call, call.body.resourceId)
+        return call.agent.schedules[action]({ id: name, resourceId })
+      },
+    })),
+  route<never, Owner>({
+    method: 'DELETE', path: one, summary: 'Removes a schedule', answer: 'json', query: object({ resourceId: id }),
+    async handle(call) {
+      const { id: name, resourceId } = await scheduleOf(call, call.query.resourceId)
+      return { removed: await call.agent.schedules.remove({ id: name, resourceId }) }
+    },
+  }),
+]
+
+/** One of this agent that the caller may reach. */
+async function scheduleOf({ agent, principal, params: { scheduleId = '' } }: Call<unknown, unknown>, resourceId: string | undefined): Promise<ScheduleRecord> {
+  const found = await agent.schedules.get({ id: scheduleId, ...given({ resourceId: resourceOf(principal, resourceId) }) })
+  if (!found || found.agentId !== agent.id) throw new HeedError('not_found', `There is no schedule ${scheduleId}.`, { details: { scheduleId } })
+  return found
+}

@@ -34,6 +34,26 @@ describe('memory over HTTP', () => {
     expect(await memory.getWorkingMemory({ threadId: 'thread-1' })).toBe('# Name: Ada')
   })
 
+  it('[H1.3] changes messages, follows copies, and goes back in working memory', async () => {
+    const { client } = await served({ guide: guide() })
+    const memory = client.memory({ resourceId: 'user-1' })
+    await memory.createThread({ threadId: 't1' })
+    const { messages } = await memory.saveMessages({ messages: [{ id: 'm1', role: 'user', createdAt: new Date(0), threadId: 't1', resourceId: 'user-1', content: { format: 2, parts: [{ type: 'text', text: 'One' }] } }] })
+    expect(messages).toHaveLength(1)
+    expect(await memory.updateMessages({ messages: [{ id: 'm1', content: { metadata: { pinned: true } } }] })).toMatchObject([{ id: 'm1', content: { metadata: { pinned: true } } }])
+    await expect(memory.updateMessages({ messages: [{ id: 'nothing', content: { metadata: {} } }] })).rejects.toMatchObject({ code: 'message_not_found' })
+    await memory.cloneThread({ sourceThreadId: 't1', newThreadId: 't2' })
+    expect((await memory.listClones('t1')).map(({ id }) => id)).toEqual(['t2'])
+    expect((await memory.getSourceThread('t2')).id).toBe('t1')
+    expect((await memory.getCloneHistory('t2')).map(({ id }) => id)).toEqual(['t1', 't2'])
+    await expect(memory.getSourceThread('t1')).rejects.toMatchObject({ code: 'not_found' })
+    expect(await memory.updateWorkingMemory({ threadId: 't1', workingMemory: 'one', expectedVersion: 0 })).toBe(1)
+    expect(await memory.updateWorkingMemory({ threadId: 't1', workingMemory: 'two' })).toBe(2)
+    await expect(memory.updateWorkingMemory({ threadId: 't1', workingMemory: 'late', expectedVersion: 1 })).rejects.toMatchObject({ code: 'working_memory_conflict', details: { status: 409 } })
+    expect(await memory.undoWorkingMemory({ threadId: 't1' })).toMatchObject({ version: 3, workingMemory: 'one' })
+    expect((await memory.listWorkingMemoryVersions({ threadId: 't1', limit: 2 })).map(({ version }) => version)).toEqual([3, 2])
+  })
+
   it('[H3.2] hands no thread over to where the caller may not reach', async () => {
     const auth = apiKeys({ 'a-long-random-key-1': { id: 'one', resources: ['user-1'] } })
     const { ask } = await served({ guide: guide() }, { auth })

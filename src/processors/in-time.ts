@@ -1,5 +1,6 @@
 import { HeedError, isHeedError } from '../errors.ts'
 import type { Run } from '../run/run.ts'
+import { isPromise } from '../run/until-aborted.ts'
 import type { Processor } from './processor.ts'
 
 const defaultTimeoutMs = 300_000
@@ -29,8 +30,9 @@ export function inTime<T>(run: Run, processor: Processor, hook: string, returned
   })
 }
 
-function isPromise<T>(value: T | Promise<T>): value is Promise<T> {
-  return typeof (value as Partial<Promise<T>> | null | undefined)?.then === 'function'
+/** Goes on with a value when it is there: at once, if that is now. */
+export function whenKnown<T, Next>(value: T | Promise<T>, next: (value: T) => Next | Promise<Next>): Next | Promise<Next> {
+  return isPromise(value) ? value.then(next) : next(value)
 }
 
 /** The same code thrown by a processor itself says nothing of this run. */

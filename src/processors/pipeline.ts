@@ -9,7 +9,8 @@ import { sendState } from './lane-of-run.ts'
 import type { InputStepChange, Processor, ProcessorContext } from './processor.ts'
 import { changeIn, chunkIn, systemIn, takeMessages } from './returned.ts'
 import { messagesOf, revisedStep, RunMessages, sameRows } from './run-messages.ts'
-import { inTime, isTimeout, type Wait } from './in-time.ts'
+import { inTime, isTimeout, whenKnown, type Wait } from './in-time.ts'
+import { isPromise } from '../run/until-aborted.ts'
 import { TripwireAbort } from './tripwire.ts'
 
 type Hook = Exclude<keyof Processor, 'id' | 'name' | 'stateId' | 'maxDeltas' | 'timeoutMs'>
@@ -21,7 +22,10 @@ const hooks: readonly Hook[] = [
 const streamMemory = 1_000
 const stepChanges = ['messages', 'messageList', 'systemMessages', 'model', 'toolChoice', 'activeTools', 'modelSettings', 'providerOptions']
 
-/** The processors of one run, asked at each place of the loop where they may speak. Without any, each place costs a comparison. */
+/**
+ * The processors of one run, asked at each place of the loop where they may speak. Without any, each place costs a comparison; hooks that
+ * answer at once are asked one after the other without a turn of promises between them.
+ */
 export class ProcessorPipeline {
   /** Any of them may refuse: what the run does counts when it is over. */
   readonly canRefuse: boolean
@@ -32,7 +36,8 @@ export class ProcessorPipeline {
   readonly #input: readonly Processor[]
   readonly #output: readonly Processor[]
   readonly #maxRetries: number
-  readonly #states = new Map<string, Record<string, unknown>>()
+  /** What a processor is given at every place, by its id. */
+  readonly #given = new Map<string, Given>()
   readonly #seen: Chunk[] = []
   readonly #messages = new RunMessages()
 
@@ -51,13 +56,15 @@ export class ProcessorPipeline {
     if (!have(this.#input, 'processInput')) return undefined
     const list = messagesOf(run, rows)
     for (const processor of this.#input) {
-      await this.#ask(run, processor, 'processInput', async (context, wait) => {
+      const asked = this.#ask(run, processor, 'processInput', (context, wait) => {
         const messages = list.get.input.db()
-        const returned = await wait(processor.processInput?.({ ...context, messages, messageList: list, systemMessages: run.system }))
-        const change = changeIn<InputStepChange>(returned, ['messages', 'systemMessages'])
-        if (change?.systemMessages) run.system = systemIn(change.systemMessages)
-        takeMessages(list, messages, change ? change.messages : returned, 'input')
+        return whenKnown(wait(processor.processInput?.({ ...context, messages, messageList: list, systemMessages: run.system })), (returned) => {
+          const change = changeIn<InputStepChange>(returned, ['messages', 'systemMessages'])
+          if (change?.systemMessages) run.system = systemIn(change.systemMessages)
+          takeMessages(list, messages, change ? change.messages : returned, 'input')
+        })
       })
+      if (asked) await asked
     }
     const told = new Set(run.system.map(({ content }) => content))
     const added = list.systemMessages().filter(({ content }) => !told.has(content))
@@ -72,9 +79,9 @@ export class ProcessorPipeline {
     const change: InputStepChange = {}
     const list = this.#messages.of(run)
     for (const processor of this.#input) {
-      await this.#ask(run, processor, 'processInputStep', async (context, wait) => {
+      const asked = this.#ask(run, processor, 'processInputStep', (context, wait) => {
         const messages = list.get.all.db()
-        const returned = await wait(processor.processInputStep?.({
+        const returned = wait(processor.processInputStep?.({
           ...context,
           messages,
           messageList: list,
@@ -88,13 +95,19 @@ export class ProcessorPipeline {
           modelSettings: change.modelSettings ?? run.options.modelSettings ?? {},
           providerOptions: change.providerOptions ?? run.options.providerOptions,
         }))
-        const step = changeIn<InputStepChange>(returned, stepChanges)
-        takeMessages(list, messages, step ? (step.messageList ?? step.messages) : returned, 'all')
-        if (step?.systemMessages) systemIn(step.systemMessages)
-        Object.assign(change, step)
+        return whenKnown(returned, (made) => {
+          const step = changeIn<InputStepChange>(made, stepChanges)
+          takeMessages(list, messages, step ? (step.messageList ?? step.messages) : made, 'all')
+          if (step?.systemMessages) systemIn(step.systemMessages)
+          Object.assign(change, step)
+        })
       })
+      if (asked) await asked
     }
-    for (const processor of this.#input) await this.#ask(run, processor, 'computeStateSignal', (context, wait) => sendState(run, processor, context, list, wait))
+    for (const processor of this.#input) {
+      const asked = this.#ask(run, processor, 'computeStateSignal', (context, wait) => sendState(run, processor, context, list, wait))
+      if (asked) await asked
+    }
     const shown = list.rows()
     if (!sameRows(shown, run.rows)) run.showOnce(shown)
     const added = list.systemMessages()
@@ -102,23 +115,39 @@ export class ProcessorPipeline {
   }
 
   /** What is shown in the place of a chunk, in order. */
-  async outputStream(run: Run, chunk: Chunk): Promise<Chunk[]> {
-    let shown = [chunk]
-    for (const processor of this.#output) {
-      if (typeof processor.processOutputStream !== 'function') continue
-      const made: Chunk[] = []
-      for (const part of shown) {
-        await this.#ask(run, processor, 'processOutputStream', async (context, wait) => {
-          const emit = (more: Chunk) => void made.push(chunkIn(more))
-          const returned = await wait(processor.processOutputStream?.({ ...context, part, streamParts: this.#seen, emit }))
-          if (returned !== null) made.push(returned === undefined ? part : chunkIn(returned))
-        })
-      }
+  outputStream(run: Run, chunk: Chunk): Chunk[] | Promise<Chunk[]> {
+    return whenKnown(this.#passed(run, [chunk], 0), (shown) => {
+      for (const part of shown) this.#seen.push(part)
+      if (this.#seen.length > streamMemory) this.#seen.splice(0, streamMemory / 2)
+      return shown
+    })
+  }
+
+  /** What the processors from the one at `from` on leave of chunks. */
+  #passed(run: Run, chunks: Chunk[], from: number): Chunk[] | Promise<Chunk[]> {
+    let shown = chunks
+    for (let index = from; index < this.#output.length; index++) {
+      const processor = this.#output[index]
+      if (typeof processor?.processOutputStream !== 'function') continue
+      const made = this.#shown(run, processor, shown, 0, [])
+      if (isPromise(made)) return made.then((more) => this.#passed(run, more, index + 1))
       shown = made
     }
-    for (const part of shown) this.#seen.push(part)
-    if (this.#seen.length > streamMemory) this.#seen.splice(0, streamMemory / 2)
     return shown
+  }
+
+  /** What a processor makes of chunks, one after the other, after what it has `made` of those before `from`. */
+  #shown(run: Run, processor: Processor, chunks: readonly Chunk[], from: number, made: Chunk[]): Chunk[] | Promise<Chunk[]> {
+    const emit = (more: Chunk) => void made.push(chunkIn(more))
+    for (let index = from; index < chunks.length; index++) {
+      const part = chunks[index] as Chunk
+      const asked = this.#ask(run, processor, 'processOutputStream', (context, wait) =>
+        whenKnown(wait(processor.processOutputStream?.({ ...context, part, streamParts: this.#seen, emit })), (returned) => {
+          if (returned !== null) made.push(returned === undefined ? part : chunkIn(returned))
+        }))
+      if (asked) return asked.then(() => this.#shown(run, processor, chunks, index + 1, made))
+    }
+    return made
   }
 
   /** What the model said as it may stand, or what it has to be told when it is asked again. */
@@ -127,9 +156,9 @@ export class ProcessorPipeline {
     const list = this.#messages.of(run, row)
     for (const processor of this.#output) {
       try {
-        await this.#ask(run, processor, 'processOutputStep', async (context, wait) => {
+        const asked = this.#ask(run, processor, 'processOutputStep', (context, wait) => {
           const messages = list.get.response.db()
-          const returned = await wait(processor.processOutputStep?.({
+          const returned = wait(processor.processOutputStep?.({
             ...context,
             messages,
             messageList: list,
@@ -140,8 +169,9 @@ export class ProcessorPipeline {
             finishReason: said.finishReason,
             usage: said.usage,
           }))
-          takeMessages(list, messages, returned, 'response')
+          return whenKnown(returned, (made) => takeMessages(list, messages, made, 'response'))
         })
+        if (asked) await asked
       } catch (error) {
         return { retry: `The last answer was not accepted: ${this.#retried(run, error)}. Answer again.` }
       }
@@ -156,11 +186,12 @@ export class ProcessorPipeline {
     let seen = result
     for (const processor of this.#output) {
       try {
-        await this.#ask(run, processor, 'processToolResult', async (context, wait) => {
-          const returned = await wait(processor.processToolResult?.({ ...context, stepNumber: run.step, toolName, toolCallId, args, result: seen }))
-          const change = changeIn<{ result: JSONValue }>(returned, ['result'])
-          if (change) seen = change.result
-        })
+        const asked = this.#ask(run, processor, 'processToolResult', (context, wait) =>
+          whenKnown(wait(processor.processToolResult?.({ ...context, stepNumber: run.step, toolName, toolCallId, args, result: seen })), (returned) => {
+            const change = changeIn<{ result: JSONValue }>(returned, ['result'])
+            if (change) seen = change.result
+          }))
+        if (asked) await asked
       } catch (error) {
         return { refused: `The result of ${toolName} was not accepted: ${this.#retried(run, error)}` }
       }
@@ -174,11 +205,13 @@ export class ProcessorPipeline {
     if (!have(this.#output, 'processOutputResult')) return [row]
     const list = this.#messages.of(run, row)
     for (const processor of this.#output) {
-      await this.#ask(run, processor, 'processOutputResult', async (context, wait) => {
+      const asked = this.#ask(run, processor, 'processOutputResult', (context, wait) => {
         const messages = list.get.response.db()
         const result = { text: run.unfinished + said.text, usage: run.usage, finishReason: said.finishReason, steps: run.steps }
-        takeMessages(list, messages, await wait(processor.processOutputResult?.({ ...context, messages, messageList: list, result })), 'response')
+        const returned = wait(processor.processOutputResult?.({ ...context, messages, messageList: list, result }))
+        return whenKnown(returned, (made) => takeMessages(list, messages, made, 'response'))
       })
+      if (asked) await asked
     }
     const { row: revised, added } = revisedStep(run, row, list, said)
     return revised ? [revised, ...added] : added
@@ -187,9 +220,13 @@ export class ProcessorPipeline {
   async apiError(run: Run, error: HeedError): Promise<boolean> {
     const list = this.#messages.of(run)
     for (const processor of [...this.#input, ...this.#output]) {
-      const returned = await this.#ask(run, processor, 'processAPIError', (context, wait) =>
-        wait(processor.processAPIError?.({ ...context, error, stepNumber: run.step, messages: list.get.all.db(), messageList: list })))
-      if (returned?.retry === true) return true
+      let retry = false
+      const asked = this.#ask(run, processor, 'processAPIError', (context, wait) =>
+        whenKnown(wait(processor.processAPIError?.({ ...context, error, stepNumber: run.step, messages: list.get.all.db(), messageList: list })), (returned) => {
+          retry = returned?.retry === true
+        }))
+      if (asked) await asked
+      if (retry) return true
     }
     return false
   }
@@ -202,46 +239,59 @@ export class ProcessorPipeline {
     return error.tripwire.reason
   }
 
-  async #ask<T>(run: Run, processor: Processor, hook: Hook, call: (context: ProcessorContext, wait: Wait) => T | Promise<T>): Promise<T | undefined> {
+  /** A promise only where the hook, or what is done about its answer, makes one wait. */
+  #ask(run: Run, processor: Processor, hook: Hook, call: (context: ProcessorContext, wait: Wait) => void | Promise<void>): Promise<void> | undefined {
     if (typeof processor[hook] !== 'function') return undefined
     const asked = { over: false }
-    try {
-      return await call(this.#context(run, processor, hook, asked), (returned) => inTime(run, processor, hook, returned))
-    } catch (error) {
+    const failed = (error: unknown): never => {
       asked.over = true
-      if (isTimeout(error)) throw error
-      if (error instanceof TripwireAbort || isOfRun(run, error)) throw error
+      if (isTimeout(error) || error instanceof TripwireAbort || isOfRun(run, error)) throw error
       throw new HeedError('processor_failed', `Processor '${processor.id}' failed in ${hook}: ${describe(error)}`, { cause: error })
+    }
+    try {
+      const done = call(this.#context(run, processor, hook, asked), (returned) => inTime(run, processor, hook, returned))
+      return isPromise(done) ? done.catch(failed) : undefined
+    } catch (error) {
+      return failed(error)
     }
   }
 
   #context(run: Run, processor: Processor, hook: Hook, asked: { over: boolean }): ProcessorContext {
-    let state = this.#states.get(processor.id)
-    if (!state) this.#states.set(processor.id, (state = {}))
+    let given = this.#given.get(processor.id)
+    if (!given) this.#given.set(processor.id, (given = givenTo(processor, run)))
     return {
-      agent: run.agent,
-      runId: run.id,
-      ...(run.threadId === undefined ? {} : { threadId: run.threadId }),
-      ...(run.resourceId === undefined ? {} : { resourceId: run.resourceId }),
-      requestContext: run.requestContext,
-      abortSignal: run.signal,
-      logger: run.logger,
-      state,
+      ...given,
       retryCount: run.retries,
-      abort(reason = `Refused by ${processor.id}`, options = {}): never {
-        throw new TripwireAbort({
-          reason,
-          processorId: processor.id,
-          ...(options.retry ? { retry: true } : {}),
-          ...(options.metadata === undefined ? {} : { metadata: options.metadata }),
-        })
-      },
       // A chunk is being looked at: the echo of a signal can't wait until that is over.
       async sendSignal(signal) {
         if (asked.over) throw new HeedError('no_active_run', `Processor '${processor.id}' was given up in ${hook}: its signal comes too late.`)
         return run.sendSignal(signal, hook === 'processOutputStream')
       },
     }
+  }
+}
+
+/** What of a context stays the same for the whole run. */
+type Given = Omit<ProcessorContext, 'retryCount' | 'sendSignal'>
+
+function givenTo({ id }: Processor, run: Run): Given {
+  return {
+    agent: run.agent,
+    runId: run.id,
+    ...(run.threadId === undefined ? {} : { threadId: run.threadId }),
+    ...(run.resourceId === undefined ? {} : { resourceId: run.resourceId }),
+    requestContext: run.requestContext,
+    abortSignal: run.signal,
+    logger: run.logger,
+    state: {},
+    abort(reason = `Refused by ${id}`, options = {}): never {
+      throw new TripwireAbort({
+        reason,
+        processorId: id,
+        ...(options.retry ? { retry: true } : {}),
+        ...(options.metadata === undefined ? {} : { metadata: options.metadata }),
+      })
+    },
   }
 }
 

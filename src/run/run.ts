@@ -22,6 +22,7 @@ import { noUsage } from './model-parts.ts'
 import { OpenMessage } from './open-message.ts'
 import { defaultMaxSteps, type AgentExecutionOptions } from './options.ts'
 import type { RequestContext } from './request-context.ts'
+import { InTurn } from './in-turn.ts'
 import { inputChange, withInput } from './input-change.ts'
 import { keepState } from './own-rows.ts'
 import type { RunCommit, RunCommitted, RunHost } from './run-host.ts'
@@ -79,7 +80,7 @@ export class Run {
   readonly #prompt: GrowingPrompt
   readonly #context: readonly ContextSource[]
   /** Chunks that processors see go one after the other: an order that depends on how long each takes is none. */
-  #turn: Promise<unknown> = Promise.resolve()
+  readonly #turns = new InTurn()
   readonly #reservedTags: readonly string[]
   #sent: MessageRow[] = []
   readonly #stop = new AbortController()
@@ -253,19 +254,22 @@ export class Run {
     this.#prompt.showOnce(rows)
   }
 
-  /** Shows a chunk, and answers what was shown in its place. A promise only where a processor has to see it first. */
+  /** Shows a chunk, and answers what was shown in its place. A promise only where a processor that takes its time has to see it first. */
   say(chunk: Chunk): Shown | Promise<Shown> {
     if (!this.processors.watchesStream) {
       this.tell(chunk)
       return chunk
     }
-    const said = this.#turn.then(async () => {
-      const shown = await this.processors.outputStream(this, chunk)
+    return this.#turns.do(() => this.#pass(chunk))
+  }
+
+  #pass(chunk: Chunk): Shown | Promise<Shown> {
+    const told = (shown: Chunk[]) => {
       for (const part of shown) this.tell(part)
       return shown
-    })
-    this.#turn = said.catch(() => {})
-    return said
+    }
+    const passed = this.processors.outputStream(this, chunk)
+    return isPromise(passed) ? passed.then(told) : told(passed)
   }
 
   /** Shows a chunk that no processor may hold back: how the run ended. */

@@ -19,11 +19,18 @@ export function joinRows(rows: Iterable<MessageRow>): Message[] {
       messages.push({ ...ownerOf(row), role: row.role, content: row.content })
       continue
     }
-    const turn = joinRow(open, row, calls)
+    const turn = joined(open, row, calls)
     if (turn !== open && turn) messages.push(turn)
     open = turn
   }
   return messages
+}
+
+/** The message of a row that is all there is of it. Nothing for one that only a model sees. */
+export function joinRow(row: MessageRow): Message | undefined {
+  if (row.role === 'context') return undefined
+  if (row.role === 'assistant' || row.role === 'tool') return joined(undefined, row, new Map())
+  return { ...ownerOf(row), role: row.role, content: row.content }
 }
 
 /** One message of an assistant while its rows come. Each costs what it adds, however many there were before. */
@@ -34,7 +41,7 @@ export class GrowingMessage {
   count = 0
 
   add(rows: readonly MessageRow[]): void {
-    for (const row of rows) this.#open = joinRow(this.#open, row, this.#calls)
+    for (const row of rows) this.#open = joined(this.#open, row, this.#calls)
     this.count += rows.length
   }
 
@@ -48,7 +55,7 @@ export class GrowingMessage {
 }
 
 /** Adds an assistant's or a tool's row to the message that is open, or begins another. */
-function joinRow(open: Message | undefined, row: MessageRow, calls: Map<string, CallPlace>): Message | undefined {
+function joined(open: Message | undefined, row: MessageRow, calls: Map<string, CallPlace>): Message | undefined {
   const results = row.role === 'tool' ? unplacedResults(row, calls) : undefined
   if (results?.length === 0) return open
   const turn: Message = open?.id === row.messageId ? open : { ...ownerOf(row), role: 'assistant', content: { format: 2, parts: [] } }

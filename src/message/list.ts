@@ -33,24 +33,41 @@ export interface MessageView {
  */
 export class MessageList {
   readonly get: Readonly<Record<'all' | 'remembered' | 'input' | 'response', MessageView>>
-  readonly #rows = new OrderedRows<MessageSource>('memory')
+  readonly #held = new OrderedRows<MessageSource>('memory')
+  /** What it was made of, until somebody looks. */
+  #unread: (() => void) | undefined
   readonly #system: Array<{ tag: string | undefined; message: SystemModelMessage }> = []
   readonly #context: InputContext
 
   constructor(context: Partial<Pick<InputContext, 'newId' | 'now'>> = {}) {
     this.#context = { newId: context.newId ?? (() => crypto.randomUUID()), now: context.now ?? (() => new Date()), lenient: true }
+    const rows = () => this.#rows
     this.get = {
-      all: this.#view(undefined),
-      remembered: this.#view('memory'),
-      input: this.#view('input'),
-      response: this.#view('response'),
+      all: new RowsView(rows, undefined, this),
+      remembered: new RowsView(rows, 'memory', this),
+      input: new RowsView(rows, 'input', this),
+      response: new RowsView(rows, 'response', this),
     }
   }
 
-  static from(rows: Iterable<MessageRow>, source: MessageSource = 'memory'): MessageList {
-    const list = new MessageList()
-    for (const row of rows) list.#rows.addRow(row, source)
+  /** A list of rows as a store has them. They are read when the list is first looked at. */
+  static from(
+    rows: Iterable<MessageRow>,
+    source: MessageSource | ((row: MessageRow) => MessageSource) = 'memory',
+    context: Partial<Pick<InputContext, 'newId' | 'now'>> = {},
+  ): MessageList {
+    const list = new MessageList(context)
+    list.#unread = () => {
+      for (const row of rows) list.#held.addRow(row, typeof source === 'string' ? source : source(row))
+    }
     return list
+  }
+
+  get #rows(): OrderedRows<MessageSource> {
+    const read = this.#unread
+    this.#unread = undefined
+    read?.()
+    return this.#held
   }
 
   /** Takes messages in any form. Rows are added to their message; everything else replaces the message of its id. */
@@ -102,15 +119,29 @@ export class MessageList {
   rows(source?: MessageSource): MessageRow[] {
     return this.#rows.rows(source)
   }
+}
 
-  #view(source: MessageSource | undefined): MessageView {
-    return {
-      db: () => [...this.#rows.messages(source)],
-      ui: () => this.#rows.messages(source).map(toUIMessage),
-      prompt: () => {
-        const prompt = promptOf(closeOpenCalls(this.#rows.promptRows(source)))
-        return source === undefined ? [...this.systemMessages(), ...prompt] : prompt
-      },
-    }
+class RowsView implements MessageView {
+  readonly #rows: () => OrderedRows<MessageSource>
+  readonly #source: MessageSource | undefined
+  readonly #list: Pick<MessageList, 'systemMessages'>
+
+  constructor(rows: () => OrderedRows<MessageSource>, source: MessageSource | undefined, list: Pick<MessageList, 'systemMessages'>) {
+    this.#rows = rows
+    this.#source = source
+    this.#list = list
+  }
+
+  db(): Message[] {
+    return [...this.#rows().messages(this.#source)]
+  }
+
+  ui(): UIMessage[] {
+    return this.#rows().messages(this.#source).map(toUIMessage)
+  }
+
+  prompt(): LanguageModelV4Message[] {
+    const prompt = promptOf(closeOpenCalls(this.#rows().promptRows(this.#source)))
+    return this.#source === undefined ? [...this.#list.systemMessages(), ...prompt] : prompt
   }
 }

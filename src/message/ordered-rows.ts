@@ -1,4 +1,4 @@
-import { GrowingMessage, joinRows } from './join.ts'
+import { GrowingMessage, joinRow, joinRows } from './join.ts'
 import type { Message } from './message.ts'
 import type { MessageRow } from './row.ts'
 import { splitMessage } from './split.ts'
@@ -38,7 +38,7 @@ export class OrderedRows<Source extends string> {
 
   /** Adds a row to its message, or replaces the row of its id where it stands. */
   addRow(row: MessageRow, source: Source): void {
-    this.#views.clear()
+    this.#forgetViews()
     const messageId = row.role === 'context' ? undefined : row.messageId
     const segments = messageId === undefined ? undefined : this.#messages.get(messageId)
     if (segments?.[0]) this.#divide(segments[0])
@@ -59,7 +59,7 @@ export class OrderedRows<Source extends string> {
    * that interrupt it stay where they are.
    */
   setMessage(message: Message, source: Source): void {
-    this.#views.clear()
+    this.#forgetViews()
     const segments = this.#messages.get(message.id)
     const first = segments?.[0] ?? this.#append(message.id, source)
     first.source = this.#stronger(first.source, source)
@@ -72,7 +72,7 @@ export class OrderedRows<Source extends string> {
   remove(messageId: string): Message | undefined {
     const segments = this.#messages.get(messageId)
     if (!segments) return undefined
-    this.#views.clear()
+    this.#forgetViews()
     const message = viewOf(segments)
     for (const segment of segments) this.#discard(segment)
     this.#messages.delete(messageId)
@@ -132,6 +132,11 @@ export class OrderedRows<Source extends string> {
       else for (const row of segment.rows) rows.push(row)
     }
     return rows
+  }
+
+  /** Clearing an empty map is not free. */
+  #forgetViews(): void {
+    if (this.#views.size > 0) this.#views.clear()
   }
 
   #segmentFor(messageId: string | undefined, source: Source): Segment<Source> {
@@ -217,8 +222,11 @@ export class OrderedRows<Source extends string> {
 function viewOf<Source>(segments: ReadonlyArray<Segment<Source>>): Message | undefined {
   const [first] = segments
   if (!first) return undefined
-  first.view ??= joined(first, rowsOf(segments))
-  return first.view
+  if (first.view) return first.view
+  const [only] = first.rows
+  // Most messages are one row, and stay so.
+  if (only && segments.length === 1 && first.rows.length === 1 && !first.growing) return (first.view = joinRow(only))
+  return (first.view = joined(first, rowsOf(segments)))
 }
 
 /** A run says one message, and is asked for it after every step: that must not cost all of it each time. */

@@ -8,7 +8,7 @@ import type { MessageRow } from '../message/row.ts'
 import { sendState } from './lane-of-run.ts'
 import type { InputStepChange, Processor, ProcessorContext } from './processor.ts'
 import { changeIn, chunkIn, systemIn, takeMessages } from './returned.ts'
-import { messagesOf, revisedStep, RunMessages, sameRows } from './run-messages.ts'
+import { EnteringMessages, revisedStep, RunMessages, sameRows } from './run-messages.ts'
 import { inTime, isTimeout, whenKnown, type Wait } from './in-time.ts'
 import { isPromise } from '../run/until-aborted.ts'
 import { TripwireAbort } from './tripwire.ts'
@@ -54,10 +54,11 @@ export class ProcessorPipeline {
   /** What enters, as it may enter; nothing when it may enter as it is. */
   async input(run: Run, rows: readonly MessageRow[]): Promise<MessageRow[] | undefined> {
     if (!have(this.#input, 'processInput')) return undefined
-    const list = messagesOf(run, rows)
+    const entering = new EnteringMessages(run, rows)
+    const { list } = entering
     for (const processor of this.#input) {
       const asked = this.#ask(run, processor, 'processInput', (context, wait) => {
-        const messages = list.get.input.db()
+        const { messages } = entering
         return whenKnown(wait(processor.processInput?.({ ...context, messages, messageList: list, systemMessages: run.system })), (returned) => {
           const change = changeIn<InputStepChange>(returned, ['messages', 'systemMessages'])
           if (change?.systemMessages) run.system = systemIn(change.systemMessages)
@@ -66,11 +67,9 @@ export class ProcessorPipeline {
       })
       if (asked) await asked
     }
-    const told = new Set(run.system.map(({ content }) => content))
-    const added = list.systemMessages().filter(({ content }) => !told.has(content))
+    const added = list.systemMessages().filter(({ content }) => !run.system.some((told) => told.content === content))
     if (added.length > 0) run.system = [...run.system, ...(added as typeof run.system)]
-    const admitted = list.rows('input')
-    return sameRows(admitted, rows) ? undefined : admitted
+    return entering.changed
   }
 
   /** What this step's call is made with, besides the run's own. */

@@ -1,15 +1,46 @@
 import type { Run } from '../run/run.ts'
 import type { StepRecorder } from '../run/step-recorder.ts'
+import { joinRows } from '../message/join.ts'
 import { MessageList } from '../message/list.ts'
+import type { Message } from '../message/message.ts'
 import type { MessageRow } from '../message/row.ts'
 import { stepsOf } from '../message/step.ts'
 
 /** The list a hook sees: history as memory, what this run said as response, and the rows of `input` as input. */
-export function messagesOf(run: Run, input: readonly MessageRow[] = []): MessageList {
-  const entering = new Set(input)
-  const list = new MessageList({ newId: run.newId, now: () => new Date(run.clock.now()) })
-  for (const row of run.rows) list.add(row, entering.has(row) ? 'input' : isResponse(run, row) ? 'response' : 'memory')
-  return list
+export function messagesOf(run: Run, input: readonly MessageRow[] = [], rows: Iterable<MessageRow> = run.rows): MessageList {
+  const source = (row: MessageRow) => (input.includes(row) ? 'input' : isResponse(run, row) ? 'response' : 'memory')
+  return MessageList.from(rows, source, { newId: run.newId, now: () => new Date(run.clock.now()) })
+}
+
+/** What enters, and the list that a hook sees it in. That is made when it is first looked at: few look. */
+export class EnteringMessages {
+  readonly list: MessageList
+  readonly #input: readonly MessageRow[]
+  #messages: readonly Message[] | undefined
+  #looked = false
+
+  constructor(run: Run, input: readonly MessageRow[]) {
+    this.#input = input
+    const look = () => {
+      this.#looked = true
+      return run.rows[Symbol.iterator]()
+    }
+    this.list = messagesOf(run, input, { [Symbol.iterator]: look })
+  }
+
+  /** A copy: hooks may do with it what they like. */
+  get messages(): Message[] {
+    if (this.#looked) return this.list.get.input.db()
+    this.#messages ??= joinRows(this.#input)
+    return [...this.#messages]
+  }
+
+  /** The rows that they are now; nothing when they are what they were. */
+  get changed(): MessageRow[] | undefined {
+    if (!this.#looked) return undefined
+    const rows = this.list.rows('input')
+    return sameRows(rows, this.#input) ? undefined : rows
+  }
 }
 
 function isResponse(run: Run, { runId, role }: MessageRow): boolean {
@@ -45,8 +76,9 @@ export function sameRows(a: readonly MessageRow[], b: readonly MessageRow[]): bo
  */
 export function revisedStep(run: Run, row: MessageRow, list: MessageList, said: StepRecorder): { row: MessageRow | undefined; added: MessageRow[] } {
   const response = list.rows('response')
-  const known = new Set(run.rows.map(({ messageId }) => messageId)).add(row.messageId)
-  const added = response.filter(({ messageId }) => !known.has(messageId)).map((fresh) => ({ ...fresh, ...ownerOf(row) }))
+  const others = response.filter(({ messageId }) => messageId !== row.messageId)
+  const known = new Set(others.length === 0 ? [] : run.rows.map(({ messageId }) => messageId))
+  const added = others.filter(({ messageId }) => !known.has(messageId)).map((fresh) => ({ ...fresh, ...ownerOf(row) }))
   if (response.includes(row)) return { row, added }
   const message = list.get.response.db().findLast(({ id }) => id === row.messageId)
   const parts = message ? (stepsOf(message.content.parts).at(-1)?.parts ?? message.content.parts) : []

@@ -31,8 +31,8 @@ export function inTime<T>(run: Run, processor: Processor, hook: string, returned
 }
 
 /** Goes on with a value when it is there: at once, if that is now. */
-export function whenKnown<T, Next>(value: T | Promise<T>, next: (value: T) => Next | Promise<Next>): Next | Promise<Next> {
-  return isPromise(value) ? value.then(next) : next(value)
+export function whenKnown<T, Next>(value: T | Promise<T>, goOn: (value: T) => Next | Promise<Next>): Next | Promise<Next> {
+  return isPromise(value) ? value.then(goOn) : goOn(value)
 }
 
 /** The same code thrown by a processor itself says nothing of this run. */

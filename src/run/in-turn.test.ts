@@ -29,14 +29,15 @@ describe('work in turn', () => {
     const turns = new InTurn()
     const done: string[] = []
     let inner: unknown
-    turns.do(() => {
+    const outer = turns.do(() => {
       inner = turns.do(() => void done.push('inner'))
       done.push('outer')
     })
+    expect(outer).toBeUndefined()
     expect(done).toEqual(['outer'])
     const slow = turns.do(async () => {
       inner = turns.do(() => void done.push('inner of slow'))
-      await null
+      await Promise.resolve()
       done.push('slow')
     })
     await slow

@@ -1,6 +1,5 @@
 import { HeedError, isHeedError } from '../errors.ts'
 import type { Run } from '../run/run.ts'
-import { isPromise } from '../run/until-aborted.ts'
 import type { Processor } from './processor.ts'
 
 const defaultTimeoutMs = 300_000
@@ -28,6 +27,10 @@ export function inTime<T>(run: Run, processor: Processor, hook: string, returned
     }
     Promise.resolve(run.unlessAborted(returned)).then(settle(resolve), settle(reject))
   })
+}
+
+export function isPromise<T>(value: T | Promise<T>): value is Promise<T> {
+  return typeof (value as Partial<Promise<T>> | null | undefined)?.then === 'function'
 }
 
 /** Goes on with a value when it is there: at once, if that is now. */

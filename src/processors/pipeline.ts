@@ -9,8 +9,7 @@ import { sendState } from './lane-of-run.ts'
 import type { InputStepChange, Processor, ProcessorContext } from './processor.ts'
 import { changeIn, chunkIn, systemIn, takeMessages } from './returned.ts'
 import { EnteringMessages, revisedStep, RunMessages, sameRows } from './run-messages.ts'
-import { inTime, isTimeout, whenKnown, type Wait } from './in-time.ts'
-import { isPromise } from '../run/until-aborted.ts'
+import { inTime, isPromise, isTimeout, whenKnown, type Wait } from './in-time.ts'
 import { TripwireAbort } from './tripwire.ts'
 
 type Hook = Exclude<keyof Processor, 'id' | 'name' | 'stateId' | 'maxDeltas' | 'timeoutMs'>

@@ -1,6 +1,6 @@
 import type { Clock, Timer } from '../clock.ts'
 import type { Logger } from '../logger.ts'
-import { joinDeltas } from './join-deltas.ts'
+import { framesOf, sizeOf, type Streamed, type StreamForm } from './frames.ts'
 
 export interface EventStreamOptions {
   clock: Clock
@@ -10,13 +10,6 @@ export interface EventStreamOptions {
   /** A client that takes nothing for so long, although there is something, is let go. */
   stallMs: number
 }
-
-export interface StreamForm {
-  /** `EventSource` reads the cursor from an `id:` line; other clients want one line in a frame, and find it in the chunk. */
-  ids: boolean
-}
-
-type Streamed = { cursor?: string; type: string }
 
 /** How much is written at once, about. What comes faster than it is taken waits where it comes from. */
 const writeChars = 64 * 1024
@@ -115,7 +108,7 @@ export class EventStreams {
                 break
               }
               ready.push(result.value)
-              size += 256
+              size += sizeOf(result.value)
               if (size >= writeChars) break
             }
           } catch (error) {
@@ -124,7 +117,7 @@ export class EventStreams {
             return
           }
           if (over) return
-          if (ready.length > 0) write(joinDeltas(ready).map((chunk) => frame(chunk, form)).join(''))
+          if (ready.length > 0) write(framesOf(ready, form))
           if (done) end()
         },
         cancel: () => {
@@ -142,9 +135,4 @@ export class EventStreams {
       },
     })
   }
-}
-
-function frame(chunk: Streamed, { ids }: StreamForm): string {
-  const data = `data: ${JSON.stringify(chunk)}\n\n`
-  return ids && chunk.cursor !== undefined ? `id: ${chunk.cursor}\n${data}` : data
 }

@@ -44,6 +44,9 @@ export interface Handler {
   close(): void
 }
 
+/** Of streams, in milliseconds. */
+export const defaults = { heartbeatMs: 25_000, stallMs: 30_000 }
+
 const secure: Record<string, string> = {
   'x-content-type-options': 'nosniff',
   'x-frame-options': 'DENY',
@@ -53,7 +56,7 @@ const secure: Record<string, string> = {
 
 /** Everything a Heed can do, over HTTP. */
 export function createHandler(heed: Heed, options: HandlerOptions = {}): Handler {
-  const { prefix = '/api', maxBodyBytes = 4 * 1024 * 1024, heartbeatMs = 25_000, stallMs = 30_000, lingerMs = 30_000 } = options
+  const { prefix = '/api', maxBodyBytes = 4 * 1024 * 1024, heartbeatMs = defaults.heartbeatMs, stallMs = defaults.stallMs, lingerMs = 30_000 } = options
   const events = new EventStreams({ clock: heed.clock, logger: heed.logger, heartbeatMs, stallMs })
   const lingering = new Lingering(heed.clock, lingerMs)
   const metrics = new Metrics(events)

@@ -1,9 +1,4 @@
-interface Streamed {
-  type: string
-  runId?: string
-  cursor?: string
-  payload?: unknown
-}
+import type { Streamed } from './frames.ts'
 
 const joined: ReadonlySet<string> = new Set(['text-delta', 'reasoning-delta'])
 

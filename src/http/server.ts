@@ -3,7 +3,7 @@ import type { AddressInfo } from 'node:net'
 import { getRequestListener } from '@hono/node-server'
 import { HeedError } from '../errors.ts'
 import type { Heed } from '../heed.ts'
-import { createHandler, isLoopback, type HandlerOptions } from './handler.ts'
+import { createHandler, defaults, isLoopback, type HandlerOptions } from './handler.ts'
 
 export { createHandler, type Handler, type HandlerOptions } from './handler.ts'
 export { apiKeys } from './api-keys.ts'
@@ -31,6 +31,9 @@ export interface RunningServer {
 /** How long requests that are being answered have after `close()`, before their connections are cut. */
 const graceMs = 10_000
 
+/** Ten probes, one a second, and some more. */
+const probingMs = 15_000
+
 /** Serves a Heed on Node, and starts it: what an earlier process left is taken up. */
 export async function serve(heed: Heed, options: ServeOptions = {}): Promise<RunningServer> {
   const { port = 4111, hostname = '127.0.0.1', handleSignals = true, ...handlerOptions } = options
@@ -39,7 +42,15 @@ export async function serve(heed: Heed, options: ServeOptions = {}): Promise<Run
     throw new HeedError('invalid_argument', `Serving on ${hostname} needs auth: apiKeys(), jwt(), or a function that says who asks. Without it only this machine may ask.`, { details: { option: 'auth' } })
   }
   const handler = createHandler(heed, { ...handlerOptions, auth: handlerOptions.auth ?? 'local' })
-  const server = createServer(getRequestListener(handler, { overrideGlobalObjects: false }))
+  const { heartbeatMs = defaults.heartbeatMs, stallMs = defaults.stallMs } = handlerOptions
+  // A peer that is gone without a word is found by the probes of TCP, as long as they are over before the next heartbeat is on its way.
+  const keepAlive = { keepAlive: true, keepAliveInitialDelay: Math.max(1_000, heartbeatMs - probingMs) }
+  const server = createServer({ ...keepAlive }, getRequestListener(handler, { overrideGlobalObjects: false }))
+  // A watcher that stopped reading was told so; whoever doesn't take even that, or an answer, keeps no connection for it.
+  server.timeout = 4 * stallMs
+  server.on('timeout', (socket) => {
+    if (socket.writableLength > 0) socket.resetAndDestroy()
+  })
   // Longer than proxies keep theirs, so that none of them sends into a connection that is just being closed.
   server.keepAliveTimeout = 65_000
   const answering = new Set<ServerResponse>()

@@ -8,9 +8,11 @@ export default defineConfig({
   resolve: {
     alias: [
       { find: /^heed$/, replacement: source('index.ts') },
+      { find: /^heed\/ai-sdk$/, replacement: source('client/ai-sdk/index.ts') },
       { find: /^heed\/client$/, replacement: source('client/index.ts') },
       { find: /^heed\/libsql$/, replacement: source('store/libsql/index.ts') },
       { find: /^heed\/processors$/, replacement: source('processors/index.ts') },
+      { find: /^heed\/react$/, replacement: source('client/react/index.ts') },
       { find: /^heed\/server$/, replacement: source('http/server.ts') },
       { find: /^heed\/testing$/, replacement: source('testing/index.ts') },
     ],

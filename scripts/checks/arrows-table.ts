@@ -91,10 +91,13 @@ export const arrows: ArrowTable = {
 
   'testing/**': [...core, 'heed.ts', 'index.ts', 'store/conformance/**', 'bus/conformance/**'],
   'http/**': [...core, 'heed.ts', 'index.ts'],
-  // Goes into browsers: types of the core, and nothing of it that runs.
-  'client/**': ['errors.ts', 'json.ts', 'type agent/**', 'type message/**', 'type run/**', 'type signals/**', 'type thread/**', 'type store/*.ts', 'type memory/**', 'type inbox/**', 'type prompt/**'],
+  // Goes into browsers: types of the core, and of what runs only the shape of messages.
+  'client/**': ['message/**', 'errors.ts', 'json.ts', 'type agent/**', 'type run/**', 'type signals/**', 'type thread/**', 'type store/*.ts', 'type memory/**', 'type inbox/**', 'type prompt/**'],
   'cli/**': [...core, ...drivers, 'heed.ts', 'index.ts', 'http/**', 'client/**', 'testing/**'],
 }
+
+/** Files that exist for a peer: whoever imports them has it. */
+export const madeFor: Readonly<Record<string, string>> = { 'client/react/**': 'react' }
 
 /** Same input, same output: no Node, no clock, no chance, no network in these. Ids and times are passed in. */
 export const pure: readonly string[] = ['prompt/**', 'recall/**', 'signals/**', 'thread/machine*.ts']

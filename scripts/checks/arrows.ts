@@ -1,7 +1,7 @@
 import { existsSync, readFileSync } from 'node:fs'
 import { isBuiltin } from 'node:module'
 import { join, matchesGlob, posix } from 'node:path'
-import { arrows, emptyNames, MAX_LINES, pure, type ArrowTable } from './arrows-table.ts'
+import { arrows, emptyNames, madeFor, MAX_LINES, pure, type ArrowTable } from './arrows-table.ts'
 import { cycles } from './cycles.ts'
 import { impurities } from './impurities.ts'
 import { importsOf, type Import } from './imports.ts'
@@ -113,11 +113,15 @@ function declaredPackages(root: string): DeclaredPackages | undefined {
   return { dependencies: new Set(Object.keys(dependencies)), peers: new Set(Object.keys(peerDependencies)) }
 }
 
+function isMadeFor(at: string, name: string): boolean {
+  return Object.entries(madeFor).some(([glob, peer]) => peer === name && matchesGlob(below(at.replace(/:\d+$/, '')), glob))
+}
+
 /** A package that users don't get must not be loaded with ours: a driver is an optional peer, imported when used. */
 function packageProblems(at: string, { specifier, kind }: Import, declared: DeclaredPackages | undefined): string[] {
   if (!declared || kind === 'lazy') return []
   const name = specifier.split('/').slice(0, specifier.startsWith('@') ? 2 : 1).join('/')
-  if (declared.dependencies.has(name) || (kind === 'type' && declared.peers.has(name))) return []
+  if (declared.dependencies.has(name) || (kind === 'type' && declared.peers.has(name)) || isMadeFor(at, name)) return []
   return [
     declared.peers.has(name)
       ? `${at} loads the optional peer ${name} at once: \`await import()\` it where it is used.`

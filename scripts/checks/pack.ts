@@ -1,7 +1,8 @@
 import { execFileSync } from 'node:child_process'
-import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
-import { join } from 'node:path'
+import { dirname, join } from 'node:path'
+import { madeFor } from './arrows-table.ts'
 import { checkImports, checkTypes } from './pack-consumer.ts'
 import { contentProblems, subpaths, type PackageManifest } from './pack-contents.ts'
 import { installedProblems } from './pack-installed.ts'
@@ -58,6 +59,8 @@ export function checkPack(root: string, { tsc, limits, onCheck = report }: PackO
     if (!step('install', installed)) return problems
     step('installed', installedProblems(project, limits))
 
+    // Whoever imports what is made for a peer has that peer; nobody else is made to.
+    for (const peer of new Set(Object.values(madeFor))) for (const one of [peer, `@types/${peer}`]) lend(root, project, one)
     const imported = checkImports(project, manifest.name, subpaths(manifest))
     if (step('imports', imported)) step('types', checkTypes(project, tsc, imported.exports))
     return problems
@@ -99,4 +102,12 @@ function attempt(what: string, run: () => unknown): CheckResult {
     const said = `${stdout}${stderr}`.trim() || message
     return { summary: what, problems: [`${what} failed; run it by hand to see it whole:\n${said.split('\n').slice(-20).join('\n')}`] }
   }
+}
+
+/** Puts a package of `root` into the project, as if the stranger had it. */
+function lend(root: string, project: string, name: string): void {
+  const [from, to] = [join(root, 'node_modules', name), join(project, 'node_modules', name)]
+  if (!existsSync(from) || existsSync(to)) return
+  mkdirSync(dirname(to), { recursive: true })
+  symlinkSync(from, to)
 }

@@ -1,3 +1,4 @@
+import { isHeedError } from '../errors.ts'
 import type { SuspendedRun } from '../agent/suspended.ts'
 import type { JSONValue } from '../json.ts'
 import type { AgentInput } from '../message/input.ts'
@@ -8,6 +9,7 @@ import type { StateInput } from '../signals/state.ts'
 import type { LaneRow, ThreadRow } from '../store/contract.ts'
 import type { ExplainedSignal } from '../thread/explaining.ts'
 import type { Lane, LaneHistory } from '../thread/lanes.ts'
+import type { QueuedSignal } from '../thread/queue.ts'
 import type { SignalOutcome } from '../thread/receipt.ts'
 import type { SendOptions } from '../thread/sending.ts'
 import type { Connection } from './connection.ts'
@@ -30,6 +32,9 @@ export interface SendAnswer {
   signal: OverWire<Signal>
   outcome?: SignalOutcome
 }
+
+/** Something that waits for its turn. */
+export type QueuedOverWire = OverWire<QueuedSignal>
 
 export interface ThreadScope {
   threadId: string
@@ -74,11 +79,11 @@ export class AgentClient {
   // Sending
 
   sendMessage({ message, ...target }: { message: MessageInput } & SendTarget): Promise<SendAnswer> {
-    return this.#send('send-message', { message }, target)
+    return this.#sendOrSignal('send-message', message, target)
   }
 
   queueMessage({ message, ...target }: { message: MessageInput } & SendTarget): Promise<SendAnswer> {
-    return this.#send('queue-message', { message }, target)
+    return this.#sendOrSignal('queue-message', message, target)
   }
 
   sendSignal({ signal, ...target }: { signal: SignalInput } & SendTarget): Promise<SendAnswer> {
@@ -93,6 +98,11 @@ export class AgentClient {
 
   subscribeToThread(params: SubscribeParams): Promise<ThreadSubscription> {
     return ThreadSubscription.open(this.#connection, `${this.#path}/threads`, params)
+  }
+
+  /** The same without asking first: it connects when its chunks are read, and again whenever it has to. */
+  watchThread(params: SubscribeParams): ThreadSubscription {
+    return new ThreadSubscription(this.#connection, `${this.#path}/threads`, params)
   }
 
   async abortThread(options: ThreadScope & { expectedRunId?: string; clearPendingSignals?: boolean }): Promise<boolean> {
@@ -187,8 +197,8 @@ export class AgentClient {
 
   // What waits, and what became of it
 
-  async listQueued({ threadId, resourceId }: ThreadScope): Promise<Array<{ id: string; agentId: string; runId?: string; acceptedAt: string; signal?: OverWire<Signal> }>> {
-    return (await this.#connection.json<{ queued: [] }>(this.#thread(threadId, 'queue'), { query: { resourceId } })).queued
+  async listQueued({ threadId, resourceId }: ThreadScope): Promise<QueuedOverWire[]> {
+    return (await this.#connection.json<{ queued: QueuedOverWire[] }>(this.#thread(threadId, 'queue'), { query: { resourceId } })).queued
   }
 
   async cancelQueued({ threadId, ...body }: ThreadScope & { signalIds: string[] }): Promise<string[]> {
@@ -203,6 +213,17 @@ export class AgentClient {
     return this.#connection.json(this.#thread(threadId, `signals/${encodeURIComponent(signalId)}`), { query: { resourceId } })
   }
 
+  /** Servers from before these routes take a message as a signal. */
+  async #sendOrSignal(path: string, message: MessageInput, target: SendTarget): Promise<SendAnswer> {
+    try {
+      return await this.#send(path, { message }, target)
+    } catch (error) {
+      if (!isMissingRoute(error)) throw error
+      const input = typeof message === 'object' && !Array.isArray(message) ? message : { contents: message }
+      return this.#send('signals', { signal: { type: 'user-message', ...input } }, target)
+    }
+  }
+
   #send(path: string, body: Record<string, unknown>, { wait, ...target }: SendTarget): Promise<SendAnswer> {
     return this.#connection.json(`${this.#path}/${path}`, { body: { ...body, ...target }, query: { wait }, idempotent: true })
   }
@@ -214,4 +235,10 @@ export class AgentClient {
   #thread(threadId: string, rest: string): string {
     return `${this.#path}/threads/${encodeURIComponent(threadId)}/${rest}`
   }
+}
+
+/** A server that doesn't know the route says so without a name for it; one that does names what is missing. */
+function isMissingRoute(error: unknown): boolean {
+  const status = isHeedError(error) && (error.code === 'unreachable' || error.code === 'not_found' || error.code === 'method_not_allowed') ? error.details?.status : undefined
+  return status === 404 || status === 405 || status === 501
 }

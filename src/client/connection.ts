@@ -113,7 +113,7 @@ export function pause(ms: number, signal?: AbortSignal): Promise<void> {
 }
 
 /** Also where a page was not loaded securely, and `randomUUID` is missing. */
-function freshKey(): string {
+export function freshKey(): string {
   return Array.from(crypto.getRandomValues(new Uint8Array(16)), (byte) => byte.toString(16).padStart(2, '0')).join('')
 }
 

@@ -17,6 +17,8 @@ export interface Reconnect {
   maxRetries?: number
   /** The first pause; it grows with every failure and starts over after a success. Defaults to 500 ms. */
   delayMs?: number
+  /** Called whenever the connection is lost and will be looked for again. */
+  onLost?: () => void
 }
 
 export interface ProcessOptions {
@@ -40,7 +42,7 @@ export class ThreadSubscription {
   #runId: string | null = null
 
   /** @internal */
-  constructor(connection: Connection, path: string, params: SubscribeParams, response: Response, over: AbortController) {
+  constructor(connection: Connection, path: string, params: SubscribeParams, response?: Response, over = new AbortController()) {
     this.#over = over
     this.#connection = connection
     this.#path = path
@@ -71,7 +73,7 @@ export class ThreadSubscription {
 
   /** The same as something to loop over. */
   async *chunks(reconnect: boolean | Reconnect = true): AsyncGenerator<Chunk, void> {
-    const { maxRetries = Infinity, delayMs = 500 } = typeof reconnect === 'object' ? reconnect : {}
+    const { maxRetries = Infinity, delayMs = 500, onLost } = typeof reconnect === 'object' ? reconnect : {}
     let failures = 0
     while (!this.#over.signal.aborted) {
       try {
@@ -89,6 +91,7 @@ export class ThreadSubscription {
         if (reconnect === false || failures >= maxRetries || isFinal(error)) throw error
       }
       if (failures++ >= maxRetries) return
+      onLost?.()
       await pause(backoff(failures - 1, delayMs, 30_000), this.#over.signal).catch(() => {})
     }
   }

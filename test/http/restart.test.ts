@@ -1,14 +1,12 @@
-import { spawn, type ChildProcess } from 'node:child_process'
-import { once } from 'node:events'
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { createInterface } from 'node:readline'
 import { expect, it, onTestFinished } from 'vitest'
 import { HeedClient } from '../../src/client/index.ts'
 import { Agent, Heed, type Chunk } from '../../src/index.ts'
 import { LibSQLStore } from '../../src/store/libsql/index.ts'
 import { scriptedModel } from '../../src/testing/index.ts'
+import { ServerProcess } from './killable.ts'
 import { seeded } from './proxy.ts'
 
 const kills = 10
@@ -17,17 +15,12 @@ const threads = ['a', 'b', 'c']
 it('[H1.1] [H1.2] loses and doubles nothing when the server is killed and started again under load', { timeout: 180_000 }, async () => {
   const folder = mkdtempSync(join(tmpdir(), 'heed-'))
   const file = join(folder, 'heed.db')
-  let child: ChildProcess | undefined
-  onTestFinished(() => {
-    child?.kill('SIGKILL')
+  const server = new ServerProcess(file)
+  onTestFinished(async () => {
+    await server.kill()
     rmSync(folder, { recursive: true, force: true })
   })
-  const start = async (port: string) => {
-    child = spawn(process.execPath, [join(import.meta.dirname, 'server-process.ts'), file, port], { stdio: ['ignore', 'pipe', 'inherit'] })
-    for await (const line of createInterface({ input: child.stdout as NodeJS.ReadableStream })) return line
-    throw new Error('the server ended before it listened')
-  }
-  const url = await start('0')
+  const url = await server.start()
   const remote = new HeedClient({ baseUrl: url, retries: 100 }).getAgent('guide')
   const scopes = threads.map((threadId) => ({ threadId, resourceId: 'user-1' }))
   const watchers = await Promise.all(scopes.map(async (scope) => {
@@ -48,10 +41,8 @@ it('[H1.1] [H1.2] loses and doubles nothing when the server is killed and starte
   for (let kill = 0; kill < kills; kill++) {
     const before = sent.reduce((sum, ids) => sum + ids.length, 0)
     await expect.poll(() => sent.reduce((sum, ids) => sum + ids.length, 0)).toBeGreaterThan(before + Math.floor(chance() * 40))
-    const gone = once(child as ChildProcess, 'exit')
-    child?.kill('SIGKILL')
-    await gone
-    expect(await start(new URL(url).port)).toBe(url)
+    await server.kill()
+    expect(await server.start()).toBe(url)
   }
   loading = false
   await load
@@ -63,9 +54,7 @@ it('[H1.1] [H1.2] loses and doubles nothing when the server is killed and starte
     const cursors = chunks.flatMap(({ cursor }) => cursor ?? [])
     expect(new Set(cursors).size).toBe(cursors.length)
   }
-  const gone = once(child as ChildProcess, 'exit')
-  child?.kill('SIGTERM')
-  expect(await gone).toEqual([0, null])
+  expect(await server.kill('SIGTERM')).toEqual([0, null])
 
   const agent = new Agent({ id: 'guide', model: scriptedModel([]) })
   const heed = new Heed({ agents: { agent }, storage: new LibSQLStore({ url: `file:${file}` }) })

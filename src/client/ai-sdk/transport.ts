@@ -1,0 +1,171 @@
+import { HeedError } from '../../errors.ts'
+import type { Chunk } from '../../run/chunk.ts'
+import type { SignalContents } from '../../signals/signal.ts'
+import type { ThreadSnapshot } from '../../thread/subscription.ts'
+import type { AgentClient, ThreadScope } from '../agent.ts'
+import { reduceChunk } from '../view/reduce.ts'
+import { emptyView } from '../view/thread-view.ts'
+import { replayed, uiChunks, type UIChunk } from './ui-chunks.ts'
+
+export interface HeedChatTransportOptions {
+  agent: AgentClient
+  /** Whose threads these are. May be left out where the server knows it from who asks. */
+  resourceId?: string
+}
+
+/** A message as `useChat` passes it on. */
+interface ChatMessage {
+  id: string
+  role: 'system' | 'user' | 'assistant'
+  parts: ReadonlyArray<{ type: string; [field: string]: unknown }>
+}
+
+interface SendOptions {
+  trigger: 'submit-message' | 'regenerate-message'
+  chatId: string
+  messages: ChatMessage[]
+  abortSignal?: AbortSignal | undefined
+}
+
+/**
+ * Lets `useChat` of the AI SDK live on a thread: the chat's id is the thread's. A message sent while the agent works steers it; a
+ * page that is loaded again goes on where the run is; approvals given in the page reach the call that waits.
+ */
+export class HeedChatTransport {
+  readonly #agent: AgentClient
+  readonly #resourceId: string | undefined
+  /** Messages whose answer another stream of this page waits for: it goes on where this one stops. */
+  readonly #awaited = new Set<string>()
+  /** What is replayed is the run from its start. */
+  readonly resumeStreamIsReplay = true
+
+  constructor({ agent, resourceId }: HeedChatTransportOptions) {
+    this.#agent = agent
+    this.#resourceId = resourceId
+  }
+
+  async sendMessages({ trigger, chatId, messages, abortSignal }: SendOptions): Promise<ReadableStream<UIChunk>> {
+    const scope = this.#scope(chatId)
+    const last = messages.at(-1)
+    if (trigger === 'regenerate-message') throw new HeedError('unsupported_option', 'A thread is not rewritten: send the message again instead of regenerating its answer.')
+    if (!last) throw new HeedError('invalid_argument', 'There is no message to send.')
+    const { stream, listening } = this.#open(scope, abortSignal, last.role === 'user' ? last.id : undefined)
+    if (last.role === 'user') {
+      await listening
+      await this.#agent.sendMessage({ message: { id: last.id, contents: contentsOf(last) }, ...scope })
+      return stream
+    }
+    const decisions = last.parts.filter((part) => part.state === 'approval-responded')
+    if (decisions.length === 0) throw new HeedError('invalid_argument', 'The last message is neither a user message nor an answer to a call that waits.')
+    await listening
+    for (const { toolCallId, approval } of decisions as ReadonlyArray<{ toolCallId?: unknown; approval?: { approved?: boolean; reason?: string } }>) {
+      await this.#agent.sendToolApproval({
+        ...scope, toolCallId: String(toolCallId), approved: approval?.approved === true, ...(approval?.reason === undefined ? {} : { declineContext: { reason: approval.reason } }),
+      })
+    }
+    return stream
+  }
+
+  /** The run that is active or waits, from its start; null when there is none. */
+  async reconnectToStream({ chatId }: { chatId: string }): Promise<ReadableStream<UIChunk> | null> {
+    const scope = this.#scope(chatId)
+    if (!(await this.#agent.activeRun(scope).catch(absent))) return null
+    return this.#open(scope, undefined, undefined, true).stream
+  }
+
+  #scope(threadId: string): ThreadScope {
+    return { threadId, ...(this.#resourceId === undefined ? {} : { resourceId: this.#resourceId }) }
+  }
+
+  /** `from`: the message whose answer is wanted. What was said before it was taken is no part of that. */
+  #open(scope: ThreadScope, abortSignal: AbortSignal | undefined, from: string | undefined, replay = false): { stream: ReadableStream<UIChunk>; listening: Promise<void> } {
+    const ready = Promise.withResolvers<void>()
+    ready.promise.catch(() => {})
+    const subscription = this.#agent.watchThread(replay ? scope : { ...scope, snapshot: true })
+    const chunks = subscription.chunks({ delayMs: 200 })
+    if (from !== undefined) this.#awaited.add(from)
+    const end = () => {
+      if (from !== undefined) this.#awaited.delete(from)
+      subscription.unsubscribe()
+    }
+    abortSignal?.addEventListener('abort', () => {
+      void this.#agent.abortThread(scope).catch(() => {})
+      end()
+    }, { once: true })
+    let begun = replay || from === undefined
+    let waiting = !replay
+    const stream = new ReadableStream<UIChunk>({
+      start: (controller) => {
+        if (from === undefined && !replay) controller.enqueue({ type: 'start' })
+        const read = async () => {
+          for await (const chunk of chunks) {
+            if (waiting) {
+              // The snapshot says that the server listens; what it holds is on the page already.
+              waiting = false
+              ready.resolve()
+              if (chunk.type === 'data-thread-snapshot') continue
+            }
+            const echoed = echoOf(chunk)
+            if (!begun) {
+              begun = echoed === from && from !== undefined
+              if (begun) controller.enqueue({ type: 'start' })
+              continue
+            }
+            if (echoed !== undefined && echoed !== from && this.#awaited.has(echoed)) break
+            // What the page's own user said is on the page already.
+            if (echoed !== undefined) continue
+            for (const part of told(chunk)) controller.enqueue(part)
+            if (isLast(chunk)) break
+          }
+        }
+        void read().then(
+          () => {
+            end()
+            controller.close()
+          },
+          (error: unknown) => {
+            end()
+            ready.reject(error)
+            controller.error(error)
+          },
+        )
+      },
+      cancel: end,
+    })
+    return { stream, listening: ready.promise }
+  }
+}
+
+/** What the stream says for a chunk. A snapshot is told as the answer that is being written. */
+function told(chunk: Chunk): UIChunk[] {
+  if (chunk.type === 'tool-call-approval') return [...uiChunks(chunk), { type: 'finish-step' }, { type: 'finish' }]
+  if (chunk.type !== 'data-thread-snapshot' || !('data' in chunk)) return uiChunks(chunk)
+  const { messages } = reduceChunk(emptyView, chunk)
+  const { runId } = chunk.data as ThreadSnapshot
+  const last = messages.at(-1)
+  return runId !== null && last?.role === 'assistant' ? replayed(last) : []
+}
+
+/** The page has what it needs: the run is over, or waits for somebody. */
+function isLast({ type }: Chunk): boolean {
+  return type === 'finish' || type === 'abort' || type === 'error' || type === 'tool-call-approval'
+}
+
+function echoOf(chunk: Chunk): string | undefined {
+  return chunk.type === 'data-user-message' && 'data' in chunk ? (chunk.data as { id: string }).id : undefined
+}
+
+function contentsOf({ parts }: ChatMessage): SignalContents {
+  const contents = parts.flatMap((part): Exclude<SignalContents, string> => {
+    if (part.type === 'text') return [{ type: 'text', text: String(part.text) }]
+    if (part.type === 'file') return [{ type: 'file', data: String(part.url), mediaType: String(part.mediaType), ...(typeof part.filename === 'string' ? { filename: part.filename } : {}) }]
+    return []
+  })
+  const [only] = contents
+  return contents.length === 1 && only?.type === 'text' ? only.text : contents
+}
+
+function absent(error: unknown): null {
+  if (error instanceof HeedError && error.code === 'thread_not_found') return null
+  throw error
+}

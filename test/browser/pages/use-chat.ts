@@ -1,0 +1,39 @@
+import { createElement as h, useMemo, useState } from 'react'
+import { createRoot } from 'react-dom/client'
+import { useChat, type UIMessage } from '@ai-sdk/react'
+import { HeedChatTransport } from 'heed/ai-sdk'
+import { HeedClient } from 'heed/client'
+
+const search = new URLSearchParams(location.search)
+const id = search.get('thread') ?? ''
+const client = new HeedClient({ baseUrl: search.get('server') ?? '' })
+
+function Page({ before }: { before: UIMessage[] }) {
+  const [text, setText] = useState('')
+  const transport = useMemo(() => new HeedChatTransport({ agent: client.getAgent('guide'), resourceId: 'user-1' }), [])
+  const chat = useChat({ id, messages: before, resume: true, transport, sendAutomaticallyWhen: ({ messages }) => isDecided(messages.at(-1)) })
+  const waiting = chat.messages.flatMap(({ parts }) => parts).filter((part) => (part as { state?: string }).state === 'approval-requested') as Array<{ toolCallId: string; approval: { id: string } }>
+  const line = (parts: UIMessage['parts']) =>
+    parts.filter(({ type }) => type !== 'step-start').map((part) => (part.type === 'text' ? part.text : `[${part.type} ${(part as { state?: string }).state ?? ''}]`.replace(' ]', ']'))).join('|')
+  return h('main', null,
+    h('p', { id: 'status' }, chat.status),
+    h('p', { id: 'error' }, chat.error?.message ?? ''),
+    h('ol', { id: 'messages' }, chat.messages.map(({ id: key, role, parts }) => h('li', { key }, `${role}: ${line(parts)}`))),
+    h('input', { id: 'text', value: text, onChange: (event: { target: { value: string } }) => setText(event.target.value) }),
+    h('button', { id: 'send', onClick: () => void chat.sendMessage({ text }) }, 'Send'),
+    h('button', { id: 'abort', onClick: () => void chat.stop() }, 'Stop'),
+    waiting.map(({ toolCallId, approval }) => h('p', { key: toolCallId, className: 'approval' },
+      h('button', { className: 'approve', onClick: () => void chat.addToolApprovalResponse({ id: approval.id, approved: true }) }, 'Approve'),
+      h('button', { className: 'decline', onClick: () => void chat.addToolApprovalResponse({ id: approval.id, approved: false, reason: 'no' }) }, 'Decline'))),
+  )
+}
+
+/** Every call that waited has its answer. */
+function isDecided(message: UIMessage | undefined): boolean {
+  const states = message?.role === 'assistant' ? message.parts.map((part) => (part as { state?: string }).state) : []
+  return states.includes('approval-responded') && !states.includes('approval-requested')
+}
+
+// What the thread says already; the active run is resumed by the hook.
+const known = await client.memory({ resourceId: 'user-1' }).listMessages({ threadId: id }).then(({ uiMessages }) => uiMessages as UIMessage[], () => [])
+createRoot(document.body.appendChild(document.createElement('div'))).render(h(Page, { before: known }))

@@ -1,0 +1,28 @@
+import { createElement as h, useState } from 'react'
+import { createRoot } from 'react-dom/client'
+import { useThread } from 'heed/react'
+
+const search = new URLSearchParams(location.search)
+const baseUrl = search.get('server') ?? ''
+
+function Page() {
+  const [text, setText] = useState('')
+  const thread = useThread({ threadId: search.get('thread') ?? '', resourceId: 'user-1', agent: 'guide', client: { baseUrl } })
+  const line = (parts: ReadonlyArray<{ type: string; text?: string; state?: string }>) =>
+    parts.filter(({ type }) => type !== 'step-start').map(({ type, text: words, state }) => (type === 'text' ? words : `[${type} ${state ?? ''}]`.replace(' ]', ']'))).join('|')
+  return h('main', null,
+    h('p', { id: 'status' }, thread.status),
+    h('p', { id: 'connection' }, thread.connection),
+    h('ol', { id: 'messages' }, thread.messages.map(({ id, role, parts }) => h('li', { key: id }, `${role}: ${line(parts)}`))),
+    h('ul', { id: 'queued' }, thread.queued.map(({ id }) => h('li', { key: id }, id))),
+    h('input', { id: 'text', value: text, onChange: (event: { target: { value: string } }) => setText(event.target.value) }),
+    h('button', { id: 'send', onClick: () => void thread.send(text) }, 'Send'),
+    h('button', { id: 'queue', onClick: () => void thread.queue(text) }, 'Queue'),
+    h('button', { id: 'abort', onClick: () => void thread.abort() }, 'Abort'),
+    thread.approvals.map(({ toolCallId, toolName }) => h('p', { key: toolCallId, className: 'approval' }, toolName,
+      h('button', { className: 'approve', onClick: () => void thread.approve(toolCallId) }, 'Approve'),
+      h('button', { className: 'decline', onClick: () => void thread.decline(toolCallId, 'no') }, 'Decline'))),
+  )
+}
+
+createRoot(document.body.appendChild(document.createElement('div'))).render(h(Page))

@@ -1,0 +1,150 @@
+import { mkdtempSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { chromium, type Browser, type Page } from 'playwright-core'
+import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest'
+import { findChromium } from '../../scripts/chromium.mjs'
+import { HeedClient } from '../../src/client/index.ts'
+import { Agent, createTool, toUIMessages, type UIMessage } from '../../src/index.ts'
+import { scriptedModel } from '../../src/testing/index.ts'
+import { served } from '../http/serving.ts'
+import { ServerProcess } from '../http/killable.ts'
+import { site } from './site.ts'
+
+const found = await findChromium({ install: true })
+const why = 'missing' in found ? ` (skipped: ${found.missing})` : ''
+
+describe.skipIf('missing' in found)(`pages in a real browser${why}`, () => {
+  let browser: Browser
+  let pages: Awaited<ReturnType<typeof site>>
+
+  beforeAll(async () => {
+    pages = await site(['use-thread', 'use-chat'])
+    browser = await chromium.launch({ executablePath: 'path' in found ? found.path : '', args: ['--no-sandbox'] })
+  }, 120_000)
+
+  afterAll(async () => {
+    await browser?.close()
+    await pages?.close()
+  })
+
+  const lines = (page: Page) => page.locator('#messages li').allTextContents()
+  const write = async (page: Page, text: string, button: string) => {
+    await page.fill('#text', text)
+    await page.click(button)
+  }
+  const shown = (messages: readonly UIMessage[]) =>
+    messages.map(({ role, parts }) => `${role}: ${parts.filter(({ type }) => type !== 'step-start').map((part) => (part.type === 'text' ? part.text : `[${part.type} ${(part as { state?: string }).state ?? ''}]`.replace(' ]', ']'))).join('|')}`)
+
+  async function opened(kind: 'use-thread' | 'use-chat', agent: Agent, threadId = 't1') {
+    const { server } = await served({ guide: agent }, { cors: { origin: [pages.url] } })
+    const url = `${pages.url}/${kind}?server=${encodeURIComponent(server.url)}&thread=${threadId}`
+    const tab = async () => {
+      const page = await browser.newPage()
+      await page.goto(url)
+      await page.waitForSelector('#status')
+      return page
+    }
+    const history = async () => shown(toUIMessages((await (await agent.getMemory()).recall({ threadId, resourceId: 'user-1', perPage: false })).messages))
+    return { tab, history }
+  }
+
+  /** A tool that waits until the test lets it go on. */
+  function held() {
+    const running = Promise.withResolvers<void>()
+    const go = Promise.withResolvers<void>()
+    return { running: running.promise, go: go.resolve, look: createTool({ id: 'look', execute: async () => (running.resolve(), await go.promise, 'ok') }) }
+  }
+
+  it('[U1.3] useThread: sends, steers, queues, survives a reload, and two tabs show what history says', { timeout: 60_000 }, async () => {
+    const { look, running, go } = held()
+    const model = scriptedModel([{ text: 'I look.', toolCalls: [{ toolName: 'look', input: {} }] }, 'By train.', 'And a mail.'])
+    const { tab, history } = await opened('use-thread', new Agent({ id: 'guide', model, tools: { look } }))
+    const page = await tab()
+    const other = await tab()
+    await write(page, 'Plan a trip.', '#send')
+    await running
+    await expect.poll(() => lines(page)).toEqual(['user: Plan a trip.', 'assistant: I look.|[tool-look input-available]'])
+    await write(page, 'I prefer trains.', '#send')
+    await write(page, 'Then a mail.', '#queue')
+    await expect.poll(() => page.locator('#queued li').count()).toBeGreaterThan(0)
+    await page.reload()
+    await expect.poll(() => lines(page)).toEqual(['user: Plan a trip.', 'assistant: I look.|[tool-look input-available]'])
+    expect(await page.textContent('#status')).toBe('running')
+    go()
+    await expect.poll(async () => [await page.textContent('#status'), (await lines(page)).at(-1)]).toEqual(['idle', 'assistant: And a mail.'])
+    const told = await history()
+    expect(told).toEqual(['user: Plan a trip.', 'assistant: I look.|[tool-look output-available]', 'user: I prefer trains.', 'assistant: By train.', 'user: Then a mail.', 'assistant: And a mail.'])
+    expect(await lines(page)).toEqual(told)
+    await expect.poll(() => lines(other)).toEqual(told)
+  })
+
+  it('[U1.3] useThread: approves, declines and aborts', { timeout: 60_000 }, async () => {
+    const pay = createTool({ id: 'pay', requireApproval: true, execute: async () => 'paid' })
+    const model = scriptedModel([{ toolCalls: [{ toolName: 'pay', input: {} }] }, 'Paid.', { toolCalls: [{ toolName: 'pay', input: {} }] }, 'Not paid.', { text: ['I write ', 'and write'], hang: { parts: 2 } }])
+    const { tab, history } = await opened('use-thread', new Agent({ id: 'guide', model, tools: { pay } }))
+    const page = await tab()
+    await write(page, 'Pay.', '#send')
+    await page.click('.approve')
+    await expect.poll(() => lines(page)).toContain('assistant: [tool-pay output-available]|Paid.')
+    await write(page, 'Pay again.', '#send')
+    await page.reload()
+    await page.click('.decline')
+    await expect.poll(async () => (await lines(page)).at(-1)).toBe('assistant: [tool-pay output-denied]|Not paid.')
+    await write(page, 'Write.', '#send')
+    await expect.poll(async () => (await lines(page)).at(-1)).toMatch(/^assistant: I write/)
+    await page.click('#abort')
+    await expect.poll(() => page.textContent('#status')).toBe('idle')
+    expect(await lines(page)).toEqual(await history())
+  })
+
+  it('[U1.3] useChat: sends, steers, resumes after a reload, approves and declines', { timeout: 60_000 }, async () => {
+    const { look, running, go } = held()
+    const pay = createTool({ id: 'pay', requireApproval: true, execute: async () => 'paid' })
+    const model = scriptedModel([
+      { text: 'I look.', toolCalls: [{ toolName: 'look', input: {} }] }, 'Seen.', { toolCalls: [{ toolName: 'pay', input: {} }] }, 'Paid.', { toolCalls: [{ toolName: 'pay', input: {} }] }, 'Not paid.',
+    ])
+    const { tab, history } = await opened('use-chat', new Agent({ id: 'guide', model, tools: { look, pay } }))
+    const page = await tab()
+    await write(page, 'Look.', '#send')
+    await running
+    await expect.poll(() => lines(page)).toEqual(['user: Look.', 'assistant: I look.|[tool-look input-available]'])
+    await page.reload()
+    await expect.poll(() => lines(page)).toEqual(['user: Look.', 'assistant: I look.|[tool-look input-available]'])
+    go()
+    await expect.poll(() => lines(page)).toEqual(['user: Look.', 'assistant: I look.|[tool-look output-available]|Seen.'])
+    await write(page, 'Pay.', '#send')
+    await page.click('.approve')
+    await expect.poll(async () => (await lines(page)).at(-1)).toBe('assistant: [tool-pay output-available]|Paid.')
+    await write(page, 'Pay again.', '#send')
+    await page.click('.decline')
+    await expect.poll(async () => (await lines(page)).at(-1)).toBe('assistant: [tool-pay output-denied]|Not paid.')
+    expect(await lines(page)).toEqual(await history())
+    expect(await page.textContent('#error')).toBe('')
+  })
+
+  it('[U1.3] both pages go on when the server is killed and started again', { timeout: 90_000 }, async () => {
+    const folder = mkdtempSync(join(tmpdir(), 'heed-'))
+    const child = new ServerProcess(join(folder, 'heed.db'), pages.url)
+    onTestFinished(async () => {
+      await child.kill()
+      rmSync(folder, { recursive: true, force: true })
+    })
+    const url = await child.start()
+    const memory = new HeedClient({ baseUrl: url, retries: 20 }).memory({ resourceId: 'user-1' })
+    for (const kind of ['use-thread', 'use-chat'] as const) {
+      const page = await browser.newPage()
+      await page.goto(`${pages.url}/${kind}?server=${encodeURIComponent(url)}&thread=${kind}`)
+      await page.waitForSelector('#status')
+      await write(page, 'One.', '#send')
+      await expect.poll(async () => (await lines(page)).length).toBe(2)
+      await child.kill()
+      await child.start()
+      await expect.poll(async () => (kind === 'use-thread' ? page.textContent('#connection') : 'live')).toBe('live')
+      await write(page, 'Two.', '#send')
+      await expect.poll(async () => ({ count: (await lines(page)).length, idle: (await memory.getThreadById({ threadId: kind })).status })).toEqual({ count: 4, idle: 'idle' })
+      const told = shown((await memory.listMessages({ threadId: kind })).uiMessages)
+      await expect.poll(() => lines(page)).toEqual(told)
+    }
+  })
+})

@@ -1,0 +1,37 @@
+import { spawn, type ChildProcess } from 'node:child_process'
+import { once } from 'node:events'
+import { join } from 'node:path'
+import { createInterface } from 'node:readline'
+
+/** A server that is killed and started again on the same port and file. */
+export class ServerProcess {
+  readonly #file: string
+  readonly #origin: string | undefined
+  #child: ChildProcess | undefined
+  #port = '0'
+
+  constructor(file: string, origin?: string) {
+    this.#file = file
+    this.#origin = origin
+  }
+
+  async start(): Promise<string> {
+    const words = [join(import.meta.dirname, 'server-process.ts'), this.#file, this.#port, ...(this.#origin === undefined ? [] : [this.#origin])]
+    const child = spawn(process.execPath, words, { stdio: ['ignore', 'pipe', 'inherit'] })
+    this.#child = child
+    for await (const url of createInterface({ input: child.stdout })) {
+      this.#port = new URL(url).port
+      return url
+    }
+    throw new Error('the server ended before it listened')
+  }
+
+  /** SIGTERM lets it hand over; SIGKILL doesn't. Answers how it ended. */
+  async kill(signal: 'SIGKILL' | 'SIGTERM' = 'SIGKILL'): Promise<unknown[]> {
+    const child = this.#child
+    if (!child || child.exitCode !== null || child.signalCode !== null) return []
+    const gone = once(child, 'exit')
+    child.kill(signal)
+    return gone
+  }
+}

@@ -1,5 +1,5 @@
 import type { Agent } from './agent/agent.ts'
-import { inboxOf, Runtimes, schedulesOf } from './agent/runtimes.ts'
+import { inboxOf, prunerOf, Runtimes, schedulesOf } from './agent/runtimes.ts'
 import type { Bus } from './bus/contract.ts'
 import { systemClock, type Clock } from './clock.ts'
 import { HeedError } from './errors.ts'
@@ -75,13 +75,14 @@ export class Heed<Agents extends Record<string, Agent> = Record<string, Agent>> 
   }
 
   /** Does what is due now and answers how much that was. For processes that don't stay. */
-  async tick({ limit = 100 }: { limit?: number } = {}): Promise<{ threads: number; notifications: number; schedules: number }> {
+  async tick({ limit = 100 }: { limit?: number } = {}): Promise<{ threads: number; notifications: number; schedules: number; pruned: number }> {
     const runtimes = this.runtimes.all()
     const threads = await Promise.all(runtimes.map((runtime) => runtime.sweep(limit)))
     const schedules = await Promise.all(runtimes.map((runtime) => schedulesOf(runtime).sweep(limit)))
     const notifications = await Promise.all(runtimes.map((runtime) => inboxOf(runtime).sweep(limit)))
     await Promise.all(runtimes.map((runtime) => runtime.titles.settled()))
-    return { threads: sum(threads), notifications: sum(notifications), schedules: sum(schedules) }
+    const pruned = await Promise.all(runtimes.map((runtime) => prunerOf(runtime).sweep(limit)))
+    return { threads: sum(threads), notifications: sum(notifications), schedules: sum(schedules), pruned: sum(pruned) }
   }
 
   /** Stops running and hands every thread over. Afterwards the process is free to exit. */

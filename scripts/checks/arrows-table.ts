@@ -76,6 +76,8 @@ export const arrows: ArrowTable = {
 
   // Contracts, which the core may know; then the drivers and what they share, which it may not.
   'store/conformance.ts': ['store/conformance/**'],
+  // A file is the default, and its driver is loaded when it is first used.
+  'store/default.ts': ['store/*.ts', 'lazy store/libsql/**'],
   'store/*.ts': [...leaves, 'message/**', 'type recall/**', 'signals/**', 'thread/machine*.ts', 'type bus/contract.ts'],
   // A store brings the bus of those who share it.
   'store/*/**': [...leaves, 'store/*.ts', 'message/**', 'recall/**', 'signals/**', 'thread/machine*.ts', 'bus/*.ts', 'bus/libsql/**'],

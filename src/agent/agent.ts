@@ -15,7 +15,7 @@ import type { Schema } from '../schema/schema.ts'
 import { messageInputToSignal, normaliseSignal } from '../signals/normalise.ts'
 import type { MessageInput, Signal, SignalInput } from '../signals/signal.ts'
 import { stateSignal, type StateInput } from '../signals/state.ts'
-import type { LaneRow, Scope, Send, ThreadRow, ThreadStore, Window } from '../store/contract.ts'
+import type { LaneRow, Scope, Send, ThreadRow, Window } from '../store/contract.ts'
 import type { Storage } from '../store/storage.ts'
 import { decide } from '../thread/deciding.ts'
 import { explainSignal, type ExplainedSignal } from '../thread/explaining.ts'
@@ -44,7 +44,7 @@ import { prepareRun, resolveOptions } from './prepare.ts'
 import { resolve } from './resolve.ts'
 import { checkResumeData } from './resume.ts'
 import { sendNotifications, type NotificationDeliveryPolicyConfig, type NotificationInput, type NotificationResult, type NotificationTarget } from './notifications.ts'
-import { implicitRuntimes } from './runtimes.ts'
+import { implicitRuntimes, storageOf } from './runtimes.ts'
 import { agentSchedules, type AgentSchedules, type ScheduleInput, type ScheduleRecord } from './schedules.ts'
 import { listSuspendedRuns, type SuspendedRuns, type SuspendedRunsFilter } from './suspended.ts'
 import { anyTitler } from './titler.ts'
@@ -270,7 +270,11 @@ export class Agent<TAgentId extends string = string, TTools extends ToolsInput =
   /** Its memory. An agent without one has its history all the same. */
   async getMemory({ requestContext = new RequestContext() }: { requestContext?: RequestContext } = {}): Promise<Memory> {
     const memory = this.#config.memory === undefined ? (this.#memory ??= new Memory()) : await resolve(this.#config.memory, { requestContext })
-    memory.bind(() => this.#memoryStore())
+    memory.bind({
+      store: async () => (await this.#open()).store,
+      storage: async () => storageOf(await this.#open()),
+      transferred: (threadId, resourceId) => this.threads().neighbours.transferred(threadId, resourceId),
+    })
     return memory
   }
 
@@ -344,10 +348,6 @@ export class Agent<TAgentId extends string = string, TTools extends ToolsInput =
   /** @internal */
   memoryOptions(options: AgentExecutionOptions): Promise<MemoryOptions> | undefined {
     return historyForCall(this.id, this.#config, options)
-  }
-
-  async #memoryStore(): Promise<ThreadStore> {
-    return (await this.#open()).store
   }
 
   async #open(): Promise<ThreadRuntime> {

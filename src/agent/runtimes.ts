@@ -2,9 +2,11 @@ import type { Bus } from '../bus/contract.ts'
 import type { Clock } from '../clock.ts'
 import { HeedError } from '../errors.ts'
 import type { Logger } from '../logger.ts'
+import { Pruner } from '../memory/pruner.ts'
 import { Inbox } from '../inbox/inbox.ts'
 import { inboxSettings, type InboxSettings } from '../inbox/options.ts'
 import { Schedules } from '../schedule/schedules.ts'
+import { defaultStorage } from '../store/default.ts'
 import { notificationStoreOf, scheduleStoreOf, threadStoreOf, type Storage } from '../store/storage.ts'
 import { ThreadRuntime } from '../thread/runtime.ts'
 
@@ -18,6 +20,8 @@ export interface RuntimesOptions {
 
 const inboxes = new WeakMap<ThreadRuntime, Inbox>()
 const schedules = new WeakMap<ThreadRuntime, Schedules>()
+const pruners = new WeakMap<ThreadRuntime, Pruner>()
+const storages = new WeakMap<ThreadRuntime, () => Promise<Storage>>()
 
 /** One runtime for each storage that is used, however many agents use it. */
 export class Runtimes {
@@ -36,7 +40,7 @@ export class Runtimes {
     let runtime = this.#made.get(storage)
     if (!runtime) {
       let implicit: Promise<Storage> | undefined
-      const place = () => (storage ? Promise.resolve(storage) : (implicit ??= defaultStore()))
+      const place = () => (storage ? Promise.resolve(storage) : (implicit ??= defaultStorage()))
       runtime = new ThreadRuntime({ store: async () => threadStoreOf(await place()), ...(clock ? { clock } : {}), ...(logger ? { logger } : {}), ...(bus ? { bus } : {}) })
       const inbox = new Inbox(runtime, {
         store: async () => notificationStoreOf(await place()),
@@ -52,6 +56,10 @@ export class Runtimes {
       })
       runtime.attend(plans)
       schedules.set(runtime, plans)
+      const pruner = new Pruner(runtime, place)
+      runtime.attend(pruner)
+      pruners.set(runtime, pruner)
+      storages.set(runtime, place)
       this.#made.set(storage, runtime)
       // It has nothing to end, and refuses whatever is asked of it.
       if (this.#closed) void runtime.close()
@@ -84,10 +92,16 @@ export function schedulesOf(runtime: ThreadRuntime): Schedules {
   return found
 }
 
-/** A local file, so that an agent remembers without any configuration. Loaded when the first thread is used. */
-async function defaultStore(): Promise<Storage> {
-  const { LibSQLStore } = await import('../store/libsql/store.ts')
-  return new LibSQLStore({ url: 'file:./heed.db' })
+/** What removes what a runtime's storage keeps no longer. */
+export function prunerOf(runtime: ThreadRuntime): Pruner {
+  const found = pruners.get(runtime)
+  if (!found) throw new HeedError('closed', 'This runtime has no storage.')
+  return found
+}
+
+/** The storage of a runtime: its threads, and what else is kept. */
+export async function storageOf(runtime: ThreadRuntime): Promise<Storage> {
+  return (await storages.get(runtime)?.()) ?? runtime.store
 }
 
 /** For agents that belong to no Heed. */

@@ -10,6 +10,8 @@ export type BusMessage =
   | { kind: 'mail'; threadId: string }
   /** What was sent elsewhere to this thread was taken, or will not be. */
   | { kind: 'settled'; threadId: string }
+  /** A thread belongs to another resource now. */
+  | { kind: 'transferred'; threadId: string; resourceId: string }
   /** To the runner: a signal came that is not to wait for the end of the step. */
   | { kind: 'interrupt'; threadId: string; signalId: string }
   /** To the runner, which answers with `aborted` under the same `ask`. */

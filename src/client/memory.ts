@@ -49,7 +49,7 @@ export class MemoryClient {
     await this.#connection.json(`/memory${at(threadId)}`, { method: 'DELETE', query: { ...this.#scope } })
   }
 
-  cloneThread({ sourceThreadId, ...clone }: Omit<CloneThreadArgs, 'resourceId'>): Promise<{ thread: OverWire<ThreadRow> }> {
+  cloneThread({ sourceThreadId, ...clone }: Omit<CloneThreadArgs, 'resourceId' | 'readMessages'>): Promise<{ thread: OverWire<ThreadRow> }> {
     return this.#post(at(sourceThreadId, 'clone'), clone)
   }
 

@@ -18,13 +18,18 @@ export interface CloneThreadArgs {
     messageLimit?: number
     messageFilter?: { startDate?: Date; endDate?: Date; messageIds?: readonly string[] }
   }
+  /** `false`: what was copied stays in the database, and `clonedMessages` isn't there. For long threads that nobody looks at. */
+  readMessages?: boolean
 }
 
 export interface ClonedThread {
   thread: ThreadRow
-  /** Loaded from the copy when it is read: no message passes through the program unless it is asked for. */
-  readonly clonedMessages: Promise<Message[]>
+  /** Read from the copy, a page at a time, once it is made. */
+  clonedMessages: Message[]
 }
+
+/** Of a clone whose messages are not read. */
+export type UnreadClone = CloneThreadArgs & { readMessages: false }
 
 /** Where a copy came from, as its metadata has it. */
 export interface CloneMetadata {
@@ -36,8 +41,11 @@ export interface CloneMetadata {
 /** A history of clones that is longer than this has a circle in it. */
 const longestHistory = 1_000
 
-export async function cloneThread(store: ThreadStore, args: CloneThreadArgs, now: number, owner?: string): Promise<ClonedThread> {
-  checkNames('cloneThread()', args, ['sourceThreadId', 'newThreadId', 'resourceId', 'title', 'metadata', 'options'])
+export function cloneThread(store: ThreadStore, args: UnreadClone, now: number, owner?: string): Promise<Pick<ClonedThread, 'thread'>>
+export function cloneThread(store: ThreadStore, args: CloneThreadArgs, now: number, owner?: string): Promise<ClonedThread>
+/** The copying itself happens in the database: no message passes through the program for it. */
+export async function cloneThread(store: ThreadStore, args: CloneThreadArgs, now: number, owner?: string): Promise<Pick<ClonedThread, 'thread'> | ClonedThread> {
+  checkNames('cloneThread()', args, ['sourceThreadId', 'newThreadId', 'resourceId', 'title', 'metadata', 'options', 'readMessages'])
   checkNames('options', args.options ?? {}, ['messageLimit', 'messageFilter'])
   const filter = args.options?.messageFilter ?? {}
   checkNames('options.messageFilter', filter, ['startDate', 'endDate', 'messageIds'])
@@ -46,6 +54,7 @@ export async function cloneThread(store: ThreadStore, args: CloneThreadArgs, now
   checkText('newThreadId', id)
   if (resourceId !== undefined) checkText('resourceId', resourceId)
   checkTitle(title)
+  if (args.readMessages !== undefined && typeof args.readMessages !== 'boolean') throw refused('readMessages', 'true or false')
   const limit = args.options?.messageLimit
   if (limit !== undefined) checkWhole('options.messageLimit', limit)
   const { messageIds } = filter
@@ -63,16 +72,9 @@ export async function cloneThread(store: ThreadStore, args: CloneThreadArgs, now
     ...(messageIds && { messageIds }),
     now,
   })
-  let messages: Promise<Message[]> | undefined
-  return {
-    thread,
-    get clonedMessages() {
-      messages ??= allMessages(store, { threadId: thread.id }).then((placed) => placed.map(({ message }) => message))
-      // Taking the result apart reads this too: whoever doesn't await it isn't to be stopped by it.
-      messages.catch(() => {})
-      return messages
-    },
-  }
+  if (args.readMessages === false) return { thread }
+  const copied = await allMessages(store, { threadId: thread.id })
+  return { thread, clonedMessages: copied.map(({ message }) => message) }
 }
 
 export function cloneMetadataOf(thread: Pick<ThreadRow, 'metadata'> | null | undefined): CloneMetadata | null {

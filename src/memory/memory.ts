@@ -2,14 +2,17 @@ import { HeedError } from '../errors.ts'
 import type { JSONObject } from '../json.ts'
 import type { Message } from '../message/message.ts'
 import type { MemoryOptions } from '../run/options.ts'
+import { belongingsOf, type Belongings } from '../store/belongings.ts'
 import type { ThreadRow, ThreadStore } from '../store/contract.ts'
+import { defaultStorage } from '../store/default.ts'
 import { threadStoreOf, type Storage } from '../store/storage.ts'
 import { checkText, scopeOf } from './arguments.ts'
-import { cloneHistory, cloneMetadataOf, clonesOf, cloneThread, sourceOf, type CloneMetadata, type ClonedThread, type CloneThreadArgs } from './clones.ts'
+import { cloneHistory, cloneMetadataOf, clonesOf, cloneThread, sourceOf, type CloneMetadata, type ClonedThread, type CloneThreadArgs, type UnreadClone } from './clones.ts'
 import { checkMemoryOptions, checkNames } from './options.ts'
+import type { MemoryPlace } from './place.ts'
 import { recall, type RecallArgs, type RecalledMessages } from './recall.ts'
 import { ResourceMemory } from './scoped.ts'
-import { createThread, listThreads, updateThread, type ListThreadsArgs, type NewThreadArgs, type ThreadList, type ThreadUpdate } from './threads.ts'
+import { createThread, deleteThread, listThreads, updateThread, type ListThreadsArgs, type NewThreadArgs, type ThreadList, type ThreadUpdate } from './threads.ts'
 import { defaultLastMessages } from './window.ts'
 import { listVersions, readWorkingMemory, undoWorkingMemory, updateWorkingMemory } from './working-memory/access.ts'
 import type { WorkingMemoryTarget, WorkingMemoryUpdate, WorkingMemoryVersion } from './working-memory/access.ts'
@@ -17,7 +20,7 @@ import { workingMemoryIn, type WorkingMemorySetting } from './working-memory/set
 import { deleteMessages, saveMessages, updateMessages, type DeleteMessagesArgs, type SaveMessagesArgs, type UpdateMessagesArgs } from './writing.ts'
 
 export interface MemoryConfig extends MemoryOptions {
-  /** Where this memory's threads are kept. Defaults to the storage of the agent's Heed. */
+  /** Where this memory's threads are kept. Defaults to the storage of the agent's Heed, and without an agent to the file `./heed.db`. */
   storage?: Storage
   /** The same options, one level down. */
   options?: MemoryOptions
@@ -27,7 +30,8 @@ export interface MemoryConfig extends MemoryOptions {
 export class Memory {
   readonly storage: Storage | undefined
   readonly options: MemoryOptions
-  #store: (() => Promise<ThreadStore>) | undefined
+  #place: MemoryPlace | undefined
+  #implicit: Promise<Storage> | undefined
 
   constructor(config: MemoryConfig = {}) {
     const { storage, options, ...own } = config
@@ -47,8 +51,8 @@ export class Memory {
   }
 
   /** @internal */
-  bind(store: () => Promise<ThreadStore>): void {
-    this.#store = store
+  bind(place: MemoryPlace): void {
+    this.#place = place
   }
 
   // Threads
@@ -75,13 +79,19 @@ export class Memory {
   /** Removes a thread with everything that belongs to it. False when there is none. */
   async deleteThread(thread: string | { threadId: string; resourceId?: string }): Promise<boolean> {
     const { threadId, resourceId } = typeof thread === 'object' && thread !== null ? thread : { threadId: thread }
-    return (await this.#open()).deleteThread(scopeOf(threadId, resourceId))
+    return deleteThread(await this.#open(), scopeOf(threadId, resourceId), () => this.#belongings())
   }
 
-  /** Gives a thread to another resource. `from` refuses it when it isn't that resource's. Who watches it must be told to stop. */
+  /**
+   * Gives a thread to another resource, with its notifications and schedules. `from` refuses it when it isn't that resource's. Those who
+   * watch it for the old one are stopped with `thread_forbidden`.
+   */
   async transferThread({ threadId, resourceId, from }: { threadId: string; resourceId: string; from?: string }): Promise<ThreadRow> {
     checkText('resourceId', resourceId)
-    return (await this.#open()).transferThread(scopeOf(threadId, from), resourceId)
+    const thread = await (await this.#open()).transferThread(scopeOf(threadId, from), resourceId)
+    for (const place of await this.#belongings()) await place.giveThread(threadId, resourceId)
+    this.#place?.transferred(threadId, resourceId)
+    return thread
   }
 
   // Messages
@@ -118,7 +128,9 @@ export class Memory {
   // Clones
 
   /** Copies a thread as it is now, all of it or some of its messages. */
-  async cloneThread(args: CloneThreadArgs): Promise<ClonedThread> {
+  cloneThread(args: UnreadClone): Promise<Pick<ClonedThread, 'thread'>>
+  cloneThread(args: CloneThreadArgs): Promise<ClonedThread>
+  async cloneThread(args: CloneThreadArgs): Promise<Pick<ClonedThread, 'thread'>> {
     return cloneThread(await this.#open(), args, Date.now())
   }
 
@@ -148,7 +160,7 @@ export class Memory {
   /** The same for one resource alone: whatever it is asked, it can't reach what belongs to another. */
   forResource(resourceId: string): ResourceMemory {
     checkText('resourceId', resourceId)
-    return new ResourceMemory(resourceId, () => this.#open(), this.options)
+    return new ResourceMemory(resourceId, { store: () => this.#open(), belongings: () => this.#belongings() }, this.options)
   }
 
   /** What is kept in mind: the text, or the object when there is a schema. Null when nothing ever was. */
@@ -178,10 +190,18 @@ export class Memory {
     throw new HeedError('invalid_argument', 'This memory has no working memory. Turn it on: new Memory({ workingMemory: { enabled: true } }).', { details: { option: 'workingMemory' } })
   }
 
+  async #belongings(): Promise<Belongings[]> {
+    return belongingsOf(await (this.#place?.storage() ?? this.#storage()))
+  }
+
+  /** Of a memory that no agent has. */
+  #storage(): Promise<Storage> {
+    return this.storage ? Promise.resolve(this.storage) : (this.#implicit ??= defaultStorage())
+  }
+
   async #open(): Promise<ThreadStore> {
-    if (this.#store) return this.#store()
-    if (!this.storage) throw new HeedError('invalid_argument', 'This memory belongs to no agent yet and has no storage. Give it to an agent, or give it one: new Memory({ storage }).')
-    const store = await threadStoreOf(this.storage)
+    if (this.#place) return this.#place.store()
+    const store = await threadStoreOf(await this.#storage())
     await store.open()
     return store
   }

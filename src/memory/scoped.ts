@@ -1,14 +1,20 @@
 import { HeedError } from '../errors.ts'
 import type { Message } from '../message/message.ts'
 import type { MemoryOptions } from '../run/options.ts'
+import type { Belongings } from '../store/belongings.ts'
 import type { ThreadRow, ThreadStore } from '../store/contract.ts'
 import { scopeOf } from './arguments.ts'
-import { cloneHistory, clonesOf, cloneThread, sourceOf, type ClonedThread, type CloneThreadArgs } from './clones.ts'
+import { cloneHistory, clonesOf, cloneThread, sourceOf, type ClonedThread, type CloneThreadArgs, type UnreadClone } from './clones.ts'
 import { recall, type RecallArgs, type RecalledMessages } from './recall.ts'
-import { createThread, listThreads, updateThread, type ListThreadsArgs, type NewThreadArgs, type ThreadList, type ThreadUpdate } from './threads.ts'
+import { createThread, deleteThread, listThreads, updateThread, type ListThreadsArgs, type NewThreadArgs, type ThreadList, type ThreadUpdate } from './threads.ts'
 import { defaultLastMessages } from './window.ts'
 import { workingMemoryIn } from './working-memory/setting.ts'
 import { deleteMessages, saveMessages, updateMessages, type DeleteMessagesArgs, type SaveMessagesArgs, type UpdateMessagesArgs } from './writing.ts'
+
+interface OwnPlace {
+  store(): Promise<ThreadStore>
+  belongings(): Promise<Belongings[]>
+}
 
 /** Of what names a resource, only this one may be named. */
 type Own<Args> = Omit<Args, 'resourceId'> & { resourceId?: string }
@@ -19,13 +25,13 @@ type Own<Args> = Omit<Args, 'resourceId'> & { resourceId?: string }
  */
 export class ResourceMemory {
   readonly resourceId: string
-  readonly #store: () => Promise<ThreadStore>
+  readonly #place: OwnPlace
   readonly #options: MemoryOptions
 
   /** @internal */
-  constructor(resourceId: string, store: () => Promise<ThreadStore>, options: MemoryOptions) {
+  constructor(resourceId: string, place: OwnPlace, options: MemoryOptions) {
     this.resourceId = resourceId
-    this.#store = store
+    this.#place = place
     this.#options = options
   }
 
@@ -50,7 +56,7 @@ export class ResourceMemory {
 
   async deleteThread(thread: string | { threadId: string }): Promise<boolean> {
     const threadId = typeof thread === 'string' ? thread : thread.threadId
-    return (await this.#store()).deleteThread(scopeOf(threadId, this.resourceId))
+    return deleteThread(await this.#store(), scopeOf(threadId, this.resourceId), this.#place.belongings)
   }
 
   async recall(args: RecallArgs): Promise<RecalledMessages> {
@@ -74,7 +80,9 @@ export class ResourceMemory {
   }
 
   /** The copy is this resource's too. */
-  async cloneThread(args: CloneThreadArgs): Promise<ClonedThread> {
+  cloneThread(args: UnreadClone): Promise<Pick<ClonedThread, 'thread'>>
+  cloneThread(args: CloneThreadArgs): Promise<ClonedThread>
+  async cloneThread(args: CloneThreadArgs): Promise<Pick<ClonedThread, 'thread'>> {
     return cloneThread(await this.#store(), this.#own(args), Date.now(), this.resourceId)
   }
 
@@ -88,6 +96,10 @@ export class ResourceMemory {
 
   async getCloneHistory(threadId: string): Promise<ThreadRow[]> {
     return cloneHistory(await this.#store(), threadId, this.resourceId)
+  }
+
+  #store(): Promise<ThreadStore> {
+    return this.#place.store()
   }
 
   #own<Args extends { resourceId?: string }>(args: Args): Args & { resourceId: string } {

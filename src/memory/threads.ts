@@ -1,6 +1,7 @@
 import { newId } from '../ids.ts'
 import type { JSONValue } from '../json.ts'
-import type { ThreadQuery, ThreadRow, ThreadStore } from '../store/contract.ts'
+import type { Belongings } from '../store/belongings.ts'
+import type { Scope, ThreadQuery, ThreadRow, ThreadStore } from '../store/contract.ts'
 import { checkNames, checkText, checkTitle, checkWhole, metadataOf, refused, scopeOf } from './arguments.ts'
 import { cursorOf, placeIn } from './cursor.ts'
 import { splitMetadata } from './working-memory/initial.ts'
@@ -72,6 +73,13 @@ export async function updateThread(store: ThreadStore, args: ThreadUpdate, setti
   checkTitle(title)
   const described = await splitMetadata(setting, metadataOf(args.metadata))
   return store.patchThread(scopeOf(args.id, args.resourceId), { ...(title !== undefined && { title }), ...described })
+}
+
+/** With its belongings, wherever they are: also those of a thread whose deletion was cut short. */
+export async function deleteThread(store: ThreadStore, scope: Scope, belongings: () => Promise<Belongings[]>): Promise<boolean> {
+  const deleted = await store.deleteThread(scope)
+  for (const place of await belongings()) await place.forgetThreads([scope.threadId], scope.resourceId)
+  return deleted
 }
 
 export async function listThreads(store: ThreadStore, args: ListThreadsArgs = {}): Promise<ThreadList> {

@@ -1,4 +1,5 @@
 import { HeedError } from '../errors.ts'
+import { belongingsOf } from './belongings.ts'
 import { checkRetention, pruneStore, type PruneOptions, type PruneResult, type Retention } from './retention.ts'
 import { threadStoreOf, type DomainStorage, type Storage, type StoreDomains } from './storage.ts'
 
@@ -10,7 +11,7 @@ export interface CompositeStoreOptions {
   domains?: { [Name in Domain]?: StoreDomains[Name] | DomainStorage | false }
   /** Where all others are. */
   default?: Storage
-  /** For how long things are kept: see `prune`. */
+  /** For how long things are kept. What is older goes by itself while a Heed runs on it, or with `prune`. */
   retention?: Retention
 }
 
@@ -20,6 +21,7 @@ const options: readonly string[] = ['id', 'domains', 'default', 'retention']
 /** A storage that is put together from others, domain by domain. */
 export class CompositeStore implements DomainStorage {
   readonly id: string
+  readonly retention: Retention | undefined
   readonly #options: CompositeStoreOptions
 
   constructor(given: CompositeStoreOptions) {
@@ -38,6 +40,7 @@ export class CompositeStore implements DomainStorage {
     }
     if (given.retention !== undefined) checkRetention(given.retention)
     this.id = given.id ?? 'composite'
+    this.retention = given.retention
     this.#options = given
   }
 
@@ -54,7 +57,15 @@ export class CompositeStore implements DomainStorage {
 
   /** Removes what is older than `retention` keeps. */
   async prune(how: PruneOptions = {}): Promise<PruneResult> {
-    return pruneStore(await threadStoreOf(this), { ...how, retention: how.retention ?? this.#options.retention })
+    const places = await belongingsOf(this)
+    return pruneStore(await threadStoreOf(this), {
+      ...how,
+      retention: how.retention ?? this.retention,
+      async onPruned(gone) {
+        if (gone.threadIds.length > 0) for (const place of places) await place.forgetThreads(gone.threadIds)
+        await how.onPruned?.(gone)
+      },
+    })
   }
 
   /** Closes every store that it was made of. */

@@ -27,6 +27,11 @@ export interface Conversations {
   transferThread(scope: Scope, resourceId: string): Promise<ThreadRow>
   /** Removes some of what is older than the policy keeps. With `next` in the answer there may be more: ask again `after` it. */
   pruneSome(policy: PrunePolicy): Promise<Pruned>
+  /**
+   * The same, where the last such call stopped, whichever process made it. Null while it isn't time: that is `every` milliseconds after
+   * all threads were looked at.
+   */
+  pruneDue(policy: DuePolicy): Promise<Pruned | null>
 }
 
 export interface MessageStartQuery {
@@ -96,6 +101,11 @@ export interface PrunePolicy {
   limit: number
   /** Where the call before stopped. */
   after?: number
+}
+
+export interface DuePolicy extends Omit<PrunePolicy, 'after'> {
+  now: number
+  every: number
 }
 
 /** What went. */

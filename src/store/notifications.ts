@@ -1,4 +1,5 @@
 import type { JSONObject, JSONValue } from '../json.ts'
+import type { Belongings } from './belongings.ts'
 
 /**
  * The durable inbox: what happened elsewhere, what was decided about it, and when it is due.
@@ -10,7 +11,7 @@ import type { JSONObject, JSONValue } from '../json.ts'
  * - Ids of records mean nothing outside of their thread, and a scope with a `resourceId` sees nothing of another resource.
  * - Lists are in the order in which records came, never by time.
  */
-export interface NotificationStore {
+export interface NotificationStore extends Belongings {
   open(): Promise<void>
   close(): Promise<void>
 

@@ -1,5 +1,5 @@
 import { HeedError } from '../errors.ts'
-import type { Conversations, Pruned } from './conversations.ts'
+import type { Conversations, PrunePolicy, Pruned } from './conversations.ts'
 
 /** A span of time: milliseconds, or a number with its unit. */
 export type Age = number | `${number}${'s' | 'm' | 'h' | 'd' | 'w'}`
@@ -39,12 +39,7 @@ const atOnce = 200
 export async function pruneStore(store: Pick<Conversations, 'pruneSome'>, { retention, now = Date.now(), signal, onPruned }: PruneOptions): Promise<PruneResult> {
   checkRetention(retention)
   const result: PruneResult = { threads: 0, messages: 0, records: 0 }
-  const policy = {
-    ...(retention.threads !== undefined && { threadsBefore: now - millisecondsOf(retention.threads) }),
-    ...(retention.messages !== undefined && { messagesBefore: now - millisecondsOf(retention.messages) }),
-    ...(retention.records !== undefined && { recordsBefore: now - millisecondsOf(retention.records) }),
-    limit: atOnce,
-  }
+  const policy = policyOf(retention, now)
   for (let after: number | undefined = 0; after !== undefined;) {
     signal?.throwIfAborted()
     const pruned: Pruned = await store.pruneSome({ ...policy, after })
@@ -55,6 +50,27 @@ export async function pruneStore(store: Pick<Conversations, 'pruneSome'>, { rete
     after = pruned.next
   }
   return result
+}
+
+/** What a retention means at this time, for one small transaction. */
+export function policyOf({ threads, messages, records }: Retention, now: number): PrunePolicy {
+  return {
+    ...(threads !== undefined && { threadsBefore: now - millisecondsOf(threads) }),
+    ...(messages !== undefined && { messagesBefore: now - millisecondsOf(messages) }),
+    ...(records !== undefined && { recordsBefore: now - millisecondsOf(records) }),
+    limit: atOnce,
+  }
+}
+
+/** The first of these that has one. */
+export function retentionOf(...stores: readonly object[]): Retention | undefined {
+  for (const store of stores) {
+    if (!('retention' in store) || store.retention === undefined) continue
+    const retention = store.retention as Retention
+    checkRetention(retention)
+    return retention
+  }
+  return undefined
 }
 
 /** Refuses what can't be meant, when a storage is made and before anything is removed. */

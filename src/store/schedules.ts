@@ -1,11 +1,12 @@
 import type { Signal } from '../signals/signal.ts'
+import type { Belongings } from './belongings.ts'
 import type { DueClaim } from './notifications.ts'
 
 /**
  * What is to be sent at certain times. Each method is one transaction. What is claimed is hidden from every other claim until `until`;
  * a claimer that dies leaves it to the next. A scope with a `resourceId` sees nothing of another resource.
  */
-export interface ScheduleStore {
+export interface ScheduleStore extends Belongings {
   open(): Promise<void>
   close(): Promise<void>
   /** Creates it, or replaces the one of this id. Refuses with `thread_forbidden` when that belongs to another resource. */

@@ -67,6 +67,12 @@ export class Neighbours implements BusListener {
     this.#seat?.say({ kind: 'settled', threadId })
   }
 
+  /** The thread is another's now: whoever watches it for its old resource is refused from here on, in every process. */
+  transferred(threadId: string, resourceId: string): void {
+    this.#own(threadId, resourceId)
+    this.#seat?.say({ kind: 'transferred', threadId, resourceId })
+  }
+
   interrupt(owner: string, threadId: string, signalId: string): void {
     this.#seat?.say({ kind: 'interrupt', threadId, signalId }, owner)
   }
@@ -128,6 +134,8 @@ export class Neighbours implements BusListener {
         return this.#do(this.#runtime.wake(message.threadId))
       case 'settled':
         return this.#settle(message.threadId)
+      case 'transferred':
+        return this.#own(message.threadId, message.resourceId)
       case 'interrupt':
         return this.#do(this.#interrupt(message.threadId, message.signalId))
       case 'abort':
@@ -164,6 +172,11 @@ export class Neighbours implements BusListener {
     this.#remote.expire()
     this.#remote.announce()
     await this.#remote.verify()
+  }
+
+  #own(threadId: string, resourceId: string): void {
+    const live = this.#runtime.liveOf(threadId)
+    if (live?.resourceId !== undefined) live.resourceId = resourceId
   }
 
   #settle(threadId: string): void {

@@ -109,6 +109,7 @@ export class RemoteWatching {
       const { live } = replica
       const before = `${live.epoch}.${live.index}`
       const thread = await this.#runtime.store.getThread({ threadId })
+      if (thread && live.resourceId !== undefined) live.resourceId = thread.resourceId
       // What was told meanwhile is newer than the answer.
       if (!thread || this.#runtime.closing || this.#runtime.hostOf(threadId) || before !== `${live.epoch}.${live.index}`) continue
       if (thread.status === 'running') {

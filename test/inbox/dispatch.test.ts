@@ -78,7 +78,7 @@ describe.each(placeKinds())('dispatch, $name', ({ make }) => {
     await agent.sendNotificationSignal([ci, ci, ci], thread)
     await clock.advance(hour)
     expect(calls()).toBe(0)
-    expect(await heed.tick({ limit: 2 })).toEqual({ threads: 0, notifications: 2, schedules: 0 })
+    expect(await heed.tick({ limit: 2 })).toEqual({ threads: 0, notifications: 2, schedules: 0, pruned: 0 })
     expect(await heed.tick()).toMatchObject({ notifications: 1 })
     expect(await heed.tick()).toMatchObject({ notifications: 0 })
     await soon(calls).toBeGreaterThan(0)

@@ -14,7 +14,7 @@ describe.each(stores)('clones, $name', ({ store }) => {
   it('[M1.4] hold the messages of their source and go on by themselves', async () => {
     const memory = await filled()
     const { thread, clonedMessages } = await memory.cloneThread({ sourceThreadId: 't', title: 'Branch', metadata: { kind: 'branch' } })
-    expect(ids(await clonedMessages)).toBe('m0 m1 m2 m3 m4 m5 m6 m7')
+    expect(ids(clonedMessages)).toBe('m0 m1 m2 m3 m4 m5 m6 m7')
     expect(thread).toMatchObject({ title: 'Branch', resourceId: 'u', metadata: { kind: 'branch', clone: { sourceThreadId: 't', lastMessageId: 'm7' } } })
     await memory.deleteMessages({ threadId: thread.id, messageIds: ['m0'] })
     await memory.saveMessages({ threadId: 't', messages: ['More.'] })
@@ -22,9 +22,32 @@ describe.each(stores)('clones, $name', ({ store }) => {
     expect((await memory.recall({ threadId: thread.id, perPage: false })).messages).toHaveLength(7)
   })
 
+  it('[M1.4] give their messages as a list, or not at all', async () => {
+    const memory = await filled()
+    expect(Object.keys(await memory.cloneThread({ sourceThreadId: 't', newThreadId: 'unread', readMessages: false }))).toEqual(['thread'])
+    expect(ids((await memory.recall({ threadId: 'unread', perPage: false })).messages)).toBe('m0 m1 m2 m3 m4 m5 m6 m7')
+    const own = await memory.forResource('u').cloneThread({ sourceThreadId: 't' })
+    expect(own.clonedMessages.map(({ threadId }) => threadId)).toEqual(Array.from({ length: 8 }, () => own.thread.id))
+    await expect(memory.cloneThread({ sourceThreadId: 't', readMessages: 'no' as never })).rejects.toMatchObject({ details: { field: 'readMessages' } })
+  })
+
+  it('[M1.11] have what their source kept in mind, and go on by themselves', async () => {
+    const memory = memoryOn(store(), { workingMemory: { scope: 'thread' } })
+    await memory.createThread({ threadId: 't', resourceId: 'u' })
+    for (const workingMemory of ['Name: S', 'Name: Sam']) await memory.updateWorkingMemory({ threadId: 't', workingMemory })
+    await memory.cloneThread({ sourceThreadId: 't', newThreadId: 'copy' })
+    await memory.cloneThread({ sourceThreadId: 't', newThreadId: 'theirs', resourceId: 'v' })
+    const kept = (threadId: string) => memory.getWorkingMemory({ threadId })
+    expect([await kept('copy'), await kept('theirs')]).toEqual(['Name: Sam', null])
+    await memory.updateWorkingMemory({ threadId: 'copy', workingMemory: 'Name: Eve' })
+    expect([await kept('t'), await kept('copy')]).toEqual(['Name: Sam', 'Name: Eve'])
+    await memory.undoWorkingMemory({ threadId: 'copy', version: 1 })
+    expect(await kept('copy')).toBe('Name: S')
+  })
+
   it('[M1.5] take the newest, a span of time, or chosen messages', async () => {
     const memory = await filled()
-    const cloned = async (options: object) => ids(await (await memory.cloneThread({ sourceThreadId: 't', options })).clonedMessages)
+    const cloned = async (options: object) => ids((await memory.cloneThread({ sourceThreadId: 't', options })).clonedMessages)
     const at = (minute: number) => new Date(instant.getTime() + minute * 60_000)
     expect(await cloned({ messageLimit: 3 })).toBe('m5 m6 m7')
     expect(await cloned({ messageFilter: { startDate: at(2), endDate: at(4) } })).toBe('m2 m3 m4')

@@ -1,5 +1,8 @@
-import { copyFileSync, existsSync, readdirSync, readFileSync, writeFileSync } from 'node:fs'
+import { execFile } from 'node:child_process'
+import { copyFileSync, existsSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
+import { promisify } from 'node:util'
 import { describe, expect, it } from 'vitest'
 import { Agent, CompositeStore, Heed, InMemoryStore, Memory, silentLogger } from '../../src/index.ts'
 import { begin } from '../../src/store/conformance/fixture.ts'
@@ -67,7 +70,19 @@ describe('where things are kept', () => {
     const memory = new Memory({ storage: kept(new LibSQLStore({ url: ':memory:' })) })
     await memory.createThread({ threadId: 't', resourceId: 'u' })
     expect(await memory.getThreadById({ threadId: 't' })).not.toBeNull()
-    await expect(new Memory().listThreads()).rejects.toMatchObject({ code: 'invalid_argument' })
+  })
+
+  it('[M1.14] is the default file for a memory that has neither an agent nor a storage', async () => {
+    const folder = mkdtempSync(join(tmpdir(), 'heed-default-'))
+    const program = `
+      import { Memory } from '${new URL('../../src/index.ts', import.meta.url).href}'
+      const memory = new Memory()
+      await memory.createThread({ threadId: 't', resourceId: 'u' })
+      console.log((await new Memory().listThreads()).threads.length)`
+    const { stdout } = await promisify(execFile)(process.execPath, ['--input-type=module', '-e', program], { cwd: folder })
+    expect(stdout.trim()).toBe('1')
+    expect(existsSync(join(folder, 'heed.db'))).toBe(true)
+    rmSync(folder, { recursive: true })
   })
 })
 

@@ -65,8 +65,7 @@ export const threads: readonly Route[] = [
     async handle(call) {
       const { newThreadId, resourceId, title, metadata, options } = call.body
       const memory = await ownMemory(call, resourceId ?? call.query.resourceId)
-      const clone = await memory.cloneThread({ sourceThreadId: threadOf(call), ...given({ newThreadId, title, metadata, options }) })
-      return { thread: clone.thread }
+      return memory.cloneThread({ sourceThreadId: threadOf(call), ...given({ newThreadId, title, metadata, options }), readMessages: false })
     },
   }),
   route<{ resourceId: string }, MemoryQuery>({

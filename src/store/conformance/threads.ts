@@ -99,6 +99,22 @@ export const threadCases: StoreCase[] = [
     },
   },
   {
+    name: 'threads that are found by metadata are in the order of their last change too',
+    async run({ store: open }) {
+      const store = await open()
+      await create(store, ['a', 5, { k: 1 }], ['b', 6, { k: 1 }], ['c', 7, { k: 1, l: 2 }], ['other', 9, {}])
+      const query = { resourceId: 'resource-1', limit: 2, metadata: { k: 1 } }
+      const newest = () => pages(store, { ...query, orderBy: { field: 'updatedAt', direction: 'DESC' } })
+      assert.deepEqual(await newest(), ['c', 'b', 'a'])
+      await store.patchThread({ threadId: 'a' }, { title: 'Newer' })
+      assert.deepEqual(await newest(), ['a', 'c', 'b'])
+      await store.patchThread({ threadId: 'other' }, { metadata: { k: 1 } })
+      assert.deepEqual((await newest()).toSorted(), ['a', 'b', 'c', 'other'])
+      assert.deepEqual(await pages(store, { ...query, metadata: { k: 1, l: 2 }, orderBy: { field: 'updatedAt', direction: 'ASC' } }), ['c'])
+      assert.deepEqual(await pages(store, { ...query, orderBy: { field: 'createdAt', direction: 'ASC' } }), ['a', 'b', 'c', 'other'])
+    },
+  },
+  {
     name: 'threads are found by metadata of the very same value, and by status',
     async run({ store: open }) {
       const store = await open()

@@ -1,9 +1,10 @@
 import type { ThreadRecord, TitleRecord, WorkingMemoryRecord } from '../transaction/records.ts'
+import type { PruningRecord } from '../transaction/tables.ts'
 import { SqlLanes } from './lanes.ts'
 import { sql } from './sql.ts'
 import type { Statements } from './statements.ts'
 
-/** The tables of working memory and of titles that are wanted. */
+/** The tables of working memory, of titles that are wanted, and of how far pruning got. */
 export class SqlMemory extends SqlLanes {
   readonly #statements: Statements
 
@@ -31,6 +32,14 @@ export class SqlMemory extends SqlLanes {
   addWorkingMemory(owner: string, { version, value, at, changeId }: WorkingMemoryRecord, kept: number): void {
     this.#statements.run(sql.addWorkingMemory, owner, version, value, at, changeId)
     this.#statements.run(sql.forgetWorkingMemory, owner, version - kept)
+  }
+
+  pruning(): PruningRecord | undefined {
+    return this.#statements.one<PruningRecord>(sql.pruning)
+  }
+
+  putPruning({ after, dueAt }: PruningRecord): void {
+    this.#statements.run(sql.putPruning, after, dueAt)
   }
 
   title(thread: ThreadRecord): TitleRecord | undefined {

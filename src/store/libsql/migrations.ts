@@ -1,5 +1,6 @@
 import type { DatabaseSync } from 'node:sqlite'
 import { HeedError } from '../../errors.ts'
+import { keepingSchema } from './keeping-schema.ts'
 import { notificationSchema } from './notification-schema.ts'
 import { recallChangesSchema } from './recall/schema.ts'
 import { scheduleSchema } from './schedule-schema.ts'
@@ -226,6 +227,7 @@ export const migrations: readonly string[] = [
   notificationSchema,
   scheduleSchema,
   recallChangesSchema,
+  keepingSchema,
 ]
 
 /** 'Heed', where SQLite keeps the name of the program that a file belongs to. */

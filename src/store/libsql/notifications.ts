@@ -3,6 +3,7 @@ import type {
   NotificationStatus, NotificationStore, Settled, Settlement,
 } from '../notifications.ts'
 import { canBecome } from '../notification-states.ts'
+import { forgetNotifications, giveNotifications } from './belongings.ts'
 import type { DatabaseConnection } from './remote.ts'
 import { batchFailed, claimDue, claimIdle, delivered, failed, nextDue } from './notification-dispatch.ts'
 import { ingest, settle } from './notification-ingress.ts'
@@ -119,6 +120,16 @@ export class LibSQLInbox implements NotificationStore {
       for (const { key } of retried) statements.run(sql.again, now, key)
       return retried.length
     })
+  }
+
+  forgetThreads(threadIds: readonly string[], resourceId?: string): Promise<void> {
+    return this.#write((statements) => {
+      for (const threadId of threadIds) forgetNotifications(statements, threadId, resourceId)
+    })
+  }
+
+  giveThread(threadId: string, resourceId: string): Promise<void> {
+    return this.#write((statements) => giveNotifications(statements, threadId, resourceId))
   }
 
   async #write<Result>(work: (statements: Statements) => Result): Promise<Result> {

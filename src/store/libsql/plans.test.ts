@@ -2,6 +2,7 @@ import { systemClock } from '../../clock.ts'
 import { DatabaseSync } from 'node:sqlite'
 import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest'
 import { accept, acceptOne, commit, finish, gone, persisted, row, scope, send, start, threadId, wide } from '../conformance/fixture.ts'
+import { belongingsSql } from './belongings.ts'
 import { copySql } from './copy-sql.ts'
 import { findMessagesSql } from './conversations.ts'
 import { migrations } from './migrations.ts'
@@ -26,7 +27,7 @@ function planOf(text: string): string {
 const excused: ReadonlySet<string> = new Set([sql.forgetProcesses, sql.anyPurge, sql.countMessages, copySql.copySome])
 
 describe('query plans', () => {
-  it.each(Object.entries({ ...sql, ...copySql }).filter(([, text]) => !excused.has(text)))('%s searches', (_, text) => {
+  it.each(Object.entries({ ...sql, ...copySql, ...belongingsSql }).filter(([, text]) => !excused.has(text)))('%s searches', (_, text) => {
     const plan = planOf(text).replaceAll(/SCAN (CONSTANT ROW|\w+ VIRTUAL TABLE.*)/g, '')
     expect(plan).not.toMatch(/SCAN|TEMP B-TREE/)
   })
@@ -91,8 +92,8 @@ describe('query plans', () => {
     for (const text of texts) {
       // To go along an index in its order, up to a limit, is no search and yet cheap.
       let plan = planOf(text).replaceAll(/SCAN (\w+ VIRTUAL TABLE.*|heed_threads USING INDEX heed_threads_all_\w+)/g, '')
-      // The few threads that have a rare value are sorted, where the index of values hasn't the wanted order: see thread-list.ts.
-      const sorted = /SEARCH m USING (?:COVERING )?INDEX heed_thread_metadata_value/.test(plan) && !text.includes('ORDER BY m.of_time')
+      // Of all resources, the few threads that have a rare value are sorted: see thread-list.ts.
+      const sorted = /SEARCH m USING (?:COVERING )?INDEX heed_thread_metadata_\w+ \(name=\? AND value=\?\)/.test(plan) && !text.includes('of_resource')
       if (sorted) plan = plan.replace('USE TEMP B-TREE FOR ORDER BY', '')
       expect(plan, text).not.toMatch(/SCAN|TEMP B-TREE/)
     }
@@ -100,13 +101,13 @@ describe('query plans', () => {
 })
 
 describe('finding by a value', () => {
-  it('goes along the index of metadata, which has the order of creation', () => {
+  it.each([['createdAt', 'heed_thread_metadata_value'], ['updatedAt', 'heed_thread_metadata_updated']] as const)('goes along the index of metadata in the order of %s', (field, index) => {
     const texts: string[] = []
     const statements = new Statements({ prepare: (text) => ({ run: () => ({ changes: 0, lastInsertRowid: 0 }), get: () => undefined, all: () => (texts.push(text), []), columns: () => [], setReturnArrays: () => {} }) })
-    for (const direction of ['ASC', 'DESC'] as const) listThreads(statements, new SqlTables(statements, systemClock), { resourceId: 'r', metadata: { a: 1 }, orderBy: { field: 'createdAt', direction }, limit: 10 })
+    for (const direction of ['ASC', 'DESC'] as const) listThreads(statements, new SqlTables(statements, systemClock), { resourceId: 'r', metadata: { a: 1 }, orderBy: { field, direction }, limit: 10 })
     expect(texts).toHaveLength(2)
     for (const text of texts) {
-      expect(planOf(text)).toMatch(/SEARCH m USING (COVERING )?INDEX heed_thread_metadata_value \(name=\? AND value=\? AND of_resource=\?\)/)
+      expect(planOf(text)).toMatch(new RegExp(String.raw`SEARCH m USING (COVERING )?INDEX ${index} \(name=\? AND value=\? AND of_resource=\?\)`))
       expect(planOf(text)).not.toMatch(/TEMP B-TREE|SCAN heed/)
     }
   })

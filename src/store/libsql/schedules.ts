@@ -4,6 +4,7 @@ import type { DueClaim } from '../notifications.ts'
 import type {
   NewSchedule, ScheduleAdvance, ScheduleMissed, ScheduleOverlap, ScheduleQuery, ScheduleRecord, ScheduleScope, ScheduleStatus, ScheduleStore, ScheduleTiming,
 } from '../schedules.ts'
+import { forgetSchedules, giveSchedules } from './belongings.ts'
 import type { ConnectionHolder } from './notifications.ts'
 import type { SqlValue, Statements } from './statements.ts'
 
@@ -128,6 +129,16 @@ export class LibSQLSchedules implements ScheduleStore {
       const times = agentIds.flatMap((agentId) => statements.one<{ at: number | null }>(scheduleSql.nextDue, agentId)?.at ?? [])
       return times.length === 0 ? undefined : times.reduce((one, other) => Math.min(one, other))
     })
+  }
+
+  forgetThreads(threadIds: readonly string[], resourceId?: string): Promise<void> {
+    return this.#write((statements) => {
+      for (const threadId of threadIds) forgetSchedules(statements, threadId, resourceId)
+    })
+  }
+
+  giveThread(threadId: string, resourceId: string): Promise<void> {
+    return this.#write((statements) => giveSchedules(statements, threadId, resourceId))
   }
 
   async #write<Result>(work: (statements: Statements) => Result): Promise<Result> {

@@ -120,6 +120,8 @@ export const sql = {
   addWorkingMemory: `INSERT INTO heed_working_memory (owner, version, value, at, change_id) VALUES (?, ?, ?, ?, ?)`,
   forgetWorkingMemory: `DELETE FROM heed_working_memory WHERE owner = ? AND version <= ?`,
 
+  pruning: `SELECT after, due_at AS dueAt FROM heed_pruning WHERE id = 1`,
+  putPruning: `INSERT INTO heed_pruning (id, after, due_at) VALUES (1, ?1, ?2) ON CONFLICT (id) DO UPDATE SET after = ?1, due_at = ?2`,
   title: `SELECT agent_id AS agentId, owner, due_at AS dueAt, attempts FROM heed_titles WHERE thread = ?`,
   putTitle: `
     INSERT INTO heed_titles (thread, thread_id, agent_id, owner, due_at, attempts) VALUES (?, ?, ?, ?, ?, ?)

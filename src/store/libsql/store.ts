@@ -10,7 +10,7 @@ import type {
   Accepted, BegunRun, CallDecision, Claimed, Decided, Fence, LaneRow, LaneSignalRow, LaneState, MailboxRow, NewThread, RowQuery, RunFilter, RunPage,
   RunRow, Scope, Send, StepCommit, StepCommitted, SuspendedEnd, ThreadQuery, ThreadRow, ThreadStore, Window, WindowOf,
 } from '../contract.ts'
-import type { MessageGroup, MessagePatches, MessagePlace, MessageStart, MessageStartQuery, PrunePolicy, Pruned, ThreadClone } from '../conversations.ts'
+import type { DuePolicy, MessageGroup, MessagePatches, MessagePlace, MessageStart, MessageStartQuery, PrunePolicy, Pruned, ThreadClone } from '../conversations.ts'
 import { checkRetention, pruneStore, type PruneOptions, type PruneResult, type Retention } from '../retention.ts'
 import type { StoreDomains } from '../storage.ts'
 import { acceptSends } from '../transaction/accept.ts'
@@ -23,7 +23,7 @@ import { findThread, scopedThread } from '../transaction/guard.ts'
 import { listLanes, listLaneSignals, readLane } from '../transaction/lanes.ts'
 import { cancelSignals, reorderSignals } from '../transaction/mailbox.ts'
 import { deleteMessages, saveRows } from '../transaction/messages.ts'
-import { pruneSome } from '../transaction/prune.ts'
+import { pruneDue, pruneSome } from '../transaction/prune.ts'
 import { retryParked } from '../transaction/retry.ts'
 import { decideCall, endSuspended } from '../transaction/suspend.ts'
 import { createThread, deleteThread, patchThread, type ThreadPatch } from '../transaction/threads.ts'
@@ -33,6 +33,7 @@ import type { TitleClaim, WantedTitle } from '../titles.ts'
 import { getWorkingMemory, listWorkingMemory, mergeWorkingMemory } from '../transaction/working-memory.ts'
 import type { WorkingMemoryChange, WorkingMemoryOf, WorkingMemoryRow, WorkingMemoryWriter } from '../working-memory.ts'
 import { checkBackup, writeBackup } from './backup.ts'
+import { forgetBelongings } from './belongings.ts'
 import type { BulkJob } from './bulk-job.ts'
 import type { LibSQLClient } from './client.ts'
 import { Connection } from './connection.ts'
@@ -61,7 +62,7 @@ export interface LibSQLStoreOptions {
   clock?: Clock
   /** For how long a write waits, in milliseconds, while another process holds the file. 10 seconds unless told. */
   busyTimeout?: number
-  /** For how long things are kept: see `prune`. For ever unless told. */
+  /** For how long things are kept. What is older goes by itself while a Heed runs on the store, or with `prune`. For ever unless told. */
   retention?: Retention
 }
 
@@ -76,7 +77,7 @@ export class LibSQLStore implements ThreadStore {
   readonly #location: Location
   readonly #clock: Clock
   readonly #busyTimeout: number
-  readonly #retention: Retention | undefined
+  readonly retention: Retention | undefined
   readonly #client: LibSQLClient | undefined
   readonly #authToken: string | undefined
   #opening: Promise<Opened> | undefined
@@ -96,7 +97,7 @@ export class LibSQLStore implements ThreadStore {
     this.#clock = options.clock ?? systemClock
     this.#busyTimeout = options.busyTimeout ?? 10_000
     if (options.retention !== undefined) checkRetention(options.retention)
-    this.#retention = options.retention
+    this.retention = options.retention
   }
 
   async open(): Promise<void> {
@@ -219,7 +220,11 @@ export class LibSQLStore implements ThreadStore {
   }
 
   deleteThread(scope: Scope): Promise<boolean> {
-    return this.#write((tables) => deleteThread(tables, scope))
+    return this.#use((connection) => connection.write((tables, statements) => {
+      const deleted = deleteThread(tables, scope)
+      if (!deleted) forgetBelongings(statements, scope)
+      return deleted
+    }))
   }
 
   listThreads(query: ThreadQuery): Promise<{ threads: ThreadRow[]; more: boolean; total?: number }> {
@@ -292,6 +297,10 @@ export class LibSQLStore implements ThreadStore {
     return this.#write((tables) => pruneSome(tables, policy))
   }
 
+  pruneDue(policy: DuePolicy): Promise<Pruned | null> {
+    return this.#write((tables) => pruneDue(tables, policy))
+  }
+
   listLanes(scope: Scope, query: { after?: string; limit: number }): Promise<LaneRow[]> {
     return this.#read((tables) => listLanes(tables, scope, query))
   }
@@ -319,7 +328,7 @@ export class LibSQLStore implements ThreadStore {
 
   /** Removes what is older than `retention` keeps, in small transactions. */
   prune(how: PruneOptions = {}): Promise<PruneResult> {
-    return pruneStore(this, { ...how, retention: how.retention ?? this.#retention, now: how.now ?? this.#clock.now() })
+    return pruneStore(this, { ...how, retention: how.retention ?? this.retention, now: how.now ?? this.#clock.now() })
   }
 
   /** Writes one state of the database to a new file, while everything goes on. It can be opened like any other. */

@@ -4,6 +4,7 @@ import type { StartRow } from '../transaction/prune.ts'
 import type { MailRecord, RunRecord, ThreadRecord } from '../transaction/records.ts'
 import type { NewThreadRecord, ThreadTables } from '../transaction/tables.ts'
 import { threadOwner } from '../transaction/working-memory.ts'
+import { forgetBelongings, giveNotifications, giveSchedules } from './belongings.ts'
 import { copySql } from './copy-sql.ts'
 import { SqlRows } from './rows.ts'
 import { sql } from './sql.ts'
@@ -113,6 +114,7 @@ export class SqlTables extends SqlRows implements ThreadTables {
     this.#held.delete(thread.id)
     this.#statements.run(sql.removeThread, thread.key)
     this.removeTitle(thread)
+    forgetBelongings(this.#statements, { threadId: thread.id })
     this.#statements.run(sql.forgetWorkingMemory, threadOwner(thread), Number.MAX_SAFE_INTEGER)
     if (this.#purge(thread.key)) return
     this.#statements.run(sql.addPurge, thread.key)
@@ -123,6 +125,8 @@ export class SqlTables extends SqlRows implements ThreadTables {
     this.#writeHeld()
     this.#statements.run(copySql.transferThread, resourceId, thread.key)
     this.#statements.run(copySql.transferRuns, resourceId, thread.key)
+    giveNotifications(this.#statements, thread.id, resourceId)
+    giveSchedules(this.#statements, thread.id, resourceId)
     return this.#hold({ ...thread, resourceId }, false).thread
   }
 

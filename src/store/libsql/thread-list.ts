@@ -21,13 +21,13 @@ const indexedLength = 256
 const sortable = 10_000
 
 /**
- * Threads in the wanted order, never by a scan. With metadata there are three ways: along the index of metadata, which has the order
- * of creation; by sorting the few that have the rarest of the wanted values; or along the wanted order, looking at each.
+ * Threads in the wanted order, never by a scan. Metadata of one resource is indexed in both orders. Of all resources there are two ways:
+ * by sorting the few that have the rarest of the wanted values, or along the wanted order, looking at each.
  */
 export function listThreads(statements: Statements, tables: SqlTables, query: ThreadQuery): { threads: ThreadRow[]; more: boolean; total?: number } {
   const { field, direction } = query.orderBy ?? { field: 'updatedAt', direction: 'DESC' }
-  const { driver, ordered } = wayOf(statements, query, field)
-  const column = field === 'updatedAt' ? 'updated_at' : ordered ? 'm.of_time' : 'created_at'
+  const { driver, ordered } = wayOf(statements, query)
+  const column = field === 'updatedAt' ? (ordered ? 'm.of_updated' : 'updated_at') : ordered ? 'm.of_time' : 'created_at'
   const id = ordered ? 'm.of_id' : 'id'
   const from = driver ? 'heed_thread_metadata m CROSS JOIN heed_threads ON heed_threads.key = m.thread' : 'heed_threads'
 
@@ -53,10 +53,10 @@ function entriesOf(query: ThreadQuery): Entry[] {
 }
 
 /** The value to begin with, and whether its index has the wanted order. */
-function wayOf(statements: Statements, query: ThreadQuery, field: 'createdAt' | 'updatedAt'): { driver?: Entry; ordered: boolean } {
+function wayOf(statements: Statements, query: ThreadQuery): { driver?: Entry; ordered: boolean } {
   const indexed = entriesOf(query).filter(([, value]) => value !== null && String(value).length <= indexedLength)
   if (indexed.length === 0) return { ordered: false }
-  const ordered = field === 'createdAt' && query.resourceId !== undefined
+  const ordered = query.resourceId !== undefined
   const [only] = indexed
   if (ordered && indexed.length === 1 && only) return { driver: only, ordered }
   const counts = indexed.map((entry) => ({ entry, count: countOf(statements, entry, query.resourceId) }))

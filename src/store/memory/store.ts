@@ -9,8 +9,9 @@ import type {
   Accepted, BegunRun, CallDecision, Claimed, Decided, Fence, LaneRow, LaneSignalRow, LaneState, MailboxRow, NewThread, RowQuery, RunFilter, RunPage,
   RunRow, Scope, Send, StepCommit, StepCommitted, SuspendedEnd, ThreadQuery, ThreadRow, ThreadStore, Window, WindowOf,
 } from '../contract.ts'
-import type { MessageGroup, MessagePatches, MessagePlace, MessageStart, MessageStartQuery, PrunePolicy, Pruned, ThreadClone } from '../conversations.ts'
-import { pruneStore, type PruneOptions, type PruneResult } from '../retention.ts'
+import type { Belongings } from '../belongings.ts'
+import type { DuePolicy, MessageGroup, MessagePatches, MessagePlace, MessageStart, MessageStartQuery, PrunePolicy, Pruned, ThreadClone } from '../conversations.ts'
+import { checkRetention, pruneStore, type PruneOptions, type PruneResult, type Retention } from '../retention.ts'
 import { acceptSends } from '../transaction/accept.ts'
 import { beginRun, readWindow } from '../transaction/begin.ts'
 import { claimThread, resign } from '../transaction/claim.ts'
@@ -21,7 +22,7 @@ import { findThread, scopedThread } from '../transaction/guard.ts'
 import { listLanes, listLaneSignals, readLane } from '../transaction/lanes.ts'
 import { cancelSignals, reorderSignals } from '../transaction/mailbox.ts'
 import { deleteMessages, saveRows } from '../transaction/messages.ts'
-import { pruneSome } from '../transaction/prune.ts'
+import { pruneDue, pruneSome } from '../transaction/prune.ts'
 import { retryParked } from '../transaction/retry.ts'
 import { decideCall, endSuspended } from '../transaction/suspend.ts'
 import { createThread, deleteThread, patchThread, type ThreadPatch } from '../transaction/threads.ts'
@@ -50,9 +51,14 @@ export class InMemoryStore implements ThreadStore {
   #recall: InMemoryRecall | undefined
   #closed = false
 
-  constructor(options: { id?: string; clock?: Clock } = {}) {
+  /** For how long things are kept. */
+  readonly retention: Retention | undefined
+
+  constructor(options: { id?: string; clock?: Clock; retention?: Retention } = {}) {
     this.id = options.id ?? 'memory'
     this.#clock = options.clock ?? systemClock
+    if (options.retention !== undefined) checkRetention(options.retention)
+    this.retention = options.retention
     this.#tables = new MemoryTables(this.#clock)
   }
 
@@ -174,7 +180,9 @@ export class InMemoryStore implements ThreadStore {
   }
 
   async deleteThread(scope: Scope): Promise<boolean> {
-    return deleteThread(this.#use(), scope)
+    const deleted = deleteThread(this.#use(), scope)
+    await this.#forget([scope.threadId], scope.resourceId)
+    return deleted
   }
 
   async listThreads(query: ThreadQuery): Promise<{ threads: ThreadRow[]; more: boolean; total?: number }> {
@@ -238,11 +246,21 @@ export class InMemoryStore implements ThreadStore {
   }
 
   async transferThread(scope: Scope, resourceId: string): Promise<ThreadRow> {
-    return transferThread(this.#use(), scope, resourceId)
+    const thread = transferThread(this.#use(), scope, resourceId)
+    for (const place of await this.#belongings()) await place.giveThread(thread.id, resourceId)
+    return thread
   }
 
   async pruneSome(policy: PrunePolicy): Promise<Pruned> {
-    return pruneSome(this.#use(), policy)
+    const pruned = pruneSome(this.#use(), policy)
+    await this.#forget(pruned.threadIds)
+    return pruned
+  }
+
+  async pruneDue(policy: DuePolicy): Promise<Pruned | null> {
+    const pruned = pruneDue(this.#use(), policy)
+    await this.#forget(pruned?.threadIds ?? [])
+    return pruned
   }
 
   async listLanes(scope: Scope, query: { after?: string; limit: number }): Promise<LaneRow[]> {
@@ -258,8 +276,8 @@ export class InMemoryStore implements ThreadStore {
   }
 
   /** Removes what is older than `retention` keeps. */
-  prune(how: PruneOptions): Promise<PruneResult> {
-    return pruneStore(this, how)
+  prune(how: PruneOptions = {}): Promise<PruneResult> {
+    return pruneStore(this, { ...how, retention: how.retention ?? this.retention, now: how.now ?? this.#clock.now() })
   }
 
   /** The store of a domain. All but threads and their recall are in a database in memory, which is loaded when it is first asked for. */
@@ -274,6 +292,17 @@ export class InMemoryStore implements ThreadStore {
   async #openBeside(): Promise<DomainStorage & { close(): Promise<void> }> {
     const { LibSQLStore } = await import('../libsql/store.ts')
     return new LibSQLStore({ url: ':memory:', clock: this.#clock })
+  }
+
+  async #forget(threadIds: readonly string[], resourceId?: string): Promise<void> {
+    if (threadIds.length > 0) for (const place of await this.#belongings()) await place.forgetThreads(threadIds, resourceId)
+  }
+
+  /** What hangs on threads, if anything was ever kept of it. */
+  async #belongings(): Promise<Belongings[]> {
+    const beside = await this.#beside
+    const places = [await beside?.getStore('notifications'), await beside?.getStore('schedules')]
+    return places.filter((place) => place !== undefined)
   }
 
   #use(): MemoryTables {

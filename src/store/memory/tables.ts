@@ -4,7 +4,7 @@ import type { MessageContent } from '../../message/message.ts'
 import type { StartRow } from '../transaction/prune.ts'
 import { TAIL_SEQ, type LaneRecord, type LaneSignalRecord, type MailRecord, type RowRecord, type RunRecord, type ThreadRecord, type TitleRecord, type WorkingMemoryRecord } from '../transaction/records.ts'
 import { startsMessage } from '../transaction/starts.ts'
-import type { CountedRow, NewThreadRecord, ThreadTables, WantedMessages } from '../transaction/tables.ts'
+import type { CountedRow, NewThreadRecord, PruningRecord, ThreadTables, WantedMessages } from '../transaction/tables.ts'
 import { threadOwner } from '../transaction/working-memory.ts'
 import { copiedRows } from './copies.ts'
 import { Shelf } from './shelf.ts'
@@ -17,6 +17,7 @@ export class MemoryTables implements ThreadTables {
   readonly #titles = new Map<string, TitleRecord>()
   readonly #processes = new Map<string, number>()
   readonly #clock: Clock
+  #pruning: PruningRecord | undefined
   #lastKey = 0
   #lastRun = 0
 
@@ -213,6 +214,14 @@ export class MemoryTables implements ThreadTables {
   edgeStarts(thread: ThreadRecord, end: 'oldest' | 'newest', limit: number): StartRow[] {
     const starts = this.#shelf(thread).rows.filter(startsMessage)
     return (end === 'oldest' ? starts : starts.toReversed()).slice(0, limit)
+  }
+
+  pruning(): PruningRecord | undefined {
+    return this.#pruning
+  }
+
+  putPruning(pruning: PruningRecord): void {
+    this.#pruning = pruning
   }
 
   removeRecords(thread: ThreadRecord, before: number, limit: number): number {

@@ -6,6 +6,7 @@ import { describedThread, untracked } from './decode.ts'
 import { scopedThread } from './guard.ts'
 import { copyLanes } from './lanes.ts'
 import type { ThreadTables, WantedMessages } from './tables.ts'
+import { copyWorkingMemory } from './working-memory.ts'
 
 export function cloneThread(tables: ThreadTables, scope: Scope, clone: ThreadClone): ThreadRow {
   const source = scopedThread(tables, scope)
@@ -32,6 +33,8 @@ export function cloneThread(tables: ThreadTables, scope: Scope, clone: ThreadClo
   const [last] = tables.edgeStarts(copy, 'newest', 1)
   if (last) copy.metadata = JSON.stringify({ ...untracked(clone.metadata), clone: { ...about, lastMessageId: last.messageId } })
   copyLanes(tables, source, copy)
+  // Notes about one resource are not another's to see.
+  if (resourceId === source.resourceId) copyWorkingMemory(tables, source, copy)
   tables.putThread(copy)
   return describedThread(tables, copy)
 }

@@ -1,4 +1,4 @@
-import type { PrunePolicy, Pruned } from '../conversations.ts'
+import type { DuePolicy, PrunePolicy, Pruned } from '../conversations.ts'
 import { forgetLaneSignals } from './lanes.ts'
 import type { RowRecord, ThreadRecord } from './records.ts'
 import { startsMessage } from './starts.ts'
@@ -27,6 +27,16 @@ export function pruneSome(tables: ThreadTables, policy: PrunePolicy): Pruned {
   }
   const last = threads.at(-1)
   return threads.length === threadsAtOnce && last ? { ...pruned, next: last.key } : pruned
+}
+
+/** Goes on where the last call stopped, and begins anew when it is time. */
+export function pruneDue(tables: ThreadTables, { now, every, ...policy }: DuePolicy): Pruned | null {
+  const { after, dueAt } = tables.pruning() ?? { after: 0, dueAt: now }
+  // A clock that was set back must not keep anything for long.
+  if (dueAt > now && dueAt <= now + every) return null
+  const pruned = pruneSome(tables, { ...policy, after })
+  tables.putPruning(pruned.next === undefined ? { after: 0, dueAt: now + every } : { after: pruned.next, dueAt: now })
+  return pruned
 }
 
 /** From the oldest on, up to the first that is young enough. */

@@ -82,6 +82,10 @@ export interface ThreadTables {
   /** Removes settled signals and runs that are over, from before this time; answers how many. */
   removeRecords(thread: ThreadRecord, before: number, limit: number): number
 
+  /** How far the threads were looked at for what is kept no longer, and when to look next. */
+  pruning(): PruningRecord | undefined
+  putPruning(pruning: PruningRecord): void
+
   lane(thread: ThreadRecord, id: string): LaneRecord | undefined
   putLane(thread: ThreadRecord, lane: LaneRecord): void
   /** By id, those above `after`. */
@@ -118,6 +122,12 @@ export interface ThreadTables {
 }
 
 export type NewThreadRecord = Pick<ThreadRecord, 'id' | 'resourceId' | 'title' | 'metadata' | 'parentId' | 'createdAt'>
+
+export interface PruningRecord {
+  /** The key of the last thread that was looked at. */
+  after: number
+  dueAt: number
+}
 
 export type CountedRow = Pick<RowRecord, 'seq' | 'ordinal' | 'turn'>
 

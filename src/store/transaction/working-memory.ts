@@ -42,6 +42,12 @@ export function setWorkingMemory(tables: ThreadTables, thread: ThreadRecord, ini
   if (initial) write(tables, initial.scope === 'thread' ? threadOwner(thread) : `r:${thread.resourceId}`, initial.change)
 }
 
+/** A thread's own, with its versions, for a copy of the thread. */
+export function copyWorkingMemory(tables: ThreadTables, from: ThreadRecord, to: ThreadRecord): void {
+  const versions = tables.workingMemories(threadOwner(from), Number.MAX_SAFE_INTEGER, KEPT_VERSIONS)
+  for (const version of versions.toReversed()) tables.addWorkingMemory(threadOwner(to), version, KEPT_VERSIONS)
+}
+
 /** What a run changed counts from now on: it is over, or new input sealed what came before it. The caller puts the run. */
 export function applyStaged(tables: ThreadTables, run: RunRecord): void {
   if (run.staged === null) return

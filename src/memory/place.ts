@@ -1,0 +1,11 @@
+import type { ThreadStore } from '../store/contract.ts'
+import type { Storage } from '../store/storage.ts'
+
+/** Where an agent keeps what its memory is asked for, and whom that concerns. */
+export interface MemoryPlace {
+  store(): Promise<ThreadStore>
+  /** The store of threads and what stands beside it. */
+  storage(): Promise<Storage>
+  /** A thread is another's now: those who watch it for its old resource see no more of it. */
+  transferred(threadId: string, resourceId: string): void
+}

@@ -1,0 +1,7 @@
+import type { Storage } from './storage.ts'
+
+/** A local file, so that programs remember without any configuration. Its driver is loaded when it is first needed. */
+export async function defaultStorage(): Promise<Storage> {
+  const { LibSQLStore } = await import('./libsql/store.ts')
+  return new LibSQLStore({ url: 'file:./heed.db' })
+}

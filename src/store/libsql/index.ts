@@ -1,4 +1,5 @@
 export { MemoryLibSQL } from './memory-domain.ts'
-export { LibSQLStore, type LibSQLStoreOptions } from './store.ts'
+export { LibSQLStore } from './store.ts'
+export type { LibSQLStoreOptions } from './store-options.ts'
 export { NotificationsLibSQL } from './notifications-domain.ts'
 export type { LibSQLClient, LibSQLResult, LibSQLTransaction } from './client.ts'

@@ -1,5 +1,6 @@
 import { LibSQLInbox } from './notifications.ts'
-import { LibSQLStore, type LibSQLStoreOptions } from './store.ts'
+import { LibSQLStore } from './store.ts'
+import type { LibSQLStoreOptions } from './store-options.ts'
 
 /** The notifications domain alone, for a `CompositeStore`: the inbox in a file of its own. */
 export class NotificationsLibSQL extends LibSQLInbox {

@@ -47,24 +47,9 @@ import type { DatabaseConnection } from './remote.ts'
 import { LibSQLSchedules } from './schedules.ts'
 import { LibSQLRecall } from './recall/recall.ts'
 import type { Statements } from './statements.ts'
+import type { LibSQLStoreOptions } from './store-options.ts'
 import type { SqlTables } from './tables.ts'
 import { listThreads } from './thread-list.ts'
-
-export interface LibSQLStoreOptions {
-  id?: string
-  /** `file:./path.db`, `:memory:`, or a server: `libsql://…`, `https://…` (needs the package `@libsql/client`). */
-  url: string
-  /** For a server. */
-  authToken?: string
-  /** A client of `@libsql/client` that is used for everything, for settings of its own such as a replica. The store closes it. */
-  client?: LibSQLClient
-  /** Of the times that the store gives by itself, and of who is alive. The system's unless told. */
-  clock?: Clock
-  /** For how long a write waits, in milliseconds, while another process holds the file. 10 seconds unless told. */
-  busyTimeout?: number
-  /** For how long things are kept. What is older goes by itself while a Heed runs on the store, or with `prune`. For ever unless told. */
-  retention?: Retention
-}
 
 /** Rows of a thread that are copied or removed in a few milliseconds. */
 const largeThread = 2_000

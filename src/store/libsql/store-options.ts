@@ -1,0 +1,19 @@
+import type { Clock } from '../../clock.ts'
+import type { Retention } from '../retention.ts'
+import type { LibSQLClient } from './client.ts'
+
+export interface LibSQLStoreOptions {
+  id?: string
+  /** `file:./path.db`, `:memory:`, or a server: `libsql://…`, `https://…` (needs the package `@libsql/client`). */
+  url: string
+  /** For a server. */
+  authToken?: string
+  /** A client of `@libsql/client` that is used for everything, for settings of its own such as a replica. The store closes it. */
+  client?: LibSQLClient
+  /** Of the times that the store gives by itself, and of who is alive. The system's unless told. */
+  clock?: Clock
+  /** For how long a write waits, in milliseconds, while another process holds the file. 10 seconds unless told. */
+  busyTimeout?: number
+  /** For how long things are kept. What is older goes by itself while a Heed runs on the store, or with `prune`. For ever unless told. */
+  retention?: Retention
+}

@@ -4,6 +4,9 @@ export { Memory, type MemoryConfig } from './memory/memory.ts'
 export type { ResourceMemory } from './memory/scoped.ts'
 export type { ListThreadsArgs, NewThreadArgs, ThreadList, ThreadUpdate } from './memory/threads.ts'
 export type { IncludedMessage, RecallArgs, RecalledMessages } from './memory/recall.ts'
+export type { EmbedderStatus, RecallHit, RecallProgress, RecallStatus } from './store/recall.ts'
+export type { MetadataFilter } from './recall/filter.ts'
+export { ModelRouterEmbeddingModel, type AnyEmbeddingModel, type EmbedderInput } from './run/embedding-model.ts'
 export type { DeleteMessagesArgs, SaveMessagesArgs, UpdateMessagesArgs } from './memory/writing.ts'
 export type { ClonedThread, CloneMetadata, CloneThreadArgs } from './memory/clones.ts'
 export type { WorkingMemoryTarget, WorkingMemoryUpdate, WorkingMemoryVersion } from './memory/working-memory/access.ts'
@@ -17,7 +20,7 @@ export { AgentStream } from './agent/stream.ts'
 export type { SuspendedRun, SuspendedRuns, SuspendedRunsFilter } from './agent/suspended.ts'
 export { RequestContext } from './run/request-context.ts'
 export type {
-  AgentExecutionOptions, MemoryOptions, MemoryTarget, ModelSettings, StructuredOutputOptions, TitleOptions, ToolChoice, WorkingMemoryOptions,
+  AgentExecutionOptions, MemoryOptions, MemoryTarget, ModelSettings, SemanticRecallOptions, StructuredOutputOptions, VectorIndexConfig, TitleOptions, ToolChoice, WorkingMemoryOptions,
 } from './run/options.ts'
 export { hasToolCall, stepCountIs, type StopCondition } from './run/stop.ts'
 

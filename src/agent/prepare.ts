@@ -19,6 +19,7 @@ import type { AgentConfig } from './config.ts'
 import { fromLegacyOptions } from './config.ts'
 import { mergeOptions } from './options.ts'
 import { resolve } from './resolve.ts'
+import { recallSources } from './semantic-recall.ts'
 import { agentTools } from './subagents.ts'
 import { titlerFor } from './titler.ts'
 import { seatOf, workingMemoryParts, workingMemorySetting, type WorkingMemoryParts } from './working-memory.ts'
@@ -91,7 +92,7 @@ async function findSetup(
     tools,
     structured,
     processors: pipeline,
-    context: working.context,
+    context: [...working.context, ...(await recallSources(config, options, [input, output], request, { runtime, environment }))],
     titler: request.fence && (await titlerFor(config, options, agent.id, environment)),
     transformer: transformer(options.transform ?? config.transform, environment.logger),
     reservedTags: config.signalTags ?? [],

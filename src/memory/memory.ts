@@ -1,10 +1,13 @@
 import { HeedError } from '../errors.ts'
 import type { JSONObject } from '../json.ts'
 import type { Message } from '../message/message.ts'
+import type { TextEmbedder } from '../recall/embedder.ts'
+import type { EmbedderInput } from '../run/embedding-model.ts'
 import type { MemoryOptions } from '../run/options.ts'
 import { belongingsOf, type Belongings } from '../store/belongings.ts'
 import type { ThreadRow, ThreadStore } from '../store/contract.ts'
 import { defaultStorage } from '../store/default.ts'
+import type { RecallProgress, RecallStatus } from '../store/recall.ts'
 import { threadStoreOf, type Storage } from '../store/storage.ts'
 import { checkText, scopeOf } from './arguments.ts'
 import { cloneHistory, cloneMetadataOf, clonesOf, cloneThread, sourceOf, type CloneMetadata, type ClonedThread, type CloneThreadArgs, type UnreadClone } from './clones.ts'
@@ -12,6 +15,8 @@ import { checkMemoryOptions, checkNames } from './options.ts'
 import type { MemoryPlace } from './place.ts'
 import { recall, type RecallArgs, type RecalledMessages } from './recall.ts'
 import { ResourceMemory } from './scoped.ts'
+import { textEmbedder } from './semantic/embedder.ts'
+import { checkVectors, indexOf, isSearch, searchMessages, type BuiltInVectors } from './semantic/search.ts'
 import { createThread, deleteThread, listThreads, updateThread, type ListThreadsArgs, type NewThreadArgs, type ThreadList, type ThreadUpdate } from './threads.ts'
 import { defaultLastMessages } from './window.ts'
 import { listVersions, readWorkingMemory, undoWorkingMemory, updateWorkingMemory } from './working-memory/access.ts'
@@ -22,6 +27,10 @@ import { deleteMessages, saveMessages, updateMessages, type DeleteMessagesArgs, 
 export interface MemoryConfig extends MemoryOptions {
   /** Where this memory's threads are kept. Defaults to the storage of the agent's Heed, and without an agent to the file `./heed.db`. */
   storage?: Storage
+  /** Makes vectors of messages, so that they are recalled by their meaning too: `'provider/model'`, a model of the AI SDK, or `localEmbedder()`. */
+  embedder?: EmbedderInput
+  /** Where vectors are kept: beside the messages, as `LibSQLVector` stands for. `false`: there are none. */
+  vector?: BuiltInVectors | false
   /** The same options, one level down. */
   options?: MemoryOptions
 }
@@ -30,19 +39,23 @@ export interface MemoryConfig extends MemoryOptions {
 export class Memory {
   readonly storage: Storage | undefined
   readonly options: MemoryOptions
+  /** @internal */
+  readonly embedder: TextEmbedder | undefined
   #place: MemoryPlace | undefined
   #implicit: Promise<Storage> | undefined
 
   constructor(config: MemoryConfig = {}) {
-    const { storage, options, ...own } = config
-    checkNames(own, ['storage', 'options'])
+    const { storage, options, embedder, vector, ...own } = config
+    checkNames(own, ['storage', 'options', 'embedder', 'vector'])
     checkNames(options ?? {})
     for (const key of Object.keys(own) as Array<keyof MemoryOptions>) {
       if (options?.[key] !== undefined && options[key] !== own[key]) {
         throw new HeedError('invalid_argument', `Memory was given '${key}' twice, with different values. Write it once.`, { details: { option: key } })
       }
     }
+    checkVectors(vector)
     this.storage = storage
+    this.embedder = embedder === undefined || vector === false ? undefined : textEmbedder(embedder)
     this.options = { ...own, ...options }
     checkMemoryOptions(this.options)
     if (this.options.save === false) {
@@ -97,12 +110,23 @@ export class Memory {
   // Messages
 
   /**
-   * The newest messages in chronological order; by page, by date, or by id with neighbours; all of them with `perPage: false`. A
-   * thread that isn't there has none.
+   * The newest messages in chronological order; by page, by date, or by id with neighbours; all of them with `perPage: false`. With
+   * `vectorSearchString`, those that fit it best. A thread that isn't there has none.
    */
   async recall(args: RecallArgs): Promise<RecalledMessages> {
-    const { lastMessages = this.options.lastMessages } = args.threadConfig ?? {}
-    return recall(await this.#open(), args, lastMessages || defaultLastMessages)
+    const { lastMessages = this.options.lastMessages } = args?.threadConfig ?? {}
+    const store = await this.#open()
+    return isSearch(args) ? searchMessages(store, args, this.options, this.embedder) : recall(store, args, lastMessages || defaultLastMessages)
+  }
+
+  /** How far messages are indexed for recall, and what holds it up. */
+  async recallStatus(): Promise<RecallStatus> {
+    return (await indexOf(await this.#open(), this.embedder)).status()
+  }
+
+  /** Indexes all messages of the storage again, while what is there serves. */
+  async reindex(options: { onProgress?: (progress: RecallProgress) => void } = {}): Promise<void> {
+    return (await indexOf(await this.#open(), this.embedder)).reindex(options)
   }
 
   /** The same as `recall`. */
@@ -160,7 +184,7 @@ export class Memory {
   /** The same for one resource alone: whatever it is asked, it can't reach what belongs to another. */
   forResource(resourceId: string): ResourceMemory {
     checkText('resourceId', resourceId)
-    return new ResourceMemory(resourceId, { store: () => this.#open(), belongings: () => this.#belongings() }, this.options)
+    return new ResourceMemory(resourceId, { store: () => this.#open(), belongings: () => this.#belongings() }, this.options, this.embedder)
   }
 
   /** What is kept in mind: the text, or the object when there is a schema. Null when nothing ever was. */

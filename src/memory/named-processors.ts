@@ -3,6 +3,7 @@ import type { Processor } from '../processors/processor.ts'
 import type { MemoryOptions, WorkingMemoryOptions } from '../run/options.ts'
 import type { Storage } from '../store/storage.ts'
 import type { MessageHistory } from './message-history.ts'
+import type { SemanticRecall } from './semantic-recall.ts'
 import { defaultLastMessages } from './window.ts'
 
 type Lists = ReadonlyArray<readonly Processor[] | undefined>
@@ -30,6 +31,12 @@ export function historyIn(lists: Lists): MemoryOptions | undefined {
 export function workingMemoryOptionsIn(lists: Lists): WorkingMemoryOptions | undefined {
   const named = namedProcessor(lists, 'working-memory') as { options?: WorkingMemoryOptions } | undefined
   return named && (named.options ?? { enabled: false })
+}
+
+/** The options of a SemanticRecall among these, and its embedder. A stranger's processor of that name does it itself. */
+export function semanticRecallIn(lists: Lists): Pick<SemanticRecall, 'options' | 'embedder'> | undefined {
+  const named = namedProcessor(lists, 'semantic-recall') as Partial<SemanticRecall> | undefined
+  return named && { options: named.options ?? { enabled: false }, embedder: named.embedder }
 }
 
 /** Where threads are kept: memory says so, or a MessageHistory. A thread can't be in two places, so both have to name the same one. */

@@ -1,10 +1,11 @@
 import { HeedError } from '../errors.ts'
 import type { MemoryOptions } from '../run/options.ts'
 import { titleOptionsIn } from './titles.ts'
+import { recallSettingIn } from './semantic/setting.ts'
 import { windowOf } from './window.ts'
 import { workingMemoryIn } from './working-memory/setting.ts'
 
-const known: Record<keyof MemoryOptions, true> = { lastMessages: true, window: true, workingMemory: true, readOnly: true, generateTitle: true, save: true }
+const known: Record<keyof MemoryOptions, true> = { lastMessages: true, window: true, workingMemory: true, semanticRecall: true, readOnly: true, generateTitle: true, save: true }
 
 /** Refuses what is not an option of a memory, and values that can't be meant. */
 export function checkMemoryOptions(options: unknown): void {
@@ -15,6 +16,7 @@ export function checkMemoryOptions(options: unknown): void {
   if (readOnly !== undefined && typeof readOnly !== 'boolean') throw new HeedError('invalid_argument', 'readOnly must be true or false.', { details: { option: 'readOnly' } })
   windowOf(options)
   workingMemoryIn(options)
+  recallSettingIn(options)
   titleOptionsIn(options)
 }
 

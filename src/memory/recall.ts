@@ -1,8 +1,8 @@
-import { HeedError } from '../errors.ts'
 import type { Message } from '../message/message.ts'
 import type { MemoryOptions } from '../run/options.ts'
 import type { Scope, ThreadStore } from '../store/contract.ts'
 import type { MessageStart } from '../store/conversations.ts'
+import type { RecallHit } from '../store/recall.ts'
 import { checkNames, checkText, checkWhole, refused, scopeOf, timeOf } from './arguments.ts'
 import { cursorOf, placeIn } from './cursor.ts'
 import { allMessages, countMessages, messagesAt, placeOfMessage, startsIn, type Placed, type Span } from './messages.ts'
@@ -30,6 +30,8 @@ export interface RecallArgs {
   filter?: { dateRange?: { start?: Date; end?: Date; startExclusive?: boolean; endExclusive?: boolean } }
   /** These and their neighbours; alone, nothing else. */
   include?: readonly IncludedMessage[]
+  /** Find those that fit this best, and nothing else: in all threads of the resource unless `scope` says otherwise. */
+  vectorSearchString?: string
   /** Also count them. */
   total?: boolean
   /** Options for this call alone. */
@@ -43,6 +45,8 @@ export interface RecalledMessages {
   hasMore: boolean
   nextCursor?: string
   total?: number
+  /** With `vectorSearchString`: what was found, best first, with its score and what spoke for it. */
+  hits?: RecallHit[]
 }
 
 const names = ['threadId', 'resourceId', 'page', 'perPage', 'cursor', 'orderBy', 'filter', 'include', 'total', 'threadConfig']
@@ -76,9 +80,6 @@ export async function recall(store: ThreadStore, args: RecallArgs, perPageByDefa
 }
 
 function check(args: RecallArgs): void {
-  if (typeof args === 'object' && args !== null && 'vectorSearchString' in args && args.vectorSearchString !== undefined) {
-    throw new HeedError('unsupported_option', "recall() can't search by meaning yet: leave out vectorSearchString.", { details: { option: 'vectorSearchString' } })
-  }
   checkNames('recall()', args, names)
   const { threadId, page, perPage, cursor, orderBy, filter, include } = args
   if (Array.isArray(threadId) ? threadId.length === 0 : threadId === undefined) throw refused('threadId', 'the id of a thread, or a list of them')

@@ -1,11 +1,13 @@
 import { HeedError } from '../errors.ts'
 import type { Message } from '../message/message.ts'
+import type { TextEmbedder } from '../recall/embedder.ts'
 import type { MemoryOptions } from '../run/options.ts'
 import type { Belongings } from '../store/belongings.ts'
 import type { ThreadRow, ThreadStore } from '../store/contract.ts'
 import { scopeOf } from './arguments.ts'
 import { cloneHistory, clonesOf, cloneThread, sourceOf, type ClonedThread, type CloneThreadArgs, type UnreadClone } from './clones.ts'
 import { recall, type RecallArgs, type RecalledMessages } from './recall.ts'
+import { isSearch, searchMessages } from './semantic/search.ts'
 import { createThread, deleteThread, listThreads, updateThread, type ListThreadsArgs, type NewThreadArgs, type ThreadList, type ThreadUpdate } from './threads.ts'
 import { defaultLastMessages } from './window.ts'
 import { workingMemoryIn } from './working-memory/setting.ts'
@@ -27,12 +29,14 @@ export class ResourceMemory {
   readonly resourceId: string
   readonly #place: OwnPlace
   readonly #options: MemoryOptions
+  readonly #embedder: TextEmbedder | undefined
 
   /** @internal */
-  constructor(resourceId: string, place: OwnPlace, options: MemoryOptions) {
+  constructor(resourceId: string, place: OwnPlace, options: MemoryOptions, embedder?: TextEmbedder) {
     this.resourceId = resourceId
     this.#place = place
     this.#options = options
+    this.#embedder = embedder
   }
 
   async createThread(thread: Own<NewThreadArgs> = {}): Promise<ThreadRow> {
@@ -60,7 +64,9 @@ export class ResourceMemory {
   }
 
   async recall(args: RecallArgs): Promise<RecalledMessages> {
-    return recall(await this.#store(), this.#own(args), this.#options.lastMessages || defaultLastMessages)
+    const own = this.#own(args)
+    const store = await this.#place.store()
+    return isSearch(own) ? searchMessages(store, own, this.#options, this.#embedder) : recall(store, own, this.#options.lastMessages || defaultLastMessages)
   }
 
   listMessages(args: RecallArgs): Promise<RecalledMessages> {

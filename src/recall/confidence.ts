@@ -18,8 +18,10 @@ export function confidence(count: number, words: number, postings: readonly Post
       if (share !== undefined) shares.set(at, share + rare)
     }
   }
+  // Words that are everywhere ask for nothing in particular.
+  const told = Math.min(1, whole / unknown)
   let sure = 0
-  for (const [at, share] of shares) sure = Math.max(sure, whole > 0 ? share / whole : 0, meanings?.own[at] ?? 0)
+  for (const [at, share] of shares) sure = Math.max(sure, whole > 0 ? (share / whole) * told : 0, meanings?.own[at] ?? 0)
   return Math.min(1, sure)
 }
 

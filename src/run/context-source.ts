@@ -9,6 +9,6 @@ export type ContextSource = (rows: readonly MessageRow[]) => Promise<ContextBloc
 
 export interface ContextBlock {
   text: string
-  /** Kept with the row. `sources` has the ids of messages that it quotes: it goes when they are deleted. */
+  /** Kept with the row. `sources` has the ids of messages of the thread that it quotes, `quotes` those of others: it goes when they do. */
   metadata: JSONObject
 }

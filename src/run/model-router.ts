@@ -47,11 +47,19 @@ export function parseModelId(id: string): { provider: string; model: string; ent
   return { provider, model, entry }
 }
 
-type ProviderInstance = ((modelId: string) => LanguageModelV4) & { embeddingModel?: (modelId: string) => EmbeddingModelV4 }
+type ProviderInstance = ((modelId: string) => LanguageModelV4) & Partial<Record<'embeddingModel' | 'textEmbeddingModel', (modelId: string) => EmbeddingModelV4>>
 
 export async function loadModel(id: string): Promise<LanguageModelV4> {
   const { model, entry } = parseModelId(id)
   return (await loadProvider(id, entry))(model)
+}
+
+export async function loadEmbeddingModel(id: string): Promise<EmbeddingModelV4> {
+  const { model, entry } = parseModelId(id)
+  const provider = await loadProvider(id, entry)
+  const make = provider.embeddingModel ?? provider.textEmbeddingModel
+  if (!make) throw new HeedError('unsupported_model', `${entry.package} makes no embeddings. Name another provider than that of '${id}'.`, { details: { package: entry.package } })
+  return make.call(provider, model)
 }
 
 async function loadProvider(id: string, entry: ProviderPackage): Promise<ProviderInstance> {

@@ -42,6 +42,8 @@ export interface MemoryOptions {
   /** Exact marks of the window: it grows to `high` messages and is then cut to `low`. */
   window?: { low: number; high: number }
   workingMemory?: WorkingMemoryOptions
+  /** Earlier messages that fit what is asked are shown at the end of the prompt. On unless `false`. */
+  semanticRecall?: boolean | SemanticRecallOptions
   /** Working memory is shown and can't be changed. Messages are stored all the same. Defaults to false. */
   readOnly?: boolean
   /** `false`, for one call of `generate()` or `stream()`: the model is shown the history, and nothing of the call is stored. */
@@ -54,6 +56,37 @@ export interface TitleOptions {
   /** The model that writes titles. Defaults to the agent's. */
   model?: ModelConfig | ((context: { requestContext: RequestContext }) => ModelConfig | Promise<ModelConfig>)
   instructions?: string | ((context: { requestContext: RequestContext }) => string | Promise<string>)
+}
+
+/** Which earlier messages are recalled, and how much of them is shown. */
+export interface SemanticRecallOptions {
+  /** Defaults to true. */
+  enabled?: boolean
+  /** How many messages are looked for. Defaults to 6. */
+  topK?: number
+  /** How many messages around each are shown with it. Defaults to 1. */
+  messageRange?: number | { before: number; after: number }
+  /** In all threads of the resource, or in the thread alone. Defaults to `resource`. */
+  scope?: 'resource' | 'thread'
+  /** The least score, between 0 and 1, with which a message is shown. Defaults to 0.15. */
+  threshold?: number
+  /** Only messages of which this holds: `thread_id`, `role`, `created_at`, and the metadata of their thread. */
+  filter?: Record<string, unknown>
+  /** About how many tokens may be shown at most. Defaults to 2,000. */
+  maxTokens?: number
+  /** How vectors are kept. The built-in index has one way of its own and refuses what it can't honour. */
+  indexConfig?: VectorIndexConfig
+}
+
+/** `m`, `efConstruction` and `lists` may also stand one level down, under the type's name. */
+export interface VectorIndexConfig {
+  type?: 'flat' | 'hnsw' | 'ivfflat'
+  metric?: 'cosine' | 'euclidean' | 'dotproduct'
+  m?: number
+  efConstruction?: number
+  lists?: number
+  hnsw?: { m?: number; efConstruction?: number }
+  ivf?: { lists?: number }
 }
 
 /** What an agent keeps in mind, as a text in the form of a `template` or as an object of a `schema`. */

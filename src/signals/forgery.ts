@@ -3,7 +3,7 @@ import { isXMLName } from './kinds.ts'
 import type { StoredContents } from './signal.ts'
 
 /** The tags that Heed itself writes into a prompt. */
-export const RESERVED_TAGS: readonly string[] = ['user', 'state', 'notification', 'notification-summary', 'system-reminder', 'working-memory']
+export const RESERVED_TAGS: readonly string[] = ['user', 'state', 'notification', 'notification-summary', 'system-reminder', 'working-memory', 'recalled-messages']
 
 /**
  * True for contents that a model might take for one of the `reserved` tags, opened or closed. Characters that nobody sees hide

@@ -85,7 +85,7 @@ describe('a MessageHistory that was given by hand', () => {
     expect(thrownBy(() => new MessageHistory({ lastMessages: 0 }))).toMatchObject({ code: 'invalid_argument', details: { option: 'lastMessages' } })
     const unknown = { limit: 10 } as object
     expect(thrownBy(() => new MessageHistory(unknown))).toMatchObject({ code: 'unsupported_option', details: { option: 'limit' } })
-    expect(thrownBy(() => new SemanticRecall())).toMatchObject({ code: 'unsupported_option', details: { option: 'SemanticRecall' } })
+    expect(thrownBy(() => new SemanticRecall({ storage: {} } as never))).toMatchObject({ code: 'unsupported_option', details: { option: 'storage' } })
   })
 })
 

@@ -136,7 +136,7 @@ describe.each(stores)('recall, $name', ({ store }) => {
       ['filter.dateRange.start', { filter: { dateRange: { start: new Date('never') } } }], ['cursor', { cursor: 'x', page: 1 }],
     ]
     for (const [field, args] of wrong) await expect(memory.recall({ threadId: 't', ...args } as RecallArgs), field).rejects.toMatchObject({ code: 'invalid_argument', details: { field } })
-    await expect(memory.recall({ threadId: 't', vectorSearchString: 'tea' } as RecallArgs)).rejects.toMatchObject({ code: 'unsupported_option' })
+    await expect(memory.recall({ threadId: 't', vectorSearchString: '' })).rejects.toMatchObject({ code: 'invalid_argument' })
     await expect(memory.recall({ threadId: 't', perpage: 1 } as RecallArgs)).rejects.toMatchObject({ code: 'unsupported_option' })
   })
 })

@@ -2,7 +2,7 @@ import type { DatabaseSync } from 'node:sqlite'
 import { HeedError } from '../../errors.ts'
 import { keepingSchema } from './keeping-schema.ts'
 import { notificationSchema } from './notification-schema.ts'
-import { recallChangesSchema } from './recall/schema.ts'
+import { quotesSchema, recallChangesSchema } from './recall/schema.ts'
 import { scheduleSchema } from './schedule-schema.ts'
 
 /**
@@ -228,6 +228,7 @@ export const migrations: readonly string[] = [
   scheduleSchema,
   recallChangesSchema,
   keepingSchema,
+  quotesSchema,
 ]
 
 /** 'Heed', where SQLite keeps the name of the program that a file belongs to. */

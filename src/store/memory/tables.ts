@@ -68,12 +68,15 @@ export class MemoryTables implements ThreadTables {
 
   transferThread(thread: ThreadRecord, resourceId: string): ThreadRecord {
     const transferred = { ...thread, resourceId }
+    this.#removeQuotesElsewhere(thread, () => true)
+    this.#shelf(thread).remove((row) => row.role === 'context' && quotesOf(row).length > 0)
     this.putThread(transferred)
     return transferred
   }
 
   removeThread(thread: ThreadRecord): void {
     this.shelves.delete(thread.id)
+    this.#removeQuotesElsewhere(thread, () => true)
     this.#workingMemory.delete(threadOwner(thread))
     this.#titles.delete(thread.id)
   }
@@ -199,10 +202,19 @@ export class MemoryTables implements ThreadTables {
   removeQuotes(thread: ThreadRecord, messageIds: readonly string[]): void {
     const ids = new Set<unknown>(messageIds)
     this.#shelf(thread).remove((row) => row.role === 'context' && sourcesOf(row).some((source) => ids.has(source)))
+    this.#removeQuotesElsewhere(thread, (messageId) => ids.has(messageId))
+  }
+
+  /** Rows of other threads that quote messages of this one. */
+  #removeQuotesElsewhere(thread: ThreadRecord, gone: (messageId: string) => boolean): void {
+    for (const shelf of this.shelves.values()) {
+      shelf.remove((row) => row.role === 'context' && quotesOf(row).some(({ threadId, messageId }) => threadId === thread.id && gone(messageId)))
+    }
   }
 
   removeAllRows(thread: ThreadRecord): number {
     const gone = this.#shelf(thread).remove(() => true)
+    this.#removeQuotesElsewhere(thread, () => true)
     return new Set(gone.filter((row) => row.role !== 'context').map((row) => row.messageId)).size
   }
 
@@ -342,4 +354,10 @@ export class MemoryTables implements ThreadTables {
 function sourcesOf(row: RowRecord): unknown[] {
   const { metadata } = JSON.parse(row.content) as MessageContent
   return Array.isArray(metadata?.sources) ? metadata.sources : []
+}
+
+function quotesOf(row: RowRecord): Array<{ threadId: string; messageId: string }> {
+  if (!row.content.includes('"quotes"')) return []
+  const { metadata } = JSON.parse(row.content) as MessageContent
+  return Array.isArray(metadata?.quotes) ? metadata.quotes : []
 }

@@ -25,6 +25,36 @@ export const recallChangesSchema = `
   END;
 `
 
+/**
+ * Which context rows quote messages of other threads (`metadata.quotes`): they go when the message does, however it goes, and when
+ * either thread is given to another resource.
+ */
+export const quotesSchema = `
+  CREATE TABLE heed_quotes (
+    thread INTEGER NOT NULL,
+    message_id TEXT NOT NULL,
+    quoted_by INTEGER NOT NULL,
+    PRIMARY KEY (thread, message_id, quoted_by)
+  ) STRICT, WITHOUT ROWID;
+  CREATE INDEX heed_quotes_by ON heed_quotes (quoted_by);
+  CREATE TRIGGER heed_quotes_added AFTER INSERT ON heed_messages
+  WHEN new.role = 'context' AND json_type(new.content, '$.metadata.quotes') = 'array' BEGIN
+    INSERT OR IGNORE INTO heed_quotes
+    SELECT t.key, q.value ->> '$.messageId', new.key
+    FROM json_each(new.content, '$.metadata.quotes') q JOIN heed_threads t ON t.id = q.value ->> '$.threadId';
+  END;
+  CREATE TRIGGER heed_quotes_removed AFTER DELETE ON heed_messages WHEN old.role = 'context' BEGIN
+    DELETE FROM heed_quotes WHERE quoted_by = old.key;
+  END;
+  CREATE TRIGGER heed_quoted_removed AFTER DELETE ON heed_messages WHEN old.role <> 'context' BEGIN
+    DELETE FROM heed_messages WHERE key IN (SELECT quoted_by FROM heed_quotes WHERE thread = old.thread AND message_id = old.message_id);
+  END;
+  CREATE TRIGGER heed_quoted_given AFTER UPDATE OF resource_id ON heed_threads WHEN old.resource_id <> new.resource_id BEGIN
+    DELETE FROM heed_messages WHERE key IN (SELECT quoted_by FROM heed_quotes WHERE thread = new.key);
+    DELETE FROM heed_messages WHERE thread = new.key AND role = 'context' AND key IN (SELECT quoted_by FROM heed_quotes);
+  END;
+`
+
 /** Another number here makes every index anew. */
 export const indexVersion = 1
 

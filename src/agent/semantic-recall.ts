@@ -1,0 +1,42 @@
+import { semanticRecallIn } from '../memory/named-processors.ts'
+import { layered } from '../memory/semantic/search.ts'
+import { recallSettingIn, type RecallSetting } from '../memory/semantic/setting.ts'
+import { recallSource } from '../memory/semantic/source.ts'
+import type { Processor } from '../processors/processor.ts'
+import type { TextEmbedder } from '../recall/embedder.ts'
+import type { ContextSource } from '../run/context-source.ts'
+import { recallIndexOf } from '../store/storage.ts'
+import type { RunEnvironment, RunRequest } from '../thread/runnable.ts'
+import type { ThreadRuntime } from '../thread/runtime.ts'
+import type { AgentConfig } from './config.ts'
+import type { ResolvedOptions } from './prepare.ts'
+import { resolve } from './resolve.ts'
+
+interface Recalling {
+  setting: RecallSetting
+  embedder: TextEmbedder | undefined
+}
+
+/** Recall as this call has it: on for agents that have a memory, or are given a SemanticRecall or options for it. */
+async function recalling(config: AgentConfig, options: ResolvedOptions, processors: ReadonlyArray<readonly Processor[]>): Promise<Recalling | undefined> {
+  const memory = config.memory === undefined ? undefined : await resolve(config.memory, { requestContext: options.requestContext })
+  const named = semanticRecallIn(processors)
+  const own = options.memory?.options?.semanticRecall
+  if (!memory && !named && own === undefined) return undefined
+  const setting = recallSettingIn({ semanticRecall: layered(named ? named.options : memory?.options.semanticRecall, own) })
+  return setting && { setting, embedder: named?.embedder ?? memory?.embedder }
+}
+
+/** What recall adds to a run: a block at the end of its first prompt. */
+export async function recallSources(
+  config: AgentConfig, options: ResolvedOptions, processors: ReadonlyArray<readonly Processor[]>, request: RunRequest, { runtime, environment }: { runtime: ThreadRuntime; environment: RunEnvironment },
+): Promise<ContextSource[]> {
+  const { threadId, resourceId, rows, inputCount, fence } = request
+  if (!fence || threadId === undefined || resourceId === undefined || inputCount === 0) return []
+  const found = await recalling(config, options, processors)
+  const index = found && (await recallIndexOf(runtime.store))
+  if (!found || !index) return []
+  const { setting, embedder } = found
+  if (embedder) index.embedWith(embedder)
+  return [recallSource(setting, { store: runtime.store, index, embedder, threadId, resourceId, input: rows.slice(-inputCount), logger: environment.logger })]
+}

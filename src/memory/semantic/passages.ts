@@ -1,0 +1,72 @@
+import type { Scope, ThreadStore } from '../../store/contract.ts'
+import type { MessageStart } from '../../store/conversations.ts'
+import type { RecallHit } from '../../store/recall.ts'
+import { messagesAt, startsIn } from '../messages.ts'
+import type { RecalledPassage } from './block.ts'
+
+export interface Around {
+  before: number
+  after: number
+  /** Messages of a thread from this `seq` on are left out. */
+  shown?: { threadId: string; from: number }
+  except?: ReadonlySet<string>
+}
+
+/** Hits with the messages around them. Those that touch are one passage; no message is in two. */
+export async function passagesAround(store: ThreadStore, hits: readonly RecallHit[], around: Around): Promise<RecalledPassage[]> {
+  const byThread = Map.groupBy(hits, ({ threadId }) => threadId)
+  const passages: RecalledPassage[] = []
+  for (const [threadId, found] of byThread) {
+    const [{ resourceId } = { resourceId: '' }] = found
+    const scope: Scope = { threadId, resourceId }
+    const thread = await store.getThread(scope)
+    if (!thread) continue
+    for (const { starts, hits: inside } of await joined(store, scope, found, around)) {
+      const placed = await messagesAt(store, scope, starts)
+      const messages = placed.filter(({ message, seq }) => !around.except?.has(message.id) && !(threadId === around.shown?.threadId && seq >= around.shown.from))
+      const excerpts = new Map(inside.map(({ messageId, text }) => [messageId, text]))
+      if (messages.length === 0) continue
+      passages.push({
+        threadId,
+        title: thread.title,
+        messages: messages.map(({ message, seq }) => ({ message, seq, ...excerptOf(message.content.parts.length, excerpts.get(message.id)) })),
+        score: Math.max(...inside.map(({ score }) => score)),
+      })
+    }
+  }
+  return passages
+}
+
+/** A message that is one text is shown from its beginning; of one with tools, the passage that was found. */
+function excerptOf(parts: number, text: string | undefined): { excerpt?: string } {
+  return text !== undefined && (parts > 1 || text.length > 900) ? { excerpt: text } : {}
+}
+
+interface Stretch {
+  starts: MessageStart[]
+  hits: RecallHit[]
+}
+
+async function joined(store: ThreadStore, scope: Scope, hits: readonly RecallHit[], { before, after }: Around): Promise<Stretch[]> {
+  const stretches: Stretch[] = []
+  for (const hit of hits.toSorted((a, b) => a.seq - b.seq)) {
+    const [earlier, own, later] = await Promise.all([
+      startsIn(store, scope, { from: 'newest', beyond: hit.seq, limit: before + 1 }),
+      startsIn(store, scope, { from: 'oldest', beyond: hit.seq - 1, limit: 1 }),
+      startsIn(store, scope, { from: 'oldest', beyond: hit.seq, limit: after }),
+    ])
+    // A hit may be a later row of its message: the message then begins before it.
+    const [there] = own.starts
+    const mine = there?.messageId === hit.messageId ? there : earlier.starts.findLast(({ messageId }) => messageId === hit.messageId)
+    if (!mine) continue
+    const previous = before === 0 ? [] : earlier.starts.filter(({ seq }) => seq < mine.seq).slice(-before)
+    const starts = [...previous, mine, ...later.starts.filter(({ messageId }) => messageId !== mine.messageId)]
+    const last = stretches.at(-1)
+    const end = last?.starts.at(-1)
+    if (last && end && (starts[0]?.seq ?? 0) <= end.seq) {
+      last.starts.push(...starts.filter(({ seq }) => seq > end.seq))
+      last.hits.push(hit)
+    } else stretches.push({ starts, hits: [hit] })
+  }
+  return stretches
+}

@@ -1,0 +1,68 @@
+import { HeedError } from '../../errors.ts'
+import { compileFilter, type MetadataFilter } from '../../recall/filter.ts'
+import type { MemoryOptions, SemanticRecallOptions, VectorIndexConfig } from '../../run/options.ts'
+
+/** Recall as it is meant, nothing left open. */
+export interface RecallSetting {
+  topK: number
+  before: number
+  after: number
+  scope: 'resource' | 'thread'
+  threshold: number
+  maxTokens: number
+  filter?: MetadataFilter
+}
+
+const known: ReadonlyArray<keyof SemanticRecallOptions> = ['enabled', 'topK', 'messageRange', 'scope', 'threshold', 'filter', 'maxTokens', 'indexConfig']
+const knownOfIndex: ReadonlyArray<keyof VectorIndexConfig> = ['type', 'metric', 'm', 'efConstruction', 'lists', 'hnsw', 'ivf']
+const mostHits = 100
+
+/** What these options mean; nothing when recall is off. Refuses by name what can't be meant, and what the index can't honour. */
+export function recallSettingIn({ semanticRecall = true }: Pick<MemoryOptions, 'semanticRecall'>): RecallSetting | undefined {
+  if (semanticRecall === false) return undefined
+  const options: SemanticRecallOptions = semanticRecall === true ? {} : semanticRecall
+  if (typeof options !== 'object' || options === null || Array.isArray(options)) throw invalid('semanticRecall', 'must be true, false or an object')
+  for (const name of Object.keys(options)) {
+    if (known.some((one) => one === name)) continue
+    throw new HeedError('unsupported_option', `semanticRecall has no '${name}'. Known: ${known.join(', ')}.`, { details: { option: `semanticRecall.${name}` } })
+  }
+  const { enabled = true, topK = 6, messageRange = 1, scope = 'resource', threshold = 0.15, filter, maxTokens = 2_000, indexConfig } = options
+  if (typeof enabled !== 'boolean') throw invalid('enabled', 'must be true or false')
+  checkCount('topK', topK, 1, mostHits)
+  const { before, after } = typeof messageRange === 'object' && messageRange !== null ? messageRange : { before: messageRange, after: messageRange }
+  checkCount('messageRange', before, 0, mostHits)
+  checkCount('messageRange', after, 0, mostHits)
+  if (scope !== 'resource' && scope !== 'thread') throw invalid('scope', "must be 'resource' or 'thread'")
+  if (typeof threshold !== 'number' || !(threshold >= 0 && threshold <= 1)) throw invalid('threshold', 'must be a number between 0 and 1')
+  checkCount('maxTokens', maxTokens, 1, Number.MAX_SAFE_INTEGER)
+  if (filter !== undefined) compileFilter(filter)
+  if (indexConfig !== undefined) checkIndex(indexConfig)
+  if (!enabled) return undefined
+  return { topK, before, after, scope, threshold, maxTokens, ...(filter && { filter }) }
+}
+
+/** The built-in index compares every vector that may be near, by cosine: graphs and lists are for stores that have them. */
+function checkIndex(config: unknown): void {
+  if (typeof config !== 'object' || config === null) throw invalid('indexConfig', 'must be an object')
+  for (const name of Object.keys(config)) {
+    if (knownOfIndex.some((one) => one === name)) continue
+    throw new HeedError('unsupported_option', `indexConfig has no '${name}'. Known: ${knownOfIndex.join(', ')}.`, { details: { option: `semanticRecall.indexConfig.${name}` } })
+  }
+  const { type = 'flat', metric = 'cosine', ...rest } = config as VectorIndexConfig
+  if (type !== 'flat' || Object.values(rest).some((value) => value !== undefined)) throw notHonoured(`an index of type '${type}' with ${Object.keys(rest).join(', ') || 'its defaults'}`, 'type')
+  if (metric !== 'cosine' && metric !== 'dotproduct') throw notHonoured(`the metric '${String(metric)}'`, 'metric')
+}
+
+function notHonoured(what: string, name: string): HeedError {
+  const why = "The built-in index is flat and compares by cosine (for vectors of length 1 that is the dot product). Leave indexConfig out, or write { type: 'flat' }."
+  return new HeedError('unsupported_option', `This store can't honour ${what}. ${why}`, { details: { option: `semanticRecall.indexConfig.${name}` } })
+}
+
+function checkCount(name: string, value: unknown, least: number, most: number): void {
+  if (!Number.isSafeInteger(value) || Number(value) < least || Number(value) > most) throw invalid(name, `must be a whole number from ${least} to ${most}`)
+}
+
+function invalid(name: string, why: string): HeedError {
+  const option = name === 'semanticRecall' ? name : `semanticRecall.${name}`
+  return new HeedError('invalid_argument', `${option} ${why}.`, { details: { option } })
+}

@@ -1,0 +1,61 @@
+import { describe } from '../../errors.ts'
+import type { Logger } from '../../logger.ts'
+import type { MessageRow } from '../../message/row.ts'
+import type { TextEmbedder } from '../../recall/embedder.ts'
+import { searchableText } from '../../recall/searchable.ts'
+import type { ContextSource } from '../../run/context-source.ts'
+import type { ThreadStore } from '../../store/contract.ts'
+import type { RecallIndex } from '../../store/recall.ts'
+import { recallBlock, recalledIn } from './block.ts'
+import { passagesAround } from './passages.ts'
+import type { RecallSetting } from './setting.ts'
+
+export interface RecallSeat {
+  store: ThreadStore
+  index: RecallIndex
+  embedder: TextEmbedder | undefined
+  threadId: string
+  resourceId: string
+  /** What started the run. */
+  input: readonly MessageRow[]
+  logger: Logger
+}
+
+/** Of a long input, so much is the question. */
+const longestQuestion = 4_000
+
+/** Recalls once in a run, for what started it. A search that fails is logged and is not the run's failure. */
+export function recallSource(setting: RecallSetting, seat: RecallSeat): ContextSource {
+  let asked = false
+  return async (rows) => {
+    const text = questionOf(seat.input)
+    if (asked || text === '') return undefined
+    asked = true
+    try {
+      return await search(setting, seat, rows, text)
+    } catch (error) {
+      seat.logger.warn(`Nothing could be recalled on thread '${seat.threadId}'`, { error: describe(error) })
+      return undefined
+    }
+  }
+}
+
+async function search(setting: RecallSetting, { store, index, embedder, threadId, resourceId }: RecallSeat, rows: readonly MessageRow[], text: string) {
+  const from = rows.reduce((least, { seq }) => Math.min(least, seq ?? least), Number.MAX_SAFE_INTEGER)
+  const except = recalledIn(rows)
+  const shown = { threadId, from }
+  const { filter, topK, threshold, scope } = setting
+  const hits = await index.search({
+    resourceId, text, limit: topK, shown, except, ...(scope === 'thread' && { threadId }), ...(embedder && { embedder }), ...(filter && { filter }),
+  })
+  const good = hits.filter(({ score }) => score >= threshold)
+  const passages = await passagesAround(store, good, { ...setting, shown, except: new Set(except) })
+  return recallBlock(passages, threadId, setting.maxTokens)
+}
+
+/** What a user said; where nobody did, what happened. */
+function questionOf(input: readonly MessageRow[]): string {
+  const users = input.filter(({ role }) => role === 'user')
+  const asking = users.length > 0 ? users : input.filter(({ role }) => role === 'signal')
+  return asking.map(({ content }) => searchableText(content)).join('\n').slice(-longestQuestion).trim()
+}

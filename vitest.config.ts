@@ -10,6 +10,7 @@ export default defineConfig({
       { find: /^heed$/, replacement: source('index.ts') },
       { find: /^heed\/ai-sdk$/, replacement: source('client/ai-sdk/index.ts') },
       { find: /^heed\/client$/, replacement: source('client/index.ts') },
+      { find: /^heed\/embed$/, replacement: source('embed/index.ts') },
       { find: /^heed\/libsql$/, replacement: source('store/libsql/index.ts') },
       { find: /^heed\/processors$/, replacement: source('processors/index.ts') },
       { find: /^heed\/react$/, replacement: source('client/react/index.ts') },

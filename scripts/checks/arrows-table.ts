@@ -85,6 +85,9 @@ export const arrows: ArrowTable = {
   'bus/*.ts': [...leaves, 'type run/chunk.ts'],
   'bus/*/**': [...leaves, 'bus/*.ts', 'type run/chunk.ts'],
 
+  // Vectors without a network, in a thread of its own.
+  'embed/**': leaves,
+
   'memory/**': [...leaves, 'message/**', 'recall/**', 'prompt/**', 'schema/**', 'signals/**', 'processors/**', 'run/**', 'thread/**', 'store/*.ts'],
 
   // Importing `heed` loads nothing but the store that needs no driver.

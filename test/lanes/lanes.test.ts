@@ -12,7 +12,7 @@ const delta = (key: string) => ({ id: 'editor', mode: 'delta', cacheKey: key, co
 describe.each(placeKinds())('the lanes of a thread, $name', ({ make }) => {
   function open(more: Partial<ConstructorParameters<typeof Agent>[0]> = {}, place = make()) {
     const model = scriptedModel(() => 'seen')
-    const agent = new Agent({ id: 'a', model, memory: new Memory({ window: { low: 1, high: 1 } }), ...more })
+    const agent = new Agent({ id: 'a', model, memory: new Memory({ window: { low: 1, high: 1 }, semanticRecall: false }), ...more })
     return { model, agent, heed: openHeed({ agent }, place.store()), place }
   }
 
@@ -105,7 +105,7 @@ describe.each(placeKinds())('the lanes of a thread, $name', ({ make }) => {
   })
 
   it('[L1.6] are not told again while they are in sight, nor twice while the repetition is', async () => {
-    const { agent, model } = open({ memory: new Memory({ window: { low: 2, high: 4 } }) })
+    const { agent, model } = open({ memory: new Memory({ window: { low: 2, high: 4 }, semanticRecall: false }) })
     await agent.sendStateSignal(snapshot('a.ts'), quiet)
     const memory = { thread: 't', resource: 'u' }
     for (const word of ['One.', 'Two.', 'Three.', 'Four.', 'Five.']) await agent.generate(word, { memory })
@@ -116,7 +116,7 @@ describe.each(placeKinds())('the lanes of a thread, $name', ({ make }) => {
   })
 
   it('[L1.6] go with what they quote', async () => {
-    const { agent, model, place } = open({ memory: new Memory({ window: { low: 2, high: 2 } }) })
+    const { agent, model, place } = open({ memory: new Memory({ window: { low: 2, high: 2 }, semanticRecall: false }) })
     const sent = await agent.sendStateSignal(snapshot('a.ts'), quiet)
     const memory = { thread: 't', resource: 'u' }
     await agent.generate('One.', { memory })
@@ -165,7 +165,7 @@ describe.each(placeKinds())('the lanes of a thread, $name', ({ make }) => {
 
   it('[L1.5] of a processor and of producers outside share one count', async () => {
     const count: Processor = { id: 'editor', computeStateSignal: ({ stepNumber }) => ({ cacheKey: `own-${stepNumber}`, contents: `Own ${stepNumber}.` }) }
-    const { agent, model } = open({ inputProcessors: [count], memory: new Memory({ window: { low: 5, high: 10 } }) })
+    const { agent, model } = open({ inputProcessors: [count], memory: new Memory({ window: { low: 5, high: 10 }, semanticRecall: false }) })
     await agent.sendStateSignal(snapshot('a.ts'), quiet)
     await agent.sendMessage('Go.', thread).outcome
     await idle(agent, thread)

@@ -38,7 +38,7 @@ async function expectAllKept({ agent, thread }: Told, sent: readonly string[]): 
   expect(signals).toEqual(sent)
 }
 
-const small = () => new Memory({ lastMessages: 2 })
+const small = () => new Memory({ lastMessages: 2, semanticRecall: false })
 
 describe.each(placeKinds())('10,000 messages, $name', ({ make }) => {
   it('[R3.2] sent around the end of runs are all answered, once and in order', { timeout: 60_000 }, () =>
@@ -126,7 +126,7 @@ describe.each(placeKinds())('1,000 messages, $name', ({ make }) => {
     })
     const look = createTool({ id: 'look', execute: async () => (await instant(chance), 'seen') })
     const ask = createTool({ id: 'ask', requireApproval: true, execute: async () => (await instant(chance), 'asked') })
-    const agent = new Agent({ id: `agent-${index}`, model, tools: { look, ask }, memory: new Memory({ lastMessages: 1_000 }), defaultOptions: { maxSteps } })
+    const agent = new Agent({ id: `agent-${index}`, model, tools: { look, ask }, memory: new Memory({ lastMessages: 1_000, semanticRecall: false }), defaultOptions: { maxSteps } })
     return { agent: agent as unknown as Agent, model, thread: { threadId: `thread-${index}`, resourceId: 'user' } }
   }
 

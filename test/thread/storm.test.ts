@@ -47,7 +47,7 @@ function restless(chance: Chance) {
       },
     }),
   }
-  const agent = new Agent({ id: 'restless', model, tools, memory: new Memory({ lastMessages: 1_000 }), defaultOptions: { maxSteps: 1 + chance.below(5) } })
+  const agent = new Agent({ id: 'restless', model, tools, memory: new Memory({ lastMessages: 1_000, semanticRecall: false }), defaultOptions: { maxSteps: 1 + chance.below(5) } })
   return { agent: agent as unknown as Agent, model, most: () => most }
 }
 

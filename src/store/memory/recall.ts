@@ -12,7 +12,7 @@ import type { ThreadRow, ThreadStore } from '../contract.ts'
 import type { RecallHit, RecallIndex, RecallQuery, RecallStatus } from '../recall.ts'
 
 /** As far back as is looked, in all threads of a resource together. */
-const mostRows = 5_000
+const mostRows = 2_000
 const mostVectors = 20_000
 
 interface Passage {

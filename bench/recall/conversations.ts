@@ -1,0 +1,61 @@
+import { readdirSync, readFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { neighbours, type Collection, type Posting } from '../../src/recall/collection.ts'
+import { isQuestion, withContext } from '../../src/recall/passages.ts'
+import { wordsOf } from '../../src/recall/words.ts'
+
+export interface Conversation {
+  id: string
+  collection: Collection
+  /** Of each turn, alone and with the one before it. */
+  texts: Array<{ own: string; pair: string }>
+  questions: Question[]
+}
+
+export interface Question {
+  text: string
+  category: number
+  /** Numbers of the turns that answer it. Some that are named are not in the conversation: they count as missed. */
+  evidence: number[]
+  named: number
+  postings: Posting[]
+}
+
+interface Stored {
+  id: string
+  sessions: Array<{ turns: Array<{ id: string; speaker: string; text: string }> }>
+  qa: Array<{ question: string; category: number; evidence: string[] }>
+}
+
+/** Conversations with questions and the turns that answer them. Questions without an answer (category 5) are left out. */
+export function readConversations(folder: string): Conversation[] {
+  return readdirSync(folder).filter((name) => name.endsWith('.json')).toSorted().map((name) => conversationOf(JSON.parse(readFileSync(join(folder, name), 'utf8')) as Stored))
+}
+
+function conversationOf({ id, sessions, qa }: Stored): Conversation {
+  const turns = sessions.flatMap(({ turns: of }, session) => of.map((turn, at) => {
+    const own = `${turn.speaker}: ${turn.text}`
+    const before = of[at - 1]
+    return { id: turn.id, session, own, pair: withContext(before && `${before.speaker}: ${before.text}`, own) }
+  }))
+  const words = turns.map(({ own }) => wordsOf(own))
+  const places = new Map<string, number[]>()
+  for (const [at, of] of words.entries()) for (const word of new Set(of)) places.set(word, [...(places.get(word) ?? []), at])
+  const thread = turns.map(({ session }) => session)
+  const numbers = new Map(turns.map((turn, at) => [turn.id, at]))
+  return {
+    id,
+    collection: { count: turns.length, length: words.map(({ length }) => length), thread, ...neighbours(thread), question: turns.map(({ own }) => (isQuestion(own) ? 1 : 0)) },
+    texts: turns.map(({ own, pair }) => ({ own, pair })),
+    questions: qa.filter(({ category, evidence }) => category <= 4 && evidence.length > 0).map(({ question, category, evidence }) => ({
+      text: question,
+      category,
+      evidence: evidence.flatMap((name) => numbers.get(name) ?? []),
+      named: evidence.length,
+      postings: [...new Set(wordsOf(question))].flatMap((word) => {
+        const passages = places.get(word)
+        return passages ? { word, passages } : []
+      }),
+    })),
+  }
+}

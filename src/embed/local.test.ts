@@ -1,0 +1,43 @@
+import { afterAll, describe, expect, it } from 'vitest'
+import { fastembed, localEmbedder } from './index.ts'
+
+afterAll(() => fastembed.close())
+
+const cosine = (a: readonly number[] = [], b: readonly number[] = []) => a.reduce((sum, number, at) => sum + number * (b[at] ?? 0), 0)
+
+describe('the local embedder', () => {
+  it('[K3.1] makes vectors of meaning offline, the same for the same text, while the event loop goes on', async () => {
+    const delays: number[] = []
+    let last = performance.now()
+    const ticking = setInterval(() => {
+      delays.push(performance.now() - last)
+      last = performance.now()
+    }, 5)
+    const values = ['My dog is very old.', 'Our aged hound.', 'The invoice is due on Friday.']
+    const { embeddings: [dog, hound, invoice] } = await localEmbedder().doEmbed({ values })
+    clearInterval(ticking)
+    expect(dog).toHaveLength(384)
+    expect(cosine(dog, dog)).toBeCloseTo(1, 3)
+    expect(cosine(dog, hound)).toBeGreaterThan(cosine(dog, invoice) + 0.2)
+    const { embeddings: [again] } = await fastembed.doEmbed({ values: [values[0] ?? ''] })
+    expect(again).toEqual(dog)
+    expect(delays.length).toBeGreaterThan(3)
+  })
+
+  it('answers a question before lists that wait', async () => {
+    const order: string[] = []
+    const list = fastembed.doEmbed({ values: Array.from({ length: 9 }, (_, at) => `Text number ${at}.`) }).then(() => order.push('list'))
+    const question = fastembed.doEmbed({ values: ['A question?'] }).then(() => order.push('question'))
+    await Promise.all([list, question])
+    expect(order).toEqual(['question', 'list'])
+  })
+
+  it('refuses what was aborted, and begins anew after it was closed', async () => {
+    await expect(fastembed.doEmbed({ values: ['x'], abortSignal: AbortSignal.abort(new Error('enough')) })).rejects.toThrow('enough')
+    const cut = fastembed.doEmbed({ values: ['one', 'two'] })
+    const closed = expect(cut).rejects.toMatchObject({ code: 'closed' })
+    await fastembed.close()
+    await closed
+    expect((await fastembed.doEmbed({ values: ['again'] })).embeddings[0]).toHaveLength(384)
+  })
+})

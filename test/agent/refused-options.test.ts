@@ -54,7 +54,7 @@ describe('an option of a call is refused', () => {
   it('when it is one of a memory, or of structured output, that there is not', async () => {
     const { agent } = made()
     const memory = (options: object) => ({ memory: { thread: 't', resource: 'u', options } }) as never
-    expect(await rejection(agent.generate('Go.', memory({ semanticRecall: true })))).toMatchObject({ code: 'unsupported_option', details: { option: 'semanticRecall' } })
+    expect(await rejection(agent.generate('Go.', memory({ semantics: true })))).toMatchObject({ code: 'unsupported_option', details: { option: 'semantics' } })
     expect(await rejection(agent.generate('Go.', memory({ readOnly: 'yes' })))).toMatchObject({ code: 'invalid_argument', details: { option: 'readOnly' } })
     expect(await rejection(agent.generate('Go.', memory({ lastMessages: -1 })))).toMatchObject({ code: 'invalid_argument', details: { option: 'lastMessages' } })
     const structuredOutput = { schema: { type: 'object' }, model: 'openai/gpt-5.5' }

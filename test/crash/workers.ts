@@ -26,6 +26,6 @@ export function worker(chance: Chance, journal: JournalWriter, kill: KillSwitch)
     model: new RestlessModel(chance, journal, kill),
     tools: { look, order, sign, ask },
     // The window is never cut: every prompt of a thread has to begin with the one before.
-    memory: new Memory({ lastMessages: 100_000 }),
+    memory: new Memory({ lastMessages: 100_000, semanticRecall: false }),
   })
 }

@@ -87,6 +87,7 @@ export type { NotificationInput } from './inbox/input.ts'
 export type { NotificationsConfig, NotificationTarget } from './inbox/options.ts'
 export type { DecideContext, DeliveryChoice, NotificationDeliveryDecision, NotificationDeliveryPolicyConfig } from './inbox/policy.ts'
 export type { NotificationResult } from './inbox/result.ts'
+export type { InboxSubscribeOptions, InboxSubscription } from './inbox/subscription.ts'
 export { createNotificationInboxTool, type NotificationInboxAction, type NotificationInboxInput } from './inbox/tool.ts'
 export type * from './store/notifications.ts'
 

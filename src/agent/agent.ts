@@ -29,6 +29,7 @@ import { sendSignal, sendState, type SendOptions } from '../thread/sending.ts'
 import type { AgentThreadSubscription } from '../thread/subscription.ts'
 import { abortRun, type AbortOptions } from '../thread/aborting.ts'
 import type { AbortAnswer } from '../thread/neighbours.ts'
+import type { InboxSubscribeOptions, InboxSubscription } from '../inbox/subscription.ts'
 import { abortThread, subscribe, type SubscribeOptions } from '../thread/watching.ts'
 import type { GenerateResult, StreamResult } from './answers.ts'
 import type { SuspendedTarget, ToolApproval } from './approval.ts'
@@ -44,7 +45,7 @@ import { prepareRun, resolveOptions } from './prepare.ts'
 import { resolve } from './resolve.ts'
 import { checkResumeData } from './resume.ts'
 import { sendNotifications, type NotificationDeliveryPolicyConfig, type NotificationInput, type NotificationResult, type NotificationTarget } from './notifications.ts'
-import { implicitRuntimes, storageOf } from './runtimes.ts'
+import { implicitRuntimes, inboxOf, storageOf } from './runtimes.ts'
 import { agentSchedules, type AgentSchedules, type ScheduleInput, type ScheduleRecord } from './schedules.ts'
 import { listSuspendedRuns, type SuspendedRuns, type SuspendedRunsFilter } from './suspended.ts'
 import { anyTitler } from './titler.ts'
@@ -138,6 +139,11 @@ export class Agent<TAgentId extends string = string, TTools extends ToolsInput =
   sendNotificationSignal(notifications: readonly NotificationInput[], options: NotificationTarget): Promise<NotificationResult[]>
   sendNotificationSignal(given: NotificationInput | readonly NotificationInput[], options: NotificationTarget): Promise<NotificationResult | NotificationResult[]> {
     return sendNotifications(this, given, options)
+  }
+
+  /** Watches the inbox of a resource, or of one thread: its records, as they change. */
+  subscribeToInbox(options: InboxSubscribeOptions): Promise<InboxSubscription> {
+    return inboxOf(this.threads()).subscribe(options)
   }
 
   /** Sends something at certain times: kept in the store, sent once by whichever process is there. */
@@ -292,6 +298,12 @@ export class Agent<TAgentId extends string = string, TTools extends ToolsInput =
   /** @internal */
   get deliveryPolicy(): NotificationDeliveryPolicyConfig | undefined {
     return this.#config.notifications?.deliveryPolicy
+  }
+
+  /** @internal */
+  get canRefuse(): boolean {
+    const { inputProcessors, outputProcessors } = this.#config
+    return inputProcessors !== undefined || outputProcessors !== undefined
   }
 
   /** @internal */

@@ -8,6 +8,8 @@ export type BusMessage =
   | { kind: 'goodbye' }
   /** Something waits on a thread that nobody runs. */
   | { kind: 'mail'; threadId: string }
+  /** The inboxes of these resources changed. */
+  | { kind: 'inbox'; resourceIds: string[] }
   /** What was sent elsewhere to this thread was taken, or will not be. */
   | { kind: 'settled'; threadId: string }
   /** A thread belongs to another resource now. */

@@ -5,6 +5,8 @@ import type { Attendant, Runnable } from '../thread/runnable.ts'
 import type { ThreadRuntime } from '../thread/runtime.ts'
 import { sendAccepted } from '../thread/sending.ts'
 import type { Ingested, NotificationRecord, NotificationStore, SummaryBatch } from '../store/notifications.ts'
+import { ChangeBell } from './bell.ts'
+import { confirmDelivery, confirmMs } from './confirming.ts'
 import { decideDelivery } from './deciding.ts'
 import { Dispatcher } from './dispatcher.ts'
 import { checkNotification, type NotificationInput } from './input.ts'
@@ -14,6 +16,7 @@ import { join, leave } from './readers.ts'
 import type { NotificationResult } from './result.ts'
 import { claimMs, settlementOf } from './settlement.ts'
 import { fullSignal, pendingIn, summarySignal } from './signals.ts'
+import { checkSubscribe, InboxWatchers, type InboxSubscribeOptions, type InboxSubscription } from './subscription.ts'
 
 /** How long a record that nobody decided about waits until somebody else does. */
 const undecidedMs = 30_000
@@ -33,6 +36,9 @@ export class Inbox implements Attendant {
   readonly #runtime: ThreadRuntime
   readonly #options: InboxOptions
   readonly #dispatcher: Dispatcher
+  readonly #watchers = new InboxWatchers()
+  readonly #bell: ChangeBell
+  #stopListening: (() => void) | undefined
   #opening: Promise<NotificationStore | undefined> | undefined
   /** Threads and notifications are in one database: what was written first is also kept first. */
   #together = false
@@ -40,6 +46,7 @@ export class Inbox implements Attendant {
   constructor(runtime: ThreadRuntime, options: InboxOptions) {
     this.#runtime = runtime
     this.#options = options
+    this.#bell = new ChangeBell((resourceIds) => runtime.neighbours.inbox(resourceIds))
     this.#dispatcher = new Dispatcher(runtime, options.settings, {
       dispatch: (limit) => this.#dispatch(limit),
       nextDue: async () => (await this.store()).nextDue(this.#agentIds()),
@@ -51,6 +58,12 @@ export class Inbox implements Attendant {
     const store = await this.#open()
     if (store) return store
     throw new HeedError('unsupported_option', "The storage has no 'notifications' domain. Use one that has, such as LibSQLStore.", { details: { domain: 'notifications' } })
+  }
+
+  /** What changes in an inbox, through whichever process. */
+  async subscribe(options: InboxSubscribeOptions): Promise<InboxSubscription> {
+    checkSubscribe(options)
+    return this.#watchers.open(await this.store(), options)
   }
 
   // Ingress
@@ -82,7 +95,7 @@ export class Inbox implements Attendant {
     const placed = await Promise.all(open.map(async (settlement, index) => {
       const { applied, record, batch } = settled[index] ?? { applied: false }
       if (!applied || !record) return undefined
-      if (settlement.action === 'deliver' || settlement.action === 'queue') return this.#deliver(store, record, settlement.action === 'queue' ? 'queue' : 'now', target)
+      if (settlement.action === 'deliver' || settlement.action === 'queue') return this.#deliver(store, record, modeOf(record), target)
       return batch ? this.#emit(store, batch) : undefined
     }))
     if (open.some(({ whenIdle }) => whenIdle)) await this.#lookAgain(store, open)
@@ -122,7 +135,11 @@ export class Inbox implements Attendant {
       const receipt = await this.#sendFull(record, mode, target)
       const now = runtime.clock.now()
       const { dedupeMemoryMs } = this.#options.settings
-      await store.delivered([{ threadId, id, signalId: receipt.signal.id, status: 'delivered', now, ...(dedupeMemoryMs > 0 ? { rememberUntil: now + dedupeMemoryMs } : {}) }])
+      const remember = dedupeMemoryMs > 0 ? { rememberUntil: now + dedupeMemoryMs } : {}
+      // Whoever waits for its outcome may be gone when it comes.
+      const confirm = runtime.agent(record.agentId).canRefuse ? { confirmAt: now + confirmMs } : {}
+      await store.delivered([{ threadId, id, signalId: receipt.signal.id, status: 'delivered', now, ...remember, ...confirm }])
+      if (confirm.confirmAt !== undefined) this.#dispatcher.expect(confirm.confirmAt)
       void receipt.outcome.then(({ action, reason }) => action === 'rejected' ? store.failed({ threadId, id, error: reason ?? 'rejected', now: runtime.clock.now() }) : undefined)
         .catch((error: unknown) => this.#warn('a rejected notification could not be marked', error))
       return receipt
@@ -200,11 +217,12 @@ export class Inbox implements Attendant {
     const rank = (record: NotificationRecord) => priorities.indexOf(record.priority)
     await Promise.all([
       ...due.batches.map((batch) => this.#emit(store, batch)),
-      ...due.records.toSorted((one, other) => rank(one) - rank(other)).map((record) => this.#deliver(store, record, 'now')),
+      ...due.records.toSorted((one, other) => rank(one) - rank(other)).map((record) => this.#deliver(store, record, modeOf(record))),
+      ...due.unconfirmed.map((record) => confirmDelivery(runtime, store, record)),
       ...due.undecided.map(async (record) => this.#place(store, runtime.agent(record.agentId) , [{ record, outcome: 'coalesced' }], await this.#stateOf(record.threadId, record.resourceId))),
       ...due.idleThreads.map((threadId) => this.#becameIdle(store, threadId)),
     ])
-    return due.records.length + due.batches.length + due.undecided.length + due.idleThreads.length
+    return due.records.length + due.batches.length + due.undecided.length + due.unconfirmed.length + due.idleThreads.length
   }
 
   async #becameIdle(store: NotificationStore, threadId: string): Promise<void> {
@@ -223,7 +241,13 @@ export class Inbox implements Attendant {
     this.#dispatcher.track(this.store().then((store) => this.#becameIdle(store, threadId)), 'what waited for a thread to be idle could not be sent')
   }
 
+  /** Another process changed the inboxes of these resources. */
+  changed(resourceIds: readonly string[]): void {
+    this.#watchers.ring(resourceIds)
+  }
+
   look(): void {
+    this.#watchers.ringAll()
     if (!this.#quiet()) this.#dispatcher.track(this.#open().then((store) => store && this.#dispatcher.findNext()), 'looking for notifications that are due failed')
   }
 
@@ -234,7 +258,10 @@ export class Inbox implements Attendant {
   }
 
   async close(): Promise<void> {
+    this.#watchers.close()
     await this.#dispatcher.close()
+    this.#stopListening?.()
+    this.#bell.close()
     const store = await this.#opening?.catch(() => undefined)
     if (store) leave(store, this)
   }
@@ -255,7 +282,13 @@ export class Inbox implements Attendant {
     await this.#runtime.open()
     const store = await this.#options.store()
     await store?.open()
-    if (store) join(store, this)
+    if (store) {
+      join(store, this)
+      this.#stopListening = store.onChange((resourceIds) => {
+        this.#watchers.ring(resourceIds)
+        this.#bell.ring(resourceIds)
+      })
+    }
     const threads: object = this.#runtime.store
     this.#together = store !== undefined && 'getStore' in threads && typeof threads.getStore === 'function' && (await threads.getStore('notifications')) === store
     return store
@@ -273,6 +306,11 @@ export class Inbox implements Attendant {
   #warn(message: string, error: unknown): void {
     if (!this.#runtime.closing) this.#runtime.logger.warn(message, { error: describe(error) })
   }
+}
+
+/** As it was decided, also by a process that is gone. */
+function modeOf({ deliveryAction }: NotificationRecord): SendMode {
+  return deliveryAction === 'queue' ? 'queue' : 'now'
 }
 
 /** The event is known already: it was counted, and nothing is to be done. */

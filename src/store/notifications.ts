@@ -41,6 +41,9 @@ export interface NotificationStore extends Belongings {
   /** A summary tried in vain. Without `retryAt` its records become `failed`. */
   batchFailed(failure: { batchId: string; error: string; retryAt?: number; now: number }): Promise<void>
 
+  /** Their runs are over and nothing was refused: they need no further look. */
+  confirm(records: ReadonlyArray<{ threadId: string; id: string }>): Promise<void>
+
   // Reading and marking
 
   getNotification(scope: InboxScope & { id: string }): Promise<NotificationRecord | null>
@@ -51,6 +54,16 @@ export interface NotificationStore extends Belongings {
   markNotifications(scope: InboxScope, ids: readonly string[], status: MarkedStatus, now: number): Promise<NotificationRecord[]>
   /** Failed records are pending again and due now. Answers how many. */
   retryNotifications(scope: InboxScope, ids: readonly string[], now: number): Promise<number>
+
+  // Watching
+
+  /**
+   * Records of a resource that changed after a cursor, each once and as it is now, in the order of its last change. Without `after`: none,
+   * and the cursor of this moment.
+   */
+  listChanges(query: ChangeQuery): Promise<InboxChanges>
+  /** Calls when the inboxes of these resources were changed through this object. Answers how to stop that. The listener must not throw. */
+  onChange(listener: (resourceIds: readonly string[]) => void): () => void
 }
 
 export type NotificationPriority = 'low' | 'medium' | 'high' | 'urgent'
@@ -81,6 +94,8 @@ export interface NotificationRecord {
   deliverAt?: Date
   /** When the summary that counts it is due. Gone once that was emitted. */
   summaryAt?: Date
+  /** What was decided. Absent while nothing is. */
+  deliveryAction?: NotificationDeliveryAction
   /** Why it goes the way it goes: the policy's word. */
   deliveryReason?: string
   deliveryAttempts: number
@@ -173,6 +188,8 @@ export interface Due {
   records: NotificationRecord[]
   /** Nobody decided about these. */
   undecided: NotificationRecord[]
+  /** Sent, and what their runs came to is to be looked up. */
+  unconfirmed: NotificationRecord[]
   batches: SummaryBatch[]
   /** Threads on which something waits for idleness. */
   idleThreads: string[]
@@ -200,6 +217,8 @@ export interface Delivery {
   now: number
   /** Until when sends of its `dedupeKey` are only counted. */
   rememberUntil?: number
+  /** When to look whether the run refused it. Absent where nothing can. */
+  confirmAt?: number
 }
 
 export interface DeliveryFailure {
@@ -220,4 +239,25 @@ export interface NotificationQuery extends InboxScope {
   limit: number
   /** The last record of the page before. */
   after?: string
+}
+
+export interface ChangeQuery {
+  resourceId: string
+  threadId?: string
+  /** The cursor of a change, or of a list of them. */
+  after?: string
+  limit: number
+}
+
+export interface InboxChange {
+  record: NotificationRecord
+  /** What changed later comes after it. */
+  cursor: string
+}
+
+export interface InboxChanges {
+  changes: InboxChange[]
+  /** Where to go on. */
+  cursor: string
+  more: boolean
 }

@@ -3,7 +3,7 @@ import type { Belongings } from './belongings.ts'
 import type { DueClaim } from './notifications.ts'
 
 /**
- * What is to be sent at certain times. Each method is one transaction. What is claimed is hidden from every other claim until `until`;
+ * What is to be sent at certain times (its conformance suite is `scheduleConformance` in `heed/testing`). Each method is one transaction. What is claimed is hidden from every other claim until `until`;
  * a claimer that dies leaves it to the next. A scope with a `resourceId` sees nothing of another resource.
  */
 export interface ScheduleStore extends Belongings {

@@ -24,4 +24,5 @@ export type { VirtualClock } from './virtual-clock.ts'
 // What every store promises, for any test runner: run each case, and name it by its `name`.
 export { storeConformance, type StoreCase, type StoreHarness } from '../store/conformance.ts'
 export { notificationConformance, type NotificationCase, type NotificationHarness } from '../store/conformance/notifications.ts'
+export { scheduleConformance, type ScheduleCase, type ScheduleHarness } from '../store/conformance/schedules.ts'
 export { busConformance, type BusCase, type BusHarness } from '../bus/conformance.ts'

@@ -73,6 +73,11 @@ export class Neighbours implements BusListener {
     this.#seat?.say({ kind: 'transferred', threadId, resourceId })
   }
 
+  /** The inboxes of these resources changed. */
+  inbox(resourceIds: string[]): void {
+    if (this.#seat?.company) this.#seat.say({ kind: 'inbox', resourceIds })
+  }
+
   interrupt(owner: string, threadId: string, signalId: string): void {
     this.#seat?.say({ kind: 'interrupt', threadId, signalId }, owner)
   }
@@ -136,6 +141,8 @@ export class Neighbours implements BusListener {
         return this.#settle(message.threadId)
       case 'transferred':
         return this.#own(message.threadId, message.resourceId)
+      case 'inbox':
+        return this.#runtime.inboxChanged(message.resourceIds)
       case 'interrupt':
         return this.#do(this.#interrupt(message.threadId, message.signalId))
       case 'abort':

@@ -23,12 +23,16 @@ export interface Runnable {
   window(options: AgentExecutionOptions): Window
   /** What is done with its notifications. */
   readonly deliveryPolicy?: NotificationDeliveryPolicyConfig | undefined
+  /** Whether a guardrail of its own may refuse what it is given. */
+  readonly canRefuse?: boolean
 }
 
 /** Whoever has something to do when threads have nothing. */
 export interface Attendant {
   /** A run ended here, and none follows. */
   idle(threadId: string): void
+  /** Another process changed the inboxes of these resources. */
+  changed?(resourceIds: readonly string[]): void
   /** Now and then: see to what nobody told. */
   look(): void
   close(): Promise<void>

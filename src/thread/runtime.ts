@@ -104,6 +104,10 @@ export class ThreadRuntime implements RunEnvironment {
     this.#attendants.push(attendant)
   }
 
+  inboxChanged(resourceIds: readonly string[]): void {
+    for (const attendant of this.#attendants) attendant.changed?.(resourceIds)
+  }
+
   windowOf(run: Pick<RunRow, 'agentId' | 'options'>): Window {
     return this.agent(run.agentId).window(run.options)
   }

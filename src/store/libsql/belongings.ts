@@ -1,3 +1,4 @@
+import { notificationSql, touched } from './notification-sql.ts'
 import type { Statements } from './statements.ts'
 
 /** What is said of notifications and schedules when their thread goes, or becomes another's. */
@@ -7,7 +8,7 @@ export const belongingsSql = {
   forgetSchedules: `DELETE FROM heed_schedules WHERE thread_id = ?1 AND (?2 IS NULL OR resource_id = ?2)`,
   // The resource is the second word of a slot.
   giveNotifications: `
-    UPDATE heed_notifications SET resource_id = ?1, dedupe_slot = json_set(dedupe_slot, '$[1]', ?1), coalesce_slot = json_set(coalesce_slot, '$[1]', ?1)
+    UPDATE heed_notifications SET resource_id = ?1, dedupe_slot = json_set(dedupe_slot, '$[1]', ?1), coalesce_slot = json_set(coalesce_slot, '$[1]', ?1), ${touched}
     WHERE thread_id = ?2`,
   giveBatches: `UPDATE heed_notification_batches SET resource_id = ? WHERE thread_id = ?`,
   giveSchedules: `UPDATE heed_schedules SET resource_id = ? WHERE thread_id = ?`,
@@ -29,6 +30,7 @@ export function forgetBelongings(statements: Statements, { threadId, resourceId 
 }
 
 export function giveNotifications(statements: Statements, threadId: string, resourceId: string): void {
+  statements.run(notificationSql.countChange)
   statements.run(belongingsSql.giveNotifications, resourceId, threadId)
   statements.run(belongingsSql.giveBatches, resourceId, threadId)
 }

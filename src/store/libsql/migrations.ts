@@ -1,7 +1,7 @@
 import type { DatabaseSync } from 'node:sqlite'
 import { HeedError } from '../../errors.ts'
 import { keepingSchema } from './keeping-schema.ts'
-import { notificationSchema } from './notification-schema.ts'
+import { notificationChangeSchema, notificationSchema } from './notification-schema.ts'
 import { quotesSchema, recallChangesSchema } from './recall/schema.ts'
 import { scheduleSchema } from './schedule-schema.ts'
 
@@ -229,6 +229,7 @@ export const migrations: readonly string[] = [
   recallChangesSchema,
   keepingSchema,
   quotesSchema,
+  notificationChangeSchema,
 ]
 
 /** 'Heed', where SQLite keeps the name of the program that a file belongs to. */

@@ -7,7 +7,7 @@ import type { Statements } from './statements.ts'
 
 /** Takes what is due. No agent gets more than its share while others wait. */
 export function claimDue(statements: Statements, { now, until, limit, agentIds }: DueClaim): Due {
-  const due: Due = { records: [], undecided: [], batches: [], idleThreads: [] }
+  const due: Due = { records: [], undecided: [], unconfirmed: [], batches: [], idleThreads: [] }
   const share = Math.max(1, Math.ceil(limit / Math.max(1, agentIds.length)))
   let taken = 0
   for (const agentId of agentIds) {
@@ -23,12 +23,16 @@ export function claimDue(statements: Statements, { now, until, limit, agentIds }
 }
 
 function takeRow(statements: Statements, row: NotificationRow, until: number, due: Due): void {
-  if (row.decided === 1 && row.whenIdle === null) {
+  if (row.decided === 1 && row.whenIdle === null && row.flight !== 2) {
     statements.run(sql.take, until, row.key)
     due.records.push(notificationOf(row))
     return
   }
   statements.run(sql.postpone, until, row.key)
+  if (row.flight === 2) {
+    due.unconfirmed.push(notificationOf(row))
+    return
+  }
   if (row.decided === 0) due.undecided.push(notificationOf(row))
   else due.idleThreads.push(row.threadId)
 }
@@ -52,28 +56,47 @@ export function nextDue(statements: Statements, agentIds: readonly string[]): nu
   return next
 }
 
-export function delivered(statements: Statements, { threadId, id, signalId, status, now, rememberUntil }: Delivery): void {
+export function delivered(statements: Statements, { threadId, id, signalId, status, now, rememberUntil, confirmAt }: Delivery): NotificationRow | undefined {
   const row = statements.one<NotificationRow>(sql.byId, threadId, id)
-  if (!row) return
+  if (!row) return undefined
   const next = canBecome(row.status, status) ? status : row.status
-  statements.run(sql.delivered, next, rememberUntil ?? null, signalId, now, row.key)
+  // What was put away needs no confirmation.
+  const confirm = next === 'delivered' ? (confirmAt ?? null) : null
+  statements.run(sql.delivered, next, rememberUntil ?? null, signalId, now, row.key, confirm)
+  return row
 }
 
 /** A record that was put away meanwhile has nothing to be tried for. */
-export function failed(statements: Statements, { threadId, id, error, retryAt, now }: DeliveryFailure): void {
+export function failed(statements: Statements, { threadId, id, error, retryAt, now }: DeliveryFailure): NotificationRow | undefined {
   const row = statements.one<NotificationRow>(sql.byId, threadId, id)
-  if (!row || !canBecome(row.status, 'failed')) return
+  if (!row || !canBecome(row.status, 'failed')) return undefined
   if (retryAt === undefined) statements.run(sql.fail, now, error, row.key)
   else if (row.status === 'pending') statements.run(sql.retry, retryAt, now, error, row.key)
+  return row
 }
 
-export function batchFailed(statements: Statements, { batchId, error, retryAt, now }: { batchId: string; error: string; retryAt?: number; now: number }): void {
+export function batchFailed(statements: Statements, { batchId, error, retryAt, now }: { batchId: string; error: string; retryAt?: number; now: number }): BatchRow | undefined {
   const batch = statements.one<BatchRow>(sql.batch, batchId)
-  if (!batch) return
+  if (!batch) return undefined
   if (retryAt !== undefined) {
     statements.run(sql.retryBatch, retryAt, batch.key)
-    return
+    return undefined
   }
   statements.run(sql.failBatch, batch.key)
   statements.run(sql.failCounted, now, error, batch.key)
+  return batch
+}
+
+/** The summary is in the thread: what it counted says so. Nothing where there was nothing to count. */
+export function summarised(statements: Statements, batchId: string, signalId: string | undefined): BatchRow | undefined {
+  statements.run(sql.emitted, signalId ?? null, batchId)
+  const batch = signalId === undefined ? undefined : statements.one<BatchRow>(sql.batch, batchId)
+  if (batch) statements.run(sql.countedAnew, batch.key)
+  return batch
+}
+
+/** Those that are still unconfirmed have nothing more to be looked at for. */
+export function confirm(statements: Statements, { threadId, id }: { threadId: string; id: string }): void {
+  const row = statements.one<NotificationRow>(sql.byId, threadId, id)
+  if (row?.flight === 2) statements.run(sql.confirmed, row.key)
 }

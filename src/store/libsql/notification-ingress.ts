@@ -57,13 +57,13 @@ export function settle(statements: Statements, settlement: Settlement): Settled 
   if (row.status !== 'pending' || row.flight === 1) return { record: notificationOf(row), applied: false }
   const reason = settlement.reason ?? null
   if (action === 'deliver' || action === 'queue') {
-    statements.run(sql.send, claimUntil, reason, now, row.key)
+    statements.run(sql.send, claimUntil, reason, now, action, row.key)
   } else if (action === 'discard') {
     statements.run(sql.discard, reason, now, now, row.key)
   } else {
     const batch = action === 'summarize' && settlement.summary ? join(statements, row, settlement.summary, now) : undefined
     const dueAt = whenIdle ? Math.max(whenIdle.recheckAt, deliverAt ?? 0) : (deliverAt ?? null)
-    statements.run(sql.wait, batch?.key ?? null, whenIdle ? 1 : null, deliverAt ?? null, dueAt, reason, now, row.key)
+    statements.run(sql.wait, batch?.key ?? null, whenIdle ? 1 : null, deliverAt ?? null, dueAt, reason, now, action, row.key)
     if (batch && settlement.summary?.form === 'now') {
       return { applied: true, batch: takeBatch(statements, batch, claimUntil), record: read(statements, row) }
     }

@@ -1,4 +1,4 @@
-import type { NotificationPriority, NotificationRecord, NotificationStatus } from '../notifications.ts'
+import type { NotificationDeliveryAction, NotificationPriority, NotificationRecord, NotificationStatus } from '../notifications.ts'
 
 /** A record as the database has it. */
 export interface NotificationRow {
@@ -37,6 +37,8 @@ export interface NotificationRow {
   attributes: string | null
   metadata: string | null
   payload: string | null
+  action: NotificationDeliveryAction | null
+  changed: number
   summaryAt: number | null
   summarySignalId: string | null
 }
@@ -73,6 +75,7 @@ export function notificationOf(row: NotificationRow): NotificationRecord {
     ...json('metadata', row.metadata),
     ...text('dedupeKey', row.dedupeKey),
     ...text('coalesceKey', row.coalesceKey),
+    ...(row.action === null ? {} : { deliveryAction: row.action }),
     ...text('deliveryReason', row.reason),
     ...text('lastDeliveryError', row.error),
     ...text('deliveredSignalId', row.deliveredSignalId),

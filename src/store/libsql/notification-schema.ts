@@ -71,3 +71,15 @@ export const notificationSchema = `
   CREATE INDEX heed_notification_batches_timed ON heed_notification_batches (thread_id, agent_id, due_at) WHERE open = 1 AND form = 'timed';
   CREATE INDEX heed_notification_batches_due ON heed_notification_batches (agent_id, due_at) WHERE due_at IS NOT NULL;
 `
+
+/**
+ * `action` is what was decided, so that whoever takes a record over does the same. `changed` is the number of a
+ * record's last change, counted apart, so that a number is never given twice: what is beyond a cursor changed after it.
+ */
+export const notificationChangeSchema = `
+  ALTER TABLE heed_notifications ADD COLUMN action TEXT;
+  ALTER TABLE heed_notifications ADD COLUMN changed INTEGER NOT NULL DEFAULT 0;
+  CREATE TABLE heed_notification_changes (one INTEGER PRIMARY KEY, last INTEGER NOT NULL) STRICT;
+  INSERT INTO heed_notification_changes (one, last) VALUES (1, 0);
+  CREATE INDEX heed_notifications_changed ON heed_notifications (resource_id, changed);
+`

@@ -5,8 +5,11 @@ const columns = `
   n.created_at AS createdAt, n.updated_at AS updatedAt, n.deliver_at AS deliverAt, n.attempted_at AS attemptedAt,
   n.delivered_at AS deliveredAt, n.seen_at AS seenAt, n.dismissed_at AS dismissedAt, n.archived_at AS archivedAt,
   n.discarded_at AS discardedAt, n.delivered_signal_id AS deliveredSignalId, n.reason, n.error, n.dedupe_key AS dedupeKey,
-  n.coalesce_key AS coalesceKey, n.source, n.kind, n.summary, n.attributes, n.metadata, n.payload,
+  n.coalesce_key AS coalesceKey, n.source, n.kind, n.summary, n.attributes, n.metadata, n.payload, n.action, n.changed,
   b.due_at AS summaryAt, b.signal_id AS summarySignalId`
+
+/** The number of the present change: `countChange` comes before it, in the same transaction. */
+export const touched = `changed = (SELECT last FROM heed_notification_changes WHERE one = 1)`
 
 /** For lists, which add their conditions. */
 export const fromNotifications = `SELECT ${columns} FROM heed_notifications n LEFT JOIN heed_notification_batches b ON b.key = n.batch`
@@ -20,25 +23,27 @@ export const notificationSql = {
   byCoalesceSlot: `${fromNotifications} WHERE n.coalesce_slot = ?`,
   add: `
     INSERT INTO heed_notifications (thread_id, id, resource_id, agent_id, status, priority, due_at, dedupe_slot, coalesce_slot, created_at,
-      updated_at, dedupe_key, coalesce_key, source, kind, summary, attributes, metadata, payload)
-    VALUES (?, ?, ?, ?, 'pending', ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
-  count: `UPDATE heed_notifications SET coalesced_count = coalesced_count + 1, updated_at = ? WHERE key = ?`,
+      updated_at, dedupe_key, coalesce_key, source, kind, summary, attributes, metadata, payload,
+      changed)
+    VALUES (?, ?, ?, ?, 'pending', ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?,
+      (SELECT last FROM heed_notification_changes WHERE one = 1))`,
+  count: `UPDATE heed_notifications SET coalesced_count = coalesced_count + 1, updated_at = ?, ${touched} WHERE key = ?`,
   merge: `
     UPDATE heed_notifications SET coalesced_count = coalesced_count + 1, updated_at = ?, priority = ?, kind = ?, summary = ?, attributes = ?,
-      metadata = ?, payload = ?
+      metadata = ?, payload = ?, ${touched}
     WHERE key = ?`,
   forgetKey: `UPDATE heed_notifications SET dedupe_slot = NULL, remember_until = NULL WHERE key = ?`,
 
   send: `
     UPDATE heed_notifications SET decided = 1, flight = 1, coalesce_slot = NULL, batch = NULL, when_idle = NULL, deliver_at = NULL, due_at = ?,
-      reason = ?, updated_at = ?
+      reason = ?, updated_at = ?, action = ?, ${touched}
     WHERE key = ?`,
   wait: `
-    UPDATE heed_notifications SET decided = 1, batch = ?, when_idle = ?, deliver_at = ?, due_at = ?, reason = ?, updated_at = ?
+    UPDATE heed_notifications SET decided = 1, batch = ?, when_idle = ?, deliver_at = ?, due_at = ?, reason = ?, updated_at = ?, action = ?, ${touched}
     WHERE key = ?`,
   discard: `
     UPDATE heed_notifications SET decided = 1, status = 'discarded', batch = NULL, when_idle = NULL, deliver_at = NULL, due_at = NULL,
-      dedupe_slot = NULL, coalesce_slot = NULL, reason = ?, discarded_at = ?, updated_at = ?
+      dedupe_slot = NULL, coalesce_slot = NULL, reason = ?, discarded_at = ?, updated_at = ?, action = 'discard', ${touched}
     WHERE key = ?`,
 
   due: `${fromNotifications} WHERE n.agent_id = ? AND n.due_at IS NOT NULL AND n.due_at <= ? ORDER BY n.due_at LIMIT ?`,
@@ -49,24 +54,32 @@ export const notificationSql = {
   nextDue: `SELECT min(due_at) AS at FROM heed_notifications WHERE agent_id = ? AND due_at IS NOT NULL`,
   nextBatchDue: `SELECT min(due_at) AS at FROM heed_notification_batches WHERE agent_id = ? AND due_at IS NOT NULL`,
   delivered: `
-    UPDATE heed_notifications SET status = ?, due_at = NULL, when_idle = NULL, deliver_at = NULL, coalesce_slot = NULL,
-      dedupe_slot = CASE WHEN ?2 IS NULL THEN NULL ELSE dedupe_slot END, remember_until = ?2, delivered_signal_id = ?,
-      delivered_at = coalesce(delivered_at, ?), seen_at = CASE WHEN ?1 = 'seen' THEN coalesce(seen_at, ?4) ELSE seen_at END,
-      attempted_at = ?4, updated_at = ?4, error = NULL
-    WHERE key = ?`,
-  retry: `UPDATE heed_notifications SET due_at = ?, attempts = attempts + 1, attempted_at = ?, error = ?, updated_at = ?2 WHERE key = ?`,
+    UPDATE heed_notifications SET status = ?1, due_at = ?6, flight = CASE WHEN ?6 IS NULL THEN 0 ELSE 2 END, when_idle = NULL, deliver_at = NULL, coalesce_slot = NULL,
+      dedupe_slot = CASE WHEN ?2 IS NULL THEN NULL ELSE dedupe_slot END, remember_until = ?2, delivered_signal_id = ?3,
+      delivered_at = coalesce(delivered_at, ?4), seen_at = CASE WHEN ?1 = 'seen' THEN coalesce(seen_at, ?4) ELSE seen_at END,
+      attempted_at = ?4, updated_at = ?4, error = NULL, ${touched}
+    WHERE key = ?5`,
+  confirmed: `UPDATE heed_notifications SET due_at = NULL, flight = 0 WHERE key = ?`,
+  retry: `UPDATE heed_notifications SET due_at = ?, attempts = attempts + 1, attempted_at = ?, error = ?, updated_at = ?2, ${touched} WHERE key = ?`,
   fail: `
     UPDATE heed_notifications SET status = 'failed', due_at = NULL, when_idle = NULL, dedupe_slot = NULL, coalesce_slot = NULL,
-      attempts = attempts + 1, attempted_at = ?, error = ?, updated_at = ?1
+      attempts = attempts + 1, attempted_at = ?, error = ?, updated_at = ?1, ${touched}
     WHERE key = ?`,
   again: `
-    UPDATE heed_notifications SET status = 'pending', decided = 1, flight = 1, attempts = 0, error = NULL, batch = NULL, due_at = ?, updated_at = ?1
+    UPDATE heed_notifications SET status = 'pending', decided = 1, flight = 1, attempts = 0, error = NULL, batch = NULL, due_at = ?, updated_at = ?1, ${touched}
     WHERE key = ?`,
-  seen: `UPDATE heed_notifications SET status = 'seen', seen_at = ?, updated_at = ?1, due_at = NULL, when_idle = NULL, dedupe_slot = NULL, coalesce_slot = NULL WHERE key = ?`,
-  dismissed: `UPDATE heed_notifications SET status = 'dismissed', dismissed_at = ?, updated_at = ?1, due_at = NULL, when_idle = NULL, dedupe_slot = NULL, coalesce_slot = NULL WHERE key = ?`,
-  archived: `UPDATE heed_notifications SET status = 'archived', archived_at = ?, updated_at = ?1, due_at = NULL, when_idle = NULL, dedupe_slot = NULL, coalesce_slot = NULL WHERE key = ?`,
+  seen: `UPDATE heed_notifications SET status = 'seen', seen_at = ?, updated_at = ?1, due_at = NULL, when_idle = NULL, dedupe_slot = NULL, coalesce_slot = NULL, ${touched} WHERE key = ?`,
+  dismissed: `UPDATE heed_notifications SET status = 'dismissed', dismissed_at = ?, updated_at = ?1, due_at = NULL, when_idle = NULL, dedupe_slot = NULL, coalesce_slot = NULL, ${touched} WHERE key = ?`,
+  archived: `UPDATE heed_notifications SET status = 'archived', archived_at = ?, updated_at = ?1, due_at = NULL, when_idle = NULL, dedupe_slot = NULL, coalesce_slot = NULL, ${touched} WHERE key = ?`,
   counts: `SELECT status, count(*) AS count FROM heed_notifications WHERE thread_id = ? GROUP BY status`,
   countsOfResource: `SELECT status, count(*) AS count FROM heed_notifications WHERE thread_id = ? AND resource_id = ? GROUP BY status`,
+
+  countChange: `UPDATE heed_notification_changes SET last = last + 1 WHERE one = 1`,
+  lastChange: `SELECT last FROM heed_notification_changes WHERE one = 1`,
+  changes: `
+    ${fromNotifications.replace('heed_notifications n', 'heed_notifications n INDEXED BY heed_notifications_changed')}
+    WHERE n.resource_id = ? AND (n.changed, n.key) > (?, ?) AND (?4 IS NULL OR n.thread_id = ?4)
+    ORDER BY n.changed, n.key LIMIT ?`,
 
   window: `SELECT ${batchColumns} FROM heed_notification_batches WHERE thread_id = ? AND agent_id = ? AND open = 1 AND form = 'window'`,
   timed: `
@@ -84,8 +97,9 @@ export const notificationSql = {
   failBatch: `UPDATE heed_notification_batches SET due_at = NULL, attempts = attempts + 1 WHERE key = ?`,
   failCounted: `
     UPDATE heed_notifications SET status = 'failed', due_at = NULL, when_idle = NULL, dedupe_slot = NULL, coalesce_slot = NULL, attempts = attempts + 1,
-      attempted_at = ?, error = ?, updated_at = ?1
+      attempted_at = ?, error = ?, updated_at = ?1, ${touched}
     WHERE batch = ? AND status = 'pending'`,
+  countedAnew: `UPDATE heed_notifications SET ${touched} WHERE batch = ? AND status = 'pending'`,
   // In the order of a batch's records; they are few sources.
   counted: `
     SELECT source, priority, when_idle IS NOT NULL AS whenIdle, count(*) AS count, min(key) AS first FROM heed_notifications

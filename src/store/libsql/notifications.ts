@@ -1,11 +1,12 @@
 import type {
-  DueClaim, Delivery, DeliveryFailure, Due, InboxScope, Ingested, MarkedStatus, NewNotification, NotificationQuery, NotificationRecord,
+  ChangeQuery, DueClaim, Delivery, DeliveryFailure, Due, InboxScope, Ingested, InboxChanges, MarkedStatus, NewNotification, NotificationQuery, NotificationRecord,
   NotificationStatus, NotificationStore, Settled, Settlement,
 } from '../notifications.ts'
 import { canBecome } from '../notification-states.ts'
 import { forgetNotifications, giveNotifications } from './belongings.ts'
 import type { DatabaseConnection } from './remote.ts'
-import { batchFailed, claimDue, claimIdle, delivered, failed, nextDue } from './notification-dispatch.ts'
+import { changesAfter } from './notification-changes.ts'
+import { batchFailed, claimDue, claimIdle, confirm, delivered, failed, nextDue, summarised } from './notification-dispatch.ts'
 import { ingest, settle } from './notification-ingress.ts'
 import { notificationOf, type NotificationRow } from './notification-row.ts'
 import { fromNotifications, notificationSql as sql } from './notification-sql.ts'
@@ -23,6 +24,7 @@ export interface ConnectionHolder {
 export class LibSQLInbox implements NotificationStore {
   readonly #holder: ConnectionHolder
   readonly #owned: boolean
+  readonly #listeners = new Set<(resourceIds: readonly string[]) => void>()
 
   /** `owned`: closing the inbox closes the holder. */
   constructor(holder: ConnectionHolder, { owned = false }: { owned?: boolean } = {}) {
@@ -39,11 +41,18 @@ export class LibSQLInbox implements NotificationStore {
   }
 
   ingest(items: readonly NewNotification[]): Promise<Ingested[]> {
-    return this.#write((statements) => items.map((item) => ingest(statements, item)))
+    return this.#change((statements, touch) => items.map((item) => {
+      touch(item)
+      return ingest(statements, item)
+    }))
   }
 
   settle(settlements: readonly Settlement[]): Promise<Settled[]> {
-    return this.#write((statements) => settlements.map((settlement) => settle(statements, settlement)))
+    return this.#change((statements, touch) => settlements.map((settlement) => {
+      const settled = settle(statements, settlement)
+      touch(settled.record)
+      return settled
+    }))
   }
 
   claimDue(claim: DueClaim): Promise<Due> {
@@ -63,21 +72,27 @@ export class LibSQLInbox implements NotificationStore {
   }
 
   delivered(deliveries: readonly Delivery[]): Promise<void> {
-    return this.#write((statements) => {
-      for (const delivery of deliveries) delivered(statements, delivery)
+    return this.#change((statements, touch) => {
+      for (const delivery of deliveries) touch(delivered(statements, delivery))
     })
   }
 
   summarised(batchId: string, signalId: string | undefined): Promise<void> {
-    return this.#write((statements) => void statements.run(sql.emitted, signalId ?? null, batchId))
+    return this.#change((statements, touch) => touch(summarised(statements, batchId, signalId)))
   }
 
   failed(failure: DeliveryFailure): Promise<void> {
-    return this.#write((statements) => failed(statements, failure))
+    return this.#change((statements, touch) => touch(failed(statements, failure)))
   }
 
   batchFailed(failure: { batchId: string; error: string; retryAt?: number; now: number }): Promise<void> {
-    return this.#write((statements) => batchFailed(statements, failure))
+    return this.#change((statements, touch) => touch(batchFailed(statements, failure)))
+  }
+
+  confirm(records: ReadonlyArray<{ threadId: string; id: string }>): Promise<void> {
+    return this.#write((statements) => {
+      for (const record of records) confirm(statements, record)
+    })
   }
 
   getNotification({ id, ...scope }: InboxScope & { id: string }): Promise<NotificationRecord | null> {
@@ -104,9 +119,10 @@ export class LibSQLInbox implements NotificationStore {
   }
 
   markNotifications(scope: InboxScope, ids: readonly string[], status: MarkedStatus, now: number): Promise<NotificationRecord[]> {
-    return this.#write((statements) => ids.flatMap((id) => {
+    return this.#change((statements, touch) => ids.flatMap((id) => {
       const row = scoped(statements, scope, id)
       if (!row || !canBecome(row.status, status)) return []
+      touch(row)
       statements.run(sql[status], now, row.key)
       const marked = scoped(statements, scope, id)
       return marked ? [notificationOf(marked)] : []
@@ -114,10 +130,13 @@ export class LibSQLInbox implements NotificationStore {
   }
 
   retryNotifications(scope: InboxScope, ids: readonly string[], now: number): Promise<number> {
-    return this.#write((statements) => {
+    return this.#change((statements, touch) => {
       const rows = ids.flatMap((id) => scoped(statements, scope, id) ?? [])
       const retried = rows.filter(({ status }) => canBecome(status, 'pending'))
-      for (const { key } of retried) statements.run(sql.again, now, key)
+      for (const row of retried) {
+        statements.run(sql.again, now, row.key)
+        touch(row)
+      }
       return retried.length
     })
   }
@@ -129,7 +148,34 @@ export class LibSQLInbox implements NotificationStore {
   }
 
   giveThread(threadId: string, resourceId: string): Promise<void> {
-    return this.#write((statements) => giveNotifications(statements, threadId, resourceId))
+    return this.#change((statements, touch) => {
+      giveNotifications(statements, threadId, resourceId)
+      touch({ resourceId })
+    })
+  }
+
+  listChanges(query: ChangeQuery): Promise<InboxChanges> {
+    return this.#read((statements) => changesAfter(statements, query))
+  }
+
+  onChange(listener: (resourceIds: readonly string[]) => void): () => void {
+    // An entry of its own: whoever listens twice stops twice.
+    const entry = (resourceIds: readonly string[]) => listener(resourceIds)
+    this.#listeners.add(entry)
+    return () => void this.#listeners.delete(entry)
+  }
+
+  /** A write that others may want to know of. Whose inbox it touched is told when it counts. */
+  async #change<Result>(work: (statements: Statements, touch: (row: { resourceId: string } | undefined) => void) => Result): Promise<Result> {
+    let touched = new Set<string>()
+    const result = await this.#write((statements) => {
+      // A transaction may be tried again.
+      touched = new Set()
+      statements.run(sql.countChange)
+      return work(statements, (row) => row && touched.add(row.resourceId))
+    })
+    if (touched.size > 0) for (const tell of this.#listeners) tell([...touched])
+    return result
   }
 
   async #write<Result>(work: (statements: Statements) => Result): Promise<Result> {

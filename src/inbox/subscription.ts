@@ -1,0 +1,162 @@
+import { HeedError } from '../errors.ts'
+import type { InboxChange, NotificationStore } from '../store/notifications.ts'
+
+/** Whose inbox is watched: all of a resource, or one of its threads. */
+export interface InboxSubscribeOptions {
+  resourceId: string
+  threadId?: string
+  /** The cursor of the last change that was seen: what changed since follows. Without one, what changes from now on. */
+  after?: string
+}
+
+/**
+ * What changes in an inbox. Each change is a record as it is now: one that changed several times before it was read comes once. Nothing is
+ * kept for a slow reader but its place, so that it costs nobody anything.
+ */
+export interface InboxSubscription {
+  stream: AsyncIterable<InboxChange>
+  /** Ends the stream. */
+  unsubscribe(): void
+}
+
+const pageSize = 100
+
+/** Who watches inboxes here. Their readers wait, and are rung when there may be something for them. */
+export class InboxWatchers {
+  readonly #byResource = new Map<string, Set<InboxReader>>()
+
+  /** Stays open until it is closed by whoever reads it, or with all the others. */
+  async open(store: NotificationStore, options: InboxSubscribeOptions): Promise<InboxSubscription> {
+    const { resourceId, threadId } = options
+    const scope = { resourceId, ...(threadId === undefined ? {} : { threadId }) }
+    // Also tells of a cursor that is none.
+    const page = await store.listChanges({ ...scope, limit: 1, ...(options.after === undefined ? {} : { after: options.after }) })
+    const readers = new Set<InboxReader>()
+    const after = options.after ?? page.cursor
+    let ended = false
+    return {
+      stream: {
+        [Symbol.asyncIterator]: () => {
+          const reader: InboxReader = new InboxReader((cursor) => store.listChanges({ ...scope, after: cursor, limit: pageSize }), after, () => {
+            readers.delete(reader)
+            this.#remove(resourceId, reader)
+          })
+          if (ended) reader.close()
+          else {
+            readers.add(reader)
+            this.#add(resourceId, reader)
+          }
+          return reader
+        },
+      },
+      unsubscribe() {
+        ended = true
+        for (const reader of readers) reader.close()
+      },
+    }
+  }
+
+  ring(resourceIds: readonly string[]): void {
+    for (const resourceId of resourceIds) for (const reader of this.#byResource.get(resourceId) ?? []) reader.ring()
+  }
+
+  ringAll(): void {
+    this.ring([...this.#byResource.keys()])
+  }
+
+  close(): void {
+    for (const readers of this.#byResource.values()) for (const reader of readers) reader.close()
+  }
+
+  #add(resourceId: string, reader: InboxReader): void {
+    const readers = this.#byResource.get(resourceId)
+    if (readers) readers.add(reader)
+    else this.#byResource.set(resourceId, new Set([reader]))
+  }
+
+  #remove(resourceId: string, reader: InboxReader): void {
+    const readers = this.#byResource.get(resourceId)
+    readers?.delete(reader)
+    if (readers?.size === 0) this.#byResource.delete(resourceId)
+  }
+}
+
+type Look = (cursor: string) => Promise<{ changes: InboxChange[]; cursor: string }>
+
+/** A place in the changes of an inbox. Holds a page of them at most. */
+class InboxReader implements AsyncIterableIterator<InboxChange> {
+  readonly #look: Look
+  readonly #onClose: () => void
+  #cursor: string
+  #page: InboxChange[] = []
+  #rung = false
+  #waiting: (() => void) | undefined
+  #closed = false
+  /** One `next()` after the other. */
+  #turn: Promise<unknown> = Promise.resolve()
+
+  constructor(look: Look, cursor: string, onClose: () => void) {
+    this.#look = look
+    this.#cursor = cursor
+    this.#onClose = onClose
+  }
+
+  [Symbol.asyncIterator](): this {
+    return this
+  }
+
+  next(): Promise<IteratorResult<InboxChange, undefined>> {
+    const result = this.#turn.then(() => this.#next())
+    this.#turn = result.catch(() => {})
+    return result
+  }
+
+  return(): Promise<IteratorResult<InboxChange, undefined>> {
+    this.close()
+    return Promise.resolve({ done: true, value: undefined })
+  }
+
+  ring(): void {
+    this.#rung = true
+    this.#waiting?.()
+  }
+
+  close(): void {
+    if (this.#closed) return
+    this.#closed = true
+    this.#page = []
+    this.#waiting?.()
+    this.#onClose()
+  }
+
+  async #next(): Promise<IteratorResult<InboxChange, undefined>> {
+    while (!this.#closed) {
+      const change = this.#page.shift()
+      if (change) return { done: false, value: change }
+      this.#rung = false
+      const { changes, cursor } = await this.#look(this.#cursor)
+      this.#cursor = cursor
+      if (this.#closed) break
+      this.#page = changes
+      // What rang during the look may have come after it.
+      if (changes.length === 0 && !this.#rung) await new Promise<void>((resolve) => (this.#waiting = resolve))
+      this.#waiting = undefined
+    }
+    return { done: true, value: undefined }
+  }
+}
+
+const known = ['resourceId', 'threadId', 'after']
+
+export function checkSubscribe(options: InboxSubscribeOptions): void {
+  if (typeof options !== 'object' || options === null) throw wrong('resourceId', 'is missing')
+  for (const key of Object.keys(options)) if (!known.includes(key)) throw wrong(key, `is not known. Known: ${known.join(', ')}`)
+  if (typeof options.resourceId !== 'string' || options.resourceId === '') throw wrong('resourceId', 'is missing or no text')
+  for (const field of ['threadId', 'after'] as const) {
+    if (options[field] !== undefined && (typeof options[field] !== 'string' || options[field] === '')) throw wrong(field, 'must be a text')
+  }
+}
+
+function wrong(field: string, why: string): HeedError {
+  return new HeedError('invalid_argument', `Invalid subscription to an inbox: ${field} ${why}.`, { details: { field } })
+}

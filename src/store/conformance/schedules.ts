@@ -1,0 +1,128 @@
+import assert from 'node:assert/strict'
+import type { DueClaim } from '../notifications.ts'
+import type { NewSchedule, ScheduleStore } from '../schedules.ts'
+
+/** How the suite gets at the schedules it tries: fresh ones, none there and open. Whoever gives them out closes them after the case. */
+export interface ScheduleHarness {
+  store(): Promise<ScheduleStore>
+}
+
+/** One promise, tried. The ids in brackets are those of the protocol. */
+export interface ScheduleCase {
+  name: string
+  run(harness: ScheduleHarness): Promise<void>
+}
+
+const now = 1_700_000_000_000
+const signal = { id: 'signal', type: 'user', tagName: 'user', contents: 'Look around.', createdAt: new Date(now).toISOString() } as const
+
+function planned(id: string, more: Partial<NewSchedule> = {}): NewSchedule {
+  return {
+    id, agentId: 'agent-1', threadId: 'thread-1', resourceId: 'resource-1', timing: { every: 1_000 }, overlap: 'allow', missed: 'once',
+    signal: { ...signal, ...more.signal }, nextAt: now + 5, now, ...more,
+  }
+}
+
+const claim: DueClaim = { now: now + 10, until: now + 1_000, limit: 100, agentIds: ['agent-1'] }
+const scope = (id: string) => ({ id, resourceId: 'resource-1' })
+
+/**
+ * What every `ScheduleStore` keeps, as cases for any test runner:
+ *
+ *     for (const { name, run } of scheduleConformance) it(name, () => run(harness))
+ */
+export const scheduleConformance: ScheduleCase[] = [
+  {
+    name: '[S1.1] what is claimed is hidden from every other claim until its time, and then due again',
+    async run({ store: open }) {
+      const store = await open()
+      for (let index = 0; index < 30; index++) await store.putSchedule(planned(`s${index}`))
+      assert.equal(await store.nextScheduleDue(['agent-1']), now + 5)
+      assert.deepEqual(await store.claimSchedules({ ...claim, now: now + 4 }), [])
+      const rounds = await Promise.all(Array.from({ length: 5 }, () => store.claimSchedules({ ...claim, limit: 10 })))
+      const taken = rounds.flat().map(({ id }) => id)
+      assert.equal(taken.length, 30)
+      assert.equal(new Set(taken).size, 30)
+      assert.equal(await store.nextScheduleDue(['agent-1']), claim.until)
+      assert.equal((await store.claimSchedules({ ...claim, now: claim.until, until: claim.until + 1 })).length, 30)
+      assert.deepEqual(await store.claimSchedules({ ...claim, now: claim.until + 1, agentIds: ['agent-2'] }), [])
+    },
+  },
+  {
+    name: '[S1.1] no agent gets more than its share while others wait',
+    async run({ store: open }) {
+      const store = await open()
+      for (let index = 0; index < 10; index++) await store.putSchedule(planned(`a${index}`))
+      await store.putSchedule(planned('b', { agentId: 'agent-2' }))
+      const taken = await store.claimSchedules({ ...claim, limit: 4, agentIds: ['agent-1', 'agent-2'] })
+      assert.ok(taken.some(({ id }) => id === 'b'))
+    },
+  },
+  {
+    name: '[S1.2] an occurrence is over once, whoever says so; the next is due then, and the last makes it done',
+    async run({ store: open }) {
+      const store = await open()
+      await store.putSchedule(planned('s'))
+      await store.claimSchedules(claim)
+      const over = { id: 's', from: now + 5, nextAt: now + 1_005, sent: { at: now + 5, signalId: 'signal-1' }, now: now + 10 }
+      assert.deepEqual(await Promise.all([store.advanceSchedule(over), store.advanceSchedule(over)]), [true, false])
+      assert.equal(await store.nextScheduleDue(['agent-1']), now + 1_005)
+      const record = await store.getSchedule(scope('s'))
+      assert.deepEqual([record?.nextAt?.getTime(), record?.lastAt?.getTime(), record?.lastSignalId, record?.status], [now + 1_005, now + 5, 'signal-1', 'active'])
+      assert.equal(await store.advanceSchedule({ id: 's', from: now + 1_005, error: 'refused', now: now + 1_010 }), true)
+      const done = await store.getSchedule(scope('s'))
+      assert.deepEqual([done?.status, done?.nextAt, done?.lastError, done?.lastSignalId], ['done', undefined, 'refused', 'signal-1'])
+      assert.equal(await store.nextScheduleDue(['agent-1']), undefined)
+    },
+  },
+  {
+    name: '[S1.5] one that was paused, replaced or removed while it was claimed is not moved on by the claimer',
+    async run({ store: open }) {
+      const store = await open()
+      for (const id of ['paused', 'replaced', 'removed']) await store.putSchedule(planned(id))
+      await store.claimSchedules(claim)
+      await store.setSchedule(scope('paused'), { status: 'paused', now })
+      await store.putSchedule(planned('replaced', { nextAt: now + 77 }))
+      assert.equal(await store.deleteSchedule(scope('removed')), true)
+      for (const id of ['paused', 'replaced', 'removed']) assert.equal(await store.advanceSchedule({ id, from: now + 5, nextAt: now + 2_000, now }), false)
+      assert.equal((await store.getSchedule(scope('paused')))?.status, 'paused')
+      assert.equal(await store.nextScheduleDue(['agent-1']), now + 77)
+      assert.equal(await store.getSchedule(scope('removed')), null)
+    },
+  },
+  {
+    name: '[S1.5] paused ones are not due until they go on; lists are by id, by page and by filter',
+    async run({ store: open }) {
+      const store = await open()
+      const at = new Date(now + 5)
+      await store.putSchedule(planned('a', { timing: { at } }))
+      await store.putSchedule(planned('b', { timing: { cron: '0 0 * * *', timeZone: 'Europe/Zurich' }, threadId: 'thread-2' }))
+      await store.putSchedule(planned('c', { overlap: 'skip', missed: 'all' }))
+      const paused = await store.setSchedule(scope('a'), { status: 'paused', now: now + 1 })
+      assert.deepEqual([paused?.status, paused?.nextAt], ['paused', undefined])
+      assert.deepEqual((await store.claimSchedules(claim)).map(({ id }) => id).toSorted(), ['b', 'c'])
+      await store.setSchedule(scope('a'), { status: 'active', nextAt: now + 8, now: now + 2 })
+      assert.deepEqual((await store.claimSchedules(claim)).map(({ id, timing }) => [id, timing]), [['a', { at }]])
+      const first = await store.listSchedules({ resourceId: 'resource-1', limit: 2 })
+      assert.deepEqual([first.schedules.map(({ id }) => id), first.more], [['a', 'b'], true])
+      const rest = await store.listSchedules({ resourceId: 'resource-1', limit: 2, after: 'b' })
+      assert.deepEqual([rest.schedules.map(({ id, overlap, missed }) => [id, overlap, missed]), rest.more], [[['c', 'skip', 'all']], false])
+      assert.deepEqual((await store.listSchedules({ threadId: 'thread-2', limit: 5 })).schedules.map(({ timing }) => timing), [{ cron: '0 0 * * *', timeZone: 'Europe/Zurich' }])
+      assert.equal(await store.setSchedule(scope('none'), { status: 'paused', now }), null)
+    },
+  },
+  {
+    name: '[S1.6] another resource sees, changes and replaces nothing',
+    async run({ store: open }) {
+      const store = await open()
+      const before = await store.putSchedule(planned('s'))
+      const foreign = { id: 's', resourceId: 'resource-2' }
+      assert.equal(await store.getSchedule(foreign), null)
+      assert.equal(await store.setSchedule(foreign, { status: 'paused', now }), null)
+      assert.equal(await store.deleteSchedule(foreign), false)
+      assert.deepEqual((await store.listSchedules({ resourceId: 'resource-2', limit: 5 })).schedules, [])
+      await assert.rejects(store.putSchedule(planned('s', { resourceId: 'resource-2' })), { code: 'thread_forbidden' })
+      assert.deepEqual(await store.getSchedule(scope('s')), before)
+    },
+  },
+]

@@ -1,0 +1,91 @@
+import { describe, expect, it } from 'vitest'
+import { Agent, type InboxChange, type InboxSubscription } from '../../src/index.ts'
+import { scriptedModel } from '../../src/testing/index.ts'
+import { openHeed, placeKinds } from '../thread/places.ts'
+import { soon } from '../thread/said.ts'
+import { ci, openWorld, thread } from './world.ts'
+
+/** Reads everything, in the background. */
+function collectChanges({ stream }: InboxSubscription): { changes: InboxChange[]; seen(): string[]; done: Promise<void> } {
+  const changes: InboxChange[] = []
+  const done = (async () => {
+    for await (const change of stream) changes.push(change)
+  })()
+  return { changes, seen: () => changes.map(({ record }) => `${record.summary} ${record.status}`), done }
+}
+
+const kept = { notifications: { deliveryPolicy: { default: 'persist' as const } } }
+
+describe.each(placeKinds())('a subscription to an inbox, $name', ({ make }) => {
+  it('[N4.1] shows what changes: new, delivered, marked through the store', async () => {
+    const { agent, inbox } = await openWorld(make)
+    await agent.sendNotificationSignal({ ...ci, summary: 'Before.' }, thread)
+    const { seen, changes } = collectChanges(await agent.subscribeToInbox(thread))
+    const { record } = await agent.sendNotificationSignal({ ...ci, summary: 'One.' }, thread)
+    await soon(() => seen().at(-1)).toBe('One. delivered')
+    await inbox.markNotifications(thread, [record.id], 'archived', Date.now())
+    await soon(() => seen().at(-1)).toBe('One. archived')
+    expect(changes.every(({ record: { id } }) => id === record.id)).toBe(true)
+  })
+
+  it('[N4.1] goes on after a cursor with what changed since, each record once', async () => {
+    const { agent } = await openWorld(make, kept)
+    const first = await agent.subscribeToInbox({ resourceId: thread.resourceId })
+    const { changes } = collectChanges(first)
+    await agent.sendNotificationSignal({ ...ci, summary: 'One.' }, thread)
+    await soon(() => changes.at(-1)?.record.deliveryAction).toBe('persist')
+    first.unsubscribe()
+    const after = changes.at(-1)?.cursor ?? ''
+    await agent.sendNotificationSignal(Array.from({ length: 250 }, (_, index) => ({ ...ci, summary: `Missed ${index}.` })), thread)
+    const { seen } = collectChanges(await agent.subscribeToInbox({ ...thread, after }))
+    await soon(() => seen().length).toBe(250)
+    expect(seen()).toEqual(Array.from({ length: 250 }, (_, index) => `Missed ${index}. pending`))
+  })
+
+  it('[N4.2] one that does not read holds nothing and slows nobody; it ends with itself, with a break, and with its Heed', async () => {
+    const { agent, heed } = await openWorld(make, kept)
+    const slow = (await agent.subscribeToInbox(thread)).stream[Symbol.asyncIterator]()
+    for (let index = 0; index < 20; index++) await agent.sendNotificationSignal({ ...ci, summary: 'The same.', coalesceKey: 'k' }, thread)
+    expect(await slow.next()).toMatchObject({ value: { record: { coalescedCount: 20 } } })
+    const waiting = slow.next()
+    expect(await slow.return?.()).toEqual({ done: true, value: undefined })
+    expect(await waiting).toEqual({ done: true, value: undefined })
+    const own = await agent.subscribeToInbox(thread)
+    const ended = collectChanges(own)
+    own.unsubscribe()
+    await ended.done
+    const all = collectChanges(await agent.subscribeToInbox(thread))
+    await heed.close()
+    await all.done
+    expect(all.changes).toEqual([])
+  })
+
+  it('[N4.3] sees its resource and its thread, and refuses by name what is no scope', async () => {
+    const { agent } = await openWorld(make, kept)
+    const mine = collectChanges(await agent.subscribeToInbox(thread))
+    const whole = collectChanges(await agent.subscribeToInbox({ resourceId: thread.resourceId }))
+    await agent.sendNotificationSignal({ ...ci, summary: 'Elsewhere.' }, { resourceId: 'user-2', threadId: 'thread-2' })
+    await agent.sendNotificationSignal({ ...ci, summary: 'Beside.' }, { ...thread, threadId: 'thread-3' })
+    await agent.sendNotificationSignal({ ...ci, summary: 'Here.' }, thread)
+    await soon(() => new Set(whole.seen())).toEqual(new Set(['Beside. pending', 'Here. pending']))
+    await soon(() => new Set(mine.seen())).toEqual(new Set(['Here. pending']))
+    const field = (options: object) => agent.subscribeToInbox(options as never).then(() => undefined, (error: { details?: { field?: string } }) => error.details?.field)
+    expect(await field({})).toBe('resourceId')
+    expect(await field({ ...thread, threadId: 3 })).toBe('threadId')
+    expect(await field({ ...thread, after: 'yesterday' })).toBe('after')
+    expect(await field({ ...thread, since: '1' })).toBe('since')
+  })
+})
+
+describe('a subscription to an inbox that others write to', () => {
+  it('[N4.1] hears of what another store on the file took in, by a bell and not by the clock', async () => {
+    const place = placeKinds().find(({ name }) => name === 'libSQL')!.make()
+    const other = () => new Agent({ id: 'support', model: scriptedModel(() => 'Noted.'), ...kept })
+    const [watching, writing] = [other(), other()]
+    await openHeed({ watching }, place.store()).start()
+    await openHeed({ writing }, place.store()).start()
+    const { seen } = collectChanges(await watching.subscribeToInbox(thread))
+    await writing.sendNotificationSignal(ci, thread)
+    await soon(() => new Set(seen())).toEqual(new Set([`${ci.summary} pending`]))
+  })
+})

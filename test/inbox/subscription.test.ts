@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest'
 import { Agent, type InboxChange, type InboxSubscription } from '../../src/index.ts'
 import { scriptedModel } from '../../src/testing/index.ts'
 import { openHeed, placeKinds } from '../thread/places.ts'
-import { soon } from '../thread/said.ts'
+import { idle, soon } from '../thread/said.ts'
 import { ci, openWorld, thread } from './world.ts'
 
 /** Reads everything, in the background. */
@@ -20,6 +20,7 @@ describe.each(placeKinds())('a subscription to an inbox, $name', ({ make }) => {
   it('[N4.1] shows what changes: new, delivered, marked through the store', async () => {
     const { agent, inbox } = await openWorld(make)
     await agent.sendNotificationSignal({ ...ci, summary: 'Before.' }, thread)
+    await idle(agent, thread)
     const { seen, changes } = collectChanges(await agent.subscribeToInbox(thread))
     const { record } = await agent.sendNotificationSignal({ ...ci, summary: 'One.' }, thread)
     await soon(() => seen().at(-1)).toBe('One. delivered')

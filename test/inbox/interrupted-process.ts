@@ -29,6 +29,6 @@ const agent = new Agent({
   ...(instant === 'guardrail' ? { inputProcessors: [guardrail] } : {}),
   ...(instant === 'queue' ? { notifications: { deliveryPolicy: { default: 'queue' as const } } } : {}),
 })
-new Heed({ agents: { agent }, storage, logger: silentLogger })
+const heed = new Heed({ agents: { agent }, storage, logger: silentLogger })
 if (instant === 'queue') Object.defineProperty(storage, 'accept', { value: die })
-await agent.sendNotificationSignal({ source: 'github', kind: 'ci-status', summary: 'CI failed on main: 3 tests failed.' }, thread)
+await heed.getAgent('agent').sendNotificationSignal({ source: 'github', kind: 'ci-status', summary: 'CI failed on main: 3 tests failed.' }, thread)

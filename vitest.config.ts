@@ -15,6 +15,7 @@ export default defineConfig({
       { find: /^heed\/processors$/, replacement: source('processors/index.ts') },
       { find: /^heed\/react$/, replacement: source('client/react/index.ts') },
       { find: /^heed\/server$/, replacement: source('http/server.ts') },
+      { find: /^heed\/sources$/, replacement: source('sources/index.ts') },
       { find: /^heed\/testing$/, replacement: source('testing/index.ts') },
     ],
   },

@@ -1,11 +1,13 @@
 import type { Agent } from './agent/agent.ts'
 import { inboxOf, prunerOf, Runtimes, schedulesOf } from './agent/runtimes.ts'
+import { Sources } from './agent/sources.ts'
 import type { Bus } from './bus/contract.ts'
 import { systemClock, type Clock } from './clock.ts'
 import { HeedError } from './errors.ts'
 import { cronOf } from './inbox/dispatcher.ts'
 import { inboxSettings, type NotificationsConfig } from './inbox/options.ts'
 import { consoleLogger, type Logger } from './logger.ts'
+import type { SignalProvider } from './sources/source.ts'
 import type { Storage } from './store/storage.ts'
 
 export interface HeedConfig<Agents extends Record<string, Agent> = Record<string, Agent>> {
@@ -15,11 +17,13 @@ export interface HeedConfig<Agents extends Record<string, Agent> = Record<string
   /** How processes on the same storage speak to each other. The storage brings its own unless told. */
   bus?: Bus
   notifications?: NotificationsConfig
+  /** Where things happen that threads want to hear of: webhooks, GitHub, or your own. */
+  sources?: readonly SignalProvider[]
   logger?: Logger
   clock?: Clock
 }
 
-const known = new Set(['agents', 'storage', 'bus', 'notifications', 'logger', 'clock'])
+const known = new Set(['agents', 'storage', 'bus', 'notifications', 'sources', 'logger', 'clock'])
 
 /** The agents of a program and the place where their threads live. */
 export class Heed<Agents extends Record<string, Agent> = Record<string, Agent>> {
@@ -27,6 +31,8 @@ export class Heed<Agents extends Record<string, Agent> = Record<string, Agent>> 
   readonly clock: Clock
   /** @internal */
   readonly runtimes: Runtimes
+  /** @internal */
+  readonly sources: Sources
   readonly #agents: Agents
 
   constructor(config: HeedConfig<Agents> = {}) {
@@ -47,6 +53,7 @@ export class Heed<Agents extends Record<string, Agent> = Record<string, Agent>> 
       if (other !== undefined) throw new HeedError('invalid_agent', `The agents '${other}' and '${key}' have the same id '${agent.id}'. Give one of them another.`)
       seen.set(agent.id, key)
     }
+    this.sources = new Sources(this, config.sources ?? [])
   }
 
   /** The agent under this key of `agents`. */
@@ -72,6 +79,7 @@ export class Heed<Agents extends Record<string, Agent> = Record<string, Agent>> 
     const runtimes = this.runtimes.all()
     await Promise.all(runtimes.map((runtime) => runtime.sweep()))
     await Promise.all(runtimes.flatMap((runtime) => [inboxOf(runtime).sweep(), schedulesOf(runtime).sweep()]))
+    this.sources.start()
   }
 
   /** Does what is due now and answers how much that was. For processes that don't stay. */
@@ -87,6 +95,7 @@ export class Heed<Agents extends Record<string, Agent> = Record<string, Agent>> 
 
   /** Stops running and hands every thread over. Afterwards the process is free to exit. */
   async close(): Promise<void> {
+    await this.sources.stop()
     await this.runtimes.close()
   }
 }

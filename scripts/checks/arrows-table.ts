@@ -33,6 +33,7 @@ const core = [
   'memory/**',
   'inbox/**',
   'schedule/**',
+  'sources/**',
 ]
 const drivers = ['store/*/**', 'bus/*/**']
 
@@ -59,8 +60,11 @@ export const arrows: ArrowTable = {
   // What an agent is. Without a Heed it keeps its threads in a local file, which is loaded when the first one is used.
   'agent/**': [
     ...leaves, 'message/**', 'type recall/**', 'prompt/**', 'schema/**', 'signals/**', 'processors/**', 'run/**', 'thread/**', 'memory/**', 'inbox/**', 'schedule/**', 'store/*.ts',
-    'lazy store/libsql/**', 'type heed.ts', 'type bus/contract.ts',
+    'type sources/**', 'lazy store/libsql/**', 'type heed.ts', 'type bus/contract.ts',
   ],
+
+  // Where things happen outside. Agents that hear of them are passed in.
+  'sources/**': [...leaves, 'run/**', 'type schema/**', 'type inbox/**', 'store/*.ts'],
 
   // The states of a thread and of a signal, as pure functions that stores and hosts share.
   'thread/machine*.ts': [...pureLeaves, 'message/**', 'signals/**'],

@@ -19,7 +19,7 @@ export async function readBody(request: Request, maxBytes: number): Promise<unkn
   }
 }
 
-async function readText(request: Request, maxBytes: number): Promise<string> {
+export async function readText(request: Request, maxBytes: number): Promise<string> {
   const length = request.headers.get('content-length')
   if (length !== null && Number(length) > maxBytes) throw tooLarge(maxBytes)
   // The server holds a caller to the length that it named.

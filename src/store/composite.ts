@@ -15,7 +15,7 @@ export interface CompositeStoreOptions {
   retention?: Retention
 }
 
-const known: Record<Domain, true> = { memory: true, notifications: true, schedules: true, recall: true }
+const known: Record<Domain, true> = { memory: true, notifications: true, schedules: true, subscriptions: true, recall: true }
 const options: readonly string[] = ['id', 'domains', 'default', 'retention']
 
 /** A storage that is put together from others, domain by domain. */

@@ -3,6 +3,7 @@ import type { ThreadStore } from './contract.ts'
 import type { NotificationStore } from './notifications.ts'
 import type { ScheduleStore } from './schedules.ts'
 import type { RecallIndex } from './recall.ts'
+import type { SubscriptionStore } from './subscriptions.ts'
 
 /**
  * What a storage keeps, by domain. Threads with all that belongs to them are one of them and always in one database: see
@@ -12,6 +13,7 @@ export interface StoreDomains {
   memory: ThreadStore
   notifications: NotificationStore
   schedules: ScheduleStore
+  subscriptions: SubscriptionStore
   /** Where the threads are: it indexes their messages. */
   recall: RecallIndex
 }
@@ -45,4 +47,9 @@ export async function scheduleStoreOf(storage: Storage): Promise<ScheduleStore |
 export async function recallIndexOf(storage: Storage): Promise<RecallIndex | undefined> {
   if (!('getStore' in storage)) return undefined
   return storage.getStore('recall')
+}
+
+/** What the threads of a storage want to hear of, if it keeps that. */
+export async function subscriptionStoreOf(storage: Storage): Promise<SubscriptionStore | undefined> {
+  return 'getStore' in storage ? storage.getStore('subscriptions') : undefined
 }

@@ -15,12 +15,13 @@ import { schedules } from './schedules.ts'
 import { sending } from './sending.ts'
 import { threads } from './threads.ts'
 import { watching } from './watching.ts'
+import { webhooks } from './webhooks.ts'
 import { workingMemory } from './working-memory.ts'
 
 /** Everything the server can be asked. */
 export function routes({ metrics, openApi }: { metrics: Metrics; openApi: () => JSONSchema }): Route[] {
   return [
-    ...agents, ...sending, ...watching, ...queue, ...lanes, ...notifications, ...schedules, ...approvals, ...runs, ...calls, ...threads, ...clones, ...messages, ...workingMemory, ...operations,
+    ...agents, ...sending, ...watching, ...queue, ...lanes, ...notifications, ...schedules, ...approvals, ...runs, ...calls, ...threads, ...clones, ...messages, ...workingMemory, ...webhooks, ...operations,
     route({
       method: 'GET', path: '/metrics', summary: 'Counters for operators, in the text format of Prometheus', answer: 'json',
       handle({ heed, principal }) {

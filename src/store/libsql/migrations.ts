@@ -4,6 +4,7 @@ import { keepingSchema } from './keeping-schema.ts'
 import { notificationChangeSchema, notificationSchema } from './notification-schema.ts'
 import { quotesSchema, recallChangesSchema } from './recall/schema.ts'
 import { scheduleSchema } from './schedule-schema.ts'
+import { subscriptionSchema } from './subscription-schema.ts'
 
 /**
  * The schema as steps, forward only. Version n is the state after the first n of them, and `user_version` of a file says which it
@@ -230,6 +231,7 @@ export const migrations: readonly string[] = [
   keepingSchema,
   quotesSchema,
   notificationChangeSchema,
+  subscriptionSchema,
 ]
 
 /** 'Heed', where SQLite keeps the name of the program that a file belongs to. */

@@ -45,6 +45,7 @@ import { countRuns, findRun, listOrphans, listRows, listRuns, listSignals, type 
 import { openDatabase, type Opened } from './open.ts'
 import type { DatabaseConnection } from './remote.ts'
 import { LibSQLSchedules } from './schedules.ts'
+import { LibSQLSubscriptions } from './subscriptions.ts'
 import { LibSQLRecall } from './recall/recall.ts'
 import type { Statements } from './statements.ts'
 import type { LibSQLStoreOptions } from './store-options.ts'
@@ -68,6 +69,7 @@ export class LibSQLStore implements ThreadStore {
   #opening: Promise<Opened> | undefined
   #inbox: LibSQLInbox | undefined
   #schedules: LibSQLSchedules | undefined
+  #subscriptions: LibSQLSubscriptions | undefined
   #recall: LibSQLRecall | undefined
   #connected: DatabaseConnection | undefined
   #closed = false
@@ -304,10 +306,11 @@ export class LibSQLStore implements ThreadStore {
   async getStore<Domain extends keyof StoreDomains>(domain: Domain): Promise<StoreDomains[Domain] | undefined> {
     this.#inbox ??= new LibSQLInbox(this)
     this.#schedules ??= new LibSQLSchedules(this)
+    this.#subscriptions ??= new LibSQLSubscriptions(this)
     // An index is a file beside the messages, or in memory with them: there is none for those of a server.
     if (domain === 'recall' && (this.#client || this.#location.kind === 'remote')) return undefined
     this.#recall ??= new LibSQLRecall(this, this.#clock)
-    const domains: StoreDomains = { memory: this, notifications: this.#inbox, schedules: this.#schedules, recall: this.#recall }
+    const domains: StoreDomains = { memory: this, notifications: this.#inbox, schedules: this.#schedules, subscriptions: this.#subscriptions, recall: this.#recall }
     return Object.hasOwn(domains, domain) ? domains[domain] : undefined
   }
 

@@ -1,0 +1,50 @@
+import { HeedError } from '../errors.ts'
+import type { Heed } from '../heed.ts'
+import type { NotificationInput } from '../inbox/input.ts'
+import type { SignalProvider } from '../sources/source.ts'
+import { subscriptionStoreOf } from '../store/storage.ts'
+import type { SubscriptionRecord, SubscriptionStore } from '../store/subscriptions.ts'
+import { storageOf } from './runtimes.ts'
+
+/** The sources of a Heed: where their subscriptions are kept, and how what they tell reaches a thread. */
+export class Sources {
+  readonly #heed: Heed
+  readonly #sources = new Map<string, SignalProvider>()
+
+  constructor(heed: Heed, sources: readonly SignalProvider[]) {
+    this.#heed = heed
+    for (const source of sources) {
+      if (typeof (source as Partial<SignalProvider> | undefined)?.connect !== 'function') throw new HeedError('invalid_argument', 'sources must be objects of a class that extends SignalProvider.', { details: { option: 'sources' } })
+      if (!/^[\w.-]{1,64}$/.test(source.id)) throw new HeedError('invalid_argument', `The id '${source.id}' of a source is in its webhook's address: use letters, digits, '.', '-' and '_'.`, { details: { option: 'sources' } })
+      if (this.#sources.has(source.id)) throw new HeedError('invalid_argument', `Two sources have the id '${source.id}'. Give one of them another.`, { details: { option: 'sources' } })
+      this.#sources.set(source.id, source)
+      source.connect({ clock: heed.clock, logger: heed.logger, store: () => this.#store(), notify: (subscription, notification) => this.#notify(subscription, notification) })
+    }
+  }
+
+  get(id: string): SignalProvider | undefined {
+    return this.#sources.get(id)
+  }
+
+  start(): void {
+    for (const source of this.#sources.values()) source.start()
+  }
+
+  async stop(): Promise<void> {
+    await Promise.all([...this.#sources.values()].map((source) => source.stop()))
+  }
+
+  async #store(): Promise<SubscriptionStore> {
+    const store = await subscriptionStoreOf(await storageOf(this.#heed.runtimes.of()))
+    if (!store) throw new HeedError('unsupported_option', "The storage keeps no subscriptions. Use one that has the domain 'subscriptions', such as a LibSQLStore.")
+    await store.open()
+    return store
+  }
+
+  /** Resolves when the notification would survive a power cut: whoever told of it may then forget it. */
+  async #notify({ agentId, threadId, resourceId }: SubscriptionRecord, notification: NotificationInput): Promise<void> {
+    const agent = this.#heed.getAgentById(agentId)
+    await agent.sendNotificationSignal(notification, { threadId, resourceId })
+    await agent.threads().store.flush()
+  }
+}

@@ -1,0 +1,54 @@
+import { createHmac, timingSafeEqual } from 'node:crypto'
+import { HeedError } from '../errors.ts'
+
+/** What a signed request says of itself once it is believed. */
+export interface Delivery {
+  id: string
+  /** Seconds since the epoch; a retry has a later one. */
+  timestamp: number
+}
+
+/** The oldest and the youngest that a signature may be. */
+const toleranceSeconds = 300
+
+/**
+ * Checks a request signed as Standard Webhooks does: an HMAC of id, time and body, by one of several keys while they are changed. Throws for
+ * what can't be believed: nothing of it was looked at before.
+ */
+export function verifyStandardWebhook(headers: Headers, body: string, secrets: readonly string[], now: number): Delivery {
+  const id = headers.get('webhook-id') ?? ''
+  const written = headers.get('webhook-timestamp') ?? ''
+  const timestamp = Number(written)
+  if (id === '' || id.length > 256 || !/^\d{1,12}$/.test(written)) throw unbelievable('It has no webhook-id or no webhook-timestamp.')
+  if (Math.abs(now / 1_000 - timestamp) > toleranceSeconds) throw unbelievable('It is too old, or from the future.')
+  const wanted = secrets.map((secret) => createHmac('sha256', keyOf(secret)).update(`${id}.${written}.${body}`).digest())
+  const given = (headers.get('webhook-signature') ?? '').split(' ').filter((part) => part.startsWith('v1,')).map((part) => Buffer.from(part.slice(3), 'base64'))
+  if (!given.some((one) => wanted.some((other) => equal(one, other)))) throw unbelievable('Its signature is wrong.')
+  return { id, timestamp }
+}
+
+/** Checks a request signed by an HMAC of its body alone, in hexadecimal: `sha256=…`. */
+export function verifyHexSignature(header: string | null, body: string, secrets: readonly string[]): void {
+  const given = Buffer.from(/^sha256=([0-9a-f]{64})$/.exec(header ?? '')?.[1] ?? '', 'hex')
+  if (!secrets.some((secret) => equal(given, createHmac('sha256', secret).update(body).digest()))) throw unbelievable('Its signature is wrong.')
+}
+
+export function checkSecrets(of: string, secret: string | readonly string[]): string[] {
+  const secrets = [secret].flat()
+  if (secrets.length === 0 || !secrets.every((one) => typeof one === 'string' && one.length >= 16)) {
+    throw new HeedError('invalid_argument', `${of} needs a secret of at least 16 characters, or a list of them while it is changed.`, { details: { option: 'secret' } })
+  }
+  return secrets
+}
+
+function keyOf(secret: string): Buffer {
+  return secret.startsWith('whsec_') ? Buffer.from(secret.slice('whsec_'.length), 'base64') : Buffer.from(secret)
+}
+
+function equal(one: Buffer, other: Buffer): boolean {
+  return one.length === other.length && timingSafeEqual(one, other)
+}
+
+function unbelievable(why: string): HeedError {
+  return new HeedError('unauthorized', `This webhook is not believed. ${why}`)
+}

@@ -1,0 +1,25 @@
+/** What threads want to hear of, and whose turn it is to ask a source. */
+export const subscriptionSchema = `
+  CREATE TABLE heed_subscriptions (
+    source_id TEXT NOT NULL,
+    external_id TEXT NOT NULL,
+    thread_id TEXT NOT NULL,
+    resource_id TEXT NOT NULL,
+    agent_id TEXT NOT NULL,
+    metadata TEXT NOT NULL,
+    subscribed_at INTEGER NOT NULL,
+    PRIMARY KEY (source_id, external_id, thread_id)
+  ) STRICT, WITHOUT ROWID;
+  CREATE INDEX heed_subscriptions_thread ON heed_subscriptions (thread_id, source_id);
+  CREATE TABLE heed_polls (
+    source_id TEXT PRIMARY KEY,
+    until INTEGER NOT NULL
+  ) STRICT, WITHOUT ROWID;
+  CREATE TABLE heed_deliveries (
+    source_id TEXT NOT NULL,
+    id TEXT NOT NULL,
+    signed_at INTEGER NOT NULL,
+    PRIMARY KEY (source_id, id)
+  ) STRICT, WITHOUT ROWID;
+  CREATE INDEX heed_deliveries_signed ON heed_deliveries (signed_at);
+`

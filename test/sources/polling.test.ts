@@ -1,0 +1,51 @@
+import { mkdtempSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { expect, it, onTestFinished } from 'vitest'
+import { Agent, Heed, silentLogger, type NotificationPriority } from '../../src/index.ts'
+import { SignalProvider, type SourceEvent } from '../../src/sources/index.ts'
+import { LibSQLStore } from '../../src/store/libsql/index.ts'
+import { scriptedModel, virtualClock } from '../../src/testing/index.ts'
+
+class Builds extends SignalProvider {
+  readonly id = 'builds'
+  override readonly pollInterval = 60_000
+  readonly #asked: string[]
+  readonly #name: string
+
+  constructor(name: string, asked: string[]) {
+    super()
+    this.#name = name
+    this.#asked = asked
+  }
+
+  override async poll(subscriptions: readonly { externalId: string }[]): Promise<SourceEvent[]> {
+    this.#asked.push(this.#name)
+    return subscriptions.map(({ externalId }) => ({ id: `build-${this.#asked.length}`, externalIds: [externalId], notification: { kind: 'build', summary: `Build ${this.#asked.length}` } }))
+  }
+}
+
+it('[E1.6] is asked by one process at a time, and by nobody while nobody subscribed', async () => {
+  const folder = mkdtempSync(join(tmpdir(), 'heed-'))
+  onTestFinished(() => rmSync(folder, { recursive: true, force: true }))
+  const clock = virtualClock()
+  const asked: string[] = []
+  const policy: Partial<Record<NotificationPriority, 'persist'>> = { medium: 'persist' }
+  const start = async (name: string) => {
+    const source = new Builds(name, asked)
+    const agent = new Agent({ id: 'guide', model: scriptedModel([]), notifications: { deliveryPolicy: { priorities: policy } } })
+    const heed = new Heed({ agents: { agent }, sources: [source], storage: new LibSQLStore({ url: `file:${join(folder, 'heed.db')}` }), clock, logger: silentLogger })
+    onTestFinished(() => heed.close())
+    await heed.start()
+    return source
+  }
+  const one = await start('one')
+  await start('two')
+  await clock.advance(60_000)
+  expect(asked).toEqual([])
+  await one.subscribe({ threadId: 't1', resourceId: 'user-1', agentId: 'guide', externalId: 'main' })
+  for (let minute = 1; minute <= 3; minute++) {
+    await clock.advance(60_000)
+    await expect.poll(() => asked.length).toBe(minute)
+  }
+})

@@ -44,8 +44,11 @@ it('[E1.6] is asked by one process at a time, and by nobody while nobody subscri
   await clock.advance(60_000)
   expect(asked).toEqual([])
   await one.subscribe({ threadId: 't1', resourceId: 'user-1', agentId: 'guide', externalId: 'main' })
-  for (let minute = 1; minute <= 3; minute++) {
+  let minutes = 0
+  await expect.poll(async () => {
     await clock.advance(60_000)
-    await expect.poll(() => asked.length).toBe(minute)
-  }
+    minutes++
+    return asked.length
+  }).toBeGreaterThanOrEqual(3)
+  expect(asked.length).toBeLessThanOrEqual(minutes)
 })

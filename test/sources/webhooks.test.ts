@@ -5,7 +5,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { createInterface } from 'node:readline'
 import { describe, expect, it, onTestFinished } from 'vitest'
-import { Agent, Heed, InMemoryStore, silentLogger } from '../../src/index.ts'
+import { Agent, Heed, InMemoryStore, silentLogger, type LanguageModel } from '../../src/index.ts'
 import { serve } from '../../src/http/server.ts'
 import { GitHubSignals, WebhookSignals } from '../../src/sources/index.ts'
 import { LibSQLStore } from '../../src/store/libsql/index.ts'
@@ -14,11 +14,11 @@ import { hub, hubSecret, secret, standard } from './signing.ts'
 
 const thread = { threadId: 't1', resourceId: 'user-1' }
 
-async function listening() {
+async function listening(model: LanguageModel = scriptedModel(['Noted.'], { loop: true })) {
   const storage = new InMemoryStore()
   const webhook = new WebhookSignals({ id: 'shop', secret })
   const github = new GitHubSignals({ secret: hubSecret })
-  const agent = new Agent({ id: 'guide', model: scriptedModel(['Noted.'], { loop: true }), notifications: { deliveryPolicy: { default: 'persist', priorities: { low: 'persist', medium: 'persist', high: 'persist', urgent: 'persist' } } } })
+  const agent = new Agent({ id: 'guide', model, tools: webhook.getTools(), notifications: { deliveryPolicy: { default: 'persist', priorities: { low: 'persist', medium: 'persist', high: 'persist', urgent: 'persist' } } } })
   const heed = new Heed({ agents: { agent }, storage, sources: [webhook, github], logger: silentLogger })
   const server = await serve(heed, { port: 0, handleSignals: false })
   onTestFinished(() => server.close())
@@ -93,13 +93,10 @@ describe('webhooks', () => {
   })
 
   it('[E1.4] lets an agent subscribe its own thread and no other', async () => {
-    const { webhook, post, inbox } = await listening()
-    const tools = webhook.getTools()
-    const model = scriptedModel([{ toolCalls: [{ toolName: 'subscribe-shop', input: { id: 'order-9' } }] }, 'I listen.'])
-    const asker = new Agent({ id: 'asker', model, tools })
-    await asker.generate('Tell me about order 9.', { memory: { thread: 't9', resource: 'user-9' } })
+    const { webhook, post, inbox, agent } = await listening(scriptedModel([{ toolCalls: [{ toolName: 'subscribe-shop', input: { id: 'order-9' } }] }, 'I listen.']))
+    await agent.generate('Tell me about order 9.', { memory: { thread: 't9', resource: 'user-9' } })
     const { subscriptions } = await webhook.listSubscriptions()
-    expect(subscriptions).toMatchObject([{ threadId: 't9', resourceId: 'user-9', agentId: 'asker', externalId: 'order-9' }])
+    expect(subscriptions).toMatchObject([{ threadId: 't9', resourceId: 'user-9', agentId: 'guide', externalId: 'order-9' }])
     expect(await webhook.unsubscribe({ threadId: 't9', resourceId: 'user-1' })).toBe(0)
     expect(await webhook.unsubscribe({ threadId: 't9', resourceId: 'user-9' })).toBe(1)
     expect(await (await post('shop', standard(JSON.stringify({ resource: 'order-9' })))).json()).toEqual({ delivered: 0 })

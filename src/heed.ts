@@ -84,6 +84,7 @@ export class Heed<Agents extends Record<string, Agent> = Record<string, Agent>> 
 
   /** Does what is due now and answers how much that was. For processes that don't stay. */
   async tick({ limit = 100 }: { limit?: number } = {}): Promise<{ threads: number; notifications: number; schedules: number; pruned: number }> {
+    if (!Number.isInteger(limit) || limit < 1) throw new HeedError('invalid_argument', 'tick: limit must be a whole number of at least 1.', { details: { field: 'limit' } })
     const runtimes = this.runtimes.all()
     const threads = await Promise.all(runtimes.map((runtime) => runtime.sweep(limit)))
     const schedules = await Promise.all(runtimes.map((runtime) => schedulesOf(runtime).sweep(limit)))

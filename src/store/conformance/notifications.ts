@@ -270,4 +270,20 @@ export const notificationConformance: NotificationCase[] = [
       assert.deepEqual((await store.listChanges({ resourceId: scope.resourceId, after: '0.0', limit: 5 })).changes, [])
     },
   },
+  {
+    name: '[N2.4] no more is taken than was asked for, summaries and records together',
+    async run({ store: open }) {
+      const store = await open()
+      const ids = Array.from({ length: 10 }, (_, index) => `n${index}`)
+      await store.ingest(ids.map((id, index) => note(id, { threadId: `thread-${index}`, agentId: index % 3 === 0 ? 'agent-2' : 'agent-1' })))
+      await store.settle(ids.map((id, index) => ({ ...decided(id, index < 5 ? { action: 'summarize', summary: window } : { deliverAt: now }), threadId: `thread-${index}` })))
+      let rounds = 0
+      for (let left = ids.length; left > 0; rounds++) {
+        const { records, batches } = await store.claimDue({ ...claim, now: now + 30, until: now + 60_000, limit: 3, agentIds: ['agent-1', 'agent-2'] })
+        assert.ok(records.length + batches.length <= 3 && records.length + batches.length > 0)
+        left -= records.length + batches.length
+      }
+      assert.ok(rounds >= 4)
+    },
+  },
 ]

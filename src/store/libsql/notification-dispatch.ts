@@ -12,9 +12,9 @@ export function claimDue(statements: Statements, { now, until, limit, agentIds }
   let taken = 0
   for (const agentId of agentIds) {
     if (taken >= limit) break
-    const batches = statements.all<BatchRow>(sql.dueBatches, agentId, now, share)
+    const batches = statements.all<BatchRow>(sql.dueBatches, agentId, now, Math.min(share, limit - taken))
     for (const batch of batches) due.batches.push(takeBatch(statements, batch, until))
-    const rows = statements.all<NotificationRow>(sql.due, agentId, now, share)
+    const rows = statements.all<NotificationRow>(sql.due, agentId, now, Math.min(share, limit - taken - batches.length))
     for (const row of rows) takeRow(statements, row, until, due)
     taken += batches.length + rows.length
   }

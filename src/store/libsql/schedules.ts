@@ -109,7 +109,7 @@ export class LibSQLSchedules implements ScheduleStore {
     return this.#write((statements) => {
       const share = Math.max(1, Math.ceil(limit / Math.max(1, agentIds.length)))
       const taken: ScheduleRow[] = []
-      for (const agentId of agentIds) if (taken.length < limit) taken.push(...statements.all<ScheduleRow>(scheduleSql.due, agentId, now, share))
+      for (const agentId of agentIds) taken.push(...statements.all<ScheduleRow>(scheduleSql.due, agentId, now, Math.min(share, limit - taken.length)))
       for (const { id } of taken) statements.run(scheduleSql.take, until, id)
       return taken.map(recordOf)
     })

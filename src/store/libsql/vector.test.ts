@@ -1,0 +1,61 @@
+import { mkdtempSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { afterAll, describe, expect, it } from 'vitest'
+import { LibSQLVector } from './index.ts'
+
+const folder = mkdtempSync(join(tmpdir(), 'heed-vector-'))
+afterAll(() => rmSync(folder, { recursive: true }))
+let files = 0
+
+describe.each(['file', 'memory'] as const)('vectors in a %s', (kind) => {
+  const place = () => (kind === 'file' ? `file:${join(folder, `${files++}.db`)}` : ':memory:')
+  const indexName = 'notes'
+
+  it('are stored, found by nearness and filter, changed and removed', async () => {
+    const vectors = new LibSQLVector({ id: 'v', url: place() })
+    await vectors.createIndex({ indexName, dimension: 2 })
+    await vectors.createIndex({ indexName, dimension: 2 })
+    await vectors.upsert({ indexName, ids: ['a', 'b', 'c'], vectors: [[1, 0], [0, 1], [1, 1]], metadata: [{ n: 1 }, { n: 2 }, { n: 3, tag: ['x'] }] })
+    expect(await vectors.listIndexes()).toEqual(['notes'])
+    expect(await vectors.describeIndex({ indexName })).toEqual({ dimension: 2, metric: 'cosine', count: 3 })
+    const ids = async (more: object = {}) => (await vectors.query({ indexName, queryVector: [1, 0.1], topK: 2, ...more })).map(({ id }) => id)
+    expect(await ids()).toEqual(['a', 'c'])
+    expect(await ids({ filter: { n: { $gt: 1 } } })).toEqual(['c', 'b'])
+    expect(await vectors.query({ indexName, queryVector: [0, 1], topK: 1, includeVector: true })).toEqual([{ id: 'b', score: 1, metadata: { n: 2 }, vector: [0, 1] }])
+    expect(await vectors.updateVector({ indexName, id: 'b', update: { vector: [1, 0], metadata: { n: 9 } } })).toBe(1)
+    expect(await ids({ filter: { n: 9 } })).toEqual(['b'])
+    expect(await vectors.deleteVector({ indexName, id: 'a' })).toBe(true)
+    expect(await vectors.deleteVectors({ indexName, filter: { tag: 'x' } })).toBe(1)
+    expect(await vectors.describeIndex({ indexName })).toMatchObject({ count: 1 })
+    await vectors.deleteIndex({ indexName })
+    expect(await vectors.listIndexes()).toEqual([])
+    await vectors.close()
+  })
+
+  it('[K4.1] are refused by name when they have the wrong dimension, an unknown operator or another index, and nothing is written', async () => {
+    const vectors = new LibSQLVector({ url: place() })
+    await vectors.createIndex({ indexName, dimension: 3 })
+    await expect(vectors.upsert({ indexName, vectors: [[1, 2, 3], [1, 2]] })).rejects.toMatchObject({ code: 'invalid_argument', details: { dimension: 3, given: 2 } })
+    expect(await vectors.describeIndex({ indexName })).toMatchObject({ count: 0 })
+    await expect(vectors.query({ indexName, queryVector: [1] })).rejects.toMatchObject({ code: 'invalid_argument', details: { field: 'vector' } })
+    await expect(vectors.query({ indexName, queryVector: [1, 2, 3], filter: { a: { $near: 1 } } })).rejects.toMatchObject({ details: { operator: '$near' } })
+    await expect(vectors.query({ indexName: 'none', queryVector: [1, 2, 3] })).rejects.toMatchObject({ code: 'not_found' })
+    await expect(vectors.createIndex({ indexName, dimension: 4 })).rejects.toMatchObject({ code: 'invalid_argument', details: { dimension: 3 } })
+    await expect(vectors.createIndex({ indexName: 'x', dimension: 4, metric: 'manhattan' as never })).rejects.toMatchObject({ details: { field: 'metric' } })
+    await expect(vectors.upsert({ indexName, vectors: [[Number.NaN, 1, 2]] })).rejects.toMatchObject({ code: 'invalid_argument' })
+    await expect(vectors.deleteVectors({ indexName, filter: {} })).rejects.toMatchObject({ details: { field: 'filter' } })
+    await vectors.close()
+  })
+})
+
+it('vectors are there after a restart', async () => {
+  const url = `file:${join(folder, 'kept.db')}`
+  const first = new LibSQLVector({ url })
+  await first.createIndex({ indexName: 'i', dimension: 1, metric: 'euclidean' })
+  await first.upsert({ indexName: 'i', ids: ['far', 'near'], vectors: [[10], [2]] })
+  await first.close()
+  const again = new LibSQLVector({ url })
+  expect((await again.query({ indexName: 'i', queryVector: [1] })).map(({ id, score }) => [id, score])).toEqual([['near', 0.5], ['far', 0.1]])
+  await again.close()
+})

@@ -4,7 +4,7 @@ import type { Statements } from '../statements.ts'
 import type { ResourceCollection } from './collection.ts'
 
 /** Up to so many passages all vectors are compared. Of more, those first whose signs agree with the question's. */
-const compared = 20_000
+const compared = 8_000
 const candidates = 4_000
 
 /** The vectors of a resource's passages, at hand. */

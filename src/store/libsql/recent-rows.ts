@@ -25,8 +25,7 @@ export class RecentRows {
   rowsFrom(thread: number, seq: number): RowRecord[] | undefined {
     const recent = this.#threads.get(thread)
     if (!recent || recent.from > seq) return undefined
-    const start = recent.rows.findIndex((row) => row.seq >= seq)
-    return start < 0 ? [] : recent.rows.slice(start)
+    return recent.rows.slice(recent.rows.findLastIndex((row) => row.seq < seq) + 1)
   }
 
   /** These are all rows of a thread from `seq` on. */
@@ -53,15 +52,25 @@ export class RecentRows {
 
   /** The first counted message at or after `ordinal`, unless one that isn't here could come before it. */
   countedFrom(thread: number, ordinal: number): CountedRow | undefined {
-    const counted = this.#threads.get(thread)?.rows.filter(isCounted) ?? []
-    const [first] = counted
-    return first && first.ordinal <= ordinal ? counted.find((row) => row.ordinal >= ordinal) : undefined
+    const rows = this.#threads.get(thread)?.rows ?? []
+    let found: RowRecord | undefined
+    // From the end: what is asked for is near it.
+    for (let index = rows.length - 1; index >= 0; index -= 1) {
+      const row = rows[index]
+      if (row?.counted !== 1) continue
+      if (row.ordinal < ordinal) return found
+      found = row
+    }
+    return found?.ordinal === ordinal ? found : undefined
   }
 
   /** The `nth` counted message before and including `ordinal`, if it is here. */
   countedBack(thread: number, ordinal: number, nth: number): CountedRow | undefined {
-    const counted = this.#threads.get(thread)?.rows.filter((row) => isCounted(row) && row.ordinal <= ordinal)
-    return counted?.at(-nth)
+    let left = nth
+    return this.#threads.get(thread)?.rows.findLast((row) => {
+      if (row.counted === 1 && row.ordinal <= ordinal) left -= 1
+      return left === 0
+    })
   }
 
   clear(): void {
@@ -74,8 +83,4 @@ export class RecentRows {
     if (recent) this.#text -= recent.text
     this.#threads.delete(thread)
   }
-}
-
-function isCounted(row: RowRecord): boolean {
-  return row.counted === 1
 }

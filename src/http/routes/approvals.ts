@@ -1,8 +1,11 @@
 import type { JSONValue } from '../../json.ts'
+import type { AgentInput } from '../../message/input.ts'
 import { HeedError } from '../../errors.ts'
 import { mayReach, neededResource, resourceOf } from '../principal.ts'
 import { route, type Call, type Route } from '../route.ts'
-import { anything, date, flag, id, object, page, perPage, text, threadScope } from '../schemas.ts'
+import { optionsFrom } from '../run-options.ts'
+import { anything, date, flag, id, object, page, perPage, record, text, threadScope } from '../schemas.ts'
+import { given } from './threads.ts'
 
 interface Approval {
   resourceId?: string
@@ -11,6 +14,9 @@ interface Approval {
   approved: boolean
   resumeData?: JSONValue
   declineContext?: { reason?: string; message?: string }
+  /** What tools of the caller answered: the conversation goes on with it. */
+  messages?: AgentInput
+  streamOptions?: Record<string, unknown>
 }
 
 interface Decision {
@@ -56,16 +62,16 @@ interface Continued {
 export const approvals: readonly Route[] = [
   route<Approval>({
     method: 'POST', path: '/agents/:agentId/send-tool-approval', summary: 'Approves or declines a call; what follows reaches those who watch', answer: 'json',
-    body: object({ ...threadScope, toolCallId: id, approved: flag, resumeData: anything, declineContext: object({ reason: text, message: text }) }, ['threadId', 'approved']),
-    handle: ({ agent, body: { threadId, resourceId, toolCallId, approved, resumeData, declineContext }, principal }) =>
-      agent.sendToolApproval({
-        threadId,
-        resourceId: neededResource(principal, resourceId),
-        approved,
-        ...(toolCallId === undefined ? {} : { toolCallId }),
-        ...(resumeData === undefined ? {} : { resumeData }),
-        ...(declineContext ? { declineContext } : {}),
-      }),
+    body: object({ ...threadScope, toolCallId: id, approved: flag, resumeData: anything, declineContext: object({ reason: text, message: text }), messages: anything, streamOptions: record }, ['threadId', 'approved']),
+    async handle(call) {
+      const { threadId, toolCallId, approved, resumeData, declineContext, messages, streamOptions = {} } = call.body
+      const resourceId = neededResource(call.principal, call.body.resourceId)
+      if (messages !== undefined) {
+        const { runId } = await call.agent.stream(answersIn(messages), { ...(await optionsFrom(call, streamOptions)), memory: { thread: threadId, resource: resourceId } })
+        return { accepted: true, runId, ...given({ toolCallId }) }
+      }
+      return call.agent.sendToolApproval({ threadId, resourceId, approved, ...given({ toolCallId, resumeData, declineContext }) })
+    },
   }),
   route<{ threadId: string; resourceId?: string; runId?: string; toolCallId?: string; resumeData: JSONValue }>({
     method: 'POST', path: '/agents/:agentId/send-stream-resume', summary: 'Resumes a call that suspended itself; what follows reaches those who watch', answer: 'json',
@@ -113,6 +119,17 @@ async function checkRun({ agent, principal, body: { runId } }: Call<Decision, un
   await runtime.open()
   const run = await runtime.store.findRun(runId)
   if (!run || !mayReach(principal, run.resourceId)) throw new HeedError('run_not_suspended', `No run '${runId}' waits for a decision.`, { details: { runId } })
+}
+
+/** Existing clients repeat each call before its result. The thread has the call already: what is new is the result. */
+function answersIn(messages: AgentInput): AgentInput {
+  if (!Array.isArray(messages)) return messages
+  return (messages as unknown[]).map((message) => {
+    const { role, content } = (message ?? {}) as { role?: unknown; content?: unknown }
+    if (role !== 'assistant' || !Array.isArray(content)) return message
+    const results = (content as Array<{ type?: unknown } | null>).filter((part) => part?.type === 'tool-result')
+    return results.length > 0 && content.length === 2 * results.length ? { role: 'tool', content: results } : message
+  }) as AgentInput
 }
 
 export function dateOf(field: string, value: string): Date {

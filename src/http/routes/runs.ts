@@ -80,7 +80,7 @@ async function observe({ agent, events, lingering, body: { offset = 0 } }: Call<
   return events.respond(chunksOf(subscription, runId, offset), { ids: false }, () => lingering.release(() => subscription.unsubscribe()))
 }
 
-/** The chunks of one run. It is over with its last word, or when another speaks. */
+/** The chunks of one run. It is over with its last word, or when another speaks. Where its start is no longer kept, nothing is counted off. */
 async function* chunksOf({ stream }: AgentThreadSubscription, runId: string, offset: number): AsyncGenerator<Chunk, void> {
   let index = 0
   for await (const chunk of stream) {
@@ -88,6 +88,7 @@ async function* chunksOf({ stream }: AgentThreadSubscription, runId: string, off
       if (chunk.type === 'start') return
       continue
     }
+    if (index === 0 && chunk.type !== 'start') index = offset
     if (index++ >= offset) yield chunk
     if (chunk.type === 'finish' || chunk.type === 'abort' || chunk.type === 'error') return
   }

@@ -31,7 +31,7 @@ export class HeedClient {
 
 export type { AgentClient, ParkedRun, SendAnswer, SendTarget, ThreadScope } from './agent.ts'
 export type { ClientOptions } from './connection.ts'
-export type { MemoryClient, MemoryScope } from './memory.ts'
+export type { FoundMessage, MemoryClient, MemoryScope } from './memory.ts'
 export type { NotificationAnswer, NotificationFilter, NotificationsClient } from './notifications.ts'
 export type { NewSchedule, SchedulesClient } from './schedules.ts'
 export type { ProcessOptions, Reconnect, SubscribeParams, ThreadSubscription } from './thread-subscription.ts'

@@ -18,6 +18,17 @@ export interface MemoryScope {
   resourceId?: string
 }
 
+/** A message that fits a search. */
+export interface FoundMessage {
+  id: string
+  role: string
+  content: string
+  threadId: string
+  createdAt: string
+  /** Between 0 and 1. */
+  score: number
+}
+
 /** The memory of an agent of the server, under the names it has there. */
 export class MemoryClient {
   readonly #connection: Connection
@@ -72,6 +83,11 @@ export class MemoryClient {
   /** The newest page in chronological order, unless told otherwise. */
   listMessages({ threadId, page, perPage, orderBy, include, filter, cursor }: Omit<RecallArgs, 'threadId' | 'perPage' | 'resourceId' | 'total'> & { threadId: string; perPage?: number }): Promise<OverWire<RecalledMessages> & { uiMessages: UIMessage[] }> {
     return this.#get(at(threadId, 'messages'), { page, perPage, orderBy, include, filter, cursor })
+  }
+
+  /** The messages that fit best, of all threads of the resource; a thread that is named speaks for its own. */
+  search(query: { searchQuery: string; threadId?: string; limit?: number }): Promise<{ results: FoundMessage[]; count: number }> {
+    return this.#get('/search', query)
   }
 
   saveMessages({ messages }: { messages: readonly AgentMessage[] }): Promise<{ messages: Array<OverWire<Message>> }> {

@@ -157,6 +157,7 @@ function request(path: string, method: string, { parameters, requestBody }: Oper
   const url = path.slice('/api'.length).replace('{agentId}', 'guide').replaceAll(/\{(\w+)\}/g, (_, name: string) => names[name] ?? 'x')
   const inQuery = parameters.filter(({ in: place, name }) => place === 'query' && name in names)
   const search = new URLSearchParams(inQuery.map(({ name }) => [name, names[name] ?? '']))
+  if (parameters.some(({ name }) => name === 'searchQuery')) search.set('searchQuery', 'Hello')
   const schema = requestBody?.content['application/json'].schema
   const body = schema && {
     ...Object.fromEntries((schema.required ?? []).map((name) => [name, samples[name] ?? 'x'])),

@@ -16,7 +16,10 @@ async function open(...steps: Array<string | ScriptedStep>) {
     const text = await response.text()
     return { status: response.status, headers: response.headers, text, body: text.startsWith('{') ? (JSON.parse(text) as Record<string, unknown>) : {} }
   }
-  return { agent, model, ask, post, quiet: () => expect.poll(() => agent.activeRun(thread)).toBeNull() }
+  const quiet = async () => {
+    await expect.poll(() => agent.activeRun(thread)).toBeNull()
+  }
+  return { agent, model, ask, post, quiet }
 }
 
 /** Chunks of frames as existing clients read them: split at empty lines, `data: ` and one line of JSON. */

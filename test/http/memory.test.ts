@@ -54,6 +54,18 @@ describe('memory over HTTP', () => {
     expect((await memory.listWorkingMemoryVersions({ threadId: 't1', limit: 2 })).map(({ version }) => version)).toEqual([3, 2])
   })
 
+  it('[H1.3] [H3.2] finds messages by what they are about, and none of another resource', async () => {
+    const { client } = await served({ guide: guide() })
+    const said = { 'user-1': 'The train to Bern leaves at nine.', 'user-2': 'The train to Basel leaves at ten.' }
+    for (const [resourceId, message] of Object.entries(said)) await client.getAgent('guide').sendMessage({ message, resourceId, threadId: `of-${resourceId}`, wait: 'outcome' })
+    const memory = client.memory({ agentId: 'guide', resourceId: 'user-1' })
+    await expect.poll(async () => (await memory.search({ searchQuery: 'When does the train leave?' })).results[0]?.content).toBe(said['user-1'])
+    const { results, count } = await memory.search({ searchQuery: 'train', threadId: 'of-user-1', limit: 5 })
+    expect(results[0]).toMatchObject({ threadId: 'of-user-1', role: 'signal' })
+    expect([count, JSON.stringify(results).includes('Basel')]).toEqual([results.length, false])
+    await expect(memory.search({ searchQuery: 'train', threadId: 'of-user-2' })).rejects.toMatchObject({ code: 'thread_not_found' })
+  })
+
   it('[H3.2] hands no thread over to where the caller may not reach', async () => {
     const auth = apiKeys({ 'a-long-random-key-1': { id: 'one', resources: ['user-1'] } })
     const { ask } = await served({ guide: guide() }, { auth })

@@ -12,6 +12,7 @@ import { operations } from './operations.ts'
 import { queue } from './queue.ts'
 import { runs } from './runs.ts'
 import { schedules } from './schedules.ts'
+import { search } from './search.ts'
 import { sending } from './sending.ts'
 import { threads } from './threads.ts'
 import { watching } from './watching.ts'
@@ -21,7 +22,7 @@ import { workingMemory } from './working-memory.ts'
 /** Everything the server can be asked. */
 export function routes({ metrics, openApi }: { metrics: Metrics; openApi: () => JSONSchema }): Route[] {
   return [
-    ...agents, ...sending, ...watching, ...queue, ...lanes, ...notifications, ...schedules, ...approvals, ...runs, ...calls, ...threads, ...clones, ...messages, ...workingMemory, ...webhooks, ...operations,
+    ...agents, ...sending, ...watching, ...queue, ...lanes, ...notifications, ...schedules, ...approvals, ...runs, ...calls, ...threads, ...clones, ...messages, ...search, ...workingMemory, ...webhooks, ...operations,
     route({
       method: 'GET', path: '/metrics', summary: 'Counters for operators, in the text format of Prometheus', answer: 'json',
       handle({ heed, principal }) {

@@ -1,0 +1,42 @@
+import type { Message } from '../../message/message.ts'
+import { HeedError } from '../../errors.ts'
+import { newId } from '../../ids.ts'
+import { neededResource } from '../principal.ts'
+import { ownMemory, type MemoryQuery } from '../memory-of.ts'
+import { route, type Route } from '../route.ts'
+import { id, limit, object, record, text } from '../schemas.ts'
+import { of } from './threads.ts'
+
+interface Search extends MemoryQuery {
+  searchQuery: string
+  threadId?: string
+  limit?: number
+  memoryConfig?: Record<string, unknown>
+}
+
+/** Messages by what they are about, as existing clients ask for them. */
+export const search: readonly Route[] = [
+  route<never, Search>({
+    method: 'GET', path: '/memory/search', summary: 'The messages that fit a search best: of a thread and those around it, or of all threads of the resource', answer: 'json', read: true,
+    query: object({ ...of, searchQuery: { ...text, minLength: 1, maxLength: 10_000 }, threadId: id, limit, memoryConfig: record }, ['searchQuery']),
+    async handle(call) {
+      const { searchQuery, threadId, limit: most } = call.query
+      const resourceId = neededResource(call.principal, call.query.resourceId)
+      const memory = await ownMemory(call, resourceId)
+      if (threadId !== undefined && !(await memory.getThreadById({ threadId }))) throw new HeedError('thread_not_found', 'There is no such thread.', { details: { threadId } })
+      // Recall begins from a thread; where none is named, one that can't be there stands for all of the resource.
+      const { messages, hits = [] } = await memory.recall({ threadId: threadId ?? newId(), vectorSearchString: searchQuery, ...(most === undefined ? {} : { perPage: most }) })
+      const found = new Map(messages.map((message) => [message.id, message]))
+      const results = hits.flatMap((hit) => {
+        const message = found.get(hit.messageId)
+        return message ? { ...shown(message), threadId: hit.threadId, score: hit.score } : []
+      })
+      return { results, count: results.length, query: searchQuery, searchScope: 'resource', searchType: 'hybrid' }
+    },
+  }),
+]
+
+function shown({ id: messageId, role, content, createdAt }: Message): Record<string, unknown> {
+  const words = content.parts.flatMap((part) => (part.type === 'text' ? part.text : [])).join('\n')
+  return { id: messageId, role, content: words, createdAt }
+}

@@ -3,16 +3,19 @@ import type { Run } from '../run/run.ts'
 import type { Processor } from './processor.ts'
 
 const defaultTimeoutMs = 300_000
+/** Whoever aborts a run waits for no more than this until what was said is checked. */
+const closingMs = 10_000
 
 const ours = new WeakSet<HeedError>()
 
 /** Waits for what a hook returned: not beyond an abort of the run, and not longer than it may take. */
 export type Wait = <T>(returned: T | Promise<T>) => T | Promise<T>
 
-/** Most hooks answer at once, and then there is nothing to wait for. */
-export function inTime<T>(run: Run, processor: Processor, hook: string, returned: T | Promise<T>): T | Promise<T> {
+/** Most hooks answer at once, and then there is nothing to wait for. `closing`: the run is aborted already and this is still wanted. */
+export function inTime<T>(run: Run, processor: Processor, hook: string, returned: T | Promise<T>, closing = false): T | Promise<T> {
   if (!isPromise(returned)) return returned
-  const { timeoutMs = defaultTimeoutMs } = processor
+  const { timeoutMs: allowed = defaultTimeoutMs } = processor
+  const timeoutMs = closing ? Math.min(allowed, closingMs) : allowed
   return new Promise((resolve, reject) => {
     const timer = run.clock.after(timeoutMs, () => {
       const error = new HeedError('processor_timeout', `Processor '${processor.id}' did not come to an end in ${hook} within ${timeoutMs} ms. Give it a larger timeoutMs, or let it listen to abortSignal.`, {
@@ -25,7 +28,7 @@ export function inTime<T>(run: Run, processor: Processor, hook: string, returned
       timer.cancel()
       then(value)
     }
-    Promise.resolve(run.unlessAborted(returned)).then(settle(resolve), settle(reject))
+    Promise.resolve(closing ? returned : run.unlessAborted(returned)).then(settle(resolve), settle(reject))
   })
 }
 

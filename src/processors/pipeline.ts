@@ -6,11 +6,12 @@ import type { JSONValue } from '../json.ts'
 import type { ToolInvocation } from '../message/message.ts'
 import type { MessageRow } from '../message/row.ts'
 import { sendState } from './lane-of-run.ts'
-import type { InputStepChange, Processor, ProcessorContext } from './processor.ts'
+import type { InputStepChange, Processor, ProcessorContext, ProcessOutputResultArgs } from './processor.ts'
 import { changeIn, chunkIn, systemIn, takeMessages } from './returned.ts'
-import { EnteringMessages, revisedStep, RunMessages, sameRows } from './run-messages.ts'
+import { PartOfRun } from './part-of-run.ts'
+import { revisedStep, RunMessages, sameRows } from './run-messages.ts'
 import { inTime, isPromise, isTimeout, whenKnown, type Wait } from './in-time.ts'
-import { TripwireAbort } from './tripwire.ts'
+import { refusal, TripwireAbort } from './tripwire.ts'
 
 type Hook = Exclude<keyof Processor, 'id' | 'name' | 'stateId' | 'maxDeltas' | 'timeoutMs'>
 
@@ -30,13 +31,15 @@ export class ProcessorPipeline {
   readonly canRefuse: boolean
   readonly watchesStream: boolean
   readonly handlesErrors: boolean
+  /** Whether anybody looks at what was said as a whole. */
+  readonly checksAnswers: boolean
   /** The lanes that processors of this run keep. */
   readonly lanes: ReadonlySet<string>
   readonly #input: readonly Processor[]
   readonly #output: readonly Processor[]
   readonly #maxRetries: number
-  /** What a processor is given at every place, by its id. */
-  readonly #given = new Map<string, Given>()
+  /** What each is given at every place. */
+  readonly #given = new Map<Processor, Given>()
   readonly #seen: Chunk[] = []
   readonly #messages = new RunMessages()
 
@@ -45,6 +48,7 @@ export class ProcessorPipeline {
     this.#output = output
     this.#maxRetries = maxRetries
     this.canRefuse = hooks.some((hook) => have(input, hook) || have(output, hook))
+    this.checksAnswers = have(output, 'processOutputResult')
     this.watchesStream = have(output, 'processOutputStream')
     this.lanes = new Set(input.filter((processor) => typeof processor.computeStateSignal === 'function').map(({ id, stateId }) => stateId ?? id))
     this.handlesErrors = have(input, 'processAPIError') || have(output, 'processAPIError')
@@ -53,7 +57,7 @@ export class ProcessorPipeline {
   /** What enters, as it may enter; nothing when it may enter as it is. */
   async input(run: Run, rows: readonly MessageRow[]): Promise<MessageRow[] | undefined> {
     if (!have(this.#input, 'processInput')) return undefined
-    const entering = new EnteringMessages(run, rows)
+    const entering = new PartOfRun(run, rows, 'input')
     const { list } = entering
     for (const processor of this.#input) {
       const asked = this.#ask(run, processor, 'processInput', (context, wait) => {
@@ -174,7 +178,7 @@ export class ProcessorPipeline {
         return { retry: `The last answer was not accepted: ${this.#retried(run, error)}. Answer again.` }
       }
     }
-    return { row: row && revisedStep(run, row, list, said).row }
+    return { row: row && revisedStep(row, list, said) }
   }
 
   /** A tool's result as the model may see it. `refused`: the model is told why it doesn't see it. */
@@ -197,22 +201,21 @@ export class ProcessorPipeline {
     return { result: seen }
   }
 
-  /** The rows of the answer as they may be stored. */
-  async outputResult(run: Run, said: StepRecorder, row: MessageRow | undefined): Promise<MessageRow[]> {
-    if (!row) return []
-    if (!have(this.#output, 'processOutputResult')) return [row]
-    const list = this.#messages.of(run, row)
+  /** A segment as it may stay; nothing when it may stay as it is. `coming`: rows that have no place in history yet. */
+  async outputResult(
+    run: Run, segment: readonly MessageRow[], coming: readonly MessageRow[], result: ProcessOutputResultArgs['result'],
+  ): Promise<MessageRow[] | undefined> {
+    const said = new PartOfRun(run, segment, 'response', coming)
+    const { list } = said
     for (const processor of this.#output) {
       const asked = this.#ask(run, processor, 'processOutputResult', (context, wait) => {
-        const messages = list.get.response.db()
-        const result = { text: run.unfinished + said.text, usage: run.usage, finishReason: said.finishReason, steps: run.steps }
+        const { messages } = said
         const returned = wait(processor.processOutputResult?.({ ...context, messages, messageList: list, result }))
         return whenKnown(returned, (made) => takeMessages(list, messages, made, 'response'))
       })
       if (asked) await asked
     }
-    const { row: revised, added } = revisedStep(run, row, list, said)
-    return revised ? [revised, ...added] : added
+    return said.changed
   }
 
   async apiError(run: Run, error: HeedError): Promise<boolean> {
@@ -240,26 +243,40 @@ export class ProcessorPipeline {
   /** A promise only where the hook, or what is done about its answer, makes one wait. */
   #ask(run: Run, processor: Processor, hook: Hook, call: (context: ProcessorContext, wait: Wait) => void | Promise<void>): Promise<void> | undefined {
     if (typeof processor[hook] !== 'function') return undefined
-    const asked = { over: false }
+    const asked: Asked = { over: false }
     const failed = (error: unknown): never => {
       asked.over = true
-      if (isTimeout(error) || error instanceof TripwireAbort || isOfRun(run, error)) throw error
+      asked.closing?.abort()
+      if (isTimeout(error) || isOfRun(run, error)) throw error
+      if (asked.refusal) throw asked.refusal
+      if (error instanceof TripwireAbort) throw error
       throw new HeedError('processor_failed', `Processor '${processor.id}' failed in ${hook}: ${describe(error)}`, { cause: error })
     }
+    // A refusal counts, whatever the hook's own code made of it.
+    const done = (): void => {
+      if (asked.refusal) throw asked.refusal
+    }
+    // What was said before an abort is still looked at, by hooks that must not be told that it is over.
+    if (hook === 'processOutputResult' && run.signal.aborted) asked.closing = new AbortController()
     try {
-      const done = call(this.#context(run, processor, hook, asked), (returned) => inTime(run, processor, hook, returned))
-      return isPromise(done) ? done.catch(failed) : undefined
+      const answered = call(this.#context(run, processor, hook, asked), (returned) => inTime(run, processor, hook, returned, asked.closing !== undefined))
+      if (isPromise(answered)) return answered.then(done).catch(failed)
+      return void done()
     } catch (error) {
       return failed(error)
     }
   }
 
-  #context(run: Run, processor: Processor, hook: Hook, asked: { over: boolean }): ProcessorContext {
-    let given = this.#given.get(processor.id)
-    if (!given) this.#given.set(processor.id, (given = givenTo(processor, run)))
+  #context(run: Run, processor: Processor, hook: Hook, asked: Asked): ProcessorContext {
+    let given = this.#given.get(processor)
+    if (!given) this.#given.set(processor, (given = givenTo(run)))
     return {
       ...given,
+      ...(asked.closing ? { abortSignal: asked.closing.signal } : {}),
       retryCount: run.retries,
+      abort(reason, options): never {
+        throw (asked.refusal = refusal(run, processor, reason, options))
+      },
       // A chunk is being looked at: the echo of a signal can't wait until that is over.
       async sendSignal(signal) {
         if (asked.over) throw new HeedError('no_active_run', `Processor '${processor.id}' was given up in ${hook}: its signal comes too late.`)
@@ -269,10 +286,19 @@ export class ProcessorPipeline {
   }
 }
 
-/** What of a context stays the same for the whole run. */
-type Given = Omit<ProcessorContext, 'retryCount' | 'sendSignal'>
+/** One call of a hook. */
+interface Asked {
+  /** It was given up. */
+  over: boolean
+  refusal?: TripwireAbort
+  /** Of a call that the end of the run does not end. */
+  closing?: AbortController
+}
 
-function givenTo({ id }: Processor, run: Run): Given {
+/** What of a context stays the same for the whole run. */
+type Given = Omit<ProcessorContext, 'retryCount' | 'sendSignal' | 'abort'>
+
+function givenTo(run: Run): Given {
   return {
     agent: run.agent,
     runId: run.id,
@@ -282,14 +308,6 @@ function givenTo({ id }: Processor, run: Run): Given {
     abortSignal: run.signal,
     logger: run.logger,
     state: {},
-    abort(reason = `Refused by ${id}`, options = {}): never {
-      throw new TripwireAbort({
-        reason,
-        processorId: id,
-        ...(options.retry ? { retry: true } : {}),
-        ...(options.metadata === undefined ? {} : { metadata: options.metadata }),
-      })
-    },
   }
 }
 

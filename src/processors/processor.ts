@@ -40,7 +40,7 @@ export interface Processor<Id extends string = string> {
   processOutputStep?(args: ProcessOutputStepArgs): ProcessorReturn<MessagesResult>
   /** After each tool, before anybody sees what it returned. `abort(reason, { retry: true })` gives the model the reason in its place. */
   processToolResult?(args: ProcessToolResultArgs): ProcessorReturn<{ result: JSONValue }>
-  /** Before the answer is stored. `messages` is the answer. */
+  /** Before what was said since input last entered stays, however that comes to be: `messages` is all of it. Asked again when more is said after input. */
   processOutputResult?(args: ProcessOutputResultArgs): ProcessorReturn<MessagesResult>
   /** When a model call failed for good, before the next model of the list is tried. */
   processAPIError?(args: ProcessAPIErrorArgs): ProcessorReturn<{ retry: boolean }>
@@ -59,11 +59,14 @@ export interface ProcessorContext {
   requestContext: RequestContext
   abortSignal: AbortSignal
   logger: Logger
-  /** The processor's own, for as long as the run lasts. */
+  /** This processor's own, for as long as the run lasts; another of the same id has another. */
   state: Record<string, unknown>
   /** How often the model was asked again because a processor wanted it. */
   retryCount: number
-  /** Refuses. With `retry` the model is told the reason and asked again, `maxProcessorRetries` times at most. */
+  /**
+   * Refuses, by throwing; it counts even when that is caught. With `retry`, in `processOutputStep` and `processToolResult`, the model is told the reason
+   * and goes on, `maxProcessorRetries` times at most.
+   */
   abort(reason?: string, options?: { retry?: boolean; metadata?: unknown }): never
   /**
    * Adds context at the end of the prompt. Awaiting it keeps its place in the stream. Refused with `no_active_run` when the run is stored as over,

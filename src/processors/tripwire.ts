@@ -1,4 +1,6 @@
-import type { Tripwire } from './processor.ts'
+import { describe } from '../errors.ts'
+import type { Run } from '../run/run.ts'
+import type { Processor, Tripwire } from './processor.ts'
 
 /** Thrown by `abort()`. Travels through the processor's own code to the run that asked it. */
 export class TripwireAbort extends Error {
@@ -7,5 +9,33 @@ export class TripwireAbort extends Error {
   constructor(tripwire: Tripwire) {
     super(tripwire.reason)
     this.tripwire = tripwire
+  }
+}
+
+/** A refusal in a form that can be stored and sent. Nothing that a processor says of it can make it fail: it refuses. */
+export function refusal(run: Run, { id }: Processor, reason: unknown, options: { retry?: boolean; metadata?: unknown } | undefined): TripwireAbort {
+  const { retry, metadata } = options ?? {}
+  const told = metadata === undefined || isJSON(metadata)
+  if (!told) run.logger.warn(`processor '${id}' refused with metadata that is no JSON; it is left out`, { runId: run.id })
+  return new TripwireAbort({
+    reason: inWords(reason) || `Refused by ${id}`,
+    processorId: id,
+    ...(retry === true ? { retry: true } : {}),
+    ...(metadata !== undefined && told ? { metadata } : {}),
+  })
+}
+
+function inWords(reason: unknown): string {
+  if (typeof reason === 'string') return reason
+  if (reason === undefined || reason === null) return ''
+  if (reason instanceof Error) return describe(reason)
+  return isJSON(reason) ? JSON.stringify(reason) : String(reason)
+}
+
+function isJSON(value: unknown): boolean {
+  try {
+    return typeof JSON.stringify(value) === 'string'
+  } catch {
+    return false
   }
 }

@@ -8,8 +8,9 @@ import type { FinishReason, RunChunk, StepFinishPayload } from './chunk.ts'
 import { runResult } from './outcome.ts'
 import { chunkError } from './provider-error.ts'
 import type { Run } from './run.ts'
-import type { RunCommitEnd } from './run-host.ts'
+import type { RunCommitEnd, RunCommitted } from './run-host.ts'
 import type { RunResult, WaitingCall } from './run-result.ts'
+import { checkSegment, type SegmentChange } from './segment.ts'
 import type { StepResult } from './step-result.ts'
 import type { StepRecorder } from './step-recorder.ts'
 import { shownCalls, waitingChunk } from './tool-display.ts'
@@ -22,6 +23,10 @@ export interface StepEnd {
   /** Take what waits. */
   drain?: boolean
   end?: Ending
+  /** Output processors saw all that was said since input last entered, and this is what they left of it. */
+  checked?: boolean
+  /** What they changed in rows that are stored. */
+  change?: SegmentChange
   /** Its stream broke, and the next step goes on with the same answer. */
   broken?: boolean
 }
@@ -39,18 +44,10 @@ export interface Ending {
  * The step boundary: stores the step, lets in what waited, and tells the watchers, in this order. Answers the result when the run
  * is over; nothing when another step follows, be it because input entered just now.
  */
-export async function boundary(run: Run, step: StepEnd): Promise<RunResult | undefined> {
+export async function boundary(run: Run, done: StepEnd): Promise<RunResult | undefined> {
+  const { step, entered, ended } = await stored(run, done)
   const result = run.resultOf(step)
-  // Also when a step was cut short: watchers saw them.
-  const rows = step.end?.status === 'rejected' ? step.rows : [...step.rows, ...run.takeSent()]
-  const { entered, ended } = await run.commit({
-    step: run.step,
-    rows,
-    ...(step.drain ? { drain: true } : {}),
-    ...(step.end ? { end: commitEnd(step.end, run.usage) } : {}),
-  })
   const { messageId } = run
-  run.append(rows)
   run.over = ended
   if (entered.length > 0) run.settleInterrupt()
   await welcome(run, entered.flat())
@@ -64,6 +61,33 @@ export async function boundary(run: Run, step: StepEnd): Promise<RunResult | und
     run.notify('onStepFinish', result)
   }
   return end && farewell(run, end, messageId)
+}
+
+/** Stores a step, and takes what waits after it: only when what is there before it has been checked. */
+async function stored(run: Run, done: StepEnd): Promise<RunCommitted & { step: StepEnd }> {
+  if (done.end?.status === 'rejected') return { step: done, ...(await keep(run, done, done.rows)) }
+  if (done.end || !done.drain || !run.processors.checksAnswers) {
+    const step = done.end ? await checkSegment(run, done) : done
+    // Also when a step was cut short: watchers saw them.
+    return { step, ...(await keep(run, step, [...step.rows, ...run.takeSent()])) }
+  }
+  const looked = await keep(run, { ...done, drain: 'look' }, [...done.rows, ...run.takeSent()])
+  if (!looked.waits) return { step: done, ...looked }
+  const step = await checkSegment(run, { ...done, rows: [] })
+  return { step, ...(await keep(run, step, [...step.rows, ...run.takeSent()])) }
+}
+
+async function keep(run: Run, { drain, end, change }: Omit<StepEnd, 'drain'> & { drain?: boolean | 'look' }, rows: MessageRow[]): Promise<RunCommitted> {
+  const committed = await run.commit({
+    step: run.step,
+    rows,
+    ...change,
+    ...(drain ? { drain } : {}),
+    ...(end ? { end: commitEnd(end, run.usage) } : {}),
+  })
+  if (change) run.revise(change)
+  run.append(rows)
+  return committed
 }
 
 async function stepFinish(run: Run, result: StepResult, messageId: string, isContinued: boolean): Promise<StepFinishPayload> {

@@ -2,14 +2,15 @@ import { HeedError } from '../errors.ts'
 import type { ErrorPart, MessagePart, ToolInvocationPart } from '../message/message.ts'
 import type { MessageRow } from '../message/row.ts'
 import { TripwireAbort } from '../processors/tripwire.ts'
-import { rowToSignal } from '../signals/row.ts'
-import { boundary, echo, type StepEnd } from './boundary.ts'
+import { boundary, echo, type Ending, type StepEnd } from './boundary.ts'
 import { listen, type Said } from './listen.ts'
 import { asError, chunkError } from './provider-error.ts'
 import type { Run } from './run.ts'
 import type { RunResult } from './run-result.ts'
 import { runCalls, type CallsOutcome, type OpenCall } from './run-calls.ts'
-import { repairRequest, structuredOutputError } from './structured-output.ts'
+import { checkSegment, isInput, withoutWords } from './segment.ts'
+import type { StepRecorder } from './step-recorder.ts'
+import { repairRequest, structuredOutputError, type StructuredOutput } from './structured-output.ts'
 
 /** How a run that was suspended, or whose process died, goes on: its calls without a result and what was decided about them. */
 export interface Continuation {
@@ -57,7 +58,7 @@ function unanswered(run: Run): MessageRow[] {
   const own = run.rows.filter(({ runId }) => runId === run.id)
   // What a run says has rows of its own under a message; what enters is a message.
   const spoken = own.findLastIndex(({ id, messageId, role }) => (role === 'assistant' || role === 'tool') && id !== messageId)
-  return own.slice(spoken + 1).filter((row) => row.role !== 'context' && (row.role !== 'signal' || rowToSignal(row).acceptedAt !== undefined))
+  return own.slice(spoken + 1).filter((row) => row.role !== 'context' && (row.role !== 'signal' || isInput(run, row)))
 }
 
 /** Asks the model and does what it says. */
@@ -101,21 +102,35 @@ async function afterCalls(run: Run, { settled, waiting, elsewhere }: CallsOutcom
 /** The model has nothing more to do. Unless something waits, that is the end of the run. */
 async function answer(run: Run, said: Said, row: MessageRow | undefined): Promise<StepEnd> {
   const { recorder } = said
-  let object: unknown
-  if (run.structured) {
-    const text = run.unfinished + recorder.text
-    const read = await unlessAborted(run, run.structured.read(text))
-    if (!read) return cutShort(run, { recorder, cut: { kind: 'aborted' } }, row)
-    if (!read.ok) {
-      if (run.repaired || run.atLimit) throw new StepFailure(structuredOutputError(read.problem, text, run.repaired), row ? [row] : [])
-      run.repaired = true
-      return { said: recorder, rows: [...(row ? [row] : []), run.contextRow(repairRequest(read.problem))], drain: true }
+  const rows = [...(row ? [row] : []), ...run.takeSent()]
+  const step: StepEnd = { said: recorder, rows, drain: !run.atLimit, end: { status: 'finished', reason: recorder.finishReason } }
+  return run.structured ? structured(run, step, run.structured) : step
+}
+
+/** An answer that has to have a shape. The object is made of what may stay of the text. */
+async function structured(run: Run, step: StepEnd, { read }: StructuredOutput): Promise<StepEnd> {
+  const text = () => run.unfinished + (step.said?.text ?? '')
+  const given = text()
+  const found = await unlessAborted(run, read(given))
+  if (!found) return cutShort(run, { recorder: step.said as StepRecorder, cut: { kind: 'aborted' } }, step.rows.find(({ role }) => role === 'assistant'))
+  if (!found.ok) {
+    if (run.repaired || run.atLimit) {
+      const checked = await checkSegment(run, step)
+      const left = text()
+      // What was found wrong quotes what was said.
+      const problem = left === given ? found.problem : 'it was changed by a processor, and is not what was asked for'
+      throw new StepFailure(structuredOutputError(problem, left, run.repaired), checked)
     }
-    run.repaired = false
-    object = read.value
+    run.repaired = true
+    const { said, rows } = step
+    return { ...(said ? { said } : {}), rows: [...rows, run.contextRow(repairRequest(found.problem))], drain: true }
   }
-  const rows = [...(await run.processors.outputResult(run, recorder, row)), ...run.takeSent()]
-  return { said: recorder, rows, drain: !run.atLimit, end: { status: 'finished', reason: recorder.finishReason, object } }
+  run.repaired = false
+  const checked = await checkSegment(run, step)
+  const left = text()
+  const kept = left === given ? found : await unlessAborted(run, read(left))
+  if (kept && !kept.ok) throw new StepFailure(structuredOutputError(kept.problem, left, false), checked)
+  return { ...checked, end: { status: 'finished', reason: 'stop', ...checked.end, object: kept?.value } }
 }
 
 /** What a caller's code comes to; nothing when the run was aborted before. */
@@ -137,7 +152,7 @@ function cutShort(run: Run, { recorder, cut }: Said, row: MessageRow | undefined
   }
   recorder.finishReason = cut.kind === 'broken' ? 'error' : 'interrupted'
   if (cut.kind !== 'broken') return run.atLimit ? { ...step, end: { status: 'finished', reason: 'interrupted' } } : { ...step, drain: true }
-  if (run.atLimit || !cut.goesOn) throw new StepFailure(cut.error, rows)
+  if (run.atLimit || !cut.goesOn) throw new StepFailure(cut.error, { rows })
   // A prompt that ends in half an answer is refused by some providers and repeated by others.
   if (row) rows.push(run.contextRow('The connection broke and the last message is incomplete. Go on from where it ends; do not repeat it.'))
   return { ...step, broken: true, drain: true }
@@ -145,11 +160,11 @@ function cutShort(run: Run, { recorder, cut }: Said, row: MessageRow | undefined
 
 /** A failure that leaves something to keep. */
 class StepFailure extends Error {
-  readonly rows: MessageRow[]
+  readonly step: StepEnd
 
-  constructor(cause: HeedError, rows: MessageRow[]) {
+  constructor(cause: HeedError, { rows, change, checked }: StepEnd) {
     super(cause.message, { cause })
-    this.rows = rows
+    this.step = { rows, ...(change ? { change } : {}), ...(checked ? { checked } : {}) }
   }
 }
 
@@ -158,14 +173,27 @@ async function giveUp(run: Run, thrown: unknown): Promise<RunResult> {
   const error = thrown instanceof StepFailure ? thrown.cause : thrown
   // Someone else has the thread, or will: this run may neither write nor speak any more.
   if (run.isLost(error)) throw error
-  const rows = thrown instanceof StepFailure ? thrown.rows : []
-  let step: StepEnd
-  if (error instanceof TripwireAbort) step = { rows: [], end: { status: 'rejected', reason: 'tripwire', tripwire: error.tripwire } }
-  else if (run.signal.aborted) step = { rows, end: { status: 'aborted', reason: 'aborted' } }
-  else step = { rows: withError(run, rows, error), end: { status: 'failed', reason: 'error', error: asError(error) } }
-  const result = await boundary(run, step)
+  const result = await boundary(run, await lastStep(run, error, thrown instanceof StepFailure ? thrown.step : { rows: [] }))
   if (!result) throw new HeedError('store_failed', 'A run that failed could not be ended.', { cause: error })
   return result
+}
+
+/** How the run is to end, with what may stay of what it said. */
+async function lastStep(run: Run, error: unknown, kept: StepEnd): Promise<StepEnd> {
+  if (error instanceof TripwireAbort) return { rows: [], end: { status: 'rejected', reason: 'tripwire', tripwire: error.tripwire } }
+  const aborted = run.signal.aborted
+  const end: Ending = aborted ? { status: 'aborted', reason: 'aborted' } : { status: 'failed', reason: 'error', error: asError(error) }
+  if (run.unchecked) {
+    const left = withoutWords(run, { ...run.unchecked, end })
+    return aborted ? left : { ...left, rows: withError(run, left.rows, error) }
+  }
+  try {
+    const step = await checkSegment(run, { ...kept, end })
+    return aborted ? step : { ...step, rows: withError(run, step.rows, error), checked: true }
+  } catch (refused) {
+    if (run.isLost(refused)) throw refused
+    return lastStep(run, refused, kept)
+  }
 }
 
 function assistantRow(run: Run, parts: MessagePart[]): MessageRow | undefined {

@@ -35,7 +35,11 @@ export interface RunCommit {
   lane?: { rowId: string; id: string; cacheKey: string; mode: 'snapshot' | 'delta' }
   /** Tool calls that start as soon as this is stored. */
   started?: string[]
-  drain?: boolean
+  /** Rows that are stored and get other contents, and ids of those that go. */
+  revised?: MessageRow[]
+  removed?: string[]
+  /** Take what may enter; `look`: only say whether anything would. Either way the step is over. */
+  drain?: boolean | 'look'
   end?: RunCommitEnd
 }
 
@@ -49,6 +53,8 @@ export interface RunCommitted {
   /** The rows that entered, in their order, one group per signal. */
   entered: MessageRow[][]
   ended: boolean
+  /** Something would have entered. */
+  waits?: boolean
   /** The rows as they were stored; absent where nothing is. */
   rows?: MessageRow[]
 }

@@ -28,6 +28,7 @@ import { keepState } from './own-rows.ts'
 import type { RunCommit, RunCommitted, RunHost } from './run-host.ts'
 import type { RunSetup } from './run-setup.ts'
 import { stepResult } from './outcome.ts'
+import type { SegmentChange } from './segment.ts'
 import type { Shown } from './step-recorder.ts'
 import type { StepResult } from './step-result.ts'
 import type { StructuredOutput } from './structured-output.ts'
@@ -70,10 +71,11 @@ export class Run {
   /** Whether the model was told that its answer has the wrong shape. It is told once. */
   repaired = false
   readonly broken = new BrokenStreams()
-  /** The answer so far: of the last step, with the steps before it whose stream broke. */
-  text = ''
-  /** What steps said whose stream broke and that the present step goes on from. */
-  unfinished = ''
+  /** The step at which processors that look at what was said failed to: none of it may stay. */
+  unchecked: StepEnd | undefined
+  /** The first step of the last answer, and that of the answer which comes. */
+  #answered = 0
+  #answering = 0
 
   readonly rows: MessageRow[]
   readonly #inputCount: number
@@ -142,8 +144,22 @@ export class Run {
   /** Counts a step that is stored. */
   count(step: StepResult, broken: boolean): void {
     this.steps.push(step)
-    this.text = this.unfinished + step.text
-    this.unfinished = broken ? this.text : ''
+    this.#answered = this.#answering
+    if (!broken) this.#answering = this.steps.length
+  }
+
+  /** The answer so far: of the last step, with the steps before it whose stream broke. */
+  get text(): string {
+    return this.#textFrom(this.#answered)
+  }
+
+  /** What steps said whose stream broke and that the present step goes on from. */
+  get unfinished(): string {
+    return this.#textFrom(this.#answering)
+  }
+
+  #textFrom(index: number): string {
+    return this.steps.slice(index).map(({ text }) => text).join('')
   }
 
   commit(commit: RunCommit): Promise<RunCommitted> {
@@ -247,6 +263,15 @@ export class Run {
     if (this.message.sealed && rows.some((row) => row.role === 'tool')) this.#prompt.rebuild(this.rows)
     else this.#prompt.append(rows)
     this.message.follow(rows)
+  }
+
+  /** Rows that are stored and that processors changed or took out. */
+  revise({ revised, removed }: SegmentChange): void {
+    if (revised.length + removed.length === 0) return
+    const changed = new Map(revised.map((row) => [row.id, row]))
+    const gone = new Set(removed)
+    this.rows.splice(0, this.rows.length, ...this.rows.filter(({ id }) => !gone.has(id)).map((row) => changed.get(row.id) ?? row))
+    this.#prompt.rebuild(this.rows)
   }
 
   /** Makes the next prompt of other rows than history's. The one after it is history's again. */

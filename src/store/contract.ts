@@ -239,14 +239,17 @@ export interface StepCommit {
   lane?: LaneWrite & { rowId: string }
   /** Rows that are in history already and get other contents, where processors changed what was taken. */
   revised?: MessageRow[]
-  /** Ids of messages that go from history, where processors took them out of what was taken. */
+  /** Ids of messages, or of rows of them, that go from history, where processors took them out. */
   removed?: string[]
   /** Tool calls that start now: kept with the run until a row with their result follows. */
   started?: string[]
   /** Options of the run that went with the process that began it: kept with the run. */
   lost?: string[]
-  /** Take what may enter this run. If anything enters, what was taken before is answered: it is consumed, and its rows stay for good. */
-  drain?: boolean
+  /**
+   * Take what may enter this run. If anything enters, what was taken before is answered: it is consumed, and its rows stay for good. `look` takes
+   * nothing and says in `waits` whether anything would have entered. Either way the step is over.
+   */
+  drain?: boolean | 'look'
   /** How the run ends here. With `drain`, it only ends if nothing entered. */
   end?: RunEnd
 }
@@ -265,6 +268,7 @@ export interface StepCommitted {
   /** What entered: mailbox rows in order, their `rows` with their `seq`. */
   taken: MailboxRow[]
   ended: boolean
+  waits?: boolean
   /** After an end: something waits that this owner may run; the lease stays and `beginRun` comes next. Otherwise it is released. */
   more: boolean
   /** After an end without more: something waits that another process may run. */

@@ -290,7 +290,7 @@ export class ThreadHost implements RunHost {
     } finally {
       place?.release()
     }
-    const { taken, ended, more, left, rows, wantsTitle } = committed
+    const { taken, ended, more, left, rows, wantsTitle, waits = false } = committed
     if (wantsTitle) this.#runtime.titles.start({ threadId: this.fence.threadId, agentId: run.agentId, attempts: 1 }, this.#titler)
     this.live.committed([...rows, ...takenRows(taken)].at(-1)?.seq)
     this.#took(taken, commit.step + 1, 'delivered')
@@ -304,7 +304,7 @@ export class ThreadHost implements RunHost {
       this.#expecting = more
       this.#suspended = end?.status === 'suspended'
     }
-    return { entered: taken.map((mail) => mail.rows), ended, rows }
+    return { entered: taken.map((mail) => mail.rows), ended, rows, waits }
   }
 
   async revise({ revised, removed, added }: InputChange): Promise<void> {

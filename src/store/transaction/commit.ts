@@ -30,18 +30,19 @@ export function commitStep(tables: ThreadTables, fence: Fence, commit: StepCommi
   const lane = commit.lane && !tables.row(thread, commit.lane.rowId) ? commit.lane : undefined
   const appended = prepare(lane ? stated(tables, thread, commit.rows, lane) : commit.rows, commit)
   for (const row of revised) revise(tables, thread, row)
-  for (const id of commit.removed ?? []) tables.removeMessage(thread, id)
+  for (const id of commit.removed ?? []) if (!tables.removeMessage(thread, id)) tables.removeRow(thread, id)
   forgetLaneSignals(tables, thread, commit.removed ?? [])
   const rows = appendToRun(tables, thread, appended)
   if (lane) advanceLane(tables, thread, lane, lane.rowId)
-  const taken = commit.drain ? drain(tables, thread, run, commit.step + 1, fence.owner) : []
+  const taken = commit.drain === true ? drain(tables, thread, run, commit.step + 1, fence.owner) : []
   const ends = end !== undefined && taken.length === 0
   progress(run, commit, ends)
   if (ends) return { rows, taken, ...finish(tables, thread, run, end, fence.owner) }
 
   tables.putRun(thread, run)
   tables.putThread(thread)
-  return { rows, taken, ended: false, more: false }
+  const waits = commit.drain === 'look' && waiting(tables, thread, run, fence.owner).length > 0
+  return { rows, taken, ended: false, more: false, ...(waits && { waits }) }
 }
 
 function revise(tables: ThreadTables, thread: ThreadRecord, { stored }: Prepared): void {
@@ -49,9 +50,13 @@ function revise(tables: ThreadTables, thread: ThreadRecord, { stored }: Prepared
   if (there) tables.reviseRow(thread, { ...there, ...stored, runId: there.runId, step: there.step })
 }
 
+function waiting(tables: ThreadTables, thread: ThreadRecord, run: RunRecord, owner: string): MailRecord[] {
+  return entering(runnable(tables.pending(thread), owner), run.agentId)
+}
+
 /** New input seals what came before it: a guardrail that refuses later takes back only what followed. */
 function drain(tables: ThreadTables, thread: ThreadRecord, run: RunRecord, step: number, owner: string): MailboxRow[] {
-  const enters = entering(runnable(tables.pending(thread), owner), run.agentId)
+  const enters = waiting(tables, thread, run, owner)
   if (enters.length === 0) return []
   tables.settleTaken(thread, 'consumed', null)
   run.sealSeq = thread.nextSeq
@@ -62,7 +67,7 @@ function drain(tables: ThreadTables, thread: ThreadRecord, run: RunRecord, step:
 function progress(run: RunRecord, commit: StepCommit, ends: boolean): void {
   if (commit.lost) run.lost = JSON.stringify(commit.lost)
   // A parked run may be taken up again: the step that it stopped in is still to do.
-  const over = commit.drain === true || (ends && commit.end?.status !== 'suspended' && commit.end?.status !== 'parked')
+  const over = commit.drain !== undefined || (ends && commit.end?.status !== 'suspended' && commit.end?.status !== 'parked')
   run.step = over ? commit.step + 1 : commit.step
   if (over) {
     run.suspended = '[]'

@@ -253,15 +253,16 @@ export class ProcessorPipeline {
       throw new HeedError('processor_failed', `Processor '${processor.id}' failed in ${hook}: ${describe(error)}`, { cause: error })
     }
     // A refusal counts, whatever the hook's own code made of it.
-    const done = (): void => {
+    const holdToRefusal = (): void => {
       if (asked.refusal) throw asked.refusal
     }
     // What was said before an abort is still looked at, by hooks that must not be told that it is over.
     if (hook === 'processOutputResult' && run.signal.aborted) asked.closing = new AbortController()
     try {
       const answered = call(this.#context(run, processor, hook, asked), (returned) => inTime(run, processor, hook, returned, asked.closing !== undefined))
-      if (isPromise(answered)) return answered.then(done).catch(failed)
-      return void done()
+      if (isPromise(answered)) return answered.then(holdToRefusal).catch(failed)
+      holdToRefusal()
+      return undefined
     } catch (error) {
       return failed(error)
     }

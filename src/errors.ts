@@ -37,6 +37,7 @@ export type HeedErrorCode =
   | 'run_not_suspended'
   | 'run_parked'
   | 'run_not_parked'
+  | 'run_abandoned'
   | 'thread_suspended'
   | 'thread_forbidden'
   | 'thread_not_found'

@@ -9,6 +9,7 @@ import { inboxSettings, type NotificationsConfig } from './inbox/options.ts'
 import { consoleLogger, type Logger } from './logger.ts'
 import type { SignalProvider } from './sources/source.ts'
 import type { Storage } from './store/storage.ts'
+import type { ThreadRuntime } from './thread/runtime.ts'
 
 export interface HeedConfig<Agents extends Record<string, Agent> = Record<string, Agent>> {
   agents?: Agents
@@ -34,6 +35,9 @@ export class Heed<Agents extends Record<string, Agent> = Record<string, Agent>> 
   /** @internal */
   readonly sources: Sources
   readonly #agents: Agents
+  /** Agents that named this Heed themselves, by their ids. */
+  readonly #joined = new Map<string, Agent>()
+  #started = false
 
   constructor(config: HeedConfig<Agents> = {}) {
     for (const key of Object.keys(config)) {
@@ -56,27 +60,42 @@ export class Heed<Agents extends Record<string, Agent> = Record<string, Agent>> 
     this.sources = new Sources(this, config.sources ?? [])
   }
 
-  /** The agent under this key of `agents`. */
+  /** The agent under this key of `agents`; one that was made with `new Agent({ heed })` is known by its id. */
   getAgent<Key extends keyof Agents & string>(key: Key): Agents[Key] {
-    const agent = Object.hasOwn(this.#agents, key) ? this.#agents[key] : undefined
-    if (!agent) throw new HeedError('unknown_agent', `There is no agent '${key}'. Known: ${Object.keys(this.#agents).join(', ') || 'none'}.`, { details: { agent: key } })
+    const agents = this.listAgents()
+    const agent = Object.hasOwn(agents, key) ? agents[key] : undefined
+    if (!agent) throw new HeedError('unknown_agent', `There is no agent '${key}'. Known: ${Object.keys(agents).join(', ') || 'none'}.`, { details: { agent: key } })
     return agent
   }
 
   getAgentById(id: string): Agent {
-    const agent = Object.values(this.#agents).find((candidate) => candidate.id === id)
+    const agent = Object.values(this.listAgents()).find((candidate) => candidate.id === id)
     if (!agent) throw new HeedError('unknown_agent', `There is no agent with the id '${id}'.`, { details: { agentId: id } })
     return agent
   }
 
   listAgents(): Agents {
-    return { ...this.#agents }
+    return { ...Object.fromEntries(this.#joined), ...this.#agents }
+  }
+
+  /** @internal An agent that was made with this Heed: from here on it is one of its own. */
+  admit(agent: Agent): void {
+    const { id } = agent
+    const taken = Object.hasOwn(this.#agents, id) || Object.values(this.listAgents()).some((other) => other.id === id)
+    if (taken) throw new HeedError('invalid_agent', `This Heed has an agent '${id}' already. Give one of them another id.`, { details: { agentId: id } })
+    this.#joined.set(id, agent)
+    if (this.#started) agent.threads().register(agent)
+  }
+
+  /** @internal */
+  get closed(): boolean {
+    return this.runtimes.closed
   }
 
   /** Opens the storage and takes up what an earlier process left: unfinished runs go on, waiting signals wake their threads. */
   async start(): Promise<void> {
-    for (const agent of Object.values(this.#agents)) agent.threads().register(agent)
-    const runtimes = this.runtimes.all()
+    this.#started = true
+    const runtimes = this.#attended()
     await Promise.all(runtimes.map((runtime) => runtime.sweep()))
     await Promise.all(runtimes.flatMap((runtime) => [inboxOf(runtime).sweep(), schedulesOf(runtime).sweep()]))
     this.sources.start()
@@ -85,13 +104,19 @@ export class Heed<Agents extends Record<string, Agent> = Record<string, Agent>> 
   /** Does what is due now and answers how much that was. For processes that don't stay. */
   async tick({ limit = 100 }: { limit?: number } = {}): Promise<{ threads: number; notifications: number; schedules: number; pruned: number }> {
     if (!Number.isInteger(limit) || limit < 1) throw new HeedError('invalid_argument', 'tick: limit must be a whole number of at least 1.', { details: { field: 'limit' } })
-    const runtimes = this.runtimes.all()
+    const runtimes = this.#attended()
     const threads = await Promise.all(runtimes.map((runtime) => runtime.sweep(limit)))
     const schedules = await Promise.all(runtimes.map((runtime) => schedulesOf(runtime).sweep(limit)))
     const notifications = await Promise.all(runtimes.map((runtime) => inboxOf(runtime).sweep(limit)))
     await Promise.all(runtimes.map((runtime) => runtime.titles.settled()))
     const pruned = await Promise.all(runtimes.map((runtime) => prunerOf(runtime).sweep(limit)))
     return { threads: sum(threads), notifications: sum(notifications), schedules: sum(schedules), pruned: sum(pruned) }
+  }
+
+  /** The runtimes of all agents, each of which knows its own: only then is there anything to find for a process that just began. */
+  #attended(): ThreadRuntime[] {
+    for (const agent of Object.values(this.listAgents())) agent.threads().register(agent)
+    return this.runtimes.all()
   }
 
   /** Stops running and hands every thread over. Afterwards the process is free to exit. */

@@ -67,6 +67,7 @@ export class Agent<TAgentId extends string = string, TTools extends ToolsInput =
     this.#heed = config.heed
     this.description = config.description
     this.#storage = storageIn(config.id ?? config.name ?? 'without a name', config.memory instanceof Memory ? config.memory.storage : undefined, fixedProcessors(config))
+    config.heed?.admit(this)
   }
 
   get id(): TAgentId {
@@ -319,6 +320,9 @@ export class Agent<TAgentId extends string = string, TTools extends ToolsInput =
 
   /** @internal */
   join(heed: Heed, key: string): void {
+    if (this.#heed && !this.#heed.closed) {
+      throw new HeedError('invalid_agent', `The agent '${key}' belongs to another Heed, which is open. Make an agent for each, or close the other first.`, { details: { key } })
+    }
     this.#heed = heed
     this.#id ??= key
   }

@@ -2,7 +2,8 @@ import { HeedError } from '../errors.ts'
 import type { JSONValue } from '../json.ts'
 import { RequestContext } from '../run/request-context.ts'
 import { describeIssues } from '../schema/compile.ts'
-import type { SuspendedCall } from '../store/contract.ts'
+import type { RunRow, SuspendedCall } from '../store/contract.ts'
+import { foundOptions } from '../thread/stored-options.ts'
 import type { Askable } from './askable.ts'
 import type { AgentConfig } from './config.ts'
 import { resolveToolSet } from './prepare.ts'
@@ -18,26 +19,47 @@ interface Resume {
 
 /**
  * Refuses data that the waiting tool's `resumeSchema` doesn't allow, before anything is decided: the call goes on waiting. Only the
- * agent's own tools are known here; one that came with the call checks for itself when it runs.
+ * agent's own tools are known here, found with what is stored of the run's request context, or with all of it while this process has
+ * it; one that came with the call, or can't be found, checks for itself when it runs.
  */
 export async function checkResumeData(agent: Askable, config: AgentConfig, resume: Resume): Promise<void> {
   if (resume.resumeData === undefined) return
-  const call = await waitingCall(agent, resume)
-  if (!call) return
-  const { tools } = await resolveToolSet(config, { requestContext: new RequestContext() }, agent.id, agent.threads())
-  const checked = await tools.get(call.toolName)?.resume?.validate(resume.resumeData)
+  const waiting = await waitingCall(agent, resume)
+  if (!waiting) return
+  const { toolName } = waiting.call
+  const checked = await (await ownTool(agent, config, waiting))?.resume?.validate(resume.resumeData)
   if (!checked || checked.ok) return
-  throw new HeedError('invalid_argument', `resumeData does not match the resumeSchema of tool '${call.toolName}': ${describeIssues(checked.issues)}`, {
+  throw new HeedError('invalid_argument', `resumeData does not match the resumeSchema of tool '${toolName}': ${describeIssues(checked.issues)}`, {
     details: { field: 'resumeData', issues: checked.issues },
   })
 }
 
-async function waitingCall(agent: Askable, { threadId, resourceId, runId, toolCallId }: Resume): Promise<SuspendedCall | undefined> {
+interface Waiting {
+  run: RunRow
+  call: SuspendedCall
+}
+
+async function ownTool(agent: Askable, config: AgentConfig, { run, call }: Waiting) {
+  const runtime = agent.threads()
+  const { options } = foundOptions(run.options, runtime.expectations.optionsKept(run.runId))
+  const { requestContext = new RequestContext() } = options
+  try {
+    return (await resolveToolSet(config, { requestContext }, agent.id, runtime)).tools.get(call.toolName)
+  } catch (error) {
+    runtime.logger.warn('the tools of an agent could not be found to check resumeData; the run checks it', { agentId: agent.id, error: String(error) })
+    return undefined
+  }
+}
+
+/** The call that is meant. What belongs to another resource is as if it were not there: whoever asks learns nothing of it. */
+async function waitingCall(agent: Askable, { threadId, resourceId, runId, toolCallId }: Resume): Promise<Waiting | undefined> {
   const runtime = agent.threads()
   await runtime.open()
   const scope = threadId === undefined ? undefined : { threadId, ...(resourceId === undefined ? {} : { resourceId }) }
   const active = scope && (await runtime.store.getThread(scope))?.runId
   const run = scope && active !== undefined ? await runtime.store.getRun(scope, active) : runId === undefined ? null : await runtime.store.findRun(runId)
-  const open = run?.suspended.filter((call) => !call.decision) ?? []
-  return toolCallId === undefined ? (open.length === 1 ? open[0] : undefined) : open.find((call) => call.toolCallId === toolCallId)
+  if (!run || (resourceId !== undefined && run.resourceId !== resourceId)) return undefined
+  const open = run.suspended.filter((call) => !call.decision)
+  const call = toolCallId === undefined ? (open.length === 1 ? open[0] : undefined) : open.find((other) => other.toolCallId === toolCallId)
+  return call && { run, call }
 }

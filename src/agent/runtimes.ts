@@ -73,6 +73,10 @@ export class Runtimes {
     await Promise.all(this.all().map((runtime) => runtime.close()))
   }
 
+  get closed(): boolean {
+    return this.#closed
+  }
+
   all(): ThreadRuntime[] {
     return [...this.#made.values()]
   }

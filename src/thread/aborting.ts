@@ -1,5 +1,5 @@
 import { HeedError, isHeedError } from '../errors.ts'
-import type { Scope } from '../store/contract.ts'
+import type { Scope, ThreadRow } from '../store/contract.ts'
 import { suspendedRun } from './deciding.ts'
 import type { AbortAnswer } from './neighbours.ts'
 import type { ThreadRuntime } from './runtime.ts'
@@ -19,23 +19,27 @@ const mostAsked = 30
 /**
  * Aborts what is active on a thread, wherever it runs, and says truly whether that was so: `aborted` when its runner took the abort, or
  * when the run was suspended and is over. A runner that doesn't answer is asked again until its lease has expired; then the thread is
- * taken over and the run aborted here.
+ * taken over and the run aborted here. A run that nobody can go on with, since its process went and its agent is not known here, is ended
+ * in its rows. Only the run that the first look finds is meant, and where the store is open that look is taken before this returns: a
+ * run that begins later is left alone.
  */
 export async function abortRun(runtime: ThreadRuntime, scope: Scope, options: AbortOptions): Promise<AbortAnswer> {
-  const { clearPendingSignals: clearPending = false, expectedRunId } = options
-  await runtime.open()
+  const { clearPendingSignals: clearPending = false } = options
+  let { expectedRunId } = options
+  if (!runtime.isOpen || runtime.closing) await runtime.open()
   for (let asked = 0; asked < mostAsked; asked++) {
     const thread = await runtime.store.getThread(scope)
     if (!thread || thread.status === 'idle' || thread.runId === undefined) return { aborted: false }
     const { runId, owner } = thread
-    if (expectedRunId !== undefined && runId !== expectedRunId) return { aborted: false, runId }
+    expectedRunId ??= runId
+    if (runId !== expectedRunId) return { aborted: false, runId }
     if (thread.status === 'suspended') {
       if (await endSuspended(runtime, scope, runId, clearPending)) return { aborted: true, runId }
       continue
     }
     const host = runtime.hostOf(thread.id)
     if (host) {
-      const aborted = host.abort({ reason: new HeedError('aborted', 'The run was aborted.'), clearPending, resourceId: scope.resourceId })
+      const aborted = host.abort({ reason: new HeedError('aborted', 'The run was aborted.'), clearPending, resourceId: scope.resourceId, runId })
       return { aborted, runId }
     }
     if (owner !== undefined && owner !== runtime.owner) {
@@ -45,9 +49,46 @@ export async function abortRun(runtime: ThreadRuntime, scope: Scope, options: Ab
       // It ended meanwhile, or was never there: the next look tells.
       if (answer) continue
     }
-    await runtime.wake(thread.id)
+    if (!(await runtime.wake(thread.id)) && (await endAbandoned(runtime, thread, clearPending))) return { aborted: true, runId }
   }
   throw new HeedError('store_failed', `The process that runs thread ${scope.threadId} neither answers nor ends. Try again.`, { retryable: true, details: { threadId: scope.threadId } })
+}
+
+/** Ends a run whose agent nobody here knows and whose process is gone, and lets what waited behind it go on. False when it is not so. */
+async function endAbandoned(runtime: ThreadRuntime, thread: ThreadRow, clearPending: boolean): Promise<boolean> {
+  const { id: threadId, runId = '', owner, epoch, resourceId } = thread
+  const run = await runtime.store.getRun({ threadId }, runId)
+  if (run?.status !== 'running' || runtime.knows(run.agentId)) return false
+  // A lease of ours that nothing runs on: an earlier attempt to end it broke off.
+  const again = owner === runtime.owner ? { threadId, owner, epoch } : undefined
+  const claimed = await runtime.store.claim(threadId, runtime.owner, undefined, again)
+  if (!claimed) return false
+  const { fence } = claimed
+  if (!claimed.takenOver) {
+    runtime.run(fence, resourceId)
+    return false
+  }
+  const { more, left } = await runtime.store.commitStep(fence, { runId, step: run.step, rows: [], end: { status: 'aborted', ...(clearPending ? { clearPending } : {}) } })
+  sayAborted(runtime, threadId, runId, fence.epoch, clearPending)
+  if (more) runtime.run(fence, resourceId)
+  else if (left) runtime.neighbours.mail(threadId)
+  await settleWaiting(runtime, threadId)
+  return true
+}
+
+/** A run that nobody was at work on is over: those who watch it, follow it or waited behind it are told. */
+function sayAborted(runtime: ThreadRuntime, threadId: string, runId: string, epoch: number, cleared: boolean): void {
+  if (cleared) {
+    runtime.expectations.dropOptions(threadId)
+    runtime.neighbours.settled(threadId)
+  }
+  runtime.speak(threadId, (live) => {
+    live.begin(epoch)
+    live.publish({ type: 'abort', runId, from: 'AGENT', payload: {} })
+    live.endRun(false)
+  })
+  runtime.expectations.takeOptions(runId)
+  for (const call of runtime.expectations.takeFollowers(runId)) call.reject(new HeedError('aborted', `The run ${runId} was aborted.`))
 }
 
 /** Ends a suspended run, tells the watchers, and lets what waited behind it go on. False when none is suspended, or not this one. */
@@ -58,17 +99,7 @@ export async function endSuspended(runtime: ThreadRuntime, scope: Scope, expecte
   const waiting = (await runtime.store.getRun(scope, runId))?.suspended ?? []
   const { ended, more, epoch, parents } = await runtime.store.endSuspended(scope, runId, { clearPending })
   if (!ended) return false
-  if (clearPending) {
-    runtime.expectations.dropOptions(scope.threadId)
-    runtime.neighbours.settled(scope.threadId)
-  }
-  runtime.speak(scope.threadId, (live) => {
-    live.begin(epoch)
-    live.publish({ type: 'abort', runId, from: 'AGENT', payload: {} })
-    live.endRun(false)
-  })
-  runtime.expectations.takeOptions(runId)
-  for (const call of runtime.expectations.takeFollowers(runId)) call.reject(new HeedError('aborted', `The run ${runId} was aborted.`))
+  sayAborted(runtime, scope.threadId, runId, epoch, clearPending)
   // What agents below it wait for is nobody's question any more.
   for (const { child } of waiting) if (child) await endSuspended(runtime, { threadId: child.threadId }, child.runId, clearPending).catch(unlessGone)
   for (const threadId of [...parents, ...(more ? [scope.threadId] : [])]) if (!(await runtime.wake(threadId))) runtime.neighbours.mail(threadId)

@@ -1,9 +1,9 @@
 import type { MessageRow } from '../message/row.ts'
 import type { AgentExecutionOptions } from '../run/options.ts'
 import { withMemory } from './local-call.ts'
-import { storedOptions } from './stored-options.ts'
 import type { Runnable } from './runnable.ts'
 import type { ThreadRuntime } from './runtime.ts'
+import { turnOf } from './turn.ts'
 
 /** What the run of one agent asks another, under an id that follows from the call: asked again, it is the same question. */
 export interface Question {
@@ -25,22 +25,8 @@ export async function askOnce(runtime: ThreadRuntime, agent: Runnable, question:
   const { threadId, resourceId, parentId, id, rows } = question
   runtime.register(agent)
   const options = await withMemory(agent, question.options)
-  const stored = await storedOptions(agent, options)
+  const turn = await turnOf(runtime, agent, { threadId, resourceId, id, runId: id, rows }, options)
   runtime.expectations.keepOptions(id, options)
-  const { duplicate } = await runtime.accept({
-    threadId,
-    resourceId,
-    agentId: agent.id,
-    id,
-    mode: 'queue',
-    ifActive: { behavior: 'deliver' },
-    ifIdle: { behavior: 'wake' },
-    rows,
-    runId: id,
-    claim: { owner: runtime.owner },
-    ...(stored ? { options: stored } : {}),
-    thread: { parentId },
-    now: runtime.clock.now(),
-  })
+  const { duplicate } = await runtime.accept({ ...turn, thread: { parentId } })
   if (duplicate && !runtime.hostOf(threadId)) await runtime.wake(threadId)
 }

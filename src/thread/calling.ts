@@ -5,9 +5,9 @@ import type { AgentExecutionOptions } from '../run/options.ts'
 import type { RunResult } from '../run/run-result.ts'
 import type { Send } from '../store/contract.ts'
 import { withMemory } from './local-call.ts'
-import { storedOptions } from './stored-options.ts'
 import type { Runnable } from './runnable.ts'
 import type { ThreadRuntime } from './runtime.ts'
+import { turnOf } from './turn.ts'
 
 export interface ThreadCall {
   threadId: string
@@ -33,30 +33,18 @@ export async function callOnThread(runtime: ThreadRuntime, agent: Runnable, call
   const { promise: result, resolve, reject } = Promise.withResolvers<RunResult>()
   result.catch(() => {})
   runtime.expectations.call(threadId, id, { options, emit: call.emit, resolve, reject })
-  const stored = await storedOptions(agent, options)
   try {
-    const { owner } = await runtime.accept({
-      threadId,
-      resourceId,
-      agentId: agent.id,
-      id,
-      mode: 'queue',
-      ifActive: { behavior: 'deliver' },
-      ifIdle: { behavior: 'wake' },
-      rows,
-      runId,
-      claim: { owner: runtime.owner },
-      boundTo: runtime.owner,
-      ...(stored ? { options: stored } : {}),
-      ...(call.thread ? { thread: call.thread } : {}),
-      refuseSuspended: true,
-      now: runtime.clock.now(),
-    })
+    const turn = await turnOf(runtime, agent, { threadId, resourceId, id, runId, rows }, options)
+    const { owner } = await runtime.accept({ ...turn, boundTo: runtime.owner, ...(call.thread ? { thread: call.thread } : {}), refuseSuspended: true })
     if (owner !== runtime.owner) runtime.expectations.awaitElsewhere(threadId, id)
+    // Its runner went: whoever can takes the thread up.
+    if (owner === undefined && !(await runtime.wake(threadId))) runtime.neighbours.mail(threadId)
   } catch (error) {
     runtime.expectations.takeCall(threadId, id)
     throw error
   }
+  runtime.vigil.begin()
+  result.finally(() => runtime.vigil.end()).catch(() => {})
   cancelOnAbort(runtime, { threadId, resourceId, id, reject, result }, options.abortSignal)
   return { result }
 }

@@ -100,6 +100,10 @@ export class Expectations {
     if (oldest !== undefined) this.#kept.delete(oldest)
   }
 
+  optionsKept(runId: string): AgentExecutionOptions | undefined {
+    return this.#kept.get(runId)
+  }
+
   takeOptions(runId: string): AgentExecutionOptions | undefined {
     const options = this.#kept.get(runId)
     this.#kept.delete(runId)

@@ -30,6 +30,8 @@ export interface HostAbort {
   clearPending: boolean
   /** Only if the thread is of this resource. */
   resourceId?: string | undefined
+  /** This run and no other; else the one that is at work or about to begin. */
+  runId?: string | undefined
 }
 
 /** Runs one thread for as long as this process has its lease: run after run, until a commit finds nothing more to do. */
@@ -94,11 +96,14 @@ export class ThreadHost implements RunHost {
   /** Aborts the run that is at work, or the one that is about to begin. False when there is none any more. */
   abort(abort: HostAbort): boolean {
     if (!this.#expecting) return false
+    const other = abort.runId !== undefined && this.#begun !== undefined && this.#begun.run.runId !== abort.runId
     if (!this.#stop) {
+      // The run that was begun last is over: only one that is to come can be meant.
+      if (this.#begun !== undefined && abort.runId !== undefined && !other) return false
       this.#abortNext ??= abort
       return true
     }
-    if (this.#stop.signal.aborted || this.live.foreignTo(abort.resourceId)) return false
+    if (other || this.#stop.signal.aborted || this.live.foreignTo(abort.resourceId)) return false
     this.#clearPending = abort.clearPending
     this.#stop.abort(abort.reason)
     return true

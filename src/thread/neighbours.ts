@@ -1,6 +1,7 @@
 import type { Bus, BusListener, Seat } from '../bus/contract.ts'
 import type { BusMessage } from '../bus/message.ts'
 import { HeedError } from '../errors.ts'
+import { AbandonedRuns } from './abandoned.ts'
 import type { LiveThread } from './live.ts'
 import { RemoteWatching } from './remote-watching.ts'
 import type { ThreadRuntime } from './runtime.ts'
@@ -17,6 +18,7 @@ export interface AbortAnswer {
  */
 export class Neighbours implements BusListener {
   readonly #runtime: ThreadRuntime
+  readonly #abandoned: AbandonedRuns
   #seat: Seat | undefined
   #remote: RemoteWatching | undefined
   #joining: Promise<void> | undefined
@@ -25,6 +27,7 @@ export class Neighbours implements BusListener {
 
   constructor(runtime: ThreadRuntime) {
     this.#runtime = runtime
+    this.#abandoned = new AbandonedRuns(runtime)
   }
 
   /** Takes a seat on the bus. What fails is said once; everything is then found by the sweep. */
@@ -175,6 +178,7 @@ export class Neighbours implements BusListener {
   /** What no bell told: comes with every sweep. */
   async tick(): Promise<void> {
     for (const threadId of this.#runtime.expectations.threadsElsewhere()) await settleElsewhere(this.#runtime, threadId)
+    await this.#abandoned.look()
     if (!this.#remote) return
     this.#remote.expire()
     this.#remote.announce()
@@ -199,7 +203,7 @@ export class Neighbours implements BusListener {
   #abort({ threadId, ask, runId, clearPending }: Extract<BusMessage, { kind: 'abort' }>, from: string): void {
     const host = this.#runtime.hostOf(threadId)
     const meant = host && (runId === undefined || host.runId === undefined || host.runId === runId)
-    const aborted = meant ? host.abort({ reason: new HeedError('aborted', 'The run was aborted.'), clearPending }) : false
+    const aborted = meant ? host.abort({ reason: new HeedError('aborted', 'The run was aborted.'), clearPending, runId }) : false
     const active = host?.runId
     this.#seat?.say({ kind: 'aborted', ask, aborted, ...(active === undefined ? {} : { runId: active }) }, from)
   }

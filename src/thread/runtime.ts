@@ -14,6 +14,7 @@ import type { Attendant, Runnable, RunEnvironment } from './runnable.ts'
 import type { ThreadRuntimeOptions } from './runtime-options.ts'
 import { settleWaiting } from './settling.ts'
 import { Titling } from './titling.ts'
+import { Vigil } from './vigil.ts'
 import { leave, retain } from '../store/sharing.ts'
 
 /** After a store failed in the middle of a thread, how long until it is asked again. */
@@ -38,12 +39,15 @@ export class ThreadRuntime implements RunEnvironment {
   readonly expectations = new Expectations()
   readonly titles = new Titling(this)
   readonly neighbours = new Neighbours(this)
+  readonly vigil = new Vigil()
   readonly sweepMs: number
   /** Runs that are at work here, and those that a send of this process was promised. */
   readonly active = new Map<string, Target>()
   /** The last send of a thread that has not reached the store. */
   readonly sending = new Map<string, Promise<void>>()
   closing = false
+  /** The store can be asked at once. */
+  isOpen = false
 
   readonly #source: ThreadStore | (() => Promise<ThreadStore>)
   #store: ThreadStore | undefined
@@ -53,7 +57,6 @@ export class ThreadRuntime implements RunEnvironment {
   readonly #lives = new Map<string, { live: LiveThread; users: number }>()
   readonly #leaseMs: number
   #opened: Promise<void> | undefined
-  #isOpen = false
   #heartbeat: Timer | undefined
   /** Until then, by our clock, nobody takes a thread from us. */
   #aliveUntil = -Infinity
@@ -120,7 +123,7 @@ export class ThreadRuntime implements RunEnvironment {
     if (!this.#opened) {
       this.#opened = this.#open()
       // Before all who wait for it: nobody who finds it open overtakes them.
-      this.#opened.then(() => (this.#isOpen = true), () => {})
+      this.#opened.then(() => (this.isOpen = true), () => {})
     }
     return this.#opened
   }
@@ -246,6 +249,7 @@ export class ThreadRuntime implements RunEnvironment {
     await Promise.all([...working.map(({ done }) => done), this.titles.close()])
     this.expectations.close(closed)
     for (const { live } of this.#lives.values()) live.close()
+    this.vigil.close()
     if (!this.#opened) return
     await this.#opened.catch(() => {})
     this.#heartbeat?.cancel()
@@ -361,7 +365,7 @@ export class ThreadRuntime implements RunEnvironment {
 
   /** Stores a send and starts what it starts. */
   async accept(send: Send): Promise<Accepted> {
-    if (!this.#isOpen || this.closing) await this.open()
+    if (!this.isOpen || this.closing) await this.open()
     const [answer] = await this.answered(send.threadId, () => this.store.accept([send]))
     if (!answer) throw new HeedError('store_failed', 'The store gave no answer to a send.')
     if ('error' in answer) throw answer.error

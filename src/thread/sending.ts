@@ -145,12 +145,15 @@ async function accept(runtime: ThreadRuntime, agent: Runnable, sending: Sending)
     throw error
   }
   // Its runner went and nobody has taken its place yet: this process can.
-  const orphan = answer.owner === undefined && waits.has(answer.route) && (await runtime.wake(target.threadId))
-  const settled = orphan ? undefined : answer.duplicate ? await outcomeOfFirst(runtime, target, signal.id, answer) : outcomeOf(answer)
+  const unowned = answer.owner === undefined && waits.has(answer.route)
+  const orphan = unowned && (await runtime.wake(target.threadId))
+  const isSuspended = unowned && !orphan && (await runtime.store.getThread(target))?.status === 'suspended'
+  const settled = orphan ? undefined : answer.duplicate ? await outcomeOfFirst(runtime, target, signal.id, answer, isSuspended) : outcomeOf(answer, isSuspended)
   if (settled) runtime.expectations.settle(target.threadId, signal.id, settled)
   else {
     runtime.expectations.accepted(target.threadId, signal.id)
-    if (answer.owner !== undefined && answer.owner !== runtime.owner) await waitElsewhere(runtime, target.threadId, signal.id)
+    const elsewhere = unowned ? !orphan && !isSuspended : answer.owner !== undefined && answer.owner !== runtime.owner
+    if (elsewhere) await waitElsewhere(runtime, target.threadId, signal.id)
     // The run that was to take it may be over before its acceptance was known here.
     else if (answer.owner === runtime.owner && !runtime.hostOf(target.threadId)) runtime.settle(target.threadId)
   }
@@ -200,7 +203,7 @@ function interruptSuspended(runtime: ThreadRuntime, agent: Runnable, target: Tar
 }
 
 /** What is certain as soon as the signal is accepted; nothing when a run will say it. */
-function outcomeOf(answer: Accepted): SignalOutcome | undefined {
+function outcomeOf(answer: Accepted, isSuspended: boolean): SignalOutcome | undefined {
   const about = answer.runId === undefined ? {} : { runId: answer.runId }
   switch (answer.route) {
     case 'persist':
@@ -215,17 +218,17 @@ function outcomeOf(answer: Accepted): SignalOutcome | undefined {
       return answer.owner === undefined && !answer.fence ? { action: 'woke', ...about } : undefined
     default:
       // The run that takes it says so, wherever it runs.
-      if (answer.owner !== undefined) return undefined
-      // Suspended. An interrupt goes on at once.
+      if (!isSuspended) return undefined
+      // An interrupt goes on at once.
       return answer.route === 'interrupt' ? undefined : { action: 'queued', reason: 'suspended', ...about }
   }
 }
 
 /** A repeated send is told what became of the first. */
-async function outcomeOfFirst(runtime: ThreadRuntime, target: Target, id: string, answer: Accepted): Promise<SignalOutcome | undefined> {
-  if (answer.state === 'pending') return outcomeOf(answer)
+async function outcomeOfFirst(runtime: ThreadRuntime, target: Target, id: string, answer: Accepted, isSuspended: boolean): Promise<SignalOutcome | undefined> {
+  if (answer.state === 'pending') return outcomeOf(answer, isSuspended)
   const mail = await runtime.store.getSignal(target, id)
-  return mail ? outcomeOfRow(mail) : outcomeOf(answer)
+  return mail ? outcomeOfRow(mail) : outcomeOf(answer, isSuspended)
 }
 
 /** The thread that is meant, where that is known without asking the store. */

@@ -2,11 +2,12 @@ import { HeedError } from '../errors.ts'
 import type { Chunk } from '../run/chunk.ts'
 import type { LiveThread } from './live.ts'
 import type { SnapshotReader, ThreadSnapshot } from './snapshot.ts'
+import type { Vigil } from './vigil.ts'
 
 export type { ThreadSnapshot } from './snapshot.ts'
 
 export interface AgentThreadSubscription {
-  /** Chunks in the order in which they happen. Ends with `unsubscribe()`, and when its Heed is closed. */
+  /** Chunks in the order in which they happen. Ends with `unsubscribe()`, and when its Heed is closed; until then the process stays while it is read. */
   readonly stream: AsyncIterable<Chunk>
   activeRunId(): string | null
   /** Aborts the active run. False when there is none. */
@@ -25,6 +26,7 @@ export class ThreadReader implements AsyncIterator<Chunk> {
   readonly #live: LiveThread
   readonly #resourceId: string | undefined
   readonly #readSnapshot: SnapshotReader
+  readonly #vigil: Vigil
   readonly #onClose: () => void
   #position: number
   #generation: number
@@ -38,13 +40,14 @@ export class ThreadReader implements AsyncIterator<Chunk> {
   /** Nothing is due but the chunks themselves. */
   #calm = false
 
-  constructor(live: LiveThread, start: ReaderStart & { generation: number; resourceId?: string }, readSnapshot: SnapshotReader, onClose: () => void) {
+  constructor(live: LiveThread, start: ReaderStart & { generation: number; resourceId?: string }, readSnapshot: SnapshotReader, vigil: Vigil, onClose: () => void) {
     this.#live = live
     this.#resourceId = start.resourceId
     this.#position = start.position
     this.#generation = start.generation
     this.#due = start.snapshot
     this.#readSnapshot = readSnapshot
+    this.#vigil = vigil
     this.#onClose = onClose
   }
 
@@ -73,14 +76,26 @@ export class ThreadReader implements AsyncIterator<Chunk> {
       }
       const value = this.#live.at(this.#position)
       this.#calm = this.#known === undefined && this.#live.isOf(this.#resourceId)
-      if (!value) return this.#live.closed ? this.return() : this.#live.news().then(() => this.next())
+      if (!value) return this.#live.closed ? this.return() : this.#wait()
       this.#position++
       if (!this.#isKnown(value)) return Promise.resolve({ done: false, value })
     }
   }
 
+  async #wait(): Promise<IteratorResult<Chunk>> {
+    this.#vigil.begin()
+    try {
+      await this.#live.news()
+    } finally {
+      this.#vigil.end()
+    }
+    return this.next()
+  }
+
   return(): Promise<IteratorResult<Chunk>> {
     this.close()
+    // A reader that still waits for the next chunk hears that it is over.
+    this.#live.ring()
     return Promise.resolve(finished)
   }
 

@@ -73,7 +73,7 @@ function subscription(runtime: ThreadRuntime, scope: Scope, live: LiveThread, fr
   return {
     stream: {
       [Symbol.asyncIterator]: () => {
-        const reader: ThreadReader = new ThreadReader(live, start, snapshotReader(runtime, scope), () => readers.delete(reader))
+        const reader: ThreadReader = new ThreadReader(live, start, snapshotReader(runtime, scope), runtime.vigil, () => readers.delete(reader))
         if (open) readers.add(reader)
         else reader.close()
         return reader
@@ -94,6 +94,7 @@ function subscription(runtime: ThreadRuntime, scope: Scope, live: LiveThread, fr
 
 /**
  * Aborts what is active on a thread. True when that is known here; otherwise it is looked for, and aborted all the same where it is found.
+ * What begins later is left alone.
  * `abortRun` says what came of it.
  */
 export function abortThread(runtime: ThreadRuntime, scope: Scope, options: AbortOptions): boolean {
@@ -103,7 +104,7 @@ export function abortThread(runtime: ThreadRuntime, scope: Scope, options: Abort
   const host = runtime.hostOf(scope.threadId)
   if (host?.expecting) {
     if (expectedRunId !== undefined && host.runId !== expectedRunId) return false
-    return host.abort({ reason: new HeedError('aborted', 'The run was aborted.'), clearPending: clearPendingSignals, resourceId: scope.resourceId })
+    return host.abort({ reason: new HeedError('aborted', 'The run was aborted.'), clearPending: clearPendingSignals, resourceId: scope.resourceId, runId: expectedRunId })
   }
   const known = live?.runId
   if (known !== undefined && expectedRunId !== undefined && expectedRunId !== known) return false

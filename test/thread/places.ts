@@ -36,7 +36,7 @@ export function placeKinds(): PlaceKind[] {
 }
 
 /** The store in memory goes with its process; here it stays, and only the way to it is closed. */
-function memoryPlace(shared: InMemoryStore): Place {
+export function memoryPlace(shared: InMemoryStore = new InMemoryStore()): Place {
   return {
     store() {
       let closed = false

@@ -1,4 +1,5 @@
 import { describe, expect, it } from 'vitest'
+import { z } from 'zod'
 import { Agent, createTool } from '../../src/index.ts'
 import { scriptedModel } from '../../src/testing/index.ts'
 import { openHeed, placeKinds } from './places.ts'
@@ -13,11 +14,12 @@ async function suspendedThread(agent: Agent) {
   const receipt = agent.sendMessage({ contents: 'A secret.', id: 'secret' }, mine)
   await soon(async () => (await agent.activeRun(mine))?.status).toBe('suspended')
   await agent.queueMessage({ contents: 'Another secret.', id: 'queued' }, mine).stored
+  await agent.sendStateSignal({ id: 'browser', cacheKey: 'k', contents: 'A secret page.' }, { ...mine, ifActive: { behavior: 'persist' } })
   return (await receipt.outcome).runId ?? ''
 }
 
 function keeper() {
-  const tell = createTool({ id: 'tell', requireApproval: true, execute: () => 'told' })
+  const tell = createTool({ id: 'tell', requireApproval: true, resumeSchema: z.object({ code: z.string() }), execute: () => 'told' })
   const model = scriptedModel((call) => (call.prompt.some(({ role }) => role === 'tool') ? 'Kept.' : { toolCalls: [{ toolName: 'tell', toolCallId: 'c1' }] }))
   return new Agent({ id: 'keeper', model, tools: { tell } }) as unknown as Agent
 }
@@ -47,6 +49,18 @@ const sends: Array<[string, Attempt]> = [
   ['explain', (agent) => agent.explain({ ...theirs, signalId: 'secret' })],
   ['sendToolApproval', (agent) => agent.sendToolApproval({ ...theirs, toolCallId: 'c1', approved: true })],
   ['sendStreamResume', (agent, runId) => agent.sendStreamResume({ ...theirs, runId, toolCallId: 'c1', resumeData: {} })],
+  ['sendStreamResume of the wrong data', (agent, runId) => agent.sendStreamResume({ ...theirs, runId, toolCallId: 'c1', resumeData: { bad: 1 } })],
+  ['sendStateSignal', (agent) => agent.sendStateSignal({ id: 'browser', cacheKey: 'x', contents: 'x' }, theirs)],
+  ['sendStateSignal of a known key', (agent) => agent.sendStateSignal({ id: 'browser', cacheKey: 'k', contents: 'x' }, theirs)],
+  ['sendNotificationSignal', (agent) => agent.sendNotificationSignal({ source: 'a', kind: 'b', summary: 'c' }, theirs)],
+  ['abortRun', (agent) => agent.abortRun(theirs)],
+  ['abortRun of the run', (agent, runId) => agent.abortRun({ ...theirs, expectedRunId: runId })],
+  ['retryParked', (agent) => agent.retryParked(theirs)],
+  ['retryParked of the run', (agent, runId) => agent.retryParked({ ...theirs, runId })],
+  ['getLane', (agent) => agent.getLane({ ...theirs, id: 'browser' })],
+  ['listLanes', (agent) => agent.listLanes(theirs)],
+  ['listLaneHistory', (agent) => agent.listLaneHistory({ ...theirs, id: 'browser' })],
+  ['explainPrompt', (agent) => agent.explainPrompt('x', { memory })],
   ['recall', async (agent) => (await agent.getMemory()).recall(theirs)],
   ['getThreadById', async (agent) => (await agent.getMemory()).getThreadById(theirs)],
   ['createThread', async (agent) => (await agent.getMemory()).createThread(theirs)],
@@ -74,7 +88,7 @@ describe.each(placeKinds())("another resource's thread, $name", ({ make }) => {
     openHeed({ agent }, make().store())
     const runId = await suspendedThread(agent)
     const { resourceId } = theirs
-    for (const attempt of [agent.approveToolCall({ runId, resourceId }), agent.declineToolCall({ runId, resourceId }), agent.resumeStream({}, { runId, resourceId })]) {
+    for (const attempt of [agent.approveToolCall({ runId, resourceId }), agent.declineToolCall({ runId, resourceId }), agent.resumeStream({}, { runId, resourceId }), agent.resumeStream({ code: 'x' }, { runId, resourceId })]) {
       await expect(attempt).rejects.toMatchObject({ code: 'run_not_suspended' })
     }
     expect(await agent.activeRun(mine)).toMatchObject({ status: 'suspended' })

@@ -1,0 +1,63 @@
+import { describe, expect, it } from 'vitest'
+import { Agent } from '../../src/index.ts'
+import { scriptedModel, virtualClock } from '../../src/testing/index.ts'
+import { openHeed, placeKinds, type Place } from './places.ts'
+import { collect, idle, soon, userTexts } from './said.ts'
+
+const thread = { threadId: 't', resourceId: 'u' }
+const memory = { thread: 't', resource: 'u' }
+
+/** A run of an agent that goes with its process and is never seen again. */
+async function leaveUnfinished(place: Place): Promise<string> {
+  const agent = new Agent({ id: 'old-name', model: scriptedModel([{ text: 'Half', hang: true }]) })
+  const heed = openHeed({ agent }, place.store())
+  const { runId } = await agent.sendMessage('Go.', thread).outcome
+  await heed.close()
+  return runId ?? ''
+}
+
+describe.each(placeKinds())('a run of an agent that nobody has, $name', ({ make }) => {
+  it('[R5.6] is ended by abortRun, its watchers are told, and what waited goes on', async () => {
+    const place = make()
+    const runId = await leaveUnfinished(place)
+    const model = scriptedModel(() => 'Done.')
+    const agent = new Agent({ id: 'new-name', model })
+    openHeed({ agent }, place.store())
+    const seen = collect(await agent.subscribeToThread(thread))
+    expect(await agent.sendMessage('Waiting.', thread).outcome).toMatchObject({ action: 'queued' })
+    expect(await agent.activeRun(thread)).toMatchObject({ runId, agentId: 'old-name' })
+    expect(await agent.abortRun(thread)).toEqual({ aborted: true, runId })
+    await idle(agent, thread)
+    expect(userTexts(model.calls[0]).at(-1)).toBe('Waiting.')
+    await soon(() => seen.chunks.map(({ type }) => type)).toEqual(expect.arrayContaining(['abort', 'start', 'finish']))
+    expect(seen.chunks[0]).toMatchObject({ type: 'abort', runId })
+    expect((await agent.generate('And now?', { memory })).text).toBe('Done.')
+  })
+
+  it('[R5.6] is ended with what waits when that is asked', async () => {
+    const place = make()
+    const runId = await leaveUnfinished(place)
+    const model = scriptedModel(() => 'Done.')
+    const agent = new Agent({ id: 'new-name', model })
+    openHeed({ agent }, place.store())
+    await agent.queueMessage('Waiting.', thread).stored
+    expect(await agent.abortRun({ ...thread, clearPendingSignals: true })).toEqual({ aborted: true, runId })
+    await idle(agent, thread)
+    expect(await agent.listQueued(thread)).toEqual([])
+    expect(model.callCount).toBe(0)
+  })
+
+  it('[R5.6] refuses whoever calls behind it, by name, and leaves nothing of the call', async () => {
+    const clock = virtualClock()
+    const place = make({ clock })
+    const runId = await leaveUnfinished(place)
+    const agent = new Agent({ id: 'new-name', model: scriptedModel(() => 'Done.') })
+    openHeed({ agent }, place.store(), { clock })
+    const refused = expect(agent.generate('Hello?', { memory })).rejects.toMatchObject({ code: 'run_abandoned', retryable: true, details: { agentId: 'old-name', runId } })
+    await soon(async () => (await agent.listQueued(thread)).length).toBe(1)
+    const over = Promise.race([refused.then(() => true), soon(async () => (await clock.advance(5_000), (await agent.listQueued(thread)).length)).toBe(0)])
+    await over
+    await refused
+    expect(await agent.listQueued(thread)).toEqual([])
+  })
+})

@@ -78,10 +78,10 @@ export class Heed<Agents extends Record<string, Agent> = Record<string, Agent>> 
     return { ...Object.fromEntries(this.#joined), ...this.#agents }
   }
 
-  /** @internal An agent that was made with this Heed: from here on it is one of its own. */
+  /** @internal An agent that was made with this Heed: from here on it is one of its own, in place of an earlier one of its id that was made so too. */
   admit(agent: Agent): void {
     const { id } = agent
-    const taken = Object.hasOwn(this.#agents, id) || Object.values(this.listAgents()).some((other) => other.id === id)
+    const taken = Object.hasOwn(this.#agents, id) || Object.values(this.#agents).some((other) => other.id === id)
     if (taken) throw new HeedError('invalid_agent', `This Heed has an agent '${id}' already. Give one of them another id.`, { details: { agentId: id } })
     this.#joined.set(id, agent)
     if (this.#started) agent.threads().register(agent)

@@ -7,7 +7,8 @@ export const RESERVED_TAGS: readonly string[] = ['user', 'state', 'notification'
 
 /**
  * True for contents that a model might take for one of the `reserved` tags, opened or closed. Characters that nobody sees hide
- * nothing, neither before the name nor inside it, and a tag may be spread over several parts.
+ * nothing, neither before the name nor inside it, and a tag may be spread over several parts. Code is no imitation: a bracket that follows
+ * a name opens no tag (`Array<User>`), and a name with small letters after a capital one is a type or a component (`<User />`), which we never write.
  */
 export function needsGuard(contents: StoredContents, reserved: readonly string[] = RESERVED_TAGS): boolean {
   const texts = partsOf(contents).flatMap(part => (part.type === 'text' ? [part.text] : []))
@@ -23,6 +24,6 @@ const invisible = /(?![\t-\r])[\p{Cc}\p{Cf}\p{Default_Ignorable_Code_Point}\u280
 
 // The slash is optional together with the blanks before it: a long run of blanks is then read twice, not once for each of them.
 function tagPattern(tags: readonly string[]): RegExp {
-  const names = tags.filter(isXMLName).map(tag => tag.replaceAll('.', '\\.'))
-  return new RegExp(`<(?:\\s*/)?\\s*(?:${names.join('|') || '(?!)'})(?=[\\s/>])`, 'iu')
+  const names = tags.filter(isXMLName).flatMap(tag => [...new Set([tag, tag.toUpperCase()])]).map(name => name.replaceAll('.', '\\.'))
+  return new RegExp(`(?<![\\p{ID_Continue}$])<(?:\\s*/)?\\s*(?:${names.join('|') || '(?!)'})(?=[\\s/>])`, 'u')
 }

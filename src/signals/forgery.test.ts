@@ -35,6 +35,16 @@ describe('plain text that reads like a tag', () => {
     'in the middle of a <user> sentence',
     '<<user>',
     '<div><state></div>',
+    'Hello</user>',
+    'x<system-reminder>',
+    'x<System-Reminder>',
+    'x<user name="a">',
+    'x<user >',
+    'x</state>',
+    'x<\u200Buser>',
+    'x\u200B<user>',
+    '<uSer>',
+    'List<User> and <user>',
   ])('[P2.2] %j is escaped inside a user element', text => {
     const signal = plain(text)
     expect(signal.guarded).toBe(true)
@@ -55,6 +65,8 @@ describe('plain text that reads like a tag', () => {
     expect(messageInputToSignal(text, { ...context, reservedTags: ['github.review'] }).guarded).toBe(true)
     expect(messageInputToSignal('<githubXreview>', { ...context, reservedTags: ['github.review'] })).not.toHaveProperty('guarded')
     expect(plain(text)).not.toHaveProperty('guarded')
+    expect(messageInputToSignal('<Build>', { ...context, reservedTags: ['Build'] }).guarded).toBe(true)
+    expect(messageInputToSignal('<Build>', { ...context, reservedTags: ['build'] })).not.toHaveProperty('guarded')
     expect(messageInputToSignal('<user>', { ...context, reservedTags: ['github.review'] }).guarded).toBe(true)
   })
 
@@ -93,6 +105,20 @@ describe('any other text', () => {
     'x<user-message>',
     '<a\u200Bb> zero\u200Bwidth',
     '<State, Action>',
+    'const users: Array<User> = []',
+    'const [user, setUser] = useState<User>(null)',
+    'return <User />',
+    '<User name={name}>{children}</User>',
+    '<Notification type="info">Saved.</Notification>',
+    'class Store extends Component<Props, State> {}',
+    'std::vector<state> states;',
+    'fn load() -> Option<User>',
+    'List<User> users = new ArrayList<User>();',
+    'public Task<User> Find(int id)',
+    'func Map[T any](x Set<state>)',
+    'val state = MutableStateFlow<State>(State.Idle)',
+    'let p: Promise<user>',
+    '$<user>`x`',
     '\r\n\t<p>\u0000</p>',
   ])('[P2.3] %j is untouched', text => {
     const signal = plain(text)

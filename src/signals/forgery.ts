@@ -7,16 +7,17 @@ export const RESERVED_TAGS: readonly string[] = ['user', 'state', 'notification'
 
 /**
  * True for contents that a model might take for one of the `reserved` tags, opened or closed. Characters that nobody sees hide
- * nothing, neither before the name nor inside it, and a tag may be spread over several parts. Code is no imitation: a bracket that follows
- * a name opens no tag (`Array<User>`), and a name with small letters after a capital one is a type or a component (`<User />`), which we never write.
+ * nothing, neither before the name nor inside it, and a tag may be spread over several parts. Code is left alone where it is no imitation:
+ * a type or component that begins with a capital letter (`<User />`), and an argument of a type (`Array<user>`).
  */
 export function needsGuard(contents: StoredContents, reserved: readonly string[] = RESERVED_TAGS): boolean {
   const texts = partsOf(contents).flatMap(part => (part.type === 'text' ? [part.text] : []))
   if (!texts.some(text => text.includes('<'))) return false
   const tags = tagPattern(reserved)
+  const imitates = (text: string) => [...text.matchAll(tags)].some(match => !isCode(match, text, reserved))
   // How a provider joins parts, and whether a model takes an invisible character for a blank or for nothing, is not ours to know.
   const joined = texts.length > 1 ? [texts.join(''), texts.join('\n')] : texts
-  return joined.some(text => tags.test(text.replace(invisible, '')) || tags.test(text.replace(invisible, ' ')))
+  return joined.some(text => imitates(text.replace(invisible, '')) || imitates(text.replace(invisible, ' ')))
 }
 
 // Control and format characters, whatever else Unicode leaves without a glyph, the empty Braille cell; but not the usual blanks.
@@ -24,6 +25,16 @@ const invisible = /(?![\t-\r])[\p{Cc}\p{Cf}\p{Default_Ignorable_Code_Point}\u280
 
 // The slash is optional together with the blanks before it: a long run of blanks is then read twice, not once for each of them.
 function tagPattern(tags: readonly string[]): RegExp {
-  const names = tags.filter(isXMLName).flatMap(tag => [...new Set([tag, tag.toUpperCase()])]).map(name => name.replaceAll('.', '\\.'))
-  return new RegExp(`(?<![\\p{ID_Continue}$])<(?:\\s*/)?\\s*(?:${names.join('|') || '(?!)'})(?=[\\s/>])`, 'u')
+  const names = tags.filter(isXMLName).map(tag => tag.replaceAll('.', '\\.'))
+  return new RegExp(`<(?:\\s*/)?\\s*(${names.join('|') || '(?!)'})(?=[\\s/>])`, 'giu')
+}
+
+/** A name of one word may be an identifier; no language has one with a hyphen or a dot. */
+function isCode(match: RegExpExecArray, text: string, reserved: readonly string[]): boolean {
+  const [tag, name = ''] = match
+  if (!/^\p{L}+$/u.test(name)) return false
+  const isType = /^\p{Lu}\p{Ll}+$/u.test(name) && !reserved.includes(name)
+  if (isType) return true
+  const after = text[match.index + tag.length]
+  return tag === `<${name}` && after === '>' && /[\p{ID_Continue}$]$/u.test(text.slice(Math.max(0, match.index - 2), match.index))
 }

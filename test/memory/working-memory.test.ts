@@ -283,3 +283,17 @@ describe('bad input', () => {
     expect(await rejection(none.memory.getWorkingMemory(target))).toMatchObject({ code: 'invalid_argument', details: { option: 'workingMemory' } })
   })
 })
+
+describe('a schema that requires fields', () => {
+  it('[M2.10] is held to field by field: what is not known yet may be missing, what is given must fit', async () => {
+    const schema = z.object({ name: z.string(), address: z.object({ city: z.string(), zip: z.string() }) })
+    const [kind] = kinds
+    if (!kind) throw new Error('There is no place to try it on.')
+    const { memory } = await desk(kind.make(), () => 'Noted.', { workingMemory: { schema } })
+    await memory.updateWorkingMemory({ ...target, workingMemory: { address: { city: 'Berlin' } } })
+    expect(await memory.getWorkingMemory(target)).toEqual({ address: { city: 'Berlin' } })
+    expect(await rejection(memory.updateWorkingMemory({ ...target, workingMemory: { address: { zip: 10_115 } } }))).toMatchObject({ code: 'invalid_argument' })
+    await memory.updateWorkingMemory({ ...target, workingMemory: { name: 'Sam', address: null } })
+    expect(await memory.getWorkingMemory(target)).toEqual({ name: 'Sam' })
+  })
+})

@@ -1,0 +1,15 @@
+export const copies = {
+  name: 'copies',
+  title: 'A clone of 100,000 messages, and 40 writes at once',
+  about:
+    'On a `file:` database. `clone`: a thread of 100,000 messages is copied; nothing of the copy is read. `mixed`: 40 saves, deletes and clones of threads of 200 messages are asked for at once. Milliseconds; `stall` is the longest time that the event loop was held up meanwhile.',
+  sides: ['heed'],
+  rounds: { full: 5, quick: 1 },
+  input: { full: { messages: 100_000, writes: 40 }, quick: { messages: 20_000, writes: 40 } },
+  comparisons: [
+    { measure: 'clone, stall', of: 'heed', atMost: 50, unit: ' ms' },
+    { measure: 'mixed, stall', of: 'heed', atMost: 50, unit: ' ms' },
+    { measure: 'mixed, wall', of: 'heed', atMost: 500, unit: ' ms' },
+    { measure: 'clone, wall', of: 'heed' },
+  ],
+}

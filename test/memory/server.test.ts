@@ -1,0 +1,59 @@
+import { describe, expect, it } from 'vitest'
+import { Agent, Heed, silentLogger } from '../../src/index.ts'
+import { LibSQLStore } from '../../src/store/libsql/index.ts'
+import { scriptedModel } from '../../src/testing/index.ts'
+import { hranaServer } from './hrana-server.ts'
+import { conversation, ids, kept, memoryOn, newFile } from './kept.ts'
+
+const token = 'a-token'
+
+async function served(path = newFile()) {
+  const server = kept(await hranaServer(path, token))
+  return { path, server, store: (authToken = token) => kept(new LibSQLStore({ url: server.url, authToken })) }
+}
+
+describe('a database on a server', () => {
+  it('keeps threads, messages, clones and lists, and another store finds them', async () => {
+    const { server, store } = await served()
+    const memory = memoryOn(store())
+    await memory.createThread({ threadId: 't', resourceId: 'u', title: 'Tea', metadata: { topic: 'tea', stars: 3 } })
+    await memory.saveMessages({ threadId: 't', messages: conversation(8) })
+    const { clonedMessages } = await memory.cloneThread({ sourceThreadId: 't', newThreadId: 'copy' })
+    expect(ids(clonedMessages)).toBe('m0 m1 m2 m3 m4 m5 m6 m7')
+    expect(await memory.deleteMessages({ threadId: 't', messageIds: ['m0', 'm1'] })).toBe(2)
+    expect(server.asked()).toBeGreaterThan(10)
+
+    const other = memoryOn(store())
+    expect(ids((await other.recall({ threadId: 't', perPage: false })).messages)).toBe('m2 m3 m4 m5 m6 m7')
+    const found = await other.listThreads({ filter: { resourceId: 'u', metadata: { stars: 3 } }, orderBy: { field: 'updatedAt', direction: 'DESC' } })
+    expect(ids(found.threads)).toBe('t')
+  })
+
+  it('loses nothing of two processes\' writers at one time', async () => {
+    const { store } = await served()
+    const [one, two] = [memoryOn(store()), memoryOn(store())]
+    await one.createThread({ threadId: 't', resourceId: 'u' })
+    const keys = Array.from({ length: 10 }, (_, index) => `k${index}`)
+    await Promise.all(keys.map((key, index) => (index % 2 ? one : two).updateThread({ id: 't', metadata: { [key]: index } })))
+    expect(Object.keys((await one.getThreadById({ threadId: 't' }))?.metadata ?? {}).toSorted()).toEqual(keys)
+  })
+
+  it('runs agents: a second Heed answers with the history of the first', async () => {
+    const { store } = await served()
+    const answer = async (text: string) => {
+      const agent = new Agent({ id: 'guide', model: scriptedModel((call) => `${call.prompt.length}`) })
+      const heed = new Heed({ agents: { agent }, storage: store(), logger: silentLogger })
+      const { text: said } = await agent.generate(text, { memory: { thread: 't', resource: 'u' } })
+      await heed.close()
+      return said
+    }
+    expect([await answer('One'), await answer('Two')]).toEqual(['1', '3'])
+  })
+
+  it('that refuses the token is a named error that doesn\'t tell it', async () => {
+    const { store } = await served()
+    const failed = await store('wrong-secret').open().catch((error: unknown) => error)
+    expect(failed).toMatchObject({ code: 'store_failed' })
+    expect(String(failed)).not.toContain('wrong-secret')
+  })
+})

@@ -1,4 +1,4 @@
-import { createServer, type IncomingMessage } from 'node:http'
+import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { DatabaseSync, type SQLInputValue } from 'node:sqlite'
 
@@ -119,22 +119,24 @@ export async function hranaServer(path: string, token: string): Promise<{ url: s
     // Newer versions of the protocol are looked for first; a client then falls back to this one.
     if (request.method !== 'POST' || request.url !== '/v2/pipeline') return void response.writeHead(404).end()
     if (request.headers.authorization !== `Bearer ${token}`) return void response.writeHead(401).end('no')
-    void bodyOf(request).then(({ baton, requests }) => {
-      asked++
-      const stream = baton === null ? new Stream(path) : streams.get(baton)
-      if (!stream) return response.writeHead(400).end('This stream is gone.')
-      if (baton !== null) streams.delete(baton)
-      const results = requests.map((one) => {
-        const answer = stream.answer(one)
-        return 'error' in answer ? { type: 'error', error: answer.error } : { type: 'ok', response: answer.result }
-      })
-      const over = requests.some(({ type }) => type === 'close')
-      const next = over ? null : `baton-${++last}`
-      if (next === null) stream.close()
-      else streams.set(next, stream)
-      return response.writeHead(200, { 'content-type': 'application/json' }).end(JSON.stringify({ baton: next, base_url: null, results }))
-    })
+    void pipeline(request, response)
   })
+  async function pipeline(request: IncomingMessage, response: ServerResponse): Promise<void> {
+    const { baton, requests } = await bodyOf(request)
+    asked++
+    const stream = baton === null ? new Stream(path) : streams.get(baton)
+    if (!stream) return void response.writeHead(400).end('This stream is gone.')
+    if (baton !== null) streams.delete(baton)
+    const results = requests.map((one) => {
+      const answer = stream.answer(one)
+      return 'error' in answer ? { type: 'error', error: answer.error } : { type: 'ok', response: answer.result }
+    })
+    const over = requests.some(({ type }) => type === 'close')
+    const next = over ? null : `baton-${++last}`
+    if (next === null) stream.close()
+    else streams.set(next, stream)
+    response.writeHead(200, { 'content-type': 'application/json' }).end(JSON.stringify({ baton: next, base_url: null, results }))
+  }
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
   return {
     url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,

@@ -130,3 +130,9 @@ describe('TokenLimiter', () => {
     await heed.close()
   })
 })
+
+describe('an option of a TokenLimiter', () => {
+  it('is refused by name when there is none such', () => {
+    expect(() => new TokenLimiter({ limit: 10, trimMode: 'x' } as never)).toThrow(expect.objectContaining({ code: 'unsupported_option', details: { option: 'trimMode' } }))
+  })
+})

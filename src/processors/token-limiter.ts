@@ -17,6 +17,8 @@ export interface TokenLimiterOptions {
   countTokens?: (text: string) => number
 }
 
+const known: readonly string[] = ['limit', 'strategy', 'countTokens']
+
 /**
  * Keeps prompts below a number of tokens. History goes first, from its oldest message on and without gaps; what is left begins with
  * something other than an answer. A call is never parted from its result. What the run was asked, and all it said since, always
@@ -35,6 +37,9 @@ export class TokenLimiter implements Processor<'token-limiter'> {
   readonly #counted = new WeakMap<MessageRow, number>()
 
   constructor(options: number | TokenLimiterOptions) {
+    for (const option of typeof options === 'object' ? Object.keys(options ?? {}) : []) {
+      if (!known.includes(option)) throw new HeedError('unsupported_option', `TokenLimiter has no '${option}'. Known: ${known.join(', ')}.`, { details: { option } })
+    }
     const { limit, strategy = 'truncate', countTokens = estimateTokens } = typeof options === 'number' ? { limit: options } : options
     if (!Number.isFinite(limit) || limit <= 0) {
       const message = `TokenLimiter needs a limit above 0, not ${limit}: new TokenLimiter(8000).`

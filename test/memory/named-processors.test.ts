@@ -83,8 +83,8 @@ describe('a MessageHistory that was given by hand', () => {
     const twice = () => new Agent({ id: 'a', model, inputProcessors: [new MessageHistory(), new MessageHistory()] })
     expect(thrownBy(twice)).toMatchObject({ code: 'invalid_agent', details: { processor: 'message-history' } })
     expect(thrownBy(() => new MessageHistory({ lastMessages: 0 }))).toMatchObject({ code: 'invalid_argument', details: { option: 'lastMessages' } })
-    const unknown = { limit: 10 } as object
-    expect(thrownBy(() => new MessageHistory(unknown))).toMatchObject({ code: 'unsupported_option', details: { option: 'limit' } })
+    const unknown = { newest: 10 } as object
+    expect(thrownBy(() => new MessageHistory(unknown))).toMatchObject({ code: 'unsupported_option', details: { option: 'newest' } })
     expect(thrownBy(() => new SemanticRecall({ storage: {} } as never))).toMatchObject({ code: 'unsupported_option', details: { option: 'storage' } })
   })
 })
@@ -137,4 +137,12 @@ describe('guardrails and memory', () => {
       expect(said((await (await agent.getMemory()).recall(target)).messages)).toEqual(['first', 'Fine.'])
     },
   )
+})
+
+describe('the limit of a MessageHistory', () => {
+  it('[G3.2] is its lastMessages, and not both', () => {
+    expect(new MessageHistory({ limit: 7 }).options).toEqual({ lastMessages: 7 })
+    expect(() => new MessageHistory({ limit: 7, lastMessages: 8 })).toThrow(expect.objectContaining({ code: 'invalid_argument' }))
+    expect(() => new MessageHistory({ limit: 0 })).toThrow(expect.objectContaining({ code: 'invalid_argument' }))
+  })
 })

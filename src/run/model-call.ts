@@ -1,6 +1,7 @@
 import type { LanguageModelV2CallOptions, LanguageModelV4CallOptions } from '@ai-sdk/provider'
 import { sleep, type Clock } from '../clock.ts'
 import { describe, HeedError, isHeedError } from '../errors.ts'
+import { withCacheBreakpoints } from '../prompt/cache-breakpoints.ts'
 import { toV2Prompt, toV3Prompt } from '../prompt/down-convert.ts'
 import type { LanguageModel, ResolvedModel } from './model.ts'
 import type { AnyPart } from './model-parts.ts'
@@ -118,7 +119,8 @@ function isPreamble(part: AnyPart): boolean {
   return part.type === 'stream-start' || part.type === 'response-metadata' || part.type === 'ping' || part.type === 'raw'
 }
 
-function start(model: LanguageModel, options: LanguageModelV4CallOptions): PromiseLike<{ stream: ReadableStream<AnyPart> }> {
+function start(model: LanguageModel, given: LanguageModelV4CallOptions): PromiseLike<{ stream: ReadableStream<AnyPart> }> {
+  const options = { ...given, prompt: withCacheBreakpoints(model.provider, given.prompt) }
   switch (model.specificationVersion) {
     case 'v4':
       return model.doStream(options)

@@ -35,7 +35,8 @@ export async function sendState(run: Run, processor: Processor, context: Process
     ...(known.snapshot ? { lastSnapshot: known.snapshot.signal } : {}),
     deltasSinceSnapshot: known.deltas.map(({ signal }) => signal),
   }))
-  if (!state) return
+  if (state === undefined) return
+  if (typeof state !== 'object' || (state as unknown) === null) throw new Error('it returned what is no state. Return a state, or nothing.')
   if (typeof state.cacheKey !== 'string') throw new Error('it returned a state without a cacheKey.')
   const { id = stateId, ...told } = state
   const { input, lane } = stateSignal({ ...told, id }, run.threadId)

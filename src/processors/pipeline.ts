@@ -7,7 +7,7 @@ import type { ToolInvocation } from '../message/message.ts'
 import type { MessageRow } from '../message/row.ts'
 import { sendState } from './lane-of-run.ts'
 import type { InputStepChange, Processor, ProcessorContext, ProcessOutputResultArgs } from './processor.ts'
-import { changeIn, chunkIn, systemIn, takeMessages } from './returned.ts'
+import { changeIn, chunkIn, jsonIn, systemIn, takeMessages } from './returned.ts'
 import { PartOfRun } from './part-of-run.ts'
 import { revisedStep, RunMessages, sameRows } from './run-messages.ts'
 import { inTime, isPromise, isTimeout, whenKnown, type Wait } from './in-time.ts'
@@ -191,7 +191,7 @@ export class ProcessorPipeline {
         const asked = this.#ask(run, processor, 'processToolResult', (context, wait) =>
           whenKnown(wait(processor.processToolResult?.({ ...context, stepNumber: run.step, toolName, toolCallId, args, result: seen })), (returned) => {
             const change = changeIn<{ result: JSONValue }>(returned, ['result'])
-            if (change) seen = change.result
+            if (change) seen = jsonIn(change.result, 'as the result')
           }))
         if (asked) await asked
       } catch (error) {
@@ -220,11 +220,15 @@ export class ProcessorPipeline {
 
   async apiError(run: Run, error: HeedError): Promise<boolean> {
     const list = this.#messages.of(run)
-    for (const processor of [...this.#input, ...this.#output]) {
+    // One that is in both lists is asked once.
+    for (const processor of new Set([...this.#input, ...this.#output])) {
       let retry = false
       const asked = this.#ask(run, processor, 'processAPIError', (context, wait) =>
         whenKnown(wait(processor.processAPIError?.({ ...context, error, stepNumber: run.step, messages: list.get.all.db(), messageList: list })), (returned) => {
-          retry = returned?.retry === true
+          if (returned === undefined) return
+          const { retry: wanted } = changeIn<{ retry: unknown }>(returned, ['retry']) ?? {}
+          if (typeof wanted !== 'boolean') throw new Error('it returned no { retry } that is true or false.')
+          retry = wanted
         }))
       if (asked) await asked
       if (retry) return true

@@ -1,3 +1,4 @@
+import { describe } from '../errors.ts'
 import type { Chunk } from '../run/chunk.ts'
 import { MessageList } from '../message/list.ts'
 import type { Message } from '../message/message.ts'
@@ -22,7 +23,8 @@ export function takeMessages(list: MessageList, given: Message[], returned: unkn
     throw new Error('it returned a MessageList of its own. Change the one it was given, or return an array of messages.')
   }
   if (!Array.isArray(returned)) throw new Error(`it returned ${described(returned)}. Return messages or nothing.`)
-  for (const message of returned as unknown[]) if (!isMessage(message)) throw new Error(`it returned ${described(message)} among the messages.`)
+  const known = new Set<unknown>(given)
+  for (const message of returned as unknown[]) if (!known.has(message)) checkMessage(message)
   list.replace(returned as Message[], source)
 }
 
@@ -33,8 +35,37 @@ export function systemIn(returned: SystemMessage[]): SystemMessage[] {
 }
 
 export function chunkIn(returned: unknown): Chunk {
-  if (typeof returned === 'object' && returned !== null && 'type' in returned && typeof returned.type === 'string') return returned as Chunk
+  if (typeof returned === 'object' && returned !== null && 'type' in returned && typeof returned.type === 'string') {
+    const { type, payload } = returned as { type: string; payload?: { text?: unknown } | null }
+    if ((type === 'text-delta' || type === 'reasoning-delta') && typeof payload?.text !== 'string') throw new Error(`it returned a ${type} without text in its payload.`)
+    return returned as Chunk
+  }
   throw new Error(`it returned ${described(returned)}. Return a chunk, null to drop it, or nothing.`)
+}
+
+/** Whatever can't be stored is found here, and not by the store in the middle of a step. */
+function checkMessage(message: unknown): void {
+  if (!isMessage(message)) throw new Error(`it returned ${described(message)} among the messages.`)
+  const where = `in message '${message.id}'`
+  for (const part of message.content.parts as unknown[]) {
+    if (typeof part !== 'object' || part === null || typeof (part as { type?: unknown }).type !== 'string') throw new Error(`it returned ${described(part)} among the parts ${where}.`)
+    const { type, text, reasoning } = part as { type: string; text?: unknown; reasoning?: unknown }
+    if (type === 'text' && typeof text !== 'string') throw new Error(`it returned a text part without text ${where}.`)
+    if (type === 'reasoning' && typeof reasoning !== 'string') throw new Error(`it returned a reasoning part without reasoning ${where}.`)
+  }
+  jsonIn(message.content, where)
+}
+
+/** The value, if it is one that can be stored. */
+export function jsonIn<T>(value: T, where: string): T {
+  let text: string | undefined
+  try {
+    text = JSON.stringify(value)
+  } catch (error) {
+    throw new Error(`it returned what is no JSON ${where}: ${describe(error)}`, { cause: error })
+  }
+  if (text === undefined) throw new Error(`it returned ${described(value)} ${where}. Return JSON.`)
+  return value
 }
 
 function isMessage(value: unknown): value is Message {

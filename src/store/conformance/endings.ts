@@ -1,4 +1,5 @@
 import assert from 'node:assert/strict'
+import type { StepCommit } from '../contract.ts'
 import type { StoreCase } from './case.ts'
 import {
   accept, acceptOne, begin, commit, everything, finish, ids, persisted, queued, refuses, row, rowIds, scope, send, start, states, status, threadId, wide,
@@ -72,6 +73,29 @@ export const endingCases: StoreCase[] = [
       const { status: runStatus, error } = (await store.getRun(scope, 'run-of-a')) ?? {}
       assert.deepEqual([runStatus, error], ['rejected', { message: 'not allowed' }])
       assert.deepEqual(ids((await begin(store, run.fence)).rows), ['before', 'kept', 'b'])
+    },
+  },
+  {
+    name: '[R7.7] an end, a row or a change that is no JSON leaves everything as it was, and the run can still end',
+    async run({ store: open }) {
+      const store = await open()
+      const run = await start(store, 'a')
+      await commit(store, run, { rows: [row('one', 'assistant')], drain: true })
+      const before = JSON.stringify([await rowIds(store), await states(store), await status(store)])
+      const odd = { ...row('odd', 'assistant'), content: { format: 2, parts: [], metadata: { a: 1n as unknown as number } } } as ReturnType<typeof row>
+      const error = { message: 'no', a: 1n } as unknown as { message: string }
+      const changes: Array<Partial<StepCommit>> = [
+        { step: 1, end: { status: 'rejected', error } },
+        { step: 1, end: { status: 'failed', error } },
+        { step: 1, rows: [row('two', 'assistant'), odd] },
+        { step: 1, removed: ['one'], revised: [{ ...odd, id: 'one', messageId: 'one' }], rows: [row('two', 'assistant')] },
+      ]
+      for (const change of changes) {
+        await assert.rejects(commit(store, run, change))
+        assert.equal(JSON.stringify([await rowIds(store), await states(store), await status(store)]), before)
+      }
+      await commit(store, run, { step: 1, ...refused })
+      assert.deepEqual([await rowIds(store), await states(store), await status(store)], [[], { a: 'rejected' }, 'idle'])
     },
   },
   {

@@ -21,6 +21,8 @@ export function commitStep(tables: ThreadTables, fence: Fence, commit: StepCommi
   const run = thread.begun === 1 && thread.runId === commit.runId ? tables.run(thread, commit.runId) : undefined
   if (!run || run.status !== 'running') throw notActive(commit.runId, fence.threadId)
   const { end } = commit
+  // Can fail, on what is no JSON; so it is tried before the first write.
+  JSON.stringify([end, commit.lost, commit.started])
   if (end?.status === 'rejected') {
     reject(tables, thread, run, end.error)
     return { rows: [], taken: [], ...finish(tables, thread, run, end, fence.owner) }

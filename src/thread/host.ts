@@ -195,6 +195,7 @@ export class ThreadHost implements RunHost {
         stepsDone: run.step,
       }, this.#runtime)
       this.#titler = setup.titler
+      if (begun.resumed) await this.#recallInterrupts()
       started = new Run(setup, this)
     } catch (error) {
       return signal.aborted ? this.#abortEarly(begun) : this.#failToStart(begun, error)
@@ -208,6 +209,12 @@ export class ThreadHost implements RunHost {
     if (this.#runtime.closing) throw closed()
     const idempotent = (name: string) => started.tools.tools.get(name)?.tool.idempotent ?? false
     return runLoop(started, begun.resumed ? continuationOf(run, rows, idempotent) : undefined)
+  }
+
+  /** An interrupt that the process before was asked for, and did not live to obey. */
+  async #recallInterrupts(): Promise<void> {
+    const waiting = await this.#runtime.store.listSignals({ threadId: this.fence.threadId }, { states: ['pending'] })
+    for (const { id, route } of waiting) if (route === 'interrupt') this.#interruptNext.add(id)
   }
 
   /** Options that went with an earlier process: told once, and kept with the run by its next commit. */

@@ -206,6 +206,30 @@ describe.each(placeKinds())('a thread whose process ended, $name', ({ make }) =>
     expect(prompts(model)[0]).toBe(prompts(before.model)[0])
   })
 
+  it('[R2.3] obeys an interrupt that came too late for the process before', async () => {
+    const clock = virtualClock()
+    const place = make({ clock })
+    const before = clerk({ hangIn: () => true })
+    const first = openHeed({ agent: before.agent }, place.store(), { clock })
+    const { runId } = await before.agent.sendMessage('Ten files.', thread).outcome
+    await soon(() => before.model.callCount).toBe(1)
+    await first.close()
+    // Accepted by a process that can't run the agent, while nobody runs the thread.
+    const store = place.store()
+    await store.open()
+    const now = clock.now()
+    const signal = { id: 'stop', type: 'user', tagName: 'user', contents: 'Stop.', createdAt: new Date(now).toISOString() } as const
+    await store.accept([{ ...thread, agentId: before.agent.id, id: 'stop', mode: 'now', ifActive: { behavior: 'interrupt' }, ifIdle: { behavior: 'wake' }, rows: [signalToRow(signal, thread)], runId: 'other', now }])
+
+    // A model that never ends: only a cut lets the input enter.
+    const model = scriptedModel((call) => (userTexts(call).includes('Stop.') ? 'Stopped.' : { text: 'On and on', hang: true }))
+    const agent = new Agent({ id: before.agent.id, model, tools: {} })
+    const second = openHeed({ agent }, store, { clock })
+    await second.start()
+    await idle(agent, thread)
+    expect(await agent.explain({ ...thread, signalId: 'stop' })).toMatchObject({ state: 'consumed', runId })
+  })
+
   it('[R5.2] is found among many, page by page', async () => {
     const place = make()
     const before = clerk({ hangIn: () => true })

@@ -84,12 +84,12 @@ describe.each(placeKinds())('text that a guardrail holds back, $name', ({ make }
     expect(new Set(order.map(String)).size).toBe(order.length)
   })
 
-  const builtIn: Array<[string, () => Processor]> = [
-    ['a judge with hold', () => new ModerationProcessor({ hold: true, judge: new Agent({ id: 'judge', model: scriptedModel(() => JSON.stringify({ categories: [{ category: 'violence', score: 1 }], reason: 'x' })) }) })],
-    ['a pattern that blocks', () => new RegexFilter({ rules: [{ name: 'key', pattern: /sk-[a-z]{1,40}/ }], strategy: 'block', phases: ['output'] })],
-    ['a pattern that redacts', () => new RegexFilter({ rules: [{ name: 'key', pattern: /sk-[a-z]{1,40}/ }], strategy: 'redact', phases: ['output'] })],
+  const builtIn: Array<[string, RegExp | undefined, () => Processor]> = [
+    ['a judge with hold', /violence/, () => new ModerationProcessor({ hold: true, judge: new Agent({ id: 'judge', model: scriptedModel(() => JSON.stringify({ categories: [{ name: 'violence', score: 1 }] })) }) })],
+    ['a pattern that blocks', /key/, () => new RegexFilter({ rules: [{ name: 'key', pattern: /sk-[a-z]{1,40}/ }], strategy: 'block', phases: ['output'] })],
+    ['a pattern that redacts', undefined, () => new RegexFilter({ rules: [{ name: 'key', pattern: /sk-[a-z]{1,40}/ }], strategy: 'redact', phases: ['output'] })],
   ]
-  it.each(builtIn)('[R7.4] by %s is not seen by watchers, replays or snapshots, however it is split', async (_, make_) => {
+  it.each(builtIn)('[R7.4] by %s is not seen by watchers, replays or snapshots, however it is split', async (_, why, make_) => {
     const agent = new Agent({ id: 'a', model: scriptedModel([{ text: ['The key is s', 'k-very', 'secret', 'words', '.'] }]), outputProcessors: [make_()] })
     openHeed({ agent }, make().store())
     const watching = collect(await agent.subscribeToThread(thread))
@@ -100,6 +100,9 @@ describe.each(placeKinds())('text that a guardrail holds back, $name', ({ make }
     const later = collect(await agent.subscribeToThread({ ...thread, after: '0.0' }))
     await soon(() => later.chunks.length).toBeGreaterThan(0)
     const { messages } = await (await agent.getMemory()).recall({ ...thread, perPage: false })
+    const refusal = watching.chunks.find((chunk) => chunk.type === 'tripwire')
+    if (why) expect(JSON.stringify(refusal)).toMatch(why)
+    else expect(refusal).toBeUndefined()
     for (const shown of [textOf(watching.chunks), textOf(joining.chunks), JSON.stringify([watching.chunks, joining.chunks, later.chunks, messages])]) {
       expect(shown).not.toMatch(/verysecretwords|sk-very|secretwords/)
     }

@@ -89,8 +89,27 @@ export function checkProcessors(list: readonly unknown[], key: string, agent: st
     if (typeof value?.createRun === 'function') {
       throw new HeedError('unsupported_option', `${key} of agent '${agent}' holds a workflow, which Heed can't run yet. Use a processor object.`)
     }
-    if (typeof value !== 'object' || value === null || typeof value.id !== 'string') {
+    if (typeof value !== 'object' || value === null || typeof value.id !== 'string' || value.id === '') {
       throw new HeedError('invalid_agent', `${key} of agent '${agent}' must hold processors: objects with an id and at least one hook.`)
     }
+    checkProcessor(value as { id: string } & Record<string, unknown>, `Processor '${value.id}' in ${key} of agent '${agent}'`)
+  }
+}
+
+const hooks = [
+  'processInput', 'processInputStep', 'computeStateSignal', 'processOutputStream', 'processOutputStep', 'processToolResult', 'processOutputResult',
+  'processAPIError',
+]
+
+function checkProcessor(processor: Record<string, unknown>, who: string): void {
+  const { timeoutMs, maxDeltas } = processor
+  for (const hook of hooks) {
+    if (processor[hook] !== undefined && typeof processor[hook] !== 'function') throw new HeedError('invalid_agent', `${who}: ${hook} must be a function.`)
+  }
+  if (timeoutMs !== undefined && !(typeof timeoutMs === 'number' && timeoutMs > 0)) {
+    throw new HeedError('invalid_agent', `${who}: timeoutMs must be a number of milliseconds above 0.`)
+  }
+  if (maxDeltas !== undefined && !(Number.isInteger(maxDeltas) && (maxDeltas as number) > 0)) {
+    throw new HeedError('invalid_agent', `${who}: maxDeltas must be a whole number above 0.`)
   }
 }

@@ -43,3 +43,14 @@ describe('a refusal', () => {
     expect(seen).toEqual([1, 1])
   })
 })
+
+describe('a processor that can\'t be meant', () => {
+  const odd: Array<[string, object]> = [
+    ['id', { id: '', processInput() {} }], ['processInput', { id: 'p', processInput: 7 }], ['timeoutMs', { id: 'p', processInput() {}, timeoutMs: -1 }],
+    ['timeoutMs', { id: 'p', processInput() {}, timeoutMs: Number.NaN }], ['maxDeltas', { id: 'p', computeStateSignal() {}, maxDeltas: 0 }],
+  ]
+  it.each(odd)('[G2.9] is refused by name: %s', async (name, processor) => {
+    const asked = async () => new Agent({ id: 'a', model: scriptedModel(['Said.']), inputProcessors: [processor as Processor] }).generate('Go.')
+    await expect(asked()).rejects.toMatchObject({ code: 'invalid_agent', message: expect.stringContaining(name) as string })
+  })
+})

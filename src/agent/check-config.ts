@@ -92,7 +92,7 @@ export function checkProcessors(list: readonly unknown[], key: string, agent: st
     if (typeof value !== 'object' || value === null || typeof value.id !== 'string' || value.id === '') {
       throw new HeedError('invalid_agent', `${key} of agent '${agent}' must hold processors: objects with an id and at least one hook.`)
     }
-    checkProcessor(value as { id: string } & Record<string, unknown>, `Processor '${value.id}' in ${key} of agent '${agent}'`)
+    checkProcessor(value, `Processor '${value.id}' in ${key} of agent '${agent}'`)
   }
 }
 

@@ -100,3 +100,9 @@ void agent.generate([{ role: 'boss', content: 'x' }])
 // An agent of certain tools is an agent.
 const any: Agent = agent
 void any
+
+// Instructions that were written down before they are given.
+const tone = { role: 'system', content: 'Be brief.' }
+new Agent({ id: 'mixed', model: 'openai/gpt-5.5', instructions: ['You help.', tone] })
+// @ts-expect-error a number is no instruction
+new Agent({ id: 'wrong', model: 'openai/gpt-5.5', instructions: [7] })

@@ -40,7 +40,7 @@ See an agent check a release with tools, and stream what it says. While its test
 enters at the next step. A follow-up waits for a run of its own. The deployment asks you first.
 
 ${style.note('Model')}  ${why}
-${style.note('Next')}   docs/agents.md, docs/threads.md, and the programs in examples/ (npm run build, then node examples/quickstart.ts)`
+${style.note('Next')}   docs/agents.md, docs/threads.md, and the programs in examples/ (npm run build, then npx node examples/quickstart.ts)`
 }
 
 /** Some terminals don't know how wide they are. */

@@ -60,6 +60,14 @@ describe('what an agent can be asked', () => {
     }])
   })
 
+  it('may have files beside the content, as older programs attach them', () => {
+    const asked = { role: 'user', content: 'What?', experimental_attachments: [{ url: 'data:text/plain;base64,aGk=', contentType: 'text/plain' }] } as unknown as AgentInput
+    const [row] = rows([asked] as AgentInput)
+    expect(row?.content.experimental_attachments).toEqual([{ url: 'data:text/plain;base64,aGk=', contentType: 'text/plain' }])
+    expect(JSON.stringify(promptOf(rows([asked] as AgentInput)))).toContain('text/plain')
+    expect(() => rows([{ role: 'user', content: 'What?', experimental_attachments: 'x' }] as unknown as AgentInput)).toThrow(/experimental_attachments/)
+  })
+
   it('may be model messages: a turn with calls and results is one message', () => {
     const messages: ModelMessage[] = [
       { role: 'system', content: 'be brief', providerOptions: { anthropic: { a: 1 } } },

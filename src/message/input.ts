@@ -121,8 +121,17 @@ function modelRow(item: Raw, index: number, { newId, now }: InputContext, turn: 
     messageId: continues(role, item, turn) ? turn.messageId : id,
     role,
     createdAt: dateOf(item.createdAt) ?? now(),
-    content: { format: 2, parts: modelParts(role, content, index), ...optionsOf(item) },
+    content: { format: 2, parts: modelParts(role, content, index), ...attachmentsOf(item, index), ...optionsOf(item) },
   }
+}
+
+/** Files as older programs attach them, beside the content. */
+function attachmentsOf({ role, experimental_attachments: given }: Raw, index: number): Pick<Message['content'], 'experimental_attachments'> {
+  if (given === undefined) return {}
+  if (role !== 'user' || !Array.isArray(given) || !given.every((one) => isRaw(one) && typeof one.url === 'string')) {
+    throw invalidMessage(index, 'experimental_attachments are a list of objects with a url, on a user message')
+  }
+  return { experimental_attachments: given as NonNullable<Message['content']['experimental_attachments']> }
 }
 
 /** Results belong to the turn before them, and so does what the assistant says right after them. */

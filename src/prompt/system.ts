@@ -9,8 +9,13 @@ export interface SystemMessage {
   providerOptions?: ProviderOptions
 }
 
+/** The same as a program's variable has it, where the compiler no longer knows the role. Another role is refused when it is read. */
+export interface WrittenSystemMessage extends Omit<SystemMessage, 'role'> {
+  role: string
+}
+
 /** Every form in which an agent's instructions may be written. */
-export type SystemMessageInput = string | SystemMessage | ReadonlyArray<string | SystemMessage>
+export type SystemMessageInput = string | WrittenSystemMessage | ReadonlyArray<string | WrittenSystemMessage>
 
 export type SystemModelMessage = Extract<LanguageModelV4Message, { role: 'system' }>
 

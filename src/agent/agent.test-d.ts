@@ -103,6 +103,6 @@ void any
 
 // Instructions that were written down before they are given.
 const tone = { role: 'system', content: 'Be brief.' }
-new Agent({ id: 'mixed', model: 'openai/gpt-5.5', instructions: ['You help.', tone] })
+export const mixed = new Agent({ id: 'mixed', model: 'openai/gpt-5.5', instructions: ['You help.', tone] })
 // @ts-expect-error a number is no instruction
-new Agent({ id: 'wrong', model: 'openai/gpt-5.5', instructions: [7] })
+export const wrong = new Agent({ id: 'wrong', model: 'openai/gpt-5.5', instructions: [7] })

@@ -16,6 +16,8 @@ export interface ModelMessageInput {
   content: string | ReadonlyArray<object>
   id?: string
   providerOptions?: object
+  /** Of a user's message: files beside what it says. */
+  experimental_attachments?: Message['content']['experimental_attachments']
 }
 
 /** A message of a user interface, also of a newer or older version than `UIMessage` describes. */

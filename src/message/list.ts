@@ -16,7 +16,7 @@ export type MessageSource = 'memory' | 'input' | 'response' | 'context'
 
 /** The messages of one kind, in each of the forms that they are needed in. */
 export interface MessageView {
-  /** As they are stored and as processors see them. */
+  /** As processors see them: as they are stored, but for what users sent as signals, which has the role `user` like all that they say. */
   db(): Message[]
   /** For user interfaces. */
   ui(): UIMessage[]
@@ -137,7 +137,8 @@ class RowsView implements MessageView {
   }
 
   ui(): UIMessage[] {
-    return this.#rows().messages(this.#source).map(toUIMessage)
+    const rows = this.#rows()
+    return rows.messages(this.#source).map((message) => toUIMessage(rows.isSignal(message.id) ? { ...message, role: 'signal' } : message))
   }
 
   prompt(): LanguageModelV4Message[] {

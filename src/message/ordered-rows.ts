@@ -1,3 +1,4 @@
+import { asSeen, isUserSignal, signalContent } from './as-seen.ts'
 import { GrowingMessage, joinRow, joinRows } from './join.ts'
 import type { Message } from './message.ts'
 import type { MessageRow } from './row.ts'
@@ -82,6 +83,11 @@ export class OrderedRows<Source extends string> {
   message(messageId: string): Message | undefined {
     const segments = this.#messages.get(messageId)
     return segments && viewOf(segments)
+  }
+
+  /** True for what is stored as a signal, whatever processors see it as. */
+  isSignal(messageId: string): boolean {
+    return this.#messages.get(messageId)?.[0]?.rows[0]?.role === 'signal'
   }
 
   sourceOf(messageId: string): Source | undefined {
@@ -225,16 +231,20 @@ function viewOf<Source>(segments: ReadonlyArray<Segment<Source>>): Message | und
   if (first.view) return first.view
   const [only] = first.rows
   // Most messages are one row, and stay so.
-  if (only && segments.length === 1 && first.rows.length === 1 && !first.growing) return (first.view = joinRow(only))
+  if (only && segments.length === 1 && first.rows.length === 1 && !first.growing) return (first.view = seen(joinRow(only)))
   return (first.view = joined(first, rowsOf(segments)))
 }
 
 /** A run says one message, and is asked for it after every step: that must not cost all of it each time. */
 function joined<Source>(first: Segment<Source>, rows: readonly MessageRow[]): Message | undefined {
-  if (!rows.every(isSaid)) return joinRows(rows)[0]
+  if (!rows.every(isSaid)) return seen(joinRows(rows)[0])
   first.growing ??= new GrowingMessage()
   first.growing.add(rows.slice(first.growing.count))
   return first.growing.message
+}
+
+function seen(message: Message | undefined): Message | undefined {
+  return message && asSeen(message)
 }
 
 function isSaid({ role }: MessageRow): boolean {
@@ -249,7 +259,9 @@ function rowsOf<Source>(segments: ReadonlyArray<Segment<Source>>): MessageRow[] 
 function revisedRows(known: readonly MessageRow[], rows: readonly MessageRow[]): MessageRow[] {
   return rows.map((row, index) => {
     const before = known[index]
-    if (before?.role !== row.role) return row
-    return JSON.stringify(before.content) === JSON.stringify(row.content) ? before : { ...before, content: row.content }
+    const isSignal = before !== undefined && row.role === 'user' && isUserSignal(before)
+    if (!before || (before.role !== row.role && !isSignal)) return row
+    const content = isSignal ? signalContent(before, row.content) : row.content
+    return JSON.stringify(before.content) === JSON.stringify(content) ? before : { ...before, content }
   })
 }

@@ -1,4 +1,5 @@
 import type { Run } from '../run/run.ts'
+import { asSeen } from '../message/as-seen.ts'
 import { joinRows } from '../message/join.ts'
 import { MessageList } from '../message/list.ts'
 import type { Message } from '../message/message.ts'
@@ -32,7 +33,7 @@ export class PartOfRun {
   /** A copy: hooks may do with it what they like. */
   get messages(): Message[] {
     if (this.#looked) return this.list.get[this.#source].db()
-    this.#messages ??= joinRows(this.#part)
+    this.#messages ??= joinRows(this.#part).map(asSeen)
     return [...this.#messages]
   }
 

@@ -29,6 +29,8 @@ const stepChanges = ['messages', 'messageList', 'systemMessages', 'model', 'tool
 export class ProcessorPipeline {
   /** Any of them may refuse: what the run does counts when it is over. */
   readonly canRefuse: boolean
+  /** Whether anybody looks at what enters. */
+  readonly readsInput: boolean
   readonly watchesStream: boolean
   readonly handlesErrors: boolean
   /** Whether anybody looks at what was said as a whole. */
@@ -48,6 +50,7 @@ export class ProcessorPipeline {
     this.#output = output
     this.#maxRetries = maxRetries
     this.canRefuse = hooks.some((hook) => have(input, hook) || have(output, hook))
+    this.readsInput = have(input, 'processInput')
     this.checksAnswers = have(output, 'processOutputResult')
     this.watchesStream = have(output, 'processOutputStream')
     this.lanes = new Set(input.filter((processor) => typeof processor.computeStateSignal === 'function').map(({ id, stateId }) => stateId ?? id))
@@ -56,7 +59,7 @@ export class ProcessorPipeline {
 
   /** What enters, as it may enter; nothing when it may enter as it is. */
   async input(run: Run, rows: readonly MessageRow[]): Promise<MessageRow[] | undefined> {
-    if (!have(this.#input, 'processInput')) return undefined
+    if (!this.readsInput) return undefined
     const entering = new PartOfRun(run, rows, 'input')
     const { list } = entering
     for (const processor of this.#input) {

@@ -25,7 +25,10 @@ export interface Processor<Id extends string = string> {
   /** How long one call of a hook may take: 300,000 unless told. After that the run fails with `processor_timeout`. */
   readonly timeoutMs?: number
 
-  /** Once for all input that enters: what starts a run, and what joins it later. `messages` is that input. */
+  /**
+   * Once for all input that enters: what was stored before and no model has answered, what starts a run, and what joins it later. `messages` is that
+   * input. What users said has the role `user`, however it was sent.
+   */
   processInput?(args: ProcessInputArgs): ProcessorReturn<MessagesResult | { messages: Message[]; systemMessages: SystemMessage[] }>
   /** Before every model call. What it changes holds for that prompt; history stays as it is. */
   processInputStep?(args: ProcessInputStepArgs): ProcessorReturn<MessagesResult | InputStepChange>

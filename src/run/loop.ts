@@ -8,9 +8,10 @@ import { asError, chunkError } from './provider-error.ts'
 import type { Run } from './run.ts'
 import type { RunResult } from './run-result.ts'
 import { runCalls, type CallsOutcome, type OpenCall } from './run-calls.ts'
-import { checkSegment, isInput, withoutWords } from './segment.ts'
+import { checkSegment, withoutWords } from './segment.ts'
 import type { StepRecorder } from './step-recorder.ts'
 import { repairRequest, structuredOutputError, type StructuredOutput } from './structured-output.ts'
+import { unansweredBefore, unansweredInput } from './unanswered.ts'
 
 /** How a run that was suspended, or whose process died, goes on: its calls without a result and what was decided about them. */
 export interface Continuation {
@@ -41,24 +42,28 @@ export async function runLoop(run: Run, continuation?: Continuation): Promise<Ru
 }
 
 async function begin(run: Run): Promise<void> {
+  const { input } = run
   await run.say(run.chunk('start', { id: run.agent.id, messageId: run.messageId }))
-  await echo(run, run.input)
-  await run.admit(run.input)
+  await echo(run, input)
+  await admit(run, input)
+}
+
+/** Lets processors see what the model has not read yet: what was there before the run, and its own input. */
+async function admit(run: Run, input: readonly MessageRow[]): Promise<void> {
+  const before = run.processors.readsInput ? unansweredBefore(run, input) : []
+  try {
+    if (before.length > 0) await run.admit(before)
+  } catch (error) {
+    // What is refused goes: otherwise no run of the thread could ever begin again.
+    throw error instanceof TripwireAbort ? new StepFailure(error, { rows: [], change: { revised: [], removed: before.map(({ messageId }) => messageId) } }) : error
+  }
+  if (input.length > 0) await run.admit(input)
 }
 
 async function resume(run: Run, { messageId, calls: [call] }: Continuation): Promise<void> {
   run.message.resume(run.rows, call ? { toolCallId: call.part.toolInvocation.toolCallId } : { messageId })
   // Its process may have died before processors saw what had entered, and no guardrail may be got round by a crash.
-  const input = call ? [] : unanswered(run)
-  if (input.length > 0) await run.admit(input)
-}
-
-/** Input of the run that no model has answered. */
-function unanswered(run: Run): MessageRow[] {
-  const own = run.rows.filter(({ runId }) => runId === run.id)
-  // What a run says has rows of its own under a message; what enters is a message.
-  const spoken = own.findLastIndex(({ id, messageId, role }) => (role === 'assistant' || role === 'tool') && id !== messageId)
-  return own.slice(spoken + 1).filter((row) => row.role !== 'context' && (row.role !== 'signal' || isInput(run, row)))
+  if (!call) await admit(run, unansweredInput(run))
 }
 
 /** Asks the model and does what it says. */
@@ -162,7 +167,7 @@ function cutShort(run: Run, { recorder, cut }: Said, row: MessageRow | undefined
 class StepFailure extends Error {
   readonly step: StepEnd
 
-  constructor(cause: HeedError, { rows, change, checked }: StepEnd) {
+  constructor(cause: Error, { rows, change, checked }: StepEnd) {
     super(cause.message, { cause })
     this.step = { rows, ...(change ? { change } : {}), ...(checked ? { checked } : {}) }
   }
@@ -180,7 +185,7 @@ async function giveUp(run: Run, thrown: unknown): Promise<RunResult> {
 
 /** How the run is to end, with what may stay of what it said. */
 async function lastStep(run: Run, error: unknown, kept: StepEnd): Promise<StepEnd> {
-  if (error instanceof TripwireAbort) return { rows: [], end: { status: 'rejected', reason: 'tripwire', tripwire: error.tripwire } }
+  if (error instanceof TripwireAbort) return { rows: [], ...(kept.change ? { change: kept.change } : {}), end: { status: 'rejected', reason: 'tripwire', tripwire: error.tripwire } }
   const aborted = run.signal.aborted
   const end: Ending = aborted ? { status: 'aborted', reason: 'aborted' } : { status: 'failed', reason: 'error', error: asError(error) }
   if (run.unchecked) {

@@ -58,10 +58,10 @@ describe.each(placeKinds())('input that enters a running loop, $name', ({ make }
 
   it('[G2.5] is seen by processInput as what starts one is: all of a moment at once', async () => {
     const { seen, read } = await both(['One.'], () => undefined)
-    expect(seen).toEqual([{ messages: ['One.'], role: ['signal'], input: 1 }])
+    expect(seen).toEqual([{ messages: ['One.'], role: ['user'], input: 1 }])
     expect(read).toEqual(['One.'])
     const several = await send(['One.', 'Two.', 'Three.'], 'mid-run', () => undefined)
-    expect(several.seen).toEqual([{ messages: ['One.', 'Two.', 'Three.'], role: ['signal', 'signal', 'signal'], input: 3 }])
+    expect(several.seen).toEqual([{ messages: ['One.', 'Two.', 'Three.'], role: ['user', 'user', 'user'], input: 3 }])
     expect(several.actions).toEqual(['delivered', 'delivered', 'delivered'])
   })
 

@@ -24,6 +24,7 @@ export function commitStep(tables: ThreadTables, fence: Fence, commit: StepCommi
   // Can fail, on what is no JSON; so it is tried before the first write.
   JSON.stringify([end, commit.lost, commit.started])
   if (end?.status === 'rejected') {
+    remove(tables, thread, commit.removed)
     reject(tables, thread, run, end.error)
     return { rows: [], taken: [], ...finish(tables, thread, run, end, fence.owner) }
   }
@@ -32,8 +33,7 @@ export function commitStep(tables: ThreadTables, fence: Fence, commit: StepCommi
   const lane = commit.lane && !tables.row(thread, commit.lane.rowId) ? commit.lane : undefined
   const appended = prepare(lane ? stated(tables, thread, commit.rows, lane) : commit.rows, commit)
   for (const row of revised) revise(tables, thread, row)
-  for (const id of commit.removed ?? []) if (!tables.removeMessage(thread, id)) tables.removeRow(thread, id)
-  forgetLaneSignals(tables, thread, commit.removed ?? [])
+  remove(tables, thread, commit.removed)
   const rows = appendToRun(tables, thread, appended)
   if (lane) advanceLane(tables, thread, lane, lane.rowId)
   const taken = commit.drain === true ? drain(tables, thread, run, commit.step + 1, fence.owner) : []
@@ -45,6 +45,11 @@ export function commitStep(tables: ThreadTables, fence: Fence, commit: StepCommi
   tables.putThread(thread)
   const waits = commit.drain === 'look' && waiting(tables, thread, run, fence.owner).length > 0
   return { rows, taken, ended: false, more: false, ...(waits && { waits }) }
+}
+
+function remove(tables: ThreadTables, thread: ThreadRecord, ids: readonly string[] = []): void {
+  for (const id of ids) if (!tables.removeMessage(thread, id)) tables.removeRow(thread, id)
+  forgetLaneSignals(tables, thread, ids)
 }
 
 function revise(tables: ThreadTables, thread: ThreadRecord, { stored }: Prepared): void {

@@ -1,0 +1,22 @@
+import type { Message, MessageContent } from './message.ts'
+import type { MessageRow } from './row.ts'
+import { signalOf } from './signal-record.ts'
+
+/**
+ * A message as processors see it. What a user said has the role `user`, however it was sent: a guardrail that looks for it must not have
+ * to know. The record of the signal stays at `content.metadata.signal`; what is stored stays a signal.
+ */
+export function asSeen(message: Message): Message {
+  return isUserSignal(message) ? { ...message, role: 'user' } : message
+}
+
+/** True when `row` is the stored form of what processors see with the role `user`. */
+export function isUserSignal(row: Pick<MessageRow, 'role' | 'content'> & { type?: string }): boolean {
+  return row.role === 'signal' && signalOf(row).type === 'user'
+}
+
+/** What a processor made of a user's signal, as that signal: also when it gave back no more than words. */
+export function signalContent({ content: before }: MessageRow, after: MessageContent): MessageContent {
+  const record = after.metadata?.signal ?? before.metadata?.signal
+  return record === undefined ? after : { ...after, metadata: { ...after.metadata, signal: record } }
+}

@@ -96,9 +96,9 @@ describe.each(placeKinds())('what is sent to a thread, $name', ({ make }) => {
   })
 
   const persists = {
-    'a signal on an idle thread': async (agent: Agent, contents: string) => void (await agent.sendSignal({ id: 'p', type: 'notification', contents }, quiet).persisted),
-    'a message on an idle thread': async (agent: Agent, contents: string) => void (await agent.sendMessage({ id: 'p', contents }, quiet).persisted),
-    'a state on an idle thread': async (agent: Agent, contents: string) => void (await agent.sendStateSignal({ id: 'lane', signalId: 'p', cacheKey: 'k', contents }, quiet)),
+    'a signal on an idle thread': async (agent: Agent, contents: string) => await agent.sendSignal({ id: 'p', type: 'notification', contents }, quiet).persisted,
+    'a message on an idle thread': async (agent: Agent, contents: string) => await agent.sendMessage({ id: 'p', contents }, quiet).persisted,
+    'a state on an idle thread': async (agent: Agent, contents: string) => { await agent.sendStateSignal({ id: 'lane', signalId: 'p', cacheKey: 'k', contents }, quiet) },
     'a signal beside a run': async (agent: Agent, contents: string) => {
       beside = contents
       await agent.generate('Look.', { memory })

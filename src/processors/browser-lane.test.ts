@@ -25,7 +25,7 @@ function watching(options: Partial<BrowserLaneOptions> = {}) {
     const told = await lane.computeStateSignal?.({
       ...asked(), messages: [], messageList: new MessageList(), stepNumber: 0, steps: [],
       activeStateSignals: hasSnapshot ? signals : [],
-      contextWindow: { hasSnapshot: hasSnapshot && at >= 0 },
+      contextWindow: { hasSnapshot: hasSnapshot && at >= 0 && signals.length - at <= (lane.maxDeltas ?? Infinity) },
       ...(at >= 0 ? { lastSnapshot: signals[at] } : {}),
       deltasSinceSnapshot: signals.slice(at + 1),
     })

@@ -1,5 +1,4 @@
 import { createHash } from 'node:crypto'
-import type { CreatedAgentSignal } from '../signals/signal.ts'
 import { describeChange, describeState } from './browser-words.ts'
 import type { ComputeStateSignalArgs, Processor, StateSignalResult } from './processor.ts'
 
@@ -62,13 +61,14 @@ export function browserLane({ read, maxDeltas = 16, maxTabs = 50 }: BrowserLaneO
   return {
     id: 'browser-state',
     stateId: 'browser',
+    maxDeltas,
     async computeStateSignal(args): Promise<StateSignalResult | undefined> {
       const state = await read()
       if (!state) return undefined
       const value = valueOf(state, maxTabs)
       const cacheKey = keyOf(value)
       const previous = lastValue(args)
-      if (!previous || args.deltasSinceSnapshot.length >= maxDeltas) {
+      if (!previous || !args.contextWindow.hasSnapshot) {
         return previous && keyOf(previous) === cacheKey ? undefined : { mode: 'snapshot', cacheKey, contents: describeState(value), value }
       }
       const delta = changesBetween(previous, value)
@@ -79,10 +79,9 @@ export function browserLane({ read, maxDeltas = 16, maxTabs = 50 }: BrowserLaneO
 }
 
 /** What the model knows: nothing when the snapshot that the changes build on is out of its sight. */
-function lastValue({ contextWindow, lastSnapshot, deltasSinceSnapshot }: ComputeStateSignalArgs): BrowserValue | undefined {
-  if (!contextWindow.hasSnapshot) return undefined
-  const last: CreatedAgentSignal | undefined = deltasSinceSnapshot.at(-1) ?? lastSnapshot
-  const value = last?.metadata?.value
+function lastValue({ activeStateSignals, lastSnapshot }: ComputeStateSignalArgs): BrowserValue | undefined {
+  const inSight = activeStateSignals.some(({ id }) => id === lastSnapshot?.id)
+  const value = inSight ? activeStateSignals.at(-1)?.metadata?.value : undefined
   return isValue(value) ? value : undefined
 }
 

@@ -2,17 +2,15 @@ import type { Run } from '../run/run.ts'
 import type { MessageList } from '../message/list.ts'
 import type { MessageRow } from '../message/row.ts'
 import { createdSignal } from '../signals/created.ts'
+import { laneOf, type LanePlace } from '../signals/lane-of.ts'
 import { rowToSignal } from '../signals/row.ts'
 import type { CreatedAgentSignal } from '../signals/signal.ts'
 import { stateSignal } from '../signals/state.ts'
 import type { Wait } from './in-time.ts'
 import type { Processor, ProcessorContext } from './processor.ts'
 
-interface LaneCopy {
+interface LaneCopy extends LanePlace {
   signal: CreatedAgentSignal
-  mode: 'snapshot' | 'delta'
-  cacheKey: string
-  version: number
 }
 
 /** Asks a processor for the state of its lane, and adds it to the run when it is news to this window. */
@@ -53,13 +51,12 @@ function sinceSnapshot(copies: readonly LaneCopy[]): { snapshot: LaneCopy | unde
   return { snapshot: copies[at], deltas: copies.slice(at + 1) }
 }
 
+/** By version: what was only stored may stand after what was told later. */
 function laneCopies(rows: readonly MessageRow[], stateId: string): LaneCopy[] {
   const copies: LaneCopy[] = []
   for (const row of rows) {
-    if (row.role !== 'signal') continue
-    const signal = createdSignal(rowToSignal(row))
-    const lane = signal.metadata?.state as (Omit<LaneCopy, 'signal'> & { id: string }) | undefined
-    if (signal.type === 'state' && lane?.id === stateId) copies.push({ signal, mode: lane.mode, cacheKey: lane.cacheKey, version: lane.version })
+    const lane = laneOf(row)
+    if (lane?.id === stateId) copies.push({ ...lane, signal: createdSignal(rowToSignal(row)) })
   }
-  return copies
+  return copies.sort((a, b) => a.version - b.version)
 }

@@ -1,4 +1,5 @@
 import { describe } from '../errors.ts'
+import { laneOf } from '../signals/lane-of.ts'
 import { rowToSignal } from '../signals/row.ts'
 import { signalToDataChunk } from '../signals/echo.ts'
 import type { ToolInvocationPart } from '../message/message.ts'
@@ -116,6 +117,7 @@ async function welcome(run: Run, rows: MessageRow[]): Promise<void> {
   if (rows.length === 0) return
   await echo(run, rows)
   run.append(rows)
+  if (rows.some(laneOf)) run.lanesRepeated = false
   await run.admit(rows)
 }
 

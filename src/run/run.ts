@@ -64,7 +64,7 @@ export class Run {
   readonly message: OpenMessage
   /** The run is stored as over: nothing can be added to it. */
   over = false
-  /** Whether what the window lost of lanes was told again. */
+  /** Whether what the window lost or mixed up of lanes was told again. */
   lanesRepeated = false
   /** How often processors had the model asked again. */
   retries = 0

@@ -34,6 +34,11 @@ export function stateSignal({ id, cacheKey, mode = 'snapshot', value, delta, met
     if (typeof text !== 'string' || text === '') throw new HeedError('invalid_signal', `A state signal needs its ${field}: a text that is not empty.`, { details: { field } })
   }
   if (mode !== 'snapshot' && mode !== 'delta') throw new HeedError('invalid_signal', `mode '${String(mode)}' is not known. Use 'snapshot' or 'delta'.`, { details: { field: 'mode' } })
+  for (const [field, given] of Object.entries({ value, delta })) {
+    if (given !== undefined || metadata?.[field] === undefined) continue
+    const why = `metadata.${field} is where a state keeps its ${field}: pass it as ${field}, or under another name.`
+    throw new HeedError('invalid_signal', why, { details: { field: `metadata.${field}` } })
+  }
   const lane = { id, cacheKey, mode }
   return {
     lane,

@@ -6,10 +6,11 @@ import { systemClock, type Clock } from './clock.ts'
 import { HeedError } from './errors.ts'
 import { cronOf } from './inbox/dispatcher.ts'
 import { inboxSettings, type NotificationsConfig } from './inbox/options.ts'
-import { consoleLogger, type Logger } from './logger.ts'
+import { consoleLogger, redacting, type Logger } from './logger.ts'
 import type { SignalProvider } from './sources/source.ts'
 import type { Storage } from './store/storage.ts'
 import type { ThreadRuntime } from './thread/runtime.ts'
+import { checkTracing, type TracingOptions } from './tracing/options.ts'
 
 export interface HeedConfig<Agents extends Record<string, Agent> = Record<string, Agent>> {
   agents?: Agents
@@ -20,11 +21,14 @@ export interface HeedConfig<Agents extends Record<string, Agent> = Record<string
   notifications?: NotificationsConfig
   /** Where things happen that threads want to hear of: webhooks, GitHub, or your own. */
   sources?: readonly SignalProvider[]
+  /** Where things are reported that nobody awaits, without secrets. Defaults to warnings and errors on standard error. */
   logger?: Logger
+  /** What traces say besides names, times and counts; `false`: no traces. They are made only where an OpenTelemetry SDK is registered. */
+  tracing?: TracingOptions | false
   clock?: Clock
 }
 
-const known = new Set(['agents', 'storage', 'bus', 'notifications', 'sources', 'logger', 'clock'])
+const known = new Set(['agents', 'storage', 'bus', 'notifications', 'sources', 'logger', 'tracing', 'clock'])
 
 /** The agents of a program and the place where their threads live. */
 export class Heed<Agents extends Record<string, Agent> = Record<string, Agent>> {
@@ -43,11 +47,12 @@ export class Heed<Agents extends Record<string, Agent> = Record<string, Agent>> 
     for (const key of Object.keys(config)) {
       if (!known.has(key)) throw new HeedError('unsupported_option', `Heed has no '${key}' yet. Known: ${[...known].join(', ')}.`, { details: { option: key } })
     }
-    this.logger = config.logger ?? consoleLogger
+    checkTracing(config.tracing)
+    this.logger = redacting(config.logger ?? consoleLogger)
     this.clock = config.clock ?? systemClock
     const inbox = inboxSettings(config.notifications)
     if (inbox.cron !== undefined) cronOf(inbox.cron)
-    this.runtimes = new Runtimes({ clock: this.clock, logger: this.logger, inbox, ...(config.storage ? { storage: config.storage } : {}), ...(config.bus ? { bus: config.bus } : {}) })
+    this.runtimes = new Runtimes({ clock: this.clock, logger: this.logger, tracing: config.tracing, inbox, ...(config.storage ? { storage: config.storage } : {}), ...(config.bus ? { bus: config.bus } : {}) })
     this.#agents = config.agents ?? ({} as Agents)
     const seen = new Map<string, string>()
     for (const [key, agent] of Object.entries(this.#agents)) {

@@ -107,6 +107,7 @@ export type {
 // Errors, time, logs
 export { HeedError, isHeedError, type HeedErrorCode, type HeedErrorOptions } from './errors.ts'
 export { systemClock, type Clock, type Timer } from './clock.ts'
-export { consoleLogger, silentLogger, type Logger } from './logger.ts'
+export { consoleLogger, createConsoleLogger, silentLogger, type ConsoleLoggerOptions, type Logger, type LogFields, type LogLevel } from './logger.ts'
+export type { TracingOptions } from './tracing/options.ts'
 export type { JSONObject, JSONValue } from './json.ts'
 export type { AISDKSchema, InferInput, InferOutput, PlainJSONSchema, Schema } from './schema/schema.ts'

@@ -12,7 +12,7 @@
 export type ArrowTable = Readonly<Record<string, readonly string[]>>
 
 /** What knows nothing of the rest. */
-const leaves = ['errors.ts', 'json.ts', 'clock.ts', 'ids.ts', 'logger.ts']
+const leaves = ['errors.ts', 'json.ts', 'clock.ts', 'ids.ts', 'redact.ts', 'logger.ts']
 /** The leaves that pure code may use: no clock, no output. */
 const pureLeaves = ['errors.ts', 'json.ts']
 
@@ -22,6 +22,7 @@ const core = [
   'message/**',
   'recall/**',
   'schema/**',
+  'tracing/**',
   'signals/**',
   'prompt/**',
   'processors/**',
@@ -42,7 +43,9 @@ export const arrows: ArrowTable = {
   'json.ts': [],
   'clock.ts': [],
   'ids.ts': [],
-  'logger.ts': [],
+  'redact.ts': [],
+  // What is logged goes through one door.
+  'logger.ts': ['redact.ts'],
 
   // MessageList gives its messages as a prompt too, so it stands above `prompt`; the rest of the folder stands below.
   'message/list.ts': [...leaves, 'message/**', 'prompt/**'],
@@ -55,11 +58,13 @@ export const arrows: ArrowTable = {
   // The package's entry for processors also has those of memory.
   'processors/index.ts': ['processors/**', 'memory/**'],
   'processors/**': [...leaves, 'message/**', 'signals/**', 'schema/**', 'prompt/tokens.ts', 'type prompt/**', 'type run/**'],
+  // What an OpenTelemetry SDK is told, where one is registered. It finds the SDK without importing anything.
+  'tracing/**': [...leaves, 'type message/**', 'type run/**', 'type signals/**', 'type store/*.ts'],
   // One run of a model and its tools; it knows no thread and no store.
-  'run/**': [...leaves, 'message/**', 'prompt/**', 'schema/**', 'signals/**', 'processors/**'],
+  'run/**': [...leaves, 'tracing/**', 'message/**', 'prompt/**', 'schema/**', 'signals/**', 'processors/**'],
   // What an agent is. Without a Heed it keeps its threads in a local file, which is loaded when the first one is used.
   'agent/**': [
-    ...leaves, 'message/**', 'type recall/**', 'prompt/**', 'schema/**', 'signals/**', 'processors/**', 'run/**', 'thread/**', 'memory/**', 'inbox/**', 'schedule/**', 'store/*.ts',
+    ...leaves, 'tracing/**', 'message/**', 'type recall/**', 'prompt/**', 'schema/**', 'signals/**', 'processors/**', 'run/**', 'thread/**', 'memory/**', 'inbox/**', 'schedule/**', 'store/*.ts',
     'type sources/**', 'lazy store/libsql/**', 'type heed.ts', 'type bus/contract.ts',
   ],
 
@@ -70,7 +75,7 @@ export const arrows: ArrowTable = {
   'thread/machine*.ts': [...pureLeaves, 'message/**', 'signals/**'],
   // A thread knows stores and buses by their contracts, never by a driver.
   'thread/**': [
-    ...leaves, 'thread/machine*.ts', 'message/**', 'prompt/**', 'signals/**', 'processors/**', 'run/**',
+    ...leaves, 'tracing/**', 'thread/machine*.ts', 'message/**', 'prompt/**', 'signals/**', 'processors/**', 'run/**',
     'store/*.ts', 'bus/*.ts', 'type inbox/policy.ts',
   ],
 
@@ -92,7 +97,7 @@ export const arrows: ArrowTable = {
   // Vectors without a network, in a thread of its own.
   'embed/**': leaves,
 
-  'memory/**': [...leaves, 'message/**', 'recall/**', 'prompt/**', 'schema/**', 'signals/**', 'processors/**', 'run/**', 'thread/**', 'store/*.ts'],
+  'memory/**': [...leaves, 'type tracing/**', 'message/**', 'recall/**', 'prompt/**', 'schema/**', 'signals/**', 'processors/**', 'run/**', 'thread/**', 'store/*.ts'],
 
   // Importing `heed` loads nothing but the store that needs no driver.
   'heed.ts': [...core, 'store/memory/**', 'lazy store/libsql/**'],

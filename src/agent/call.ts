@@ -12,6 +12,8 @@ import type { ToolCall, ToolResult } from '../run/step-result.ts'
 import { isUserAuthored } from '../signals/row.ts'
 import { callOnThread } from '../thread/calling.ts'
 import { decide } from '../thread/deciding.ts'
+import { activeContext } from '../tracing/telemetry.ts'
+import { traced, traceRun, unlessLost } from '../tracing/run-trace.ts'
 import type { ThreadRuntime } from '../thread/runtime.ts'
 import type { Askable } from './askable.ts'
 import { checkMemory } from './check-options.ts'
@@ -59,7 +61,7 @@ export async function answerSuspended(agent: Askable, decision: RunDecision): Pr
   const log = new ChunkLog()
   const { promise, resolve, reject } = Promise.withResolvers<RunResult>()
   promise.catch(() => {})
-  const unfollow = runtime.expectations.follow(decision.runId, { emit: (chunk) => log.push(chunk), resolve, reject })
+  const unfollow = runtime.expectations.follow(decision.runId, { from: activeContext(), emit: (chunk) => log.push(chunk), resolve, reject })
   try {
     await decide(runtime, agent, decision)
   } catch (error) {
@@ -84,13 +86,15 @@ async function ephemeral(
   call: { runId: string; rows: MessageRow[]; history?: MessageRow[]; options: AgentExecutionOptions; emit(chunk: Chunk): void },
 ): Promise<{ result: Promise<RunResult> }> {
   const { runId, rows, history = [], options, emit } = call
-  const setup = await agent.prepare(options, { runId, rows: [...history, ...rows], inputCount: rows.length, stepsDone: 0 }, runtime)
+  const trace = traceRun(runtime.tracing, () => ({ agent, runId, parent: activeContext() }))
+  const request = { runId, rows: [...history, ...rows], inputCount: rows.length, stepsDone: 0, trace }
+  const setup = await unlessLost(trace, () => agent.prepare(options, request, runtime))
   const run = new Run(setup, new EphemeralHost(emit))
   const { abortSignal } = setup.options
   const onAbort = () => run.abort(abortSignal?.reason)
   if (abortSignal?.aborted) onAbort()
   abortSignal?.addEventListener('abort', onAbort, { once: true })
-  return { result: runLoop(run).finally(() => abortSignal?.removeEventListener('abort', onAbort)) }
+  return { result: traced(trace, () => runLoop(run)).finally(() => abortSignal?.removeEventListener('abort', onAbort)) }
 }
 
 function streamOf(runId: string, log: ChunkLog, running: Promise<RunResult>): AnyStream {

@@ -9,10 +9,12 @@ import { Schedules } from '../schedule/schedules.ts'
 import { defaultStorage } from '../store/default.ts'
 import { notificationStoreOf, scheduleStoreOf, threadStoreOf, type Storage } from '../store/storage.ts'
 import { ThreadRuntime } from '../thread/runtime.ts'
+import type { TracingOptions } from '../tracing/options.ts'
 
 export interface RuntimesOptions {
   clock?: Clock
   logger?: Logger
+  tracing?: TracingOptions | false | undefined
   storage?: Storage
   bus?: Bus
   inbox?: InboxSettings
@@ -35,13 +37,13 @@ export class Runtimes {
 
   /** The runtime of a storage, or of the default one. */
   of(given?: Storage): ThreadRuntime {
-    const { clock, logger, bus } = this.#options
+    const { clock, logger, tracing, bus } = this.#options
     const storage = given ?? this.#options.storage
     let runtime = this.#made.get(storage)
     if (!runtime) {
       let implicit: Promise<Storage> | undefined
       const place = () => (storage ? Promise.resolve(storage) : (implicit ??= defaultStorage()))
-      runtime = new ThreadRuntime({ store: async () => threadStoreOf(await place()), ...(clock ? { clock } : {}), ...(logger ? { logger } : {}), ...(bus ? { bus } : {}) })
+      runtime = new ThreadRuntime({ store: async () => threadStoreOf(await place()), ...(clock ? { clock } : {}), ...(logger ? { logger } : {}), tracing, ...(bus ? { bus } : {}) })
       const inbox = new Inbox(runtime, {
         store: async () => notificationStoreOf(await place()),
         settings: this.#options.inbox ?? inboxSettings(),

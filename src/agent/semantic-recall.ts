@@ -31,12 +31,12 @@ async function recalling(config: AgentConfig, options: ResolvedOptions, processo
 export async function recallSources(
   config: AgentConfig, options: ResolvedOptions, processors: ReadonlyArray<readonly Processor[]>, request: RunRequest, { runtime, environment }: { runtime: ThreadRuntime; environment: RunEnvironment },
 ): Promise<ContextSource[]> {
-  const { threadId, resourceId, rows, inputCount, fence } = request
+  const { threadId, resourceId, rows, inputCount, fence, trace } = request
   if (!fence || threadId === undefined || resourceId === undefined || inputCount === 0) return []
   const found = await recalling(config, options, processors)
   const index = found && (await recallIndexOf(runtime.store))
   if (!found || !index) return []
   const { setting, embedder } = found
   if (embedder) index.embedWith(embedder)
-  return [recallSource(setting, { store: runtime.store, index, embedder, threadId, resourceId, input: rows.slice(-inputCount), logger: environment.logger })]
+  return [recallSource(setting, { store: runtime.store, index, embedder, threadId, resourceId, input: rows.slice(-inputCount), logger: environment.logger, trace })]
 }

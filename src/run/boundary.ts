@@ -51,6 +51,7 @@ export async function boundary(run: Run, done: StepEnd): Promise<RunResult | und
   const { messageId } = run
   run.over = ended
   if (entered.length > 0) run.settleInterrupt()
+  if (done.drain) run.trace?.drained(entered.length, entered.flat(), result.stepNumber + 1)
   await welcome(run, entered.flat())
   const counted = step.said !== undefined || step.settled !== undefined
   if (counted) run.count(result, step.broken ?? false)

@@ -33,12 +33,14 @@ export async function listen(run: Run): Promise<Said> {
   const models = change.model ? [{ model: change.model, maxRetries: undefined }] : run.broken.left(run.models)
   const maxRetries = settings.maxRetries ?? defaultMaxRetries
   let broken: BrokenStream | undefined
+  let answer: Answer | undefined
   try {
     await run.broken.pause(run.clock, signal)
-    const answer = await callModel(models, callOptions(run, change, settings, signal), {
+    answer = await callModel(models, callOptions(run, change, settings, signal), {
       clock: run.clock,
       signal,
       maxRetries,
+      ...(run.trace ? { trace: (model, options) => run.trace?.chat(model, options, run.step) } : {}),
       onFailure: run.processors.handlesErrors ? (error) => run.processors.apiError(run, error) : undefined,
     })
     const error = await record(run, answer, recorder)
@@ -47,14 +49,21 @@ export async function listen(run: Run): Promise<Said> {
     if (!signal.aborted || error !== signal.reason) throw error
   } finally {
     run.closeStep()
+    answer?.chat?.end(recorder, signal.aborted ? { cut: cutBy(signal) } : { error: broken?.error })
     run.usage = addUsage(run.usage, recorder.usage)
   }
-  if (signal.aborted) return cut(run, recorder, { kind: signal.reason === interrupted ? 'interrupted' : 'aborted' })
+  const kind = cutBy(signal)
+  if (kind) return cut(run, recorder, { kind })
   if (broken) return cut(run, recorder, { kind: 'broken', error: broken.error, goesOn: run.broken.goesOn(broken, run.clock.now()) })
   run.broken.reset()
   recorder.settleItems()
   await hideInTranscript(run, recorder.parts)
   return { recorder }
+}
+
+function cutBy({ aborted, reason }: AbortSignal): 'interrupted' | 'aborted' | undefined {
+  if (!aborted) return undefined
+  return reason === interrupted ? 'interrupted' : 'aborted'
 }
 
 /** Shows what the model says. Answers why its stream broke, if it did; throws what processors throw. */

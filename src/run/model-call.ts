@@ -1,6 +1,7 @@
 import type { LanguageModelV2CallOptions, LanguageModelV4CallOptions } from '@ai-sdk/provider'
 import { sleep, type Clock } from '../clock.ts'
 import { describe, HeedError, isHeedError } from '../errors.ts'
+import type { ChatTrace } from '../tracing/chat-trace.ts'
 import { withCacheBreakpoints } from '../prompt/cache-breakpoints.ts'
 import { toV2Prompt, toV3Prompt } from '../prompt/down-convert.ts'
 import type { LanguageModel, ResolvedModel } from './model.ts'
@@ -13,6 +14,8 @@ export interface Answer {
   model: LanguageModel
   /** Its place in the list. */
   index: number
+  /** For whoever reads the answer to end. */
+  chat?: ChatTrace | undefined
   /** The next part, as the provider gave it. Ends at once when the signal aborts; rejects with what the provider threw. */
   next(): Promise<ReadableStreamReadResult<AnyPart>>
   /** Tells the provider that nobody listens any more. */
@@ -23,6 +26,8 @@ export interface ModelCallContext {
   clock: Clock
   signal: AbortSignal
   maxRetries: number
+  /** Begins the trace of one model's answer, retries included. */
+  trace?: (model: LanguageModel, options: LanguageModelV4CallOptions) => ChatTrace | undefined
   /** Asked when a model failed for good. True tries it once more. */
   onFailure?: (error: HeedError) => Promise<boolean>
 }
@@ -42,29 +47,56 @@ export async function callModel(models: readonly ResolvedModel[], options: Langu
       failure = asHeedError(error)
       continue
     }
-    const retries = maxRetries ?? context.maxRetries
-    for (let attempt = 0, again = true; again; attempt++) {
-      context.signal.throwIfAborted()
-      try {
-        return { ...(await open(model, options, context.signal)), index }
-      } catch (error) {
-        context.signal.throwIfAborted()
-        failure = providerError(error, model, false)
-      }
-      const delay = retryDelay(failure, attempt, context.clock.now())
-      again = failure.retryable && attempt < retries && delay <= longestDelay
-      if (again) await sleep(context.clock, delay, context.signal)
-    }
-    if (failure && (await context.onFailure?.(failure))) {
-      try {
-        return { ...(await open(model, options, context.signal)), index }
-      } catch (error) {
-        context.signal.throwIfAborted()
-        failure = providerError(error, model, false)
-      }
+    const chat = context.trace?.(model, options)
+    try {
+      const ask = () => askModel(model, options, maxRetries ?? context.maxRetries, context, chat)
+      const answer = await (chat ? chat.within(ask) : ask())
+      chat?.answered()
+      return { ...answer, index, chat }
+    } catch (error) {
+      if (context.signal.aborted) chat?.abandon()
+      else chat?.fail(error instanceof Unanswered ? error.cause : error)
+      if (context.signal.aborted || !(error instanceof Unanswered)) throw error
+      failure = error.cause
     }
   }
   throw failure
+}
+
+/** A model that failed for good, with why. */
+class Unanswered extends Error {
+  override readonly cause: HeedError
+
+  constructor(cause: HeedError) {
+    super(cause.message)
+    this.cause = cause
+  }
+}
+
+/** Asks one model, again where that may help. Throws `Unanswered`, the reason of an abort, or what `onFailure` throws. */
+async function askModel(model: LanguageModel, options: LanguageModelV4CallOptions, retries: number, context: ModelCallContext, chat: ChatTrace | undefined): Promise<Omit<Answer, 'index'>> {
+  let failure: HeedError
+  for (let attempt = 0; ; attempt++) {
+    context.signal.throwIfAborted()
+    try {
+      return await open(model, options, context.signal)
+    } catch (error) {
+      context.signal.throwIfAborted()
+      failure = providerError(error, model, false)
+    }
+    const delay = retryDelay(failure, attempt, context.clock.now())
+    if (!failure.retryable || attempt >= retries || delay > longestDelay) break
+    chat?.retried(failure)
+    await sleep(context.clock, delay, context.signal)
+  }
+  if (!(await context.onFailure?.(failure))) throw new Unanswered(failure)
+  chat?.retried(failure)
+  try {
+    return await open(model, options, context.signal)
+  } catch (error) {
+    context.signal.throwIfAborted()
+    throw new Unanswered(providerError(error, model, false))
+  }
 }
 
 /** Waits for the first part that anybody would see, so that an error before it can still be retried. */

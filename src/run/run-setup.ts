@@ -3,6 +3,7 @@ import type { Logger } from '../logger.ts'
 import type { MessageRow } from '../message/row.ts'
 import type { ProcessorPipeline } from '../processors/pipeline.ts'
 import type { SystemMessage } from '../prompt/system.ts'
+import type { RunTrace } from '../tracing/run-trace.ts'
 import type { ContextSource } from './context-source.ts'
 import type { ResolvedModel } from './model.ts'
 import type { AgentExecutionOptions } from './options.ts'
@@ -31,6 +32,8 @@ export interface RunSetup {
   titler: Titler | undefined
   transformer: Transformer
   reservedTags: readonly string[]
+  /** Absent unless somebody traces. */
+  trace?: RunTrace | undefined
   clock: Clock
   logger: Logger
   newId(): string

@@ -1,6 +1,6 @@
 import type { LanguageModelV4FunctionTool, LanguageModelV4Message, LanguageModelV4ProviderTool } from '@ai-sdk/provider'
 import type { Clock } from '../clock.ts'
-import { describe, HeedError, isHeedError } from '../errors.ts'
+import { HeedError, isHeedError } from '../errors.ts'
 import type { JSONObject } from '../json.ts'
 import type { Logger } from '../logger.ts'
 import type { ToolInvocation } from '../message/message.ts'
@@ -12,8 +12,10 @@ import { signalToDataChunk } from '../signals/echo.ts'
 import { normaliseSignal } from '../signals/normalise.ts'
 import { signalToRow } from '../signals/row.ts'
 import type { CreatedAgentSignal, Signal, SignalInput } from '../signals/signal.ts'
+import type { RunTrace } from '../tracing/run-trace.ts'
 import type { StepEnd } from './boundary.ts'
 import { BrokenStreams } from './broken-streams.ts'
+import { tellCallback, type CallbackEvent, type CallbackName } from './callbacks.ts'
 import type { Chunk, ChunkPayloads, RunChunk, Usage } from './chunk.ts'
 import type { ContextSource } from './context-source.ts'
 import { GrowingPrompt } from './growing-prompt.ts'
@@ -53,6 +55,8 @@ export class Run {
   readonly logger: Logger
   readonly newId: () => string
   readonly host: RunHost
+  /** Absent unless somebody traces. */
+  readonly trace: RunTrace | undefined
   readonly stepsDone: number
 
   system: SystemMessage[]
@@ -112,6 +116,7 @@ export class Run {
     this.stepsDone = setup.stepsDone
     this.#reservedTags = setup.reservedTags
     this.host = host
+    this.trace = setup.trace
     this.message = new OpenMessage(setup.newId)
     this.#prompt = new GrowingPrompt(setup.rows)
     this.#context = setup.context
@@ -198,18 +203,8 @@ export class Run {
   }
 
   /** Tells a caller's callback. What it does wrong is logged and is not the run's failure. */
-  notify<Name extends 'onChunk' | 'onStepFinish' | 'onFinish' | 'onError' | 'onAbort'>(
-    name: Name,
-    event: Parameters<NonNullable<AgentExecutionOptions[Name]>>[0],
-  ): void {
-    const callback = this.options[name] as ((event: unknown) => void | Promise<void>) | undefined
-    if (!callback) return
-    const failed = (error: unknown) => this.logger.error(`${name} of agent '${this.agent.id}' failed`, { runId: this.id, error: describe(error) })
-    try {
-      Promise.resolve(callback(event)).catch(failed)
-    } catch (error) {
-      failed(error)
-    }
+  notify<Name extends CallbackName>(name: Name, event: CallbackEvent<Name>): void {
+    if (this.options[name]) tellCallback(this, name, event)
   }
 
   abort(reason: unknown): void {

@@ -55,7 +55,10 @@ interface Returned {
 export async function runCall(run: Run, call: ModelToolCall, scope: CallScope, decision?: Decision): Promise<CallOutcome> {
   const { toolInvocation } = call.part
   const failed = (error: unknown) => settle({ ...toolInvocation, state: 'output-error', errorText: errorText(error, toolInvocation.toolName) })
-  const outcome = await attempt(run, call, scope, decision).catch(failed)
+  const outcome = await attempt(run, call, scope, decision).catch((error: unknown) => {
+    run.trace?.refused(toolInvocation, error)
+    return failed(error)
+  })
   if (outcome.status !== 'returned') return outcome
   const checked = await run.processors.toolResult(run, toolInvocation, outcome.json)
   if ('refused' in checked) return failed(new HeedError('tripwire', checked.refused))
@@ -74,7 +77,8 @@ async function attempt(run: Run, call: ModelToolCall, scope: CallScope, decision
     return { status: 'waiting', call: { toolCallId, toolName, args, kind: 'approval' } }
   }
   if (!resolved.tool.execute) return { status: 'elsewhere' }
-  return execute(run, resolved, scope, toolInvocation, input, decision)
+  const work = () => execute(run, resolved, scope, toolInvocation, input, decision)
+  return run.trace ? run.trace.tool({ description: resolved.tool.description, invocation: toolInvocation }, work) : work()
 }
 
 async function execute(

@@ -1,5 +1,6 @@
 import { createHmac, timingSafeEqual } from 'node:crypto'
 import { HeedError } from '../errors.ts'
+import { keepSecret } from '../redact.ts'
 
 /** What a signed request says of itself once it is believed. */
 export interface Delivery {
@@ -38,6 +39,7 @@ export function checkSecrets(of: string, secret: string | readonly string[]): st
   if (secrets.length === 0 || !secrets.every((one) => typeof one === 'string' && one.length >= 16)) {
     throw new HeedError('invalid_argument', `${of} needs a secret of at least 16 characters, or a list of them while it is changed.`, { details: { option: 'secret' } })
   }
+  for (const one of secrets) keepSecret(one)
   return secrets
 }
 

@@ -4,6 +4,7 @@ import type { Chunk } from '../run/chunk.ts'
 import type { AgentExecutionOptions } from '../run/options.ts'
 import type { RunResult } from '../run/run-result.ts'
 import type { Send } from '../store/contract.ts'
+import { activeContext } from '../tracing/telemetry.ts'
 import { withMemory } from './local-call.ts'
 import type { Runnable } from './runnable.ts'
 import type { ThreadRuntime } from './runtime.ts'
@@ -32,7 +33,7 @@ export async function callOnThread(runtime: ThreadRuntime, agent: Runnable, call
   const id = runtime.newId()
   const { promise: result, resolve, reject } = Promise.withResolvers<RunResult>()
   result.catch(() => {})
-  runtime.expectations.call(threadId, id, { options, emit: call.emit, resolve, reject })
+  runtime.expectations.call(threadId, id, { options, from: activeContext(), emit: call.emit, resolve, reject })
   try {
     const turn = await turnOf(runtime, agent, { threadId, resourceId, id, runId, rows }, options)
     const { owner } = await runtime.accept({ ...turn, boundTo: runtime.owner, ...(call.thread ? { thread: call.thread } : {}), refuseSuspended: true })

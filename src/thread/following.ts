@@ -3,6 +3,7 @@ import type { Chunk } from '../run/chunk.ts'
 import { untilAborted } from '../run/until-aborted.ts'
 import type { RunResult } from '../run/run-result.ts'
 import type { RunRow, Scope } from '../store/contract.ts'
+import { activeContext } from '../tracing/telemetry.ts'
 import type { LocalCall } from './local-call.ts'
 import type { ThreadRuntime } from './runtime.ts'
 import { storedResult } from './stored-result.ts'
@@ -68,6 +69,7 @@ export class RunFollower {
     const { promise, resolve, reject } = Promise.withResolvers<boolean>()
     promise.catch(() => {})
     this.#unfollow = this.#runtime.expectations.follow(this.#runId, {
+      from: activeContext(),
       emit: (chunk) => {
         if (!this.#over) this.#emit(chunk)
       },

@@ -20,6 +20,9 @@ import type { LocalCall } from './local-call.ts'
 import type { ThreadRuntime } from './runtime.ts'
 import type { TitlePlace } from './titling.ts'
 import { foundOptions } from './stored-options.ts'
+import type { RunRequest } from './runnable.ts'
+import { seqBefore, takenRows } from './taken.ts'
+import { tracedRun } from './tracing.ts'
 
 /** A run that was begun so often and never came to an end is not begun again. */
 const maxAttempts = 10
@@ -149,7 +152,8 @@ export class ThreadHost implements RunHost {
     this.#abortNext = undefined
     if (abort) this.abort(abort)
     try {
-      const result = run.attempts > maxAttempts ? await this.#park(run) : await this.#loop(begun, this.#stop.signal)
+      const { signal } = this.#stop
+      const result = await tracedRun(this.#runtime, begun, this.#callers, (trace) => (run.attempts > maxAttempts ? this.#park(run) : this.#loop(begun, signal, trace)))
       for (const caller of this.#callers) caller.resolve(result)
     } catch (error) {
       this.#leaveCallers(run, error)
@@ -179,7 +183,7 @@ export class ThreadHost implements RunHost {
     }
   }
 
-  async #loop(begun: BegunRun, signal: AbortSignal): Promise<RunResult> {
+  async #loop(begun: BegunRun, signal: AbortSignal, trace: RunRequest['trace']): Promise<RunResult> {
     const { run, thread, taken, rows } = begun
     let started: Run
     try {
@@ -193,6 +197,7 @@ export class ThreadHost implements RunHost {
         rows,
         inputCount: takenRows(taken).length,
         stepsDone: run.step,
+        trace,
       }, this.#runtime)
       this.#titler = setup.titler
       if (begun.resumed) await this.#recallInterrupts()
@@ -375,16 +380,6 @@ function follow(stop: AbortController, signal: AbortSignal | undefined): () => v
   if (signal.aborted) onAbort()
   signal.addEventListener('abort', onAbort, { once: true })
   return () => signal.removeEventListener('abort', onAbort)
-}
-
-function takenRows(taken: readonly MailboxRow[]): MessageRow[] {
-  return taken.flatMap((mail) => mail.rows)
-}
-
-/** The last row of history before what this run says, its input included in what it says. */
-function seqBefore(rows: readonly MessageRow[], taken: readonly MailboxRow[]): number {
-  const [first] = takenRows(taken)
-  return first?.seq === undefined ? (rows.at(-1)?.seq ?? 0) : first.seq - 1
 }
 
 function json(error: Error): JSONObject {

@@ -1,12 +1,15 @@
 import type { Chunk } from '../run/chunk.ts'
 import type { AgentExecutionOptions, MemoryOptions } from '../run/options.ts'
 import type { RunResult } from '../run/run-result.ts'
+import type { Context } from '../tracing/open-telemetry.ts'
 import type { Runnable } from './runnable.ts'
 
 /** What a run has only in this process: the caller that holds its stream, and options that are no JSON. */
 export interface LocalCall {
   /** Absent for one that follows a run which has its options already. */
   options?: AgentExecutionOptions
+  /** What was open where the call was made, when somebody traces. */
+  from?: Context | undefined
   emit(chunk: Chunk): void
   resolve(result: RunResult): void
   reject(error: unknown): void

@@ -6,6 +6,8 @@ import type { AgentExecutionOptions, MemoryOptions } from '../run/options.ts'
 import type { Titler } from '../run/titler.ts'
 import type { RunSetup } from '../run/run-setup.ts'
 import type { Fence, Window } from '../store/contract.ts'
+import type { TracingOptions } from '../tracing/options.ts'
+import type { RunTrace } from '../tracing/run-trace.ts'
 
 /** What a thread knows of an agent: enough to start a run of it. */
 export interface Runnable {
@@ -50,11 +52,13 @@ export interface RunRequest {
   inputCount: number
   /** Steps that were done before, when a run is continued. */
   stepsDone: number
+  trace?: RunTrace | undefined
 }
 
 /** What surrounds every run. */
 export interface RunEnvironment {
   clock: Clock
   logger: Logger
+  tracing?: TracingOptions | false | undefined
   newId(): string
 }

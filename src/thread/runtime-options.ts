@@ -2,6 +2,7 @@ import type { Bus } from '../bus/contract.ts'
 import type { Clock } from '../clock.ts'
 import type { Logger } from '../logger.ts'
 import type { ThreadStore } from '../store/contract.ts'
+import type { TracingOptions } from '../tracing/options.ts'
 
 export interface ThreadRuntimeOptions {
   /** The store, or how to get it when it is first needed. */
@@ -10,6 +11,8 @@ export interface ThreadRuntimeOptions {
   bus?: Bus
   clock?: Clock
   logger?: Logger
+  /** `false`: nothing is traced, also where an SDK is registered. */
+  tracing?: TracingOptions | false | undefined
   newId?: () => string
   /** How long a process counts as alive after its last heartbeat. Defaults to 10 s; it renews three times as often. */
   leaseMs?: number

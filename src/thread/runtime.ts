@@ -33,6 +33,7 @@ export interface Target {
 export class ThreadRuntime implements RunEnvironment {
   readonly clock: Clock
   readonly logger: Logger
+  readonly tracing: ThreadRuntimeOptions['tracing']
   readonly newId: () => string
   /** Names this process in leases. */
   readonly owner: string
@@ -71,6 +72,7 @@ export class ThreadRuntime implements RunEnvironment {
     this.#bus = options.bus
     this.clock = options.clock ?? systemClock
     this.logger = options.logger ?? consoleLogger
+    this.tracing = options.tracing
     this.newId = options.newId ?? newId
     this.owner = this.newId()
     this.#leaseMs = options.leaseMs ?? 10_000

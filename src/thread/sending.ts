@@ -5,6 +5,7 @@ import { createdSignal } from '../signals/created.ts'
 import { rowToSignal, signalToRow } from '../signals/row.ts'
 import type { CreatedAgentSignal, Signal, SignalAttributes } from '../signals/signal.ts'
 import type { Accepted, Branch, LaneWrite } from '../store/contract.ts'
+import { traceAccept } from '../tracing/accept-trace.ts'
 import { declineAll } from './deciding.ts'
 import { withMemory } from './local-call.ts'
 import type { ActiveBehavior, IdleBehavior, SendMode } from './machine.ts'
@@ -108,11 +109,13 @@ interface Sending {
 
 async function accept(runtime: ThreadRuntime, agent: Runnable, sending: Sending): Promise<{ answer: Accepted; outcome: Promise<SignalOutcome> }> {
   const { mode, signal, options, branches, runId, now, lane, order } = sending
+  const trace = traceAccept(runtime.tracing, { agentId: agent.id, signal, mode, lane })
   let accepting: Promise<Accepted> | undefined
   let target: Target
   let outcome: Promise<SignalOutcome>
   try {
     target = sending.target ?? (await findTarget(runtime, options))
+    const row = signalToRow(signal, target)
     const given = options.ifIdle?.streamOptions
     const finding = withMemory(agent, given ?? {})
     const streamOptions = finding instanceof Promise ? await finding : given
@@ -126,13 +129,16 @@ async function accept(runtime: ThreadRuntime, agent: Runnable, sending: Sending)
       id: signal.id,
       mode,
       ...branches,
-      rows: [signalToRow(signal, target)],
+      rows: [trace ? trace.mark(row) : row],
       runId,
       claim: runtime.claim,
       ...(stored ? { options: stored } : {}),
       ...(lane ? { lane } : {}),
       now,
     })
+  } catch (error) {
+    trace?.fail(error)
+    throw error
   } finally {
     order.reached = true
     order.done?.()
@@ -140,7 +146,9 @@ async function accept(runtime: ThreadRuntime, agent: Runnable, sending: Sending)
   let answer: Accepted
   try {
     answer = await accepting
+    trace?.end(target.threadId, answer)
   } catch (error) {
+    trace?.fail(error)
     runtime.expectations.settle(target.threadId, signal.id, rejected(error))
     throw error
   }

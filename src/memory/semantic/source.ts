@@ -3,9 +3,10 @@ import type { Logger } from '../../logger.ts'
 import type { MessageRow } from '../../message/row.ts'
 import type { TextEmbedder } from '../../recall/embedder.ts'
 import { searchableText } from '../../recall/searchable.ts'
-import type { ContextSource } from '../../run/context-source.ts'
+import type { ContextBlock, ContextSource } from '../../run/context-source.ts'
 import type { ThreadStore } from '../../store/contract.ts'
 import type { RecallIndex } from '../../store/recall.ts'
+import type { RunTrace } from '../../tracing/run-trace.ts'
 import { recallBlock, recalledIn } from './block.ts'
 import { passagesAround } from './passages.ts'
 import type { RecallSetting } from './setting.ts'
@@ -19,6 +20,7 @@ export interface RecallSeat {
   /** What started the run. */
   input: readonly MessageRow[]
   logger: Logger
+  trace: RunTrace | undefined
 }
 
 /** Of a long input, so much is the question. */
@@ -32,12 +34,18 @@ export function recallSource(setting: RecallSetting, seat: RecallSeat): ContextS
     if (asked || text === '') return undefined
     asked = true
     try {
-      return await search(setting, seat, rows, text)
+      const work = () => search(setting, seat, rows, text)
+      return await (seat.trace ? seat.trace.search(text, setting.topK, work, quotedIn) : work())
     } catch (error) {
       seat.logger.warn(`Nothing could be recalled on thread '${seat.threadId}'`, { error: describe(error) })
       return undefined
     }
   }
+}
+
+function quotedIn(block: ContextBlock | undefined): number {
+  const { sources = [], quotes = [] } = (block?.metadata ?? {}) as { sources?: unknown[]; quotes?: unknown[] }
+  return sources.length + quotes.length
 }
 
 async function search(setting: RecallSetting, { store, index, embedder, threadId, resourceId }: RecallSeat, rows: readonly MessageRow[], text: string) {

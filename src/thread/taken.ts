@@ -1,0 +1,12 @@
+import type { MessageRow } from '../message/row.ts'
+import type { MailboxRow } from '../store/contract.ts'
+
+export function takenRows(taken: readonly MailboxRow[]): MessageRow[] {
+  return taken.flatMap((mail) => mail.rows)
+}
+
+/** The last row of history before what this run says, its input included in what it says. */
+export function seqBefore(rows: readonly MessageRow[], taken: readonly MailboxRow[]): number {
+  const [first] = takenRows(taken)
+  return first?.seq === undefined ? (rows.at(-1)?.seq ?? 0) : first.seq - 1
+}

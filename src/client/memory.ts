@@ -61,7 +61,7 @@ export class MemoryClient {
   }
 
   cloneThread({ sourceThreadId, ...clone }: Omit<CloneThreadArgs, 'resourceId' | 'readMessages'>): Promise<{ thread: OverWire<ThreadRow> }> {
-    return this.#post(at(sourceThreadId, 'clone'), clone)
+    return this.#post(at(sourceThreadId, 'clone'), { ...clone, readMessages: false })
   }
 
   async listClones(threadId: string): Promise<Array<OverWire<ThreadRow>>> {

@@ -99,6 +99,22 @@ describe('what existing clients ask, to the letter', () => {
     expect(model.calls[1]?.prompt.find(({ role }) => role === 'tool')).toMatchObject({ content: [{ type: 'tool-result', toolCallId: 'call-2', output: { value: 'sun' } }] })
   })
 
+  it('[H5.1] generate answers calls of client tools so that their results can follow, on a thread and without one', async () => {
+    const clientTools = { weather: { description: 'Weather', inputSchema: { type: 'object', properties: { city: { type: 'string' } } } } }
+    for (const memory of [{ thread: thread.threadId, resource: thread.resourceId }, undefined]) {
+      const { post, model } = await open({ text: 'Let me see.', toolCalls: [{ toolName: 'weather', toolCallId: 'call-3', input: { city: 'Bern' } }] }, 'Sunny.')
+      const asked = [{ role: 'user', content: 'Weather?' }]
+      const { body } = await post('/agents/guide/generate', { messages: asked, clientTools, ...(memory ? { memory } : {}) })
+      expect(body).toMatchObject({ finishReason: 'tool-calls', toolCalls: [{ type: 'tool-call', payload: { toolCallId: 'call-3', toolName: 'weather', args: { city: 'Bern' } } }] })
+      const said = (body.response as { messages: unknown[] }).messages
+      const answer = { role: 'tool', content: [{ type: 'tool-result', toolCallId: 'call-3', toolName: 'weather', result: 'sun' }] }
+      const { body: last } = await post('/agents/guide/generate', { messages: [...(memory ? [] : asked), ...said, answer], clientTools, ...(memory ? { memory } : {}) })
+      expect(last.text).toBe('Sunny.')
+      expect(model.calls[1]?.prompt.map(({ role }) => role)).toEqual(['system', ...(memory ? ['system'] : []), 'user', 'assistant', 'tool'])
+      expect(model.calls[1]?.prompt.at(-1)).toMatchObject({ content: [{ type: 'tool-result', toolCallId: 'call-3', output: { value: 'sun' } }] })
+    }
+  })
+
   it('[H5.1] every path of theirs is there, and asks for what is missing', async () => {
     const { ask } = await open()
     const paths = [

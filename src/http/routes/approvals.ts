@@ -1,10 +1,12 @@
 import type { JSONValue } from '../../json.ts'
 import type { AgentInput } from '../../message/input.ts'
+import type { RunResult } from '../../run/run-result.ts'
 import { HeedError } from '../../errors.ts'
 import { mayReach, neededResource, resourceOf } from '../principal.ts'
 import { route, type Call, type Route } from '../route.ts'
 import { optionsFrom } from '../run-options.ts'
 import { anything, date, flag, id, object, page, perPage, record, text, threadScope } from '../schemas.ts'
+import { wholeAnswer } from '../whole-answer.ts'
 import { given } from './threads.ts'
 
 interface Approval {
@@ -49,14 +51,14 @@ function decisions(path: string, summary: string, body: Route['body'], decide: (
     route<Decision>({ method: 'POST', path: `/agents/:agentId/${path}-generate`, summary: `${summary}; answers when the run is over`, answer: 'json', ...(body ? { body } : {}),
       async handle(call) {
         await checkRun(call)
-        return (await decide(call)).getFullOutput()
+        return wholeAnswer(await (await decide(call)).getFullOutput())
       } }),
   ]
 }
 
 interface Continued {
   fullStream: AsyncIterable<{ type: string; cursor?: string }>
-  getFullOutput(): Promise<unknown>
+  getFullOutput(): Promise<RunResult<object, object>>
 }
 
 export const approvals: readonly Route[] = [

@@ -5,6 +5,7 @@ import { resourceOf } from '../principal.ts'
 import { route, type Call, type Route } from '../route.ts'
 import { optionsFrom } from '../run-options.ts'
 import { anything, id, object, runOptions } from '../schemas.ts'
+import { wholeAnswer } from '../whole-answer.ts'
 
 interface Ask extends Record<string, unknown> {
   messages: AgentInput
@@ -19,7 +20,10 @@ const body = object({ ...runOptions, messages: anything, memory: object({ thread
 export const calls: readonly Route[] = [
   route<Ask>({
     method: 'POST', path: '/agents/:agentId/generate', summary: 'Asks once and answers with the whole result', answer: 'json', body,
-    handle: async (call) => call.agent.generate(call.body.messages, await optionsOf(call)),
+    async handle(call) {
+      const options = await optionsOf(call)
+      return wholeAnswer(await call.agent.generate(newIn(call.body.messages, options), options))
+    },
   }),
   ...['stream', 'stream-until-idle'].map((path) =>
     route<Ask>({
@@ -27,7 +31,7 @@ export const calls: readonly Route[] = [
       async handle(call) {
         const options = await optionsOf(call)
         // On a thread the run goes on without its caller; whoever asks without one is the only one to hear it.
-        const stream = await call.agent.stream(call.body.messages, options.memory ? options : { ...options, abortSignal: call.signal })
+        const stream = await call.agent.stream(newIn(call.body.messages, options), options.memory ? options : { ...options, abortSignal: call.signal })
         return call.events.respond(stream.fullStream, { ids: false })
       },
     })),
@@ -45,4 +49,15 @@ async function optionsOf(call: Call<Ask, unknown>): Promise<AgentExecutionOption
   const resource = resourceOf(principal, memory?.resource ?? resourceId)
   if (resource === undefined) throw new HeedError('invalid_argument', 'memory.resource is missing: say whom the thread belongs to.', { details: { field: 'memory.resource' } })
   return { ...(await optionsFrom(call, body)), memory: { thread, resource } }
+}
+
+/**
+ * Existing clients that ran a tool repeat what the assistant said before the tool's result. A thread has that already; without one,
+ * it is all that is known.
+ */
+function newIn(messages: AgentInput, { memory }: AgentExecutionOptions): AgentInput {
+  if (!memory || !Array.isArray(messages)) return messages
+  const roles = (messages as unknown[]).map((message) => (typeof message === 'object' && message !== null && 'role' in message ? message.role : undefined))
+  if (roles[0] !== 'assistant' || roles.at(-1) !== 'tool') return messages
+  return (messages as unknown[]).slice(roles.findLastIndex((role) => role !== 'tool') + 1) as AgentInput
 }

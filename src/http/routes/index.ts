@@ -6,6 +6,7 @@ import { approvals } from './approvals.ts'
 import { calls } from './calls.ts'
 import { clones } from './clones.ts'
 import { lanes } from './lanes.ts'
+import { memorySetup } from './memory-setup.ts'
 import { messages } from './messages.ts'
 import { notifications } from './notifications.ts'
 import { operations } from './operations.ts'
@@ -22,7 +23,7 @@ import { workingMemory } from './working-memory.ts'
 /** Everything the server can be asked. */
 export function routes({ metrics, openApi }: { metrics: Metrics; openApi: () => JSONSchema }): Route[] {
   return [
-    ...agents, ...sending, ...watching, ...queue, ...lanes, ...notifications, ...schedules, ...approvals, ...runs, ...calls, ...threads, ...clones, ...messages, ...search, ...workingMemory, ...webhooks, ...operations,
+    ...agents, ...sending, ...watching, ...queue, ...lanes, ...notifications, ...schedules, ...approvals, ...runs, ...calls, ...threads, ...clones, ...messages, ...search, ...workingMemory, ...memorySetup, ...webhooks, ...operations,
     route({
       method: 'GET', path: '/metrics', summary: 'Counters for operators, in the text format of Prometheus', answer: 'json',
       handle({ heed, principal }) {

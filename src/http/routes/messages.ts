@@ -42,7 +42,7 @@ export const messages: readonly Route[] = [
     method: 'POST', path: '/memory/save-messages', summary: 'Stores messages as they are', answer: 'json', query: object(of), body: object({ messages: { type: 'array', items: record, maxItems: 10_000 } }, ['messages']),
     async handle(call) {
       const memory = await ownMemory(call, call.query.resourceId ?? call.body.messages[0]?.resourceId)
-      return memory.saveMessages({ messages: call.body.messages })
+      return memory.saveMessages({ messages: call.body.messages.map(inParts) })
     },
   }),
   route<{ messageIds: string | string[] | { id: string } | Array<{ id: string }>; threadId?: string }, MemoryQuery>({
@@ -61,6 +61,12 @@ export const messages: readonly Route[] = [
     handle: async (call) => ({ messages: await (await ownMemory(call)).updateMessages({ messages: call.body.messages }) }),
   }),
 ]
+
+/** Older clients write a message's content as a text. */
+function inParts(message: Message): Message {
+  const content: unknown = message.content
+  return typeof content === 'string' ? { ...message, content: { format: 2, parts: [{ type: 'text', text: content }] } } : message
+}
 
 function includeOf(include: MessagesQuery['include']): IncludedMessage[] | undefined {
   return Array.isArray(include) ? include : include?.messages

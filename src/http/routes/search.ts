@@ -18,7 +18,7 @@ interface Search extends MemoryQuery {
 export const search: readonly Route[] = [
   route<never, Search>({
     method: 'GET', path: '/memory/search', summary: 'The messages that fit a search best: of a thread and those around it, or of all threads of the resource', answer: 'json', read: true,
-    query: object({ ...of, searchQuery: { ...text, minLength: 1, maxLength: 10_000 }, threadId: id, limit, memoryConfig: record }, ['searchQuery']),
+    query: object({ ...of, searchQuery: { ...text, minLength: 1, maxLength: 10_000 }, threadId: id, limit: { ...limit, maximum: 100 }, memoryConfig: record }, ['searchQuery']),
     async handle(call) {
       const { searchQuery, threadId, limit: most } = call.query
       const resourceId = neededResource(call.principal, call.query.resourceId)
@@ -27,14 +27,27 @@ export const search: readonly Route[] = [
       // Recall begins from a thread; where none is named, one that can't be there stands for all of the resource.
       const { messages, hits = [] } = await memory.recall({ threadId: threadId ?? newId(), vectorSearchString: searchQuery, ...(most === undefined ? {} : { perPage: most }) })
       const found = new Map(messages.map((message) => [message.id, message]))
-      const results = hits.flatMap((hit) => {
-        const message = found.get(hit.messageId)
-        return message ? { ...shown(message), threadId: hit.threadId, score: hit.score } : []
-      })
+      const titles = new Map<string, string | undefined>()
+      const results: Array<Record<string, unknown>> = []
+      for (const { messageId, threadId: of, score } of hits) {
+        const message = found.get(messageId)
+        if (!message) continue
+        if (!titles.has(of)) titles.set(of, (await memory.getThreadById({ threadId: of }))?.title)
+        results.push({ ...shown(message), threadId: of, threadTitle: titles.get(of) || of, context: await around(memory, of, messageId), score })
+      }
       return { results, count: results.length, query: searchQuery, searchScope: 'resource', searchType: 'hybrid' }
     },
   }),
 ]
+
+/** So many messages before and after each. */
+const neighbours = 2
+
+async function around(memory: Awaited<ReturnType<typeof ownMemory>>, threadId: string, messageId: string): Promise<{ before: unknown[]; after: unknown[] }> {
+  const { messages } = await memory.recall({ threadId, include: [{ id: messageId, withPreviousMessages: neighbours, withNextMessages: neighbours }] })
+  const at = messages.findIndex((message) => message.id === messageId)
+  return { before: messages.slice(0, at).map(shown), after: messages.slice(at + 1).map(shown) }
+}
 
 function shown({ id: messageId, role, content, createdAt }: Message): Record<string, unknown> {
   const words = content.parts.flatMap((part) => (part.type === 'text' ? part.text : [])).join('\n')

@@ -3,7 +3,7 @@ import { HeedError } from '../../errors.ts'
 import { memoryOf, ownMemory, type MemoryQuery } from '../memory-of.ts'
 import { resourceOf } from '../principal.ts'
 import { route, type Call, type Route } from '../route.ts'
-import { id, object, page, perPage, record, text } from '../schemas.ts'
+import { flag, id, object, page, perPage, record, text } from '../schemas.ts'
 
 interface ListQuery extends MemoryQuery {
   metadata?: Record<string, string | number | boolean | null>
@@ -21,6 +21,9 @@ interface Patch {
 export const of = { agentId: id, resourceId: id }
 const order = object({ field: { enum: ['createdAt', 'updatedAt'] }, direction: { enum: ['ASC', 'DESC'] } })
 const thread = object({ title: text, metadata: record })
+
+/** Of a copy, in one answer; those that are older are read page by page. */
+const mostCopied = 1_000
 
 /** Threads as existing clients list and change them. */
 export const threads: readonly Route[] = [
@@ -59,13 +62,14 @@ export const threads: readonly Route[] = [
       return { result: 'Thread deleted' }
     },
   }),
-  route<{ newThreadId?: string; resourceId?: string; title?: string; metadata?: Record<string, JSONValue>; options?: Record<string, unknown> }, MemoryQuery>({
-    method: 'POST', path: '/memory/threads/:threadId/clone', summary: 'A copy of a thread', answer: 'json', query: object(of),
-    body: object({ newThreadId: id, resourceId: id, title: text, metadata: record, options: record }),
+  route<{ newThreadId?: string; resourceId?: string; title?: string; metadata?: Record<string, JSONValue>; options?: Record<string, unknown>; readMessages?: boolean }, MemoryQuery>({
+    method: 'POST', path: '/memory/threads/:threadId/clone', summary: `A copy of a thread, and its newest ${mostCopied} messages unless readMessages is false`, answer: 'json', query: object(of),
+    body: object({ newThreadId: id, resourceId: id, title: text, metadata: record, options: record, readMessages: flag }),
     async handle(call) {
-      const { newThreadId, resourceId, title, metadata, options } = call.body
+      const { newThreadId, resourceId, title, metadata, options, readMessages = true } = call.body
       const memory = await ownMemory(call, resourceId ?? call.query.resourceId)
-      return memory.cloneThread({ sourceThreadId: threadOf(call), ...given({ newThreadId, title, metadata, options }), readMessages: false })
+      const { thread } = await memory.cloneThread({ sourceThreadId: threadOf(call), ...given({ newThreadId, title, metadata, options }), readMessages: false })
+      return readMessages ? { thread, clonedMessages: (await memory.recall({ threadId: thread.id, perPage: mostCopied })).messages } : { thread }
     },
   }),
   route<{ resourceId: string }, MemoryQuery>({
@@ -74,20 +78,6 @@ export const threads: readonly Route[] = [
       const from = resourceOf(call.principal, call.query.resourceId)
       const to = resourceOf(call.principal, call.body.resourceId) ?? call.body.resourceId
       return (await memoryOf(call)).transferThread({ threadId: threadOf(call), resourceId: to, ...(from === undefined ? {} : { from }) })
-    },
-  }),
-  route<never, MemoryQuery>({
-    method: 'GET', path: '/memory/status', summary: 'Whether the agent has a memory', answer: 'json', query: object(of),
-    async handle(call) {
-      await memoryOf(call)
-      return { result: true }
-    },
-  }),
-  route<never, MemoryQuery>({
-    method: 'GET', path: '/memory/config', summary: 'The options of a memory', answer: 'json', query: object(of),
-    async handle(call) {
-      const { lastMessages, window } = (await memoryOf(call)).options
-      return { config: given({ lastMessages, window }) }
     },
   }),
 ]

@@ -1,6 +1,7 @@
 import { resourceOf, type Principal } from '../principal.ts'
 import { route, type Call, type Route } from '../route.ts'
 import { flag, id, object, text, threadScope } from '../schemas.ts'
+import { subscribeUnseen } from '../unseen-thread.ts'
 
 interface Subscribe {
   threadId: string
@@ -38,11 +39,9 @@ export const watching: readonly Route[] = [
 ]
 
 async function subscribe({ agent, principal, events, lingering }: Call<unknown, unknown>, { threadId, resourceId, after, snapshot }: Subscribe, ids: boolean): Promise<Response> {
-  const subscription = await agent.subscribeToThread({
-    ...scopeOf(principal, threadId, resourceId),
-    ...(after === undefined ? {} : { after }),
-    ...(snapshot === undefined ? {} : { snapshot }),
-  })
+  const watched = { ...scopeOf(principal, threadId, resourceId), ...(after === undefined ? {} : { after }), ...(snapshot === undefined ? {} : { snapshot }) }
+  // Whoever may reach everything is told what is wrong.
+  const subscription = await (principal.resources === '*' ? agent.subscribeToThread(watched) : subscribeUnseen(agent, watched))
   return events.respond(subscription.stream, { ids }, () => lingering.release(() => subscription.unsubscribe()))
 }
 

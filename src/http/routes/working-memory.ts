@@ -1,11 +1,13 @@
 import type { JSONObject } from '../../json.ts'
 import type { WorkingMemoryTarget } from '../../memory/working-memory/access.ts'
 import type { Memory } from '../../memory/memory.ts'
+import { workingMemoryIn } from '../../memory/working-memory/setting.ts'
 import { HeedError } from '../../errors.ts'
 import { memoryOf, ownMemory, type MemoryQuery } from '../memory-of.ts'
 import { resourceOf } from '../principal.ts'
 import { route, type Call, type Route } from '../route.ts'
 import { closed, flag, id, limit, object, text } from '../schemas.ts'
+import { isForbidden } from '../unseen-thread.ts'
 import { given, of, threadOf } from './threads.ts'
 
 interface Update {
@@ -24,8 +26,18 @@ export const workingMemory: readonly Route[] = [
   route<never, MemoryQuery>({
     method: 'GET', path, summary: 'The working memory of a thread, or of its resource', answer: 'json', read: true, query: object(of),
     async handle(call) {
-      const { memory, target } = await reached(call, call.query.resourceId)
-      return { workingMemory: await memory.getWorkingMemory(target) }
+      const threadId = threadOf(call)
+      const memory = await memoryOf(call)
+      const setting = workingMemoryIn(memory.options)
+      const resourceId = resourceOf(call.principal, call.query.resourceId)
+      // A thread that isn't there yet, or is another's, has none of its own; what is known of the resource is known all the same.
+      const threadExists = await (await ownMemory(call)).getThreadById({ threadId }).then((thread) => thread !== null, (error: unknown) => {
+        if (isForbidden(error)) return false
+        throw error
+      })
+      const known = threadExists || (setting?.scope === 'resource' && resourceId !== undefined)
+      const target = { ...(threadExists ? { threadId } : {}), ...given({ resourceId }) }
+      return { workingMemory: known && setting ? await memory.getWorkingMemory(target) : null, source: setting?.scope ?? 'thread', workingMemoryTemplate: templateOf(setting), threadExists }
     },
   }),
   route<Update, MemoryQuery>({
@@ -61,4 +73,8 @@ async function reached(call: Call<unknown, MemoryQuery>, resourceId: string | un
   const threadId = threadOf(call)
   if (!(await (await ownMemory(call, resourceId)).getThreadById({ threadId }))) throw new HeedError('thread_not_found', 'There is no such thread.', { details: { threadId } })
   return { memory: await memoryOf(call), target: { threadId, ...given({ resourceId: resourceOf(call.principal, resourceId) }) } }
+}
+
+function templateOf(setting: ReturnType<typeof workingMemoryIn>): { format: 'markdown'; content: string } | null {
+  return setting && 'template' in setting.form ? { format: 'markdown', content: setting.form.template } : null
 }

@@ -1,0 +1,3 @@
+import { z } from 'zod'
+
+export const paySchema = z.object({ to: z.string() })

@@ -1,0 +1,68 @@
+import { describe, expect, it } from 'vitest'
+import { Agent, Memory } from '../../src/index.ts'
+import { scriptedModel } from '../../src/testing/index.ts'
+import { served, thread } from './serving.ts'
+
+async function open(scope: 'thread' | 'resource' = 'thread') {
+  const agent = new Agent({ id: 'guide', model: scriptedModel(['Hello.'], { loop: true }), memory: new Memory({ workingMemory: { enabled: true, scope } }) })
+  const { ask } = await served({ guide: agent })
+  const read = async (path: string, json?: object) => (await (await ask(`/memory${path}`, json ? { json } : {})).json()) as Record<string, unknown>
+  const say = async (message: string) => {
+    await ask('/agents/guide/send-message', { json: { message, ...thread } })
+    await expect.poll(() => agent.activeRun(thread)).toBeNull()
+  }
+  return { read, say }
+}
+
+describe('memory as existing clients read it', () => {
+  it('[H5.1] a search finds messages with the title of their thread and what was said around them', async () => {
+    const { read, say } = await open()
+    await read('/threads', { ...thread, title: 'Trip' })
+    await say('Where is Bern?')
+    const { results, ...rest } = await read('/search?agentId=guide&resourceId=user-1&threadId=thread-1&searchQuery=Bern')
+    expect(rest).toMatchObject({ count: (results as unknown[]).length, query: 'Bern', searchScope: 'resource' })
+    expect((results as object[])[0]).toMatchObject({
+      role: 'signal', content: 'Where is Bern?', threadId: 'thread-1', threadTitle: 'Trip', context: { before: [], after: [{ role: 'assistant', content: 'Hello.' }] },
+    })
+  })
+
+  it('[H5.1] working memory is told with its template and whether the thread is there, also before it is', async () => {
+    for (const scope of ['thread', 'resource'] as const) {
+      const { read, say } = await open(scope)
+      const path = '/threads/thread-1/working-memory?agentId=guide&resourceId=user-1'
+      const shape = { source: scope, workingMemoryTemplate: { format: 'markdown', content: expect.stringContaining('#') as string } }
+      expect(await read(path)).toEqual({ workingMemory: null, threadExists: false, ...shape })
+      await say('Hi')
+      await read(path, { workingMemory: '# Ada', resourceId: 'user-1' })
+      expect(await read(path)).toEqual({ workingMemory: '# Ada', threadExists: true, ...shape })
+      // What is known of a resource is known on its next thread, too.
+      expect(await read(path.replace('thread-1', 'thread-2'))).toMatchObject({ workingMemory: scope === 'thread' ? null : '# Ada', threadExists: false })
+    }
+  })
+
+  it('[H5.1] a copy is answered with its messages, unless they are not asked for', async () => {
+    const { read, say } = await open()
+    await say('Hi')
+    expect(await read('/threads/thread-1/clone', { newThreadId: 'copy', resourceId: 'user-1' })).toMatchObject({ thread: { id: 'copy' }, clonedMessages: [{ role: 'signal' }, { role: 'assistant' }] })
+    expect(Object.keys(await read('/threads/thread-1/clone', { resourceId: 'user-1', readMessages: false }))).toEqual(['thread'])
+  })
+
+  it('[H5.1] messages of older clients, whose content is a text, are stored as they are', async () => {
+    const { read } = await open()
+    await read('/threads', thread)
+    const message = { id: 'm1', role: 'user', type: 'text', createdAt: '2020-01-01T00:00:00Z', ...thread, content: 'One' }
+    expect(await read('/save-messages?agentId=guide', { messages: [message] })).toMatchObject({ messages: [{ id: 'm1', content: { parts: [{ type: 'text', text: 'One' }] } }] })
+  })
+
+  it('[H5.1] the setup of a memory is told', async () => {
+    const { read } = await open()
+    expect(await read('/status?agentId=guide')).toEqual({ result: true, memoryType: 'local' })
+    expect(await read('/config?agentId=guide')).toEqual({
+      config: {
+        lastMessages: 10, semanticRecall: { topK: 6, messageRange: { before: 1, after: 1 }, scope: 'resource' }, generateTitle: false,
+        workingMemory: { enabled: true, scope: 'thread', template: expect.stringContaining('#') as string }, observationalMemory: { enabled: false },
+      },
+    })
+    expect(await read('/observational-memory?agentId=guide&resourceId=user-1')).toMatchObject({ code: 'unsupported_option' })
+  })
+})

@@ -43,8 +43,7 @@ export class Sources {
 
   /** Resolves when the notification would survive a power cut: whoever told of it may then forget it. */
   async #notify({ agentId, threadId, resourceId }: SubscriptionRecord, notification: NotificationInput): Promise<void> {
-    const agent = this.#heed.getAgentById(agentId)
-    await agent.sendNotificationSignal(notification, { threadId, resourceId })
-    await agent.threads().store.flush()
+    const { stored } = await this.#heed.getAgentById(agentId).sendNotificationSignal(notification, { threadId, resourceId })
+    await stored
   }
 }

@@ -1,17 +1,17 @@
 import { describe, HeedError } from '../errors.ts'
 import type { SendMode } from '../thread/machine.ts'
-import type { SendReceipt } from '../thread/receipt.ts'
+import { optional, type SendReceipt } from '../thread/receipt.ts'
 import type { Attendant, Runnable } from '../thread/runnable.ts'
 import type { ThreadRuntime } from '../thread/runtime.ts'
 import { sendAccepted } from '../thread/sending.ts'
-import type { Ingested, NotificationRecord, NotificationStore, SummaryBatch } from '../store/notifications.ts'
+import type { SettlementTerms, Ingested, NotificationRecord, NotificationStore, Settled, SummaryBatch } from '../store/notifications.ts'
 import { ChangeBell } from './bell.ts'
 import { confirmDelivery, confirmMs } from './confirming.ts'
 import { decideDelivery } from './deciding.ts'
 import { Dispatcher } from './dispatcher.ts'
-import { checkNotification, type NotificationInput } from './input.ts'
+import { checkNotification, type CheckedNotification, type NotificationInput } from './input.ts'
 import { checkTarget, type InboxSettings, type NotificationTarget } from './options.ts'
-import { priorities, type NotificationDeliveryDecision } from './policy.ts'
+import { priorities, settledDecision, type NotificationDeliveryDecision } from './policy.ts'
 import { join, leave } from './readers.ts'
 import type { NotificationResult } from './result.ts'
 import { claimMs, settlementOf } from './settlement.ts'
@@ -78,51 +78,76 @@ export class Inbox implements Attendant {
     const store = await this.store()
     const threadState = await this.#stateOf(threadId, resourceId)
     const now = runtime.clock.now()
-    const ingested = await store.ingest(
-      checked.map((item) => ({ ...item, id: item.id ?? runtime.newId(), threadId, resourceId, agentId: agent.id, now, undecidedUntil: now + undecidedMs })),
-    )
-    return this.#place(store, agent, ingested, threadState, target)
+    const foretold = checked.map((item) => this.#foretell(agent, item, threadState, now))
+    const ingested = await store.ingest(checked.map((item, index) => {
+      const { settlement } = foretold[index] ?? {}
+      return { ...item, id: item.id ?? runtime.newId(), threadId, resourceId, agentId: agent.id, now, undecidedUntil: now + undecidedMs, ...(settlement ? { settlement } : {}) }
+    }))
+    return this.#place(store, agent, threadState, ingested.map((one, index) => ({ ...one, foretold: foretold[index] })), target)
+  }
+
+  /** Where nobody has to be asked, what is decided is stored with the record. Newer words may yet join one that has a `coalesceKey`. */
+  #foretell(agent: Runnable, { source, priority = 'medium', coalesceKey }: CheckedNotification, threadState: ThreadState, now: number): Foretold | undefined {
+    const policy = agent.deliveryPolicy ?? {}
+    if (policy.decide || coalesceKey !== undefined) return undefined
+    const decision = settledDecision(policy, { record: { source, priority }, threadState, now: new Date(now) })
+    return { decision, settlement: settlementOf(decision, threadState, { now, settings: this.#options.settings }) }
   }
 
   /** Decides about what came in, writes that down, and sends what is to be sent at once, in the order in which it came. */
-  async #place(store: NotificationStore, agent: Runnable, ingested: readonly Ingested[], threadState: 'active' | 'idle', target?: NotificationTarget): Promise<NotificationResult[]> {
-    const { clock } = this.#runtime
-    const { settings } = this.#options
-    const decisions = await Promise.all(ingested.map(async ({ record, outcome }) => (outcome === 'counted' ? duplicate : this.#decide(agent, record, threadState))))
-    const now = clock.now()
-    const open = ingested.flatMap(({ record, outcome }, index) => (outcome === 'counted' ? [] : settlementOf(record, decisions[index] ?? duplicate, threadState, { now, settings })))
-    const settled = open.length === 0 ? [] : await store.settle(open)
-    const placed = await Promise.all(open.map(async (settlement, index) => {
-      const { applied, record, batch } = settled[index] ?? { applied: false }
-      if (!applied || !record) return undefined
-      if (settlement.action === 'deliver' || settlement.action === 'queue') return this.#deliver(store, record, modeOf(record), target)
-      return batch ? this.#emit(store, batch) : undefined
+  async #place(store: NotificationStore, agent: Runnable, threadState: ThreadState, arrivals: readonly Arrival[], target?: NotificationTarget): Promise<NotificationResult[]> {
+    const placings = await Promise.all(arrivals.map(async ({ record, outcome, settled, foretold }): Promise<Placing> => {
+      if (outcome === 'counted') return { record, decision: duplicate }
+      return foretold && settled ? { record, settled, ...foretold } : { record, decision: await this.#decide(agent, record, threadState) }
     }))
-    if (open.some(({ whenIdle }) => whenIdle)) await this.#lookAgain(store, open)
-    this.#expect(settled.flatMap(({ record }) => record ?? []), open.flatMap(({ whenIdle }) => whenIdle?.recheckAt ?? []))
-    return Promise.all(ingested.map(async ({ record, outcome }, index) => {
-      const position = outcome === 'counted' ? -1 : open.findIndex(({ id }) => id === record.id)
-      const sent = position === -1 ? undefined : placed[position]
-      const latest = (await store.getNotification({ threadId: record.threadId, id: record.id })) ?? record
-      return resultOf(latest, decisions[index] ?? duplicate, sent)
+    await this.#settle(store, placings, threadState)
+    const receipts = new Map<string, SendReceipt>()
+    await Promise.all(placings.map(async ({ record, settled, settlement }) => {
+      const receipt = settled?.applied && settlement ? await this.#sendNow(store, settled, settlement, target) : undefined
+      if (receipt) receipts.set(record.id, receipt)
+    }))
+    if (placings.some(({ settlement }) => settlement?.whenIdle)) await this.#lookAgain(store, placings)
+    this.#expect(placings)
+    return Promise.all(placings.map(async ({ record, decision, settled }) => {
+      const receipt = receipts.get(record.id)
+      // What was sent is delivered by now, and what came several times is as the last of them left it.
+      const known = receipt === undefined && placings.length === 1 ? settled?.record : undefined
+      return resultOf(store, known ?? (await store.getNotification({ threadId: record.threadId, id: record.id })) ?? record, decision, receipt)
     }))
   }
 
-  #decide(agent: Runnable, record: NotificationRecord, threadState: 'active' | 'idle'): Promise<NotificationDeliveryDecision> {
+  /** Writes down what was decided about those of which that isn't yet. */
+  async #settle(store: NotificationStore, placings: readonly Placing[], threadState: ThreadState): Promise<void> {
+    const now = this.#runtime.clock.now()
+    const open = placings.filter(({ decision, settled }) => decision !== duplicate && !settled)
+    if (open.length === 0) return
+    for (const placing of open) placing.settlement = settlementOf(placing.decision, threadState, { now, settings: this.#options.settings })
+    const settled = await store.settle(open.flatMap(({ record: { threadId, id }, settlement }) => (settlement ? { ...settlement, threadId, id } : [])))
+    for (const [index, placing] of open.entries()) placing.settled = settled[index]
+  }
+
+  async #sendNow(store: NotificationStore, { record, batch }: Settled, { action }: SettlementTerms, target?: NotificationTarget): Promise<SendReceipt | undefined> {
+    if (record && (action === 'deliver' || action === 'queue')) return this.#deliver(store, record, modeOf(record), target)
+    return batch && this.#emit(store, batch)
+  }
+
+  #decide(agent: Runnable, record: NotificationRecord, threadState: ThreadState): Promise<NotificationDeliveryDecision> {
     const { clock, logger } = this.#runtime
     const report = (message: string) => logger.warn('a delivery policy had no answer; the rest of it decides', { agentId: agent.id, notificationId: record.id, error: message })
     return decideDelivery(agent.deliveryPolicy ?? {}, { record, threadState, now: new Date(clock.now()) }, { clock, timeoutMs: this.#options.settings.decideTimeoutMs, report })
   }
 
   /** The run may have ended between the look at the thread and the word that something waits for its end. */
-  async #lookAgain(store: NotificationStore, open: ReadonlyArray<{ threadId: string }>): Promise<void> {
-    for (const threadId of new Set(open.map((one) => one.threadId))) await this.#becameIdle(store, threadId)
+  async #lookAgain(store: NotificationStore, placings: readonly Placing[]): Promise<void> {
+    for (const threadId of new Set(placings.map(({ record }) => record.threadId))) await this.#becameIdle(store, threadId)
   }
 
   /** Sets the timer for what was just put off. */
-  #expect(records: readonly NotificationRecord[], rechecks: readonly number[]): void {
-    const times = records.flatMap(({ deliverAt, summaryAt }) => [deliverAt, summaryAt].flatMap((at) => at?.getTime() ?? []))
-    for (const at of [...times, ...rechecks]) this.#dispatcher.expect(at)
+  #expect(placings: readonly Placing[]): void {
+    for (const { settled, settlement } of placings) {
+      for (const at of [settled?.record?.deliverAt, settled?.record?.summaryAt]) if (at) this.#dispatcher.expect(at.getTime())
+      if (settlement?.whenIdle) this.#dispatcher.expect(settlement.whenIdle.recheckAt)
+    }
   }
 
   // Sending
@@ -219,7 +244,7 @@ export class Inbox implements Attendant {
       ...due.batches.map((batch) => this.#emit(store, batch)),
       ...due.records.toSorted((one, other) => rank(one) - rank(other)).map((record) => this.#deliver(store, record, modeOf(record))),
       ...due.unconfirmed.map((record) => confirmDelivery(runtime, store, record)),
-      ...due.undecided.map(async (record) => this.#place(store, runtime.agent(record.agentId) , [{ record, outcome: 'coalesced' }], await this.#stateOf(record.threadId, record.resourceId))),
+      ...due.undecided.map(async (record) => this.#place(store, runtime.agent(record.agentId), await this.#stateOf(record.threadId, record.resourceId), [{ record, outcome: 'coalesced' }])),
       ...due.idleThreads.map((threadId) => this.#becameIdle(store, threadId)),
     ])
     return due.records.length + due.batches.length + due.undecided.length + due.unconfirmed.length + due.idleThreads.length
@@ -298,7 +323,7 @@ export class Inbox implements Attendant {
     return this.#runtime.agentIds()
   }
 
-  async #stateOf(threadId: string, resourceId?: string): Promise<'active' | 'idle'> {
+  async #stateOf(threadId: string, resourceId?: string): Promise<ThreadState> {
     const thread = await this.#runtime.store.getThread({ threadId, ...(resourceId === undefined ? {} : { resourceId }) })
     return thread && thread.status !== 'idle' ? 'active' : 'idle'
   }
@@ -306,6 +331,26 @@ export class Inbox implements Attendant {
   #warn(message: string, error: unknown): void {
     if (!this.#runtime.closing) this.#runtime.logger.warn(message, { error: describe(error) })
   }
+}
+
+type ThreadState = 'active' | 'idle'
+
+/** A decision that could be made before its record was there. */
+interface Foretold {
+  decision: NotificationDeliveryDecision
+  settlement: SettlementTerms
+}
+
+interface Arrival extends Ingested {
+  foretold?: Foretold | undefined
+}
+
+/** A record on its way through ingress. */
+interface Placing {
+  record: NotificationRecord
+  decision: NotificationDeliveryDecision
+  settlement?: SettlementTerms
+  settled?: Settled | undefined
 }
 
 /** As it was decided, also by a process that is gone. */
@@ -316,11 +361,16 @@ function modeOf({ deliveryAction }: NotificationRecord): SendMode {
 /** The event is known already: it was counted, and nothing is to be done. */
 const duplicate: NotificationDeliveryDecision = { action: 'persist', reason: 'duplicate' }
 
-function resultOf(record: NotificationRecord, decision: NotificationDeliveryDecision, sent: SendReceipt | undefined): NotificationResult {
+function resultOf(store: NotificationStore, record: NotificationRecord, decision: NotificationDeliveryDecision, sent: SendReceipt | undefined): NotificationResult {
+  let stored: Promise<void> | undefined
   return {
     accepted: true,
     record,
     decision,
+    get stored() {
+      stored ??= optional(store.flush())
+      return stored
+    },
     ...(sent ? { runId: sent.runId, signal: sent.signal, ...(sent.persisted ? { persisted: sent.persisted } : {}) } : {}),
   }
 }

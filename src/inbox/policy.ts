@@ -24,6 +24,11 @@ export interface DecideContext {
   now: Date
 }
 
+/** As much of it as a policy looks at that has no `decide`. */
+export interface PolicyContext extends Omit<DecideContext, 'record'> {
+  record: Pick<NotificationRecord, 'source' | 'priority'>
+}
+
 /** Asked in this order: `decide`, `sources`, `priorities`, `default`, then what every agent does. */
 export interface NotificationDeliveryPolicyConfig {
   default?: DeliveryChoice
@@ -37,7 +42,7 @@ export const priorities: readonly NotificationPriority[] = ['urgent', 'high', 'm
 const actions: readonly string[] = ['deliver', 'queue', 'defer', 'summarize', 'persist', 'discard'] satisfies NotificationDeliveryAction[]
 
 /** What is done where the policy has no opinion. */
-export function usualDecision({ record: { priority }, threadState, now }: DecideContext): NotificationDeliveryDecision {
+export function usualDecision({ record: { priority }, threadState, now }: PolicyContext): NotificationDeliveryDecision {
   switch (priority) {
     case 'urgent':
       return { action: 'deliver', reason: 'urgent' }
@@ -52,7 +57,7 @@ export function usualDecision({ record: { priority }, threadState, now }: Decide
 }
 
 /** The decision of everything but `decide`. */
-export function settledDecision(policy: NotificationDeliveryPolicyConfig, context: DecideContext): NotificationDeliveryDecision {
+export function settledDecision(policy: NotificationDeliveryPolicyConfig, context: PolicyContext): NotificationDeliveryDecision {
   const { source, priority } = context.record
   const chosen = own(policy.sources, source) ?? own(policy.priorities, priority) ?? policy.default
   return chosen === undefined ? usualDecision(context) : decisionOf(chosen)

@@ -8,6 +8,8 @@ export interface NotificationResult {
   /** As it is stored. */
   record: NotificationRecord
   decision: NotificationDeliveryDecision
+  /** Resolves when it would survive a power cut: whoever told of it may then forget it. */
+  stored: Promise<void>
   /** With `signal`: what was emitted at once, in full or as a summary. */
   runId?: string
   signal?: CreatedAgentSignal

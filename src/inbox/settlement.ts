@@ -1,4 +1,4 @@
-import type { NotificationRecord, Settlement } from '../store/notifications.ts'
+import type { SettlementTerms } from '../store/notifications.ts'
 import type { InboxSettings } from './options.ts'
 import type { NotificationDeliveryDecision } from './policy.ts'
 
@@ -9,15 +9,10 @@ export const claimMs = 30_000
 export const recheckMs = 15_000
 
 /** A decision as the store writes it. */
-export function settlementOf(
-  { id, threadId }: NotificationRecord,
-  decision: NotificationDeliveryDecision,
-  threadState: 'active' | 'idle',
-  { now, settings }: { now: number; settings: InboxSettings },
-): Settlement {
+export function settlementOf(decision: NotificationDeliveryDecision, threadState: 'active' | 'idle', { now, settings }: { now: number; settings: InboxSettings }): SettlementTerms {
   const { action, reason } = decision
   const deliverAt = decision.deliverAt?.getTime()
-  const base = { threadId, id, action, now, claimUntil: now + claimMs, ...(reason === undefined ? {} : { reason }) }
+  const base = { action, now, claimUntil: now + claimMs, ...(reason === undefined ? {} : { reason }) }
   const whenIdle = { whenIdle: { recheckAt: now + recheckMs } }
   switch (action) {
     case 'defer':
@@ -30,7 +25,7 @@ export function settlementOf(
   }
 }
 
-function summaryTime({ summaryAt }: NotificationDeliveryDecision, now: number, { quietMs, maxWaitMs }: InboxSettings): NonNullable<Settlement['summary']> {
+function summaryTime({ summaryAt }: NotificationDeliveryDecision, now: number, { quietMs, maxWaitMs }: InboxSettings): NonNullable<SettlementTerms['summary']> {
   if (!summaryAt) return { form: 'window', quietMs, maxWaitMs }
   const at = summaryAt.getTime()
   return at <= now ? { form: 'now' } : { form: 'timed', at, withinMs: maxWaitMs }

@@ -14,6 +14,8 @@ import type { Belongings } from './belongings.ts'
 export interface NotificationStore extends Belongings {
   open(): Promise<void>
   close(): Promise<void>
+  /** Resolves when all that was written before this call would survive a power cut. */
+  flush(): Promise<void>
 
   // Ingress
 
@@ -135,18 +137,26 @@ export interface NewNotification {
   now: number
   /** When it is due for a decision, should nobody settle it. */
   undecidedUntil: number
+  /** What is decided about it already: written with the record if that is created, and otherwise not at all. */
+  settlement?: SettlementTerms
 }
 
 export interface Ingested {
   record: NotificationRecord
   /** `created`; `coalesced` into a record that waits; `counted` on one that is on its way or was delivered: nothing is to be decided. */
   outcome: 'created' | 'coalesced' | 'counted'
+  /** What became of its settlement, if it had one and was created. `record` is as it was before. */
+  settled?: Settled
 }
 
-/** What was decided about one record. Times are milliseconds since the epoch. */
-export interface Settlement {
+/** What was decided about one record. */
+export interface Settlement extends SettlementTerms {
   threadId: string
   id: string
+}
+
+/** A decision as it is written. Times are milliseconds since the epoch. */
+export interface SettlementTerms {
   action: NotificationDeliveryAction
   reason?: string
   deliverAt?: number

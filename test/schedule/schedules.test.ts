@@ -181,11 +181,13 @@ describe('schedules in the next process', () => {
     const jumping: VirtualClock = { ...still, now: () => still.now() + ahead, get pending() { return still.pending } }
     const world = openSchedules(libsql.make, { clock: jumping })
     await world.agent.schedules.create({ ...thread, id: 's', message: 'Look around.', every: 10 * minute })
-    const sent = async () => {
-      await still.advance(minute)
+    const sent = async (ms = minute) => {
+      await still.advance(ms)
       return (await world.agent.schedules.get({ id: 's' }))?.lastAt?.getTime()
     }
-    await soon(sent).toBe(Date.UTC(2026, 0, 1, 0, 10))
+    await still.advance(10 * minute)
+    await soon(() => sent(0)).toBe(Date.UTC(2026, 0, 1, 0, 10))
+    await soon(world.calls).toBe(1)
     ahead = -hour
     for (let passed = 0; passed < 30; passed++) await still.advance(minute)
     expect(world.calls()).toBe(1)

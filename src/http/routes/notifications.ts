@@ -49,7 +49,9 @@ export const notifications: readonly Route[] = [
       }
       const target = { threadId, resourceId: neededResource(call.principal, resourceId), ifIdle: { streamOptions: await optionsFrom(call, ifIdle?.streamOptions ?? {}) } }
       const inputs = keyed(several ?? (one ? [one] : []), call.idempotencyKey)
-      const results = (await call.agent.sendNotificationSignal(inputs, target)).map(answered)
+      const sent = await call.agent.sendNotificationSignal(inputs, target)
+      await Promise.all(sent.map(({ stored }) => stored))
+      const results = sent.map(answered)
       return one === undefined ? { accepted: true, results } : results[0]
     },
   }),

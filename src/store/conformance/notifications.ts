@@ -51,6 +51,22 @@ export const notificationConformance: NotificationCase[] = [
     },
   },
   {
+    name: '[N1.9] what is decided already is written with a record that is created, and not with one that takes it in',
+    async run({ store: open }) {
+      const store = await open()
+      const settlement = { action: 'summarize', summary: window, now, claimUntil: now + 1_000 } as const
+      const [first, second] = await store.ingest([note('n1', { dedupeKey: 'k', settlement }), note('n2', { dedupeKey: 'k', settlement: { ...settlement, action: 'discard' } })])
+      assert.deepEqual([first?.outcome, first?.settled?.applied, first?.settled?.record?.deliveryAction], ['created', true, 'summarize'])
+      assert.deepEqual([second?.outcome, second?.settled], ['coalesced', undefined])
+      const [third] = await store.ingest([note('n3', { settlement: { ...settlement, action: 'deliver' } })])
+      assert.equal(third?.settled?.record?.deliveryAction, 'deliver')
+      const due = await store.claimDue({ ...claim, now: now + 5_000, until: now + 10_000 })
+      assert.deepEqual(due.batches.map(({ sources }) => sources), [[{ source: 'github', count: 1 }]])
+      assert.deepEqual([due.records.map(({ id }) => id), due.undecided], [['n3'], []])
+      await store.flush()
+    },
+  },
+  {
     name: '[N1.2] what is on its way takes in no more words of its coalesceKey',
     async run({ store: open }) {
       const store = await open()

@@ -1,5 +1,6 @@
 import { DatabaseSync } from 'node:sqlite'
 import { parentPort, workerData } from 'node:worker_threads'
+import type { Copied } from './checkpoint.ts'
 
 /**
  * Copies the log into the database, off the main thread: a large checkpoint takes hundreds of milliseconds.
@@ -11,6 +12,7 @@ const { path } = workerData as { path: string }
 const database = new DatabaseSync(path, { enableForeignKeyConstraints: false, timeout: 0 })
 // The checkpoint itself must sync: what it copied may be overwritten in the log.
 database.exec('PRAGMA synchronous = NORMAL; PRAGMA wal_autocheckpoint = 0')
+const copy = database.prepare('PRAGMA wal_checkpoint(PASSIVE)')
 
 parentPort?.on('message', (wanted: 'copy' | 'renew' | 'end') => {
   if (wanted === 'end') {
@@ -18,10 +20,10 @@ parentPort?.on('message', (wanted: 'copy' | 'renew' | 'end') => {
     parentPort?.close()
     return
   }
-  database.exec('PRAGMA wal_checkpoint(PASSIVE)')
+  const pages = Number(copy.get()?.log)
   if (wanted === 'renew') beginLog()
   // oxlint-disable-next-line unicorn/require-post-message-target-origin -- a thread has no origin
-  parentPort?.postMessage(wanted)
+  parentPort?.postMessage({ how: wanted, pages } satisfies Copied)
 })
 
 /** The first write to a log that was copied begins it anew and waits for the disk. So that is a write of this thread, of what is there. */

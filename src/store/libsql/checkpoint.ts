@@ -5,6 +5,16 @@ const interval = 8000
 /** So many pages are copied in a few milliseconds. */
 const few = 2000
 const mostRounds = 4
+/** What a commit writes besides its rows, in rows. */
+const perCommit = 2
+/** A row and its indexes write no more pages than this, whatever a log of several processes seems to say. */
+const mostPages = 16
+
+/** A copy that was made, and how many pages the log had then. */
+export interface Copied {
+  how: 'copy' | 'renew'
+  pages: number
+}
 
 export interface CheckpointHost {
   /** Lets no write begin until the answer is called. */
@@ -23,7 +33,11 @@ export class Checkpointer {
   readonly #path: string
   readonly #host: CheckpointHost
   #worker: Worker | undefined
-  #since = 0
+  /** Rows that were written to the log: since it began, and until the last copy. */
+  #rows = 0
+  #copiedRows = 0
+  /** Few rows of many share a page where keys are far apart, and many of few do: each copy tells. */
+  #pagesPerRow = 2
   #rounds = 0
   #resume: (() => void) | undefined
   #ended = false
@@ -33,10 +47,10 @@ export class Checkpointer {
     this.#host = host
   }
 
-  /** A transaction of so many jobs was committed. Jobs of one transaction share many of the pages that they write. */
-  committed(jobs: number): void {
-    this.#since += 8 + 4 * jobs
-    if (this.#since < interval || this.#rounds > 0 || this.#ended) return
+  /** A transaction that wrote so many rows was committed. */
+  committed(rows: number): void {
+    this.#rows += rows + perCommit
+    if (this.#pages() < interval || this.#rounds > 0 || this.#ended) return
     this.#worker ??= this.#start()
     this.#copy(this.#worker, 'copy')
   }
@@ -52,20 +66,28 @@ export class Checkpointer {
     await gone
   }
 
-  #copy(worker: Worker, how: 'copy' | 'renew'): void {
+  /** What waits to be copied, about. */
+  #pages(): number {
+    return (this.#rows - this.#copiedRows) * this.#pagesPerRow
+  }
+
+  #copy(worker: Worker, how: Copied['how']): void {
     this.#rounds += 1
-    this.#since = 0
+    this.#copiedRows = this.#rows
     tell(worker, how)
   }
 
   /** What was written meanwhile is left. If that is little, the next round is the last. */
-  #copied(worker: Worker, how: 'copy' | 'renew'): void {
+  #copied(worker: Worker, { how, pages }: Copied): void {
     this.#letGo()
+    if (pages > 0) this.#pagesPerRow = Math.min(mostPages, Math.max(1, pages / this.#copiedRows))
     if (how === 'renew' || this.#ended) {
       this.#rounds = 0
+      this.#rows -= this.#copiedRows
+      this.#copiedRows = 0
       return
     }
-    const last = this.#since <= few || this.#rounds >= mostRounds
+    const last = this.#pages() <= few || this.#rounds >= mostRounds
     if (last) this.#resume = this.#host.hold()
     this.#copy(worker, last ? 'renew' : 'copy')
   }
@@ -82,7 +104,7 @@ export class Checkpointer {
       resourceLimits: { maxOldGenerationSizeMb: 16, maxYoungGenerationSizeMb: 2 },
     })
     worker.unref()
-    worker.on('message', (how: 'copy' | 'renew') => this.#copied(worker, how))
+    worker.on('message', (copied: Copied) => this.#copied(worker, copied))
     worker.on('error', () => {
       this.#worker = undefined
       if (!this.#ended) this.#host.giveUp()

@@ -19,8 +19,8 @@ export interface ConnectionOptions {
   busyTimeout: number
 }
 
-/** As many pages as this number of jobs would write, about. */
-const bulkJobs = 2_000
+/** As many pages as this number of rows would write, about. */
+const bulkRows = 4_000
 
 /** The one connection of this process to a database: reads at once, writes through the group commit. */
 export class Connection implements DatabaseConnection {
@@ -39,6 +39,7 @@ export class Connection implements DatabaseConnection {
   readonly #bulk = new Set<Promise<unknown>>()
   #closed = false
   #messageChanges = 0
+  #rowsWritten = 0
   /** Told after commits that changed messages. Must not throw. */
   readonly onMessages = new Set<() => void>()
   /** What uses this connection and ends before it. */
@@ -123,7 +124,7 @@ export class Connection implements DatabaseConnection {
       this.#bulk.delete(work)
       done()
       this.#flusher?.committed()
-      this.#checkpointer?.committed(bulkJobs)
+      this.#checkpointer?.committed(bulkRows)
       for (const tell of this.onMessages) tell()
     }
   }
@@ -161,12 +162,13 @@ export class Connection implements DatabaseConnection {
         this.#tables.forget()
         this.statements.run('BEGIN IMMEDIATE')
       },
-      commit: (jobs) => {
+      commit: () => {
         this.#tables.settle()
         this.statements.run('COMMIT')
         this.#tables.forget()
         this.#flusher?.committed()
-        this.#checkpointer?.committed(jobs)
+        this.#checkpointer?.committed(this.statements.rowsWritten - this.#rowsWritten)
+        this.#rowsWritten = this.statements.rowsWritten
         if (this.#messageChanges === this.statements.messageChanges) return
         this.#messageChanges = this.statements.messageChanges
         for (const tell of this.onMessages) tell()

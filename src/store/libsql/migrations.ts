@@ -1,7 +1,7 @@
 import type { DatabaseSync } from 'node:sqlite'
 import { HeedError } from '../../errors.ts'
 import { keepingSchema } from './keeping-schema.ts'
-import { notificationChangeSchema, notificationSchema } from './notification-schema.ts'
+import { notificationChangeSchema, notificationIndexSchema, notificationSchema } from './notification-schema.ts'
 import { quotesSchema, recallChangesSchema } from './recall/schema.ts'
 import { scheduleSchema } from './schedule-schema.ts'
 import { subscriptionSchema } from './subscription-schema.ts'
@@ -232,6 +232,7 @@ export const migrations: readonly string[] = [
   quotesSchema,
   notificationChangeSchema,
   subscriptionSchema,
+  notificationIndexSchema,
 ]
 
 /** 'Heed', where SQLite keeps the name of the program that a file belongs to. */

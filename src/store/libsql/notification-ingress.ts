@@ -31,7 +31,8 @@ export function ingest(statements: Statements, item: NewNotification): Ingested 
     sql.add, threadId, id, resourceId, agentId, item.priority ?? 'medium', item.undecidedUntil, dedupeSlot, coalesceSlot, now, now,
     item.dedupeKey ?? null, item.coalesceKey ?? null, source, item.kind, item.summary, json(item.attributes), json(item.metadata), json(item.payload),
   )
-  return { record: read(statements, item), outcome: 'created' }
+  const created = { record: read(statements, item), outcome: 'created' as const }
+  return item.settlement ? { ...created, settled: settle(statements, { ...item.settlement, threadId, id }) } : created
 }
 
 /** A key belongs to a source on a thread, for one agent. */

@@ -83,3 +83,15 @@ export const notificationChangeSchema = `
   INSERT INTO heed_notification_changes (one, last) VALUES (1, 0);
   CREATE INDEX heed_notifications_changed ON heed_notifications (resource_id, changed);
 `
+
+/**
+ * Fewer places to write to. Ids are made one after the other, so that they are neighbours in an index where they come first; and one
+ * index both lists and counts what a thread has.
+ */
+export const notificationIndexSchema = `
+  DROP INDEX heed_notifications_id;
+  DROP INDEX heed_notifications_thread;
+  DROP INDEX heed_notifications_status;
+  CREATE UNIQUE INDEX heed_notifications_id ON heed_notifications (id, thread_id);
+  CREATE INDEX heed_notifications_thread ON heed_notifications (thread_id, key, status);
+`

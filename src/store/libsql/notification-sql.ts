@@ -1,3 +1,5 @@
+import { notificationStatuses } from '../notification-states.ts'
+
 /** Columns under the names of `NotificationRow`. */
 const columns = `
   n.key, n.thread_id AS threadId, n.id, n.resource_id AS resourceId, n.agent_id AS agentId, n.status, n.priority, n.batch, n.due_at AS dueAt,
@@ -15,6 +17,9 @@ export const touched = `changed = (SELECT last FROM heed_notification_changes WH
 export const fromNotifications = `SELECT ${columns} FROM heed_notifications n LEFT JOIN heed_notification_batches b ON b.key = n.batch`
 
 const batchColumns = `key, id, thread_id AS threadId, resource_id AS resourceId, agent_id AS agentId, first_at AS firstAt, due_at AS dueAt, attempts`
+
+/** One column for each status: a pass over the index of a thread, with nothing to sort. */
+const counted = notificationStatuses.map((status) => `sum(status = '${status}') AS ${status}`).join(', ')
 
 /** What the inbox says to the database. Every one of them is a search: the tests look at their plans. */
 export const notificationSql = {
@@ -71,8 +76,8 @@ export const notificationSql = {
   seen: `UPDATE heed_notifications SET status = 'seen', seen_at = ?, updated_at = ?1, due_at = NULL, when_idle = NULL, dedupe_slot = NULL, coalesce_slot = NULL, ${touched} WHERE key = ?`,
   dismissed: `UPDATE heed_notifications SET status = 'dismissed', dismissed_at = ?, updated_at = ?1, due_at = NULL, when_idle = NULL, dedupe_slot = NULL, coalesce_slot = NULL, ${touched} WHERE key = ?`,
   archived: `UPDATE heed_notifications SET status = 'archived', archived_at = ?, updated_at = ?1, due_at = NULL, when_idle = NULL, dedupe_slot = NULL, coalesce_slot = NULL, ${touched} WHERE key = ?`,
-  counts: `SELECT status, count(*) AS count FROM heed_notifications WHERE thread_id = ? GROUP BY status`,
-  countsOfResource: `SELECT status, count(*) AS count FROM heed_notifications WHERE thread_id = ? AND resource_id = ? GROUP BY status`,
+  counts: `SELECT ${counted} FROM heed_notifications WHERE thread_id = ?`,
+  countsOfResource: `SELECT ${counted} FROM heed_notifications WHERE thread_id = ? AND resource_id = ?`,
 
   countChange: `UPDATE heed_notification_changes SET last = last + 1 WHERE one = 1`,
   lastChange: `SELECT last FROM heed_notification_changes WHERE one = 1`,

@@ -40,6 +40,10 @@ export class LibSQLInbox implements NotificationStore {
     if (this.#owned) await this.#holder.close()
   }
 
+  async flush(): Promise<void> {
+    await (await this.#holder.connection()).flush()
+  }
+
   ingest(items: readonly NewNotification[]): Promise<Ingested[]> {
     return this.#change((statements, touch) => items.map((item) => {
       touch(item)
@@ -113,8 +117,8 @@ export class LibSQLInbox implements NotificationStore {
   countNotifications({ threadId, resourceId }: InboxScope): Promise<Partial<Record<NotificationStatus, number>>> {
     return this.#read((statements) => {
       const [text, values] = resourceId === undefined ? [sql.counts, [threadId]] as const : [sql.countsOfResource, [threadId, resourceId]] as const
-      const found = statements.all<{ status: NotificationStatus; count: number }>(text, ...values)
-      return Object.fromEntries(found.map(({ status, count }) => [status, count]))
+      const counts = statements.one<Record<NotificationStatus, number | null>>(text, ...values) ?? {}
+      return Object.fromEntries(Object.entries(counts).filter(([, count]) => count))
     })
   }
 

@@ -19,6 +19,8 @@ interface Prepared {
   readonly statement: Statement
   readonly names: readonly string[]
   readonly changesMessages: boolean
+  /** What is said of transactions answers how many rows the statement before it changed. */
+  readonly changesRows: boolean
 }
 
 /** Whatever names the table and doesn't begin as a read. */
@@ -32,6 +34,8 @@ export class Statements {
   readonly #prepared = new Map<string, Prepared>()
   /** How many statements were run that change messages, whoever asked for them. */
   messageChanges = 0
+  /** How many rows were written. */
+  rowsWritten = 0
 
   constructor(database: Database) {
     this.#database = database
@@ -41,13 +45,16 @@ export class Statements {
   run(sql: string, ...values: SqlValue[]): number {
     const prepared = this.#prepare(sql)
     if (prepared.changesMessages) this.messageChanges += 1
-    return Number(prepared.statement.run(...values).changes)
+    const changes = Number(prepared.statement.run(...values).changes)
+    if (prepared.changesRows) this.rowsWritten += changes
+    return changes
   }
 
   /** The key of the row that was inserted. */
   insert(sql: string, ...values: SqlValue[]): number {
     const prepared = this.#prepare(sql)
     if (prepared.changesMessages) this.messageChanges += 1
+    this.rowsWritten += 1
     return Number(prepared.statement.run(...values).lastInsertRowid)
   }
 
@@ -69,7 +76,7 @@ export class Statements {
     if (!prepared) {
       const statement = this.#database.prepare(sql)
       statement.setReturnArrays(true)
-      prepared = { statement, names: statement.columns().map(({ name }) => name), changesMessages: changesMessages(sql) }
+      prepared = { statement, names: statement.columns().map(({ name }) => name), changesMessages: changesMessages(sql), changesRows: /^\s*(INSERT|UPDATE|DELETE|WITH|REPLACE)\b/i.test(sql) }
       this.#prepared.set(sql, prepared)
     }
     return prepared

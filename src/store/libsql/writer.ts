@@ -5,8 +5,7 @@ import { isBusy } from './failure.ts'
 /** What the writer needs of a connection: transactions, of which one at a time is open. */
 export interface Transactions {
   begin(): void
-  /** With the number of jobs that ran in it. */
-  commit(jobs: number): void
+  commit(): void
   rollback(): void
 }
 
@@ -124,7 +123,7 @@ export class Writer {
       this.#runSome()
       const jobs = this.#head - from
       const started = performance.now()
-      commit(jobs)
+      commit()
       this.#commitMs += ((performance.now() - started) / jobs - this.#commitMs) / 8
     } catch (error) {
       return this.#failed(from, error)

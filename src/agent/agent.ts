@@ -383,9 +383,9 @@ export class Agent<TAgentId extends string = string, TTools extends ToolsInput =
     return messageInputToSignal(message, this.#signalContext(id))
   }
 
-  #signalContext(id: string | undefined): { id: string; now: number; reservedTags: string[] } {
+  #signalContext(id: string | undefined): { id: string; now: number; reservedTags: readonly string[] } {
     const runtime = this.threads()
-    return { id: id ?? runtime.newId(), now: runtime.clock.now(), reservedTags: [...this.signalTags] }
+    return { id: id ?? runtime.newId(), now: runtime.clock.now(), reservedTags: this.signalTags }
   }
 
   async #continue(decision: RunDecision): Promise<StreamResult<TTools, never>> {

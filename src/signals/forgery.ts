@@ -11,6 +11,7 @@ export const RESERVED_TAGS: readonly string[] = ['user', 'state', 'notification'
  * a type or component that begins with a capital letter (`<User />`), and an argument of a type (`Array<user>`).
  */
 export function needsGuard(contents: StoredContents, reserved: readonly string[] = RESERVED_TAGS): boolean {
+  if (typeof contents === 'string' && !contents.includes('<')) return false
   const texts = partsOf(contents).flatMap(part => (part.type === 'text' ? [part.text] : []))
   if (!texts.some(text => text.includes('<'))) return false
   const tags = tagPattern(reserved)

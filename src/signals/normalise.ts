@@ -1,3 +1,4 @@
+import { isoTime } from '../iso.ts'
 import { normaliseAttributes, unsafeName } from './attributes.ts'
 import { utf8Length } from './base64.ts'
 import { checkSize, MAX_SIGNAL_BYTES, normaliseContents } from './contents.ts'
@@ -19,6 +20,7 @@ export interface NormaliseContext {
 }
 
 const maxIdLength = 256
+const sized = ['attributes', 'metadata', 'providerOptions'] as const
 
 /**
  * The storable form of what a sender passed. Everything that could fail later fails here: the error (`invalid_signal`) has the
@@ -33,21 +35,19 @@ export function normaliseSignal(input: SignalInput, context: NormaliseContext): 
   if (!isXMLName(tagName)) throw refusal('tagName', unsafeName('a tag'))
 
   const maxBytes = context.maxBytes ?? MAX_SIGNAL_BYTES
-  const attributes = normaliseAttributes(input.attributes)
+  const attributes = isGiven(input.attributes) ? normaliseAttributes(input.attributes) : undefined
   const signal: Signal = {
     id: checkId(input.id ?? context.id),
     type: kind.type,
     tagName,
     contents: normaliseContents(input.contents, maxBytes),
-    ...(Object.keys(attributes).length > 0 && { attributes }),
+    ...(attributes && Object.keys(attributes).length > 0 && { attributes }),
     ...(isGiven(metadata) && { metadata: copyJSONObject(metadata, 'metadata') }),
     ...(isGiven(providerOptions) && { providerOptions: copyProviderOptions(providerOptions, 'providerOptions') }),
-    createdAt: new Date(context.now).toISOString(),
+    createdAt: isoTime(Number(context.now)),
   }
-  for (const field of ['attributes', 'metadata', 'providerOptions'] as const) {
-    if (signal[field]) checkSize(field, utf8Length(JSON.stringify(signal[field])), maxBytes)
-  }
-  const forged = isPlain(signal) && needsGuard(signal.contents, [...RESERVED_TAGS, ...(context.reservedTags ?? [])])
+  for (const field of sized) if (signal[field]) checkSize(field, utf8Length(JSON.stringify(signal[field])), maxBytes)
+  const forged = isPlain(signal) && needsGuard(signal.contents, context.reservedTags?.length ? [...RESERVED_TAGS, ...context.reservedTags] : RESERVED_TAGS)
   return forged ? { ...signal, guarded: true } : signal
 }
 

@@ -85,6 +85,9 @@ export class ThreadRuntime implements RunEnvironment {
     return this.#store
   }
 
+  /** Resolves when what was accepted would survive a power cut. */
+  readonly flush = (): Promise<void> => this.store.flush()
+
   // Agents
 
   register(agent: Runnable): void {
@@ -213,17 +216,15 @@ export class ThreadRuntime implements RunEnvironment {
    * Asks the store for something that may give this process the thread. When the answer is lost, the thread may be ours without our
    * knowing: it is then taken up. Asking once more is safe, since everything here is known by its id.
    */
-  async answered<T>(threadId: string, ask: () => Promise<T>): Promise<T> {
-    try {
-      return await ask()
-    } catch (error) {
+  answered<T>(threadId: string, ask: () => Promise<T>): Promise<T> {
+    return ask().catch(async (error: unknown) => {
       if (isHeedError(error) && !error.retryable) throw error
       try {
         return await ask()
       } finally {
         await this.#adopt(threadId)
       }
-    }
+    })
   }
 
   /** Runs a thread whose lease names this process although nothing of it runs here. */

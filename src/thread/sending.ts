@@ -1,17 +1,19 @@
 import { HeedError, isHeedError } from '../errors.ts'
+import { isoTime } from '../iso.ts'
 import type { AgentExecutionOptions } from '../run/options.ts'
 import { normaliseAttributes } from '../signals/attributes.ts'
 import { createdSignal } from '../signals/created.ts'
 import { rowToSignal, signalToRow } from '../signals/row.ts'
-import type { CreatedAgentSignal, Signal, SignalAttributes } from '../signals/signal.ts'
+import type { Signal, SignalAttributes } from '../signals/signal.ts'
 import type { Accepted, Branch, LaneWrite } from '../store/contract.ts'
 import { traceAccept } from '../tracing/accept-trace.ts'
 import { declineAll } from './deciding.ts'
 import { withMemory } from './local-call.ts'
 import type { ActiveBehavior, IdleBehavior, SendMode } from './machine.ts'
-import { optional, type SendReceipt, type SignalOutcome, type StateReceipt } from './receipt.ts'
+import type { SendReceipt, SignalOutcome, StateReceipt } from './receipt.ts'
 import type { Runnable } from './runnable.ts'
 import type { Target, ThreadRuntime } from './runtime.ts'
+import { Sent, type Work } from './sent.ts'
 import { outcomeOfRow, settleElsewhere, settleWaiting } from './settling.ts'
 import { storedOptions } from './stored-options.ts'
 
@@ -52,16 +54,11 @@ export async function sendState(runtime: ThreadRuntime, agent: Runnable, signal:
   return Object.assign(receipt, { skipped: false as const, ...(row ? { signal: createdSignal(rowToSignal(row)) } : {}) })
 }
 
-interface Sent {
-  receipt: SendReceipt
-  work: Promise<{ answer: Accepted; outcome: Promise<SignalOutcome> }>
-}
-
-function send(runtime: ThreadRuntime, agent: Runnable, mode: SendMode, signal: Signal, options: SendOptions, lane?: LaneWrite): Sent {
+function send(runtime: ThreadRuntime, agent: Runnable, mode: SendMode, signal: Signal, options: SendOptions, lane?: LaneWrite): { receipt: SendReceipt; work: Promise<Work> } {
   const branches = checkOptions(options)
   runtime.register(agent)
   const now = runtime.clock.now()
-  const accepted: Signal = { ...signal, acceptedAt: new Date(now).toISOString() }
+  const accepted: Signal = { ...signal, acceptedAt: isoTime(now) }
   const target = targetHere(runtime, options)
   const fresh = runtime.newId()
   const runId = mode === 'queue' ? fresh : ((target ? activeRun(runtime, target) : options.runId) ?? fresh)
@@ -70,29 +67,8 @@ function send(runtime: ThreadRuntime, agent: Runnable, mode: SendMode, signal: S
   if (target && !order.reached) takePlace(runtime, target.threadId, order)
   const outcome = work.then(({ outcome, answer }) => (answer.duplicate ? outcome.then((first) => ({ ...first, duplicate: true })) : outcome), rejected)
   if (target && mode === 'now' && runId === fresh && branches.ifIdle.behavior === 'wake') promiseRun(runtime, fresh, target, outcome)
-  let stored: Promise<void> | undefined
-  let created: CreatedAgentSignal | undefined
-  void optional(work)
   const persists = branches.ifActive.behavior === 'persist' || branches.ifIdle.behavior === 'persist'
-  const receipt: SendReceipt = {
-    accepted: true,
-    runId,
-    get signal() {
-      created ??= createdSignal(accepted)
-      return created
-    },
-    set signal(as) {
-      created = as
-    },
-    // Where the other branch was taken, it is in history when its run took it.
-    ...(persists ? { persisted: optional(work.then(() => outcome).then(() => {})) } : {}),
-    get stored() {
-      stored ??= optional(work.then(() => runtime.store.flush()))
-      return stored
-    },
-    outcome,
-  }
-  return { receipt, work }
+  return { receipt: new Sent({ runId, signal: accepted, persists, work, outcome, flush: runtime.flush }), work }
 }
 
 interface Sending {
@@ -107,7 +83,7 @@ interface Sending {
   order: Order
 }
 
-async function accept(runtime: ThreadRuntime, agent: Runnable, sending: Sending): Promise<{ answer: Accepted; outcome: Promise<SignalOutcome> }> {
+async function accept(runtime: ThreadRuntime, agent: Runnable, sending: Sending): Promise<Work> {
   const { mode, signal, options, branches, runId, now, lane, order } = sending
   const trace = traceAccept(runtime.tracing, { agentId: agent.id, signal, mode, lane })
   let accepting: Promise<Accepted> | undefined
@@ -271,8 +247,9 @@ interface Branches {
 
 function checkOptions(options: SendOptions | undefined): Branches {
   const { runId, resourceId, threadId, ifActive, ifIdle } = options ?? {}
-  const target = { runId, resourceId, threadId }
-  for (const [field, value] of Object.entries(target)) if (value !== undefined && !isText(value)) throw badTarget(field)
+  if (runId !== undefined && !isText(runId)) throw badTarget('runId')
+  if (resourceId !== undefined && !isText(resourceId)) throw badTarget('resourceId')
+  if (threadId !== undefined && !isText(threadId)) throw badTarget('threadId')
   for (const key of Object.keys(options ?? {})) {
     if (!known.has(key)) throw new HeedError('invalid_argument', `A send has no option '${key}'. Known: ${[...known].join(', ')}.`, { details: { field: key } })
   }

@@ -82,29 +82,41 @@ export class Connection implements DatabaseConnection {
   }
 
   /** One transaction, shared with whatever else is asked for in this turn of the event loop. */
-  async write<Result>(work: (tables: SqlTables, statements: Statements) => Result, first = false): Promise<Result> {
+  write<Result>(work: (tables: SqlTables, statements: Statements) => Result, first = false): Promise<Result> {
+    return this.#writer.write(() => work(this.#tables, this.statements), first)
+  }
+
+  /** Sees one state of the database, also where it takes several statements. */
+  read<Result>(work: (tables: SqlTables, statements: Statements) => Result): Promise<Result> {
+    return this.#look(() => {
+      this.#tables.forget()
+      this.statements.run('BEGIN')
+      try {
+        return work(this.#tables, this.statements)
+      } finally {
+        this.statements.run('COMMIT')
+        this.#tables.forget()
+      }
+    })
+  }
+
+  /** For a look with one statement, which is one state by itself. */
+  peek<Result>(work: (statements: Statements) => Result): Promise<Result> {
+    return this.#look(() => work(this.statements))
+  }
+
+  async #look<Result>(act: () => Result): Promise<Result> {
     try {
-      const result = await this.#writer.write(() => work(this.#tables, this.statements), first)
-      if (this.#tables.purging) this.#purge()
-      return result
+      return act()
     } catch (error) {
+      if (isBusy(error)) return this.#lookAgain(act)
       throw storeFailure(error, this.name)
     }
   }
 
-  /** Sees one state of the database, also where it takes several statements. */
-  async read<Result>(work: (tables: SqlTables, statements: Statements) => Result): Promise<Result> {
+  async #lookAgain<Result>(act: () => Result): Promise<Result> {
     try {
-      return await patiently(this.#busyTimeout, () => {
-        this.#tables.forget()
-        this.statements.run('BEGIN')
-        try {
-          return work(this.#tables, this.statements)
-        } finally {
-          this.statements.run('COMMIT')
-          this.#tables.forget()
-        }
-      })
+      return await patiently(this.#busyTimeout, act)
     } catch (error) {
       throw storeFailure(error, this.name)
     }
@@ -169,6 +181,7 @@ export class Connection implements DatabaseConnection {
         this.#flusher?.committed()
         this.#checkpointer?.committed(this.statements.rowsWritten - this.#rowsWritten)
         this.#rowsWritten = this.statements.rowsWritten
+        if (this.#tables.purging) this.#purge()
         if (this.#messageChanges === this.statements.messageChanges) return
         this.#messageChanges = this.statements.messageChanges
         for (const tell of this.onMessages) tell()
@@ -178,6 +191,7 @@ export class Connection implements DatabaseConnection {
         // After some failures of the disk SQLite has rolled back by itself.
         if (this.#database.isTransaction) this.statements.run('ROLLBACK')
       },
+      failure: (error) => storeFailure(error, this.name),
     }
   }
 

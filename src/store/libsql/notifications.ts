@@ -67,8 +67,11 @@ export class LibSQLInbox implements NotificationStore {
     return this.#write((statements) => claimIdle(statements, threadId, claim))
   }
 
-  awaitsIdle(threadId: string): Promise<boolean> {
-    return this.#read((statements) => statements.one<{ found: number }>(sql.anyIdle, threadId)?.found === 1)
+  /** Asked after every run. */
+  async awaitsIdle(threadId: string): Promise<boolean> {
+    const look = (statements: Statements) => statements.one<{ found: number }>(sql.anyIdle, threadId)?.found === 1
+    const connection = await this.#holder.connection()
+    return connection.peek ? connection.peek(look) : connection.read((_, statements) => look(statements))
   }
 
   nextDue(agentIds: readonly string[]): Promise<number | undefined> {

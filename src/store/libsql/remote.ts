@@ -12,6 +12,8 @@ export interface DatabaseConnection {
   write<Result>(work: (tables: SqlTables, statements: Statements) => Result, first?: boolean): Promise<Result>
   /** Sees one state of the database. */
   read<Result>(work: (tables: SqlTables, statements: Statements) => Result): Promise<Result>
+  /** The same for one statement, which needs no transaction to be one state. */
+  peek?<Result>(work: (statements: Statements) => Result): Promise<Result>
   /** Resolves when all that was committed would survive a power cut. */
   flush(): Promise<void>
   close(): Promise<void>

@@ -371,7 +371,7 @@ export class LibSQLStore implements ThreadStore {
 
   /** @internal */
   connection(): Promise<DatabaseConnection> {
-    return this.#connection()
+    return this.#use((connection) => Promise.resolve(connection))
   }
 
   async #connection(): Promise<DatabaseConnection> {

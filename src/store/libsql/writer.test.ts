@@ -26,6 +26,8 @@ class Journal implements Transactions {
     this.#open = undefined
   }
 
+  failure = (error: unknown): Error => error as Error
+
   add(name: string): string {
     this.#open?.push(name)
     return name

@@ -7,11 +7,15 @@ export interface Transactions {
   begin(): void
   commit(): void
   rollback(): void
+  /** What a caller is told of an error. */
+  failure(error: unknown): Error
 }
 
 interface Job {
-  run(): void
-  settle(error?: unknown): void
+  work(): unknown
+  result: unknown
+  resolve(result: unknown): void
+  reject(error: unknown): void
   /** Set after it was in a transaction that failed: it gets one of its own, so that it harms no neighbour. */
   alone: boolean
 }
@@ -53,15 +57,8 @@ export class Writer {
     if (!first && this.#queue.length - this.#head >= maxQueued) {
       return Promise.reject(new HeedError('store_failed', `${maxQueued} writes wait already. Send slower, or try again.`, { retryable: true }))
     }
-    return new Promise((resolve, reject) => {
-      let result: Result
-      const job: Job = {
-        run: () => {
-          result = work()
-        },
-        settle: (error) => (error === undefined ? resolve(result) : reject(error)),
-        alone: false,
-      }
+    return new Promise<Result>((resolve, reject) => {
+      const job: Job = { work, result: undefined, resolve, reject, alone: false }
       if (first) this.#queue.splice(this.#head, 0, job)
       else this.#queue.push(job)
       this.#schedule()
@@ -128,7 +125,10 @@ export class Writer {
     } catch (error) {
       return this.#failed(from, error)
     }
-    for (let index = from; index < this.#head; index += 1) this.#queue[index]?.settle()
+    for (let index = from; index < this.#head; index += 1) {
+      const job = this.#queue[index]
+      job?.resolve(job.result)
+    }
     this.#forgetDone()
   }
 
@@ -140,7 +140,7 @@ export class Writer {
     do {
       const job = this.#queue[this.#head]
       this.#head += 1
-      job?.run()
+      if (job) job.result = job.work()
       if (job?.alone || this.#queue[this.#head]?.alone) return
     } while (this.#head < end && performance.now() - started + (this.#head - from) * this.#commitMs < batchMs)
   }
@@ -150,7 +150,7 @@ export class Writer {
     this.#transactions.rollback()
     const only = this.#head - from === 1
     if (only) {
-      this.#queue[from]?.settle(error)
+      this.#queue[from]?.reject(this.#transactions.failure(error))
       return this.#forgetDone()
     }
     for (let index = from; index < this.#head; index += 1) {
@@ -177,7 +177,7 @@ export class Writer {
     this.#pauses = 0
     const refused = this.#queue.slice(this.#head)
     this.#head = this.#queue.length
-    for (const job of refused) job.settle(error)
+    for (const job of refused) job.reject(this.#transactions.failure(error))
     this.#forgetDone()
   }
 

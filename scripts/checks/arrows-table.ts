@@ -12,9 +12,9 @@
 export type ArrowTable = Readonly<Record<string, readonly string[]>>
 
 /** What knows nothing of the rest. */
-const leaves = ['errors.ts', 'json.ts', 'clock.ts', 'ids.ts', 'redact.ts', 'logger.ts']
+const leaves = ['errors.ts', 'json.ts', 'clock.ts', 'ids.ts', 'iso.ts', 'redact.ts', 'logger.ts']
 /** The leaves that pure code may use: no clock, no output. */
-const pureLeaves = ['errors.ts', 'json.ts']
+const pureLeaves = ['errors.ts', 'json.ts', 'iso.ts']
 
 /** Everything that makes a thread run, without a driver. `http`, `client`, `cli` and `testing` know it; it knows none of them. */
 const core = [
@@ -43,6 +43,7 @@ export const arrows: ArrowTable = {
   'json.ts': [],
   'clock.ts': [],
   'ids.ts': [],
+  'iso.ts': [],
   'redact.ts': [],
   // What is logged goes through one door.
   'logger.ts': ['redact.ts'],

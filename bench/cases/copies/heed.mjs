@@ -13,7 +13,8 @@ async function measured(act) {
   const stop = stopwatch()
   await act()
   const { wall, cpu } = stop()
-  return { wall, cpu, stall: stalls() }
+  const { own, wall: longest } = stalls()
+  return { wall, cpu, stall: own, longest }
 }
 
 await fill(memory, { threadId: 'long', resourceId }, input.messages)
@@ -33,6 +34,6 @@ const mixed = await measured(() => Promise.all(Array.from({ length: input.writes
 const stored = await memory.listThreads({ filter: { resourceId }, perPage: false })
 expect('threads', stored.threads.length, 3 + ids.length + input.writes / 4)
 report({
-  'clone, wall': clone.wall, 'clone, cpu': clone.cpu, 'clone, stall': clone.stall,
-  'mixed, wall': mixed.wall, 'mixed, cpu': mixed.cpu, 'mixed, stall': mixed.stall,
+  'clone, wall': clone.wall, 'clone, cpu': clone.cpu, 'clone, stall': clone.stall, 'clone, stall with the wait for a processor': clone.longest,
+  'mixed, wall': mixed.wall, 'mixed, cpu': mixed.cpu, 'mixed, stall': mixed.stall, 'mixed, stall with the wait for a processor': mixed.longest,
 })

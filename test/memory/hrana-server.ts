@@ -1,4 +1,5 @@
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
+import { createServer as createSecureServer } from 'node:https'
 import type { AddressInfo } from 'node:net'
 import { DatabaseSync, type SQLInputValue } from 'node:sqlite'
 
@@ -110,17 +111,18 @@ class Stream {
   }
 }
 
-/** A database server that speaks Hrana 2 over HTTP, on a file. It wants a token, and counts what it is asked. */
-export async function hranaServer(path: string, token: string): Promise<{ url: string; asked(): number; close(): Promise<void> }> {
+/** A database server that speaks Hrana 2 over HTTP, or over TLS with a certificate, on a file. It wants a token, and counts what it is asked. */
+export async function hranaServer(path: string, token: string, secure?: { key: string; cert: string }): Promise<{ url: string; asked(): number; close(): Promise<void> }> {
   const streams = new Map<string, Stream>()
   let last = 0
   let asked = 0
-  const server = createServer((request, response) => {
+  const listen = (request: IncomingMessage, response: ServerResponse) => {
     // Newer versions of the protocol are looked for first; a client then falls back to this one.
     if (request.method !== 'POST' || request.url !== '/v2/pipeline') return void response.writeHead(404).end()
     if (request.headers.authorization !== `Bearer ${token}`) return void response.writeHead(401).end('no')
     void pipeline(request, response)
-  })
+  }
+  const server = secure ? createSecureServer(secure, listen) : createServer(listen)
   async function pipeline(request: IncomingMessage, response: ServerResponse): Promise<void> {
     const { baton, requests } = await bodyOf(request)
     asked++
@@ -139,7 +141,7 @@ export async function hranaServer(path: string, token: string): Promise<{ url: s
   }
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
   return {
-    url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
+    url: `${secure ? 'https://localhost' : 'http://127.0.0.1'}:${(server.address() as AddressInfo).port}`,
     asked: () => asked,
     async close() {
       server.closeAllConnections()

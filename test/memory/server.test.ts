@@ -1,9 +1,13 @@
+import { execFile } from 'node:child_process'
+import { writeFileSync } from 'node:fs'
+import { promisify } from 'node:util'
 import { describe, expect, it } from 'vitest'
 import { Agent, Heed, silentLogger } from '../../src/index.ts'
 import { LibSQLStore } from '../../src/store/libsql/index.ts'
 import { scriptedModel } from '../../src/testing/index.ts'
 import { hranaServer } from './hrana-server.ts'
-import { conversation, ids, kept, memoryOn, newFile } from './kept.ts'
+import { conversation, ids, kept, memoryOn, newFile, said } from './kept.ts'
+import { selfSigned } from './self-signed.ts'
 
 const token = 'a-token'
 
@@ -55,5 +59,49 @@ describe('a database on a server', () => {
     const failed = await store('wrong-secret').open().catch((error: unknown) => error)
     expect(failed).toMatchObject({ code: 'store_failed' })
     expect(String(failed)).not.toContain('wrong-secret')
+  })
+
+  it('is asked for much at once: 300 messages are some round trips, not thousands', async () => {
+    const { server, store } = await served()
+    const memory = memoryOn(store())
+    await memory.createThread({ threadId: 't', resourceId: 'u' })
+    const before = server.asked()
+    await memory.saveMessages({ threadId: 't', messages: Array.from({ length: 300 }, (_, index) => said(`m${index}`)) })
+    expect(server.asked() - before).toBeLessThan(40)
+    expect((await memory.recall({ threadId: 't', perPage: false })).messages).toHaveLength(300)
+  })
+})
+
+/** Another process that trusts what this file says, if any. It says which messages a thread has, or what went wrong. */
+async function asked(url: string, trusted?: string): Promise<unknown> {
+  const code = `
+    import { Memory } from ${JSON.stringify(new URL('../../src/index.ts', import.meta.url).href)}
+    import { LibSQLStore } from ${JSON.stringify(new URL('../../src/store/libsql/index.ts', import.meta.url).href)}
+    const storage = new LibSQLStore({ url: ${JSON.stringify(url)}, authToken: ${JSON.stringify(token)}, busyTimeout: 50 })
+    const memory = new Memory({ storage })
+    try {
+      await memory.createThread({ threadId: 't', resourceId: 'u' })
+      await memory.saveMessages({ threadId: 't', messages: ['Safe?'] })
+      const { messages } = await memory.recall({ threadId: 't' })
+      console.log(JSON.stringify(messages.map(({ content }) => content.parts[0].text)))
+    } catch (error) {
+      console.log(JSON.stringify({ code: error.code, message: error.message }))
+    }
+    await storage.close()`
+  const { stdout } = await promisify(execFile)(process.execPath, ['--input-type=module', '-e', code], { env: { ...process.env, ...(trusted && { NODE_EXTRA_CA_CERTS: trusted }) } })
+  return JSON.parse(stdout)
+}
+
+describe('a server behind TLS', () => {
+  it.each(['https:', 'libsql:'])('is reached by %s where its certificate is trusted, and refused by name where it is not', async (scheme) => {
+    const identity = selfSigned()
+    const trusted = newFile().replace('.db', '.pem')
+    writeFileSync(trusted, identity.cert)
+    const server = kept(await hranaServer(newFile(), token, identity))
+    const url = server.url.replace('https:', scheme)
+    expect(await asked(url, trusted)).toEqual(['Safe?'])
+    const before = server.asked()
+    expect(await asked(url)).toMatchObject({ code: 'store_failed' })
+    expect(server.asked()).toBe(before)
   })
 })

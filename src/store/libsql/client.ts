@@ -9,6 +9,8 @@ export interface LibSQLClient {
 
 export interface LibSQLTransaction {
   execute(statement: { sql: string; args: SqlValue[] }): Promise<LibSQLResult>
+  /** All in one round trip. Without it each is sent by itself. */
+  batch?(statements: Array<{ sql: string; args: SqlValue[] }>): Promise<LibSQLResult[]>
   executeMultiple(sql: string): Promise<void>
   commit(): Promise<void>
   close(): void

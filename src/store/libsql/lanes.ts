@@ -5,17 +5,21 @@ import type { Statements } from './statements.ts'
 /** The tables of lanes. Most threads have none, and their record says so: then nothing is asked. */
 export class SqlLanes {
   readonly #statements: Statements
+  /** As this transaction has put them. */
+  readonly #put = new Map<string, LaneRecord>()
 
   constructor(statements: Statements) {
     this.#statements = statements
   }
 
   lane(thread: ThreadRecord, id: string): LaneRecord | undefined {
-    return this.#statements.one<LaneRecord>(sql.lane, thread.key, id)
+    const put = this.#put.get(`${thread.key} ${id}`)
+    return put ? { ...put } : this.#statements.one<LaneRecord>(sql.lane, thread.key, id)
   }
 
   putLane(thread: ThreadRecord, lane: LaneRecord): void {
     thread.laned = 1
+    this.#put.set(`${thread.key} ${lane.id}`, { ...lane })
     this.#statements.run(sql.putLane, thread.key, lane.id, lane.version, lane.cacheKey, lane.mode, lane.lastSignalId, lane.lastSnapshotId, lane.issued)
   }
 
@@ -38,5 +42,9 @@ export class SqlLanes {
 
   laneSignals(thread: ThreadRecord, lane: string, before: number, limit: number): LaneSignalRecord[] {
     return this.#statements.all<LaneSignalRecord>(sql.laneSignals, thread.key, lane, Math.min(before, Number.MAX_SAFE_INTEGER), limit)
+  }
+
+  protected forgetLanes(): void {
+    this.#put.clear()
   }
 }

@@ -2,7 +2,7 @@ import { sleep, systemClock, type Clock } from '../../clock.ts'
 import { HeedError, isHeedError } from '../../errors.ts'
 import type { LibSQLClient, LibSQLResult, LibSQLTransaction } from './client.ts'
 import { migrations } from './migrations.ts'
-import { replay, type SqlAnswer } from './replay.ts'
+import { Misled, replay, type Execute, type SqlAnswer } from './replay.ts'
 import type { Statements } from './statements.ts'
 import type { SqlTables } from './tables.ts'
 
@@ -25,13 +25,13 @@ interface Job {
   reject(error: unknown): void
 }
 
-/** A transaction is done again for each answer that comes in: with few jobs that costs little. */
+/** A transaction is done again for each answer that it waits for: with few jobs that costs little. */
 const jobsAtOnce = 16
 const maxQueued = 100_000
 
 const versionTable = 'CREATE TABLE IF NOT EXISTS heed_schema (version INTEGER NOT NULL) STRICT'
 
-/** A database that is reached through a client. The statements are those of a file; each is a round trip. */
+/** A database that is reached through a client. The statements are those of a file; a round trip has as many as can be foreseen. */
 export class RemoteConnection implements DatabaseConnection {
   readonly name: string
   readonly #client: LibSQLClient
@@ -88,7 +88,7 @@ export class RemoteConnection implements DatabaseConnection {
   /** False, and nothing, when one of several was refused. */
   async #perform(jobs: readonly Job[], several: boolean): Promise<boolean> {
     try {
-      const { result, purging } = await this.#transaction('write', (transaction) => replay(executeIn(transaction), this.#clock, (tables, statements) => jobs.map(({ work }) => work(tables, statements))))
+      const { result, purging } = await this.#replayed('write', (tables, statements) => jobs.map(({ work }) => work(tables, statements)))
       for (const [index, { resolve }] of jobs.entries()) resolve(result[index])
       if (purging) this.#purge()
       return true
@@ -100,7 +100,7 @@ export class RemoteConnection implements DatabaseConnection {
   }
 
   read<Result>(work: (tables: SqlTables, statements: Statements) => Result): Promise<Result> {
-    const reading = this.#transaction('deferred', (transaction) => replay(executeIn(transaction), this.#clock, work)).then(({ result }) => result)
+    const reading = this.#replayed('deferred', work).then(({ result }) => result)
     this.#reading.add(reading)
     const forget = () => this.#reading.delete(reading)
     reading.then(forget, forget)
@@ -132,6 +132,17 @@ export class RemoteConnection implements DatabaseConnection {
     while (!this.#closed && (await this.#add((tables) => tables.purgeSome()))) { /* more is left */ }
   }
 
+  async #replayed<Result>(mode: 'write' | 'deferred', work: (tables: SqlTables, statements: Statements) => Result): Promise<{ result: Result; purging: boolean }> {
+    for (const venture of ['much', 'little'] as const) {
+      try {
+        return await this.#transaction(mode, (transaction) => replay(executeIn(transaction), this.#clock, work, venture))
+      } catch (error) {
+        if (!(error instanceof Misled)) throw error
+      }
+    }
+    return this.#transaction(mode, (transaction) => replay(executeIn(transaction), this.#clock, work, 'nothing'))
+  }
+
   /** Tries again while somebody else writes: nothing of a transaction that didn't begin, or was refused, has happened. */
   async #transaction<Result>(mode: 'write' | 'deferred', work: (transaction: LibSQLTransaction) => Promise<Result>): Promise<Result> {
     const since = performance.now()
@@ -139,7 +150,7 @@ export class RemoteConnection implements DatabaseConnection {
       try {
         return await this.#once(mode, work)
       } catch (error) {
-        if (isHeedError(error)) throw error
+        if (isHeedError(error) || error instanceof Misled) throw error
         if (!isBusy(error) || performance.now() - since >= this.#busyTimeout) throw failure(error, this.name)
         await sleep(systemClock, pause * (0.5 + Math.random() / 2))
       }
@@ -159,8 +170,23 @@ export class RemoteConnection implements DatabaseConnection {
   }
 }
 
-function executeIn(transaction: LibSQLTransaction) {
-  return async (sql: string, args: Parameters<LibSQLTransaction['execute']>[0]['args']): Promise<SqlAnswer> => answerOf(await transaction.execute({ sql, args }))
+function executeIn(transaction: LibSQLTransaction): Execute {
+  return async ([first, ...more]) => {
+    if (!first) return []
+    const { batch } = transaction
+    if (more.length === 0 || !batch) {
+      const answers = [answerOf(await transaction.execute(first))]
+      for (const one of more) answers.push(answerOf(await transaction.execute(one)))
+      return answers
+    }
+    try {
+      return (await batch.call(transaction, [first, ...more])).map(answerOf)
+    } catch (error) {
+      // It may be for what was guessed that one of them failed; if it isn't, it fails again.
+      if (/^SQLITE_(?!BUSY|LOCKED)/.test(codeOf(error))) throw new Misled('statements that were sent on a guess failed', { cause: error })
+      throw error
+    }
+  }
 }
 
 function answerOf({ columns, rows, rowsAffected, lastInsertRowid }: LibSQLResult): SqlAnswer {

@@ -77,6 +77,7 @@ export class SqlTables extends SqlRows implements ThreadTables {
   forget(): void {
     this.#held.clear()
     this.#last.length = 0
+    this.forgetLanes()
     this.compareRows()
   }
 

@@ -41,9 +41,14 @@ export function appendBeside(tables: ThreadTables, thread: ThreadRecord, rows: r
   return rows.map((row) => appendRow(tables, thread, row, tail))
 }
 
-function appendRow(tables: ThreadTables, thread: ThreadRecord, { row, stored }: Prepared, tail: boolean): MessageRow {
+/** The same for the only row of a message that is known not to be there. */
+export function appendWhole(tables: ThreadTables, thread: ThreadRecord, row: Prepared): MessageRow {
+  return appendRow(tables, thread, row, thread.status !== 'idle', true)
+}
+
+function appendRow(tables: ThreadTables, thread: ThreadRecord, { row, stored }: Prepared, tail: boolean, isFirst = false): MessageRow {
   const kind = countsAs(row)
-  const counts = kind === 'user' || (kind === 'assistant' && !tables.hasMessage(thread, row.messageId))
+  const counts = kind === 'user' || (kind === 'assistant' && (isFirst || !tables.hasMessage(thread, row.messageId)))
   const ordinal = (tail ? thread.tailOrdinal : thread.ordinal) + (counts ? 1 : 0)
   const turn = kind === 'user' ? ordinal : tail ? thread.tailTurn : thread.turn
   const seq = tail ? TAIL_SEQ + thread.tail : thread.nextSeq

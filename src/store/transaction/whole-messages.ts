@@ -4,7 +4,7 @@ import type { Message, MessageContent } from '../../message/message.ts'
 import type { MessageRow } from '../../message/row.ts'
 import type { Scope } from '../contract.ts'
 import type { MessageGroup, MessagePatch, MessagePatches } from '../conversations.ts'
-import { appendBeside, prepare, type Prepared } from './append.ts'
+import { appendWhole, prepare, type Prepared } from './append.ts'
 import { messageRow } from './decode.ts'
 import { scopedThread } from './guard.ts'
 import type { RowRecord, ThreadRecord } from './records.ts'
@@ -122,7 +122,7 @@ function rowOf({ id, role, createdAt, type, content }: Message, first: RowRecord
 
 function write(tables: ThreadTables, plans: readonly Planned[]): Message[] {
   const rows = plans.flatMap(({ thread, prepared, there: [first, ...rest] }) => {
-    if (!first) return appendBeside(tables, thread, [prepared])
+    if (!first) return appendWhole(tables, thread, prepared)
     const revised = { ...first, ...prepared.stored }
     tables.reviseRow(thread, revised)
     for (const row of rest) tables.removeRow(thread, row.id)

@@ -47,6 +47,7 @@ export const arrows: ArrowTable = {
   'redact.ts': [],
   // What is logged goes through one door.
   'logger.ts': ['redact.ts'],
+  'worker.ts': [],
 
   // MessageList gives its messages as a prompt too, so it stands above `prompt`; the rest of the folder stands below.
   'message/list.ts': [...leaves, 'message/**', 'prompt/**'],
@@ -90,13 +91,13 @@ export const arrows: ArrowTable = {
   'store/default.ts': ['store/*.ts', 'lazy store/libsql/**'],
   'store/*.ts': [...leaves, 'message/**', 'type recall/**', 'signals/**', 'thread/machine*.ts', 'type bus/contract.ts'],
   // A store brings the bus of those who share it.
-  'store/*/**': [...leaves, 'store/*.ts', 'message/**', 'recall/**', 'signals/**', 'thread/machine*.ts', 'bus/*.ts', 'bus/libsql/**'],
+  'store/*/**': [...leaves, 'worker.ts', 'store/*.ts', 'message/**', 'recall/**', 'signals/**', 'thread/machine*.ts', 'bus/*.ts', 'bus/libsql/**'],
   'bus/conformance.ts': ['bus/conformance/**'],
   'bus/*.ts': [...leaves, 'type run/chunk.ts'],
   'bus/*/**': [...leaves, 'bus/*.ts', 'type run/chunk.ts'],
 
   // Vectors without a network, in a thread of its own.
-  'embed/**': leaves,
+  'embed/**': [...leaves, 'worker.ts'],
 
   'memory/**': [...leaves, 'type tracing/**', 'message/**', 'recall/**', 'prompt/**', 'schema/**', 'signals/**', 'processors/**', 'run/**', 'thread/**', 'store/*.ts'],
 

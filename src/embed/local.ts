@@ -1,6 +1,7 @@
-import { Worker } from 'node:worker_threads'
+import type { Worker } from 'node:worker_threads'
 import type { EmbeddingModelV4, EmbeddingModelV4CallOptions, EmbeddingModelV4Result } from '@ai-sdk/provider'
 import { HeedError } from '../errors.ts'
+import { openWorker } from '../worker.ts'
 import type { EmbedAnswer, EmbedRequest } from './worker.ts'
 
 /** Texts that are given to the thread at once: what is asked meanwhile need not wait for more. */
@@ -98,8 +99,7 @@ export class LocalEmbedder implements EmbeddingModelV4 {
   }
 
   #start(): Worker {
-    const extension = import.meta.url.endsWith('.ts') ? 'ts' : 'js'
-    const worker = new Worker(new URL(`./worker.${extension}`, import.meta.url))
+    const worker = openWorker(import.meta.url, 'worker')
     worker.on('message', (answer: EmbedAnswer) => this.#answered(answer))
     worker.once('error', (error) => this.#worker === worker && this.#fail(error))
     worker.once('exit', (code) => this.#worker === worker && this.#fail(new HeedError('provider_error', `The thread of the local embedder ended with ${code}.`, { retryable: true })))

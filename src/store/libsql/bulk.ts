@@ -1,11 +1,10 @@
-import { Worker } from 'node:worker_threads'
 import { HeedError, type HeedErrorCode } from '../../errors.ts'
+import { openWorker } from '../../worker.ts'
 import type { BulkAnswer, BulkOrder, CarriedError } from './bulk-job.ts'
 
 /** Does what takes long in a thread of its own, which ends with it. */
 export function inBulk(order: BulkOrder): Promise<unknown> {
-  const extension = import.meta.url.endsWith('.ts') ? 'ts' : 'js'
-  const worker = new Worker(new URL(`./bulk-worker.${extension}`, import.meta.url), { workerData: order })
+  const worker = openWorker(import.meta.url, 'bulk-worker', { workerData: order })
   return new Promise((resolve, reject) => {
     let answered: BulkAnswer | undefined
     worker.once('message', (answer: BulkAnswer) => {

@@ -1,4 +1,5 @@
-import { Worker } from 'node:worker_threads'
+import type { Worker } from 'node:worker_threads'
+import { openWorker } from '../../worker.ts'
 
 /** Pages in the log, about, before it is copied back: 32 MB. */
 const interval = 8000
@@ -98,8 +99,7 @@ export class Checkpointer {
   }
 
   #start(): Worker {
-    const extension = import.meta.url.endsWith('.ts') ? 'ts' : 'js'
-    const worker = new Worker(new URL(`./checkpoint-worker.${extension}`, import.meta.url), {
+    const worker = openWorker(import.meta.url, 'checkpoint-worker', {
       workerData: { path: this.#path },
       resourceLimits: { maxOldGenerationSizeMb: 16, maxYoungGenerationSizeMb: 2 },
     })

@@ -1,4 +1,5 @@
-import { Worker } from 'node:worker_threads'
+import type { Worker } from 'node:worker_threads'
+import { openWorker } from '../../../worker.ts'
 import { revived } from '../bulk.ts'
 import type { CarriedError } from '../bulk-job.ts'
 
@@ -26,8 +27,7 @@ export class WorkerCalls {
 
   /** `file`: the thread's, beside this one, without its ending. */
   constructor(file: string, workerData: unknown) {
-    const extension = import.meta.url.endsWith('.ts') ? 'ts' : 'js'
-    this.#worker = new Worker(new URL(`./${file}.${extension}`, import.meta.url), { workerData })
+    this.#worker = openWorker(import.meta.url, file, { workerData })
     this.#worker.unref()
     this.#worker.on('message', (answer: CallAnswer) => this.#settle(answer))
     this.#worker.once('error', (error) => this.#fail(error))

@@ -1,5 +1,5 @@
 import { DatabaseSync } from 'node:sqlite'
-import fc from 'fast-check'
+import { array, assert, asyncProperty, constantFrom, integer, record } from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import { systemClock } from '../../clock.ts'
 import { Misled, replay, type SqlStatement } from './replay.ts'
@@ -89,9 +89,9 @@ describe('a transaction that is done again with answers', () => {
   })
 
   it('comes to what the same transaction comes to at hand, whatever it does', async () => {
-    const id = fc.integer({ min: 1, max: 6 })
-    const step = fc.record({ act: fc.constantFrom('read', 'change', 'add', 'insert', 'remove', 'refuse'), id, n: id, onlyIf: fc.constantFrom('always', 'before', 'not before') })
-    await fc.assert(fc.asyncProperty(fc.array(step, { maxLength: 30 }), async (steps) => {
+    const id = integer({ min: 1, max: 6 })
+    const step = record({ act: constantFrom('read', 'change', 'add', 'insert', 'remove', 'refuse'), id, n: id, onlyIf: constantFrom('always', 'before', 'not before') })
+    await assert(asyncProperty(array(step, { maxLength: 30 }), async (steps) => {
       const work = (statements: Pick<Statements, 'run' | 'one' | 'insert'>) => {
         let before = 0
         const all: number[] = []

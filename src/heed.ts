@@ -1,6 +1,7 @@
 import type { Agent } from './agent/agent.ts'
 import { inboxOf, prunerOf, Runtimes, schedulesOf } from './agent/runtimes.ts'
 import { Sources } from './agent/sources.ts'
+import { checkNames, checkWhole } from './arguments.ts'
 import type { Bus } from './bus/contract.ts'
 import { systemClock, type Clock } from './clock.ts'
 import { HeedError } from './errors.ts'
@@ -28,7 +29,7 @@ export interface HeedConfig<Agents extends Record<string, Agent> = Record<string
   clock?: Clock
 }
 
-const known = new Set(['agents', 'storage', 'bus', 'notifications', 'sources', 'logger', 'tracing', 'clock'])
+const known = ['agents', 'storage', 'bus', 'notifications', 'sources', 'logger', 'tracing', 'clock']
 
 /** The agents of a program and the place where their threads live. */
 export class Heed<Agents extends Record<string, Agent> = Record<string, Agent>> {
@@ -44,9 +45,7 @@ export class Heed<Agents extends Record<string, Agent> = Record<string, Agent>> 
   #started = false
 
   constructor(config: HeedConfig<Agents> = {}) {
-    for (const key of Object.keys(config)) {
-      if (!known.has(key)) throw new HeedError('unsupported_option', `Heed has no '${key}' yet. Known: ${[...known].join(', ')}.`, { details: { option: key } })
-    }
+    checkNames('new Heed()', config, known)
     checkTracing(config.tracing)
     this.logger = redacting(config.logger ?? consoleLogger)
     this.clock = config.clock ?? systemClock
@@ -69,13 +68,13 @@ export class Heed<Agents extends Record<string, Agent> = Record<string, Agent>> 
   getAgent<Key extends keyof Agents & string>(key: Key): Agents[Key] {
     const agents = this.listAgents()
     const agent = Object.hasOwn(agents, key) ? agents[key] : undefined
-    if (!agent) throw new HeedError('unknown_agent', `There is no agent '${key}'. Known: ${Object.keys(agents).join(', ') || 'none'}.`, { details: { agent: key } })
+    if (!agent) throw new HeedError('unknown_agent', `There is no agent '${String(key)}'. Known: ${Object.keys(agents).join(', ') || 'none'}.`, { details: { agent: key } })
     return agent
   }
 
   getAgentById(id: string): Agent {
     const agent = Object.values(this.listAgents()).find((candidate) => candidate.id === id)
-    if (!agent) throw new HeedError('unknown_agent', `There is no agent with the id '${id}'.`, { details: { agentId: id } })
+    if (!agent) throw new HeedError('unknown_agent', `There is no agent with the id '${String(id)}'.`, { details: { agentId: id } })
     return agent
   }
 
@@ -107,8 +106,10 @@ export class Heed<Agents extends Record<string, Agent> = Record<string, Agent>> 
   }
 
   /** Does what is due now and answers how much that was. For processes that don't stay. */
-  async tick({ limit = 100 }: { limit?: number } = {}): Promise<{ threads: number; notifications: number; schedules: number; pruned: number }> {
-    if (!Number.isInteger(limit) || limit < 1) throw new HeedError('invalid_argument', 'tick: limit must be a whole number of at least 1.', { details: { field: 'limit' } })
+  async tick(options: { limit?: number } = {}): Promise<{ threads: number; notifications: number; schedules: number; pruned: number }> {
+    checkNames('tick()', options, ['limit'])
+    const { limit = 100 } = options
+    checkWhole('limit', limit, 1)
     const runtimes = this.#attended()
     const threads = await Promise.all(runtimes.map((runtime) => runtime.sweep(limit)))
     const schedules = await Promise.all(runtimes.map((runtime) => schedulesOf(runtime).sweep(limit)))

@@ -12,9 +12,9 @@
 export type ArrowTable = Readonly<Record<string, readonly string[]>>
 
 /** What knows nothing of the rest. */
-const leaves = ['errors.ts', 'json.ts', 'clock.ts', 'ids.ts', 'iso.ts', 'redact.ts', 'logger.ts']
+const leaves = ['errors.ts', 'json.ts', 'arguments.ts', 'clock.ts', 'ids.ts', 'iso.ts', 'redact.ts', 'logger.ts']
 /** The leaves that pure code may use: no clock, no output. */
-const pureLeaves = ['errors.ts', 'json.ts', 'iso.ts']
+const pureLeaves = ['errors.ts', 'json.ts', 'arguments.ts', 'iso.ts']
 
 /** Everything that makes a thread run, without a driver. `http`, `client`, `cli` and `testing` know it; it knows none of them. */
 const core = [
@@ -41,6 +41,7 @@ const drivers = ['store/*/**', 'bus/*/**']
 export const arrows: ArrowTable = {
   'errors.ts': [],
   'json.ts': [],
+  'arguments.ts': ['errors.ts'],
   'clock.ts': [],
   'ids.ts': [],
   'iso.ts': [],

@@ -7,17 +7,15 @@ import { historyOption, windowOf } from '../memory/window.ts'
 import type { AgentInput } from '../message/input.ts'
 import type { ExplainedPrompt } from '../prompt/explain.ts'
 import type { AgentExecutionOptions, MemoryOptions, MemoryTarget } from '../run/options.ts'
-import { RequestContext } from '../run/request-context.ts'
 import type { RunSetup } from '../run/run-setup.ts'
 import type { Titler } from '../run/titler.ts'
 import type { ToolsInput } from '../run/tool-set.ts'
 import type { Schema } from '../schema/schema.ts'
-import { messageInputToSignal, normaliseSignal } from '../signals/normalise.ts'
 import type { MessageInput, Signal, SignalInput } from '../signals/signal.ts'
 import { stateSignal, type StateInput } from '../signals/state.ts'
 import type { LaneRow, Scope, Send, ThreadRow, Window } from '../store/contract.ts'
 import type { Storage } from '../store/storage.ts'
-import { decide } from '../thread/deciding.ts'
+import { activeRun, listActiveThreads, type ActiveRun } from '../thread/active.ts'
 import { explainSignal, type ExplainedSignal } from '../thread/explaining.ts'
 import { readLane, readLaneHistory, readLanes, type Lane, type LaneHistory } from '../thread/lanes.ts'
 import { cancelQueued, listQueued, reorderQueued, type QueuedSignal } from '../thread/queue.ts'
@@ -32,20 +30,23 @@ import type { AbortAnswer } from '../thread/neighbours.ts'
 import type { InboxSubscribeOptions, InboxSubscription } from '../inbox/subscription.ts'
 import { abortThread, subscribe, type SubscribeOptions } from '../thread/watching.ts'
 import type { GenerateResult, StreamResult } from './answers.ts'
-import type { SuspendedTarget, ToolApproval } from './approval.ts'
+import { approveCall, decideCall, type CallDecided, type CallResume, type SuspendedTarget, type ToolApproval } from './approval.ts'
 import { answer, answerSuspended, type RunDecision } from './call.ts'
 import { checkConfig } from './check-config.ts'
 import { checkOptions } from './check-options.ts'
+import { checkSend } from './check-send.ts'
 import { contextKeys } from './context-keys.ts'
 import { fromLegacyOptions, type AgentConfig, type LegacyOptions } from './config.ts'
 import { explainAgentPrompt } from './explain.ts'
 import { describeThread } from './describe-thread.ts'
+import { contextGiven, given, type ForRequest } from './given.ts'
 import { fixedProcessors, historyForCall } from './history.ts'
 import { prepareRun, resolveOptions } from './prepare.ts'
 import { resolve } from './resolve.ts'
 import { checkResumeData } from './resume.ts'
 import { sendNotifications, type NotificationDeliveryPolicyConfig, type NotificationInput, type NotificationResult, type NotificationTarget } from './notifications.ts'
 import { implicitRuntimes, inboxOf, storageOf } from './runtimes.ts'
+import { sentMessage, sentSignal } from './sent-signals.ts'
 import { agentSchedules, type AgentSchedules, type ScheduleInput, type ScheduleRecord } from './schedules.ts'
 import { listSuspendedRuns, type SuspendedRuns, type SuspendedRunsFilter } from './suspended.ts'
 import { anyTitler } from './titler.ts'
@@ -115,24 +116,23 @@ export class Agent<TAgentId extends string = string, TTools extends ToolsInput =
 
   /** A user's words, into the running loop or, on an idle thread, as the start of a run. */
   sendMessage(message: MessageInput, options: SendOptions): SendReceipt {
-    return this.#send('now', this.#message(message), options)
+    return this.#send('now', sentMessage(this, message), options)
   }
 
   /** A user's words as a turn of their own, after what is active. */
   queueMessage(message: MessageInput, options: SendOptions): SendReceipt {
-    return this.#send('queue', this.#message(message), options)
+    return this.#send('queue', sentMessage(this, message), options)
   }
 
   /** Context that a system produced. */
   sendSignal(signal: SignalInput, options: SendOptions): SendReceipt {
-    return this.#send('now', normaliseSignal(signal, this.#signalContext(signal.id)), options)
+    return this.#send('now', sentSignal(this, signal), options)
   }
 
   /** The state of a lane. Skipped when the lane has it already. */
   async sendStateSignal(state: StateInput, options: SendOptions): Promise<StateReceipt> {
-    const runtime = this.threads()
-    const { input, lane } = stateSignal(state, options.threadId)
-    return sendState(runtime, this, normaliseSignal(input, this.#signalContext(input.id)), options, lane)
+    const { input, lane } = stateSignal(state, options?.threadId)
+    return sendState(this.threads(), this, sentSignal(this, input), checkSend(options), lane)
   }
 
   /** Something that happened elsewhere: a record in the inbox, which the delivery policy sends on now, later, summarised or not at all. */
@@ -143,7 +143,7 @@ export class Agent<TAgentId extends string = string, TTools extends ToolsInput =
   }
 
   /** Watches the inbox of a resource, or of one thread: its records, as they change. */
-  subscribeToInbox(options: InboxSubscribeOptions): Promise<InboxSubscription> {
+  async subscribeToInbox(options: InboxSubscribeOptions): Promise<InboxSubscription> {
     return inboxOf(this.threads()).subscribe(options)
   }
 
@@ -154,128 +154,125 @@ export class Agent<TAgentId extends string = string, TTools extends ToolsInput =
 
   /** What is scheduled for this agent. */
   get schedules(): AgentSchedules {
-    return agentSchedules(this, { message: (input) => this.#message(input), signal: (input) => normaliseSignal(input, this.#signalContext(input.id)) })
+    return agentSchedules(this, { message: (input) => sentMessage(this, input), signal: (input) => sentSignal(this, input) })
   }
 
   // Reading the lanes of a thread
 
   /** What a lane says now; null when nothing was said of it. */
-  async getLane({ id, ...scope }: Scope & { id: string }): Promise<Lane | null> {
+  async getLane(lane: Scope & { id: string }): Promise<Lane | null> {
+    const { id, ...scope } = given('getLane', lane)
     return readLane((await this.#open()).store, scope, id)
   }
 
   /** The lanes of a thread, by id. */
-  async listLanes({ after, limit, ...scope }: Scope & { after?: string; limit?: number }): Promise<LaneRow[]> {
+  async listLanes(query: Scope & { after?: string; limit?: number }): Promise<LaneRow[]> {
+    const { after, limit, ...scope } = given('listLanes', query)
     return readLanes((await this.#open()).store, scope, { after, limit })
   }
 
   /** Everything that a lane was told, newest first; `before` is the version to go on below. */
-  async listLaneHistory({ id, before, limit, ...scope }: Scope & { id: string; before?: number; limit?: number }): Promise<LaneHistory> {
+  async listLaneHistory(query: Scope & { id: string; before?: number; limit?: number }): Promise<LaneHistory> {
+    const { id, before, limit, ...scope } = given('listLaneHistory', query)
     return readLaneHistory((await this.#open()).store, scope, id, { before, limit })
   }
 
   // Watching and steering a thread
 
   /** Watches a thread: its chunks, its active run, and a way to stop it. */
-  subscribeToThread(options: SubscribeOptions): Promise<AgentThreadSubscription> {
-    const runtime = this.threads()
-    runtime.register(this)
-    return subscribe(runtime, options)
+  async subscribeToThread(options: SubscribeOptions): Promise<AgentThreadSubscription> {
+    return subscribe(this.#registered(), given('subscribeToThread', options))
   }
 
   /**
    * Aborts what is active on a thread, in whatever process it runs, suspended runs included, and answers whether there was anything to
    * abort: `aborted` when its runner took the abort.
    */
-  abortRun({ threadId, resourceId, ...options }: Scope & AbortOptions): Promise<AbortAnswer> {
+  async abortRun(run: Scope & AbortOptions): Promise<AbortAnswer> {
+    const { threadId, resourceId, ...options } = given('abortRun', run)
     return abortRun(this.threads(), { threadId, ...(resourceId === undefined ? {} : { resourceId }) }, options)
   }
 
   /** Aborts what is active on a thread. False when nothing is known here to be; `abortRun` asks the store, and other processes. */
-  abortThreadStream({ threadId, resourceId, ...options }: Scope & { clearPendingSignals?: boolean; expectedRunId?: string }): boolean {
+  abortThreadStream(run: Scope & AbortOptions): boolean {
+    const { threadId, resourceId, ...options } = given('abortThreadStream', run)
     return abortThread(this.threads(), { threadId, ...(resourceId === undefined ? {} : { resourceId }) }, options)
   }
 
   /** The run that is active or suspended on a thread, or null. */
-  async activeRun(scope: Scope): Promise<{ runId: string; agentId: string; status: 'running' | 'suspended' } | null> {
-    const runtime = await this.#open()
-    const thread = await runtime.store.getThread(scope)
-    if (!thread || thread.status === 'idle' || thread.runId === undefined || thread.agentId === undefined) return null
-    return { runId: thread.runId, agentId: thread.agentId, status: thread.status }
+  async activeRun(scope: Scope): Promise<ActiveRun | null> {
+    return activeRun(this.#registered(), given('activeRun', scope))
   }
 
-  /** Threads on which something is active or suspended, of any agent. */
-  async listActiveThreads({ resourceId, limit = 100 }: { resourceId?: string; limit?: number } = {}): Promise<ThreadRow[]> {
-    const runtime = await this.#open()
-    return (await runtime.store.listThreads({ status: ['running', 'suspended'], limit, ...(resourceId === undefined ? {} : { resourceId }) })).threads
+  /** Threads on which something is active or suspended, of any agent. Up to 100 unless told. */
+  async listActiveThreads(query: { resourceId?: string; limit?: number } = {}): Promise<ThreadRow[]> {
+    return listActiveThreads(this.#registered(), given('listActiveThreads', query))
   }
 
-  listQueued(scope: Scope): Promise<QueuedSignal[]> {
-    return listQueued(this.threads(), scope)
+  async listQueued(scope: Scope): Promise<QueuedSignal[]> {
+    return listQueued(this.threads(), given('listQueued', scope))
   }
 
   /** Takes signals out of the queue. Answers the ids that were still in it. */
-  cancelQueued({ signalIds, ...scope }: Scope & { signalIds: string[] }): Promise<string[]> {
+  async cancelQueued(queued: Scope & { signalIds: string[] }): Promise<string[]> {
+    const { signalIds, ...scope } = given('cancelQueued', queued)
     return cancelQueued(this.threads(), scope, signalIds)
   }
 
   /** Puts queued messages in this order. Answers the order that came of it. */
-  reorderQueued({ signalIds, ...scope }: Scope & { signalIds: string[] }): Promise<string[]> {
+  async reorderQueued(queued: Scope & { signalIds: string[] }): Promise<string[]> {
+    const { signalIds, ...scope } = given('reorderQueued', queued)
     return reorderQueued(this.threads(), scope, signalIds)
   }
 
   /** What happened to a signal: accepted, waiting, drained at which step, answered by which run. */
-  async explain({ signalId, ...scope }: Scope & { signalId: string }): Promise<ExplainedSignal | null> {
-    const runtime = await this.#open()
-    return explainSignal(runtime.store, scope, signalId)
+  async explain(signal: Scope & { signalId: string }): Promise<ExplainedSignal | null> {
+    const { signalId, ...scope } = given('explain', signal)
+    return explainSignal((await this.#open()).store, scope, signalId)
   }
 
   /** Takes up a parked run, the newest one of the thread unless it is named, from its last finished step. */
-  async retryParked({ runId, ...scope }: Scope & { runId?: string }): Promise<{ accepted: true; runId: string }> {
+  async retryParked(run: Scope & { runId?: string }): Promise<{ accepted: true; runId: string }> {
+    const { runId, ...scope } = given('retryParked', run)
     return { accepted: true, runId: await retryParked(this.threads(), this, scope, runId) }
   }
 
   // Deciding about tool calls
 
   /** Approves or declines a call that waits. What follows arrives at those who watch the thread. */
-  async sendToolApproval(approval: ToolApproval): Promise<{ accepted: true; runId: string; toolCallId: string }> {
-    const { declineContext, ...decision } = approval
-    const reason = declineContext?.reason ?? declineContext?.message
-    await checkResumeData(this, this.#config, decision)
-    const { runId, toolCallId } = await decide(this.threads(), this, { ...decision, ...(reason === undefined ? {} : { reason }) })
-    return { accepted: true, runId, toolCallId }
+  async sendToolApproval(approval: ToolApproval): Promise<CallDecided> {
+    return approveCall(this, this.#config, given('sendToolApproval', approval))
   }
 
   /** Resumes a call that suspended itself. What follows arrives at those who watch the thread. */
-  async sendStreamResume(resume: { resourceId: string; threadId: string; runId?: string; toolCallId?: string; resumeData: JSONValue }): Promise<{ accepted: true; runId: string; toolCallId: string }> {
-    await checkResumeData(this, this.#config, resume)
-    const { runId, toolCallId } = await decide(this.threads(), this, resume)
-    return { accepted: true, runId, toolCallId }
+  async sendStreamResume(resume: CallResume): Promise<CallDecided> {
+    return decideCall(this, this.#config, given('sendStreamResume', resume))
   }
 
   /** Approves a call and answers with the stream of what follows. */
-  approveToolCall({ runId, toolCallId, resourceId }: SuspendedTarget): Promise<StreamResult<TTools, never>> {
-    return this.#continue({ runId, toolCallId, resourceId, approved: true })
+  async approveToolCall(call: SuspendedTarget): Promise<StreamResult<TTools, never>> {
+    return this.#continue({ ...given('approveToolCall', call), approved: true })
   }
 
   /** Declines a call, with a reason that the model reads, and answers with the stream of what follows. */
-  declineToolCall({ runId, toolCallId, resourceId, reason }: SuspendedTarget & { reason?: string }): Promise<StreamResult<TTools, never>> {
-    return this.#continue({ runId, toolCallId, resourceId, approved: false, reason })
+  async declineToolCall(call: SuspendedTarget & { reason?: string }): Promise<StreamResult<TTools, never>> {
+    return this.#continue({ ...given('declineToolCall', call), approved: false })
   }
 
   /** Resumes a call that suspended itself and answers with the stream of what follows. */
-  resumeStream(resumeData: JSONValue, { runId, toolCallId, resourceId }: SuspendedTarget): Promise<StreamResult<TTools, never>> {
-    return this.#continue({ runId, toolCallId, resourceId, resumeData })
+  async resumeStream(resumeData: JSONValue, call: SuspendedTarget): Promise<StreamResult<TTools, never>> {
+    return this.#continue({ ...given('resumeStream', call), resumeData })
   }
 
-  listSuspendedRuns(filter: SuspendedRunsFilter = {}): Promise<SuspendedRuns> {
-    return listSuspendedRuns(this.threads(), this.id, filter)
+  async listSuspendedRuns(filter: SuspendedRunsFilter = {}): Promise<SuspendedRuns> {
+    return listSuspendedRuns(this.threads(), this.id, given('listSuspendedRuns', filter))
   }
 
   // What it is made of
 
   /** Its memory. An agent without one has its history all the same. */
-  async getMemory({ requestContext = new RequestContext() }: { requestContext?: RequestContext } = {}): Promise<Memory> {
+  async getMemory(request?: ForRequest): Promise<Memory> {
+    const requestContext = contextGiven('getMemory()', request)
     const memory = this.#config.memory === undefined ? (this.#memory ??= new Memory()) : await resolve(this.#config.memory, { requestContext })
     memory.bind({
       store: async () => (await this.#open()).store,
@@ -285,7 +282,8 @@ export class Agent<TAgentId extends string = string, TTools extends ToolsInput =
     return memory
   }
 
-  async getMetadata(requestContext: RequestContext = new RequestContext()): Promise<Record<string, unknown>> {
+  async getMetadata(request?: ForRequest): Promise<Record<string, unknown>> {
+    const requestContext = contextGiven('getMetadata()', request)
     return this.#config.metadata === undefined ? {} : resolve(this.#config.metadata, { requestContext })
   }
 
@@ -366,26 +364,20 @@ export class Agent<TAgentId extends string = string, TTools extends ToolsInput =
     return historyForCall(this.id, this.#config, options)
   }
 
-  async #open(): Promise<ThreadRuntime> {
+  #registered(): ThreadRuntime {
     const runtime = this.threads()
     runtime.register(this)
+    return runtime
+  }
+
+  async #open(): Promise<ThreadRuntime> {
+    const runtime = this.#registered()
     await runtime.open()
     return runtime
   }
 
   #send(mode: 'now' | 'queue', signal: Signal, options: SendOptions): SendReceipt {
-    checkOptions(options?.ifIdle?.streamOptions ?? {}, 'ifIdle.streamOptions')
-    return sendSignal(this.threads(), this, mode, signal, options)
-  }
-
-  #message(message: MessageInput): Signal {
-    const id = typeof message === 'object' && message !== null && 'contents' in message ? message.id : undefined
-    return messageInputToSignal(message, this.#signalContext(id))
-  }
-
-  #signalContext(id: string | undefined): { id: string; now: number; reservedTags: readonly string[] } {
-    const runtime = this.threads()
-    return { id: id ?? runtime.newId(), now: runtime.clock.now(), reservedTags: this.signalTags }
+    return sendSignal(this.threads(), this, mode, signal, checkSend(options))
   }
 
   async #continue(decision: RunDecision): Promise<StreamResult<TTools, never>> {

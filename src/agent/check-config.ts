@@ -18,7 +18,7 @@ const later = new Set(['workflows', 'scorers', 'voice', 'editor'])
 
 /** Refuses what can be known to be wrong when an agent is made. What is only missing is named when it is first needed. */
 export function checkConfig(config: AgentConfig): void {
-  if (typeof config !== 'object' || config === null) throw new HeedError('invalid_agent', "An agent needs its parameters: new Agent({ id: 'support', … }).")
+  if (typeof config !== 'object' || config === null || Array.isArray(config)) throw new HeedError('invalid_agent', "An agent needs its parameters: new Agent({ id: 'support', … }).")
   const { id, name } = config
   for (const [field, value] of Object.entries({ id, name })) {
     if (value !== undefined && (typeof value !== 'string' || value.trim() === '')) {

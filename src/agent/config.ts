@@ -64,7 +64,9 @@ export interface LegacyOptions extends AgentExecutionOptions {
 }
 
 /** The legacy names in today's form. */
-export function fromLegacyOptions({ temperature, topP, maxTokens, maxRetries, threadId, resourceId, ...options }: LegacyOptions): AgentExecutionOptions {
+export function fromLegacyOptions(legacy: LegacyOptions): AgentExecutionOptions {
+  if (typeof legacy !== 'object' || legacy === null) return legacy
+  const { temperature, topP, maxTokens, maxRetries, threadId, resourceId, ...options } = legacy
   const settings = { temperature, topP, maxOutputTokens: maxTokens, maxRetries }
   const given = Object.fromEntries(Object.entries(settings).filter(([, value]) => value !== undefined))
   return {

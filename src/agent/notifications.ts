@@ -4,7 +4,7 @@ import type { NotificationDeliveryPolicyConfig } from '../inbox/policy.ts'
 import type { NotificationResult } from '../inbox/result.ts'
 import type { Runnable } from '../thread/runnable.ts'
 import type { ThreadRuntime } from '../thread/runtime.ts'
-import { checkOptions } from './check-options.ts'
+import { checkSend } from './check-send.ts'
 import { inboxOf } from './runtimes.ts'
 
 export type { NotificationDeliveryPolicyConfig, NotificationInput, NotificationResult, NotificationTarget }
@@ -15,7 +15,7 @@ export async function sendNotifications(
   given: NotificationInput | readonly NotificationInput[],
   target: NotificationTarget,
 ): Promise<NotificationResult | NotificationResult[]> {
-  checkOptions(target?.ifIdle?.streamOptions ?? {}, 'ifIdle.streamOptions')
+  checkSend(target)
   const inbox = inboxOf(agent.threads())
   if (isList(given)) return given.length === 0 ? [] : inbox.send(agent, given, target)
   const [result] = await inbox.send(agent, [given], target)

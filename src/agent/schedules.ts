@@ -1,3 +1,4 @@
+import { checkNames, checkObject, checkText, checkWhole } from '../arguments.ts'
 import { HeedError } from '../errors.ts'
 import type { ScheduleOptions } from '../schedule/schedules.ts'
 import type { MessageInput, Signal, SignalInput } from '../signals/signal.ts'
@@ -32,16 +33,29 @@ interface SignalMakers {
 export function agentSchedules(agent: Runnable & { threads(): ThreadRuntime }, make: SignalMakers): AgentSchedules {
   const schedules = () => schedulesOf(agent.threads())
   return {
-    async create({ message, signal, ...options }) {
+    async create(input) {
+      checkObject('schedule()', input)
+      const { message, signal, ...options }: ScheduleInput = input
       if ((message === undefined) === (signal === undefined)) {
         throw new HeedError('invalid_argument', 'Invalid schedule: it needs a message or a signal, and not both.', { details: { field: 'message' } })
       }
       return schedules().create(agent, message === undefined ? make.signal(signal) : make.message(message), options)
     },
-    get: (scope) => schedules().get(scope),
-    list: (query = {}) => schedules().list({ ...query, agentId: agent.id }),
-    pause: (scope) => schedules().pause(scope),
-    resume: (scope) => schedules().resume(scope),
-    remove: (scope) => schedules().remove(scope),
+    get: async (scope) => schedules().get(scoped('get', scope)),
+    list: async (query = {}) => {
+      checkNames('schedules.list()', query, ['resourceId', 'threadId', 'status', 'after', 'limit'])
+      if (query.limit !== undefined) checkWhole('limit', query.limit, 1)
+      return schedules().list({ ...query, agentId: agent.id })
+    },
+    pause: async (scope) => schedules().pause(scoped('pause', scope)),
+    resume: async (scope) => schedules().resume(scoped('resume', scope)),
+    remove: async (scope) => schedules().remove(scoped('remove', scope)),
   }
+}
+
+function scoped(method: string, scope: ScheduleScope): ScheduleScope {
+  checkNames(`schedules.${method}()`, scope, ['id', 'resourceId'])
+  checkText('id', scope.id)
+  if (scope.resourceId !== undefined) checkText('resourceId', scope.resourceId)
+  return scope
 }

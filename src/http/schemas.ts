@@ -28,14 +28,19 @@ export const contents: JSONSchema = { anyOf: [text, { type: 'array', items: part
 /** Attributes may be any JSON: what isn't a plain value is written as JSON. */
 const beside = { id, attributes: record, metadata: record, providerOptions: record }
 
-export const message: JSONSchema = { anyOf: [text, { type: 'array', items: part, maxItems: 1_000 }, object({ contents, ...beside }, ['contents'])] }
+const messageObject = object({ contents, ...beside }, ['contents'])
+export const message: JSONSchema = { anyOf: [text, { type: 'array', items: part, maxItems: 1_000 }, messageObject] }
+export const messageFields = Object.keys(messageObject.properties)
 
-export const signal: JSONSchema = object({ type: text, tagName: text, contents, createdAt: text, ...beside }, ['type', 'contents'])
+export const signal = object({ type: text, tagName: text, contents, createdAt: text, ...beside }, ['type', 'contents'])
+export const signalFields = Object.keys(signal.properties)
 
-export const state: JSONSchema = object(
+export const state = object(
   { stateId: id, mode: { enum: ['snapshot', 'delta'] }, cacheKey: text, contents, value: anything, delta: anything, tagName: text, signalId: id, ...beside },
   ['cacheKey', 'contents'],
 )
+
+export const stateFields = Object.keys(state.properties)
 
 /** The part of a run's options that can be said in JSON. */
 export const runOptions: Record<string, JSONSchema> = {
@@ -55,7 +60,7 @@ export const runOptions: Record<string, JSONSchema> = {
 const streamOptions: JSONSchema = object({ ...runOptions, memory: record })
 
 /** Where a send goes: the active run, or a thread of a resource. */
-export const target: Record<string, JSONSchema> = {
+export const target = {
   runId: id,
   resourceId: id,
   threadId: id,

@@ -1,33 +1,11 @@
+import { checkObject, checkText, refused } from '../arguments.ts'
 import { HeedError } from '../errors.ts'
 import type { JSONValue } from '../json.ts'
 import type { Scope } from '../store/contract.ts'
 
+export { checkNames, checkObject, checkText, checkWhole, refused } from '../arguments.ts'
+
 /** What callers of a memory pass, refused by name before anything is read or written. */
-
-export function refused(field: string, wanted: string): HeedError {
-  return new HeedError('invalid_argument', `${field} must be ${wanted}.`, { details: { field } })
-}
-
-export function checkText(field: string, value: unknown): asserts value is string {
-  if (typeof value !== 'string' || value === '') throw refused(field, 'a text that is not empty')
-}
-
-export function checkWhole(field: string, value: unknown, least = 0): asserts value is number {
-  if (!Number.isSafeInteger(value) || Number(value) < least) throw refused(field, `a whole number of at least ${least}`)
-}
-
-export function checkObject(field: string, value: unknown): asserts value is Record<string, unknown> {
-  if (typeof value !== 'object' || value === null || Array.isArray(value)) throw refused(field, 'an object')
-}
-
-/** Only these names; a misspelt option would otherwise pass for one that isn't given. */
-export function checkNames(of: string, given: unknown, names: readonly string[]): void {
-  checkObject(of, given)
-  for (const name of Object.keys(given)) {
-    if (names.includes(name) || given[name] === undefined) continue
-    throw new HeedError('unsupported_option', `${of} has no '${name}'. Known: ${names.join(', ')}.`, { details: { option: name } })
-  }
-}
 
 export function scopeOf(threadId: unknown, resourceId: unknown): Scope {
   checkText('threadId', threadId)

@@ -9,9 +9,9 @@ import type { ThreadRow, ThreadStore } from '../store/contract.ts'
 import { defaultStorage } from '../store/default.ts'
 import type { RecallProgress, RecallStatus } from '../store/recall.ts'
 import { threadStoreOf, type Storage } from '../store/storage.ts'
-import { checkText, scopeOf } from './arguments.ts'
+import { checkNames, checkText, refused, scopeOf } from './arguments.ts'
 import { cloneHistory, cloneMetadataOf, clonesOf, cloneThread, sourceOf, type CloneMetadata, type ClonedThread, type CloneThreadArgs, type UnreadClone } from './clones.ts'
-import { checkMemoryOptions, checkNames } from './options.ts'
+import { checkMemoryOptions, checkOptionNames } from './options.ts'
 import type { MemoryPlace } from './place.ts'
 import { recall, type RecallArgs, type RecalledMessages } from './recall.ts'
 import { ResourceMemory } from './scoped.ts'
@@ -45,9 +45,10 @@ export class Memory {
   #implicit: Promise<Storage> | undefined
 
   constructor(config: MemoryConfig = {}) {
+    if (typeof config !== 'object' || config === null || Array.isArray(config)) throw refused('The options of a memory', 'an object')
     const { storage, options, embedder, vector, ...own } = config
-    checkNames(own, ['storage', 'options', 'embedder', 'vector'])
-    checkNames(options ?? {})
+    checkOptionNames(own, ['storage', 'options', 'embedder', 'vector'])
+    checkOptionNames(options ?? {})
     for (const key of Object.keys(own) as Array<keyof MemoryOptions>) {
       if (options?.[key] !== undefined && options[key] !== own[key]) {
         throw new HeedError('invalid_argument', `Memory was given '${key}' twice, with different values. Write it once.`, { details: { option: key } })
@@ -75,7 +76,9 @@ export class Memory {
     return createThread(await this.#open(), thread, Date.now(), workingMemoryIn(this.options))
   }
 
-  async getThreadById({ threadId, resourceId }: { threadId: string; resourceId?: string }): Promise<ThreadRow | null> {
+  async getThreadById(thread: { threadId: string; resourceId?: string }): Promise<ThreadRow | null> {
+    checkNames('getThreadById()', thread, ['threadId', 'resourceId'])
+    const { threadId, resourceId } = thread
     return (await this.#open()).getThread(scopeOf(threadId, resourceId))
   }
 
@@ -91,7 +94,8 @@ export class Memory {
 
   /** Removes a thread with everything that belongs to it. False when there is none. */
   async deleteThread(thread: string | { threadId: string; resourceId?: string }): Promise<boolean> {
-    const { threadId, resourceId } = typeof thread === 'object' && thread !== null ? thread : { threadId: thread }
+    if (typeof thread !== 'string') checkNames('deleteThread()', thread, ['threadId', 'resourceId'])
+    const { threadId, resourceId } = typeof thread === 'string' ? { threadId: thread } : thread
     return deleteThread(await this.#open(), scopeOf(threadId, resourceId), () => this.#belongings())
   }
 
@@ -99,7 +103,9 @@ export class Memory {
    * Gives a thread to another resource, with its notifications and schedules. `from` refuses it when it isn't that resource's. Those who
    * watch it for the old one are stopped with `thread_forbidden`.
    */
-  async transferThread({ threadId, resourceId, from }: { threadId: string; resourceId: string; from?: string }): Promise<ThreadRow> {
+  async transferThread(transfer: { threadId: string; resourceId: string; from?: string }): Promise<ThreadRow> {
+    checkNames('transferThread()', transfer, ['threadId', 'resourceId', 'from'])
+    const { threadId, resourceId, from } = transfer
     checkText('resourceId', resourceId)
     const thread = await (await this.#open()).transferThread(scopeOf(threadId, from), resourceId)
     for (const place of await this.#belongings()) await place.giveThread(threadId, resourceId)

@@ -10,7 +10,7 @@ const known: Record<keyof MemoryOptions, true> = { lastMessages: true, window: t
 /** Refuses what is not an option of a memory, and values that can't be meant. */
 export function checkMemoryOptions(options: unknown): void {
   if (typeof options !== 'object' || options === null) throw new HeedError('invalid_argument', 'The options of a memory must be an object.', { details: { option: 'memory.options' } })
-  checkNames(options)
+  checkOptionNames(options)
   const { readOnly, save } = options as MemoryOptions
   if (save !== undefined && typeof save !== 'boolean') throw new HeedError('invalid_argument', 'save must be true or false.', { details: { option: 'save' } })
   if (readOnly !== undefined && typeof readOnly !== 'boolean') throw new HeedError('invalid_argument', 'readOnly must be true or false.', { details: { option: 'readOnly' } })
@@ -21,7 +21,7 @@ export function checkMemoryOptions(options: unknown): void {
 }
 
 /** Refuses names that are not those of options; `more` are names that have another meaning there. */
-export function checkNames(options: object, more: readonly string[] = []): void {
+export function checkOptionNames(options: object, more: readonly string[] = []): void {
   for (const [key, value] of Object.entries(options)) {
     if (value === undefined || Object.hasOwn(known, key)) continue
     throw new HeedError('unsupported_option', `Memory has no '${key}' yet. Known: ${[...more, ...Object.keys(known)].join(', ')}.`, { details: { option: key } })

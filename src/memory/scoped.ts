@@ -4,11 +4,11 @@ import type { TextEmbedder } from '../recall/embedder.ts'
 import type { MemoryOptions } from '../run/options.ts'
 import type { Belongings } from '../store/belongings.ts'
 import type { ThreadRow, ThreadStore } from '../store/contract.ts'
-import { scopeOf } from './arguments.ts'
+import { checkNames, scopeOf } from './arguments.ts'
 import { cloneHistory, clonesOf, cloneThread, sourceOf, type ClonedThread, type CloneThreadArgs, type UnreadClone } from './clones.ts'
 import { recall, type RecallArgs, type RecalledMessages } from './recall.ts'
 import { isSearch, searchMessages } from './semantic/search.ts'
-import { createThread, deleteThread, listThreads, updateThread, type ListThreadsArgs, type NewThreadArgs, type ThreadList, type ThreadUpdate } from './threads.ts'
+import { createThread, deleteThread, listNames, listThreads, updateThread, type ListThreadsArgs, type NewThreadArgs, type ThreadList, type ThreadUpdate } from './threads.ts'
 import { defaultLastMessages } from './window.ts'
 import { workingMemoryIn } from './working-memory/setting.ts'
 import { deleteMessages, saveMessages, updateMessages, type DeleteMessagesArgs, type SaveMessagesArgs, type UpdateMessagesArgs } from './writing.ts'
@@ -43,11 +43,14 @@ export class ResourceMemory {
     return createThread(await this.#store(), this.#own(thread), Date.now(), workingMemoryIn(this.#options))
   }
 
-  async getThreadById({ threadId }: { threadId: string }): Promise<ThreadRow | null> {
+  async getThreadById(thread: { threadId: string }): Promise<ThreadRow | null> {
+    checkNames('getThreadById()', thread, ['threadId', 'resourceId'])
+    const { threadId } = this.#own<{ threadId: string; resourceId?: string }>(thread)
     return (await this.#store()).getThread(scopeOf(threadId, this.resourceId))
   }
 
   async listThreads(args: ListThreadsArgs = {}): Promise<ThreadList> {
+    checkNames('listThreads()', args, listNames)
     const { filter, resourceId, ...rest } = args
     this.#check(resourceId)
     this.#check(filter?.resourceId)
@@ -59,7 +62,8 @@ export class ResourceMemory {
   }
 
   async deleteThread(thread: string | { threadId: string }): Promise<boolean> {
-    const threadId = typeof thread === 'string' ? thread : thread.threadId
+    if (typeof thread !== 'string') checkNames('deleteThread()', thread, ['threadId', 'resourceId'])
+    const { threadId } = typeof thread === 'string' ? { threadId: thread } : this.#own<{ threadId: string; resourceId?: string }>(thread)
     return deleteThread(await this.#store(), scopeOf(threadId, this.resourceId), this.#place.belongings)
   }
 

@@ -53,7 +53,7 @@ export interface ThreadList {
   total?: number
 }
 
-const listNames = ['filter', 'resourceId', 'orderBy', 'page', 'perPage', 'cursor', 'total']
+export const listNames = ['filter', 'resourceId', 'orderBy', 'page', 'perPage', 'cursor', 'total']
 const atOnce = 500
 
 export async function createThread(store: ThreadStore, args: NewThreadArgs, now: number, setting?: WorkingMemorySetting): Promise<ThreadRow> {

@@ -28,8 +28,9 @@ type Named = string | { id: string }
 /** By id, by a list of ids, or all of a thread. */
 export type DeleteMessagesArgs = Named | readonly Named[] | { threadId: string; messageIds?: readonly Named[]; resourceId?: string }
 
-export async function saveMessages(store: ThreadStore, args: SaveMessagesArgs, resourceId = args.resourceId): Promise<Message[]> {
+export async function saveMessages(store: ThreadStore, args: SaveMessagesArgs, owner?: string): Promise<Message[]> {
   checkNames('saveMessages()', args, ['messages', 'threadId', 'resourceId'])
+  const resourceId = owner ?? args.resourceId
   if (!Array.isArray(args.messages)) throw refused('messages', 'a list of messages')
   if (args.messages.length === 0) return []
   const messages = joinRows(toRows(args.messages as AgentMessage[], { newId, now: () => new Date() }))
@@ -51,8 +52,9 @@ function checkSize({ content }: Message, index: number): void {
   })
 }
 
-export async function updateMessages(store: ThreadStore, args: UpdateMessagesArgs, resourceId = args.resourceId): Promise<Message[]> {
+export async function updateMessages(store: ThreadStore, args: UpdateMessagesArgs, owner?: string): Promise<Message[]> {
   checkNames('updateMessages()', args, ['messages', 'threadId', 'resourceId'])
+  const resourceId = owner ?? args.resourceId
   if (!Array.isArray(args.messages)) throw refused('messages', 'a list of changes, each with the id of a message')
   const patches = args.messages.map(patchOf)
   const homes = await homesOf(store, patches.flatMap(({ patch, threadId }) => (threadId ?? args.threadId ? [] : patch.id)), resourceId)

@@ -1,3 +1,4 @@
+import { checkNames } from '../arguments.ts'
 import { HeedError } from '../errors.ts'
 import type { Attachment, FilePart, Message, MessagePart } from '../message/message.ts'
 import { isURLText, parseDataURL } from '../signals/file-data.ts'
@@ -30,7 +31,9 @@ export class AttachmentUploader implements Processor<'attachment-uploader'> {
   readonly id = 'attachment-uploader'
   readonly #options: Required<AttachmentUploaderOptions>
 
-  constructor({ upload, minBytes = 0, concurrency = 4 }: AttachmentUploaderOptions) {
+  constructor(options: AttachmentUploaderOptions) {
+    checkNames('AttachmentUploader', options, ['upload', 'minBytes', 'concurrency'])
+    const { upload, minBytes = 0, concurrency = 4 } = options
     if (typeof upload !== 'function') throw invalid('upload', 'needs `upload`: a function that stores a file and gives its URL.')
     if (!Number.isInteger(concurrency) || concurrency < 1) {
       throw invalid('concurrency', `needs a whole number above 0 as concurrency, not ${concurrency}.`)

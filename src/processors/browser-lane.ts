@@ -1,3 +1,4 @@
+import { checkNames } from '../arguments.ts'
 import { createHash } from 'node:crypto'
 import { describeChange, describeState } from './browser-words.ts'
 import type { ComputeStateSignalArgs, Processor, StateSignalResult } from './processor.ts'
@@ -57,7 +58,9 @@ export interface BrowserDelta {
  *   }),
  * })
  */
-export function browserLane({ read, maxDeltas = 16, maxTabs = 50 }: BrowserLaneOptions): Processor<'browser-state'> {
+export function browserLane(options: BrowserLaneOptions): Processor<'browser-state'> {
+  checkNames('browserLane()', options, ['read', 'maxDeltas', 'maxTabs'])
+  const { read, maxDeltas = 16, maxTabs = 50 } = options
   return {
     id: 'browser-state',
     stateId: 'browser',

@@ -19,7 +19,7 @@ const reminded = (path: string, type = 'dynamic-agents-md'): Message =>
   signalToMessage(normaliseSignal({ type: 'reactive', contents: 'x', attributes: { type, path }, metadata: { path } }, { id: `s-${path}`, now: 0 }))
 const step = async (options: FileReminderOptions, ...messages: Message[]) => {
   const args = stepArgs(new MessageList().add(messages, 'memory'))
-  await fileReminder(options).processInputStep?.(args)
+  await fileReminder({ load: options.load, ...(options.files ? { files: options.files } : {}) }).processInputStep?.(args)
   return args.sent.map(({ metadata }) => metadata?.path)
 }
 

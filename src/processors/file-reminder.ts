@@ -1,3 +1,4 @@
+import { checkNames } from '../arguments.ts'
 import type { JSONValue } from '../json.ts'
 import type { Message } from '../message/message.ts'
 import { signalOf } from '../message/signal-record.ts'
@@ -33,7 +34,9 @@ export interface FileReminderOptions {
  *   load: (path) => readFile(path, 'utf8').catch(() => undefined),
  * })
  */
-export function fileReminder({ files = pathIn, load, tagType = 'dynamic-agents-md', id = 'file-reminder' }: FileReminderOptions): Processor {
+export function fileReminder(options: FileReminderOptions): Processor {
+  checkNames('fileReminder()', options, ['files', 'load', 'tagType', 'id'])
+  const { files = pathIn, load, tagType = 'dynamic-agents-md', id = 'file-reminder' } = options
   const handled = new WeakMap<object, Set<string>>()
   return {
     id,

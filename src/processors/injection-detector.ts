@@ -1,5 +1,6 @@
+import { checkNames } from '../arguments.ts'
 import type { JSONValue } from '../json.ts'
-import { checkWord, Judge, type JudgeOptions } from './judge.ts'
+import { checkWord, Judge, type JudgeOptions, judgeNames } from './judge.ts'
 import { JudgedTexts } from './judged-texts.ts'
 import type { ProcessorContext, ProcessToolResultArgs } from './processor.ts'
 
@@ -44,6 +45,7 @@ export class PromptInjectionDetector extends JudgedTexts<'prompt-injection-detec
   readonly #checksTools: boolean
 
   constructor(options: PromptInjectionDetectorOptions) {
+    checkNames('PromptInjectionDetector', options, [...judgeNames, 'strategy', 'phases'])
     const { strategy = 'block', phases = ['input', 'tool-results'] } = options
     super(phases.includes('input') ? ['input'] : [], false)
     checkWord(this.id, 'strategy', ['block', 'warn'], strategy)

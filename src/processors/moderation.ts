@@ -1,4 +1,5 @@
-import { checkWord, invalid, Judge, type JudgeOptions } from './judge.ts'
+import { checkNames } from '../arguments.ts'
+import { checkWord, invalid, Judge, type JudgeOptions, judgeNames } from './judge.ts'
 import { JudgedTexts, type JudgedPhase, type JudgedTextsOptions } from './judged-texts.ts'
 import type { ProcessorContext } from './processor.ts'
 
@@ -26,6 +27,7 @@ export class ModerationProcessor extends JudgedTexts<'moderation'> {
   readonly #strategy: 'block' | 'warn'
 
   constructor(options: ModerationOptions) {
+    checkNames('ModerationProcessor', options, [...judgeNames, 'categories', 'strategy', 'phases', 'hold'])
     const { categories = usual, strategy = 'block', phases = ['input', 'output'], hold = false } = options
     super(phases, hold)
     checkWord(this.id, 'strategy', ['block', 'warn'], strategy)

@@ -1,4 +1,5 @@
-import { checkWord, invalid, Judge, type JudgeOptions } from './judge.ts'
+import { checkNames } from '../arguments.ts'
+import { checkWord, invalid, Judge, type JudgeOptions, judgeNames } from './judge.ts'
 import { JudgedTexts, type JudgedPhase, type JudgedTextsOptions, type Rewrite } from './judged-texts.ts'
 import type { ProcessorContext } from './processor.ts'
 import { replaced, quotedIn, type Passage } from './passages.ts'
@@ -30,6 +31,7 @@ export class PIIDetector extends JudgedTexts<'pii-detector'> {
   readonly #strategy: 'block' | 'redact' | 'warn'
 
   constructor(options: PIIDetectorOptions) {
+    checkNames('PIIDetector', options, [...judgeNames, 'types', 'strategy', 'phases', 'hold'])
     const { types = usual, strategy = 'redact', phases = ['input', 'output'], hold = false } = options
     super(phases, hold)
     checkWord(this.id, 'strategy', ['block', 'redact', 'warn'], strategy)

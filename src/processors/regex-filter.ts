@@ -1,3 +1,4 @@
+import { checkNames } from '../arguments.ts'
 import { HeedError } from '../errors.ts'
 import type { Message, MessagePart } from '../message/message.ts'
 import { blockOf, isDelta, isEnd, OfRun, release, reworded } from './held-text.ts'
@@ -65,7 +66,9 @@ export class RegexFilter implements Processor<'regex-filter'> {
   /** Runs in which a thought was shown with other words than it had. */
   readonly #thoughts = new WeakSet()
 
-  constructor({ presets = [], rules = [], strategy = 'block', phases = ['input', 'output'], holdBack = 256 }: RegexFilterOptions) {
+  constructor(options: RegexFilterOptions) {
+    checkNames('RegexFilter', options, ['presets', 'rules', 'strategy', 'phases', 'holdBack'])
+    const { presets = [], rules = [], strategy = 'block', phases = ['input', 'output'], holdBack = 256 } = options
     const known = [...presets.flatMap(presetRules), ...rules.map(checkedRule)]
     if (known.length === 0) throw invalid('presets', "has nothing to look for: new RegexFilter({ presets: ['secrets'] }).")
     checkWord('strategy', strategies, strategy)

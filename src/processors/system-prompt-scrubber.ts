@@ -1,4 +1,5 @@
-import { checkWord, element, Judge, type JudgeOptions } from './judge.ts'
+import { checkNames } from '../arguments.ts'
+import { checkWord, element, Judge, type JudgeOptions, judgeNames } from './judge.ts'
 import { JudgedTexts, type JudgedTextsOptions, type Rewrite } from './judged-texts.ts'
 import { quotedIn, replaced } from './passages.ts'
 import type { ProcessorContext } from './processor.ts'
@@ -51,6 +52,7 @@ export class SystemPromptScrubber extends JudgedTexts<'system-prompt-scrubber'> 
   readonly #placeholder: string
 
   constructor(options: SystemPromptScrubberOptions) {
+    checkNames('SystemPromptScrubber', options, [...judgeNames, 'prompt', 'strategy', 'placeholder', 'hold'])
     const { strategy = 'redact', prompt = '', placeholder = '[REDACTED]', hold = false } = options
     super(['output'], hold)
     checkWord(this.id, 'strategy', ['block', 'redact', 'warn'], strategy)

@@ -1,3 +1,4 @@
+import { checkNames } from '../arguments.ts'
 import { HeedError } from '../errors.ts'
 import { hasOutcome } from '../message/content.ts'
 import type { Message, ToolInvocation } from '../message/message.ts'
@@ -37,9 +38,7 @@ export class TokenLimiter implements Processor<'token-limiter'> {
   readonly #counted = new WeakMap<MessageRow, number>()
 
   constructor(options: number | TokenLimiterOptions) {
-    for (const option of typeof options === 'object' ? Object.keys(options ?? {}) : []) {
-      if (!known.includes(option)) throw new HeedError('unsupported_option', `TokenLimiter has no '${option}'. Known: ${known.join(', ')}.`, { details: { option } })
-    }
+    if (typeof options !== 'number') checkNames('TokenLimiter', options, known)
     const { limit, strategy = 'truncate', countTokens = estimateTokens } = typeof options === 'number' ? { limit: options } : options
     if (!Number.isFinite(limit) || limit <= 0) {
       const message = `TokenLimiter needs a limit above 0, not ${limit}: new TokenLimiter(8000).`

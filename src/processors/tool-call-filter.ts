@@ -1,3 +1,4 @@
+import { checkNames } from '../arguments.ts'
 import { HeedError } from '../errors.ts'
 import type { Message, MessagePart, ToolInvocationPart } from '../message/message.ts'
 import { stepsOf } from '../message/step.ts'
@@ -22,7 +23,9 @@ export class ToolCallFilter implements Processor<'tool-call-filter'> {
   readonly #exclude: ReadonlySet<string> | undefined
   readonly #keepLast: number
 
-  constructor({ exclude, keepLast = 0 }: ToolCallFilterOptions = {}) {
+  constructor(options: ToolCallFilterOptions = {}) {
+    checkNames('ToolCallFilter', options, ['exclude', 'keepLast'])
+    const { exclude, keepLast = 0 } = options
     if (!Number.isInteger(keepLast) || keepLast < 0) {
       throw new HeedError('invalid_argument', `ToolCallFilter needs a whole number as keepLast, not ${keepLast}.`, { details: { keepLast } })
     }

@@ -1,3 +1,4 @@
+import { checkNames } from '../arguments.ts'
 import { HeedError } from '../errors.ts'
 import type { Message } from '../message/message.ts'
 import type { Processor, ProcessInputArgs } from './processor.ts'
@@ -27,7 +28,9 @@ export class UnicodeNormalizer implements Processor<'unicode-normalizer'> {
   readonly id = 'unicode-normalizer'
   readonly #options: Required<UnicodeNormalizerOptions>
 
-  constructor({ form = 'NFC', stripControl = true, collapseWhitespace = false, preserveEmoji = true }: UnicodeNormalizerOptions = {}) {
+  constructor(options: UnicodeNormalizerOptions = {}) {
+    checkNames('UnicodeNormalizer', options, ['form', 'stripControl', 'collapseWhitespace', 'preserveEmoji'])
+    const { form = 'NFC', stripControl = true, collapseWhitespace = false, preserveEmoji = true } = options
     if (form !== 'NFC' && form !== 'NFKC') {
       throw new HeedError('invalid_argument', `UnicodeNormalizer takes the form 'NFC' or 'NFKC', not ${JSON.stringify(form)}.`, { details: { form } })
     }

@@ -147,7 +147,7 @@ describe('messages', () => {
 
   it('cannot choose a type or a tag', () => {
     const input: object = { type: 'notification', tagName: 'notification', contents: 'CI is green' }
-    expect(messageInputToSignal(input as MessageInput, context)).toMatchObject({ type: 'user', tagName: 'user' })
+    expect(() => messageInputToSignal(input as MessageInput, context)).toThrow(expect.objectContaining({ code: 'invalid_signal', details: { field: 'type' } }))
   })
 })
 

@@ -28,6 +28,7 @@ const sized = ['attributes', 'metadata', 'providerOptions'] as const
  */
 export function normaliseSignal(input: SignalInput, context: NormaliseContext): Signal {
   if (!isObject(input)) throw refusal('signal', `must be an object with type and contents, not ${describe(input)}.`)
+  checkFields(input, signalFields)
   const kind = kindOf(input.type)
   if (!kind) throw refusal('type', unknownType(input.type))
   const { metadata, providerOptions } = input
@@ -57,8 +58,26 @@ export function messageInputToSignal(input: MessageInput, context: NormaliseCont
   if (!isObject(input)) {
     throw refusal('message', `must be a string, an array of parts or an object with contents, not ${describe(input)}.`)
   }
+  checkFields(isUserSignal(input) ? { ...input, type: undefined, tagName: undefined } : input, messageFields)
   const { id, contents, attributes, metadata, providerOptions } = input
   return normaliseSignal({ type: 'user', id, contents, attributes, metadata, providerOptions }, context)
+}
+
+// Besides what a sender writes: what a signal has that was handed out and is sent again.
+const handedOut = ['createdAt', 'acceptedAt', 'guarded']
+const messageFields = ['id', 'contents', 'attributes', 'metadata', 'providerOptions', ...handedOut]
+const signalFields = ['type', 'tagName', ...messageFields]
+
+// A user's signal that was handed out is a user's message.
+function isUserSignal(input: object): boolean {
+  return 'type' in input && input.type === 'user' && 'tagName' in input && input.tagName === 'user'
+}
+
+/** A misspelt field would otherwise pass for one that isn't given. */
+function checkFields(input: object, fields: readonly string[]): void {
+  for (const [field, value] of Object.entries(input)) {
+    if (isGiven(value) && !fields.includes(field)) throw refusal(field, `is not known. Known: ${fields.filter((name) => !handedOut.includes(name)).join(', ')}.`)
+  }
 }
 
 // A signal that was handed out may be sent again, and it has a class.

@@ -1,4 +1,6 @@
 import { HeedError } from '../errors.ts'
+import { isPlainObject } from './json-copy.ts'
+import { describe, refusal } from './refusal.ts'
 import type { SignalAttributes, SignalContents, SignalInput } from './signal.ts'
 import type { ProviderOptions } from '../message/message.ts'
 
@@ -28,8 +30,13 @@ export interface StateSignal {
   lane: { id: string; cacheKey: string; mode: 'snapshot' | 'delta' }
 }
 
+const fields = ['id', 'cacheKey', 'contents', 'mode', 'value', 'delta', 'tagName', 'attributes', 'metadata', 'providerOptions', 'signalId']
+
 /** A state as the signal that carries it. Its version is given when it is accepted. */
-export function stateSignal({ id, cacheKey, mode = 'snapshot', value, delta, metadata, signalId, ...signal }: StateInput, threadId: string | undefined): StateSignal {
+export function stateSignal(state: StateInput, threadId: string | undefined): StateSignal {
+  if (!isPlainObject(state)) throw refusal('state', `must be an object with id, cacheKey and contents, not ${describe(state)}.`)
+  for (const [field, value] of Object.entries(state)) if (value !== undefined && !fields.includes(field)) throw refusal(field, `is not known. Known: ${fields.join(', ')}.`)
+  const { id, cacheKey, mode = 'snapshot', value, delta, metadata, signalId, ...signal } = state as StateInput
   for (const [field, text] of Object.entries({ id, cacheKey })) {
     if (typeof text !== 'string' || text === '') throw new HeedError('invalid_signal', `A state signal needs its ${field}: a text that is not empty.`, { details: { field } })
   }

@@ -246,7 +246,8 @@ export interface NotificationQuery extends InboxScope {
   kind?: string
   /** In summaries, sources and kinds, whatever the case. */
   search?: string
-  limit: number
+  /** Defaults to 100. */
+  limit?: number
   /** The last record of the page before. */
   after?: string
 }

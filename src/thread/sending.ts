@@ -250,17 +250,25 @@ function checkOptions(options: SendOptions | undefined): Branches {
   if (runId !== undefined && !isText(runId)) throw badTarget('runId')
   if (resourceId !== undefined && !isText(resourceId)) throw badTarget('resourceId')
   if (threadId !== undefined && !isText(threadId)) throw badTarget('threadId')
-  for (const key of Object.keys(options ?? {})) {
-    if (!known.has(key)) throw new HeedError('invalid_argument', `A send has no option '${key}'. Known: ${[...known].join(', ')}.`, { details: { field: key } })
-  }
+  checkKeys(options ?? {}, '', known)
   if (runId === undefined && (threadId === undefined || resourceId === undefined)) throw badTarget(threadId === undefined ? 'threadId' : 'resourceId')
   return {
-    ifActive: branch('ifActive', ifActive ?? {}, 'deliver', activeBehaviors),
-    ifIdle: branch('ifIdle', ifIdle ?? {}, 'wake', idleBehaviors),
+    ifActive: branch('ifActive', ifActive ?? {}, 'deliver', activeBehaviors, ofActive),
+    ifIdle: branch('ifIdle', ifIdle ?? {}, 'wake', idleBehaviors, ofIdle),
   }
 }
 
-const known = new Set(['runId', 'resourceId', 'threadId', 'ifActive', 'ifIdle'])
+const known: readonly string[] = ['runId', 'resourceId', 'threadId', 'ifActive', 'ifIdle']
+const ofActive: readonly string[] = ['behavior', 'attributes']
+const ofIdle: readonly string[] = [...ofActive, 'streamOptions']
+
+/** A misspelt option would otherwise pass for one that isn't given. */
+function checkKeys(given: object, under: string, names: readonly string[]): void {
+  for (const key of Object.keys(given)) {
+    if (names.includes(key) || given[key as keyof typeof given] === undefined) continue
+    throw new HeedError('invalid_argument', `A send has no option '${under}${key}'. Known: ${names.map((name) => under + name).join(', ')}.`, { details: { field: under + key } })
+  }
+}
 
 function badTarget(field: string): HeedError {
   return new HeedError('invalid_argument', `A send needs its target: resourceId and threadId, or the runId of an active run. '${field}' is missing or no text.`, { details: { field } })
@@ -271,10 +279,13 @@ function branch<Behavior extends string>(
   given: { behavior?: Behavior; attributes?: SignalAttributes },
   fallback: NoInfer<Behavior>,
   known: readonly string[],
+  names: readonly string[],
 ): Branch<Behavior> {
+  if (typeof given !== 'object') throw new HeedError('invalid_argument', `${field} must be an object, such as { behavior: '${fallback}' }.`, { details: { field } })
+  checkKeys(given, `${field}.`, names)
   const behavior = given.behavior ?? fallback
   if (!known.includes(behavior)) {
-    throw new HeedError('invalid_argument', `${field}.behavior '${behavior}' is not known. Use one of: ${known.join(', ')}.`, { details: { field: `${field}.behavior` } })
+    throw new HeedError('invalid_argument', `${field}.behavior '${String(behavior)}' is not known. Use one of: ${known.join(', ')}.`, { details: { field: `${field}.behavior` } })
   }
   const attributes = given.attributes && normaliseAttributes(given.attributes, `${field}.attributes`)
   return { behavior, ...(attributes ? { attributes } : {}) }

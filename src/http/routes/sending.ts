@@ -6,7 +6,7 @@ import { HeedError } from '../../errors.ts'
 import { resourceOf } from '../principal.ts'
 import { route, type Call, type JSONSchema, type Route } from '../route.ts'
 import { optionsFrom } from '../run-options.ts'
-import { message, object, signal, state, target } from '../schemas.ts'
+import { message, messageFields, object, signal, signalFields, state, stateFields, target } from '../schemas.ts'
 
 type Target = Omit<SendOptions, 'ifIdle'> & { ifIdle?: { behavior?: 'wake' | 'persist' | 'discard'; attributes?: Record<string, string>; streamOptions?: Record<string, unknown> } }
 type Waiting = { wait?: 'outcome' }
@@ -18,17 +18,17 @@ export const sending: readonly Route[] = [
   route<{ message: MessageInput } & Target, Waiting>({
     method: 'POST', path: '/agents/:agentId/send-message', summary: 'A message, into the active run or as the start of one', answer: 'json', send: true, query,
     body: body({ message }, ['message']),
-    handle: async (call) => answer(call, call.agent.sendMessage(keyed(call.body.message, call.idempotencyKey), await targetOf(call))),
+    handle: async (call) => answer(call, call.agent.sendMessage(keyed(messageOf(call.body.message), call.idempotencyKey), await targetOf(call))),
   }),
   route<{ message: MessageInput } & Target, Waiting>({
     method: 'POST', path: '/agents/:agentId/queue-message', summary: 'A message as a turn of its own, after what is active', answer: 'json', send: true, query,
     body: body({ message }, ['message']),
-    handle: async (call) => answer(call, call.agent.queueMessage(keyed(call.body.message, call.idempotencyKey), await targetOf(call))),
+    handle: async (call) => answer(call, call.agent.queueMessage(keyed(messageOf(call.body.message), call.idempotencyKey), await targetOf(call))),
   }),
   route<{ signal: SignalInput } & Target, Waiting>({
     method: 'POST', path: '/agents/:agentId/signals', summary: 'Context that a system produced', answer: 'json', send: true, query,
     body: body({ signal }, ['signal']),
-    handle: async (call) => answer(call, call.agent.sendSignal(withId(call.body.signal, call.idempotencyKey), await targetOf(call))),
+    handle: async (call) => answer(call, call.agent.sendSignal(withId(picked(call.body.signal, signalFields), call.idempotencyKey), await targetOf(call))),
   }),
   route<{ state: StateInput & { stateId?: string } } & Target>({
     method: 'POST', path: '/agents/:agentId/state-signals', summary: 'The state of a lane; skipped when the lane has it already', answer: 'json', send: true,
@@ -42,7 +42,8 @@ export const sending: readonly Route[] = [
 ]
 
 /** The lane may be named as existing clients do; the key is the signal's. */
-function stateOf({ body: { state: { stateId, ...rest } }, idempotencyKey }: Call<{ state: StateInput & { stateId?: string } } & Target, unknown>): StateInput {
+function stateOf({ body: { state: given }, idempotencyKey }: Call<{ state: StateInput & { stateId?: string } } & Target, unknown>): StateInput {
+  const { stateId, ...rest } = picked(given, stateFields)
   return { ...rest, ...(stateId === undefined ? {} : { id: stateId }), ...(idempotencyKey === undefined || rest.signalId !== undefined ? {} : { signalId: idempotencyKey }) }
 }
 
@@ -65,15 +66,24 @@ async function targetOf(call: Call<Target, unknown>): Promise<SendOptions> {
   if (runId !== undefined && ifIdle !== undefined) throw new HeedError('invalid_argument', 'A runId names an active run: ifIdle can never apply. Leave one of them out.', { details: { field: 'ifIdle' } })
   const resource = resourceOf(principal, resourceId)
   if (threadId !== undefined && resource === undefined) throw new HeedError('invalid_argument', 'resourceId is missing: say whom the thread belongs to.', { details: { field: 'resourceId' } })
-  const { streamOptions, ...idle } = ifIdle ?? {}
+  const { streamOptions, ...idle } = picked(ifIdle ?? {}, Object.keys(target.ifIdle.properties))
   const options = runId === undefined ? await optionsFrom(call, streamOptions ?? {}) : {}
   return {
     ...(runId === undefined ? {} : { runId }),
     ...(threadId === undefined ? {} : { threadId }),
     ...(resource === undefined ? {} : { resourceId: resource }),
-    ...(ifActive ? { ifActive } : {}),
+    ...(ifActive ? { ifActive: picked(ifActive, Object.keys(target.ifActive.properties)) } : {}),
     ...(ifIdle || options.requestContext ? { ifIdle: { ...idle, streamOptions: options } } : {}),
   }
+}
+
+/** What a route knows of an object: the rest, which existing clients put in, is passed over. */
+function picked<T extends object>(given: T, names: readonly string[]): T {
+  return Object.fromEntries(Object.entries(given).filter(([name]) => names.includes(name))) as T
+}
+
+function messageOf(given: MessageInput): MessageInput {
+  return typeof given === 'object' && !Array.isArray(given) ? picked(given, messageFields) : given
 }
 
 function keyed(message: MessageInput, key: string | undefined): MessageInput {

@@ -1,3 +1,4 @@
+import { checkNames, checkText, checkWhole } from '../../arguments.ts'
 import { HeedError } from '../../errors.ts'
 import type { JSONObject } from '../../json.ts'
 import { compileSchema, describeIssues } from '../../schema/compile.ts'
@@ -30,11 +31,13 @@ export interface WorkingMemoryVersion<T = string | JSONObject> {
 }
 
 export async function readWorkingMemory(store: ThreadStore, setting: WorkingMemorySetting, target: WorkingMemoryTarget): Promise<WorkingMemoryVersion | null> {
+  checkNames('getWorkingMemory()', target, ['threadId', 'resourceId'])
   const row = await store.getWorkingMemory(await ownerOf(store, setting, target))
   return row && versionOf(row)
 }
 
 export async function updateWorkingMemory(store: ThreadStore, setting: WorkingMemorySetting, update: WorkingMemoryUpdate): Promise<WorkingMemoryVersion> {
+  checkNames('updateWorkingMemory()', update, ['threadId', 'resourceId', 'workingMemory', 'replace', 'delete', 'expectedVersion'])
   refuseReadOnly(setting)
   const { expectedVersion } = update
   const change = await changeOf(setting, update)
@@ -43,7 +46,9 @@ export async function updateWorkingMemory(store: ThreadStore, setting: WorkingMe
 }
 
 export async function listVersions(store: ThreadStore, setting: WorkingMemorySetting, target: WorkingMemoryTarget & { limit?: number; before?: number }): Promise<WorkingMemoryVersion[]> {
+  checkNames('listWorkingMemoryVersions()', target, ['threadId', 'resourceId', 'limit', 'before'])
   const { limit = 100, before } = target
+  checkWhole('limit', limit, 1)
   const rows = await store.listWorkingMemory(await ownerOf(store, setting, target), { limit, ...(before === undefined ? {} : { before }) })
   return rows.map(versionOf)
 }
@@ -52,6 +57,7 @@ export async function listVersions(store: ThreadStore, setting: WorkingMemorySet
 export async function undoWorkingMemory(
   store: ThreadStore, setting: WorkingMemorySetting, target: WorkingMemoryTarget & { version?: number; expectedVersion?: number },
 ): Promise<WorkingMemoryVersion> {
+  checkNames('undoWorkingMemory()', target, ['threadId', 'resourceId', 'version', 'expectedVersion'])
   refuseReadOnly(setting)
   const { version, expectedVersion } = target
   const change: WorkingMemoryChange = { restore: version ?? 'previous', ...(expectedVersion === undefined ? {} : { expectedVersion }) }
@@ -83,6 +89,7 @@ function parsed(text: string): JSONObject {
 }
 
 async function ownerOf(store: ThreadStore, setting: WorkingMemorySetting, { threadId, resourceId }: WorkingMemoryTarget): Promise<WorkingMemoryOf> {
+  for (const [field, id] of Object.entries({ threadId, resourceId })) if (id !== undefined) checkText(field, id)
   const thread = threadId === undefined ? undefined : await store.getThread({ threadId, ...(resourceId === undefined ? {} : { resourceId }) })
   return ownerIn(setting, { threadId, resourceId: resourceId ?? thread?.resourceId })
 }

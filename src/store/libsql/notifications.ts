@@ -110,10 +110,11 @@ export class LibSQLInbox implements NotificationStore {
   }
 
   listNotifications(query: NotificationQuery): Promise<{ notifications: NotificationRecord[]; more: boolean }> {
+    const { limit = 100 } = query
     return this.#read((statements) => {
       const { text, values } = listed(query)
-      const found = statements.all<NotificationRow>(text, ...values, query.limit + 1)
-      return { notifications: found.slice(0, query.limit).map(notificationOf), more: found.length > query.limit }
+      const found = statements.all<NotificationRow>(text, ...values, limit + 1)
+      return { notifications: found.slice(0, limit).map(notificationOf), more: found.length > limit }
     })
   }
 

@@ -1,0 +1,28 @@
+import { HeedError } from '../errors.ts'
+import { partsOf } from '../signals/contents.ts'
+import { messageInputToSignal, normaliseSignal, type NormaliseContext } from '../signals/normalise.ts'
+import { isPlain, type MessageInput, type Signal, type SignalInput } from '../signals/signal.ts'
+import type { Askable } from './askable.ts'
+
+/** What was passed to an agent, as a signal of its own: everything wrong with it is thrown here. */
+export function sentSignal(agent: Askable, input: SignalInput): Signal {
+  return saying(normaliseSignal(input, contextOf(agent, input?.id)))
+}
+
+/** A user's words as a signal. */
+export function sentMessage(agent: Askable, message: MessageInput): Signal {
+  const id = typeof message === 'object' && message !== null && 'contents' in message ? message.id : undefined
+  return saying(messageInputToSignal(message, contextOf(agent, id)))
+}
+
+/** A user who says nothing gives a model nothing to answer. */
+function saying(signal: Signal): Signal {
+  const empty = isPlain(signal) && partsOf(signal.contents).every((part) => part.type === 'text' && part.text.trim() === '' && part.providerOptions === undefined)
+  if (empty) throw new HeedError('invalid_message', 'The message is empty. Pass a text or a file.', { details: { field: 'contents' } })
+  return signal
+}
+
+function contextOf(agent: Askable, id: string | undefined): NormaliseContext {
+  const { clock, newId } = agent.threads()
+  return { id: id ?? newId(), now: clock.now(), reservedTags: agent.signalTags }
+}

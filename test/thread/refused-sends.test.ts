@@ -1,0 +1,99 @@
+import { afterEach, describe, expect, it } from 'vitest'
+import { Agent, Heed, InMemoryStore } from '../../src/index.ts'
+import { scriptedModel } from '../../src/testing/index.ts'
+import { rejection, thrownBy } from '../agent/asking.ts'
+
+const target = { threadId: 't', resourceId: 'u' }
+const opened: Heed[] = []
+afterEach(async () => {
+  for (const heed of opened.splice(0)) await heed.close()
+})
+
+function made() {
+  const model = scriptedModel(() => 'Hi.')
+  const agent = new Agent({ id: 'a', model })
+  opened.push(new Heed({ agents: { agent }, storage: new InMemoryStore() }))
+  return { agent, model, threads: async () => (await (await agent.getMemory()).listThreads()).threads }
+}
+
+describe('a field that there is not', () => {
+  it.each([
+    ['ifActive.behaviour', { ...target, ifActive: { behaviour: 'persist' } }],
+    ['ifActive.streamOptions', { ...target, ifActive: { streamOptions: {} } }],
+    ['ifIdle.behaviour', { ...target, ifIdle: { behaviour: 'persist' } }],
+    ['ifIdle.attribute', { ...target, ifIdle: { attribute: { a: 1 } } }],
+    ['ifidle', { ...target, ifidle: {} }],
+    ['ifIdle', { ...target, ifIdle: 'persist' }],
+  ])('[A3.4] %s of a send is refused by name', async (field, options) => {
+    const { agent, model, threads } = made()
+    const refused = { code: 'invalid_argument', details: { field } }
+    expect(thrownBy(() => agent.sendMessage('Hello.', options as never))).toMatchObject(refused)
+    expect(thrownBy(() => agent.queueMessage('Hello.', options as never))).toMatchObject(refused)
+    expect(thrownBy(() => agent.sendSignal({ type: 'notification', contents: 'x' }, options as never))).toMatchObject(refused)
+    expect(await rejection(agent.sendStateSignal({ id: 'l', cacheKey: 'k', contents: 'x' }, options as never))).toMatchObject(refused)
+    expect(await threads()).toEqual([])
+    expect(model.callCount).toBe(0)
+  })
+
+  it('[A3.4] of a message, a signal or a state is refused by name', async () => {
+    const { agent, threads } = made()
+    const wrong = (field: string) => ({ code: 'invalid_signal', details: { field } })
+    expect(thrownBy(() => agent.sendMessage({ contents: 'x', attribute: { a: 1 } } as never, target))).toMatchObject(wrong('attribute'))
+    expect(thrownBy(() => agent.sendMessage({ contents: 'x', tagName: 'note' } as never, target))).toMatchObject(wrong('tagName'))
+    expect(thrownBy(() => agent.sendSignal({ type: 'user', contents: 'x', tag: 'y' } as never, target))).toMatchObject(wrong('tag'))
+    expect(await rejection(agent.sendStateSignal({ id: 'l', cacheKey: 'k', contents: 'x', data: {} } as never, target))).toMatchObject(wrong('data'))
+    expect(await rejection(agent.subscribeToThread({ ...target, from: '1.2' } as never))).toMatchObject({ code: 'unsupported_option', details: { option: 'from' } })
+    expect(await threads()).toEqual([])
+  })
+
+  it('[A3.4] is none on a signal that was handed out, which may be sent again', async () => {
+    const { agent } = made()
+    const first = agent.sendSignal({ type: 'notification', contents: 'CI failed.', attributes: { pr: 1 } }, { ...target, ifIdle: { behavior: 'persist' } })
+    const again = agent.sendSignal(first.signal, { ...target, threadId: 'other', ifIdle: { behavior: 'persist' } })
+    expect((await again.outcome).action).toBe('persisted')
+    expect(again.signal).toMatchObject({ id: first.signal.id, contents: 'CI failed.', attributes: { pr: 1 } })
+  })
+})
+
+describe('a message', () => {
+  it.each([[''], ['  \n'], [[]], [[{ type: 'text', text: ' ' }]], [{ contents: '' }], [{ contents: [] }]])('[A3.5] of nothing (%j) is refused like a question of nothing', async (nothing) => {
+    const { agent, model, threads } = made()
+    const refused = { code: 'invalid_message', message: 'The message is empty. Pass a text or a file.' }
+    expect(await rejection(agent.generate(''))).toMatchObject(refused)
+    expect(thrownBy(() => agent.sendMessage(nothing as never, target))).toMatchObject(refused)
+    expect(thrownBy(() => agent.queueMessage(nothing as never, target))).toMatchObject(refused)
+    expect(thrownBy(() => agent.sendSignal({ type: 'user-message', contents: '' }, target))).toMatchObject(refused)
+    expect(await threads()).toEqual([])
+    expect(model.callCount).toBe(0)
+  })
+
+  it('[A3.5] of a file alone, or of attributes alone, says something', async () => {
+    const { agent } = made()
+    const persist = { ...target, ifIdle: { behavior: 'persist' } } as const
+    expect((await agent.sendMessage([{ type: 'file', data: 'aGVsbG8=', mediaType: 'image/png' }], persist).outcome).action).toBe('persisted')
+    expect((await agent.sendMessage({ contents: '', attributes: { reaction: 'thumbs-up' } }, persist).outcome).action).toBe('persisted')
+    expect((await agent.sendSignal({ type: 'notification', contents: '', attributes: { source: 'ci' } }, persist).outcome).action).toBe('persisted')
+  })
+})
+
+describe('the place of the run that a send starts', () => {
+  it.each([
+    ['thread', { thread: 'other' }],
+    ['thread', { thread: { id: 'other', title: 'x' } }],
+    ['resource', { thread: 't', resource: 'somebody' }],
+  ])('[A3.6] can\'t be another %s', async (field, memory) => {
+    const { agent, threads } = made()
+    const options = { ...target, ifIdle: { streamOptions: { memory } } }
+    const refused = { code: 'invalid_argument', details: { field: `ifIdle.streamOptions.memory.${field}` } }
+    expect(thrownBy(() => agent.sendMessage('x', options))).toMatchObject(refused)
+    expect(await rejection(agent.sendStateSignal({ id: 'l', cacheKey: 'k', contents: 'x' }, options))).toMatchObject(refused)
+    expect(await rejection(agent.sendNotificationSignal({ source: 's', kind: 'k', summary: 'x' }, options))).toMatchObject(refused)
+    expect(await threads()).toEqual([])
+  })
+
+  it('[A3.6] may be said again', async () => {
+    const { agent } = made()
+    const said = agent.sendMessage('x', { ...target, ifIdle: { streamOptions: { memory: { thread: 't', resource: 'u' } } } })
+    expect((await said.outcome).action).toBe('woke')
+  })
+})

@@ -11,6 +11,7 @@ export type HeedErrorCode =
   | 'invalid_cursor'
   | 'unsupported_option'
   | 'unknown_agent'
+  | 'too_many_storages'
   | 'duplicate_tool'
   // Models and providers
   | 'model_missing'

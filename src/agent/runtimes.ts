@@ -6,8 +6,8 @@ import { Pruner } from '../memory/pruner.ts'
 import { Inbox } from '../inbox/inbox.ts'
 import { inboxSettings, type InboxSettings } from '../inbox/options.ts'
 import { Schedules } from '../schedule/schedules.ts'
-import { defaultStorage } from '../store/default.ts'
-import { notificationStoreOf, scheduleStoreOf, threadStoreOf, type Storage } from '../store/storage.ts'
+import { defaultPlace, defaultStorage } from '../store/default.ts'
+import { notificationStoreOf, placeOf, scheduleStoreOf, threadStoreOf, type Storage } from '../store/storage.ts'
 import { ThreadRuntime } from '../thread/runtime.ts'
 import type { TracingOptions } from '../tracing/options.ts'
 
@@ -25,10 +25,25 @@ const schedules = new WeakMap<ThreadRuntime, Schedules>()
 const pruners = new WeakMap<ThreadRuntime, Pruner>()
 const storages = new WeakMap<ThreadRuntime, () => Promise<Storage>>()
 
+/** A storage for each tenant is meant, one for each call is not. */
+const maxStorages = 1_000
+
+/** Storages that name one place are one, unless they keep things for different times. */
+function keyOf(storage: Storage): unknown {
+  const place = placeOf(storage)
+  const kept = 'retention' in storage ? storage.retention : undefined
+  return typeof place === 'string' && kept !== undefined ? `${place} ${JSON.stringify(kept)}` : place
+}
+
+function tooMany(): HeedError {
+  return new HeedError('too_many_storages', `More than ${maxStorages} storages are open. Keep a storage and name it again, or keep tenants apart by their resourceId in one.`)
+}
+
 /** One runtime for each storage that is used, however many agents use it. */
 export class Runtimes {
-  readonly #made = new Map<Storage | undefined, ThreadRuntime>()
+  readonly #made = new Map<unknown, ThreadRuntime>()
   #closed = false
+  #default: string | undefined
   readonly #options: RuntimesOptions
 
   constructor(options: RuntimesOptions) {
@@ -39,30 +54,32 @@ export class Runtimes {
   of(given?: Storage): ThreadRuntime {
     const { clock, logger, tracing, bus } = this.#options
     const storage = given ?? this.#options.storage
-    let runtime = this.#made.get(storage)
+    const place = storage ? keyOf(storage) : (this.#default ??= defaultPlace())
+    let runtime = this.#made.get(place)
     if (!runtime) {
+      if (this.#made.size >= maxStorages) throw tooMany()
       let implicit: Promise<Storage> | undefined
-      const place = () => (storage ? Promise.resolve(storage) : (implicit ??= defaultStorage()))
-      runtime = new ThreadRuntime({ store: async () => threadStoreOf(await place()), ...(clock ? { clock } : {}), ...(logger ? { logger } : {}), tracing, ...(bus ? { bus } : {}) })
+      const found = () => (storage ? Promise.resolve(storage) : (implicit ??= defaultStorage()))
+      runtime = new ThreadRuntime({ store: async () => threadStoreOf(await found()), ...(clock ? { clock } : {}), ...(logger ? { logger } : {}), tracing, ...(bus ? { bus } : {}) })
       const inbox = new Inbox(runtime, {
-        store: async () => notificationStoreOf(await place()),
+        store: async () => notificationStoreOf(await found()),
         settings: this.#options.inbox ?? inboxSettings(),
         ephemeral: storage !== undefined && 'ephemeral' in storage && storage.ephemeral === true,
       })
       runtime.attend(inbox)
       inboxes.set(runtime, inbox)
       const plans = new Schedules(runtime, {
-        store: async () => scheduleStoreOf(await place()),
+        store: async () => scheduleStoreOf(await found()),
         settings: this.#options.inbox ?? inboxSettings(),
         ephemeral: storage !== undefined && 'ephemeral' in storage && storage.ephemeral === true,
       })
       runtime.attend(plans)
       schedules.set(runtime, plans)
-      const pruner = new Pruner(runtime, place)
+      const pruner = new Pruner(runtime, found)
       runtime.attend(pruner)
       pruners.set(runtime, pruner)
-      storages.set(runtime, place)
-      this.#made.set(storage, runtime)
+      storages.set(runtime, found)
+      this.#made.set(place, runtime)
       // It has nothing to end, and refuses whatever is asked of it.
       if (this.#closed) void runtime.close()
     }

@@ -1,7 +1,7 @@
 import { HeedError } from '../errors.ts'
 import type { Processor } from '../processors/processor.ts'
 import type { MemoryOptions, WorkingMemoryOptions } from '../run/options.ts'
-import type { Storage } from '../store/storage.ts'
+import { placeOf, type Storage } from '../store/storage.ts'
 import type { MessageHistory } from './message-history.ts'
 import type { SemanticRecall } from './semantic-recall.ts'
 import { defaultLastMessages } from './window.ts'
@@ -42,9 +42,7 @@ export function semanticRecallIn(lists: Lists): Pick<SemanticRecall, 'options' |
 /** Where threads are kept: memory says so, or a MessageHistory. A thread can't be in two places, so both have to name the same one. */
 export function storageIn(agent: string, memory: Storage | undefined, lists: Lists): Storage | undefined {
   const history = (namedProcessor(lists, 'message-history') as Partial<MessageHistory> | undefined)?.storage
-  if (!history || !memory || history === memory) return memory ?? history
-  const [a, b] = [memory, history].map((storage) => (storage as { url?: unknown }).url)
-  if (typeof a === 'string' && a === b && a !== ':memory:') return memory
+  if (!history || !memory || placeOf(history) === placeOf(memory)) return memory ?? history
   throw new HeedError('invalid_agent', `MessageHistory and the memory of agent '${agent}' name two storages. A thread lives in one: name the same, or leave one out.`, {
     details: { option: 'storage' },
   })

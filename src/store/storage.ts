@@ -26,6 +26,13 @@ export interface DomainStorage {
 /** What a program passes as `storage`: a store of threads, or something that has one as its `memory` domain. */
 export type Storage = ThreadStore | DomainStorage
 
+/**
+ * Which place a storage names: storages that name the same one have the same. One that can't say is a place of its own.
+ */
+export function placeOf(storage: Storage): unknown {
+  return 'place' in storage && typeof storage.place === 'string' ? storage.place : storage
+}
+
 export async function threadStoreOf(storage: Storage): Promise<ThreadStore> {
   const store = 'accept' in storage ? storage : await storage.getStore('memory')
   if (!store) throw new HeedError('invalid_argument', "The storage has no 'memory' domain. Give it one, or a default.")

@@ -1,7 +1,8 @@
-import { mkdir, realpath } from 'node:fs/promises'
-import { basename, dirname, join, resolve } from 'node:path'
+import { mkdir } from 'node:fs/promises'
+import { dirname, resolve } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { HeedError } from '../../errors.ts'
+import { realFile } from '../real-file.ts'
 
 /** Where a database is: a file, this process's memory, or a server. */
 export type Location = LocalLocation | { kind: 'remote'; url: string }
@@ -17,13 +18,15 @@ export function parseLocation(url: string): Location {
   return { kind: 'file', path: url.startsWith('file://') ? fileURLToPath(url) : resolve(url.slice(5)) }
 }
 
+/** The same for every spelling of one place; nothing for memory, which is each connection's own. */
+export function placeAt(location: Location): string | undefined {
+  if (location.kind === 'memory') return undefined
+  return location.kind === 'file' ? `file:${realFile(location.path)}` : location.url
+}
+
 /** The one name of a file, however it was written. Makes its folder, which SQLite wouldn't. */
 export async function resolveFile(path: string): Promise<string> {
-  try {
-    return await realpath(path)
-  } catch {
-    const folder = dirname(path)
-    await mkdir(folder, { recursive: true })
-    return join(await realpath(folder), basename(path))
-  }
+  const file = realFile(path)
+  await mkdir(dirname(file), { recursive: true })
+  return file
 }

@@ -39,7 +39,7 @@ import type { LibSQLClient } from './client.ts'
 import { Connection } from './connection.ts'
 import { findMessages, listMessageStarts } from './conversations.ts'
 import { storeFailure } from './failure.ts'
-import { parseLocation, resolveFile, type Location } from './location.ts'
+import { parseLocation, placeAt, resolveFile, type Location } from './location.ts'
 import { LibSQLInbox } from './notifications.ts'
 import { countRuns, findRun, listOrphans, listRows, listRuns, listSignals, type Orphan } from './queries.ts'
 import { openDatabase, type Opened } from './open.ts'
@@ -73,6 +73,7 @@ export class LibSQLStore implements ThreadStore {
   #recall: LibSQLRecall | undefined
   #connected: DatabaseConnection | undefined
   #closed = false
+  #place: string | undefined
   #bus: Bus | undefined
 
   constructor(options: LibSQLStoreOptions) {
@@ -85,6 +86,12 @@ export class LibSQLStore implements ThreadStore {
     this.#busyTimeout = options.busyTimeout ?? 10_000
     if (options.retention !== undefined) checkRetention(options.retention)
     this.retention = options.retention
+  }
+
+  /** The database that it names, the same under every spelling; nothing where each store has its own. */
+  get place(): string | undefined {
+    this.#place ??= this.#client || this.#clock !== systemClock ? undefined : placeAt(this.#location)
+    return this.#place
   }
 
   async open(): Promise<void> {

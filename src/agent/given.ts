@@ -41,7 +41,7 @@ const methods = {
   declineToolCall: { ...run, reason: unless((value) => (typeof value === 'string' ? undefined : 'a text')) },
   resumeStream: run,
   listSuspendedRuns: {
-    threadId: unless(text), resourceId: unless(text), fromDate: unless(date), toDate: unless(date), page: unless(whole(0)), perPage: unless(whole(1)), total: unless(flag),
+    threadId: unless(text), resourceId: unless(text), fromDate: unless(date), toDate: unless(date), page: unless(whole(0)), perPage: unless(whole(0)), total: unless(flag),
   },
 } satisfies Record<string, Record<string, Check>>
 

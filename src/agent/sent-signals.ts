@@ -1,7 +1,6 @@
 import { HeedError } from '../errors.ts'
-import { partsOf } from '../signals/contents.ts'
 import { messageInputToSignal, normaliseSignal, type NormaliseContext } from '../signals/normalise.ts'
-import { isPlain, type MessageInput, type Signal, type SignalInput } from '../signals/signal.ts'
+import { isPlain, type MessageInput, type Signal, type SignalInput, type StoredContents } from '../signals/signal.ts'
 import type { Askable } from './askable.ts'
 
 /** What was passed to an agent, as a signal of its own: everything wrong with it is thrown here. */
@@ -17,9 +16,13 @@ export function sentMessage(agent: Askable, message: MessageInput): Signal {
 
 /** A user who says nothing gives a model nothing to answer. */
 function saying(signal: Signal): Signal {
-  const empty = isPlain(signal) && partsOf(signal.contents).every((part) => part.type === 'text' && part.text.trim() === '' && part.providerOptions === undefined)
-  if (empty) throw new HeedError('invalid_message', 'The message is empty. Pass a text or a file.', { details: { field: 'contents' } })
+  if (isPlain(signal) && isEmpty(signal.contents)) throw new HeedError('invalid_message', 'The message is empty. Pass a text or a file.', { details: { field: 'contents' } })
   return signal
+}
+
+function isEmpty(contents: StoredContents): boolean {
+  if (typeof contents === 'string') return contents.trim() === ''
+  return contents.every((part) => part.type === 'text' && part.text.trim() === '' && part.providerOptions === undefined)
 }
 
 function contextOf(agent: Askable, id: string | undefined): NormaliseContext {

@@ -58,7 +58,7 @@ export function messageInputToSignal(input: MessageInput, context: NormaliseCont
   if (!isObject(input)) {
     throw refusal('message', `must be a string, an array of parts or an object with contents, not ${describe(input)}.`)
   }
-  checkFields(isUserSignal(input) ? { ...input, type: undefined, tagName: undefined } : input, messageFields)
+  checkFields(input, isUserSignal(input) ? signalFields : messageFields)
   const { id, contents, attributes, metadata, providerOptions } = input
   return normaliseSignal({ type: 'user', id, contents, attributes, metadata, providerOptions }, context)
 }
@@ -75,8 +75,8 @@ function isUserSignal(input: object): boolean {
 
 /** A misspelt field would otherwise pass for one that isn't given. */
 function checkFields(input: object, fields: readonly string[]): void {
-  for (const [field, value] of Object.entries(input)) {
-    if (isGiven(value) && !fields.includes(field)) throw refusal(field, `is not known. Known: ${fields.filter((name) => !handedOut.includes(name)).join(', ')}.`)
+  for (const field of Object.keys(input)) {
+    if (!fields.includes(field) && isGiven(input[field as keyof typeof input])) throw refusal(field, `is not known. Known: ${fields.filter((name) => !handedOut.includes(name)).join(', ')}.`)
   }
 }
 

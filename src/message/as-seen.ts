@@ -1,6 +1,6 @@
 import type { Message, MessageContent } from './message.ts'
 import type { MessageRow } from './row.ts'
-import { signalOf } from './signal-record.ts'
+import { signalType } from './signal-record.ts'
 
 /**
  * A message as processors see it. What a user said has the role `user`, however it was sent: a guardrail that looks for it must not have
@@ -12,7 +12,7 @@ export function asSeen(message: Message): Message {
 
 /** True when `row` is the stored form of what processors see with the role `user`. */
 export function isUserSignal(row: Pick<MessageRow, 'role' | 'content'> & { type?: string }): boolean {
-  return row.role === 'signal' && signalOf(row).type === 'user'
+  return row.role === 'signal' && signalType(row) === 'user'
 }
 
 /** What a processor made of a user's signal, as that signal: also when it gave back no more than words. */

@@ -24,6 +24,8 @@ export interface MessageView {
   prompt(): LanguageModelV4Message[]
 }
 
+export type MessageViews = Readonly<Record<'all' | 'remembered' | 'input' | 'response', MessageView>>
+
 /**
  * The messages of a run, in the order in which they were added: never by time. Adding a message whose id is there replaces it
  * where it stands. Each operation costs what it adds or gives, not what the list holds.
@@ -32,22 +34,26 @@ export interface MessageView {
  * changed one keeps the ids of its rows. Messages are not to be changed in place: add or return a changed copy.
  */
 export class MessageList {
-  readonly get: Readonly<Record<'all' | 'remembered' | 'input' | 'response', MessageView>>
-  readonly #held = new OrderedRows<MessageSource>('memory')
+  /** Made when it is first looked at, as are its views. */
+  #held: OrderedRows<MessageSource> | undefined
+  #views: MessageViews | undefined
   /** What it was made of, until somebody looks. */
-  #unread: (() => void) | undefined
+  #unread: ((held: OrderedRows<MessageSource>) => void) | undefined
   readonly #system: Array<{ tag: string | undefined; message: SystemModelMessage }> = []
-  readonly #context: InputContext
+  readonly #given: Partial<Pick<InputContext, 'newId' | 'now'>>
 
   constructor(context: Partial<Pick<InputContext, 'newId' | 'now'>> = {}) {
-    this.#context = { newId: context.newId ?? (() => crypto.randomUUID()), now: context.now ?? (() => new Date()), lenient: true }
+    this.#given = context
+  }
+
+  get get(): MessageViews {
     const rows = () => this.#rows
-    this.get = {
+    return (this.#views ??= {
       all: new RowsView(rows, undefined, this),
       remembered: new RowsView(rows, 'memory', this),
       input: new RowsView(rows, 'input', this),
       response: new RowsView(rows, 'response', this),
-    }
+    })
   }
 
   /** A list of rows as a store has them. They are read when the list is first looked at. */
@@ -57,23 +63,25 @@ export class MessageList {
     context: Partial<Pick<InputContext, 'newId' | 'now'>> = {},
   ): MessageList {
     const list = new MessageList(context)
-    list.#unread = () => {
-      for (const row of rows) list.#held.addRow(row, typeof source === 'string' ? source : source(row))
+    list.#unread = (held) => {
+      for (const row of rows) held.addRow(row, typeof source === 'string' ? source : source(row))
     }
     return list
   }
 
   get #rows(): OrderedRows<MessageSource> {
+    const held = (this.#held ??= new OrderedRows<MessageSource>('memory'))
     const read = this.#unread
     this.#unread = undefined
-    read?.()
-    return this.#held
+    read?.(held)
+    return held
   }
 
   /** Takes messages in any form. Rows are added to their message; everything else replaces the message of its id. */
   add(input: AgentInput, source: MessageSource): this {
     if (Array.isArray(input) && input.length === 0) return this
-    for (const item of readInput(input, this.#context)) {
+    const { newId = () => crypto.randomUUID(), now = () => new Date() } = this.#given
+    for (const item of readInput(input, { newId, now, lenient: true })) {
       if ('messageId' in item) this.#rows.addRow(item, source)
       else this.#rows.setMessage(item, source)
     }

@@ -16,9 +16,19 @@ export function signalOf({ type, content }: { type?: string; content: MessageCon
   const record = isRaw(content.metadata?.signal) ? content.metadata.signal : {}
   const written = firstText(record.type, type) ?? 'user'
   return {
-    type: olderTypes[written] ?? written,
+    type: today(written),
     tagName: firstText(record.tagName, type) ?? written,
     ...(isRaw(record.attributes) && { attributes: record.attributes }),
     ...(isRaw(record.metadata) && { metadata: record.metadata }),
   }
+}
+
+/** Its type alone. */
+export function signalType({ type, content }: { type?: string; content: MessageContent }): string {
+  const record = content.metadata?.signal
+  return today(firstText(isRaw(record) ? record.type : undefined, type) ?? 'user')
+}
+
+function today(type: string): string {
+  return olderTypes[type] ?? type
 }

@@ -1,49 +1,58 @@
 import type { Run } from '../run/run.ts'
-import type { MessageList } from '../message/list.ts'
 import type { MessageRow } from '../message/row.ts'
 import { createdSignal } from '../signals/created.ts'
 import { laneOf, type LanePlace } from '../signals/lane-of.ts'
 import { rowToSignal } from '../signals/row.ts'
 import type { CreatedAgentSignal } from '../signals/signal.ts'
 import { stateSignal } from '../signals/state.ts'
-import type { Wait } from './in-time.ts'
-import type { Processor, ProcessorContext } from './processor.ts'
+import type { HookCall } from './hook-call.ts'
+import type { PartOfRun } from './part-of-run.ts'
+import type { ComputeStateSignalArgs, Processor, ProcessorContext, StateSignalResult } from './processor.ts'
+import { objectIn } from './returned.ts'
 
 interface LaneCopy extends LanePlace {
   signal: CreatedAgentSignal
 }
 
 /** Asks a processor for the state of its lane, and adds it to the run when it is news to this window. */
-export async function sendState(run: Run, processor: Processor, context: ProcessorContext, list: MessageList, wait: Wait): Promise<void> {
+export async function sendState(run: Run, processor: Processor, call: HookCall<'computeStateSignal'>, context: ProcessorContext, part: PartOfRun): Promise<void> {
   const stateId = processor.stateId ?? processor.id
-  const copies = laneCopies(list.rows(), stateId)
+  const copies = laneCopies(part.rows, stateId)
   const inWindow = sinceSnapshot(copies)
   // The window may have lost the snapshot; history has it.
   const lost = !inWindow.snapshot && run.host.lanes.some(({ id }) => id === stateId)
   const known = lost ? sinceSnapshot(laneCopies((await run.host.laneRows(stateId)).rows, stateId)) : inWindow
   const due = processor.maxDeltas !== undefined && known.deltas.length >= processor.maxDeltas
-  const state = await wait(processor.computeStateSignal?.({
+  const args: ComputeStateSignalArgs = {
     ...context,
-    messages: list.get.all.db(),
-    messageList: list,
+    messages: part.messages,
+    messageList: part.list,
     stepNumber: run.step,
     steps: run.steps,
     activeStateSignals: copies.map(({ signal }) => signal),
     contextWindow: { hasSnapshot: inWindow.snapshot !== undefined && !due },
     ...(known.snapshot ? { lastSnapshot: known.snapshot.signal } : {}),
     deltasSinceSnapshot: known.deltas.map(({ signal }) => signal),
-  }))
-  if (state === undefined) return
-  if (typeof state !== 'object' || (state as unknown) === null) throw new Error('it returned what is no state. Return a state, or nothing.')
-  if (typeof state.cacheKey !== 'string') throw new Error('it returned a state without a cacheKey.')
-  const { id = stateId, ...told } = state
+  }
+  await call.ask(args, (returned) => (returned === undefined ? undefined : keepState(run, stateId, stateIn(returned), part)))
+}
+
+function stateIn(returned: unknown): StateSignalResult {
+  const state = objectIn<StateSignalResult>(returned, stateFields, 'a state, or nothing')
+  if (typeof state?.cacheKey !== 'string') throw new Error('it returned a state without a cacheKey.')
+  return state
+}
+
+const stateFields = ['id', 'mode', 'cacheKey', 'contents', 'value', 'delta', 'tagName', 'attributes', 'metadata']
+
+async function keepState(run: Run, stateId: string, { id = stateId, ...told }: StateSignalResult, part: PartOfRun): Promise<void> {
   const { input, lane } = stateSignal({ ...told, id }, run.threadId)
-  const last = (id === stateId ? copies : laneCopies(list.rows(), id)).at(-1)
+  const last = laneCopies(part.rows, id).at(-1)
   if (last && last.cacheKey === lane.cacheKey && last.mode === lane.mode) return
   const { metadata } = input
   // Where nothing is stored nobody else counts.
   const guess = { ...input, metadata: { ...metadata, state: { ...(metadata?.state as object), version: (last?.version ?? 0) + 1 } } }
-  for (const row of await run.sendState(guess, lane)) list.add(row, 'memory')
+  part.add(await run.sendState(guess, lane))
 }
 
 function sinceSnapshot(copies: readonly LaneCopy[]): { snapshot: LaneCopy | undefined; deltas: LaneCopy[] } {

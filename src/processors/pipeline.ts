@@ -1,26 +1,28 @@
 import type { Chunk } from '../run/chunk.ts'
 import type { Run } from '../run/run.ts'
 import type { StepRecorder } from '../run/step-recorder.ts'
-import { describe, HeedError } from '../errors.ts'
+import { HeedError } from '../errors.ts'
 import type { JSONValue } from '../json.ts'
 import type { ToolInvocation } from '../message/message.ts'
 import type { MessageRow } from '../message/row.ts'
+import { HookCall } from './hook-call.ts'
+import { allHooks, having, type Hook } from './hooks.ts'
+import { isPromise, whenKnown } from './in-time.ts'
 import { sendState } from './lane-of-run.ts'
-import type { InputStepChange, Processor, ProcessorContext, ProcessOutputResultArgs } from './processor.ts'
-import { changeIn, chunkIn, jsonIn, systemIn, takeMessages } from './returned.ts'
 import { PartOfRun } from './part-of-run.ts'
-import { revisedStep, RunMessages, sameRows } from './run-messages.ts'
-import { inTime, isPromise, isTimeout, whenKnown, type Wait } from './in-time.ts'
-import { refusal, TripwireAbort } from './tripwire.ts'
+import type { Processor, ProcessorContext, ProcessOutputResultArgs } from './processor.ts'
+import { changeIn, chunkIn, jsonIn, objectIn, systemIn } from './returned.ts'
+import { isResponse, revisedStep, RunMessages } from './run-messages.ts'
+import { stepChangeIn, type StepChange } from './step-change.ts'
+import { TripwireAbort } from './tripwire.ts'
 
-type Hook = Exclude<keyof Processor, 'id' | 'name' | 'stateId' | 'maxDeltas' | 'timeoutMs'>
-
-const hooks: readonly Hook[] = [
-  'processInput', 'processInputStep', 'computeStateSignal', 'processOutputStream', 'processOutputStep', 'processToolResult', 'processOutputResult',
-  'processAPIError',
-]
 const streamMemory = 1_000
-const stepChanges = ['messages', 'messageList', 'systemMessages', 'model', 'toolChoice', 'activeTools', 'modelSettings', 'providerOptions']
+
+/** What is told of a tool's result besides what it is. */
+export interface ResultKind {
+  isError?: boolean
+  preliminary?: boolean
+}
 
 /**
  * The processors of one run, asked at each place of the loop where they may speak. Without any, each place costs a comparison; hooks that
@@ -37,8 +39,7 @@ export class ProcessorPipeline {
   readonly checksAnswers: boolean
   /** The lanes that processors of this run keep. */
   readonly lanes: ReadonlySet<string>
-  readonly #input: readonly Processor[]
-  readonly #output: readonly Processor[]
+  readonly #asked: Record<Hook, readonly Processor[]>
   readonly #maxRetries: number
   /** What each is given at every place. */
   readonly #given = new Map<Processor, Given>()
@@ -46,76 +47,86 @@ export class ProcessorPipeline {
   readonly #messages = new RunMessages()
 
   constructor(input: readonly Processor[], output: readonly Processor[], maxRetries: number) {
-    this.#input = input
-    this.#output = output
+    this.#asked = {
+      processInput: having(input, 'processInput'),
+      processInputStep: having(input, 'processInputStep'),
+      computeStateSignal: having(input, 'computeStateSignal'),
+      processOutputStream: having(output, 'processOutputStream'),
+      processOutputStep: having(output, 'processOutputStep'),
+      processToolResult: having(output, 'processToolResult'),
+      processOutputResult: having(output, 'processOutputResult'),
+      // One that is in both lists is asked once.
+      processAPIError: [...new Set([...having(input, 'processAPIError'), ...having(output, 'processAPIError')])],
+    }
     this.#maxRetries = maxRetries
-    this.canRefuse = hooks.some((hook) => have(input, hook) || have(output, hook))
-    this.readsInput = have(input, 'processInput')
-    this.checksAnswers = have(output, 'processOutputResult')
-    this.watchesStream = have(output, 'processOutputStream')
-    this.lanes = new Set(input.filter((processor) => typeof processor.computeStateSignal === 'function').map(({ id, stateId }) => stateId ?? id))
-    this.handlesErrors = have(input, 'processAPIError') || have(output, 'processAPIError')
+    this.canRefuse = allHooks.some((hook) => this.#asked[hook].length > 0)
+    this.readsInput = this.#asked.processInput.length > 0
+    this.checksAnswers = this.#asked.processOutputResult.length > 0
+    this.watchesStream = this.#asked.processOutputStream.length > 0
+    this.handlesErrors = this.#asked.processAPIError.length > 0
+    this.lanes = new Set(this.#asked.computeStateSignal.map(({ id, stateId }) => stateId ?? id))
   }
 
   /** What enters, as it may enter; nothing when it may enter as it is. */
   async input(run: Run, rows: readonly MessageRow[]): Promise<MessageRow[] | undefined> {
     if (!this.readsInput) return undefined
-    const entering = new PartOfRun(run, rows, 'input')
-    const { list } = entering
-    for (const processor of this.#input) {
-      const asked = this.#ask(run, processor, 'processInput', (context, wait) => {
-        const { messages } = entering
-        return whenKnown(wait(processor.processInput?.({ ...context, messages, messageList: list, systemMessages: run.system })), (returned) => {
-          const change = changeIn<InputStepChange>(returned, ['messages', 'systemMessages'])
-          if (change?.systemMessages) run.system = systemIn(change.systemMessages)
-          takeMessages(list, messages, change ? change.messages : returned, 'input')
-        })
+    const own = new Set(rows)
+    const part = new PartOfRun(run, rows, { source: 'input', sourceOf: (row) => (own.has(row) ? 'input' : isResponse(run, row) ? 'response' : 'memory') })
+    for (const processor of this.#asked.processInput) {
+      const call = new HookCall(run, processor, 'processInput')
+      const { messages } = part
+      const args = { ...this.#context(run, processor, call), messages, messageList: part.list, systemMessages: run.system }
+      const asked = call.ask(args, (returned) => {
+        if (returned === undefined) return
+        const change = changeIn<{ messages?: unknown; systemMessages?: unknown }>(returned, ['messages', 'systemMessages'])
+        if (change?.systemMessages !== undefined) run.system = systemIn(change.systemMessages)
+        part.take(messages, change ? change.messages : returned)
       })
       if (asked) await asked
     }
-    const added = list.systemMessages().filter(({ content }) => !run.system.some((told) => told.content === content))
+    const added = part.list.systemMessages().filter(({ content }) => !run.system.some((told) => told.content === content))
     if (added.length > 0) run.system = [...run.system, ...(added as typeof run.system)]
-    return entering.changed
+    return part.changed
   }
 
   /** What this step's call is made with, besides the run's own. */
-  async inputStep(run: Run): Promise<Omit<InputStepChange, 'messages' | 'messageList'>> {
-    if (!have(this.#input, 'processInputStep') && !have(this.#input, 'computeStateSignal')) return noChange
-    const change: InputStepChange = {}
-    const list = this.#messages.of(run)
-    for (const processor of this.#input) {
-      const asked = this.#ask(run, processor, 'processInputStep', (context, wait) => {
-        const messages = list.get.all.db()
-        const returned = wait(processor.processInputStep?.({
-          ...context,
-          messages,
-          messageList: list,
-          systemMessages: change.systemMessages ?? run.system,
-          stepNumber: run.step,
-          steps: run.steps,
-          model: change.model ?? firstModel(run),
-          tools: run.tools.definitions,
-          toolChoice: change.toolChoice,
-          activeTools: change.activeTools ?? run.options.activeTools,
-          modelSettings: change.modelSettings ?? run.options.modelSettings ?? {},
-          providerOptions: change.providerOptions ?? run.options.providerOptions,
-        }))
-        return whenKnown(returned, (made) => {
-          const step = changeIn<InputStepChange>(made, stepChanges)
-          takeMessages(list, messages, step ? (step.messageList ?? step.messages) : made, 'all')
-          if (step?.systemMessages) systemIn(step.systemMessages)
-          Object.assign(change, step)
-        })
+  async inputStep(run: Run): Promise<Omit<StepChange, 'messages' | 'messageList'>> {
+    const { processInputStep, computeStateSignal } = this.#asked
+    if (processInputStep.length + computeStateSignal.length === 0) return noChange
+    const change: StepChange = {}
+    const part = this.#messages.all(run)
+    for (const processor of processInputStep) {
+      const call = new HookCall(run, processor, 'processInputStep')
+      const { messages } = part
+      const activeTools = change.activeTools ?? run.options.activeTools
+      const asked = call.ask({
+        ...this.#context(run, processor, call),
+        messages,
+        messageList: part.list,
+        systemMessages: change.systemMessages ?? run.system,
+        stepNumber: run.step,
+        steps: run.steps,
+        model: change.model ?? firstModel(run),
+        tools: run.tools.definitions,
+        toolChoice: change.toolChoice,
+        activeTools,
+        modelSettings: change.modelSettings ?? run.options.modelSettings ?? {},
+        providerOptions: change.providerOptions ?? run.options.providerOptions,
+      }, (returned) => {
+        if (returned === undefined) return
+        const step = stepChangeIn(returned, run, activeTools)
+        part.take(messages, step ? (step.messageList ?? step.messages) : returned)
+        Object.assign(change, step)
       })
       if (asked) await asked
     }
-    for (const processor of this.#input) {
-      const asked = this.#ask(run, processor, 'computeStateSignal', (context, wait) => sendState(run, processor, context, list, wait))
-      if (asked) await asked
+    for (const processor of computeStateSignal) {
+      const call = new HookCall(run, processor, 'computeStateSignal')
+      await sendState(run, processor, call, this.#context(run, processor, call), part)
     }
-    const shown = list.rows()
-    if (!sameRows(shown, run.rows)) run.showOnce(shown)
-    const added = list.systemMessages()
+    const shown = part.changed
+    if (shown) run.showOnce(shown)
+    const added = part.list.systemMessages()
     return added.length === 0 ? change : { ...change, systemMessages: [...(change.systemMessages ?? run.system), ...(added as typeof run.system)] }
   }
 
@@ -130,11 +141,10 @@ export class ProcessorPipeline {
 
   /** What the processors from the one at `from` on leave of chunks. */
   #passed(run: Run, chunks: Chunk[], from: number): Chunk[] | Promise<Chunk[]> {
+    const { processOutputStream } = this.#asked
     let shown = chunks
-    for (let index = from; index < this.#output.length; index++) {
-      const processor = this.#output[index]
-      if (typeof processor?.processOutputStream !== 'function') continue
-      const made = this.#shown(run, processor, shown, 0, [])
+    for (let index = from; index < processOutputStream.length; index++) {
+      const made = this.#shown(run, processOutputStream[index] as Processor, shown, 0, [])
       if (isPromise(made)) return made.then((more) => this.#passed(run, more, index + 1))
       shown = made
     }
@@ -143,13 +153,13 @@ export class ProcessorPipeline {
 
   /** What a processor makes of chunks, one after the other, after what it has `made` of those before `from`. */
   #shown(run: Run, processor: Processor, chunks: readonly Chunk[], from: number, made: Chunk[]): Chunk[] | Promise<Chunk[]> {
-    const emit = (more: Chunk) => void made.push(chunkIn(more))
     for (let index = from; index < chunks.length; index++) {
       const part = chunks[index] as Chunk
-      const asked = this.#ask(run, processor, 'processOutputStream', (context, wait) =>
-        whenKnown(wait(processor.processOutputStream?.({ ...context, part, streamParts: this.#seen, emit })), (returned) => {
-          if (returned !== null) made.push(returned === undefined ? part : chunkIn(returned))
-        }))
+      const call = new HookCall(run, processor, 'processOutputStream')
+      const emit = (more: Chunk) => void made.push(chunkIn(more, part))
+      const asked = call.ask({ ...this.#context(run, processor, call), part, streamParts: this.#seen, emit }, (returned) => {
+        if (returned !== null) made.push(returned === undefined ? part : chunkIn(returned, part))
+      })
       if (asked) return asked.then(() => this.#shown(run, processor, chunks, index + 1, made))
     }
     return made
@@ -157,47 +167,55 @@ export class ProcessorPipeline {
 
   /** What the model said as it may stand, or what it has to be told when it is asked again. */
   async outputStep(run: Run, said: StepRecorder, row: MessageRow | undefined): Promise<{ row: MessageRow | undefined } | { retry: string }> {
-    if (!have(this.#output, 'processOutputStep')) return { row }
-    const list = this.#messages.of(run, row)
-    for (const processor of this.#output) {
+    const { processOutputStep } = this.#asked
+    if (processOutputStep.length === 0) return { row }
+    const part = this.#messages.said(run, row)
+    for (const processor of processOutputStep) {
+      const call = new HookCall(run, processor, 'processOutputStep')
+      const { messages } = part
       try {
-        const asked = this.#ask(run, processor, 'processOutputStep', (context, wait) => {
-          const messages = list.get.response.db()
-          const returned = wait(processor.processOutputStep?.({
-            ...context,
-            messages,
-            messageList: list,
-            stepNumber: run.step,
-            steps: run.steps,
-            text: said.text,
-            toolCalls: said.calls.map(({ part: { toolInvocation } }) => toolInvocation),
-            finishReason: said.finishReason,
-            usage: said.usage,
-          }))
-          return whenKnown(returned, (made) => takeMessages(list, messages, made, 'response'))
+        const asked = call.ask({
+          ...this.#context(run, processor, call),
+          messages,
+          messageList: part.list,
+          stepNumber: run.step,
+          steps: run.steps,
+          text: said.text,
+          toolCalls: said.calls.map(({ part: { toolInvocation } }) => toolInvocation),
+          finishReason: said.finishReason,
+          usage: said.usage,
+        }, (returned) => {
+          if (returned === undefined) return
+          part.take(messages, returned)
+          if (row && said.calls.length > 0 && Array.isArray(returned)) checkCalls(part, row)
         })
         if (asked) await asked
       } catch (error) {
         return { retry: `The last answer was not accepted: ${this.#retried(run, error)}. Answer again.` }
       }
     }
-    return { row: row && revisedStep(row, list, said) }
+    return { row: row && part.looked ? revisedStep(row, part.list, said) : row }
   }
 
   /** A tool's result as the model may see it. `refused`: the model is told why it doesn't see it. */
-  async toolResult(run: Run, invocation: ToolInvocation, result: JSONValue): Promise<{ result: unknown } | { refused: string }> {
-    if (!have(this.#output, 'processToolResult')) return { result }
+  async toolResult(run: Run, invocation: ToolInvocation, result: JSONValue, kind: ResultKind = {}): Promise<{ result: JSONValue } | { refused: string }> {
     const { toolName, toolCallId, args } = invocation
+    const { isError = false, preliminary = false } = kind
     let seen = result
-    for (const processor of this.#output) {
+    for (const processor of this.#asked.processToolResult) {
+      const call = new HookCall(run, processor, 'processToolResult')
       try {
-        const asked = this.#ask(run, processor, 'processToolResult', (context, wait) =>
-          whenKnown(wait(processor.processToolResult?.({ ...context, stepNumber: run.step, toolName, toolCallId, args, result: seen })), (returned) => {
-            const change = changeIn<{ result: JSONValue }>(returned, ['result'])
+        const asked = call.ask(
+          { ...this.#context(run, processor, call), stepNumber: run.step, toolName, toolCallId, args, result: seen, isError, preliminary },
+          (returned) => {
+            const change = objectIn<{ result: JSONValue }>(returned, ['result'])
             if (change) seen = jsonIn(change.result, 'as the result')
-          }))
+          },
+        )
         if (asked) await asked
       } catch (error) {
+        // What is only on its way is not shown then, and the model is told nothing of it.
+        if (preliminary && error instanceof TripwireAbort && error.tripwire.retry) return { refused: error.tripwire.reason }
         return { refused: `The result of ${toolName} was not accepted: ${this.#retried(run, error)}` }
       }
     }
@@ -208,31 +226,30 @@ export class ProcessorPipeline {
   async outputResult(
     run: Run, segment: readonly MessageRow[], coming: readonly MessageRow[], result: ProcessOutputResultArgs['result'],
   ): Promise<MessageRow[] | undefined> {
-    const said = new PartOfRun(run, segment, 'response', coming)
-    const { list } = said
-    for (const processor of this.#output) {
-      const asked = this.#ask(run, processor, 'processOutputResult', (context, wait) => {
-        const { messages } = said
-        const returned = wait(processor.processOutputResult?.({ ...context, messages, messageList: list, result }))
-        return whenKnown(returned, (made) => takeMessages(list, messages, made, 'response'))
-      })
+    const own = new Set(segment)
+    const part = new PartOfRun(run, segment, { source: 'response', sourceOf: (row) => (own.has(row) ? 'response' : 'memory'), coming })
+    for (const processor of this.#asked.processOutputResult) {
+      const call = new HookCall(run, processor, 'processOutputResult')
+      const { messages } = part
+      const context = this.#context(run, processor, call)
+      if (call.closing) context.abortSignal = call.closing.signal
+      const asked = call.ask({ ...context, messages, messageList: part.list, result }, (returned) => part.take(messages, returned))
       if (asked) await asked
     }
-    return said.changed
+    return part.changed
   }
 
   async apiError(run: Run, error: HeedError): Promise<boolean> {
-    const list = this.#messages.of(run)
-    // One that is in both lists is asked once.
-    for (const processor of new Set([...this.#input, ...this.#output])) {
+    const part = this.#messages.all(run)
+    for (const processor of this.#asked.processAPIError) {
+      const call = new HookCall(run, processor, 'processAPIError')
       let retry = false
-      const asked = this.#ask(run, processor, 'processAPIError', (context, wait) =>
-        whenKnown(wait(processor.processAPIError?.({ ...context, error, stepNumber: run.step, messages: list.get.all.db(), messageList: list })), (returned) => {
-          if (returned === undefined) return
-          const { retry: wanted } = changeIn<{ retry: unknown }>(returned, ['retry']) ?? {}
-          if (typeof wanted !== 'boolean') throw new Error('it returned no { retry } that is true or false.')
-          retry = wanted
-        }))
+      const { messages } = part
+      const asked = call.ask({ ...this.#context(run, processor, call), error, stepNumber: run.step, messages, messageList: part.list }, (returned) => {
+        const { retry: wanted = false } = objectIn<{ retry: unknown }>(returned, ['retry']) ?? {}
+        if (typeof wanted !== 'boolean') throw new Error('it returned no { retry } that is true or false.')
+        retry = wanted
+      })
       if (asked) await asked
       if (retry) return true
     }
@@ -247,60 +264,17 @@ export class ProcessorPipeline {
     return error.tripwire.reason
   }
 
-  /** A promise only where the hook, or what is done about its answer, makes one wait. */
-  #ask(run: Run, processor: Processor, hook: Hook, call: (context: ProcessorContext, wait: Wait) => void | Promise<void>): Promise<void> | undefined {
-    if (typeof processor[hook] !== 'function') return undefined
-    const asked: Asked = { over: false }
-    const failed = (error: unknown): never => {
-      asked.over = true
-      asked.closing?.abort()
-      if (isTimeout(error) || isOfRun(run, error)) throw error
-      if (asked.refusal) throw asked.refusal
-      if (error instanceof TripwireAbort) throw error
-      throw new HeedError('processor_failed', `Processor '${processor.id}' failed in ${hook}: ${describe(error)}`, { cause: error })
-    }
-    // A refusal counts, whatever the hook's own code made of it.
-    const holdToRefusal = (): void => {
-      if (asked.refusal) throw asked.refusal
-    }
-    // What was said before an abort is still looked at, by hooks that must not be told that it is over.
-    if (hook === 'processOutputResult' && run.signal.aborted) asked.closing = new AbortController()
-    try {
-      const answered = call(this.#context(run, processor, hook, asked), (returned) => inTime(run, processor, hook, returned, asked.closing !== undefined))
-      if (isPromise(answered)) return answered.then(holdToRefusal).catch(failed)
-      holdToRefusal()
-      return undefined
-    } catch (error) {
-      return failed(error)
-    }
-  }
-
-  #context(run: Run, processor: Processor, hook: Hook, asked: Asked): ProcessorContext {
+  #context(run: Run, processor: Processor, { abort, sendSignal }: HookCall): ProcessorContext {
     let given = this.#given.get(processor)
     if (!given) this.#given.set(processor, (given = givenTo(run)))
-    return {
-      ...given,
-      ...(asked.closing ? { abortSignal: asked.closing.signal } : {}),
-      retryCount: run.retries,
-      abort(reason, options): never {
-        throw (asked.refusal = refusal(run, processor, reason, options))
-      },
-      // A chunk is being looked at: the echo of a signal can't wait until that is over.
-      async sendSignal(signal) {
-        if (asked.over) throw new HeedError('no_active_run', `Processor '${processor.id}' was given up in ${hook}: its signal comes too late.`)
-        return run.sendSignal(signal, hook === 'processOutputStream')
-      },
-    }
+    return { ...given, retryCount: run.retries, abort, sendSignal }
   }
 }
 
-/** One call of a hook. */
-interface Asked {
-  /** It was given up. */
-  over: boolean
-  refusal?: TripwireAbort
-  /** Of a call that the end of the run does not end. */
-  closing?: AbortController
+/** What the model said with calls is not gone because a hook gave nothing back: whoever wants that refuses. */
+function checkCalls(part: PartOfRun, { messageId }: MessageRow): void {
+  if (part.messages.some(({ id }) => id === messageId)) return
+  throw new Error('it returned messages without the one that calls tools. Return it without the calls, or refuse with abort().')
 }
 
 /** What of a context stays the same for the whole run. */
@@ -320,15 +294,6 @@ function givenTo(run: Run): Given {
 }
 
 const noChange = Object.freeze({})
-
-function have(processors: readonly Processor[], hook: Hook): boolean {
-  return processors.some((processor) => typeof processor[hook] === 'function')
-}
-
-/** The run itself is over: it was aborted, or its host won't take any more of it. */
-function isOfRun(run: Run, error: unknown): boolean {
-  return (run.signal.aborted && error === run.signal.reason) || run.isLost(error)
-}
 
 function firstModel(run: Run) {
   const [first] = run.models

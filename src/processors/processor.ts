@@ -41,7 +41,10 @@ export interface Processor<Id extends string = string> {
   processOutputStream?(args: ProcessOutputStreamArgs): ProcessorReturn<Chunk | null>
   /** When the model has spoken and before its tools run; a call that is not in what it returns is not run. `abort(reason, { retry: true })` asks again. */
   processOutputStep?(args: ProcessOutputStepArgs): ProcessorReturn<MessagesResult>
-  /** After each tool, before anybody sees what it returned. `abort(reason, { retry: true })` gives the model the reason in its place. */
+  /**
+   * After each tool, before anybody sees what it returned or threw, and what it returns on the way. `abort(reason, { retry: true })` gives the
+   * model the reason in its place.
+   */
   processToolResult?(args: ProcessToolResultArgs): ProcessorReturn<{ result: JSONValue }>
   /** Before what was said since input last entered stays, however that comes to be: `messages` is all of it. Asked again when more is said after input. */
   processOutputResult?(args: ProcessOutputResultArgs): ProcessorReturn<MessagesResult>
@@ -104,7 +107,7 @@ export interface InputStepChange {
   messageList?: MessageList
   systemMessages?: SystemMessage[]
   model?: LanguageModel
-  toolChoice?: LanguageModelV4ToolChoice
+  toolChoice?: LanguageModelV4ToolChoice | 'auto' | 'none' | 'required'
   activeTools?: string[]
   modelSettings?: ModelSettings
   providerOptions?: ProviderOptions
@@ -161,7 +164,11 @@ export interface ProcessToolResultArgs extends ProcessorContext {
   toolName: string
   toolCallId: string
   args: JSONValue
+  /** What it returned; where `isError`, what went wrong in words. */
   result: JSONValue
+  isError: boolean
+  /** The tool goes on: watchers see this, the model does not. Refused with `retry`, it is not shown. */
+  preliminary: boolean
 }
 
 export interface ProcessOutputResultArgs extends ProcessorContext {

@@ -1,5 +1,5 @@
 import { describe } from '../errors.ts'
-import type { Chunk } from '../run/chunk.ts'
+import type { Chunk, ChunkPayloads } from '../run/chunk.ts'
 import { MessageList } from '../message/list.ts'
 import type { Message } from '../message/message.ts'
 import type { SystemMessage } from '../prompt/system.ts'
@@ -12,8 +12,17 @@ import type { SystemMessage } from '../prompt/system.ts'
 /** The object that a hook returned in place of messages; nothing when it returned messages or nothing. */
 export function changeIn<T extends object>(returned: unknown, keys: readonly string[]): T | undefined {
   if (returned === undefined || returned instanceof MessageList || Array.isArray(returned)) return undefined
-  if (typeof returned === 'object' && returned !== null && Object.keys(returned).some((key) => keys.includes(key))) return returned as T
-  throw new Error(`it returned ${described(returned)}. Return messages, an object with ${keys.join(' or ')}, or nothing.`)
+  return objectIn(returned, keys, `messages, an object with ${keys.join(' or ')}, or nothing`)
+}
+
+/** The object that a hook returned; nothing when it returned nothing. It may have these keys, and has one of them. */
+export function objectIn<T extends object>(returned: unknown, keys: readonly string[], wanted = `an object with ${keys.join(' or ')}, or nothing`): T | undefined {
+  if (returned === undefined) return undefined
+  const names = typeof returned === 'object' && returned !== null && !Array.isArray(returned) ? Object.keys(returned) : []
+  if (!names.some((name) => keys.includes(name))) throw new Error(`it returned ${described(returned)}. Return ${wanted}.`)
+  const stranger = names.find((name) => !keys.includes(name))
+  if (stranger !== undefined) throw new Error(`it returned an object with '${stranger}', which it can't change. Return ${wanted}.`)
+  return returned as T
 }
 
 /** Puts the messages that a hook returned into the list it was given. Nothing, or what it was given, leaves it as it is. */
@@ -25,22 +34,42 @@ export function takeMessages(list: MessageList, given: Message[], returned: unkn
   if (!Array.isArray(returned)) throw new Error(`it returned ${described(returned)}. Return messages or nothing.`)
   const known = new Set<unknown>(given)
   for (const message of returned as unknown[]) if (!known.has(message)) checkMessage(message)
-  list.replace(returned as Message[], source)
-}
-
-export function systemIn(returned: SystemMessage[]): SystemMessage[] {
-  // For its checks: it names what is no system message.
-  new MessageList().addSystem(returned)
-  return returned
-}
-
-export function chunkIn(returned: unknown): Chunk {
-  if (typeof returned === 'object' && returned !== null && 'type' in returned && typeof returned.type === 'string') {
-    const { type, payload } = returned as { type: string; payload?: { text?: unknown } | null }
-    if ((type === 'text-delta' || type === 'reasoning-delta') && typeof payload?.text !== 'string') throw new Error(`it returned a ${type} without text in its payload.`)
-    return returned as Chunk
+  const ids = new Set<string>()
+  for (const { id } of returned as Message[]) {
+    if (ids.has(id)) throw new Error(`it returned message '${id}' twice.`)
+    ids.add(id)
   }
-  throw new Error(`it returned ${described(returned)}. Return a chunk, null to drop it, or nothing.`)
+  list.replace(returned as Message[], source)
+  if (ids.size === 0 && source !== 'response' && list.rows().length === 0) throw new Error("it left no message: a model can't be asked nothing. Refuse with abort().")
+}
+
+export function systemIn(returned: unknown): SystemMessage[] {
+  if (!Array.isArray(returned)) throw new Error(`it returned ${described(returned)} as systemMessages. Return a list of them.`)
+  // For its checks: it names what is no system message.
+  new MessageList().addSystem(returned as SystemMessage[])
+  return returned as SystemMessage[]
+}
+
+const chunkTypes: Record<keyof ChunkPayloads, true> = {
+  start: true, 'step-start': true, 'response-metadata': true, 'text-start': true, 'text-delta': true, 'text-end': true, 'reasoning-start': true,
+  'reasoning-delta': true, 'reasoning-end': true, source: true, file: true, 'tool-call-input-streaming-start': true, 'tool-call-delta': true,
+  'tool-call-input-streaming-end': true, 'tool-call': true, 'tool-call-approval': true, 'tool-call-suspended': true, 'tool-output': true,
+  'tool-result': true, 'tool-error': true, 'tool-output-denied': true, 'step-finish': true, object: true, 'object-result': true, tripwire: true,
+  raw: true, error: true, abort: true, finish: true,
+}
+
+/** A chunk that watchers can be shown. `part`: the one that the hook was given. */
+export function chunkIn(returned: unknown, part: Chunk): Chunk {
+  if (returned === part) return part
+  if (typeof returned !== 'object' || returned === null || !('type' in returned) || typeof returned.type !== 'string') {
+    throw new Error(`it returned ${described(returned)}. Return a chunk, null to drop it, or nothing.`)
+  }
+  const { type, runId, payload } = returned as { type: string; runId?: unknown; payload?: { text?: unknown } | null }
+  if (!Object.hasOwn(chunkTypes, type) && !type.startsWith('data-')) throw new Error(`it returned a chunk of type '${type}', which there is not. What is yours to say has a type that begins with data-.`)
+  if ((type === 'text-delta' || type === 'reasoning-delta') && typeof payload?.text !== 'string') throw new Error(`it returned a ${type} without text in its payload.`)
+  if (type !== 'raw' && !type.startsWith('data-') && (typeof payload !== 'object' || payload === null)) throw new Error(`it returned a ${type} without payload.`)
+  if (typeof runId !== 'string') throw new Error(`it returned a ${type} without the runId of its run.`)
+  return jsonIn(returned as Chunk, `in a ${type}`)
 }
 
 /** Whatever can't be stored is found here, and not by the store in the middle of a step. */
@@ -73,7 +102,8 @@ function isMessage(value: unknown): value is Message {
   return typeof id === 'string' && typeof content === 'object' && content !== null && Array.isArray(content.parts)
 }
 
-function described(value: unknown): string {
+export function described(value: unknown): string {
+  if (value === undefined) return 'nothing'
   if (value === null) return 'null'
   if (Array.isArray(value)) return 'a list'
   return typeof value === 'object' ? `an object with ${Object.keys(value).join(', ') || 'nothing in it'}` : `a ${typeof value}`

@@ -1,39 +1,54 @@
 import type { Run } from '../run/run.ts'
 import type { StepRecorder } from '../run/step-recorder.ts'
-import { MessageList } from '../message/list.ts'
+import { MessageList, type MessageSource } from '../message/list.ts'
 import type { MessageRow } from '../message/row.ts'
 import { stepsOf } from '../message/step.ts'
+import { PartOfRun } from './part-of-run.ts'
 
-/** The list a hook sees: history as memory, what this run said as response. */
-function messagesOf(run: Run): MessageList {
-  return MessageList.from(run.rows, (row) => (isResponse(run, row) ? 'response' : 'memory'), { newId: run.newId, now: () => new Date(run.clock.now()) })
-}
-
-export function isResponse(run: Run, { runId, role }: MessageRow): boolean {
-  return runId === run.id && role !== 'user' && role !== 'signal'
-}
-
-/** The list of one run. It grows with the run; only when a hook changed it, it is made anew. */
+/** What hooks see of a whole run: history as memory, what this run said as response. */
 export class RunMessages {
+  #last: PartOfRun | undefined
   #list: MessageList | undefined
 
-  /** With a row, if one is given, that has no place in history yet. */
-  of(run: Run, row?: MessageRow): MessageList {
+  /** All messages. */
+  all(run: Run): PartOfRun {
+    return (this.#last = new PartOfRun(run, run.rows, { source: 'all', sourceOf: (row) => sourceOf(run, row), list: this.#listOf(run) }))
+  }
+
+  /** What the run said, with a row that has no place in history yet. */
+  said(run: Run, row: MessageRow | undefined): PartOfRun {
+    const list = this.#listOf(run, row)
+    const source = (known: MessageRow) => (known === row ? 'response' : sourceOf(run, known))
+    return (this.#last = new PartOfRun(run, row ? [row] : [], { source: 'response', sourceOf: source, list, ...(row ? { coming: [row] } : {}) }))
+  }
+
+  /**
+   * The list that was looked at before: it grows with the run, and only when a hook changed it, it is made anew. Before the run has said anything
+   * there need not be one; after that it costs less to have it grow.
+   */
+  #listOf(run: Run, row?: MessageRow): MessageList | undefined {
+    if (this.#last?.looked) this.#list = this.#last.list
+    if (!this.#list && run.step === 0) return undefined
     const rows = row ? [...run.rows, row] : run.rows
     const known = this.#list?.systemMessages().length === 0 ? this.#list.rows() : undefined
     if (!this.#list || !known || known.length > rows.length || !known.every((before, index) => before === rows[index])) {
-      return (this.#list = row ? messagesOf(run).add(row, 'response') : messagesOf(run))
+      const context = { newId: run.newId, now: () => new Date(run.clock.now()) }
+      return (this.#list = MessageList.from(rows, (other) => (other === row ? 'response' : sourceOf(run, other)), context))
     }
     for (let index = known.length; index < rows.length; index++) {
       const added = rows[index] as MessageRow
-      this.#list.add(added, added === row || isResponse(run, added) ? 'response' : 'memory')
+      this.#list.add(added, added === row ? 'response' : sourceOf(run, added))
     }
     return this.#list
   }
 }
 
-export function sameRows(a: readonly MessageRow[], b: readonly MessageRow[]): boolean {
-  return a.length === b.length && a.every((row, index) => row === b[index])
+function sourceOf(run: Run, row: MessageRow): MessageSource {
+  return isResponse(run, row) ? 'response' : 'memory'
+}
+
+export function isResponse(run: Run, { runId, role }: MessageRow): boolean {
+  return runId === run.id && role !== 'user' && role !== 'signal'
 }
 
 /** What processors made of a step: its row, if it is still there. Brings the record of the step in line with it. */

@@ -48,21 +48,34 @@ interface Returned {
   left: number | undefined
 }
 
+/** What a tool threw, or what is wrong with what it returned, which may quote it. Nobody has seen it yet. */
+class Thrown extends Error {}
+
 /**
  * Runs one call of the model. Whatever goes wrong with it becomes an error that the model can read and correct; it throws only what
  * processors throw.
  */
 export async function runCall(run: Run, call: ModelToolCall, scope: CallScope, decision?: Decision): Promise<CallOutcome> {
   const { toolInvocation } = call.part
-  const failed = (error: unknown) => settle({ ...toolInvocation, state: 'output-error', errorText: errorText(error, toolInvocation.toolName) })
-  const outcome = await attempt(run, call, scope, decision).catch((error: unknown) => {
-    run.trace?.refused(toolInvocation, error)
-    return failed(error)
-  })
+  const failed = (text: string) => settle({ ...toolInvocation, state: 'output-error', errorText: text })
+  const unable = async (error: unknown): Promise<CallOutcome> => {
+    const text = errorText(error instanceof Thrown ? error.cause : error, toolInvocation.toolName)
+    if (!(error instanceof Thrown) || scope.signal.aborted) return failed(text)
+    const checked = await run.processors.toolResult(run, toolInvocation, text, { isError: true })
+    if ('refused' in checked) return failed(checked.refused)
+    return failed(typeof checked.result === 'string' ? checked.result : JSON.stringify(checked.result))
+  }
+  let outcome: CallOutcome | Returned
+  try {
+    outcome = await attempt(run, call, scope, decision)
+  } catch (error) {
+    run.trace?.refused(toolInvocation, error instanceof Thrown ? error.cause : error)
+    return unable(error)
+  }
   if (outcome.status !== 'returned') return outcome
   const checked = await run.processors.toolResult(run, toolInvocation, outcome.json)
-  if ('refused' in checked) return failed(new HeedError('tripwire', checked.refused))
-  return settled(run, scope, toolInvocation, outcome, checked.result).catch(failed)
+  if ('refused' in checked) return failed(checked.refused)
+  return settled(run, scope, toolInvocation, outcome, checked.result).catch(unable)
 }
 
 async function attempt(run: Run, call: ModelToolCall, scope: CallScope, decision: Decision | undefined): Promise<CallOutcome | Returned> {
@@ -78,7 +91,11 @@ async function attempt(run: Run, call: ModelToolCall, scope: CallScope, decision
   }
   if (!resolved.tool.execute) return { status: 'elsewhere' }
   const work = () => execute(run, resolved, scope, toolInvocation, input, decision)
-  return run.trace ? run.trace.tool({ description: resolved.tool.description, invocation: toolInvocation }, work) : work()
+  try {
+    return await (run.trace ? run.trace.tool({ description: resolved.tool.description, invocation: toolInvocation }, work) : work())
+  } catch (error) {
+    throw new Thrown('', { cause: error })
+  }
 }
 
 async function execute(
@@ -96,7 +113,7 @@ async function execute(
       start: (signal) => tool.execute?.(input, execution.context(signal, resumeData)),
       onPreliminary: async (preliminary) => {
         const result = jsonOf(preliminary, `What ${name} returned`)
-        await run.showToolResult({ ...invocation, state: 'result', result }, true).catch(scope.fail)
+        await showPreliminary(run, invocation, result).catch(scope.fail)
       },
     })
   } catch (error) {
@@ -114,6 +131,12 @@ async function execute(
   return { status: 'returned', resolved, input, output: checked, json: jsonOf(checked, `What ${name} returned`), left }
 }
 
+/** What a tool returned on the way, as watchers may see it. */
+async function showPreliminary(run: Run, invocation: ToolInvocation, result: JSONValue): Promise<void> {
+  const checked = await run.processors.toolResult(run, invocation, result, { preliminary: true })
+  if ('result' in checked) await run.showToolResult({ ...invocation, state: 'result', result: checked.result }, true)
+}
+
 async function check(schema: CompiledSchema | undefined, value: unknown, problem: string): Promise<unknown> {
   if (!schema) return value
   const checked = await schema.validate(value)
@@ -121,8 +144,7 @@ async function check(schema: CompiledSchema | undefined, value: unknown, problem
   return checked.value
 }
 
-async function settled(run: Run, scope: CallScope, invocation: ToolInvocation, returned: Returned, seen: unknown): Promise<CallOutcome> {
-  const { resolved, input, output, json, left } = returned
+async function settled(run: Run, scope: CallScope, invocation: ToolInvocation, { resolved, input, output, json, left }: Returned, seen: unknown): Promise<CallOutcome> {
   const { tool, name } = resolved
   const result = jsonOf(seen, `What a processor made of the result of ${name}`)
   if (!tool.toModelOutput) return settle({ ...invocation, state: 'result', result })
@@ -130,6 +152,8 @@ async function settled(run: Run, scope: CallScope, invocation: ToolInvocation, r
   const modelOutput = await raceTool(run, resolved, scope.signal, {
     left,
     start: () => tool.toModelOutput?.(seen === json ? output : result, { toolCallId: invocation.toolCallId, input }),
+  }).catch((error: unknown) => {
+    throw new Thrown('', { cause: error })
   })
   return settle({ ...invocation, state: 'result', result, modelOutput: modelOutputOf(modelOutput, name) })
 }

@@ -5,8 +5,9 @@ import { newDatabase } from './database.mjs'
 export async function heedAgent(model) {
   const { Agent, Heed } = await importHeed()
   const { LibSQLStore } = await importHeed('libsql')
+  const url = newDatabase()
   const agent = new Agent({ id: 'listener', instructions: 'You answer.', model })
-  const heed = new Heed({ agents: { agent }, storage: new LibSQLStore({ url: newDatabase() }) })
+  const heed = new Heed({ agents: { agent }, storage: new LibSQLStore({ url }) })
   await heed.start()
-  return { agent, memory: await agent.getMemory() }
+  return { agent, memory: await agent.getMemory(), heed, file: url.slice('file:'.length) }
 }

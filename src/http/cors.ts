@@ -1,3 +1,5 @@
+import type { Answer, Asked } from './exchange.ts'
+
 export interface CorsOptions {
   /** Which origins may ask from a browser: their names, or a function that decides. */
   origin: string | readonly string[] | ((origin: string) => boolean)
@@ -16,30 +18,34 @@ export class Cors {
   }
 
   /** The answer to a browser that asks whether it may ask. */
-  preflight(request: Request): Response | undefined {
-    if (request.method !== 'OPTIONS' || !request.headers.has('access-control-request-method')) return undefined
-    const response = new Response(null, { status: 204 })
-    if (!this.#allows(request)) return response
-    response.headers.set('access-control-allow-methods', 'GET, POST, PATCH, DELETE')
-    response.headers.set('access-control-allow-headers', 'content-type, authorization, idempotency-key, last-event-id')
-    response.headers.set('access-control-max-age', String(this.#options?.maxAge ?? 600))
-    return response
+  preflight(asked: Asked): Answer | undefined {
+    if (asked.method !== 'OPTIONS' || asked.header('access-control-request-method') === null) return undefined
+    if (!this.#allows(asked)) return { status: 204, headers: {}, body: null }
+    return {
+      status: 204,
+      headers: {
+        'access-control-allow-methods': 'GET, POST, PATCH, DELETE',
+        'access-control-allow-headers': 'content-type, authorization, idempotency-key, last-event-id',
+        'access-control-max-age': String(this.#options?.maxAge ?? 600),
+      },
+      body: null,
+    }
   }
 
-  mark(request: Request, response: Response): void {
+  mark(asked: Asked, { headers }: Answer): void {
     if (!this.#options) return
-    response.headers.append('vary', 'origin')
-    if (!this.#allows(request)) return
-    response.headers.set('access-control-allow-origin', request.headers.get('origin') ?? '')
-    if (this.#options.credentials) response.headers.set('access-control-allow-credentials', 'true')
+    headers.vary = headers.vary === undefined ? 'origin' : `${headers.vary}, origin`
+    if (!this.#allows(asked)) return
+    headers['access-control-allow-origin'] = asked.header('origin') ?? ''
+    if (this.#options.credentials) headers['access-control-allow-credentials'] = 'true'
   }
 
-  #allows(request: Request): boolean {
-    const asked = request.headers.get('origin')
+  #allows(asked: Asked): boolean {
+    const from = asked.header('origin')
     const origin = this.#options?.origin
-    if (asked === null || origin === undefined) return false
-    if (typeof origin === 'function') return origin(asked)
+    if (from === null || origin === undefined) return false
+    if (typeof origin === 'function') return origin(from)
     if (origin === '*') return !this.#options?.credentials
-    return typeof origin === 'string' ? origin === asked : origin.includes(asked)
+    return typeof origin === 'string' ? origin === from : origin.includes(from)
   }
 }

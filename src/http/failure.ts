@@ -1,5 +1,6 @@
 import { HeedError, isHeedError, type HeedErrorCode } from '../errors.ts'
 import type { Logger } from '../logger.ts'
+import { jsonAnswer, type Answer } from './exchange.ts'
 
 const statuses: Partial<Record<HeedErrorCode, number>> = {
   unauthorized: 401,
@@ -45,7 +46,7 @@ const statuses: Partial<Record<HeedErrorCode, number>> = {
 }
 
 /** What a caller is told of a failure: its name and what to do, never a stack or a cause. */
-export function failed(error: unknown, logger: Logger, where: { method: string; path: string }): Response {
+export function failed(error: unknown, logger: Logger, where: { method: string; path: string }): Answer {
   if (!isHeedError(error)) {
     logger.error('a request failed', { ...where, error: String(error) })
     return failure(500, { error: 'Something went wrong here. It was logged.', code: 'internal_error', retryable: false })
@@ -62,6 +63,6 @@ export function asAbsent(error: unknown, threadId: string | undefined): unknown 
   return new HeedError('thread_not_found', 'There is no such thread.', threadId === undefined ? {} : { details: { threadId } })
 }
 
-function failure(status: number, body: Record<string, unknown>): Response {
-  return Response.json(body, { status, ...(status === 429 || status === 503 ? { headers: { 'retry-after': '1' } } : {}) })
+function failure(status: number, body: Record<string, unknown>): Answer {
+  return jsonAnswer(status, body, status === 429 || status === 503 ? { 'retry-after': '1' } : {})
 }

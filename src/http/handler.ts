@@ -1,8 +1,8 @@
-import { Hono } from 'hono'
 import { HeedError, isHeedError } from '../errors.ts'
 import type { Heed } from '../heed.ts'
 import { Cors, type CorsOptions } from './cors.ts'
 import { EventStreams } from './event-stream.ts'
+import { answerOf, jsonAnswer, PlatformAsked, responseOf, type Answer, type Asked } from './exchange.ts'
 import { asAbsent, failed } from './failure.ts'
 import { Lingering } from './lingering.ts'
 import { Metrics } from './metrics.ts'
@@ -12,6 +12,7 @@ import { RateLimit, type RateLimitOptions } from './rate-limit.ts'
 import { RequestChecks } from './request-checks.ts'
 import { contextFrom, type ContextOf } from './request-context.ts'
 import type { Call, Route } from './route.ts'
+import { RouteTable } from './route-table.ts'
 import { routes } from './routes/index.ts'
 
 export interface HandlerOptions {
@@ -56,71 +57,74 @@ const secure: Record<string, string> = {
 
 /** Everything a Heed can do, over HTTP. */
 export function createHandler(heed: Heed, options: HandlerOptions = {}): Handler {
+  const { answer, close } = createAnswering(heed, options)
+  return Object.assign(async (request: Request) => responseOf(await answer(new PlatformAsked(request))), { close })
+}
+
+/** The same for requests of any kind. */
+export function createAnswering(heed: Heed, options: HandlerOptions): { answer(asked: Asked): Promise<Answer>; close(): void } {
   const { prefix = '/api', maxBodyBytes = 4 * 1024 * 1024, heartbeatMs = defaults.heartbeatMs, stallMs = defaults.stallMs, lingerMs = 30_000 } = options
   const events = new EventStreams({ clock: heed.clock, logger: heed.logger, heartbeatMs, stallMs })
   const lingering = new Lingering(heed.clock, lingerMs)
   const metrics = new Metrics(events)
   const limit = options.rateLimit ? new RateLimit(options.rateLimit, heed.clock) : undefined
   const cors = new Cors(options.cors)
-  const table = routes({ metrics, openApi: () => openApi(table, prefix) })
-  const app = new Hono()
-  const methods = new Map<string, string[]>()
+  const all = routes({ metrics, openApi: () => openApi(all, prefix) })
+  const table = new RouteTable<{ route: Route; checks: RequestChecks }>()
+  for (const route of all) table.add(route.method, prefix + route.path, { route, checks: new RequestChecks(route, maxBodyBytes) })
 
-  for (const route of table) {
-    const path = prefix + route.path
-    methods.set(path, [...(methods.get(path) ?? []), route.method])
-    const checks = new RequestChecks(route, maxBodyBytes)
-    app.on(route.method, path, async ({ req }) => {
-      const request = req.raw
-      const params = req.param() as Record<string, string>
-      try {
-        const principal = route.open ? anonymous : await authenticate(request, options.auth)
-        limit?.take(principal.id)
-        const { query, body, idempotencyKey } = await checks.read(request)
-        const call: Call = {
-          heed, params, query, body, principal, idempotencyKey, events, lingering, request, signal: request.signal,
-          context: (given) => contextFrom(options.requestContext, principal, request, given),
-          get agent() {
-            return agentOf(heed, params.agentId ?? '')
-          },
-        }
-        return answered(await route.handle(call))
-      } catch (error) {
-        return failed(route.read ? asAbsent(error, params.threadId ?? threadOf(request)) : error, heed.logger, { method: route.method, path: route.path })
+  const answerAt = async ({ route, checks }: { route: Route; checks: RequestChecks }, params: Record<string, string>, asked: Asked): Promise<Answer> => {
+    try {
+      const principal = route.open ? anonymous : await authenticate(asked, options.auth)
+      limit?.take(principal.id)
+      const { query, body, idempotencyKey } = await checks.read(asked)
+      const call: Call = {
+        heed, params, query, body, principal, idempotencyKey, events, lingering, asked,
+        context: (given) => contextFrom(options.requestContext, principal, asked, given),
+        get agent() {
+          return agentOf(heed, params.agentId ?? '')
+        },
       }
-    })
+      return answered(await route.handle(call))
+    } catch (error) {
+      return failed(route.read ? asAbsent(error, params.threadId ?? new URLSearchParams(asked.search).get('threadId') ?? undefined) : error, heed.logger, { method: route.method, path: route.path })
+    }
   }
-  for (const [path, allowed] of methods) {
-    app.all(path, () => failed(new HeedError('method_not_allowed', `Use ${allowed.join(' or ')} here.`), heed.logger, { method: '', path }))
+  const dispatch = (asked: Asked): Promise<Answer> | Answer => {
+    const { method, path } = asked
+    const found = table.find(path)
+    if (!found) return failed(new HeedError('not_found', `There is nothing at ${path}.`), heed.logger, { method, path })
+    const target = found.targets.get(method === 'HEAD' ? 'GET' : method)
+    if (target) return answerAt(target, found.params, asked)
+    return failed(new HeedError('method_not_allowed', `Use ${[...found.targets.keys()].join(' or ')} here.`), heed.logger, { method: '', path })
   }
-  app.notFound(({ req }) => failed(new HeedError('not_found', `There is nothing at ${req.path}.`), heed.logger, { method: req.method, path: req.path }))
-
-  const handle = async (request: Request): Promise<Response> => {
-    const response = cors.preflight(request) ?? (await app.fetch(request))
-    for (const [name, value] of Object.entries(secure)) response.headers.set(name, value)
-    cors.mark(request, response)
-    metrics.count(request.method, response.status)
-    return response
+  return {
+    async answer(asked) {
+      const answer = cors.preflight(asked) ?? (await dispatch(asked))
+      Object.assign(answer.headers, secure)
+      cors.mark(asked, answer)
+      metrics.count(asked.method, answer.status)
+      return answer
+    },
+    close() {
+      lingering.close()
+      events.close()
+    },
   }
-  const close = () => {
-    lingering.close()
-    events.close()
-  }
-  return Object.assign(handle, { close })
 }
 
 const anonymous: Principal = { id: 'anonymous', resources: [] }
 
-async function authenticate(request: Request, auth: HandlerOptions['auth']): Promise<Principal> {
+async function authenticate(asked: Asked, auth: HandlerOptions['auth']): Promise<Principal> {
   if (auth === 'local') {
     // A page of another site that was made to resolve to this machine still says its own name.
-    if (isLoopback(new URL(request.url).hostname)) return localPrincipal
+    if (isLoopback(asked.hostname)) return localPrincipal
     throw new HeedError('unauthorized', 'This server is open to this machine only. Ask it as localhost, or set up auth.')
   }
   if (!auth) throw new HeedError('unauthorized', "This server has no auth and is closed. Pass auth: a function that says who asks, apiKeys(), jwt(), or 'local'.")
   let principal
   try {
-    principal = await auth(request)
+    principal = await auth(asked.request)
   } catch (error) {
     if (isHeedError(error)) throw error
     throw new HeedError('unauthorized', 'Who you are could not be found out.', { cause: error })
@@ -141,15 +145,8 @@ function agentOf(heed: Heed, name: string): Call['agent'] {
   return agent
 }
 
-function threadOf(request: Request): string | undefined {
-  return new URL(request.url).searchParams.get('threadId') ?? undefined
-}
-
-function answered(answer: unknown): Response {
-  if (answer instanceof Response) return answer
-  const response = Response.json(answer ?? null)
-  response.headers.set('cache-control', 'no-store')
-  return response
+function answered(value: unknown): Answer {
+  return value instanceof Response ? answerOf(value) : jsonAnswer(200, value ?? null, { 'cache-control': 'no-store' })
 }
 
 export type { Route }

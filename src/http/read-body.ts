@@ -1,15 +1,16 @@
 import { HeedError } from '../errors.ts'
+import type { Asked } from './exchange.ts'
 
 /** Values nested deeper than this are no message; they are an attempt to exhaust the stack. */
 const maxDepth = 100
 
 /** The JSON of a request, as long as it stays within its limits. */
-export async function readBody(request: Request, maxBytes: number): Promise<unknown> {
-  const type = request.headers.get('content-type') ?? ''
+export async function readBody(asked: Asked, maxBytes: number): Promise<unknown> {
+  const type = asked.header('content-type') ?? ''
   if (!/^application\/(?:[\w.+-]*\+)?json\b/i.test(type)) {
     throw new HeedError('unsupported_media_type', 'Send JSON, with the header Content-Type: application/json.')
   }
-  const text = await readText(request, maxBytes)
+  const text = await asked.text(maxBytes)
   if (text.trim() === '') return {}
   if (isDeep(text)) throw new HeedError('invalid_argument', `The body is nested deeper than ${maxDepth} levels.`)
   try {
@@ -19,22 +20,12 @@ export async function readBody(request: Request, maxBytes: number): Promise<unkn
   }
 }
 
-export async function readText(request: Request, maxBytes: number): Promise<string> {
-  const length = request.headers.get('content-length')
+/** Refuses a body that says itself that it is too long. */
+export function checkLength(length: string | null, maxBytes: number): void {
   if (length !== null && Number(length) > maxBytes) throw tooLarge(maxBytes)
-  // The server holds a caller to the length that it named.
-  if (length !== null) return request.text()
-  const parts: Uint8Array[] = []
-  let size = 0
-  for await (const part of request.body ?? []) {
-    size += part.byteLength
-    if (size > maxBytes) throw tooLarge(maxBytes)
-    parts.push(part)
-  }
-  return Buffer.concat(parts).toString('utf8')
 }
 
-function tooLarge(maxBytes: number): HeedError {
+export function tooLarge(maxBytes: number): HeedError {
   return new HeedError('too_large', `The body is larger than ${maxBytes} bytes. Send less, or upload files elsewhere and send their URL.`, { details: { maxBytes } })
 }
 

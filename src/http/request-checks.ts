@@ -3,6 +3,7 @@ import { HeedError } from '../errors.ts'
 import { describeIssues } from '../schema/compile.ts'
 import { jsonSchemaValidator } from '../schema/json-schema.ts'
 import type { Validation } from '../schema/schema.ts'
+import type { Asked } from './exchange.ts'
 import { readBody } from './read-body.ts'
 import { readQuery } from './read-query.ts'
 import type { ObjectSchema, Route } from './route.ts'
@@ -23,22 +24,22 @@ export class RequestChecks {
     this.#maxBodyBytes = maxBodyBytes
   }
 
-  async read(request: Request): Promise<{ query: Record<string, unknown>; body: Record<string, unknown>; idempotencyKey: string | undefined }> {
+  async read(asked: Asked): Promise<{ query: Record<string, unknown>; body: Record<string, unknown>; idempotencyKey: string | undefined }> {
     const { query: querySchema, body: bodySchema, send } = this.#route
     let query: Record<string, unknown> = {}
     if (querySchema) {
-      query = readQuery(new URL(request.url).searchParams, querySchema)
+      query = asked.search === '' ? {} : readQuery(new URLSearchParams(asked.search), querySchema)
       this.#query ??= validator(querySchema)
       refuse('query', (await this.#query)(query))
     }
     let body: Record<string, unknown> = {}
     if (bodySchema) {
-      const value = await readBody(request, this.#maxBodyBytes)
+      const value = await readBody(asked, this.#maxBodyBytes)
       this.#body ??= validator(bodySchema)
       refuse('body', (await this.#body)(value))
       body = value as Record<string, unknown>
     }
-    return { query, body, idempotencyKey: send ? idempotencyKey(request) : undefined }
+    return { query, body, idempotencyKey: send ? idempotencyKey(asked) : undefined }
   }
 }
 
@@ -53,8 +54,8 @@ function refuse(place: 'query' | 'body', checked: Validation): void {
   throw new HeedError('invalid_argument', `The ${place} is not as this route wants it: ${describeIssues(issues)}.`, { details: { issues } })
 }
 
-function idempotencyKey(request: Request): string | undefined {
-  const key = request.headers.get('idempotency-key')
+function idempotencyKey(asked: Asked): string | undefined {
+  const key = asked.header('idempotency-key')
   if (key === null) return undefined
   if (!keyForm.test(key)) throw new HeedError('invalid_argument', 'Idempotency-Key must be 1 to 200 printable characters without spaces.', { details: { field: 'Idempotency-Key' } })
   return key

@@ -2,6 +2,7 @@ import type { Agent } from '../agent/agent.ts'
 import type { Heed } from '../heed.ts'
 import type { RequestContext } from '../run/request-context.ts'
 import type { EventStreams } from './event-stream.ts'
+import type { Asked } from './exchange.ts'
 import type { Lingering } from './lingering.ts'
 import type { Principal } from './principal.ts'
 
@@ -44,11 +45,9 @@ export interface Call<Body = Record<string, unknown>, Query = Record<string, unk
   body: Body
   principal: Principal
   idempotencyKey: string | undefined
-  /** Aborts when the caller goes. */
-  signal: AbortSignal
   events: EventStreams
   lingering: Lingering
-  request: Request
+  asked: Asked
   /** The context of a run that this request starts; `given` is what the caller wrote of it. */
   context(given?: Record<string, unknown>): Promise<RequestContext | undefined>
 }

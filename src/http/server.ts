@@ -1,9 +1,9 @@
 import { createServer, type Server, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
-import { getRequestListener } from '@hono/node-server'
 import { HeedError } from '../errors.ts'
 import type { Heed } from '../heed.ts'
-import { createHandler, defaults, isLoopback, type HandlerOptions } from './handler.ts'
+import { createAnswering, defaults, isLoopback, type HandlerOptions } from './handler.ts'
+import { nodeListener } from './node-exchange.ts'
 
 export { createHandler, type Handler, type HandlerOptions } from './handler.ts'
 export { apiKeys } from './api-keys.ts'
@@ -41,11 +41,11 @@ export async function serve(heed: Heed, options: ServeOptions = {}): Promise<Run
   if (open && !isLoopback(hostname)) {
     throw new HeedError('invalid_argument', `Serving on ${hostname} needs auth: apiKeys(), jwt(), or a function that says who asks. Without it only this machine may ask.`, { details: { option: 'auth' } })
   }
-  const handler = createHandler(heed, { ...handlerOptions, auth: handlerOptions.auth ?? 'local' })
+  const answering = createAnswering(heed, { ...handlerOptions, auth: handlerOptions.auth ?? 'local' })
   const { heartbeatMs = defaults.heartbeatMs, stallMs = defaults.stallMs } = handlerOptions
   // A peer that is gone without a word is found by the probes of TCP, as long as they are over before the next heartbeat is on its way.
   const keepAlive = { keepAlive: true, keepAliveInitialDelay: Math.max(1_000, heartbeatMs - probingMs) }
-  const server = createServer({ ...keepAlive }, getRequestListener(handler, { overrideGlobalObjects: false }))
+  const server = createServer({ ...keepAlive }, nodeListener((asked) => answering.answer(asked)))
   // A watcher that stopped reading was told so; whoever doesn't take even that, or an answer, keeps no connection for it.
   server.timeout = 4 * stallMs
   server.on('timeout', (socket) => {
@@ -53,10 +53,10 @@ export async function serve(heed: Heed, options: ServeOptions = {}): Promise<Run
   })
   // Longer than proxies keep theirs, so that none of them sends into a connection that is just being closed.
   server.keepAliveTimeout = 65_000
-  const answering = new Set<ServerResponse>()
+  const unanswered = new Set<ServerResponse>()
   server.on('request', (_request, response) => {
-    answering.add(response)
-    response.once('close', () => answering.delete(response))
+    unanswered.add(response)
+    response.once('close', () => unanswered.delete(response))
   })
   await heed.start()
   try {
@@ -70,11 +70,11 @@ export async function serve(heed: Heed, options: ServeOptions = {}): Promise<Run
   const close = () => (closing ??= shutDown())
   const shutDown = async () => {
     for (const signal of signals) process.off(signal, onSignal)
-    handler.close()
+    answering.close()
     const closed = new Promise<void>((resolve) => server.close(() => resolve()))
     // A connection that is kept for the next request would keep the server for as long.
     server.on('request', (_request, response) => response.setHeader('connection', 'close'))
-    for (const response of answering) response.once('close', () => setImmediate(() => server.closeIdleConnections()))
+    for (const response of unanswered) response.once('close', () => setImmediate(() => server.closeIdleConnections()))
     server.closeIdleConnections()
     const cut = heed.clock.after(graceMs, () => server.closeAllConnections(), { background: true })
     await heed.close()

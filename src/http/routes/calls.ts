@@ -31,7 +31,7 @@ export const calls: readonly Route[] = [
       async handle(call) {
         const options = await optionsOf(call)
         // On a thread the run goes on without its caller; whoever asks without one is the only one to hear it.
-        const stream = await call.agent.stream(newIn(call.body.messages, options), options.memory ? options : { ...options, abortSignal: call.signal })
+        const stream = await call.agent.stream(newIn(call.body.messages, options), options.memory ? options : { ...options, abortSignal: call.asked.signal })
         return call.events.respond(stream.fullStream, { ids: false })
       },
     })),

@@ -22,7 +22,7 @@ export const watching: readonly Route[] = [
     method: 'GET', path: '/agents/:agentId/threads/:threadId/subscribe', summary: 'Watches a thread, for EventSource: goes on from Last-Event-ID', answer: 'events', read: true,
     query: object({ resourceId: id, after: cursor, snapshot: flag }),
     handle(call) {
-      const after = call.request.headers.get('last-event-id') ?? call.query.after
+      const after = call.asked.header('last-event-id') ?? call.query.after
       return subscribe(call, { ...call.query, threadId: call.params.threadId ?? '', ...(after === undefined ? {} : { after }) }, true)
     },
   }),

@@ -57,7 +57,9 @@ class NodeAsked implements Asked {
         reject(tooLarge(maxBytes))
       })
       incoming.once('end', () => resolve(parts.length === 1 && parts[0] ? parts[0].toString('utf8') : Buffer.concat(parts).toString('utf8')))
-      incoming.once('close', () => reject(new HeedError('aborted', 'The caller went before its request was complete.')))
+      incoming.once('close', () => {
+        if (!incoming.complete) reject(new HeedError('aborted', 'The caller went before its request was complete.'))
+      })
     })
   }
 

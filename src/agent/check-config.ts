@@ -5,6 +5,7 @@ import { isXMLName } from '../signals/kinds.ts'
 import { checkPolicy } from '../inbox/policy.ts'
 import { Memory } from '../memory/memory.ts'
 import { checkOptions, wantedTransform } from './check-options.ts'
+import { checkProcessors } from './check-processors.ts'
 import { fromLegacyOptions, type AgentConfig } from './config.ts'
 import { Runtimes } from './runtimes.ts'
 
@@ -37,10 +38,8 @@ export function checkConfig(config: AgentConfig): void {
   }
   if (config.model !== undefined) checkModel(config.model, who)
   if (config.requestContextSchema !== undefined) compileSchema(config.requestContextSchema, `requestContextSchema of agent '${who}'`)
-  for (const key of ['inputProcessors', 'outputProcessors'] as const) {
-    const list = config[key]
-    if (list !== undefined && typeof list !== 'function') checkProcessors(list, key, who)
-  }
+  const [input, output] = [config.inputProcessors ?? [], config.outputProcessors ?? []].map((list) => (typeof list === 'function' ? undefined : list))
+  checkProcessors({ input, output }, who)
   checkValues(config, who)
   checkNotifications(config.notifications, who)
   for (const key of ['defaultOptions', 'defaultGenerateOptionsLegacy', 'defaultStreamOptionsLegacy'] as const) {
@@ -79,37 +78,4 @@ function checkNotifications(notifications: AgentConfig['notifications'], agent: 
 
 function isObjectOrFunction(value: unknown): boolean {
   return typeof value === 'function' || (typeof value === 'object' && value !== null && !Array.isArray(value))
-}
-
-/** Processors are objects with an id. A workflow in their place is for later, and says so. */
-export function checkProcessors(list: readonly unknown[], key: string, agent: string): void {
-  if (!Array.isArray(list)) throw new HeedError('invalid_agent', `${key} of agent '${agent}' must be a list of processors.`)
-  for (const entry of list) {
-    const value = entry as { id?: unknown; createRun?: unknown } | null
-    if (typeof value?.createRun === 'function') {
-      throw new HeedError('unsupported_option', `${key} of agent '${agent}' holds a workflow, which Heed can't run yet. Use a processor object.`)
-    }
-    if (typeof value !== 'object' || value === null || typeof value.id !== 'string' || value.id === '') {
-      throw new HeedError('invalid_agent', `${key} of agent '${agent}' must hold processors: objects with an id and at least one hook.`)
-    }
-    checkProcessor(value, `Processor '${value.id}' in ${key} of agent '${agent}'`)
-  }
-}
-
-const hooks = [
-  'processInput', 'processInputStep', 'computeStateSignal', 'processOutputStream', 'processOutputStep', 'processToolResult', 'processOutputResult',
-  'processAPIError',
-]
-
-function checkProcessor(processor: Record<string, unknown>, who: string): void {
-  const { timeoutMs, maxDeltas } = processor
-  for (const hook of hooks) {
-    if (processor[hook] !== undefined && typeof processor[hook] !== 'function') throw new HeedError('invalid_agent', `${who}: ${hook} must be a function.`)
-  }
-  if (timeoutMs !== undefined && !(typeof timeoutMs === 'number' && timeoutMs > 0)) {
-    throw new HeedError('invalid_agent', `${who}: timeoutMs must be a number of milliseconds above 0.`)
-  }
-  if (maxDeltas !== undefined && !(Number.isInteger(maxDeltas) && (maxDeltas as number) > 0)) {
-    throw new HeedError('invalid_agent', `${who}: maxDeltas must be a whole number above 0.`)
-  }
 }

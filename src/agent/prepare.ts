@@ -13,8 +13,8 @@ import { transformer } from '../run/transform.ts'
 import { compileSchema, describeIssues } from '../schema/compile.ts'
 import type { RunEnvironment, RunRequest } from '../thread/runnable.ts'
 import type { ThreadRuntime } from '../thread/runtime.ts'
-import { checkProcessors } from './check-config.ts'
 import { checkOptions, checkToolNames } from './check-options.ts'
+import { checkProcessors } from './check-processors.ts'
 import type { AgentConfig } from './config.ts'
 import { fromLegacyOptions } from './config.ts'
 import { mergeOptions } from './options.ts'
@@ -138,22 +138,12 @@ export async function resolveToolSet(config: AgentConfig, options: ResolvedOptio
 /** The processors of a call, in the order in which they are asked. */
 export async function resolveProcessors(config: AgentConfig, options: ResolvedOptions, agent: string) {
   const context = { requestContext: options.requestContext }
-  return {
-    input: await processors(config, 'inputProcessors', options, context, agent),
-    output: await processors(config, 'outputProcessors', options, context, agent),
+  const found = {
+    input: options.inputProcessors ?? (config.inputProcessors === undefined ? [] : await resolve(config.inputProcessors, context)),
+    output: options.outputProcessors ?? (config.outputProcessors === undefined ? [] : await resolve(config.outputProcessors, context)),
   }
-}
-
-async function processors(
-  config: AgentConfig,
-  key: 'inputProcessors' | 'outputProcessors',
-  options: AgentExecutionOptions,
-  context: { requestContext: RequestContext },
-  agent: string,
-) {
-  const list = options[key] ?? (config[key] === undefined ? [] : await resolve(config[key], context))
-  checkProcessors(list, key, agent)
-  return list
+  checkProcessors(found, agent)
+  return found
 }
 
 async function checkContext(config: AgentConfig, requestContext: RequestContext): Promise<void> {

@@ -56,7 +56,8 @@ export class PromptInjectionDetector extends JudgedTexts<'prompt-injection-detec
   }
 
   async processToolResult(args: ProcessToolResultArgs): Promise<undefined> {
-    if (this.#checksTools) await this.#check(stringsIn(args.result), args, `the result of ${args.toolName}`)
+    // No model reads what comes on the way.
+    if (this.#checksTools && !args.preliminary) await this.#check(stringsIn(args.result), args, `the result of ${args.toolName}`)
   }
 
   protected async judge(texts: readonly string[], context: ProcessorContext): Promise<undefined> {

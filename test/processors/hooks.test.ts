@@ -29,7 +29,7 @@ function once(hook: Hook, act: (context: Context) => unknown): Processor {
 function open(processor: Processor, clock = virtualClock()) {
   const fails = 'processAPIError' in processor
   const model = scriptedModel([
-    ...(fails ? [{ error: { status: 400, message: 'no' } }] : []), { text: 'Looking.', toolCalls: [{ toolName: 'look', toolCallId: 'c1' }] }, 'Done.',
+    ...(fails ? [{ error: { status: 400, message: 'no' } }] : []), { text: 'Looking.', toolCalls: [{ toolName: 'look', toolCallId: 'c1' }] }, 'Done.', 'Done again.',
   ])
   const look = createTool({ id: 'look', execute: () => 'seen' })
   const agent = new Agent({ id: 'a', model, tools: { look }, inputProcessors: [processor], outputProcessors: fails ? [] : [processor] })
@@ -63,10 +63,35 @@ describe('the hooks of a run', () => {
     expect(asked).toEqual([...both('input'), ...step, ...both('tool result'), ...step, ...both('output result')])
   })
 
-  const garbage: Record<Exclude<Hook, 'processAPIError'>, unknown> = {
-    processInput: 'text', processInputStep: 7, computeStateSignal: { contents: 'x' }, processOutputStream: 'text', processOutputStep: 7, processToolResult: 'text',
-    processOutputResult: [null],
+  const odd = (over: object) => ({ id: 'x', role: 'user', createdAt: new Date(0), content: { format: 2, parts: [{ type: 'text', text: 'x' }] }, ...over })
+  const notMessages: Array<[string, unknown]> = [
+    ['null', null], ['a text', 'text'], ['a number', 7], ['an object that is no answer', { answer: 1 }], ['null in a list', [null]], ['a text in a list', ['text']],
+    ['an unknown role', [odd({ role: 'wizard' })]], ['no date', [odd({ createdAt: undefined })]], ['no id', [odd({ id: undefined })]], ['no parts', [odd({ content: {} })]],
+    ['a part that is null', [odd({ content: { format: 2, parts: [null] } })]], ['a text part without text', [odd({ content: { format: 2, parts: [{ type: 'text' }] } })]],
+    ['what is no JSON', [odd({ content: { format: 2, parts: [], metadata: { a: 1n } } })]], ['one message twice', [odd({}), odd({})]],
+  ]
+  const call = { type: 'text-delta', runId: 'r', from: 'AGENT' }
+  const circle: Record<string, unknown> = {}
+  circle.self = circle
+  /** What is no answer of each hook. */
+  const garbage: Record<Hook, Array<[string, unknown]>> = {
+    processInput: [...notMessages, ['nothing of all there is', []], ['a field that is none', { messages: [], tools: [] }], ['system messages of a user', { systemMessages: [{ role: 'user', content: 'x' }] }],
+      ['system messages that are none', { systemMessages: 7 }]],
+    processInputStep: [...notMessages, ['nothing of all there is', []], ['a field that is none', { messages: [odd({})], tools: [] }], ['system messages that are none', { systemMessages: 7 }],
+      ['activeTools that are a number', { activeTools: 7 }], ['activeTools that are a text', { activeTools: 'look' }], ['activeTools that there are not', { activeTools: ['nope'] }],
+      ['a toolChoice that there is not', { toolChoice: 'often' }], ['a toolChoice that is a number', { toolChoice: 7 }], ['a toolChoice of a tool that there is not', { toolChoice: { type: 'tool', toolName: 'nope' } }],
+      ['a toolChoice that is not active', { activeTools: [], toolChoice: { type: 'tool', toolName: 'look' } }], ['the name of a model', { model: 'openai/gpt-5' }], ['a model that is a number', { model: 7 }],
+      ['modelSettings that are a number', { modelSettings: 7 }], ['modelSettings that there are not', { modelSettings: { warmth: 1 } }], ['providerOptions that are a list', { providerOptions: [] }]],
+    computeStateSignal: [['null', null], ['a text', 'text'], ['zero', 0], ['a list', []], ['no cacheKey', { contents: 'x' }], ['no contents', { cacheKey: 'a' }], ['an odd tag', { cacheKey: 'a', contents: 'x', tagName: '1 2' }],
+      ['an odd mode', { cacheKey: 'a', contents: 'x', mode: 'whole' }], ['what is no JSON', { cacheKey: 'a', contents: 'x', value: 1n }], ['a field that is none', { cacheKey: 'a', contents: 'x', version: 3 }]],
+    processOutputStream: [['a text', 'text'], ['a list', []], ['no type', {}], ['a type that there is not', { ...call, type: 'words', payload: {} }], ['a delta without payload', call],
+      ['a delta whose text is a number', { ...call, payload: { id: '1', text: 5 } }], ['no run', { type: 'text-delta', payload: { id: '1', text: 'x' } }], ['what is no JSON', { type: 'data-x', runId: 'r', data: circle }]],
+    processOutputStep: [...notMessages, ['nothing of a step with calls', []]],
+    processToolResult: [['null', null], ['a text', 'text'], ['a list', []], ['no result', { result: undefined }], ['a result that is no JSON', { result: 1n }], ['a field that is none', { result: 1, args: {} }]],
+    processOutputResult: notMessages,
+    processAPIError: [['null', null], ['a text', 'yes'], ['a number', 7], ['a list', []], ['a retry that is no boolean', { retry: 'yes' }], ['a field that is none', { retry: true, model: 'x' }]],
   }
+  const answers = hooks.flatMap((hook) => garbage[hook].map(([what, returned]) => ({ hook, what, returned })))
 
   it.each(hooks)('[G2.2] %s that throws ends the run by its name', async (hook) => {
     const { agent } = open(once(hook, () => { throw new Error('broke') }))
@@ -76,10 +101,12 @@ describe('the hooks of a run', () => {
     expect(await agent.activeRun(thread)).toBeNull()
   })
 
-  it.each(hooks.filter((hook) => hook !== 'processAPIError'))('[G2.2] %s that returns what is no answer ends the run by its name', async (hook) => {
-    const { agent } = open(once(hook, () => garbage[hook]))
-    expect(await rejection((await agent.stream('Go.', { memory })).result)).toMatchObject({ code: 'processor_failed', message: expect.stringContaining(`in ${hook}: it returned`) })
+  it.each(answers)('[G2.2] $hook that answers with $what ends the run by its name, and the thread goes on', async ({ hook, returned }) => {
+    const { agent } = open(once(hook, () => returned))
+    const failure = await rejection((await agent.stream('Go.', { memory })).result)
+    expect(failure).toMatchObject({ code: 'processor_failed', message: expect.stringContaining(`Processor 'p' failed in ${hook}: `) as string })
     expect(await agent.activeRun(thread)).toBeNull()
+    expect((await agent.generate('Again.', { memory })).finishReason).toBe('stop')
   })
 
   it.each(['processInput', 'processInputStep', 'processOutputStep', 'processOutputResult'] as const)('[G2.2] %s that returns a list of its own ends the run by its name', async (hook) => {

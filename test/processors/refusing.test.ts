@@ -1,5 +1,6 @@
 import { describe, expect, it } from 'vitest'
 import { Agent, InMemoryStore, type Processor } from '../../src/index.ts'
+import { MessageHistory, SemanticRecall, WorkingMemory } from '../../src/processors/index.ts'
 import { scriptedModel } from '../../src/testing/index.ts'
 import { openHeed } from '../thread/places.ts'
 
@@ -45,12 +46,49 @@ describe('a refusal', () => {
 })
 
 describe('a processor that can\'t be meant', () => {
-  const odd: Array<[string, object]> = [
-    ['id', { id: '', processInput() {} }], ['processInput', { id: 'p', processInput: 7 }], ['timeoutMs', { id: 'p', processInput() {}, timeoutMs: -1 }],
-    ['timeoutMs', { id: 'p', processInput() {}, timeoutMs: Number.NaN }], ['maxDeltas', { id: 'p', computeStateSignal() {}, maxDeltas: 0 }],
+  class Misspelt {
+    id = 'p'
+    proccessInput() {}
+  }
+  const ask = async (lists: { inputProcessors?: unknown[]; outputProcessors?: unknown[] }) => new Agent({ id: 'a', model: scriptedModel(['Said.']), ...(lists as object) }).generate('Go.')
+
+  const odd: Array<[string, unknown]> = [
+    ['an empty id', { id: '', processInput() {} }],
+    ['a number as processInput', { id: 'p', processInput: 7 }],
+    ['a text as processOutputResult', { id: 'p', processInput() {}, processOutputResult: 'check' }],
+    ['a timeoutMs below 0', { id: 'p', processInput() {}, timeoutMs: -1 }],
+    ['a timeoutMs that is no number', { id: 'p', processInput() {}, timeoutMs: Number.NaN }],
+    ['maxDeltas of 0', { id: 'p', computeStateSignal() {}, maxDeltas: 0 }],
+    ['no hook', { id: 'p' }],
+    ['a method that is none', { id: 'p', check() {} }],
+    ['proccessInput beside another hook', { id: 'p', processInputStep() {}, proccessInput() {} }],
+    ['processinput', { id: 'p', processInputStep() {}, processinput() {} }],
+    ['a class with proccessInput', new Misspelt()],
+    ['a class in its place', Misspelt],
+    ['null in its place', null],
+    ['a text in its place', 'p'],
+    ['hooks of output alone, among the input processors', { id: 'p', processOutputStep() {}, processOutputResult() {} }],
   ]
-  it.each(odd)('[G2.9] is refused by name: %s', async (name, processor) => {
-    const asked = async () => new Agent({ id: 'a', model: scriptedModel(['Said.']), inputProcessors: [processor as Processor] }).generate('Go.')
-    await expect(asked()).rejects.toMatchObject({ code: 'invalid_agent', message: expect.stringContaining(name) as string })
+  it.each(odd)('[G2.9] is refused by name: with %s', async (_, processor) => {
+    await expect(ask({ inputProcessors: [processor] })).rejects.toMatchObject({ code: 'invalid_agent', message: expect.stringContaining('inputProcessors') as string })
+    const found = new Agent({ id: 'a', model: scriptedModel(['Said.']), inputProcessors: () => [processor] as Processor[] })
+    await expect(found.generate('Go.')).rejects.toMatchObject({ code: 'invalid_agent' })
+  })
+
+  it('[G2.9] says what is meant, and where it belongs', async () => {
+    await expect(ask({ inputProcessors: [{ id: 'p', proccessInput() {} }] })).rejects.toThrow("'proccessInput' is no hook. Did you mean processInput?")
+    await expect(ask({ outputProcessors: [{ id: 'p', processInput() {} }] })).rejects.toThrow('Put it into inputProcessors')
+    await expect(ask({ inputProcessors: [{ id: 'p', processToolResult() {} }] })).rejects.toThrow('Put it into outputProcessors')
+    const agent = new Agent({ id: 'a', model: scriptedModel(['Said.']) })
+    await expect(agent.generate('Go.', { outputProcessors: [{ id: 'p', processInput() {} }] })).rejects.toThrow('Put it into inputProcessors')
+  })
+
+  it('[G2.9] is not one that is in both lists, has methods of its own, or is memory\'s', async () => {
+    const both: Processor = { id: 'both', processOutputStep() {} }
+    const own = { id: 'own', processInput() {}, processMessage() {}, processInputs() {} }
+    const model = scriptedModel(['Said.'])
+    const agent = new Agent({ id: 'a', model, inputProcessors: [new MessageHistory({ lastMessages: 5 }), new WorkingMemory(), new SemanticRecall(), both, own], outputProcessors: [both] })
+    openHeed({ agent }, new InMemoryStore())
+    expect((await agent.generate('Go.', { memory })).text).toBe('Said.')
   })
 })

@@ -135,17 +135,15 @@ export class LiveThread {
   }
 
   /**
-   * An epoch begins in this process. Where the one before was told from elsewhere and its end never came, or where one was never heard
-   * of, watchers start over.
+   * An epoch begins, here or elsewhere. Where the one before was told from elsewhere and its end never came, or where one was never heard
+   * of, watchers start over. Whoever takes a run over says so by itself.
    */
   begin(epoch: number): void {
     if (epoch <= this.#epoch) return
-    if (this.#running) {
-      // Its present step is in the store by now, or will be said again.
-      this.#running = false
-      this.#step.clear()
-      this.startOver()
-    } else if (this.#epoch !== 0 && epoch !== this.#epoch + 1) this.skip()
+    if (this.#running || (this.#epoch !== 0 && epoch !== this.#epoch + 1)) this.skip()
+    // Its present step is in the store by now, or will be said again.
+    this.#running = false
+    this.#step.clear()
     this.enter(epoch)
   }
 
@@ -191,6 +189,25 @@ export class LiveThread {
     this.#first = ++this.#end
     this.#runStart = -1
     this.ring()
+  }
+
+  /**
+   * Nobody is at work on the thread, and the end of this epoch was not heard here: watchers start over from what is stored, and what is still
+   * heard of it is no news.
+   */
+  settle(epoch: number, suspended: boolean, now: number): void {
+    if (epoch < this.#epoch) return
+    this.endRun(suspended)
+    if (epoch > this.#epoch) this.#index = 0
+    this.#epoch = epoch
+    this.#index = Math.max(this.#index, now)
+    this.#committed = 0
+    this.skip()
+  }
+
+  /** The last row that was heard of; 0 where that is not known. */
+  get heard(): number {
+    return this.#committed
   }
 
   /** A commit reached this row. Watchers count it as told once the step's last chunk is out. */
@@ -271,7 +288,7 @@ export class LiveThread {
     const edge = this.#cursor
     const follows =
       edge === state.before || edge === formatCursor(state) || state.chunks.some(({ cursor }) => cursor === edge)
-      || (!this.#running && oldest?.cursor === `${this.#epoch + 1}.1`)
+      || (!this.#running && state.epoch === this.#epoch + 1 && (oldest ? oldest.cursor === `${state.epoch}.1` : state.index === 0))
     const fresh = this.#epoch === 0 && this.#end === 0
     if (!follows && !fresh) this.skip()
     const start = this.#end

@@ -116,6 +116,11 @@ export class Neighbours implements BusListener {
     return (await this.#remote?.follow(threadId, owner, after)) ?? false
   }
 
+  /** Its runner was asked in vain. */
+  tear(threadId: string): void {
+    this.#remote?.tear(threadId)
+  }
+
   attach(live: LiveThread): void {
     this.#remote?.attach(live)
   }

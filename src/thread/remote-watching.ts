@@ -67,8 +67,12 @@ export class RemoteWatching {
     this.#seat.say({ kind: 'catch-up', threadId, ...(after === undefined ? {} : { after }) }, owner)
     const answered = await Promise.race([replica.synced().then(() => true), late])
     timer.cancel()
-    if (!answered) replica.tear()
     return answered
+  }
+
+  /** The runner of a thread didn't answer: what it says later doesn't follow from what is known here. */
+  tear(threadId: string): void {
+    this.#replicas.get(threadId)?.tear()
   }
 
   /** Tells everyone, or one, what is watched here. */
@@ -115,11 +119,8 @@ export class RemoteWatching {
       if (thread.status === 'running') {
         if (thread.owner === undefined || thread.owner === this.#runtime.owner) continue
         if (thread.epoch > live.epoch || replica.asked) this.#ask(replica, thread.owner)
-      } else if (thread.epoch > live.epoch || live.running) {
-        replica.tear()
-        live.endRun(thread.status === 'suspended')
-        live.join(thread.epoch, this.#runtime.clock.now())
-        live.skip()
+      } else if ((thread.epoch > live.epoch || live.running) && replica.waitedInVain(thread.epoch)) {
+        live.settle(thread.epoch, thread.status === 'suspended', this.#runtime.clock.now())
       }
     }
   }
@@ -161,6 +162,7 @@ export class RemoteWatching {
   /** From here on, what happens on this thread happens here: whoever watches elsewhere is told. */
   attach(live: LiveThread): void {
     if (this.#seat.company) this.#seat.listen()
+    this.#replicas.get(live.threadId)?.mend()
     if (this.#watched.has(live.threadId)) this.#relay(live)
   }
 

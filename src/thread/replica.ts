@@ -20,6 +20,8 @@ export class Replica {
   #torn = false
   /** The runner was asked and has not answered. */
   #asked = false
+  /** Which epoch the store had, and what was heard, when the two last differed. */
+  #missing: string | undefined
   #synced: PromiseWithResolvers<void> | undefined
 
   constructor(live: LiveThread) {
@@ -42,6 +44,22 @@ export class Replica {
     this.#asked = false
   }
 
+  /** What ended an epoch may still be on its way: it counts as missed when the next look finds nothing more heard. */
+  waitedInVain(epoch: number): boolean {
+    const { live } = this
+    const at = `${epoch} ${live.epoch}.${live.index}`
+    const again = this.#missing === at
+    this.#missing = again ? undefined : at
+    return again
+  }
+
+  /** This process speaks for the thread from here on. */
+  mend(): void {
+    if (this.#torn) this.live.skip()
+    this.#torn = false
+    this.#asked = false
+  }
+
   /** Answers whether `from` has to be asked, because something is missing. */
   hear({ epoch, first, events, resourceId }: Events, from: string): boolean {
     const { live } = this
@@ -50,9 +68,8 @@ export class Replica {
     if (!begins && (from !== this.#from || epoch !== this.#epoch || first !== this.#next)) return this.#missed(epoch, first)
     if (begins) {
       if (resourceId !== undefined) live.resourceId = resourceId
-      if (live.running) live.startOver()
-      else if (this.#torn || (live.epoch !== 0 && epoch !== live.epoch + 1)) live.skip()
-      live.enter(epoch)
+      if (this.#torn) live.skip()
+      live.begin(epoch)
       this.#at(from, epoch)
     }
     for (const event of events) live.follow(event)

@@ -14,6 +14,7 @@ import type { Attendant, Runnable, RunEnvironment } from './runnable.ts'
 import type { ThreadRuntimeOptions } from './runtime-options.ts'
 import { settleWaiting } from './settling.ts'
 import { Titling } from './titling.ts'
+import { Underway } from './underway.ts'
 import { Vigil } from './vigil.ts'
 import { leave, retain } from '../store/sharing.ts'
 
@@ -46,6 +47,8 @@ export class ThreadRuntime implements RunEnvironment {
   readonly active = new Map<string, Target>()
   /** The last send of a thread that has not reached the store. */
   readonly sending = new Map<string, Promise<void>>()
+  /** Sends that are on their way to the store or to the disk. */
+  readonly underway = new Underway()
   closing = false
   /** The store can be asked at once. */
   isOpen = false
@@ -86,7 +89,10 @@ export class ThreadRuntime implements RunEnvironment {
   }
 
   /** Resolves when what was accepted would survive a power cut. */
-  readonly flush = (): Promise<void> => this.store.flush()
+  readonly flush = (): Promise<void> => {
+    this.underway.begin()
+    return this.store.flush().finally(() => this.underway.end())
+  }
 
   // Agents
 
@@ -249,7 +255,7 @@ export class ThreadRuntime implements RunEnvironment {
     const closed = new HeedError('closed', 'This Heed was closed.')
     const working = [...this.#hosts.values()]
     for (const { host } of working) host.abort({ reason: closed, clearPending: false })
-    await Promise.all([...working.map(({ done }) => done), this.titles.close()])
+    await Promise.all([...working.map(({ done }) => done), this.titles.close(), this.underway.settled()])
     this.expectations.close(closed)
     for (const { live } of this.#lives.values()) live.close()
     this.vigil.close()
@@ -260,6 +266,8 @@ export class ThreadRuntime implements RunEnvironment {
     if (!this.#store) return
     try {
       await this.#store.resign(this.owner)
+      // Senders that are told only now still get what was theirs on the disk.
+      await this.underway.settled()
     } finally {
       await this.neighbours.leave()
       await leave(this.#store)

@@ -119,30 +119,36 @@ async function accept(runtime: ThreadRuntime, agent: Runnable, sending: Sending)
     order.reached = true
     order.done?.()
   }
-  let answer: Accepted
+  // From here on it may be stored: a process that goes waits until its sender knows.
+  runtime.underway.begin()
   try {
-    answer = await accepting
-    trace?.end(target.threadId, answer)
-  } catch (error) {
-    trace?.fail(error)
-    runtime.expectations.settle(target.threadId, signal.id, rejected(error))
-    throw error
+    let answer: Accepted
+    try {
+      answer = await accepting
+      trace?.end(target.threadId, answer)
+    } catch (error) {
+      trace?.fail(error)
+      runtime.expectations.settle(target.threadId, signal.id, rejected(error))
+      throw error
+    }
+    // Its runner went and nobody has taken its place yet: this process can.
+    const unowned = answer.owner === undefined && waits.has(answer.route)
+    const orphan = unowned && (await runtime.wake(target.threadId))
+    const isSuspended = unowned && !orphan && (await runtime.store.getThread(target))?.status === 'suspended'
+    const settled = orphan ? undefined : answer.duplicate ? await outcomeOfFirst(runtime, target, signal.id, answer, isSuspended) : outcomeOf(answer, isSuspended)
+    if (settled) runtime.expectations.settle(target.threadId, signal.id, settled)
+    else {
+      runtime.expectations.accepted(target.threadId, signal.id)
+      const elsewhere = unowned ? !orphan && !isSuspended : answer.owner !== undefined && answer.owner !== runtime.owner
+      if (elsewhere) await waitElsewhere(runtime, target.threadId, signal.id)
+      // The run that was to take it may be over before its acceptance was known here.
+      else if (answer.owner === runtime.owner && !runtime.hostOf(target.threadId)) runtime.settle(target.threadId)
+    }
+    if (answer.route === 'interrupt' && answer.owner === undefined && !orphan) interruptSuspended(runtime, agent, target)
+    return { answer, outcome }
+  } finally {
+    runtime.underway.end()
   }
-  // Its runner went and nobody has taken its place yet: this process can.
-  const unowned = answer.owner === undefined && waits.has(answer.route)
-  const orphan = unowned && (await runtime.wake(target.threadId))
-  const isSuspended = unowned && !orphan && (await runtime.store.getThread(target))?.status === 'suspended'
-  const settled = orphan ? undefined : answer.duplicate ? await outcomeOfFirst(runtime, target, signal.id, answer, isSuspended) : outcomeOf(answer, isSuspended)
-  if (settled) runtime.expectations.settle(target.threadId, signal.id, settled)
-  else {
-    runtime.expectations.accepted(target.threadId, signal.id)
-    const elsewhere = unowned ? !orphan && !isSuspended : answer.owner !== undefined && answer.owner !== runtime.owner
-    if (elsewhere) await waitElsewhere(runtime, target.threadId, signal.id)
-    // The run that was to take it may be over before its acceptance was known here.
-    else if (answer.owner === runtime.owner && !runtime.hostOf(target.threadId)) runtime.settle(target.threadId)
-  }
-  if (answer.route === 'interrupt' && answer.owner === undefined && !orphan) interruptSuspended(runtime, agent, target)
-  return { answer, outcome }
 }
 
 /** The process that runs the thread says what becomes of the signal; it may have done so already. */

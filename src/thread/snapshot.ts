@@ -1,5 +1,6 @@
 import { joinRows } from '../message/join.ts'
 import type { Message } from '../message/message.ts'
+import type { MessageRow } from '../message/row.ts'
 import { transcriptOf, withheldPayload } from '../message/transcript.ts'
 import type { Chunk } from '../run/chunk.ts'
 import type { Scope, SuspendedCall } from '../store/contract.ts'
@@ -7,6 +8,7 @@ import { TAIL_SEQ } from '../store/tail.ts'
 import { suspendedRun } from './deciding.ts'
 import type { LiveThread } from './live.ts'
 import type { ThreadStatus } from './machine.ts'
+import { catchUp, isAhead } from './meeting.ts'
 import type { ThreadRuntime } from './runtime.ts'
 
 /** What is needed to go on from here without what came before. In the stream as a `data-thread-snapshot` chunk. */
@@ -47,13 +49,16 @@ const snapshotRows = 100
  */
 export function snapshotReader(runtime: ThreadRuntime, scope: Scope): SnapshotReader {
   return async (live, reason, seen) => {
-    for (;;) {
+    for (let first = true; ; first = false) {
       const { position, cursor, runId, seq, step, runs } = live.mark(seen)
       const thread = await runtime.store.getThread(scope)
       const bound = seq === undefined ? {} : { before: seq + 1 }
-      const { rows } = thread ? await runtime.store.listRows(scope, { limit: snapshotRows, ...bound }) : { rows: [] }
-      // What was persisted beside the run comes after it in history, and was shown when it came.
-      const beside = thread && seq !== undefined ? (await runtime.store.listRows(scope, { after: TAIL_SEQ - 1, limit: snapshotRows })).rows : []
+      const rows = thread ? wholeMessages(await runtime.store.listRows(scope, { limit: snapshotRows, ...bound })) : []
+      if (first && seq === undefined && thread && isAhead(runtime, live, thread, rows)) {
+        await catchUp(runtime, live, thread)
+        continue
+      }
+      const beside = thread && seq !== undefined ? await besideRun(runtime, scope, seq) : []
       const waiting = thread?.status === 'suspended' ? await suspendedRun(runtime, scope) : null
       // Nobody was at work, so there was no bound to read up to: if a run began meanwhile, look again.
       if (seq === undefined && live.mark().runs !== runs) continue
@@ -69,6 +74,25 @@ export function snapshotReader(runtime: ThreadRuntime, scope: Scope): SnapshotRe
       return { snapshot, cursor, position, step }
     }
   }
+}
+
+/** Without the end of a message that began before these rows, unless there is nothing else. */
+function wholeMessages({ rows, more }: { rows: MessageRow[]; more: boolean }): MessageRow[] {
+  const [first] = rows
+  if (!more || (first?.role !== 'assistant' && first?.role !== 'tool')) return rows
+  const next = rows.findIndex(({ messageId }) => messageId !== first.messageId)
+  return next === -1 ? rows : rows.slice(next)
+}
+
+/**
+ * What was persisted beside the run: it comes after it in history, and was shown when it came. The run may end meanwhile, in the store or
+ * only for this process, and then it has its place after what the run said: whoever looks there last misses nothing.
+ */
+async function besideRun({ store }: ThreadRuntime, scope: Scope, seq: number): Promise<MessageRow[]> {
+  const waiting = (await store.listRows(scope, { after: TAIL_SEQ - 1, limit: snapshotRows })).rows
+  const placed = (await store.listRows(scope, { after: seq, limit: snapshotRows })).rows
+  const known = new Set(waiting.map(({ id }) => id))
+  return [...placed.filter(({ id, runId, seq: at = 0 }) => runId === undefined && at < TAIL_SEQ && !known.has(id)), ...waiting]
 }
 
 /** What is waited for, as displays may see it. Rules on a tool's input speak for the call; what it suspended with is then withheld. */

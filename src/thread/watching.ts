@@ -1,8 +1,9 @@
 import { HeedError, isHeedError } from '../errors.ts'
-import type { Scope, ThreadRow } from '../store/contract.ts'
+import type { Scope } from '../store/contract.ts'
 import { abortRun, type AbortOptions } from './aborting.ts'
 import { parseCursor } from './cursor.ts'
 import type { LiveThread } from './live.ts'
+import { meet } from './meeting.ts'
 import type { ThreadRuntime } from './runtime.ts'
 import { snapshotReader } from './snapshot.ts'
 import { ThreadReader, type AgentThreadSubscription, type ReaderStart } from './subscription.ts'
@@ -35,25 +36,6 @@ export async function subscribe(runtime: ThreadRuntime, options: SubscribeOption
     runtime.letGo(threadId)
     throw error
   }
-}
-
-/** Brings what is live here to what is live on the thread. False when its runner doesn't tell. */
-async function meet(runtime: ThreadRuntime, live: LiveThread, thread: ThreadRow, after: string | undefined): Promise<boolean> {
-  const { id, status, owner, epoch } = thread
-  const elsewhere = status === 'running' && owner !== undefined && owner !== runtime.owner && !runtime.hostOf(id)
-  if (elsewhere && (live.epoch < epoch || !live.running)) {
-    if (await runtime.neighbours.follow(id, owner, after)) return true
-    // Whatever its runner says later comes after this.
-    live.join(epoch - 1, runtime.clock.now())
-    return false
-  }
-  // Nothing happened since the cursor, or little: whoever ran the thread last may know what.
-  const asks = after !== undefined && !runtime.hostOf(id) && parseCursor(after).epoch === epoch && live.epoch < epoch
-  if (asks) await runtime.neighbours.follow(id, undefined, after)
-  // A run that is about to begin here counts its epoch itself.
-  live.join(status === 'running' && owner === runtime.owner ? epoch - 1 : epoch, runtime.clock.now())
-  if (status === 'suspended') live.runId ??= thread.runId
-  return true
 }
 
 function startOf(live: LiveThread, after: string | undefined, snapshot: boolean): ReaderStart {

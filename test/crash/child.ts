@@ -3,12 +3,14 @@ import { Worker } from 'node:worker_threads'
 import { Heed } from '../../src/index.ts'
 import { Chance } from '../../src/store/conformance/chance.ts'
 import { LibSQLStore } from '../../src/store/libsql/store.ts'
+import { LiveThread } from '../../src/thread/live.ts'
+import { EffectFile } from './effects.ts'
 import { fastClock } from './fast-clock.ts'
 import { JournalWriter, readJournals, type Journal } from './journal.ts'
 import { KillSwitch, underFire, type KillPlan } from './kill-points.ts'
 import { Load, resourceId } from './load.ts'
 import { pause } from './restless-model.ts'
-import { Watcher } from './watcher.ts'
+import { seenOf, Watcher } from './watcher.ts'
 import { worker } from './workers.ts'
 
 /** What the parent tells a process when it starts it. */
@@ -35,6 +37,7 @@ const plan = JSON.parse(process.argv[2] ?? '') as ChildPlan
 const { slot, life, folder, threads } = plan
 const before = readJournals(folder).filter((journal) => journal.slot === slot && journal.life < life)
 const journal = new JournalWriter(folder, slot, life)
+const effects = new EffectFile(folder, slot, life, plan.database)
 const kill = new KillSwitch(plan.kill)
 const chance = new Chance(plan.seed)
 journal.write({ note: 'up', pid: process.pid })
@@ -43,28 +46,48 @@ process.once('disconnect', () => process.exit())
 const trouble = (message: string, fields?: object) => journal.write({ note: 'trouble', what: `${message} ${JSON.stringify(fields ?? {})}` })
 const clock = fastClock(plan.speed, plan.origin)
 if (plan.kill?.point === 'open') dieWhileOpening()
+if (plan.kill?.point === 'migrate') dieWhileMigrating()
+noteWhatIsSaid()
 const store = underFire(new LibSQLStore({ url: `file:${plan.database}`, clock }), kill, journal)
-const agent = worker(chance, journal, kill)
+const agent = worker(chance, journal, effects, kill)
 const heed = new Heed({ agents: { worker: agent }, storage: store, clock, logger: { debug() {}, info() {}, warn: trouble, error: trouble } })
 const load = new Load({ agent, chance, journal, name: `${slot}.${life}`, threads, before, confirm: plan.confirm })
 const watchers = threads.map((threadId) => new Watcher(agent, journal, `${slot}/${threadId}`, { threadId, resourceId }, lastCursor(before, threadId)))
 
-process.once('message', () => void stop())
+process.on('message', (what) => void (what === 'calm' ? calm() : stop()))
 await heed.start()
 process.send?.('started')
 if (plan.kill?.point === 'checkpoint') dieInCheckpoint(plan.kill.nth)
+void Promise.all(watchers.map((watcher) => watcher.begun)).then(() => process.send?.('watching'))
 await Promise.all([
   load.send(plan.sends),
   load.decide(plan.patience),
-  ...watchers.map((watcher) => watcher.watch(() => 20 + chance.below(200))),
+  ...watchers.map((watcher) => watcher.watch(() => (plan.sends === 0 ? Infinity : 20 + chance.below(200)))),
 ])
 
+async function calm(): Promise<void> {
+  journal.write({ note: 'calm' })
+  await load.calmly(8)
+  process.send?.('calm')
+}
+
 async function stop(): Promise<void> {
+  journal.write({ note: 'stopping' })
   load.stop()
   for (const watcher of watchers) watcher.stop()
   await heed.close()
   journal.write({ note: 'closed' })
+  effects.close()
   process.disconnect()
+}
+
+/** Whoever speaks for a thread gives each chunk its place: that is the log that every watcher's is compared with. */
+function noteWhatIsSaid(): void {
+  const { publish } = LiveThread.prototype
+  LiveThread.prototype.publish = function (chunk) {
+    publish.call(this, chunk)
+    journal.write({ note: 'said', thread: this.threadId, ...seenOf(chunk) })
+  }
 }
 
 function lastCursor(journals: readonly Journal[], threadId: string): string | undefined {
@@ -79,6 +102,19 @@ function dieWhileOpening(): void {
     kill.at('open')
     exec.call(this, text)
     kill.at('open')
+  }
+}
+
+/** At one of the statements that bring an older database up to date, before or after it. */
+function dieWhileMigrating(): void {
+  const { exec } = DatabaseSync.prototype
+  let migrating = false
+  DatabaseSync.prototype.exec = function (text) {
+    migrating ||= text === 'BEGIN IMMEDIATE'
+    if (migrating) kill.at('migrate')
+    exec.call(this, text)
+    if (migrating) kill.at('migrate')
+    if (text.endsWith('COMMIT')) migrating = false
   }
 }
 

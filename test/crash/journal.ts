@@ -12,17 +12,21 @@ export type Note =
   /** Its `stored` resolved: from here on nothing may lose it. */
   | { note: 'stored'; thread: string; id: string }
   | { note: 'refused'; thread: string; id: string; why: string }
-  | { note: 'outcome'; thread: string; id: string; action: string }
+  | { note: 'outcome'; thread: string; id: string; action: string; runId?: string; step?: number; reason?: string }
   /** The model was called: its prompt message by message, each as a digest, and the marks of the signals in it. */
   | { note: 'asked'; thread: string; prompt: string[]; marks: string[] }
-  /** A tool takes effect. */
-  | { note: 'effect'; thread: string; run: string; call: string; tool: string; idempotent: boolean }
   /** A write of a lease holder was answered; it was asked for at `began`. */
   | { note: 'written'; thread: string; epoch: number; what: string; began: number; rows: string[] }
+  /** A chunk was given its place by whoever speaks for the thread, before anybody had it. */
+  | ({ note: 'said'; thread: string } & SeenChunk)
   /** A watcher got a chunk. */
   | ({ note: 'seen'; watcher: string; thread: string } & SeenChunk)
   | { note: 'watching'; watcher: string; thread: string; after?: string }
   | { note: 'trouble'; what: string }
+  /** From here on nobody dies or sleeps: everything is to be heard as it is said. */
+  | { note: 'calm' }
+  /** It was asked to end: sends may be refused from here on, and watchers leave. */
+  | { note: 'stopping' }
   | { note: 'closed' }
 
 export interface SeenChunk {
@@ -32,9 +36,15 @@ export interface SeenChunk {
   words?: number[]
   /** Of an echo: the signal. */
   id?: string
-  /** Of a snapshot: why, and the signals in it. */
+  /** Of a snapshot: why, and the messages in it. */
   reason?: string
-  ids?: string[]
+  messages?: SeenMessage[]
+}
+
+export interface SeenMessage {
+  id: string
+  role: string
+  text: string
 }
 
 /** `at` is in microseconds of the machine's steady clock, which all processes share. */

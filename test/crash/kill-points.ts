@@ -5,7 +5,7 @@ import { steadyNow, type JournalWriter } from './journal.ts'
 export const killPoints = [
   'accept:before', 'accept:after', 'flush:before', 'flush:after', 'claim:before', 'claim:after', 'begin:before', 'begin:after', 'takeover:after',
   'started:before', 'started:after', 'boundary:before', 'boundary:after', 'end:before', 'end:after', 'suspend:before', 'suspend:after',
-  'decide:before', 'decide:after', 'beat:after', 'model:midway', 'tool:begun', 'tool:done', 'checkpoint', 'resign:before', 'open',
+  'decide:before', 'decide:after', 'beat:after', 'model:midway', 'tool:begun', 'tool:done', 'checkpoint', 'resign:before', 'open', 'migrate',
 ] as const
 
 export type KillPoint = (typeof killPoints)[number]

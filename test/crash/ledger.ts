@@ -13,8 +13,8 @@ export interface LedgerThread {
   status: string
   epoch: number
   owner: string | null
-  mail: Array<{ id: string; ord: number; kind: string; route: string; state: string; runId: string | null }>
-  rows: Array<{ id: string; seq: number; role: string; runId: string | null; text: string; marks: string[]; calls: LedgerCall[] }>
+  mail: Array<{ id: string; ord: number; kind: string; route: string; state: string; runId: string | null; step: number | null }>
+  rows: Array<{ id: string; messageId: string; seq: number; role: string; runId: string | null; text: string; marks: string[]; calls: LedgerCall[] }>
   runs: Array<{ runId: string; status: string; epoch: number; attempts: number }>
 }
 
@@ -22,14 +22,17 @@ export interface LedgerCall {
   call: string
   tool: string
   state: string
+  /** The call that a result says it is of. */
+  done?: string
+  error?: string
 }
 
 export function readLedger(database: string): Ledger {
   const db = new DatabaseSync(database, { readOnly: true })
   try {
     const threads = db.prepare('SELECT key, id, status, epoch, owner FROM heed_threads ORDER BY key').all()
-    const mail = db.prepare('SELECT id, ord, kind, route, state, run_id AS runId FROM heed_mailbox WHERE thread = ? ORDER BY ord')
-    const rows = db.prepare('SELECT id, seq, role, run_id AS runId, content FROM heed_messages WHERE thread = ? ORDER BY seq')
+    const mail = db.prepare('SELECT id, ord, kind, route, state, run_id AS runId, step FROM heed_mailbox WHERE thread = ? ORDER BY ord')
+    const rows = db.prepare('SELECT id, message_id AS messageId, seq, role, run_id AS runId, content FROM heed_messages WHERE thread = ? ORDER BY seq')
     const runs = db.prepare('SELECT run_id AS runId, status, epoch, attempts FROM heed_runs WHERE thread = ? ORDER BY key')
     return {
       integrity: String(db.prepare('PRAGMA integrity_check').get()?.integrity_check),
@@ -48,13 +51,17 @@ export function readLedger(database: string): Ledger {
 interface StoredPart {
   type: string
   text?: string
-  toolInvocation?: { toolCallId: string; toolName: string; state: string }
+  toolInvocation?: { toolCallId: string; toolName: string; state: string; result?: { done?: string }; errorText?: string }
 }
 
 function contentsOf(content: string): { text: string; marks: string[]; calls: LedgerCall[] } {
   const { parts } = JSON.parse(content) as { parts: StoredPart[] }
   const text = parts.map((part) => part.text ?? '').join('')
-  const calls = parts.flatMap(({ toolInvocation }) => (toolInvocation ? [{ call: toolInvocation.toolCallId, tool: toolInvocation.toolName, state: toolInvocation.state }] : []))
+  const calls = parts.flatMap(({ toolInvocation }): LedgerCall[] => {
+    if (!toolInvocation) return []
+    const { toolCallId: call, toolName: tool, state, result, errorText } = toolInvocation
+    return [{ call, tool, state, ...(result?.done === undefined ? {} : { done: result.done }), ...(errorText === undefined ? {} : { error: errorText }) }]
+  })
   return { text, marks: marksIn(JSON.stringify(parts)).map(({ id }) => id), calls }
 }
 

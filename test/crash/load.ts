@@ -51,6 +51,15 @@ export class Load {
     }
   }
 
+  /** A few more, each after what became of the one before, while nobody dies: what is said then has to be heard everywhere. */
+  async calmly(count: number): Promise<void> {
+    const { chance, threads, name } = this.#options
+    for (let index = 0; index < count && !this.#stopped; index++) {
+      const kind = chance.pick(kinds)
+      await Promise.all([this.#one(chance.pick(threads), `${name}.calm.${index}`, kind), pause(chance.below(60))])
+    }
+  }
+
   /** Decides what waits, again and again. */
   async decide(patience: number): Promise<void> {
     const { agent, chance, journal } = this.#options
@@ -94,7 +103,9 @@ export class Load {
     journal.write({ note: 'send', thread, id, kind })
     try {
       const receipt = sendAs(agent, kind, thread, id)
-      void receipt.outcome.then(({ action }) => journal.write({ note: 'outcome', thread, id, action }))
+      void receipt.outcome.then(({ action, runId, step, reason }) => {
+        journal.write({ note: 'outcome', thread, id, action, ...(runId === undefined ? {} : { runId }), ...(step === undefined ? {} : { step }), ...(reason === undefined ? {} : { reason }) })
+      })
       await (confirm === 'stored' ? receipt.stored : receipt.outcome)
       journal.write({ note: 'stored', thread, id })
     } catch (error) {

@@ -1,16 +1,39 @@
 import { join } from 'node:path'
-import { rolldown } from 'rolldown'
+import { rolldown, type Plugin } from 'rolldown'
+
+const here = import.meta.dirname
+const source = join(here, '../../src')
+
+/** A place in the sources, and what a broken build has there. */
+export interface Fault {
+  file: string
+  changes: ReadonlyArray<readonly [text: string, instead: string]>
+}
 
 /** Makes one file of the child and everything it needs: it starts several times as fast, and is started very often. */
-export async function buildProgram(folder: string): Promise<string> {
-  const here = import.meta.dirname
+export async function buildProgram(folder: string, fault?: Fault): Promise<string> {
   const build = await rolldown({
-    input: { child: join(here, 'child.ts'), 'checkpoint-worker': join(here, '../../src/store/libsql/checkpoint-worker.ts') },
+    input: { child: join(here, 'child.ts'), 'checkpoint-worker': join(source, 'store/libsql/checkpoint-worker.ts') },
     platform: 'node',
     external: [/^node:/, /^@ai-sdk\//],
     logLevel: 'silent',
+    plugins: fault ? [breaking(fault)] : [],
   })
   await build.write({ dir: folder, format: 'esm', entryFileNames: '[name].js', chunkFileNames: '[name]-[hash].js' })
   await build.close()
   return join(folder, 'child.js')
+}
+
+/** Breaks the build on purpose. Throws where the text is not found: a fault that isn't there proves nothing. */
+function breaking({ file, changes }: Fault): Plugin {
+  return {
+    name: 'breaking',
+    transform(code, id) {
+      if (id !== join(source, file)) return undefined
+      return changes.reduce((whole, [text, instead]) => {
+        if (!whole.includes(text)) throw new Error(`${file} has no '${text}' that could be broken`)
+        return whole.replace(text, () => instead)
+      }, code)
+    },
+  }
 }

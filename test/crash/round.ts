@@ -4,11 +4,15 @@ import { mkdirSync } from 'node:fs'
 import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import { Chance } from '../../src/store/conformance/chance.ts'
+import { migrations, versionOf } from '../../src/store/libsql/migrations.ts'
 import type { ChildPlan } from './child.ts'
-import { judge, type Violation } from './checks/index.ts'
+import { judge, type Evidence, type Violation } from './checks/index.ts'
 import { killPoints, type KillPlan } from './kill-points.ts'
+import { unheard } from './checks/watching.ts'
+import { readEffects } from './effects.ts'
 import { readJournals, type Noted } from './journal.ts'
 import { readLedger, unrest } from './ledger.ts'
+import { migrationMoments, oldDatabase } from './old-database.ts'
 import { pause } from './restless-model.ts'
 
 export interface RoundPlan {
@@ -47,12 +51,14 @@ export interface RoundFacts {
 }
 
 /** A process reaches some points far less often than others, or once. */
-const points = killPoints.flatMap((point) => (point === 'open' || point === 'resign:before' ? [point] : [point, point]))
+const points = killPoints.filter((point) => point !== 'migrate').flatMap((point) => (point === 'open' || point === 'resign:before' ? [point] : [point, point]))
 
 /** Ten seconds of a lease are these many milliseconds. */
 export const leaseMs = 600
 const speed = 10_000 / leaseMs
 const quietMs = 60_000
+/** For how long watchers that hear nothing are waited for: more than the checks allow them. */
+const hearingMs = 10_000
 
 type Fate =
   | { kind: 'point'; kill: KillPlan }
@@ -90,14 +96,41 @@ export class Round {
     const { folder, seed, slots } = this.#plan
     mkdirSync(folder, { recursive: true })
     try {
+      await this.#migrate()
       await Promise.all(Array.from({ length: slots }, (_, slot) => this.#fire(slot)))
       await this.#quiet()
     } finally {
       for (const child of this.#children) child.kill('SIGKILL')
     }
-    const journals = readJournals(folder)
-    const violations = [...this.#problems, ...judge({ journals, ledger: readLedger(this.#database), watching: 'all' })]
-    return { seed, slots, kills: this.#kills, stops: this.#stops, retired: this.#retired, violations, facts: factsOf(journals.flatMap(({ notes }) => notes), readLedger(this.#database)) }
+    const evidence: Evidence = { journals: readJournals(folder), effects: readEffects(folder), ledger: readLedger(this.#database) }
+    return { seed, slots, kills: this.#kills, stops: this.#stops, retired: this.#retired, violations: [...this.#problems, ...judge(evidence)], facts: factsOf(evidence) }
+  }
+
+  /** Every other round begins with a database of an earlier version, and with processes that die while they bring it up to date. */
+  async #migrate(): Promise<void> {
+    const { folder, seed } = this.#plan
+    if (seed % 2 === 0) return
+    const version = 1 + this.#chance.below(migrations.length - 1)
+    await oldDatabase(folder, this.#database, version, this.#threads)
+    for (let deaths = 0; deaths < 3 && this.#killsLeft > 0 && this.#version() === version; deaths++) {
+      const kill: KillPlan = { point: 'migrate', nth: 1 + this.#chance.below(migrationMoments(version)) }
+      const child = this.#start(0, { sends: 0, patience: 1, kill })
+      const [code, signal] = (await once(child, 'exit')) as [number | null, string | null]
+      this.#killsLeft--
+      if (signal === 'SIGKILL') this.#kills.migrate = (this.#kills.migrate ?? 0) + 1
+      else this.#problems.push({ promise: 'harness', what: `a process that was to die in a migration (${kill.nth}) ended with ${code ?? signal}` })
+      const left = this.#version()
+      if (left !== version && left !== migrations.length) this.#problems.push({ promise: 'A1.2', what: `a death at ${kill.nth} left version ${left} of a migration from ${version}` })
+    }
+  }
+
+  #version(): number {
+    const database = new DatabaseSync(this.#database)
+    try {
+      return versionOf(database)
+    } finally {
+      database.close()
+    }
   }
 
   /** Lives and deaths in one place for a process. */
@@ -187,12 +220,14 @@ export class Round {
   async #quiet(): Promise<void> {
     const children = Array.from({ length: this.#plan.slots }, (_, slot) => this.#start(slot, { sends: 0, patience: 1 }))
     const gone = children.map((child) => once(child, 'exit'))
-    await Promise.all(children.map((child, index) => Promise.race([once(child, 'message'), gone[index]])))
+    await Promise.all(children.map((child, index) => Promise.race([said(child, 'watching'), gone[index]])))
     const database = new DatabaseSync(this.#database, { readOnly: true, timeout: 5_000 })
     try {
-      const until = Date.now() + quietMs
-      while (unrest(database).length > 0 && Date.now() < until) await pause(30)
-      for (const what of unrest(database)) this.#problems.push({ promise: 'R5.4', what: `after ${quietMs} ms of quiet ${what}` })
+      await this.#rest(database)
+      const calm = children.map((child, index) => Promise.race([said(child, 'calm'), gone[index]]))
+      for (const child of children) if (child.connected) child.send('calm', () => {})
+      await Promise.all(calm)
+      await this.#rest(database)
     } finally {
       database.close()
     }
@@ -203,9 +238,30 @@ export class Round {
     }
     clearTimeout(limit)
   }
+
+  /** Waits until nothing runs or waits and every watcher that lives has seen all that was said. Whoever never does is found by the checks. */
+  async #rest(database: DatabaseSync): Promise<void> {
+    const until = Date.now() + quietMs
+    while (unrest(database).length > 0 && Date.now() < until) await pause(30)
+    for (const what of unrest(database)) this.#problems.push({ promise: 'R5.4', what: `after ${quietMs} ms of quiet ${what}` })
+    const alive = new Set(this.#lives.map((lives, slot) => `${slot}.${lives - 1}`))
+    const heardBy = Date.now() + hearingMs
+    const behind = () => unheard({ journals: readJournals(this.#plan.folder) }, (by) => alive.has(by))
+    while (behind().length > 0 && Date.now() < heardBy) await pause(50)
+  }
 }
 
-function factsOf(notes: readonly Noted[], ledger: ReturnType<typeof readLedger>): RoundFacts {
+/** Resolves when a process says a word. */
+function said(child: ChildProcess, word: string): Promise<void> {
+  const { promise, resolve } = Promise.withResolvers<void>()
+  child.on('message', (message) => {
+    if (message === word) resolve()
+  })
+  return promise
+}
+
+function factsOf({ journals, effects, ledger }: Evidence): RoundFacts {
+  const notes = journals.flatMap((journal) => journal.notes)
   const count = (kind: Noted['note']) => notes.filter(({ note }) => note === kind).length
   const rows = ledger.threads.flatMap((thread) => thread.rows)
   const runs = ledger.threads.flatMap((thread) => thread.runs)
@@ -213,7 +269,7 @@ function factsOf(notes: readonly Noted[], ledger: ReturnType<typeof readLedger>)
   return {
     sent: count('send'),
     stored: count('stored'),
-    effects: count('effect'),
+    effects: effects.filter(({ phase }) => phase === 'begun').length,
     steps: count('asked'),
     takeovers: notes.filter((note) => note.note === 'written' && note.what === 'claim').length,
     interrupted: rows.flatMap((row) => row.calls).filter(({ state }) => state === 'output-error').length,

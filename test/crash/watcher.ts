@@ -1,4 +1,4 @@
-import type { Agent, Chunk } from '../../src/index.ts'
+import type { Agent, Chunk, ThreadSnapshot } from '../../src/index.ts'
 import type { JournalWriter, SeenChunk } from './journal.ts'
 
 /** Watches a thread, leaves after some chunks and comes back with its cursor, until it is told to stop. */
@@ -10,6 +10,7 @@ export class Watcher {
   #after: string | undefined
   #stopped = false
   #leave: (() => void) | undefined
+  readonly #begun = Promise.withResolvers<void>()
 
   constructor(agent: Agent, journal: JournalWriter, name: string, target: { threadId: string; resourceId: string }, after?: string) {
     this.#agent = agent
@@ -19,11 +20,17 @@ export class Watcher {
     this.#after = after
   }
 
+  /** Resolves when it watches for the first time. */
+  get begun(): Promise<void> {
+    return this.#begun.promise
+  }
+
   /** `stay`: how many chunks it reads before it leaves and returns. */
   async watch(stay: () => number): Promise<void> {
     while (!this.#stopped) {
       const subscription = await this.#agent.subscribeToThread({ ...this.#target, ...(this.#after === undefined ? {} : { after: this.#after }) })
       this.#journal.write({ note: 'watching', watcher: this.#name, thread: this.#target.threadId, ...(this.#after === undefined ? {} : { after: this.#after }) })
+      this.#begun.resolve()
       this.#leave = () => subscription.unsubscribe()
       let left = stay()
       for await (const chunk of subscription.stream) {
@@ -44,13 +51,17 @@ export class Watcher {
   }
 }
 
-function seenOf(chunk: Chunk): SeenChunk {
+/** A chunk as it is noted. */
+export function seenOf(chunk: Chunk): SeenChunk {
   const { type, cursor = '' } = chunk
   if ('payload' in chunk) {
     if (chunk.type !== 'text-delta') return { cursor, type }
     return { cursor, type, words: chunk.payload.text.trim().split(' ').map(Number) }
   }
-  const data = chunk.data as { id?: string; reason?: string; messages?: Array<{ id: string; role: string }> }
-  if (type !== 'data-thread-snapshot') return { cursor, type, ...(data.id === undefined ? {} : { id: data.id }) }
-  return { cursor, type, reason: data.reason ?? '', ids: (data.messages ?? []).flatMap(({ id, role }) => (role === 'signal' ? [id] : [])) }
+  if (type !== 'data-thread-snapshot') {
+    const { id } = chunk.data as { id?: string }
+    return { cursor, type, ...(id === undefined ? {} : { id }) }
+  }
+  const { reason, messages } = chunk.data as ThreadSnapshot
+  return { cursor, type, reason, messages: messages.map(({ id, role, content: { parts } }) => ({ id, role, text: role === 'signal' ? '' : parts.map((part) => (part.type === 'text' ? part.text : '')).join('') })) }
 }

@@ -1,15 +1,18 @@
 import { Agent, createTool, Memory } from '../../src/index.ts'
 import type { Chance } from '../../src/store/conformance/chance.ts'
+import type { EffectFile } from './effects.ts'
 import type { JournalWriter } from './journal.ts'
 import type { KillSwitch } from './kill-points.ts'
 import { pause, RestlessModel } from './restless-model.ts'
 
-/** The agent under fire. Its tools note their effects; only `look` may have them twice. */
-export function worker(chance: Chance, journal: JournalWriter, kill: KillSwitch): Agent {
+/** The agent under fire. What its tools do is written by them to a file; only `look` may have them twice. */
+export function worker(chance: Chance, journal: JournalWriter, effects: EffectFile, kill: KillSwitch): Agent {
   const effect = async (tool: string, idempotent: boolean, { threadId = '', runId, toolCallId }: { threadId?: string; runId: string; toolCallId: string }) => {
+    const call = { thread: threadId, run: runId, call: toolCallId, tool, idempotent }
+    effects.begun(call)
     kill.at('tool:begun')
-    journal.write({ note: 'effect', thread: threadId, run: runId, call: toolCallId, tool, idempotent })
     await pause(chance.below(12))
+    effects.done(call)
     kill.at('tool:done')
     return { done: toolCallId }
   }

@@ -1,12 +1,12 @@
+import type { Effect } from '../effects.ts'
 import type { Journal, Noted } from '../journal.ts'
 import type { Ledger } from '../ledger.ts'
 
-/** All that is known of a round: what each process noted, and what the store holds at the end. */
+/** All that is known of a round: what each process noted, what its tools did, and what the store holds at the end. */
 export interface Evidence {
   journals: Journal[]
+  effects: Effect[]
   ledger: Ledger
-  /** `own`: a watcher sees what runs in its process. `all`: also what runs elsewhere. */
-  watching: 'own' | 'all'
 }
 
 export interface Violation {
@@ -19,11 +19,11 @@ export type Check = (evidence: Evidence) => Violation[]
 
 type NoteOf<Kind extends Noted['note']> = Extract<Noted, { note: Kind }>
 
-/** All notes of a kind, in the order of the journals, each with where it was noted. */
-export function notes<Kind extends Noted['note']>({ journals }: Pick<Evidence, 'journals'>, kind: Kind): Array<NoteOf<Kind> & { by: string }> {
+/** All notes of some kinds, in the order of the journals, each with where it was noted. */
+export function notes<Kind extends Noted['note']>({ journals }: Pick<Evidence, 'journals'>, ...kinds: readonly Kind[]): Array<NoteOf<Kind> & { by: string }> {
   const all: Array<NoteOf<Kind> & { by: string }> = []
   for (const { slot, life, notes } of journals) {
-    for (const note of notes) if (note.note === kind) all.push({ ...(note as NoteOf<Kind>), by: `${slot}.${life}` })
+    for (const note of notes) if ((kinds as readonly string[]).includes(note.note)) all.push({ ...(note as NoteOf<Kind>), by: `${slot}.${life}` })
   }
   return all
 }

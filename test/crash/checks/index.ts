@@ -1,7 +1,10 @@
 import type { Check, Evidence, Violation } from './evidence.ts'
-import { callsSettled, noEffectTwice, noLateWords, oneHolder, oneWriter, samePrompts } from './runs.ts'
+import { allAnswered, noTrouble, trueOutcomes, trueRefusals } from './outcomes.ts'
+import { noLateWords, oneHolder, oneWriter, samePrompts } from './runs.ts'
 import { answered, inOrder, nothingLost, nothingStuck, nothingTwice, shownOnce } from './signals.ts'
-import { noGap, sameForAll } from './watching.ts'
+import { trueSnapshots } from './snapshots.ts'
+import { callsSettled, effectsKnown, noEffectTwice, recordedFirst } from './tools.ts'
+import { nobodyDeaf, noGap, noSnapshotInCalm, sameForAll } from './watching.ts'
 
 export type { Evidence, Violation } from './evidence.ts'
 
@@ -10,7 +13,10 @@ const soundFile: Check = ({ ledger }) => (ledger.integrity === 'ok' ? [] : [{ pr
 /** Everything that has to hold after a round, each as a function of the evidence alone. */
 export const checks: Readonly<Record<string, Check>> = {
   soundFile, nothingLost, nothingTwice, shownOnce, inOrder, answered, nothingStuck,
-  noEffectTwice, callsSettled, oneWriter, oneHolder, noLateWords, samePrompts, sameForAll, noGap,
+  trueOutcomes, allAnswered, trueRefusals, noTrouble,
+  noEffectTwice, recordedFirst, effectsKnown, callsSettled,
+  oneWriter, oneHolder, noLateWords, samePrompts,
+  sameForAll, noGap, nobodyDeaf, trueSnapshots, noSnapshotInCalm,
 }
 
 export function judge(evidence: Evidence): Violation[] {

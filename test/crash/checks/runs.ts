@@ -1,23 +1,5 @@
 import { groupBy, notes, type Check, type Violation } from './evidence.ts'
 
-/** A tool that isn't idempotent has its effect once for each call, whatever happened to the processes. */
-export const noEffectTwice: Check = (evidence) => {
-  const effects = notes(evidence, 'effect').filter(({ idempotent }) => !idempotent)
-  return [...groupBy(effects, ({ thread, call }) => `${thread} ${call}`)].flatMap(([key, all]): Violation[] => {
-    if (all.length === 1) return []
-    return [{ promise: 'R5.5', what: `${all[0]?.tool} ran ${all.length} times for the call ${key}, in the processes ${all.map(({ by }) => by).join(', ')}` }]
-  })
-}
-
-/** What a tool did was either told to the model, or the model was told that nobody knows. */
-export const callsSettled: Check = ({ ledger }) => ledger.threads.flatMap((thread) => {
-  const settled = new Set<string>()
-  const open = new Set<string>()
-  for (const { call, state } of thread.rows.flatMap((row) => row.calls)) (state === 'call' || state === 'approval-requested' ? open : settled).add(call)
-  const parked = thread.runs.some(({ status }) => status === 'parked')
-  return [...open].flatMap((call): Violation[] => (settled.has(call) || parked ? [] : [{ promise: 'R5.2', what: `${thread.id}: the call ${call} has no result` }]))
-})
-
 /** Nothing was written with an epoch after a newer one was there. */
 export const oneWriter: Check = (evidence) => [...groupBy(notes(evidence, 'written'), ({ thread }) => thread)].flatMap(([thread, writes]) => {
   const newest = takenAt(writes)

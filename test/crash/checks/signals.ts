@@ -59,17 +59,23 @@ function takenInOrder(thread: LedgerThread): Violation[] {
   })
 }
 
-/** Something was said after each signal that was to be answered, or its run is parked for everyone to see. */
-export const answered: Check = (evidence) => evidence.ledger.threads.flatMap((thread) => {
-  const parked = new Set(thread.runs.filter(({ status }) => status === 'parked').map(({ runId }) => runId))
-  const lastWords = thread.rows.findLast((row) => row.role === 'assistant' && row.text !== '')?.seq ?? 0
-  return thread.mail.flatMap((mail): Violation[] => {
+/** A model was shown each signal that was to be answered, and the run that took it said something after it; or that run is parked for everyone to see. */
+export const answered: Check = (evidence) => {
+  const shown = new Set(notes(evidence, 'asked').flatMap(({ thread, marks }) => marks.map((id) => `${thread}|${id}`)))
+  return evidence.ledger.threads.flatMap((thread) => thread.mail.flatMap((mail): Violation[] => {
     if (mail.route === 'persist') return []
+    const say = (what: string): Violation[] => [{ promise: 'R3', what: `${thread.id}|${mail.id} is ${mail.state} and ${what}` }]
     const row = thread.rows.find(({ id }) => id === mail.id)
-    if (row && (row.seq < lastWords || (mail.runId !== null && parked.has(mail.runId)))) return []
-    return [{ promise: 'R3', what: `${thread.id}|${mail.id} is ${mail.state} and was never answered` }]
-  })
-})
+    const run = thread.runs.find(({ runId }) => runId === mail.runId)
+    if (!row || !run) return say('no run took it')
+    if (row.runId !== run.runId) return say(`stands in run ${row.runId}, not in ${run.runId}, which took it`)
+    if (run.status === 'parked') return []
+    if (run.status !== 'finished') return say(`its run ${run.runId} is ${run.status}`)
+    if (!shown.has(`${thread.id}|${mail.id}`)) return say('no model was shown it')
+    const answer = thread.rows.find(({ role, runId, seq, text }) => role === 'assistant' && runId === run.runId && seq > row.seq && text !== '')
+    return answer ? [] : say(`its run ${run.runId} said nothing after it`)
+  }))
+}
 
 /** Nobody runs, nothing waits. */
 export const nothingStuck: Check = ({ ledger }) => ledger.threads.flatMap((thread) => {

@@ -1,51 +1,41 @@
-import type { SeenChunk } from '../journal.ts'
+import type { Journal } from '../journal.ts'
 import { groupBy, notes, type Check, type Evidence, type Violation } from './evidence.ts'
+import { between, compare, isSnapshot, knownFrom, logs, saidOn, type Said, type Seen } from './places.ts'
 
-type Seen = SeenChunk & { thread: string; watcher: string; by: string }
+/** Microseconds after which a chunk that was said has been heard by every watcher that lives: several sweeps, and time for a busy machine. */
+const hearingTime = 3_000_000
 
-interface Place {
-  epoch: number
-  index: number
-}
-
-/** One place in a stream is one chunk, whoever saw it. */
+/** One place in a stream is one chunk: what was said there, whoever saw it. */
 export const sameForAll: Check = (evidence) => {
-  const plain = notes(evidence, 'seen').filter((seen) => !isSnapshot(seen) && !isJoined(seen))
+  // Several deltas that a snapshot told as one have the place of the last.
+  const plain = notes(evidence, 'seen', 'said').filter((seen) => !isSnapshot(seen) && (seen.words?.length ?? 0) <= 1)
   return [...groupBy(plain, ({ thread, cursor }) => `${thread} ${cursor}`)].flatMap(([key, seen]): Violation[] => {
     const versions = new Set(seen.map(({ type, words, id }) => JSON.stringify([type, words, id])))
-    return versions.size === 1 ? [] : [{ promise: 'W2', what: `${key} is ${[...versions].join(' and ')}` }]
+    return versions.size === 1 ? [] : [{ promise: 'W2.2', what: `${key} is ${[...versions].join(' and ')}` }]
   })
 }
 
-/**
- * A watcher sees every chunk once and in order; where it doesn't, a snapshot says so. Its lives are one log: it comes back with the
- * cursor of the last chunk that it saw.
- */
+/** A watcher sees every chunk that is said, once and in order; where it doesn't, a snapshot says so, also for what was said just before it. */
 export const noGap: Check = (evidence) => {
-  const everything = placesSeen(evidence)
-  return [...groupBy(notes(evidence, 'seen'), ({ watcher }) => watcher)].flatMap(([watcher, log]) => {
+  const everything = saidOn(evidence)
+  return [...logs(evidence)].flatMap(([watcher, log]) => {
     const violations: Violation[] = []
-    const say = (promise: string, what: string) => violations.push({ promise, what: `${watcher} ${what}` })
+    const say = (what: string) => violations.push({ promise: 'W1.2', what: `${watcher} ${what}` })
+    const said = everything.get(log[0]?.thread ?? '') ?? []
     let last: Seen | undefined
-    let known = new Set<string>()
+    let known: ReadonlySet<string> = new Set()
     for (const seen of log) {
-      if (isSnapshot(seen)) {
-        known = new Set(seen.ids)
-        last = seen
+      if (seen.note === 'watching') {
+        // It begins anew, having seen nothing, or nothing that it could come back with.
+        if (seen.after === undefined) [last, known] = [undefined, new Set()]
         continue
       }
-      if (last) {
-        const [from, to] = [placeOf(last), placeOf(seen)]
-        if (compare(from, to) >= 0) say('W1', `saw ${seen.cursor} (${seen.type}) after ${last.cursor} (${last.type})`)
-        else if (from.epoch === to.epoch) {
-          const missing = to.index - from.index - 1
-          const excused = (seen.words?.length ?? 1) - 1 + knownBetween(everything, seen.thread, from, to, known)
-          // What follows a snapshot may begin anywhere after it.
-          if (missing > excused && !isSnapshot(last)) say('W1', `saw nothing between ${last.cursor} (${last.type}) and ${seen.cursor} (${seen.type})`)
-        } else {
-          const missed = everything.get(seen.thread)?.find((other) => inReach(evidence, seen, other) && compare(from, placeOf(other)) < 0 && compare(placeOf(other), to) < 0 && !known.has(other.id ?? ''))
-          if (missed && !isSnapshot(last)) say('W1', `went from ${last.cursor} to ${seen.cursor} without ${missed.cursor} (${missed.type}), which ${missed.watcher} in ${missed.by} saw`)
-        }
+      // Whoever got it goes on from there, wherever it was.
+      if (isSnapshot(seen)) known = knownFrom(seen)
+      else if (last) {
+        if (compare(last.cursor, seen.cursor) >= 0) say(`saw ${seen.cursor} (${seen.type}) after ${last.cursor} (${last.type})`)
+        const missed = between(said, last.cursor, seen.cursor).find((other) => !known.has(other.id ?? '') && !isJoinedIn(other, seen))
+        if (missed) say(`in ${seen.by} went from ${last.cursor} (${last.type}) to ${seen.cursor} (${seen.type}) without ${missed.cursor} (${missed.type}), said by ${missed.by}`)
       }
       last = seen
     }
@@ -53,40 +43,75 @@ export const noGap: Check = (evidence) => {
   })
 }
 
-/** Echoes of signals that the watcher's snapshot had: they are no news to it. */
-function knownBetween(everything: Map<string, Seen[]>, thread: string, from: Place, to: Place, known: ReadonlySet<string>): number {
-  if (known.size === 0) return 0
-  const places = new Set<string>()
-  for (const other of everything.get(thread) ?? []) {
-    const place = placeOf(other)
-    if (compare(from, place) < 0 && compare(place, to) < 0 && other.id !== undefined && known.has(other.id)) places.add(other.cursor)
-  }
-  // What only this watcher could have seen is in nobody's log.
-  return Math.max(places.size, to.index - from.index - 1 <= known.size ? to.index - from.index - 1 : 0)
+/** Nobody who watches hears nothing while something is said: what was said long enough before the end of a process, its watchers have seen. */
+export const nobodyDeaf: Check = (evidence) => {
+  const ends = new Map(evidence.journals.map((journal) => [nameOf(journal), endOf(journal)]))
+  return unheard(evidence, (by, { at }) => at + hearingTime < (ends.get(by) ?? 0)).map(({ watcher, by, chunk, last }) => ({
+    promise: 'W1.2', what: `${watcher} in ${by} saw nothing after ${last}: ${chunk.cursor} (${chunk.type}) was said by ${chunk.by}`,
+  }))
 }
 
-function placesSeen(evidence: Evidence): Map<string, Seen[]> {
-  return groupBy(notes(evidence, 'seen').filter((seen) => !isSnapshot(seen)), ({ thread }) => thread)
+/** Microseconds in which the last words of one process may still be on their way when another goes on with the thread. */
+const onTheWay = 50_000
+
+/** While nobody dies or sleeps nothing needs to be made up for, unless a thread changes hands before the last words were heard. */
+export const noSnapshotInCalm: Check = (evidence) => {
+  const calm = notes(evidence, 'calm')
+  if (calm.length === 0) return []
+  const from = Math.max(...calm.map(({ at }) => at))
+  const until = Math.min(...notes(evidence, 'stopping').filter(({ at }) => at > from).map(({ at }) => at))
+  const rushes = rushedHandOvers(evidence)
+  return notes(evidence, 'seen').flatMap((seen): Violation[] => {
+    if (!isSnapshot(seen) || seen.at < from || seen.at > until) return []
+    const handed = seen.reason === 'behind' && rushes.get(seen.thread)?.some((at) => at < seen.at && seen.at - at < 10 * onTheWay)
+    return handed ? [] : [{ promise: 'W1.2', what: `${seen.watcher} was told by a snapshot (${seen.reason}, ${seen.cursor}) although nothing had failed` }]
+  })
 }
 
-function inReach({ watching }: Evidence, seen: Seen, other: Seen): boolean {
-  return watching === 'all' || other.by === seen.by
+/** When threads went from one process to another before the last words of the first can have been heard everywhere. */
+function rushedHandOvers(evidence: Evidence): Map<string, number[]> {
+  const active = groupBy(notes(evidence, 'written', 'said'), ({ thread }) => thread)
+  return new Map([...active].map(([thread, all]) => {
+    const inOrder = all.toSorted((a, b) => a.at - b.at)
+    return [thread, inOrder.flatMap(({ at, by }, index) => (inOrder.slice(Math.max(0, index - 20), index).some((other) => other.by !== by && at - other.at < onTheWay) ? [at] : []))]
+  }))
 }
 
-function isSnapshot({ type }: SeenChunk): boolean {
-  return type === 'data-thread-snapshot'
+/** Watchers of processes that still live which have not seen all that was said. */
+export function unheard(evidence: Pick<Evidence, 'journals'>, counts: (by: string, said: Said) => boolean = () => true): Array<{ watcher: string; by: string; last: string; chunk: Said }> {
+  const everything = saidOn(evidence)
+  return [...logs(evidence)].flatMap(([watcher, log]) => {
+    // Of each life the place that it came to, which is where the next one begins.
+    const lives = new Map<string, { from: number; last: string | undefined; known: ReadonlySet<string> }>()
+    let known: ReadonlySet<string> = new Set()
+    for (const one of log) {
+      const life = lives.get(one.by)
+      if (one.note === 'watching') {
+        if (!life) lives.set(one.by, { from: one.at, last: one.after, known })
+      } else if (life) {
+        if (isSnapshot(one)) known = life.known = knownFrom(one)
+        life.last = one.cursor
+      }
+    }
+    return [...lives].flatMap(([by, { from, last, known: ids }]) => {
+      const said = everything.get(log[0]?.thread ?? '') ?? []
+      const later = last === undefined ? said.filter(({ at }) => at > from) : between(said, last)
+      const chunk = later.find((other) => !ids.has(other.id ?? '') && counts(by, other))
+      return chunk ? [{ watcher, by, last: last ?? 'its start', chunk }] : []
+    })
+  })
 }
 
-/** Several deltas that a snapshot told as one. */
-function isJoined({ words }: SeenChunk): boolean {
-  return (words?.length ?? 0) > 1
+/** Up to when a process listened, as far as its notes tell. */
+function endOf({ notes: [...all] }: Journal): number {
+  return (all.find(({ note }) => note === 'stopping') ?? all.at(-1))?.at ?? 0
 }
 
-function placeOf({ cursor }: SeenChunk): Place {
-  const [epoch = 0, index = 0] = cursor.split('.').map(Number)
-  return { epoch, index }
+function nameOf({ slot, life }: Journal): string {
+  return `${slot}.${life}`
 }
 
-function compare(a: Place, b: Place): number {
-  return a.epoch - b.epoch || a.index - b.index
+/** Whether a delta is one of those that were told together. */
+function isJoinedIn({ words }: Said, seen: Seen): boolean {
+  return words !== undefined && seen.words !== undefined && words.every((word) => seen.words?.includes(word))
 }

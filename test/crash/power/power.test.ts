@@ -7,7 +7,8 @@ import { DatabaseSync } from 'node:sqlite'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { Chance } from '../../../src/store/conformance/chance.ts'
 import type { ChildPlan } from '../child.ts'
-import { checks } from '../checks/index.ts'
+import { checks, type Evidence } from '../checks/index.ts'
+import { readEffects } from '../effects.ts'
 import { readJournals } from '../journal.ts'
 import { readLedger, unrest } from '../ledger.ts'
 import { buildProgram } from '../program.ts'
@@ -53,7 +54,7 @@ describe.skipIf(layer === undefined)('a power cut, played by a layer that undoes
     db.close()
     last.send('stop')
     expect(await gone).toEqual([0, null])
-    const evidence = { journals: readJournals(folder), ledger: readLedger(database), watching: 'own' } as const
+    const evidence: Evidence = { journals: readJournals(folder), effects: readEffects(folder), ledger: readLedger(database) }
     const confirmed = evidence.journals.flatMap(({ notes }) => notes).filter(({ note }) => note === 'stored').length
     return { evidence, dropped, confirmed }
   }

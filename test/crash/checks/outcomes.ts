@@ -1,0 +1,72 @@
+import type { LedgerThread } from '../ledger.ts'
+import { groupBy, notes, type Check, type Violation } from './evidence.ts'
+
+type Mail = LedgerThread['mail'][number]
+
+/** What a sender was told is what happened, by the rows that are left of it. */
+export const trueOutcomes: Check = (evidence) => {
+  const mail = mailOf(evidence.ledger.threads)
+  return notes(evidence, 'outcome').flatMap(({ thread, id, by, action, runId, step, reason }): Violation[] => {
+    const about = mail.get(`${thread}|${id}`)
+    const lie = lieIn({ action, runId, step, reason }, about)
+    return lie === undefined ? [] : [{ promise: 'A4.1', what: `${by} was told that ${thread}|${id} is ${action}${reason === undefined ? '' : ` (${reason})`}: ${lie}` }]
+  })
+}
+
+function lieIn({ action, runId, step, reason }: { action: string; runId?: string | undefined; step?: number | undefined; reason?: string | undefined }, mail: Mail | undefined): string | undefined {
+  switch (action) {
+    case 'woke':
+    case 'delivered':
+      if (mail?.state !== 'consumed' || mail.route === 'persist') return `it is ${mail?.state ?? 'not stored'} (${mail?.route})`
+      if (mail.runId !== runId || mail.step !== step) return `it entered the run ${mail.runId} at step ${mail.step}, not ${runId} at ${step}`
+      return (action === 'woke') === (step === 0) ? undefined : `it entered at step ${step}`
+    case 'persisted':
+      return mail?.state === 'consumed' && mail.route === 'persist' ? undefined : `it is ${mail?.state ?? 'not stored'} (${mail?.route})`
+    case 'queued':
+      return mail ? undefined : 'it is not stored'
+    case 'rejected':
+      // The same id may have come by another send: whether this one left anything is for `trueRefusals`.
+      return reason === undefined ? 'and nobody says why' : undefined
+    default:
+      // Nothing of this load asks for it.
+      return mail ? `it is ${mail.state}` : 'nobody asked for that'
+  }
+}
+
+/** Every send of a process that came to its own end was confirmed or refused, and has an outcome. */
+export const allAnswered: Check = (evidence) => {
+  const ended = new Set(notes(evidence, 'closed').map(({ by }) => by))
+  const key = ({ by, thread, id }: { by: string; thread: string; id: string }) => `${by} ${thread}|${id}`
+  const count = (found: Array<{ by: string; thread: string; id: string }>) => new Map([...groupBy(found, key)].map(([name, all]) => [name, all.length]))
+  const settled = count(notes(evidence, 'stored', 'refused'))
+  const told = count(notes(evidence, 'outcome'))
+  return [...groupBy(notes(evidence, 'send').filter(({ by }) => ended.has(by)), key)].flatMap(([name, sends]): Violation[] => {
+    const [confirmations, outcomes] = [settled.get(name) ?? 0, told.get(name) ?? 0]
+    if (confirmations === sends.length && outcomes === sends.length) return []
+    return [{ promise: 'A4.1', what: `${name} was sent ${sends.length} times, confirmed or refused ${confirmations} times, and told ${outcomes} outcomes` }]
+  })
+}
+
+/** A send is refused only by a process that was asked to end, and then nothing of it is there. */
+export const trueRefusals: Check = (evidence) => {
+  const mail = mailOf(evidence.ledger.threads)
+  const stopping = new Map(notes(evidence, 'stopping').map(({ by, at }) => [by, at]))
+  const sends = groupBy(notes(evidence, 'send'), ({ thread, id }) => `${thread}|${id}`)
+  return notes(evidence, 'refused').flatMap(({ thread, id, by, why, at }): Violation[] => {
+    const key = `${thread}|${id}`
+    if (why !== 'closed' || at < (stopping.get(by) ?? Infinity)) return [{ promise: 'A1.4', what: `${by} was refused ${key} with ${why}` }]
+    return mail.has(key) && sends.get(key)?.length === 1 ? [{ promise: 'A1.4', what: `${by} was refused ${key}, and it is stored` }] : []
+  })
+}
+
+/** What a process may complain about: it was stopped beyond its lease, or had not a moment for so long. */
+const expected: readonly RegExp[] = [/^a thread stopped; it is taken up again .*The lease of thread \S+ ran out/]
+
+/** A process says what went wrong; nothing may that nobody did to it. */
+export const noTrouble: Check = (evidence) => notes(evidence, 'trouble').flatMap(({ by, what }): Violation[] => {
+  return expected.some((one) => one.test(what)) ? [] : [{ promise: 'harness', what: `${by} says: ${what}` }]
+})
+
+function mailOf(threads: readonly LedgerThread[]): Map<string, Mail> {
+  return new Map(threads.flatMap((thread) => thread.mail.map((mail) => [`${thread.id}|${mail.id}`, mail] as const)))
+}

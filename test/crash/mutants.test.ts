@@ -1,0 +1,50 @@
+import { mkdirSync, mkdtempSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { afterAll, describe, expect, it } from 'vitest'
+import { buildProgram, type Fault } from './program.ts'
+import { Round } from './round.ts'
+
+/** What a broken build does, and the checks of which at least one has to find it. */
+const mutants: Record<string, { fault: Fault; finds: string[] }> = {
+  'runs tools before it is stored that they begin': {
+    fault: {
+      file: 'run/loop.ts',
+      changes: [
+        ['  await run.commit({ step: run.step, rows: [row], started:', '  const early = runCalls(run, recorder.calls)\n  await run.commit({ step: run.step, rows: [row], started:'],
+        ['await runCalls(run, recorder.calls), said)', 'await early, said)'],
+      ],
+    },
+    finds: ['recordedFirst'],
+  },
+  'answers every outcome with `discarded`': {
+    fault: { file: 'thread/expectations.ts', changes: [['?? []) resolve(outcome)', "?? []) resolve({ action: 'discarded' })"]] },
+    finds: ['trueOutcomes'],
+  },
+  'hears nothing of what runs in other processes': {
+    fault: { file: 'thread/remote-watching.ts', changes: [['if (replica.hear(message, from)) this.#ask(replica, from)', '']] },
+    finds: ['nobodyDeaf', 'noSnapshotInCalm'],
+  },
+  'runs every tool again after a crash': {
+    fault: { file: 'thread/continuation.ts', changes: [['if (begun && !idempotent(toolName))', "if (begun && toolName === '')"]] },
+    finds: ['noEffectTwice'],
+  },
+  'leaves the newest message out of snapshots': {
+    fault: { file: 'thread/snapshot.ts', changes: [['messages: transcriptOf(messages)', 'messages: transcriptOf(messages.slice(0, -1))']] },
+    finds: ['trueSnapshots'],
+  },
+}
+
+describe('the checker', () => {
+  const work = mkdtempSync(join(tmpdir(), 'heed-mutants-'))
+  afterAll(() => rmSync(work, { recursive: true, force: true }))
+
+  it.each(Object.entries(mutants).map(([name, mutant], index) => ({ name, ...mutant, index })))('finds a build that $name', async ({ fault, finds, index }) => {
+    const folder = join(work, `${index}`)
+    mkdirSync(folder)
+    const program = await buildProgram(folder, fault)
+    const { violations } = await new Round({ program, folder: join(folder, 'round'), seed: 200 + 2 * index, slots: 2, kills: 10, stops: 0 }).run()
+    const found = new Set(violations.map(({ what }) => what.slice(0, what.indexOf(':'))))
+    expect(finds.filter((check) => found.has(check))).not.toEqual([])
+  }, 120_000)
+})

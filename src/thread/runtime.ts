@@ -90,8 +90,9 @@ export class ThreadRuntime implements RunEnvironment {
 
   /** Resolves when what was accepted would survive a power cut. */
   readonly flush = (): Promise<void> => {
+    const flushed = this.store.flush()
     this.underway.begin()
-    return this.store.flush().finally(() => this.underway.end())
+    return flushed.finally(() => this.underway.end())
   }
 
   // Agents

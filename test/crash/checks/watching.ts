@@ -46,7 +46,7 @@ export const noGap: Check = (evidence) => {
 /** Nobody who watches hears nothing while something is said: what was said long enough before the end of a process, its watchers have seen. */
 export const nobodyDeaf: Check = (evidence) => {
   const ends = new Map(evidence.journals.map((journal) => [nameOf(journal), endOf(journal)]))
-  return unheard(evidence, (by, { at }) => at + hearingTime < (ends.get(by) ?? 0)).map(({ watcher, by, chunk, last }) => ({
+  return unheard(evidence, (by, at) => at + hearingTime < (ends.get(by) ?? 0)).map(({ watcher, by, chunk, last }) => ({
     promise: 'W1.2', what: `${watcher} in ${by} saw nothing after ${last}: ${chunk.cursor} (${chunk.type}) was said by ${chunk.by}`,
   }))
 }
@@ -77,8 +77,8 @@ function rushedHandOvers(evidence: Evidence): Map<string, number[]> {
   }))
 }
 
-/** Watchers of processes that still live which have not seen all that was said. */
-export function unheard(evidence: Pick<Evidence, 'journals'>, counts: (by: string, said: Said) => boolean = () => true): Array<{ watcher: string; by: string; last: string; chunk: Said }> {
+/** Watchers that have not seen all that was said; `counts` tells in which process that matters, and from when on it could be heard there. */
+export function unheard(evidence: Pick<Evidence, 'journals'>, counts: (by: string, at: number) => boolean): Array<{ watcher: string; by: string; last: string; chunk: Said }> {
   const everything = saidOn(evidence)
   return [...logs(evidence)].flatMap(([watcher, log]) => {
     // Of each life the place that it came to, which is where the next one begins.
@@ -96,7 +96,7 @@ export function unheard(evidence: Pick<Evidence, 'journals'>, counts: (by: strin
     return [...lives].flatMap(([by, { from, last, known: ids }]) => {
       const said = everything.get(log[0]?.thread ?? '') ?? []
       const later = last === undefined ? said.filter(({ at }) => at > from) : between(said, last)
-      const chunk = later.find((other) => !ids.has(other.id ?? '') && counts(by, other))
+      const chunk = later.find((other) => !ids.has(other.id ?? '') && counts(by, Math.max(from, other.at)))
       return chunk ? [{ watcher, by, last: last ?? 'its start', chunk }] : []
     })
   })

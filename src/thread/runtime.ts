@@ -3,9 +3,8 @@ import { systemClock, type Clock, type Timer } from '../clock.ts'
 import { HeedError, isHeedError } from '../errors.ts'
 import { newId } from '../ids.ts'
 import { consoleLogger, type Logger } from '../logger.ts'
-import { signalToDataChunk } from '../signals/echo.ts'
-import { rowToSignal } from '../signals/row.ts'
 import type { Accepted, BegunRun, Claim, Fence, RunRow, Send, ThreadStore, Window } from '../store/contract.ts'
+import { echo } from './echoing.ts'
 import { Expectations } from './expectations.ts'
 import { ThreadHost } from './host.ts'
 import { LiveThread } from './live.ts'
@@ -382,7 +381,7 @@ export class ThreadRuntime implements RunEnvironment {
     if (!answer) throw new HeedError('store_failed', 'The store gave no answer to a send.')
     if ('error' in answer) throw answer.error
     if (answer.fence) this.run(answer.fence, send.resourceId, answer.begun)
-    else if (answer.route === 'persist' && (answer.owner === undefined || answer.owner === this.owner) && !answer.duplicate) this.#echo(send, answer)
+    else if (answer.route === 'persist' && (answer.owner === undefined || answer.owner === this.owner) && !answer.duplicate) echo(this, send, answer)
     // It may have entered before this process learned that it was accepted.
     else if (answer.route === 'interrupt' && this.expectations.awaitsOutcome(send.threadId, send.id)) this.#interrupt(send, answer.owner)
     return answer
@@ -391,19 +390,5 @@ export class ThreadRuntime implements RunEnvironment {
   #interrupt({ threadId, id }: Send, owner: string | undefined): void {
     if (owner === undefined || owner === this.owner) this.hostOf(threadId)?.interrupt(id)
     else this.neighbours.interrupt(owner, threadId, id)
-  }
-
-  /** Watchers see the signal as it is stored: amid what a run says, or alone, with nothing that looks like a run. */
-  #echo({ threadId, resourceId }: Send, { rows: [row], epoch, owner }: Accepted): void {
-    if (row?.role !== 'signal') return
-    const say = (live: LiveThread) => {
-      live.resourceId = resourceId
-      live.begin(epoch)
-      live.publish(signalToDataChunk(rowToSignal(row), row.id))
-    }
-    // What the store took on an idle thread comes after the last word of a run that doesn't know yet that it is over.
-    const running = owner !== undefined && this.hostOf(threadId)?.expecting ? this.liveOf(threadId) : undefined
-    if (running) say(running)
-    else this.speak(threadId, say)
   }
 }

@@ -1,0 +1,19 @@
+import { signalToDataChunk } from '../signals/echo.ts'
+import { rowToSignal } from '../signals/row.ts'
+import type { Accepted, Send } from '../store/contract.ts'
+import type { LiveThread } from './live.ts'
+import type { ThreadRuntime } from './runtime.ts'
+
+/** Watchers see a signal that went straight into history as it is stored: amid what a run says, or alone, with nothing that looks like a run. */
+export function echo(runtime: ThreadRuntime, { threadId, resourceId }: Send, { rows: [row], epoch, owner }: Accepted): void {
+  if (row?.role !== 'signal') return
+  const say = (live: LiveThread) => {
+    live.resourceId = resourceId
+    live.begin(epoch)
+    live.publish(signalToDataChunk(rowToSignal(row), row.id))
+  }
+  // What the store took on an idle thread comes after the last word of a run that doesn't know yet that it is over.
+  const running = owner !== undefined && runtime.hostOf(threadId)?.expecting ? runtime.liveOf(threadId) : undefined
+  if (running) say(running)
+  else runtime.speak(threadId, say)
+}

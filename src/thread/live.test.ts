@@ -106,6 +106,35 @@ describe('what is live', () => {
     expect(live.mark()).toMatchObject({ position: 4, cursor: '1.4', seq: undefined, step: [] })
     // Who had not seen the run's last word is still told it.
     expect(live.mark(2)).toMatchObject({ position: 3, cursor: '1.3' })
+    // Once another run began, that word is history, also when the new run waits.
+    live.startRun('next', 9)
+    live.publish(delta('c'))
+    live.endRun(true)
+    expect(live.mark(2)).toMatchObject({ position: 5, cursor: '1.5' })
+  })
+
+  it('[W1.2] an epoch that begins before the end of the last was heard makes watchers start over, and nobody speaks of a failure', () => {
+    const live = new LiveThread('thread')
+    live.begin(1)
+    live.startRun('run', 0)
+    live.publish(delta('a'))
+    const { end, generation } = live
+    live.begin(2)
+    expect([live.first > end, live.generation, live.running]).toEqual([true, generation, false])
+  })
+
+  it('[W1.2] what is still heard of an epoch that was settled from the store is no news', () => {
+    const live = new LiveThread('thread')
+    live.begin(3)
+    live.startRun('run', 0)
+    live.publish(delta('a'))
+    live.settle(3, false, 1_700_000_000_000)
+    const { end } = live
+    live.follow({ type: 'chunk', chunk: { ...chunk('finish'), cursor: '3.2' } })
+    expect([live.end, live.heard, live.mark().cursor]).toEqual([end, 0, '3.1700000000000'])
+    live.begin(4)
+    live.publish(delta('b'))
+    expect(live.at(end)?.cursor).toBe('4.1')
   })
 
   it('starts over for everyone when what was said does not count any more', () => {

@@ -56,7 +56,7 @@ export class LiveThread {
   #index = 0
   #running = false
   #runs = 0
-  /** Where the last run said that it is over. */
+  /** Where the last run said that it is over; -1 when none did, or another began since. */
   #lastWord = -1
   #seq = 0
   #committed = 0
@@ -159,6 +159,7 @@ export class LiveThread {
     if (this.runId !== runId) this.#runStart = this.#end
     this.runId = runId
     this.#running = true
+    this.#lastWord = -1
     this.#runs++
     this.#seq = seq
     this.#committed = seq
@@ -301,6 +302,7 @@ export class LiveThread {
     this.#epoch = state.epoch
     this.#index = state.index
     this.runId = state.runId
+    if (state.runId !== undefined) this.#lastWord = -1
     this.#running = state.running
     this.#runs++
     this.#seq = state.seq
@@ -319,7 +321,7 @@ export class LiveThread {
       this.#running = false
       this.#step.clear()
       this.#lastWord = this.#end - 1
-    }
+    } else if (chunk.type === 'start') this.#lastWord = -1
     if (!this.#running) return
     if (boundaries.has(chunk.type)) {
       this.#step.clear()

@@ -109,7 +109,13 @@ export class ThreadReader implements AsyncIterator<Chunk> {
 
   async #startOver(reason: ThreadSnapshot['reason']): Promise<IteratorResult<Chunk>> {
     const generation = this.#live.generation
-    const { snapshot, cursor, position, step } = await this.#readSnapshot(this.#live, reason, this.#position)
+    const read = await this.#readSnapshot(this.#live, reason, this.#position).catch((error: unknown) => {
+      // Its Heed was closed meanwhile: that is an end, and no failure.
+      if (!this.#live.closed) throw error
+      return undefined
+    })
+    if (!read) return this.return()
+    const { snapshot, cursor, position, step } = read
     this.#generation = generation
     this.#due = undefined
     this.#position = position

@@ -4,6 +4,7 @@ import { inBulk } from './bulk.ts'
 import type { BulkJob } from './bulk-job.ts'
 import { Checkpointer } from './checkpoint.ts'
 import { isBusy, storeFailure } from './failure.ts'
+import { FileCheck } from './file-check.ts'
 import { Flusher, LogFile } from './flush.ts'
 import type { LocalLocation } from './location.ts'
 import { migrate, refuseUnknown } from './migrations.ts'
@@ -39,6 +40,8 @@ export class Connection implements DatabaseConnection {
   readonly #bulk = new Set<Promise<unknown>>()
   #closed = false
   #messageChanges = 0
+  /** Changes when another connection has written. */
+  #dataVersion = -1
   #rowsWritten = 0
   /** Told after commits that changed messages. Must not throw. */
   readonly onMessages = new Set<() => void>()
@@ -70,7 +73,7 @@ export class Connection implements DatabaseConnection {
     this.#writer = new Writer(this.#transactions(), busyTimeout)
     this.path = location.kind === 'file' ? location.path : undefined
     if (location.kind === 'file') {
-      const log = new LogFile(location.path)
+      const log = new LogFile(location.path, new FileCheck(database, location.path))
       this.#log = log
       this.#flusher = new Flusher(() => log.sync())
       this.#checkpointer = new Checkpointer(location.path, {
@@ -173,6 +176,7 @@ export class Connection implements DatabaseConnection {
       begin: () => {
         this.#tables.forget()
         this.statements.run('BEGIN IMMEDIATE')
+        this.#refuseNewer()
       },
       commit: () => {
         this.#tables.settle()
@@ -193,6 +197,19 @@ export class Connection implements DatabaseConnection {
       },
       failure: (error) => storeFailure(error, this.name),
     }
+  }
+
+  /** Another process may have brought the file to a version that this one knows nothing of: it writes no more. */
+  #refuseNewer(): void {
+    const { data_version: now = 0 } = this.statements.one<{ data_version: number }>('PRAGMA data_version') ?? {}
+    if (now === this.#dataVersion) return
+    try {
+      refuseUnknown(this.#database, this.name)
+    } catch (error) {
+      this.statements.run('ROLLBACK')
+      throw error
+    }
+    this.#dataVersion = now
   }
 
   /** Removes what deleted threads left, a little at a time, between other writes. What a close interrupts goes on at the next open. */

@@ -2,6 +2,7 @@ import { accessSync, constants } from 'node:fs'
 import { dirname } from 'node:path'
 import { HeedError, isHeedError } from '../../errors.ts'
 
+const GENERIC = 1
 const BUSY = 5
 const READONLY = 8
 const CORRUPT = 11
@@ -15,6 +16,12 @@ function resultCode(error: unknown): number | undefined {
   return error.errcode & 0xff
 }
 
+/** Answers as they are, unless the database failed: that is no fault of what was asked. */
+export function answersOf<Answer extends object>(answers: Answer[]): Answer[] {
+  for (const answer of answers) if ('error' in answer && resultCode(answer.error) !== undefined) throw answer.error
+  return answers
+}
+
 /** Another connection has what this one needs; it will be free again. */
 export function isBusy(error: unknown): boolean {
   return resultCode(error) === BUSY
@@ -25,7 +32,7 @@ export function storeFailure(error: unknown, name: string): HeedError {
   if (isHeedError(error)) return error
   const code = resultCode(error)
   const why = error instanceof Error ? error.message : String(error)
-  if (code === CORRUPT || code === NOT_A_DATABASE) {
+  if (code === CORRUPT || code === NOT_A_DATABASE || (code === GENERIC && /^no such (?:table|column|index)/.test(why))) {
     return new HeedError('store_corrupt', `The database ${name} is damaged or is none: ${why}. Restore it from a backup, or name another file.`, { cause: error })
   }
   if (code === BUSY) {

@@ -1,7 +1,9 @@
-import { statSync, type Stats } from 'node:fs'
+import { statSync, type BigIntStats } from 'node:fs'
 import { open, stat, type FileHandle } from 'node:fs/promises'
 import { dirname } from 'node:path'
+import { sleep, systemClock } from '../../clock.ts'
 import { HeedError, isHeedError } from '../../errors.ts'
+import type { FileCheck } from './file-check.ts'
 
 /**
  * Makes commits survive a power cut, without making the event loop wait for the disk: SQLite writes its log, this syncs it.
@@ -61,6 +63,10 @@ export class Flusher {
   }
 }
 
+/** A file that can't be read while another process copies its log is looked at again so often, and so late. */
+const mostLooks = 20
+const lookMs = 10
+
 /**
  * SQLite's log, as a file to sync. It is the only file of a database that may be opened here: closing a second descriptor of the
  * database or of its index would drop SQLite's locks on them. The log keeps its inode as long as our connection is open, because
@@ -70,11 +76,14 @@ export class LogFile {
   readonly #database: string
   readonly #databaseIs: string
   readonly #path: string
+  readonly #check: FileCheck
+  readonly #head = new Uint8Array(4)
   #opened: Promise<OpenLog> | undefined
 
-  constructor(databasePath: string) {
+  constructor(databasePath: string, check: FileCheck) {
     this.#database = databasePath
-    this.#databaseIs = identityOf(statSync(databasePath))
+    this.#check = check
+    this.#databaseIs = identityOf(statSync(databasePath, { bigint: true }))
     this.#path = `${databasePath}-wal`
   }
 
@@ -82,8 +91,21 @@ export class LogFile {
     this.#opened ??= this.#open()
     const { handle, is } = await this.#opened
     // A file that was deleted can still be written and synced, and nobody will ever find what is in it.
-    const [, database, log] = await Promise.all([handle.datasync(), this.#find(this.#database), this.#find(this.#path)])
-    if (database !== this.#databaseIs || log !== is) throw gone(this.#database)
+    const [, database, log] = await Promise.all([
+      handle.datasync(), this.#find(this.#database), this.#find(this.#path), handle.read(this.#head, 0, this.#head.length, 0),
+    ])
+    // A log that was emptied and written on has nothing where it should begin, and nobody will read it.
+    if (identityOf(database) !== this.#databaseIs || identityOf(log) !== is || !beginsLog(this.#head)) throw gone(this.#database)
+    await this.#checked(database)
+  }
+
+  /** Nothing is confirmed in doubt. */
+  async #checked(found: BigIntStats): Promise<void> {
+    for (let looks = 1, database = found; !this.#check.check(database); looks++) {
+      if (looks === mostLooks) throw new HeedError('store_corrupt', `The database ${this.#database} is damaged. Restore it from a backup, or name another file.`)
+      await sleep(systemClock, lookMs)
+      database = await this.#find(this.#database)
+    }
   }
 
   async close(): Promise<void> {
@@ -96,12 +118,12 @@ export class LogFile {
     const folder = await open(dirname(this.#path), 'r').catch(missing(this.#database))
     await folder.sync().finally(() => folder.close())
     const handle = await open(this.#path, 'r+').catch(missing(this.#database))
-    return { handle, is: identityOf(await handle.stat()) }
+    return { handle, is: identityOf(await handle.stat({ bigint: true })) }
   }
 
   /** Which file has a name now. */
-  async #find(path: string): Promise<string> {
-    return identityOf(await stat(path).catch(missing(this.#database)))
+  #find(path: string): Promise<BigIntStats> {
+    return stat(path, { bigint: true }).catch(missing(this.#database))
   }
 }
 
@@ -110,8 +132,13 @@ interface OpenLog {
   is: string
 }
 
-function identityOf({ dev, ino }: Stats): string {
+function identityOf({ dev, ino }: BigIntStats): string {
   return `${dev}:${ino}`
+}
+
+/** SQLite's logs begin with 0x377f0682 or 0x377f0683. */
+function beginsLog([a, b, c, d = 0]: Uint8Array): boolean {
+  return a === 0x37 && b === 0x7f && c === 0x06 && (d | 1) === 0x83
 }
 
 function missing(database: string): (error: NodeJS.ErrnoException) => never {
@@ -121,5 +148,5 @@ function missing(database: string): (error: NodeJS.ErrnoException) => never {
 }
 
 function gone(database: string, cause?: unknown): HeedError {
-  return new HeedError('store_gone', `The database ${database} was deleted or replaced while it was open. Nothing more is stored; put it back and restart.`, { cause })
+  return new HeedError('store_gone', `The database ${database} was deleted, replaced or overwritten while it was open. Nothing more is stored; put it back and restart.`, { cause })
 }

@@ -253,6 +253,11 @@ export function refuseUnknown(database: DatabaseSync, name: string): void {
   )
 }
 
+/** Whether a Heed wrote it. */
+export function isOurs(database: DatabaseSync): boolean {
+  return pragma(database, 'application_id') === applicationId
+}
+
 /** Brings the file to the newest version; all steps or none. Answers whether there was anything to do. */
 export function migrate(database: DatabaseSync, name: string, to = migrations.length): boolean {
   if (versionOf(database) === to) return false

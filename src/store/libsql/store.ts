@@ -38,7 +38,7 @@ import type { BulkJob } from './bulk-job.ts'
 import type { LibSQLClient } from './client.ts'
 import { Connection } from './connection.ts'
 import { findMessages, listMessageStarts } from './conversations.ts'
-import { storeFailure } from './failure.ts'
+import { answersOf, storeFailure } from './failure.ts'
 import { parseLocation, placeAt, resolveFile, type Location } from './location.ts'
 import { LibSQLInbox } from './notifications.ts'
 import { countRuns, findRun, listOrphans, listRows, listRuns, listSignals, type Orphan } from './queries.ts'
@@ -113,7 +113,7 @@ export class LibSQLStore implements ThreadStore {
   }
 
   accept(sends: readonly Send[]): Promise<Array<Accepted | { error: Error }>> {
-    return this.#write((tables) => acceptSends(tables, sends))
+    return this.#write((tables) => answersOf(acceptSends(tables, sends)))
   }
 
   flush(): Promise<void> {

@@ -52,7 +52,7 @@ export const nobodyDeaf: Check = (evidence) => {
 }
 
 /** Microseconds in which the last words of one process may still be on their way when another goes on with the thread. */
-const onTheWay = 50_000
+const onTheWay = 250_000
 
 /** While nobody dies or sleeps nothing needs to be made up for, unless a thread changes hands before the last words were heard. */
 export const noSnapshotInCalm: Check = (evidence) => {

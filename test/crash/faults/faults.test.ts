@@ -1,10 +1,10 @@
 import { execFileSync, spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { chmodSync, closeSync, mkdirSync, mkdtempSync, openSync, renameSync, rmSync, statSync, writeSync } from 'node:fs'
+import { chmodSync, closeSync, copyFileSync, mkdirSync, mkdtempSync, openSync, renameSync, rmSync, statSync, truncateSync, writeSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
-import { afterAll, afterEach, describe, expect, it } from 'vitest'
+import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest'
 import { Chance } from '../../../src/store/conformance/chance.ts'
 import { LibSQLStore } from '../../../src/store/libsql/store.ts'
 import type { SenderPlan, SenderReport } from './sender.ts'
@@ -86,6 +86,9 @@ async function filled(database: string, threads = 200): Promise<void> {
 }
 
 describe('[A1.4] a database that something is wrong with', () => {
+  const another = join(work, 'another.db')
+  beforeAll(() => filled(another, 200))
+
   it('is full: what was stored stays, the rest is refused by name, and it goes on when there is room', async ({ skip }) => {
     const disk = smallDisk('1m')
     if (disk === undefined) return skip('no disk can be mounted here')
@@ -157,6 +160,43 @@ describe('[A1.4] a database that something is wrong with', () => {
     expect(codes(report)).toEqual(['store_newer'])
   })
 
+  it('is brought to a newer version while it is open: nothing more is written', async () => {
+    const database = join(newFolder(), 'heed.db')
+    const report = await sending(database, { before: 5 }, () => {
+      const other = new DatabaseSync(database)
+      other.exec('PRAGMA user_version = 999')
+      other.close()
+    })
+    expect(report.stored).toHaveLength(5)
+    expect(codes(report)).toEqual(['store_newer'])
+    expect(report.refused).toHaveLength(8)
+  })
+
+  it('lost a table while it is open', async () => {
+    const database = join(newFolder(), 'heed.db')
+    const report = await sending(database, { before: 5 }, () => {
+      const other = new DatabaseSync(database)
+      other.exec('DROP TABLE heed_mailbox')
+      other.close()
+    })
+    expect(report.stored).toHaveLength(5)
+    expect(codes(report)).toEqual(['store_corrupt'])
+    expect(report.refused).toHaveLength(8)
+  })
+
+  it('has noise in an index that a send looks into', async () => {
+    const database = join(newFolder(), 'heed.db')
+    await filled(database, 20)
+    const other = new DatabaseSync(database)
+    other.exec('PRAGMA wal_checkpoint(TRUNCATE)')
+    const page = Number(other.prepare("SELECT rootpage FROM sqlite_schema WHERE name = 'heed_mailbox_id'").get()?.rootpage)
+    other.close()
+    spoil(database, (page - 1) * 4096, 4_000)
+    const report = await sending(database, {})
+    expect(report.stored).toEqual([])
+    expect(codes(report)).toEqual(['store_corrupt'])
+  })
+
   it.each<[string, (database: string) => void]>([
     ['deleted', (database) => ['', '-wal', '-shm'].forEach((end) => rmSync(`${database}${end}`))],
     ['deleted with its folder', (database) => rmSync(join(database, '..'), { recursive: true })],
@@ -165,6 +205,17 @@ describe('[A1.4] a database that something is wrong with', () => {
       renameSync(database, `${database}.old`)
       new DatabaseSync(database).close()
     }],
+    ['emptied', (database) => truncateSync(database, 0)],
+    ['cut in the middle', (database) => truncateSync(database, 5 * 4096)],
+    ['overwritten with another program\'s', (database) => {
+      const other = new DatabaseSync(`${database}.other`)
+      other.exec('CREATE TABLE notes (text TEXT)')
+      other.close()
+      copyFileSync(`${database}.other`, database)
+    }],
+    ['overwritten with another Heed\'s', (database) => copyFileSync(another, database)],
+    ['overwritten with noise', (database) => spoil(database, 0, 20_000)],
+    ['left without what its log had', (database) => truncateSync(`${database}-wal`, 0)],
   ])('is %s under us: nothing is confirmed any more', async (_, worst) => {
     const database = join(newFolder(), 'heed.db')
     const report = await sending(database, { before: 5 }, () => worst(database))

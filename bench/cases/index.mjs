@@ -4,12 +4,14 @@ import { fanOut } from './fan-out/case.mjs'
 import { httpSend } from './http-send/case.mjs'
 import { idleSend } from './idle-send/case.mjs'
 import { importing } from './import/case.mjs'
+import { inboxScale } from './inbox-scale/case.mjs'
 import { install } from './install/case.mjs'
 import { longRun } from './long-run/case.mjs'
 import { longThreads } from './long-threads/case.mjs'
 import { manyThreads } from './many-threads/case.mjs'
 import { memory } from './memory/case.mjs'
 import { messageList } from './message-list/case.mjs'
+import { notifications } from './notifications/case.mjs'
 import { persistedSignals } from './persisted-signals/case.mjs'
 import { processors } from './processors/case.mjs'
 import { readAll } from './read-all/case.mjs'
@@ -19,5 +21,5 @@ import { toolRun } from './tool-run/case.mjs'
 /** In the order of the page. A case's folder has its name, and in it one script for each side. */
 export const cases = [
   install, importing, toolRun, longRun, messageList, idleSend, fanOut, manyThreads, persistedSignals, processors, commits, memory,
-  longThreads, readAll, copies, threadLists, httpSend,
+  longThreads, readAll, copies, threadLists, httpSend, notifications, inboxScale,
 ]

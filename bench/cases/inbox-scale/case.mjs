@@ -1,0 +1,20 @@
+export const inboxScale = {
+  name: 'inbox-scale',
+  title: 'An inbox with 1,000, 100,000 and 1,000,000 records that wait',
+  about:
+    'A `file:` database for each, with its records on 10,000 threads and due at various times, in a process of its own; the three take turns, so that whatever else the machine does meets them alike. Ingress: to any of the threads, 50 at a time, each with a `dedupeKey`. Dispatch: what is due wakes idle threads, to the end of their runs. A second, and microseconds of CPU for each, all threads of the process and the copying of the log included. Next due: milliseconds for one look, the slowest of a hundred. Memory: RSS at the end, in MB.',
+  sides: ['heed'],
+  rounds: { full: 1, quick: 1 },
+  input: {
+    full: { sizes: [1_000, 100_000, 1_000_000], threads: 10_000, warmup: 2, blocks: 12, ingress: 500, due: 200 },
+    quick: { sizes: [1_000, 10_000, 50_000], threads: 1_000, warmup: 1, blocks: 4, ingress: 250, due: 100 },
+  },
+  comparisons: [
+    { measure: 'ingress cpu, 1,000,000 over 1,000', of: 'heed', atMost: 1.2 },
+    { measure: 'ingress rate, 1,000 over 1,000,000', of: 'heed', atMost: 1.2 },
+    { measure: 'dispatch cpu, 1,000,000 over 1,000', of: 'heed', atMost: 1.2 },
+    { measure: 'dispatch rate, 1,000 over 1,000,000', of: 'heed', atMost: 1.2 },
+    { measure: 'next due, 1,000,000', of: 'heed', atMost: 1, unit: ' ms' },
+    { measure: 'memory, 1,000,000 over 1,000', of: 'heed', atMost: 1.2 },
+  ],
+}

@@ -1,0 +1,86 @@
+import { expect, importHeed, input, stopwatch } from '../../harness/side.mjs'
+import { instantModel, textParts } from '../../instant-model.mjs'
+import { newDatabase } from '../../threads/database.mjs'
+
+const { Agent, Heed } = await importHeed()
+const { LibSQLStore } = await importHeed('libsql')
+const day = 86_400_000
+const start = Date.now()
+const answer = textParts(1)
+const later = { action: 'defer', deliverAt: new Date(start + 90 * day) }
+const due = { action: 'defer', deliverAt: new Date(start) }
+const agent = new Agent({ id: 'listener', instructions: 'You answer.', model: instantModel(() => answer), notifications: { deliveryPolicy: { sources: { later, due } } } })
+const storage = new LibSQLStore({ url: newDatabase() })
+const heed = new Heed({ agents: { agent }, storage, notifications: { dispatch: { enabled: false } } })
+await heed.start()
+const inbox = await storage.getStore('notifications')
+
+/** The same numbers each time, without a pattern that an index would like. */
+let seed = 7
+function below(limit) {
+  seed = (Math.imul(seed, 1_664_525) + 1_013_904_223) >>> 0
+  return seed % limit
+}
+const targetOf = (index) => ({ threadId: `thread-${index}`, resourceId: `resource-${index}` })
+let sent = 0
+const words = (source) => ({ source, kind: 'ci-status', summary: `CI failed on branch ${sent}: someone should look at it when there is time.`, dedupeKey: `ci:${sent}`, payload: { number: sent++ } })
+
+/** Thread after thread; each record is due at another time. */
+async function fill() {
+  const perThread = Math.max(1, input.size / input.threads)
+  for (let from = 0; from < input.size; from += 1_000) {
+    const now = Date.now()
+    await inbox.ingest(Array.from({ length: Math.min(1_000, input.size - from) }, (_, index) => ({
+      ...words('later'), ...targetOf(Math.floor((from + index) / perThread)), id: crypto.randomUUID(), agentId: 'listener', now, undecidedUntil: now,
+      settlement: { action: 'defer', deliverAt: start + day + below(60 * day), now, claimUntil: now },
+    })))
+  }
+}
+
+async function inLanes(count, work) {
+  let next = 0
+  const lane = async () => {
+    while (next < count) await work(next++)
+  }
+  await Promise.all(Array.from({ length: 50 }, lane))
+}
+
+async function ingress() {
+  const stop = stopwatch()
+  await inLanes(input.ingress, () => agent.sendNotificationSignal(words('later'), targetOf(below(input.threads))))
+  return stop()
+}
+
+/** Threads of their own for each, one after the other, so that each is idle. */
+let first = 0
+async function dispatch() {
+  const targets = Array.from({ length: input.due }, () => targetOf(first++ % input.threads))
+  await inLanes(input.due, (index) => agent.sendNotificationSignal(words('due'), targets[index]))
+  const stop = stopwatch()
+  for (let done = 0; done < input.due;) {
+    const { notifications } = await heed.tick({ limit: 100 })
+    if (notifications === 0) throw new Error(`nothing is due after ${done}`)
+    done += notifications
+  }
+  for (const target of targets) while ((await storage.getThread(target))?.status !== 'idle') await new Promise(setImmediate)
+  return stop()
+}
+
+async function look() {
+  const times = []
+  for (let index = 0; index < 100; index++) {
+    const startedAt = performance.now()
+    const next = await inbox.nextDue(['listener'])
+    times.push(performance.now() - startedAt)
+    if (next === undefined || next < start + day) throw new Error(`next due at ${next}`)
+  }
+  return { nextDue: Math.max(...times), memory: process.memoryUsage().rss / 1e6 }
+}
+
+await fill()
+const { pending } = await inbox.countNotifications(targetOf(0))
+expect('records of a thread', pending, Math.max(1, input.size / input.threads))
+const work = { ingress, dispatch, look }
+process.on('message', (what) => void work[what]().then((answered) => process.send(answered)))
+process.on('disconnect', () => process.exit())
+process.send('ready')

@@ -1,0 +1,17 @@
+export const notifications = {
+  name: 'notifications',
+  title: 'Notifications into the inbox, and out of it',
+  about:
+    'On `file:` databases. Ingress: 2,000 of low priority to 100 idle threads, 50 at a time, each with a `dedupeKey` and a payload, then 500 one after the other; a second, until they are stored: for Heed on the disk, beyond a power cut (`stored`), for the peer committed. Dispatch: 400 that are due, each on an idle thread of its own; a second, until all are marked as delivered and every model was called that they wake.',
+  sides: ['heed', 'peer'],
+  rounds: { full: 5, quick: 1 },
+  input: { full: { warmup: 200, atOnce: 2_000, width: 50, inTurn: 500, due: 400 }, quick: { warmup: 50, atOnce: 500, width: 50, inTurn: 100, due: 100 } },
+  comparisons: [
+    { measure: 'ingress, 50 at once/s', of: 'heed', to: 'peer', atLeast: 10 },
+    { measure: 'ingress, in turn/s', of: 'heed', to: 'peer' },
+    { measure: 'ingress, in turn and committed/s', of: 'heed', to: 'peer' },
+    { measure: 'ingress cpu', of: 'heed', to: 'peer' },
+    { measure: 'dispatch/s', of: 'heed', to: 'peer', atLeast: 10 },
+    { measure: 'dispatch cpu', of: 'heed', to: 'peer' },
+  ],
+}

@@ -13,7 +13,7 @@ export function settlementOf(decision: NotificationDeliveryDecision, threadState
   const { action, reason } = decision
   const deliverAt = decision.deliverAt?.getTime()
   const base = { action, now, claimUntil: now + claimMs, ...(reason === undefined ? {} : { reason }) }
-  const whenIdle = { whenIdle: { recheckAt: now + recheckMs } }
+  const whenIdle = { whenIdle: { recheckAt: deliverAt !== undefined && deliverAt > now ? deliverAt : now + recheckMs } }
   switch (action) {
     case 'defer':
       if (deliverAt !== undefined) return { ...base, deliverAt }

@@ -170,7 +170,7 @@ export interface SettlementTerms {
 }
 
 export type SummaryTime =
-  /** With all that waits, now. */
+  /** With all that waits, now; unless a summary has counted it already. */
   | { form: 'now' }
   /** After a quiet period, but no later than `maxWaitMs` after the first. */
   | { form: 'window'; quietMs: number; maxWaitMs: number }

@@ -13,6 +13,19 @@ describe.each(placeKinds())('the keys of notifications, $name', ({ make }) => {
     expect(await history()).toEqual(['notification'])
   })
 
+  it('[N1.1] one that interrupts an active run is told of once, then comes in full once, however often it is sent', async () => {
+    const { agent, work, rest, list, calls, history } = await openWorld(make)
+    await work()
+    const high = { ...ci, priority: 'high', dedupeKey: 'ci:main' } as const
+    for (let index = 0; index < 5; index++) await agent.sendNotificationSignal(high, thread)
+    await Promise.all(Array.from({ length: 15 }, () => agent.sendNotificationSignal(high, thread)))
+    expect(await list()).toMatchObject([{ coalescedCount: 20, status: 'pending' }])
+    await rest()
+    await soon(calls).toBe(3)
+    await soon(history).toEqual(['user', 'notification-summary', 'notification'])
+    expect(await list()).toMatchObject([{ coalescedCount: 20, status: 'delivered' }])
+  })
+
   it('[N1.1] a key belongs to its source and its thread', async () => {
     const { agent, list, inbox } = await openWorld(make)
     const low = { ...ci, priority: 'low', dedupeKey: 'k' } as const

@@ -48,6 +48,25 @@ describe.each(placeKinds())('a delivery policy, $name', ({ make }) => {
     await soon(calls).toBe(1)
   })
 
+  it('[N1.5] summarises at one time and delivers at another, on a thread that is idle or becomes so before', async () => {
+    const later = ({ now }: { now: Date }) => ({ action: 'summarize' as const, summaryAt: new Date(now.getTime() + 1_000), deliverAt: new Date(now.getTime() + 2_000) })
+    for (const active of [false, true]) {
+      const { agent, clock, list, read, work, rest } = await openWorld(make, with_({ decide: later }))
+      if (active) await work()
+      await agent.sendNotificationSignal(ci, thread)
+      if (active) await rest()
+      await clock.advance(1_000)
+      await soon(async () => (await list())[0]?.summarySignalId).toBeTypeOf('string')
+      expect((await list())[0]?.status).toBe('pending')
+      await clock.advance(1_000)
+      await soon(async () => {
+        await clock.advance(0)
+        return (await list())[0]?.status
+      }).toBe('delivered')
+      await soon(() => read().at(-1)).toContain('CI failed')
+    }
+  })
+
   it('[N1.5] defers without a time until the thread is idle', async () => {
     const { agent, calls, read, work, rest } = await openWorld(make, with_({ default: 'defer' }))
     await work()

@@ -67,6 +67,22 @@ export const notificationConformance: NotificationCase[] = [
     },
   },
   {
+    name: '[N1.1] a record that a summary counts is not told of at once again, however often it comes',
+    async run({ store: open }) {
+      const store = await open()
+      const settlement = { action: 'summarize', summary: { form: 'now' }, deliverAt: now, whenIdle: { recheckAt: now + 50 }, now, claimUntil: now + 1_000 } as const
+      const [first] = await store.ingest([note('n1', { dedupeKey: 'k', settlement })])
+      assert.ok(first?.settled?.batch)
+      await store.ingest([note('n2', { dedupeKey: 'k' })])
+      const [again] = await store.settle([decided('n1', settlement)])
+      assert.deepEqual([again?.applied, again?.batch, again?.record?.coalescedCount], [true, undefined, 2])
+      await store.summarised(first.settled.batch.id, 's1')
+      const [third] = await store.settle([decided('n1', settlement)])
+      assert.deepEqual([third?.batch, third?.record?.summarySignalId], [undefined, 's1'])
+      assert.equal(await store.awaitsIdle(scope.threadId), true)
+    },
+  },
+  {
     name: '[N1.2] what is on its way takes in no more words of its coalesceKey',
     async run({ store: open }) {
       const store = await open()

@@ -62,9 +62,11 @@ export function settle(statements: Statements, settlement: Settlement): Settled 
   } else if (action === 'discard') {
     statements.run(sql.discard, reason, now, now, row.key)
   } else {
-    const batch = action === 'summarize' && settlement.summary ? join(statements, row, settlement.summary, now) : undefined
+    // What a summary has counted already is not told of at once again: it would say the same.
+    const told = settlement.summary?.form === 'now' && row.summarised === 1
+    const batch = action === 'summarize' && settlement.summary && !told ? join(statements, row, settlement.summary, now) : undefined
     const dueAt = whenIdle ? Math.max(whenIdle.recheckAt, deliverAt ?? 0) : (deliverAt ?? null)
-    statements.run(sql.wait, batch?.key ?? null, whenIdle ? 1 : null, deliverAt ?? null, dueAt, reason, now, action, row.key)
+    statements.run(sql.wait, told ? row.batch : (batch?.key ?? null), whenIdle ? 1 : null, deliverAt ?? null, dueAt, reason, now, action, row.key)
     if (batch && settlement.summary?.form === 'now') {
       return { applied: true, batch: takeBatch(statements, batch, claimUntil), record: read(statements, row) }
     }

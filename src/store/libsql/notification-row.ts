@@ -41,6 +41,8 @@ export interface NotificationRow {
   changed: number
   summaryAt: number | null
   summarySignalId: string | null
+  /** A summary that counts it was emitted, or is on its way. */
+  summarised: number
 }
 
 export interface BatchRow {

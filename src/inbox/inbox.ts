@@ -42,6 +42,7 @@ export class Inbox implements Attendant {
   #opening: Promise<NotificationStore | undefined> | undefined
   /** Threads and notifications are in one database: what was written first is also kept first. */
   #together = false
+  #turn = 0
 
   constructor(runtime: ThreadRuntime, options: InboxOptions) {
     this.#runtime = runtime
@@ -319,8 +320,11 @@ export class Inbox implements Attendant {
     return store
   }
 
+  /** Another comes first each time: where a share is less than one, none is passed over for good. */
   #agentIds(): string[] {
-    return this.#runtime.agentIds()
+    const ids = this.#runtime.agentIds()
+    this.#turn = (this.#turn + 1) % Math.max(1, ids.length)
+    return [...ids.slice(this.#turn), ...ids.slice(0, this.#turn)]
   }
 
   async #stateOf(threadId: string, resourceId?: string): Promise<ThreadState> {

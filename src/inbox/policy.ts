@@ -1,4 +1,5 @@
 import { HeedError } from '../errors.ts'
+import { notificationPriorities as priorities } from '../store/notification-states.ts'
 import type { NotificationDeliveryAction, NotificationPriority, NotificationRecord } from '../store/notifications.ts'
 
 /** What is to happen to a notification. */
@@ -38,7 +39,7 @@ export interface NotificationDeliveryPolicyConfig {
   decide?(context: DecideContext): DeliveryChoice | undefined | void | Promise<DeliveryChoice | undefined | void>
 }
 
-export const priorities: readonly NotificationPriority[] = ['urgent', 'high', 'medium', 'low']
+export { priorities }
 const actions: readonly string[] = ['deliver', 'queue', 'defer', 'summarize', 'persist', 'discard'] satisfies NotificationDeliveryAction[]
 
 /** What is done where the policy has no opinion. */

@@ -41,8 +41,9 @@ const inputSchema = {
 } as const
 
 /** One tool for an agent's inbox. It sees the thread it is called in, whatever the model passes. */
-export function createNotificationInboxTool({ storage }: { storage: NotificationStore | undefined }): Tool<'notification-inbox', NotificationInboxInput> {
-  if (!storage) {
+export function createNotificationInboxTool(options: { storage: NotificationStore | undefined }): Tool<'notification-inbox', NotificationInboxInput> {
+  const storage = options?.storage
+  if (typeof storage?.listNotifications !== 'function') {
     throw new HeedError('invalid_argument', "createNotificationInboxTool needs the inbox of a storage: { storage: await storage.getStore('notifications') }.", { details: { field: 'storage' } })
   }
   return createTool({

@@ -1,4 +1,4 @@
-import type { NotificationStatus } from './notifications.ts'
+import type { NotificationPriority, NotificationStatus } from './notifications.ts'
 
 /**
  * What a record can become. Pure, so that every store decides alike. A pending one is discarded or failed by Heed alone; whatever was
@@ -19,3 +19,6 @@ export function canBecome(status: NotificationStatus, next: NotificationStatus):
 }
 
 export const notificationStatuses = Object.keys(table) as NotificationStatus[]
+
+/** The most pressing first. */
+export const notificationPriorities: readonly NotificationPriority[] = ['urgent', 'high', 'medium', 'low']

@@ -53,9 +53,9 @@ export interface NotificationStore extends Belongings {
   listNotifications(query: NotificationQuery): Promise<{ notifications: NotificationRecord[]; more: boolean }>
   countNotifications(scope: InboxScope): Promise<Partial<Record<NotificationStatus, number>>>
   /** Answers the records that were changed, as they are now. Where `status` can't follow what a record is, it is left. */
-  markNotifications(scope: InboxScope, ids: readonly string[], status: MarkedStatus, now: number): Promise<NotificationRecord[]>
+  markNotifications(scope: InboxScope, ids: readonly string[], status: MarkedStatus, now?: number): Promise<NotificationRecord[]>
   /** Failed records are pending again and due now. Answers how many. */
-  retryNotifications(scope: InboxScope, ids: readonly string[], now: number): Promise<number>
+  retryNotifications(scope: InboxScope, ids: readonly string[], now?: number): Promise<number>
 
   // Watching
 
@@ -240,13 +240,13 @@ export interface DeliveryFailure {
 }
 
 export interface NotificationQuery extends InboxScope {
-  status?: readonly NotificationStatus[]
-  priority?: readonly NotificationPriority[]
+  status?: NotificationStatus | readonly NotificationStatus[]
+  priority?: NotificationPriority | readonly NotificationPriority[]
   source?: string
   kind?: string
   /** In summaries, sources and kinds, whatever the case. */
   search?: string
-  /** Defaults to 100. */
+  /** Defaults to 100; at most 10,000. */
   limit?: number
   /** The last record of the page before. */
   after?: string

@@ -83,6 +83,43 @@ export const notificationConformance: NotificationCase[] = [
     },
   },
   {
+    name: '[N2.11] no agent, and neither records nor summaries, keep others from being taken',
+    async run({ store: open }) {
+      const store = await open()
+      const terms = { now, claimUntil: now }
+      const summary = { action: 'summarize', summary: { form: 'timed', at: now - 5, withinMs: 0 }, ...terms } as const
+      const record = { action: 'defer', deliverAt: now - 3, ...terms } as const
+      await store.ingest(Array.from({ length: 30 }, (_, index) => note(`s${index}`, { threadId: `thread-${index}`, settlement: summary })))
+      await store.ingest(Array.from({ length: 30 }, (_, index) => note(`r${index}`, { settlement: record })))
+      await store.ingest(Array.from({ length: 4 }, (_, index) => note(`o${index}`, { agentId: 'agent-2', settlement: record })))
+      const take = (limit: number) => store.claimDue({ ...claim, limit, agentIds: ['agent-1', 'agent-2', 'agent-3'] })
+      const first = await take(12)
+      // The oldest of its share, all of what the other has, and of the rest.
+      assert.deepEqual([first.batches.length, first.records.filter(({ agentId }) => agentId === 'agent-2').length], [8, 4])
+      const second = await take(40)
+      assert.deepEqual([second.batches.length, second.records.length], [22, 18])
+      const third = await take(40)
+      assert.deepEqual([third.batches.length, third.records.length], [0, 12])
+    },
+  },
+  {
+    name: '[N4.4] what an inbox can\'t be asked for is refused by name, and changes nothing',
+    async run({ store: open }) {
+      const store = await open()
+      await store.ingest(Array.from({ length: 3 }, (_, index) => note(`n${index}`)))
+      const refused = (field: string) => ({ code: 'invalid_argument', details: { field } })
+      for (const limit of [0, -1, 1.5, Number.NaN, 10_001]) await assert.rejects(store.listNotifications({ ...scope, limit }), refused('limit'))
+      await assert.rejects(store.listNotifications({ ...scope, status: 'odd' as never }), refused('status'))
+      await assert.rejects(store.listNotifications({ ...scope, priority: ['odd'] as never }), refused('priority'))
+      await assert.rejects(store.listNotifications({ ...scope, after: 'nothing' }), refused('after'))
+      await assert.rejects(store.listNotifications({ threadId: '' }), refused('threadId'))
+      await assert.rejects(store.markNotifications(scope, ['n0'], 'delivered' as never), refused('status'))
+      await assert.rejects(store.markNotifications(scope, 'n0' as never, 'seen'), refused('ids'))
+      assert.deepEqual((await store.listNotifications({ ...scope, status: 'pending' })).notifications.map(({ id }) => id), ['n2', 'n1', 'n0'])
+      assert.deepEqual((await store.markNotifications(scope, ['n0', 'n0', 'n9'], 'seen')).map(({ id }) => id), ['n0'])
+    },
+  },
+  {
     name: '[N1.2] what is on its way takes in no more words of its coalesceKey',
     async run({ store: open }) {
       const store = await open()

@@ -5,21 +5,24 @@ import { notificationOf, type BatchRow, type NotificationRow } from './notificat
 import { notificationSql as sql } from './notification-sql.ts'
 import type { Statements } from './statements.ts'
 
-/** Takes what is due. No agent gets more than its share while others wait. */
+/** Takes what is due. No agent gets more than its share while others wait; what they leave is for whoever has more. */
 export function claimDue(statements: Statements, { now, until, limit, agentIds }: DueClaim): Due {
   const due: Due = { records: [], undecided: [], unconfirmed: [], batches: [], idleThreads: [] }
   const share = Math.max(1, Math.ceil(limit / Math.max(1, agentIds.length)))
-  let taken = 0
-  for (const agentId of agentIds) {
-    if (taken >= limit) break
-    const batches = statements.all<BatchRow>(sql.dueBatches, agentId, now, Math.min(share, limit - taken))
-    for (const batch of batches) due.batches.push(takeBatch(statements, batch, until))
-    const rows = statements.all<NotificationRow>(sql.due, agentId, now, Math.min(share, limit - taken - batches.length))
-    for (const row of rows) takeRow(statements, row, until, due)
-    taken += batches.length + rows.length
-  }
+  let left = limit
+  for (const most of [share, limit]) for (const agentId of agentIds) left -= takeOldest(statements, agentId, { now, until, limit: Math.min(most, left) }, due)
   due.idleThreads = [...new Set(due.idleThreads)]
   return due
+}
+
+/** Of one agent, what has waited longest, be it a record or a summary. Answers how much that was. */
+function takeOldest(statements: Statements, agentId: string, { now, until, limit }: Omit<DueClaim, 'agentIds'>, due: Due): number {
+  if (limit <= 0) return 0
+  const batches = statements.all<BatchRow>(sql.dueBatches, agentId, now, limit).map((batch) => ({ dueAt: batch.dueAt ?? 0, take: () => void due.batches.push(takeBatch(statements, batch, until)) }))
+  const rows = statements.all<NotificationRow>(sql.due, agentId, now, limit).map((row) => ({ dueAt: row.dueAt ?? 0, take: () => takeRow(statements, row, until, due) }))
+  const oldest = [...batches, ...rows].toSorted((one, other) => one.dueAt - other.dueAt).slice(0, limit)
+  for (const { take } of oldest) take()
+  return oldest.length
 }
 
 function takeRow(statements: Statements, row: NotificationRow, until: number, due: Due): void {

@@ -1,10 +1,12 @@
+import { HeedError } from '../../errors.ts'
+import { checkIds, checkMark, checkQuery } from '../notification-query.ts'
 import type {
   ChangeQuery, DueClaim, Delivery, DeliveryFailure, Due, InboxScope, Ingested, InboxChanges, MarkedStatus, NewNotification, NotificationQuery, NotificationRecord,
   NotificationStatus, NotificationStore, Settled, Settlement,
 } from '../notifications.ts'
 import { canBecome } from '../notification-states.ts'
 import { forgetNotifications, giveNotifications } from './belongings.ts'
-import type { DatabaseConnection } from './remote.ts'
+import { LibSQLDomain } from './domain.ts'
 import { changesAfter } from './notification-changes.ts'
 import { batchFailed, claimDue, claimIdle, confirm, delivered, failed, nextDue, summarised } from './notification-dispatch.ts'
 import { ingest, settle } from './notification-ingress.ts'
@@ -12,37 +14,9 @@ import { notificationOf, type NotificationRow } from './notification-row.ts'
 import { fromNotifications, notificationSql as sql } from './notification-sql.ts'
 import type { Statements, SqlValue } from './statements.ts'
 
-/** Whoever has the connection to a database: a `LibSQLStore`. */
-export interface ConnectionHolder {
-  open(): Promise<void>
-  close(): Promise<void>
-  /** @internal */
-  connection(): Promise<DatabaseConnection>
-}
-
 /** The inbox in a database: that of the threads, or one of its own. */
-export class LibSQLInbox implements NotificationStore {
-  readonly #holder: ConnectionHolder
-  readonly #owned: boolean
+export class LibSQLInbox extends LibSQLDomain implements NotificationStore {
   readonly #listeners = new Set<(resourceIds: readonly string[]) => void>()
-
-  /** `owned`: closing the inbox closes the holder. */
-  constructor(holder: ConnectionHolder, { owned = false }: { owned?: boolean } = {}) {
-    this.#holder = holder
-    this.#owned = owned
-  }
-
-  open(): Promise<void> {
-    return this.#holder.open()
-  }
-
-  async close(): Promise<void> {
-    if (this.#owned) await this.#holder.close()
-  }
-
-  async flush(): Promise<void> {
-    await (await this.#holder.connection()).flush()
-  }
 
   ingest(items: readonly NewNotification[]): Promise<Ingested[]> {
     return this.#change((statements, touch) => items.map((item) => {
@@ -60,22 +34,20 @@ export class LibSQLInbox implements NotificationStore {
   }
 
   claimDue(claim: DueClaim): Promise<Due> {
-    return this.#write((statements) => claimDue(statements, claim))
+    return this.write((statements) => claimDue(statements, claim))
   }
 
   claimIdle(threadId: string, claim: DueClaim): Promise<NotificationRecord[]> {
-    return this.#write((statements) => claimIdle(statements, threadId, claim))
+    return this.write((statements) => claimIdle(statements, threadId, claim))
   }
 
   /** Asked after every run. */
-  async awaitsIdle(threadId: string): Promise<boolean> {
-    const look = (statements: Statements) => statements.one<{ found: number }>(sql.anyIdle, threadId)?.found === 1
-    const connection = await this.#holder.connection()
-    return connection.peek ? connection.peek(look) : connection.read((_, statements) => look(statements))
+  awaitsIdle(threadId: string): Promise<boolean> {
+    return this.peek((statements) => statements.one<{ found: number }>(sql.anyIdle, threadId)?.found === 1)
   }
 
   nextDue(agentIds: readonly string[]): Promise<number | undefined> {
-    return this.#read((statements) => nextDue(statements, agentIds))
+    return this.read((statements) => nextDue(statements, agentIds))
   }
 
   delivered(deliveries: readonly Delivery[]): Promise<void> {
@@ -97,37 +69,37 @@ export class LibSQLInbox implements NotificationStore {
   }
 
   confirm(records: ReadonlyArray<{ threadId: string; id: string }>): Promise<void> {
-    return this.#write((statements) => {
+    return this.write((statements) => {
       for (const record of records) confirm(statements, record)
     })
   }
 
   getNotification({ id, ...scope }: InboxScope & { id: string }): Promise<NotificationRecord | null> {
-    return this.#read((statements) => {
+    return this.read((statements) => {
       const row = scoped(statements, scope, id)
       return row ? notificationOf(row) : null
     })
   }
 
   listNotifications(query: NotificationQuery): Promise<{ notifications: NotificationRecord[]; more: boolean }> {
-    const { limit = 100 } = query
-    return this.#read((statements) => {
-      const { text, values } = listed(query)
+    return this.read((statements) => {
+      const limit = checkQuery(query)
+      const { text, values } = listed(query, query.after === undefined ? undefined : placeOf(statements, query, query.after))
       const found = statements.all<NotificationRow>(text, ...values, limit + 1)
       return { notifications: found.slice(0, limit).map(notificationOf), more: found.length > limit }
     })
   }
 
   countNotifications({ threadId, resourceId }: InboxScope): Promise<Partial<Record<NotificationStatus, number>>> {
-    return this.#read((statements) => {
+    return this.read((statements) => {
       const [text, values] = resourceId === undefined ? [sql.counts, [threadId]] as const : [sql.countsOfResource, [threadId, resourceId]] as const
       const counts = statements.one<Record<NotificationStatus, number | null>>(text, ...values) ?? {}
       return Object.fromEntries(Object.entries(counts).filter(([, count]) => count))
     })
   }
 
-  markNotifications(scope: InboxScope, ids: readonly string[], status: MarkedStatus, now: number): Promise<NotificationRecord[]> {
-    return this.#change((statements, touch) => ids.flatMap((id) => {
+  markNotifications(scope: InboxScope, ids: readonly string[], status: MarkedStatus, now = Date.now()): Promise<NotificationRecord[]> {
+    return this.#change((statements, touch) => checkMark(ids, status).flatMap((id) => {
       const row = scoped(statements, scope, id)
       if (!row || !canBecome(row.status, status)) return []
       touch(row)
@@ -137,9 +109,9 @@ export class LibSQLInbox implements NotificationStore {
     }))
   }
 
-  retryNotifications(scope: InboxScope, ids: readonly string[], now: number): Promise<number> {
+  retryNotifications(scope: InboxScope, ids: readonly string[], now = Date.now()): Promise<number> {
     return this.#change((statements, touch) => {
-      const rows = ids.flatMap((id) => scoped(statements, scope, id) ?? [])
+      const rows = checkIds(ids).flatMap((id) => scoped(statements, scope, id) ?? [])
       const retried = rows.filter(({ status }) => canBecome(status, 'pending'))
       for (const row of retried) {
         statements.run(sql.again, now, row.key)
@@ -150,7 +122,7 @@ export class LibSQLInbox implements NotificationStore {
   }
 
   forgetThreads(threadIds: readonly string[], resourceId?: string): Promise<void> {
-    return this.#write((statements) => {
+    return this.write((statements) => {
       for (const threadId of threadIds) forgetNotifications(statements, threadId, resourceId)
     })
   }
@@ -163,7 +135,7 @@ export class LibSQLInbox implements NotificationStore {
   }
 
   listChanges(query: ChangeQuery): Promise<InboxChanges> {
-    return this.#read((statements) => changesAfter(statements, query))
+    return this.read((statements) => changesAfter(statements, query))
   }
 
   onChange(listener: (resourceIds: readonly string[]) => void): () => void {
@@ -176,7 +148,7 @@ export class LibSQLInbox implements NotificationStore {
   /** A write that others may want to know of. Whose inbox it touched is told when it counts. */
   async #change<Result>(work: (statements: Statements, touch: (row: { resourceId: string } | undefined) => void) => Result): Promise<Result> {
     let touched = new Set<string>()
-    const result = await this.#write((statements) => {
+    const result = await this.write((statements) => {
       // A transaction may be tried again.
       touched = new Set()
       statements.run(sql.countChange)
@@ -184,16 +156,6 @@ export class LibSQLInbox implements NotificationStore {
     })
     if (touched.size > 0) for (const tell of this.#listeners) tell([...touched])
     return result
-  }
-
-  async #write<Result>(work: (statements: Statements) => Result): Promise<Result> {
-    const connection = await this.#holder.connection()
-    return connection.write((_, statements) => work(statements))
-  }
-
-  async #read<Result>(work: (statements: Statements) => Result): Promise<Result> {
-    const connection = await this.#holder.connection()
-    return connection.read((_, statements) => work(statements))
   }
 }
 
@@ -203,7 +165,14 @@ function scoped(statements: Statements, { threadId, resourceId }: InboxScope, id
   return row && (resourceId === undefined || row.resourceId === resourceId) ? row : undefined
 }
 
-function listed({ threadId, resourceId, status, priority, source, kind, search, after }: NotificationQuery): { text: string; values: SqlValue[] } {
+/** Where a page begins: behind the last record of the one before. */
+function placeOf(statements: Statements, scope: InboxScope, after: string): number {
+  const row = scoped(statements, scope, after)
+  if (row) return row.key
+  throw new HeedError('invalid_argument', `The thread has no notification '${after}' to go on after.`, { details: { field: 'after' } })
+}
+
+function listed({ threadId, resourceId, status, priority, source, kind, search }: NotificationQuery, before: number | undefined): { text: string; values: SqlValue[] } {
   const conditions = ['n.thread_id = ?']
   const values: SqlValue[] = [threadId]
   const add = (condition: string, ...given: SqlValue[]) => {
@@ -219,7 +188,7 @@ function listed({ threadId, resourceId, status, priority, source, kind, search, 
     const pattern = `%${search.replaceAll(/[\\%_]/g, (sign) => `\\${sign}`)}%`
     add(String.raw`(n.summary LIKE ? ESCAPE '\' OR n.source LIKE ? ESCAPE '\' OR n.kind LIKE ? ESCAPE '\')`, pattern, pattern, pattern)
   }
-  if (after !== undefined) add('n.key < (SELECT key FROM heed_notifications WHERE thread_id = ? AND id = ?)', threadId, after)
+  if (before !== undefined) add('n.key < ?', before)
   // The order comes with the index; without the sign the planner would sort all of a status.
   return { text: `${fromNotifications.replace('heed_notifications n', 'heed_notifications n INDEXED BY heed_notifications_thread')} WHERE ${conditions.join(' AND ')} ORDER BY n.key DESC LIMIT ?`, values }
 }

@@ -5,7 +5,7 @@ import type {
   NewSchedule, ScheduleAdvance, ScheduleMissed, ScheduleOverlap, ScheduleQuery, ScheduleRecord, ScheduleScope, ScheduleStatus, ScheduleStore, ScheduleTiming,
 } from '../schedules.ts'
 import { forgetSchedules, giveSchedules } from './belongings.ts'
-import type { ConnectionHolder } from './notifications.ts'
+import { LibSQLDomain } from './domain.ts'
 import type { SqlValue, Statements } from './statements.ts'
 
 interface ScheduleRow {
@@ -50,22 +50,9 @@ export const scheduleSql = {
 }
 
 /** Schedules in a database: that of the threads, or one of its own. */
-export class LibSQLSchedules implements ScheduleStore {
-  readonly #holder: ConnectionHolder
-
-  constructor(holder: ConnectionHolder) {
-    this.#holder = holder
-  }
-
-  open(): Promise<void> {
-    return this.#holder.open()
-  }
-
-  /** The database is its holder's to close. */
-  async close(): Promise<void> {}
-
+export class LibSQLSchedules extends LibSQLDomain implements ScheduleStore {
   putSchedule(schedule: NewSchedule): Promise<ScheduleRecord> {
-    return this.#write((statements) => {
+    return this.write((statements) => {
       const { id, agentId, threadId, resourceId, nextAt, now, overlap, missed, timing, signal } = schedule
       const found = statements.one<ScheduleRow>(scheduleSql.byId, id)
       if (found && found.resourceId !== resourceId) throw new HeedError('thread_forbidden', `Schedule '${id}' belongs to another resource. Choose another id.`, { details: { id } })
@@ -75,14 +62,14 @@ export class LibSQLSchedules implements ScheduleStore {
   }
 
   getSchedule(scope: ScheduleScope): Promise<ScheduleRecord | null> {
-    return this.#read((statements) => {
+    return this.read((statements) => {
       const row = scoped(statements, scope)
       return row ? recordOf(row) : null
     })
   }
 
   listSchedules(query: ScheduleQuery): Promise<{ schedules: ScheduleRecord[]; more: boolean }> {
-    return this.#read((statements) => {
+    return this.read((statements) => {
       const { resourceId, threadId, agentId, status, after, limit } = query
       const wanted = Object.entries({ 'resource_id = ?': resourceId, 'thread_id = ?': threadId, 'agent_id = ?': agentId, 'status = ?': status, 'id > ?': after })
         .filter((entry): entry is [string, string] => entry[1] !== undefined)
@@ -94,7 +81,7 @@ export class LibSQLSchedules implements ScheduleStore {
   }
 
   setSchedule(scope: ScheduleScope, { status, nextAt, now }: { status: ScheduleStatus; nextAt?: number; now: number }): Promise<ScheduleRecord | null> {
-    return this.#write((statements) => {
+    return this.write((statements) => {
       if (!scoped(statements, scope)) return null
       statements.run(scheduleSql.set, status, nextAt ?? null, now, scope.id)
       return recordOf(statements.one<ScheduleRow>(scheduleSql.byId, scope.id) as ScheduleRow)
@@ -102,11 +89,11 @@ export class LibSQLSchedules implements ScheduleStore {
   }
 
   deleteSchedule(scope: ScheduleScope): Promise<boolean> {
-    return this.#write((statements) => scoped(statements, scope) !== undefined && statements.run(scheduleSql.remove, scope.id) === 1)
+    return this.write((statements) => scoped(statements, scope) !== undefined && statements.run(scheduleSql.remove, scope.id) === 1)
   }
 
   claimSchedules({ now, until, limit, agentIds }: DueClaim): Promise<ScheduleRecord[]> {
-    return this.#write((statements) => {
+    return this.write((statements) => {
       const share = Math.max(1, Math.ceil(limit / Math.max(1, agentIds.length)))
       const taken: ScheduleRow[] = []
       for (const agentId of agentIds) taken.push(...statements.all<ScheduleRow>(scheduleSql.due, agentId, now, Math.min(share, limit - taken.length)))
@@ -116,7 +103,7 @@ export class LibSQLSchedules implements ScheduleStore {
   }
 
   advanceSchedule({ id, from, nextAt, sent, error, now }: ScheduleAdvance): Promise<boolean> {
-    return this.#write((statements) => {
+    return this.write((statements) => {
       const row = statements.one<ScheduleRow>(scheduleSql.byId, id)
       if (row?.status !== 'active' || row.nextAt !== from) return false
       statements.run(scheduleSql.advance, nextAt === undefined ? 'done' : 'active', nextAt ?? null, sent?.at ?? null, sent?.signalId ?? null, error ?? null, now, id)
@@ -125,30 +112,20 @@ export class LibSQLSchedules implements ScheduleStore {
   }
 
   nextScheduleDue(agentIds: readonly string[]): Promise<number | undefined> {
-    return this.#read((statements) => {
+    return this.read((statements) => {
       const times = agentIds.flatMap((agentId) => statements.one<{ at: number | null }>(scheduleSql.nextDue, agentId)?.at ?? [])
       return times.length === 0 ? undefined : times.reduce((one, other) => Math.min(one, other))
     })
   }
 
   forgetThreads(threadIds: readonly string[], resourceId?: string): Promise<void> {
-    return this.#write((statements) => {
+    return this.write((statements) => {
       for (const threadId of threadIds) forgetSchedules(statements, threadId, resourceId)
     })
   }
 
   giveThread(threadId: string, resourceId: string): Promise<void> {
-    return this.#write((statements) => giveSchedules(statements, threadId, resourceId))
-  }
-
-  async #write<Result>(work: (statements: Statements) => Result): Promise<Result> {
-    const connection = await this.#holder.connection()
-    return connection.write((_, statements) => work(statements))
-  }
-
-  async #read<Result>(work: (statements: Statements) => Result): Promise<Result> {
-    const connection = await this.#holder.connection()
-    return connection.read((_, statements) => work(statements))
+    return this.write((statements) => giveSchedules(statements, threadId, resourceId))
   }
 }
 

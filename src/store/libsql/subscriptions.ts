@@ -1,7 +1,7 @@
 import { HeedError } from '../../errors.ts'
 import type { NewSubscription, SubscriptionQuery, SubscriptionRecord, SubscriptionScope, SubscriptionStore } from '../subscriptions.ts'
-import type { ConnectionHolder } from './notifications.ts'
-import type { SqlValue, Statements } from './statements.ts'
+import { LibSQLDomain } from './domain.ts'
+import type { SqlValue } from './statements.ts'
 
 interface Row {
   sourceId: string
@@ -33,22 +33,9 @@ export const subscriptionSql = {
 }
 
 /** Subscriptions in a database: that of the threads, or one of its own. */
-export class LibSQLSubscriptions implements SubscriptionStore {
-  readonly #holder: ConnectionHolder
-
-  constructor(holder: ConnectionHolder) {
-    this.#holder = holder
-  }
-
-  open(): Promise<void> {
-    return this.#holder.open()
-  }
-
-  /** The database is its holder's to close. */
-  async close(): Promise<void> {}
-
+export class LibSQLSubscriptions extends LibSQLDomain implements SubscriptionStore {
   putSubscription({ sourceId, externalId, threadId, resourceId, agentId, metadata, now }: NewSubscription): Promise<SubscriptionRecord> {
-    return this.#write((statements) => {
+    return this.write((statements) => {
       const found = statements.one<Row>(subscriptionSql.one, sourceId, externalId, threadId)
       if (found && found.resourceId !== resourceId) throw new HeedError('thread_forbidden', `Thread ${threadId} belongs to another resource.`, { details: { threadId } })
       statements.run(subscriptionSql.put, sourceId, externalId, threadId, resourceId, agentId, JSON.stringify(metadata), now)
@@ -57,7 +44,7 @@ export class LibSQLSubscriptions implements SubscriptionStore {
   }
 
   deleteSubscriptions({ sourceId, threadId, resourceId, externalId }: SubscriptionScope & { externalId?: string }): Promise<number> {
-    return this.#write((statements) => {
+    return this.write((statements) => {
       const rows = statements.all<Row>(subscriptionSql.ofThread, threadId, sourceId)
       const own = rows.filter((row) => (resourceId === undefined || row.resourceId === resourceId) && (externalId === undefined || row.externalId === externalId))
       for (const row of own) statements.run(subscriptionSql.remove, sourceId, row.externalId, threadId)
@@ -66,7 +53,7 @@ export class LibSQLSubscriptions implements SubscriptionStore {
   }
 
   listSubscriptions({ sourceId, externalId, threadId, resourceId, after, limit }: SubscriptionQuery): Promise<{ subscriptions: SubscriptionRecord[]; more: boolean }> {
-    return this.#read((statements) => {
+    return this.read((statements) => {
       const wanted = Object.entries({ 'external_id = ?': externalId, 'thread_id = ?': threadId, 'resource_id = ?': resourceId }).filter((entry): entry is [string, string] => entry[1] !== undefined)
       const where = ['source_id = ?', ...wanted.map(([condition]) => condition), ...(after ? ['(external_id, thread_id) > (?, ?)'] : [])]
       const values: SqlValue[] = [sourceId, ...wanted.map(([, value]) => value), ...(after ? [after.externalId, after.threadId] : [])]
@@ -76,27 +63,17 @@ export class LibSQLSubscriptions implements SubscriptionStore {
   }
 
   claimPoll(sourceId: string, now: number, until: number): Promise<boolean> {
-    return this.#write((statements) => statements.run(subscriptionSql.claim, sourceId, now, until) === 1)
+    return this.write((statements) => statements.run(subscriptionSql.claim, sourceId, now, until) === 1)
   }
 
   takeDelivery({ sourceId, id, timestamp, now }: { sourceId: string; id: string; timestamp: number; now: number }): Promise<'new' | 'retried' | 'replayed'> {
-    return this.#write((statements) => {
+    return this.write((statements) => {
       statements.run(subscriptionSql.forget, Math.floor(now / 1_000) - rememberedSeconds)
       const known = statements.one<{ signedAt: number }>(subscriptionSql.delivery, sourceId, id)
       statements.run(subscriptionSql.deliver, sourceId, id, timestamp)
       if (!known) return 'new'
       return timestamp > known.signedAt ? 'retried' : 'replayed'
     })
-  }
-
-  async #write<Result>(work: (statements: Statements) => Result): Promise<Result> {
-    const connection = await this.#holder.connection()
-    return connection.write((_, statements) => work(statements))
-  }
-
-  async #read<Result>(work: (statements: Statements) => Result): Promise<Result> {
-    const connection = await this.#holder.connection()
-    return connection.read((_, statements) => work(statements))
   }
 }
 

@@ -1,11 +1,10 @@
 /**
  * What recall costs: `npm run bench:recall:scale [-- --messages 100000] [-- --others 1000000]`. Messages of one resource with vectors that are made
- * up (the question's is real), and messages of another, in a file of its own that is removed afterwards.
+ * up (the question's is real), alone and beside those of another resource, in a file of its own that is removed afterwards. Writes results/recall-scale.md.
  */
-import { mkdtempSync, rmSync } from 'node:fs'
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { monitorEventLoopDelay } from 'node:perf_hooks'
 import { DatabaseSync } from 'node:sqlite'
 import { parseArgs } from 'node:util'
 import { localEmbedder } from '../../src/embed/index.ts'
@@ -13,18 +12,25 @@ import { textEmbedder } from '../../src/memory/semantic/embedder.ts'
 import { quantised } from '../../src/recall/quantised.ts'
 import type { TextEmbedder } from '../../src/recall/embedder.ts'
 import { LibSQLStore } from '../../src/store/libsql/store.ts'
+import { watchStalls } from '../harness/stalls.mjs'
 
-const { values } = parseArgs({ options: { messages: { type: 'string', default: '100000' }, others: { type: 'string', default: '0' } } })
+const { values } = parseArgs({ options: { messages: { type: 'string', default: '100000' }, others: { type: 'string', default: '1000000' } } })
+const [count, others] = [Number(values.messages), Number(values.others)]
 const folder = mkdtempSync(join(tmpdir(), 'heed-bench-scale-'))
 const path = join(folder, 'scale.db')
-const vocabulary = Array.from({ length: 20_000 }, (_, at) => `${['ba', 'ko', 'li', 'mu', 'ne', 'ra', 'so', 'ti', 'vu', 'ze'].map((part, place) => (Math.floor(at / 10 ** (place % 5)) % 10 === place ? part : '')).join('')}w${at.toString(36)}`)
+const syllables = ['ba', 'ko', 'li', 'mu', 'ne', 'ra', 'so', 'ti', 'vu', 'ze']
+const vocabulary = Array.from({ length: 20_000 }, (_, at) => `${syllables.map((part, place) => (Math.floor(at / 10 ** (place % 5)) % 10 === place ? part : '')).join('')}w${at.toString(36)}`)
 let seed = 1
 const chance = () => (seed = (seed * 48_271) % 2_147_483_647) / 2_147_483_647
 const word = () => vocabulary[Math.floor(chance() ** 3 * vocabulary.length)] ?? ''
 const sentence = () => Array.from({ length: 18 }, word).join(' ')
-const median = (times: number[]) => times.toSorted((a, b) => a - b)[Math.floor(times.length / 2)] ?? 0
-const p95 = (times: number[]) => times.toSorted((a, b) => a - b)[Math.floor(times.length * 0.95)] ?? 0
-const say = (text: string) => process.stdout.write(`${text}\n`)
+const at = (share: number, times: number[]) => times.toSorted((a, b) => a - b)[Math.floor(times.length * share)] ?? 0
+
+const lines: string[] = []
+function say(what: string, measured: string, wanted = ''): void {
+  process.stdout.write(`${what}: ${measured}${wanted && ` (wanted: ${wanted})`}\n`)
+  lines.push(`| ${what} | ${measured} | ${wanted} |`)
+}
 
 async function open() {
   const opened = new LibSQLStore({ url: `file:${path}` })
@@ -35,12 +41,12 @@ async function open() {
 }
 let { store, recall } = await open()
 
-async function fill(resourceId: string, count: number): Promise<void> {
-  for (let done = 0; done < count; done += 500) {
+async function fill(resourceId: string, messages: number): Promise<void> {
+  for (let done = 0; done < messages; done += 500) {
     const threadId = `${resourceId}-${Math.floor(done / 2_000)}`
     await store.createThread({ id: threadId, resourceId, now: 1 })
-    const messages = Array.from({ length: Math.min(500, count - done) }, (_, at) => ({ id: `m${done + at}`, role: 'user' as const, createdAt: new Date(), content: { format: 2 as const, parts: [{ type: 'text' as const, text: sentence() }] } }))
-    await store.saveMessages([{ scope: { threadId, resourceId }, messages }])
+    const some = Array.from({ length: Math.min(500, messages - done) }, (_, n) => ({ id: `m${done + n}`, role: 'user' as const, createdAt: new Date(), content: { format: 2 as const, parts: [{ type: 'text' as const, text: sentence() }] } }))
+    await store.saveMessages([{ scope: { threadId, resourceId }, messages: some }])
   }
 }
 
@@ -52,82 +58,106 @@ async function indexed(): Promise<void> {
   }
 }
 
-async function timed(embedder: TextEmbedder | undefined, rounds = 40): Promise<number[]> {
-  const times: number[] = []
+/** Searches one after the other. */
+async function searches(embedder: TextEmbedder | undefined, rounds = 60): Promise<{ wall: number[]; cpu: number[]; stall: { own: number; wall: number } }> {
+  const [wall, cpu]: [number[], number[]] = [[], []]
+  const stalls = watchStalls()
   for (let round = 0; round < rounds; round += 1) {
     const text = Array.from({ length: 6 }, word).join(' ')
+    const before = process.cpuUsage()
     const since = performance.now()
     await recall.search({ resourceId: 'one', text, limit: 10, ...(embedder && { embedder }) })
-    times.push(performance.now() - since)
+    wall.push(performance.now() - since)
+    const { user, system } = process.cpuUsage(before)
+    cpu.push((user + system) / 1_000)
   }
-  return times
+  return { wall, cpu, stall: stalls() }
 }
 
-const count = Number(values.messages)
+async function measure(name: string, embedder: TextEmbedder | undefined, wanted: number): Promise<number> {
+  await searches(embedder, 5)
+  const { wall, cpu, stall } = await searches(embedder)
+  say(name, `${at(0.5, wall).toFixed(1)} ms, p95 ${at(0.95, wall).toFixed(1)} ms, CPU ${at(0.5, cpu).toFixed(1)} ms`, `under ${wanted} ms`)
+  say(`${name}: the event loop held at most`, `${stall.own.toFixed(1)} ms (${stall.wall.toFixed(1)} ms with the wait for a processor)`, 'at most 20 ms')
+  return at(0.5, cpu)
+}
+
+/** What is done on the index while nobody has it open. */
+async function between(work: (index: DatabaseSync) => void): Promise<void> {
+  await store.close()
+  const index = new DatabaseSync(`${path}-recall`)
+  index.exec('BEGIN')
+  work(index)
+  index.exec('COMMIT')
+  index.close()
+  ;({ store, recall } = await open())
+}
+
+const local = textEmbedder(localEmbedder())
+const dimension = (await local.embed(['a first question']))[0]?.length ?? 0
+// Vectors are put where the embedder would put them, and nothing waits for it: making so many takes hours.
+const known = (index: DatabaseSync) => index.prepare('INSERT INTO embedders (key, id, dimension, complete, used_at) VALUES (1, ?, ?, 1, ?)').run(local.id, dimension, Date.now())
+const unknown = (index: DatabaseSync) => index.exec('DELETE FROM embedders; DELETE FROM unembedded')
+
+async function both(name: string): Promise<{ words: number; fused: number }> {
+  const words = await measure(`full text, ${name}`, undefined, 20)
+  await between(known)
+  const since = performance.now()
+  await searches(local, 1)
+  say(`first fused search, ${name}, which reads all vectors`, `${(performance.now() - since).toFixed(0)} ms`)
+  const fused = await measure(`fused, ${name}`, local, 150)
+  await between(unknown)
+  return { words, fused }
+}
+
 let since = performance.now()
+let cpu = process.cpuUsage()
 await fill('one', count)
 const saved = performance.now() - since
 await indexed()
-say(`${count} messages: indexed in ${((performance.now() - since) / count).toFixed(3)} ms a message, of which ${(saved / count).toFixed(3)} ms is saving`)
-await timed(undefined, 5)
-let times = await timed(undefined)
-say(`full text: ${median(times).toFixed(1)} ms, p95 ${p95(times).toFixed(1)} ms`)
-
-const local = textEmbedder(localEmbedder())
-const [question = []] = await local.embed(['a first question'])
-const dimension = question.length
-// Vectors are put where the embedder would put them: making so many takes hours.
-await store.close()
-const index = new DatabaseSync(`${path}-recall`)
-index.exec('BEGIN')
-index.prepare('INSERT INTO embedders (key, id, dimension, complete, used_at) VALUES (1, ?, ?, 1, ?)').run(local.id, dimension, Date.now())
-const put = index.prepare('INSERT INTO vectors (embedder, resource, passage, own, pair) VALUES (1, ?, ?, ?, ?)')
-for (const { key, resource } of index.prepare('SELECT key, resource FROM passages').all()) {
+const { user, system } = process.cpuUsage(cpu)
+say('saving and indexing a message', `${((performance.now() - since) / count).toFixed(3)} ms, of which ${(saved / count).toFixed(3)} ms until all were saved; CPU ${((user + system) / 1_000 / count).toFixed(3)} ms`, 'at most 5.4 ms')
+await between((index) => {
+  const put = index.prepare('INSERT INTO vectors (embedder, resource, passage, own, pair) VALUES (1, ?, ?, ?, ?)')
   const vector = () => quantised(Float32Array.from({ length: dimension }, () => chance() - 0.5))
-  put.run(Number(resource), Number(key), vector(), vector())
-}
-index.exec('COMMIT')
-index.close()
-;({ store, recall } = await open())
-since = performance.now()
-await timed(local, 1)
-say(`first fused search, with reading all vectors: ${(performance.now() - since).toFixed(0)} ms`)
-const loop = monitorEventLoopDelay({ resolution: 1 })
-loop.enable()
-times = await timed(local)
-loop.disable()
+  for (const { key, resource } of index.prepare('SELECT key, resource FROM passages').all()) put.run(Number(resource), Number(key), vector(), vector())
+})
+const alone = await both(`${count} messages of one resource`)
+
 const embedding: number[] = []
 for (let round = 0; round < 20; round += 1) {
-  since = performance.now()
+  cpu = process.cpuUsage()
   await local.embed([`${word()} ${word()} ${word()}`])
-  embedding.push(performance.now() - since)
+  const spent = process.cpuUsage(cpu)
+  embedding.push((spent.user + spent.system) / 1_000)
 }
-say(`fused: ${median(times).toFixed(1)} ms, p95 ${p95(times).toFixed(1)} ms, of which embedding the question ${median(embedding).toFixed(1)} ms`)
 const [all, asked] = [new Float32Array(count * dimension).fill(0.5), new Float32Array(dimension).fill(0.5)]
 const scans: number[] = []
 for (let round = 0; round < 5; round += 1) {
-  since = performance.now()
+  cpu = process.cpuUsage()
   let best = 0
-  for (let at = 0; at < count; at += 1) {
+  for (let place = 0; place < count; place += 1) {
     let sum = 0
-    for (let n = 0; n < dimension; n += 1) sum += (all[at * dimension + n] as number) * (asked[n] as number)
+    for (let n = 0; n < dimension; n += 1) sum += (all[place * dimension + n] as number) * (asked[n] as number)
     best = Math.max(best, sum)
   }
-  scans.push(performance.now() - since)
+  const spent = process.cpuUsage(cpu)
+  scans.push((spent.user + spent.system) / 1_000)
 }
-say(`a bare scan of ${count} vectors: ${median(scans).toFixed(1)} ms; fused without embedding is ${((median(times) - median(embedding)) / median(scans)).toFixed(2)} of it, with two vectors a message`)
-say(`while searching the event loop was held for ${(loop.max / 1e6).toFixed(1)} ms at most, ${(loop.percentile(99) / 1e6).toFixed(1)} ms at p99`)
+say('CPU of embedding a question', `${at(0.5, embedding).toFixed(1)} ms`)
+say(`CPU of a bare scan of ${count} vectors in JavaScript`, `${at(0.5, scans).toFixed(1)} ms`)
+say('CPU of a fused search without embedding, which compares two vectors a message, over that of a bare scan of one', ((alone.fused - at(0.5, embedding)) / at(0.5, scans)).toFixed(2))
 
-const others = Number(values.others)
 if (others > 0) {
-  for (let done = 0; done < others; done += 500) {
-    const threadId = `other-${Math.floor(done / 2_000)}`
-    await store.createThread({ id: threadId, resourceId: 'other', now: 1 })
-    await store.saveMessages([{ scope: { threadId, resourceId: 'other' }, messages: Array.from({ length: 500 }, (_, at) => ({ id: `o${done + at}`, role: 'user' as const, createdAt: new Date(), content: { format: 2 as const, parts: [{ type: 'text' as const, text: sentence() }] } })) }])
-  }
+  since = performance.now()
+  await fill('other', others)
   await indexed()
-  say(`with ${others} messages of another resource: full text ${median(await timed(undefined)).toFixed(1)} ms`)
+  say(`saving and indexing a message, ${others} of another resource`, `${((performance.now() - since) / others).toFixed(3)} ms`)
+  const beside = await both(`beside ${others} of another resource`)
+  say('CPU beside the other resource over that alone', `full text ${(beside.words / alone.words).toFixed(2)}, fused ${(beside.fused / alone.fused).toFixed(2)}`)
 }
 await localEmbedder().close()
 await store.close()
 rmSync(folder, { recursive: true })
+const head = '# What recall costs\n\nMade by `npm run bench:recall:scale`, on a shared machine of two cores: medians of 60 searches. CPU is that of all threads of the process.\n\n| | measured | wanted |\n|---|---|---|\n'
+writeFileSync(new URL('../results/recall-scale.md', import.meta.url), `${head}${lines.join('\n')}\n`)

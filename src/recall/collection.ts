@@ -14,6 +14,16 @@ export interface Collection {
   readonly next: ArrayLike<number>
   /** 1 where it ends with a question mark. */
   readonly question: ArrayLike<number>
+  /** Where they are known already. */
+  readonly lengths?: Lengths
+}
+
+export interface Lengths {
+  total: number
+  /** Of all passages, each with the one before it. */
+  totalOfPairs: number
+  /** By number of thread. */
+  lengths: ArrayLike<number>
 }
 
 /** Where a word of the question is. */

@@ -1,4 +1,4 @@
-import type { Collection, Posting } from './collection.ts'
+import type { Collection, Lengths, Posting } from './collection.ts'
 
 /** How soon a word counts less for being in a long passage, as in BM25. That it is there is what counts, not how often. */
 const saturation = 0.9
@@ -17,16 +17,7 @@ export function wordScores(collection: Collection, postings: readonly Posting[])
   const own = new Float32Array(count)
   const pair = new Float32Array(count)
   const ofThread = new Float32Array(threads)
-  const lengths = new Float32Array(threads)
-  let total = 0
-  let totalOfPairs = 0
-  for (let at = 0; at < count; at += 1) {
-    const words = length[at] ?? 0
-    total += words
-    totalOfPairs += words + lengthAt(collection, previous[at])
-    const of = thread[at] ?? 0
-    lengths[of] = (lengths[of] ?? 0) + words
-  }
+  const { total, totalOfPairs, lengths } = collection.lengths ?? lengthsOf(collection)
   const mean = total / count || 1
   const meanOfPairs = totalOfPairs / count || 1
   const meanOfThreads = total / threads || 1
@@ -60,6 +51,22 @@ export function wordScores(collection: Collection, postings: readonly Posting[])
   return { own: relative(own), pair: relative(pair), thread: relative(ofThread) }
 }
 
+/** How long all passages are together, all pairs of them, and each thread. */
+export function lengthsOf({ count, length, thread, threads, next }: Omit<Collection, 'lengths'>): Lengths {
+  const lengths = new Float64Array(threads)
+  let total = 0
+  let totalOfPairs = 0
+  for (let at = 0; at < count; at += 1) {
+    const words = length[at] ?? 0
+    total += words
+    // It is in its own pair and in that of the next.
+    totalOfPairs += (next[at] ?? -1) < 0 ? words : 2 * words
+    const of = thread[at] ?? 0
+    lengths[of] = (lengths[of] ?? 0) + words
+  }
+  return { total, totalOfPairs, lengths }
+}
+
 function lengthAt({ length }: Collection, at: number | undefined): number {
   return at === undefined || at < 0 ? 0 : (length[at] ?? 0)
 }
@@ -74,8 +81,13 @@ function weight(times: number, longer: number): number {
 
 /** The best has 1; what is below 0 has 0. */
 export function relative(scores: Float32Array): Float32Array {
+  const { length } = scores
   let best = 0
-  for (const score of scores) if (score > best) best = score
-  for (let at = 0; at < scores.length; at += 1) scores[at] = best > 0 ? Math.max(0, scores[at] ?? 0) / best : 0
+  for (let at = 0; at < length; at += 1) if ((scores[at] as number) > best) best = scores[at] as number
+  if (best === 0) return scores.fill(0)
+  for (let at = 0; at < length; at += 1) {
+    const score = scores[at] as number
+    if (score !== 0) scores[at] = score > 0 ? score / best : 0
+  }
   return scores
 }

@@ -1,4 +1,5 @@
-import type { Collection } from '../../../recall/collection.ts'
+import type { Collection, Lengths } from '../../../recall/collection.ts'
+import { lengthsOf } from '../../../recall/words-score.ts'
 import type { Statements } from '../statements.ts'
 
 interface PassageRow {
@@ -25,6 +26,8 @@ export class ResourceCollection implements Collection {
   readonly threadKeys: number[] = []
   readonly #numbers = new Map<number, number>()
   readonly #last: number[] = []
+  #lengths: Lengths = { total: 0, totalOfPairs: 0, lengths: [] }
+  #lengthsAt = 0
 
   constructor(index: Statements, resource: number, version: number) {
     this.resource = resource
@@ -32,6 +35,15 @@ export class ResourceCollection implements Collection {
     const rows = index.all<PassageRow>('SELECT key, thread, words, question FROM passages WHERE resource = ? ORDER BY key', resource)
     this.#reserve(rows.length)
     for (const row of rows) this.#add(row)
+  }
+
+  /** Of what is here now; counted once for all searches. */
+  get lengths(): Lengths {
+    if (this.#lengthsAt !== this.count) {
+      this.#lengths = lengthsOf(this)
+      this.#lengthsAt = this.count
+    }
+    return this.#lengths
   }
 
   get bytes(): number {
@@ -63,6 +75,30 @@ export class ResourceCollection implements Collection {
       else high = middle - 1
     }
     return -1
+  }
+
+  /** The numbers of passages whose keys are in order; those that aren't here are left out. */
+  findAll(keys: readonly number[]): Int32Array {
+    const found = new Int32Array(keys.length)
+    const { count } = this
+    let size = 0
+    let low = 0
+    for (const key of keys) {
+      // In steps that double, and back: neighbours are found at once.
+      let step = 1
+      while (low + step < count && (this.keys[low + step] as number) < key) {
+        low += step
+        step *= 2
+      }
+      let high = Math.min(count - 1, low + step)
+      while (low < high) {
+        const middle = (low + high) >>> 1
+        if ((this.keys[middle] as number) < key) low = middle + 1
+        else high = middle
+      }
+      if (this.keys[low] === key) found[size++] = low
+    }
+    return found.subarray(0, size)
   }
 
   threadNumber(key: number): number | undefined {

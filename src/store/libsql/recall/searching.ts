@@ -62,7 +62,7 @@ export class Searching {
     if (collection.count === 0) return []
     const words = [...new Set(wordsOf(question.text))]
     const postings = this.#postings(collection, words)
-    const meanings = question.vector && this.#meanings(collection, question.vector, postings)
+    const meanings = question.vector && this.#meanings(collection, question.vector)
     const thread = place.thread === undefined ? undefined : collection.threadNumber(place.thread)
     if (place.thread !== undefined && thread === undefined) return []
     const inThread = thread === undefined ? undefined : (at: number) => collection.thread[at] === thread
@@ -100,19 +100,19 @@ export class Searching {
     for (const { word, token, count } of known) {
       places += count
       if (places > mostPlaces && postings.length > 0) break
-      const rows = index.all<{ rowid: number }>('SELECT rowid FROM words WHERE words MATCH ? LIMIT ?', `"${token}"`, mostPlaces)
-      const passages = rows.map(({ rowid }) => collection.find(rowid)).filter((at) => at >= 0)
+      // As one text: so many rows by themselves would cost more than all the rest.
+      const found = index.one<{ keys: string }>('SELECT json_group_array(rowid) AS keys FROM (SELECT rowid FROM words WHERE words MATCH ? LIMIT ?)', `"${token}"`, mostPlaces)
+      const passages = collection.findAll(JSON.parse(found?.keys ?? '[]') as number[])
       if (passages.length > 0) postings.push({ word, passages })
     }
     return postings
   }
 
-  #meanings(collection: ResourceCollection, { embedder: id, numbers }: NonNullable<Question['vector']>, postings: readonly Posting[]): Meanings | undefined {
+  #meanings(collection: ResourceCollection, { embedder: id, numbers }: NonNullable<Question['vector']>): Meanings | undefined {
     const embedder = this.#embeddings.find(id)
     if (!embedder || embedder.dimension === null) return undefined
     if (embedder.dimension !== numbers.length) throw new HeedError('invalid_argument', `Embedder '${id}' made a vector of ${numbers.length} numbers, and those that are stored have ${embedder.dimension}.`, { details: { field: 'embedder' } })
-    const also = postings.flatMap(({ passages }) => (passages.length > 4_000 ? [] : Array.from(passages)))
-    return this.#collections.vectorsOf(collection.resource, embedder.key, embedder.dimension).compare(numbers, also)
+    return this.#collections.vectorsOf(collection.resource, embedder.key, embedder.dimension).compare(numbers)
   }
 
   #filter(collection: ResourceCollection, test: MetadataTest, resourceId: string): (at: number) => boolean {

@@ -2,6 +2,7 @@ import { checkNames } from '../arguments.ts'
 import { HeedError } from '../errors.ts'
 import type { Attachment, FilePart, Message, MessagePart } from '../message/message.ts'
 import { isURLText, parseDataURL } from '../signals/file-data.ts'
+import { checkCount } from './option-kinds.ts'
 import type { Processor, ProcessInputArgs } from './processor.ts'
 
 /** A file that came as bytes. */
@@ -35,9 +36,8 @@ export class AttachmentUploader implements Processor<'attachment-uploader'> {
     checkNames('AttachmentUploader', options, ['upload', 'minBytes', 'concurrency'])
     const { upload, minBytes = 0, concurrency = 4 } = options
     if (typeof upload !== 'function') throw invalid('upload', 'needs `upload`: a function that stores a file and gives its URL.')
-    if (!Number.isInteger(concurrency) || concurrency < 1) {
-      throw invalid('concurrency', `needs a whole number above 0 as concurrency, not ${concurrency}.`)
-    }
+    checkCount('AttachmentUploader', 'minBytes', minBytes, 0)
+    checkCount('AttachmentUploader', 'concurrency', concurrency, 1)
     this.#options = { upload, minBytes, concurrency }
   }
 

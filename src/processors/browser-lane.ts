@@ -1,6 +1,7 @@
 import { checkNames } from '../arguments.ts'
 import { createHash } from 'node:crypto'
 import { describeChange, describeState } from './browser-words.ts'
+import { checkCount, checkFunction } from './option-kinds.ts'
 import type { ComputeStateSignalArgs, Processor, StateSignalResult } from './processor.ts'
 
 export interface BrowserTab {
@@ -61,6 +62,9 @@ export interface BrowserDelta {
 export function browserLane(options: BrowserLaneOptions): Processor<'browser-state'> {
   checkNames('browserLane()', options, ['read', 'maxDeltas', 'maxTabs'])
   const { read, maxDeltas = 16, maxTabs = 50 } = options
+  checkFunction('browserLane()', 'read', read)
+  checkCount('browserLane()', 'maxDeltas', maxDeltas, 1)
+  checkCount('browserLane()', 'maxTabs', maxTabs, 1)
   return {
     id: 'browser-state',
     stateId: 'browser',

@@ -2,6 +2,7 @@ import { checkNames } from '../arguments.ts'
 import type { JSONValue } from '../json.ts'
 import type { Message } from '../message/message.ts'
 import { signalOf } from '../message/signal-record.ts'
+import { checkFunction, checkTextOption } from './option-kinds.ts'
 import type { Processor } from './processor.ts'
 
 /** A tool that was called and has returned. */
@@ -37,6 +38,10 @@ export interface FileReminderOptions {
 export function fileReminder(options: FileReminderOptions): Processor {
   checkNames('fileReminder()', options, ['files', 'load', 'tagType', 'id'])
   const { files = pathIn, load, tagType = 'dynamic-agents-md', id = 'file-reminder' } = options
+  checkFunction('fileReminder()', 'load', load)
+  checkFunction('fileReminder()', 'files', files)
+  checkTextOption('fileReminder()', 'tagType', tagType)
+  checkTextOption('fileReminder()', 'id', id)
   const handled = new WeakMap<object, Set<string>>()
   return {
     id,

@@ -1,7 +1,8 @@
 import { checkNames } from '../arguments.ts'
 import type { JSONValue } from '../json.ts'
-import { checkWord, Judge, type JudgeOptions, judgeNames } from './judge.ts'
+import { Judge, type JudgeOptions, judgeNames } from './judge.ts'
 import { JudgedTexts } from './judged-texts.ts'
+import { checkTexts, checkWord } from './option-kinds.ts'
 import type { ProcessorContext, ProcessToolResultArgs } from './processor.ts'
 
 export interface PromptInjectionDetectorOptions extends JudgeOptions {
@@ -47,9 +48,9 @@ export class PromptInjectionDetector extends JudgedTexts<'prompt-injection-detec
   constructor(options: PromptInjectionDetectorOptions) {
     checkNames('PromptInjectionDetector', options, [...judgeNames, 'strategy', 'phases'])
     const { strategy = 'block', phases = ['input', 'tool-results'] } = options
+    checkTexts('prompt-injection-detector', 'phases', phases, ['input', 'tool-results'])
+    checkWord('prompt-injection-detector', 'strategy', ['block', 'warn'], strategy)
     super(phases.includes('input') ? ['input'] : [], false)
-    checkWord(this.id, 'strategy', ['block', 'warn'], strategy)
-    for (const phase of phases) checkWord(this.id, 'phases', ['input', 'tool-results'], phase)
     this.#strategy = strategy
     this.#checksTools = phases.includes('tool-results')
     this.#judge = new Judge({ processorId: this.id, question, schema }, options)

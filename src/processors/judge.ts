@@ -3,6 +3,7 @@ import { HeedError } from '../errors.ts'
 import { compileSchema, describeIssues, type CompiledSchema } from '../schema/compile.ts'
 import type { PlainJSONSchema } from '../schema/schema.ts'
 import { escapeText } from '../signals/escape.ts'
+import { checkTextOption, checkWord } from './option-kinds.ts'
 import type { ProcessorContext } from './processor.ts'
 
 /** A model that judges. An `Agent` is one; give it no tools and no memory. */
@@ -49,10 +50,13 @@ export class Judge<Verdict> {
   readonly #schema: CompiledSchema
 
   constructor(task: JudgeTask, options: JudgeOptions) {
-    const { judge, threshold = 0.5, onFailure } = options
+    const { judge, threshold = 0.5, onFailure = 'block', timeoutMs, instructions, clock } = options
     if (typeof judge?.generate !== 'function') throw invalid(task.processorId, 'judge', 'needs a judge: an Agent, or anything with its `generate`.')
-    if (!(threshold >= 0 && threshold <= 1)) throw invalid(task.processorId, 'threshold', `needs a threshold between 0 and 1, not ${threshold}.`)
-    checkWord(task.processorId, 'onFailure', ['block', 'allow'], onFailure ?? 'block')
+    if (!(typeof threshold === 'number' && threshold >= 0 && threshold <= 1)) throw invalid(task.processorId, 'threshold', `needs a threshold between 0 and 1, not ${threshold}.`)
+    checkWord(task.processorId, 'onFailure', ['block', 'allow'], onFailure)
+    if (timeoutMs !== undefined && !(typeof timeoutMs === 'number' && timeoutMs > 0)) throw invalid(task.processorId, 'timeoutMs', 'needs a number of milliseconds above 0 as timeoutMs.')
+    if (instructions !== undefined) checkTextOption(task.processorId, 'instructions', instructions)
+    if (clock !== undefined && typeof (clock as Partial<Clock>).after !== 'function') throw invalid(task.processorId, 'clock', 'needs a clock with `after`.')
     this.threshold = threshold
     this.#task = task
     this.#options = options
@@ -111,12 +115,7 @@ export function element(tag: string, text: string): string {
   return `<${tag}>${escapeText(text)}</${tag}>`
 }
 
-/** A word that is misspelt must not turn a guardrail off. */
-export function checkWord(processorId: string, field: string, known: readonly string[], word: string): void {
-  if (!known.includes(word)) throw invalid(processorId, field, `takes ${known.join(', ')} as ${field}, not ${JSON.stringify(word)}.`)
-}
-
-export function invalid(processorId: string, field: string, why: string): HeedError {
+function invalid(processorId: string, field: string, why: string): HeedError {
   return new HeedError('invalid_argument', `${processorId} ${why}`, { details: { field } })
 }
 

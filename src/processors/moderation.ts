@@ -1,6 +1,7 @@
 import { checkNames } from '../arguments.ts'
-import { checkWord, invalid, Judge, type JudgeOptions, judgeNames } from './judge.ts'
+import { Judge, type JudgeOptions, judgeNames } from './judge.ts'
 import { JudgedTexts, type JudgedPhase, type JudgedTextsOptions } from './judged-texts.ts'
+import { checkFlag, checkTexts, checkWord } from './option-kinds.ts'
 import type { ProcessorContext } from './processor.ts'
 
 export interface ModerationOptions extends JudgeOptions, JudgedTextsOptions {
@@ -29,10 +30,11 @@ export class ModerationProcessor extends JudgedTexts<'moderation'> {
   constructor(options: ModerationOptions) {
     checkNames('ModerationProcessor', options, [...judgeNames, 'categories', 'strategy', 'phases', 'hold'])
     const { categories = usual, strategy = 'block', phases = ['input', 'output'], hold = false } = options
+    checkTexts('moderation', 'phases', phases, ['input', 'output'])
+    checkFlag('moderation', 'hold', hold)
+    checkWord('moderation', 'strategy', ['block', 'warn'], strategy)
+    checkTexts('moderation', 'categories', categories)
     super(phases, hold)
-    checkWord(this.id, 'strategy', ['block', 'warn'], strategy)
-    for (const phase of phases) checkWord(this.id, 'phases', ['input', 'output'], phase)
-    if (categories.length === 0) throw invalid(this.id, 'categories', 'needs at least one category.')
     this.#strategy = strategy
     this.#judge = new Judge({ processorId: this.id, question: questionOf(categories), schema: schemaOf(categories) }, options)
   }

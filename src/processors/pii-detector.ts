@@ -1,6 +1,7 @@
 import { checkNames } from '../arguments.ts'
-import { checkWord, invalid, Judge, type JudgeOptions, judgeNames } from './judge.ts'
+import { Judge, type JudgeOptions, judgeNames } from './judge.ts'
 import { JudgedTexts, type JudgedPhase, type JudgedTextsOptions, type Rewrite } from './judged-texts.ts'
+import { checkFlag, checkTexts, checkWord } from './option-kinds.ts'
 import type { ProcessorContext } from './processor.ts'
 import { replaced, quotedIn, type Passage } from './passages.ts'
 
@@ -33,10 +34,11 @@ export class PIIDetector extends JudgedTexts<'pii-detector'> {
   constructor(options: PIIDetectorOptions) {
     checkNames('PIIDetector', options, [...judgeNames, 'types', 'strategy', 'phases', 'hold'])
     const { types = usual, strategy = 'redact', phases = ['input', 'output'], hold = false } = options
+    checkTexts('pii-detector', 'phases', phases, ['input', 'output'])
+    checkFlag('pii-detector', 'hold', hold)
+    checkWord('pii-detector', 'strategy', ['block', 'redact', 'warn'], strategy)
+    checkTexts('pii-detector', 'types', types)
     super(phases, hold)
-    checkWord(this.id, 'strategy', ['block', 'redact', 'warn'], strategy)
-    for (const phase of phases) checkWord(this.id, 'phases', ['input', 'output'], phase)
-    if (types.length === 0) throw invalid(this.id, 'types', 'needs at least one type.')
     this.#strategy = strategy
     this.#judge = new Judge({ processorId: this.id, question: questionOf(types), schema: schemaOf(types) }, options)
   }

@@ -2,6 +2,7 @@ import { checkNames } from '../arguments.ts'
 import { HeedError } from '../errors.ts'
 import type { Message, MessagePart } from '../message/message.ts'
 import { blockOf, isDelta, isEnd, OfRun, release, reworded } from './held-text.ts'
+import { checkCount, checkTexts, checkWord } from './option-kinds.ts'
 import type {
   Processor, ProcessInputArgs, ProcessOutputResultArgs, ProcessOutputStepArgs, ProcessOutputStreamArgs, ProcessorContext,
 } from './processor.ts'
@@ -69,11 +70,12 @@ export class RegexFilter implements Processor<'regex-filter'> {
   constructor(options: RegexFilterOptions) {
     checkNames('RegexFilter', options, ['presets', 'rules', 'strategy', 'phases', 'holdBack'])
     const { presets = [], rules = [], strategy = 'block', phases = ['input', 'output'], holdBack = 256 } = options
+    for (const [name, list] of Object.entries({ presets, rules })) if (!Array.isArray(list)) throw invalid(name, `takes a list as ${name}.`)
     const known = [...presets.flatMap(presetRules), ...rules.map(checkedRule)]
     if (known.length === 0) throw invalid('presets', "has nothing to look for: new RegexFilter({ presets: ['secrets'] }).")
-    checkWord('strategy', strategies, strategy)
-    for (const phase of phases) checkWord('phases', allPhases, phase)
-    if (!Number.isInteger(holdBack) || holdBack < 1) throw invalid('holdBack', `needs a whole number above 0, not ${holdBack}.`)
+    checkWord('RegexFilter', 'strategy', strategies, strategy)
+    checkTexts('RegexFilter', 'phases', phases, allPhases)
+    checkCount('RegexFilter', 'holdBack', holdBack, 1)
     this.#scanner = new TextScanner(known)
     this.#strategy = strategy
     this.#phases = new Set(phases)
@@ -146,27 +148,25 @@ function unsigned(message: Message): Message {
 }
 
 function presetRules(preset: RegexPreset): readonly RegexRule[] {
-  const rules: readonly RegexRule[] | undefined = regexPresets[preset]
+  const rules: readonly RegexRule[] | undefined = Object.hasOwn(regexPresets, preset) ? regexPresets[preset] : undefined
   if (!rules) throw invalid('presets', `doesn't know the preset ${JSON.stringify(preset)}. There are ${Object.keys(regexPresets).join(', ')}.`)
   return rules
 }
 
 function checkedRule(rule: RegexRule): RegexRule {
+  if (typeof rule !== 'object' || (rule as unknown) === null || typeof rule.name !== 'string' || rule.name === '') throw invalid('rules', 'needs a name for each of its rules.')
   const pattern: unknown = rule.pattern
   if (typeof pattern === 'string') {
     throw invalid('rules', `takes no text as the pattern of '${rule.name}': a text may come from outside, and a pattern from outside can `
       + 'stop the process. Write it as a RegExp in the program.')
   }
   if (!(pattern instanceof RegExp)) throw invalid('rules', `needs a RegExp as the pattern of '${rule.name}'.`)
-  if (rule.replacement === '') {
+  if (rule.opening !== undefined && !((rule.opening as unknown) instanceof RegExp)) throw invalid('rules', `needs a RegExp as the opening of '${rule.name}'.`)
+  if (rule.measure !== undefined && typeof rule.measure !== 'function') throw invalid('rules', `needs a function as the measure of '${rule.name}'.`)
+  if (rule.replacement !== undefined && (typeof rule.replacement !== 'string' || rule.replacement === '')) {
     throw invalid('rules', `needs a replacement for '${rule.name}' that is not empty: what stands on both sides must not become one word.`)
   }
   return rule
-}
-
-/** A word that is misspelt must not turn a guardrail off. */
-function checkWord(field: string, known: readonly string[], word: string): void {
-  if (!known.includes(word)) throw invalid(field, `takes ${known.join(', ')} as ${field}, not ${JSON.stringify(word)}.`)
 }
 
 function invalid(field: string, why: string): HeedError {

@@ -1,7 +1,8 @@
 import { checkNames } from '../arguments.ts'
-import { checkWord, element, Judge, type JudgeOptions, judgeNames } from './judge.ts'
+import { element, Judge, type JudgeOptions, judgeNames } from './judge.ts'
 import { JudgedTexts, type JudgedTextsOptions, type Rewrite } from './judged-texts.ts'
 import { quotedIn, replaced } from './passages.ts'
+import { checkFlag, checkTextOption, checkWord } from './option-kinds.ts'
 import type { ProcessorContext } from './processor.ts'
 
 export interface SystemPromptScrubberOptions extends JudgeOptions, Pick<JudgedTextsOptions, 'hold'> {
@@ -54,8 +55,11 @@ export class SystemPromptScrubber extends JudgedTexts<'system-prompt-scrubber'> 
   constructor(options: SystemPromptScrubberOptions) {
     checkNames('SystemPromptScrubber', options, [...judgeNames, 'prompt', 'strategy', 'placeholder', 'hold'])
     const { strategy = 'redact', prompt = '', placeholder = '[REDACTED]', hold = false } = options
+    checkFlag('system-prompt-scrubber', 'hold', hold)
+    checkWord('system-prompt-scrubber', 'strategy', ['block', 'redact', 'warn'], strategy)
+    checkTextOption('system-prompt-scrubber', 'placeholder', placeholder)
+    if (options.prompt !== undefined) checkTextOption('system-prompt-scrubber', 'prompt', prompt)
     super(['output'], hold)
-    checkWord(this.id, 'strategy', ['block', 'redact', 'warn'], strategy)
     this.#strategy = strategy
     this.#prompt = prompt
     this.#placeholder = placeholder

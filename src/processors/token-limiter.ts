@@ -6,6 +6,7 @@ import type { MessageRow } from '../message/row.ts'
 import { estimateTokens, FILE_TOKENS } from '../prompt/tokens.ts'
 import { createdSignal } from '../signals/created.ts'
 import { rowToSignal } from '../signals/row.ts'
+import { checkFunction, checkWord } from './option-kinds.ts'
 import type { Processor, ProcessInputStepArgs } from './processor.ts'
 import { rememberedIds } from './remembered.ts'
 
@@ -44,6 +45,8 @@ export class TokenLimiter implements Processor<'token-limiter'> {
       const message = `TokenLimiter needs a limit above 0, not ${limit}: new TokenLimiter(8000).`
       throw new HeedError('invalid_argument', message, { details: { limit } })
     }
+    checkWord('TokenLimiter', 'strategy', ['truncate', 'abort'], strategy)
+    checkFunction('TokenLimiter', 'countTokens', countTokens)
     this.#limit = limit
     this.#strategy = strategy
     this.#count = countTokens

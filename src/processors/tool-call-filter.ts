@@ -1,7 +1,7 @@
 import { checkNames } from '../arguments.ts'
-import { HeedError } from '../errors.ts'
 import type { Message, MessagePart, ToolInvocationPart } from '../message/message.ts'
 import { stepsOf } from '../message/step.ts'
+import { checkCount, checkTexts } from './option-kinds.ts'
 import type { Processor, ProcessInputStepArgs } from './processor.ts'
 import { rememberedIds } from './remembered.ts'
 
@@ -26,9 +26,8 @@ export class ToolCallFilter implements Processor<'tool-call-filter'> {
   constructor(options: ToolCallFilterOptions = {}) {
     checkNames('ToolCallFilter', options, ['exclude', 'keepLast'])
     const { exclude, keepLast = 0 } = options
-    if (!Number.isInteger(keepLast) || keepLast < 0) {
-      throw new HeedError('invalid_argument', `ToolCallFilter needs a whole number as keepLast, not ${keepLast}.`, { details: { keepLast } })
-    }
+    checkCount('ToolCallFilter', 'keepLast', keepLast, 0)
+    if (exclude !== undefined) checkTexts('ToolCallFilter', 'exclude', exclude, undefined, 0)
     this.#exclude = exclude && new Set(exclude)
     this.#keepLast = keepLast
   }

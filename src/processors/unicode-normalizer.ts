@@ -1,6 +1,7 @@
 import { checkNames } from '../arguments.ts'
 import { HeedError } from '../errors.ts'
 import type { Message } from '../message/message.ts'
+import { checkFlag } from './option-kinds.ts'
 import type { Processor, ProcessInputArgs } from './processor.ts'
 import { withAllTexts } from './texts.ts'
 
@@ -34,6 +35,7 @@ export class UnicodeNormalizer implements Processor<'unicode-normalizer'> {
     if (form !== 'NFC' && form !== 'NFKC') {
       throw new HeedError('invalid_argument', `UnicodeNormalizer takes the form 'NFC' or 'NFKC', not ${JSON.stringify(form)}.`, { details: { form } })
     }
+    for (const [name, value] of Object.entries({ stripControl, collapseWhitespace, preserveEmoji })) checkFlag('UnicodeNormalizer', name, value)
     this.#options = { form, stripControl, collapseWhitespace, preserveEmoji }
   }
 

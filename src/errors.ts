@@ -68,6 +68,8 @@ export type HeedErrorCode =
   | 'store_gone'
   | 'store_newer'
   | 'store_corrupt'
+  /** Other processes on the store can't be reached. */
+  | 'bus_failed'
 
 export interface HeedErrorOptions {
   /** True when the same call may succeed later, unchanged. */

@@ -20,13 +20,21 @@ export interface BusListener {
   hear(message: BusMessage, from: string): void
   /** Something that was said since `join` didn't arrive, and it is not known what. */
   lost(): void
+  /**
+   * Nobody can be reached from here, and others may be there: what is said is lost until `reached`, and the bus tries again by itself. Told
+   * once each time.
+   */
+  unreachable?(error: unknown): void
+  reached?(): void
   /** Whether somebody here waits for what others say. A bus that has to ask for news asks more often then. */
   attentive(): boolean
 }
 
 export interface Seat {
-  /** False when it is certain that nobody else is there: then nothing needs to be said. */
+  /** False when it is certain that nobody else is there: then nothing needs to be said. True also where that is not known. */
   readonly company: boolean
+  /** True while nothing that is said can reach anybody, although others may be there. Absent where that can't be. */
+  readonly mute?: boolean
   /** To one member, or to all others. */
   say(message: BusMessage, to?: string): void
   /** Resolves when what was said can be heard by whoever listens, or is lost. */

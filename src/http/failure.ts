@@ -35,6 +35,7 @@ const statuses: Partial<Record<HeedErrorCode, number>> = {
   store_gone: 503,
   store_newer: 503,
   store_corrupt: 503,
+  bus_failed: 503,
   // The caller asked for nothing wrong; whoever set up the agent did.
   model_missing: 500,
   unknown_provider: 500,

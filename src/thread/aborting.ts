@@ -43,6 +43,7 @@ export async function abortRun(runtime: ThreadRuntime, scope: Scope, options: Ab
       return { aborted, runId }
     }
     if (owner !== undefined && owner !== runtime.owner) {
+      if (runtime.neighbours.mute) throw unreachable(thread.id)
       const answer = await runtime.neighbours.abort(owner, { threadId: thread.id, runId, clearPending }, answerMs)
       if (runtime.closing) throw new HeedError('closed', 'This Heed was closed. Ask the process that runs now.')
       if (answer?.aborted) return { aborted: true, runId }
@@ -52,6 +53,12 @@ export async function abortRun(runtime: ThreadRuntime, scope: Scope, options: Ab
     if (!(await runtime.wake(thread.id)) && (await endAbandoned(runtime, thread, clearPending))) return { aborted: true, runId }
   }
   throw new HeedError('store_failed', `The process that runs thread ${scope.threadId} neither answers nor ends. Try again.`, { retryable: true, details: { threadId: scope.threadId } })
+}
+
+function unreachable(threadId: string): HeedError {
+  return new HeedError('bus_failed', `Thread ${threadId} runs in another process, which can't be reached: the folder beside the database can't be written. Make it writable, or abort where it runs.`, {
+    retryable: true, details: { threadId },
+  })
 }
 
 /** Ends a run whose agent nobody here knows and whose process is gone, and lets what waited behind it go on. False when it is not so. */

@@ -36,7 +36,7 @@ function openCall(part: ToolInvocationPart, run: RunRow, idempotent: IsIdempoten
 }
 
 function interruption(toolName: string): string {
-  return `${toolName} was interrupted: the process that ran it stopped. It is not known whether it took effect. Check before you call it again.`
+  return `${toolName} was interrupted: the process that ran it stopped, or could not store what it came to. It is not known whether it took effect. Check before you call it again.`
 }
 
 function invocations(row: MessageRow): ToolInvocationPart[] {

@@ -200,7 +200,7 @@ export class ThreadHost implements RunHost {
         trace,
       }, this.#runtime)
       this.#titler = setup.titler
-      if (begun.resumed) await this.#recallInterrupts()
+      if (begun.resumed) await this.#findInterrupts((id) => this.#interruptNext.add(id))
       started = new Run(setup, this)
     } catch (error) {
       return signal.aborted ? this.#abortEarly(begun) : this.#failToStart(begun, error)
@@ -216,10 +216,15 @@ export class ThreadHost implements RunHost {
     return runLoop(started, begun.resumed ? continuationOf(run, rows, idempotent) : undefined)
   }
 
-  /** An interrupt that the process before was asked for, and did not live to obey. */
-  async #recallInterrupts(): Promise<void> {
+  /** An interrupt that another process asked for and that was not heard here, or that the process before did not live to obey. */
+  async #findInterrupts(found: (id: string) => void): Promise<void> {
     const waiting = await this.#runtime.store.listSignals({ threadId: this.fence.threadId }, { states: ['pending'] })
-    for (const { id, route } of waiting) if (route === 'interrupt') this.#interruptNext.add(id)
+    for (const { id, route } of waiting) if (route === 'interrupt') found(id)
+  }
+
+  /** Obeys interrupts that wait in the store. */
+  obeyWaiting(): Promise<void> {
+    return this.#findInterrupts((id) => this.interrupt(id))
   }
 
   /** Options that went with an earlier process: told once, and kept with the run by its next commit. */

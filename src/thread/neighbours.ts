@@ -2,6 +2,7 @@ import type { Bus, BusListener, Seat } from '../bus/contract.ts'
 import type { BusMessage } from '../bus/message.ts'
 import { HeedError } from '../errors.ts'
 import { AbandonedRuns } from './abandoned.ts'
+import type { ThreadHost } from './host.ts'
 import type { LiveThread } from './live.ts'
 import { RemoteWatching } from './remote-watching.ts'
 import type { ThreadRuntime } from './runtime.ts'
@@ -24,6 +25,8 @@ export class Neighbours implements BusListener {
   #joining: Promise<void> | undefined
   /** Questions to other processes that are open, by their id. */
   readonly #asked = new Map<string, (answer: AbortAnswer) => void>()
+  /** Who ran a thread here when that was last looked at. */
+  #atWork = new WeakSet<ThreadHost>()
 
   constructor(runtime: ThreadRuntime) {
     this.#runtime = runtime
@@ -176,6 +179,20 @@ export class Neighbours implements BusListener {
     this.#do(this.tick())
   }
 
+  unreachable(error: unknown): void {
+    if (this.#runtime.closing) return
+    this.#runtime.logger.warn('other processes on this store can not be reached: aborts in them are refused, and what they do is seen late', { code: 'bus_failed', error: String(error) })
+  }
+
+  reached(): void {
+    if (!this.#runtime.closing) this.#runtime.logger.warn('other processes on this store can be reached again')
+  }
+
+  /** True while nothing can be said to the others, although they may be there. */
+  get mute(): boolean {
+    return this.#seat?.mute ?? false
+  }
+
   attentive(): boolean {
     return this.#remote?.watching === true || this.#runtime.hosts().length > 0 || this.#runtime.expectations.threadsElsewhere().length > 0
   }
@@ -184,10 +201,18 @@ export class Neighbours implements BusListener {
   async tick(): Promise<void> {
     for (const threadId of this.#runtime.expectations.threadsElsewhere()) await settleElsewhere(this.#runtime, threadId)
     await this.#abandoned.look()
+    await this.#obeyWaiting()
     if (!this.#remote) return
     this.#remote.expire()
     this.#remote.announce()
     await this.#remote.verify()
+  }
+
+  /** Interrupts of others that no bell told of, on threads that were at work here at the last look as well. */
+  async #obeyWaiting(): Promise<void> {
+    const hosts = this.#runtime.hosts()
+    for (const host of hosts) if (this.#atWork.has(host) && host.expecting && !this.#runtime.closing) await host.obeyWaiting()
+    this.#atWork = new WeakSet(hosts)
   }
 
   #own(threadId: string, resourceId: string): void {

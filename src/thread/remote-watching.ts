@@ -4,6 +4,7 @@ import { HeedError } from '../errors.ts'
 import type { LiveThread } from './live.ts'
 import { Relay } from './relay.ts'
 import { Replica } from './replica.ts'
+import type { ThreadRow } from '../store/contract.ts'
 import type { ThreadRuntime } from './runtime.ts'
 
 /** How long a process counts as watching a thread after it last said so, in sweeps. */
@@ -60,7 +61,7 @@ export class RemoteWatching {
   /** Waits until what `owner` says on the thread is followed here. False when it doesn't answer. */
   async follow(threadId: string, owner: string | undefined, after: string | undefined): Promise<boolean> {
     const replica = this.#replicas.get(threadId)
-    if (!replica || !this.#seat.company) return false
+    if (!replica || !this.#seat.company || this.#seat.mute) return false
     const { clock } = this.#runtime
     const { promise: late, resolve } = Promise.withResolvers<boolean>()
     const timer = clock.after(answerMs, () => resolve(false))
@@ -116,6 +117,10 @@ export class RemoteWatching {
       if (thread && live.resourceId !== undefined) live.resourceId = thread.resourceId
       // What was told meanwhile is newer than the answer.
       if (!thread || this.#runtime.closing || this.#runtime.hostOf(threadId) || before !== `${live.epoch}.${live.index}`) continue
+      if (this.#seat.mute) {
+        await this.#lookAt(replica, thread)
+        continue
+      }
       if (thread.status === 'running') {
         if (thread.owner === undefined || thread.owner === this.#runtime.owner) continue
         if (thread.epoch > live.epoch || replica.asked) this.#ask(replica, thread.owner)
@@ -123,6 +128,15 @@ export class RemoteWatching {
         live.settle(thread.epoch, thread.status === 'suspended', this.#runtime.clock.now())
       }
     }
+  }
+
+  /** Nobody can tell what happens on a thread: what its rows say is told by snapshots, whenever they changed. */
+  async #lookAt(replica: Replica, thread: ThreadRow): Promise<void> {
+    const { rows: [newest] } = await this.#runtime.store.listRows({ threadId: thread.id }, { limit: 1 })
+    if (!replica.found(`${thread.status} ${thread.epoch} ${newest?.id ?? ''}`)) return
+    replica.tear()
+    if (thread.status === 'running') replica.live.skip()
+    else replica.live.settle(thread.epoch, thread.status === 'suspended', this.#runtime.clock.now())
   }
 
   // Watched elsewhere

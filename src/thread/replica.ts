@@ -22,6 +22,8 @@ export class Replica {
   #asked = false
   /** Which epoch the store had, and what was heard, when the two last differed. */
   #missing: string | undefined
+  /** What the store had when nobody could tell. */
+  #found: string | undefined
   #synced: PromiseWithResolvers<void> | undefined
 
   constructor(live: LiveThread) {
@@ -42,6 +44,13 @@ export class Replica {
   tear(): void {
     this.#torn = true
     this.#asked = false
+  }
+
+  /** Whether the store has something else than when this was last asked. */
+  found(state: string): boolean {
+    const changed = this.#found !== state
+    this.#found = state
+    return changed
   }
 
   /** What ended an epoch may still be on its way: it counts as missed when the next look finds nothing more heard. */

@@ -50,7 +50,9 @@ const tools = {
 }
 
 const agents = Object.fromEntries((agentIds.length > 0 ? agentIds : ['guide']).map((id) => [id, new Agent({ id, model: scriptedModel(answer, { record: false }), tools })]))
-const heed = new Heed({ agents, storage: new LibSQLStore({ url: `file:${file}` }), logger: silentLogger })
+const warnings: Array<{ message: string; code?: unknown }> = []
+const logger = { ...silentLogger, warn: (message: string, fields: { code?: unknown } = {}) => void warnings.push({ message, code: fields.code }) }
+const heed = new Heed({ agents, storage: new LibSQLStore({ url: `file:${file}` }), logger })
 const agent = (id = agentIds[0] ?? 'guide'): Agent => heed.getAgent(id)
 
 const subscriptions = new Map<string, { subscription: AgentThreadSubscription; chunks: Chunk[] }>()
@@ -60,6 +62,7 @@ const commands = {
   start: () => heed.start(),
   close: () => heed.close(),
   pid: () => process.pid,
+  warnings: () => warnings,
   /** Answers when it is stored. */
   async send(text: string, options: SendOptions & { id?: string; agentId?: string; mode?: 'queue' }) {
     const { id, agentId, mode, ...rest } = options

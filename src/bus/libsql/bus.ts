@@ -23,6 +23,9 @@ export class LibSQLBus implements Bus {
       get company() {
         return mine.company
       },
+      get mute() {
+        return mine.mute
+      },
       say: (message, to) => mine.say(member, message, to),
       settle: () => mine.settle(),
       listen: () => mine.listen(),

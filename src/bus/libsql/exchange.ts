@@ -39,6 +39,9 @@ export class Exchange {
   #immediate: NodeJS.Immediate | undefined
   #pause: Timer | undefined
   #attending: Timer | undefined
+  #reopening: Timer | undefined
+  /** Why the sidecar is not open. */
+  #failure: unknown
   #closed = false
 
   constructor(folder: string) {
@@ -46,12 +49,19 @@ export class Exchange {
   }
 
   get company(): boolean {
-    return this.#others || this.#members.size > 1
+    return this.#others || this.#members.size > 1 || this.mute
+  }
+
+  /** The sidecar can't be opened: others may be there, and hear nothing. */
+  get mute(): boolean {
+    return this.#failure !== undefined
   }
 
   async add(member: string, listener: BusListener): Promise<void> {
     this.#members.set(member, listener)
+    const opening = this.#opening
     await (this.#opening ??= this.#open())
+    if (opening && this.#failure !== undefined) listener.unreachable?.(this.#failure)
   }
 
   /** Answers whether it was the last. */
@@ -89,6 +99,7 @@ export class Exchange {
     if (this.#closed) return
     this.#closed = true
     this.#attending?.cancel()
+    this.#reopening?.cancel()
     await this.#opening?.catch(() => {})
     this.#flush()
     this.#pause?.cancel()
@@ -102,18 +113,32 @@ export class Exchange {
     try {
       this.#sidecar = await this.#openSidecar()
       this.#others = this.#sidecar.met
-    } catch {
-      // Without it everything is found by the sweep, only later; it is tried again.
+      this.#opened()
+    } catch (error) {
+      this.#failed(error)
     }
     if (this.#closed) return
     this.#attend()
-    if (!this.#sidecar) return
+    if (!this.#sidecar) return this.#reopen()
     this.#doorbell = new Doorbell(this.#folder, {
       look: () => this.#look(),
       replaced: () => this.#reopen(),
       attentive: () => [...this.#members.values()].some((listener) => listener.attentive()),
     })
     this.#look()
+  }
+
+  /** Without it everything is found by the sweep, only later; it is tried again. */
+  #failed(error: unknown): void {
+    const first = this.#failure === undefined
+    this.#failure = error
+    if (first) for (const listener of this.#members.values()) listener.unreachable?.(error)
+  }
+
+  #opened(): void {
+    if (this.#failure === undefined) return
+    this.#failure = undefined
+    for (const listener of this.#members.values()) listener.reached?.()
   }
 
   async #openSidecar(): Promise<Sidecar> {
@@ -129,8 +154,7 @@ export class Exchange {
 
   #attend(): void {
     this.#attending = systemClock.after(attendMs, () => {
-      if (this.#sidecar) this.#try((sidecar) => void (this.#others = sidecar.attend()))
-      else this.#reopen()
+      this.#try((sidecar) => void (this.#others = sidecar.attend()))
       if (!this.#closed) this.#attend()
     }, { background: true })
   }
@@ -189,9 +213,16 @@ export class Exchange {
     }
   }
 
-  /** Begins anew, though not again and again. What was said meanwhile may be lost. */
+  /** Begins anew, though not again and again: at once, or when enough time went by since the last time. What was said meanwhile may be lost. */
   #reopen(): void {
-    if (this.#closed || performance.now() - this.#openedAt < reopenMs) return
+    if (this.#closed || this.#reopening) return
+    this.#reopening = systemClock.after(Math.max(0, this.#openedAt + reopenMs - performance.now()), () => {
+      this.#reopening = undefined
+      this.#beginAnew()
+    }, { background: true })
+  }
+
+  #beginAnew(): void {
     this.#doorbell?.close()
     this.#attending?.cancel()
     const before = this.#sidecar
@@ -199,7 +230,7 @@ export class Exchange {
     this.#opening = (this.#opening ?? Promise.resolve()).then(async () => {
       before?.close()
       await this.#open()
-      for (const listener of this.#members.values()) listener.lost()
+      if (this.#sidecar) for (const listener of this.#members.values()) listener.lost()
     })
   }
 }

@@ -50,6 +50,24 @@ export const recoveryCases: StoreCase[] = [
     },
   },
   {
+    name: '[R5.3] a run that is handed over, however often, was not begun in vain; one whose process died was',
+    async run({ store: open }) {
+      const store = await open()
+      await start(store)
+      let attempts = 0
+      for (const [index, end] of (['resign', 'resign', 'resign', 'die', 'resign', 'die'] as const).entries()) {
+        const owner = `p${index + 1}`
+        if (end === 'resign') await store.resign(owner)
+        else await gone(store, owner)
+        await alive(store, `p${index + 2}`)
+        const claimed = await store.claim(threadId, `p${index + 2}`)
+        assert.ok(claimed)
+        attempts = (await begin(store, claimed.fence)).run.attempts
+      }
+      assert.equal(attempts, 4)
+    },
+  },
+  {
     name: '[R5.1] a run that is continued has the window it began with',
     async run({ store: open }) {
       const store = await open()

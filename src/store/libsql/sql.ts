@@ -136,6 +136,10 @@ export const sql = {
   putProcess: `INSERT INTO heed_processes (owner, until) VALUES (?, ?) ON CONFLICT (owner) DO UPDATE SET until = excluded.until`,
   forgetProcesses: `DELETE FROM heed_processes WHERE until < ?`,
   removeProcess: `DELETE FROM heed_processes WHERE owner = ?`,
+  // Being handed over is not being begun in vain.
+  handOverRuns: `
+    UPDATE heed_runs SET attempts = max(1, attempts - 1)
+    WHERE (run_id, thread) IN (SELECT run_id, key FROM heed_threads WHERE owner = ? AND status <> 'idle' AND begun = 1)`,
   handOver: `UPDATE heed_threads SET owner = NULL, due_at = ? WHERE owner = ? AND status <> 'idle'`,
   forgetDue: `
     UPDATE heed_threads SET due_at = NULL WHERE due_at IS NOT NULL AND status = 'idle'

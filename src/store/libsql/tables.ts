@@ -228,6 +228,7 @@ export class SqlTables extends SqlRows implements ThreadTables {
   handOver(owner: string): void {
     this.#writeHeld()
     this.#held.clear()
+    this.#statements.run(sql.handOverRuns, owner)
     this.#statements.run(sql.handOver, this.now(), owner)
     this.#statements.run(sql.handOverTitles, this.now(), owner)
   }

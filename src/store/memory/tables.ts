@@ -331,6 +331,9 @@ export class MemoryTables implements ThreadTables {
     for (const [id, title] of this.#titles) if (title.owner === owner) this.#titles.set(id, { ...title, owner: null, dueAt: this.now() })
     for (const { thread } of this.shelves.values()) {
       if (thread.owner !== owner) continue
+      const run = thread.begun === 1 && thread.runId !== null ? this.run(thread, thread.runId) : undefined
+      // Being handed over is not being begun in vain.
+      if (run) this.putRun(thread, { ...run, attempts: Math.max(1, run.attempts - 1) })
       thread.owner = null
       thread.dueAt = this.now()
     }

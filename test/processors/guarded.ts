@@ -1,4 +1,4 @@
-import { Agent, createTool, type Processor } from '../../src/index.ts'
+import { Agent, createTool, Memory, type Processor } from '../../src/index.ts'
 import { scriptedModel } from '../../src/testing/index.ts'
 
 /** Where a guardrail may refuse. */
@@ -13,8 +13,8 @@ export function startOf(place: Place): string {
 }
 
 /**
- * An agent that does a step with a tool and then says what is forbidden, and a guardrail that refuses it at one place. A lane is told of every step.
- * `refusing` is called as the guardrail is about to refuse.
+ * An agent that does a step with tools, one of which keeps something in mind, and then says what is forbidden, and a guardrail that refuses it at one place.
+ * A lane is told of every step. `refusing` is called as the guardrail is about to refuse.
  */
 export function guarded(place: Place, refusing: () => void | Promise<void> = () => {}) {
   const check = async (at: Place, words: string, abort: (reason: string) => never) => {
@@ -31,9 +31,11 @@ export function guarded(place: Place, refusing: () => void | Promise<void> = () 
   }
   const steps: Processor = { id: 'steps', computeStateSignal: ({ runId, stepNumber }) => ({ cacheKey: `${runId}/${stepNumber}`, contents: `step ${stepNumber}` }) }
   const model = scriptedModel(({ prompt }) => {
-    const asked = prompt.findLastIndex(({ role, content }) => role === 'user' && !JSON.stringify(content).includes('<state>'))
+    // Not a state, nor what memory shows.
+    const asked = prompt.findLastIndex(({ role, content }) => role === 'user' && !/"text":"</.test(JSON.stringify(content)))
     if (!JSON.stringify(prompt[asked]).includes('Go.')) return 'Fine.'
-    return prompt.slice(asked).some(({ role }) => role === 'tool') ? { text: ['It is ', 'FORBIDDEN.'] } : { text: 'Looking.', toolCalls: [{ toolName: 'look' }] }
+    if (prompt.slice(asked).some(({ role }) => role === 'tool')) return { text: ['It is ', 'FORBIDDEN.'] }
+    return { text: 'Looking.', toolCalls: [{ toolName: 'look' }, { toolName: 'updateWorkingMemory', input: { memory: '# Kept in mind' } }] }
   })
   const look = createTool({
     id: 'look',
@@ -43,6 +45,7 @@ export function guarded(place: Place, refusing: () => void | Promise<void> = () 
       return 'seen'
     },
   })
-  const agent: Agent = new Agent({ id: 'a', model, tools: { look }, inputProcessors: [guard, steps], outputProcessors: [guard] })
+  const memory = new Memory({ workingMemory: { enabled: true, scope: 'thread' } })
+  const agent: Agent = new Agent({ id: 'a', model, tools: { look }, inputProcessors: [guard, steps], outputProcessors: [guard], memory })
   return { agent, model }
 }

@@ -1,6 +1,7 @@
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { DatabaseSync } from 'node:sqlite'
 import { afterAll, describe, expect, it } from 'vitest'
 import type { Agent, Message } from '../../src/index.ts'
 import { LibSQLStore } from '../../src/store/libsql/index.ts'
@@ -22,7 +23,7 @@ async function expectNothingOf(place: Place, agent: Agent): Promise<void> {
   await soon(() => agent.activeRun(thread)).toBeNull()
   const messages = await history(agent)
   const told = messages.filter(({ type }) => type !== 'state').map(text)
-  const sealed = place === 'mid-run input' ? ['Go.', 'Looking.[look]'] : []
+  const sealed = place === 'mid-run input' ? ['Go.', 'Looking.[look][updateWorkingMemory]'] : []
   expect(told).toEqual(['Before.', 'Fine.', ...sealed, 'Then.', 'Fine.'])
   expect(JSON.stringify(messages)).not.toContain('FORBIDDEN')
   const states = messages.filter(({ type }) => type === 'state').map(({ id }) => id)
@@ -32,10 +33,31 @@ async function expectNothingOf(place: Place, agent: Agent): Promise<void> {
   expect((await agent.getLane({ ...thread, id: 'steps' }))?.lastSignalId).toBe(states.at(-1))
   expect(await agent.explain({ ...thread, signalId: place === 'mid-run input' ? 'mid' : 'first' })).toMatchObject({ state: 'rejected' })
   expect(await agent.explain({ ...thread, signalId: 'then' })).toMatchObject({ state: 'consumed' })
+  const memory = await agent.getMemory()
+  // What stood before the refused input was sealed, with what it kept in mind.
+  expect(await memory.getWorkingMemory(thread)).toBe(place === 'mid-run input' ? '# Kept in mind' : null)
+  const { messages: found } = await memory.recall({ ...thread, vectorSearchString: 'What is FORBIDDEN? Looking at the start, in the middle, go.' })
+  expect(JSON.stringify(found)).not.toContain('FORBIDDEN')
+}
+
+/** The index of a database has passages of messages that are there, and of no others. */
+function expectIndexOf(path: string): void {
+  const index = new DatabaseSync(`${path}-recall`, { readOnly: true })
+  const messages = new DatabaseSync(path, { readOnly: true })
+  try {
+    const there = new Set(messages.prepare("SELECT key FROM heed_messages WHERE role <> 'context'").all().map(({ key }) => Number(key)))
+    const indexed = index.prepare('SELECT DISTINCT key / 1024 AS message FROM passages').all().map(({ message }) => Number(message))
+    expect(indexed.length).toBeGreaterThan(0)
+    expect(indexed.filter((message) => !there.has(message))).toEqual([])
+    expect(index.prepare("SELECT count(*) AS found FROM words WHERE rowid / 1024 NOT IN (SELECT key / 1024 FROM passages)").get()).toEqual({ found: 0 })
+  } finally {
+    index.close()
+    messages.close()
+  }
 }
 
 describe.each(placeKinds())('a refusal, $name', ({ make }) => {
-  it.each(places)('[R7.2] of %s leaves nothing of what it refuses in history or lanes, however many steps were stored; what waited is answered', async (place) => {
+  it.each(places)('[R7.2] of %s leaves nothing of what it refuses in history, lanes, recall or working memory, however many steps were stored; what waited is answered', async (place) => {
     const { agent, model } = guarded(place)
     openHeed({ agent }, make().store())
     const seen = collect(await agent.subscribeToThread(thread))
@@ -55,7 +77,7 @@ describe('a process that is killed while it refuses', () => {
   const moments = ['before the refusal is stored', 'right after it is stored'] as const
   const cases = places.flatMap((place) => moments.map((moment) => ({ place, moment })))
 
-  it.each(cases)('[R7.3] of $place, $moment, leaves nothing of it either', async ({ place, moment }) => {
+  it.each(cases)('[R7.3] of $place, $moment, leaves nothing of it in history, lanes, working memory or the index of recall either', async ({ place, moment }) => {
     const url = `file:${join(folder, `${place}-${moments.indexOf(moment)}.db`.replaceAll(' ', '-'))}`
     const child = runChild(`
       const { guarded, startOf, thread } = await import(${JSON.stringify(new URL('./guarded.ts', import.meta.url).href)})
@@ -78,5 +100,6 @@ describe('a process that is killed while it refuses', () => {
     const heed = openHeed({ agent }, new LibSQLStore({ url, clock }), { clock })
     await heed.start()
     await expectNothingOf(place, agent)
+    expectIndexOf(url.slice('file:'.length))
   }, 30_000)
 })

@@ -81,6 +81,59 @@ describe.each(placeKinds())('what was said since input last entered, $name', ({ 
     expect(words(await stored(agent))).toEqual(more)
   })
 
+  const careful = createTool({ id: 'careful', requireApproval: true, execute: () => 'done' })
+
+  it('[R7.5] is refused before its run waits for a decision: nothing waits then', async () => {
+    const agent = new Agent({ id: 'a', model: spoken('careful'), tools: { careful }, outputProcessors: [guard] })
+    openHeed({ agent }, make().store())
+    expect((await agent.generate('Go.', { memory })).tripwire?.reason).toBe('blocked')
+    expect(await stored(agent)).toEqual([])
+    expect((await agent.listSuspendedRuns(thread)).runs).toEqual([])
+    expect(await agent.activeRun(thread)).toBeNull()
+  })
+
+  it('[R7.5] is changed before its run waits for a decision, and once', async () => {
+    let asked = 0
+    const counting: Processor = { id: 'counting', processOutputResult: (args) => (asked++, redacting.processOutputResult?.(args)) }
+    const model = scriptedModel([{ text: 'SECRET one', toolCalls: [{ toolName: 'careful' }] }, 'SECRET two'])
+    const agent = new Agent({ id: 'a', model, tools: { careful }, outputProcessors: [counting] })
+    openHeed({ agent }, make().store())
+    const waiting = await agent.generate('Go.', { memory })
+    expect([waiting.finishReason, asked]).toEqual(['suspended', 1])
+    expect(words(await stored(agent))).toEqual(['Go.', '*** one'])
+    await (await agent.approveToolCall({ runId: waiting.runId })).result
+    expect(words(await stored(agent))).toEqual(['Go.', '*** one*** two'])
+    expect(JSON.stringify([await stored(agent), model.calls.at(-1)?.prompt])).not.toContain('SECRET')
+  })
+
+  const breaks = { text: ['SECRET ', 'words'], errorAfter: { parts: 3, error: { status: 400, message: 'gone' } } }
+
+  it('[R7.5] is refused when its stream breaks for good, and when another model goes on from there', async () => {
+    const lost = new Agent({ id: 'a', model: scriptedModel([breaks]), outputProcessors: [guard] })
+    openHeed({ lost }, make().store())
+    expect((await lost.generate('Go.', { memory })).tripwire?.reason).toBe('blocked')
+    expect(await stored(lost)).toEqual([])
+    const second = scriptedModel(['and so on.'])
+    const found = new Agent({ id: 'a', model: [scriptedModel([breaks]), second], outputProcessors: [guard] })
+    openHeed({ found }, make().store())
+    expect((await found.generate('Go.', { memory })).tripwire?.reason).toBe('blocked')
+    expect([second.callCount, await stored(found)]).toEqual([1, []])
+  })
+
+  it('[R7.5] is changed when its stream breaks for good, and when another model goes on from there', async () => {
+    const lost = new Agent({ id: 'a', model: scriptedModel([breaks]), outputProcessors: [redacting] })
+    openHeed({ lost }, make().store())
+    const error = await lost.generate('Go.', { memory }).catch((thrown: unknown) => thrown)
+    expect(error).toMatchObject({ code: 'stream_broken' })
+    expect(words(await stored(lost))[1]).toMatch(/^\*\*\* /)
+    const found = new Agent({ id: 'a', model: [scriptedModel([breaks]), scriptedModel(['and so on.'])], outputProcessors: [redacting] })
+    openHeed({ found }, make().store())
+    const result = await found.generate('Go.', { memory })
+    expect(result.text).toMatch(/^\*\*\* .*and so on\.$/)
+    expect(words(await stored(found))[1]).toBe(result.text)
+    expect(JSON.stringify([error, result, await stored(lost), await stored(found)])).not.toContain('SECRET')
+  })
+
   it('[R7.5] is refused before input enters after it; that input is answered next', async () => {
     const tell = createTool({ id: 'tell', execute: async () => (await agent.sendMessage({ id: 'mid', contents: 'Also this.' }, thread).stored, 'told') })
     const model = scriptedModel([{ text: 'SECRET', toolCalls: [{ toolName: 'tell' }] }, 'Fine.'])

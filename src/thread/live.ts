@@ -1,6 +1,7 @@
 import type { LiveEvent, LiveState } from '../bus/message.ts'
 import type { Chunk } from '../run/chunk.ts'
 import { compareCursors, formatCursor, parseCursor, type Cursor } from './cursor.ts'
+import type { LiveMark } from './live-mark.ts'
 import { PresentStep } from './present-step.ts'
 
 /** How many chunks a thread keeps for those who read slowly or come back. Beyond it they start from a snapshot. */
@@ -18,19 +19,6 @@ const stateChunks = 4_096
 export interface LiveRelay {
   entered(epoch: number): void
   happened(event: LiveEvent): void
-}
-
-/** What a snapshot has to know of a thread at one moment. */
-export interface LiveMark {
-  position: number
-  /** Whoever returns with it gets the present step and what follows. */
-  cursor: string
-  runId: string | undefined
-  /** While a run is at work: the last row that the chunks before the present step stand for. */
-  seq: number | undefined
-  step: Chunk[]
-  /** Grows with every run that starts here. */
-  runs: number
 }
 
 /**
@@ -54,6 +42,7 @@ export class LiveThread {
   #runStart = 0
   #epoch = 0
   #index = 0
+  #events = 0
   #running = false
   #runs = 0
   /** Where the last run said that it is over; -1 when none did, or another began since. */
@@ -95,6 +84,11 @@ export class LiveThread {
     return this.#index
   }
 
+  /** How many events of this epoch there were, told to others or not. */
+  get events(): number {
+    return this.#events
+  }
+
   /** A run is at work here, and its present step is known. */
   get running(): boolean {
     return this.#running
@@ -131,6 +125,7 @@ export class LiveThread {
     if (epoch <= this.#epoch) return
     this.#epoch = epoch
     this.#index = 0
+    this.#events = 0
     this.relay?.entered(epoch)
   }
 
@@ -152,6 +147,8 @@ export class LiveThread {
     if (epoch <= this.#epoch) return
     this.#epoch = epoch
     this.#index = now
+    // What is told of it is not its beginning.
+    this.#events = 1
   }
 
   /** A run is at work from here on; its chunks follow what history has up to `seq`. */
@@ -165,7 +162,7 @@ export class LiveThread {
     this.#committed = seq
     this.#step.clear()
     this.#stepCursor = this.#cursor
-    this.relay?.happened({ type: 'run', runId, seq })
+    this.#happened({ type: 'run', runId, seq })
   }
 
   /** A suspended run stays the thread's run, and nobody is at work. */
@@ -173,7 +170,7 @@ export class LiveThread {
     if (!suspended) this.runId = undefined
     this.#running = false
     this.#step.clear()
-    this.relay?.happened({ type: 'rest', suspended })
+    this.#happened({ type: 'rest', suspended })
   }
 
   /** What the present step said is said again: everyone starts over from what is stored. */
@@ -181,7 +178,7 @@ export class LiveThread {
     this.generation++
     this.#first = this.#end
     this.#index++
-    this.relay?.happened({ type: 'anew' })
+    this.#happened({ type: 'anew' })
     this.ring()
   }
 
@@ -215,13 +212,18 @@ export class LiveThread {
   committed(seq: number | undefined): void {
     if (seq === undefined) return
     this.#committed = seq
-    this.relay?.happened({ type: 'committed', seq })
+    this.#happened({ type: 'committed', seq })
   }
 
   publish(chunk: Chunk): void {
     chunk.cursor = `${this.#epoch}.${++this.#index}`
     this.#add(chunk, chunk.cursor)
-    this.relay?.happened({ type: 'chunk', chunk })
+    this.#happened({ type: 'chunk', chunk })
+  }
+
+  #happened(event: LiveEvent): void {
+    this.#events++
+    this.relay?.happened(event)
   }
 
   #add(chunk: Chunk, cursor: string): void {

@@ -13,7 +13,7 @@ export class Relay implements LiveRelay {
   readonly #seat: Seat
   readonly #clock: Clock
   #epoch: number
-  /** The number of the last event that was told. The first of an epoch is 1, and only that one. */
+  /** The number of the last event that was told. The first of an epoch is 1, and only that one, whoever told those before. */
   #number: number
   #events: LiveEvent[] = []
   #timer: Timer | undefined
@@ -23,7 +23,7 @@ export class Relay implements LiveRelay {
     this.#seat = seat
     this.#clock = clock
     this.#epoch = live.epoch
-    this.#number = live.index + 1
+    this.#number = live.events
     live.relay = this
   }
 

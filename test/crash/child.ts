@@ -1,3 +1,4 @@
+import { once } from 'node:events'
 import { DatabaseSync } from 'node:sqlite'
 import { Worker } from 'node:worker_threads'
 import { Heed } from '../../src/index.ts'
@@ -31,6 +32,8 @@ export interface ChildPlan {
   /** What a send counts as confirmed by. */
   confirm?: 'stored' | 'accepted'
   kill?: KillPlan
+  /** Nobody dies, for long: so many threads at a time are sent to, each set for so long, and everything has to be heard as it is said. */
+  peace?: { threads: number; ms: number; pace: number }
 }
 
 const plan = JSON.parse(process.argv[2] ?? '') as ChildPlan
@@ -51,18 +54,24 @@ noteWhatIsSaid()
 const store = underFire(new LibSQLStore({ url: `file:${plan.database}`, clock }), kill, journal)
 const agent = worker(chance, journal, effects, kill)
 const heed = new Heed({ agents: { worker: agent }, storage: store, clock, logger: { debug() {}, info() {}, warn: trouble, error: trouble } })
-const load = new Load({ agent, chance, journal, name: `${slot}.${life}`, threads, before, confirm: plan.confirm })
+const load = new Load({ agent, chance, journal, name: `${slot}.${life}`, threads, before, confirm: plan.confirm, ...peaceful(plan) })
 const watchers = threads.map((threadId) => new Watcher(agent, journal, `${slot}/${threadId}`, { threadId, resourceId }, lastCursor(before, threadId)))
 
-process.on('message', (what) => void (what === 'calm' ? calm() : stop()))
+process.on('message', (what) => {
+  if (what === 'calm') void calm()
+  else if (what === 'enough') load.enough()
+  else if (what === 'stop') void stop()
+})
 await heed.start()
 process.send?.('started')
 if (plan.kill?.point === 'checkpoint') dieInCheckpoint(plan.kill.nth)
-void Promise.all(watchers.map((watcher) => watcher.begun)).then(() => process.send?.('watching'))
+const allWatch = Promise.all(watchers.map((watcher) => watcher.begun)).then(() => process.send?.('watching'))
+const begin = plan.peace ? once(process, 'message').then(() => journal.write({ note: 'calm' })) : Promise.resolve()
 await Promise.all([
-  load.send(plan.sends),
+  allWatch,
+  begin.then(() => load.send(plan.sends)),
   load.decide(plan.patience),
-  ...watchers.map((watcher) => watcher.watch(() => (plan.sends === 0 ? Infinity : 20 + chance.below(200)))),
+  ...watchers.map((watcher) => watcher.watch(() => (plan.sends === 0 || plan.peace ? Infinity : 20 + chance.below(200)))),
 ])
 
 async function calm(): Promise<void> {
@@ -88,6 +97,17 @@ function noteWhatIsSaid(): void {
     publish.call(this, chunk)
     journal.write({ note: 'said', thread: this.threadId, ...seenOf(chunk) })
   }
+}
+
+/** Every set of threads has its time, the same in all processes: a thread that is sent to for minutes has prompts without end. */
+function peaceful({ peace, threads: all, origin: from }: ChildPlan): { present?(): string[]; pace?: number } {
+  if (!peace) return {}
+  const sets = Math.ceil(all.length / peace.threads)
+  const present = () => {
+    const first = Math.min(sets - 1, Math.floor((Date.now() - from) / peace.ms)) * peace.threads
+    return all.slice(first, first + peace.threads)
+  }
+  return { present, pace: peace.pace }
 }
 
 function lastCursor(journals: readonly Journal[], threadId: string): string | undefined {

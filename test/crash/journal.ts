@@ -9,12 +9,16 @@ export type Note =
   | { note: 'up'; pid: number }
   /** A send is about to be made. */
   | { note: 'send'; thread: string; id: string; kind: SendKind }
+  /** The store has it; whether it would survive the power is told by `stored`. */
+  | { note: 'accepted'; thread: string; id: string }
   /** Its `stored` resolved: from here on nothing may lose it. */
   | { note: 'stored'; thread: string; id: string }
   | { note: 'refused'; thread: string; id: string; why: string }
   | { note: 'outcome'; thread: string; id: string; action: string; runId?: string; step?: number; reason?: string }
   /** The model was called: its prompt message by message, each as a digest, and the marks of the signals in it. */
-  | { note: 'asked'; thread: string; prompt: string[]; marks: string[] }
+  | { note: 'asked'; thread: string; prompt: string[]; marks: string[]; call?: number }
+  /** A call of the model is over, or was cut. */
+  | { note: 'over'; thread: string; call: number }
   /** A write of a lease holder was answered; it was asked for at `began`. */
   | { note: 'written'; thread: string; epoch: number; what: string; began: number; rows: string[] }
   /** A chunk was given its place by whoever speaks for the thread, before anybody had it. */

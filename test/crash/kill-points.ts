@@ -43,7 +43,11 @@ export function underFire(store: ThreadStore, kill: KillSwitch, journal: Journal
     kill.at('accept:before')
     const answers = await store.accept(sends)
     kill.at('accept:after')
-    for (const answer of answers) if ('fence' in answer && answer.fence) note('wake', answer.fence, began)
+    for (const [index, answer] of answers.entries()) {
+      const send = sends[index]
+      if (send && !('error' in answer)) journal.write({ note: 'accepted', thread: send.threadId, id: send.id })
+      if ('fence' in answer && answer.fence) note('wake', answer.fence, began, 'begun' in answer ? answer.begun?.taken.map(({ id }) => id) : [])
+    }
     return answers
   }
   const flush: Method<'flush'> = async () => {
@@ -76,7 +80,7 @@ export function underFire(store: ThreadStore, kill: KillSwitch, journal: Journal
     kill.at(`${point}:before`)
     const committed = await store.commitStep(fence, commit)
     kill.at(`${point}:after`)
-    note('commit', fence, began, [...committed.rows, ...committed.taken].map(({ id }) => id))
+    note(commit.drain === true ? 'drain' : 'commit', fence, began, [...committed.rows, ...committed.taken].map(({ id }) => id))
     return committed
   }
   const decide: Method<'decide'> = async (scope, decision, owner) => {

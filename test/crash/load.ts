@@ -18,6 +18,10 @@ export interface LoadOptions {
   /** Names the sends of this process. */
   name: string
   threads: readonly string[]
+  /** Which threads are sent to at a time; all of them unless told. */
+  present?(): readonly string[]
+  /** At most so many milliseconds between two sends. */
+  pace?: number | undefined
   /** What earlier lives of this process left behind. */
   before: readonly Journal[]
   /** What a send counts as confirmed by. `accepted` is wrong, and there to show that it would be found out. */
@@ -30,6 +34,7 @@ export class Load {
   readonly #shared = new Set<string>()
   #sent = 0
   #stopped = false
+  #enough = false
 
   constructor(options: LoadOptions) {
     this.#options = options
@@ -37,17 +42,17 @@ export class Load {
 
   /** Sends so many signals, one after the other or several at once. */
   async send(count: number): Promise<void> {
-    const { chance, threads, name, before } = this.#options
+    const { chance, threads, name, before, present = () => threads, pace = 25 } = this.#options
     for (const { thread, id, kind } of unconfirmed(before)) void this.#one(thread, id, kind)
-    while (!this.#stopped && this.#sent < count) {
-      const thread = chance.pick(threads)
+    while (!this.#stopped && !this.#enough && this.#sent < count) {
+      const thread = chance.pick(present())
       const id = `${name}.${this.#sent++}`
       const kind = chance.pick(kinds)
       const done = this.#one(thread, id, kind)
       if (chance.below(8) === 0) void this.#one(thread, id, kind)
       if (chance.below(6) === 0) this.#everybodysSend()
       if (chance.below(3) === 0) await done
-      await pause(chance.below(25))
+      await pause(chance.below(pace))
     }
   }
 
@@ -83,15 +88,21 @@ export class Load {
     }
   }
 
+  /** Sends nothing more, and goes on deciding. */
+  enough(): void {
+    this.#enough = true
+  }
+
   stop(): void {
     this.#stopped = true
   }
 
   /** The same id from all processes. */
   #everybodysSend(): void {
-    const { threads } = this.#options
+    const { threads, present = () => threads } = this.#options
     const slice = Math.floor(Date.now() / sharedMs)
-    const thread = threads[slice % threads.length]
+    const now = present()
+    const thread = now[slice % now.length]
     const id = `all.${slice}`
     if (thread === undefined || this.#shared.has(id)) return
     this.#shared.add(id)

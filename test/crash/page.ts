@@ -3,16 +3,19 @@ import type { CampaignState } from './campaign.ts'
 import type { RoundFacts, RoundResult } from './round.ts'
 import type { TakeoverCost } from './takeover-cost.ts'
 
-const begin = '<!-- the last result: written by npm run test:crash -->'
-const end = '<!-- end of the last result -->'
-
 /** Puts the result of a whole run into its place on the page. */
 export function writePage(path: string, state: CampaignState, cost: TakeoverCost): void {
+  putOnPage(path, 'npm run test:crash', resultOf(state, cost))
+}
+
+/** Puts what a command found into its place on a page, in place of what it found the last time. */
+export function putOnPage(path: string, command: string, result: string): void {
+  const [begin, end] = [`<!-- the last result: written by ${command} -->`, `<!-- end of what ${command} wrote -->`]
   const page = readFileSync(path, 'utf8')
   const [before, rest] = page.split(begin)
   const after = rest?.split(end)[1]
   if (before === undefined || after === undefined) throw new Error(`${path} has no place for the result: it needs '${begin}' and '${end}'.`)
-  writeFileSync(path, `${before}${begin}\n\n${resultOf(state, cost)}\n${end}${after}`)
+  writeFileSync(path, `${before}${begin}\n\n${result}\n${end}${after}`)
 }
 
 function resultOf({ seed, rounds }: CampaignState, cost: TakeoverCost): string {

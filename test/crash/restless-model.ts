@@ -43,7 +43,14 @@ export class RestlessModel implements LanguageModelV4 {
   async doStream({ prompt, abortSignal }: LanguageModelV4CallOptions): Promise<{ stream: ReadableStream<LanguageModelV4StreamPart> }> {
     const call = this.#calls++
     const marks = prompt.flatMap(({ role, content }) => (role === 'user' ? marksIn(JSON.stringify(content)) : []))
-    this.#journal.write({ note: 'asked', thread: marks[0]?.thread ?? '', prompt: prompt.map(digest), marks: marks.map(({ id }) => id) })
+    const thread = marks[0]?.thread ?? ''
+    this.#journal.write({ note: 'asked', thread, prompt: prompt.map(digest), marks: marks.map(({ id }) => id), call })
+    let told = false
+    const over = () => {
+      if (!told) this.#journal.write({ note: 'over', thread, call })
+      told = true
+    }
+    abortSignal?.addEventListener('abort', over, { once: true })
     const words = 1 + this.#chance.below(5)
     const parts = this.#parts(call, words, this.#tools(prompt))
     const kill = this.#kill
@@ -58,7 +65,9 @@ export class RestlessModel implements LanguageModelV4 {
           if (part?.type === 'text-delta') controller.enqueue({ ...part, delta: `${steadyNow()} ` })
           else if (part) controller.enqueue(part)
           if (index === 3) kill.at('model:midway')
-          if (index >= parts.length) controller.close()
+          if (index < parts.length) return
+          over()
+          controller.close()
         },
       }, { highWaterMark: 0 }),
     }

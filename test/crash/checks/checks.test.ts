@@ -3,6 +3,7 @@ import type { Effect } from '../effects.ts'
 import type { Journal, Note, Noted, SeenMessage } from '../journal.ts'
 import type { Ledger, LedgerThread } from '../ledger.ts'
 import { checks, judge, type Evidence } from './index.ts'
+import { nextBoundary, oneRun } from './peace.ts'
 
 const thread = 't0'
 
@@ -140,5 +141,23 @@ describe('the checker', () => {
     ['a chunk that was said as the process ended', evidence({ notes: [watching(), ...telling, seen('1.1', 'start'), { note: 'stopping' }] })],
   ])('allows %s', (_, changed) => {
     expect(objections(changed)).toEqual([])
+  })
+
+  const began = (call: number, at: number): Note & { at: number } => ({ note: 'asked', thread, prompt: ['s'], marks: [], call, at })
+  const over = (call: number, at: number): Note & { at: number } => ({ note: 'over', thread, call, at })
+
+  it('finds two runs on a thread at once', () => {
+    const first = [began(0, 1_000), over(0, 2_000)]
+    expect(oneRun(evidence({ notes: first, others: [journal(1, [began(0, 2_000), over(0, 3_000)])] }))).toEqual([])
+    expect(oneRun(evidence({ notes: first, others: [journal(1, [began(0, 1_500), over(0, 3_000)])] }))).toHaveLength(1)
+    expect(oneRun(evidence({ notes: first, effects: [effect('begun', { by: '1.0', at: 1_900 }), effect('done', { by: '1.0', at: 2_500 })] }))).toHaveLength(1)
+  })
+
+  it('finds a boundary that passed by what was accepted', () => {
+    const accepted: Note & { at: number } = { note: 'accepted', thread, id: 'a', at: 1_000 }
+    const drain = (from: number, rows: string[]): Note & { at: number } => ({ note: 'written', thread, epoch: 1, what: 'drain', began: from, rows, at: from + 10 })
+    const found = { mail: [mail('a', 1, { route: 'deliver', step: 1 })] }
+    expect(nextBoundary(evidence({ notes: [accepted], others: [journal(1, [drain(900, []), drain(1_100, ['a'])])], thread: found }))).toEqual([])
+    expect(nextBoundary(evidence({ notes: [accepted], others: [journal(1, [drain(1_100, []), drain(1_200, ['a'])])], thread: found }))).toHaveLength(1)
   })
 })

@@ -11,6 +11,8 @@ export interface RunHost {
    * nothing entered, and both are decided at once: nothing can slip in between.
    */
   commit(commit: RunCommit): Promise<RunCommitted>
+  /** Asked right before a tool begins: aborts the run instead where its thread may be another's by now. */
+  beforeTool?(): void
   /** Stores what processors made of input that was taken, before the model sees it. */
   revise(change: InputChange): Promise<void>
   /** The lanes that were there as the run began, with the last snapshot of each. */

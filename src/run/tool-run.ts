@@ -110,7 +110,11 @@ async function execute(
   try {
     output = await raceTool(run, resolved, scope.signal, {
       left: tool.timeoutMs,
-      start: (signal) => tool.execute?.(input, execution.context(signal, resumeData)),
+      start: (signal) => {
+        run.host.beforeTool?.()
+        scope.signal.throwIfAborted()
+        return tool.execute?.(input, execution.context(signal, resumeData))
+      },
       onPreliminary: async (preliminary) => {
         const result = jsonOf(preliminary, `What ${name} returned`)
         await showPreliminary(run, invocation, result).catch(scope.fail)

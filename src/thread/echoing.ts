@@ -9,9 +9,12 @@ export function echo(runtime: ThreadRuntime, { threadId, resourceId }: Send, { r
   if (row?.role !== 'signal') return
   const say = (live: LiveThread) => {
     live.resourceId = resourceId
-    // Whoever runs the thread counts its epoch. Where that was this process and is forgotten here, it is counted on from elsewhere.
-    if (owner === undefined) live.begin(epoch)
-    else live.join(epoch, runtime.clock.now())
+    if (owner === undefined || runtime.hostOf(threadId)) live.begin(epoch)
+    else if (live.epoch < epoch) {
+      // The run that counted its epoch was this process's, and is forgotten here: it is counted on from a number that nobody had.
+      if (live.epoch !== 0) live.skip()
+      live.join(epoch, runtime.clock.now())
+    }
     live.publish(signalToDataChunk(rowToSignal(row), row.id))
   }
   // What the store took on an idle thread comes after the last word of a run that doesn't know yet that it is over.

@@ -223,9 +223,7 @@ export class ThreadHost implements RunHost {
   }
 
   /** Obeys interrupts that wait in the store. */
-  obeyWaiting(): Promise<void> {
-    return this.#findInterrupts((id) => this.interrupt(id))
-  }
+  readonly obeyWaiting = (): Promise<void> => this.#findInterrupts((id) => this.interrupt(id))
 
   /** Options that went with an earlier process: told once, and kept with the run by its next commit. */
   #miss({ runId, lost: known }: RunRow, lost: string[]): void {
@@ -288,6 +286,11 @@ export class ThreadHost implements RunHost {
     if (this.#stop && (this.#lost || this.#runtime.lapsed)) return this.lose()
     this.live.publish(chunk)
     for (const caller of this.#callers) caller.emit(chunk)
+  }
+
+  /** A process that slept since it was stored that the tool begins must not begin it beside whoever has the thread now. */
+  beforeTool(): void {
+    if (this.#stop && this.#runtime.lapsed) this.lose()
   }
 
   async commit(commit: RunCommit): Promise<RunCommitted> {

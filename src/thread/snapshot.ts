@@ -3,7 +3,7 @@ import type { Message } from '../message/message.ts'
 import type { MessageRow } from '../message/row.ts'
 import { transcriptOf, withheldPayload } from '../message/transcript.ts'
 import type { Chunk } from '../run/chunk.ts'
-import type { Scope, SuspendedCall } from '../store/contract.ts'
+import type { Scope, SuspendedCall, ThreadRow } from '../store/contract.ts'
 import { TAIL_SEQ } from '../store/tail.ts'
 import { suspendedRun } from './deciding.ts'
 import type { LiveThread } from './live.ts'
@@ -49,13 +49,16 @@ const snapshotRows = 100
  */
 export function snapshotReader(runtime: ThreadRuntime, scope: Scope): SnapshotReader {
   return async (live, reason, seen) => {
-    for (let first = true; ; first = false) {
+    for (let asked = false; ;) {
       const { position, cursor, runId, seq, step, runs } = live.mark(seen)
       const thread = await runtime.store.getThread(scope)
       const bound = seq === undefined ? {} : { before: seq + 1 }
       const rows = thread ? wholeMessages(await runtime.store.listRows(scope, { limit: snapshotRows, ...bound })) : []
-      if (first && seq === undefined && thread && isAhead(runtime, live, thread, rows)) {
-        await catchUp(runtime, live, thread)
+      // Looked at after the rows: what happened since can't be in them.
+      const now: ThreadRow | null = thread && seq === undefined && !asked ? await runtime.store.getThread(scope) : null
+      if (now && isAhead(runtime, live, now, rows)) {
+        asked = now.status === 'running'
+        await catchUp(runtime, live, now)
         continue
       }
       const beside = thread && seq !== undefined ? await besideRun(runtime, scope, seq) : []

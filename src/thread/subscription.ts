@@ -110,8 +110,8 @@ export class ThreadReader implements AsyncIterator<Chunk> {
   async #startOver(reason: ThreadSnapshot['reason']): Promise<IteratorResult<Chunk>> {
     const generation = this.#live.generation
     const read = await this.#readSnapshot(this.#live, reason, this.#position).catch((error: unknown) => {
-      // Its Heed was closed meanwhile: that is an end, and no failure.
-      if (!this.#live.closed) throw error
+      // Nobody reads any more, or its Heed was closed meanwhile: that is an end, and no failure.
+      if (!this.#closed && !this.#live.closed) throw error
       return undefined
     })
     if (!read) return this.return()

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest'
 import type { Clock } from '../../src/clock.ts'
-import { Agent } from '../../src/index.ts'
+import { Agent, createTool } from '../../src/index.ts'
 import { scriptedModel, virtualClock } from '../../src/testing/index.ts'
 import { openHeed, placeKinds } from '../thread/places.ts'
 import { collect, gate, idle, soon, types } from '../thread/said.ts'
@@ -49,6 +49,41 @@ describe.each(placeKinds())('a process that slept beyond its lease, $name', ({ m
     expect(words(own)).toEqual(['I am '])
     expect(types(own)).not.toContain('step-finish')
     expect(words(seen.chunks)).not.toContain('still here.')
+  })
+
+  it('[R1.5] [R5.5] begins no tool when another has its thread', async () => {
+    const { clock, sleep } = drowsyClock()
+    const place = make({ clock })
+    const hold = gate()
+    const ran: string[] = []
+    const pay = (who: string, before: Promise<void>) => createTool({
+      id: 'pay',
+      requireApproval: async () => {
+        await before
+        return false
+      },
+      execute: () => {
+        ran.push(who)
+        return 'paid'
+      },
+    })
+    const asleep = new Agent({ id: 'clerk', model: scriptedModel([{ toolCalls: [{ toolName: 'pay', input: {} }] }]), tools: { pay: pay('asleep', hold.promise) } })
+    openHeed({ agent: asleep }, place.store(), { clock })
+    const seen = collect(await asleep.subscribeToThread(thread))
+    await asleep.sendMessage('Pay.', thread).outcome
+    await soon(() => types(seen.chunks)).toContain('tool-call')
+
+    sleep(11_000)
+    const awake = new Agent({ id: 'clerk', model: scriptedModel(['I looked.']), tools: { pay: pay('awake', Promise.resolve()) } })
+    const heed = openHeed({ agent: awake }, place.store(), { clock })
+    await heed.start()
+    await idle(awake, thread)
+    hold.open()
+    await asleep.sendMessage({ contents: 'Anybody?', id: 'later' }, { ...thread, ifIdle: { behavior: 'persist' } }).persisted
+    await soon(() => JSON.stringify(seen.chunks)).toContain('"id":"later"')
+    expect(ran).toEqual([])
+    const { messages } = await (await awake.getMemory()).recall(thread)
+    expect(JSON.stringify(messages)).toContain('It is not known whether it took effect')
   })
 
   it('[R1.5] says what it said anew when nobody took its thread', async () => {

@@ -129,6 +129,7 @@ describe('the checker', () => {
     ['an idempotent tool that ran twice', evidence({ effects: [effect('begun', { idempotent: true }), effect('begun', { idempotent: true, by: '1.0' }), effect('done', { by: '1.0' })], thread: { rows: worked(call('result', { done: 'c' })) } })],
     ['a tool that was interrupted', evidence({ effects: [effect('begun')], thread: { rows: worked(call('output-error', { error: 'order was interrupted: …' })) } })],
     ['a call that was decided', evidence({ effects: [effect('begun', { record: { ...record, started: false, decided: true } }), effect('done')], thread: { rows: worked(call('result', { done: 'c' })) } })],
+    ['a call that began late and of which the model was told that nobody knows', evidence({ effects: [effect('begun', { record: { ...record, started: false } })], thread: { rows: worked(call('output-error', { error: 'order was interrupted: … It is not known whether it took effect.' })) } })],
     ['a parked run in place of an answer', evidence({ thread: { rows: [row('a', 1)], runs: [{ runId: 'r', status: 'parked', epoch: 1, attempts: 11 }] } })],
     ['a send that was never confirmed and is gone', evidence({ notes: [send('b')] })],
     ['a send that a process refused when it ended', evidence({ notes: [outcome('a'), { note: 'stopping' }, send('b'), { note: 'refused', thread, id: 'b', why: 'closed' }, outcome('b', { action: 'rejected', reason: 'closed' }), { note: 'closed' }] })],

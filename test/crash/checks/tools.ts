@@ -10,13 +10,19 @@ export const noEffectTwice: Check = ({ effects }) => {
   })
 }
 
-/** When a tool began, the store had the step that asked for it, and, where it may not begin twice, that it began or was decided. */
-export const recordedFirst: Check = ({ effects }) => effects.flatMap(({ phase, record, thread, call, tool, by, idempotent }): Violation[] => {
-  if (phase === 'done') return []
-  if (!record?.inHistory) return [{ promise: 'G1.2', what: `${tool} ran for the call ${thread} ${call} in ${by} before the step was stored that asked for it` }]
-  if (idempotent || record.started || record.decided) return []
-  return [{ promise: 'R5.5', what: `${tool} ran for the call ${thread} ${call} in ${by} before it was stored that it had begun` }]
-})
+/**
+ * When a tool began, the store had the step that asked for it, and, where it may not begin twice, that it began or was decided. A process that
+ * is stopped in the very instant in which it begins can't know that another took its thread: then the model was told that nobody knows.
+ */
+export const recordedFirst: Check = ({ effects, ledger }) => {
+  const unknown = new Set(ledger.threads.flatMap((thread) => thread.rows.flatMap((row) => row.calls.filter(({ error }) => error?.includes('It is not known') === true).map(({ call }) => `${thread.id} ${call}`))))
+  return effects.flatMap(({ phase, record, thread, call, tool, by, idempotent }): Violation[] => {
+    if (phase === 'done') return []
+    if (!record?.inHistory) return [{ promise: 'G1.2', what: `${tool} ran for the call ${thread} ${call} in ${by} before the step was stored that asked for it` }]
+    if (idempotent || record.started || record.decided || unknown.has(`${thread} ${call}`)) return []
+    return [{ promise: 'R5.5', what: `${tool} ran for the call ${thread} ${call} in ${by} before it was stored that it had begun` }]
+  })
+}
 
 /** Whatever a tool did, history knows the call, in the run that it was done for. */
 export const effectsKnown: Check = ({ effects, ledger }) => {

@@ -23,6 +23,8 @@ export class Dispatcher {
   readonly #cron: Cron | undefined
   #timer: { at: number; timer: Timer } | undefined
   #cronTimer: Timer | undefined
+  /** When it looks next. A timer may be shorter. */
+  #cronAt: number | undefined
   #looking: Promise<number> | undefined
   #closed = false
 
@@ -98,13 +100,18 @@ export class Dispatcher {
   }
 
   #scheduleCron(): void {
-    if (!this.#cron || this.#cronTimer || this.#closed) return
+    if (!this.#cron || this.#cronTimer || this.#closed || !this.#settings.enabled) return
     const { clock } = this.#runtime
-    const next = this.#cron.nextRun(new Date(clock.now()))
-    if (!next) return
-    this.#cronTimer = clock.after(Math.min(longestSleepMs, Math.max(1, next.getTime() - clock.now())), () => {
+    this.#cronAt ??= this.#cron.nextRun(new Date(clock.now()))?.getTime()
+    const at = this.#cronAt
+    if (at === undefined) return
+    this.#cronTimer = clock.after(Math.min(longestSleepMs, Math.max(1, at - clock.now())), () => {
       this.#cronTimer = undefined
-      this.track(this.look().then(() => {}), 'the regular dispatch failed')
+      if (clock.now() >= at) {
+        this.#cronAt = undefined
+        this.track(this.look().then(() => {}), 'the regular dispatch failed')
+      }
+      this.#scheduleCron()
     }, { background: true })
   }
 }

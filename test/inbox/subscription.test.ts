@@ -1,5 +1,11 @@
-import { describe, expect, it } from 'vitest'
+import { spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { mkdtempSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { afterAll, describe, expect, it } from 'vitest'
 import { Agent, type InboxChange, type InboxSubscription } from '../../src/index.ts'
+import { LibSQLStore } from '../../src/store/libsql/index.ts'
 import { scriptedModel } from '../../src/testing/index.ts'
 import { openHeed, placeKinds } from '../thread/places.ts'
 import { idle, soon } from '../thread/said.ts'
@@ -13,6 +19,9 @@ function collectChanges({ stream }: InboxSubscription): { changes: InboxChange[]
   })()
   return { changes, seen: () => changes.map(({ record }) => `${record.summary} ${record.status}`), done }
 }
+
+const folder = mkdtempSync(join(tmpdir(), 'heed-inbox-'))
+afterAll(() => rmSync(folder, { recursive: true, force: true }))
 
 const kept = { notifications: { deliveryPolicy: { default: 'persist' as const } } }
 
@@ -88,5 +97,33 @@ describe('a subscription to an inbox that others write to', () => {
     const { seen } = collectChanges(await watching.subscribeToInbox(thread))
     await writing.sendNotificationSignal(ci, thread)
     await soon(() => new Set(seen())).toEqual(new Set([`${ci.summary} pending`]))
+  })
+
+  it('[N4.1] sees every change of another process, in order and each once, also what came while it was away', async () => {
+    const path = join(folder, 'shared.db')
+    const child = spawn(process.execPath, [join(import.meta.dirname, 'notifying-process.ts'), path], { stdio: ['ignore', 'inherit', 'inherit', 'ipc'] })
+    await once(child, 'message')
+    const tell = async (...words: string[]) => {
+      child.send(words)
+      await once(child, 'message')
+    }
+    const watching = new Agent({ id: 'support', model: scriptedModel(() => 'Noted.'), ...kept })
+    const heed = openHeed({ watching }, new LibSQLStore({ url: `file:${path}` }))
+    await heed.start()
+    const numbered = (from: number, count: number) => Array.from({ length: count }, (_, index) => `Event ${from + index}.`)
+    const first = await watching.subscribeToInbox(thread)
+    const before = collectChanges(first)
+    for (const word of numbered(0, 20)) await tell(word)
+    await soon(() => before.seen()).toEqual(numbered(0, 20).map((word) => `${word} pending`))
+    first.unsubscribe()
+    await before.done
+    await tell(...numbered(20, 150))
+    const after = before.changes.at(-1)?.cursor ?? ''
+    const since = collectChanges(await watching.subscribeToInbox({ ...thread, after }))
+    await tell(...numbered(170, 30))
+    await soon(() => since.seen()).toEqual(numbered(20, 180).map((word) => `${word} pending`))
+    const gone = once(child, 'exit')
+    child.disconnect()
+    expect(await gone).toEqual([0, null])
   })
 })

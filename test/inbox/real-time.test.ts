@@ -1,0 +1,79 @@
+import { describe, expect, it } from 'vitest'
+import { Agent, type AgentConfig, type NotificationPriority, type NotificationStore } from '../../src/index.ts'
+import { notificationStoreOf } from '../../src/store/storage.ts'
+import { scriptedModel } from '../../src/testing/index.ts'
+import { openHeed, placeKinds } from '../thread/places.ts'
+import { collect, gate, idle, soon, userTexts } from '../thread/said.ts'
+import { ci, thread } from './world.ts'
+
+const full = (priority: string) => `<notification source="github" type="ci-status" priority="${priority}" status="delivered">CI failed on main: 3 tests failed.</notification>`
+const summary = (pending: number) => `<notification-summary pending="${pending}">github: ${pending}</notification-summary>`
+
+/** As for users: the clock of the system, and short times. */
+async function openReal(notifications?: AgentConfig['notifications']) {
+  const hold = gate()
+  const model = scriptedModel(({ prompt }) => (JSON.stringify(prompt.at(-1)).includes('Work.') ? { text: 'Working.', gate: hold.promise } : 'Noted.'))
+  const agent = new Agent({ id: 'support', model, ...(notifications ? { notifications } : {}) })
+  const storage = placeKinds().find(({ name }) => name === 'libSQL')!.make().store()
+  openHeed({ agent }, storage, { notifications: { batching: { quietMs: 100, maxWaitMs: 2_000 } } })
+  const inbox = (await notificationStoreOf(storage)) as NotificationStore
+  return {
+    agent, model, hold,
+    send: (more: Partial<typeof ci> = {}) => agent.sendNotificationSignal({ ...ci, ...more }, thread),
+    record: async () => (await inbox.listNotifications(thread)).notifications[0],
+    heard: () => userTexts(model.calls.at(-1)),
+    async work() {
+      agent.sendMessage('Work.', thread)
+      await soon(() => model.callCount).toBe(1)
+    },
+  }
+}
+
+describe('by the clock of the system', () => {
+  /** What is sent, and what the model has read in the end. */
+  const cells: Array<[NotificationPriority, 'active' | 'idle', number, string[]]> = [
+    ['urgent', 'active', 1, ['Work.', full('urgent')]],
+    ['urgent', 'idle', 1, [full('urgent')]],
+    ['high', 'active', 1, ['Work.', summary(1), full('high')]],
+    ['high', 'idle', 1, [full('high')]],
+    ['medium', 'active', 5, ['Work.', summary(5)]],
+    ['medium', 'idle', 1, [full('medium')]],
+    ['low', 'active', 5, ['Work.', summary(5)]],
+  ]
+  it.each(cells)('[N1.4] %s on a thread that is %s', async (priority, state, count, heard) => {
+    const world = await openReal()
+    if (state === 'active') await world.work()
+    for (let index = 0; index < count; index++) await world.send({ priority })
+    // A batch is emitted into the run that is there.
+    if (count > 1) await soon(async () => (await world.record())?.summarySignalId).toBeTypeOf('string')
+    world.hold.open()
+    await soon(world.heard).toEqual(heard)
+    await idle(world.agent, thread)
+    await soon(async () => (await world.record())?.status).toBe(count > 1 ? 'pending' : 'delivered')
+  })
+
+  it('[N1.4] low on a thread that is idle: for those who watch, and no model', async () => {
+    const { agent, model, send, record } = await openReal()
+    const watched = collect(await agent.subscribeToThread(thread))
+    for (let index = 0; index < 3; index++) await send({ priority: 'low' })
+    await soon(() => watched.chunks.map((chunk) => ('data' in chunk ? chunk.data : undefined))).toMatchObject([{ tagName: 'notification-summary', attributes: { pending: 3 } }])
+    await soon(async () => (await record())?.summarySignalId).toBeTypeOf('string')
+    expect(model.callCount).toBe(0)
+  })
+
+  it('[N1.5] a policy by source, by what it decides, and put off to a time', async () => {
+    const { send, heard, record, model } = await openReal({
+      deliveryPolicy: {
+        sources: { newsletter: 'discard' },
+        decide: async ({ record: { source }, now }) => (source === 'calendar' ? { action: 'defer', deliverAt: new Date(now.getTime() + 150) } : undefined),
+      },
+    })
+    expect(await send({ source: 'newsletter' })).toMatchObject({ decision: { action: 'discard' }, record: { status: 'discarded' } })
+    const before = Date.now()
+    expect(await send({ source: 'calendar' })).toMatchObject({ decision: { action: 'defer' }, record: { status: 'pending' } })
+    expect(model.callCount).toBe(0)
+    await soon(async () => (await record())?.status).toBe('delivered')
+    expect((await record())?.deliveredAt?.getTime()).toBeGreaterThanOrEqual(before + 150)
+    await soon(heard).toHaveLength(1)
+  })
+})

@@ -126,6 +126,6 @@ describe('dispatching processes on one file', () => {
     dispatcher(path, ahead + 60_000)
     await expect.poll(async () => missing(await inbox, threads), { timeout: patience, interval: 200 }).toBe(0)
     await check(store, await inbox, threads)
-    if (process.env.HEED_INBOX_KILLS !== undefined) console.log(`${rounds} SIGKILLs, ${interrupted} of them with work undone; ${threads.length * perThread} records`)
+    if (process.env.HEED_INBOX_KILLS !== undefined) process.stdout.write(`${rounds} SIGKILLs, ${interrupted} of them with work undone; ${threads.length * perThread} records\n`)
   }, patience * 2)
 })

@@ -2,6 +2,7 @@ import { commits } from './commits/case.mjs'
 import { copies } from './copies/case.mjs'
 import { fanOut } from './fan-out/case.mjs'
 import { httpSend } from './http-send/case.mjs'
+import { httpStreams } from './http-streams/case.mjs'
 import { idleSend } from './idle-send/case.mjs'
 import { importing } from './import/case.mjs'
 import { inboxScale } from './inbox-scale/case.mjs'
@@ -21,5 +22,5 @@ import { toolRun } from './tool-run/case.mjs'
 /** In the order of the page. A case's folder has its name, and in it one script for each side. */
 export const cases = [
   install, importing, toolRun, longRun, messageList, idleSend, fanOut, manyThreads, persistedSignals, processors, commits, memory,
-  longThreads, readAll, copies, threadLists, httpSend, notifications, inboxScale,
+  longThreads, readAll, copies, threadLists, httpSend, httpStreams, notifications, inboxScale,
 ]

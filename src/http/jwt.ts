@@ -1,14 +1,7 @@
-import { createPublicKey, createVerify, verify, type KeyObject } from 'node:crypto'
-import { HeedError } from '../errors.ts'
+import { createVerify, verify, type KeyObject } from 'node:crypto'
 import { bearer } from './api-keys.ts'
+import { KeySet, type PublicJwk } from './key-set.ts'
 import type { Authenticate, Principal } from './principal.ts'
-
-/** A public key as issuers publish it. */
-export interface PublicJwk {
-  kty?: string
-  kid?: string
-  [field: string]: unknown
-}
 
 export interface JwtOptions {
   /** Where the issuer publishes its public keys, or the keys themselves. */
@@ -30,9 +23,6 @@ const algorithms: Record<string, (key: KeyObject, data: Buffer, signature: Buffe
   EdDSA: (key, data, signature) => key.asymmetricKeyType === 'ed25519' && verify(null, data, key, signature),
 }
 
-/** Unknown key ids make the keys be read again, but not more often than this: a stranger must not make us ask. */
-const refreshMs = 60_000
-
 /** Callers by a signed token (`Authorization: Bearer`), checked with the issuer's published keys. */
 export function jwt(options: JwtOptions): Authenticate {
   const { issuer, audience, toleranceSeconds = 30 } = options
@@ -44,7 +34,8 @@ export function jwt(options: JwtOptions): Authenticate {
     const [head = '', payload = '', signature = '', ...rest] = token.split('.')
     const header = decode(head)
     const claims = decode(payload) as JwtClaims | null
-    if (!header || !claims || rest.length > 0) return null
+    // What must be understood of a header, and isn't known here, is not understood.
+    if (!header || !claims || rest.length > 0 || header.crit !== undefined) return null
     const check = typeof header.alg === 'string' && Object.hasOwn(algorithms, header.alg) ? algorithms[header.alg] : undefined
     const key = check && (await keys.find(typeof header.kid === 'string' ? header.kid : undefined))
     if (!check || !key || !check(key, Buffer.from(`${head}.${payload}`), Buffer.from(signature, 'base64url'))) return null
@@ -68,49 +59,4 @@ function decode(part: string): Record<string, unknown> | null {
     // Not a token: whoever sent it is nobody.
     return null
   }
-}
-
-class KeySet {
-  readonly #source: JwtOptions['jwks']
-  #keys: Promise<Map<string, KeyObject>> | undefined
-  #readAt = 0
-
-  constructor(source: JwtOptions['jwks']) {
-    this.#source = source
-  }
-
-  async find(kid: string | undefined): Promise<KeyObject | undefined> {
-    const found = pick(await this.#read(), kid)
-    if (found || typeof this.#source !== 'string' || Date.now() - this.#readAt < refreshMs) return found
-    this.#keys = undefined
-    return pick(await this.#read(), kid)
-  }
-
-  #read(): Promise<Map<string, KeyObject>> {
-    if (!this.#keys) {
-      this.#readAt = Date.now()
-      this.#keys = this.#load()
-      // What can't be read now may be read later.
-      this.#keys.catch(() => (this.#keys = undefined))
-    }
-    return this.#keys
-  }
-
-  async #load(): Promise<Map<string, KeyObject>> {
-    const source = this.#source
-    const { keys } = typeof source === 'string' ? await fetchKeys(source) : source
-    return new Map(keys.map((key, index) => [key.kid ?? String(index), createPublicKey({ key, format: 'jwk' })]))
-  }
-}
-
-/** A token that names no key is checked with the only one there is. */
-function pick(keys: Map<string, KeyObject>, kid: string | undefined): KeyObject | undefined {
-  return kid === undefined ? (keys.size === 1 ? [...keys.values()][0] : undefined) : keys.get(kid)
-}
-
-async function fetchKeys(url: string): Promise<{ keys: readonly PublicJwk[] }> {
-  const response = await fetch(url, { signal: AbortSignal.timeout(10_000) })
-  const body = response.ok ? ((await response.json()) as { keys?: readonly PublicJwk[] }) : {}
-  if (!Array.isArray(body.keys)) throw new HeedError('unauthorized', `The keys at ${url} could not be read (${response.status}).`, { retryable: true })
-  return { keys: body.keys }
 }

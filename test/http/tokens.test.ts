@@ -1,0 +1,134 @@
+import { createHmac, generateKeyPairSync, sign, type KeyObject } from 'node:crypto'
+import { createServer } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { afterEach, describe, expect, it, onTestFinished, vi } from 'vitest'
+import { Agent } from '../../src/index.ts'
+import { jwt } from '../../src/http/server.ts'
+import { scriptedModel } from '../../src/testing/index.ts'
+import { served } from './serving.ts'
+
+const issuer = 'https://issuer.example'
+const pairs = {
+  rsa: generateKeyPairSync('rsa', { modulusLength: 2048 }),
+  other: generateKeyPairSync('rsa', { modulusLength: 2048 }),
+  ec: generateKeyPairSync('ec', { namedCurve: 'P-256' }),
+  ed: generateKeyPairSync('ed25519'),
+}
+const jwk = (kid: keyof typeof pairs, more: object = {}) => ({ ...pairs[kid].publicKey.export({ format: 'jwk' }), kid, ...more })
+
+/** An issuer that publishes its keys, as long as it is up. */
+async function published(...keys: object[]) {
+  const state = { keys, up: true, asked: 0 }
+  const server = createServer((_request, response) => {
+    state.asked++
+    if (!state.up) response.writeHead(503).end()
+    else response.setHeader('content-type', 'application/json').end(JSON.stringify({ keys: state.keys }))
+  })
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
+  onTestFinished(() => new Promise<void>((resolve) => {
+    server.closeAllConnections()
+    server.close(() => resolve())
+  }))
+  return { state, jwks: `http://127.0.0.1:${(server.address() as AddressInfo).port}/jwks.json` }
+}
+
+const signers: Record<string, (key: KeyObject, data: Buffer) => Buffer> = {
+  RS256: (key, data) => sign('sha256', data, key),
+  RS512: (key, data) => sign('sha512', data, key),
+  ES256: (key, data) => sign('sha256', data, { key, dsaEncoding: 'ieee-p1363' }),
+  EdDSA: (key, data) => sign(null, data, key),
+}
+
+const part = (value: unknown) => Buffer.from(JSON.stringify(value)).toString('base64url')
+const soon = () => Math.floor(Date.now() / 1_000) + 60
+
+function token({ alg = 'RS256', kid = 'rsa', by = 'rsa', header = {}, ...claims }: { alg?: string; kid?: string | undefined; by?: keyof typeof pairs; header?: object } & Record<string, unknown> = {}): string {
+  const data = `${part({ alg, kid, ...header })}.${part({ iss: issuer, aud: 'heed', sub: 'user-1', exp: soon(), ...claims })}`
+  return `${data}.${signers[alg]?.(pairs[by].privateKey, Buffer.from(data)).toString('base64url') ?? ''}`
+}
+
+async function world(...keys: object[]) {
+  const { state, jwks } = await published(...keys)
+  const { ask } = await served({ guide: new Agent({ id: 'guide', model: scriptedModel([]) }) }, { auth: jwt({ jwks, issuer, audience: 'heed' }) })
+  const status = async (bearer: string) => (await ask('/memory/threads?resourceId=user-1', { headers: { authorization: `Bearer ${bearer}` } })).status
+  return { state, status, ask }
+}
+
+afterEach(() => void vi.useRealTimers())
+
+describe('tokens of an issuer', () => {
+  it('[H3.5] are known by the keys it publishes, and open the threads of their subject alone', async () => {
+    const { status, ask, state } = await world(jwk('rsa'), jwk('ec'), jwk('ed'))
+    expect(await status(token())).toBe(200)
+    expect(await status(token({ alg: 'ES256', kid: 'ec', by: 'ec' }))).toBe(200)
+    expect(await status(token({ alg: 'EdDSA', kid: 'ed', by: 'ed', aud: ['other', 'heed'] }))).toBe(200)
+    expect(await status(token({ sub: 'user-2' }))).toBe(403)
+    expect((await ask('/agents')).status).toBe(401)
+    expect(state.asked).toBe(1)
+  })
+
+  const wrong: Array<[string, () => string]> = [
+    ['an unknown key', () => token({ kid: 'nobody' })],
+    ['no key named, of several', () => token({ header: { kid: undefined } })],
+    ['the wrong key of two', () => token({ kid: 'ec' })],
+    ['a key that signs for somebody else', () => token({ by: 'other' })],
+    ['the right signature in a way that is not taken', () => token({ alg: 'RS512' })],
+    ['no signature, said so', () => token({ alg: 'none' })],
+    ['no signature, said otherwise', () => token().replace(/[^.]*$/, '')],
+    ['a public key taken for a secret', () => {
+      const data = token({ alg: 'HS256' }).slice(0, -1)
+      return `${data}.${createHmac('sha256', pairs.rsa.publicKey.export({ type: 'spki', format: 'pem' })).update(data).digest('base64url')}`
+    }],
+    ['a way named like a property of objects', () => token({ alg: 'toString' })],
+    ['claims changed after it was signed', () => token().replace(/\.[^.]*\./, `.${part({ iss: issuer, aud: 'heed', sub: 'user-1', exp: soon() + 1 })}.`)],
+    ['an end that has passed', () => token({ exp: soon() - 120 })],
+    ['no end', () => token({ exp: undefined })],
+    ['an end that is no number', () => token({ exp: '9999999999' })],
+    ['a beginning that has not come', () => token({ nbf: soon() + 60 })],
+    ['another audience', () => token({ aud: 'other' })],
+    ['another issuer', () => token({ iss: 'https://other.example' })],
+    ['no subject', () => token({ sub: undefined })],
+    ['a header that must be understood', () => token({ header: { crit: ['exp'] } })],
+    ['four parts', () => `${token()}.x`],
+    ['no token at all', () => 'rubbish'],
+  ]
+  it.each(wrong)('[H3.5] are refused with %s', async (_what, made) => {
+    const { status } = await world(jwk('rsa'), jwk('ec'))
+    expect(await status(token())).toBe(200)
+    expect(await status(made())).toBe(401)
+  })
+
+  it('[H3.5] are known by new keys once they are published, and strangers do not make the server ask for them', async () => {
+    vi.useFakeTimers({ toFake: ['Date'] })
+    const { state, status } = await world(jwk('rsa'))
+    expect(await status(token())).toBe(200)
+    state.keys = [jwk('rsa'), jwk('ec')]
+    for (let index = 0; index < 20; index++) expect(await status(token({ kid: `stranger-${index}` }))).toBe(401)
+    expect(state.asked).toBe(1)
+    vi.setSystemTime(Date.now() + 61_000)
+    expect(await status(token({ alg: 'ES256', kid: 'ec', by: 'ec' }))).toBe(200)
+    for (let index = 0; index < 20; index++) expect(await status(token({ kid: `stranger-${index}` }))).toBe(401)
+    expect(state.asked).toBe(2)
+  })
+
+  it('[H3.5] stay good while their issuer is down, and become good when it is back', async () => {
+    vi.useFakeTimers({ toFake: ['Date'] })
+    const { state, status } = await world(jwk('rsa'))
+    state.up = false
+    for (let index = 0; index < 20; index++) expect(await status(token())).toBe(401)
+    expect(state.asked).toBe(1)
+    state.up = true
+    vi.setSystemTime(Date.now() + 6_000)
+    expect(await status(token())).toBe(200)
+    state.up = false
+    vi.setSystemTime(Date.now() + 61_000)
+    expect(await status(token({ kid: 'stranger' }))).toBe(401)
+    expect(await status(token())).toBe(200)
+  })
+
+  it('[H3.5] do not suffer from keys beside theirs that are of another kind or use', async () => {
+    const { status } = await world({ kty: 'oct', kid: 'secret', k: 'AAAA' }, { kty: 'new', kid: 'unknown' }, jwk('rsa'), jwk('ec', { use: 'enc' }))
+    expect(await status(token())).toBe(200)
+    expect(await status(token({ alg: 'ES256', kid: 'ec', by: 'ec' }))).toBe(401)
+  })
+})

@@ -1,7 +1,15 @@
 import { createVerify, verify, type KeyObject } from 'node:crypto'
 import { bearer } from './api-keys.ts'
-import { KeySet, type PublicJwk } from './key-set.ts'
+import { KeySet } from './key-set.ts'
 import type { Authenticate, Principal } from './principal.ts'
+
+/** A public key as issuers publish it. */
+export interface PublicJwk {
+  kty?: string
+  kid?: string
+  use?: string
+  [field: string]: unknown
+}
 
 export interface JwtOptions {
   /** Where the issuer publishes its public keys, or the keys themselves. */

@@ -1,13 +1,6 @@
 import { createPublicKey, type KeyObject } from 'node:crypto'
 import { HeedError } from '../errors.ts'
-
-/** A public key as issuers publish it. */
-export interface PublicJwk {
-  kty?: string
-  kid?: string
-  use?: string
-  [field: string]: unknown
-}
+import type { PublicJwk } from './jwt.ts'
 
 /** Keys by their ids. */
 type Keys = ReadonlyMap<string, KeyObject>

@@ -15,7 +15,7 @@ import { checkMemoryOptions, checkOptionNames } from './options.ts'
 import type { MemoryPlace } from './place.ts'
 import { recall, type RecallArgs, type RecalledMessages } from './recall.ts'
 import { ResourceMemory } from './scoped.ts'
-import { textEmbedder } from './semantic/embedder.ts'
+import { textEmbedderAfter } from './semantic/embedder.ts'
 import { checkVectors, indexOf, isSearch, searchMessages, type BuiltInVectors } from './semantic/search.ts'
 import { createThread, deleteThread, listThreads, updateThread, type ListThreadsArgs, type NewThreadArgs, type ThreadList, type ThreadUpdate } from './threads.ts'
 import { defaultLastMessages } from './window.ts'
@@ -29,6 +29,8 @@ export interface MemoryConfig extends MemoryOptions {
   storage?: Storage
   /** Makes vectors of messages, so that they are recalled by their meaning too: `'provider/model'`, a model of the AI SDK, or `localEmbedder()`. */
   embedder?: EmbedderInput
+  /** The embedder before `embedder`. Until all vectors are made anew, those that it made serve: leave it in when you change to another. */
+  formerEmbedder?: EmbedderInput
   /** Where vectors are kept: beside the messages, as `LibSQLVector` stands for. `false`: there are none. */
   vector?: BuiltInVectors | false
   /** The same options, one level down. */
@@ -46,8 +48,8 @@ export class Memory {
 
   constructor(config: MemoryConfig = {}) {
     if (typeof config !== 'object' || config === null || Array.isArray(config)) throw refused('The options of a memory', 'an object')
-    const { storage, options, embedder, vector, ...own } = config
-    checkOptionNames(own, ['storage', 'options', 'embedder', 'vector'])
+    const { storage, options, embedder, formerEmbedder, vector, ...own } = config
+    checkOptionNames(own, ['storage', 'options', 'embedder', 'formerEmbedder', 'vector'])
     checkOptionNames(options ?? {})
     for (const key of Object.keys(own) as Array<keyof MemoryOptions>) {
       if (options?.[key] !== undefined && options[key] !== own[key]) {
@@ -56,7 +58,10 @@ export class Memory {
     }
     checkVectors(vector)
     this.storage = storage
-    this.embedder = embedder === undefined || vector === false ? undefined : textEmbedder(embedder)
+    if (formerEmbedder !== undefined && embedder === undefined) {
+      throw new HeedError('invalid_argument', 'formerEmbedder serves until the vectors of embedder are made. Give embedder too.', { details: { option: 'formerEmbedder' } })
+    }
+    this.embedder = embedder === undefined || vector === false ? undefined : textEmbedderAfter(embedder, formerEmbedder)
     this.options = { ...own, ...options }
     checkMemoryOptions(this.options)
     if (this.options.save === false) {

@@ -2,6 +2,8 @@
 export interface TextEmbedder {
   /** Stable: the same id means the same vectors for the same texts. */
   readonly id: string
+  /** The one before it, whose vectors serve until its own are all there. */
+  readonly former?: TextEmbedder
   /** How many texts it takes at once. */
   readonly maxBatch: number
   /** One vector for each text, all of one length. */

@@ -7,6 +7,13 @@ const defaultBatch = 96
 const made = new WeakMap<object, TextEmbedder>()
 const named = new Map<string, TextEmbedder>()
 
+/** The same, with the one whose vectors serve meanwhile. The same model as before is no change. */
+export function textEmbedderAfter(embedder: EmbedderInput, former: EmbedderInput | undefined): TextEmbedder {
+  const text = textEmbedder(embedder)
+  const before = former === undefined ? undefined : textEmbedder(former)
+  return before && before.id !== text.id ? { ...text, former: before } : text
+}
+
 /** What makes vectors, of what a program passes as one. The same is made once. */
 export function textEmbedder(embedder: EmbedderInput): TextEmbedder {
   const known = typeof embedder === 'string' ? named.get(embedder) : made.get(embedder)

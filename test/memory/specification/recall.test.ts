@@ -77,6 +77,12 @@ describe('every call about recall', () => {
     expect(thrownBy(() => new Memory({ embedder: 'nobody' }))).toMatchObject({ code: 'unknown_provider' })
   })
 
+  it('an embedder and the one before it; not the one before it alone', () => {
+    expect(new Memory({ embedder: dates, formerEmbedder: 'openai/text-embedding-3-small' }).embedder?.former?.id).toBe('openai/text-embedding-3-small')
+    expect(new Memory({ embedder: dates, formerEmbedder: dates }).embedder).not.toHaveProperty('former')
+    expect(thrownBy(() => new Memory({ formerEmbedder: dates }))).toMatchObject({ code: 'invalid_argument', details: { option: 'formerEmbedder' } })
+  })
+
   it('an index that the store can\'t honour is refused by name, in both forms', () => {
     for (const indexConfig of [{ type: 'hnsw', metric: 'dotproduct', m: 16, efConstruction: 64 }, { type: 'hnsw', hnsw: { m: 16 } }] as const) {
       expect(thrownBy(() => new Memory({ options: { semanticRecall: { topK: 5, messageRange: 2, indexConfig } } }))).toMatchObject({ code: 'unsupported_option', details: { option: expect.stringContaining('indexConfig') } })

@@ -17,6 +17,8 @@ export class RecallDriver {
   readonly #connection: Connection
   readonly #clock: Clock
   readonly #vectorisers = new Map<string, Vectoriser>()
+  /** Of embedders that only serve until another is through: which that is. */
+  readonly #successors = new Map<string, string>()
   #indexing: Promise<void> | undefined
   #dirty = false
   #timer: Timer | undefined
@@ -42,6 +44,11 @@ export class RecallDriver {
 
   /** The vectors of an embedder, which are made from now on. */
   vectoriser(embedder: TextEmbedder): Vectoriser {
+    this.#successors.delete(embedder.id)
+    return this.#vectoriser(embedder)
+  }
+
+  #vectoriser(embedder: TextEmbedder): Vectoriser {
     let vectoriser = this.#vectorisers.get(embedder.id)
     if (!vectoriser) {
       vectoriser = new Vectoriser(this.engine, embedder, this.#clock)
@@ -50,8 +57,12 @@ export class RecallDriver {
     return vectoriser
   }
 
-  /** Of embedders that this process has, one whose vectors are all there. */
-  async complete(): Promise<Vectoriser | undefined> {
+  /** Whose vectors answer while an embedder's are not all there: its former's, or those of another that this process has and that is through. */
+  async instead({ id, former }: TextEmbedder): Promise<Vectoriser | undefined> {
+    if (former && (await this.engine.ask('isComplete', former.id))) {
+      if (!this.#vectorisers.has(former.id)) this.#successors.set(former.id, id)
+      return this.#vectoriser(former)
+    }
     for (const vectoriser of this.#vectorisers.values()) if (await this.engine.ask('isComplete', vectoriser.embedder.id)) return vectoriser
     return undefined
   }
@@ -107,7 +118,7 @@ export class RecallDriver {
       }
       this.#error = undefined
       this.#pause = firstPause
-      for (const vectoriser of this.#vectorisers.values()) vectoriser.wake()
+      for (const vectoriser of this.#vectorisers.values()) if (await this.#isNeeded(vectoriser)) vectoriser.wake()
     } catch (error) {
       if (this.#closed) return
       this.#error = describe(error)
@@ -118,6 +129,11 @@ export class RecallDriver {
       }, { background: true })
       this.#pause = Math.min(longestPause, this.#pause * 2)
     }
+  }
+
+  async #isNeeded({ embedder: { id } }: Vectoriser): Promise<boolean> {
+    const successor = this.#successors.get(id)
+    return successor === undefined || !(await this.engine.ask('isComplete', successor))
   }
 
   /** Some at a time: nobody waits for it. */

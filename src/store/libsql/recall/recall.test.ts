@@ -158,6 +158,29 @@ describe.each(['file', 'memory'] as const)('recall in a %s', (kind) => {
     expect(old.calls).toBe(before)
   })
 
+  it('[K1.7] changes it with a restart: those of the one before serve until the new one is through, and are made no more after that', async () => {
+    const url = place()
+    const first = await storeAt(url)
+    first.recall.embedWith(topicEmbedder('old'))
+    const [dog] = await say(first.store, 't', 'r', 'Our hound is three years old.', 'The loaf was burnt.', 'The automobile is red.')
+    await embedded(first.recall, 'old')
+    if (kind === 'file') await first.store.close()
+    const { store, recall } = kind === 'file' ? await storeAt(url) : first
+    const old = topicEmbedder('old')
+    const next = Object.assign(topicEmbedder('next'), { former: old })
+    next.broken = 'down'
+    recall.embedWith(next)
+    expect(await recall.search({ resourceId: 'r', text: 'puppy', limit: 1, embedder: next })).toMatchObject([{ messageId: dog }])
+    expect((await recall.status()).embedders.find(({ id }) => id === 'next')).toMatchObject({ complete: false })
+    next.broken = false
+    await embedded(recall, 'next')
+    const before = old.calls
+    await say(store, 't', 'r', 'A kitten sleeps here.')
+    await embedded(recall, 'next')
+    expect(await recall.search({ resourceId: 'r', text: 'puppy', limit: 1, embedder: next })).toMatchObject([{ messageId: dog }])
+    expect(old.calls).toBe(before)
+  })
+
   it('[K1.8] indexes everything again with progress, and finds meanwhile', async () => {
     const { store, recall } = await storeAt(place())
     recall.embedWith(topicEmbedder())

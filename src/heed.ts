@@ -1,13 +1,14 @@
 import type { Agent } from './agent/agent.ts'
 import { inboxOf, prunerOf, Runtimes, schedulesOf } from './agent/runtimes.ts'
 import { Sources } from './agent/sources.ts'
-import { checkNames, checkWhole } from './arguments.ts'
+import { checkNames, checkWhole, refused } from './arguments.ts'
 import type { Bus } from './bus/contract.ts'
 import { systemClock, type Clock } from './clock.ts'
-import { HeedError } from './errors.ts'
+import { describe, HeedError } from './errors.ts'
 import { cronOf } from './inbox/dispatcher.ts'
 import { inboxSettings, type NotificationsConfig } from './inbox/options.ts'
 import { consoleLogger, redacting, type Logger } from './logger.ts'
+import type { RequestContext } from './run/request-context.ts'
 import type { SignalProvider } from './sources/source.ts'
 import type { Storage } from './store/storage.ts'
 import type { ThreadRuntime } from './thread/runtime.ts'
@@ -96,21 +97,25 @@ export class Heed<Agents extends Record<string, Agent> = Record<string, Agent>> 
     return this.runtimes.closed
   }
 
-  /** Opens the storage and takes up what an earlier process left: unfinished runs go on, waiting signals wake their threads. */
-  async start(): Promise<void> {
+  /**
+   * Opens the storage and takes up what an earlier process left: unfinished runs go on, waiting signals wake their threads. A memory that is a
+   * function is asked with an empty context and with each of `requestContexts`: what it kept elsewhere is taken up when somebody asks for it.
+   */
+  async start(options: { requestContexts?: readonly RequestContext[] } = {}): Promise<void> {
+    checkNames('start()', options, ['requestContexts'])
     this.#started = true
-    const runtimes = this.#attended()
+    const runtimes = await this.#attended(options.requestContexts)
     await Promise.all(runtimes.map((runtime) => runtime.sweep()))
     await Promise.all(runtimes.flatMap((runtime) => [inboxOf(runtime).sweep(), schedulesOf(runtime).sweep()]))
     this.sources.start()
   }
 
   /** Does what is due now and answers how much that was. For processes that don't stay. */
-  async tick(options: { limit?: number } = {}): Promise<{ threads: number; notifications: number; schedules: number; pruned: number }> {
-    checkNames('tick()', options, ['limit'])
+  async tick(options: { limit?: number; requestContexts?: readonly RequestContext[] } = {}): Promise<{ threads: number; notifications: number; schedules: number; pruned: number }> {
+    checkNames('tick()', options, ['limit', 'requestContexts'])
     const { limit = 100 } = options
     checkWhole('limit', limit, 1)
-    const runtimes = this.#attended()
+    const runtimes = await this.#attended(options.requestContexts)
     const threads = await Promise.all(runtimes.map((runtime) => runtime.sweep(limit)))
     const schedules = await Promise.all(runtimes.map((runtime) => schedulesOf(runtime).sweep(limit)))
     const notifications = await Promise.all(runtimes.map((runtime) => inboxOf(runtime).sweep(limit)))
@@ -120,9 +125,23 @@ export class Heed<Agents extends Record<string, Agent> = Record<string, Agent>> 
   }
 
   /** The runtimes of all agents, each of which knows its own: only then is there anything to find for a process that just began. */
-  #attended(): ThreadRuntime[] {
-    for (const agent of Object.values(this.listAgents())) agent.threads().register(agent)
+  async #attended(requestContexts: readonly RequestContext[] = []): Promise<ThreadRuntime[]> {
+    if (!Array.isArray(requestContexts)) throw refused('requestContexts', 'a list of RequestContext')
+    for (const agent of Object.values(this.listAgents())) {
+      agent.threads().register(agent)
+      if (agent.placedByRequest) for (const context of [undefined, ...requestContexts]) await this.#attendAt(agent, context)
+    }
     return this.runtimes.all()
+  }
+
+  /** A function that finds nothing for a request is asked again by whoever makes it. */
+  async #attendAt(agent: Agent, requestContext: RequestContext | undefined): Promise<void> {
+    try {
+      const here = await agent.place(requestContext)
+      here.threads().register(here)
+    } catch (error) {
+      this.logger.info('the memory of an agent was not found for a request; what it left is taken up when it is asked for', { agentId: agent.id, error: describe(error) })
+    }
   }
 
   /** Stops running and hands every thread over. Afterwards the process is free to exit. */

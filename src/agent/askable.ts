@@ -1,5 +1,6 @@
 import type { JSONObject } from '../json.ts'
 import type { AgentExecutionOptions, MemoryTarget } from '../run/options.ts'
+import type { RequestContext } from '../run/request-context.ts'
 import type { Runnable } from '../thread/runnable.ts'
 import type { Send } from '../store/contract.ts'
 import type { ThreadRuntime } from '../thread/runtime.ts'
@@ -7,6 +8,8 @@ import type { ThreadRuntime } from '../thread/runtime.ts'
 /** An agent, and where its threads live. */
 export interface Askable extends Runnable {
   threads(): ThreadRuntime
+  /** The same agent where the threads of a request are. Another only where its memory is found for each. */
+  place(requestContext?: RequestContext): Askable | Promise<Askable>
   /** Tags of its own signals, which plain text may not imitate. */
   readonly signalTags: readonly string[]
   /** A thread that is about to be created, as the store takes it: `workingMemory` of its metadata goes to working memory. */

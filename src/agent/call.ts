@@ -20,28 +20,30 @@ import { checkMemory } from './check-options.ts'
 import { EphemeralHost } from './ephemeral.ts'
 import { historyOf } from './explain.ts'
 import { checkInput, inputRows } from './input.ts'
+import { unlessAborted } from './prepare.ts'
 import { AgentStream } from './stream.ts'
 
 type AnyStream = AgentStream<ToolCall, ToolResult, unknown>
 
 /** One question and its answer: on a thread when there is one, else in memory alone. Without `logged`, chunks are not kept. */
 export async function answer(agent: Askable, messages: AgentInput, options: AgentExecutionOptions, logged: boolean): Promise<AnyStream> {
-  const runtime = agent.threads()
   const rows = inputRows(agent, messages)
-  const runId = options.runId ?? runtime.newId()
+  const runId = options.runId ?? agent.threads().newId()
   const log = new ChunkLog()
   const emit = logged ? (chunk: Chunk) => log.push(chunk) : () => {}
   const memory = options.memory ?? (await agent.defaultMemory(options))
   const target = memory && threadOf(memory)
   checkInput(rows, target !== undefined)
+  const here = memory ? await unlessAborted(agent.place(options.requestContext), options.abortSignal) : agent
+  const runtime = here.threads()
   if (memory?.options?.save === false) {
-    const history = await historyOf(agent, { ...options, memory }, rows.filter((row) => isUserAuthored(row)).length)
+    const history = await historyOf(here, { ...options, memory }, rows.filter((row) => isUserAuthored(row)).length)
     const unsaved = { runId, rows, history, options: { ...options, memory: undefined }, emit }
-    return streamOf(runId, log, (await ephemeral(agent, runtime, unsaved)).result)
+    return streamOf(runId, log, (await ephemeral(here, runtime, unsaved)).result)
   }
   const thread = target && (await agent.describeThread(target.thread, options))
   const call = { runId, rows, options: memory ? { ...options, memory } : options, emit }
-  const { result } = target ? await callOnThread(runtime, agent, { ...target, ...call, thread }) : await ephemeral(agent, runtime, call)
+  const { result } = target ? await callOnThread(runtime, here, { ...target, ...call, thread }) : await ephemeral(agent, runtime, call)
   return streamOf(runId, log, result)
 }
 

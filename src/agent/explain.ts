@@ -29,7 +29,7 @@ export async function explainAgentPrompt(agent: Askable, config: AgentConfig, me
 export async function historyOf(agent: Askable, options: AgentExecutionOptions, coming: number): Promise<MessageRow[]> {
   if (!options.memory) return []
   const scope = checkMemory(options.memory)
-  const runtime = agent.threads()
+  const runtime = (await agent.place(options.requestContext)).threads()
   await runtime.open()
   if (!(await runtime.store.getThread(scope))) return []
   return runtime.store.readWindow(scope, agent.window(await withMemory(agent, options)), coming)

@@ -27,16 +27,15 @@ export function historyForCall(agent: string, config: AgentConfig, options: Agen
 async function findHistory(agent: string, config: AgentConfig, options: AgentExecutionOptions): Promise<MemoryOptions> {
   const context = { requestContext: options.requestContext ?? new RequestContext() }
   const memory = config.memory === undefined ? undefined : await resolve(config.memory, context)
-  if (memory?.storage && memory !== config.memory) throw noStorage(agent, 'memory')
   const lists = await Promise.all(keys.map(async (key) => options[key] ?? (config[key] === undefined ? [] : resolve<Processor[]>(config[key], context))))
   const fixed: unknown[] = fixedProcessors(config).flatMap((list) => list ?? [])
   for (const processor of lists.flat()) {
-    if (processor.id === 'message-history' && 'storage' in processor && processor.storage && !fixed.includes(processor)) throw noStorage(agent, 'MessageHistory')
+    if (processor.id === 'message-history' && 'storage' in processor && processor.storage && !fixed.includes(processor)) throw noStorage(agent)
   }
   return historyOption(memory?.options, historyIn(lists))
 }
 
-function noStorage(agent: string, what: string): HeedError {
-  const why = `The ${what} of agent '${agent}' is found for each request and can't bring its own storage.`
-  return new HeedError('unsupported_option', `${why} Give the storage to the Heed, or the agent a memory that is no function.`, { details: { option: 'storage' } })
+function noStorage(agent: string): HeedError {
+  const why = `The MessageHistory of agent '${agent}' is found for each request and can't bring its own storage.`
+  return new HeedError('unsupported_option', `${why} Give the storage to the memory, which may be found for each request, or to the Heed.`, { details: { option: 'storage' } })
 }

@@ -4,19 +4,19 @@ import { systemMessages } from '../prompt/system.ts'
 import type { SystemMessage } from '../prompt/system.ts'
 import { resolveModels } from '../run/model.ts'
 import type { AgentExecutionOptions } from '../run/options.ts'
-import { RequestContext } from '../run/request-context.ts'
+import type { RequestContext } from '../run/request-context.ts'
 import type { RunSetup } from '../run/run-setup.ts'
 import { untilAborted } from '../run/until-aborted.ts'
 import { structuredOutput } from '../run/structured-output.ts'
 import { resolveTools, type ToolsInput, type ToolSet } from '../run/tool-set.ts'
 import { transformer } from '../run/transform.ts'
-import { compileSchema, describeIssues } from '../schema/compile.ts'
 import type { RunEnvironment, RunRequest } from '../thread/runnable.ts'
 import type { ThreadRuntime } from '../thread/runtime.ts'
 import { checkOptions, checkToolNames } from './check-options.ts'
 import { checkProcessors } from './check-processors.ts'
 import type { AgentConfig } from './config.ts'
 import { fromLegacyOptions } from './config.ts'
+import { checkContext, contextOf } from './memory-place.ts'
 import { mergeOptions } from './options.ts'
 import { resolve } from './resolve.ts'
 import { recallSources } from './semantic-recall.ts'
@@ -34,8 +34,7 @@ export function resolveOptions(config: AgentConfig, options: AgentExecutionOptio
 export type ResolvedOptions = AgentExecutionOptions & { requestContext: RequestContext }
 
 async function findOptions(config: AgentConfig, options: AgentExecutionOptions): Promise<ResolvedOptions> {
-  const fixed = typeof config.defaultOptions === 'object' ? config.defaultOptions.requestContext : undefined
-  const requestContext = options.requestContext ?? fixed ?? new RequestContext()
+  const requestContext = contextOf(config, options.requestContext)
   const context = { requestContext }
   let defaults: AgentExecutionOptions = {}
   for (const legacy of [config.defaultGenerateOptionsLegacy, config.defaultStreamOptionsLegacy]) {
@@ -146,19 +145,11 @@ export async function resolveProcessors(config: AgentConfig, options: ResolvedOp
   return found
 }
 
-async function checkContext(config: AgentConfig, requestContext: RequestContext): Promise<void> {
-  if (config.requestContextSchema === undefined) return
-  const checked = await compileSchema(config.requestContextSchema, 'requestContextSchema').validate(requestContext.all)
-  if (!checked.ok) {
-    throw new HeedError('invalid_request_context', `The request context is not valid: ${describeIssues(checked.issues)}`, { details: { issues: checked.issues } })
-  }
-}
-
 /** A function of the agent that never answers must not outlive its caller. A run that was aborted before it began says so itself. */
-async function unlessAborted<T>(found: Promise<T>, signal: AbortSignal | undefined): Promise<T> {
+export async function unlessAborted<T>(found: T | Promise<T>, signal: AbortSignal | undefined): Promise<T> {
   if (!signal || signal.aborted) return found
   try {
-    return await untilAborted(found, signal)
+    return await untilAborted(Promise.resolve(found), signal)
   } catch (error) {
     if (!signal.aborted || error !== signal.reason) throw error
     throw new HeedError('aborted', 'The run was aborted before it began.', { cause: error })

@@ -3,8 +3,7 @@ import { HeedError } from '../errors.ts'
 import type { ScheduleOptions } from '../schedule/schedules.ts'
 import type { MessageInput, Signal, SignalInput } from '../signals/signal.ts'
 import type { ScheduleQuery, ScheduleRecord, ScheduleScope } from '../store/schedules.ts'
-import type { Runnable } from '../thread/runnable.ts'
-import type { ThreadRuntime } from '../thread/runtime.ts'
+import type { Askable } from './askable.ts'
 import { schedulesOf } from './runtimes.ts'
 
 export type { ScheduleRecord }
@@ -30,8 +29,8 @@ interface SignalMakers {
   signal(input: SignalInput): Signal
 }
 
-export function agentSchedules(agent: Runnable & { threads(): ThreadRuntime }, make: SignalMakers): AgentSchedules {
-  const schedules = () => schedulesOf(agent.threads())
+export function agentSchedules(agent: Askable, make: SignalMakers): AgentSchedules {
+  const schedules = async () => schedulesOf((await agent.place()).threads())
   return {
     async create(input) {
       checkObject('schedule()', input)
@@ -39,17 +38,17 @@ export function agentSchedules(agent: Runnable & { threads(): ThreadRuntime }, m
       if ((message === undefined) === (signal === undefined)) {
         throw new HeedError('invalid_argument', 'Invalid schedule: it needs a message or a signal, and not both.', { details: { field: 'message' } })
       }
-      return schedules().create(agent, message === undefined ? make.signal(signal) : make.message(message), options)
+      return (await schedules()).create(await agent.place(), message === undefined ? make.signal(signal) : make.message(message), options)
     },
-    get: async (scope) => schedules().get(scoped('get', scope)),
+    get: async (scope) => (await schedules()).get(scoped('get', scope)),
     list: async (query = {}) => {
       checkNames('schedules.list()', query, ['resourceId', 'threadId', 'status', 'after', 'limit'])
       if (query.limit !== undefined) checkWhole('limit', query.limit, 1)
-      return schedules().list({ ...query, agentId: agent.id })
+      return (await schedules()).list({ ...query, agentId: agent.id })
     },
-    pause: async (scope) => schedules().pause(scoped('pause', scope)),
-    resume: async (scope) => schedules().resume(scoped('resume', scope)),
-    remove: async (scope) => schedules().remove(scoped('remove', scope)),
+    pause: async (scope) => (await schedules()).pause(scoped('pause', scope)),
+    resume: async (scope) => (await schedules()).resume(scoped('resume', scope)),
+    remove: async (scope) => (await schedules()).remove(scoped('remove', scope)),
   }
 }
 

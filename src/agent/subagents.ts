@@ -37,9 +37,11 @@ function agentTool(key: string, agent: Agent, runtime: ThreadRuntime): Tool {
       const nesting = nestingOf(context)
       // Nothing may come between: the call takes its place from the agent as it begins.
       agent.adopt(runtime)
+      const placing = agent.place(context.requestContext)
+      const here = placing instanceof Promise ? await placing : placing
       const { threadId, resourceId } = context
-      if (threadId === undefined || resourceId === undefined || !nesting) return { text: await askAlone(agent, prompt, context, nesting) }
-      return { text: await askOnThread(agent, prompt, { ...context, threadId, resourceId }, nesting) }
+      if (threadId === undefined || resourceId === undefined || !nesting) return { text: await askAlone(here, prompt, context, nesting) }
+      return { text: await askOnThread(here, prompt, { ...context, threadId, resourceId }, nesting) }
     },
     toModelOutput: ({ text }) => ({ type: 'text', value: text }),
   })

@@ -78,11 +78,15 @@ export function createAnswering(heed: Heed, options: HandlerOptions): { answer(a
       const principal = route.open ? anonymous : await authenticate(asked, options.auth)
       limit?.take(principal.id)
       const { query, body, idempotencyKey } = await checks.read(asked)
+      const context: Call['context'] = (given) => contextFrom(options.requestContext, principal, asked, given)
+      const named = params.agentId === undefined ? undefined : agentOf(heed, params.agentId)
+      // Where its threads are depends on the request only where its memory does.
+      const agent = named?.placedByRequest ? await named.forRequest((await context(contextIn(body))) ?? {}) : named
       const call: Call = {
         heed, params, query, body, principal, idempotencyKey, events, lingering, asked,
-        context: (given) => contextFrom(options.requestContext, principal, asked, given),
+        context,
         get agent() {
-          return agentOf(heed, params.agentId ?? '')
+          return agent ?? agentOf(heed, '')
         },
       }
       return answered(await route.handle(call))
@@ -135,6 +139,12 @@ async function authenticate(asked: Asked, auth: HandlerOptions['auth']): Promise
 
 export function isLoopback(hostname: string): boolean {
   return hostname === 'localhost' || hostname === '[::1]' || hostname === '::1' || /^127(?:\.\d{1,3}){3}$/.test(hostname) || hostname.endsWith('.localhost')
+}
+
+/** What a caller wrote of the context, beside the rest or with the options of the run that a send may start. */
+function contextIn(body: Record<string, unknown>): Record<string, unknown> | undefined {
+  const { requestContext, ifIdle } = body as { requestContext?: Record<string, unknown>; ifIdle?: { streamOptions?: { requestContext?: Record<string, unknown> } } }
+  return requestContext ?? ifIdle?.streamOptions?.requestContext
 }
 
 /** By its id, or by the key under which it is registered. */

@@ -34,8 +34,18 @@ const idleBehaviors: readonly string[] = ['wake', 'persist', 'discard']
 const waits: ReadonlySet<string> = new Set<Accepted['route']>(['deliver', 'interrupt', 'queue'])
 
 /** Sends a signal and answers at once. What is wrong with it is thrown here; what becomes of it is in the receipt. */
-export function sendSignal(runtime: ThreadRuntime, agent: Runnable, mode: SendMode, signal: Signal, options: SendOptions): SendReceipt {
-  return send(runtime, agent, mode, signal, options).receipt
+export function sendSignal(runtime: ThreadRuntime, agent: Runnable, mode: SendMode, signal: Signal, options: SendOptions, runId?: string): SendReceipt {
+  return send(runtime, agent, mode, signal, options, undefined, runId).receipt
+}
+
+/** Throws what is wrong with the options of a send. */
+export function checkSendOptions(options: SendOptions): void {
+  checkOptions(options)
+}
+
+/** Whether the signal may go into history and nowhere else. */
+export function persists({ ifActive, ifIdle }: Pick<SendOptions, 'ifActive' | 'ifIdle'>): boolean {
+  return ifActive?.behavior === 'persist' || ifIdle?.behavior === 'persist'
 }
 
 /** Sends a signal and answers when it is accepted: from then on it is the thread's. */
@@ -54,21 +64,20 @@ export async function sendState(runtime: ThreadRuntime, agent: Runnable, signal:
   return Object.assign(receipt, { skipped: false as const, ...(row ? { signal: createdSignal(rowToSignal(row)) } : {}) })
 }
 
-function send(runtime: ThreadRuntime, agent: Runnable, mode: SendMode, signal: Signal, options: SendOptions, lane?: LaneWrite): { receipt: SendReceipt; work: Promise<Work> } {
+function send(runtime: ThreadRuntime, agent: Runnable, mode: SendMode, signal: Signal, options: SendOptions, lane?: LaneWrite, named?: string): { receipt: SendReceipt; work: Promise<Work> } {
   const branches = checkOptions(options)
   runtime.register(agent)
   const now = runtime.clock.now()
   const accepted: Signal = { ...signal, acceptedAt: isoTime(now) }
   const target = targetHere(runtime, options)
-  const fresh = runtime.newId()
+  const fresh = named ?? runtime.newId()
   const runId = mode === 'queue' ? fresh : ((target ? activeRun(runtime, target) : options.runId) ?? fresh)
   const order: Order = { before: target && runtime.sending.get(target.threadId), reached: false }
   const work = accept(runtime, agent, { mode, signal: accepted, options, branches, runId: fresh, now, lane, target, order })
   if (target && !order.reached) takePlace(runtime, target.threadId, order)
   const outcome = work.then(({ outcome, answer }) => (answer.duplicate ? outcome.then((first) => ({ ...first, duplicate: true })) : outcome), rejected)
   if (target && mode === 'now' && runId === fresh && branches.ifIdle.behavior === 'wake') promiseRun(runtime, fresh, target, outcome)
-  const persists = branches.ifActive.behavior === 'persist' || branches.ifIdle.behavior === 'persist'
-  return { receipt: new Sent({ runId, signal: accepted, persists, work, outcome, flush: runtime.flush }), work }
+  return { receipt: new Sent({ runId, signal: accepted, persists: persists(branches), work, outcome, flush: runtime.flush }), work }
 }
 
 interface Sending {
@@ -301,6 +310,6 @@ function isText(value: unknown): value is string {
   return typeof value === 'string' && value !== ''
 }
 
-function rejected(error: unknown): SignalOutcome {
+export function rejected(error: unknown): SignalOutcome {
   return { action: 'rejected', reason: error instanceof Error ? error.message : String(error), ...(isHeedError(error) ? { code: error.code } : {}) }
 }

@@ -17,7 +17,7 @@ async function made() {
 
 /** Called by Heed alone, or with nothing to get wrong. */
 const internal: Record<string, readonly string[]> = {
-  agent: ['threads', 'adopt', 'join', 'prepare', 'defaultMemory', 'describeThread', 'titler', 'window', 'contextKeys', 'memoryOptions'],
+  agent: ['made'],
   heed: ['admit', 'listAgents', 'close'],
   memory: ['bind'],
   ofResource: [],

@@ -17,7 +17,7 @@ import { recall, type RecallArgs, type RecalledMessages } from './recall.ts'
 import { ResourceMemory } from './scoped.ts'
 import { textEmbedderAfter } from './semantic/embedder.ts'
 import { checkVectors, indexOf, isSearch, searchMessages, type BuiltInVectors } from './semantic/search.ts'
-import { createThread, deleteThread, listThreads, updateThread, type ListThreadsArgs, type NewThreadArgs, type ThreadList, type ThreadUpdate } from './threads.ts'
+import { createThread, deleteThread, idsBelow, listThreads, updateThread, type ListThreadsArgs, type NewThreadArgs, type ThreadList, type ThreadUpdate } from './threads.ts'
 import { defaultLastMessages } from './window.ts'
 import { listVersions, readWorkingMemory, undoWorkingMemory, updateWorkingMemory } from './working-memory/access.ts'
 import type { WorkingMemoryTarget, WorkingMemoryUpdate, WorkingMemoryVersion } from './working-memory/access.ts'
@@ -97,7 +97,7 @@ export class Memory {
     return updateThread(await this.#open(), update, workingMemoryIn(this.options))
   }
 
-  /** Removes a thread with everything that belongs to it. False when there is none. */
+  /** Removes a thread with everything that belongs to it, threads below it included. False when there is none. */
   async deleteThread(thread: string | { threadId: string; resourceId?: string }): Promise<boolean> {
     if (typeof thread !== 'string') checkNames('deleteThread()', thread, ['threadId', 'resourceId'])
     const { threadId, resourceId } = typeof thread === 'string' ? { threadId: thread } : thread
@@ -105,16 +105,19 @@ export class Memory {
   }
 
   /**
-   * Gives a thread to another resource, with its notifications and schedules. `from` refuses it when it isn't that resource's. Those who
+   * Gives a thread to another resource, with its notifications, its schedules and the threads below it. `from` refuses it when it isn't that resource's. Those who
    * watch it for the old one are stopped with `thread_forbidden`.
    */
   async transferThread(transfer: { threadId: string; resourceId: string; from?: string }): Promise<ThreadRow> {
     checkNames('transferThread()', transfer, ['threadId', 'resourceId', 'from'])
     const { threadId, resourceId, from } = transfer
     checkText('resourceId', resourceId)
-    const thread = await (await this.#open()).transferThread(scopeOf(threadId, from), resourceId)
-    for (const place of await this.#belongings()) await place.giveThread(threadId, resourceId)
-    this.#place?.transferred(threadId, resourceId)
+    const store = await this.#open()
+    const scope = scopeOf(threadId, from)
+    const going = [...(await idsBelow(store, scope)), threadId]
+    const thread = await store.transferThread(scope, resourceId)
+    for (const place of await this.#belongings()) for (const id of going) await place.giveThread(id, resourceId)
+    for (const id of going) this.#place?.transferred(id, resourceId)
     return thread
   }
 

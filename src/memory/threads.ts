@@ -30,7 +30,11 @@ export interface ListThreadsArgs {
     resourceId?: string
     /** All of these values, each the very same; null is also what isn't there. */
     metadata?: Record<string, Scalar>
+    /** Only the threads right below this one: those in which agents were asked that it called. */
+    parentId?: string
   }
+  /** Also threads below others, which are left out unless asked for. */
+  children?: boolean
   /** Older names of the same. */
   resourceId?: string
   orderBy?: { field?: 'createdAt' | 'updatedAt'; direction?: 'ASC' | 'DESC' }
@@ -53,7 +57,7 @@ export interface ThreadList {
   total?: number
 }
 
-export const listNames = ['filter', 'resourceId', 'orderBy', 'page', 'perPage', 'cursor', 'total']
+export const listNames = ['filter', 'children', 'resourceId', 'orderBy', 'page', 'perPage', 'cursor', 'total']
 const atOnce = 500
 
 export async function createThread(store: ThreadStore, args: NewThreadArgs, now: number, setting?: WorkingMemorySetting): Promise<ThreadRow> {
@@ -75,11 +79,25 @@ export async function updateThread(store: ThreadStore, args: ThreadUpdate, setti
   return store.patchThread(scopeOf(args.id, args.resourceId), { ...(title !== undefined && { title }), ...described })
 }
 
-/** With its belongings, wherever they are: also those of a thread whose deletion was cut short. */
+/**
+ * With the threads below it, and its belongings wherever they are: also those of a thread whose deletion was cut short. What hangs on those
+ * below goes first: while the thread is there, they are found.
+ */
 export async function deleteThread(store: ThreadStore, scope: Scope, belongings: () => Promise<Belongings[]>): Promise<boolean> {
+  const places = await belongings()
+  const below = (await store.getThread(scope)) ? await idsBelow(store, scope) : []
+  if (below.length > 0) for (const place of places) await place.forgetThreads(below, scope.resourceId)
   const deleted = await store.deleteThread(scope)
-  for (const place of await belongings()) await place.forgetThreads([scope.threadId], scope.resourceId)
+  for (const place of places) await place.forgetThreads([scope.threadId], scope.resourceId)
   return deleted
+}
+
+/** Of the threads below one and below those, the deepest first. */
+export async function idsBelow(store: ThreadStore, { threadId, resourceId }: Scope): Promise<string[]> {
+  const query = { parentId: threadId, orderBy: { field: 'createdAt', direction: 'ASC' }, ...(resourceId !== undefined && { resourceId }) } as const
+  const ids: string[] = []
+  for (const { id } of await allThreads(store, query, undefined)) ids.push(...(await idsBelow(store, { threadId: id, ...(resourceId !== undefined && { resourceId }) })), id)
+  return ids
 }
 
 export async function listThreads(store: ThreadStore, args: ListThreadsArgs = {}): Promise<ThreadList> {
@@ -110,7 +128,10 @@ type Wanted = Omit<ThreadQuery, 'limit'> & Required<Pick<ThreadQuery, 'orderBy'>
 
 function queryOf(args: ListThreadsArgs): { query: Wanted; list: string } {
   checkNames('listThreads()', args, listNames)
-  checkNames('filter', args.filter ?? {}, ['resourceId', 'metadata'])
+  checkNames('filter', args.filter ?? {}, ['resourceId', 'metadata', 'parentId'])
+  if (args.children !== undefined && typeof args.children !== 'boolean') throw refused('children', 'true or false')
+  const parentId = args.filter?.parentId ?? (args.children ? undefined : null)
+  if (args.filter?.parentId !== undefined) checkText('filter.parentId', args.filter.parentId)
   const resourceId = args.filter?.resourceId ?? args.resourceId
   if (resourceId !== undefined) checkText('filter.resourceId', resourceId)
   const metadata = args.filter?.metadata
@@ -118,8 +139,8 @@ function queryOf(args: ListThreadsArgs): { query: Wanted; list: string } {
   const { field = 'createdAt', direction = 'DESC' } = args.orderBy ?? {}
   if (field !== 'createdAt' && field !== 'updatedAt') throw refused('orderBy.field', "'createdAt' or 'updatedAt'")
   if (direction !== 'ASC' && direction !== 'DESC') throw refused('orderBy.direction', "'ASC' or 'DESC'")
-  const query: Wanted = { orderBy: { field, direction }, ...(resourceId !== undefined && { resourceId }), ...(metadata && { metadata }) }
-  return { query, list: `threads ${field} ${direction} ${JSON.stringify([resourceId ?? null, Object.entries(metadata ?? {}).toSorted(([a], [b]) => (a < b ? -1 : 1))])}` }
+  const query: Wanted = { orderBy: { field, direction }, ...(resourceId !== undefined && { resourceId }), ...(metadata && { metadata }), ...(parentId !== undefined && { parentId }) }
+  return { query, list: `threads ${field} ${direction} ${JSON.stringify([resourceId ?? null, parentId ?? args.children ?? null, Object.entries(metadata ?? {}).toSorted(([a], [b]) => (a < b ? -1 : 1))])}` }
 }
 
 function checkScalars(metadata: unknown): void {

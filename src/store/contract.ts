@@ -369,6 +369,8 @@ export interface ThreadQuery {
   status?: ThreadStatus[]
   /** Clones of this thread. */
   cloneOf?: string
+  /** Threads below this one, in which agents were asked that it called; `null`: those that are below none. All unless told. */
+  parentId?: string | null
   orderBy?: { field: 'createdAt' | 'updatedAt'; direction: 'ASC' | 'DESC' }
   limit: number
   /** Keyset paging: the last thread of the page before. */

@@ -2,7 +2,8 @@ import { existsSync, mkdtempSync, readdirSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest'
-import { Agent, Heed, InMemoryStore, Memory } from '../../src/index.ts'
+import { inboxOf, type Runtimes } from '../../src/agent/runtimes.ts'
+import { Agent, createTool, Heed, InMemoryStore, Memory } from '../../src/index.ts'
 import { scriptedModel } from '../../src/testing/index.ts'
 import { rejection } from './asking.ts'
 
@@ -44,6 +45,31 @@ describe('the threads of agents that are registered nowhere', () => {
     await top.generate('Go.', { memory })
     expect(await transcript(top, 't/c1')).toEqual(['user', 'assistant'])
     await top.threads().close()
+  })
+
+  it('[M4.5] go with the thread above when it is deleted, what waits in them too, and are listed when asked for', async () => {
+    const leaf = new Agent({ id: 'leaf', model: scriptedModel([{ toolCalls: [{ toolName: 'pay', toolCallId: 'p', input: {} }] }]), tools: { pay: createTool({ id: 'pay', requireApproval: true, execute: () => 1 }) } })
+    const middle = new Agent({ id: 'middle', model: asks('leaf'), agents: { leaf } })
+    const top = new Agent({ id: 'top', model: asks('middle'), agents: { middle } })
+    const heed = new Heed({ agents: { top, middle, leaf }, storage: new InMemoryStore() })
+    const waits = await top.generate('Go.', { memory })
+    expect(waits.finishReason).toBe('suspended')
+    const kept = await top.getMemory()
+    const listed = async (args: object) => (await kept.listThreads({ resourceId: 'u', orderBy: { field: 'createdAt', direction: 'ASC' }, ...args })).threads.map(({ id }) => id)
+    expect(await listed({})).toEqual(['t'])
+    expect(await listed({ children: true, perPage: false })).toEqual(['t', 't/c1', 't/c1/c1'])
+    expect(await listed({ filter: { parentId: 't' } })).toEqual(['t/c1'])
+    expect((await leaf.listSuspendedRuns()).runs).toHaveLength(1)
+    await leaf.sendNotificationSignal({ source: 's', kind: 'k', summary: 'x', priority: 'low' }, { threadId: 't/c1/c1', resourceId: 'u' })
+    expect(await rejection(kept.listThreads({ filter: { parentId: 7 } } as never))).toMatchObject({ code: 'invalid_argument', details: { field: 'filter.parentId' } })
+    expect(await kept.deleteThread('t')).toBe(true)
+    expect(await listed({ children: true })).toEqual([])
+    for (const agent of [top, middle, leaf]) expect((await agent.listSuspendedRuns()).runs).toEqual([])
+    expect(await top.listActiveThreads()).toEqual([])
+    const inbox = await (heed as unknown as { runtimes: Runtimes }).runtimes.of()
+    expect((await (await inboxOf(inbox).store()).listNotifications({ threadId: 't/c1/c1' })).notifications).toEqual([])
+    expect(await kept.deleteThread('t')).toBe(false)
+    await heed.close()
   })
 
   it('stay where they are for an agent that has a place of its own', async () => {

@@ -80,6 +80,30 @@ export const threadCases: StoreCase[] = [
     },
   },
   {
+    name: '[M4.5] threads below one are listed when asked for, go with it and change hands with it; those of others stay',
+    async run({ store: open }) {
+      const store = await open()
+      const make = (id: string, parentId?: string, resourceId = 'resource-1') => store.createThread({ id, resourceId, now: 1, ...(parentId === undefined ? {} : { parentId }) })
+      await make('top')
+      await make('top/1', 'top')
+      await make('top/1/1', 'top/1')
+      await make('top/2', 'top')
+      await make('other')
+      await make('other/1', 'other')
+      await make('foreign', 'top', 'resource-2')
+      const listed = async (query: Partial<ThreadQuery>) => ids((await store.listThreads({ limit: 10, orderBy: { field: 'createdAt', direction: 'ASC' }, ...query })).threads)
+      assert.deepEqual(await listed({}), ['foreign', 'other', 'other/1', 'top', 'top/1', 'top/1/1', 'top/2'])
+      assert.deepEqual(await listed({ parentId: null }), ['other', 'top'])
+      assert.deepEqual(await listed({ parentId: 'top', resourceId: 'resource-1' }), ['top/1', 'top/2'])
+      assert.equal((await store.listThreads({ limit: 1, parentId: null, total: true })).total, 2)
+      await store.transferThread({ threadId: 'other' }, 'resource-3')
+      assert.deepEqual(await listed({ resourceId: 'resource-3' }), ['other', 'other/1'])
+      await refuses('thread_forbidden', store.getThread({ threadId: 'other/1', resourceId: 'resource-1' }))
+      assert.equal(await store.deleteThread({ threadId: 'top', resourceId: 'resource-1' }), true)
+      assert.deepEqual(await listed({}), ['foreign', 'other', 'other/1'])
+    },
+  },
+  {
     name: 'threads are listed by page without repeats or gaps, also where times are equal',
     async run({ store: open }) {
       const store = await open()

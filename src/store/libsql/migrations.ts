@@ -1,5 +1,6 @@
 import type { DatabaseSync } from 'node:sqlite'
 import { HeedError } from '../../errors.ts'
+import { belowSchema } from './below-schema.ts'
 import { keepingSchema } from './keeping-schema.ts'
 import { notificationChangeSchema, notificationIndexSchema, notificationSchema } from './notification-schema.ts'
 import { quotesSchema, recallChangesSchema } from './recall/schema.ts'
@@ -233,6 +234,7 @@ export const migrations: readonly string[] = [
   notificationChangeSchema,
   subscriptionSchema,
   notificationIndexSchema,
+  belowSchema,
 ]
 
 /** 'Heed', where SQLite keeps the name of the program that a file belongs to. */

@@ -112,6 +112,19 @@ describe('finding by a value', () => {
     }
   })
 
+  it('finds threads below one by an index', () => {
+    const texts: string[] = []
+    const statements = new Statements({ prepare: (text) => ({ run: () => ({ changes: 0, lastInsertRowid: 0 }), get: () => undefined, all: () => (texts.push(text), []), columns: () => [], setReturnArrays: () => {} }) })
+    const tables = new SqlTables(statements, systemClock)
+    listThreads(statements, tables, { parentId: 't', orderBy: { field: 'createdAt', direction: 'ASC' }, limit: 10 })
+    tables.children({ id: 't' } as never)
+    expect(texts).toHaveLength(2)
+    for (const text of texts) expect(planOf(text)).toMatch(/^SEARCH heed_threads USING INDEX heed_threads_parent \(parent_id=\?\)\n(?!.*TEMP)/)
+    texts.length = 0
+    listThreads(statements, tables, { parentId: null, resourceId: 'r', orderBy: { field: 'updatedAt', direction: 'DESC' }, limit: 10 })
+    expect(planOf(texts[0] ?? '')).toMatch(/^SEARCH heed_threads USING (COVERING )?INDEX heed_threads_updated \(resource_id=\?\)\n(?!.*TEMP)/)
+  })
+
   it('finds clones and messages by an index', () => {
     const clones = `SELECT id FROM heed_threads WHERE json_extract(metadata, '$.clone.sourceThreadId') = ? ORDER BY created_at, id`
     expect(planOf(clones)).toMatch(/^SEARCH heed_threads USING (COVERING )?INDEX heed_threads_clones/)

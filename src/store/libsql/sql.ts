@@ -30,6 +30,7 @@ const laneSignalColumns = `lane, version, signal_id AS signalId, cache_key AS ca
 /** What the transactions say to the database. Every one of them is a search: the tests look at their plans. */
 export const sql = {
   thread: `SELECT ${threadColumns} FROM heed_threads WHERE id = ?`,
+  children: `SELECT ${threadColumns} FROM heed_threads WHERE parent_id = ?`,
   addThread: `INSERT INTO heed_threads (id, resource_id, title, metadata, parent_id, created_at, updated_at) VALUES (?, ?, ?, ?, ?, ?, ?)`,
   // An update touches every index of a column that it sets, changed or not. Within a run these aren't.
   countThread: `

@@ -215,7 +215,7 @@ export class LibSQLStore implements ThreadStore {
 
   deleteThread(scope: Scope): Promise<boolean> {
     return this.#use((connection) => connection.write((tables, statements) => {
-      const deleted = deleteThread(tables, scope)
+      const deleted = deleteThread(tables, scope).length > 0
       if (!deleted) forgetBelongings(statements, scope)
       return deleted
     }))

@@ -98,6 +98,10 @@ export class SqlTables extends SqlRows implements ThreadTables {
     return thread && this.#hold(thread, false).thread
   }
 
+  children({ id }: ThreadRecord): ThreadRecord[] {
+    return this.#statements.all<ThreadRecord>(sql.children, id).map((child) => this.#held.get(child.id)?.thread ?? this.#hold(child, false).thread)
+  }
+
   addThread({ id, resourceId, title, metadata, parentId, createdAt }: NewThreadRecord): ThreadRecord {
     const key = this.#statements.insert(sql.addThread, id, resourceId, title, metadata, parentId, createdAt, createdAt)
     return this.#hold({

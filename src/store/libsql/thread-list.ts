@@ -37,6 +37,8 @@ export function listThreads(statements: Statements, tables: SqlTables, query: Th
   if (query.status) wanted.add('status IN (SELECT value FROM json_each(?))', JSON.stringify(query.status))
   if (query.status && !query.status.includes('idle')) wanted.add(`status <> 'idle'`)
   if (query.cloneOf !== undefined) wanted.add(`json_extract(metadata, '$.clone.sourceThreadId') = ?`, query.cloneOf)
+  if (query.parentId === null) wanted.add('parent_id IS NULL')
+  else if (query.parentId !== undefined) wanted.add('parent_id = ?', query.parentId)
   const rest = Object.fromEntries(entriesOf(query).filter(([name]) => name !== driver?.[0]))
   if (Object.keys(rest).length > 0) wanted.add(metadataMatches, JSON.stringify(rest))
   const counted = query.total ? statements.one<{ total: number }>(`SELECT count(*) AS total FROM ${from} ${wanted.where}`, ...wanted.values) : undefined

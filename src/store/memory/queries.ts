@@ -67,5 +67,6 @@ function matchesThread(thread: ThreadRow, query: ThreadQuery): boolean {
   if (query.resourceId !== undefined && thread.resourceId !== query.resourceId) return false
   if (query.status && !query.status.includes(thread.status)) return false
   if (query.cloneOf !== undefined && (thread.metadata.clone as { sourceThreadId?: unknown } | undefined)?.sourceThreadId !== query.cloneOf) return false
+  if (query.parentId !== undefined && (thread.parentId ?? null) !== query.parentId) return false
   return Object.entries(query.metadata ?? {}).every(([key, value]) => (thread.metadata[key] ?? null) === value)
 }

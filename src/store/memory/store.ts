@@ -181,8 +181,8 @@ export class InMemoryStore implements ThreadStore {
 
   async deleteThread(scope: Scope): Promise<boolean> {
     const deleted = deleteThread(this.#use(), scope)
-    await this.#forget([scope.threadId], scope.resourceId)
-    return deleted
+    await this.#forget([...deleted, scope.threadId], scope.resourceId)
+    return deleted.length > 0
   }
 
   async listThreads(query: ThreadQuery): Promise<{ threads: ThreadRow[]; more: boolean; total?: number }> {

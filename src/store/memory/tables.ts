@@ -11,6 +11,8 @@ import { Shelf } from './shelf.ts'
 
 /** The tables as maps. Records are copied on their way in and out, so that nobody holds what is stored. */
 export class MemoryTables implements ThreadTables {
+  /** Ids of the threads right below one. */
+  readonly #below = new Map<string, Set<string>>()
   readonly shelves = new Map<string, Shelf>()
   /** By owner; the oldest version first. */
   readonly #workingMemory = new Map<string, WorkingMemoryRecord[]>()
@@ -38,6 +40,10 @@ export class MemoryTables implements ThreadTables {
     return shelf && { ...shelf.thread }
   }
 
+  children({ id }: ThreadRecord): ThreadRecord[] {
+    return [...(this.#below.get(id) ?? [])].flatMap((child) => this.thread(child) ?? [])
+  }
+
   addThread(thread: NewThreadRecord): ThreadRecord {
     const record: ThreadRecord = {
       ...thread,
@@ -59,6 +65,7 @@ export class MemoryTables implements ThreadTables {
       dueAt: null,
     }
     this.shelves.set(thread.id, new Shelf(record))
+    if (thread.parentId !== null) this.#below.set(thread.parentId, (this.#below.get(thread.parentId) ?? new Set()).add(thread.id))
     return { ...record }
   }
 
@@ -76,9 +83,16 @@ export class MemoryTables implements ThreadTables {
 
   removeThread(thread: ThreadRecord): void {
     this.shelves.delete(thread.id)
+    if (thread.parentId !== null) this.#removeBelow(thread.parentId, thread.id)
     this.#removeQuotesElsewhere(thread, () => true)
     this.#workingMemory.delete(threadOwner(thread))
     this.#titles.delete(thread.id)
+  }
+
+  #removeBelow(parentId: string, id: string): void {
+    const below = this.#below.get(parentId)
+    below?.delete(id)
+    if (below?.size === 0) this.#below.delete(parentId)
   }
 
   mail(thread: ThreadRecord, id: string): MailRecord | undefined {

@@ -5,6 +5,7 @@ import { settleTail } from './append.ts'
 import { describedThread, untracked } from './decode.ts'
 import { scopedThread } from './guard.ts'
 import { copyLanes } from './lanes.ts'
+import { threadsBelow } from './threads.ts'
 import type { ThreadTables, WantedMessages } from './tables.ts'
 import { copyWorkingMemory } from './working-memory.ts'
 
@@ -54,5 +55,7 @@ export function transferThread(tables: ThreadTables, scope: Scope, resourceId: s
   if (thread.status !== 'idle') {
     throw new HeedError('thread_active', `Thread ${thread.id} is ${thread.status}. Transfer it when nothing runs on it.`, { details: { threadId: thread.id }, retryable: true })
   }
-  return describedThread(tables, thread.resourceId === resourceId ? thread : tables.transferThread(thread, resourceId))
+  if (thread.resourceId === resourceId) return describedThread(tables, thread)
+  for (const child of threadsBelow(tables, thread)) tables.transferThread(child, resourceId)
+  return describedThread(tables, tables.transferThread(thread, resourceId))
 }

@@ -19,6 +19,8 @@ export interface ThreadTables {
   atEnd?(work: () => void): void
 
   thread(id: string): ThreadRecord | undefined
+  /** The threads right below it. */
+  children(thread: ThreadRecord): ThreadRecord[]
   /** Adds a thread that is idle and empty. */
   addThread(thread: NewThreadRecord): ThreadRecord
   putThread(thread: ThreadRecord): void

@@ -2,6 +2,7 @@ import type { JSONValue } from '../../json.ts'
 import type { InitialWorkingMemory, NewThread, Scope, ThreadRow } from '../contract.ts'
 import { describedThread, threadRow, untracked } from './decode.ts'
 import { findThread, scopedThread } from './guard.ts'
+import type { ThreadRecord } from './records.ts'
 import type { ThreadTables } from './tables.ts'
 import { setWorkingMemory } from './working-memory.ts'
 
@@ -50,9 +51,16 @@ function mergedMetadata(before: string, patch: Record<string, JSONValue | undefi
   return JSON.stringify(Object.fromEntries(metadata))
 }
 
-export function deleteThread(tables: ThreadTables, scope: Scope): boolean {
+/** With the threads below it. Answers the ids of those that went, its own last. */
+export function deleteThread(tables: ThreadTables, scope: Scope): string[] {
   const thread = findThread(tables, scope)
-  if (!thread) return false
-  tables.removeThread(thread)
-  return true
+  if (!thread) return []
+  const going = [...threadsBelow(tables, thread), thread]
+  for (const one of going) tables.removeThread(one)
+  return going.map(({ id }) => id)
+}
+
+/** Those below a thread and below those, the deepest first. One of another resource is not this thread's. */
+export function threadsBelow(tables: ThreadTables, thread: ThreadRecord): ThreadRecord[] {
+  return tables.children(thread).filter(({ resourceId }) => resourceId === thread.resourceId).flatMap((child) => [...threadsBelow(tables, child), child])
 }

@@ -47,7 +47,7 @@ export class Agent<TAgentId extends string = string, TTools extends ToolsInput =
   readonly #placing = new PlacingSends()
 
   constructor(config: AgentConfig<TAgentId, TTools>) {
-    super(config as AgentConfig)
+    super(config)
     config.heed?.admit(this)
   }
 

@@ -101,7 +101,7 @@ describe.each([['at once', sync], ['later', later]])('a memory that is found for
     const persist = { ...target, ifIdle: { behavior: 'persist' } } as const
     const sent = [1, 2, 3, 4].map((index) => agent.sendMessage({ contents: `m${index}`, id: `id-${index}` }, persist))
     const again = agent.sendMessage({ contents: 'm1', id: 'id-1' }, persist)
-    await Promise.all(sent.map(({ persisted }) => persisted))
+    for (const { persisted } of sent) await persisted
     expect(await again.outcome).toMatchObject({ action: 'persisted', duplicate: true })
     expect((await (await agent.getMemory()).recall({ threadId: 't' })).messages.map(({ id }) => id)).toEqual(['id-1', 'id-2', 'id-3', 'id-4'])
   })

@@ -155,13 +155,19 @@ describe.each(placeKinds())('a receipt $name', ({ make }) => {
 
   it('keeps the order of sends, however long the memory of each takes to be found', async () => {
     const slow = gate()
-    let asked = 0
+    let waits = false
     const { Memory } = await import('../../src/index.ts')
     const hold = gate()
     const model = scriptedModel((call) => (call.index === 0 ? { text: 'First.', gate: hold.promise } : 'Later.'))
-    const agent = new Agent({ id: 'guide', model, memory: async () => (++asked === 2 && (await slow.promise), new Memory()) })
+    const agent = new Agent({ id: 'guide', model, memory: async () => {
+      const first = waits
+      waits = false
+      if (first) await slow.promise
+      return new Memory()
+    } })
     openHeed({ agent }, make().store())
     await agent.sendMessage('Go.', thread).outcome
+    waits = true
     const receipts = ['slow', 'quick', 'quicker'].map((text) => agent.sendMessage(text, thread))
     slow.open()
     await Promise.all(receipts.map(({ stored }) => stored))

@@ -3,9 +3,10 @@ import type { JSONObject, JSONValue } from '../json.ts'
 import type { Message } from '../message/message.ts'
 import type { MessageRow } from '../message/row.ts'
 import type { Conversations } from './conversations.ts'
+import type { NewThread, ThreadQuery, ThreadRow } from './thread-row.ts'
 import type { TitleStore } from './titles.ts'
 import type { InitialWorkingMemory, WorkingMemoryStore } from './working-memory.ts'
-import type { ActiveBehavior, IdleBehavior, Route, SendMode, SignalState, ThreadStatus, Waiting } from '../thread/machine.ts'
+import type { ActiveBehavior, IdleBehavior, Route, SendMode, SignalState, Waiting } from '../thread/machine.ts'
 import type { CallDecision, Decided, SuspendedCall, SuspendedEnd } from './suspension.ts'
 import type { LaneRow, LaneSignalRow, LaneState, LaneWrite } from './lanes.ts'
 
@@ -337,48 +338,6 @@ export interface RunPage extends RunFilter {
   offset?: number
 }
 
-export interface ThreadRow {
-  id: string
-  resourceId: string
-  title: string
-  metadata: Record<string, JSONValue>
-  parentId?: string
-  createdAt: Date
-  updatedAt: Date
-  status: ThreadStatus
-  epoch: number
-  owner?: string
-  runId?: string
-  agentId?: string
-}
-
-export interface NewThread {
-  id: string
-  resourceId: string
-  title?: string
-  metadata?: Record<string, JSONValue>
-  parentId?: string
-  /** Written with the thread, when it is created. */
-  workingMemory?: InitialWorkingMemory
-  now: number
-}
-
-export interface ThreadQuery {
-  resourceId?: string
-  metadata?: Record<string, string | number | boolean | null>
-  status?: ThreadStatus[]
-  /** Clones of this thread. */
-  cloneOf?: string
-  /** Threads below this one, in which agents were asked that it called; `null`: those that are below none. All unless told. */
-  parentId?: string | null
-  orderBy?: { field: 'createdAt' | 'updatedAt'; direction: 'ASC' | 'DESC' }
-  limit: number
-  /** Keyset paging: the last thread of the page before. */
-  after?: { at: number; id: string }
-  offset?: number
-  total?: boolean
-}
-
 export interface RowQuery {
   /** Newest `limit` rows with `seq` below this (exclusive). */
   before?: number
@@ -396,6 +355,7 @@ export type {
 } from './working-memory.ts'
 
 export type * from './suspension.ts'
+export type { NewThread, ThreadQuery, ThreadRow } from './thread-row.ts'
 export type { TitleClaim, TitleStore, WantedTitle } from './titles.ts'
 /** For readers of whole messages. */
 export type { Message }

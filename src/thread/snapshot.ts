@@ -21,8 +21,8 @@ export interface ThreadSnapshot {
   /** Calls that wait for a decision. */
   suspended: SuspendedCall[]
   /**
-   * `requested`: asked for. `behind`: the watcher was too slow. `expired`: the cursor is older than what is kept. `resumed`: the run
-   * was taken up again after a failure, and what it had not stored is said anew.
+   * `requested`: asked for. `behind`: the watcher was too slow, or its process did not hear in time what another said. `expired`: the
+   * cursor is older than what is kept. `resumed`: the run was taken up again, and what it had not stored is said anew.
    */
   reason: 'requested' | 'behind' | 'expired' | 'resumed'
 }

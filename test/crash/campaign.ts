@@ -3,14 +3,14 @@ import { availableParallelism, tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
 import { parseArgs } from 'node:util'
 import { buildProgram } from './program.ts'
-import { writePage } from './page.ts'
+import { costOf, writePage } from './page.ts'
 import { Round, type RoundResult } from './round.ts'
 import { takeoverCost } from './takeover-cost.ts'
 
 const usage = `npm run test:crash -- [--kills 1000] [--stops 200] [--seed 1] [--state .crash/state.json] [--page docs/reliability.md] [--no-page]
 
 Kills and stops processes under load and proves that nothing was lost, doubled, stuck or late. It can be ended at any time: started again
-with the same numbers it goes on where it was. Rounds that break a promise are kept beside the state. At the end the page is written.`
+with the same numbers it goes on where it was. With --kills 0 --stops 0 it only says what a takeover costs. Rounds that break a promise are kept beside the state. At the end the page is written.`
 
 /** So many deaths on one database before it is looked at. */
 const killsPerRound = 20
@@ -60,6 +60,7 @@ async function campaign(wanted: Pick<CampaignState, 'seed' | 'kills' | 'stops'>)
     const cost = await takeoverCost(program, join(work, 'takeover'))
     const broken = state.rounds.flatMap(({ violations }) => violations)
     if (!values['no-page']) writePage(values.page, state, cost)
+    say(costOf(cost))
     say(`${killsOf(state)} kills, ${stopsOf(state)} stops, ${broken.length} broken promises, in ${Math.round(state.seconds)} s on ${availableParallelism()} cores`)
     return broken.length === 0 ? 0 : 1
   } finally {

@@ -41,10 +41,16 @@ function resultOf({ seed, rounds }: CampaignState, cost: TakeoverCost): string {
 
 Where the kills fell: ${points(rounds)}.
 
-What a takeover costs, the wait for the lease apart: ${Math.round(cost.firstChunkMs)} ms from opening the file to the first chunk, in
-${number(sum(Object.values(cost.transactions)))} write transactions (${Object.entries(cost.transactions).map(([name, count]) => `${name} ${count}`).join(', ')}). Opening and looking for work takes ${cost.startMs.alone.toFixed(1)} ms on an empty
-file and ${cost.startMs.among.toFixed(1)} ms among 10,000 idle threads. The times are of one machine; the counts are not.
+${costOf(cost)} \`npm run test:crash -- --kills 0 --stops 0 --no-page\` measures that alone.
 ${broken.length === 0 ? '' : `\n${broken.slice(0, 20).map(({ promise, what }) => `- ${promise}: ${what}`).join('\n')}\n`}`
+}
+
+/** What a takeover costs, in a sentence or two. */
+export function costOf({ firstChunkMs, transactions, startMs }: TakeoverCost): string {
+  const writes = Object.entries(transactions).map(([name, count]) => `${name} ${count}`).join(', ')
+  return `What a takeover costs, the wait for the lease apart: ${Math.round(firstChunkMs)} ms from opening the file to the first chunk, in
+${number(sum(Object.values(transactions)))} write transactions (${writes}). Opening and looking for work takes ${startMs.alone.toFixed(1)} ms on an empty
+file and ${startMs.among.toFixed(1)} ms among 10,000 idle threads. The times are of one machine; the counts are not.`
 }
 
 function points(rounds: readonly RoundResult[]): string {

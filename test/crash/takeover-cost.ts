@@ -21,11 +21,10 @@ export interface TakeoverCost {
   startMs: { alone: number; among: number }
 }
 
-const rounds = 9
 const idleThreads = 10_000
 
 /** What it costs to go on after a kill. */
-export async function takeoverCost(program: string, folder: string): Promise<TakeoverCost> {
+export async function takeoverCost(program: string, folder: string, { rounds }: { rounds: number } = { rounds: 9 }): Promise<TakeoverCost> {
   mkdirSync(folder, { recursive: true })
   const takeovers: Array<{ ms: number; transactions: Record<string, number> }> = []
   for (let round = 0; round < rounds; round++) {
@@ -37,8 +36,8 @@ export async function takeoverCost(program: string, folder: string): Promise<Tak
   await fill(full)
   const startMs = { alone: 0, among: 0 }
   await timeToStart(join(folder, 'empty.db'))
-  startMs.alone = median(await repeat(() => timeToStart(join(folder, 'empty.db'))))
-  startMs.among = median(await repeat(() => timeToStart(full)))
+  startMs.alone = median(await repeat(rounds, () => timeToStart(join(folder, 'empty.db'))))
+  startMs.among = median(await repeat(rounds, () => timeToStart(full)))
   return { firstChunkMs: median(takeovers.map(({ ms }) => ms)), transactions: takeovers[0]?.transactions ?? {}, startMs }
 }
 
@@ -118,9 +117,9 @@ async function timeToStart(database: string): Promise<number> {
   return ms
 }
 
-async function repeat(measure: () => Promise<number>): Promise<number[]> {
+async function repeat(times: number, measure: () => Promise<number>): Promise<number[]> {
   const all: number[] = []
-  for (let round = 0; round < rounds; round++) all.push(await measure())
+  for (let round = 0; round < times; round++) all.push(await measure())
   return all
 }
 

@@ -1,7 +1,6 @@
 import { statSync, type BigIntStats } from 'node:fs'
 import { open, stat, type FileHandle } from 'node:fs/promises'
 import { dirname } from 'node:path'
-import { sleep, systemClock } from '../../clock.ts'
 import { HeedError, isHeedError } from '../../errors.ts'
 import type { FileCheck } from './file-check.ts'
 
@@ -63,10 +62,6 @@ export class Flusher {
   }
 }
 
-/** A file that can't be read while another process copies its log is looked at again so often, and so late. */
-const mostLooks = 20
-const lookMs = 10
-
 /**
  * SQLite's log, as a file to sync. It is the only file of a database that may be opened here: closing a second descriptor of the
  * database or of its index would drop SQLite's locks on them. The log keeps its inode as long as our connection is open, because
@@ -91,21 +86,13 @@ export class LogFile {
     this.#opened ??= this.#open()
     const { handle, is } = await this.#opened
     // A file that was deleted can still be written and synced, and nobody will ever find what is in it.
-    const [, database, log] = await Promise.all([
+    const [, database, log, { bytesRead }] = await Promise.all([
       handle.datasync(), this.#find(this.#database), this.#find(this.#path), handle.read(this.#head, 0, this.#head.length, 0),
     ])
-    // A log that was emptied and written on has nothing where it should begin, and nobody will read it.
-    if (identityOf(database) !== this.#databaseIs || identityOf(log) !== is || !beginsLog(this.#head)) throw gone(this.#database)
-    await this.#checked(database)
-  }
-
-  /** Nothing is confirmed in doubt. */
-  async #checked(found: BigIntStats): Promise<void> {
-    for (let looks = 1, database = found; !this.#check.check(database); looks++) {
-      if (looks === mostLooks) throw new HeedError('store_corrupt', `The database ${this.#database} is damaged. Restore it from a backup, or name another file.`)
-      await sleep(systemClock, lookMs)
-      database = await this.#find(this.#database)
-    }
+    // A log that was emptied and written on has nothing where it should begin, and nobody will read it. An empty one is in the database.
+    const begins = bytesRead === 0 || beginsLog(this.#head)
+    if (identityOf(database) !== this.#databaseIs || identityOf(log) !== is || !begins) throw gone(this.#database)
+    this.#check.check(database)
   }
 
   async close(): Promise<void> {

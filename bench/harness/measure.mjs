@@ -19,7 +19,7 @@ export async function measure(benchmark, { folder, heedProject, work, quick }) {
   return samples
 }
 
-const timeoutMs = 10 * 60_000
+const timeoutMs = 20 * 60_000
 
 function sampleOf(script, input, work) {
   return new Promise((resolve, reject) => {

@@ -86,6 +86,26 @@ async function check(store: ThreadStore, inbox: NotificationStore, threads: Thre
   }
 }
 
+describe('notifying processes on one file', () => {
+  it('[N1.1] one key at once from several of them is one record with the count of all', async () => {
+    const { path, inbox } = open()
+    await (await inbox).open()
+    const writers = Array.from({ length: 3 }, () => {
+      const child = spawn(process.execPath, [join(import.meta.dirname, 'notifying-process.ts'), path, 'ci:main'], { stdio: ['ignore', 'inherit', 'inherit', 'ipc'] })
+      children.push(child)
+      return child
+    })
+    await Promise.all(writers.map((child) => once(child, 'message')))
+    await Promise.all(writers.map((child) => {
+      const sent = once(child, 'message')
+      child.send(Array.from({ length: 40 }, (_, index) => `Event ${index}.`))
+      return sent
+    }))
+    const { notifications } = await (await inbox).listNotifications({ threadId: 'thread-1' })
+    expect(notifications.map(({ coalescedCount }) => coalescedCount)).toEqual([120])
+  }, patience)
+})
+
 describe('dispatching processes on one file', () => {
   it.each([2, 4])('[N2.1] %i of them deliver each record once', async (count) => {
     const { path, store, inbox } = open()

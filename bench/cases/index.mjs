@@ -18,6 +18,7 @@ import { processors } from './processors/case.mjs'
 import { readAll } from './read-all/case.mjs'
 import { threadLists } from './thread-lists/case.mjs'
 import { toolRun } from './tool-run/case.mjs'
+import { tracing } from './tracing/case.mjs'
 
 /** In the order of the page. A case's folder has its name, and in it one script for each side. */
 export const cases = [

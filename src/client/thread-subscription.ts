@@ -10,6 +10,8 @@ export interface SubscribeParams {
   after?: string
   /** Begin with a snapshot, then the live edge. */
   snapshot?: boolean
+  /** Also be told how many notifications of the thread wait and are unread: `data-inbox`, where the server can. */
+  inbox?: boolean
 }
 
 export interface Reconnect {
@@ -109,8 +111,8 @@ export class ThreadSubscription {
   }
 
   #subscribe(): Promise<Response> {
-    const { threadId, resourceId, snapshot } = this.#params
-    const body = { threadId, resourceId, ...(this.#cursor === undefined ? { snapshot } : { after: this.#cursor }) }
+    const { threadId, resourceId, snapshot, inbox } = this.#params
+    const body = { threadId, resourceId, inbox, ...(this.#cursor === undefined ? { snapshot } : { after: this.#cursor }) }
     return this.#connection.events(`${this.#path}/subscribe`, { body, signal: this.#over.signal })
   }
 

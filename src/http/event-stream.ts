@@ -37,8 +37,11 @@ export class EventStreams {
     for (const end of this.#open) end()
   }
 
-  /** Chunks as server-sent events. `release` is called once, when the client is gone or the chunks are. */
-  respond(chunks: AsyncIterable<Streamed>, form: StreamForm, release: () => void = () => {}): Response {
+  /**
+   * Chunks as server-sent events. `release` is called once, when the client is gone or the chunks are. `beside` may tell something that is true
+   * now and no part of the chunks: it is written when the client has room, the last alone. It answers how to stop it.
+   */
+  respond(chunks: AsyncIterable<Streamed>, form: StreamForm, release: () => void = () => {}, beside?: (tell: (chunk: Streamed) => void) => () => void): Response {
     const { clock, logger, heartbeatMs, stallMs } = this.#options
     const source = chunks[Symbol.asyncIterator]()
     let next: Promise<IteratorResult<Streamed>> | undefined
@@ -46,11 +49,14 @@ export class EventStreams {
     let waitingSince: number | undefined
     let timer: Timer | undefined
     let over = false
+    let news: Streamed | undefined
+    let hush: (() => void) | undefined
 
     const stop = () => {
       if (over) return false
       over = true
       timer?.cancel()
+      hush?.()
       this.#open.delete(end)
       release()
       void source.return?.()
@@ -60,6 +66,12 @@ export class EventStreams {
     const write = (text: string) => {
       lastWrite = clock.now()
       controller.enqueue(encoder.encode(text))
+    }
+    const tellNews = () => {
+      if (over || news === undefined || (controller.desiredSize ?? 0) <= 0) return false
+      write(framesOf([news], form))
+      news = undefined
+      return true
     }
     const finish = (words: string) => {
       if (!stop()) return
@@ -90,9 +102,14 @@ export class EventStreams {
           this.#open.add(end)
           write(': connected\n\n')
           timer = clock.after(Math.min(heartbeatMs, stallMs), look, { background: true })
-          if (this.#closed) end()
+          if (this.#closed) return end()
+          hush = beside?.((chunk) => {
+            news = chunk
+            tellNews()
+          })
         },
         pull: async () => {
+          if (tellNews()) return
           const ready: Streamed[] = []
           let size = 0
           let done = false

@@ -15,9 +15,9 @@ export class ServerProcess {
     this.#origin = origin
   }
 
-  async start(): Promise<string> {
+  async start({ hangs = false }: { hangs?: boolean } = {}): Promise<string> {
     const words = [join(import.meta.dirname, 'server-process.ts'), this.#file, this.#port, ...(this.#origin === undefined ? [] : [this.#origin])]
-    const child = spawn(process.execPath, words, { stdio: ['ignore', 'pipe', 'inherit'] })
+    const child = spawn(process.execPath, words, { stdio: ['ignore', 'pipe', 'inherit'], env: { ...process.env, HEED_TEST_HANGS: hangs ? '1' : '' } })
     this.#child = child
     for await (const url of createInterface({ input: child.stdout })) {
       this.#port = new URL(url).port

@@ -4,7 +4,6 @@ import { turnOf } from './turn.mjs'
 
 const ended = registerSdk()
 const sample = await perRun(input, await turnOf())
-expect('runs', ended.get('invoke_agent weather-agent'), input.warmup + input.runs)
-expect('chats', ended.get('chat instant'), 2 * (input.warmup + input.runs))
-expect('tools', ended.get('execute_tool weather'), input.warmup + input.runs)
+// A process that was held up for longer than its lease takes its runs up again.
+for (const [name, count] of [['invoke_agent weather-agent', 1], ['chat instant', 2], ['execute_tool weather', 1]]) expect(`enough of ${name}`, ended.get(name) >= count * (input.warmup + input.runs), true)
 report(sample)

@@ -5,6 +5,8 @@ import type { ThreadSnapshot } from '../../thread/subscription.ts'
 import type { AgentClient, ThreadScope } from '../agent.ts'
 import { reduceChunk } from '../view/reduce.ts'
 import { emptyView } from '../view/thread-view.ts'
+import { WatchedThread } from '../view/watched-thread.ts'
+import { ChatPage } from './chat-page.ts'
 import { replayed, uiChunks, type UIChunk } from './ui-chunks.ts'
 
 export interface HeedChatTransportOptions {
@@ -25,6 +27,8 @@ interface SendOptions {
   chatId: string
   messages: ChatMessage[]
   abortSignal?: AbortSignal | undefined
+  /** `{ queue: true }`: a turn of its own after what is active, in place of a word in it. */
+  body?: object | undefined
 }
 
 /**
@@ -34,8 +38,8 @@ interface SendOptions {
 export class HeedChatTransport {
   readonly #agent: AgentClient
   readonly #resourceId: string | undefined
-  /** Messages whose answer another stream of this page waits for: it goes on where this one stops. */
-  readonly #awaited = new Set<string>()
+  /** The threads that this page reads or follows now. */
+  readonly #pages = new Map<string, ChatPage>()
   /** What is replayed is the run from its start. */
   readonly resumeStreamIsReplay = true
 
@@ -44,7 +48,7 @@ export class HeedChatTransport {
     this.#resourceId = resourceId
   }
 
-  async sendMessages({ trigger, chatId, messages, abortSignal }: SendOptions): Promise<ReadableStream<UIChunk>> {
+  async sendMessages({ trigger, chatId, messages, abortSignal, body }: SendOptions): Promise<ReadableStream<UIChunk>> {
     const scope = this.#scope(chatId)
     const last = messages.at(-1)
     if (trigger === 'regenerate-message') throw new HeedError('unsupported_option', 'A thread is not rewritten: send the message again instead of regenerating its answer.')
@@ -52,7 +56,8 @@ export class HeedChatTransport {
     const { stream, listening } = this.#open(scope, abortSignal, last.role === 'user' ? last.id : undefined)
     if (last.role === 'user') {
       await listening
-      await this.#agent.sendMessage({ message: { id: last.id, contents: contentsOf(last) }, ...scope })
+      const sent = { message: { id: last.id, contents: contentsOf(last) }, ...scope }
+      await (isQueued(body) ? this.#agent.queueMessage(sent) : this.#agent.sendMessage(sent))
       return stream
     }
     const decisions = last.parts.filter((part) => part.state === 'approval-responded')
@@ -73,6 +78,29 @@ export class HeedChatTransport {
     return this.#open(scope, undefined, undefined, true).stream
   }
 
+  /**
+   * Shows the thread whenever no stream of this page does: what other tabs send and what wakes the thread, as it is written, and after every
+   * answer what history says of it. Answers how to stop that.
+   */
+  follow(chatId: string, setMessages: (messages: never[]) => void): () => void {
+    const page = this.#page(chatId)
+    const unfollow = page.follow(new WatchedThread(this.#agent, this.#scope(chatId)), (messages) => setMessages([...messages] as never[]))
+    return () => {
+      unfollow()
+      this.#leave(chatId)
+    }
+  }
+
+  #page(chatId: string): ChatPage {
+    let page = this.#pages.get(chatId)
+    if (!page) this.#pages.set(chatId, (page = new ChatPage()))
+    return page
+  }
+
+  #leave(chatId: string): void {
+    if (this.#pages.get(chatId)?.isIdle) this.#pages.delete(chatId)
+  }
+
   #scope(threadId: string): ThreadScope {
     return { threadId, ...(this.#resourceId === undefined ? {} : { resourceId: this.#resourceId }) }
   }
@@ -83,9 +111,11 @@ export class HeedChatTransport {
     ready.promise.catch(() => {})
     const subscription = this.#agent.watchThread(replay ? scope : { ...scope, snapshot: true })
     const chunks = subscription.chunks({ delayMs: 200 })
-    if (from !== undefined) this.#awaited.add(from)
+    const page = this.#page(scope.threadId)
+    const leave = page.begin(from)
     const end = () => {
-      if (from !== undefined) this.#awaited.delete(from)
+      leave()
+      this.#leave(scope.threadId)
       subscription.unsubscribe()
     }
     abortSignal?.addEventListener('abort', () => {
@@ -94,6 +124,7 @@ export class HeedChatTransport {
     }, { once: true })
     let begun = replay || from === undefined
     let waiting = !replay
+    let unnamed = from !== undefined
     const stream = new ReadableStream<UIChunk>({
       start: (controller) => {
         if (from === undefined && !replay) controller.enqueue({ type: 'start' })
@@ -105,15 +136,34 @@ export class HeedChatTransport {
               ready.resolve()
               if (chunk.type === 'data-thread-snapshot') continue
             }
+            if (chunk.type === 'data-thread-snapshot' && 'data' in chunk) {
+              // What was missed may have begun the answer, or ended it.
+              const { messages, status } = chunk.data as ThreadSnapshot
+              begun ||= messages.some(({ id }) => id === from)
+              if (!begun) continue
+              // A stream takes nothing back; whoever follows the thread shows the rest of it.
+              if (!replay && page.isFollowed) {
+                page.handOver()
+                break
+              }
+              for (const part of told(chunk)) controller.enqueue(part)
+              if (status === 'running') continue
+              controller.enqueue({ type: 'finish' })
+              break
+            }
             const echoed = echoOf(chunk)
             if (!begun) {
               begun = echoed === from && from !== undefined
-              if (begun) controller.enqueue({ type: 'start' })
               continue
             }
-            if (echoed !== undefined && echoed !== from && this.#awaited.has(echoed)) break
+            if (echoed !== undefined && echoed !== from && page.awaits(echoed)) break
             // What the page's own user said is on the page already.
             if (echoed !== undefined) continue
+            if (unnamed && chunk.type === 'step-start' && 'payload' in chunk) {
+              // The name that history has for it: whoever shows history then shows the same message.
+              unnamed = false
+              controller.enqueue({ type: 'start', messageId: chunk.payload.messageId })
+            }
             for (const part of told(chunk)) controller.enqueue(part)
             if (isLast(chunk)) break
           }
@@ -149,6 +199,10 @@ function told(chunk: Chunk): UIChunk[] {
 /** The page has what it needs: the run is over, or waits for somebody. */
 function isLast({ type }: Chunk): boolean {
   return type === 'finish' || type === 'abort' || type === 'error' || type === 'tool-call-approval'
+}
+
+function isQueued(body: object | undefined): boolean {
+  return body !== undefined && 'queue' in body && body.queue === true
 }
 
 function echoOf(chunk: Chunk): string | undefined {

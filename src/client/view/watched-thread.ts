@@ -14,6 +14,8 @@ export interface WatchedState extends ThreadView {
   connection: 'connecting' | 'live' | 'lost'
   /** What waits for its turn. */
   queued: readonly QueuedOverWire[]
+  /** Notifications of the thread: not told yet, and not seen yet. Nothing until the server said so; older ones never do. */
+  inbox: { pending: number; unread: number } | null
   /** The last send that was refused. */
   sendError: string | null
 }
@@ -28,7 +30,7 @@ export class WatchedThread {
   readonly #agent: AgentClient
   readonly #scope: ThreadScope
   readonly #listeners = new Set<() => void>()
-  #state: WatchedState = { ...emptyView, connection: 'connecting', queued: [], sendError: null }
+  #state: WatchedState = { ...emptyView, connection: 'connecting', queued: [], inbox: null, sendError: null }
   #view: ThreadView = emptyView
   /** Sent from here and not yet heard of. */
   #sent: UIMessage[] = []
@@ -105,11 +107,16 @@ export class WatchedThread {
   }
 
   async #watch(over: AbortSignal): Promise<void> {
-    const subscription = this.#agent.watchThread({ ...this.#scope, snapshot: true })
+    const subscription = this.#agent.watchThread({ ...this.#scope, snapshot: true, inbox: true })
     over.addEventListener('abort', () => subscription.unsubscribe(), { once: true })
     try {
       for await (const chunk of subscription.chunks({ onLost: () => this.#show({ connection: 'lost' }) })) {
         if (over.aborted) return
+        if (chunk.type === 'data-inbox' && 'data' in chunk) {
+          const { pending, unread } = chunk.data as { pending: number; unread: number }
+          this.#show({ inbox: { pending, unread } })
+          continue
+        }
         this.#view = reduceChunk(this.#view, chunk)
         if (chunk.type === 'data-user-message' && 'data' in chunk) this.#heard((chunk.data as { id: string }).id)
         this.#show({ connection: 'live' })

@@ -1,4 +1,4 @@
-import { createElement as h, useMemo, useState } from 'react'
+import { createElement as h, useEffect, useMemo, useState } from 'react'
 import { createRoot } from 'react-dom/client'
 import { useChat, type UIMessage } from '@ai-sdk/react'
 import { HeedChatTransport } from 'heed/ai-sdk'
@@ -12,6 +12,7 @@ function Page({ before }: { before: UIMessage[] }) {
   const [text, setText] = useState('')
   const transport = useMemo(() => new HeedChatTransport({ agent: client.getAgent('guide'), resourceId: 'user-1' }), [])
   const chat = useChat({ id, messages: before, resume: true, transport, sendAutomaticallyWhen: ({ messages }) => isDecided(messages.at(-1)) })
+  useEffect(() => transport.follow(id, chat.setMessages), [])
   const waiting = chat.messages.flatMap(({ parts }) => parts).filter((part) => (part as { state?: string }).state === 'approval-requested') as Array<{ toolCallId: string; approval: { id: string } }>
   const line = (parts: UIMessage['parts']) =>
     parts.filter(({ type }) => type !== 'step-start').map((part) => (part.type === 'text' ? part.text : `[${part.type} ${(part as { state?: string }).state ?? ''}]`.replace(' ]', ']'))).join('|')
@@ -21,6 +22,7 @@ function Page({ before }: { before: UIMessage[] }) {
     h('ol', { id: 'messages' }, chat.messages.map(({ id: key, role, parts }) => h('li', { key }, `${role}: ${line(parts)}`))),
     h('input', { id: 'text', value: text, onChange: (event: { target: { value: string } }) => setText(event.target.value) }),
     h('button', { id: 'send', onClick: () => void chat.sendMessage({ text }) }, 'Send'),
+    h('button', { id: 'queue', onClick: () => void chat.sendMessage({ text }, { body: { queue: true } }) }, 'Queue'),
     h('button', { id: 'abort', onClick: () => void chat.stop() }, 'Stop'),
     waiting.map(({ toolCallId, approval }) => h('p', { key: toolCallId, className: 'approval' },
       h('button', { className: 'approve', onClick: () => void chat.addToolApprovalResponse({ id: approval.id, approved: true }) }, 'Approve'),

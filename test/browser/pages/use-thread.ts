@@ -13,6 +13,7 @@ function Page() {
   return h('main', null,
     h('p', { id: 'status' }, thread.status),
     h('p', { id: 'connection' }, thread.connection),
+    h('p', { id: 'inbox' }, thread.inbox ? `${thread.inbox.pending} pending, ${thread.inbox.unread} unread` : 'unknown'),
     h('ol', { id: 'messages' }, thread.messages.map(({ id, role, parts }) => h('li', { key: id }, `${role}: ${line(parts)}`))),
     h('ul', { id: 'queued' }, thread.queued.map(({ id }) => h('li', { key: id }, id))),
     h('input', { id: 'text', value: text, onChange: (event: { target: { value: string } }) => setText(event.target.value) }),

@@ -137,7 +137,7 @@ async function failureOf(response: Response): Promise<HeedError> {
   const code = typeof body.code === 'string' ? (body.code as HeedErrorCode) : 'unreachable'
   const message = typeof body.error === 'string' ? body.error : `The server answered ${response.status}: ${text.slice(0, 200)}`
   return new HeedError(code, message, {
-    retryable: body.retryable === true || response.status >= 500 || response.status === 429,
+    retryable: body.retryable === true || (response.status >= 500 && response.status !== 501) || response.status === 429,
     details: { ...(typeof body.details === 'object' ? body.details : {}), status: response.status },
   })
 }

@@ -1,3 +1,4 @@
+import { createHash } from 'node:crypto'
 import { HeedError } from '../errors.ts'
 import { checkSecrets, verifyHexSignature } from './signature.ts'
 import { SignalProvider, type SourceEvent, type WebhookAnswer, type WebhookRequest } from './source.ts'
@@ -53,8 +54,10 @@ export class GitHubSignals extends SignalProvider {
 
   override async handleWebhook({ headers, body }: WebhookRequest): Promise<WebhookAnswer> {
     verifyHexSignature(headers.get('x-hub-signature-256'), body, this.#secrets)
-    const id = headers.get('x-github-delivery') ?? ''
-    if (id === '' || id.length > 256) throw new HeedError('invalid_argument', 'This webhook has no X-GitHub-Delivery.')
+    const delivery = headers.get('x-github-delivery') ?? ''
+    if (delivery === '' || delivery.length > 256) throw new HeedError('invalid_argument', 'This webhook has no X-GitHub-Delivery.')
+    // The delivery's own id is not signed: whoever kept a request could send it again under another. The body is.
+    const id = createHash('sha256').update(body).digest('hex').slice(0, 32)
     const told = toldBy(headers.get('x-github-event') ?? '', payloadOf(body))
     return { status: 200, body: { delivered: told ? await this.deliver({ id, ...told }) : 0 } }
   }

@@ -48,6 +48,25 @@ describe('webhooks', () => {
     expect(await inbox()).toHaveLength(1)
   })
 
+  it('[E1.1] refuses of GitHub what is badly signed, too large or no JSON object, and takes a kept request under another delivery as the same event', async () => {
+    const { github, post, inbox } = await listening()
+    await github.subscribe({ ...thread, agentId: 'guide', externalId: 'acme/shop' })
+    const comment = { action: 'created', repository: { full_name: 'acme/shop' }, comment: { body: 'Nice.' }, issue: { number: 12 } }
+    const good = hub('issue_comment', comment)
+    const headers = good.headers as Record<string, string>
+    const status = async (request: RequestInit) => (await post('github', request)).status
+    expect(await status(hub('issue_comment', comment, 'd', 'another-long-secret'))).toBe(401)
+    expect(await status({ ...good, body: `${String(good.body)} ` })).toBe(401)
+    expect(await status({ ...good, headers: { ...headers, 'x-hub-signature-256': '' } })).toBe(401)
+    expect(await status({ ...good, headers: { ...headers, 'x-hub-signature-256': headers['x-hub-signature-256']?.replace('sha256=', 'sha1=') ?? '' } })).toBe(401)
+    expect(await status({ ...good, headers: { ...headers, 'x-github-delivery': '' } })).toBe(400)
+    expect(await status(hub('issue_comment', 'no object'))).toBe(400)
+    expect(await status(hub('issue_comment', { ...comment, pad: 'x'.repeat(2_000_000) }))).toBe(413)
+    expect(await inbox()).toEqual([])
+    expect([await status(good), await status(good), await status(hub('issue_comment', comment, 'another-delivery'))]).toEqual([200, 200, 200])
+    expect(await inbox()).toHaveLength(1)
+  })
+
   it('[E1.2] takes a retry of the same event as the same event', async () => {
     const { webhook, post, inbox } = await listening()
     await webhook.subscribe({ ...thread, agentId: 'guide', externalId: 'order-7' })

@@ -50,13 +50,16 @@ export class ChatPage {
     this.#ahead = false
   }
 
-  follow(watched: WatchedThread, setMessages: (messages: readonly UIMessage[]) => void): () => void {
+  /** `setMessages` is given what makes the messages of what the page has. */
+  follow(watched: WatchedThread, setMessages: (update: (current: readonly UIMessage[]) => readonly UIMessage[]) => void): () => void {
     const show = () => {
       const { messages, status, connection } = watched.getSnapshot()
       if (this.#streams > 0 || connection !== 'live') return
       if (this.#ahead && (status === 'running' || !this.#knows(messages))) return
       this.#ahead = false
-      setMessages(messages)
+      const ids = new Set(messages.map(({ id }) => id))
+      // A view that began amid a run is whole only when it has heard all that the run said: until then it takes nothing away.
+      setMessages((current) => (status === 'running' && current.some(({ id }) => !ids.has(id)) ? current : messages))
     }
     const unsubscribe = watched.subscribe(show)
     this.#followers.add(show)

@@ -1,5 +1,6 @@
 import { HeedError } from '../../errors.ts'
 import type { Chunk } from '../../run/chunk.ts'
+import type { UIMessage } from '../../message/ui-message.ts'
 import type { SignalContents } from '../../signals/signal.ts'
 import type { ThreadSnapshot } from '../../thread/subscription.ts'
 import type { AgentClient, ThreadScope } from '../agent.ts'
@@ -82,9 +83,9 @@ export class HeedChatTransport {
    * Shows the thread whenever no stream of this page does: what other tabs send and what wakes the thread, as it is written, and after every
    * answer what history says of it. Answers how to stop that.
    */
-  follow(chatId: string, setMessages: (messages: never[]) => void): () => void {
+  follow<Shown extends { id: string }>(chatId: string, setMessages: (update: (current: Shown[]) => Shown[]) => void): () => void {
     const page = this.#page(chatId)
-    const unfollow = page.follow(new WatchedThread(this.#agent, this.#scope(chatId)), (messages) => setMessages([...messages] as never[]))
+    const unfollow = page.follow(new WatchedThread(this.#agent, this.#scope(chatId)), (update) => setMessages((current) => [...update(current as unknown as UIMessage[])] as unknown as Shown[]))
     return () => {
       unfollow()
       this.#leave(chatId)

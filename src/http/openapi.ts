@@ -24,7 +24,7 @@ export function openApi(routes: readonly Route[], prefix: string): JSONSchema {
   }
 }
 
-function operation({ method, path, summary, query, body, answer, open, send }: Route): JSONSchema {
+function operation({ method, path, summary, query, body, answer, answers, open, send }: Route): JSONSchema {
   const inPath = [...path.matchAll(/:(\w+)/g)].map(([, name]) => ({ name, in: 'path', required: true, schema: { type: 'string' } }))
   const inQuery = Object.entries(query?.properties ?? {}).map(([name, schema]) => ({ name, in: 'query', required: query?.required?.includes(name) ?? false, schema }))
   const key = send ? [{ name: 'Idempotency-Key', in: 'header', required: false, schema: { type: 'string', maxLength: 200 }, description: 'The same key is the same signal.' }] : []
@@ -36,7 +36,7 @@ function operation({ method, path, summary, query, body, answer, open, send }: R
     parameters: [...inPath, ...inQuery, ...key],
     ...(body ? { requestBody: { required: true, content: { 'application/json': { schema: body } } } } : {}),
     responses: {
-      200: { description: summary, content: answer === 'events' ? { 'text/event-stream': {} } : { 'application/json': {} } },
+      200: { description: summary, content: answer === 'events' ? { 'text/event-stream': {} } : { 'application/json': answers ? { schema: answers } : {} } },
       default: failure,
     },
   }

@@ -27,6 +27,8 @@ export interface Route {
   readonly body?: ObjectSchema
   /** `events`: a stream of server-sent events. `open`: asked without saying who one is. */
   readonly answer: 'json' | 'events'
+  /** What is answered, as far as callers may rely on it. */
+  readonly answers?: JSONSchema
   readonly open?: true
   /** A send: the same `Idempotency-Key` is the same signal. */
   readonly send?: true

@@ -1,18 +1,20 @@
-import { spawn, spawnSync } from 'node:child_process'
+import { spawn } from 'node:child_process'
 import { createInterface } from 'node:readline'
 import { expect, it, onTestFinished } from 'vitest'
+import { findCurl } from '../../scripts/curl.mjs'
 import { Agent } from '../../src/index.ts'
 import { scriptedModel } from '../../src/testing/index.ts'
 import { gate } from '../thread/said.ts'
 import { served, thread } from './serving.ts'
 
-const curl = spawnSync('curl', ['--version']).status === 0
+const found = await findCurl({ install: true })
+const missing = 'missing' in found ? found.missing : undefined
 
-it.skipIf(!curl)('[H2.5] curl --no-buffer shows each chunk when it is said', async () => {
+it.skipIf(missing !== undefined)(`[H2.5] curl --no-buffer shows each chunk when it is said${missing ? ` (${missing})` : ''}`, async () => {
   const hold = gate()
   const model = scriptedModel([{ text: ['First ', 'words.'] }, { text: 'Later.', gate: hold.promise }])
   const { server, ask } = await served({ guide: new Agent({ id: 'guide', model }) })
-  const child = spawn('curl', ['--no-buffer', '--silent', '--show-error', '-X', 'POST', `${server.url}/api/agents/guide/threads/subscribe`, '-H', 'Content-Type: application/json', '-d', JSON.stringify(thread)], {
+  const child = spawn('path' in found ? found.path : '', ['--no-buffer', '--silent', '--show-error', '-X', 'POST', `${server.url}/api/agents/guide/threads/subscribe`, '-H', 'Content-Type: application/json', '-d', JSON.stringify(thread)], {
     stdio: ['ignore', 'pipe', 'inherit'],
   })
   onTestFinished(() => void child.kill('SIGKILL'))

@@ -2,6 +2,7 @@ import type { JSONValue } from '../../json.ts'
 import type { AgentInput } from '../../message/input.ts'
 import type { RunResult } from '../../run/run-result.ts'
 import { HeedError } from '../../errors.ts'
+import { decided, suspendedRuns, whole } from '../answer-schemas.ts'
 import { mayReach, neededResource, resourceOf } from '../principal.ts'
 import { route, type Call, type Route } from '../route.ts'
 import { optionsFrom } from '../run-options.ts'
@@ -48,7 +49,7 @@ function decisions(path: string, summary: string, body: Route['body'], decide: (
         await checkRun(call)
         return call.events.respond((await decide(call)).fullStream, { ids: false })
       } }),
-    route<Decision>({ method: 'POST', path: `/agents/:agentId/${path}-generate`, summary: `${summary}; answers when the run is over`, answer: 'json', ...(body ? { body } : {}),
+    route<Decision>({ method: 'POST', path: `/agents/:agentId/${path}-generate`, summary: `${summary}; answers when the run is over`, answer: 'json', answers: whole, ...(body ? { body } : {}),
       async handle(call) {
         await checkRun(call)
         return wholeAnswer(await (await decide(call)).getFullOutput())
@@ -63,7 +64,7 @@ interface Continued {
 
 export const approvals: readonly Route[] = [
   route<Approval>({
-    method: 'POST', path: '/agents/:agentId/send-tool-approval', summary: 'Approves or declines a call; what follows reaches those who watch', answer: 'json',
+    method: 'POST', path: '/agents/:agentId/send-tool-approval', summary: 'Approves or declines a call; what follows reaches those who watch', answer: 'json', answers: decided,
     body: object({ ...threadScope, toolCallId: id, approved: flag, resumeData: anything, declineContext: object({ reason: text, message: text }), messages: anything, streamOptions: record }, ['threadId', 'approved']),
     async handle(call) {
       const { threadId, toolCallId, approved, resumeData, declineContext, messages, streamOptions = {} } = call.body
@@ -76,7 +77,7 @@ export const approvals: readonly Route[] = [
     },
   }),
   route<{ threadId: string; resourceId?: string; runId?: string; toolCallId?: string; resumeData: JSONValue }>({
-    method: 'POST', path: '/agents/:agentId/send-stream-resume', summary: 'Resumes a call that suspended itself; what follows reaches those who watch', answer: 'json',
+    method: 'POST', path: '/agents/:agentId/send-stream-resume', summary: 'Resumes a call that suspended itself; what follows reaches those who watch', answer: 'json', answers: decided,
     body: object({ ...threadScope, runId: id, toolCallId: id, resumeData: anything }, ['threadId', 'resumeData']),
     handle: ({ agent, body: { threadId, resourceId, runId, toolCallId, resumeData }, principal }) =>
       agent.sendStreamResume({
@@ -100,7 +101,7 @@ export const approvals: readonly Route[] = [
       },
     })),
   route<never, Suspended>({
-    method: 'GET', path: '/agents/:agentId/suspended-runs', summary: 'Runs that wait for somebody, newest first', answer: 'json', read: true,
+    method: 'GET', path: '/agents/:agentId/suspended-runs', summary: 'Runs that wait for somebody, newest first', answer: 'json', answers: suspendedRuns, read: true,
     query: object({ ...threadScope, fromDate: date, toDate: date, page, perPage }),
     async handle({ agent, query: { fromDate, toDate, resourceId, ...rest }, principal }) {
       const resource = resourceOf(principal, resourceId)

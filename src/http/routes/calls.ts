@@ -1,6 +1,7 @@
 import type { AgentInput } from '../../message/input.ts'
 import type { AgentExecutionOptions } from '../../run/options.ts'
 import { HeedError } from '../../errors.ts'
+import { whole } from '../answer-schemas.ts'
 import { resourceOf } from '../principal.ts'
 import { route, type Call, type Route } from '../route.ts'
 import { optionsFrom } from '../run-options.ts'
@@ -19,7 +20,7 @@ const body = object({ ...runOptions, messages: anything, memory: object({ thread
 
 export const calls: readonly Route[] = [
   route<Ask>({
-    method: 'POST', path: '/agents/:agentId/generate', summary: 'Asks once and answers with the whole result', answer: 'json', body,
+    method: 'POST', path: '/agents/:agentId/generate', summary: 'Asks once and answers with the whole result', answer: 'json', answers: whole, body,
     async handle(call) {
       const options = await optionsOf(call)
       return wholeAnswer(await call.agent.generate(newIn(call.body.messages, options), options))

@@ -2,6 +2,7 @@ import { HeedError } from '../../errors.ts'
 import { recallSettingIn } from '../../memory/semantic/setting.ts'
 import { windowOf } from '../../memory/window.ts'
 import { workingMemoryIn } from '../../memory/working-memory/setting.ts'
+import { memoryConfig, memoryStatus } from '../answer-schemas.ts'
 import { memoryOf, type MemoryQuery } from '../memory-of.ts'
 import { route, type Route } from '../route.ts'
 import { id, object } from '../schemas.ts'
@@ -10,14 +11,14 @@ import { of } from './threads.ts'
 /** How a memory is set up. */
 export const memorySetup: readonly Route[] = [
   route<never, MemoryQuery>({
-    method: 'GET', path: '/memory/status', summary: 'Whether the agent has a memory', answer: 'json', query: object(of),
+    method: 'GET', path: '/memory/status', summary: 'Whether the agent has a memory', answer: 'json', answers: memoryStatus, query: object(of),
     async handle(call) {
       await memoryOf(call)
       return { result: true, memoryType: 'local' }
     },
   }),
   route<never, MemoryQuery>({
-    method: 'GET', path: '/memory/config', summary: 'The options of a memory', answer: 'json', query: object(of),
+    method: 'GET', path: '/memory/config', summary: 'The options of a memory', answer: 'json', answers: memoryConfig, query: object(of),
     async handle(call) {
       const { options } = await memoryOf(call)
       const window = windowOf(options)

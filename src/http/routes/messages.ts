@@ -2,6 +2,7 @@ import type { Message } from '../../message/message.ts'
 import type { IncludedMessage, RecallArgs } from '../../memory/recall.ts'
 import { toUIMessages } from '../../message/ui.ts'
 import { HeedError } from '../../errors.ts'
+import { deletedMessages, messageList, messagePage } from '../answer-schemas.ts'
 import { ownMemory, type MemoryQuery } from '../memory-of.ts'
 import { route, type Route } from '../route.ts'
 import { closed, flag, id, object, page, perPage, record, text } from '../schemas.ts'
@@ -22,7 +23,7 @@ const memoryPath = '/memory/threads/:threadId'
 /** Messages as existing clients read and change them. */
 export const messages: readonly Route[] = [
   route<never, MessagesQuery>({
-    method: 'GET', path: `${memoryPath}/messages`, summary: 'The messages of a thread, the newest page unless told otherwise', answer: 'json', read: true,
+    method: 'GET', path: `${memoryPath}/messages`, summary: 'The messages of a thread, the newest page unless told otherwise', answer: 'json', answers: messagePage, read: true,
     query: object({ ...of, page, perPage, orderBy: object({ field: { enum: ['createdAt'] }, direction: { enum: ['ASC', 'DESC'] } }), include: {}, filter: record, cursor: text, includeSystemReminders: flag }),
     async handle(call) {
       const { page = 0, perPage = 40, orderBy, include, filter, cursor } = call.query
@@ -39,14 +40,14 @@ export const messages: readonly Route[] = [
     },
   }),
   route<{ messages: Message[] }, MemoryQuery>({
-    method: 'POST', path: '/memory/save-messages', summary: 'Stores messages as they are', answer: 'json', query: object(of), body: object({ messages: { type: 'array', items: record, maxItems: 10_000 } }, ['messages']),
+    method: 'POST', path: '/memory/save-messages', summary: 'Stores messages as they are', answer: 'json', answers: messageList, query: object(of), body: object({ messages: { type: 'array', items: record, maxItems: 10_000 } }, ['messages']),
     async handle(call) {
       const memory = await ownMemory(call, call.query.resourceId ?? call.body.messages[0]?.resourceId)
       return memory.saveMessages({ messages: call.body.messages.map(inParts) })
     },
   }),
   route<{ messageIds: string | string[] | { id: string } | Array<{ id: string }>; threadId?: string }, MemoryQuery>({
-    method: 'POST', path: '/memory/messages/delete', summary: 'Deletes messages by their ids', answer: 'json', query: object(of), body: object({ messageIds: {}, threadId: id }, ['messageIds']),
+    method: 'POST', path: '/memory/messages/delete', summary: 'Deletes messages by their ids', answer: 'json', answers: deletedMessages, query: object(of), body: object({ messageIds: {}, threadId: id }, ['messageIds']),
     async handle(call) {
       const messageIds = [call.body.messageIds].flat().map((item) => (typeof item === 'object' && item !== null ? item.id : item))
       if (!messageIds.every((item) => typeof item === 'string' && item !== '')) throw new HeedError('invalid_argument', 'messageIds must be ids, or objects that have one.', { details: { field: 'messageIds' } })
@@ -56,7 +57,7 @@ export const messages: readonly Route[] = [
     },
   }),
   route<{ messages: Array<Partial<Message> & { id: string }> }, MemoryQuery>({
-    method: 'POST', path: '/memory/messages/update', summary: 'Changes messages field by field; all or none', answer: 'json', query: object(of),
+    method: 'POST', path: '/memory/messages/update', summary: 'Changes messages field by field; all or none', answer: 'json', answers: messageList, query: object(of),
     body: closed({ messages: { type: 'array', items: object({ id }, ['id']), maxItems: 10_000 } }, ['messages']),
     handle: async (call) => ({ messages: await (await ownMemory(call)).updateMessages({ messages: call.body.messages }) }),
   }),

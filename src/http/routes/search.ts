@@ -1,6 +1,7 @@
 import type { Message } from '../../message/message.ts'
 import { HeedError } from '../../errors.ts'
 import { newId } from '../../ids.ts'
+import { found as foundShape } from '../answer-schemas.ts'
 import { neededResource } from '../principal.ts'
 import { ownMemory, type MemoryQuery } from '../memory-of.ts'
 import { route, type Route } from '../route.ts'
@@ -17,7 +18,7 @@ interface Search extends MemoryQuery {
 /** Messages by what they are about, as existing clients ask for them. */
 export const search: readonly Route[] = [
   route<never, Search>({
-    method: 'GET', path: '/memory/search', summary: 'The messages that fit a search best: of a thread and those around it, or of all threads of the resource', answer: 'json', read: true,
+    method: 'GET', path: '/memory/search', summary: 'The messages that fit a search best: of a thread and those around it, or of all threads of the resource', answer: 'json', answers: foundShape, read: true,
     query: object({ ...of, searchQuery: { ...text, minLength: 1, maxLength: 10_000 }, threadId: id, limit: { ...limit, maximum: 100 }, memoryConfig: record }, ['searchQuery']),
     async handle(call) {
       const { searchQuery, threadId, limit: most } = call.query

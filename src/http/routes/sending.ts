@@ -3,6 +3,7 @@ import type { StateInput } from '../../signals/state.ts'
 import type { SendReceipt } from '../../thread/receipt.ts'
 import type { SendOptions } from '../../thread/sending.ts'
 import { HeedError } from '../../errors.ts'
+import { accepted, stateAccepted } from '../answer-schemas.ts'
 import { resourceOf } from '../principal.ts'
 import { route, type Call, type JSONSchema, type Route } from '../route.ts'
 import { optionsFrom } from '../run-options.ts'
@@ -16,22 +17,22 @@ const body = (what: Record<string, JSONSchema>, required: string[]) => object({ 
 
 export const sending: readonly Route[] = [
   route<{ message: MessageInput } & Target, Waiting>({
-    method: 'POST', path: '/agents/:agentId/send-message', summary: 'A message, into the active run or as the start of one', answer: 'json', send: true, query,
+    method: 'POST', path: '/agents/:agentId/send-message', summary: 'A message, into the active run or as the start of one', answer: 'json', answers: accepted, send: true, query,
     body: body({ message }, ['message']),
     handle: async (call) => answer(call, call.agent.sendMessage(keyed(messageOf(call.body.message), call.idempotencyKey), await targetOf(call))),
   }),
   route<{ message: MessageInput } & Target, Waiting>({
-    method: 'POST', path: '/agents/:agentId/queue-message', summary: 'A message as a turn of its own, after what is active', answer: 'json', send: true, query,
+    method: 'POST', path: '/agents/:agentId/queue-message', summary: 'A message as a turn of its own, after what is active', answer: 'json', answers: accepted, send: true, query,
     body: body({ message }, ['message']),
     handle: async (call) => answer(call, call.agent.queueMessage(keyed(messageOf(call.body.message), call.idempotencyKey), await targetOf(call))),
   }),
   route<{ signal: SignalInput } & Target, Waiting>({
-    method: 'POST', path: '/agents/:agentId/signals', summary: 'Context that a system produced', answer: 'json', send: true, query,
+    method: 'POST', path: '/agents/:agentId/signals', summary: 'Context that a system produced', answer: 'json', answers: accepted, send: true, query,
     body: body({ signal }, ['signal']),
     handle: async (call) => answer(call, call.agent.sendSignal(withId(picked(call.body.signal, signalFields), call.idempotencyKey), await targetOf(call))),
   }),
   route<{ state: StateInput & { stateId?: string } } & Target>({
-    method: 'POST', path: '/agents/:agentId/state-signals', summary: 'The state of a lane; skipped when the lane has it already', answer: 'json', send: true,
+    method: 'POST', path: '/agents/:agentId/state-signals', summary: 'The state of a lane; skipped when the lane has it already', answer: 'json', answers: stateAccepted, send: true,
     body: body({ state }, ['state', 'threadId']),
     async handle(call) {
       const receipt = await call.agent.sendStateSignal(stateOf(call), await targetOf(call))
@@ -48,8 +49,8 @@ function stateOf({ body: { state: given }, idempotencyKey }: Call<{ state: State
 }
 
 async function answer(call: Call<unknown, Waiting>, receipt: SendReceipt): Promise<unknown> {
-  const accepted = await stored(receipt)
-  return call.query.wait === 'outcome' ? { ...accepted, outcome: await receipt.outcome } : accepted
+  const told = await stored(receipt)
+  return call.query.wait === 'outcome' ? { ...told, outcome: await receipt.outcome } : told
 }
 
 /** What is answered is stored; what was refused is an error. */

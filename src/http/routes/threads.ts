@@ -1,5 +1,6 @@
 import type { JSONValue } from '../../json.ts'
 import { HeedError } from '../../errors.ts'
+import * as shapes from '../answer-schemas.ts'
 import { memoryOf, ownMemory, type MemoryQuery } from '../memory-of.ts'
 import { resourceOf } from '../principal.ts'
 import { route, type Call, type Route } from '../route.ts'
@@ -28,7 +29,7 @@ const mostCopied = 1_000
 /** Threads as existing clients list and change them. */
 export const threads: readonly Route[] = [
   route<never, ListQuery>({
-    method: 'GET', path: '/memory/threads', summary: 'Threads, with what is active on them', answer: 'json', read: true,
+    method: 'GET', path: '/memory/threads', summary: 'Threads, with what is active on them', answer: 'json', answers: shapes.threadPage, read: true,
     query: object({ ...of, metadata: record, orderBy: order, page, perPage, cursor: text }),
     async handle(call) {
       const { agentId: _, resourceId: __, metadata, ...rest } = call.query
@@ -37,7 +38,7 @@ export const threads: readonly Route[] = [
     },
   }),
   route<Patch & { resourceId?: string; threadId?: string }, MemoryQuery>({
-    method: 'POST', path: '/memory/threads', summary: 'A new thread', answer: 'json', query: object(of),
+    method: 'POST', path: '/memory/threads', summary: 'A new thread', answer: 'json', answers: shapes.thread, query: object(of),
     body: object({ ...of, threadId: id, title: text, metadata: record }),
     async handle(call) {
       const { resourceId, threadId, title, metadata } = call.body
@@ -47,23 +48,23 @@ export const threads: readonly Route[] = [
     },
   }),
   route<never, MemoryQuery>({
-    method: 'GET', path: '/memory/threads/:threadId', summary: 'One thread', answer: 'json', read: true, query: object(of),
+    method: 'GET', path: '/memory/threads/:threadId', summary: 'One thread', answer: 'json', answers: shapes.thread, read: true, query: object(of),
     handle: (call) => found(call),
   }),
   route<Patch & { resourceId?: string }, MemoryQuery>({
-    method: 'PATCH', path: '/memory/threads/:threadId', summary: 'Changes title and metadata; null removes a key', answer: 'json', query: object(of),
+    method: 'PATCH', path: '/memory/threads/:threadId', summary: 'Changes title and metadata; null removes a key', answer: 'json', answers: shapes.thread, query: object(of),
     body: object({ ...thread.properties, resourceId: id }),
     handle: async (call) => (await ownMemory(call, call.body.resourceId ?? call.query.resourceId)).updateThread({ id: threadOf(call), ...given({ title: call.body.title, metadata: call.body.metadata }) }),
   }),
   route<never, MemoryQuery>({
-    method: 'DELETE', path: '/memory/threads/:threadId', summary: 'Deletes a thread with everything that belongs to it', answer: 'json', query: object(of),
+    method: 'DELETE', path: '/memory/threads/:threadId', summary: 'Deletes a thread with everything that belongs to it', answer: 'json', answers: shapes.deletedThread, query: object(of),
     async handle(call) {
       await (await ownMemory(call)).deleteThread({ threadId: threadOf(call) })
       return { result: 'Thread deleted' }
     },
   }),
   route<{ newThreadId?: string; resourceId?: string; title?: string; metadata?: Record<string, JSONValue>; options?: Record<string, unknown>; readMessages?: boolean }, MemoryQuery>({
-    method: 'POST', path: '/memory/threads/:threadId/clone', summary: `A copy of a thread, and its newest ${mostCopied} messages unless readMessages is false`, answer: 'json', query: object(of),
+    method: 'POST', path: '/memory/threads/:threadId/clone', summary: `A copy of a thread, and its newest ${mostCopied} messages unless readMessages is false`, answer: 'json', answers: shapes.copy, query: object(of),
     body: object({ newThreadId: id, resourceId: id, title: text, metadata: record, options: record, readMessages: flag }),
     async handle(call) {
       const { newThreadId, resourceId, title, metadata, options, readMessages = true } = call.body
@@ -73,7 +74,7 @@ export const threads: readonly Route[] = [
     },
   }),
   route<{ resourceId: string }, MemoryQuery>({
-    method: 'POST', path: '/memory/threads/:threadId/transfer', summary: 'Gives a thread to another resource', answer: 'json', query: object(of), body: object({ resourceId: id }, ['resourceId']),
+    method: 'POST', path: '/memory/threads/:threadId/transfer', summary: 'Gives a thread to another resource', answer: 'json', answers: shapes.thread, query: object(of), body: object({ resourceId: id }, ['resourceId']),
     async handle(call) {
       const from = resourceOf(call.principal, call.query.resourceId)
       const to = resourceOf(call.principal, call.body.resourceId) ?? call.body.resourceId

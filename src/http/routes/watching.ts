@@ -1,3 +1,4 @@
+import { aborted } from '../answer-schemas.ts'
 import { resourceOf, type Principal } from '../principal.ts'
 import { route, type Call, type Route } from '../route.ts'
 import { flag, id, object, text, threadScope } from '../schemas.ts'
@@ -32,7 +33,7 @@ export const watching: readonly Route[] = [
     },
   }),
   route<{ threadId: string; resourceId?: string; expectedRunId?: string; clearPendingSignals?: boolean }>({
-    method: 'POST', path: '/agents/:agentId/threads/abort', summary: 'Aborts what is active on a thread', answer: 'json',
+    method: 'POST', path: '/agents/:agentId/threads/abort', summary: 'Aborts what is active on a thread', answer: 'json', answers: aborted,
     body: object({ ...threadScope, expectedRunId: id, clearPendingSignals: flag }, ['threadId']),
     handle: ({ agent, body: { expectedRunId, clearPendingSignals, threadId, resourceId }, principal }) =>
       agent.abortRun({

@@ -3,6 +3,7 @@ import type { WorkingMemoryTarget } from '../../memory/working-memory/access.ts'
 import type { Memory } from '../../memory/memory.ts'
 import { workingMemoryIn } from '../../memory/working-memory/setting.ts'
 import { HeedError } from '../../errors.ts'
+import * as shapes from '../answer-schemas.ts'
 import { memoryOf, ownMemory, type MemoryQuery } from '../memory-of.ts'
 import { resourceOf } from '../principal.ts'
 import { route, type Call, type Route } from '../route.ts'
@@ -24,7 +25,7 @@ const version = { type: 'integer', minimum: 0 }
 /** What is kept in mind, on a thread or for its resource. */
 export const workingMemory: readonly Route[] = [
   route<never, MemoryQuery>({
-    method: 'GET', path, summary: 'The working memory of a thread, or of its resource', answer: 'json', read: true, query: object(of),
+    method: 'GET', path, summary: 'The working memory of a thread, or of its resource', answer: 'json', answers: shapes.workingMemory, read: true, query: object(of),
     async handle(call) {
       const threadId = threadOf(call)
       const memory = await memoryOf(call)
@@ -41,7 +42,7 @@ export const workingMemory: readonly Route[] = [
     },
   }),
   route<Update, MemoryQuery>({
-    method: 'POST', path, summary: 'Changes the working memory', answer: 'json', query: object(of),
+    method: 'POST', path, summary: 'Changes the working memory', answer: 'json', answers: shapes.changedWorkingMemory, query: object(of),
     body: object({ workingMemory: {}, resourceId: id, replace: flag, delete: { type: 'array', items: text, maxItems: 1_000 }, expectedVersion: version }, ['workingMemory']),
     async handle(call) {
       const { workingMemory: words, resourceId, replace, delete: removed, expectedVersion } = call.body

@@ -191,6 +191,15 @@ export class AgentClient {
     return this.#chunks('decline-tool-call', decision)
   }
 
+  /** The same, answered when the run is over. */
+  approveToolCallGenerate(decision: { runId: string; toolCallId?: string }): Promise<Record<string, unknown>> {
+    return this.#connection.json(`${this.#path}/approve-tool-call-generate`, { body: decision })
+  }
+
+  declineToolCallGenerate(decision: { runId: string; toolCallId?: string; reason?: string }): Promise<Record<string, unknown>> {
+    return this.#connection.json(`${this.#path}/decline-tool-call-generate`, { body: decision })
+  }
+
   listSuspendedRuns(filter: { threadId?: string; resourceId?: string; fromDate?: Date; toDate?: Date; page?: number; perPage?: number } = {}): Promise<{ runs: Array<OverWire<SuspendedRun>>; total?: number }> {
     return this.#connection.json(`${this.#path}/suspended-runs`, { query: filter })
   }

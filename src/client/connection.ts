@@ -37,14 +37,17 @@ export class Connection {
   }
 
   async json<T>(path: string, ask: Ask = {}): Promise<T> {
+    return JSON.parse(await this.text(path, ask)) as T
+  }
+
+  async text(path: string, ask: Ask = {}): Promise<string> {
     const timeout = AbortSignal.timeout(this.#options.timeoutMs ?? 60_000)
     const signal = ask.signal ? AbortSignal.any([ask.signal, timeout]) : timeout
     return this.#tried(ask, signal, async (headers) => {
       const response = await this.#once(path, { ...ask, headers }, signal)
-      const text = await response.text().catch((cause: unknown) => {
+      return response.text().catch((cause: unknown) => {
         throw signal.aborted ? cause : unreachable(this.#options.baseUrl, cause)
       })
-      return JSON.parse(text) as T
     })
   }
 

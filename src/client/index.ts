@@ -23,6 +23,21 @@ export class HeedClient {
     return this.#connection.json('/agents')
   }
 
+  /** Answered by a server that runs. */
+  health(): Promise<{ status: 'ok' }> {
+    return this.#connection.json('/health')
+  }
+
+  /** Answered by a server that can do its work; rejects when it can't. */
+  ready(): Promise<{ status: 'ready' }> {
+    return this.#connection.json('/ready')
+  }
+
+  /** Counters, in the text format of Prometheus. For operators. */
+  metrics(): Promise<string> {
+    return this.#connection.text('/metrics')
+  }
+
   /** Does what is due now. For operators of servers that do not stay. */
   tick(options: { limit?: number } = {}): Promise<{ threads: number; notifications: number; schedules: number; pruned: number }> {
     return this.#connection.json('/tick', { body: options })

@@ -40,6 +40,16 @@ export class MemoryClient {
     this.#scope = scope
   }
 
+  /** How it is set up: what it shows of history, what it recalls and keeps in mind. */
+  async config(): Promise<Record<string, JSONValue>> {
+    return (await this.#get<{ config: Record<string, JSONValue> }>('/config')).config
+  }
+
+  /** Whether the agent has one. */
+  async status(): Promise<boolean> {
+    return (await this.#get<{ result: boolean }>('/status')).result
+  }
+
   listThreads({ filter, page, perPage, orderBy, cursor }: ListThreadsArgs = {}): Promise<OverWire<ThreadList>> {
     return this.#get('/threads', { metadata: filter?.metadata, page, perPage, orderBy, cursor })
   }

@@ -1,0 +1,55 @@
+import { expect, it } from 'vitest'
+import { HeedClient } from '../../src/client/index.ts'
+import { createHandler } from '../../src/http/server.ts'
+import { Agent, Heed, InMemoryStore } from '../../src/index.ts'
+import { scriptedModel } from '../../src/testing/index.ts'
+import { served } from './serving.ts'
+
+/** Older names of other routes, and what isn't asked by clients. */
+const others = [
+  'POST /agents/{agentId}/stream-until-idle', 'POST /agents/{agentId}/resume-stream-until-idle', 'GET /agents/{agentId}/threads/{threadId}/subscribe', 'POST /webhooks/{sourceId}', 'GET /openapi.json',
+  'GET /memory/observational-memory',
+]
+
+it('[H1.5] the client has a call for everything that the server can be asked', async () => {
+  const heed = new Heed({ agents: { guide: new Agent({ id: 'guide', model: scriptedModel([]) }) }, storage: new InMemoryStore() })
+  const handler = createHandler(heed, { auth: 'local' })
+  const { paths } = (await (await handler(new Request('http://localhost/api/openapi.json'))).json()) as { paths: Record<string, Record<string, unknown>> }
+  await heed.close()
+  const asked: string[] = []
+  const client = new HeedClient({
+    baseUrl: 'http://localhost',
+    retries: 0,
+    fetch: (url, init) => {
+      asked.push(`${init?.method} ${new URL(String(url)).pathname.slice('/api'.length)}`)
+      return Promise.reject(new Error('only counted'))
+    },
+  })
+  const guide = client.getAgent('guide')
+  const memory = client.memory()
+  const thread = { threadId: 't', resourceId: 'r' }
+  for (const holder of [client, guide, guide.notifications, guide.schedules, memory] as object[]) {
+    for (const name of Object.getOwnPropertyNames(Object.getPrototypeOf(holder))) {
+      const call = (holder as Record<string, unknown>)[name]
+      if (name === 'constructor' || typeof call !== 'function') continue
+      // Calls take one object with names, or a name, or messages: what is asked for is in the path.
+      for (const argument of [{ ...thread, id: 'x', runId: 'x', notificationId: 'x', scheduleId: 'x', signalId: 'x', sourceThreadId: 't', signalIds: [], messages: [], messageIds: [], message: 'x', signal: {}, state: {} }, 't']) {
+        try {
+          await (call as (...args: unknown[]) => unknown).call(holder, argument, { runId: 'x' })
+        } catch {
+          // The connection refuses everything; what was asked is noted.
+        }
+      }
+    }
+  }
+  const patterns = Object.entries(paths).flatMap(([path, methods]) => Object.keys(methods).map((method) => `${method.toUpperCase()} ${path.slice('/api'.length)}`))
+  const isAsked = (pattern: string) => asked.some((one) => new RegExp(`^${pattern.replaceAll(/\{\w+\}/g, '[^/]+')}$`).test(one))
+  expect(patterns.filter((pattern) => !isAsked(pattern) && !others.includes(pattern))).toEqual([])
+})
+
+it('[H1.5] the calls for operators and about a memory are answered', async () => {
+  const { client } = await served({ guide: new Agent({ id: 'guide', model: scriptedModel([]) }) })
+  expect([await client.health(), await client.ready()]).toEqual([{ status: 'ok' }, { status: 'ready' }])
+  expect(await client.metrics()).toContain('heed_event_streams 0')
+  expect([await client.memory().status(), (await client.memory().config()).lastMessages]).toEqual([true, 10])
+})

@@ -29,6 +29,7 @@ import { checkOptions } from './check-options.ts'
 import { checkSend } from './check-send.ts'
 import { fromLegacyOptions, type AgentConfig, type LegacyOptions } from './config.ts'
 import { explainAgentPrompt } from './explain.ts'
+import { describeAgent, type AgentDescription } from './describe.ts'
 import { contextGiven, given, type ForRequest } from './given.ts'
 import { HeedMember } from './member.ts'
 import { memoryFor } from './memory-place.ts'
@@ -266,6 +267,11 @@ export class Agent<TAgentId extends string = string, TTools extends ToolsInput =
    */
   async forRequest(request: ForRequest): Promise<this> {
     return this.placedFor(contextGiven('forRequest()', request))
+  }
+
+  /** Its model and its tools, for those who list agents. */
+  async describe(request: ForRequest = this.request): Promise<AgentDescription> {
+    return describeAgent(this.config, this.id, this.threads(), contextGiven('describe()', request))
   }
 
   async getMetadata(request: ForRequest = this.request): Promise<Record<string, unknown>> {

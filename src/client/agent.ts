@@ -41,6 +41,17 @@ export interface ThreadScope {
   resourceId?: string
 }
 
+/** What an agent is, as far as a server tells. */
+export interface AgentDetails {
+  id: string
+  name: string
+  description: string
+  /** By their names; `inputSchema` is JSON. */
+  tools: Record<string, { id: string; description?: string; inputSchema?: string }>
+  provider: string
+  modelId: string
+}
+
 /** A run that was given up after repeated failures. */
 export interface ParkedRun extends Required<ThreadScope> {
   runId: string
@@ -72,7 +83,7 @@ export class AgentClient {
     this.schedules = new SchedulesClient(connection, this.#path)
   }
 
-  details(): Promise<{ id: string; name: string; description?: string }> {
+  details(): Promise<AgentDetails> {
     return this.#connection.json(this.#path)
   }
 

@@ -1,4 +1,4 @@
-import { AgentClient } from './agent.ts'
+import { AgentClient, type AgentDetails } from './agent.ts'
 import { Connection, type ClientOptions } from './connection.ts'
 import { MemoryClient, type MemoryScope } from './memory.ts'
 
@@ -19,7 +19,7 @@ export class HeedClient {
     return new MemoryClient(this.#connection, scope)
   }
 
-  listAgents(): Promise<Record<string, { id: string; name: string; description?: string }>> {
+  listAgents(): Promise<Record<string, AgentDetails>> {
     return this.#connection.json('/agents')
   }
 
@@ -44,7 +44,7 @@ export class HeedClient {
   }
 }
 
-export type { AgentClient, ParkedRun, SendAnswer, SendTarget, ThreadScope } from './agent.ts'
+export type { AgentClient, AgentDetails, ParkedRun, SendAnswer, SendTarget, ThreadScope } from './agent.ts'
 export type { ClientOptions } from './connection.ts'
 export type { FoundMessage, MemoryClient, MemoryScope } from './memory.ts'
 export type { NotificationAnswer, NotificationFilter, NotificationsClient } from './notifications.ts'

@@ -41,7 +41,10 @@ export const whole = object(
   ['text', 'finishReason', 'usage', 'steps', 'runId', 'messages', 'toolCalls', 'toolResults', 'response'],
 )
 
-export const agent = object({ id: text, name: text, description: text }, ['id', 'name'])
+export const agent = object(
+  { id: text, name: text, description: text, instructions: text, tools: record, agents: record, workflows: record, provider: text, modelId: text, modelVersion: text, supportsMemory: flag, defaultOptions: record },
+  ['id', 'name', 'description', 'instructions', 'tools', 'agents', 'workflows', 'provider', 'modelId', 'defaultOptions'],
+)
 
 export const agentsById: JSONSchema = { type: 'object', additionalProperties: agent }
 

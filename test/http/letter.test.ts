@@ -115,6 +115,15 @@ describe('what existing clients ask, to the letter', () => {
     }
   })
 
+  it('[H5.1] an agent is told with its tools and its model, and without its instructions', async () => {
+    const { ask } = await open()
+    const told = (await (await ask('/agents/guide')).json()) as { tools: Record<string, { inputSchema: string }> }
+    expect(told).toMatchObject({ id: 'guide', name: 'guide', description: '', instructions: '', provider: 'scripted', modelId: 'scripted', modelVersion: 'v4', tools: { pay: { id: 'pay' } } })
+    expect(JSON.parse(told.tools.pay?.inputSchema ?? '')).toMatchObject({ type: 'object', properties: { to: { type: 'string' } } })
+    expect(await (await ask('/agents')).json()).toEqual({ guide: told })
+    expect(JSON.stringify(told)).not.toContain('Keep this to yourself')
+  })
+
   it('[H5.1] every path of theirs is there, and asks for what is missing', async () => {
     const { ask } = await open()
     const paths = [

@@ -1,13 +1,18 @@
+import { withAttachments } from './attachments.ts'
 import type { Message, MessageContent } from './message.ts'
 import type { MessageRow } from './row.ts'
 import { signalType } from './signal-record.ts'
 
 /**
  * A message as processors see it. What a user said has the role `user`, however it was sent: a guardrail that looks for it must not have
- * to know. The record of the signal stays at `content.metadata.signal`; what is stored stays a signal.
+ * to know. The record of the signal stays at `content.metadata.signal`; what is stored stays a signal. Its files are among its
+ * `experimental_attachments`, whichever way they came.
  */
 export function asSeen(message: Message): Message {
-  return isUserSignal(message) ? { ...message, role: 'user' } : message
+  const isSignal = isUserSignal(message)
+  if (!isSignal && message.role !== 'user') return message
+  const content = withAttachments(message.content)
+  return isSignal || content !== message.content ? { ...message, role: 'user', content } : message
 }
 
 /** True when `row` is the stored form of what processors see with the role `user`. */

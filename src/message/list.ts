@@ -6,6 +6,7 @@ import { systemMessages } from '../prompt/system.ts'
 import type { AgentInput, InputContext } from './input.ts'
 import { readInput } from './input.ts'
 import type { Message } from './message.ts'
+import { withoutShown } from './attachments.ts'
 import { OrderedRows } from './ordered-rows.ts'
 import type { MessageRow } from './row.ts'
 import { toUIMessage } from './ui.ts'
@@ -146,7 +147,7 @@ class RowsView implements MessageView {
 
   ui(): UIMessage[] {
     const rows = this.#rows()
-    return rows.messages(this.#source).map((message) => toUIMessage(rows.isSignal(message.id) ? { ...message, role: 'signal' } : message))
+    return rows.messages(this.#source).map((message) => toUIMessage({ ...message, content: withoutShown(message.content), ...(rows.isSignal(message.id) ? { role: 'signal' as const } : {}) }))
   }
 
   prompt(): LanguageModelV4Message[] {

@@ -1,4 +1,5 @@
 import { asSeen, isUserSignal, signalContent } from './as-seen.ts'
+import { takenBack, withoutShown } from './attachments.ts'
 import { GrowingMessage, joinRow, joinRows } from './join.ts'
 import type { Message } from './message.ts'
 import type { MessageRow } from './row.ts'
@@ -66,8 +67,11 @@ export class OrderedRows<Source extends string> {
     first.source = this.#stronger(first.source, source)
     const known = segments && first.rows.length > 0 ? rowsOf(segments) : undefined
     if (known) this.#replaceRows(segments ?? [], revisedRows(known, splitMessage(message)), source)
-    else first.whole = message
-    first.view = message
+    else first.whole = { ...message, content: withoutShown(message.content) }
+    // Where files may be shown in two places, it is shown anew.
+    const isPlain = message.content.experimental_attachments === undefined
+    if (!known) first.view = isPlain ? (first.whole = message) : asSeen(first.whole ?? message)
+    else first.view = isPlain ? message : undefined
   }
 
   remove(messageId: string): Message | undefined {
@@ -260,8 +264,9 @@ function revisedRows(known: readonly MessageRow[], rows: readonly MessageRow[]):
   return rows.map((row, index) => {
     const before = known[index]
     const isSignal = before !== undefined && row.role === 'user' && isUserSignal(before)
-    if (!before || (before.role !== row.role && !isSignal)) return row
-    const content = isSignal ? signalContent(before, row.content) : row.content
+    if (!before || (before.role !== row.role && !isSignal)) return { ...row, content: withoutShown(row.content) }
+    const taken = row.role === 'user' ? takenBack(before.content, row.content) : row.content
+    const content = isSignal ? signalContent(before, taken) : taken
     return JSON.stringify(before.content) === JSON.stringify(content) ? before : { ...before, content }
   })
 }

@@ -1,5 +1,6 @@
 import { checkNames } from '../arguments.ts'
 import { HeedError } from '../errors.ts'
+import { withoutShown } from '../message/attachments.ts'
 import type { Attachment, FilePart, Message, MessagePart } from '../message/message.ts'
 import { isURLText, parseDataURL } from '../signals/file-data.ts'
 import { checkCount } from './option-kinds.ts'
@@ -95,7 +96,8 @@ interface InlineFile {
   name?: string
 }
 
-function filesOf({ content }: Message): InlineFile[] {
+function filesOf(message: Message): InlineFile[] {
+  const content = withoutShown(message.content)
   const parts = content.parts.flatMap((part) => (part.type === 'file' ? inlinePart(part) : []))
   return [...parts, ...(content.experimental_attachments ?? []).flatMap(inlineAttachment)]
 }
@@ -120,7 +122,7 @@ function withURLs(message: Message, urls: ReadonlyMap<object, string>): Message 
   const content = {
     ...message.content,
     parts: parts.map((part) => (part.type === 'file' && urls.has(part) ? { ...part, data: urls.get(part) ?? part.data } : part)),
-    ...(attachments && { experimental_attachments: attachments.map((file) => ({ ...file, url: urls.get(file) ?? file.url })) }),
+    ...(attachments && { experimental_attachments: attachments.map((file) => (urls.has(file) ? { ...file, url: urls.get(file) ?? file.url } : file)) }),
   }
   return { ...message, content }
 }

@@ -24,4 +24,5 @@ import { tracing } from './tracing/case.mjs'
 export const cases = [
   install, importing, toolRun, longRun, messageList, idleSend, fanOut, manyThreads, persistedSignals, processors, commits, memory,
   longThreads, readAll, copies, threadLists, httpSend, httpStreams, notifications, inboxScale,
+  tracing,
 ]

@@ -28,5 +28,7 @@ export async function turnOf({ constant = false } = {}) {
     for await (const chunk of stream.fullStream) if (chunk.type === 'text-delta') texts++
     expect('deltas', texts, deltas)
     await stream.result
+    // Nothing here ever waits: without a pause no timer would come, and no lease be renewed.
+    await new Promise((resolve) => setImmediate(resolve))
   }
 }

@@ -109,7 +109,7 @@ export const arrows: ArrowTable = {
   'testing/**': [...core, 'heed.ts', 'index.ts', 'store/conformance/**', 'bus/conformance/**'],
   'http/**': [...core, 'heed.ts', 'index.ts'],
   // Goes into browsers: types of the core, and of what runs only the shape of messages.
-  'client/**': ['message/**', 'errors.ts', 'json.ts', 'type agent/**', 'type run/**', 'type signals/**', 'type thread/**', 'type store/*.ts', 'type memory/**', 'type inbox/**', 'type prompt/**'],
+  'client/**': ['message/**', 'errors.ts', 'json.ts', 'type agent/**', 'type run/**', 'type signals/**', 'type thread/**', 'type store/*.ts', 'type memory/**', 'type inbox/**', 'type prompt/**', 'type processors/**'],
   'cli/**': [...core, ...drivers, 'heed.ts', 'index.ts', 'http/**', 'client/**', 'testing/**'],
 }
 

@@ -1,6 +1,6 @@
 import { readUIMessageStream, type ChatTransport, type UIMessage } from 'ai'
 import { describe, expect, it } from 'vitest'
-import { HeedChatTransport } from '../../src/client/ai-sdk/index.ts'
+import { HeedChatTransport, type HeedDataTypes } from '../../src/client/ai-sdk/index.ts'
 import { Agent, createTool } from '../../src/index.ts'
 import { scriptedModel } from '../../src/testing/index.ts'
 import { served, thread } from './serving.ts'
@@ -59,5 +59,25 @@ describe('the chat transport', () => {
     expect((await first)?.parts).toMatchObject([{ type: 'step-start' }, { type: 'tool-look', state: 'output-available' }])
     expect((await second)?.parts.filter(({ type }) => type === 'text')).toMatchObject([{ text: 'By train then.' }])
     expect(model.callCount).toBe(2)
+  })
+
+  it('[U1.2] shows signals, lanes and notifications that enter a run as typed data parts', async () => {
+    const running = Promise.withResolvers<void>()
+    const go = Promise.withResolvers<void>()
+    const look = createTool({ id: 'look', execute: async () => (running.resolve(), await go.promise, 'ok') })
+    const agent = new Agent({ id: 'guide', model: scriptedModel([{ toolCalls: [{ toolName: 'look', input: {} }] }, 'Seen.']), tools: { look } })
+    const { client } = await served({ guide: agent })
+    const transport = new HeedChatTransport({ agent: client.getAgent('guide'), resourceId: thread.resourceId })
+    const answer = last((await transport.sendMessages({ ...send, messages: [user('m1', 'Look.')] })) as unknown as ReadableStream<never>)
+    await running.promise
+    await agent.sendSignal({ type: 'reactive', tagName: 'weather', contents: 'It rains.' }, thread).stored
+    await agent.sendStateSignal({ id: 'cart', contents: 'Empty.', cacheKey: 'empty', mode: 'snapshot' }, thread)
+    await agent.sendNotificationSignal({ source: 'ci', kind: 'status', summary: 'CI failed.', priority: 'urgent' }, thread)
+    go.resolve()
+    const message = (await answer) as UIMessage<unknown, HeedDataTypes> | undefined
+    const signals = message?.parts.flatMap((part) => (part.type === 'data-signal' ? [part.data] : [])) ?? []
+    expect(signals.map(({ type, tagName }) => [type, tagName])).toEqual([['reactive', 'weather'], ['state', expect.any(String)], ['notification', 'notification']])
+    expect(signals[0]?.contents).toBe('It rains.')
+    expect(JSON.stringify(signals[2]?.contents)).toContain('CI failed.')
   })
 })

@@ -11,21 +11,18 @@ export class Vigil {
   #over = false
 
   begin(): void {
-    this.#waiting++
-    if (!this.#over) this.#handle ??= setInterval(() => {}, longest)
+    if (this.#waiting++ > 0 || this.#over) return
+    if (this.#handle) this.#handle.ref()
+    else this.#handle = setInterval(() => {}, longest)
   }
 
   end(): void {
-    if (--this.#waiting === 0) this.#rest()
+    if (--this.#waiting === 0) this.#handle?.unref()
   }
 
   /** Whoever still waits does not keep anything alive any more. */
   close(): void {
     this.#over = true
-    this.#rest()
-  }
-
-  #rest(): void {
     clearInterval(this.#handle)
     this.#handle = undefined
   }

@@ -38,13 +38,20 @@ async function after(collect) {
   return { rss: rss / 2 ** 20, heap: heapUsed / 2 ** 20 }
 }
 
-await wake(0, input.first)
-const early = await held()
-await wake(input.first, input.threads)
-const late = await held()
-for (const index of [0, input.threads - 1]) expect(`messages of thread ${index}`, (await storedMessages(memory, target(index))).length, 2)
+const marks = []
+for (const mark of input.marks) {
+  await wake(marks.at(-1)?.mark ?? 0, mark)
+  marks.push({ mark, ...(await held()) })
+}
+for (const index of [0, input.marks.at(-1) - 1]) expect(`messages of thread ${index}`, (await storedMessages(memory, target(index))).length, 2)
+
+const [first] = marks
+const last = marks.at(-1)
 report({
-  'rss first': early.rss, 'rss all': late.rss, 'rss grown': late.rss - early.rss,
-  'rss first, plain gc': early.plain, 'rss all, plain gc': late.plain, 'rss grown, plain gc': late.plain - early.plain,
-  'heap first': early.heap, 'heap all': late.heap, 'heap grown': late.heap - early.heap,
+  ...Object.fromEntries(marks.map(({ mark, rss }) => [`rss after ${mark.toLocaleString('en')}`, rss])),
+  'rss grown': last.rss - first.rss,
+  ...Object.fromEntries(marks.map(({ mark, heap }) => [`heap after ${mark.toLocaleString('en')}`, heap])),
+  'heap grown': last.heap - first.heap,
+  ...Object.fromEntries(marks.map(({ mark, plain }) => [`rss after ${mark.toLocaleString('en')}, plain gc`, plain])),
+  'rss grown, plain gc': last.plain - first.plain,
 })

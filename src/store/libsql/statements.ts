@@ -1,3 +1,5 @@
+import { shapeOf } from './shapes.ts'
+
 /** What a column takes. Written out, as is the database below: published types need none of Node's. */
 export type SqlValue = null | number | bigint | string | Uint8Array
 
@@ -14,10 +16,10 @@ interface Statement {
   setReturnArrays(enabled: boolean): void
 }
 
-/** Rows come as arrays, which is half the work of objects, and become records of one shape, which all later work is faster with. */
+/** Rows come as arrays, which is half the work of objects, and become records of one shape. */
 interface Prepared {
   readonly statement: Statement
-  readonly names: readonly string[]
+  readonly make: ReturnType<typeof shapeOf>
   readonly changesMessages: boolean
   /** What is said of transactions answers how many rows the statement before it changed. */
   readonly changesRows: boolean
@@ -60,15 +62,15 @@ export class Statements {
 
   /** The columns are named as the fields of `Row`: the text is the proof. */
   one<Row extends object>(sql: string, ...values: SqlValue[]): Row | undefined {
-    const { statement, names } = this.#prepare(sql)
+    const { statement, make } = this.#prepare(sql)
     const row = statement.get(...values) as SqlValue[] | undefined
-    return row && (record(names, row) as Row)
+    return row && (make(row) as Row)
   }
 
   all<Row extends object>(sql: string, ...values: SqlValue[]): Row[] {
-    const { statement, names } = this.#prepare(sql)
+    const { statement, make } = this.#prepare(sql)
     const rows = statement.all(...values) as SqlValue[][]
-    return rows.map((row) => record(names, row) as Row)
+    return rows.map((row) => make(row) as Row)
   }
 
   #prepare(sql: string): Prepared {
@@ -76,15 +78,9 @@ export class Statements {
     if (!prepared) {
       const statement = this.#database.prepare(sql)
       statement.setReturnArrays(true)
-      prepared = { statement, names: statement.columns().map(({ name }) => name), changesMessages: changesMessages(sql), changesRows: /^\s*(INSERT|UPDATE|DELETE|WITH|REPLACE)\b/i.test(sql) }
+      prepared = { statement, make: shapeOf(statement.columns().map(({ name }) => name)), changesMessages: changesMessages(sql), changesRows: /^\s*(INSERT|UPDATE|DELETE|WITH|REPLACE)\b/i.test(sql) }
       this.#prepared.set(sql, prepared)
     }
     return prepared
   }
-}
-
-function record(names: readonly string[], row: readonly SqlValue[]): Record<string, SqlValue> {
-  const fields: Record<string, SqlValue> = {}
-  for (let index = 0; index < names.length; index += 1) fields[names[index] as string] = row[index] as SqlValue
-  return fields
 }

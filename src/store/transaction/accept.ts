@@ -4,10 +4,11 @@ import { nextRun, route as routeOf, type Route } from '../../thread/machine.ts'
 import type { Accepted, Branch, Claim, Fence, Send } from '../contract.ts'
 import { appendBeside, prepare, type Prepared } from './append.ts'
 import { planRun } from './begin.ts'
-import { jsonOrNull, laneRow, mailedRows, rowIds, rowsOfMail, untracked } from './decode.ts'
+import { jsonOrNull, laneRow, rowIds, rowsOfMail, untracked } from './decode.ts'
 import { findThread } from './guard.ts'
 import { advanceLane, laneHas, withVersion } from './lanes.ts'
 import { lease, promise } from './lease.ts'
+import { keepAtHand, mailedRows } from './mailed.ts'
 import type { MailRecord, ThreadRecord } from './records.ts'
 import type { ThreadTables } from './tables.ts'
 import { runnable, shift } from './waiting.ts'
@@ -31,7 +32,10 @@ type Decision =
   | { answer?: undefined; found: ThreadRecord | undefined; route: Route; rows: MessageRow[]; form: Form; options: string | null }
 
 /** The rows as they are written: into history at once, or into the mailbox. */
-type Form = { placed: Prepared[] } | { mailed: string }
+interface Form {
+  prepared: Prepared[]
+  placed: boolean
+}
 
 /** Everything that can refuse a send, before the first write. */
 function decide(tables: ThreadTables, send: Send): Decision {
@@ -54,8 +58,7 @@ function decide(tables: ThreadTables, send: Send): Decision {
     return { answer: { ...untouched(found), route: 'skipped', rows, lane: laneRow(found, lane) } }
   }
   const stored = send.lane ? rows.map((row) => withVersion(row, (lane?.issued ?? 0) + 1)) : rows
-  const form = route === 'persist' ? { placed: prepare(stored) } : { mailed: mailedRows(stored) }
-  return { found, route, rows: stored, form, options: jsonOrNull(send.options) }
+  return { found, route, rows: stored, form: { prepared: prepare(stored), placed: route === 'persist' }, options: jsonOrNull(send.options) }
 }
 
 function store(tables: ThreadTables, send: Send, { found, route, rows, form, options }: Exclude<Decision, { answer: Accepted }>): Accepted {
@@ -71,7 +74,7 @@ function store(tables: ThreadTables, send: Send, { found, route, rows, form, opt
     runId: null,
     startRunId: send.runId,
     step: null,
-    rows: 'mailed' in form ? form.mailed : '[]',
+    rows: form.placed ? '[]' : mailedRows(form.prepared),
     options,
     boundTo: send.boundTo ?? null,
     reason: null,
@@ -82,7 +85,8 @@ function store(tables: ThreadTables, send: Send, { found, route, rows, form, opt
   const fence = route === 'wake' ? wake(tables, thread, mail, send, found === undefined) : undefined
   if (route === 'queue') mail.runId = mail.startRunId
   if (route === 'deliver' || route === 'interrupt') mail.runId = thread.runId
-  const stored = 'placed' in form ? persist(tables, thread, mail, form.placed) : rows
+  const stored = form.placed ? persist(tables, thread, mail, form.prepared) : rows
+  if (fence) keepAtHand(mail, form.prepared)
 
   tables.addMail(thread, mail)
   const lane = send.lane && advanceLane(tables, thread, send.lane, send.id)

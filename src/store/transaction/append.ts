@@ -53,7 +53,8 @@ function appendRow(tables: ThreadTables, thread: ThreadRecord, { row, stored }: 
   const turn = kind === 'user' ? ordinal : tail ? thread.tailTurn : thread.turn
   const seq = tail ? TAIL_SEQ + thread.tail : thread.nextSeq
 
-  const added = tables.addRow(thread, { ...stored, seq, ordinal, turn, counted: counts ? (tail ? 2 : 1) : 0 })
+  const { id, messageId, role, type, runId, step, content, createdAt } = stored
+  const added = tables.addRow(thread, { seq, id, messageId, role, type, runId, step, content, createdAt, ordinal, turn, counted: counts ? (tail ? 2 : 1) : 0 })
   if (!added) {
     const there = tables.row(thread, row.id)
     return there ? messageRow(thread, there) : row

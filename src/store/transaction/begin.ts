@@ -59,11 +59,13 @@ function startRun(
   const firstSeq = thread.nextSeq
   const taken = takeMail(tables, thread, rows, { runId: what.runId, step: 0 })
   const run: RunRecord = {
-    ...what,
+    runId: what.runId,
+    agentId: what.agentId,
     status: 'running',
     epoch: thread.epoch,
     step: 0,
     attempts: 1,
+    options: what.options,
     started: '[]',
     suspended: '[]',
     startedAt: tables.now(),

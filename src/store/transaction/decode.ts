@@ -69,13 +69,6 @@ export function messageRow(home: Home, row: RowRecord): MessageRow {
 /** A row that has no place yet, in a mailbox record; or the id of one that has. */
 type MailedRow = (Pick<MessageRow, 'id' | 'messageId' | 'role' | 'type' | 'content'> & { createdAt: number }) | string
 
-export function mailedRows(rows: readonly MessageRow[]): string {
-  const mailed: MailedRow[] = rows.map(({ id, messageId, role, type, content, createdAt }) => ({
-    id, messageId, role, type, content, createdAt: createdAt.getTime(),
-  }))
-  return JSON.stringify(mailed)
-}
-
 export function rowIds(rows: readonly MessageRow[]): string {
   return JSON.stringify(rows.map((row) => row.id))
 }

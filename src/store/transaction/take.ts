@@ -1,6 +1,7 @@
 import type { MailboxRow } from '../contract.ts'
 import { appendToRun, prepare } from './append.ts'
 import { mailboxRow, rowIds, rowsOfMail } from './decode.ts'
+import { takeAtHand } from './mailed.ts'
 import type { MailRecord, ThreadRecord } from './records.ts'
 import type { ThreadTables } from './tables.ts'
 import { shift } from './waiting.ts'
@@ -10,7 +11,7 @@ export function takeMail(
   tables: ThreadTables, thread: ThreadRecord, waiting: readonly MailRecord[], run: { runId: string; step: number },
 ): MailboxRow[] {
   return waiting.map((mail) => {
-    const rows = appendToRun(tables, thread, prepare(rowsOfMail(tables, thread, mail), run))
+    const rows = appendToRun(tables, thread, takeAtHand(mail, run) ?? prepare(rowsOfMail(tables, thread, mail), run))
     shift(mail, 'take')
     mail.runId = run.runId
     mail.step = run.step

@@ -181,7 +181,7 @@ export class Connection implements DatabaseConnection {
       commit: () => {
         this.#tables.settle()
         this.statements.run('COMMIT')
-        this.#tables.forget()
+        this.#tables.committed()
         this.#flusher?.committed()
         this.#checkpointer?.committed(this.statements.rowsWritten - this.#rowsWritten)
         this.#rowsWritten = this.statements.rowsWritten
@@ -201,7 +201,7 @@ export class Connection implements DatabaseConnection {
 
   /** Another process may have brought the file to a version that this one knows nothing of: it writes no more. */
   #refuseNewer(): void {
-    const { data_version: now = 0 } = this.statements.one<{ data_version: number }>('PRAGMA data_version') ?? {}
+    const now = this.#tables.dataVersion()
     if (now === this.#dataVersion) return
     try {
       refuseUnknown(this.#database, this.name)

@@ -19,6 +19,7 @@ export class SqlRows extends SqlMemory {
   #messageChanges = 0
   #version = -1
   #isCompared = false
+  #dataVersion: number | undefined
 
   constructor(statements: Statements) {
     super(statements)
@@ -123,6 +124,13 @@ export class SqlRows extends SqlMemory {
   /** A transaction begins or is over: what is at hand is compared before it is used again. */
   protected compareRows(): void {
     this.#isCompared = false
+    this.#dataVersion = undefined
+  }
+
+  /** Changes when others committed something. Asked for once in a transaction. */
+  dataVersion(): number {
+    this.#dataVersion ??= this.#statements.one<{ data_version: number }>('PRAGMA data_version')?.data_version ?? -1
+    return this.#dataVersion
   }
 
   protected forgetRows(): void {
@@ -133,7 +141,7 @@ export class SqlRows extends SqlMemory {
   #recentRows(): RecentRows {
     if (!this.#isCompared) {
       this.#isCompared = true
-      const version = this.#statements.one<{ data_version: number }>('PRAGMA data_version')?.data_version ?? -1
+      const version = this.dataVersion()
       if (version !== this.#version) this.#recent.clear()
       this.#version = version
     }

@@ -21,6 +21,7 @@ interface Prepared {
   readonly statement: Statement
   readonly make: ReturnType<typeof shapeOf>
   readonly changesMessages: boolean
+  readonly changesThreads: boolean
   /** What is said of transactions answers how many rows the statement before it changed. */
   readonly changesRows: boolean
 }
@@ -30,12 +31,19 @@ function changesMessages(sql: string): boolean {
   return /\bheed_messages\b/i.test(sql) && !/^\s*SELECT\b/i.test(sql)
 }
 
+/** A thread's record also says whether it has lanes. */
+function changesThreads(sql: string): boolean {
+  return /\bheed_(threads|lanes)\b/i.test(sql) && !/^\s*SELECT\b/i.test(sql)
+}
+
 /** Prepared statements, each made once. Their number is that of the texts in this folder, and doesn't grow with the data. */
 export class Statements {
   readonly #database: Database
   readonly #prepared = new Map<string, Prepared>()
   /** How many statements were run that change messages, whoever asked for them. */
   messageChanges = 0
+  /** The same for threads. */
+  threadChanges = 0
   /** How many rows were written. */
   rowsWritten = 0
 
@@ -47,6 +55,7 @@ export class Statements {
   run(sql: string, ...values: SqlValue[]): number {
     const prepared = this.#prepare(sql)
     if (prepared.changesMessages) this.messageChanges += 1
+    if (prepared.changesThreads) this.threadChanges += 1
     const changes = Number(prepared.statement.run(...values).changes)
     if (prepared.changesRows) this.rowsWritten += changes
     return changes
@@ -56,6 +65,7 @@ export class Statements {
   insert(sql: string, ...values: SqlValue[]): number {
     const prepared = this.#prepare(sql)
     if (prepared.changesMessages) this.messageChanges += 1
+    if (prepared.changesThreads) this.threadChanges += 1
     this.rowsWritten += 1
     return Number(prepared.statement.run(...values).lastInsertRowid)
   }
@@ -78,7 +88,7 @@ export class Statements {
     if (!prepared) {
       const statement = this.#database.prepare(sql)
       statement.setReturnArrays(true)
-      prepared = { statement, make: shapeOf(statement.columns().map(({ name }) => name)), changesMessages: changesMessages(sql), changesRows: /^\s*(INSERT|UPDATE|DELETE|WITH|REPLACE)\b/i.test(sql) }
+      prepared = { statement, make: shapeOf(statement.columns().map(({ name }) => name)), changesMessages: changesMessages(sql), changesThreads: changesThreads(sql), changesRows: /^\s*(INSERT|UPDATE|DELETE|WITH|REPLACE)\b/i.test(sql) }
       this.#prepared.set(sql, prepared)
     }
     return prepared

@@ -6,6 +6,7 @@ import type { NewThreadRecord, ThreadTables } from '../transaction/tables.ts'
 import { threadOwner } from '../transaction/working-memory.ts'
 import { forgetBelongings, giveNotifications, giveSchedules } from './belongings.ts'
 import { copySql } from './copy-sql.ts'
+import { RecentThreads } from './recent-threads.ts'
 import { SqlRows } from './rows.ts'
 import { sql } from './sql.ts'
 import type { Statements } from './statements.ts'
@@ -20,6 +21,8 @@ const longGone = 86_400_000
 interface Held {
   readonly thread: ThreadRecord
   changed: boolean
+  /** All of it was written, and is in the database when the transaction counts. */
+  written: boolean
   /** What is in the database of the columns that cost more to write. */
   before: Dear
   /** Nothing of its mailbox is in the database. */
@@ -42,6 +45,10 @@ export class SqlTables extends SqlRows implements ThreadTables {
   readonly #clock: Clock
   readonly newId: () => string
   readonly #held = new Map<string, Held>()
+  readonly #recent = new RecentThreads()
+  /** What the recent threads were kept by. */
+  #threadChanges = 0
+  #version = -1
   readonly #last: Array<() => void> = []
   /** True when a deleted thread has rows left. */
   purging = false
@@ -70,7 +77,14 @@ export class SqlTables extends SqlRows implements ThreadTables {
       this.#write(held.thread, held.before)
       held.before = dear(held.thread)
       held.changed = false
+      held.written = true
     }
+  }
+
+  /** The transaction counts: its threads are in the database as they are here. */
+  committed(): void {
+    for (const { thread, written } of this.#held.values()) if (written) this.#recent.keep(thread)
+    this.forget()
   }
 
   /** Forgets what was read. Comes before and after every transaction: others write too. */
@@ -94,7 +108,7 @@ export class SqlTables extends SqlRows implements ThreadTables {
   thread(id: string): ThreadRecord | undefined {
     const held = this.#held.get(id)
     if (held) return held.thread
-    const thread = this.#statements.one<ThreadRecord>(sql.thread, id)
+    const thread = (this.#recent.has(id) ? this.#recentThreads().take(id) : undefined) ?? this.#statements.one<ThreadRecord>(sql.thread, id)
     return thread && this.#hold(thread, false).thread
   }
 
@@ -103,7 +117,9 @@ export class SqlTables extends SqlRows implements ThreadTables {
   }
 
   addThread({ id, resourceId, title, metadata, parentId, createdAt }: NewThreadRecord): ThreadRecord {
+    this.#recentThreads()
     const key = this.#statements.insert(sql.addThread, id, resourceId, title, metadata, parentId, createdAt, createdAt)
+    this.#threadChanges = this.#statements.threadChanges
     return this.#hold({
       key, id, resourceId, title, metadata, parentId, createdAt, updatedAt: createdAt, status: 'idle', epoch: 0, owner: null,
       runId: null, agentId: null, begun: 0, nextSeq: 1, nextOrd: 1, ordinal: 0, turn: 0, tail: 0, tailOrdinal: 0, tailTurn: 0, dueAt: null, laned: 0,
@@ -245,7 +261,7 @@ export class SqlTables extends SqlRows implements ThreadTables {
   }
 
   #hold(thread: ThreadRecord, isNew: boolean): Held {
-    const held: Held = { thread, before: dear(thread), changed: false, blank: isNew, pending: isNew ? [] : undefined, mail: new Map() }
+    const held: Held = { thread, before: dear(thread), changed: false, written: false, blank: isNew, pending: isNew ? [] : undefined, mail: new Map() }
     this.#held.set(thread.id, held)
     return held
   }
@@ -266,7 +282,17 @@ export class SqlTables extends SqlRows implements ThreadTables {
     held.blank = false
   }
 
+  /** The recent threads, as far as they are still true in this transaction. */
+  #recentThreads(): RecentThreads {
+    const version = this.dataVersion()
+    if (version !== this.#version || this.#threadChanges !== this.#statements.threadChanges) this.#recent.clear()
+    this.#version = version
+    this.#threadChanges = this.#statements.threadChanges
+    return this.#recent
+  }
+
   #write(thread: ThreadRecord, before: Dear): void {
+    this.#recentThreads()
     const counters = [
       thread.epoch, thread.runId, thread.agentId, thread.begun, thread.nextSeq, thread.nextOrd, thread.ordinal, thread.turn, thread.tail,
       thread.tailOrdinal, thread.tailTurn,
@@ -279,6 +305,7 @@ export class SqlTables extends SqlRows implements ThreadTables {
     if (thread.title !== before.title || thread.metadata !== before.metadata) {
       this.#statements.run(sql.describeThread, thread.title, thread.metadata, thread.key)
     }
+    this.#threadChanges = this.#statements.threadChanges
   }
 
   /** True when nothing of the thread is left. */

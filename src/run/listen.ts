@@ -86,7 +86,7 @@ async function record(run: Run, answer: Answer, recorder: StepRecorder): Promise
       if (!chunk) continue
       const shown = chunk.type.startsWith('tool-') ? run.showToolCall(chunk) : run.say(chunk)
       recorder.keep(chunk, shown instanceof Promise ? await shown : shown)
-      if (chunk.type === 'text-delta') await object?.grow(run, recorder.text)
+      if (object && chunk.type === 'text-delta') await object.grow(run, recorder.text)
     }
   } finally {
     answer.close()

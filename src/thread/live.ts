@@ -3,6 +3,7 @@ import type { Chunk } from '../run/chunk.ts'
 import { compareCursors, formatCursor, parseCursor, type Cursor } from './cursor.ts'
 import type { LiveMark } from './live-mark.ts'
 import { PresentStep } from './present-step.ts'
+import type { Vigil } from './vigil.ts'
 
 /** How many chunks a thread keeps for those who read slowly or come back. Beyond it they start from a snapshot. */
 const ringSize = 8_192
@@ -52,9 +53,12 @@ export class LiveThread {
   readonly #step = new PresentStep()
   #stepCursor = formatCursor({ epoch: 0, index: 0 })
   #news: PromiseWithResolvers<void> | undefined
+  readonly #vigil: Vigil | undefined
 
-  constructor(threadId: string) {
+  /** `vigil`: kept while anybody waits here. */
+  constructor(threadId: string, vigil?: Vigil) {
     this.threadId = threadId
+    this.#vigil = vigil
   }
 
   /** Whose thread it is, as soon as that is known here. */
@@ -350,14 +354,19 @@ export class LiveThread {
 
   /** Resolves at the next chunk, for all who wait with one promise. */
   news(): Promise<void> {
-    this.#news ??= Promise.withResolvers()
+    if (!this.#news) {
+      this.#news = Promise.withResolvers()
+      this.#vigil?.begin()
+    }
     return this.#news.promise
   }
 
   /** Makes everyone who waits look again. */
   ring(): void {
-    this.#news?.resolve()
+    if (!this.#news) return
+    this.#news.resolve()
     this.#news = undefined
+    this.#vigil?.end()
   }
 
   /** Nothing more is said here: watchers read what there is and end. */

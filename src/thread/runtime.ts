@@ -353,7 +353,7 @@ export class ThreadRuntime implements RunEnvironment {
   /** The live side of a thread, kept as long as somebody runs or watches it. Every `hold` has its `letGo`. */
   hold(threadId: string): LiveThread {
     let entry = this.#lives.get(threadId)
-    if (!entry) this.#lives.set(threadId, (entry = { live: new LiveThread(threadId), users: 0 }))
+    if (!entry) this.#lives.set(threadId, (entry = { live: new LiveThread(threadId, this.vigil), users: 0 }))
     entry.users++
     return entry.live
   }

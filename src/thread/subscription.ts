@@ -2,7 +2,6 @@ import { HeedError } from '../errors.ts'
 import type { Chunk } from '../run/chunk.ts'
 import type { LiveThread } from './live.ts'
 import type { SnapshotReader, ThreadSnapshot } from './snapshot.ts'
-import type { Vigil } from './vigil.ts'
 
 export type { ThreadSnapshot } from './snapshot.ts'
 
@@ -26,7 +25,6 @@ export class ThreadReader implements AsyncIterator<Chunk> {
   readonly #live: LiveThread
   readonly #resourceId: string | undefined
   readonly #readSnapshot: SnapshotReader
-  readonly #vigil: Vigil
   readonly #onClose: () => void
   #position: number
   #generation: number
@@ -40,14 +38,13 @@ export class ThreadReader implements AsyncIterator<Chunk> {
   /** Nothing is due but the chunks themselves. */
   #calm = false
 
-  constructor(live: LiveThread, start: ReaderStart & { generation: number; resourceId?: string }, readSnapshot: SnapshotReader, vigil: Vigil, onClose: () => void) {
+  constructor(live: LiveThread, start: ReaderStart & { generation: number; resourceId?: string }, readSnapshot: SnapshotReader, onClose: () => void) {
     this.#live = live
     this.#resourceId = start.resourceId
     this.#position = start.position
     this.#generation = start.generation
     this.#due = start.snapshot
     this.#readSnapshot = readSnapshot
-    this.#vigil = vigil
     this.#onClose = onClose
   }
 
@@ -76,20 +73,18 @@ export class ThreadReader implements AsyncIterator<Chunk> {
       }
       const value = this.#live.at(this.#position)
       this.#calm = this.#known === undefined && this.#live.isOf(this.#resourceId)
-      if (!value) return this.#live.closed ? this.return() : this.#wait()
+      if (!value) return this.#live.closed ? this.return() : this.#live.news().then(this.#woken)
       this.#position++
       if (!this.#isKnown(value)) return Promise.resolve({ done: false, value })
     }
   }
 
-  async #wait(): Promise<IteratorResult<Chunk>> {
-    this.#vigil.begin()
-    try {
-      await this.#live.news()
-    } finally {
-      this.#vigil.end()
-    }
-    return this.next()
+  /** After the news: the chunk itself where nothing is in the way, because a promise for it would take two more turns. */
+  readonly #woken = (): IteratorResult<Chunk> | Promise<IteratorResult<Chunk>> => {
+    const value = this.#calm ? this.#live.ready(this.#position, this.#generation) : undefined
+    if (!value) return this.#look()
+    this.#position++
+    return { done: false, value }
   }
 
   return(): Promise<IteratorResult<Chunk>> {

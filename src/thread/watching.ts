@@ -55,7 +55,7 @@ function subscription(runtime: ThreadRuntime, scope: Scope, live: LiveThread, fr
   return {
     stream: {
       [Symbol.asyncIterator]: () => {
-        const reader: ThreadReader = new ThreadReader(live, start, snapshotReader(runtime, scope), runtime.vigil, () => readers.delete(reader))
+        const reader: ThreadReader = new ThreadReader(live, start, snapshotReader(runtime, scope), () => readers.delete(reader))
         if (open) readers.add(reader)
         else reader.close()
         return reader

@@ -2,6 +2,7 @@ import type { LiveEvent, LiveState } from '../bus/message.ts'
 import type { Chunk } from '../run/chunk.ts'
 import { compareCursors, formatCursor, parseCursor, type Cursor } from './cursor.ts'
 import type { LiveMark } from './live-mark.ts'
+import { News } from './news.ts'
 import { PresentStep } from './present-step.ts'
 import type { Vigil } from './vigil.ts'
 
@@ -52,13 +53,12 @@ export class LiveThread {
   #committed = 0
   readonly #step = new PresentStep()
   #stepCursor = formatCursor({ epoch: 0, index: 0 })
-  #news: PromiseWithResolvers<void> | undefined
-  readonly #vigil: Vigil | undefined
+  readonly #news: News
 
   /** `vigil`: kept while anybody waits here. */
   constructor(threadId: string, vigil?: Vigil) {
     this.threadId = threadId
-    this.#vigil = vigil
+    this.#news = new News(vigil)
   }
 
   /** Whose thread it is, as soon as that is known here. */
@@ -354,19 +354,12 @@ export class LiveThread {
 
   /** Resolves at the next chunk, for all who wait with one promise. */
   news(): Promise<void> {
-    if (!this.#news) {
-      this.#news = Promise.withResolvers()
-      this.#vigil?.begin()
-    }
-    return this.#news.promise
+    return this.#news.next()
   }
 
   /** Makes everyone who waits look again. */
   ring(): void {
-    if (!this.#news) return
-    this.#news.resolve()
-    this.#news = undefined
-    this.#vigil?.end()
+    this.#news.ring()
   }
 
   /** Nothing more is said here: watchers read what there is and end. */

@@ -15,7 +15,7 @@ export async function signals({ agent, memory }, stored) {
     stored(agent.sendSignal({ type: 'notification', contents: `signal ${index}` }, { threadId, resourceId, ifIdle: { behavior: 'persist' } }))
   const sendAll = (target, count) => Promise.all(Array.from({ length: count }, (_, index) => send(target, index)))
 
-  await sendAll(await newThread(memory, 'warm-up'), input.warmup)
+  for (let sent = 0; sent < input.warmup; sent += input.signals) await sendAll(await newThread(memory, `warm-up-${sent}`), input.signals)
   const batches = []
   let inverted = 0
   for (let batch = 0; batch < input.batches; batch++) {

@@ -5,15 +5,29 @@ import type { CreatedAgentSignal, Signal } from './signal.ts'
 
 /** What a sender is given for the signal that was taken. */
 export function createdSignal(signal: Signal): CreatedAgentSignal {
-  const { createdAt, acceptedAt, ...fields } = signal
-  const conversions: Pick<CreatedAgentSignal, 'toDBMessage' | 'toLLMMessage' | 'toDataPart'> = {
-    toDBMessage: owner => signalToMessage(signal, owner),
-    toLLMMessage: () => renderSignal(signal),
-    toDataPart: () => signalToDataPart(signal),
+  return new Created(signal) as Created & Omit<CreatedAgentSignal, keyof Created>
+}
+
+/** The fields of a signal are its own; what it can be turned into is of its kind, so that none is made for each. */
+class Created implements Pick<CreatedAgentSignal, 'toDBMessage' | 'toLLMMessage' | 'toDataPart'> {
+  readonly #signal: Signal
+
+  constructor(signal: Signal) {
+    this.#signal = signal
+    Object.assign(this, signal)
+    const { createdAt, acceptedAt } = signal
+    Object.assign(this, { createdAt: new Date(createdAt) }, acceptedAt !== undefined && { acceptedAt: new Date(acceptedAt) })
   }
-  return Object.assign(Object.create(conversions), {
-    ...fields,
-    createdAt: new Date(createdAt),
-    ...(acceptedAt !== undefined && { acceptedAt: new Date(acceptedAt) }),
-  })
+
+  toDBMessage(owner: Parameters<CreatedAgentSignal['toDBMessage']>[0]): ReturnType<CreatedAgentSignal['toDBMessage']> {
+    return signalToMessage(this.#signal, owner)
+  }
+
+  toLLMMessage(): ReturnType<CreatedAgentSignal['toLLMMessage']> {
+    return renderSignal(this.#signal)
+  }
+
+  toDataPart(): ReturnType<CreatedAgentSignal['toDataPart']> {
+    return signalToDataPart(this.#signal)
+  }
 }

@@ -4,6 +4,11 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
 import { expect, it } from 'vitest'
+import { inheritedFlags } from './worker.ts'
+
+it('flags are inherited but for those of a program that is a text, and the text', () => {
+  expect(inheritedFlags(['--enable-source-maps', '--input-type=module', '-e', 'console.log(1)', '--no-warnings'])).toEqual(['--enable-source-maps', '--no-warnings'])
+})
 
 it('threads run in a program that is a text: what it saved is recalled', async () => {
   const folder = mkdtempSync(join(tmpdir(), 'heed-worker-'))

@@ -1,10 +1,20 @@
 import { Worker, type WorkerOptions } from 'node:worker_threads'
 
-/** Flags that say how the text of `node --eval` is read. A thread would inherit them, and refuse its file for them. */
-const ofText = /^--(?:input-type|eval|print)(?:=|$)|^-(?:e|p|pe)$/
+/** Flags that say what the text of a program is, and how it is read: those with the text behind them, and the others. */
+const withText = /^(?:--eval|--print|-e|-p|-pe)$/
+const ofText = /^--(?:input-type|eval|print)(?:=|$)/
 
-/** A thread that runs the file of this name beside the one that asks, which says where it is itself: `import.meta.url`. */
+/** The flags of this process for threads and processes that run a file: they would refuse it for the others. */
+export function inheritedFlags(flags: readonly string[] = process.execArgv): string[] {
+  return flags.filter((flag, at) => !ofText.test(flag) && !withText.test(flag) && !withText.test(flags[at - 1] ?? ''))
+}
+
+/** The file of this name beside the one that asks, which says where it is itself: `import.meta.url`. */
+export function siblingOf(beside: string, name: string): URL {
+  return new URL(`./${name}.${beside.endsWith('.ts') ? 'ts' : 'js'}`, beside)
+}
+
+/** A thread that runs such a file. */
 export function openWorker(beside: string, name: string, options: WorkerOptions = {}): Worker {
-  const extension = beside.endsWith('.ts') ? 'ts' : 'js'
-  return new Worker(new URL(`./${name}.${extension}`, beside), { ...options, execArgv: process.execArgv.filter((flag) => !ofText.test(flag)) })
+  return new Worker(siblingOf(beside, name), { ...options, execArgv: inheritedFlags() })
 }

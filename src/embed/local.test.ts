@@ -22,6 +22,7 @@ describe('the local embedder', () => {
     const { embeddings: [again] } = await fastembed.doEmbed({ values: [values[0] ?? ''] })
     expect(again).toEqual(dog)
     expect(delays.length).toBeGreaterThan(3)
+    expect(['onnxruntime', 'wasm']).toContain(fastembed.engine)
   })
 
   it('answers a question before lists that wait', async () => {

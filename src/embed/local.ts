@@ -1,8 +1,7 @@
-import type { Worker } from 'node:worker_threads'
 import type { EmbeddingModelV4, EmbeddingModelV4CallOptions, EmbeddingModelV4Result } from '@ai-sdk/provider'
 import { HeedError } from '../errors.ts'
-import { openWorker } from '../worker.ts'
-import type { EmbedAnswer, EmbedRequest } from './worker.ts'
+import { openSeat, type Seat } from './seat.ts'
+import type { EmbedAnswer, EmbedRequest, EngineName } from './worker.ts'
 
 /** Texts that are given to the thread at once: what is asked meanwhile need not wait for more. */
 const atOnce = 4
@@ -17,7 +16,7 @@ interface Call {
 
 /**
  * An embedding model that runs here, offline and without a key: all-MiniLM-L6-v2, 384 dimensions, English. It works in a thread of its
- * own, which keeps the process alive only while somebody waits. A single text goes before lists: it is a question.
+ * own, with ONNX Runtime in a process, which keeps the process alive only while somebody waits. A single text goes before lists: it is a question.
  */
 export class LocalEmbedder implements EmbeddingModelV4 {
   readonly specificationVersion = 'v4'
@@ -26,7 +25,9 @@ export class LocalEmbedder implements EmbeddingModelV4 {
   readonly maxEmbeddingsPerCall = 32
   readonly supportsParallelCalls = true
   readonly dimension = 384
-  #worker: Worker | undefined
+  /** What made the last vectors: `onnxruntime` where the package onnxruntime-node is installed, which is faster, else `wasm`. */
+  engine: EngineName | undefined
+  #seat: Seat | undefined
   #asked = 0
   #working: { id: number; call: Call } | undefined
   readonly #calls: Call[] = []
@@ -38,9 +39,9 @@ export class LocalEmbedder implements EmbeddingModelV4 {
 
   /** Ends its thread. The next call begins another. */
   async close(): Promise<void> {
-    const worker = this.#worker
+    const seat = this.#seat
     this.#fail(new HeedError('closed', 'The local embedder was closed.'))
-    await worker?.terminate()
+    await seat?.end()
   }
 
   #embed(texts: readonly string[], signal: AbortSignal | undefined): Promise<Float32Array[]> {
@@ -58,7 +59,7 @@ export class LocalEmbedder implements EmbeddingModelV4 {
     if (this.#working) return
     const call = this.#calls[0]
     if (!call) {
-      this.#worker?.unref()
+      this.#seat?.unref()
       return
     }
     if (call.signal?.aborted) {
@@ -69,11 +70,10 @@ export class LocalEmbedder implements EmbeddingModelV4 {
     }
     const id = ++this.#asked
     this.#working = { id, call }
-    const worker = (this.#worker ??= this.#start())
-    worker.ref()
+    const seat = (this.#seat ??= this.#start())
+    seat.ref()
     const request: EmbedRequest = { id, texts: call.texts.slice(call.done.length, call.done.length + atOnce) }
-    // oxlint-disable-next-line unicorn/require-post-message-target-origin -- a thread has no origin
-    worker.postMessage(request)
+    seat.ask(request)
   }
 
   #answered(answer: EmbedAnswer): void {
@@ -85,6 +85,7 @@ export class LocalEmbedder implements EmbeddingModelV4 {
       this.#end(call)
       call.reject(failure(answer))
     } else {
+      this.engine = answer.engine
       call.done.push(...answer.vectors)
       if (call.done.length >= call.texts.length) {
         this.#end(call)
@@ -98,16 +99,16 @@ export class LocalEmbedder implements EmbeddingModelV4 {
     this.#calls.splice(this.#calls.indexOf(call), 1)
   }
 
-  #start(): Worker {
-    const worker = openWorker(import.meta.url, 'worker')
-    worker.on('message', (answer: EmbedAnswer) => this.#answered(answer))
-    worker.once('error', (error) => this.#worker === worker && this.#fail(error))
-    worker.once('exit', (code) => this.#worker === worker && this.#fail(new HeedError('provider_error', `The thread of the local embedder ended with ${code}.`, { retryable: true })))
-    return worker
+  #start(): Seat {
+    const seat: Seat = openSeat({
+      answered: (answer) => this.#seat === seat && this.#answered(answer),
+      failed: (error) => this.#seat === seat && this.#fail(error),
+    })
+    return seat
   }
 
   #fail(error: unknown): void {
-    this.#worker = undefined
+    this.#seat = undefined
     this.#working = undefined
     for (const { reject } of this.#calls.splice(0)) reject(error)
   }

@@ -175,6 +175,8 @@ export class Neighbours implements BusListener {
 
   lost(): void {
     if (this.#runtime.closing) return
+    // They may not know of this process either.
+    this.#seat?.say({ kind: 'hello' })
     this.#do(this.#runtime.sweep())
     this.#do(this.tick())
   }

@@ -12,6 +12,9 @@ const outboxLimit = 8_000_000
 
 /** How often a sidecar that failed is opened anew. */
 const reopenMs = 5_000
+/** One that others hold is tried again so soon, and so often before anybody is told. */
+const busyMs = 100
+const mostBusyOpens = 30
 /** How often this process says that it is here. */
 const attendMs = 20_000
 
@@ -40,7 +43,8 @@ export class Exchange {
   #pause: Timer | undefined
   #attending: Timer | undefined
   #reopening: Timer | undefined
-  /** Why the sidecar is not open. */
+  #busyOpens = 0
+  /** Why the sidecar could not be opened. */
   #failure: unknown
   #closed = false
 
@@ -52,9 +56,9 @@ export class Exchange {
     return this.#others || this.#members.size > 1 || this.mute
   }
 
-  /** The sidecar can't be opened: others may be there, and hear nothing. */
+  /** The sidecar is not open: others may be there, and hear nothing. */
   get mute(): boolean {
-    return this.#failure !== undefined
+    return this.#sidecar === undefined
   }
 
   async add(member: string, listener: BusListener): Promise<void> {
@@ -115,6 +119,8 @@ export class Exchange {
       this.#others = this.#sidecar.met
       this.#opened()
     } catch (error) {
+      // Others open it too, or one of them sleeps: that passes.
+      if (resultCode(error) === BUSY && ++this.#busyOpens <= mostBusyOpens) return this.#reopen(busyMs)
       this.#failed(error)
     }
     if (this.#closed) return
@@ -136,6 +142,7 @@ export class Exchange {
   }
 
   #opened(): void {
+    this.#busyOpens = 0
     if (this.#failure === undefined) return
     this.#failure = undefined
     for (const listener of this.#members.values()) listener.reached?.()
@@ -214,9 +221,9 @@ export class Exchange {
   }
 
   /** Begins anew, though not again and again: at once, or when enough time went by since the last time. What was said meanwhile may be lost. */
-  #reopen(): void {
+  #reopen(ms = Math.max(0, this.#openedAt + reopenMs - performance.now())): void {
     if (this.#closed || this.#reopening) return
-    this.#reopening = systemClock.after(Math.max(0, this.#openedAt + reopenMs - performance.now()), () => {
+    this.#reopening = systemClock.after(ms, () => {
       this.#reopening = undefined
       this.#beginAnew()
     }, { background: true })

@@ -5,9 +5,16 @@ import type { LiveThread } from './live.ts'
 import type { ThreadRuntime } from './runtime.ts'
 
 /** Watchers see a signal that went straight into history as it is stored: amid what a run says, or alone, with nothing that looks like a run. */
-export function echo(runtime: ThreadRuntime, { threadId, resourceId }: Send, { rows: [row], epoch, owner }: Accepted): void {
-  if (row?.role !== 'signal') return
-  const say = (live: LiveThread) => {
+export function echo(runtime: ThreadRuntime, send: Send, accepted: Accepted): void {
+  if (accepted.rows[0]?.role !== 'signal') return
+  // A run that this process was given in the same moment is about to begin, and counts its epoch itself.
+  if (accepted.owner !== undefined && !runtime.hostOf(send.threadId)) setImmediate(() => runtime.closing || say(runtime, send, accepted))
+  else say(runtime, send, accepted)
+}
+
+function say(runtime: ThreadRuntime, { threadId, resourceId }: Send, { rows: [row], epoch, owner }: Accepted): void {
+  if (!row) return
+  const speak = (live: LiveThread) => {
     live.resourceId = resourceId
     if (owner === undefined || runtime.hostOf(threadId)) live.begin(epoch)
     else if (live.epoch < epoch) {
@@ -19,6 +26,6 @@ export function echo(runtime: ThreadRuntime, { threadId, resourceId }: Send, { r
   }
   // What the store took on an idle thread comes after the last word of a run that doesn't know yet that it is over.
   const running = owner !== undefined && runtime.hostOf(threadId)?.expecting ? runtime.liveOf(threadId) : undefined
-  if (running) say(running)
-  else runtime.speak(threadId, say)
+  if (running) speak(running)
+  else runtime.speak(threadId, speak)
 }

@@ -23,7 +23,7 @@ const mutants: Record<string, { fault: Fault; finds: string[] }> = {
   },
   'hears nothing of what runs in other processes': {
     fault: { file: 'thread/remote-watching.ts', changes: [['if (replica.hear(message, from)) this.#ask(replica, from)', '']] },
-    finds: ['nobodyDeaf', 'noSnapshotInCalm'],
+    finds: ['nobodyDeaf', 'heardLive'],
   },
   'runs every tool again after a crash': {
     fault: { file: 'thread/continuation.ts', changes: [['if (begun && !idempotent(toolName))', "if (begun && toolName === '')"]] },

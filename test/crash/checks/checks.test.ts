@@ -120,6 +120,10 @@ describe('the checker', () => {
     ['a snapshot without words that were said before it', ['trueSnapshots'], evidence({ notes: [...telling, snapshot('1.5', [{ id: 'a', role: 'signal', text: '' }, { id: 'said-2', role: 'assistant', text: '11 ' }])] })],
     ['a snapshot with other words than history', ['trueSnapshots'], evidence({ notes: [snapshot('1.5', [{ id: 'a', role: 'signal', text: '' }, { id: 'said-2', role: 'assistant', text: '99 ' }])] })],
     ['words that a snapshot had and that are said again', ['trueSnapshots'], evidence({ notes: [...telling, snapshot('1.2', [{ id: 'a', role: 'signal', text: '' }, { id: 'said-2', role: 'assistant', text: '11 12 13 ' }]), seen('1.3', 'text-delta', { words: [11] })] })],
+    ['watchers that are told by snapshots alone', ['heardLive'], evidence({
+      notes: [{ note: 'calm' }, ...Array.from({ length: 60 }, (_, index) => said(`1.${index + 1}`, 'step-start'))],
+      others: [journal(1, [{ note: 'calm', at: 102 }, { note: 'stopping', at: 1_000 }])],
+    })],
     ['a snapshot where nothing had failed', ['noSnapshotInCalm'], evidence({ notes: [{ note: 'calm' }, ...telling, snapshot('1.5', [{ id: 'a', role: 'signal', text: '' }, { id: 'said-2', role: 'assistant', text: '11 12 13 ' }], 'behind'), { note: 'stopping' }] })],
   ])('finds %s', (_, found, changed) => {
     expect(objections(changed)).toEqual(found)

@@ -4,7 +4,7 @@ import { noLateWords, oneHolder, oneWriter, samePrompts } from './runs.ts'
 import { answered, inOrder, nothingLost, nothingStuck, nothingTwice, shownOnce } from './signals.ts'
 import { trueSnapshots } from './snapshots.ts'
 import { callsSettled, effectsKnown, noEffectTwice, recordedFirst } from './tools.ts'
-import { nobodyDeaf, noGap, noSnapshotInCalm, sameForAll } from './watching.ts'
+import { heardLive, nobodyDeaf, noGap, noSnapshotInCalm, sameForAll } from './watching.ts'
 
 export type { Evidence, Violation } from './evidence.ts'
 
@@ -16,7 +16,7 @@ export const checks: Readonly<Record<string, Check>> = {
   trueOutcomes, allAnswered, trueRefusals, noTrouble,
   noEffectTwice, recordedFirst, effectsKnown, callsSettled,
   oneWriter, oneHolder, noLateWords, samePrompts,
-  sameForAll, noGap, nobodyDeaf, trueSnapshots, noSnapshotInCalm,
+  sameForAll, noGap, nobodyDeaf, trueSnapshots, noSnapshotInCalm, heardLive,
 }
 
 export function judge(evidence: Evidence): Violation[] {

@@ -52,7 +52,7 @@ export const nobodyDeaf: Check = (evidence) => {
 }
 
 /** Microseconds in which the last words of one process may still be on their way when another goes on with the thread. */
-const onTheWay = 250_000
+const onTheWay = 1_000_000
 
 /** While nobody dies or sleeps nothing needs to be made up for, unless a thread changes hands before the last words were heard. */
 export const noSnapshotInCalm: Check = (evidence) => {
@@ -65,9 +65,21 @@ export const noSnapshotInCalm: Check = (evidence) => {
   if (notes(evidence, 'trouble').some(({ at }) => at > from && at < until)) return []
   return notes(evidence, 'seen').flatMap((seen): Violation[] => {
     if (!isSnapshot(seen) || seen.at < from || seen.at > until) return []
-    const handed = seen.reason === 'behind' && rushes.get(seen.thread)?.some((at) => at < seen.at && seen.at - at < 10 * onTheWay)
+    const handed = seen.reason === 'behind' && rushes.get(seen.thread)?.some((at) => at < seen.at && seen.at - at < 2 * onTheWay)
     return handed ? [] : [{ promise: 'W1.2', what: `${seen.watcher} was told by a snapshot (${seen.reason}, ${seen.cursor}) although nothing had failed` }]
   })
+}
+
+/** While nobody dies or sleeps, most of what is said in one process is seen in the others as it is said. */
+export const heardLive: Check = (evidence) => {
+  const calm = notes(evidence, 'calm')
+  const from = Math.max(...calm.map(({ at }) => at))
+  const until = Math.min(...notes(evidence, 'stopping').filter(({ at }) => at > from).map(({ at }) => at))
+  const said = notes(evidence, 'said').filter(({ at }) => at > from && at < until)
+  const seen = new Set(notes(evidence, 'seen').flatMap(({ by, thread, cursor, type }) => (type === 'data-thread-snapshot' ? [] : [`${by} ${thread} ${cursor}`])))
+  const wanted = said.flatMap(({ by, thread, cursor }) => calm.filter((watcher) => watcher.by !== by).map((watcher) => `${watcher.by} ${thread} ${cursor}`))
+  const heard = wanted.filter((key) => seen.has(key)).length
+  return wanted.length < 50 || heard > wanted.length / 2 ? [] : [{ promise: 'W1.2', what: `of ${wanted.length} chunks that others said while nothing failed ${heard} were seen` }]
 }
 
 /** When threads went from one process to another before the last words of the first can have been heard everywhere. */

@@ -43,7 +43,7 @@ describe.each(placeKinds())('notifications.dispatch, $name', ({ make }) => {
     await soon(status(world)).toEqual(['delivered', 'delivered'])
   })
 
-  it('[N2.12] a `cron` of the night asks the store for nothing by day', async () => {
+  it('[N2.12] a `cron` of the night takes nothing by day', async () => {
     const world = await openWorld(make, {}, { dispatch: { enabled: true, cron: '0 3 * * *' } })
     await world.heed.start()
     await world.agent.sendNotificationSignal(ci, thread)

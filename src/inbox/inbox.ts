@@ -9,7 +9,7 @@ import { ChangeBell } from './bell.ts'
 import { confirmDelivery, confirmMs } from './confirming.ts'
 import { decideDelivery } from './deciding.ts'
 import { Dispatcher } from './dispatcher.ts'
-import { checkNotification, type CheckedNotification, type NotificationInput } from './input.ts'
+import { checkNotifications, type CheckedNotification, type NotificationInput } from './input.ts'
 import { checkTarget, type InboxSettings, type NotificationTarget } from './options.ts'
 import { priorities, settledDecision, type NotificationDeliveryDecision } from './policy.ts'
 import { join, leave } from './readers.ts'
@@ -71,7 +71,7 @@ export class Inbox implements Attendant {
 
   async send(agent: Runnable, inputs: readonly NotificationInput[], target: NotificationTarget): Promise<NotificationResult[]> {
     checkTarget(target)
-    const checked = inputs.map(checkNotification)
+    const checked = checkNotifications(inputs)
     const { threadId, resourceId } = target
     const runtime = this.#runtime
     runtime.register(agent)

@@ -36,8 +36,16 @@ const known = new Set(['id', 'source', 'kind', 'summary', 'priority', 'payload',
 const maxName = 256
 const maxKey = 1_024
 
+/** So many are one transaction, which everything else in the process waits for. */
+const mostAtOnce = 1_000
+
+export function checkNotifications(inputs: readonly NotificationInput[]): CheckedNotification[] {
+  if (inputs.length > mostAtOnce) throw wrong('notifications', `must not be more than ${mostAtOnce} at once: send them in parts`)
+  return inputs.map(checkNotification)
+}
+
 /** Everything that could fail later fails here, by name; nothing of the input is shared with the answer. */
-export function checkNotification(input: NotificationInput): CheckedNotification {
+function checkNotification(input: NotificationInput): CheckedNotification {
   if (typeof input !== 'object' || input === null || Array.isArray(input)) throw wrong('notification', 'must be an object with source, kind and summary')
   for (const key of Object.keys(input)) if (!known.has(key)) throw wrong(key, `is not known. Known: ${[...known].join(', ')}`)
   const { id, priority, dedupeKey, coalesceKey, attributes, metadata, payload } = input

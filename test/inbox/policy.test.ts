@@ -163,6 +163,7 @@ describe('what is wrong with notifications', () => {
     expect(await field({ ...ci, dedupeKey: '' })).toBe('dedupeKey')
     expect(await field({ ...ci, dedupKey: 'x' })).toBe('dedupKey')
     expect(await field(ci, { threadId: 't' })).toBe('resourceId')
+    await expect(agent.sendNotificationSignal(Array.from({ length: 1_001 }, () => ci), thread)).rejects.toMatchObject({ code: 'invalid_argument', details: { field: 'notifications' } })
     expect(await field(ci, { ...thread, ifIdle: { behavior: 'persist' } })).toBe('ifIdle.behavior')
     expect(await list()).toEqual([])
   })

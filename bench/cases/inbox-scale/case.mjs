@@ -12,6 +12,8 @@ export const inboxScale = {
   comparisons: [
     { measure: 'ingress cpu, 1,000,000 over 1,000', of: 'heed', atMost: 1.2 },
     { measure: 'ingress rate, 1,000 over 1,000,000', of: 'heed', atMost: 1.2 },
+    { measure: 'ingress cpu, 1,000,000 over 100,000', of: 'heed', atMost: 1.2 },
+    { measure: 'ingress rate, 100,000 over 1,000,000', of: 'heed', atMost: 1.2 },
     { measure: 'dispatch cpu, 1,000,000 over 1,000', of: 'heed', atMost: 1.2 },
     { measure: 'dispatch rate, 1,000 over 1,000,000', of: 'heed', atMost: 1.2 },
     { measure: 'next due, 1,000,000', of: 'heed', atMost: 1, unit: ' ms' },

@@ -47,11 +47,13 @@ for (const [index, inbox] of inboxes.entries()) {
   Object.assign(measured, { [`next due, ${name}`]: nextDue, [`memory, ${name}`]: memory })
   inbox.child.disconnect()
 }
-const [small, , large] = names
+const [small, middle, large] = names
 report({
   ...measured,
   'ingress cpu, 1,000,000 over 1,000': measured[`ingress cpu, ${large}`] / measured[`ingress cpu, ${small}`],
   'ingress rate, 1,000 over 1,000,000': measured[`ingress/s, ${small}`] / measured[`ingress/s, ${large}`],
+  'ingress cpu, 1,000,000 over 100,000': measured[`ingress cpu, ${large}`] / measured[`ingress cpu, ${middle}`],
+  'ingress rate, 100,000 over 1,000,000': measured[`ingress/s, ${middle}`] / measured[`ingress/s, ${large}`],
   'dispatch cpu, 1,000,000 over 1,000': measured[`dispatch cpu, ${large}`] / measured[`dispatch cpu, ${small}`],
   'dispatch rate, 1,000 over 1,000,000': measured[`dispatch/s, ${small}`] / measured[`dispatch/s, ${large}`],
   'memory, 1,000,000 over 1,000': measured[`memory, ${large}`] / measured[`memory, ${small}`],

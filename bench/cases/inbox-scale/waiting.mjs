@@ -26,13 +26,14 @@ const targetOf = (index) => ({ threadId: `thread-${index}`, resourceId: `resourc
 let sent = 0
 const words = (source) => ({ source, kind: 'ci-status', summary: `CI failed on branch ${sent}: someone should look at it when there is time.`, dedupeKey: `ci:${sent}`, payload: { number: sent++ } })
 
-/** Thread after thread; each record is due at another time. */
+/** To each thread in turn, in an order that no index has, as they would come; each record is due at another time. */
+const turns = Array.from({ length: input.threads }, (_, index) => ({ index, at: below(2 ** 30) }))
+  .toSorted((one, other) => one.at - other.at).map(({ index }) => index)
 async function fill() {
-  const perThread = Math.max(1, input.size / input.threads)
   for (let from = 0; from < input.size; from += 1_000) {
     const now = Date.now()
     await inbox.ingest(Array.from({ length: Math.min(1_000, input.size - from) }, (_, index) => ({
-      ...words('later'), ...targetOf(Math.floor((from + index) / perThread)), id: crypto.randomUUID(), agentId: 'listener', now, undecidedUntil: now,
+      ...words('later'), ...targetOf(turns[(from + index) % input.threads]), id: `0-${String(from + index).padStart(10, '0')}`, agentId: 'listener', now, undecidedUntil: now,
       settlement: { action: 'defer', deliverAt: start + day + below(60 * day), now, claimUntil: now },
     })))
   }
@@ -79,7 +80,7 @@ async function look() {
 }
 
 await fill()
-const { pending } = await inbox.countNotifications(targetOf(0))
+const { pending } = await inbox.countNotifications(targetOf(turns[0]))
 expect('records of a thread', pending, Math.max(1, input.size / input.threads))
 const work = { ingress, dispatch, look }
 process.on('message', (what) => void work[what]().then((answered) => process.send(answered)))

@@ -104,9 +104,15 @@ export function createAnswering(heed: Heed, options: HandlerOptions): { answer(a
   }
   return {
     async answer(asked) {
-      const answer = cors.preflight(asked) ?? (await dispatch(asked))
+      let answer: Answer
+      try {
+        answer = cors.preflight(asked) ?? (await dispatch(asked))
+        cors.mark(asked, answer)
+      } catch (error) {
+        // Only what was handed in can fail here: a function that decides about origins.
+        answer = failed(error, heed.logger, { method: asked.method, path: asked.path })
+      }
       Object.assign(answer.headers, secure)
-      cors.mark(asked, answer)
       metrics.count(asked.method, answer.status)
       return answer
     },

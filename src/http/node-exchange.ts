@@ -6,9 +6,9 @@ import { checkLength, tooLarge } from './read-body.ts'
 /** Routes on Node's own server: no request or response of the platform is made where nobody looks at one. */
 export function nodeListener(answer: (asked: Asked) => Promise<Answer>): RequestListener {
   return (incoming, outgoing) => {
-    answer(new NodeAsked(incoming, outgoing)).then((answered) => send(answered, incoming, outgoing)).catch((error: unknown) => {
-      // Whatever was to be said can't be said any more.
-      outgoing.destroy(error instanceof Error ? error : undefined)
+    answer(new NodeAsked(incoming, outgoing)).then((answered) => send(answered, incoming, outgoing)).catch(() => {
+      // The stream of an answer broke, and it is known where that is made. What was to be said can't be said any more.
+      outgoing.destroy()
     })
   }
 }
@@ -79,8 +79,9 @@ class NodeAsked implements Asked {
     if (!this.#request) {
       const headers = new Headers()
       for (const [name, values] of Object.entries(this.#incoming.headersDistinct)) for (const value of values ?? []) headers.append(name, value)
-      const query = this.search === '' ? '' : `?${this.search}`
-      this.#request = new Request(`http://${this.hostname === '' ? 'localhost' : (this.header('host') ?? '')}${this.path}${query}`, { method: this.method, headers, signal: this.signal })
+      const host = `http://${this.header('host')}`
+      const target = this.search === '' ? this.path : `${this.path}?${this.search}`
+      this.#request = new Request((URL.canParse(host) ? host : 'http://localhost') + target, { method: this.method, headers, signal: this.signal })
     }
     return this.#request
   }

@@ -2,7 +2,7 @@ import { execFile } from 'node:child_process'
 import { writeFileSync } from 'node:fs'
 import { promisify } from 'node:util'
 import { describe, expect, it } from 'vitest'
-import { Agent, Heed, silentLogger } from '../../src/index.ts'
+import { Agent, Heed, Memory, silentLogger } from '../../src/index.ts'
 import { LibSQLStore } from '../../src/store/libsql/index.ts'
 import { scriptedModel } from '../../src/testing/index.ts'
 import { hranaServer } from './hrana-server.ts'
@@ -59,6 +59,18 @@ describe('a database on a server', () => {
     const failed = await store('wrong-secret').open().catch((error: unknown) => error)
     expect(failed).toMatchObject({ code: 'store_failed' })
     expect(String(failed)).not.toContain('wrong-secret')
+  })
+
+  it('has no index: agents go on without recall, and a search is refused by name', async () => {
+    const { store } = await served()
+    const warned: string[] = []
+    const storage = store()
+    const agent = new Agent({ id: 'guide', model: scriptedModel(() => 'Yes.'), memory: new Memory() })
+    kept(new Heed({ agents: { agent }, storage, logger: { ...silentLogger, warn: (message) => void warned.push(message) } }))
+    await agent.generate('The key is under the mat.', { memory: { thread: 't', resource: 'u' } })
+    expect((await agent.generate('Where is the key?', { memory: { thread: 'other', resource: 'u' } })).text).toBe('Yes.')
+    expect(warned).toEqual([])
+    await expect((await agent.getMemory()).recall({ threadId: 't', vectorSearchString: 'key' })).rejects.toMatchObject({ code: 'unsupported_option', details: { option: 'semanticRecall' } })
   })
 
   it('is asked for much at once: 300 messages are some round trips, not thousands', async () => {

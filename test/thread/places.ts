@@ -55,6 +55,23 @@ export function memoryPlace(shared: InMemoryStore = new InMemoryStore()): Place 
   }
 }
 
+/** A way to a store that can be cut: what its process says afterwards does not arrive, and that it hands its threads over is lost unnoticed. */
+export function mortal(store: ThreadStore): { store: ThreadStore; die(): void } {
+  let dead = false
+  const way = new Proxy<ThreadStore>(store, {
+    get(target, key) {
+      const value: unknown = Reflect.get(target, key)
+      if (typeof value !== 'function') return value
+      return (...given: unknown[]): unknown => {
+        if (dead && key === 'resign') return Promise.resolve()
+        if (dead && key !== 'close') return Promise.reject(new HeedError('closed', 'Nothing of this process arrives any more.'))
+        return Reflect.apply(value, target, given)
+      }
+    },
+  })
+  return { store: way, die: () => void (dead = true) }
+}
+
 const opened: Heed[] = []
 afterEach(async () => {
   await Promise.all(opened.splice(0).map((heed) => heed.close()))

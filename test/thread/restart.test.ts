@@ -3,7 +3,7 @@ import { Agent, createTool, type Chunk } from '../../src/index.ts'
 import { messageInputToSignal } from '../../src/signals/normalise.ts'
 import { signalToRow } from '../../src/signals/row.ts'
 import { scriptedModel, virtualClock, type ScriptedModel, type ScriptedStep } from '../../src/testing/index.ts'
-import { openHeed, placeKinds, type Place } from './places.ts'
+import { mortal, openHeed, placeKinds, type Place } from './places.ts'
 import { collect, gate, idle, soon, texts, types, userTexts } from './said.ts'
 
 const thread = { resourceId: 'user-1', threadId: 'thread-1' }
@@ -245,18 +245,22 @@ describe.each(placeKinds())('a thread whose process ended, $name', ({ make }) =>
   })
 
   it('parks a run that never comes to an end, tells so, and goes on with what waits', async () => {
-    const place = make()
+    const clock = virtualClock()
+    const place = make({ clock })
     for (let attempt = 1; attempt <= 10; attempt++) {
       const { agent, model } = clerk({ hangIn: () => true })
-      const heed = openHeed({ agent }, place.store())
+      const { store, die } = mortal(place.store())
+      const heed = openHeed({ agent }, store, { clock })
       if (attempt === 1) await agent.sendMessage({ contents: 'Ten files.', id: 'first' }, thread).outcome
       else await heed.start()
       await soon(() => model.callCount).toBe(1)
       if (attempt === 10) await agent.queueMessage('Then these.', thread).stored
+      die()
       await heed.close()
+      await clock.advance(11_000)
     }
     const { agent, model } = clerk()
-    await openHeed({ agent }, place.store()).start()
+    await openHeed({ agent }, place.store(), { clock }).start()
     await idle(agent, thread)
     expect(userTexts(model.calls[0])).toEqual(['Ten files.', 'Then these.'])
     expect(await agent.explain({ ...thread, signalId: 'first' })).toMatchObject({ state: 'consumed', run: { status: 'parked', attempts: 11 } })
@@ -265,21 +269,41 @@ describe.each(placeKinds())('a thread whose process ended, $name', ({ make }) =>
     await expect(agent.retryParked(thread)).rejects.toMatchObject({ code: 'run_not_parked', message: expect.stringContaining('went on') })
   })
 
-  it('[R5.3] takes a parked run up again from its last finished step', async () => {
-    const whole = await reference(make(), async (agent) => void (await agent.sendMessage('Ten files.', thread).outcome))
+  it('[R5.3] is not parked for being handed over, however often', async () => {
     const place = make()
-    const filed: unknown[] = []
-    for (let attempt = 1; attempt <= 10; attempt++) {
-      const { agent, model, filed: here } = clerk({ hangIn: (results) => results === 1 })
+    for (let attempt = 1; attempt <= 12; attempt++) {
+      const { agent, model } = clerk({ hangIn: () => true })
       const heed = openHeed({ agent }, place.store())
       if (attempt === 1) await agent.sendMessage({ contents: 'Ten files.', id: 'first' }, thread).outcome
       else await heed.start()
-      await soon(() => model.callCount).toBe(attempt === 1 ? 2 : 1)
+      await soon(() => model.callCount).toBe(1)
       await heed.close()
+    }
+    const { agent } = clerk()
+    await openHeed({ agent }, place.store()).start()
+    await idle(agent, thread)
+    expect(await agent.explain({ ...thread, signalId: 'first' })).toMatchObject({ state: 'consumed', run: { status: 'finished' } })
+  })
+
+  it('[R5.3] takes a parked run up again from its last finished step', async () => {
+    const whole = await reference(make(), async (agent) => void (await agent.sendMessage('Ten files.', thread).outcome))
+    const clock = virtualClock()
+    const place = make({ clock })
+    const filed: unknown[] = []
+    for (let attempt = 1; attempt <= 10; attempt++) {
+      const { agent, model, filed: here } = clerk({ hangIn: (results) => results === 1 })
+      const { store, die } = mortal(place.store())
+      const heed = openHeed({ agent }, store, { clock })
+      if (attempt === 1) await agent.sendMessage({ contents: 'Ten files.', id: 'first' }, thread).outcome
+      else await heed.start()
+      await soon(() => model.callCount).toBe(attempt === 1 ? 2 : 1)
+      die()
+      await heed.close()
+      await clock.advance(11_000)
       filed.push(...here)
     }
     const { agent, model, filed: here } = clerk()
-    await openHeed({ agent }, place.store()).start()
+    await openHeed({ agent }, place.store(), { clock }).start()
     await idle(agent, thread)
     expect(await agent.explain({ ...thread, signalId: 'first' })).toMatchObject({ run: { status: 'parked', step: 1, error: { code: 'run_parked' } } })
     expect(model.callCount).toBe(0)

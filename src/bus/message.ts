@@ -33,8 +33,8 @@ export type LiveEvent =
   | { type: 'chunk'; chunk: Chunk }
   | { type: 'run'; runId: string; seq: number }
   | { type: 'committed'; seq: number }
-  /** The run is over, or waits. */
-  | { type: 'rest'; suspended: boolean }
+  /** The run is over, or waits; `more`: its runner goes on with another. */
+  | { type: 'rest'; suspended: boolean; more?: boolean }
   /** What was said before no longer counts. */
   | { type: 'anew' }
 

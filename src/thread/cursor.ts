@@ -23,3 +23,8 @@ export function parseCursor(text: string): Cursor {
 export function compareCursors(a: Cursor, b: Cursor): number {
   return a.epoch - b.epoch || a.index - b.index
 }
+
+/** The place before this one. */
+export function formatBefore({ epoch, index }: Cursor): string {
+  return formatCursor({ epoch, index: index - 1 })
+}

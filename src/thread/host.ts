@@ -166,7 +166,7 @@ export class ThreadHost implements RunHost {
       this.#runtime.active.delete(run.runId)
       if (this.#suspended && this.#here) expectations.keepOptions(run.runId, this.#here)
       this.#here = undefined
-      this.live.endRun(this.#suspended)
+      this.live.endRun(this.#suspended, this.#expecting)
     }
   }
 

@@ -1,6 +1,6 @@
 import type { LiveEvent, LiveState } from '../bus/message.ts'
 import type { Chunk } from '../run/chunk.ts'
-import { compareCursors, formatCursor, parseCursor, type Cursor } from './cursor.ts'
+import { compareCursors, formatBefore, formatCursor, parseCursor, type Cursor } from './cursor.ts'
 import type { LiveMark } from './live-mark.ts'
 import { News } from './news.ts'
 import { PresentStep } from './present-step.ts'
@@ -46,6 +46,7 @@ export class LiveThread {
   #index = 0
   #events = 0
   #running = false
+  #more = false
   #runs = 0
   /** Where the last run said that it is over; -1 when none did, or another began since. */
   #lastWord = -1
@@ -116,7 +117,7 @@ export class LiveThread {
     const told = seen > this.#lastWord || this.#lastWord < this.#first
     return {
       position: told ? this.#end : this.#lastWord,
-      cursor: told ? this.#cursor : before(this.#cursorAt(this.#lastWord)),
+      cursor: told ? this.#cursor : formatBefore(this.#cursorAt(this.#lastWord)),
       runId,
       seq: undefined,
       step: [],
@@ -139,9 +140,10 @@ export class LiveThread {
    */
   begin(epoch: number): void {
     if (epoch <= this.#epoch) return
-    if (this.#running || (this.#epoch !== 0 && epoch !== this.#epoch + 1)) this.skip()
+    if (this.#running || this.#more || (this.#epoch !== 0 && epoch !== this.#epoch + 1)) this.skip()
     // Its present step is in the store by now, or will be said again.
     this.#running = false
+    this.#more = false
     this.#step.clear()
     this.enter(epoch)
   }
@@ -169,12 +171,13 @@ export class LiveThread {
     this.#happened({ type: 'run', runId, seq })
   }
 
-  /** A suspended run stays the thread's run, and nobody is at work. */
-  endRun(suspended: boolean): void {
+  /** A suspended run stays the thread's run, and nobody is at work. `more`: another begins in this epoch. */
+  endRun(suspended: boolean, more = false): void {
     if (!suspended) this.runId = undefined
     this.#running = false
+    this.#more = more
     this.#step.clear()
-    this.#happened({ type: 'rest', suspended })
+    this.#happened({ type: 'rest', suspended, ...(more && { more }) })
   }
 
   /** What the present step said is said again: everyone starts over from what is stored. */
@@ -250,7 +253,7 @@ export class LiveThread {
       case 'committed':
         return this.committed(event.seq)
       case 'rest':
-        return this.endRun(event.suspended)
+        return this.endRun(event.suspended, event.more)
       case 'anew':
         return this.startOver()
     }
@@ -310,6 +313,7 @@ export class LiveThread {
     this.runId = state.runId
     if (state.runId !== undefined) this.#lastWord = -1
     this.#running = state.running
+    this.#more = false
     this.#runs++
     this.#seq = state.seq
     this.#committed = state.committed
@@ -393,8 +397,4 @@ export class LiveThread {
   #cursorAt(position: number): Cursor {
     return parseCursor(this.at(position)?.cursor ?? '0.0')
   }
-}
-
-function before({ epoch, index }: Cursor): string {
-  return formatCursor({ epoch, index: index - 1 })
 }

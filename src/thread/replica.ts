@@ -75,9 +75,11 @@ export class Replica {
     if (epoch < live.epoch) return false
     const begins = first === 1 && epoch > live.epoch
     if (!begins && (from !== this.#from || epoch !== this.#epoch || first !== this.#next)) return this.#missed(epoch, first)
+    // What was told by a snapshot meanwhile would be told again, and what was asked for and never came is left out.
+    if (this.#torn || (begins && this.#asked)) live.skip()
+    this.#torn = false
     if (begins) {
       if (resourceId !== undefined) live.resourceId = resourceId
-      if (this.#torn) live.skip()
       live.begin(epoch)
       this.#at(from, epoch)
     }

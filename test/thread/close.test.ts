@@ -30,6 +30,26 @@ describe.each(placeKinds())('closing, $name', ({ make }) => {
     expect(await next.listActiveThreads()).toEqual([])
   })
 
+  it('[A4.1] confirms what was on its way and is stored; what it refuses is not there', async () => {
+    const place = make()
+    const keeper = place.store()
+    await keeper.open()
+    for (let moment = 0; moment < 12; moment++) {
+      const agent = new Agent({ id: 'guide', model: scriptedModel([{ text: 'Long', hang: true }], { loop: true }) })
+      const heed = openHeed({ agent }, place.store())
+      await heed.start()
+      const receipts = Array.from({ length: 4 }, (_, index) => agent.sendMessage({ contents: 'Go.', id: `${moment}-${index}` }, thread))
+      const stored = receipts.map((receipt) => receipt.stored.then(() => true, () => false))
+      for (let turn = 0; turn < moment; turn++) await Promise.resolve()
+      await heed.close()
+      for (const [index, receipt] of receipts.entries()) {
+        const there = (await keeper.listSignals(thread).catch(() => [])).some(({ id }) => id === `${moment}-${index}`)
+        expect([await stored[index], (await receipt.outcome).action === 'rejected']).toEqual([there, !there])
+      }
+    }
+    await keeper.close()
+  })
+
   it('settles what is waited for, ends the watchers, and refuses what comes later', async () => {
     const agent = new Agent({ id: 'guide', model: scriptedModel([{ text: 'Long', hang: true }]) })
     const place = make()

@@ -1,6 +1,7 @@
 import { tool } from 'ai'
 import { expectTypeOf } from 'vitest'
 import { z } from 'zod'
+import { Memory } from '../memory/memory.ts'
 import { RequestContext } from '../run/request-context.ts'
 import { createTool } from '../run/tool.ts'
 import { Agent } from './agent.ts'
@@ -106,3 +107,49 @@ const tone = { role: 'system', content: 'Be brief.' }
 export const mixed = new Agent({ id: 'mixed', model: 'openai/gpt-5.5', instructions: ['You help.', tone] })
 // @ts-expect-error a number is no instruction
 export const wrong = new Agent({ id: 'wrong', model: 'openai/gpt-5.5', instructions: [7] })
+
+// Where sends go, and what becomes of them.
+const target = { resourceId: 'u', threadId: 't' }
+expectTypeOf(agent.sendMessage('Hi', { ...target, ifIdle: { streamOptions: { maxSteps: 3 } } }).persisted).toEqualTypeOf<Promise<void> | undefined>()
+expectTypeOf(agent.queueMessage({ contents: [{ type: 'text', text: 'Hi' }], attributes: { name: 'Ada', n: 1 } }, target).runId).toEqualTypeOf<string>()
+const state = await agent.sendStateSignal({ id: 'lane', cacheKey: 'k', contents: 'x' }, target)
+if (state.skipped) expectTypeOf(state.reason).toEqualTypeOf<'unchanged'>()
+else expectTypeOf(state.runId).toEqualTypeOf<string>()
+const subscription = await agent.subscribeToThread({ threadId: 't' })
+expectTypeOf(subscription.activeRunId()).toEqualTypeOf<string | null>()
+expectTypeOf(subscription.abort()).toEqualTypeOf<boolean>()
+expectTypeOf(await agent.forRequest({ requestContext: new RequestContext() })).toEqualTypeOf<typeof agent>()
+void new Agent({ id: 'tenants', memory: ({ requestContext }) => new Memory({ lastMessages: requestContext.has('x') ? 1 : 2 }) })
+
+// @ts-expect-error where it goes
+void agent.sendMessage('Hi')
+// @ts-expect-error no such behaviour while active
+void agent.sendMessage('Hi', { ...target, ifActive: { behavior: 'wake' } })
+// @ts-expect-error no such behaviour while idle
+void agent.sendMessage('Hi', { ...target, ifIdle: { behavior: 'deliver' } })
+// @ts-expect-error a typo
+void agent.sendMessage('Hi', { ...target, ifIdle: { behaviour: 'persist' } })
+// @ts-expect-error no options of a run while one is active
+void agent.sendMessage('Hi', { ...target, ifActive: { streamOptions: {} } })
+// @ts-expect-error a message has no tag
+void agent.sendMessage({ contents: 'Hi', tagName: 'note' }, target)
+// @ts-expect-error no such type
+void agent.sendSignal({ type: 'github', contents: 'x' }, target)
+// @ts-expect-error a signal needs its contents
+void agent.sendSignal({ type: 'user' }, target)
+// @ts-expect-error a state needs its key
+void agent.sendStateSignal({ id: 'lane', contents: 'x' }, target)
+// @ts-expect-error no such mode
+void agent.sendStateSignal({ id: 'lane', cacheKey: 'k', contents: 'x', mode: 'patch' }, target)
+// @ts-expect-error no such priority
+void agent.sendNotificationSignal({ source: 's', kind: 'k', summary: 'x', priority: 'huge' }, target)
+// @ts-expect-error a notification is somebody's
+void agent.sendNotificationSignal({ source: 's', kind: 'k', summary: 'x' }, { threadId: 't' })
+// @ts-expect-error which thread
+void agent.subscribeToThread({ resourceId: 'u' })
+// @ts-expect-error a decision about whose call
+void agent.sendToolApproval({ approved: true })
+// @ts-expect-error that is no memory
+void new Agent({ id: 'x', memory: () => ({ lastMessages: 3 }) })
+// @ts-expect-error a list of what waits
+void agent.cancelQueued({ threadId: 't' })

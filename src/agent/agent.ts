@@ -299,6 +299,7 @@ export class Agent<TAgentId extends string = string, TTools extends ToolsInput =
 
   #send(mode: 'now' | 'queue', signal: Signal, given: SendOptions): SendReceipt {
     const options = checkSend(given)
+    if (!this.placedByRequest) return sendSignal(this.threads(), this, mode, signal, options)
     checkSendOptions(options)
     const here = this.place(options.ifIdle?.streamOptions?.requestContext)
     if (!(here instanceof Promise) && !this.#placing.has(options)) return sendSignal(here.threads(), here, mode, signal, options)

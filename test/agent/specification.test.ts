@@ -14,7 +14,10 @@ function made(config: Partial<AgentConfig> = {}) {
   const agent = new Agent({ id: 'helper', name: 'Helper', model, ...config })
   opened.push(new Heed({ agents: { agent }, storage: new InMemoryStore() }))
   const words = (call = -1) => model.calls.at(call)?.prompt.map(({ role, content }) => [role, typeof content === 'string' ? content : content.map((part) => ('text' in part ? part.text : part.type)).join('')])
-  return { agent, model, words, idle: () => expect.poll(() => agent.activeRun(thread)).toBeNull() }
+  const idle = async () => {
+    await expect.poll(() => agent.activeRun(thread)).toBeNull()
+  }
+  return { agent, model, words, idle }
 }
 
 async function until(subscription: AgentThreadSubscription, type: Chunk['type']): Promise<Chunk[]> {

@@ -157,6 +157,26 @@ describe.skipIf('missing' in found)(`pages in a real browser${why}`, () => {
     expect(await page.textContent('#error')).toBe('')
   })
 
+  it.each(['use-thread', 'use-chat'] as const)('[U1.3] %s: steers, and is loaded again, amid a text that is being written', { timeout: 90_000 }, async (kind) => {
+    const go = Promise.withResolvers<void>()
+    const agent = new Agent({ id: 'guide', model: scriptedModel([{ text: ['By car ', 'over the pass.'], gate: { parts: 2, until: go.promise } }, 'By train, then.']) })
+    const { tab, history } = await opened(kind, agent)
+    const page = await tab()
+    await write(page, 'Plan a trip.', '#send')
+    await expect.poll(() => lines(page)).toEqual(['user: Plan a trip.', 'assistant: By car '])
+    await write(page, 'I prefer trains.', '#send')
+    await expect.poll(async () => (await agent.listQueued({ threadId: 't1', resourceId: 'user-1' })).length).toBe(1)
+    const other = await tab()
+    await expect.poll(() => lines(other)).toEqual(['user: Plan a trip.', 'assistant: By car '])
+    await page.reload()
+    await expect.poll(() => lines(page)).toEqual(['user: Plan a trip.', 'assistant: By car '])
+    go.resolve()
+    const told = ['user: Plan a trip.', 'assistant: By car over the pass.', 'user: I prefer trains.', 'assistant: By train, then.']
+    await expect.poll(() => lines(page)).toEqual(told)
+    await expect.poll(() => lines(other)).toEqual(told)
+    expect(await history()).toEqual(told)
+  })
+
   it('[U1.4] useThread: shows how many notifications wait and are unread, as they come, are put away and are sent by others', { timeout: 60_000 }, async () => {
     const agent = new Agent({ id: 'guide', model: scriptedModel(['Noted.'], { loop: true }), notifications: { deliveryPolicy: { default: 'persist', priorities: { urgent: 'deliver', high: 'persist', medium: 'persist', low: 'persist' } } } })
     const { tab } = await opened('use-thread', agent)

@@ -10,11 +10,15 @@ type Lists = ReadonlyArray<readonly Processor[] | undefined>
 
 /** A memory processor that was given by hand. It is known by its id: the class may come from another copy of this package. */
 function namedProcessor(lists: Lists, id: string): Processor | undefined {
-  const found = new Set(lists.flatMap((list) => (list ?? []).filter((processor) => processor.id === id)))
-  if (found.size > 1) {
-    throw new HeedError('invalid_agent', `Two processors are called '${id}', and only one can be the memory's. Leave one out.`, { details: { processor: id } })
+  let found: Processor | undefined
+  for (const list of lists) {
+    for (const processor of list ?? []) {
+      if (processor.id !== id || processor === found) continue
+      if (found) throw new HeedError('invalid_agent', `Two processors are called '${id}', and only one can be the memory's. Leave one out.`, { details: { processor: id } })
+      found = processor
+    }
   }
-  return [...found][0]
+  return found
 }
 
 /**

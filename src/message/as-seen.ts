@@ -1,18 +1,42 @@
 import { withAttachments } from './attachments.ts'
+import { joinRow, joinRows, messageOf } from './join.ts'
 import type { Message, MessageContent } from './message.ts'
 import type { MessageRow } from './row.ts'
 import { signalType } from './signal-record.ts'
 
 /**
- * A message as processors see it. What a user said has the role `user`, however it was sent: a guardrail that looks for it must not have
- * to know. The record of the signal stays at `content.metadata.signal`; what is stored stays a signal. Its files are among its
+ * The messages of rows as processors see them. What a user said has the role `user`, however it was sent: a guardrail that looks for it must
+ * not have to know. The record of the signal stays at `content.metadata.signal`; what is stored stays a signal. Its files are among its
  * `experimental_attachments`, whichever way they came.
  */
+export function seenMessages(rows: readonly MessageRow[]): Message[] {
+  const [only] = rows
+  if (!only || rows.length > 1) {
+    const messages = joinRows(rows)
+    for (const message of messages) if (message.role === 'user' || isUserSignal(message)) showUser(message)
+    return messages
+  }
+  const message = seenMessage(only)
+  return message ? [message] : []
+}
+
+/** The message of a row that is all there is of it, as processors see it. Nothing for one that only a model sees. */
+export function seenMessage(row: MessageRow): Message | undefined {
+  return row.role === 'user' || isUserSignal(row) ? messageOf(row, 'user', withAttachments(row.content)) : joinRow(row)
+}
+
+/** A message as processors see it. */
 export function asSeen(message: Message): Message {
   const isSignal = isUserSignal(message)
   if (!isSignal && message.role !== 'user') return message
   const content = withAttachments(message.content)
   return isSignal || content !== message.content ? { ...message, role: 'user', content } : message
+}
+
+/** The same, of a message that nobody has seen yet. */
+function showUser(message: Message): void {
+  message.role = 'user'
+  message.content = withAttachments(message.content)
 }
 
 /** True when `row` is the stored form of what processors see with the role `user`. */

@@ -1,5 +1,5 @@
 import { hasOutcome, partsOf } from './content.ts'
-import type { Message, MessagePart, StepStartPart, ToolInvocation, ToolInvocationPart } from './message.ts'
+import type { Message, MessageContent, MessagePart, StepStartPart, ToolInvocation, ToolInvocationPart } from './message.ts'
 import type { MessageRow } from './row.ts'
 
 /**
@@ -16,7 +16,7 @@ export function joinRows(rows: Iterable<MessageRow>): Message[] {
     if (row.role === 'context') continue
     if (row.role !== 'assistant' && row.role !== 'tool') {
       open = undefined
-      messages.push({ ...ownerOf(row), role: row.role, content: row.content })
+      messages.push(messageOf(row, row.role, row.content))
       continue
     }
     const turn = joined(open, row, calls)
@@ -30,7 +30,7 @@ export function joinRows(rows: Iterable<MessageRow>): Message[] {
 export function joinRow(row: MessageRow): Message | undefined {
   if (row.role === 'context') return undefined
   if (row.role === 'assistant' || row.role === 'tool') return joined(undefined, row, new Map())
-  return { ...ownerOf(row), role: row.role, content: row.content }
+  return messageOf(row, row.role, row.content)
 }
 
 /** One message of an assistant while its rows come. Each costs what it adds, however many there were before. */
@@ -58,7 +58,7 @@ export class GrowingMessage {
 function joined(open: Message | undefined, row: MessageRow, calls: Map<string, CallPlace>): Message | undefined {
   const results = row.role === 'tool' ? unplacedResults(row, calls) : undefined
   if (results?.length === 0) return open
-  const turn: Message = open?.id === row.messageId ? open : { ...ownerOf(row), role: 'assistant', content: { format: 2, parts: [] } }
+  const turn: Message = open?.id === row.messageId ? open : messageOf(row, 'assistant', { format: 2, parts: [] })
   const { parts } = turn.content
   for (const part of results ?? openStep(row, turn)) {
     parts.push(part)
@@ -122,12 +122,11 @@ function openStep({ content }: MessageRow, { content: turn }: Message): MessageP
   return [start, ...rest]
 }
 
-type Owner = Pick<Message, 'id' | 'createdAt' | 'threadId' | 'resourceId' | 'type'>
-
-function ownerOf({ messageId, createdAt, threadId, resourceId, type }: MessageRow): Owner {
-  const owner: Owner = { id: messageId, createdAt }
-  if (threadId !== undefined) owner.threadId = threadId
-  if (resourceId !== undefined) owner.resourceId = resourceId
-  if (type !== undefined) owner.type = type
-  return owner
+/** The message that a row begins. */
+export function messageOf({ messageId, createdAt, threadId, resourceId, type }: MessageRow, role: Message['role'], content: MessageContent): Message {
+  const message: Message = { id: messageId, role, createdAt, content }
+  if (threadId !== undefined) message.threadId = threadId
+  if (resourceId !== undefined) message.resourceId = resourceId
+  if (type !== undefined) message.type = type
+  return message
 }

@@ -57,15 +57,15 @@ export class MessageList {
     })
   }
 
-  /** A list of rows as a store has them. They are read when the list is first looked at. */
+  /** A list of rows as a store has them. They are read, and found where a function finds them, when the list is first looked at. */
   static from(
-    rows: Iterable<MessageRow>,
+    rows: Iterable<MessageRow> | (() => Iterable<MessageRow>),
     source: MessageSource | ((row: MessageRow) => MessageSource) = 'memory',
     context: Partial<Pick<InputContext, 'newId' | 'now'>> = {},
   ): MessageList {
     const list = new MessageList(context)
     list.#unread = (held) => {
-      for (const row of rows) held.addRow(row, typeof source === 'string' ? source : source(row))
+      for (const row of typeof rows === 'function' ? rows() : rows) held.addRow(row, typeof source === 'string' ? source : source(row))
     }
     return list
   }

@@ -1,6 +1,6 @@
-import { asSeen, isUserSignal, signalContent } from './as-seen.ts'
+import { asSeen, isUserSignal, seenMessage, seenMessages, signalContent } from './as-seen.ts'
 import { takenBack, withoutShown } from './attachments.ts'
-import { GrowingMessage, joinRow, joinRows } from './join.ts'
+import { GrowingMessage } from './join.ts'
 import type { Message } from './message.ts'
 import type { MessageRow } from './row.ts'
 import { splitMessage } from './split.ts'
@@ -235,20 +235,16 @@ function viewOf<Source>(segments: ReadonlyArray<Segment<Source>>): Message | und
   if (first.view) return first.view
   const [only] = first.rows
   // Most messages are one row, and stay so.
-  if (only && segments.length === 1 && first.rows.length === 1 && !first.growing) return (first.view = seen(joinRow(only)))
+  if (only && segments.length === 1 && first.rows.length === 1 && !first.growing) return (first.view = seenMessage(only))
   return (first.view = joined(first, rowsOf(segments)))
 }
 
 /** A run says one message, and is asked for it after every step: that must not cost all of it each time. */
 function joined<Source>(first: Segment<Source>, rows: readonly MessageRow[]): Message | undefined {
-  if (!rows.every(isSaid)) return seen(joinRows(rows)[0])
+  if (!rows.every(isSaid)) return seenMessages(rows)[0]
   first.growing ??= new GrowingMessage()
   first.growing.add(rows.slice(first.growing.count))
   return first.growing.message
-}
-
-function seen(message: Message | undefined): Message | undefined {
-  return message && asSeen(message)
 }
 
 function isSaid({ role }: MessageRow): boolean {

@@ -13,8 +13,15 @@ export const allHooks: readonly Hook[] = [...new Set([...inputHooks, ...outputHo
 /** What a hook is given. */
 export type HookArgs<Name extends Hook> = Parameters<NonNullable<Processor[Name]>>[0]
 
+/** Those that have a hook, in their order. Looked for in every run: a list may change between two. */
 export function having(processors: readonly Processor[], hook: Hook): readonly Processor[] {
-  return processors.some((processor) => typeof processor[hook] === 'function') ? processors.filter((processor) => typeof processor[hook] === 'function') : nobody
+  let found: Processor[] | undefined
+  for (const processor of processors) {
+    if (typeof processor[hook] !== 'function') continue
+    if (found) found.push(processor)
+    else found = [processor]
+  }
+  return found ?? nobody
 }
 
 const nobody: readonly Processor[] = []

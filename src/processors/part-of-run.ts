@@ -1,6 +1,5 @@
 import type { Run } from '../run/run.ts'
-import { asSeen } from '../message/as-seen.ts'
-import { joinRows } from '../message/join.ts'
+import { seenMessages } from '../message/as-seen.ts'
 import { MessageList, type MessageSource } from '../message/list.ts'
 import type { Message } from '../message/message.ts'
 import type { MessageRow } from '../message/row.ts'
@@ -29,18 +28,17 @@ export class PartOfRun {
     this.#part = part
     this.#source = source
     this.looked = list !== undefined
-    this.list = list ?? MessageList.from({ [Symbol.iterator]: () => this.#look(run, coming) }, sourceOf, { newId: run.newId, now: () => new Date(run.clock.now()) })
-  }
-
-  #look(run: Run, coming: readonly MessageRow[] = []): Iterator<MessageRow> {
-    this.looked = true
-    return [...run.rows, ...coming][Symbol.iterator]()
+    const look = () => {
+      this.looked = true
+      return coming ? [...run.rows, ...coming] : run.rows
+    }
+    this.list = list ?? MessageList.from(look, sourceOf, { newId: run.newId, now: () => new Date(run.clock.now()) })
   }
 
   /** A copy: hooks may do with it what they like. */
   get messages(): Message[] {
     if (this.looked) return this.list.get[this.#source].db()
-    this.#messages ??= joinRows(this.#part).map(asSeen)
+    this.#messages ??= seenMessages(this.#part)
     return [...this.#messages]
   }
 

@@ -42,7 +42,7 @@ export class ProcessorPipeline {
   readonly #asked: Record<Hook, readonly Processor[]>
   readonly #maxRetries: number
   /** What each is given at every place. */
-  readonly #given = new Map<Processor, Given>()
+  readonly #perProcessor = new Map<Processor, Given>()
   readonly #seen: Chunk[] = []
   readonly #messages = new RunMessages()
 
@@ -75,7 +75,7 @@ export class ProcessorPipeline {
     for (const processor of this.#asked.processInput) {
       const call = new HookCall(run, processor, 'processInput')
       const { messages } = part
-      const args = { ...this.#context(run, processor, call), messages, messageList: part.list, systemMessages: run.system }
+      const args = { ...this.#given(run, processor), retryCount: run.retries, abort: call.abort, sendSignal: call.sendSignal, messages, messageList: part.list, systemMessages: run.system }
       const asked = call.ask(args, (returned) => {
         if (returned === undefined) return
         const change = changeIn<{ messages?: unknown; systemMessages?: unknown }>(returned, ['messages', 'systemMessages'])
@@ -100,7 +100,10 @@ export class ProcessorPipeline {
       const { messages } = part
       const activeTools = change.activeTools ?? run.options.activeTools
       const asked = call.ask({
-        ...this.#context(run, processor, call),
+        ...this.#given(run, processor),
+        retryCount: run.retries,
+        abort: call.abort,
+        sendSignal: call.sendSignal,
         messages,
         messageList: part.list,
         systemMessages: change.systemMessages ?? run.system,
@@ -122,7 +125,7 @@ export class ProcessorPipeline {
     }
     for (const processor of computeStateSignal) {
       const call = new HookCall(run, processor, 'computeStateSignal')
-      await sendState(run, processor, call, this.#context(run, processor, call), part)
+      await sendState(run, processor, call, { ...this.#given(run, processor), retryCount: run.retries, abort: call.abort, sendSignal: call.sendSignal }, part)
     }
     const shown = part.changed
     if (shown) run.showOnce(shown)
@@ -157,7 +160,7 @@ export class ProcessorPipeline {
       const part = chunks[index] as Chunk
       const call = new HookCall(run, processor, 'processOutputStream')
       const emit = (more: Chunk) => void made.push(chunkIn(more, part))
-      const asked = call.ask({ ...this.#context(run, processor, call), part, streamParts: this.#seen, emit }, (returned) => {
+      const asked = call.ask({ ...this.#given(run, processor), retryCount: run.retries, abort: call.abort, sendSignal: call.sendSignal, part, streamParts: this.#seen, emit }, (returned) => {
         if (returned !== null) made.push(returned === undefined ? part : chunkIn(returned, part))
       })
       if (asked) return asked.then(() => this.#shown(run, processor, chunks, index + 1, made))
@@ -175,7 +178,10 @@ export class ProcessorPipeline {
       const { messages } = part
       try {
         const asked = call.ask({
-          ...this.#context(run, processor, call),
+          ...this.#given(run, processor),
+          retryCount: run.retries,
+          abort: call.abort,
+          sendSignal: call.sendSignal,
           messages,
           messageList: part.list,
           stepNumber: run.step,
@@ -206,7 +212,7 @@ export class ProcessorPipeline {
       const call = new HookCall(run, processor, 'processToolResult')
       try {
         const asked = call.ask(
-          { ...this.#context(run, processor, call), stepNumber: run.step, toolName, toolCallId, args, result: seen, isError, preliminary },
+          { ...this.#given(run, processor), retryCount: run.retries, abort: call.abort, sendSignal: call.sendSignal, stepNumber: run.step, toolName, toolCallId, args, result: seen, isError, preliminary },
           (returned) => {
             const change = objectIn<{ result: JSONValue }>(returned, ['result'])
             if (change) seen = jsonIn(change.result, 'as the result')
@@ -231,9 +237,10 @@ export class ProcessorPipeline {
     for (const processor of this.#asked.processOutputResult) {
       const call = new HookCall(run, processor, 'processOutputResult')
       const { messages } = part
-      const context = this.#context(run, processor, call)
-      if (call.closing) context.abortSignal = call.closing.signal
-      const asked = call.ask({ ...context, messages, messageList: part.list, result }, (returned) => part.take(messages, returned))
+      const given = this.#given(run, processor)
+      const args = { ...given, retryCount: run.retries, abort: call.abort, sendSignal: call.sendSignal, messages, messageList: part.list, result }
+      if (call.closing) args.abortSignal = call.closing.signal
+      const asked = call.ask(args, (returned) => part.take(messages, returned))
       if (asked) await asked
     }
     return part.changed
@@ -245,7 +252,7 @@ export class ProcessorPipeline {
       const call = new HookCall(run, processor, 'processAPIError')
       let retry = false
       const { messages } = part
-      const asked = call.ask({ ...this.#context(run, processor, call), error, stepNumber: run.step, messages, messageList: part.list }, (returned) => {
+      const asked = call.ask({ ...this.#given(run, processor), retryCount: run.retries, abort: call.abort, sendSignal: call.sendSignal, error, stepNumber: run.step, messages, messageList: part.list }, (returned) => {
         const { retry: wanted = false } = objectIn<{ retry: unknown }>(returned, ['retry']) ?? {}
         if (typeof wanted !== 'boolean') throw new Error('it returned no { retry } that is true or false.')
         retry = wanted
@@ -264,10 +271,10 @@ export class ProcessorPipeline {
     return error.tripwire.reason
   }
 
-  #context(run: Run, processor: Processor, { abort, sendSignal }: HookCall): ProcessorContext {
-    let given = this.#given.get(processor)
-    if (!given) this.#given.set(processor, (given = givenTo(run)))
-    return { ...given, retryCount: run.retries, abort, sendSignal }
+  #given(run: Run, processor: Processor): Given {
+    let given = this.#perProcessor.get(processor)
+    if (!given) this.#perProcessor.set(processor, (given = givenTo(run)))
+    return given
   }
 }
 

@@ -32,8 +32,7 @@ export class RunMessages {
     const rows = row ? [...run.rows, row] : run.rows
     const known = this.#list?.systemMessages().length === 0 ? this.#list.rows() : undefined
     if (!this.#list || !known || known.length > rows.length || !known.every((before, index) => before === rows[index])) {
-      const context = { newId: run.newId, now: () => new Date(run.clock.now()) }
-      return (this.#list = MessageList.from(rows, (other) => (other === row ? 'response' : sourceOf(run, other)), context))
+      return (this.#list = MessageList.from(rows, (other) => (other === row ? 'response' : sourceOf(run, other)), { newId: run.newId, now: () => new Date(run.clock.now()) }))
     }
     for (let index = known.length; index < rows.length; index++) {
       const added = rows[index] as MessageRow

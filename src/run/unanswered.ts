@@ -1,5 +1,5 @@
 import type { MessageRow } from '../message/row.ts'
-import { rowToSignal } from '../signals/row.ts'
+import { wasSent } from '../signals/row.ts'
 import type { Run } from './run.ts'
 import { isInput } from './segment.ts'
 
@@ -33,6 +33,5 @@ function isAnswer({ id, messageId, role, content }: MessageRow): boolean {
 
 /** History that a program wrote itself was not sent by anybody. */
 function isSent(row: MessageRow): boolean {
-  if (row.role === 'user') return row.runId !== undefined
-  return row.role === 'signal' && rowToSignal(row).acceptedAt !== undefined
+  return row.role === 'user' ? row.runId !== undefined : wasSent(row)
 }

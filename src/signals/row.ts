@@ -70,6 +70,11 @@ export function shownSignal(row: StoredMessage): ShownSignal {
   }
 }
 
+/** True for a signal that came from outside, and not from a run itself. */
+export function wasSent(row: Pick<StoredMessage, 'role' | 'content'>): boolean {
+  return row.role === 'signal' && recordOf(row).acceptedAt !== undefined
+}
+
 /** True for what a user said, whether it came as a message or as a signal. */
 export function isUserAuthored(row: Pick<StoredMessage, 'role' | 'type' | 'content'>): boolean {
   return row.role === 'user' || (row.role === 'signal' && kindOfRow(row, recordOf(row)).type === 'user')

@@ -134,9 +134,10 @@ export class RemoteWatching {
   async #lookAt(replica: Replica, thread: ThreadRow): Promise<void> {
     const { rows: [newest] } = await this.#runtime.store.listRows({ threadId: thread.id }, { limit: 1 })
     if (!replica.found(`${thread.status} ${thread.epoch} ${newest?.id ?? ''}`)) return
-    replica.tear()
-    if (thread.status === 'running') replica.live.skip()
-    else replica.live.settle(thread.epoch, thread.status === 'suspended', this.#runtime.clock.now())
+    if (thread.status === 'running') {
+      replica.tear()
+      replica.live.skip()
+    } else replica.live.settle(thread.epoch, thread.status === 'suspended', this.#runtime.clock.now())
   }
 
   // Watched elsewhere

@@ -51,6 +51,7 @@ const clock = fastClock(plan.speed, plan.origin)
 if (plan.kill?.point === 'open') dieWhileOpening()
 if (plan.kill?.point === 'migrate') dieWhileMigrating()
 noteWhatIsSaid()
+noteStalls(200)
 const store = underFire(new LibSQLStore({ url: `file:${plan.database}`, clock }), kill, journal)
 const agent = worker(chance, journal, effects, kill)
 const heed = new Heed({ agents: { worker: agent }, storage: store, clock, logger: { debug() {}, info() {}, warn: trouble, error: trouble } })
@@ -113,6 +114,16 @@ function peaceful({ peace, threads: all, origin: from }: ChildPlan): { present?(
 function lastCursor(journals: readonly Journal[], threadId: string): string | undefined {
   const seen = journals.flatMap(({ notes }) => notes).findLast((note) => note.note === 'seen' && note.thread === threadId)
   return seen?.note === 'seen' ? seen.cursor : undefined
+}
+
+/** Half a lease without a moment is as good as a sleep. */
+function noteStalls(ms: number): void {
+  let last = performance.now()
+  setInterval(() => {
+    const now = performance.now()
+    if (now - last > ms) journal.write({ note: 'stalled', ms: Math.round(now - last) })
+    last = now
+  }, ms / 4).unref()
 }
 
 /** At one of the statements that make or migrate the tables. */

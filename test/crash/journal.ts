@@ -27,6 +27,8 @@ export type Note =
   | ({ note: 'seen'; watcher: string; thread: string } & SeenChunk)
   | { note: 'watching'; watcher: string; thread: string; after?: string }
   | { note: 'trouble'; what: string }
+  /** The machine had no moment for this process, for so many milliseconds. */
+  | { note: 'stalled'; ms: number }
   /** From here on nobody dies or sleeps: everything is to be heard as it is said. */
   | { note: 'calm' }
   /** It was asked to end: sends may be refused from here on, and watchers leave. */

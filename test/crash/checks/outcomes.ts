@@ -60,7 +60,7 @@ export const trueRefusals: Check = (evidence) => {
 }
 
 /** What a process may complain about: it was stopped beyond its lease, or had not a moment for so long. */
-const expected: readonly RegExp[] = [/^a thread stopped; it is taken up again .*The lease of thread \S+ ran out/]
+const expected: readonly RegExp[] = [/^a thread stopped; it is taken up again .*The lease of (?:thread \S+ ran out|this process could not be renewed)/]
 
 /** A process says what went wrong; nothing may that nobody did to it. */
 export const noTrouble: Check = (evidence) => notes(evidence, 'trouble').flatMap(({ by, what }): Violation[] => {

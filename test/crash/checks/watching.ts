@@ -62,7 +62,7 @@ export const noSnapshotInCalm: Check = (evidence) => {
   const until = Math.min(...notes(evidence, 'stopping').filter(({ at }) => at > from).map(({ at }) => at))
   const rushes = rushedHandOvers(evidence)
   // A machine that had no moment for a process for longer than its lease: that is a failure.
-  if (notes(evidence, 'trouble').some(({ at }) => at > from && at < until)) return []
+  if (notes(evidence, 'trouble', 'stalled').some(({ at }) => at > from && at < until)) return []
   return notes(evidence, 'seen').flatMap((seen): Violation[] => {
     if (!isSnapshot(seen) || seen.at < from || seen.at > until) return []
     const handed = seen.reason === 'behind' && rushes.get(seen.thread)?.some((at) => at < seen.at && seen.at - at < 2 * onTheWay)

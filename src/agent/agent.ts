@@ -164,7 +164,9 @@ export class Agent<TAgentId extends string = string, TTools extends ToolsInput =
    */
   async abortRun(run: Scope & AbortOptions): Promise<AbortAnswer> {
     const { threadId, resourceId, ...options } = given('abortRun', run)
-    return abortRun(await this.#threads(), { threadId, ...(resourceId === undefined ? {} : { resourceId }) }, options)
+    const here = this.#threads()
+    // Without a turn in between where the place is known: what is sent next must not be what is aborted.
+    return abortRun(here instanceof Promise ? await here : here, { threadId, ...(resourceId === undefined ? {} : { resourceId }) }, options)
   }
 
   /** Aborts what is active on a thread. False when nothing is known here to be; `abortRun` asks the store, and other processes. */
@@ -284,11 +286,9 @@ export class Agent<TAgentId extends string = string, TTools extends ToolsInput =
     return new Agent(config) as this
   }
 
-  async #threads(): Promise<ThreadRuntime> {
-    const here = await this.place()
-    const runtime = here.threads()
-    runtime.register(here)
-    return runtime
+  #threads(): ThreadRuntime | Promise<ThreadRuntime> {
+    const here = this.place()
+    return here instanceof Promise ? here.then(registered) : registered(here)
   }
 
   async #open(): Promise<ThreadRuntime> {
@@ -314,4 +314,10 @@ export class Agent<TAgentId extends string = string, TTools extends ToolsInput =
     await checkResumeData(here, this.config, decision)
     return (await answerSuspended(here, decision)) as StreamResult<TTools, never>
   }
+}
+
+function registered(agent: Agent): ThreadRuntime {
+  const runtime = agent.threads()
+  runtime.register(agent)
+  return runtime
 }

@@ -34,6 +34,7 @@ const { values } = parseArgs({
     help: { type: 'boolean', default: false },
   },
 })
+for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, () => process.exit(130))
 const say = (line: string) => process.stdout.write(`${line}\n`)
 if (values.help) say(usage)
 else process.exitCode = await campaign({ kills: Number(values.kills), stops: Number(values.stops), seed: Number(values.seed) })

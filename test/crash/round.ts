@@ -95,12 +95,18 @@ export class Round {
   async run(): Promise<RoundResult> {
     const { folder, seed, slots } = this.#plan
     mkdirSync(folder, { recursive: true })
+    const killAll = () => {
+      for (const child of this.#children) child.kill('SIGKILL')
+    }
+    // One that is stopped wouldn't notice that nobody is there any more.
+    process.once('exit', killAll)
     try {
       await this.#migrate()
       await Promise.all(Array.from({ length: slots }, (_, slot) => this.#fire(slot)))
       await this.#quiet()
     } finally {
-      for (const child of this.#children) child.kill('SIGKILL')
+      killAll()
+      process.off('exit', killAll)
     }
     const evidence: Evidence = { journals: readJournals(folder), effects: readEffects(folder), ledger: readLedger(this.#database) }
     return { seed, slots, kills: this.#kills, stops: this.#stops, retired: this.#retired, violations: [...this.#problems, ...judge(evidence)], facts: factsOf(evidence) }

@@ -4,6 +4,7 @@ import { Cors, type CorsOptions } from './cors.ts'
 import { EventStreams } from './event-stream.ts'
 import { answerOf, jsonAnswer, PlatformAsked, responseOf, type Answer, type Asked } from './exchange.ts'
 import { asAbsent, failed } from './failure.ts'
+import { isLoopback } from './host.ts'
 import { Lingering } from './lingering.ts'
 import { Metrics } from './metrics.ts'
 import { openApi } from './openapi.ts'
@@ -141,10 +142,6 @@ async function authenticate(asked: Asked, auth: HandlerOptions['auth']): Promise
   }
   if (!principal) throw new HeedError('unauthorized', 'Say who you are: an Authorization header that this server knows.')
   return principal
-}
-
-export function isLoopback(hostname: string): boolean {
-  return hostname === 'localhost' || hostname === '[::1]' || hostname === '::1' || /^127(?:\.\d{1,3}){3}$/.test(hostname) || hostname.endsWith('.localhost')
 }
 
 /** What a caller wrote of the context, beside the rest or with the options of the run that a send may start. */

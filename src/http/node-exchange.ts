@@ -1,6 +1,7 @@
 import type { IncomingMessage, RequestListener, ServerResponse } from 'node:http'
 import { HeedError } from '../errors.ts'
 import type { Answer, Asked } from './exchange.ts'
+import { hostOf } from './host.ts'
 import { checkLength, tooLarge } from './read-body.ts'
 
 /** Routes on Node's own server: no request or response of the platform is made where nobody looks at one. */
@@ -26,7 +27,8 @@ class NodeAsked implements Asked {
     this.#outgoing = outgoing
     const target = targetOf(incoming.url ?? '')
     const query = target.indexOf('?')
-    this.path = query < 0 ? target : target.slice(0, query)
+    const path = query < 0 ? target : target.slice(0, query)
+    this.path = ambiguous.test(path) ? '/' : path
     this.search = query < 0 ? '' : target.slice(query + 1)
   }
 
@@ -35,7 +37,7 @@ class NodeAsked implements Asked {
   }
 
   get hostname(): string {
-    return /^(\[[^\]]*\]|[^:]*)(?::\d*)?$/.exec(this.header('host') ?? '')?.[1]?.toLowerCase() ?? ''
+    return hostOf(this.header('host')).hostname
   }
 
   header(name: string): string | null {
@@ -79,18 +81,24 @@ class NodeAsked implements Asked {
     if (!this.#request) {
       const headers = new Headers()
       for (const [name, values] of Object.entries(this.#incoming.headersDistinct)) for (const value of values ?? []) headers.append(name, value)
-      const host = `http://${this.header('host')}`
       const target = this.search === '' ? this.path : `${this.path}?${this.search}`
-      this.#request = new Request((URL.canParse(host) ? host : 'http://localhost') + target, { method: this.method, headers, signal: this.signal })
+      this.#request = new Request(hostOf(this.header('host')).origin + target, { method: this.method, headers, signal: this.signal })
     }
     return this.#request
   }
 }
 
+/** What a URL would read as another path than the one that is written: nothing that is here. */
+const ambiguous = /\\|\/(?:\.|%2e){1,2}(?:\/|$)/i
+
 /** What is asked for; a proxy may have written the whole address. */
 function targetOf(url: string): string {
-  if (url.startsWith('/')) return url
-  return URL.canParse(url) ? url.slice(url.indexOf('/', url.indexOf('//') + 2)) : '/'
+  const fragment = url.indexOf('#')
+  const target = fragment < 0 ? url : url.slice(0, fragment)
+  if (target.startsWith('/')) return target
+  if (!URL.canParse(target)) return '/'
+  const { pathname, search } = new URL(target)
+  return pathname.startsWith('/') ? pathname + search : '/'
 }
 
 async function send({ status, headers, body }: Answer, incoming: IncomingMessage, outgoing: ServerResponse): Promise<void> {

@@ -11,6 +11,7 @@ import { consoleLogger, redacting, type Logger } from './logger.ts'
 import type { RequestContext } from './run/request-context.ts'
 import type { SignalProvider } from './sources/source.ts'
 import type { Storage } from './store/storage.ts'
+import { restOf, within } from './thread/resting.ts'
 import type { ThreadRuntime } from './thread/runtime.ts'
 import { checkTracing, type TracingOptions } from './tracing/options.ts'
 
@@ -28,6 +29,22 @@ export interface HeedConfig<Agents extends Record<string, Agent> = Record<string
   /** What traces say besides names, times and counts; `false`: no traces. They are made only where an OpenTelemetry SDK is registered. */
   tracing?: TracingOptions | false
   clock?: Clock
+}
+
+export interface TickOptions {
+  /** How many threads, how many schedules and how many notifications are taken. Defaults to 100. */
+  limit?: number
+  /** How long the runs are waited for that it woke or took up. Until they are over, unless told. */
+  timeoutMs?: number
+  requestContexts?: readonly RequestContext[]
+}
+
+/** How much was done. */
+export interface TickResult {
+  threads: number
+  notifications: number
+  schedules: number
+  pruned: number
 }
 
 const known = ['agents', 'storage', 'bus', 'notifications', 'sources', 'logger', 'tracing', 'clock']
@@ -110,16 +127,26 @@ export class Heed<Agents extends Record<string, Agent> = Record<string, Agent>> 
     this.sources.start()
   }
 
-  /** Does what is due now and answers how much that was. For processes that don't stay. */
-  async tick(options: { limit?: number; requestContexts?: readonly RequestContext[] } = {}): Promise<{ threads: number; notifications: number; schedules: number; pruned: number }> {
-    checkNames('tick()', options, ['limit', 'requestContexts'])
-    const { limit = 100 } = options
+  /**
+   * Does what is due now and answers how much that was, for processes that don't stay: the runs that it woke or took up have ended or are
+   * suspended when it resolves, or go on after `timeoutMs`. `limit` is for each of threads, schedules and notifications.
+   */
+  async tick(options: TickOptions = {}): Promise<TickResult> {
+    checkNames('tick()', options, ['limit', 'timeoutMs', 'requestContexts'])
+    const { limit = 100, timeoutMs } = options
     checkWhole('limit', limit, 1)
+    if (timeoutMs !== undefined) checkWhole('timeoutMs', timeoutMs)
     const runtimes = await this.#attended(options.requestContexts)
+    const before = runtimes.map((runtime) => new Set(runtime.work().keys()))
     const threads = await Promise.all(runtimes.map((runtime) => runtime.sweep(limit)))
     const schedules = await Promise.all(runtimes.map((runtime) => schedulesOf(runtime).sweep(limit)))
     const notifications = await Promise.all(runtimes.map((runtime) => inboxOf(runtime).sweep(limit)))
-    await Promise.all(runtimes.map((runtime) => runtime.titles.settled()))
+    await within(this.clock, timeoutMs, Promise.all(runtimes.map(async (runtime, index) => {
+      await restOf(runtime, before[index] ?? new Set(), async (threadId) => {
+        notifications.push(await inboxOf(runtime).rested(threadId))
+      })
+      await runtime.titles.settled()
+    })))
     const pruned = await Promise.all(runtimes.map((runtime) => prunerOf(runtime).sweep(limit)))
     return { threads: sum(threads), notifications: sum(notifications), schedules: sum(schedules), pruned: sum(pruned) }
   }

@@ -39,7 +39,7 @@ export class HeedClient {
   }
 
   /** Does what is due now. For operators of servers that do not stay. */
-  tick(options: { limit?: number } = {}): Promise<{ threads: number; notifications: number; schedules: number; pruned: number }> {
+  tick(options: { limit?: number; timeoutMs?: number } = {}): Promise<{ threads: number; notifications: number; schedules: number; pruned: number }> {
     return this.#connection.json('/tick', { body: options })
   }
 }

@@ -73,6 +73,11 @@ export class Dispatcher {
     this.#pending.add(tracked)
   }
 
+  /** Resolves when what was tracked until now is done. */
+  async settled(): Promise<void> {
+    await Promise.all(this.#pending)
+  }
+
   async close(): Promise<void> {
     this.#closed = true
     this.#timer?.timer.cancel()

@@ -107,7 +107,7 @@ export class Inbox implements Attendant {
       const receipt = settled?.applied && settlement ? await this.#sendNow(store, settled, settlement, target) : undefined
       if (receipt) receipts.set(record.id, receipt)
     }))
-    if (placings.some(({ settlement }) => settlement?.whenIdle)) await this.#lookAgain(store, placings)
+    if (this.#options.settings.enabled && placings.some(({ settlement }) => settlement?.whenIdle)) await this.#lookAgain(store, placings)
     this.#expect(placings)
     return Promise.all(placings.map(async ({ record, decision, settled }) => {
       const receipt = receipts.get(record.id)
@@ -251,20 +251,27 @@ export class Inbox implements Attendant {
     return due.records.length + due.batches.length + due.undecided.length + due.unconfirmed.length + due.idleThreads.length
   }
 
-  async #becameIdle(store: NotificationStore, threadId: string): Promise<void> {
-    if (!(await store.awaitsIdle(threadId))) return
-    if ((await this.#stateOf(threadId)) === 'active') return
+  async #becameIdle(store: NotificationStore, threadId: string): Promise<number> {
+    if (!(await store.awaitsIdle(threadId)) || (await this.#stateOf(threadId)) === 'active') return 0
     const now = this.#runtime.clock.now()
     const records = await store.claimIdle(threadId, { now, until: now + claimMs, limit: this.#options.settings.batchSize, agentIds: this.#agentIds() })
     await Promise.all(records.map((record) => this.#deliver(store, record, 'now')))
+    return records.length
   }
 
   // For the runtime
 
   /** A run ended here. */
   idle(threadId: string): void {
-    if (this.#quiet()) return
-    this.#dispatcher.track(this.store().then((store) => this.#becameIdle(store, threadId)), 'what waited for a thread to be idle could not be sent')
+    if (this.#quiet() || !this.#options.settings.enabled) return
+    this.#dispatcher.track(this.store().then(async (store) => void (await this.#becameIdle(store, threadId))), 'what waited for a thread to be idle could not be sent')
+  }
+
+  /** Sends what waited for the end of a run, and answers how much that was, where somebody waits for it. */
+  async rested(threadId: string): Promise<number> {
+    await this.#dispatcher.settled()
+    const store = this.#quiet() ? undefined : await this.#open()
+    return store ? this.#becameIdle(store, threadId) : 0
   }
 
   /** Another process changed the inboxes of these resources. */

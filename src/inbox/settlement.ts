@@ -13,7 +13,9 @@ export function settlementOf(decision: NotificationDeliveryDecision, threadState
   const { action, reason } = decision
   const deliverAt = decision.deliverAt?.getTime()
   const base = { action, now, claimUntil: now + claimMs, ...(reason === undefined ? {} : { reason }) }
-  const whenIdle = { whenIdle: { recheckAt: deliverAt !== undefined && deliverAt > now ? deliverAt : now + recheckMs } }
+  // Where nobody is told that a run ended, every tick looks.
+  const soonest = settings.enabled ? now + recheckMs : now
+  const whenIdle = { whenIdle: { recheckAt: deliverAt !== undefined && deliverAt > now ? deliverAt : soonest } }
   switch (action) {
     case 'defer':
       if (deliverAt !== undefined) return { ...base, deliverAt }

@@ -346,6 +346,11 @@ export class ThreadRuntime implements RunEnvironment {
     return this.#hosts.get(threadId)?.host
   }
 
+  /** The threads that run here, and when each has ended or is suspended. */
+  work(): Map<string, Promise<void>> {
+    return new Map([...this.#hosts].map(([threadId, { done }]) => [threadId, done]))
+  }
+
   hosts(): ThreadHost[] {
     return [...this.#hosts.values()].map(({ host }) => host)
   }

@@ -16,11 +16,11 @@ export const operations: readonly Route[] = [
       return { status: 'ready' }
     },
   }),
-  route<{ limit?: number }>({
-    method: 'POST', path: '/tick', summary: 'Does what is due now, for servers that do not stay', answer: 'json', body: closed({ limit: { type: 'integer', minimum: 1, maximum: 10_000 } }),
-    handle({ heed, principal, body: { limit } }) {
+  route<{ limit?: number; timeoutMs?: number }>({
+    method: 'POST', path: '/tick', summary: 'Does what is due now, for servers that do not stay', answer: 'json', body: closed({ limit: { type: 'integer', minimum: 1, maximum: 10_000 }, timeoutMs: { type: 'integer', minimum: 0 } }),
+    handle({ heed, principal, body: { limit, timeoutMs } }) {
       requireOperator(principal)
-      return heed.tick(limit === undefined ? {} : { limit })
+      return heed.tick({ ...(limit === undefined ? {} : { limit }), ...(timeoutMs === undefined ? {} : { timeoutMs }) })
     },
   }),
 ]

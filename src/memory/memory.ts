@@ -8,7 +8,7 @@ import { belongingsOf, type Belongings } from '../store/belongings.ts'
 import type { ThreadRow, ThreadStore } from '../store/contract.ts'
 import { defaultStorage } from '../store/default.ts'
 import type { RecallProgress, RecallStatus } from '../store/recall.ts'
-import { threadStoreOf, type Storage } from '../store/storage.ts'
+import { checkStorage, threadStoreOf, type Storage } from '../store/storage.ts'
 import { checkNames, checkText, refused, scopeOf } from './arguments.ts'
 import { cloneHistory, cloneMetadataOf, clonesOf, cloneThread, sourceOf, type CloneMetadata, type ClonedThread, type CloneThreadArgs, type UnreadClone } from './clones.ts'
 import { checkMemoryOptions, checkOptionNames } from './options.ts'
@@ -56,6 +56,7 @@ export class Memory {
         throw new HeedError('invalid_argument', `Memory was given '${key}' twice, with different values. Write it once.`, { details: { option: key } })
       }
     }
+    if (storage !== undefined) checkStorage(storage)
     checkVectors(vector)
     this.storage = storage
     if (formerEmbedder !== undefined && embedder === undefined) {

@@ -3,7 +3,7 @@ import type { MemoryOptions } from '../run/options.ts'
 import type { Scope, ThreadStore } from '../store/contract.ts'
 import type { MessageStart } from '../store/conversations.ts'
 import type { RecallHit } from '../store/recall.ts'
-import { checkNames, checkText, checkWhole, refused, scopeOf, timeOf } from './arguments.ts'
+import { checkNames, checkOrder, checkPage, checkText, checkWhole, refused, scopeOf, timeOf } from './arguments.ts'
 import { cursorOf, placeIn } from './cursor.ts'
 import { allMessages, countMessages, messagesAt, placeOfMessage, startsIn, type Placed, type Span } from './messages.ts'
 
@@ -57,9 +57,10 @@ interface Part {
   placed: Placed[]
 }
 
-export async function recall(store: ThreadStore, args: RecallArgs, perPageByDefault: number): Promise<RecalledMessages> {
-  check(args)
-  const scopes = [args.threadId].flat().map((threadId) => scopeOf(threadId, args.resourceId))
+export async function recall(store: ThreadStore, given: RecallArgs, perPageByDefault: number): Promise<RecalledMessages> {
+  check(given, perPageByDefault)
+  const args = { ...given, threadId: [...new Set([given.threadId].flat())] }
+  const scopes = args.threadId.map((threadId) => scopeOf(threadId, args.resourceId))
   const there: Scope[] = []
   for (const scope of scopes) if (await store.getThread(scope)) there.push(scope)
   const page = args.page ?? 0
@@ -79,14 +80,13 @@ export async function recall(store: ThreadStore, args: RecallArgs, perPageByDefa
   }
 }
 
-function check(args: RecallArgs): void {
+function check(args: RecallArgs, perPageByDefault: number): void {
   checkNames('recall()', args, names)
   const { threadId, page, perPage, cursor, orderBy, filter, include } = args
   if (Array.isArray(threadId) ? threadId.length === 0 : threadId === undefined) throw refused('threadId', 'the id of a thread, or a list of them')
-  if (page !== undefined) checkWhole('page', page)
   if (perPage !== undefined && perPage !== false) checkWhole('perPage', perPage)
-  if (orderBy?.field !== undefined && orderBy.field !== 'createdAt') throw refused('orderBy.field', "'createdAt'")
-  if (orderBy?.direction !== undefined && orderBy.direction !== 'ASC' && orderBy.direction !== 'DESC') throw refused('orderBy.direction', "'ASC' or 'DESC'")
+  if (page !== undefined) checkPage(page, perPage ?? perPageByDefault)
+  checkOrder(orderBy, ['createdAt'])
   checkNames('filter', filter ?? {}, ['dateRange'])
   checkNames('filter.dateRange', filter?.dateRange ?? {}, ['start', 'end', 'startExclusive', 'endExclusive'])
   if (include !== undefined && !Array.isArray(include)) throw refused('include', 'a list of { id }')
@@ -96,7 +96,7 @@ function check(args: RecallArgs): void {
     for (const name of ['withPreviousMessages', 'withNextMessages'] as const) if (item[name] !== undefined) checkWhole(`include.${name}`, item[name])
   }
   if (cursor === undefined) return
-  if (Array.isArray(threadId) && threadId.length > 1) throw refused('cursor', 'left out where several threads are read')
+  if (Array.isArray(threadId) && new Set(threadId).size > 1) throw refused('cursor', 'left out where several threads are read')
   if (page !== undefined || perPage === false) throw refused('cursor', 'given with perPage alone')
 }
 
@@ -140,7 +140,7 @@ async function pageOf(store: ThreadStore, scopes: readonly Scope[], args: Recall
 
 /** Threads have no common order but time. Each keeps its own; where times are equal, the thread that was named first comes first. */
 async function pageOfSeveral(store: ThreadStore, scopes: readonly Scope[], span: Omit<Span, 'limit'>, page: number, perPage: number | false): Promise<Found> {
-  const needed = perPage === false ? Number.MAX_SAFE_INTEGER : (page + 1) * perPage + 1
+  const needed = perPage === false ? Number.MAX_SAFE_INTEGER : Math.min((page + 1) * perPage + 1, Number.MAX_SAFE_INTEGER)
   const lists = await Promise.all(scopes.map(async (scope) => (await startsIn(store, scope, { ...span, limit: needed })).starts))
   const ordered = interleave(lists, ({ createdAt }) => createdAt.getTime(), span.from === 'newest')
   const wanted = perPage === false ? ordered : span.from === 'newest' ? fromEnd(ordered, page, perPage) : ordered.slice(page * perPage, (page + 1) * perPage)

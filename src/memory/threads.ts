@@ -2,7 +2,7 @@ import { newId } from '../ids.ts'
 import type { JSONValue } from '../json.ts'
 import type { Belongings } from '../store/belongings.ts'
 import type { Scope, ThreadQuery, ThreadRow, ThreadStore } from '../store/contract.ts'
-import { checkNames, checkText, checkTitle, checkWhole, metadataOf, refused, scopeOf } from './arguments.ts'
+import { checkNames, checkOrder, checkPage, checkText, checkTitle, checkWhole, metadataOf, refused, scopeOf } from './arguments.ts'
 import { cursorOf, placeIn } from './cursor.ts'
 import { splitMetadata } from './working-memory/initial.ts'
 import type { WorkingMemorySetting } from './working-memory/setting.ts'
@@ -105,7 +105,7 @@ export async function listThreads(store: ThreadStore, args: ListThreadsArgs = {}
   const perPage = args.perPage ?? 100
   if (perPage !== false) checkWhole('perPage', perPage, 1)
   const page = args.page ?? 0
-  checkWhole('page', page)
+  checkPage(page, perPage)
   const after = args.cursor === undefined ? undefined : placeIn(args.cursor, list)
   if (after && args.page !== undefined) throw refused('page', 'left out where a cursor is given')
   if (perPage === false) {
@@ -136,9 +136,8 @@ function queryOf(args: ListThreadsArgs): { query: Wanted; list: string } {
   if (resourceId !== undefined) checkText('filter.resourceId', resourceId)
   const metadata = args.filter?.metadata
   if (metadata !== undefined) checkScalars(metadata)
+  checkOrder(args.orderBy, ['createdAt', 'updatedAt'])
   const { field = 'createdAt', direction = 'DESC' } = args.orderBy ?? {}
-  if (field !== 'createdAt' && field !== 'updatedAt') throw refused('orderBy.field', "'createdAt' or 'updatedAt'")
-  if (direction !== 'ASC' && direction !== 'DESC') throw refused('orderBy.direction', "'ASC' or 'DESC'")
   const query: Wanted = { orderBy: { field, direction }, ...(resourceId !== undefined && { resourceId }), ...(metadata && { metadata }), ...(parentId !== undefined && { parentId }) }
   return { query, list: `threads ${field} ${direction} ${JSON.stringify([resourceId ?? null, parentId ?? args.children ?? null, Object.entries(metadata ?? {}).toSorted(([a], [b]) => (a < b ? -1 : 1))])}` }
 }

@@ -4,8 +4,8 @@ import { toRows, type AgentMessage } from '../message/input.ts'
 import { joinRows } from '../message/join.ts'
 import type { Message } from '../message/message.ts'
 import type { Scope, ThreadStore } from '../store/contract.ts'
-import type { MessagePatch } from '../store/conversations.ts'
-import { checkNames, checkObject, checkText, refused, scopeOf, timeOf } from './arguments.ts'
+import { checkNames, checkText, refused, scopeOf } from './arguments.ts'
+import { patchOf, type GivenPatch } from './message-patch.ts'
 
 /** A message as the largest signal may be. */
 const maxBytes = 10 * 1024 * 1024
@@ -18,7 +18,7 @@ export interface SaveMessagesArgs {
 }
 
 export interface UpdateMessagesArgs {
-  messages: ReadonlyArray<MessagePatch & { threadId?: string; resourceId?: string }>
+  messages: readonly GivenPatch[]
   threadId?: string
   resourceId?: string
 }
@@ -58,31 +58,20 @@ export async function updateMessages(store: ThreadStore, args: UpdateMessagesArg
   if (!Array.isArray(args.messages)) throw refused('messages', 'a list of changes, each with the id of a message')
   const patches = args.messages.map(patchOf)
   const homes = await homesOf(store, patches.flatMap(({ patch, threadId }) => (threadId ?? args.threadId ? [] : patch.id)), resourceId)
-  const groups = grouped(patches, ({ patch, threadId = args.threadId ?? homes.get(patch.id)?.threadId }) => {
+  const groups = grouped(patches, ({ patch, threadId = args.threadId ?? homes.get(patch.id)?.threadId, resourceId: own }) => {
     if (threadId === undefined) throw new HeedError('message_not_found', `There is no message ${patch.id}. Nothing was changed.`, { details: { messageId: patch.id } })
-    return scopeOf(threadId, resourceId)
+    return scopeOf(threadId, resourceId ?? own)
   })
   return store.updateMessages(groups.map(({ scope, items }) => ({ scope, patches: items.map(({ patch }) => patch) })))
-}
-
-function patchOf(given: UpdateMessagesArgs['messages'][number]): { patch: MessagePatch; threadId: string | undefined } {
-  checkNames('updateMessages()', given, ['id', 'threadId', 'resourceId', 'role', 'createdAt', 'type', 'content'])
-  const { id, threadId, type, content } = given
-  checkText('messages.id', id)
-  const createdAt = timeOf('messages.createdAt', given.createdAt)
-  if (type !== undefined) checkText('messages.type', type)
-  if (content !== undefined) {
-    checkObject('messages.content', content)
-    if (content.parts !== undefined && !Array.isArray(content.parts)) throw refused('messages.content.parts', 'a list of parts')
-  }
-  return { patch: { id, ...(createdAt && { createdAt }), ...(type !== undefined && { type }), ...(content && { content }) }, threadId }
 }
 
 /** Answers how many messages went. Ids that nobody has are passed over. */
 export async function deleteMessages(store: ThreadStore, args: DeleteMessagesArgs, owner?: string): Promise<number> {
   if (typeof args === 'object' && args !== null && 'threadId' in args) {
     checkNames('deleteMessages()', args, ['threadId', 'messageIds', 'resourceId'])
-    return store.deleteMessages(scopeOf(args.threadId, owner ?? args.resourceId), args.messageIds?.map(idOf))
+    const { threadId, messageIds, resourceId } = args
+    if (messageIds !== undefined && !Array.isArray(messageIds)) throw refused('messageIds', 'a list of ids')
+    return store.deleteMessages(scopeOf(threadId, owner ?? resourceId), messageIds?.map(idOf))
   }
   const ids = [args].flat().map(idOf)
   const homes = await homesOf(store, ids, owner)

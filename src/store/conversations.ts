@@ -1,5 +1,5 @@
 import type { JSONValue } from '../json.ts'
-import type { Message, MessageContent } from '../message/message.ts'
+import type { Message, MessageContent, MessageRole } from '../message/message.ts'
 import type { Scope, ThreadRow } from './contract.ts'
 
 /**
@@ -69,9 +69,11 @@ export interface MessagePatches {
 /** What of a message is different. */
 export interface MessagePatch {
   id: string
+  /** That which it has: a role doesn't change. */
+  role?: MessageRole
   createdAt?: Date
   type?: string
-  content?: Partial<Omit<MessageContent, 'format'>>
+  content?: Partial<MessageContent>
 }
 
 export interface ThreadClone {

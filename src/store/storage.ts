@@ -1,3 +1,4 @@
+import { refused } from '../arguments.ts'
 import { HeedError } from '../errors.ts'
 import type { ThreadStore } from './contract.ts'
 import type { NotificationStore } from './notifications.ts'
@@ -31,6 +32,11 @@ export type Storage = ThreadStore | DomainStorage
  */
 export function placeOf(storage: Storage): unknown {
   return 'place' in storage && typeof storage.place === 'string' ? storage.place : storage
+}
+
+export function checkStorage(storage: unknown): asserts storage is Storage {
+  const fits = typeof storage === 'object' && storage !== null && ('accept' in storage || 'getStore' in storage)
+  if (!fits) throw refused('storage', "a store, such as new LibSQLStore({ url: 'file:./heed.db' }) or new InMemoryStore()")
 }
 
 export async function threadStoreOf(storage: Storage): Promise<ThreadStore> {

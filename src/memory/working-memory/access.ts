@@ -1,9 +1,10 @@
-import { checkNames, checkText, checkWhole } from '../../arguments.ts'
+import { checkNames, checkText, checkWhole, refused } from '../../arguments.ts'
 import { HeedError } from '../../errors.ts'
 import type { JSONObject } from '../../json.ts'
 import { compileSchema, describeIssues } from '../../schema/compile.ts'
 import type { InitialWorkingMemory, ThreadStore, WorkingMemoryChange, WorkingMemoryOf, WorkingMemoryRow } from '../../store/contract.ts'
-import { merged } from '../../store/working-memory.ts'
+import { isObject, merged } from '../../store/working-memory.ts'
+import { jsonOf } from '../arguments.ts'
 import { patchInput, pathOf } from './patch-schema.ts'
 import { ownerIn, type WorkingMemorySetting } from './setting.ts'
 
@@ -40,6 +41,7 @@ export async function updateWorkingMemory(store: ThreadStore, setting: WorkingMe
   checkNames('updateWorkingMemory()', update, ['threadId', 'resourceId', 'workingMemory', 'replace', 'delete', 'expectedVersion'])
   refuseReadOnly(setting)
   const { expectedVersion } = update
+  if (expectedVersion !== undefined) checkWhole('expectedVersion', expectedVersion)
   const change = await changeOf(setting, update)
   const owner = await ownerOf(store, setting, update)
   return versionOf(await store.mergeWorkingMemory(owner, { ...change, ...(expectedVersion === undefined ? {} : { expectedVersion }) }))
@@ -49,6 +51,7 @@ export async function listVersions(store: ThreadStore, setting: WorkingMemorySet
   checkNames('listWorkingMemoryVersions()', target, ['threadId', 'resourceId', 'limit', 'before'])
   const { limit = 100, before } = target
   checkWhole('limit', limit, 1)
+  if (before !== undefined) checkWhole('before', before)
   const rows = await store.listWorkingMemory(await ownerOf(store, setting, target), { limit, ...(before === undefined ? {} : { before }) })
   return rows.map(versionOf)
 }
@@ -60,6 +63,7 @@ export async function undoWorkingMemory(
   checkNames('undoWorkingMemory()', target, ['threadId', 'resourceId', 'version', 'expectedVersion'])
   refuseReadOnly(setting)
   const { version, expectedVersion } = target
+  for (const [field, value] of Object.entries({ version, expectedVersion })) if (value !== undefined) checkWhole(field, value)
   const change: WorkingMemoryChange = { restore: version ?? 'previous', ...(expectedVersion === undefined ? {} : { expectedVersion }) }
   return versionOf(await store.mergeWorkingMemory(await ownerOf(store, setting, target), change))
 }
@@ -68,11 +72,17 @@ export async function undoWorkingMemory(
 export async function changeOf(setting: WorkingMemorySetting, update: Pick<WorkingMemoryUpdate, 'workingMemory' | 'replace' | 'delete'>): Promise<InitialWorkingMemory['change'] & { maxLength: number }> {
   const { maxLength, form } = setting
   const { workingMemory, replace = false, delete: removed = [] } = update
+  if (typeof replace !== 'boolean') throw refused('replace', 'true or false')
   if ('template' in form) {
     if (typeof workingMemory !== 'string') throw invalid('must be a text: this working memory has a template')
+    if (update.replace !== undefined || update.delete !== undefined) {
+      throw refused(update.delete === undefined ? 'replace' : 'delete', 'left out: this working memory has a template and is always written whole')
+    }
     return { set: workingMemory, maxLength }
   }
-  const memory = typeof workingMemory === 'string' ? parsed(workingMemory) : workingMemory
+  const given = typeof workingMemory === 'string' ? parsed(workingMemory) : workingMemory
+  if (!isObject(given)) throw invalid('must be an object, or JSON of one: this working memory has a schema')
+  const memory = jsonOf('workingMemory', given)
   const checked = await compileSchema(await patchInput(form.schema), 'workingMemory').validate({ memory, delete: removed })
   if (!checked.ok) throw invalid(`does not match its schema: ${describeIssues(checked.issues)}`)
   return replace ? { set: merged({}, memory), maxLength } : { merge: memory, remove: removed.map(pathOf), maxLength }

@@ -10,6 +10,9 @@ export type Location = LocalLocation | { kind: 'remote'; url: string }
 export type LocalLocation = { kind: 'file'; path: string } | { kind: 'memory' }
 
 export function parseLocation(url: string): Location {
+  if (typeof url !== 'string') {
+    throw new HeedError('invalid_argument', 'url is missing. Use file:./path.db, :memory:, or libsql://… and https://… for a server.', { details: { field: 'url' } })
+  }
   if (url === ':memory:' || url === 'file::memory:') return { kind: 'memory' }
   if (/^(?:libsql|https?|wss?):\/\/./i.test(url)) return { kind: 'remote', url }
   if (!url.startsWith('file:') || url.length === 5 || url.includes('?')) {

@@ -1,3 +1,4 @@
+import { checkNames, checkText, checkWhole } from '../../arguments.ts'
 import type { Clock } from '../../clock.ts'
 import type { Retention } from '../retention.ts'
 import type { LibSQLClient } from './client.ts'
@@ -16,4 +17,13 @@ export interface LibSQLStoreOptions {
   busyTimeout?: number
   /** For how long things are kept. What is older goes by itself while a Heed runs on the store, or with `prune`. For ever unless told. */
   retention?: Retention
+}
+
+/** Refuses by name what is no option of a store, and values that can't be meant. */
+export function checkStoreOptions(options: LibSQLStoreOptions): void {
+  checkNames('LibSQLStore', options, ['id', 'url', 'authToken', 'client', 'clock', 'busyTimeout', 'retention'])
+  const { id, authToken, busyTimeout } = options
+  if (id !== undefined) checkText('id', id)
+  if (authToken !== undefined) checkText('authToken', authToken)
+  if (busyTimeout !== undefined) checkWhole('busyTimeout', busyTimeout)
 }

@@ -48,7 +48,7 @@ import { LibSQLSchedules } from './schedules.ts'
 import { LibSQLSubscriptions } from './subscriptions.ts'
 import { LibSQLRecall } from './recall/recall.ts'
 import type { Statements } from './statements.ts'
-import type { LibSQLStoreOptions } from './store-options.ts'
+import { checkStoreOptions, type LibSQLStoreOptions } from './store-options.ts'
 import type { SqlTables } from './tables.ts'
 import { listThreads } from './thread-list.ts'
 
@@ -77,6 +77,7 @@ export class LibSQLStore implements ThreadStore {
   #bus: Bus | undefined
 
   constructor(options: LibSQLStoreOptions) {
+    checkStoreOptions(options)
     this.id = options.id ?? 'libsql'
     this.url = options.url
     this.#location = parseLocation(options.url)

@@ -1,3 +1,4 @@
+import { checkNames } from '../../arguments.ts'
 import type { Bus } from '../../bus/contract.ts'
 import { LocalBus } from '../../bus/local.ts'
 import { systemClock, type Clock } from '../../clock.ts'
@@ -55,6 +56,7 @@ export class InMemoryStore implements ThreadStore {
   readonly retention: Retention | undefined
 
   constructor(options: { id?: string; clock?: Clock; retention?: Retention } = {}) {
+    checkNames('InMemoryStore', options, ['id', 'clock', 'retention'])
     this.id = options.id ?? 'memory'
     this.#clock = options.clock ?? systemClock
     if (options.retention !== undefined) checkRetention(options.retention)

@@ -65,9 +65,10 @@ function byId(patches: readonly MessagePatch[]): Map<string, MessagePatch[]> {
   return found
 }
 
-function patched(message: Message, { createdAt, type, content }: MessagePatch): Message {
+function patched(message: Message, { role, createdAt, type, content }: MessagePatch): Message {
   return {
     ...message,
+    ...(role !== undefined && { role }),
     ...(createdAt && { createdAt }),
     ...(type !== undefined && { type }),
     content: content ? { ...message.content, ...content, format: 2, ...withMetadata(message.content, content) } : message.content,

@@ -41,6 +41,7 @@ describe('memory over HTTP', () => {
     const { messages } = await memory.saveMessages({ messages: [{ id: 'm1', role: 'user', createdAt: new Date(0), threadId: 't1', resourceId: 'user-1', content: { format: 2, parts: [{ type: 'text', text: 'One' }] } }] })
     expect(messages).toHaveLength(1)
     expect(await memory.updateMessages({ messages: [{ id: 'm1', content: { metadata: { pinned: true } } }] })).toMatchObject([{ id: 'm1', content: { metadata: { pinned: true } } }])
+    await expect(memory.updateMessages({ messages: [{ id: 'm1', content: { parts: [1, null, { foo: 1 }] as never } }] })).rejects.toMatchObject({ code: 'invalid_message' })
     await expect(memory.updateMessages({ messages: [{ id: 'nothing', content: { metadata: {} } }] })).rejects.toMatchObject({ code: 'message_not_found' })
     await memory.cloneThread({ sourceThreadId: 't1', newThreadId: 't2' })
     expect((await memory.listClones('t1')).map(({ id }) => id)).toEqual(['t2'])

@@ -1,6 +1,6 @@
 import { checkNames, checkText, checkWhole } from '../../arguments.ts'
 import type { Clock } from '../../clock.ts'
-import type { Retention } from '../retention.ts'
+import { checkRetention, type Retention } from '../retention.ts'
 import type { LibSQLClient } from './client.ts'
 
 export interface LibSQLStoreOptions {
@@ -22,8 +22,9 @@ export interface LibSQLStoreOptions {
 /** Refuses by name what is no option of a store, and values that can't be meant. */
 export function checkStoreOptions(options: LibSQLStoreOptions): void {
   checkNames('LibSQLStore', options, ['id', 'url', 'authToken', 'client', 'clock', 'busyTimeout', 'retention'])
-  const { id, authToken, busyTimeout } = options
+  const { id, authToken, busyTimeout, retention } = options
   if (id !== undefined) checkText('id', id)
   if (authToken !== undefined) checkText('authToken', authToken)
   if (busyTimeout !== undefined) checkWhole('busyTimeout', busyTimeout)
+  if (retention !== undefined) checkRetention(retention)
 }

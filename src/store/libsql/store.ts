@@ -11,7 +11,7 @@ import type {
   RunRow, Scope, Send, StepCommit, StepCommitted, SuspendedEnd, ThreadQuery, ThreadRow, ThreadStore, Window, WindowOf,
 } from '../contract.ts'
 import type { DuePolicy, MessageGroup, MessagePatches, MessagePlace, MessageStart, MessageStartQuery, PrunePolicy, Pruned, ThreadClone } from '../conversations.ts'
-import { checkRetention, pruneStore, type PruneOptions, type PruneResult, type Retention } from '../retention.ts'
+import { pruneStore, type PruneOptions, type PruneResult, type Retention } from '../retention.ts'
 import type { StoreDomains } from '../storage.ts'
 import { acceptSends } from '../transaction/accept.ts'
 import { beginRun, readWindow } from '../transaction/begin.ts'
@@ -85,7 +85,6 @@ export class LibSQLStore implements ThreadStore {
     this.#authToken = options.authToken
     this.#clock = options.clock ?? systemClock
     this.#busyTimeout = options.busyTimeout ?? 10_000
-    if (options.retention !== undefined) checkRetention(options.retention)
     this.retention = options.retention
   }
 

@@ -1,6 +1,8 @@
 import { HeedError } from '../errors.ts'
+import type { Heed } from '../heed.ts'
 import type { JSONValue } from '../json.ts'
 import { Memory } from '../memory/memory.ts'
+import type { MemoryPlace } from '../memory/place.ts'
 import type { AgentInput } from '../message/input.ts'
 import type { ExplainedPrompt } from '../prompt/explain.ts'
 import type { AgentExecutionOptions } from '../run/options.ts'
@@ -37,7 +39,7 @@ import { PlacingSends } from './placing-send.ts'
 import { resolve } from './resolve.ts'
 import { checkResumeData } from './resume.ts'
 import { sendNotifications, type NotificationInput, type NotificationResult, type NotificationTarget } from './notifications.ts'
-import { inboxOf, storageOf } from './runtimes.ts'
+import { inboxOf, placeOfRuntime, storageOf } from './runtimes.ts'
 import { sentMessage, sentSignal } from './sent-signals.ts'
 import { agentSchedules, type AgentSchedules, type ScheduleInput, type ScheduleRecord } from './schedules.ts'
 import { listSuspendedRuns, type SuspendedRuns, type SuspendedRunsFilter } from './suspended.ts'
@@ -50,6 +52,13 @@ export class Agent<TAgentId extends string = string, TTools extends ToolsInput =
   constructor(config: AgentConfig<TAgentId, TTools>) {
     super(config)
     config.heed?.admit(this)
+    this.#bindMemory()
+  }
+
+  /** @internal */
+  override join(heed: Heed, key: string): void {
+    super.join(heed, key)
+    this.#bindMemory()
   }
 
   // Asking
@@ -255,12 +264,7 @@ export class Agent<TAgentId extends string = string, TTools extends ToolsInput =
   async getMemory(request: ForRequest = this.request): Promise<Memory> {
     const memory = (await memoryFor(this.config, contextGiven('getMemory()', request), this.id)) ?? (this.#memory ??= new Memory())
     const here = this.placedByRequest ? this.placedAt(memory, this.threads()) : this
-    memory.bind({
-      store: async () => (await here.#open()).store,
-      storage: async () => storageOf(await here.#open()),
-      transferred: (threadId, resourceId) => here.threads().neighbours.transferred(threadId, resourceId),
-    })
-    return memory
+    return memory.at(here.#place(), here.home)
   }
 
   /**
@@ -284,6 +288,22 @@ export class Agent<TAgentId extends string = string, TTools extends ToolsInput =
   /** @internal */
   protected override made(config: AgentConfig): this {
     return new Agent(config) as this
+  }
+
+  /** What a program asks its memory goes to the same threads, from when it is a Heed's. */
+  #bindMemory(): void {
+    const { memory } = this.config
+    if (memory instanceof Memory && this.home) memory.bind(this.#place(), this.home)
+  }
+
+  #place(): MemoryPlace {
+    return {
+      store: async () => (await this.#open()).store,
+      key: () => placeOfRuntime(this.threads()),
+      closed: () => this.owner?.closed ?? false,
+      storage: async () => storageOf(await this.#open()),
+      transferred: (threadId, resourceId) => this.threads().neighbours.transferred(threadId, resourceId),
+    }
   }
 
   #threads(): ThreadRuntime | Promise<ThreadRuntime> {

@@ -120,6 +120,17 @@ export abstract class HeedMember<TAgentId extends string = string> {
     this.#adopted = runtime
   }
 
+  /** @internal The Heed it belongs to. */
+  protected get owner(): Heed | undefined {
+    return this.#heed
+  }
+
+  /** @internal What its threads are kept by, other than by its memory: a storage that a processor named, or its Heed. */
+  protected get home(): object | undefined {
+    const { memory } = this.#config
+    return memory instanceof Memory && memory.storage ? this.#heed : (this.#storage ?? this.#heed)
+  }
+
   /** @internal */
   join(heed: Heed, key: string): void {
     if (this.#heed && !this.#heed.closed) {

@@ -24,6 +24,7 @@ const inboxes = new WeakMap<ThreadRuntime, Inbox>()
 const schedules = new WeakMap<ThreadRuntime, Schedules>()
 const pruners = new WeakMap<ThreadRuntime, Pruner>()
 const storages = new WeakMap<ThreadRuntime, () => Promise<Storage>>()
+const places = new WeakMap<ThreadRuntime, unknown>()
 
 /** A storage for each tenant is meant, one for each call is not. */
 const maxStorages = 1_000
@@ -79,6 +80,7 @@ export class Runtimes {
       runtime.attend(pruner)
       pruners.set(runtime, pruner)
       storages.set(runtime, found)
+      places.set(runtime, place)
       this.#made.set(place, runtime)
       // It has nothing to end, and refuses whatever is asked of it.
       if (this.#closed) void runtime.close()
@@ -125,6 +127,11 @@ export function prunerOf(runtime: ThreadRuntime): Pruner {
 /** The storage of a runtime: its threads, and what else is kept. */
 export async function storageOf(runtime: ThreadRuntime): Promise<Storage> {
   return (await storages.get(runtime)?.()) ?? runtime.store
+}
+
+/** Equal for runtimes of one storage, whichever Heed they are of. */
+export function placeOfRuntime(runtime: ThreadRuntime): unknown {
+  return places.get(runtime) ?? runtime
 }
 
 /** For agents that belong to no Heed. */

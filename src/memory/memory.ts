@@ -12,6 +12,7 @@ import { checkStorage, threadStoreOf, type Storage } from '../store/storage.ts'
 import { checkNames, checkText, refused, scopeOf } from './arguments.ts'
 import { cloneHistory, cloneMetadataOf, clonesOf, cloneThread, sourceOf, type CloneMetadata, type ClonedThread, type CloneThreadArgs, type UnreadClone } from './clones.ts'
 import { checkMemoryOptions, checkOptionNames } from './options.ts'
+import { Homes } from './homes.ts'
 import type { MemoryPlace } from './place.ts'
 import { recall, type RecallArgs, type RecalledMessages } from './recall.ts'
 import { ResourceMemory } from './scoped.ts'
@@ -41,9 +42,8 @@ export interface MemoryConfig extends MemoryOptions {
 export class Memory {
   readonly storage: Storage | undefined
   readonly options: MemoryOptions
-  /** @internal */
-  readonly embedder: TextEmbedder | undefined
-  #place: MemoryPlace | undefined
+  #embedder: TextEmbedder | undefined
+  readonly #homes = new Homes()
   #implicit: Promise<Storage> | undefined
 
   constructor(config: MemoryConfig = {}) {
@@ -62,7 +62,7 @@ export class Memory {
     if (formerEmbedder !== undefined && embedder === undefined) {
       throw new HeedError('invalid_argument', 'formerEmbedder serves until the vectors of embedder are made. Give embedder too.', { details: { option: 'formerEmbedder' } })
     }
-    this.embedder = embedder === undefined || vector === false ? undefined : textEmbedderAfter(embedder, formerEmbedder)
+    this.#embedder = embedder === undefined || vector === false ? undefined : textEmbedderAfter(embedder, formerEmbedder)
     this.options = { ...own, ...options }
     checkMemoryOptions(this.options)
     if (this.options.save === false) {
@@ -71,8 +71,23 @@ export class Memory {
   }
 
   /** @internal */
-  bind(place: MemoryPlace): void {
-    this.#place = place
+  get embedder(): TextEmbedder | undefined {
+    return this.#embedder
+  }
+
+  /** @internal What it is asked goes to where the threads of its agent are. */
+  bind(place: MemoryPlace, owner: object | undefined): void {
+    this.#homes.add(place, owner)
+  }
+
+  /** @internal The memory of one agent: itself, or a handle where its agents are in different places. */
+  at(place: MemoryPlace, owner: object | undefined): Memory {
+    this.bind(place, owner)
+    if (this.#homes.agree(place)) return this
+    const handle = new Memory({ ...this.options, ...(this.storage && { storage: this.storage }) })
+    handle.#embedder = this.#embedder
+    handle.bind(place, handle)
+    return handle
   }
 
   // Threads
@@ -113,12 +128,13 @@ export class Memory {
     checkNames('transferThread()', transfer, ['threadId', 'resourceId', 'from'])
     const { threadId, resourceId, from } = transfer
     checkText('resourceId', resourceId)
+    const place = this.#homes.one()
     const store = await this.#open()
     const scope = scopeOf(threadId, from)
     const going = [...(await idsBelow(store, scope)), threadId]
     const thread = await store.transferThread(scope, resourceId)
-    for (const place of await this.#belongings()) for (const id of going) await place.giveThread(id, resourceId)
-    for (const id of going) this.#place?.transferred(id, resourceId)
+    for (const belonging of await this.#belongings()) for (const id of going) await belonging.giveThread(id, resourceId)
+    for (const id of going) place?.transferred(id, resourceId)
     return thread
   }
 
@@ -230,7 +246,7 @@ export class Memory {
   }
 
   async #belongings(): Promise<Belongings[]> {
-    return belongingsOf(await (this.#place?.storage() ?? this.#storage()))
+    return belongingsOf(await (this.#homes.one()?.storage() ?? this.#storage()))
   }
 
   /** Of a memory that no agent has. */
@@ -239,7 +255,8 @@ export class Memory {
   }
 
   async #open(): Promise<ThreadStore> {
-    if (this.#place) return this.#place.store()
+    const place = this.#homes.one()
+    if (place) return place.store()
     const store = await threadStoreOf(await this.#storage())
     await store.open()
     return store

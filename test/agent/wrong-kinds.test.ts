@@ -17,9 +17,9 @@ async function made() {
 
 /** Called by Heed alone, or with nothing to get wrong. */
 const internal: Record<string, readonly string[]> = {
-  agent: ['made'],
+  agent: ['made', 'join'],
   heed: ['admit', 'listAgents', 'close'],
-  memory: ['bind'],
+  memory: ['bind', 'at'],
   ofResource: [],
   schedules: [],
 }

@@ -72,6 +72,46 @@ describe('where things are kept', () => {
     expect(await memory.getThreadById({ threadId: 't' })).not.toBeNull()
   })
 
+  it('[M1.15] is where the agent is for a program that asks the memory itself, from when the agent is a Heed\'s', async () => {
+    const ownFile = newFile()
+    const model = echo()
+    const make: Array<(memory: Memory, storage: LibSQLStore) => Agent> = [
+      (memory, storage) => {
+        const agent = new Agent({ id: 'a', model, memory })
+        kept(new Heed({ agents: { agent }, storage, logger: silentLogger }))
+        return agent
+      },
+      (memory, storage) => new Agent({ id: 'a', model, memory, heed: kept(new Heed({ storage, logger: silentLogger })) }),
+    ]
+    for (const [index, made] of make.entries()) {
+      const storage = kept(new LibSQLStore({ url: `file:${ownFile}${index}` }))
+      const memory = new Memory({ workingMemory: { enabled: true } })
+      const agent = made(memory, storage)
+      await memory.createThread({ threadId: 't', resourceId: 'u', title: 'Trip', metadata: { workingMemory: 'Likes trains.' } })
+      expect((await storage.getThread({ threadId: 't' }))?.title).toBe('Trip')
+      await agent.generate('Hello', target)
+      expect(JSON.stringify(model.calls.at(-1)?.prompt)).toContain('Likes trains.')
+      expect((await memory.recall({ threadId: 't' })).messages).toHaveLength(2)
+      expect(await agent.getMemory()).toBe(memory)
+    }
+  })
+
+  it('[M1.15] is each agent\'s own for one memory of two Heeds: asked itself it says so, and goes on when one is closed', async () => {
+    const memory = new Memory({ lastMessages: 3 })
+    const [left, right] = ['left', 'right'].map((id) => {
+      const agent = new Agent({ id, model: echo(), memory })
+      return { agent, heed: kept(new Heed({ agents: { agent }, storage: kept(new InMemoryStore()), logger: silentLogger })) }
+    })
+    if (!left || !right) throw new Error('two were made')
+    await expect(memory.createThread({ threadId: 't', resourceId: 'u' })).rejects.toMatchObject({ code: 'invalid_argument', details: { field: 'memory' } })
+    const [one, two] = [await left.agent.getMemory(), await right.agent.getMemory()]
+    await one.createThread({ threadId: 'l', resourceId: 'u' })
+    await two.createThread({ threadId: 'r', resourceId: 'u' })
+    expect([ids((await one.listThreads()).threads), ids((await two.listThreads()).threads), one.options.lastMessages]).toEqual(['l', 'r', 3])
+    await right.heed.close()
+    expect(ids((await memory.listThreads()).threads)).toBe('l')
+  })
+
   it('[M1.14] is the default file for a memory that has neither an agent nor a storage', async () => {
     const folder = mkdtempSync(join(tmpdir(), 'heed-default-'))
     const program = `

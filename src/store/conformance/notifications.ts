@@ -154,6 +154,34 @@ export const notificationConformance: NotificationCase[] = [
     },
   },
   {
+    name: '[N1.7] a summary is of one agent, resource and thread, whatever its time',
+    async run({ store: open }) {
+      const store = await open()
+      const owners = [{}, { resourceId: 'resource-2' }, { agentId: 'agent-2' }, { threadId: 'thread-2' }]
+      for (const [name, summary] of Object.entries({ window, timed: { form: 'timed', at: now + 5, withinMs: 30 } as const })) {
+        const settlement = { action: 'summarize', summary, now, claimUntil: now + 1_000 } as const
+        await store.ingest(owners.flatMap((owner, index) => [0, 1].map((turn) => note(`${name}-${index}-${turn}`, { ...owner, source: `${name}-${index}`, settlement }))))
+      }
+      const { batches } = await store.claimDue({ ...claim, agentIds: ['agent-1', 'agent-2'] })
+      const told = batches.map(({ threadId, resourceId, agentId, sources }) => [threadId, resourceId, agentId, ...sources.map(({ source, count }) => `${source}: ${count}`)].join(' '))
+      assert.deepEqual(told.toSorted(), ['timed', 'window'].flatMap((name) => [
+        `thread-1 resource-1 agent-1 ${name}-0: 2`, `thread-1 resource-1 agent-2 ${name}-2: 2`, `thread-1 resource-2 agent-1 ${name}-1: 2`, `thread-2 resource-1 agent-1 ${name}-3: 2`,
+      ]).toSorted())
+    },
+  },
+  {
+    name: '[N1.7] a thread that becomes another\'s takes along what waits there for several',
+    async run({ store: open }) {
+      const store = await open()
+      const settlement = { action: 'summarize', summary: window, now, claimUntil: now + 1_000 } as const
+      await store.ingest([note('n1', { settlement }), note('n2', { resourceId: 'resource-2', settlement })])
+      await store.giveThread(scope.threadId, 'resource-2')
+      await store.ingest([note('n3', { resourceId: 'resource-2', settlement })])
+      const { batches } = await store.claimDue(claim)
+      assert.deepEqual(batches.map(({ resourceId, sources }) => [resourceId, sources[0]?.count]).toSorted(), [['resource-2', 1], ['resource-2', 2]])
+    },
+  },
+  {
     name: '[N2.1] what is claimed is hidden from every other claim until its time, and then due again',
     async run({ store: open }) {
       const store = await open()

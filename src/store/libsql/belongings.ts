@@ -10,7 +10,8 @@ export const belongingsSql = {
   giveNotifications: `
     UPDATE heed_notifications SET resource_id = ?1, dedupe_slot = json_set(dedupe_slot, '$[1]', ?1), coalesce_slot = json_set(coalesce_slot, '$[1]', ?1), ${touched}
     WHERE thread_id = ?2`,
-  giveBatches: `UPDATE heed_notification_batches SET resource_id = ? WHERE thread_id = ?`,
+  // Those of a resource are one window: what comes from elsewhere takes in nothing more.
+  giveBatches: `UPDATE heed_notification_batches SET resource_id = ?1, open = CASE WHEN resource_id = ?1 THEN open END WHERE thread_id = ?2`,
   giveSchedules: `UPDATE heed_schedules SET resource_id = ? WHERE thread_id = ?`,
 } as const
 

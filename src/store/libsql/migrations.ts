@@ -2,7 +2,7 @@ import type { DatabaseSync } from 'node:sqlite'
 import { HeedError } from '../../errors.ts'
 import { belowSchema } from './below-schema.ts'
 import { keepingSchema } from './keeping-schema.ts'
-import { notificationChangeSchema, notificationIndexSchema, notificationSchema } from './notification-schema.ts'
+import { notificationChangeSchema, notificationIndexSchema, notificationOwnerSchema, notificationSchema } from './notification-schema.ts'
 import { quotesSchema, recallChangesSchema } from './recall/schema.ts'
 import { scheduleSchema } from './schedule-schema.ts'
 import { subscriptionSchema } from './subscription-schema.ts'
@@ -235,6 +235,7 @@ export const migrations: readonly string[] = [
   subscriptionSchema,
   notificationIndexSchema,
   belowSchema,
+  notificationOwnerSchema,
 ]
 
 /** 'Heed', where SQLite keeps the name of the program that a file belongs to. */

@@ -77,8 +77,8 @@ export function settle(statements: Statements, settlement: Settlement): Settled 
 /** The batch that will count this record. It is found or made in constant time, however much waits in it. */
 function join(statements: Statements, row: NotificationRow, time: SummaryTime, now: number): BatchRow {
   const found = time.form === 'timed'
-    ? statements.one<BatchRow>(sql.timed, row.threadId, row.agentId, time.at + time.withinMs, time.at - time.withinMs)
-    : statements.one<BatchRow>(sql.window, row.threadId, row.agentId)
+    ? statements.one<BatchRow>(sql.timed, row.threadId, row.resourceId, row.agentId, time.at + time.withinMs, time.at - time.withinMs)
+    : statements.one<BatchRow>(sql.window, row.threadId, row.resourceId, row.agentId)
   const firstAt = found?.firstAt ?? (time.form === 'timed' ? time.at : now)
   const dueAt = dueOf(time, firstAt, found?.dueAt ?? 0, now)
   if (found) {

@@ -95,3 +95,18 @@ export const notificationIndexSchema = `
   CREATE UNIQUE INDEX heed_notifications_id ON heed_notifications (id, thread_id);
   CREATE INDEX heed_notifications_thread ON heed_notifications (thread_id, key, status);
 `
+
+/**
+ * A summary is of one resource. What waits in one of another is to be decided about anew. `remember_ms` is how long a key is
+ * remembered once its record no longer waits.
+ */
+export const notificationOwnerSchema = `
+  UPDATE heed_notifications SET batch = NULL, decided = 0, when_idle = NULL, deliver_at = NULL, due_at = 1
+  WHERE status = 'pending' AND flight = 0 AND batch IS NOT NULL AND EXISTS (
+    SELECT 1 FROM heed_notification_batches b WHERE b.key = batch AND b.resource_id <> heed_notifications.resource_id AND b.signal_id IS NULL);
+  DROP INDEX heed_notification_batches_window;
+  DROP INDEX heed_notification_batches_timed;
+  CREATE UNIQUE INDEX heed_notification_batches_window ON heed_notification_batches (thread_id, resource_id, agent_id) WHERE open = 1 AND form = 'window';
+  CREATE INDEX heed_notification_batches_timed ON heed_notification_batches (thread_id, resource_id, agent_id, due_at) WHERE open = 1 AND form = 'timed';
+  ALTER TABLE heed_notifications ADD COLUMN remember_ms INTEGER;
+`

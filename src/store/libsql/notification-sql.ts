@@ -86,10 +86,10 @@ export const notificationSql = {
     WHERE n.resource_id = ? AND (n.changed, n.key) > (?, ?) AND (?4 IS NULL OR n.thread_id = ?4)
     ORDER BY n.changed, n.key LIMIT ?`,
 
-  window: `SELECT ${batchColumns} FROM heed_notification_batches WHERE thread_id = ? AND agent_id = ? AND open = 1 AND form = 'window'`,
+  window: `SELECT ${batchColumns} FROM heed_notification_batches WHERE thread_id = ? AND resource_id = ? AND agent_id = ? AND open = 1 AND form = 'window'`,
   timed: `
     SELECT ${batchColumns} FROM heed_notification_batches
-    WHERE thread_id = ? AND agent_id = ? AND open = 1 AND form = 'timed' AND due_at <= ? AND due_at >= ? AND first_at >= ?4
+    WHERE thread_id = ? AND resource_id = ? AND agent_id = ? AND open = 1 AND form = 'timed' AND due_at <= ? AND due_at >= ? AND first_at >= ?5
     ORDER BY due_at LIMIT 1`,
   addBatch: `
     INSERT INTO heed_notification_batches (id, thread_id, resource_id, agent_id, form, open, first_at, due_at) VALUES (?, ?, ?, ?, ?, 1, ?, ?)`,

@@ -236,6 +236,20 @@ export const notificationConformance: NotificationCase[] = [
     },
   },
   {
+    name: '[N2.6] what waits longer, or for an agent elsewhere, keeps nothing else from being taken when the thread is idle',
+    async run({ store: open }) {
+      const store = await open()
+      const idle = { action: 'summarize', summary: window, whenIdle: { recheckAt: now + 500 }, now, claimUntil: now + 1_000 } as const
+      await store.ingest(Array.from({ length: 5 }, (_, index) => note(`later-${index}`, { settlement: { ...idle, deliverAt: now + 60_000 } })))
+      await store.ingest(Array.from({ length: 5 }, (_, index) => note(`foreign-${index}`, { agentId: 'agent-9', settlement: idle })))
+      await store.ingest([note('n1', { settlement: idle }), note('n2', { agentId: 'agent-2', settlement: { ...idle, deliverAt: now } }), note('n3', { settlement: idle })])
+      const two = { ...claim, limit: 2, agentIds: ['agent-2', 'agent-1'] }
+      assert.deepEqual((await store.claimIdle(scope.threadId, two)).map(({ id }) => id), ['n1', 'n2'])
+      assert.deepEqual((await store.claimIdle(scope.threadId, two)).map(({ id }) => id), ['n3'])
+      assert.deepEqual(await store.claimIdle(scope.threadId, two), [])
+    },
+  },
+  {
     name: '[N3.2] a record that was put away while it was sent stays away, and says which signal it was',
     async run({ store: open }) {
       const store = await open()

@@ -42,10 +42,10 @@ function takeRow(statements: Statements, row: NotificationRow, until: number, du
 
 /** Takes what waits for the thread to be idle, unless its own time has yet to come. */
 export function claimIdle(statements: Statements, threadId: string, { now, until, limit, agentIds }: DueClaim): NotificationRecord[] {
-  const rows = statements.all<NotificationRow>(sql.idle, threadId, limit)
-  const ready = rows.filter((row) => (row.deliverAt ?? 0) <= now && agentIds.includes(row.agentId))
-  for (const row of ready) statements.run(sql.take, until, row.key)
-  return ready.map(notificationOf)
+  const ready = agentIds.flatMap((agentId) => statements.all<NotificationRow>(sql.idle, threadId, agentId, now, limit))
+  const oldest = ready.toSorted((one, other) => one.key - other.key).slice(0, limit)
+  for (const row of oldest) statements.run(sql.take, until, row.key)
+  return oldest.map(notificationOf)
 }
 
 export function nextDue(statements: Statements, agentIds: readonly string[]): number | undefined {

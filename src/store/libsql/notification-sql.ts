@@ -54,7 +54,9 @@ export const notificationSql = {
   due: `${fromNotifications} WHERE n.agent_id = ? AND n.due_at IS NOT NULL AND n.due_at <= ? ORDER BY n.due_at LIMIT ?`,
   postpone: `UPDATE heed_notifications SET due_at = ? WHERE key = ?`,
   take: `UPDATE heed_notifications SET due_at = ?, flight = 1, when_idle = NULL, coalesce_slot = NULL WHERE key = ?`,
-  idle: `${fromNotifications} WHERE n.thread_id = ? AND n.when_idle = 1 ORDER BY n.key LIMIT ?`,
+  idle: `
+    ${fromNotifications} WHERE n.thread_id = ? AND n.when_idle = 1 AND n.agent_id = ? AND (n.deliver_at IS NULL OR n.deliver_at <= ?)
+    ORDER BY n.key LIMIT ?`,
   anyIdle: `SELECT EXISTS (SELECT 1 FROM heed_notifications WHERE thread_id = ? AND when_idle = 1) AS found`,
   nextDue: `SELECT min(due_at) AS at FROM heed_notifications WHERE agent_id = ? AND due_at IS NOT NULL`,
   nextBatchDue: `SELECT min(due_at) AS at FROM heed_notification_batches WHERE agent_id = ? AND due_at IS NOT NULL`,

@@ -178,7 +178,7 @@ export const notificationConformance: NotificationCase[] = [
       await store.giveThread(scope.threadId, 'resource-2')
       await store.ingest([note('n3', { resourceId: 'resource-2', settlement })])
       const { batches } = await store.claimDue(claim)
-      assert.deepEqual(batches.map(({ resourceId, sources }) => [resourceId, sources[0]?.count]).toSorted(), [['resource-2', 1], ['resource-2', 2]])
+      assert.deepEqual(batches.map(({ resourceId, sources }) => `${resourceId}: ${sources[0]?.count}`).toSorted(), ['resource-2: 1', 'resource-2: 2'])
     },
   },
   {

@@ -60,6 +60,7 @@ export type HeedErrorCode =
   | 'too_large'
   | 'unsupported_media_type'
   | 'rate_limited'
+  | 'idempotency_key_reused'
   | 'unreachable'
   // Storage
   | 'store_failed'

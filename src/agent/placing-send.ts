@@ -1,5 +1,6 @@
 import { createdSignal } from '../signals/created.ts'
 import type { Signal } from '../signals/signal.ts'
+import type { Acceptance } from '../thread/acceptance.ts'
 import { optional, type SendReceipt } from '../thread/receipt.ts'
 import type { ThreadRuntime } from '../thread/runtime.ts'
 import { persists, rejected, type SendOptions } from '../thread/sending.ts'
@@ -21,6 +22,7 @@ export class PlacingSends {
     const sent = (before ?? Promise.resolve()).then(() => send(runId))
     if (options.threadId !== undefined) this.#follow(options.threadId, sent)
     let stored: Promise<void> | undefined
+    let acceptance: Promise<Acceptance> | undefined
     return {
       accepted: true,
       runId,
@@ -29,6 +31,10 @@ export class PlacingSends {
       get stored() {
         stored ??= optional(sent.then((receipt) => receipt.stored))
         return stored
+      },
+      get acceptance() {
+        acceptance ??= optional(sent.then((receipt) => receipt.acceptance))
+        return acceptance
       },
       outcome: sent.then((receipt) => receipt.outcome, rejected),
     }

@@ -22,6 +22,7 @@ const statuses: Partial<Record<HeedErrorCode, number>> = {
   working_memory_version_gone: 409,
   thread_suspended: 409,
   aborted: 409,
+  idempotency_key_reused: 409,
   too_large: 413,
   unsupported_media_type: 415,
   rate_limited: 429,

@@ -1,4 +1,5 @@
 import type { CreatedAgentSignal } from '../signals/signal.ts'
+import type { Acceptance } from './acceptance.ts'
 
 /** What became of a signal, once that is certain. */
 export interface SignalOutcome {
@@ -30,6 +31,8 @@ export interface SendReceipt {
    * this is first read: whoever doesn't want to know doesn't wait for it, and others share the wait.
    */
   readonly stored: Promise<void>
+  /** What the thread has of it: of a repeated send, the first. Rejects when it was refused; need not be handled. */
+  readonly acceptance: Promise<Acceptance>
   /** Never rejects. */
   outcome: Promise<SignalOutcome>
 }

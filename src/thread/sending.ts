@@ -2,8 +2,7 @@ import { HeedError, isHeedError } from '../errors.ts'
 import { isoTime } from '../iso.ts'
 import type { AgentExecutionOptions } from '../run/options.ts'
 import { normaliseAttributes } from '../signals/attributes.ts'
-import { createdSignal } from '../signals/created.ts'
-import { rowToSignal, signalToRow } from '../signals/row.ts'
+import { signalToRow } from '../signals/row.ts'
 import type { Signal, SignalAttributes } from '../signals/signal.ts'
 import type { Accepted, Branch, LaneWrite } from '../store/contract.ts'
 import { traceAccept } from '../tracing/accept-trace.ts'
@@ -60,8 +59,7 @@ export async function sendState(runtime: ThreadRuntime, agent: Runnable, signal:
   const { receipt, work } = send(runtime, agent, 'now', signal, options, lane)
   const { answer } = await work
   if (answer.route === 'skipped') return { accepted: true, skipped: true, reason: 'unchanged' }
-  const [row] = answer.rows
-  return Object.assign(receipt, { skipped: false as const, ...(row ? { signal: createdSignal(rowToSignal(row)) } : {}) })
+  return Object.assign(receipt, { skipped: false as const, signal: (await receipt.acceptance).signal })
 }
 
 function send(runtime: ThreadRuntime, agent: Runnable, mode: SendMode, signal: Signal, options: SendOptions, lane?: LaneWrite, named?: string): { receipt: SendReceipt; work: Promise<Work> } {

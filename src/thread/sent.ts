@@ -1,6 +1,7 @@
 import { createdSignal } from '../signals/created.ts'
 import type { CreatedAgentSignal, Signal } from '../signals/signal.ts'
 import type { Accepted } from '../store/contract.ts'
+import { acceptanceOf, type Acceptance } from './acceptance.ts'
 import { optional, type SendReceipt, type SignalOutcome } from './receipt.ts'
 
 /** What the store answered to a send, and what becomes of it. */
@@ -28,6 +29,7 @@ export class Sent implements SendReceipt {
   #signal: CreatedAgentSignal | undefined
   #persisted: Promise<void> | undefined
   #stored: Promise<void> | undefined
+  #acceptance: Promise<Acceptance> | undefined
 
   constructor(sent: SentSignal) {
     this.runId = sent.runId
@@ -54,6 +56,11 @@ export class Sent implements SendReceipt {
   get stored(): Promise<void> {
     this.#stored ??= optional(this.#sent.work.then(this.#sent.flush))
     return this.#stored
+  }
+
+  get acceptance(): Promise<Acceptance> {
+    this.#acceptance ??= optional(this.#sent.work.then(({ answer }) => acceptanceOf(this.#sent.signal, answer)))
+    return this.#acceptance
   }
 
   toJSON(): Pick<SendReceipt, 'accepted' | 'runId' | 'signal'> {

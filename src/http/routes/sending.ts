@@ -37,7 +37,7 @@ export const sending: readonly Route[] = [
     async handle(call) {
       const receipt = await call.agent.sendStateSignal(stateOf(call), await targetOf(call))
       if (receipt.skipped) return receipt
-      return { ...(await stored(receipt)), skipped: false }
+      return { ...(await stored(receipt, call.idempotencyKey)), skipped: false }
     },
   }),
 ]
@@ -49,14 +49,18 @@ function stateOf({ body: { state: given }, idempotencyKey }: Call<{ state: State
 }
 
 async function answer(call: Call<unknown, Waiting>, receipt: SendReceipt): Promise<unknown> {
-  const told = await stored(receipt)
+  const told = await stored(receipt, call.idempotencyKey)
   return call.query.wait === 'outcome' ? { ...told, outcome: await receipt.outcome } : told
 }
 
-/** What is answered is stored; what was refused is an error. */
-async function stored(receipt: SendReceipt): Promise<{ accepted: true; runId: string; signal: unknown }> {
+/** What is answered is stored, and of a repeated send it is the first; what was refused is an error. */
+async function stored(receipt: SendReceipt, key: string | undefined): Promise<{ accepted: true; runId: string; signal: unknown }> {
   await receipt.stored
-  return { accepted: true, runId: receipt.runId, signal: receipt.signal }
+  const { runId, signal, differs } = await receipt.acceptance
+  if (differs && key !== undefined) {
+    throw new HeedError('idempotency_key_reused', 'This Idempotency-Key was used for something else on this thread. Take a new key for each thing that is sent.', { details: { field: 'Idempotency-Key' } })
+  }
+  return { accepted: true, runId: runId ?? signal.id, signal }
 }
 
 /** Existing clients may name a run or a thread; whose it is, is never taken on trust. */

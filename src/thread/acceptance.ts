@@ -1,0 +1,33 @@
+import { createdSignal } from '../signals/created.ts'
+import { isPlainObject } from '../signals/json-copy.ts'
+import { rowToSignal } from '../signals/row.ts'
+import type { CreatedAgentSignal, Signal } from '../signals/signal.ts'
+import type { Accepted } from '../store/contract.ts'
+
+/** What a thread has of a signal, whether this send brought it or an earlier one with the same id. */
+export interface Acceptance {
+  /** The thread had this id already; the rest describes the first. */
+  duplicate: boolean
+  /** The run that was promised to it, or took it. None where it is in history only, or nowhere. */
+  runId?: string
+  signal: CreatedAgentSignal
+  /** The first says something else than this send does. */
+  differs: boolean
+}
+
+export function acceptanceOf(sent: Signal, { duplicate, runId, rows: [row] }: Accepted): Acceptance {
+  const first = row && (row.role === 'signal' || row.role === 'user') ? rowToSignal(row) : sent
+  return { duplicate, ...(runId === undefined ? {} : { runId }), signal: createdSignal(first), differs: duplicate && essence(first) !== essence(sent) }
+}
+
+/** What a sender wrote, and nobody adds to: attributes depend on what a thread did at the time, and states get a version. */
+function essence({ type, tagName, contents, metadata = {}, providerOptions = {} }: Signal): string {
+  const { state, ...rest } = metadata
+  const { version: _, ...said } = type === 'state' && isPlainObject(state) ? state : { state }
+  return JSON.stringify([type, tagName, contents, rest, said, providerOptions], inOrder)
+}
+
+function inOrder(_key: string, value: unknown): unknown {
+  if (!isPlainObject(value)) return value
+  return Object.fromEntries(Object.entries(value).toSorted(([one], [other]) => (one < other ? -1 : 1)))
+}

@@ -156,7 +156,8 @@ function cutShort(run: Run, { recorder, cut }: Said, row: MessageRow | undefined
     return { ...step, end: { status: 'aborted', reason: 'aborted' } }
   }
   recorder.finishReason = cut.kind === 'broken' ? 'error' : 'interrupted'
-  if (cut.kind !== 'broken') return run.atLimit ? { ...step, end: { status: 'finished', reason: 'interrupted' } } : { ...step, drain: true }
+  // At the limit what interrupted it is for the next run, unless what entered for this step has not had a word yet: then the step is not counted.
+  if (cut.kind !== 'broken') return run.atLimit && row ? { ...step, end: { status: 'finished', reason: 'interrupted' } } : { ...step, drain: true }
   if (run.atLimit || !cut.goesOn) throw new StepFailure(cut.error, { rows })
   // A prompt that ends in half an answer is refused by some providers and repeated by others.
   if (row) rows.push(run.contextRow('The connection broke and the last message is incomplete. Go on from where it ends; do not repeat it.'))

@@ -166,7 +166,8 @@ export class ThreadHost implements RunHost {
       this.#runtime.active.delete(run.runId)
       if (this.#suspended && this.#here) expectations.keepOptions(run.runId, this.#here)
       this.#here = undefined
-      this.live.endRun(this.#suspended, this.#expecting)
+      // A process that closes says nothing more in this epoch.
+      this.live.endRun(this.#suspended, this.#expecting && !this.#runtime.closing)
     }
   }
 

@@ -126,6 +126,21 @@ describe.each(placeKinds())('a thread $name', ({ make }) => {
     expect(model.calls.map((call) => userTexts(call).at(-1))).toEqual(['now', 'q3', 'q2'])
   })
 
+  it('[R3.2] does not count a last step that an interrupt cut before its first word', async () => {
+    const model = scriptedModel((call) => (userTexts(call).includes('Second.') ? 'Heard both.' : { text: 'Never said', hang: { parts: 0 } }))
+    const agent = new Agent({ id: 'guide', model })
+    openHeed({ agent }, make().store())
+
+    const first = agent.sendMessage('First.', { ...thread, ifIdle: { streamOptions: { maxSteps: 1 } } })
+    await soon(() => model.callCount).toBe(1)
+    const second = agent.sendMessage('Second.', { ...thread, ifActive: { behavior: 'interrupt' } })
+    const { runId } = await first.outcome
+    expect(await second.outcome).toEqual({ action: 'delivered', runId, step: 1 })
+    await idle(agent, thread)
+    expect(userTexts(model.calls.at(-1))).toEqual(['First.', 'Second.'])
+    expect(model.callCount).toBe(2)
+  })
+
   it('[R3.2] answers what arrives at maxSteps in another run', async () => {
     const running = gate()
     const go = gate()

@@ -22,7 +22,7 @@ import { createThread, deleteThread, idsBelow, listThreads, updateThread, type L
 import { defaultLastMessages } from './window.ts'
 import { listVersions, readWorkingMemory, undoWorkingMemory, updateWorkingMemory } from './working-memory/access.ts'
 import type { WorkingMemoryTarget, WorkingMemoryUpdate, WorkingMemoryVersion } from './working-memory/access.ts'
-import { workingMemoryIn, type WorkingMemorySetting } from './working-memory/setting.ts'
+import { workingMemoryIn, workingMemoryOf, type WorkingMemorySetting } from './working-memory/setting.ts'
 import { deleteMessages, saveMessages, updateMessages, type DeleteMessagesArgs, type SaveMessagesArgs, type UpdateMessagesArgs } from './writing.ts'
 
 export interface MemoryConfig extends MemoryOptions {
@@ -240,9 +240,7 @@ export class Memory {
   }
 
   #setting(): WorkingMemorySetting {
-    const setting = workingMemoryIn(this.options)
-    if (setting) return setting
-    throw new HeedError('invalid_argument', 'This memory has no working memory. Turn it on: new Memory({ workingMemory: { enabled: true } }).', { details: { option: 'workingMemory' } })
+    return workingMemoryOf(this.options)
   }
 
   async #belongings(): Promise<Belongings[]> {

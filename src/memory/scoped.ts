@@ -1,4 +1,5 @@
 import { HeedError } from '../errors.ts'
+import type { JSONObject } from '../json.ts'
 import type { Message } from '../message/message.ts'
 import type { TextEmbedder } from '../recall/embedder.ts'
 import type { MemoryOptions } from '../run/options.ts'
@@ -10,7 +11,9 @@ import { recall, type RecallArgs, type RecalledMessages } from './recall.ts'
 import { isSearch, searchMessages } from './semantic/search.ts'
 import { createThread, deleteThread, listNames, listThreads, updateThread, type ListThreadsArgs, type NewThreadArgs, type ThreadList, type ThreadUpdate } from './threads.ts'
 import { defaultLastMessages } from './window.ts'
-import { workingMemoryIn } from './working-memory/setting.ts'
+import { listVersions, readWorkingMemory, undoWorkingMemory, updateWorkingMemory } from './working-memory/access.ts'
+import type { WorkingMemoryTarget, WorkingMemoryUpdate, WorkingMemoryVersion } from './working-memory/access.ts'
+import { workingMemoryIn, workingMemoryOf } from './working-memory/setting.ts'
 import { deleteMessages, saveMessages, updateMessages, type DeleteMessagesArgs, type SaveMessagesArgs, type UpdateMessagesArgs } from './writing.ts'
 
 interface OwnPlace {
@@ -69,8 +72,9 @@ export class ResourceMemory {
 
   async recall(args: RecallArgs): Promise<RecalledMessages> {
     const own = this.#own(args)
+    const { lastMessages = this.#options.lastMessages } = own.threadConfig ?? {}
     const store = await this.#place.store()
-    return isSearch(own) ? searchMessages(store, own, this.#options, this.#embedder) : recall(store, own, this.#options.lastMessages || defaultLastMessages)
+    return isSearch(own) ? searchMessages(store, own, this.#options, this.#embedder) : recall(store, own, lastMessages || defaultLastMessages)
   }
 
   listMessages(args: RecallArgs): Promise<RecalledMessages> {
@@ -86,6 +90,7 @@ export class ResourceMemory {
   }
 
   async deleteMessages(args: DeleteMessagesArgs): Promise<number> {
+    if (typeof args === 'object' && args !== null && 'resourceId' in args) this.#check(args.resourceId)
     return deleteMessages(await this.#store(), args, this.resourceId)
   }
 
@@ -106,6 +111,24 @@ export class ResourceMemory {
 
   async getCloneHistory(threadId: string): Promise<ThreadRow[]> {
     return cloneHistory(await this.#store(), threadId, this.resourceId)
+  }
+
+  /** What is kept in mind of this resource, or of one of its threads where working memory is that of a thread. */
+  async getWorkingMemory<T = string | JSONObject>(target: WorkingMemoryTarget = {}): Promise<T | null> {
+    const found = await readWorkingMemory(await this.#store(), workingMemoryOf(this.#options), this.#own(target))
+    return (found?.workingMemory ?? null) as T | null
+  }
+
+  async updateWorkingMemory(update: WorkingMemoryUpdate): Promise<WorkingMemoryVersion> {
+    return updateWorkingMemory(await this.#store(), workingMemoryOf(this.#options), this.#own(update))
+  }
+
+  async listWorkingMemoryVersions(target: WorkingMemoryTarget & { limit?: number; before?: number } = {}): Promise<WorkingMemoryVersion[]> {
+    return listVersions(await this.#store(), workingMemoryOf(this.#options), this.#own(target))
+  }
+
+  async undoWorkingMemory(target: WorkingMemoryTarget & { version?: number; expectedVersion?: number } = {}): Promise<WorkingMemoryVersion> {
+    return undoWorkingMemory(await this.#store(), workingMemoryOf(this.#options), this.#own(target))
   }
 
   #store(): Promise<ThreadStore> {

@@ -38,10 +38,10 @@ export type WorkingMemoryChange = {
   | { restore: number | 'previous' }
 )
 
-/** A change that comes with a thread's description. It can't be refused: whoever asks for it has looked at it. */
+/** A change that comes with a thread's description. Above `maxLength`, the description is refused with it. */
 export interface InitialWorkingMemory {
   scope: WorkingMemoryOf['scope']
-  change: { set: WorkingMemoryValue } | { merge: JSONObject; remove?: ReadonlyArray<readonly string[]> }
+  change: { maxLength?: number } & ({ set: WorkingMemoryValue } | { merge: JSONObject; remove?: ReadonlyArray<readonly string[]> })
 }
 
 export interface WorkingMemoryWriter {

@@ -1,8 +1,9 @@
 import { describe, expect, it } from 'vitest'
 import { z } from 'zod'
-import { Memory, type WorkingMemoryOptions } from '../../src/index.ts'
+import { Agent, Heed, Memory, silentLogger, type WorkingMemoryOptions } from '../../src/index.ts'
 import { LibSQLStore, LibSQLVector } from '../../src/store/libsql/index.ts'
-import { conversation, ids, memoryOn, said, stores } from './kept.ts'
+import { scriptedModel } from '../../src/testing/index.ts'
+import { conversation, ids, kept, memoryOn, said, stores } from './kept.ts'
 
 /** What a program in JavaScript, or a request, may pass whatever the types say. */
 const untyped = (value: unknown) => value as never
@@ -93,6 +94,23 @@ describe.each(stores)('what a memory refuses by name, $name', ({ store }) => {
     const memory = await filled(options)
     await expect(call(memory)).rejects.toMatchObject(error)
     expect(await memory.getWorkingMemory(target)).toBeNull()
+  })
+})
+
+describe.each(stores)('working memory in the metadata of a thread, $name', ({ store }) => {
+  it('is measured together with what is there, and refused with the thread', async () => {
+    const storage = store()
+    const memory = memoryOn(storage, { workingMemory: { schema: z.object({ a: z.string().optional(), b: z.string().optional() }), maxLength: 60 } })
+    await memory.createThread({ threadId: 't', resourceId: 'u', metadata: { workingMemory: { a: 'x'.repeat(30) } } })
+    const metadata = { kept: true, workingMemory: { b: 'y'.repeat(30) } }
+    const tooLarge = { code: 'working_memory_too_large', details: { maxLength: 60 } }
+    await expect(memory.createThread({ threadId: 'new', resourceId: 'u', metadata })).rejects.toMatchObject(tooLarge)
+    await expect(memory.updateThread({ id: 't', title: 'Other', metadata })).rejects.toMatchObject(tooLarge)
+    const agent = new Agent({ id: 'a', model: scriptedModel(() => 'Noted.'), memory })
+    kept(new Heed({ agents: { agent }, storage, logger: silentLogger }))
+    await expect(agent.generate('Hello', { memory: { thread: { id: 'asked', metadata }, resource: 'u' } })).rejects.toMatchObject(tooLarge)
+    expect((await memory.listThreads()).threads).toMatchObject([{ id: 't', title: '', metadata: {} }])
+    expect(await memory.getWorkingMemory({ resourceId: 'u' })).toEqual({ a: 'x'.repeat(30) })
   })
 })
 

@@ -33,6 +33,7 @@ describe.each(stores)('a memory of one resource, $name', ({ store }) => {
     ['updateMessages', (own) => own.updateMessages({ threadId: 'theirs', messages: [{ id: 'theirs-m0' }] })],
     ['deleteMessages', (own) => own.deleteMessages({ threadId: 'theirs' })],
     ['deleteMessages in their name', (own) => own.deleteMessages({ threadId: 'theirs', resourceId: 'v' })],
+    ['deleteMessages of its own in their name', (own) => own.deleteMessages({ threadId: 'mine', resourceId: 'v' })],
     ['cloneThread', (own) => own.cloneThread({ sourceThreadId: 'theirs' })],
     ['cloneThread for them', (own) => own.cloneThread({ sourceThreadId: 'mine', resourceId: 'v' })],
     ['getSourceThread', (own) => own.getSourceThread('theirs')],
@@ -69,5 +70,29 @@ describe.each(stores)('a memory of one resource, $name', ({ store }) => {
     const { thread } = await own.cloneThread({ sourceThreadId: 'mine' })
     expect(thread.resourceId).toBe('u')
     expect(await own.deleteThread(thread.id)).toBe(true)
+  })
+
+  it('[X1.1] keeps working memory of its own, and reaches no other', async () => {
+    const memory = memoryOn(store(), { workingMemory: { enabled: true } })
+    for (const [threadId, resourceId] of [['mine', 'u'], ['theirs', 'v']] as const) await memory.createThread({ threadId, resourceId })
+    await memory.updateWorkingMemory({ resourceId: 'v', workingMemory: 'theirs' })
+    const own = memory.forResource('u')
+    expect(await own.getWorkingMemory()).toBeNull()
+    for (const workingMemory of ['one', 'two']) await own.updateWorkingMemory({ workingMemory })
+    expect(await own.undoWorkingMemory({ threadId: 'mine' })).toMatchObject({ version: 3, workingMemory: 'one' })
+    expect((await own.listWorkingMemoryVersions({ limit: 2 })).map(({ version }) => version)).toEqual([3, 2])
+    for (const target of [{ resourceId: 'v' }, { threadId: 'theirs' }]) {
+      await expect(own.getWorkingMemory(target)).rejects.toMatchObject(forbidden)
+      await expect(own.updateWorkingMemory({ ...target, workingMemory: 'x' })).rejects.toMatchObject(forbidden)
+      await expect(own.listWorkingMemoryVersions(target)).rejects.toMatchObject(forbidden)
+      await expect(own.undoWorkingMemory(target)).rejects.toMatchObject(forbidden)
+    }
+    expect([await memory.getWorkingMemory({ resourceId: 'u' }), await memory.getWorkingMemory({ resourceId: 'v' })]).toEqual(['one', 'theirs'])
+    await expect(memoryOn(store()).forResource('u').getWorkingMemory()).rejects.toMatchObject({ details: { option: 'workingMemory' } })
+  })
+
+  it('reads as many messages as its call says', async () => {
+    const { own } = await two()
+    expect(ids((await own.recall({ threadId: 'mine', threadConfig: { lastMessages: 1 } })).messages)).toBe('mine-m2')
   })
 })

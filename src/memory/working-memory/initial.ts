@@ -17,17 +17,10 @@ export async function splitMetadata<M extends Metadata>(
   const { workingMemory, ...metadata } = given
   if (!setting || workingMemory === undefined) return { metadata: given }
   refuseReadOnly(setting)
-  const { scope, maxLength } = setting
+  const { scope } = setting
   if (workingMemory === null) return { metadata, workingMemory: { scope, change: { set: 'template' in setting.form ? '' : {} } } }
   if (typeof workingMemory !== 'string' && (typeof workingMemory !== 'object' || Array.isArray(workingMemory))) {
     throw new HeedError('invalid_argument', 'metadata.workingMemory must be a text or an object.', { details: { field: 'metadata.workingMemory' } })
   }
-  const { maxLength: _, ...change } = await changeOf(setting, { workingMemory })
-  const length = typeof workingMemory === 'string' ? workingMemory.length : JSON.stringify(workingMemory).length
-  if (length > maxLength) {
-    throw new HeedError('working_memory_too_large', `metadata.workingMemory has ${length} characters; ${maxLength} are allowed. Shorten it, or set workingMemory.maxLength.`, {
-      details: { length, maxLength },
-    })
-  }
-  return { metadata, workingMemory: { scope, change } }
+  return { metadata, workingMemory: { scope, change: await changeOf(setting, { workingMemory }) } }
 }

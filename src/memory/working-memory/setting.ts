@@ -34,6 +34,13 @@ export function workingMemoryIn({ workingMemory, readOnly = false }: MemoryOptio
   return { scope, maxLength, readOnly, form: schema === undefined ? { template: template ?? defaultTemplate } : { schema } }
 }
 
+/** The same for whoever asks for working memory: refused when there is none. */
+export function workingMemoryOf(options: MemoryOptions): WorkingMemorySetting {
+  const setting = workingMemoryIn(options)
+  if (!setting) throw invalid('This memory', 'has no working memory. Turn it on: new Memory({ workingMemory: { enabled: true } })', 'workingMemory')
+  return setting
+}
+
 export function checkWorkingMemory(options: unknown): asserts options is WorkingMemoryOptions {
   if (typeof options !== 'object' || options === null || Array.isArray(options)) throw invalid('workingMemory', 'must be an object: workingMemory: { enabled: true }')
   for (const key of Object.keys(options)) {
@@ -64,6 +71,6 @@ function missing(field: string, scope: string): HeedError {
   return new HeedError('invalid_argument', `${field} is missing: this working memory belongs to a ${scope}.`, { details: { field } })
 }
 
-function invalid(option: string, why: string): HeedError {
-  return new HeedError('invalid_argument', `${option} ${why}.`, { details: { option } })
+function invalid(subject: string, why: string, option = subject): HeedError {
+  return new HeedError('invalid_argument', `${subject} ${why}.`, { details: { option } })
 }

@@ -92,6 +92,12 @@ export const workingMemoryCases: StoreCase[] = [
       await store.mergeWorkingMemory(ofResource, { set: '12345', maxLength: 5 })
       await refuses('working_memory_too_large', store.mergeWorkingMemory(ofResource, { set: '123456', maxLength: 5 }))
       await refuses('working_memory_too_large', store.mergeWorkingMemory(ofResource, merge({ abc: 'def' }, { maxLength: 12 })))
+      const workingMemory = { scope: 'resource', change: { set: '123456', maxLength: 5 } } as const
+      await refuses('working_memory_too_large', store.createThread({ id: threadId, resourceId, workingMemory, now: 1 }))
+      assert.equal(await store.getThread(scope), null)
+      await store.createThread({ id: threadId, resourceId, now: 1 })
+      await refuses('working_memory_too_large', store.patchThread(scope, { title: 'Other', workingMemory }))
+      assert.equal((await store.getThread(scope))?.title, '')
       assert.deepEqual([await value(store), (await store.listWorkingMemory(ofResource, { limit: 9 })).length], ['12345', 1])
     },
   },

@@ -12,7 +12,7 @@ import { keepAtHand, mailedRows } from './mailed.ts'
 import type { MailRecord, ThreadRecord } from './records.ts'
 import type { ThreadTables } from './tables.ts'
 import { runnable, shift } from './waiting.ts'
-import { setWorkingMemory } from './working-memory.ts'
+import { checkWorkingMemory, setWorkingMemory } from './working-memory.ts'
 
 /** Each send is decided and stored by itself, in the order given. */
 export function acceptSends(tables: ThreadTables, sends: readonly Send[]): Array<Accepted | { error: Error }> {
@@ -53,6 +53,7 @@ function decide(tables: ThreadTables, send: Send): Decision {
   const rows = send.rows.map((row) => ({ ...withAttributes(row, branch.attributes), threadId: send.threadId, resourceId: send.resourceId }))
   if (route === 'discard') return { answer: { ...untouched(found), route, rows } }
 
+  if (!found) checkWorkingMemory(tables, { resourceId: send.resourceId }, send.thread?.workingMemory)
   const lane = found && send.lane && tables.lane(found, send.lane.id)
   if (lane && send.lane && laneHas(lane, send.lane)) {
     return { answer: { ...untouched(found), route: 'skipped', rows, lane: laneRow(found, lane) } }

@@ -4,7 +4,7 @@ import { describedThread, threadRow, untracked } from './decode.ts'
 import { findThread, scopedThread } from './guard.ts'
 import type { ThreadRecord } from './records.ts'
 import type { ThreadTables } from './tables.ts'
-import { setWorkingMemory } from './working-memory.ts'
+import { checkWorkingMemory, setWorkingMemory } from './working-memory.ts'
 
 export interface ThreadPatch {
   title?: string
@@ -16,6 +16,7 @@ export interface ThreadPatch {
 export function createThread(tables: ThreadTables, wanted: NewThread): { thread: ThreadRow; created: boolean } {
   const there = findThread(tables, { threadId: wanted.id, resourceId: wanted.resourceId })
   if (there) return { thread: describedThread(tables, there), created: false }
+  checkWorkingMemory(tables, { resourceId: wanted.resourceId }, wanted.workingMemory)
   const thread = tables.addThread({
     id: wanted.id,
     resourceId: wanted.resourceId,
@@ -30,6 +31,7 @@ export function createThread(tables: ThreadTables, wanted: NewThread): { thread:
 
 export function patchThread(tables: ThreadTables, scope: Scope, patch: ThreadPatch): ThreadRow {
   const thread = scopedThread(tables, scope)
+  checkWorkingMemory(tables, thread, patch.workingMemory)
   const metadata = mergedMetadata(thread.metadata, patch.metadata ?? {})
   const titled = patch.title !== undefined && !(patch.onlyIfUntitled && thread.title !== '')
   if (titled) thread.title = patch.title ?? ''

@@ -37,6 +37,14 @@ export function mergeWorkingMemory(tables: ThreadTables, of: WorkingMemoryOf, ch
   return rowOf(run ? stage(tables, thread, run, { owner, change }) : write(tables, owner, change))
 }
 
+/** Refuses what a thread's description says of working memory when it would be too much, before anything is written. */
+export function checkWorkingMemory(tables: ThreadTables, thread: Pick<ThreadRecord, 'resourceId'> & { key?: ThreadRecord['key'] }, initial: InitialWorkingMemory | undefined): void {
+  if (!initial) return
+  const { key, resourceId } = thread
+  const owner = initial.scope === 'resource' ? `r:${resourceId}` : key === undefined ? undefined : threadOwner({ key })
+  changed(tables, owner ?? '', owner === undefined ? undefined : tables.workingMemory(owner), initial.change)
+}
+
 /** What a thread's description says of working memory. */
 export function setWorkingMemory(tables: ThreadTables, thread: ThreadRecord, initial: InitialWorkingMemory | undefined): void {
   if (initial) write(tables, initial.scope === 'thread' ? threadOwner(thread) : `r:${thread.resourceId}`, initial.change)

@@ -1,16 +1,17 @@
-import { describe, HeedError } from '../errors.ts'
+import { describe, HeedError, isHeedError } from '../errors.ts'
 import type { SendMode } from '../thread/machine.ts'
-import { optional, type SendReceipt } from '../thread/receipt.ts'
+import type { SendReceipt } from '../thread/receipt.ts'
 import type { Attendant, Runnable } from '../thread/runnable.ts'
 import type { ThreadRuntime } from '../thread/runtime.ts'
 import { sendAccepted } from '../thread/sending.ts'
-import type { SettlementTerms, Ingested, NotificationRecord, NotificationStore, Settled, SummaryBatch } from '../store/notifications.ts'
+import type { SettlementTerms, NotificationRecord, NotificationStore, Settled, SummaryBatch } from '../store/notifications.ts'
 import { ChangeBell } from './bell.ts'
-import { confirmDelivery, confirmMs } from './confirming.ts'
+import { Confirmations, confirmDelivery, confirmMs, type Unconfirmed } from './confirming.ts'
 import { decideDelivery } from './deciding.ts'
 import { Dispatcher } from './dispatcher.ts'
 import { checkNotifications, type CheckedNotification, type NotificationInput } from './input.ts'
 import { checkTarget, type InboxSettings, type NotificationTarget } from './options.ts'
+import { duplicate, isSentNow, modeOf, resultOf, type Arrival, type Foretold, type Placing, type ThreadState } from './placing.ts'
 import { priorities, settledDecision, type NotificationDeliveryDecision } from './policy.ts'
 import { join, leave } from './readers.ts'
 import type { NotificationResult } from './result.ts'
@@ -38,6 +39,7 @@ export class Inbox implements Attendant {
   readonly #dispatcher: Dispatcher
   readonly #watchers = new InboxWatchers()
   readonly #bell: ChangeBell
+  readonly #confirmations = new Confirmations()
   #stopListening: (() => void) | undefined
   #opening: Promise<NotificationStore | undefined> | undefined
   /** Threads and notifications are in one database: what was written first is also kept first. */
@@ -109,10 +111,10 @@ export class Inbox implements Attendant {
     }))
     if (this.#options.settings.enabled && placings.some(({ settlement }) => settlement?.whenIdle)) await this.#lookAgain(store, placings)
     this.#expect(placings)
-    return Promise.all(placings.map(async ({ record, decision, settled }) => {
+    return Promise.all(placings.map(async ({ record, decision, settled, settlement }) => {
       const receipt = receipts.get(record.id)
-      // What was sent is delivered by now, and what came several times is as the last of them left it.
-      const known = receipt === undefined && placings.length === 1 ? settled?.record : undefined
+      // What was sent, also in vain, isn't as it was decided any more, and what came several times is as the last of them left it.
+      const known = placings.length === 1 && settled && !isSentNow(settled, settlement) ? settled.record : undefined
       return resultOf(store, known ?? (await store.getNotification({ threadId: record.threadId, id: record.id })) ?? record, decision, receipt)
     }))
   }
@@ -165,7 +167,7 @@ export class Inbox implements Attendant {
       // Whoever waits for its outcome may be gone when it comes.
       const confirm = runtime.agent(record.agentId).canRefuse ? { confirmAt: now + confirmMs } : {}
       await store.delivered([{ threadId, id, signalId: receipt.signal.id, status: 'delivered', now, ...remember, ...confirm }])
-      if (confirm.confirmAt !== undefined) this.#dispatcher.expect(confirm.confirmAt)
+      if (confirm.confirmAt !== undefined) this.#confirmLater({ threadId, id, deliveredSignalId: receipt.signal.id }, confirm.confirmAt)
       void receipt.outcome.then(({ action, reason }) => action === 'rejected' ? store.failed({ threadId, id, error: reason ?? 'rejected', now: runtime.clock.now() }) : undefined)
         .catch((error: unknown) => this.#warn('a rejected notification could not be marked', error))
       return receipt
@@ -174,6 +176,23 @@ export class Inbox implements Attendant {
       this.#runtime.logger.warn('a notification could not be delivered', { threadId, resourceId, notificationId: id, error: describe(error) })
       return undefined
     }
+  }
+
+  /** A run may refuse it until its end, which may have been before. */
+  #confirmLater(record: Unconfirmed, at: number): void {
+    this.#dispatcher.expect(at)
+    this.#confirmations.add(record)
+    if (!this.#runtime.hostOf(record.threadId)) this.#confirm(record.threadId)
+  }
+
+  #confirm(threadId: string): void {
+    const records = this.#confirmations.take(threadId)
+    if (records.length === 0) return
+    const confirm = async () => {
+      const store = await this.store()
+      await Promise.all(records.map((record) => confirmDelivery(this.#runtime, store, record)))
+    }
+    this.#dispatcher.track(confirm(), 'what became of a notification could not be found out; it is looked up later')
   }
 
   /** Sends the full text of a record to the agent that reads it, and marks it seen. Whoever else sends it sends the same signal. */
@@ -245,10 +264,22 @@ export class Inbox implements Attendant {
       ...due.batches.map((batch) => this.#emit(store, batch)),
       ...due.records.toSorted((one, other) => rank(one) - rank(other)).map((record) => this.#deliver(store, record, modeOf(record))),
       ...due.unconfirmed.map((record) => confirmDelivery(runtime, store, record)),
-      ...due.undecided.map(async (record) => this.#place(store, runtime.agent(record.agentId), await this.#stateOf(record.threadId, record.resourceId), [{ record, outcome: 'coalesced' }])),
+      ...due.undecided.map((record) => this.#placeLate(store, record)),
       ...due.idleThreads.map((threadId) => this.#becameIdle(store, threadId)),
     ])
     return due.records.length + due.batches.length + due.undecided.length + due.unconfirmed.length + due.idleThreads.length
+  }
+
+  /** Nobody decided about it. Where that can't be done its record says why, and nothing else waits for it. */
+  async #placeLate(store: NotificationStore, record: NotificationRecord): Promise<void> {
+    const { threadId, resourceId, id, agentId } = record
+    try {
+      await this.#place(store, this.#runtime.agent(agentId), await this.#stateOf(threadId, resourceId), [{ record, outcome: 'coalesced' }])
+    } catch (error) {
+      this.#warn('a notification could not be decided about', error)
+      const lost = isHeedError(error) && error.code === 'thread_forbidden'
+      if (lost) await store.failed({ threadId, id, error: describe(error), now: this.#runtime.clock.now() })
+    }
   }
 
   async #becameIdle(store: NotificationStore, threadId: string): Promise<number> {
@@ -263,6 +294,7 @@ export class Inbox implements Attendant {
 
   /** A run ended here. */
   idle(threadId: string): void {
+    this.#confirm(threadId)
     if (this.#quiet() || !this.#options.settings.enabled) return
     this.#dispatcher.track(this.store().then(async (store) => void (await this.#becameIdle(store, threadId))), 'what waited for a thread to be idle could not be sent')
   }
@@ -317,7 +349,8 @@ export class Inbox implements Attendant {
     await store?.open()
     if (store) {
       join(store, this)
-      this.#stopListening = store.onChange((resourceIds) => {
+      this.#stopListening = store.onChange((resourceIds, due) => {
+        if (due) this.#dispatcher.track(this.#dispatcher.findNext(), 'looking for notifications that are due failed')
         this.#watchers.ring(resourceIds)
         this.#bell.ring(resourceIds)
       })
@@ -341,47 +374,5 @@ export class Inbox implements Attendant {
 
   #warn(message: string, error: unknown): void {
     if (!this.#runtime.closing) this.#runtime.logger.warn(message, { error: describe(error) })
-  }
-}
-
-type ThreadState = 'active' | 'idle'
-
-/** A decision that could be made before its record was there. */
-interface Foretold {
-  decision: NotificationDeliveryDecision
-  settlement: SettlementTerms
-}
-
-interface Arrival extends Ingested {
-  foretold?: Foretold | undefined
-}
-
-/** A record on its way through ingress. */
-interface Placing {
-  record: NotificationRecord
-  decision: NotificationDeliveryDecision
-  settlement?: SettlementTerms
-  settled?: Settled | undefined
-}
-
-/** As it was decided, also by a process that is gone. */
-function modeOf({ deliveryAction }: NotificationRecord): SendMode {
-  return deliveryAction === 'queue' ? 'queue' : 'now'
-}
-
-/** The event is known already: it was counted, and nothing is to be done. */
-const duplicate: NotificationDeliveryDecision = { action: 'persist', reason: 'duplicate' }
-
-function resultOf(store: NotificationStore, record: NotificationRecord, decision: NotificationDeliveryDecision, sent: SendReceipt | undefined): NotificationResult {
-  let stored: Promise<void> | undefined
-  return {
-    accepted: true,
-    record,
-    decision,
-    get stored() {
-      stored ??= optional(store.flush())
-      return stored
-    },
-    ...(sent ? { runId: sent.runId, signal: sent.signal, ...(sent.persisted ? { persisted: sent.persisted } : {}) } : {}),
   }
 }

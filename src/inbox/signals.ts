@@ -2,9 +2,14 @@ import { normaliseSignal } from '../signals/normalise.ts'
 import type { Signal } from '../signals/signal.ts'
 import type { NotificationRecord, SummaryBatch } from '../store/notifications.ts'
 
-/** A record has one signal of its full text, whoever sends it and however often: the thread takes it once. */
-export function fullSignalId(record: Pick<NotificationRecord, 'id'>): string {
-  return `notification:${record.id}`
+/**
+ * A record has one signal of its full text, whoever sends it and however often: the thread takes it once. One that was refused stays
+ * refused: a record that is tried again after it has the next.
+ */
+export function fullSignalId({ id, deliveredSignalId }: Pick<NotificationRecord, 'id' | 'deliveredSignalId'>): string {
+  if (deliveredSignalId === undefined) return `notification:${id}`
+  const before = /^notification-retry:(\d+):/.exec(deliveredSignalId)?.[1]
+  return `notification-retry:${before === undefined ? 1 : Number(before) + 1}:${id}`
 }
 
 export function summarySignalId(batch: Pick<SummaryBatch, 'id'>): string {

@@ -80,7 +80,7 @@ async function read(store: NotificationStore, scope: InboxScope, { id, limit = d
   const result = { delivered: 0, markedSeen: 0, unavailable: id !== undefined && found.length === 0 ? 1 : 0, alreadyRead: 0 }
   for (const record of found) {
     if (record.status !== 'pending' && record.status !== 'delivered') result.alreadyRead++
-    else if (record.deliveredSignalId !== undefined) result.markedSeen += (await store.markNotifications(scope, [record.id], 'seen', Date.now())).length
+    else if (record.status === 'delivered') result.markedSeen += (await store.markNotifications(scope, [record.id], 'seen', Date.now())).length
     else {
       const reader = readerFor(store, context.agentId)
       if (!reader) result.unavailable++

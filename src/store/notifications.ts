@@ -64,8 +64,11 @@ export interface NotificationStore extends Belongings {
    * and the cursor of this moment.
    */
   listChanges(query: ChangeQuery): Promise<InboxChanges>
-  /** Calls when the inboxes of these resources were changed through this object. Answers how to stop that. The listener must not throw. */
-  onChange(listener: (resourceIds: readonly string[]) => void): () => void
+  /**
+   * Calls when the inboxes of these resources were changed through this object, and whether something is due now that nobody who dispatches
+   * asked for. Answers how to stop that. The listener must not throw.
+   */
+  onChange(listener: (resourceIds: readonly string[], due: boolean) => void): () => void
 }
 
 export type NotificationPriority = 'low' | 'medium' | 'high' | 'urgent'

@@ -73,7 +73,8 @@ export const notificationSql = {
       attempts = attempts + 1, attempted_at = ?, error = ?, updated_at = ?1, ${touched}
     WHERE key = ?`,
   again: `
-    UPDATE heed_notifications SET status = 'pending', decided = 1, flight = 1, attempts = 0, error = NULL, batch = NULL, due_at = ?, updated_at = ?1, ${touched}
+    UPDATE heed_notifications SET status = 'pending', decided = coalesce(action, 'summarize') <> 'summarize' OR deliver_at IS NOT NULL,
+      flight = coalesce(action, 'summarize') <> 'summarize' OR deliver_at IS NOT NULL, attempts = 0, error = NULL, batch = NULL, due_at = ?, updated_at = ?1, ${touched}
     WHERE key = ?`,
   seen: `UPDATE heed_notifications SET status = 'seen', seen_at = ?, updated_at = ?1, due_at = NULL, when_idle = NULL, dedupe_slot = NULL, coalesce_slot = NULL, ${touched} WHERE key = ?`,
   dismissed: `UPDATE heed_notifications SET status = 'dismissed', dismissed_at = ?, updated_at = ?1, due_at = NULL, when_idle = NULL, dedupe_slot = NULL, coalesce_slot = NULL, ${touched} WHERE key = ?`,

@@ -16,7 +16,7 @@ import type { Statements, SqlValue } from './statements.ts'
 
 /** The inbox in a database: that of the threads, or one of its own. */
 export class LibSQLInbox extends LibSQLDomain implements NotificationStore {
-  readonly #listeners = new Set<(resourceIds: readonly string[]) => void>()
+  readonly #listeners = new Set<(resourceIds: readonly string[], due: boolean) => void>()
 
   ingest(items: readonly NewNotification[]): Promise<Ingested[]> {
     return this.#change((statements, touch) => items.map((item) => {
@@ -118,7 +118,7 @@ export class LibSQLInbox extends LibSQLDomain implements NotificationStore {
         touch(row)
       }
       return retried.length
-    })
+    }, true)
   }
 
   forgetThreads(threadIds: readonly string[], resourceId?: string): Promise<void> {
@@ -138,15 +138,15 @@ export class LibSQLInbox extends LibSQLDomain implements NotificationStore {
     return this.read((statements) => changesAfter(statements, query))
   }
 
-  onChange(listener: (resourceIds: readonly string[]) => void): () => void {
+  onChange(listener: (resourceIds: readonly string[], due: boolean) => void): () => void {
     // An entry of its own: whoever listens twice stops twice.
-    const entry = (resourceIds: readonly string[]) => listener(resourceIds)
+    const entry = (resourceIds: readonly string[], due: boolean) => listener(resourceIds, due)
     this.#listeners.add(entry)
     return () => void this.#listeners.delete(entry)
   }
 
   /** A write that others may want to know of. Whose inbox it touched is told when it counts. */
-  async #change<Result>(work: (statements: Statements, touch: (row: { resourceId: string } | undefined) => void) => Result): Promise<Result> {
+  async #change<Result>(work: (statements: Statements, touch: (row: { resourceId: string } | undefined) => void) => Result, due = false): Promise<Result> {
     let touched = new Set<string>()
     const result = await this.write((statements) => {
       // A transaction may be tried again.
@@ -154,7 +154,7 @@ export class LibSQLInbox extends LibSQLDomain implements NotificationStore {
       statements.run(sql.countChange)
       return work(statements, (row) => row && touched.add(row.resourceId))
     })
-    if (touched.size > 0) for (const tell of this.#listeners) tell([...touched])
+    if (touched.size > 0) for (const tell of this.#listeners) tell([...touched], due)
     return result
   }
 }

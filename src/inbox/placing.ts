@@ -1,0 +1,51 @@
+import type { Ingested, NotificationRecord, NotificationStore, Settled, SettlementTerms } from '../store/notifications.ts'
+import type { SendMode } from '../thread/machine.ts'
+import { optional, type SendReceipt } from '../thread/receipt.ts'
+import type { NotificationDeliveryDecision } from './policy.ts'
+import type { NotificationResult } from './result.ts'
+
+export type ThreadState = 'active' | 'idle'
+
+/** A decision that could be made before its record was there. */
+export interface Foretold {
+  decision: NotificationDeliveryDecision
+  settlement: SettlementTerms
+}
+
+export interface Arrival extends Ingested {
+  foretold?: Foretold | undefined
+}
+
+/** A record on its way through ingress. */
+export interface Placing {
+  record: NotificationRecord
+  decision: NotificationDeliveryDecision
+  settlement?: SettlementTerms
+  settled?: Settled | undefined
+}
+
+export function isSentNow({ applied, batch }: Settled, settlement: SettlementTerms | undefined): boolean {
+  return applied && (batch !== undefined || settlement?.action === 'deliver' || settlement?.action === 'queue')
+}
+
+/** As it was decided, also by a process that is gone. */
+export function modeOf({ deliveryAction }: NotificationRecord): SendMode {
+  return deliveryAction === 'queue' ? 'queue' : 'now'
+}
+
+/** The event is known already: it was counted, and nothing is to be done. */
+export const duplicate: NotificationDeliveryDecision = { action: 'persist', reason: 'duplicate' }
+
+export function resultOf(store: NotificationStore, record: NotificationRecord, decision: NotificationDeliveryDecision, sent: SendReceipt | undefined): NotificationResult {
+  let stored: Promise<void> | undefined
+  return {
+    accepted: true,
+    record,
+    decision,
+    get stored() {
+      stored ??= optional(store.flush())
+      return stored
+    },
+    ...(sent ? { runId: sent.runId, signal: sent.signal, ...(sent.persisted ? { persisted: sent.persisted } : {}) } : {}),
+  }
+}

@@ -84,7 +84,7 @@ export class Inbox implements Attendant {
     const foretold = checked.map((item) => this.#foretell(agent, item, threadState, now))
     const ingested = await store.ingest(checked.map((item, index) => {
       const { settlement } = foretold[index] ?? {}
-      return { ...item, id: item.id ?? runtime.newId(), threadId, resourceId, agentId: agent.id, now, undecidedUntil: now + undecidedMs, ...(settlement ? { settlement } : {}) }
+      return { ...item, id: item.id ?? runtime.newId(), threadId, resourceId, agentId: agent.id, now, undecidedUntil: now + undecidedMs, rememberMs: this.#options.settings.dedupeMemoryMs, ...(settlement ? { settlement } : {}) }
     }))
     return this.#place(store, agent, threadState, ingested.map((one, index) => ({ ...one, foretold: foretold[index] })), target)
   }

@@ -21,7 +21,7 @@ export interface NotificationStore extends Belongings {
 
   /** Creates each record, or counts it on the one that has its key. One whose id is there is `counted` as it is. What is not settled soon is due for a decision. */
   ingest(items: readonly NewNotification[]): Promise<Ingested[]>
-  /** Writes what was decided. Nothing when the record isn't pending any more, or is on its way already. */
+  /** Writes what was decided. What waits already comes no later for it. Nothing when the record isn't pending any more, or is on its way already. */
   settle(settlements: readonly Settlement[]): Promise<Settled[]>
 
   // Dispatch
@@ -138,6 +138,8 @@ export interface NewNotification {
   attributes?: Record<string, string | number | boolean>
   metadata?: JSONObject
   now: number
+  /** How long its `dedupeKey` is remembered once it no longer waits. */
+  rememberMs?: number
   /** When it is due for a decision, should nobody settle it. */
   undecidedUntil: number
   /** What is decided about it already: written with the record if that is created, and otherwise not at all. */
@@ -146,7 +148,7 @@ export interface NewNotification {
 
 export interface Ingested {
   record: NotificationRecord
-  /** `created`; `coalesced` into a record that waits; `counted` on one that is on its way or was delivered: nothing is to be decided. */
+  /** `created`; `coalesced` into a record that waits; `counted` on one that has its `dedupeKey`: nothing is to be decided, unless all that is to be said of it was said. */
   outcome: 'created' | 'coalesced' | 'counted'
   /** What became of its settlement, if it had one and was created. `record` is as it was before. */
   settled?: Settled

@@ -26,6 +26,33 @@ describe.each(placeKinds())('the keys of notifications, $name', ({ make }) => {
     await soon(async () => (await list()).map(({ coalescedCount, status }) => [coalescedCount, status])).toEqual([[20, 'delivered']])
   })
 
+  it('[N1.1] an active run that was told of one is not told again; when it rests, a repetition is read in full', async () => {
+    const { agent, work, rest, list, clock, summarised, history } = await openWorld(make)
+    await work()
+    for (let index = 0; index < 4; index++) {
+      await agent.sendNotificationSignal({ ...ci, dedupeKey: 'ci:main' }, thread)
+      await clock.advance(10_000)
+      await soon(summarised).toBe(1)
+    }
+    await rest()
+    expect(await history()).toEqual(['user', 'notification-summary'])
+    await agent.sendNotificationSignal({ ...ci, summary: 'Again.', dedupeKey: 'ci:main' }, thread)
+    await soon(history).toEqual(['user', 'notification-summary', 'notification'])
+    expect(await list()).toMatchObject([{ coalescedCount: 5, status: 'delivered', summary: ci.summary }])
+  })
+
+  it.each(['dedupeKey', 'coalesceKey'] as const)('[N1.1] [N1.2] what is repeated before its time comes at its time: %s', async (key) => {
+    const quarter = 15 * 60_000
+    const decide = ({ now }: { now: Date }) => ({ action: 'defer' as const, deliverAt: new Date(now.getTime() + quarter) })
+    const { agent, list, clock, history } = await openWorld(make, { notifications: { deliveryPolicy: { decide } } })
+    for (let index = 0; index < 2; index++) {
+      await agent.sendNotificationSignal({ ...ci, [key]: 'k' }, thread)
+      await clock.advance(quarter / 2)
+    }
+    await soon(history).toEqual(['notification'])
+    await soon(list).toMatchObject([{ status: 'delivered', coalescedCount: 2 }])
+  })
+
   it('[N1.1] a key belongs to its source and its thread', async () => {
     const { agent, list, inbox } = await openWorld(make)
     const low = { ...ci, priority: 'low', dedupeKey: 'k' } as const

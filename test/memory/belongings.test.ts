@@ -75,7 +75,7 @@ describe.each(places)('what belongs to threads, $name', ({ storage: make }) => {
     await memory.transferThread({ threadId: 't', resourceId: 'v', from: 'u' })
     expect([await held('t', 'u'), await held('t', 'v')]).toEqual([0, 2])
     const again = { id: 'n2', threadId: 't', resourceId: 'v', agentId: 'other', source: 's', kind: 'k', summary: 'y', dedupeKey: 'd', now: 1, undecidedUntil: 1e15 }
-    expect((await inbox.ingest([again]))[0]?.outcome).toBe('coalesced')
+    expect((await inbox.ingest([again]))[0]?.outcome).toBe('counted')
   })
 
   it('[M1.13] goes by itself with what retention keeps no longer', async () => {

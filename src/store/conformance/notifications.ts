@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict'
 import type { DueClaim, NewNotification, NotificationStore, Settlement } from '../notifications.ts'
+import { notificationKeyConformance } from './notification-keys.ts'
 
 /** How the suite gets at the inbox it tries: a fresh one, empty and open. Whoever gives it out closes it after the case. */
 export interface NotificationHarness {
@@ -27,16 +28,7 @@ const claim: DueClaim = { now: now + 10, until: now + 1_000, limit: 100, agentId
 const window = { form: 'window', quietMs: 5, maxWaitMs: 30 } as const
 
 export const notificationConformance: NotificationCase[] = [
-  {
-    name: '[N1.1] sends of one dedupeKey at once are one record with their count',
-    async run({ store: open }) {
-      const store = await open()
-      const answers = await Promise.all(Array.from({ length: 20 }, (_, index) => store.ingest([note(`n${index}`, { dedupeKey: 'k' })])))
-      assert.equal(answers.filter(([answer]) => answer?.outcome === 'created').length, 1)
-      const { notifications } = await store.listNotifications({ ...scope, limit: 50 })
-      assert.deepEqual(notifications.map(({ coalescedCount }) => coalescedCount), [20])
-    },
-  },
+  ...notificationKeyConformance,
   {
     name: '[N1.1] [H1.2] an id that is there is the same notification, also when it was delivered, and nothing of another resource',
     async run({ store: open }) {
@@ -57,29 +49,13 @@ export const notificationConformance: NotificationCase[] = [
       const settlement = { action: 'summarize', summary: window, now, claimUntil: now + 1_000 } as const
       const [first, second] = await store.ingest([note('n1', { dedupeKey: 'k', settlement }), note('n2', { dedupeKey: 'k', settlement: { ...settlement, action: 'discard' } })])
       assert.deepEqual([first?.outcome, first?.settled?.applied, first?.settled?.record?.deliveryAction], ['created', true, 'summarize'])
-      assert.deepEqual([second?.outcome, second?.settled], ['coalesced', undefined])
+      assert.deepEqual([second?.outcome, second?.settled], ['counted', undefined])
       const [third] = await store.ingest([note('n3', { settlement: { ...settlement, action: 'deliver' } })])
       assert.equal(third?.settled?.record?.deliveryAction, 'deliver')
       const due = await store.claimDue({ ...claim, now: now + 5_000, until: now + 10_000 })
       assert.deepEqual(due.batches.map(({ sources }) => sources), [[{ source: 'github', count: 1 }]])
       assert.deepEqual([due.records.map(({ id }) => id), due.undecided], [['n3'], []])
       await store.flush()
-    },
-  },
-  {
-    name: '[N1.1] a record that a summary counts is not told of at once again, however often it comes',
-    async run({ store: open }) {
-      const store = await open()
-      const settlement = { action: 'summarize', summary: { form: 'now' }, deliverAt: now, whenIdle: { recheckAt: now + 50 }, now, claimUntil: now + 1_000 } as const
-      const [first] = await store.ingest([note('n1', { dedupeKey: 'k', settlement })])
-      assert.ok(first?.settled?.batch)
-      await store.ingest([note('n2', { dedupeKey: 'k' })])
-      const [again] = await store.settle([decided('n1', settlement)])
-      assert.deepEqual([again?.applied, again?.batch, again?.record?.coalescedCount], [true, undefined, 2])
-      await store.summarised(first.settled.batch.id, 's1')
-      const [third] = await store.settle([decided('n1', settlement)])
-      assert.deepEqual([third?.batch, third?.record?.summarySignalId], [undefined, 's1'])
-      assert.equal(await store.awaitsIdle(scope.threadId), true)
     },
   },
   {
@@ -117,17 +93,6 @@ export const notificationConformance: NotificationCase[] = [
       await assert.rejects(store.markNotifications(scope, 'n0' as never, 'seen'), refused('ids'))
       assert.deepEqual((await store.listNotifications({ ...scope, status: 'pending' })).notifications.map(({ id }) => id), ['n2', 'n1', 'n0'])
       assert.deepEqual((await store.markNotifications(scope, ['n0', 'n0', 'n9'], 'seen')).map(({ id }) => id), ['n0'])
-    },
-  },
-  {
-    name: '[N1.2] what is on its way takes in no more words of its coalesceKey',
-    async run({ store: open }) {
-      const store = await open()
-      await store.ingest([note('n1', { coalesceKey: 'k' }), note('n2', { coalesceKey: 'k', summary: 'newer' })])
-      assert.deepEqual((await store.listNotifications({ ...scope, limit: 5 })).notifications.map(({ id, summary }) => [id, summary]), [['n1', 'newer']])
-      await store.settle([decided('n1', { action: 'deliver' })])
-      const [third] = await store.ingest([note('n3', { coalesceKey: 'k' })])
-      assert.deepEqual([third?.record.id, third?.outcome], ['n3', 'created'])
     },
   },
   {

@@ -1,6 +1,7 @@
 import { HeedError } from '../../errors.ts'
 import { newId } from '../../ids.ts'
-import type { Ingested, NewNotification, Settled, Settlement, SummaryBatch, SummaryTime } from '../notifications.ts'
+import { notificationPriorities as priorities } from '../notification-states.ts'
+import type { Ingested, NewNotification, Settled, Settlement, SettlementTerms, SummaryBatch, SummaryTime } from '../notifications.ts'
 import { notificationOf, type BatchRow, type NotificationRow } from './notification-row.ts'
 import { notificationSql as sql } from './notification-sql.ts'
 import type { Statements } from './statements.ts'
@@ -17,11 +18,9 @@ export function ingest(statements: Statements, item: NewNotification): Ingested 
   const coalesceSlot = slot(item, item.coalesceKey)
   const same = dedupeSlot === null ? undefined : statements.one<NotificationRow>(sql.byDedupeSlot, dedupeSlot)
   if (same) {
-    const waits = same.status === 'pending'
-    if (waits && same.flight === 0) return merge(statements, same, item)
-    if (waits || (same.rememberUntil ?? 0) > now) {
+    if (same.status === 'pending' || (same.rememberUntil ?? 0) > now) {
       statements.run(sql.count, now, same.key)
-      return { record: read(statements, same), outcome: 'counted' }
+      return { record: read(statements, same), outcome: rests(same) ? 'coalesced' : 'counted' }
     }
     statements.run(sql.forgetKey, same.key)
   }
@@ -30,6 +29,7 @@ export function ingest(statements: Statements, item: NewNotification): Ingested 
   statements.run(
     sql.add, threadId, id, resourceId, agentId, item.priority ?? 'medium', item.undecidedUntil, dedupeSlot, coalesceSlot, now, now,
     item.dedupeKey ?? null, item.coalesceKey ?? null, source, item.kind, item.summary, json(item.attributes), json(item.metadata), json(item.payload),
+    item.dedupeKey === undefined ? null : item.rememberMs || null,
   )
   const created = { record: read(statements, item), outcome: 'created' as const }
   return item.settlement ? { ...created, settled: settle(statements, { ...item.settlement, threadId, id }) } : created
@@ -40,19 +40,25 @@ function slot({ threadId, resourceId, agentId, source }: NewNotification, key: s
   return key === undefined ? null : JSON.stringify([threadId, resourceId, agentId, source, key])
 }
 
-/** The newest words; what the newest leaves out stays. */
+/** It was told of, and nothing more is to come of it by itself: an idle thread may want it in full. */
+function rests({ status, decided, flight, summarySignalId, whenIdle, dueAt }: NotificationRow): boolean {
+  return status === 'pending' && decided === 1 && flight === 0 && summarySignalId !== null && whenIdle === null && dueAt === null
+}
+
+/** The newest words; what the newest leaves out stays, and it is never less pressing than it was. */
 function merge(statements: Statements, row: NotificationRow, item: NewNotification): Ingested {
   const before = notificationOf(row)
   const attributes = item.attributes ? { ...before.attributes, ...item.attributes } : before.attributes
   const metadata = item.metadata ? { ...before.metadata, ...item.metadata } : before.metadata
   const payload = item.payload === undefined ? before.payload : item.payload
-  statements.run(sql.merge, item.now, item.priority ?? row.priority, item.kind, item.summary, json(attributes), json(metadata), json(payload), row.key)
+  const priority = priorities.find((one) => one === row.priority || one === item.priority) ?? row.priority
+  statements.run(sql.merge, item.now, priority, item.kind, item.summary, json(attributes), json(metadata), json(payload), row.key)
   return { record: read(statements, row), outcome: 'coalesced' }
 }
 
 /** Writes a decision about a record that nobody has decided otherwise meanwhile. */
 export function settle(statements: Statements, settlement: Settlement): Settled {
-  const { threadId, id, action, now, claimUntil, deliverAt, whenIdle } = settlement
+  const { threadId, id, action, now, claimUntil, summary } = settlement
   const row = statements.one<NotificationRow>(sql.byId, threadId, id)
   if (!row) return { applied: false }
   if (row.status !== 'pending' || row.flight === 1) return { record: notificationOf(row), applied: false }
@@ -62,16 +68,35 @@ export function settle(statements: Statements, settlement: Settlement): Settled 
   } else if (action === 'discard') {
     statements.run(sql.discard, reason, now, now, row.key)
   } else {
-    // What a summary has counted already is not told of at once again: it would say the same.
-    const told = settlement.summary?.form === 'now' && row.summarised === 1
-    const batch = action === 'summarize' && settlement.summary && !told ? join(statements, row, settlement.summary, now) : undefined
-    const dueAt = whenIdle ? Math.max(whenIdle.recheckAt, deliverAt ?? 0) : (deliverAt ?? null)
-    statements.run(sql.wait, told ? row.batch : (batch?.key ?? null), whenIdle ? 1 : null, deliverAt ?? null, dueAt, reason, now, action, row.key)
-    if (batch && settlement.summary?.form === 'now') {
+    const stays = summary !== undefined && (isTold(row, summary) || isToldSooner(row, summary, now))
+    const batch = action === 'summarize' && summary && !stays ? join(statements, row, summary, now) : undefined
+    const { whenIdle, deliverAt, dueAt } = fullText(row, settlement)
+    statements.run(sql.wait, stays ? row.batch : (batch?.key ?? null), whenIdle, deliverAt, dueAt, reason, now, action, row.key)
+    if (batch && summary?.form === 'now') {
       return { applied: true, batch: takeBatch(statements, batch, claimUntil), record: read(statements, row) }
     }
   }
   return { record: read(statements, row), applied: true }
+}
+
+/** What a summary has counted already is not told of again: it would say the same. New words are told of, but interrupt nobody. */
+function isTold({ summarised, coalesceKey }: NotificationRow, { form }: SummaryTime): boolean {
+  return summarised === 1 && (form === 'now' || coalesceKey === null)
+}
+
+/** A repetition puts nothing off: the record stays in the summary that is due sooner. */
+function isToldSooner({ batch, summarised, summaryAt }: NotificationRow, time: SummaryTime, now: number): boolean {
+  if (batch === null || summarised === 1 || summaryAt === null || time.form === 'now') return false
+  return summaryAt <= (time.form === 'timed' ? time.at : now + time.quietMs)
+}
+
+/** When the full text comes. Once that is promised, another decision may bring it forward; only `persist` takes it back. */
+function fullText(row: NotificationRow, { action, whenIdle, deliverAt }: SettlementTerms): Pick<NotificationRow, 'whenIdle' | 'deliverAt' | 'dueAt'> {
+  const promised = row.decided === 1 && action !== 'persist' && (row.whenIdle === 1 || row.deliverAt !== null)
+  const sooner = deliverAt !== undefined && row.deliverAt !== null && deliverAt < row.deliverAt
+  if (promised && !sooner) return row
+  const dueAt = whenIdle ? Math.max(whenIdle.recheckAt, deliverAt ?? 0) : (deliverAt ?? null)
+  return { whenIdle: whenIdle ? 1 : null, deliverAt: deliverAt ?? null, dueAt }
 }
 
 /** The batch that will count this record. It is found or made in constant time, however much waits in it. */

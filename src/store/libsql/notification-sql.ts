@@ -1,4 +1,5 @@
 import { notificationStatuses } from '../notification-states.ts'
+import type { MarkedStatus } from '../notifications.ts'
 
 /** Columns under the names of `NotificationRow`. */
 const columns = `
@@ -21,6 +22,15 @@ const batchColumns = `key, id, thread_id AS threadId, resource_id AS resourceId,
 /** One column for each status: a pass over the index of a thread, with nothing to sort. */
 const counted = notificationStatuses.map((status) => `sum(status = '${status}') AS ${status}`).join(', ')
 
+/** Its key is remembered as that of what was delivered. */
+function putAway(status: MarkedStatus): string {
+  return `
+    UPDATE heed_notifications SET status = '${status}', ${status}_at = ?, updated_at = ?1, due_at = NULL, when_idle = NULL, coalesce_slot = NULL,
+      dedupe_slot = CASE WHEN coalesce(remember_until, remember_ms) IS NOT NULL THEN dedupe_slot END, remember_until = coalesce(remember_until, ?1 + remember_ms),
+      ${touched}
+    WHERE key = ?`
+}
+
 /** What the inbox says to the database. Every one of them is a search: the tests look at their plans. */
 export const notificationSql = {
   byId: `${fromNotifications} WHERE n.thread_id = ? AND n.id = ?`,
@@ -28,9 +38,9 @@ export const notificationSql = {
   byCoalesceSlot: `${fromNotifications} WHERE n.coalesce_slot = ?`,
   add: `
     INSERT INTO heed_notifications (thread_id, id, resource_id, agent_id, status, priority, due_at, dedupe_slot, coalesce_slot, created_at,
-      updated_at, dedupe_key, coalesce_key, source, kind, summary, attributes, metadata, payload,
+      updated_at, dedupe_key, coalesce_key, source, kind, summary, attributes, metadata, payload, remember_ms,
       changed)
-    VALUES (?, ?, ?, ?, 'pending', ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?,
+    VALUES (?, ?, ?, ?, 'pending', ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?,
       (SELECT last FROM heed_notification_changes WHERE one = 1))`,
   count: `UPDATE heed_notifications SET coalesced_count = coalesced_count + 1, updated_at = ?, ${touched} WHERE key = ?`,
   merge: `
@@ -62,7 +72,8 @@ export const notificationSql = {
   nextBatchDue: `SELECT min(due_at) AS at FROM heed_notification_batches WHERE agent_id = ? AND due_at IS NOT NULL`,
   delivered: `
     UPDATE heed_notifications SET status = ?1, due_at = ?6, flight = CASE WHEN ?6 IS NULL THEN 0 ELSE 2 END, when_idle = NULL, deliver_at = NULL, coalesce_slot = NULL,
-      dedupe_slot = CASE WHEN ?2 IS NULL THEN NULL ELSE dedupe_slot END, remember_until = ?2, delivered_signal_id = ?3,
+      dedupe_slot = CASE WHEN coalesce(?2, remember_until, remember_ms) IS NOT NULL THEN dedupe_slot END,
+      remember_until = coalesce(?2, remember_until, ?4 + remember_ms), delivered_signal_id = ?3,
       delivered_at = coalesce(delivered_at, ?4), seen_at = CASE WHEN ?1 = 'seen' THEN coalesce(seen_at, ?4) ELSE seen_at END,
       attempted_at = ?4, updated_at = ?4, error = NULL, ${touched}
     WHERE key = ?5`,
@@ -76,9 +87,9 @@ export const notificationSql = {
     UPDATE heed_notifications SET status = 'pending', decided = coalesce(action, 'summarize') <> 'summarize' OR deliver_at IS NOT NULL,
       flight = coalesce(action, 'summarize') <> 'summarize' OR deliver_at IS NOT NULL, attempts = 0, error = NULL, batch = NULL, due_at = ?, updated_at = ?1, ${touched}
     WHERE key = ?`,
-  seen: `UPDATE heed_notifications SET status = 'seen', seen_at = ?, updated_at = ?1, due_at = NULL, when_idle = NULL, dedupe_slot = NULL, coalesce_slot = NULL, ${touched} WHERE key = ?`,
-  dismissed: `UPDATE heed_notifications SET status = 'dismissed', dismissed_at = ?, updated_at = ?1, due_at = NULL, when_idle = NULL, dedupe_slot = NULL, coalesce_slot = NULL, ${touched} WHERE key = ?`,
-  archived: `UPDATE heed_notifications SET status = 'archived', archived_at = ?, updated_at = ?1, due_at = NULL, when_idle = NULL, dedupe_slot = NULL, coalesce_slot = NULL, ${touched} WHERE key = ?`,
+  seen: putAway('seen'),
+  dismissed: putAway('dismissed'),
+  archived: putAway('archived'),
   counts: `SELECT ${counted} FROM heed_notifications WHERE thread_id = ?`,
   countsOfResource: `SELECT ${counted} FROM heed_notifications WHERE thread_id = ? AND resource_id = ?`,
 

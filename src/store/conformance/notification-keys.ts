@@ -1,0 +1,138 @@
+import assert from 'node:assert/strict'
+import type { DueClaim, NewNotification, Settlement, SettlementTerms } from '../notifications.ts'
+import type { NotificationCase } from './notifications.ts'
+
+const scope = { threadId: 'thread-1', resourceId: 'resource-1' }
+const now = 1_700_000_000_000
+const claim: DueClaim = { now: now + 10, until: now + 1_000, limit: 100, agentIds: ['agent-1'] }
+
+function note(id: string, more: Partial<NewNotification> = {}): NewNotification {
+  return { ...scope, id, agentId: 'agent-1', source: 'github', kind: 'ci', summary: id, now, undecidedUntil: now + 30_000, ...more }
+}
+
+function decided(id: string, more: Partial<Settlement>): Settlement {
+  return { threadId: scope.threadId, id, action: 'defer', now, claimUntil: now + 1_000, ...more }
+}
+
+/** What is said twice: what a `dedupeKey` and a `coalesceKey` promise. */
+export const notificationKeyConformance: NotificationCase[] = [
+  {
+    name: '[N1.1] a record that a summary counts is not told of at once again, however often it comes',
+    async run({ store: open }) {
+      const store = await open()
+      const settlement = { action: 'summarize', summary: { form: 'now' }, deliverAt: now, whenIdle: { recheckAt: now + 50 }, now, claimUntil: now + 1_000 } as const
+      const [first] = await store.ingest([note('n1', { dedupeKey: 'k', settlement })])
+      assert.ok(first?.settled?.batch)
+      await store.ingest([note('n2', { dedupeKey: 'k' })])
+      const [again] = await store.settle([decided('n1', settlement)])
+      assert.deepEqual([again?.applied, again?.batch, again?.record?.coalescedCount], [true, undefined, 2])
+      await store.summarised(first.settled.batch.id, 's1')
+      const [third] = await store.settle([decided('n1', settlement)])
+      assert.deepEqual([third?.batch, third?.record?.summarySignalId], [undefined, 's1'])
+      assert.equal(await store.awaitsIdle(scope.threadId), true)
+    },
+  },
+  {
+    name: '[N1.2] what is on its way takes in no more words of its coalesceKey',
+    async run({ store: open }) {
+      const store = await open()
+      await store.ingest([note('n1', { coalesceKey: 'k' }), note('n2', { coalesceKey: 'k', summary: 'newer' })])
+      assert.deepEqual((await store.listNotifications({ ...scope, limit: 5 })).notifications.map(({ id, summary }) => [id, summary]), [['n1', 'newer']])
+      await store.settle([decided('n1', { action: 'deliver' })])
+      const [third] = await store.ingest([note('n3', { coalesceKey: 'k' })])
+      assert.deepEqual([third?.record.id, third?.outcome], ['n3', 'created'])
+    },
+  },
+  {
+    name: '[N1.1] sends of one dedupeKey at once are one record with their count',
+    async run({ store: open }) {
+      const store = await open()
+      const answers = await Promise.all(Array.from({ length: 20 }, (_, index) => store.ingest([note(`n${index}`, { dedupeKey: 'k' })])))
+      assert.equal(answers.filter(([answer]) => answer?.outcome === 'created').length, 1)
+      const { notifications } = await store.listNotifications({ ...scope, limit: 50 })
+      assert.deepEqual(notifications.map(({ coalescedCount }) => coalescedCount), [20])
+    },
+  },
+  {
+    name: '[N1.1] an event that is repeated is only counted: its priority, its words and its time stand',
+    async run({ store: open }) {
+      const store = await open()
+      const settlement: SettlementTerms = { action: 'defer', deliverAt: now + 50, now, claimUntil: now + 1_000 }
+      await store.ingest([note('n1', { dedupeKey: 'k', priority: 'high', payload: 'all of it', settlement })])
+      const [again] = await store.ingest([note('n2', { dedupeKey: 'k', priority: 'low', payload: 'nothing', now: now + 40 })])
+      assert.deepEqual([again?.outcome, again?.record.priority, again?.record.summary, again?.record.payload], ['counted', 'high', 'n1', 'all of it'])
+      assert.deepEqual([again?.record.coalescedCount, again?.record.deliverAt?.getTime()], [2, now + 50])
+    },
+  },
+  {
+    name: '[N1.1] [N1.2] what is decided anew comes no later for it, and may come sooner',
+    async run({ store: open }) {
+      const store = await open()
+      await store.ingest([note('deferred', { coalesceKey: 'a' }), note('timed', { coalesceKey: 'b' }), note('window', { coalesceKey: 'c' })])
+      const times = async (at: number): Promise<Array<number | undefined>> => {
+        const terms = { now: now + at, claimUntil: now + at }
+        const settled = await store.settle([
+          decided('deferred', { ...terms, deliverAt: now + at + 50 }),
+          decided('timed', { ...terms, action: 'summarize', summary: { form: 'timed', at: now + at + 50, withinMs: 5 } }),
+          decided('window', { ...terms, action: 'summarize', summary: { form: 'window', quietMs: 50, maxWaitMs: 500 } }),
+        ])
+        return settled.map(({ record }) => (record?.deliverAt ?? record?.summaryAt)?.getTime())
+      }
+      assert.deepEqual(await times(0), [now + 50, now + 50, now + 50])
+      for (const later of [10, 20, 40]) assert.deepEqual(await times(later), [now + 50, now + 50, now + 50])
+      assert.deepEqual(await times(-20), [now + 30, now + 30, now + 30])
+    },
+  },
+  {
+    name: '[N1.2] newer words make a record no less pressing, and take no full text back',
+    async run({ store: open }) {
+      const store = await open()
+      const high = { action: 'summarize', summary: { form: 'now' }, deliverAt: now, whenIdle: { recheckAt: now + 50 }, now, claimUntil: now + 1_000 } as const
+      await store.ingest([note('n1', { coalesceKey: 'k', priority: 'high', settlement: high })])
+      const [merged] = await store.ingest([note('n2', { coalesceKey: 'k', priority: 'low', summary: 'newer' })])
+      assert.deepEqual([merged?.outcome, merged?.record.priority, merged?.record.summary], ['coalesced', 'high', 'newer'])
+      await store.settle([decided('n1', { action: 'summarize', summary: { form: 'window', quietMs: 5, maxWaitMs: 30 } })])
+      assert.deepEqual((await store.claimIdle(scope.threadId, claim)).map(({ id, summary }) => [id, summary]), [['n1', 'newer']])
+    },
+  },
+  {
+    name: '[N1.1] what was told of is not told of again, whatever the time; an idle thread may have it in full',
+    async run({ store: open }) {
+      const store = await open()
+      const summary = { form: 'window', quietMs: 5, maxWaitMs: 30 } as const
+      const settlement: SettlementTerms = { action: 'summarize', summary, now, claimUntil: now + 1_000 }
+      await store.ingest([note('n1', { dedupeKey: 'k', settlement })])
+      const [batch] = (await store.claimDue(claim)).batches
+      await store.summarised(batch?.id ?? '', 's1')
+      const [again] = await store.ingest([note('n2', { dedupeKey: 'k', summary: 'other words' })])
+      assert.deepEqual([again?.outcome, again?.record.coalescedCount, again?.record.summary], ['coalesced', 2, 'n1'])
+      const [active] = await store.settle([decided('n1', settlement)])
+      assert.deepEqual([active?.record?.summarySignalId, await store.nextDue(['agent-1'])], ['s1', undefined])
+      const [idle] = await store.settle([decided('n1', { action: 'deliver' })])
+      assert.deepEqual([idle?.applied, idle?.record?.deliveryAction], [true, 'deliver'])
+    },
+  },
+  {
+    name: '[N1.1] a key is remembered however its record was put away, and no longer than it is to be',
+    async run({ store: open }) {
+      const store = await open()
+      const { threadId } = scope
+      for (const status of ['seen', 'dismissed', 'archived'] as const) {
+        for (const before of ['pending', 'delivered'] as const) {
+          const id = `${before}-${status}`
+          const send = async (turn: number, at: number) => (await store.ingest([note(`${id}-${turn}`, { dedupeKey: id, rememberMs: 100, now: now + at })]))[0]?.outcome
+          await send(1, 0)
+          if (before === 'delivered') await store.delivered([{ threadId, id: `${id}-1`, signalId: 's', status: 'delivered', now, rememberUntil: now + 100 }])
+          await store.markNotifications(scope, [`${id}-1`], status, now)
+          assert.deepEqual([await send(2, 99), await send(3, 100)], ['counted', 'created'], id)
+        }
+      }
+      await store.ingest([note('read-1', { dedupeKey: 'read', rememberMs: 100 })])
+      await store.delivered([{ threadId, id: 'read-1', signalId: 's', status: 'seen', now }])
+      assert.equal((await store.ingest([note('read-2', { dedupeKey: 'read', now: now + 99 })]))[0]?.outcome, 'counted')
+      await store.ingest([note('short-1', { dedupeKey: 'short' })])
+      await store.markNotifications(scope, ['short-1'], 'seen', now)
+      assert.equal((await store.ingest([note('short-2', { dedupeKey: 'short' })]))[0]?.outcome, 'created')
+    },
+  },
+]

@@ -1,3 +1,4 @@
+import { HeedError, isHeedError } from '../errors.ts'
 import { checkLength, tooLarge } from './read-body.ts'
 
 /** A request as the routes see it. What is dear to make is made when somebody asks for it. */
@@ -9,6 +10,8 @@ export interface Asked {
   readonly search: string
   /** The name under which the caller reached us, in lower case and without a port; empty when it said none. */
   readonly hostname: string
+  /** The address at the other end, where it is known. */
+  readonly remote: string | undefined
   /** By its name in lower case. */
   header(name: string): string | null
   text(maxBytes: number): Promise<string>
@@ -33,13 +36,17 @@ export function answerOf(response: Response): Answer {
   return { status: response.status, headers: Object.fromEntries(response.headers), body: response.body }
 }
 
-export function responseOf({ status, headers, body }: Answer): Response {
-  return new Response(body, { status, headers })
+/** To a `HEAD`, the head alone. */
+export function responseOf({ status, headers, body }: Answer, method: string): Response {
+  if (method !== 'HEAD') return new Response(body, { status, headers })
+  if (body instanceof ReadableStream) body.cancel().catch(() => {})
+  return new Response(null, { status, headers })
 }
 
 /** A `Request` of the platform. */
 export class PlatformAsked implements Asked {
   readonly request: Request
+  readonly remote = undefined
   readonly #url: URL
 
   constructor(request: Request) {
@@ -72,17 +79,21 @@ export class PlatformAsked implements Asked {
   }
 
   async text(maxBytes: number): Promise<string> {
-    const length = this.header('content-length')
-    checkLength(length, maxBytes)
-    // The server holds a caller to the length that it named.
-    if (length !== null) return this.request.text()
-    const parts: Uint8Array[] = []
+    checkLength(this.header('content-length'), maxBytes)
+    if (this.request.bodyUsed) throw new HeedError('invalid_argument', 'The body of this request was read before it came here. Pass a request that nobody has read.')
+    const decoder = new TextDecoder('utf-8', { ignoreBOM: true })
+    let text = ''
     let size = 0
-    for await (const part of this.request.body ?? []) {
-      size += part.byteLength
-      if (size > maxBytes) throw tooLarge(maxBytes)
-      parts.push(part)
+    try {
+      for await (const part of this.request.body ?? []) {
+        size += part.byteLength
+        if (size > maxBytes) throw tooLarge(maxBytes)
+        text += decoder.decode(part, { stream: true })
+      }
+    } catch (cause) {
+      if (isHeedError(cause)) throw cause
+      throw new HeedError('invalid_argument', 'The body broke off before it was complete. Send it again.', { cause, retryable: true })
     }
-    return Buffer.concat(parts).toString('utf8')
+    return text + decoder.decode()
   }
 }

@@ -66,5 +66,6 @@ export function asAbsent(error: unknown, threadId: string | undefined): unknown 
 }
 
 function failure(status: number, body: Record<string, unknown>): Answer {
-  return jsonAnswer(status, body, status === 429 || status === 503 ? { 'retry-after': '1' } : {})
+  const { retryAfterMs = 1000 } = (body.details ?? {}) as { retryAfterMs?: number }
+  return jsonAnswer(status, body, status === 429 || status === 503 ? { 'retry-after': String(Math.ceil(retryAfterMs / 1000)) } : {})
 }

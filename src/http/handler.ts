@@ -59,7 +59,7 @@ const secure: Record<string, string> = {
 /** Everything a Heed can do, over HTTP. */
 export function createHandler(heed: Heed, options: HandlerOptions = {}): Handler {
   const { answer, close } = createAnswering(heed, options)
-  return Object.assign(async (request: Request) => responseOf(await answer(new PlatformAsked(request))), { close })
+  return Object.assign(async (request: Request) => responseOf(await answer(new PlatformAsked(request)), request.method), { close })
 }
 
 /** The same for requests of any kind. */
@@ -77,7 +77,7 @@ export function createAnswering(heed: Heed, options: HandlerOptions): { answer(a
   const answerAt = async ({ route, checks }: { route: Route; checks: RequestChecks }, params: Record<string, string>, asked: Asked): Promise<Answer> => {
     try {
       const principal = route.open ? anonymous : await authenticate(asked, options.auth)
-      limit?.take(principal.id)
+      if (!route.unlimited) limit?.take(route.open ? `from ${asked.remote ?? 'anywhere'}` : `as ${principal.id}`)
       const { query, body, idempotencyKey } = await checks.read(asked)
       const context: Call['context'] = (given) => contextFrom(options.requestContext, principal, asked, given)
       const named = params.agentId === undefined ? undefined : agentOf(heed, params.agentId)

@@ -40,6 +40,10 @@ class NodeAsked implements Asked {
     return hostOf(this.header('host')).hostname
   }
 
+  get remote(): string | undefined {
+    return this.#incoming.socket.remoteAddress
+  }
+
   header(name: string): string | null {
     const value = this.#incoming.headers[name]
     return value === undefined ? null : Array.isArray(value) ? value.join(', ') : value

@@ -33,6 +33,8 @@ export class RateLimit {
     this.#buckets.set(caller, { left: left < 1 ? left : left - 1, at: now })
     const oldest = this.#buckets.size > maxCallers ? this.#buckets.keys().next().value : undefined
     if (oldest !== undefined) this.#buckets.delete(oldest)
-    if (left < 1) throw new HeedError('rate_limited', `Too many requests: at most ${this.#size} in ${this.#perMs} ms. Wait, and try again.`, { retryable: true })
+    if (left >= 1) return
+    const retryAfterMs = Math.ceil(((1 - left) * this.#perMs) / this.#size)
+    throw new HeedError('rate_limited', `Too many requests: at most ${this.#size} in ${this.#perMs} ms. Wait, and try again.`, { retryable: true, details: { retryAfterMs } })
   }
 }

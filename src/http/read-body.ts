@@ -10,7 +10,9 @@ export async function readBody(asked: Asked, maxBytes: number): Promise<unknown>
   if (!/^application\/(?:[\w.+-]*\+)?json\b/i.test(type)) {
     throw new HeedError('unsupported_media_type', 'Send JSON, with the header Content-Type: application/json.')
   }
-  const text = await asked.text(maxBytes)
+  const given = await asked.text(maxBytes)
+  // Some writers begin with a byte order mark.
+  const text = given.startsWith('\uFEFF') ? given.slice(1) : given
   if (text.trim() === '') return {}
   if (isDeep(text)) throw new HeedError('invalid_argument', `The body is nested deeper than ${maxDepth} levels.`)
   try {

@@ -30,6 +30,8 @@ export interface Route {
   /** What is answered, as far as callers may rely on it. */
   readonly answers?: JSONSchema
   readonly open?: true
+  /** Never counted: whoever watches over the server must be answered, whatever others ask. */
+  readonly unlimited?: true
   /** A send: the same `Idempotency-Key` is the same signal. */
   readonly send?: true
   /** A thread of somebody else: told as one that isn't there. */

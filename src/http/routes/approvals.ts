@@ -73,20 +73,19 @@ export const approvals: readonly Route[] = [
         const { runId } = await call.agent.stream(answersIn(messages), { ...(await optionsFrom(call, streamOptions)), memory: { thread: threadId, resource: resourceId } })
         return { accepted: true, runId, ...given({ toolCallId }) }
       }
+      await checkThread(call, { threadId, resourceId })
       return call.agent.sendToolApproval({ threadId, resourceId, approved, ...given({ toolCallId, resumeData, declineContext }) })
     },
   }),
   route<{ threadId: string; resourceId?: string; runId?: string; toolCallId?: string; resumeData: JSONValue }>({
     method: 'POST', path: '/agents/:agentId/send-stream-resume', summary: 'Resumes a call that suspended itself; what follows reaches those who watch', answer: 'json', answers: decided,
     body: object({ ...threadScope, runId: id, toolCallId: id, resumeData: anything }, ['threadId', 'resumeData']),
-    handle: ({ agent, body: { threadId, resourceId, runId, toolCallId, resumeData }, principal }) =>
-      agent.sendStreamResume({
-        threadId,
-        resourceId: neededResource(principal, resourceId),
-        resumeData,
-        ...(runId === undefined ? {} : { runId }),
-        ...(toolCallId === undefined ? {} : { toolCallId }),
-      }),
+    async handle(call) {
+      const { threadId, runId, toolCallId, resumeData } = call.body
+      const scope = { threadId, resourceId: neededResource(call.principal, call.body.resourceId) }
+      await checkThread(call, scope)
+      return call.agent.sendStreamResume({ ...scope, resumeData, ...given({ runId, toolCallId }) })
+    },
   }),
   ...decisions('approve-tool-call', 'Approves a call', decision, ({ agent, body: { runId, toolCallId } }) => agent.approveToolCall({ runId, ...(toolCallId === undefined ? {} : { toolCallId }) })),
   ...decisions('decline-tool-call', 'Declines a call', decision, ({ agent, body: { runId, toolCallId, reason } }) =>
@@ -116,12 +115,22 @@ export const approvals: readonly Route[] = [
   }),
 ]
 
-/** A run is addressed by its id alone: whose it is, the row says. One of somebody else is told like one that doesn't wait. */
+/** A run is addressed by its id alone: whose it is, the row says. One of another resource or agent is told like one that doesn't wait. */
 async function checkRun({ agent, principal, body: { runId } }: Call<Decision, unknown>): Promise<void> {
   const runtime = agent.threads()
   await runtime.open()
   const run = await runtime.store.findRun(runId)
-  if (!run || !mayReach(principal, run.resourceId)) throw new HeedError('run_not_suspended', `No run '${runId}' waits for a decision.`, { details: { runId } })
+  if (!run || run.agentId !== agent.id || !mayReach(principal, run.resourceId)) throw new HeedError('run_not_suspended', `No run '${runId}' waits for a decision.`, { details: { runId } })
+}
+
+/** The same where a thread is named: what waits there must be of this agent. */
+async function checkThread({ agent }: Pick<Call, 'agent'>, scope: { threadId: string; resourceId: string }): Promise<void> {
+  const runtime = agent.threads()
+  await runtime.open()
+  const found = await runtime.store.getThread(scope)
+  if (found?.status === 'suspended' && found.agentId !== agent.id) {
+    throw new HeedError('run_not_suspended', `No run of this agent waits on thread '${scope.threadId}'.`, { details: { threadId: scope.threadId } })
+  }
 }
 
 /** Existing clients repeat each call before its result. The thread has the call already: what is new is the result. */

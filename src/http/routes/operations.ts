@@ -4,12 +4,18 @@ import { route, type Route } from '../route.ts'
 import { closed } from '../schemas.ts'
 
 export const operations: readonly Route[] = [
-  route({ method: 'GET', path: '/health', summary: 'The process lives', answer: 'json', open: true, handle: () => ({ status: 'ok' }) }),
+  route({ method: 'GET', path: '/health', summary: 'The process lives', answer: 'json', open: true, unlimited: true, handle: () => ({ status: 'ok' }) }),
   route({
-    method: 'GET', path: '/ready', summary: 'The storage answers and requests are taken', answer: 'json', open: true,
+    method: 'GET', path: '/ready', summary: 'The storage answers and requests are taken', answer: 'json', open: true, unlimited: true,
     async handle({ heed }) {
       try {
-        await Promise.all(heed.runtimes.all().map((runtime) => runtime.open()))
+        // Also where nobody has asked an agent yet.
+        for (const agent of Object.values(heed.listAgents())) if (!agent.placedByRequest) agent.threads()
+        await Promise.all(heed.runtimes.all().map(async (runtime) => {
+          await runtime.open()
+          // That it was opened says little: whether it answers is known by asking it.
+          await runtime.store.findRun('nobody')
+        }))
       } catch (cause) {
         throw new HeedError('store_failed', 'Not ready: the storage does not answer.', { cause, retryable: true })
       }

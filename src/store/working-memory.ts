@@ -30,6 +30,8 @@ export type WorkingMemoryChange = {
   expectedVersion?: number
   /** Of the text, or of the JSON. */
   maxLength?: number
+  /** Told in the transaction what would be there and what is. Throws to refuse the change. */
+  check?: (value: WorkingMemoryValue, before: WorkingMemoryValue | undefined) => void
 } & (
   | { set: WorkingMemoryValue }
   /** Objects are merged, everything else is replaced, null removes a field. `remove` has paths of fields. Over a text, it begins anew. */
@@ -41,7 +43,7 @@ export type WorkingMemoryChange = {
 /** A change that comes with a thread's description. Above `maxLength`, the description is refused with it. */
 export interface InitialWorkingMemory {
   scope: WorkingMemoryOf['scope']
-  change: { maxLength?: number } & ({ set: WorkingMemoryValue } | { merge: JSONObject; remove?: ReadonlyArray<readonly string[]> })
+  change: Pick<WorkingMemoryChange, 'maxLength' | 'check'> & ({ set: WorkingMemoryValue } | { merge: JSONObject; remove?: ReadonlyArray<readonly string[]> })
 }
 
 export interface WorkingMemoryWriter {

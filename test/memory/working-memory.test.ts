@@ -296,4 +296,26 @@ describe('a schema that requires fields', () => {
     await memory.updateWorkingMemory({ ...target, workingMemory: { name: 'Sam', address: null } })
     expect(await memory.getWorkingMemory(target)).toEqual({ name: 'Sam' })
   })
+
+  it.each(kinds)('[M2.10] holds the whole to what only the schema knows, and merges what may be null and records, $name', async ({ make }) => {
+    const schema = z.object({
+      email: z.string().refine((text) => text.includes('@'), 'no email').optional(),
+      from: z.number().optional(),
+      to: z.number().optional(),
+      place: z.object({ city: z.string(), zip: z.string() }).nullable().optional(),
+      pets: z.record(z.string(), z.object({ kind: z.string(), age: z.number() })).optional(),
+    }).refine(({ from = 0, to = 9 }) => from <= to, 'from is after to')
+    const { agent, model, memory, close } = await desk(make(), [update({ email: 'nobody' }), update({ from: 5 }), 'Done.'], { workingMemory: { schema } })
+    const start = { to: 3, place: { city: 'Bern', zip: '3000' }, pets: { rex: { kind: 'dog', age: 3 } } }
+    await memory.updateWorkingMemory({ ...target, workingMemory: start })
+    await agent.generate('Hello', ask)
+    const [first, second] = toolResults(model.calls.at(-1)?.prompt ?? [])
+    expect([first, second]).toEqual([expect.stringContaining('no email'), expect.stringContaining('from is after to')])
+    expect(await rejection(memory.updateWorkingMemory({ ...target, workingMemory: { email: 'nobody' } }))).toMatchObject({ code: 'invalid_argument', details: { field: 'workingMemory' } })
+    expect(await rejection(memory.createThread({ threadId: 'new', resourceId: 'user-7', metadata: { workingMemory: { from: 4 } } }))).toMatchObject({ code: 'invalid_argument' })
+    expect(await memory.getWorkingMemory(target)).toEqual(start)
+    await memory.updateWorkingMemory({ ...target, workingMemory: { place: { zip: '3001' }, pets: { rex: { age: 4 } } } })
+    expect(await memory.getWorkingMemory(target)).toEqual({ to: 3, place: { city: 'Bern', zip: '3001' }, pets: { rex: { kind: 'dog', age: 4 } } })
+    await close()
+  })
 })

@@ -7,6 +7,7 @@ import { isObject, merged } from '../../store/working-memory.ts'
 import { jsonOf } from '../arguments.ts'
 import { patchInput, pathOf } from './patch-schema.ts'
 import { ownerIn, type WorkingMemorySetting } from './setting.ts'
+import { wholeCheck } from './whole-check.ts'
 
 /** Whose working memory is meant. That of a resource is also found by one of its threads. */
 export interface WorkingMemoryTarget {
@@ -85,7 +86,9 @@ export async function changeOf(setting: WorkingMemorySetting, update: Pick<Worki
   const memory = jsonOf('workingMemory', given)
   const checked = await compileSchema(await patchInput(form.schema), 'workingMemory').validate({ memory, delete: removed })
   if (!checked.ok) throw invalid(`does not match its schema: ${describeIssues(checked.issues)}`)
-  return replace ? { set: merged({}, memory), maxLength } : { merge: memory, remove: removed.map(pathOf), maxLength }
+  const check = wholeCheck(form.schema)
+  const limits = { maxLength, ...(check && { check }) }
+  return replace ? { set: merged({}, memory), ...limits } : { merge: memory, remove: removed.map(pathOf), ...limits }
 }
 
 function parsed(text: string): JSONObject {

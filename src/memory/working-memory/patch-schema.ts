@@ -38,6 +38,14 @@ async function makeInput(schema: Schema): Promise<PlainJSONSchema> {
 }
 
 function partial(schema: Shape): Shape {
+  const { anyOf, additionalProperties: others } = schema
+  // Of a choice between several objects each has to be whole: a part could be of any of them.
+  if (Array.isArray(anyOf) && anyOf.filter((one: Shape) => one.type !== 'null').length === 1) return { ...schema, anyOf: anyOf.map(partial) }
+  const open = typeof others === 'object' && others !== null ? { ...schema, additionalProperties: removable(others) } : schema
+  return withFields(open)
+}
+
+function withFields(schema: Shape): Shape {
   if (typeof schema.properties !== 'object' || schema.properties === null) return schema
   const { required: _, properties, ...rest } = schema
   return { ...rest, properties: Object.fromEntries(Object.entries(properties).map(([name, field]) => [name, removable(field as Definition)])) }

@@ -5,6 +5,7 @@ import type { ThreadStore, WorkingMemoryOf, WorkingMemoryWriter } from '../../st
 import { patchInput, pathOf } from './patch-schema.ts'
 import type { WorkingMemorySetting } from './setting.ts'
 import { toolName } from './tool-name.ts'
+import { wholeCheck } from './whole-check.ts'
 
 /** Where a run's working memory is, and with what right the run changes it. */
 export interface WorkingMemorySeat {
@@ -20,6 +21,7 @@ export interface WorkingMemorySeat {
 export async function workingMemoryTool(setting: WorkingMemorySetting, seat: WorkingMemorySeat | undefined): Promise<Tool> {
   const { form, maxLength } = setting
   const text = 'template' in form
+  const check = text ? undefined : wholeCheck(form.schema)
   return createTool({
     id: toolName,
     description: text
@@ -33,7 +35,7 @@ export async function workingMemoryTool(setting: WorkingMemorySetting, seat: Wor
       if (!seat) throw new HeedError('no_active_run', 'Working memory can only be changed by a run on a thread.')
       const { memory, delete: removed = [] } = input as { memory?: string | JSONObject; delete?: string[] }
       const id = `${seat.by.runId}/${toolCallId}`
-      const change = typeof memory === 'string' ? { set: memory } : { merge: memory ?? {}, remove: removed.map(pathOf) }
+      const change = typeof memory === 'string' ? { set: memory } : { merge: memory ?? {}, remove: removed.map(pathOf), ...(check && { check }) }
       const { version } = await seat.store.mergeWorkingMemory(seat.of, { id, maxLength, ...change }, seat.by)
       return { success: true, version }
     },

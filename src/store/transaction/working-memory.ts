@@ -111,6 +111,7 @@ function changed(tables: ThreadTables, owner: string, before: WorkingMemoryRecor
       details: { length, maxLength: change.maxLength },
     })
   }
+  change.check?.(JSON.parse(value) as WorkingMemoryValue, before && (JSON.parse(before.value) as WorkingMemoryValue))
   return { version: version + 1, value, at: tables.now(), changeId: change.id ?? null }
 }
 

@@ -53,6 +53,9 @@ const settingNames: Record<keyof ModelSettings, true> = {
   headers: true, reasoning: true, maxRetries: true,
 }
 
+const memoryNames: Record<keyof MemoryTarget, true> = { thread: true, resource: true, options: true }
+const threadNames: Record<keyof Exclude<MemoryTarget['thread'], string>, true> = { id: true, title: true, metadata: true }
+
 /** Refuses options by name: those that don't exist, and those whose value can't be meant. `of` says whose options they are. */
 export function checkOptions(options: unknown, of: string): asserts options is AgentExecutionOptions {
   if (!isObject(options)) throw new HeedError('invalid_argument', `The options of ${of} must be an object.`)
@@ -63,9 +66,16 @@ export function checkOptions(options: unknown, of: string): asserts options is A
     if (wanted !== undefined) throw new HeedError('invalid_argument', `${name} of ${of} must be ${wanted}.`, { details: { option: name } })
   }
   const { structuredOutput, modelSettings, memory } = options as AgentExecutionOptions
-  for (const name of Object.keys(structuredOutput ?? {})) if (!Object.hasOwn(structuredNames, name)) throw unknown(`structuredOutput.${name}`, of, structuredNames)
-  for (const name of Object.keys(modelSettings ?? {})) if (!Object.hasOwn(settingNames, name)) throw unknown(`modelSettings.${name}`, of, settingNames)
+  checkNames('structuredOutput', structuredOutput, structuredNames, of)
+  checkNames('modelSettings', modelSettings, settingNames, of)
+  checkNames('memory', memory, memoryNames, of)
+  if (typeof memory?.thread === 'object') checkNames('memory.thread', memory.thread, threadNames, of)
   if (memory?.options !== undefined) checkMemoryOptions(memory.options)
+}
+
+/** A misspelt name would otherwise pass for one that isn't given. */
+function checkNames(under: string, given: object | undefined, names: object, of: string): void {
+  for (const [name, value] of Object.entries(given ?? {})) if (value !== undefined && !Object.hasOwn(names, name)) throw unknown(`${under}.${name}`, of, names)
 }
 
 function unknown(option: string, of: string, names: object): HeedError {

@@ -4,7 +4,7 @@ import type { Memory } from '../memory/memory.ts'
 import type { Processor } from '../processors/processor.ts'
 import type { SystemMessageInput } from '../prompt/system.ts'
 import type { ModelConfig } from '../run/model.ts'
-import type { AgentExecutionOptions } from '../run/options.ts'
+import type { AgentExecutionOptions, MemoryTarget, ModelSettings } from '../run/options.ts'
 import type { RequestContext } from '../run/request-context.ts'
 import type { ToolsInput } from '../run/tool-set.ts'
 import type { ToolPayloadTransformPolicy } from '../run/transform.ts'
@@ -14,8 +14,8 @@ import type { Agent } from './agent.ts'
 /** A value, or a function that finds it for one request. */
 export type Dynamic<T> = T | ((context: { requestContext: RequestContext }) => T | Promise<T>)
 
-/** Agents that another one may call, by the name it calls them by. */
-export type AgentsInput = Record<string, Agent>
+/** Agents that another one may call, by the name it calls them by. What is undefined is left out. */
+export type AgentsInput = Record<string, Agent | undefined>
 
 export interface AgentConfig<Id extends string = string, Tools extends ToolsInput = ToolsInput> {
   /** Defaults to `name`, then to the key under which a `Heed` knows the agent. */
@@ -54,11 +54,8 @@ export interface AgentConfig<Id extends string = string, Tools extends ToolsInpu
 }
 
 /** Options as older programs write them. */
-export interface LegacyOptions extends AgentExecutionOptions {
-  temperature?: number
-  topP?: number
+export interface LegacyOptions extends AgentExecutionOptions, Omit<ModelSettings, 'maxOutputTokens' | 'reasoning'> {
   maxTokens?: number
-  maxRetries?: number
   threadId?: string
   resourceId?: string
 }
@@ -66,12 +63,17 @@ export interface LegacyOptions extends AgentExecutionOptions {
 /** The legacy names in today's form. */
 export function fromLegacyOptions(legacy: LegacyOptions): AgentExecutionOptions {
   if (typeof legacy !== 'object' || legacy === null) return legacy
-  const { temperature, topP, maxTokens, maxRetries, threadId, resourceId, ...options } = legacy
-  const settings = { temperature, topP, maxOutputTokens: maxTokens, maxRetries }
-  const given = Object.fromEntries(Object.entries(settings).filter(([, value]) => value !== undefined))
+  const { maxTokens, temperature, topP, topK, seed, presencePenalty, frequencyPenalty, stopSequences, headers, maxRetries, threadId, resourceId, ...options } = legacy
+  const given = present({ maxOutputTokens: maxTokens, temperature, topP, topK, seed, presencePenalty, frequencyPenalty, stopSequences, headers, maxRetries })
+  const place = present({ thread: threadId, resource: resourceId })
   return {
     ...options,
     ...(Object.keys(given).length === 0 ? {} : { modelSettings: { ...given, ...options.modelSettings } }),
-    ...(threadId === undefined ? {} : { memory: { thread: threadId, ...(resourceId === undefined ? {} : { resource: resourceId }), ...options.memory } }),
+    // A place that isn't said in full is refused where it is needed.
+    ...(Object.keys(place).length === 0 ? {} : { memory: { ...place, ...options.memory } as MemoryTarget }),
   }
+}
+
+function present(fields: object): object {
+  return Object.fromEntries(Object.entries(fields).filter(([, value]) => value !== undefined))
 }

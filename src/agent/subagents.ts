@@ -17,12 +17,13 @@ const input: PlainJSONSchema = {
 
 /** Each agent as a tool: `agent-<name>`, taking a prompt and answering with a text. An agent that has no place of its own keeps its threads in `runtime`. */
 export function agentTools(agents: AgentsInput, runtime: ThreadRuntime): ToolsInput {
-  for (const [key, agent] of Object.entries(agents)) {
+  const given = Object.entries(agents).filter((entry): entry is [string, Agent] => entry[1] !== undefined)
+  for (const [key, agent] of given) {
     if (typeof (agent as Partial<Agent> | undefined)?.stream !== 'function') {
       throw new HeedError('invalid_agent', `'${key}' in agents is not an agent. Make it with new Agent().`, { details: { key } })
     }
   }
-  return Object.fromEntries(Object.entries(agents).map(([key, agent]) => [`agent-${key}`, agentTool(key, agent, runtime)]))
+  return Object.fromEntries(given.map(([key, agent]) => [`agent-${key}`, agentTool(key, agent, runtime)]))
 }
 
 function agentTool(key: string, agent: Agent, runtime: ThreadRuntime): Tool {

@@ -1,3 +1,6 @@
+/** The same fields, also of an interface, which by itself is not known to have no others. */
+type All<Values> = { [Key in keyof Values]: Values[Key] }
+
 /**
  * Values of one request that instructions, models, tools and processors may depend on: the user's plan, a locale, a database handle.
  * They are not sent to the model and not stored, unless the agent's `requestContextSchema` declares them.
@@ -5,6 +8,8 @@
 export class RequestContext<Values extends object = Record<string, unknown>> {
   readonly #values: Map<string, unknown>
 
+  constructor(entries?: Iterable<readonly [string, unknown]>)
+  constructor(values?: Values)
   constructor(values?: Iterable<readonly [string, unknown]> | Values) {
     this.#values = new Map(values === undefined ? [] : isIterable(values) ? values : Object.entries(values))
   }
@@ -36,8 +41,8 @@ export class RequestContext<Values extends object = Record<string, unknown>> {
   }
 
   /** All values as one object: what `requestContextSchema` validates. */
-  get all(): Values {
-    return Object.fromEntries(this.#values) as Values
+  get all(): All<Values> {
+    return Object.fromEntries(this.#values) as All<Values>
   }
 }
 

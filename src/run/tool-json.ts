@@ -9,12 +9,19 @@ export function jsonOf(value: unknown, subject: string): JSONValue {
   if (typeof value === 'string' || typeof value === 'boolean') return value
   let text: string | undefined
   try {
-    text = JSON.stringify(value)
+    text = JSON.stringify(value, refuseCollections)
   } catch (cause) {
     throw new HeedError('tool_output_invalid', `${subject} can't be stored as JSON: ${describe(cause)}`, { cause })
   }
   if (text === undefined) throw new HeedError('tool_output_invalid', `${subject} can't be stored as JSON: it is a ${typeof value}.`)
   return JSON.parse(text) as JSONValue
+}
+
+/** They would be stored as an empty object. */
+function refuseCollections(_: string, value: unknown): unknown {
+  if (value instanceof Map) throw new TypeError('it has a Map. Give Object.fromEntries(map) in its place')
+  if (value instanceof Set) throw new TypeError('it has a Set. Give [...set] in its place')
+  return value
 }
 
 /** The same value as an object of its own, for code that may change it. */

@@ -130,6 +130,8 @@ async function execute(
     await check(resolved.suspend, payload, `${name} suspended with something that doesn't match its suspendSchema`)
     return { status: 'waiting', call: { toolCallId, toolName: name, args, ...execution.suspended } }
   }
+  // Returned or thrown, it is what went wrong.
+  if (output instanceof Error) throw output
   const left = tool.timeoutMs === undefined ? undefined : Math.max(0, tool.timeoutMs - (run.clock.now() - began))
   const checked = await check(resolved.output, output, `${name} returned something that doesn't match its outputSchema`)
   return { status: 'returned', resolved, input, output: checked, json: jsonOf(checked, `What ${name} returned`), left }

@@ -134,8 +134,8 @@ export function createTool<
 >(
   config: ToolConfig<Id, InputSchema, OutputSchema, SuspendSchema, ResumeSchema, Result>,
 ): Tool<Id, InferOutput<InputSchema>, Result, InputSchema> {
-  const name = `tool '${config.id}'`
-  if (typeof config.id !== 'string' || config.id.trim() === '') {
+  const name = `tool '${(config as Partial<typeof config> | undefined)?.id}'`
+  if (typeof config !== 'object' || config === null || typeof config.id !== 'string' || config.id.trim() === '') {
     throw new HeedError('invalid_tool', "A tool needs an id: createTool({ id: 'weather', … }).")
   }
   for (const key of ['inputSchema', 'outputSchema', 'suspendSchema', 'resumeSchema'] as const) {
@@ -145,6 +145,10 @@ export function createTool<
     throw new HeedError('invalid_tool', `timeoutMs of ${name} must be a number above 0.`)
   }
   const approval = config.requireApproval ?? false
+  if (typeof approval !== 'boolean' && typeof approval !== 'function') throw new HeedError('invalid_tool', `requireApproval of ${name} must be true, false or a function.`)
+  for (const key of ['execute', 'toModelOutput', 'onInputStart', 'onInputDelta', 'onInputAvailable'] as const) {
+    if (config[key] !== undefined && typeof config[key] !== 'function') throw new HeedError('invalid_tool', `${key} of ${name} must be a function.`)
+  }
   const tool = {
     id: config.id,
     description: config.description,

@@ -20,37 +20,25 @@ export interface SentSignal {
   flush(): Promise<void>
 }
 
-/** The receipt of a send. What it tells is made when somebody looks at it: of a thousand sends, few are looked at in every way. */
+/** The receipt of a send. What it tells is its own, and goes along where it is copied; only `stored` is asked of it, since asking costs a wait for the disk. */
 export class Sent implements SendReceipt {
   readonly accepted = true as const
   readonly runId: string
+  signal: CreatedAgentSignal
   readonly outcome: Promise<SignalOutcome>
+  /** Where the other branch was taken, it is in history when its run took it. */
+  declare readonly persisted?: Promise<void>
   readonly #sent: SentSignal
-  #signal: CreatedAgentSignal | undefined
-  #persisted: Promise<void> | undefined
   #stored: Promise<void> | undefined
   #acceptance: Promise<Acceptance> | undefined
 
   constructor(sent: SentSignal) {
+    const { work, outcome } = sent
     this.runId = sent.runId
-    this.outcome = sent.outcome
+    this.signal = createdSignal(sent.signal)
+    this.outcome = outcome
+    if (sent.persists) this.persisted = optional(work.then(() => outcome).then(() => {}))
     this.#sent = sent
-  }
-
-  get signal(): CreatedAgentSignal {
-    this.#signal ??= createdSignal(this.#sent.signal)
-    return this.#signal
-  }
-
-  set signal(signal: CreatedAgentSignal) {
-    this.#signal = signal
-  }
-
-  /** Where the other branch was taken, it is in history when its run took it. */
-  get persisted(): Promise<void> | undefined {
-    const { persists, work, outcome } = this.#sent
-    if (persists) this.#persisted ??= optional(work.then(() => outcome).then(() => {}))
-    return this.#persisted
   }
 
   get stored(): Promise<void> {

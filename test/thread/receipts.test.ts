@@ -290,3 +290,19 @@ describe('stored', () => {
     await expect(agent.sendMessage('Again.', thread).stored).rejects.toThrow('disk full')
   })
 })
+
+it('a receipt holds what it tells as its own: a copy of a receipt tells the same', async () => {
+  const agent = new Agent({ id: 'a', model: scriptedModel(['Hi.']) })
+  openHeed({ agent }, new InMemoryStore())
+  const noted = agent.sendSignal({ id: 's1', type: 'notification', contents: 'x' }, { ...thread, ifIdle: { behavior: 'persist' } })
+  const copy = { ...noted }
+  expect([copy.accepted, copy.runId, copy.signal.id]).toEqual([true, noted.runId, 's1'])
+  expect(copy.signal).toBe(noted.signal)
+  await copy.persisted
+  expect(await copy.outcome).toMatchObject({ action: 'persisted' })
+
+  const plain = agent.sendMessage('Hi', thread)
+  expect('persisted' in plain).toBe(false)
+  expect(Object.keys({ ...plain }).sort()).toEqual(['accepted', 'outcome', 'runId', 'signal'])
+  expect(await plain.outcome).toMatchObject({ action: 'woke' })
+})

@@ -22,8 +22,8 @@ export function recallSettingIn({ semanticRecall = true }: Pick<MemoryOptions, '
   if (semanticRecall === false) return undefined
   const options: SemanticRecallOptions = semanticRecall === true ? {} : semanticRecall
   if (typeof options !== 'object' || options === null || Array.isArray(options)) throw invalid('semanticRecall', 'must be true, false or an object')
-  for (const name of Object.keys(options)) {
-    if (known.some((one) => one === name)) continue
+  for (const [name, value] of Object.entries(options)) {
+    if (value === undefined || known.some((one) => one === name)) continue
     throw new HeedError('unsupported_option', `semanticRecall has no '${name}'. Known: ${known.join(', ')}.`, { details: { option: `semanticRecall.${name}` } })
   }
   const { enabled = true, topK = 6, messageRange = 1, scope = 'resource', threshold = 0.15, filter, maxTokens = 2_000, indexConfig } = options

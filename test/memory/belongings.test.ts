@@ -7,7 +7,7 @@ import { soon } from '../thread/said.ts'
 import { kept, newFile } from './kept.ts'
 
 const day = 86_400_000
-const retention = { threads: '30d' } as const
+const retention = { threads: '1d' } as const
 
 const places: Array<{ name: string; storage(): Storage }> = [
   { name: 'in one file', storage: () => kept(new LibSQLStore({ url: `file:${newFile()}`, retention })) },
@@ -82,7 +82,7 @@ describe.each(places)('what belongs to threads, $name', ({ storage: make }) => {
     const { memory, clock, heed, fill, held } = await world()
     for (const id of ['t', 'u']) await fill(id, 'u')
     expect((await heed.tick()).pruned).toBe(0)
-    await clock.advance(31 * day)
+    await clock.advance(1.1 * day)
     await soon(async () => {
       await clock.advance(10_000)
       return (await memory.getThreadById({ threadId: 't' })) ?? (await held('t')) + (await held('u'))

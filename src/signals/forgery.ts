@@ -30,12 +30,12 @@ function tagPattern(tags: readonly string[]): RegExp {
   return new RegExp(`<(?:\\s*/)?\\s*(${names.join('|') || '(?!)'})(?=[\\s/>])`, 'giu')
 }
 
-/** A name of one word may be an identifier; no language has one with a hyphen or a dot. */
+/** A name of one word may be an identifier; no language has one with a hyphen or a dot. In front of it only ASCII counts: `名<user>` is a sentence with a tag. */
 function isCode(match: RegExpExecArray, text: string, reserved: readonly string[]): boolean {
   const [tag, name = ''] = match
   if (!/^\p{L}+$/u.test(name)) return false
   const isType = /^\p{Lu}\p{Ll}+$/u.test(name) && !reserved.includes(name)
   if (isType) return true
   const after = text[match.index + tag.length]
-  return tag === `<${name}` && after === '>' && /[\p{ID_Continue}$]$/u.test(text.slice(Math.max(0, match.index - 2), match.index))
+  return tag === `<${name}` && after === '>' && /[\w$]/.test(text[match.index - 1] ?? '')
 }

@@ -79,7 +79,10 @@ function writable(value: string): string {
 
 /** A second opinion on what reads like a reserved tag, by scanning. */
 function opensOrClosesReserved(value: string): boolean {
-  return value.split('<').slice(1).some(after => {
+  const pieces = value.split('<')
+  return pieces.slice(1).some((after, index) => {
+    // Code: a component or type, and the argument of a type.
+    if (/^(?:User|State|Notification)[\s/>]/.test(after) || (/[\w$]$/.test(pieces[index] ?? '') && /^(?:user|state|notification)>/i.test(after))) return false
     const shown = after.replace(/[\u200B\u0000]/g, '').trimStart().replace(/^\//, '').trimStart().toLowerCase()
     return RESERVED_TAGS.some(tag => shown.startsWith(tag) && /^[\s/>]/.test(shown.slice(tag.length)))
   })

@@ -127,6 +127,10 @@ describe('any other text', () => {
     if (text !== '') expect(rendered(signal)).toStrictEqual([{ type: 'text', text }])
   })
 
+  it.each(['你好<user>', 'да<state>', 'é<user>'])('[P2.2] %j is no code: it is guarded', text => {
+    expect(needsGuard(text)).toBe(true)
+  })
+
   it('is read in linear time, however it is made', () => {
     const blanks = ' '.repeat(1_000_000)
     expect(needsGuard(`<${blanks}`)).toBe(false)

@@ -15,7 +15,7 @@ export async function decideDelivery(
 ): Promise<NotificationDeliveryDecision> {
   if (!policy.decide) return settledDecision(policy, context)
   try {
-    const choice = await inTime(clock, timeoutMs, async () => policy.decide?.(context))
+    const choice = await inTime(clock, timeoutMs, async () => policy.decide?.({ ...context, record: Object.freeze(structuredClone(context.record)) }))
     if (choice === late) return instead('policy-timeout', `decide() did not answer within ${timeoutMs} ms`)
     return choice === undefined || choice === null ? settledDecision(policy, context) : decisionOf(choice)
   } catch (error) {

@@ -123,6 +123,7 @@ export class Dispatcher {
 
 /** A cron expression, or an error that names it. */
 export function cronOf(expression: string, timeZone?: string): Cron {
+  if (/^\s*\d{4}-/.test(expression)) throw new HeedError('invalid_argument', `'${expression}' is a date and no cron expression. An example: '*/5 * * * *'.`, { details: { field: 'cron' } })
   try {
     return new Cron(expression, { paused: true, ...(timeZone === undefined ? {} : { timezone: timeZone }) })
   } catch (error) {

@@ -50,6 +50,7 @@ function checkNotification(input: NotificationInput): CheckedNotification {
   for (const key of Object.keys(input)) if (!known.has(key)) throw wrong(key, `is not known. Known: ${[...known].join(', ')}`)
   const { id, priority, dedupeKey, coalesceKey, attributes, metadata, payload } = input
   if (priority !== undefined && !priorities.includes(priority)) throw wrong('priority', `must be one of ${priorities.join(', ')}`)
+  if (attributes !== undefined && (typeof attributes !== 'object' || attributes === null)) throw wrong('attributes', 'must be an object')
   const given = attributes ? normaliseAttributes(attributes) : undefined
   return {
     ...(id === undefined ? {} : { id: text(id, 'id', maxKey) }),

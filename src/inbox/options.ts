@@ -48,8 +48,9 @@ const known: Record<string, readonly string[]> = {
 
 /** The settings of a Heed, all of them. Refuses by name what it doesn't know. */
 export function inboxSettings(config: NotificationsConfig = {}): InboxSettings {
+  checkKeys('notifications', config)
   const { dispatch = {}, batching = {} } = config
-  for (const [field, part] of Object.entries({ notifications: config, 'notifications.dispatch': dispatch, 'notifications.batching': batching })) checkKeys(field, part)
+  for (const [field, part] of Object.entries({ 'notifications.dispatch': dispatch, 'notifications.batching': batching })) checkKeys(field, part)
   if (dispatch.enabled !== undefined && typeof dispatch.enabled !== 'boolean') throw wrong('notifications.dispatch.enabled', 'must be true or false')
   const settings = {
     enabled: dispatch.enabled ?? true,

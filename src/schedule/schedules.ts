@@ -1,3 +1,4 @@
+import { createHash } from 'node:crypto'
 import { describe, HeedError, isHeedError } from '../errors.ts'
 import { Dispatcher } from '../inbox/dispatcher.ts'
 import type { InboxSettings } from '../inbox/options.ts'
@@ -26,6 +27,11 @@ export interface ScheduleOptions {
   /** Defaults to `once`. */
   missed?: ScheduleMissed
 }
+
+const firstRetryMs = 1_000
+const longestRetryMs = 300_000
+/** An occurrence that can't be sent for so long is given up. */
+const giveUpMs = 3_600_000
 
 const known = new Set(['id', 'threadId', 'resourceId', 'cron', 'every', 'at', 'timeZone', 'overlap', 'missed'])
 const overlaps: readonly string[] = ['allow', 'skip', 'replace'] satisfies ScheduleOverlap[]
@@ -129,18 +135,25 @@ export class Schedules implements Attendant {
     try {
       let sent: { at: number; signalId: string } | undefined
       for (const at of send) {
-        const signal: Signal = { ...record.signal, id: `schedule:${id}:${at}`, createdAt: new Date(now).toISOString() }
-        await sendAccepted(runtime, runtime.agent(agentId), record.overlap === 'allow' ? 'queue' : 'now', signal, optionsOf(record))
-        sent = { at, signalId: signal.id }
+        const signal: Signal = { ...record.signal, id: occurrenceId(record, at), createdAt: new Date(now).toISOString() }
+        const receipt = await sendAccepted(runtime, runtime.agent(agentId), record.overlap === 'allow' ? 'queue' : 'now', signal, optionsOf(record))
+        const isLeftOut = record.overlap === 'skip' && (await receipt.outcome).action === 'discarded'
+        if (!isLeftOut) sent = { at, signalId: signal.id }
       }
       await runtime.store.flush()
-      await store.advanceSchedule({ id, from, ...next, ...(sent ? { sent } : {}), now })
+      await store.advanceSchedule({ id, from, signalId: record.signal.id, ...next, ...(sent ? { sent } : {}), now })
     } catch (error) {
       if (runtime.closing) return
       runtime.logger.warn('a schedule could not be sent', { scheduleId: id, error: describe(error) })
-      // What the thread refuses it refuses again: on to the next, and the record says why. Anything else is due again when the claim ends.
-      if (isHeedError(error) && error.code === 'thread_forbidden') await store.advanceSchedule({ id, from, ...next, error: describe(error), now })
-      else this.#dispatcher.expect(now + claimMs)
+      const failed = { id, from, error: describe(error), now }
+      // Each time it is waited for as long as it has failed already. What the thread refuses it refuses again: on to the next, and the record says why.
+      const failing = record.lastError !== undefined && record.updatedAt.getTime() >= from ? now - record.updatedAt.getTime() : 0
+      if (failing >= giveUpMs || (isHeedError(error) && error.code === 'thread_forbidden')) await store.advanceSchedule({ ...failed, ...next })
+      else {
+        const retryAt = now + Math.min(longestRetryMs, Math.max(firstRetryMs, failing))
+        await store.failSchedule({ ...failed, retryAt })
+        this.#dispatcher.expect(retryAt)
+      }
     }
   }
 
@@ -168,6 +181,11 @@ export class Schedules implements Attendant {
     await store?.open()
     return store
   }
+}
+
+/** The same words at the same time are one signal, whoever sends them; other words are another. */
+function occurrenceId({ id, signal: { id: _, createdAt: __, ...words } }: ScheduleRecord, at: number): string {
+  return `schedule:${id}:${at}:${createHash('sha256').update(JSON.stringify(words)).digest('hex').slice(0, 12)}`
 }
 
 function optionsOf({ threadId, resourceId, overlap }: ScheduleRecord): SendOptions {

@@ -3,6 +3,8 @@ import { cronOf } from '../inbox/dispatcher.ts'
 import type { ScheduleMissed, ScheduleTiming } from '../store/schedules.ts'
 
 const shortestMs = 1_000
+/** A hundred years. */
+const longestMs = 3_155_760_000_000
 /** So late an occurrence is a missed one. */
 const lateMs = 60_000
 const maxMissed = 100
@@ -31,7 +33,7 @@ export function checkTiming(given: { cron?: unknown; timeZone?: unknown; every?:
   if ([cron, every, at].filter((value) => value !== undefined).length !== 1) throw wrong('cron', 'or every or at: a schedule needs exactly one of them')
   if (timeZone !== undefined && (cron === undefined || !isTimeZone(timeZone))) throw wrong('timeZone', "must be a name such as 'Europe/Zurich', beside a cron")
   if (every !== undefined) {
-    if (!Number.isInteger(every) || Number(every) < shortestMs) throw wrong('every', `must be a whole number of milliseconds, at least ${shortestMs}`)
+    if (!Number.isInteger(every) || Number(every) < shortestMs || Number(every) > longestMs) throw wrong('every', `must be a whole number of milliseconds, from ${shortestMs} to ${longestMs}`)
     return { timing: { every: Number(every) }, first: now + Number(every) }
   }
   if (at !== undefined) {

@@ -20,6 +20,8 @@ export interface ScheduleStore extends Belongings {
   claimSchedules(claim: DueClaim): Promise<ScheduleRecord[]>
   /** The occurrence is over. Nothing when somebody moved the schedule on since it was claimed. */
   advanceSchedule(advance: ScheduleAdvance): Promise<boolean>
+  /** Tried in vain: due again at `retryAt`, with the error on it. `updatedAt` stays that of the first failure of an occurrence. */
+  failSchedule(failure: { id: string; from: number; error: string; retryAt: number; now: number }): Promise<void>
   nextScheduleDue(agentIds: readonly string[]): Promise<number | undefined>
 }
 
@@ -77,6 +79,8 @@ export interface ScheduleAdvance {
   id: string
   /** The `nextAt` that it was claimed with. */
   from: number
+  /** The id of its `signal` when it was claimed: one that was replaced since is another. */
+  signalId?: string
   /** Absent: it is done. */
   nextAt?: number
   sent?: { at: number; signalId: string }

@@ -43,6 +43,9 @@ export const scheduleSql = {
   due: `SELECT ${columns} FROM heed_schedules WHERE agent_id = ? AND due_at IS NOT NULL AND due_at <= ? ORDER BY due_at LIMIT ?`,
   take: `UPDATE heed_schedules SET due_at = ? WHERE id = ?`,
   nextDue: `SELECT min(due_at) AS at FROM heed_schedules WHERE agent_id = ? AND due_at IS NOT NULL`,
+  fail: `
+    UPDATE heed_schedules SET due_at = ?1, error = ?2, updated_at = CASE WHEN error IS NOT NULL AND updated_at >= next_at THEN updated_at ELSE ?3 END
+    WHERE id = ?4 AND status = 'active' AND next_at = ?5`,
   advance: `
     UPDATE heed_schedules SET status = ?1, next_at = ?2, due_at = ?2, last_at = coalesce(?3, last_at), last_signal_id = coalesce(?4, last_signal_id), error = ?5,
       updated_at = ?6
@@ -96,19 +99,30 @@ export class LibSQLSchedules extends LibSQLDomain implements ScheduleStore {
     return this.write((statements) => {
       const share = Math.max(1, Math.ceil(limit / Math.max(1, agentIds.length)))
       const taken: ScheduleRow[] = []
-      for (const agentId of agentIds) taken.push(...statements.all<ScheduleRow>(scheduleSql.due, agentId, now, Math.min(share, limit - taken.length)))
-      for (const { id } of taken) statements.run(scheduleSql.take, until, id)
+      // No agent gets more than its share while others wait; what they leave is for whoever has more.
+      for (const most of [share, limit]) {
+        for (const agentId of agentIds) {
+          const rows = statements.all<ScheduleRow>(scheduleSql.due, agentId, now, Math.min(most, limit - taken.length))
+          for (const { id } of rows) statements.run(scheduleSql.take, until, id)
+          taken.push(...rows)
+        }
+      }
       return taken.map(recordOf)
     })
   }
 
-  advanceSchedule({ id, from, nextAt, sent, error, now }: ScheduleAdvance): Promise<boolean> {
+  advanceSchedule({ id, from, signalId, nextAt, sent, error, now }: ScheduleAdvance): Promise<boolean> {
     return this.write((statements) => {
       const row = statements.one<ScheduleRow>(scheduleSql.byId, id)
       if (row?.status !== 'active' || row.nextAt !== from) return false
+      if (signalId !== undefined && (JSON.parse(row.signal) as Signal).id !== signalId) return false
       statements.run(scheduleSql.advance, nextAt === undefined ? 'done' : 'active', nextAt ?? null, sent?.at ?? null, sent?.signalId ?? null, error ?? null, now, id)
       return true
     })
+  }
+
+  failSchedule({ id, from, error, retryAt, now }: { id: string; from: number; error: string; retryAt: number; now: number }): Promise<void> {
+    return this.write((statements) => void statements.run(scheduleSql.fail, retryAt, error, now, id, from))
   }
 
   nextScheduleDue(agentIds: readonly string[]): Promise<number | undefined> {

@@ -39,6 +39,22 @@ const toolNames = (model: ScriptedModel) => (model.calls.at(-1)?.tools ?? []).ma
 const said = (messages: readonly Message[]) => messages.map(({ content }) => content.parts.map((part) => (part.type === 'text' ? part.text : part.type)).join(''))
 
 describe.each(kinds)('working memory, $name', ({ make }) => {
+  it('[M1.7] [M2.11] of the old owner is not shown to the new owner of a thread', async () => {
+    const { agent, model, memory } = await desk(make(), () => 'Yes.', { workingMemory: { enabled: true } })
+    await memory.updateWorkingMemory({ ...target, workingMemory: 'The PIN is 1234.' })
+    await agent.generate('Hi', ask)
+    expect(JSON.stringify(model.calls.at(-1)?.prompt)).toContain('1234')
+    await memory.transferThread({ threadId: 'chat-1', resourceId: 'user-8', from: 'user-7' })
+    for (const words of ['Hi', 'Again']) {
+      await agent.generate(words, { memory: { thread: 'chat-1', resource: 'user-8' } })
+      expect(JSON.stringify(model.calls.at(-1)?.prompt)).not.toContain('1234')
+    }
+    await memory.updateWorkingMemory({ threadId: 'chat-1', resourceId: 'user-8', workingMemory: 'Likes tea.' })
+    await agent.generate('And now?', { memory: { thread: 'chat-1', resource: 'user-8' } })
+    expect(blocks(model.calls.at(-1)?.prompt ?? [])).toEqual(['<working-memory>\nLikes tea.\n</working-memory>'])
+    expect(await memory.getWorkingMemory({ resourceId: 'user-7' })).toBe('The PIN is 1234.')
+  })
+
   it('[M2.9] is explained at the start of the prompt and shown at its end; readers of the thread see neither', async () => {
     const { agent, model, memory } = await desk(make(), ['Hi.', update('# User Profile\n- **Name**: Sam'), 'Hello Sam.', 'Still Sam.'], { workingMemory: { enabled: true } })
     await agent.generate('Hi', ask)

@@ -19,7 +19,7 @@ export function workingMemoryBlock(rows: readonly MessageRow[], present: Working
   const blocks = rows.flatMap((row) => shownIn(row, scope) ?? [])
   const last = blocks.at(-1)
   const whole = blocks.some(({ mode }) => mode === 'snapshot')
-  const value = present?.value ?? last?.value
+  const value = present?.value ?? (last && '')
   if (value === undefined || (!last && isEmpty(value))) return undefined
   if (last && whole && same(last.value, value)) return undefined
   const snapshot = rendered('snapshot', written(value))

@@ -241,6 +241,20 @@ export const conversationCases: StoreCase[] = [
     },
   },
   {
+    name: '[M1.7] a thread is transferred without the context that its old owner was shown, and so are those below it',
+    async run({ store: open }) {
+      const store = await open()
+      await turn(store)
+      await store.createThread({ id: 'below', resourceId: 'resource-1', parentId: threadId, now: 1 })
+      await store.saveRows(scope, [row('shown', 'context')])
+      await store.saveRows({ threadId: 'below' }, [row('shown below', 'context'), row('said below', 'user')])
+      assert.equal((await rowIds(store, threadId)).at(-1), 'shown')
+      await store.transferThread(scope, 'resource-2')
+      assert.deepEqual(await rowIds(store, threadId), ['asked', 'answer/0', 'answer/1', 'answer/2'])
+      assert.deepEqual(await rowIds(store, 'below'), ['said below'])
+    },
+  },
+  {
     name: '[M1.8] what is too old is pruned a little at a time, with the context that quotes it; what runs is left alone',
     async run({ store: open }) {
       const store = await open()

@@ -14,6 +14,8 @@ export const copySql = {
   messageRows: `SELECT ${rowColumns} FROM heed_messages WHERE ${messageKeys} AND role <> 'context'`,
   removeRow: `DELETE FROM heed_messages WHERE thread = ? AND id = ?`,
   transferThread: `UPDATE heed_threads SET resource_id = ? WHERE key = ?`,
+  // What was shown to one resource is not another's to see.
+  removeContext: `DELETE FROM heed_messages WHERE thread = ? AND role = 'context'`,
   transferRuns: `UPDATE heed_runs SET resource_id = ? WHERE thread = ?`,
   copyAll: `
     INSERT INTO heed_messages (thread, seq, ordinal, turn, counted, ${columns})

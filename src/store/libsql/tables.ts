@@ -146,6 +146,7 @@ export class SqlTables extends SqlRows implements ThreadTables {
     this.#writeHeld()
     this.#statements.run(copySql.transferThread, resourceId, thread.key)
     this.#statements.run(copySql.transferRuns, resourceId, thread.key)
+    this.#statements.run(copySql.removeContext, thread.key)
     giveNotifications(this.#statements, thread.id, resourceId)
     giveSchedules(this.#statements, thread.id, resourceId)
     return this.#hold({ ...thread, resourceId }, false).thread

@@ -76,7 +76,8 @@ export class MemoryTables implements ThreadTables {
   transferThread(thread: ThreadRecord, resourceId: string): ThreadRecord {
     const transferred = { ...thread, resourceId }
     this.#removeQuotesElsewhere(thread, () => true)
-    this.#shelf(thread).remove((row) => row.role === 'context' && quotesOf(row).length > 0)
+    // What was shown to one resource is not another's to see.
+    this.#shelf(thread).remove((row) => row.role === 'context')
     this.putThread(transferred)
     return transferred
   }

@@ -25,6 +25,7 @@ export interface ThreadTables {
   addThread(thread: NewThreadRecord): ThreadRecord
   putThread(thread: ThreadRecord): void
   /** Gives the thread and its runs to another resource. */
+  /** With its runs, and without its context rows. */
   transferThread(thread: ThreadRecord, resourceId: string): ThreadRecord
   /** Copies the rows of one thread to another, which is empty, as they are; the tail band too. */
   copyAllRows(from: ThreadRecord, to: ThreadRecord, context: boolean): void

@@ -13,11 +13,18 @@ export interface Timer {
   cancel(): void
 }
 
+/** What is more than a timer of the system can count is waited for in turns: it would fire at once. */
+const longestTimerMs = 2 ** 31 - 1
+
 export const systemClock: Clock = {
   now: () => Date.now(),
   after(ms, run, options) {
-    const timer = setTimeout(run, ms)
-    if (options?.background) timer.unref()
+    let timer: NodeJS.Timeout
+    const wait = (left: number) => {
+      timer = left > longestTimerMs ? setTimeout(() => wait(left - longestTimerMs), longestTimerMs) : setTimeout(run, left)
+      if (options?.background) timer.unref()
+    }
+    wait(ms)
     return { cancel: () => clearTimeout(timer) }
   },
 }

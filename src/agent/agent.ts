@@ -323,6 +323,8 @@ export class Agent<TAgentId extends string = string, TTools extends ToolsInput =
     checkSendOptions(options)
     const here = this.place(options.ifIdle?.streamOptions?.requestContext)
     if (!(here instanceof Promise) && !this.#placing.has(options)) return sendSignal(here.threads(), here, mode, signal, options)
+    // It may fail while sends before this one are still on their way, and is told by the receipt.
+    if (here instanceof Promise) here.catch(() => {})
     return this.#placing.receipt(this.threads(), signal, options, async (runId) => {
       const placed = await here
       return sendSignal(placed.threads(), placed, mode, signal, options, runId)

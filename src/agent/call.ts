@@ -9,6 +9,7 @@ import type { AgentExecutionOptions, MemoryTarget } from '../run/options.ts'
 import { Run } from '../run/run.ts'
 import type { RunResult } from '../run/run-result.ts'
 import type { ToolCall, ToolResult } from '../run/step-result.ts'
+import { untilAborted } from '../run/until-aborted.ts'
 import { isUserAuthored } from '../signals/row.ts'
 import { callOnThread } from '../thread/calling.ts'
 import { decide } from '../thread/deciding.ts'
@@ -21,6 +22,7 @@ import { EphemeralHost } from './ephemeral.ts'
 import { historyOf } from './explain.ts'
 import { checkInput, inputRows } from './input.ts'
 import { unlessAborted } from './prepare.ts'
+import { passingOf } from './runtimes.ts'
 import { AgentStream } from './stream.ts'
 
 type AnyStream = AgentStream<ToolCall, ToolResult, unknown>
@@ -88,22 +90,38 @@ async function ephemeral(
   call: { runId: string; rows: MessageRow[]; history?: MessageRow[]; options: AgentExecutionOptions; emit(chunk: Chunk): void },
 ): Promise<{ result: Promise<RunResult> }> {
   const { runId, rows, history = [], options, emit } = call
-  const trace = traceRun(runtime.tracing, () => ({ agent, runId, parent: activeContext() }))
-  const request = { runId, rows: [...history, ...rows], inputCount: rows.length, stepsDone: 0, trace }
-  const setup = await unlessLost(trace, () => agent.prepare(options, request, runtime))
-  const run = new Run(setup, new EphemeralHost(emit))
-  const { abortSignal } = setup.options
-  const onAbort = () => run.abort(abortSignal?.reason)
-  if (abortSignal?.aborted) onAbort()
-  abortSignal?.addEventListener('abort', onAbort, { once: true })
-  return { result: traced(trace, () => runLoop(run)).finally(() => abortSignal?.removeEventListener('abort', onAbort)) }
+  const passing = passingOf(runtime).begin()
+  try {
+    const trace = traceRun(runtime.tracing, () => ({ agent, runId, parent: activeContext() }))
+    const request = { runId, rows: [...history, ...rows], inputCount: rows.length, stepsDone: 0, trace }
+    const setup = await unlessLost(trace, () => untilAborted(agent.prepare(options, request, runtime), passing.closing))
+    const run = new Run(setup, new EphemeralHost(emit, passing.closing))
+    const unlink = [setup.options.abortSignal, passing.closing].map((signal) => abortWith(run, signal))
+    const over = () => {
+      for (const end of unlink) end()
+      passing.end()
+    }
+    return { result: traced(trace, () => runLoop(run)).finally(over) }
+  } catch (error) {
+    passing.end()
+    throw error
+  }
+}
+
+/** Aborts the run when the signal does, until the answered function is called. */
+function abortWith(run: Run, signal: AbortSignal | undefined): () => void {
+  const onAbort = () => run.abort(signal?.reason)
+  if (signal?.aborted) onAbort()
+  signal?.addEventListener('abort', onAbort, { once: true })
+  return () => signal?.removeEventListener('abort', onAbort)
 }
 
 function streamOf(runId: string, log: ChunkLog, running: Promise<RunResult>): AnyStream {
-  const result = running.finally(() => log.end()).then((finished) => {
+  const result = running.then((finished) => {
     if (finished.error) throw finished.error
     return finished
   })
+  result.then(() => log.end(), (error: unknown) => log.fail(error))
   return new AgentStream(runId, log, result)
 }
 

@@ -52,6 +52,7 @@ function checkValues(config: AgentConfig, agent: string): void {
   const wanted: Partial<Record<keyof AgentConfig, string>> = {
     description: typeof config.description === 'string' ? undefined : 'a text',
     metadata: isObjectOrFunction(config.metadata) ? undefined : 'an object, or a function that finds one',
+    agents: isObjectOrFunction(config.agents) ? undefined : 'an object of agents by their names, or a function that finds one',
     defaultOptions: isObjectOrFunction(config.defaultOptions) ? undefined : 'an object, or a function that finds one',
     defaultGenerateOptionsLegacy: isObjectOrFunction(config.defaultGenerateOptionsLegacy) ? undefined : 'an object, or a function that finds one',
     defaultStreamOptionsLegacy: isObjectOrFunction(config.defaultStreamOptionsLegacy) ? undefined : 'an object, or a function that finds one',

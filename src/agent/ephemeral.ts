@@ -5,9 +5,12 @@ import type { RunCommit, RunCommitted, RunHost } from '../run/run-host.ts'
 export class EphemeralHost implements RunHost {
   readonly lanes = []
   readonly #emit: (chunk: Chunk) => void
+  readonly #closing: AbortSignal
 
-  constructor(emit: (chunk: Chunk) => void) {
+  /** `closing` aborts when the process stops running: the run then ends with its reason, as one on a thread does. */
+  constructor(emit: (chunk: Chunk) => void, closing: AbortSignal) {
     this.#emit = emit
+    this.#closing = closing
   }
 
   emit(chunk: Chunk): void {
@@ -15,6 +18,7 @@ export class EphemeralHost implements RunHost {
   }
 
   async commit(commit: RunCommit): Promise<RunCommitted> {
+    this.#closing.throwIfAborted()
     return { entered: [], ended: commit.end !== undefined }
   }
 

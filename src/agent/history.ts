@@ -5,6 +5,7 @@ import type { Processor } from '../processors/processor.ts'
 import type { AgentExecutionOptions, MemoryOptions } from '../run/options.ts'
 import { RequestContext } from '../run/request-context.ts'
 import type { AgentConfig } from './config.ts'
+import { listFound } from './found.ts'
 import { resolve } from './resolve.ts'
 
 const keys = ['inputProcessors', 'outputProcessors'] as const
@@ -27,7 +28,7 @@ export function historyForCall(agent: string, config: AgentConfig, options: Agen
 async function findHistory(agent: string, config: AgentConfig, options: AgentExecutionOptions): Promise<MemoryOptions> {
   const context = { requestContext: options.requestContext ?? new RequestContext() }
   const memory = config.memory === undefined ? undefined : await resolve(config.memory, context)
-  const lists = await Promise.all(keys.map(async (key) => options[key] ?? (config[key] === undefined ? [] : resolve<Processor[]>(config[key], context))))
+  const lists = await Promise.all(keys.map(async (key) => options[key] ?? (config[key] === undefined ? [] : listFound(await resolve<Processor[]>(config[key], context), key, agent))))
   const fixed: unknown[] = fixedProcessors(config).flatMap((list) => list ?? [])
   for (const processor of lists.flat()) {
     if (processor.id === 'message-history' && 'storage' in processor && processor.storage && !fixed.includes(processor)) throw noStorage(agent)

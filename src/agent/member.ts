@@ -78,12 +78,16 @@ export abstract class HeedMember<TAgentId extends string = string> {
     return typeof this.#config.memory === 'function'
   }
 
-  /** @internal The function that finds the memory is asked; without a context, with an empty one. */
+  /** @internal The function that finds the memory is asked; without a context, with an empty one. One that throws is one that rejects. */
   place(requestContext?: RequestContext): this | Promise<this> {
     if (!this.placedByRequest || (this.#fixed && !requestContext)) return this
     const otherwise = this.threads()
-    const found = memoryFor(this.#config, contextOf(this.#config, requestContext), this.id)
-    return found instanceof Promise ? found.then((memory) => this.placedAt(memory, otherwise)) : this.placedAt(found, otherwise)
+    try {
+      const found = memoryFor(this.#config, contextOf(this.#config, requestContext), this.id)
+      return found instanceof Promise ? found.then((memory) => this.placedAt(memory, otherwise)) : this.placedAt(found, otherwise)
+    } catch (error) {
+      return Promise.reject(error)
+    }
   }
 
   /** @internal Where the threads of a memory are; with a memory that brings no storage, where they are otherwise. */

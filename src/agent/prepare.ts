@@ -16,6 +16,7 @@ import { checkOptions, checkToolNames } from './check-options.ts'
 import { checkProcessors } from './check-processors.ts'
 import type { AgentConfig } from './config.ts'
 import { fromLegacyOptions } from './config.ts'
+import { listFound, objectFound } from './found.ts'
 import { checkContext, contextOf } from './memory-place.ts'
 import { mergeOptions } from './options.ts'
 import { resolve } from './resolve.ts'
@@ -36,11 +37,13 @@ export type ResolvedOptions = AgentExecutionOptions & { requestContext: RequestC
 async function findOptions(config: AgentConfig, options: AgentExecutionOptions): Promise<ResolvedOptions> {
   const requestContext = contextOf(config, options.requestContext)
   const context = { requestContext }
+  const who = config.id ?? config.name ?? 'without a name'
   let defaults: AgentExecutionOptions = {}
-  for (const legacy of [config.defaultGenerateOptionsLegacy, config.defaultStreamOptionsLegacy]) {
-    if (legacy) defaults = mergeOptions(defaults, fromLegacyOptions(await resolve(legacy, context)))
+  for (const key of ['defaultGenerateOptionsLegacy', 'defaultStreamOptionsLegacy'] as const) {
+    const legacy = config[key]
+    if (legacy) defaults = mergeOptions(defaults, fromLegacyOptions(objectFound(await resolve(legacy, context), key, who)))
   }
-  if (config.defaultOptions) defaults = mergeOptions(defaults, await resolve(config.defaultOptions, context))
+  if (config.defaultOptions) defaults = mergeOptions(defaults, objectFound(await resolve(config.defaultOptions, context), 'defaultOptions', who))
   await checkContext(config, requestContext)
   const merged = { ...mergeOptions(defaults, options), requestContext }
   checkOptions(merged, config.id === undefined ? 'the agent' : `agent '${config.id}'`)
@@ -124,7 +127,7 @@ export async function resolveToolSet(config: AgentConfig, options: ResolvedOptio
   const context = { requestContext: options.requestContext }
   const sources: Array<{ from: string; tools: ToolsInput }> = []
   if (config.tools) sources.push({ from: `the tools of agent '${agent}'`, tools: await resolve(config.tools, context) })
-  if (config.agents) sources.push({ from: `the agents of agent '${agent}'`, tools: agentTools(await resolve(config.agents, context), runtime) })
+  if (config.agents) sources.push({ from: `the agents of agent '${agent}'`, tools: agentTools(objectFound(await resolve(config.agents, context), 'agents', agent), runtime) })
   if (options.tools) sources.push({ from: "the call's tools", tools: options.tools })
   for (const [name, tools] of Object.entries(options.toolsets ?? {})) sources.push({ from: `the toolset '${name}'`, tools })
   if (options.clientTools) sources.push({ from: "the client's tools", tools: options.clientTools })
@@ -138,8 +141,8 @@ export async function resolveToolSet(config: AgentConfig, options: ResolvedOptio
 export async function resolveProcessors(config: AgentConfig, options: ResolvedOptions, agent: string) {
   const context = { requestContext: options.requestContext }
   const found = {
-    input: options.inputProcessors ?? (config.inputProcessors === undefined ? [] : await resolve(config.inputProcessors, context)),
-    output: options.outputProcessors ?? (config.outputProcessors === undefined ? [] : await resolve(config.outputProcessors, context)),
+    input: options.inputProcessors ?? (config.inputProcessors === undefined ? [] : listFound(await resolve(config.inputProcessors, context), 'inputProcessors', agent)),
+    output: options.outputProcessors ?? (config.outputProcessors === undefined ? [] : listFound(await resolve(config.outputProcessors, context), 'outputProcessors', agent)),
   }
   checkProcessors(found, agent)
   return found

@@ -5,6 +5,7 @@ import type { Logger } from '../logger.ts'
 import { Pruner } from '../memory/pruner.ts'
 import { Inbox } from '../inbox/inbox.ts'
 import { inboxSettings, type InboxSettings } from '../inbox/options.ts'
+import { PassingRuns } from './passing-runs.ts'
 import { Schedules } from '../schedule/schedules.ts'
 import { defaultPlace, defaultStorage } from '../store/default.ts'
 import { notificationStoreOf, placeOf, scheduleStoreOf, threadStoreOf, type Storage } from '../store/storage.ts'
@@ -22,6 +23,7 @@ export interface RuntimesOptions {
 
 const inboxes = new WeakMap<ThreadRuntime, Inbox>()
 const schedules = new WeakMap<ThreadRuntime, Schedules>()
+const passing = new WeakMap<ThreadRuntime, PassingRuns>()
 const pruners = new WeakMap<ThreadRuntime, Pruner>()
 const storages = new WeakMap<ThreadRuntime, () => Promise<Storage>>()
 const places = new WeakMap<ThreadRuntime, unknown>()
@@ -68,6 +70,9 @@ export class Runtimes {
         ephemeral: storage !== undefined && 'ephemeral' in storage && storage.ephemeral === true,
       })
       runtime.attend(inbox)
+      const runs = new PassingRuns()
+      runtime.attend(runs)
+      passing.set(runtime, runs)
       inboxes.set(runtime, inbox)
       const plans = new Schedules(runtime, {
         store: async () => scheduleStoreOf(await found()),
@@ -108,6 +113,13 @@ export function inboxOf(runtime: ThreadRuntime): Inbox {
   const inbox = inboxes.get(runtime)
   if (!inbox) throw new HeedError('closed', 'This runtime has no inbox.')
   return inbox
+}
+
+/** The runs beside a runtime's threads, of which nothing is stored. */
+export function passingOf(runtime: ThreadRuntime): PassingRuns {
+  const found = passing.get(runtime)
+  if (!found) throw new HeedError('closed', 'This runtime runs threads alone.')
+  return found
 }
 
 /** The schedules beside a runtime's threads. */

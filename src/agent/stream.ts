@@ -12,7 +12,7 @@ export type DeepPartial<T> = T extends readonly (infer Item)[] ? DeepPartial<Ite
  * A run that is under way. It goes on whether or not anybody reads.
  *
  * The streams may be read more than once, each time from the start. The promises settle when the run is over; those of a run that
- * failed reject with its error. After an abort they give what there was.
+ * failed reject with its error, which `textStream` and `objectStream` throw after what there was. After an abort they give what there was.
  */
 export class AgentStream<Calls, Results, Obj> {
   readonly runId: string
@@ -34,12 +34,13 @@ export class AgentStream<Calls, Results, Obj> {
 
   /** The text as it is written. */
   get textStream(): AsyncIterable<string> {
-    return this.#log.read((chunk) => (chunk.type === 'text-delta' ? chunk.payload.text : undefined))
+    return this.#log.read((chunk) => (chunk.type === 'text-delta' ? chunk.payload.text : undefined), true)
   }
 
   /** A structured answer as it grows, not checked yet; the last is the validated value. */
   get objectStream(): AsyncIterable<DeepPartial<Obj>> {
-    return this.#log.read((chunk) => (chunk.type === 'object' || chunk.type === 'object-result' ? (chunk.payload.object as DeepPartial<Obj>) : undefined))
+    const objectIn = (chunk: Chunk) => (chunk.type === 'object' || chunk.type === 'object-result' ? (chunk.payload.object as DeepPartial<Obj>) : undefined)
+    return this.#log.read(objectIn, true)
   }
 
   /** Everything at once, when the run is over. Rejects when it failed. */

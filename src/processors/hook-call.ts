@@ -16,6 +16,8 @@ export class HookCall<Name extends Hook = Hook> {
   /** It was given up. */
   #over = false
   #refusal: TripwireAbort | undefined
+  /** The messages that the hook was asked about, where these may be why it fails. */
+  #about: readonly string[] | undefined
 
   constructor(run: Run, processor: Processor, hook: Name) {
     this.#run = run
@@ -37,6 +39,7 @@ export class HookCall<Name extends Hook = Hook> {
 
   /** Asks, and hands over what was answered. A promise only where the hook, or what is done about its answer, makes one wait. */
   ask(args: HookArgs<Name>, take: (returned: unknown) => void | Promise<void>): Promise<void> | undefined {
+    if (this.#hook === 'processInput') this.#about = (args as HookArgs<'processInput'>).messages.map(({ id }) => id)
     try {
       const hook = this.#processor[this.#hook] as (this: Processor, args: HookArgs<Name>) => unknown
       const returned = hook.call(this.#processor, args)
@@ -74,7 +77,10 @@ export class HookCall<Name extends Hook = Hook> {
     if (isTimeout(error) || isOfRun(this.#run, error)) throw error
     this.#holdToRefusal()
     if (error instanceof TripwireAbort) throw error
-    throw new HeedError('processor_failed', `Processor '${this.#processor.id}' failed in ${this.#hook}: ${describe(error)}`, { cause: error })
+    throw new HeedError('processor_failed', `Processor '${this.#processor.id}' failed in ${this.#hook}: ${describe(error)}`, {
+      cause: error,
+      details: { processorId: this.#processor.id, hook: this.#hook, ...(this.#about ? { messageIds: this.#about } : {}) },
+    })
   }
 }
 

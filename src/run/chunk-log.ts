@@ -4,6 +4,7 @@ import type { Chunk } from './chunk.ts'
 export class ChunkLog {
   readonly #chunks: Chunk[] = []
   #ended = false
+  #failure: { error: unknown } | undefined
   #news: PromiseWithResolvers<void> | undefined
 
   push(chunk: Chunk): void {
@@ -16,8 +17,17 @@ export class ChunkLog {
     this.#ring()
   }
 
-  /** A reader is an index into the log; all readers wait on one promise. */
-  read<T = Chunk>(pick: (chunk: Chunk) => T | undefined): AsyncIterable<T> {
+  /** The run came to no end of its own. */
+  fail(error: unknown): void {
+    this.#failure = { error }
+    this.end()
+  }
+
+  /**
+   * A reader is an index into the log; all readers wait on one promise. One that is not shown the chunk which says why the run failed
+   * is `throwing`: after all there is, its last read rejects with that error.
+   */
+  read<T = Chunk>(pick: (chunk: Chunk) => T | undefined, throwing = false): AsyncIterable<T> {
     return {
       [Symbol.asyncIterator]: (): AsyncIterator<T> => {
         let index = 0
@@ -28,6 +38,10 @@ export class ChunkLog {
               while (!closed && index < this.#chunks.length) {
                 const value = pick(this.#chunks[index++] as Chunk)
                 if (value !== undefined) return { done: false, value }
+              }
+              if (!closed && throwing && this.#failure) {
+                closed = true
+                throw this.#failure.error
               }
               if (closed || this.#ended) return { done: true, value: undefined }
               this.#news ??= Promise.withResolvers()

@@ -1,4 +1,4 @@
-import { HeedError } from '../errors.ts'
+import { HeedError, isHeedError } from '../errors.ts'
 import type { ErrorPart, MessagePart, ToolInvocationPart } from '../message/message.ts'
 import type { MessageRow } from '../message/row.ts'
 import { TripwireAbort } from '../processors/tripwire.ts'
@@ -54,10 +54,17 @@ async function admit(run: Run, input: readonly MessageRow[]): Promise<void> {
   try {
     if (before.length > 0) await run.admit(before)
   } catch (error) {
+    if (isHeedError(error) && error.code === 'processor_failed') throw failedBefore(error)
     // What is refused goes: otherwise no run of the thread could ever begin again.
     throw error instanceof TripwireAbort ? new StepFailure(error, { rows: [], change: { revised: [], removed: before.map(({ messageId }) => messageId) } }) : error
   }
   if (input.length > 0) await run.admit(input)
+}
+
+/** Says the way out: what a processor failed about is there for the next run too. */
+function failedBefore({ code, message, details, cause }: HeedError): HeedError {
+  const how = 'It was asked about messages that were sent before and have no answer: correct the processor, or delete the message (details.messageIds) with memory.deleteMessages().'
+  return new HeedError(code, `${message}. ${how}`, { cause, details })
 }
 
 async function resume(run: Run, { messageId, calls: [call] }: Continuation): Promise<void> {

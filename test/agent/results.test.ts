@@ -120,6 +120,44 @@ describe('a stream', () => {
     expect(of(await chunksOf(stream), 'error')).toHaveLength(1)
   })
 
+  it('throws the error of a failed run at the end of its text, to each reader once', async () => {
+    const model = scriptedModel([{ text: ['One ', 'two.'], toolCalls: [{ toolName: 'look', input: { at: 'sky' } }] }, { error: { status: 400, message: 'bad request' } }])
+    const stream = await new Agent({ id: 'a', model, tools }).stream('Go.')
+    for (const _ of [1, 2]) {
+      const texts: string[] = []
+      const reading = (async () => {
+        for await (const text of stream.textStream) texts.push(text)
+      })()
+      expect(await rejection(reading)).toMatchObject({ code: 'provider_error', details: { statusCode: 400 } })
+      expect(texts).toEqual(['One ', 'two.'])
+    }
+    const reader = stream.textStream[Symbol.asyncIterator]()
+    await rejection((async () => {
+      while (!(await reader.next()).done);
+    })())
+    expect(await reader.next()).toEqual({ done: true, value: undefined })
+    for await (const text of stream.textStream) if (text === 'One ') break
+  })
+
+  it('throws what a structured answer lacks after the objects that were shown', async () => {
+    const schema = { type: 'object', properties: { n: { type: 'number' } }, required: ['n'] } as const
+    const stream = await new Agent({ id: 'a', model: scriptedModel(['{"m": 1}', '{"m": 2}']) }).stream('Go.', { structuredOutput: { schema } })
+    const objects: unknown[] = []
+    const reading = (async () => {
+      for await (const object of stream.objectStream) objects.push(object)
+    })()
+    expect(await rejection(reading)).toBe(await rejection(stream.result))
+    expect(objects.length).toBeGreaterThan(0)
+  })
+
+  it('ends its text quietly when it is refused by a processor', async () => {
+    const guard = { id: 'guard', processInput: ({ abort }: { abort(reason: string): never }) => abort('no') }
+    const stream = await new Agent({ id: 'a', model: scriptedModel([]), inputProcessors: [guard] }).stream('Go.')
+    const texts: string[] = []
+    for await (const text of stream.textStream) texts.push(text)
+    expect([texts, await stream.tripwire]).toMatchObject([[], { reason: 'no' }])
+  })
+
   it('shows the provider\'s own chunks when asked to', async () => {
     const model = scriptedModel([{
       parts: [

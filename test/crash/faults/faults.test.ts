@@ -163,7 +163,7 @@ describe('[A1.4] a database that something is wrong with', () => {
   it('is brought to a newer version while it is open: nothing more is written', async () => {
     const database = join(newFolder(), 'heed.db')
     const report = await sending(database, { before: 5 }, () => {
-      const other = new DatabaseSync(database)
+      const other = new DatabaseSync(database, { timeout: 10_000 })
       other.exec('PRAGMA user_version = 999')
       other.close()
     })
@@ -175,7 +175,7 @@ describe('[A1.4] a database that something is wrong with', () => {
   it('lost a table while it is open', async () => {
     const database = join(newFolder(), 'heed.db')
     const report = await sending(database, { before: 5 }, () => {
-      const other = new DatabaseSync(database)
+      const other = new DatabaseSync(database, { timeout: 10_000 })
       other.exec('DROP TABLE heed_mailbox')
       other.close()
     })

@@ -2,6 +2,7 @@ import type { LanguageModelV4Message } from '@ai-sdk/provider'
 import { HeedError } from '../errors.ts'
 import { toRows, type AgentInput } from '../message/input.ts'
 import type { MessageRow } from '../message/row.ts'
+import { checkStorable } from '../message/storable.ts'
 import { modelMessagesOf } from '../prompt/from-rows.ts'
 import { closeOpenCalls } from '../prompt/open-calls.ts'
 import type { Askable } from './askable.ts'
@@ -14,8 +15,12 @@ export function inputRows(agent: Askable, messages: AgentInput): MessageRow[] {
   return guardInput(rows, { now: clock.now(), reservedTags: agent.signalTags })
 }
 
-/** Refuses input that leaves a model nothing to answer. On a thread, a tool's result may answer a call of its history. */
+/**
+ * Refuses input that leaves a model nothing to answer. On a thread, a tool's result may answer a call of its history, and what can't be
+ * stored is refused.
+ */
 export function checkInput(rows: readonly MessageRow[], onThread: boolean): void {
+  if (onThread) for (const [index, { content }] of rows.entries()) checkStorable(content, index)
   const shown = onThread ? rows : closeOpenCalls(rows)
   const last = rows.at(-1)
   if (shown.some(saysSomething) && !(last?.role === 'user' && !saysSomething(last))) return

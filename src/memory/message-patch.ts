@@ -1,6 +1,6 @@
-import { HeedError } from '../errors.ts'
 import { invalidMessage } from '../message/invalid.ts'
 import type { MessageContent, MessagePart } from '../message/message.ts'
+import { checkStorable } from '../message/storable.ts'
 import { isCurrent, readParts } from '../message/stored-content.ts'
 import type { MessagePatch } from '../store/conversations.ts'
 import { checkNames, checkObject, checkText, refused, timeOf } from './arguments.ts'
@@ -34,7 +34,7 @@ function contentOf(content: unknown, index: number): MessagePatch['content'] {
   if (attachments !== undefined && !(Array.isArray(attachments) && attachments.every(isAttachment))) {
     throw refused('messages.content.experimental_attachments', 'a list of objects with a url')
   }
-  checkJSON(rest, index)
+  checkStorable(rest, index)
   return { ...rest, ...(parts !== undefined && { parts: partsOf(parts, index) }) }
 }
 
@@ -49,12 +49,4 @@ function partsOf(parts: unknown, index: number): MessagePart[] {
 
 function isAttachment(one: unknown): boolean {
   return typeof one === 'object' && one !== null && 'url' in one && typeof one.url === 'string'
-}
-
-function checkJSON(content: object, index: number): void {
-  try {
-    JSON.stringify(content)
-  } catch (cause) {
-    throw new HeedError('invalid_message', `messages[${index}] is no JSON and can't be stored.`, { cause, details: { index } })
-  }
 }

@@ -3,12 +3,10 @@ import { newId } from '../ids.ts'
 import { toRows, type AgentMessage } from '../message/input.ts'
 import { joinRows } from '../message/join.ts'
 import type { Message } from '../message/message.ts'
+import { checkStorable } from '../message/storable.ts'
 import type { Scope, ThreadStore } from '../store/contract.ts'
 import { checkNames, checkText, refused, scopeOf } from './arguments.ts'
 import { patchOf, type GivenPatch } from './message-patch.ts'
-
-/** A message as the largest signal may be. */
-const maxBytes = 10 * 1024 * 1024
 
 export interface SaveMessagesArgs {
   messages: readonly AgentMessage[]
@@ -34,22 +32,9 @@ export async function saveMessages(store: ThreadStore, args: SaveMessagesArgs, o
   if (!Array.isArray(args.messages)) throw refused('messages', 'a list of messages')
   if (args.messages.length === 0) return []
   const messages = joinRows(toRows(args.messages as AgentMessage[], { newId, now: () => new Date() }))
-  for (const [index, message] of messages.entries()) checkSize(message, index)
+  for (const [index, message] of messages.entries()) checkStorable(message.content, index)
   const groups = grouped(messages, (message) => scopeOf(message.threadId ?? args.threadId, resourceId ?? message.resourceId))
   return store.saveMessages(groups.map(({ scope, items }) => ({ scope, messages: items })))
-}
-
-function checkSize({ content }: Message, index: number): void {
-  let text: string
-  try {
-    text = JSON.stringify(content)
-  } catch (cause) {
-    throw new HeedError('invalid_message', `messages[${index}] is no JSON and can't be stored.`, { cause, details: { index } })
-  }
-  if (text.length <= maxBytes && Buffer.byteLength(text) <= maxBytes) return
-  throw new HeedError('invalid_message', `messages[${index}] has more than ${maxBytes} bytes. Keep the file elsewhere and store its URL: see AttachmentUploader.`, {
-    details: { index, maxBytes },
-  })
 }
 
 export async function updateMessages(store: ThreadStore, args: UpdateMessagesArgs, owner?: string): Promise<Message[]> {

@@ -36,6 +36,20 @@ describe('input with nothing to answer', () => {
   })
 })
 
+describe('input of more than 10 MB', () => {
+  const large = 'A'.repeat(11 * 1024 * 1024)
+
+  it('is refused where it would be stored, and taken where it would not', async () => {
+    const { model, agent, heed } = made('Read.')
+    const file = { role: 'user', content: [{ type: 'file', data: large, mediaType: 'image/png' }] } as const
+    for (const input of [large, file]) expect(await rejection(agent.generate(input, { memory }))).toMatchObject({ code: 'invalid_message', details: { index: 0 } })
+    expect(await (await agent.getMemory()).getThreadById({ threadId: 't' })).toBeNull()
+    expect((await agent.generate(large)).text).toBe('Read.')
+    expect(model.calls).toHaveLength(1)
+    await heed.close()
+  })
+})
+
 describe('input is taken', () => {
   it('when it is a file without words', async () => {
     const { model, agent } = made('A cat.')

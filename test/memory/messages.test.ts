@@ -83,6 +83,8 @@ describe.each(stores)('messages, $name', ({ store }) => {
     const memory = await filled()
     const file = (bytes: number): Message => said('file', { content: { format: 2, parts: [{ type: 'file', data: 'A'.repeat(bytes), mimeType: 'image/png' }] } })
     await expect(memory.saveMessages({ threadId: 't', messages: [said('fine'), file(10 * 1024 * 1024)] })).rejects.toMatchObject({ code: 'invalid_message', details: { index: 1 } })
+    const tooLarge = { format: 2 as const, parts: [{ type: 'text' as const, text: 'A'.repeat(10 * 1024 * 1024) }] }
+    await expect(memory.updateMessages({ messages: [{ id: 'm0', content: tooLarge }], threadId: 't' })).rejects.toMatchObject({ code: 'invalid_message', details: { index: 0 } })
     for (const wrong of [{ role: 'nobody', content: 'x' }, { id: 'x', role: 'user', createdAt: 'never', content: { parts: [] } }, 7]) {
       await expect(memory.saveMessages({ threadId: 't', messages: [said('fine'), wrong as never] })).rejects.toMatchObject({ code: 'invalid_message' })
     }

@@ -47,6 +47,10 @@ export class LiveThread {
   #events = 0
   #running = false
   #more = false
+  /** What the next epoch begins with doesn't follow from what was heard. */
+  #torn = false
+  /** The cursor that was current as something was left out: it stands for a place before that, and for one after it. */
+  #skippedAt: string | undefined
   #runs = 0
   /** Where the last run said that it is over; -1 when none did, or another began since. */
   #lastWord = -1
@@ -140,12 +144,18 @@ export class LiveThread {
    */
   begin(epoch: number): void {
     if (epoch <= this.#epoch) return
-    if (this.#running || this.#more || (this.#epoch !== 0 && epoch !== this.#epoch + 1)) this.skip()
+    if (this.#running || this.#more || this.#torn || epoch !== this.#epoch + 1) this.skip()
     // Its present step is in the store by now, or will be said again.
     this.#running = false
     this.#more = false
+    this.#torn = false
     this.#step.clear()
     this.enter(epoch)
+  }
+
+  /** Something was said, or may still be, that nobody tells here: when the next epoch begins, watchers start over. */
+  tear(): void {
+    this.#torn = true
   }
 
   /** Watches an epoch that was counted elsewhere, or before. It is counted on from a number that nobody had: the time of day. */
@@ -193,6 +203,7 @@ export class LiveThread {
   skip(): void {
     this.#first = ++this.#end
     this.#runStart = -1
+    this.#skippedAt = this.#cursor
     this.ring()
   }
 
@@ -203,11 +214,11 @@ export class LiveThread {
   settle(epoch: number, suspended: boolean, now: number): void {
     if (epoch < this.#epoch) return
     this.endRun(suspended)
+    this.skip()
     if (epoch > this.#epoch) this.#index = 0
     this.#epoch = epoch
-    this.#index = Math.max(this.#index, now)
+    this.#index = Math.max(this.#index + 1, now)
     this.#committed = 0
-    this.skip()
   }
 
   /** The last row that was heard of; 0 where that is not known. */
@@ -299,8 +310,7 @@ export class LiveThread {
     const follows =
       edge === state.before || edge === formatCursor(state) || state.chunks.some(({ cursor }) => cursor === edge)
       || (!this.#running && state.epoch === this.#epoch + 1 && (oldest ? oldest.cursor === `${state.epoch}.1` : state.index === 0))
-    const fresh = this.#epoch === 0 && this.#end === 0
-    if (!follows && !fresh) this.skip()
+    if (!follows) this.skip()
     const start = this.#end
     if (!follows) {
       this.#epoch = 0
@@ -375,7 +385,7 @@ export class LiveThread {
   /** The position after the chunk with this cursor; undefined when the ring can't tell what came after it. */
   after(text: string): number | undefined {
     const cursor = parseCursor(text)
-    if (compareCursors(cursor, { epoch: this.#epoch, index: this.#index }) === 0) return this.#end
+    if (compareCursors(cursor, { epoch: this.#epoch, index: this.#index }) === 0) return this.#skippedAt === this.#cursor ? undefined : this.#end
     let low = this.#first
     let high = this.#end
     while (low < high) {

@@ -64,7 +64,7 @@ export class Replica {
 
   /** This process speaks for the thread from here on. */
   mend(): void {
-    if (this.#torn) this.live.skip()
+    if (this.#torn) this.live.tear()
     this.#torn = false
     this.#asked = false
   }

@@ -48,6 +48,7 @@ export const arrows: ArrowTable = {
   'redact.ts': [],
   // What is logged goes through one door.
   'logger.ts': ['redact.ts'],
+  'stream-headers.ts': [],
   'worker.ts': [],
 
   // MessageList gives its messages as a prompt too, so it stands above `prompt`; the rest of the folder stands below.
@@ -107,9 +108,9 @@ export const arrows: ArrowTable = {
   'index.ts': [...core, 'heed.ts', 'store/memory/**', 'lazy store/libsql/**'],
 
   'testing/**': [...core, 'heed.ts', 'index.ts', 'store/conformance/**', 'bus/conformance/**'],
-  'http/**': [...core, 'heed.ts', 'index.ts'],
+  'http/**': [...core, 'heed.ts', 'index.ts', 'stream-headers.ts'],
   // Goes into browsers: types of the core, and of what runs only the shape of messages.
-  'client/**': ['message/**', 'errors.ts', 'json.ts', 'type agent/**', 'type run/**', 'type signals/**', 'type thread/**', 'type store/*.ts', 'type memory/**', 'type inbox/**', 'type prompt/**', 'type processors/**'],
+  'client/**': ['message/**', 'errors.ts', 'json.ts', 'stream-headers.ts', 'type agent/**', 'type run/**', 'type signals/**', 'type thread/**', 'type store/*.ts', 'type memory/**', 'type inbox/**', 'type prompt/**', 'type processors/**'],
   'cli/**': [...core, ...drivers, 'heed.ts', 'index.ts', 'http/**', 'client/**', 'testing/**'],
 }
 

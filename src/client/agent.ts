@@ -64,8 +64,6 @@ export interface ParkedRun extends Required<ThreadScope> {
   error?: Record<string, unknown>
 }
 
-const silenceMs = 60_000
-
 /** An agent of the server. Every send carries a key of its own, so that one whose answer was lost is still one signal. */
 export class AgentClient {
   readonly id: string
@@ -249,7 +247,8 @@ export class AgentClient {
   }
 
   async #chunks(path: string, body: unknown): Promise<AsyncIterable<Chunk>> {
-    return readEvents(await this.#connection.events(`${this.#path}/${path}`, { body }), silenceMs) as AsyncGenerator<Chunk>
+    const response = await this.#connection.events(`${this.#path}/${path}`, { body })
+    return readEvents(response, this.#connection.silenceOf(response)) as AsyncGenerator<Chunk>
   }
 
   #thread(threadId: string, rest: string): string {

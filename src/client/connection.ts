@@ -1,4 +1,5 @@
-import { HeedError, type HeedErrorCode } from '../errors.ts'
+import { HeedError, isHeedError, type HeedErrorCode } from '../errors.ts'
+import { heartbeatHeader } from '../stream-headers.ts'
 
 export interface ClientOptions {
   /** Where the server is, such as `http://localhost:4111`. */
@@ -9,8 +10,10 @@ export interface ClientOptions {
   apiPrefix?: string
   /** How often a request is repeated that found no answer or a failing server. Defaults to 3. */
   retries?: number
-  /** How long an answer may take. Defaults to 60 s; streams are not bound by it. */
+  /** How long the answer to one attempt may take, or a stream to begin. Defaults to 60 s. What may be repeated then is. */
   timeoutMs?: number
+  /** After how much silence a stream counts as lost. Defaults to well over twice the heartbeat that the server announces, and at least 60 s. */
+  silenceMs?: number
   fetch?: typeof fetch
 }
 
@@ -23,6 +26,9 @@ export interface Ask {
   headers?: Record<string, string>
   signal?: AbortSignal
 }
+
+/** A timer that is longer fires at once. */
+const longestTimer = 2 ** 31 - 1
 
 /** Requests with retries, and errors under the server's own names. */
 export class Connection {
@@ -41,23 +47,43 @@ export class Connection {
   }
 
   async text(path: string, ask: Ask = {}): Promise<string> {
-    const timeout = AbortSignal.timeout(this.#options.timeoutMs ?? 60_000)
-    const signal = ask.signal ? AbortSignal.any([ask.signal, timeout]) : timeout
-    return this.#tried(ask, signal, async (headers) => {
-      const response = await this.#once(path, { ...ask, headers }, signal)
-      return response.text().catch((cause: unknown) => {
-        throw signal.aborted ? cause : unreachable(this.#options.baseUrl, cause)
-      })
-    })
+    return this.#tried(ask, (headers) =>
+      this.#inTime(ask.signal, async (signal) => {
+        const response = await this.#once(path, { ...ask, headers }, signal)
+        return response.text()
+      }),
+    )
   }
 
   /** A stream of events, once the server has begun it. Not repeated: whoever reads it knows where to go on. */
   async events(path: string, ask: Ask): Promise<Response> {
-    return this.#once(path, { ...ask, headers: { accept: 'text/event-stream', ...ask.headers } }, ask.signal)
+    return this.#inTime(ask.signal, (signal) => this.#once(path, { ...ask, headers: { accept: 'text/event-stream', ...ask.headers } }, signal))
+  }
+
+  /** For how long a stream may be silent: the server says something more often, whatever the network does. */
+  silenceOf(response: Response): number {
+    const heartbeatMs = Number(response.headers.get(heartbeatHeader) ?? 0)
+    return Math.min(this.#options.silenceMs ?? Math.max(60_000, (Number.isFinite(heartbeatMs) ? heartbeatMs : 0) * 2 + 10_000), longestTimer)
+  }
+
+  /** Each attempt has its own time: one that is never answered leaves the others theirs. */
+  async #inTime<T>(asked: AbortSignal | undefined, attempt: (signal: AbortSignal) => Promise<T>): Promise<T> {
+    const { baseUrl, timeoutMs = 60_000 } = this.#options
+    const late = new AbortController()
+    const timer = setTimeout(() => late.abort(), Math.min(timeoutMs, longestTimer))
+    try {
+      return await attempt(asked ? AbortSignal.any([asked, late.signal]) : late.signal)
+    } catch (cause) {
+      if (asked?.aborted) throw asked.reason
+      if (late.signal.aborted) throw new HeedError('unreachable', `The server at ${baseUrl} did not answer within ${timeoutMs} ms.`, { cause, retryable: true, details: { timeoutMs } })
+      throw isHeedError(cause) ? cause : unreachable(baseUrl, cause)
+    } finally {
+      clearTimeout(timer)
+    }
   }
 
   /** An answer that broke off is no answer: it is asked for again as long as that is safe. */
-  async #tried<T>(ask: Ask, signal: AbortSignal, attemptOnce: (headers: Record<string, string>) => Promise<T>): Promise<T> {
+  async #tried<T>(ask: Ask, attemptOnce: (headers: Record<string, string>) => Promise<T>): Promise<T> {
     const key: Record<string, string> = ask.idempotent ? { 'idempotency-key': freshKey() } : {}
     // A call that changes something is only repeated where the server knows it by its key.
     const retries = ask.idempotent || ask.method === undefined || ask.method === 'GET' || ask.method === 'DELETE' ? (this.#options.retries ?? 3) : 0
@@ -65,31 +91,22 @@ export class Connection {
       try {
         return await attemptOnce({ ...key, ...ask.headers })
       } catch (error) {
-        if (attempt >= retries || signal.aborted || !mayPass(error)) throw error
-        await pause(backoff(attempt, 100, 5_000), signal)
+        if (attempt >= retries || ask.signal?.aborted || !mayPass(error)) throw error
+        await pause(backoff(attempt, 100, 5_000), ask.signal)
       }
     }
   }
 
-  async #once(path: string, ask: Ask, signal: AbortSignal | undefined): Promise<Response> {
+  async #once(path: string, ask: Ask, signal: AbortSignal): Promise<Response> {
     const { method = ask.body === undefined ? 'GET' : 'POST', body } = ask
     const { headers } = this.#options
-    let response
-    try {
-      response = await this.#fetch(this.#base + path + queryOf(ask.query), {
-        method,
-        headers: {
-          ...(typeof headers === 'function' ? await headers() : headers),
-          ...(body === undefined ? {} : { 'content-type': 'application/json' }),
-          ...ask.headers,
-        },
-        ...(body === undefined ? {} : { body: JSON.stringify(body) }),
-        ...(signal ? { signal } : {}),
-      })
-    } catch (cause) {
-      if (signal?.aborted) throw cause
-      throw unreachable(this.#options.baseUrl, cause)
-    }
+    const own = typeof headers === 'function' ? await headers() : headers
+    const response = await this.#fetch(this.#base + path + queryOf(ask.query), {
+      method,
+      headers: { ...own, ...(body === undefined ? {} : { 'content-type': 'application/json' }), ...ask.headers },
+      ...(body === undefined ? {} : { body: JSON.stringify(body) }),
+      signal,
+    })
     if (!response.ok) throw await failureOf(response)
     return response
   }

@@ -1,4 +1,6 @@
-/** The data of each server-sent event. Ends at `[DONE]`, or when the connection does; throws when nothing came for too long. */
+import { HeedError } from '../errors.ts'
+
+/** The data of each server-sent event. Ends at `[DONE]`, or when the connection does; throws when it broke, or nothing came for too long. */
 export async function* readEvents(response: Response, idleMs: number): AsyncGenerator<unknown> {
   const reader = response.body?.pipeThrough(new TextDecoderStream()).getReader()
   if (!reader) return
@@ -32,11 +34,15 @@ function dataOf(frame: string): string | undefined {
 async function withinTime<T>(work: Promise<T>, ms: number): Promise<T> {
   let timer: ReturnType<typeof setTimeout> | undefined
   const late = new Promise<never>((_resolve, reject) => {
-    timer = setTimeout(() => reject(new Error(`Nothing was heard for ${ms} ms.`)), ms)
+    timer = setTimeout(() => reject(lost(`Nothing was heard from the server for ${ms} ms.`, { details: { silenceMs: ms } })), ms)
   })
   try {
-    return await Promise.race([work, late])
+    return await Promise.race([work.catch((cause: unknown) => Promise.reject(lost('The connection broke off.', { cause }))), late])
   } finally {
     clearTimeout(timer)
   }
+}
+
+function lost(what: string, more: { cause?: unknown; details?: Record<string, unknown> }): HeedError {
+  return new HeedError('unreachable', `${what} Subscribe again to go on.`, { ...more, retryable: true })
 }

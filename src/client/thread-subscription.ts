@@ -1,5 +1,6 @@
 import { isHeedError } from '../errors.ts'
 import type { Chunk } from '../run/chunk.ts'
+import { cursorHeader } from '../stream-headers.ts'
 import { backoff, pause, type Connection } from './connection.ts'
 import { readEvents } from './read-events.ts'
 
@@ -30,9 +31,6 @@ export interface ProcessOptions {
   reconnect?: boolean | Reconnect
 }
 
-/** Twice the silence after which a server sends a heartbeat, and some more. */
-const idleMs = 60_000
-
 /** A thread as it is watched from afar: it goes on from its cursor, without a gap and without a repeat. */
 export class ThreadSubscription {
   readonly #connection: Connection
@@ -59,7 +57,7 @@ export class ThreadSubscription {
     return new ThreadSubscription(connection, path, params, await connection.events(`${path}/subscribe`, { body: params, signal: over.signal }), over)
   }
 
-  /** The cursor of the last chunk that was handed on. Keep it to go on from there later. */
+  /** The cursor of the last chunk that was handed on, or of the place where it began. Keep it to go on from there later. */
   get cursor(): string | undefined {
     return this.#cursor
   }
@@ -81,7 +79,9 @@ export class ThreadSubscription {
       try {
         const response = this.#response ?? (await this.#subscribe())
         this.#response = undefined
-        for await (const value of readEvents(response, idleMs)) {
+        // Whoever is cut off before the first chunk goes on from where it began.
+        this.#cursor ??= response.headers.get(cursorHeader) ?? undefined
+        for await (const value of readEvents(response, this.#connection.silenceOf(response))) {
           const chunk = value as Chunk
           failures = 0
           this.#seen(chunk)

@@ -1,4 +1,8 @@
+import { cursorHeader, heartbeatHeader } from '../stream-headers.ts'
 import type { Answer, Asked } from './exchange.ts'
+
+/** What a page may read of an answer. */
+const exposed = `${cursorHeader}, ${heartbeatHeader}, retry-after`
 
 export interface CorsOptions {
   /** Which origins may ask from a browser: their names, or a function that decides. */
@@ -36,6 +40,7 @@ export class Cors {
     if (!this.#options) return
     headers.vary = headers.vary === undefined ? 'origin' : `${headers.vary}, origin`
     if (!this.#allows(asked)) return
+    headers['access-control-expose-headers'] = exposed
     headers['access-control-allow-origin'] = asked.header('origin') ?? ''
     if (this.#options.credentials) headers['access-control-allow-credentials'] = 'true'
   }

@@ -1,6 +1,7 @@
 import type { Clock, Timer } from '../clock.ts'
 import type { Logger } from '../logger.ts'
-import { framesOf, sizeOf, type Streamed, type StreamForm } from './frames.ts'
+import { cursorHeader, heartbeatHeader } from '../stream-headers.ts'
+import { framesOf, greeting, sizeOf, type Streamed, type StreamForm } from './frames.ts'
 
 export interface EventStreamOptions {
   clock: Clock
@@ -100,7 +101,7 @@ export class EventStreams {
         start: (given) => {
           controller = given
           this.#open.add(end)
-          write(': connected\n\n')
+          write(greeting(form))
           timer = clock.after(Math.min(heartbeatMs, stallMs), look, { background: true })
           if (this.#closed) return end()
           hush = beside?.((chunk) => {
@@ -149,6 +150,8 @@ export class EventStreams {
         'cache-control': 'no-cache, no-transform',
         connection: 'keep-alive',
         'x-accel-buffering': 'no',
+        [heartbeatHeader]: String(heartbeatMs),
+        ...(form.from === undefined ? {} : { [cursorHeader]: form.from }),
       },
     })
   }

@@ -3,6 +3,8 @@ import { joinDeltas } from './join-deltas.ts'
 export interface StreamForm {
   /** `EventSource` reads the cursor from an `id:` line; other clients want one line in a frame, and find it in the chunk. */
   ids: boolean
+  /** The place where the stream begins, for whoever is cut off before the first chunk. */
+  from?: string | undefined
 }
 
 export type Streamed = { type: string; runId?: string; cursor?: string; payload?: unknown }
@@ -14,6 +16,11 @@ const recent = new Map<Streamed, string>()
 /** Chunks as server-sent events, deltas that wait together as one. */
 export function framesOf(chunks: readonly Streamed[], form: StreamForm): string {
   return (chunks.length === 1 ? chunks : joinDeltas(chunks)).map((chunk) => frame(chunk, form)).join('')
+}
+
+/** Said before the first chunk. `EventSource` keeps the id of a frame without data, and tells its page nothing of it. */
+export function greeting({ ids, from }: StreamForm): string {
+  return `: connected\n\n${ids && from !== undefined ? `id: ${from}\n\n` : ''}`
 }
 
 /** About how much a chunk will take on the wire; its words are kept for the frame that follows. */

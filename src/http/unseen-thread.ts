@@ -11,16 +11,16 @@ type Watched = Parameters<Agent['subscribeToThread']>[0]
  * Watches a thread for somebody who may not learn whether it is there. One of another resource is told like one that nobody has begun:
  * nothing ever happens on it. So is one that another resource begins while it is watched.
  */
-export async function subscribeUnseen(agent: Agent, watched: Watched): Promise<Pick<AgentThreadSubscription, 'stream' | 'unsubscribe'>> {
+export async function subscribeUnseen(agent: Agent, watched: Watched): Promise<Pick<AgentThreadSubscription, 'stream' | 'cursor' | 'unsubscribe'>> {
   try {
-    const { stream, unsubscribe } = await agent.subscribeToThread(watched)
-    return { stream: { [Symbol.asyncIterator]: () => new SilentOnceForbidden(stream[Symbol.asyncIterator]()) }, unsubscribe }
+    const { stream, cursor, unsubscribe } = await agent.subscribeToThread(watched)
+    return { stream: { [Symbol.asyncIterator]: () => new SilentOnceForbidden(stream[Symbol.asyncIterator]()) }, cursor, unsubscribe }
   } catch (error) {
     if (!isForbidden(error)) throw error
   }
   // A thread that can't be there behaves as one that isn't, whatever was asked for.
-  const { stream, unsubscribe } = await agent.subscribeToThread({ ...watched, threadId: newId() })
-  return { stream: renamed(stream, watched.threadId), unsubscribe }
+  const { stream, cursor, unsubscribe } = await agent.subscribeToThread({ ...watched, threadId: newId() })
+  return { stream: renamed(stream, watched.threadId), cursor, unsubscribe }
 }
 
 /** True for what concerns a thread of another resource. */

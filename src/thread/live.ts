@@ -3,6 +3,7 @@ import type { Chunk } from '../run/chunk.ts'
 import { compareCursors, formatBefore, formatCursor, parseCursor, type Cursor } from './cursor.ts'
 import type { LiveMark } from './live-mark.ts'
 import { News } from './news.ts'
+import { Beginning, cursorBefore, positionAfter } from './place.ts'
 import { PresentStep } from './present-step.ts'
 import type { Vigil } from './vigil.ts'
 
@@ -57,6 +58,7 @@ export class LiveThread {
   #seq = 0
   #committed = 0
   readonly #step = new PresentStep()
+  readonly #begun = new Beginning()
   #stepCursor = formatCursor({ epoch: 0, index: 0 })
   readonly #news: News
 
@@ -382,22 +384,18 @@ export class LiveThread {
     this.ring()
   }
 
-  /** The position after the chunk with this cursor; undefined when the ring can't tell what came after it. */
+  /** The position after the place with this cursor; undefined when the ring can't tell what came after it. */
   after(text: string): number | undefined {
     const cursor = parseCursor(text)
     if (compareCursors(cursor, { epoch: this.#epoch, index: this.#index }) === 0) return this.#skippedAt === this.#cursor ? undefined : this.#end
-    let low = this.#first
-    let high = this.#end
-    while (low < high) {
-      const middle = (low + high) >>> 1
-      if (compareCursors(this.#cursorAt(middle), cursor) < 0) low = middle + 1
-      else high = middle
-    }
-    if (low === this.#end) return undefined
-    const found = this.#cursorAt(low)
-    if (compareCursors(found, cursor) === 0) return low + 1
-    // The chunk itself may have just left the ring; the one after it has not.
-    return found.epoch === cursor.epoch && found.index === cursor.index + 1 ? low : undefined
+    return this.#begun.positionOf(this, text) ?? positionAfter(this, cursor)
+  }
+
+  /** The cursor of the place before a position: whoever returns with it reads on from there, or is told by a snapshot. */
+  placeOf(position: number): string {
+    const before = cursorBefore(this, position)
+    if (before === undefined && this.#skippedAt === this.#cursor) return formatCursor({ epoch: 0, index: 0 })
+    return before ?? this.#begun.note(this, this.#cursor)
   }
 
   get #cursor(): string {

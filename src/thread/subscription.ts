@@ -8,6 +8,8 @@ export type { ThreadSnapshot } from './snapshot.ts'
 export interface AgentThreadSubscription {
   /** Chunks in the order in which they happen. Ends with `unsubscribe()`, and when its Heed is closed; until then the process stays while it is read. */
   readonly stream: AsyncIterable<Chunk>
+  /** The place where it begins: who comes back with it as `after` gets all that was said since. None where it begins with a snapshot that was asked for. */
+  readonly cursor: string | undefined
   activeRunId(): string | null
   /** Aborts the active run. False when there is none. */
   abort(options?: { clearPendingSignals?: boolean }): boolean

@@ -1,7 +1,7 @@
 import { HeedError, isHeedError } from '../errors.ts'
 import type { Scope } from '../store/contract.ts'
 import { abortRun, type AbortOptions } from './aborting.ts'
-import { parseCursor } from './cursor.ts'
+import { formatCursor, parseCursor } from './cursor.ts'
 import type { LiveThread } from './live.ts'
 import { meet } from './meeting.ts'
 import type { ThreadRuntime } from './runtime.ts'
@@ -30,7 +30,8 @@ export async function subscribe(runtime: ThreadRuntime, options: SubscribeOption
     const thread = await runtime.store.getThread(scope)
     if (thread) live.resourceId = thread.resourceId
     const told = thread ? await meet(runtime, live, thread, after) : true
-    return subscription(runtime, scope, live, told ? startOf(live, after, options.snapshot ?? false) : { position: live.end, snapshot: 'expired' })
+    const start: ReaderStart = told ? startOf(live, after, options.snapshot ?? false) : { position: live.end, snapshot: 'expired' }
+    return subscription(runtime, scope, live, start, after ?? cursorOf(live, start))
   } catch (error) {
     runtime.neighbours.unwatch(threadId)
     runtime.letGo(threadId)
@@ -48,7 +49,13 @@ function startOf(live: LiveThread, after: string | undefined, snapshot: boolean)
   return position === undefined ? { position: live.end, snapshot: 'expired' } : { position }
 }
 
-function subscription(runtime: ThreadRuntime, scope: Scope, live: LiveThread, from: ReaderStart): AgentThreadSubscription {
+/** Where nothing is kept of the beginning, whoever comes back is told by a snapshot. */
+function cursorOf(live: LiveThread, { position, snapshot }: ReaderStart): string | undefined {
+  if (snapshot === 'requested') return undefined
+  return snapshot ? formatCursor({ epoch: 0, index: 0 }) : live.placeOf(position)
+}
+
+function subscription(runtime: ThreadRuntime, scope: Scope, live: LiveThread, from: ReaderStart, cursor: string | undefined): AgentThreadSubscription {
   const readers = new Set<ThreadReader>()
   const start = { ...from, generation: live.generation, ...(scope.resourceId === undefined ? {} : { resourceId: scope.resourceId }) }
   let open = true
@@ -61,6 +68,7 @@ function subscription(runtime: ThreadRuntime, scope: Scope, live: LiveThread, fr
         return reader
       },
     },
+    cursor,
     activeRunId: () => (live.foreignTo(scope.resourceId) ? null : (live.runId ?? null)),
     abort: ({ clearPendingSignals = false } = {}) => abortThread(runtime, scope, { clearPendingSignals }),
     unsubscribe() {

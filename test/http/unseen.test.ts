@@ -72,7 +72,7 @@ describe('a thread of another resource', () => {
       const told = listener(await subscribe(ask, form))
       await told(1)
       await say(form)
-      expect(await told(3)).toBe(': connected\n\n')
+      expect(await told(3)).toBe(form === 'GET' ? ': connected\n\nid: 0.0\n\n' : ': connected\n\n')
     }
   })
 

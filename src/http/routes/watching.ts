@@ -50,7 +50,7 @@ async function subscribe({ heed, agent, principal, events, lingering }: Call<unk
   const subscription = await (principal.resources === '*' ? agent.subscribeToThread(watched) : subscribeUnseen(agent, watched))
   const { resourceId: owner } = watched
   const beside = counted && owner !== undefined ? (tell: (chunk: Streamed) => void) => tellInbox(agent, { threadId, resourceId: owner }, tell, heed.logger) : undefined
-  return events.respond(subscription.stream, { ids }, () => lingering.release(() => subscription.unsubscribe()), beside)
+  return events.respond(subscription.stream, { ids, from: subscription.cursor }, () => lingering.release(() => subscription.unsubscribe()), beside)
 }
 
 export function scopeOf(principal: Principal, threadId: string, resourceId: string | undefined): { threadId: string; resourceId?: string } {

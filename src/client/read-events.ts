@@ -1,4 +1,4 @@
-import { HeedError } from '../errors.ts'
+import { HeedError, isHeedError } from '../errors.ts'
 
 /** The data of each server-sent event. Ends at `[DONE]`, or when the connection does; throws when it broke, or nothing came for too long. */
 export async function* readEvents(response: Response, idleMs: number): AsyncGenerator<unknown> {
@@ -37,7 +37,9 @@ async function withinTime<T>(work: Promise<T>, ms: number): Promise<T> {
     timer = setTimeout(() => reject(lost(`Nothing was heard from the server for ${ms} ms.`, { details: { silenceMs: ms } })), ms)
   })
   try {
-    return await Promise.race([work.catch((cause: unknown) => Promise.reject(lost('The connection broke off.', { cause }))), late])
+    return await Promise.race([work, late])
+  } catch (cause) {
+    throw isHeedError(cause) ? cause : lost('The connection broke off.', { cause })
   } finally {
     clearTimeout(timer)
   }

@@ -35,6 +35,11 @@ export interface Seat {
   readonly company: boolean
   /** True while nothing that is said can reach anybody, although others may be there. Absent where that can't be. */
   readonly mute?: boolean
+  /**
+   * Resolves when those who were there first had a moment to answer a `hello`, which is soon whatever they do. Absent where everybody hears at
+   * once.
+   */
+  met?(): Promise<void>
   /** To one member, or to all others. */
   say(message: BusMessage, to?: string): void
   /** Resolves when what was said can be heard by whoever listens, or is lost. */

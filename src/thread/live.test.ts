@@ -32,6 +32,40 @@ describe('a cursor', () => {
 })
 
 describe('what is live', () => {
+  it('[W1.1] tells whoever watched before a thread was there when its first words were not heard', () => {
+    const runner = new LiveThread('thread')
+    runner.begin(1)
+    runner.startRun('run', 0)
+    for (let index = 0; index < 10_000; index++) runner.publish(delta('x'))
+    const watched = new LiveThread('thread')
+    watched.adopt(runner.state())
+    expect(watched.first).toBeGreaterThan(0)
+    expect(watched.runStart).toBeUndefined()
+    const second = new LiveThread('thread')
+    second.begin(2)
+    expect(second.first).toBeGreaterThan(0)
+    const whole = new LiveThread('thread')
+    whole.begin(1)
+    expect(whole.first).toBe(0)
+  })
+
+  it('[W1.1] a cursor from before a gap does not pass for one from after it', () => {
+    const live = new LiveThread('thread')
+    live.enter(1)
+    live.publish(delta('x'))
+    const before = live.mark().cursor
+    expect(live.after(before)).toBe(live.end)
+    live.skip()
+    expect(live.after(before)).toBeUndefined()
+    expect(live.after(live.placeOf(live.end))).toBeUndefined()
+    live.settle(1, false, 5)
+    const settled = live.mark().cursor
+    expect(live.after(settled)).toBe(live.end)
+    live.settle(1, false, 5)
+    expect(live.mark().cursor).not.toBe(settled)
+    expect(live.after(settled)).toBeUndefined()
+  })
+
   const events = fc.array(fc.oneof({ weight: 6, arbitrary: fc.record({ publish: fc.integer({ min: 1, max: 3_000 }) }) }, { weight: 1, arbitrary: fc.record({ epochs: fc.integer({ min: 1, max: 3 }) }) }), { maxLength: 12 })
 
   it('[W1.1] gives whoever returns exactly what came after, or nothing to go on from', () => {

@@ -4,25 +4,15 @@ import { compareCursors, formatBefore, formatCursor, parseCursor, type Cursor } 
 import type { LiveMark } from './live-mark.ts'
 import { News } from './news.ts'
 import { Beginning, cursorBefore, positionAfter } from './place.ts'
-import { PresentStep } from './present-step.ts'
+import type { LiveRelay } from './live-relay.ts'
+import { boundaries, ends, PresentStep } from './present-step.ts'
 import type { Vigil } from './vigil.ts'
 
 /** How many chunks a thread keeps for those who read slowly or come back. Beyond it they start from a snapshot. */
 const ringSize = 8_192
 
-/** The last word of a run. */
-const ends = new Set<Chunk['type']>(['finish', 'abort', 'error'])
-/** Chunks that are told when what they stand for is stored. */
-const boundaries = new Set<Chunk['type']>([...ends, 'step-finish', 'tool-call-approval', 'tool-call-suspended'])
-
 /** How many chunks are told at once to a process that begins to watch. */
 const stateChunks = 4_096
-
-/** Tells those elsewhere who watch what happens here. */
-export interface LiveRelay {
-  entered(epoch: number): void
-  happened(event: LiveEvent): void
-}
 
 /**
  * What happens on a thread right now, for everyone here who watches. The runner is the only writer; a watcher is an index.

@@ -23,6 +23,8 @@ export class Neighbours implements BusListener {
   #seat: Seat | undefined
   #remote: RemoteWatching | undefined
   #joining: Promise<void> | undefined
+  /** Until it is known here what others watch: a run that ended before that would be told to nobody. Undefined from then on. */
+  meeting: Promise<void> | undefined
   /** Questions to other processes that are open, by their id. */
   readonly #asked = new Map<string, (answer: AbortAnswer) => void>()
   /** Who ran a thread here when that was last looked at. */
@@ -35,8 +37,12 @@ export class Neighbours implements BusListener {
 
   /** Takes a seat on the bus. What fails is said once; everything is then found by the sweep. */
   join(bus: Bus | undefined): Promise<void> {
-    this.#joining ??= bus ? this.#join(bus) : Promise.resolve()
-    return this.#joining
+    if (bus && !this.#joining) {
+      const joining = this.#join(bus)
+      this.#joining = joining
+      this.meeting = joining.then(() => (this.#seat?.company ? this.#seat.met?.() : undefined)).finally(() => (this.meeting = undefined))
+    }
+    return this.#joining ?? Promise.resolve()
   }
 
   async #join(bus: Bus): Promise<void> {
@@ -142,7 +148,8 @@ export class Neighbours implements BusListener {
     if (this.#runtime.closing) return
     switch (message.kind) {
       case 'hello':
-        return this.#remote?.announce(from)
+        // Two may come in the same moment.
+        return this.#do(Promise.resolve(this.#joining).then(() => this.#remote?.announce(from)))
       case 'goodbye':
         this.#remote?.unwatchedBy(from)
         return this.#do(this.#runtime.sweep())

@@ -1,5 +1,10 @@
 import type { Chunk } from '../run/chunk.ts'
 
+/** The last word of a run. */
+export const ends: ReadonlySet<Chunk['type']> = new Set<Chunk['type']>(['finish', 'abort', 'error'])
+/** Chunks that are told when what they stand for is stored. */
+export const boundaries: ReadonlySet<Chunk['type']> = new Set<Chunk['type']>([...ends, 'step-finish', 'tool-call-approval', 'tool-call-suspended'])
+
 /** How many chunks of passing interest a step keeps: what a tool reports while it works is shown, and not part of any message. */
 const passingLimit = 1_024
 

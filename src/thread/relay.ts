@@ -1,7 +1,8 @@
 import type { LiveEvent } from '../bus/message.ts'
 import type { Seat } from '../bus/contract.ts'
 import type { Clock, Timer } from '../clock.ts'
-import type { LiveRelay, LiveThread } from './live.ts'
+import type { LiveThread } from './live.ts'
+import type { LiveRelay } from './live-relay.ts'
 
 /** For how long events are collected, and how many, before they are told together. */
 const batchMs = 10

@@ -76,9 +76,10 @@ export class RemoteWatching {
     this.#replicas.get(threadId)?.tear()
   }
 
-  /** Tells everyone, or one, what is watched here. */
+  /** Tells everyone, or one, what is watched here. Whoever is new is told also that it is nothing. */
   announce(to?: string): void {
     const threadIds = [...this.#replicas.keys()]
+    if (threadIds.length === 0 && to !== undefined) this.#seat.say({ kind: 'watch', threadIds }, to)
     for (let from = 0; from < threadIds.length; from += page) this.#seat.say({ kind: 'watch', threadIds: threadIds.slice(from, from + page) }, to)
   }
 

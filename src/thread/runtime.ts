@@ -289,7 +289,7 @@ export class ThreadRuntime implements RunEnvironment {
     live.resourceId = resourceId ?? live.resourceId
     this.neighbours.attach(live)
     const host = new ThreadHost(this, fence, live)
-    const done = (before?.done ?? Promise.resolve())
+    const done = (before?.done ?? this.neighbours.meeting ?? Promise.resolve())
       .then(() => (this.lapsed ? this.#renew().then(() => host.work()) : host.work(lapses === this.#lapses ? begun : undefined)))
       .catch((error: unknown) => this.#stopped(fence, error))
       .then(() => this.#leave(threadId, host))

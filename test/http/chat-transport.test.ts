@@ -1,6 +1,7 @@
 import { readUIMessageStream, type ChatTransport, type UIMessage } from 'ai'
 import { describe, expect, it } from 'vitest'
 import { HeedChatTransport, type HeedDataTypes } from '../../src/client/ai-sdk/index.ts'
+import { HeedClient } from '../../src/client/index.ts'
 import { Agent, createTool } from '../../src/index.ts'
 import { scriptedModel } from '../../src/testing/index.ts'
 import { served, thread } from './serving.ts'
@@ -26,6 +27,25 @@ describe('the chat transport', () => {
     ])
     expect(await transport.reconnectToStream({ chatId: thread.threadId })).toBeNull()
     expect(await transport.reconnectToStream({ chatId: 'never-seen' })).toBeNull()
+  })
+
+  it('[U1.2] resumes nothing when the run ends while the page is connecting', async () => {
+    const running = Promise.withResolvers<void>()
+    const over = Promise.withResolvers<void>()
+    const look = createTool({ id: 'look', execute: async () => (running.resolve(), await over.promise, 'ok') })
+    const agent = new Agent({ id: 'guide', model: scriptedModel([{ toolCalls: [{ toolName: 'look', input: {} }] }, 'Seen.']), tools: { look } })
+    const { server } = await served({ guide: agent })
+    agent.sendMessage('Go.', thread)
+    await running.promise
+    const late: typeof fetch = async (input, init) => {
+      if (String(input).includes('subscribe')) {
+        over.resolve()
+        await expect.poll(() => agent.activeRun(thread)).toBeNull()
+      }
+      return fetch(input, init)
+    }
+    const transport = new HeedChatTransport({ agent: new HeedClient({ baseUrl: server.url, fetch: late }).getAgent('guide'), resourceId: thread.resourceId })
+    expect(await transport.reconnectToStream({ chatId: thread.threadId })).toBeNull()
   })
 
   it('[U1.2] stops at a call that waits, and goes on in the same message when the page approves', async () => {

@@ -26,6 +26,7 @@ export class LibSQLBus implements Bus {
       get mute() {
         return mine.mute
       },
+      met: () => mine.met(member),
       say: (message, to) => mine.say(member, message, to),
       settle: () => mine.settle(),
       listen: () => mine.listen(),

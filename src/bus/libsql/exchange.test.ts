@@ -74,6 +74,23 @@ describe('an exchange beside a file', () => {
     expect(b.lost()).toBe(0)
   })
 
+  it('lets whoever is new wait until those who were there have answered, and not for those who never do', async () => {
+    const folder = newFolder()
+    const [a, b] = [await member(folder, 'a'), await member(folder, 'b')]
+    await a.exchange.met('a')
+    a.heard.length = 0
+    let met = false
+    const meeting = b.exchange.met('b').then(() => (met = true))
+    b.exchange.say('b', { kind: 'hello' }, undefined)
+    await expect.poll(() => a.heard, { interval: 1 }).toEqual([{ kind: 'hello' }])
+    expect(met).toBe(false)
+    a.exchange.say('a', { kind: 'watch', threadIds: ['t'] }, 'b')
+    await meeting
+    expect(b.heard).toEqual([{ kind: 'watch', threadIds: ['t'] }])
+    // Nobody answers: it is over all the same.
+    await b.exchange.met('b')
+  })
+
   it('begins anew over a damaged file', async () => {
     const folder = newFolder()
     const before = await member(folder, 'a')

@@ -6,6 +6,7 @@ import type { BusListener } from '../contract.ts'
 import type { BusMessage } from '../message.ts'
 import { Doorbell } from './doorbell.ts'
 import { Sidecar } from './sidecar.ts'
+import { Welcome } from './welcome.ts'
 
 /** What waits to be carried, in characters. What comes beyond it is lost. */
 const outboxLimit = 8_000_000
@@ -29,6 +30,7 @@ export class Exchange {
   readonly #folder: string
   readonly #process = newId()
   readonly #members = new Map<string, BusListener>()
+  readonly #welcomes = new Map<string, Welcome>()
   #sidecar: Sidecar | undefined
   #doorbell: Doorbell | undefined
   #opening: Promise<void> | undefined
@@ -68,9 +70,21 @@ export class Exchange {
     if (opening && this.#failure !== undefined) listener.unreachable?.(this.#failure)
   }
 
+  /** Members here answer within two turns of the loop. */
+  async met(member: string): Promise<void> {
+    let others: string[] = []
+    this.#try((sidecar) => void (others = sidecar.others()))
+    const welcome = new Welcome(others)
+    this.#welcomes.set(member, welcome)
+    for (let turn = 0; turn < 2; turn++) await new Promise((resolve) => setImmediate(resolve))
+    await welcome.met
+    this.#welcomes.delete(member)
+  }
+
   /** Answers whether it was the last. */
   remove(member: string): boolean {
     this.#members.delete(member)
+    this.#welcomes.get(member)?.end()
     return this.#members.size === 0
   }
 
@@ -171,7 +185,12 @@ export class Exchange {
       const { rows, lost } = sidecar.read()
       if (lost) for (const listener of this.#members.values()) listener.lost()
       if (rows.length > 0) this.#others = true
-      for (const { body } of rows) for (const said of JSON.parse(body) as Said[]) this.#tell(said)
+      for (const { body, process } of rows) {
+        for (const said of JSON.parse(body) as Said[]) {
+          this.#tell(said)
+          if (said.to !== undefined) this.#welcomes.get(said.to)?.heard(process)
+        }
+      }
     })
   }
 

@@ -67,7 +67,12 @@ export class Sidecar {
   attend(): boolean {
     const now = Date.now()
     this.#statements.attend.run(this.#process, now)
-    return Number(this.#statements.others.get(this.#process, now - presentMs)?.others) > 0
+    return this.others().length > 0
+  }
+
+  /** Processes that said of late that they are here. */
+  others(): string[] {
+    return this.#statements.others.all(this.#process, Date.now() - presentMs).map(({ process }) => String(process))
   }
 
   write(body: string): void {
@@ -119,6 +124,6 @@ const sql = {
   // The newest stays: the next one is numbered after it.
   forget: 'DELETE FROM said WHERE id < (SELECT max(id) FROM said) AND (at < ? OR id <= (SELECT max(id) FROM said) - ?)',
   attend: 'INSERT INTO present (process, at) VALUES (?, ?) ON CONFLICT (process) DO UPDATE SET at = excluded.at',
-  others: 'SELECT count(*) AS others FROM present WHERE process <> ? AND at > ?',
+  others: 'SELECT process FROM present WHERE process <> ? AND at > ?',
   gone: 'DELETE FROM present WHERE process = ?',
 } as const

@@ -4,6 +4,7 @@ import type { UIMessage } from '../../message/ui-message.ts'
 import type { SignalContents } from '../../signals/signal.ts'
 import type { ThreadSnapshot } from '../../thread/subscription.ts'
 import type { AgentClient, ThreadScope } from '../agent.ts'
+import type { ThreadSubscription } from '../thread-subscription.ts'
 import { reduceChunk } from '../view/reduce.ts'
 import { emptyView } from '../view/thread-view.ts'
 import { WatchedThread } from '../view/watched-thread.ts'
@@ -75,8 +76,16 @@ export class HeedChatTransport {
   /** The run that is active or waits, from its start; null when there is none. */
   async reconnectToStream({ chatId }: { chatId: string }): Promise<ReadableStream<UIChunk> | null> {
     const scope = this.#scope(chatId)
-    if (!(await this.#agent.activeRun(scope).catch(absent))) return null
-    return this.#open(scope, undefined, undefined, true).stream
+    const subscription = await this.#agent.subscribeToThread(scope)
+    // Asked while listening: a run that ends after this says so in the stream.
+    const run = await this.#agent.activeRun(scope).catch((error: unknown) => {
+      if (isAbsent(error)) return null
+      subscription.unsubscribe()
+      throw error
+    })
+    if (run) return this.#open(scope, undefined, undefined, subscription).stream
+    subscription.unsubscribe()
+    return null
   }
 
   /**
@@ -106,11 +115,15 @@ export class HeedChatTransport {
     return { threadId, ...(this.#resourceId === undefined ? {} : { resourceId: this.#resourceId }) }
   }
 
-  /** `from`: the message whose answer is wanted. What was said before it was taken is no part of that. */
-  #open(scope: ThreadScope, abortSignal: AbortSignal | undefined, from: string | undefined, replay = false): { stream: ReadableStream<UIChunk>; listening: Promise<void> } {
+  /**
+   * `from`: the message whose answer is wanted. What was said before it was taken is no part of that. `resumed`: the active run as it is told
+   * from its start.
+   */
+  #open(scope: ThreadScope, abortSignal: AbortSignal | undefined, from: string | undefined, resumed?: ThreadSubscription): { stream: ReadableStream<UIChunk>; listening: Promise<void> } {
     const ready = Promise.withResolvers<void>()
     ready.promise.catch(() => {})
-    const subscription = this.#agent.watchThread(replay ? scope : { ...scope, snapshot: true })
+    const replay = resumed !== undefined
+    const subscription = resumed ?? this.#agent.watchThread({ ...scope, snapshot: true })
     const chunks = subscription.chunks({ delayMs: 200 })
     const page = this.#page(scope.threadId)
     const leave = page.begin(from)
@@ -220,7 +233,6 @@ function contentsOf({ parts }: ChatMessage): SignalContents {
   return contents.length === 1 && only?.type === 'text' ? only.text : contents
 }
 
-function absent(error: unknown): null {
-  if (error instanceof HeedError && error.code === 'thread_not_found') return null
-  throw error
+function isAbsent(error: unknown): boolean {
+  return error instanceof HeedError && error.code === 'thread_not_found'
 }

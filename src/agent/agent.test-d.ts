@@ -42,6 +42,31 @@ expectTypeOf(timed?.args).toEqualTypeOf<{ days: string } | undefined>()
 const dynamic = new Agent({ id: 'dynamic', tools: async () => ({ add }) })
 expectTypeOf((await dynamic.generate('Hi')).toolResults[0]?.result).toEqualTypeOf<number | string | undefined>()
 
+// And of tools that there are at times only.
+const cond = Math.random() > 0.5
+const sometimes = [
+  new Agent({ id: 's', tools: cond ? { weather, add } : {} }),
+  new Agent({ id: 's', tools: { weather: cond ? weather : undefined, add } }),
+  new Agent({ id: 's', tools: () => (cond ? { weather, add } : {}) }),
+  new Agent({ id: 's', tools: async () => ({ weather: cond ? weather : undefined, add }) }),
+] as const
+for (const one of sometimes) {
+  const said = await one.generate('Hi', { tools: { add: cond ? add : undefined }, toolsets: { clocks: cond ? { clock } : {} }, clientTools: cond ? { clock } : {} })
+  for (const call of said.toolCalls) {
+    expectTypeOf(call.toolName).toEqualTypeOf<'weather' | 'add'>()
+    if (call.toolName === 'weather') expectTypeOf(call.args).toEqualTypeOf<{ city: string }>()
+  }
+  for (const { toolName, result: output, isError } of said.toolResults) {
+    if (!isError && toolName === 'weather') expectTypeOf(output).toEqualTypeOf<{ sky: string }>()
+    if (!isError && toolName === 'add') expectTypeOf(output).toEqualTypeOf<number>()
+  }
+  expectTypeOf<Agent>(one)
+}
+const never = new Agent({ id: 'never', tools: { weather: undefined } })
+expectTypeOf((await never.generate('Hi')).toolCalls[0]?.args).toEqualTypeOf<undefined>()
+// @ts-expect-error null is no tool
+void new Agent({ id: 'x', tools: { weather: cond ? weather : null } })
+
 // Structured output is typed by its schema, in both ways to ask.
 const schema = z.object({ city: z.string(), at: z.string().transform((text) => text.length) })
 expectTypeOf((await agent.generate('Hi', { structuredOutput: { schema } })).object).toEqualTypeOf<{ city: string; at: number }>()

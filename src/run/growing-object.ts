@@ -11,7 +11,8 @@ export class GrowingObject {
     const text = run.unfinished + said
     if (text.length - this.#read < this.#read / 32) return
     this.#read = text.length
-    const object = partialJSON(text)
+    const answer = partialJSON(text)
+    const object = answer === undefined ? undefined : run.structured?.partOf(answer)
     if (object === undefined) return
     const shown = JSON.stringify(object)
     if (shown === this.#shown) return

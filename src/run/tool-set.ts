@@ -5,16 +5,18 @@ import type { InferInput } from '../schema/schema.ts'
 import { aiSDKTool, isAISDKTool, isProviderTool, runsHere, type AISDKTool, type ProviderTool } from './ai-sdk-tool.ts'
 import { isTool, type Tool } from './tool.ts'
 
-/** Tools by the name the model calls them by: made with `createTool`, taken from the AI SDK, or from an MCP client. */
-export type ToolsInput = Record<string, Tool | AISDKTool | ProviderTool>
+/** Tools by the name the model calls them by: made with `createTool`, taken from the AI SDK, or from an MCP client. What is undefined is left out. */
+export type ToolsInput = Record<string, Tool | AISDKTool | ProviderTool | undefined>
 
 /** The input a tool of any origin takes, and the output it gives. */
-export type ToolInput<T> = T extends Tool<string, infer Input, unknown> ? Input
+export type ToolInput<T> = T extends undefined ? never
+  : T extends Tool<string, infer Input, unknown> ? Input
   : T extends { execute: (input: infer Input, ...rest: never[]) => unknown } ? Input
   : T extends { inputSchema: infer S } ? SchemaInput<S> : unknown
 /** What a model writes to call a tool: its input as it is before the schema makes something of it. */
-export type ToolArgs<T> = T extends { readonly inputSchema: infer S } ? SchemaInput<NonNullable<S>> : ToolInput<T>
-export type ToolOutput<T> = T extends Tool<string, never, infer Output> ? Output
+export type ToolArgs<T> = T extends undefined ? never : T extends { readonly inputSchema: infer S } ? SchemaInput<NonNullable<S>> : ToolInput<T>
+export type ToolOutput<T> = T extends undefined ? never
+  : T extends Tool<string, never, infer Output> ? Output
   : T extends { execute: (...args: never[]) => infer Returned } ? Settled<Returned>
   : T extends { outputSchema: infer S } ? SchemaInput<S> : unknown
 
@@ -53,6 +55,7 @@ export async function resolveTools(sources: ReadonlyArray<{ from: string; tools:
       throw new HeedError('invalid_tool', `${from} must be an object of tools by their names: { weather: createTool(…) }.`)
     }
     for (const [name, tool] of Object.entries(tools)) {
+      if (tool === undefined) continue
       checkName(name, from, origin.get(name))
       origin.set(name, from)
       resolved.push(resolveTool(name, tool, from))

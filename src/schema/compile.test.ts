@@ -20,6 +20,19 @@ describe('a schema', () => {
     expect(await compiled.jsonSchema()).toMatchObject({ properties: { city: { type: 'string' } }, required: ['city'] })
   })
 
+  it.each([
+    ['a choice', { anyOf: [{ type: 'string' }, { type: 'number' }] }, 'a', true],
+    ['one of several', { oneOf: [{ type: 'string' }, { type: 'number' }] }, 1, true],
+    ['all of several', { allOf: [{ type: 'string' }, { minLength: 2 }] }, 'ab', 'a'],
+    ['a list of values', { enum: ['a', 'b'] }, 'b', 'c'],
+    ['several types', { type: ['string', 'null'] }, null, 1],
+    ['a reference', { $ref: '#/definitions/word', definitions: { word: { type: 'string' } } }, 'a', 1],
+  ])('in JSON may be %s', async (_, schema, good, bad) => {
+    const compiled = compileSchema(schema, 'it')
+    expect(await compiled.validate(good)).toEqual({ ok: true, value: good })
+    expect(await compiled.validate(bad)).toMatchObject({ ok: false })
+  })
+
   it('is compiled once', () => {
     expect(compileSchema(shape, 'it')).toBe(compileSchema(shape, 'it again'))
   })
@@ -72,6 +85,8 @@ describe('a schema', () => {
     ['a text', 'string'],
     ['an empty object', {}],
     ['an unknown type', { type: 'banana' }],
+    ['no type of several', { type: ['string', 'banana'] }],
+    ['a choice of nothing', { anyOf: [] }],
     ['a class', class Shape {}],
     ['a function that fails', () => { throw new Error('x') }],
     ['a function of nothing', () => undefined],

@@ -118,8 +118,10 @@ function lazyValidator(jsonSchema: () => JSONSchema7 | PromiseLike<JSONSchema7>)
 const jsonTypes: readonly unknown[] = ['object', 'string', 'number', 'integer', 'boolean', 'array', 'null']
 
 function isPlainJSONSchema(schema: object): schema is PlainJSONSchema {
-  const { type, properties } = schema as { type?: unknown; properties?: unknown }
-  return type === undefined ? typeof properties === 'object' && properties !== null : jsonTypes.includes(type)
+  const { type, properties, enum: values, anyOf, oneOf, allOf, $ref } = schema as Record<string, unknown>
+  if (type !== undefined) return Array.isArray(type) ? type.length > 0 && type.every((one) => jsonTypes.includes(one)) : jsonTypes.includes(type)
+  return (typeof properties === 'object' && properties !== null) || typeof $ref === 'string'
+    || [values, anyOf, oneOf, allOf].some((list) => Array.isArray(list) && list.length > 0)
 }
 
 function isObjectLike(value: unknown): value is object {

@@ -23,10 +23,17 @@ export interface AISDKSchema<Output = unknown> {
 type AISDKValidation<Output> = { success: true; value: Output } | { success: false; error: Error }
 
 /** JSON Schema as it is written. Its values are `unknown` by type; validation is by the schema all the same. */
-export interface PlainJSONSchema {
-  readonly type: 'object' | 'string' | 'number' | 'integer' | 'boolean' | 'array' | 'null'
-  readonly [keyword: string]: unknown
-}
+export type PlainJSONSchema = { readonly [keyword: string]: unknown } & (
+  | { readonly type: JSONType | readonly JSONType[] }
+  | { readonly properties: object }
+  | { readonly anyOf: readonly object[] }
+  | { readonly oneOf: readonly object[] }
+  | { readonly allOf: readonly object[] }
+  | { readonly enum: readonly unknown[] }
+  | { readonly $ref: string }
+)
+
+type JSONType = 'object' | 'string' | 'number' | 'integer' | 'boolean' | 'array' | 'null'
 
 /** What a caller writes. */
 export type InferInput<S> = S extends StandardSchemaV1<infer Input, unknown> ? Input

@@ -1,5 +1,6 @@
 import type { JSONObject, LanguageModelV4FinishReason, LanguageModelV4StreamPart, LanguageModelV4Usage } from '@ai-sdk/provider'
 import { openaiError, openaiFailure } from './openai-failure.ts'
+import { schemaRefusal } from './openai-schema.ts'
 import { frame } from './server-sent.ts'
 import { isSilent, uncited, unopened, unspeakable, type WireAnswer, type WireProtocol, type WireWriter } from './wire-protocol.ts'
 
@@ -7,6 +8,7 @@ import { isSilent, uncited, unopened, unspeakable, type WireAnswer, type WirePro
 export const openaiResponses: WireProtocol = {
   name: 'openai-responses',
   path: '/v1/responses',
+  refusal: ({ text }) => schemaRefusal((text as { format?: JSONObject } | undefined)?.format),
   writer: (answer) => new ResponsesWriter(answer),
   failure: openaiFailure,
 }

@@ -186,6 +186,20 @@ describe.each(providers)('%s, as its provider package reads it', (protocol, mode
 describe('the server', () => {
   const model = () => createOpenAI(server.openai)('x')
 
+  it.each([
+    ['a list', { type: 'array', items: { type: 'string' } }, /got 'type: "array"'/],
+    ['a choice', { anyOf: [{ type: 'object' }, { type: 'null' }] }, /got 'type: "None"'/],
+    ['a choice of objects', { type: 'object', anyOf: [{ required: ['a'] }] }, /got 'anyOf'/],
+  ] as const)('refuses what OpenAI does: %s as the root of an answer', async (_, schema, message) => {
+    server.script(['x'], { loop: true })
+    const openai = createOpenAI(server.openai)
+    for (const model of [openai.responses('x'), openai.chat('x')]) {
+      const json = { ...asked, responseFormat: { type: 'json', schema: schema as object } as const }
+      expect(await rejection(model.doStream(json))).toMatchObject({ statusCode: 400, isRetryable: false, message: expect.stringMatching(message) })
+      expect((await model.doGenerate({ ...asked, responseFormat: { type: 'json', schema: { type: 'object' } } })).content).toMatchObject([{ text: 'x' }])
+    }
+  })
+
   it('takes a function as its script', async () => {
     server.script((request) => `${request.index} ${request.protocol} ${String(request.body.model)}`)
     await model().doGenerate(asked)

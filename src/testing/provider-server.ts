@@ -49,7 +49,8 @@ const protocols = [openaiResponses, openaiChat, anthropicMessages]
 /**
  * A server on this machine that speaks as OpenAI (Responses, Chat Completions) and Anthropic (Messages) do, and says what
  * a script tells it to. Requests without `stream` are answered with one JSON object. A step that cannot be told in the
- * protocol, or a script that has run out, is answered with status 400 and a message that says so.
+ * protocol, a script that has run out, or a schema for the answer that OpenAI would not take, is answered with status 400 and a
+ * message that says so.
  *
  * @example
  * await using server = await providerServer({ script: ['Hello.', { error: { status: 429, headers: { 'retry-after': '2' } } }] })
@@ -91,6 +92,8 @@ export async function providerServer(options: ProviderServerOptions = {}): Promi
         outcome: ended.promise,
       }
       requests.push(recorded)
+      const refused = protocol.refusal?.(body)
+      if (refused !== undefined) return reply(response, 400, protocol.failure({ status: 400, message: refused }))
       const step = await turn(recorded)
       const exchange = { protocol, index: recorded.index, body, characters: text.length }
       broken = (await answerOverWire(response, step, exchange, { clock, pace, signal: stop.signal })) === 'broken'

@@ -8,6 +8,8 @@ export type WireProtocolName = 'openai-responses' | 'openai-chat' | 'anthropic-m
 export interface WireProtocol {
   name: WireProtocolName
   path: string
+  /** Why the provider would refuse the request, whatever the script says. */
+  refusal?(body: JSONObject): string | undefined
   /** A fresh writer for one answer. */
   writer(answer: WireAnswer): WireWriter
   /** The JSON that goes with an error status. */

@@ -162,7 +162,7 @@ describe('tools of an MCP client work as they are', () => {
 describe('tools that are none', () => {
   it.each([
     ['an object', { nope: { description: 'x' } }],
-    ['nothing', { nope: undefined }],
+    ['null', { nope: null }],
     ['a function', { nope: () => 1 }],
   ])('such as %s are refused by name', async (_, tools) => {
     const agent = new Agent({ id: 'a', model: scriptedModel(['Hi.']), tools: tools as never })

@@ -14,6 +14,30 @@ describe('the tools a model is offered', () => {
     expect(names(model)).toEqual([['alpha', 'beta', 'zeta']])
   })
 
+  it('[G1.7] are those that there are: what is undefined is left out, wherever tools come from', async () => {
+    const { alpha, beta, zeta } = tools
+    for (const there of [true, false]) {
+      const model = scriptedModel([{ toolCalls: [{ toolName: 'alpha' }] }, 'Hi.'])
+      const agent = new Agent({ id: 'a', model, tools: async () => ({ alpha: there ? alpha : undefined, zeta }) })
+      const { toolResults } = await agent.generate('Go.', {
+        tools: there ? { beta } : {},
+        toolsets: { more: { gamma: there ? tool('gamma') : undefined } },
+        clientTools: { delta: there ? createTool({ id: 'delta' }) : undefined },
+      })
+      expect(names(model)[0]).toEqual(there ? ['alpha', 'beta', 'delta', 'gamma', 'zeta'] : ['zeta'])
+      expect(toolResults).toMatchObject([there ? { result: 'alpha ran' } : { isError: true, result: "There is no tool 'alpha'. Available: zeta." }])
+    }
+    const without = scriptedModel(['Hi.'])
+    await new Agent({ id: 'a', model: without, tools: { alpha: undefined } }).generate('Go.')
+    expect(without.calls[0]).not.toHaveProperty('tools')
+  })
+
+  it('leave their names to others where they are undefined', async () => {
+    const model = scriptedModel([{ toolCalls: [{ toolName: 'alpha' }] }, 'Hi.'])
+    const { toolResults } = await new Agent({ id: 'a', model, tools: { alpha: undefined } }).generate('Go.', { tools: { alpha: tools.alpha } })
+    expect(toolResults).toMatchObject([{ result: 'alpha ran' }])
+  })
+
   it('are those of activeTools, and a call to another one is an error the model reads', async () => {
     const model = scriptedModel([{ toolCalls: [{ toolName: 'zeta' }, { toolName: 'alpha' }] }, 'Sorry.'])
     const result = await new Agent({ id: 'a', model, tools }).generate('Go.', { activeTools: ['alpha', 'beta'] })

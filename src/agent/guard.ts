@@ -1,3 +1,4 @@
+import { ownAttachments } from '../message/attachments.ts'
 import type { MessageRow } from '../message/row.ts'
 import { needsGuard, RESERVED_TAGS } from '../signals/forgery.ts'
 import { messageInputToSignal } from '../signals/normalise.ts'
@@ -16,7 +17,7 @@ export function guardInput(rows: MessageRow[], context: { now: number; reservedT
       if (part.type !== 'file') return []
       return [{ type: 'file', data: part.data, mediaType: part.mimeType, ...(part.filename === undefined ? {} : { filename: part.filename }) }]
     })
-    const attached = (row.content.experimental_attachments ?? []).map(({ url, contentType = 'application/octet-stream', name }): SignalFilePart =>
+    const attached = ownAttachments(row.content).map(({ url, contentType = 'application/octet-stream', name }): SignalFilePart =>
       ({ type: 'file', data: url, mediaType: contentType, ...(name === undefined ? {} : { filename: name }) }))
     const signal = messageInputToSignal({ contents: [...contents, ...attached], id: row.id }, { ...context, id: row.id, reservedTags: [...context.reservedTags] })
     return signalToRow(signal, { messageId: row.messageId })

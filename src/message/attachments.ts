@@ -10,7 +10,22 @@ const shownAs = new WeakMap<FilePart, Attachment>()
  */
 export function withAttachments(content: MessageContent): MessageContent {
   if (!content.parts.some(isShown)) return content
-  return { ...content, experimental_attachments: [...content.parts.filter(isShown).map(attachmentOf), ...(content.experimental_attachments ?? [])] }
+  return { ...content, experimental_attachments: [...content.parts.filter(isShown).map(attachmentOf), ...ownAttachments(content)] }
+}
+
+/** The attachments that no part of the content is as well: programs that know both ways write a file twice, and mean one. */
+export function ownAttachments({ parts, experimental_attachments: given }: MessageContent): Attachment[] {
+  const files = given?.length ? parts.filter(isShown) : []
+  if (!given || files.length === 0) return given ?? []
+  const inParts = new Set(files.map(({ data }) => fileKey(data)))
+  return given.filter(({ url }) => !inParts.has(fileKey(url)))
+}
+
+/** The same for the same bytes, inline or in a `data:` URL, and for the same address. */
+function fileKey(data: string): string {
+  const inline = /^data:[^,]*;base64,/i.exec(data)
+  if (inline) return data.slice(inline[0].length)
+  return /^https?:/i.test(data) && URL.canParse(data) ? new URL(data).href : data
 }
 
 /** The content without the attachments that its own parts are shown as. */
@@ -29,7 +44,7 @@ export function takenBack(before: MessageContent, after: MessageContent): Messag
   const files = before.parts.filter(isShown)
   const given = after.experimental_attachments
   if (files.length === 0 || !given) return after
-  const inPlace = given.length === files.length + (before.experimental_attachments?.length ?? 0)
+  const inPlace = given.length === files.length + ownAttachments(before).length
   const standing = new Set<Attachment>()
   const changes = new Map<FilePart, Attachment | undefined>()
   for (const [index, file] of files.entries()) {

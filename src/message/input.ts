@@ -1,7 +1,8 @@
 import { HeedError } from '../errors.ts'
+import { ownAttachments } from './attachments.ts'
 import { fromUIMessage } from './from-ui.ts'
 import { describe, invalidMessage } from './invalid.ts'
-import type { Message, MessagePart, MessageRole } from './message.ts'
+import type { Attachment, Message, MessagePart, MessageRole } from './message.ts'
 import type { Raw } from './raw.ts'
 import { dateOf, isRaw, optionsOf } from './raw.ts'
 import type { MessageRow, RowRole } from './row.ts'
@@ -118,22 +119,24 @@ function modelRow(item: Raw, index: number, { newId, now }: InputContext, turn: 
     throw invalidMessage(index, `unknown role ${describe(role)}; use user, assistant, system or tool`, { role })
   }
   const id = typeof item.id === 'string' && item.id !== '' ? item.id : newId()
+  const parts = modelParts(role, content, index)
   return {
     id,
     messageId: continues(role, item, turn) ? turn.messageId : id,
     role,
     createdAt: dateOf(item.createdAt) ?? now(),
-    content: { format: 2, parts: modelParts(role, content, index), ...attachmentsOf(item, index), ...optionsOf(item) },
+    content: { format: 2, parts, ...attachmentsOf(item, parts, index), ...optionsOf(item) },
   }
 }
 
-/** Files as older programs attach them, beside the content. */
-function attachmentsOf({ role, experimental_attachments: given }: Raw, index: number): Pick<Message['content'], 'experimental_attachments'> {
+/** Files as older programs attach them, beside the content. One that is a part of it too is kept as that part alone. */
+function attachmentsOf({ role, experimental_attachments: given }: Raw, parts: MessagePart[], index: number): Pick<Message['content'], 'experimental_attachments'> {
   if (given === undefined) return {}
   if (role !== 'user' || !Array.isArray(given) || !given.every((one) => isRaw(one) && typeof one.url === 'string')) {
     throw invalidMessage(index, 'experimental_attachments are a list of objects with a url, on a user message')
   }
-  return { experimental_attachments: given as NonNullable<Message['content']['experimental_attachments']> }
+  const own = ownAttachments({ format: 2, parts, experimental_attachments: given as Attachment[] })
+  return own.length > 0 ? { experimental_attachments: own } : {}
 }
 
 /** Results belong to the turn before them, and so does what the assistant says right after them. */

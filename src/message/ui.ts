@@ -1,3 +1,4 @@
+import { ownAttachments } from './attachments.ts'
 import { partsOf } from './content.ts'
 import { isURLText } from './file-data.ts'
 import type { FilePart, Message, MessageContent, MessagePart, SourcePart, ToolInvocationPart } from './message.ts'
@@ -35,10 +36,9 @@ function metadataOf({ createdAt, content }: Message): UIMetadata {
 }
 
 function uiParts(content: MessageContent): UIPart[] {
-  const attachments = content.experimental_attachments ?? []
   return [
     ...partsOf(content).map(uiPart),
-    ...attachments.map(({ url, contentType = 'application/octet-stream', name }): UIPart => (
+    ...ownAttachments(content).map(({ url, contentType = 'application/octet-stream', name }): UIPart => (
       { type: 'file', url, mediaType: contentType, ...(name !== undefined && { filename: name }) }
     )),
   ]

@@ -1,5 +1,6 @@
 import { checkNames } from '../arguments.ts'
 import { HeedError } from '../errors.ts'
+import { ownAttachments } from '../message/attachments.ts'
 import { hasOutcome } from '../message/content.ts'
 import type { Message, ToolInvocation } from '../message/message.ts'
 import type { MessageRow } from '../message/row.ts'
@@ -91,7 +92,7 @@ export class TokenLimiter implements Processor<'token-limiter'> {
 
   #estimate(row: MessageRow): number {
     if (row.role === 'signal') return this.#signalTokens(row)
-    let tokens = (row.content.experimental_attachments?.length ?? 0) * FILE_TOKENS
+    let tokens = ownAttachments(row.content).length * FILE_TOKENS
     for (const part of row.content.parts) {
       if (part.type === 'text') tokens += this.#count(part.text)
       else if (part.type === 'reasoning') tokens += this.#count(part.reasoning)

@@ -1,4 +1,5 @@
 import type { LanguageModelV4Message, LanguageModelV4TextPart, LanguageModelV4ToolCallPart } from '@ai-sdk/provider'
+import { ownAttachments } from '../message/attachments.ts'
 import { hasOutcome, partsOf, textOf } from '../message/content.ts'
 import type { Message, MessageContent, MessagePart, ProviderOptions, TextPart } from '../message/message.ts'
 import type { MessageRow } from '../message/row.ts'
@@ -56,7 +57,7 @@ function userMessages(content: MessageContent): LanguageModelV4Message[] {
     if (part.type === 'file') said.push(modelFile(part))
     else if (part.type === 'text' && saysSomething(part)) said.push(textPart(part))
   }
-  for (const attachment of content.experimental_attachments ?? []) said.push(modelAttachment(attachment))
+  for (const attachment of ownAttachments(content)) said.push(modelAttachment(attachment))
   return said.length > 0 ? [withOptions({ role: 'user', content: said }, content.providerMetadata)] : []
 }
 

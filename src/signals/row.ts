@@ -1,5 +1,6 @@
 import type { JSONObject } from '../json.ts'
 import { HeedError } from '../errors.ts'
+import { ownAttachments } from '../message/attachments.ts'
 import type { Message, MessagePart } from '../message/message.ts'
 import type { MessageRow } from '../message/row.ts'
 import { canonicalContents, partsOf } from './contents.ts'
@@ -104,7 +105,7 @@ function kindOfRow(row: Pick<StoredMessage, 'role' | 'type'>, record: Record<str
 function readContents({ content }: Pick<StoredMessage, 'content'>): StoredContents {
   const parts = content.parts.flatMap(part => decodePart(part) ?? [])
   const text: StoredPart[] = content.parts.length === 0 && content.content ? [{ type: 'text', text: content.content }] : []
-  const files = (content.experimental_attachments ?? []).flatMap(file => decodePart({ ...file, type: 'file' }) ?? [])
+  const files = ownAttachments(content).flatMap(file => decodePart({ ...file, type: 'file' }) ?? [])
   return canonicalContents([...text, ...parts, ...files])
 }
 

@@ -11,7 +11,7 @@ const makers = [
   ['Anthropic', (server: ProviderServer) => createAnthropic(server.anthropic)('claude-sonnet-4-5')],
 ] as const
 
-const picture = Buffer.from([0x89, 0x50, 0x4e, 0x47, 0x0d, 0x0a, 0x1a, 0x0a]).toString('base64')
+const pictures = [1, 2, 3].map((n) => Buffer.from([0x89, 0x50, 0x4e, 0x47, 0x0d, 0x0a, 0x1a, 0x0a, n]).toString('base64'))
 const memory = { thread: 't', resource: 'u' }
 
 describe.each(makers)('an agent on %s', (_, make) => {
@@ -41,16 +41,17 @@ describe.each(makers)('an agent on %s', (_, make) => {
       role: 'user',
       content: [
         { type: 'text', text: 'Look.' },
-        { type: 'image', image: picture, mediaType: 'image/png' },
-        { type: 'file', data: Buffer.from(picture, 'base64'), mediaType: 'image/png' },
+        { type: 'image', image: pictures[0], mediaType: 'image/png' },
+        { type: 'file', data: Buffer.from(pictures[1] ?? '', 'base64'), mediaType: 'image/png' },
         { type: 'file', data: new URL('https://files.test/c.png'), mediaType: 'image/png' },
       ],
-      experimental_attachments: [{ url: `data:image/png;base64,${picture}`, contentType: 'image/png' }],
+      // The first picture is one of the parts as well.
+      experimental_attachments: [pictures[0], pictures[2]].map((data) => ({ url: `data:image/png;base64,${data}`, contentType: 'image/png' })),
     }], { memory })
     await agent.generate('Again.', { memory })
     const bodies = server.requests.map(({ body }) => JSON.stringify(body))
     for (const body of bodies) {
-      expect(body.split(picture)).toHaveLength(4)
+      for (const picture of pictures) expect(body.split(picture)).toHaveLength(2)
       expect(body.split('https://files.test/c.png')).toHaveLength(2)
     }
     await heed.close()

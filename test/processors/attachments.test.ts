@@ -112,6 +112,42 @@ describe('files of a message', () => {
     expect((shown as Array<{ parts: Array<{ type: string }> }>)[0]?.parts.filter(({ type }) => type === 'file')).toHaveLength(3)
   })
 
+  const url = `data:image/png;base64,${picture}`
+  const attached = [{ url, contentType: 'image/png', name: 'a.png' }, { url: 'https://elsewhere.test', contentType: 'text/html' }, { url: 'https://elsewhere.test/c.txt', contentType: 'text/plain' }]
+  const stored: Message = {
+    id: 'm', role: 'user', createdAt: new Date(0),
+    content: { format: 2, parts: [{ type: 'text', text: 'Look.' }, { type: 'file', data: picture, mimeType: 'image/png' }, { type: 'file', data: 'https://elsewhere.test/', mimeType: 'text/html' }], experimental_attachments: attached },
+  }
+  const twice: Array<[string, AgentInput]> = [
+    ['a model message', [{ role: 'user', content: [{ type: 'text', text: 'Look.' }, { type: 'image', image: picture, mediaType: 'image/png' }, { type: 'file', data: new URL('https://elsewhere.test'), mediaType: 'text/html' }], experimental_attachments: attached }]],
+    ['a UI message', [{ id: 'm', role: 'user', parts: [{ type: 'text', text: 'Look.' }, { type: 'file', url, mediaType: 'image/png' }, { type: 'file', url: 'https://elsewhere.test/', mediaType: 'text/html' }], experimental_attachments: attached } as never]],
+    ['a stored message', [stored]],
+    ['text that imitates a signal', [{ role: 'user', content: [{ type: 'text', text: '</user>' }, { type: 'image', image: picture, mediaType: 'image/png' }, { type: 'file', data: new URL('https://elsewhere.test'), mediaType: 'text/html' }], experimental_attachments: attached }]],
+  ]
+
+  it.each(twice)('[G2.20] that are both parts and attachments are sent, shown and seen once: %s', async (_, input) => {
+    const types = ['image/png', 'text/html', 'text/plain']
+    const seen: unknown[] = []
+    const looker: Processor = {
+      id: 'looker',
+      processInput({ messages, messageList }) {
+        if (seen.length === 0) seen.push(messages[0]?.content.experimental_attachments, messageList.get.all.ui()[0]?.parts.filter(({ type }) => type === 'file'))
+        return undefined
+      },
+    }
+    for (const processors of [[], [looker], [changing((message) => structuredClone(message))]]) {
+      const { files, prompts } = await asked(input, processors)
+      for (const call of [0, 1]) expect(files(call).map((file) => ('mediaType' in file ? file.mediaType : ''))).toEqual(types)
+      expect(prompts[1]?.startsWith(prompts[0]?.slice(0, -1) ?? '?')).toBe(true)
+    }
+    expect(seen).toEqual([expect.objectContaining({ length: 3 }), expect.objectContaining({ length: 3 })])
+    const { kept, processor } = uploader()
+    const { files, stored: after } = await asked(input, [processor])
+    expect(kept).toEqual([['image/png', 'a picture']])
+    expect(files(0)).toHaveLength(3)
+    expect(JSON.stringify(after)).not.toContain(picture)
+  })
+
   it('[G2.20] that were sent to a thread are found and changed like those of a question', async () => {
     const { kept, processor } = uploader()
     const model = scriptedModel(() => 'Seen.')

@@ -3,7 +3,9 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { expect, it, onTestFinished } from 'vitest'
 import { HeedClient } from '../../src/client/index.ts'
-import { Agent, Heed, type Chunk } from '../../src/index.ts'
+import { reduceChunk } from '../../src/client/view/reduce.ts'
+import { emptyView, type ThreadView } from '../../src/client/view/thread-view.ts'
+import { Agent, Heed, toUIMessages, type Chunk, type UIMessage } from '../../src/index.ts'
 import { LibSQLStore } from '../../src/store/libsql/index.ts'
 import { scriptedModel } from '../../src/testing/index.ts'
 import { ServerProcess } from './killable.ts'
@@ -12,7 +14,26 @@ import { seeded } from './proxy.ts'
 const kills = 10
 const threads = ['a', 'b', 'c']
 
-it('[H1.1] [H1.2] loses and doubles nothing when the server is killed and started again under load', { timeout: 180_000 }, async () => {
+/** What a client that follows this log has shown: a snapshot takes the place of what it holds, and of nothing older. */
+function shown(chunks: readonly Chunk[]): { older: readonly UIMessage[]; view: ThreadView } {
+  let older: readonly UIMessage[] = []
+  let view = emptyView
+  for (const chunk of chunks) {
+    const before = view
+    view = reduceChunk(view, chunk)
+    if (chunk.type !== 'data-thread-snapshot') continue
+    const at = before.messages.findIndex(({ id }) => id === view.messages[0]?.id)
+    if (at > 0) older = [...older, ...before.messages.slice(0, at)]
+  }
+  return { older, view }
+}
+
+/** What both have: times and marks of steps are history's own. */
+function plain(messages: readonly UIMessage[]): unknown[] {
+  return messages.map(({ id, role, parts }) => ({ id, role, parts: parts.filter(({ type }) => type !== 'step-start') }))
+}
+
+it('[H1.1] [H1.2] [H2.2] loses and doubles nothing when the server is killed and started again under load', { timeout: 180_000 }, async () => {
   const folder = mkdtempSync(join(tmpdir(), 'heed-'))
   const file = join(folder, 'heed.db')
   const server = new ServerProcess(file)
@@ -48,8 +69,12 @@ it('[H1.1] [H1.2] loses and doubles nothing when the server is killed and starte
   await load
   const last = await Promise.all(scopes.map((scope) => remote.sendMessage({ message: 'the last word', ...scope, wait: 'outcome' })))
   await expect.poll(() => Promise.all(scopes.map((scope) => remote.activeRun(scope)))).toEqual(scopes.map(() => null))
-  for (const { chunks, subscription } of watchers) {
-    await expect.poll(() => chunks.at(-1)?.type).toMatch(/^(?:finish|data-thread-snapshot)$/)
+  for (const [index, { chunks, subscription }] of watchers.entries()) {
+    const asked = last[index]?.signal.id
+    await expect.poll(() => {
+      const { messages, status } = shown(chunks).view
+      return status === 'idle' && messages.some(({ id }) => id === asked)
+    }).toBe(true)
     subscription.unsubscribe()
     const cursors = chunks.flatMap(({ cursor }) => cursor ?? [])
     expect(new Set(cursors).size).toBe(cursors.length)
@@ -63,6 +88,8 @@ it('[H1.1] [H1.2] loses and doubles nothing when the server is killed and starte
     const { messages } = await memory.recall({ ...scope, perPage: false })
     expect(messages.filter(({ role }) => role === 'signal').map(({ id }) => id)).toEqual([...(sent[index] ?? []), last[index]?.signal.id])
     expect(messages.at(-1)?.role).toBe('assistant')
+    const { older, view } = shown(watchers[index]?.chunks ?? [])
+    expect(plain([...older, ...view.messages])).toEqual(plain(toUIMessages(messages)))
   }
   await heed.close()
 })

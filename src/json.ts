@@ -1,2 +1,12 @@
 export type JSONValue = null | string | number | boolean | JSONValue[] | JSONObject
 export type JSONObject = { [key: string]: JSONValue | undefined }
+
+/** The same text for the same value, in whichever order its keys were written. */
+export function orderedJSON(value: unknown): string {
+  return JSON.stringify(value, inOrder)
+}
+
+function inOrder(_key: string, value: unknown): unknown {
+  if (typeof value !== 'object' || value === null || Array.isArray(value)) return value
+  return Object.fromEntries(Object.entries(value).toSorted(([one], [other]) => (one < other ? -1 : 1)))
+}

@@ -6,6 +6,8 @@ import { checkResumeData } from './resume.ts'
 
 /** What was decided about a call that waits on a thread. */
 export interface ToolApproval {
+  /** On a thread, the same id is one decision: made again, it is answered with the first. */
+  id?: string
   resourceId: string
   threadId: string
   /** May be left out when one call waits. */
@@ -27,6 +29,8 @@ export interface SuspendedTarget {
 
 /** Data for a call that suspended itself. */
 export interface CallResume {
+  /** On a thread, the same id is one decision: made again, it is answered with the first. */
+  id?: string
   resourceId: string
   threadId: string
   runId?: string

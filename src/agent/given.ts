@@ -18,7 +18,7 @@ const unless = (check: Check): Check => (value) => (value === undefined ? undefi
 const thread = { threadId: text, resourceId: unless(text) }
 const run = { runId: text, toolCallId: unless(text), resourceId: unless(text) }
 const abort = { ...thread, clearPendingSignals: unless(flag), expectedRunId: unless(text) }
-const waiting = { threadId: text, resourceId: unless(text), runId: unless(text), toolCallId: unless(text) }
+const waiting = { id: unless(text), threadId: text, resourceId: unless(text), runId: unless(text), toolCallId: unless(text) }
 
 /** What each method takes. */
 const methods = {

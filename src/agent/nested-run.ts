@@ -37,7 +37,7 @@ export async function askOnThread(agent: Agent, prompt: string, call: Call, nest
   try {
     if (nesting.decision) await handOn(runtime, agent, resourceId, nesting.decision)
     const memory = { thread: scope.threadId, resource: resourceId }
-    await askOnce(runtime, agent, { ...scope, parentId: call.threadId, id, rows, options: { requestContext, abortSignal: stop.signal, memory } })
+    await askOnce(runtime, agent, { ...scope, thread: { parentId: call.threadId }, id, runId: id, rows, options: { requestContext, abortSignal: stop.signal, memory } })
     const run = await follower.end(id, abortSignal)
     if (run.status === 'suspended') return wait(nesting, run, payloads)
     runtime.expectations.takeOptions(id)

@@ -175,17 +175,17 @@ export class AgentClient {
 
   /** What the model would be sent, part by part. */
   explainPrompt(messages: AgentInput, options: Record<string, unknown> = {}): Promise<OverWire<ExplainedPrompt>> {
-    return this.#connection.json(`${this.#path}/explain-prompt`, { body: { messages, ...options } })
+    return this.#connection.json(`${this.#path}/explain-prompt`, { body: { messages, ...options }, repeatable: true })
   }
 
   // Deciding about tool calls
 
   sendToolApproval(approval: { threadId: string; resourceId?: string; toolCallId?: string; approved: boolean; resumeData?: JSONValue; declineContext?: { reason?: string; message?: string } }): Promise<{ accepted: true; runId: string; toolCallId: string }> {
-    return this.#connection.json(`${this.#path}/send-tool-approval`, { body: approval })
+    return this.#connection.json(`${this.#path}/send-tool-approval`, { body: approval, idempotent: true })
   }
 
   sendStreamResume(resume: { threadId: string; resourceId?: string; runId?: string; toolCallId?: string; resumeData: JSONValue }): Promise<{ accepted: true; runId: string; toolCallId: string }> {
-    return this.#connection.json(`${this.#path}/send-stream-resume`, { body: resume })
+    return this.#connection.json(`${this.#path}/send-stream-resume`, { body: resume, idempotent: true })
   }
 
   approveToolCall(decision: { runId: string; toolCallId?: string }): Promise<AsyncIterable<Chunk>> {

@@ -23,8 +23,14 @@ export interface Ask {
   body?: unknown
   /** The same send again is the same signal: every attempt carries the same key. */
   idempotent?: boolean
+  /** Asked twice, it is answered the same, and leaves the same behind. */
+  repeatable?: boolean
   headers?: Record<string, string>
   signal?: AbortSignal
+}
+
+function methodOf({ method, body }: Ask): NonNullable<Ask['method']> {
+  return method ?? (body === undefined ? 'GET' : 'POST')
 }
 
 /** A timer that is longer fires at once. */
@@ -85,8 +91,8 @@ export class Connection {
   /** An answer that broke off is no answer: it is asked for again as long as that is safe. */
   async #tried<T>(ask: Ask, attemptOnce: (headers: Record<string, string>) => Promise<T>): Promise<T> {
     const key: Record<string, string> = ask.idempotent ? { 'idempotency-key': freshKey() } : {}
-    // A call that changes something is only repeated where the server knows it by its key.
-    const retries = ask.idempotent || ask.method === undefined || ask.method === 'GET' || ask.method === 'DELETE' ? (this.#options.retries ?? 3) : 0
+    // A call that changes something is only repeated where the server knows it by its key, or where that changes nothing more.
+    const retries = ask.idempotent || ask.repeatable || methodOf(ask) === 'GET' || methodOf(ask) === 'DELETE' ? (this.#options.retries ?? 3) : 0
     for (let attempt = 0; ; attempt++) {
       try {
         return await attemptOnce({ ...key, ...ask.headers })
@@ -98,11 +104,11 @@ export class Connection {
   }
 
   async #once(path: string, ask: Ask, signal: AbortSignal): Promise<Response> {
-    const { method = ask.body === undefined ? 'GET' : 'POST', body } = ask
+    const { body } = ask
     const { headers } = this.#options
     const own = typeof headers === 'function' ? await headers() : headers
     const response = await this.#fetch(this.#base + path + queryOf(ask.query), {
-      method,
+      method: methodOf(ask),
       headers: { ...own, ...(body === undefined ? {} : { 'content-type': 'application/json' }), ...ask.headers },
       ...(body === undefined ? {} : { body: JSON.stringify(body) }),
       signal,

@@ -55,7 +55,7 @@ export class MemoryClient {
   }
 
   createThread(thread: { threadId?: string; title?: string; metadata?: Record<string, JSONValue> } = {}): Promise<OverWire<ThreadRow>> {
-    return this.#post('/threads', { ...thread, resourceId: this.#scope.resourceId })
+    return this.#post('/threads', { ...thread, resourceId: this.#scope.resourceId }, thread.threadId !== undefined)
   }
 
   getThreadById({ threadId }: { threadId: string }): Promise<OverWire<ThreadRow>> {
@@ -63,7 +63,7 @@ export class MemoryClient {
   }
 
   updateThread({ id, ...patch }: { id: string; title?: string; metadata?: Record<string, JSONValue> }): Promise<OverWire<ThreadRow>> {
-    return this.#connection.json(`/memory${at(id)}`, { method: 'PATCH', query: { ...this.#scope }, body: patch })
+    return this.#connection.json(`/memory${at(id)}`, { method: 'PATCH', query: { ...this.#scope }, body: patch, repeatable: true })
   }
 
   async deleteThread(threadId: string): Promise<void> {
@@ -105,7 +105,7 @@ export class MemoryClient {
   }
 
   async updateMessages({ messages }: { messages: UpdateMessagesArgs['messages'] }): Promise<Array<OverWire<Message>>> {
-    return (await this.#post<{ messages: Array<OverWire<Message>> }>('/messages/update', { messages })).messages
+    return (await this.#post<{ messages: Array<OverWire<Message>> }>('/messages/update', { messages }, true)).messages
   }
 
   async deleteMessages({ threadId, messageIds }: { threadId?: string; messageIds: readonly string[] }): Promise<number> {
@@ -134,8 +134,8 @@ export class MemoryClient {
     return this.#connection.json(`/memory${path}`, { query: { ...this.#scope, ...query } })
   }
 
-  #post<T>(path: string, body: unknown): Promise<T> {
-    return this.#connection.json(`/memory${path}`, { query: { ...this.#scope }, body })
+  #post<T>(path: string, body: unknown, repeatable = false): Promise<T> {
+    return this.#connection.json(`/memory${path}`, { query: { ...this.#scope }, body, repeatable })
   }
 }
 

@@ -24,6 +24,8 @@ export interface ChildCall {
 }
 
 export interface CallDecision {
+  /** Under an id it is one decision, however often it is made: each time it is answered with the first. */
+  id?: string
   runId?: string
   /** The step that made the call: some providers number their calls anew in every step. */
   step?: number

@@ -1,3 +1,4 @@
+import { orderedJSON } from '../json.ts'
 import { createdSignal } from '../signals/created.ts'
 import { isPlainObject } from '../signals/json-copy.ts'
 import { rowToSignal } from '../signals/row.ts'
@@ -24,10 +25,5 @@ export function acceptanceOf(sent: Signal, { duplicate, runId, rows: [row] }: Ac
 function essence({ type, tagName, contents, metadata = {}, providerOptions = {} }: Signal): string {
   const { state, ...rest } = metadata
   const { version: _, ...said } = type === 'state' && isPlainObject(state) ? state : { state }
-  return JSON.stringify([type, tagName, contents, rest, said, providerOptions], inOrder)
-}
-
-function inOrder(_key: string, value: unknown): unknown {
-  if (!isPlainObject(value)) return value
-  return Object.fromEntries(Object.entries(value).toSorted(([one], [other]) => (one < other ? -1 : 1)))
+  return orderedJSON([type, tagName, contents, rest, said, providerOptions])
 }

@@ -6,6 +6,8 @@ import type { ThreadRuntime } from './runtime.ts'
 
 /** An answer to a call that waits, addressed by its thread or by its run. */
 export interface Decision {
+  /** Under an id it is one decision, however often it is made. */
+  id?: string
   threadId?: string
   resourceId?: string
   runId?: string

@@ -15,8 +15,8 @@ export class ServerProcess {
     this.#origin = origin
   }
 
-  async start({ hangs = false }: { hangs?: boolean } = {}): Promise<string> {
-    const words = [join(import.meta.dirname, 'server-process.ts'), this.#file, this.#port, ...(this.#origin === undefined ? [] : [this.#origin])]
+  async start({ hangs = false, heapMb }: { hangs?: boolean; heapMb?: number } = {}): Promise<string> {
+    const words = [...(heapMb === undefined ? [] : [`--max-old-space-size=${heapMb}`]), join(import.meta.dirname, 'server-process.ts'), this.#file, this.#port, ...(this.#origin === undefined ? [] : [this.#origin])]
     const child = spawn(process.execPath, words, { stdio: ['ignore', 'pipe', 'inherit'], env: { ...process.env, HEED_TEST_HANGS: hangs ? '1' : '' } })
     this.#child = child
     for await (const url of createInterface({ input: child.stdout })) {

@@ -1,5 +1,6 @@
 import type { JSONValue } from '../../json.ts'
 import type { AgentInput } from '../../message/input.ts'
+import { askTurn } from '../../agent/turn.ts'
 import type { RunResult } from '../../run/run-result.ts'
 import { HeedError } from '../../errors.ts'
 import { decided, suspendedRuns, whole } from '../answer-schemas.ts'
@@ -64,27 +65,27 @@ interface Continued {
 
 export const approvals: readonly Route[] = [
   route<Approval>({
-    method: 'POST', path: '/agents/:agentId/send-tool-approval', summary: 'Approves or declines a call; what follows reaches those who watch', answer: 'json', answers: decided,
+    method: 'POST', path: '/agents/:agentId/send-tool-approval', summary: 'Approves or declines a call; what follows reaches those who watch', answer: 'json', answers: decided, send: true,
     body: object({ ...threadScope, toolCallId: id, approved: flag, resumeData: anything, declineContext: object({ reason: text, message: text }), messages: anything, streamOptions: record }, ['threadId', 'approved']),
     async handle(call) {
       const { threadId, toolCallId, approved, resumeData, declineContext, messages, streamOptions = {} } = call.body
       const resourceId = neededResource(call.principal, call.body.resourceId)
       if (messages !== undefined) {
-        const { runId } = await call.agent.stream(answersIn(messages), { ...(await optionsFrom(call, streamOptions)), memory: { thread: threadId, resource: resourceId } })
+        const { runId } = await askTurn(call.agent, { threadId, resourceId, id: call.idempotencyKey, messages: answersIn(messages), options: await optionsFrom(call, streamOptions) })
         return { accepted: true, runId, ...given({ toolCallId }) }
       }
       await checkThread(call, { threadId, resourceId })
-      return call.agent.sendToolApproval({ threadId, resourceId, approved, ...given({ toolCallId, resumeData, declineContext }) })
+      return call.agent.sendToolApproval({ threadId, resourceId, approved, ...given({ id: call.idempotencyKey, toolCallId, resumeData, declineContext }) })
     },
   }),
   route<{ threadId: string; resourceId?: string; runId?: string; toolCallId?: string; resumeData: JSONValue }>({
-    method: 'POST', path: '/agents/:agentId/send-stream-resume', summary: 'Resumes a call that suspended itself; what follows reaches those who watch', answer: 'json', answers: decided,
+    method: 'POST', path: '/agents/:agentId/send-stream-resume', summary: 'Resumes a call that suspended itself; what follows reaches those who watch', answer: 'json', answers: decided, send: true,
     body: object({ ...threadScope, runId: id, toolCallId: id, resumeData: anything }, ['threadId', 'resumeData']),
     async handle(call) {
       const { threadId, runId, toolCallId, resumeData } = call.body
       const scope = { threadId, resourceId: neededResource(call.principal, call.body.resourceId) }
       await checkThread(call, scope)
-      return call.agent.sendStreamResume({ ...scope, resumeData, ...given({ runId, toolCallId }) })
+      return call.agent.sendStreamResume({ ...scope, resumeData, ...given({ id: call.idempotencyKey, runId, toolCallId }) })
     },
   }),
   ...decisions('approve-tool-call', 'Approves a call', decision, ({ agent, body: { runId, toolCallId } }) => agent.approveToolCall({ runId, ...(toolCallId === undefined ? {} : { toolCallId }) })),

@@ -113,6 +113,32 @@ export const suspensionCases: StoreCase[] = [
     },
   },
   {
+    name: '[R6.6] a decision that has an id is one, also at once, after a restart and when its run is over; another under that id is refused',
+    async run(harness) {
+      let store = await harness.store()
+      await suspend(store, call('c1'), call('c2', { kind: 'suspend' }))
+      const first = { id: 'd1', toolCallId: 'c1', approved: true }
+      const last = { id: 'd2', toolCallId: 'c2', resumeData: { a: 1, b: 2 } }
+      const answers = await Promise.all([first, first, last, first, last].map((decision, index) => store.decide(scope, decision, `p${index}`)))
+      assert.deepEqual(answers.map(({ runId, toolCallId }) => [runId, toolCallId]), ['c1', 'c1', 'c2', 'c1', 'c2'].map((toolCallId) => ['run-of-a', toolCallId]))
+      const [fence, ...others] = answers.flatMap((answer) => answer.fence ?? [])
+      assert.ok(fence)
+      assert.deepEqual(others, [])
+      await refuses('idempotency_key_reused', store.decide(scope, { ...first, approved: false }, 'p2'))
+      await refuses('idempotency_key_reused', store.decide(scope, { ...first, toolCallId: 'c2' }, 'p2'))
+      const again = await begin(store, fence)
+      await commit(store, again, { rows: [resultRow('r1', 'c1'), resultRow('r2', 'c2')], ...finish })
+      if (harness.reopen) store = await harness.reopen(store)
+      const before = await everything(store)
+      const { fence: none, ...repeated } = await store.decide(scope, { ...last, resumeData: { b: 2, a: 1 } }, 'p3')
+      assert.deepEqual([none, repeated.runId, repeated.toolCallId], [undefined, 'run-of-a', 'c2'])
+      assert.deepEqual(await everything(store), before)
+      // A signal may have the key of a decision: it is another thing.
+      const [signal] = await accept(store, send('d1'))
+      assert.deepEqual([signal?.duplicate, signal?.route], [false, 'wake'])
+    },
+  },
+  {
     name: '[R6.3] an approval needs a plain yes or no, and a suspension its data: anything else leaves the call waiting',
     async run({ store: open }) {
       const store = await open()

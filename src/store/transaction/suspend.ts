@@ -3,6 +3,7 @@ import type { CallDecision, Decided, Scope, SuspendedCall, SuspendedEnd } from '
 import { settleTail } from './append.ts'
 import { leftOver } from './commit.ts'
 import { scopedThread } from './guard.ts'
+import { firstDecision, keepDecision } from './decisions.ts'
 import { lease, release } from './lease.ts'
 import { goOn, resumeParents, suspendedRun } from './nesting.ts'
 import type { ThreadTables } from './tables.ts'
@@ -10,6 +11,8 @@ import { applyStaged } from './working-memory.ts'
 
 export function decideCall(tables: ThreadTables, scope: Scope, decision: CallDecision, owner?: string): Decided {
   const thread = scopedThread(tables, scope)
+  const first = firstDecision(tables, thread, decision)
+  if (first) return first
   const run = suspendedRun(tables, thread, decision.runId)
   if (!run || (decision.step !== undefined && decision.step !== run.step)) throw notSuspended(scope.threadId, 'no run of it waits for a decision')
 
@@ -19,10 +22,14 @@ export function decideCall(tables: ThreadTables, scope: Scope, decision: CallDec
   call.decision = { approved: decision.approved, reason: decision.reason, resumeData: decision.resumeData }
   run.suspended = JSON.stringify(calls)
   const answer: Decided = { runId: run.runId, toolCallId: call.toolCallId, agentId: run.agentId, parents: [] }
+  keepDecision(tables, thread, run, decision, answer)
   if (calls.every((other) => other.decision)) {
     if (owner !== undefined) answer.fence = lease(thread, 'resume', owner)
     goOn(tables, thread, run)
-  } else tables.putRun(thread, run)
+  } else {
+    tables.putThread(thread)
+    tables.putRun(thread, run)
+  }
   answer.parents = resumeParents(tables, thread, { runId: run.runId, toolCallId: call.toolCallId })
   return answer
 }

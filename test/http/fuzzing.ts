@@ -1,0 +1,98 @@
+import * as fc from 'fast-check'
+import { expect } from 'vitest'
+
+/** The same values each time; HEED_SEED tries others. */
+export const seed = Number(process.env.HEED_SEED ?? 1)
+
+const anyJson = fc.jsonValue({ maxDepth: 1 })
+
+interface Schema {
+  type?: string | string[]
+  enum?: unknown[]
+  anyOf?: Schema[]
+  properties?: Record<string, Schema>
+  required?: string[]
+  items?: Schema
+}
+
+/** Values that fit a schema, mostly; and now and then something else in their place. */
+function valueOf(schema: Schema): fc.Arbitrary<unknown> {
+  return fc.oneof({ weight: 9, arbitrary: fitting(schema) }, { weight: 1, arbitrary: anyJson })
+}
+
+function fitting({ type, enum: values, anyOf, properties, required = [], items }: Schema): fc.Arbitrary<unknown> {
+  if (values) return fc.constantFrom(...values)
+  if (anyOf) return fc.oneof(...anyOf.map(valueOf))
+  if (properties) {
+    return fc.record(Object.fromEntries(Object.entries(properties).map(([name, property]) => [name, valueOf(property)])), { requiredKeys: required })
+  }
+  if (type === 'array') return fc.array(valueOf(items ?? {}), { maxLength: 3 })
+  if (type === 'integer') return fc.integer()
+  if (type === 'boolean') return fc.boolean()
+  if (type === 'object') return fc.dictionary(fc.string(), anyJson, { maxKeys: 3 })
+  if (type === 'string') return fc.oneof(fc.string(), fc.string({ unit: 'binary' }), fc.constantFrom('guide', 'thread-1', '../..', '\u0000', '__proto__'))
+  return anyJson
+}
+
+interface Operation {
+  parameters: Array<{ name: string; in: string; schema: Schema }>
+  requestBody?: { content: { 'application/json': { schema: Schema } } }
+}
+
+type Ask = (path: string, init?: RequestInit) => Promise<Response>
+
+/** What is written over a piece of a body. */
+const damage = fc.record({ at: fc.nat(), bytes: fc.uint8Array({ minLength: 1, maxLength: 40 }) })
+
+/** Asks every route of the OpenAPI document so often, with values of its schemas, with others, and with bytes that are no JSON. */
+export async function askEverything(ask: Ask, { runs, seed: chosen = seed }: { runs: number; seed?: number }): Promise<void> {
+  const { paths } = (await (await ask('/openapi.json')).json()) as { paths: Record<string, Record<string, Operation>> }
+  for (const [path, operations] of Object.entries(paths)) {
+    for (const [method, operation] of Object.entries(operations)) {
+      await fc.assert(fc.asyncProperty(requests(path, operation), (request) => askOnce(ask, method, path, request)), { seed: chosen, numRuns: runs })
+    }
+  }
+}
+
+interface Request {
+  ids: string[]
+  query: Record<string, unknown>
+  body: Uint8Array<ArrayBuffer> | undefined
+}
+
+function requests(path: string, { parameters, requestBody }: Operation): fc.Arbitrary<Request> {
+  const schema = requestBody?.content['application/json'].schema
+  const inQuery = parameters.filter((parameter) => parameter.in === 'query')
+  return fc.record({
+    ids: fc.tuple(...[...path.matchAll(/\{\w+\}/g)].map(() => fc.oneof(fc.constantFrom('guide', 'thread-1'), fc.string({ minLength: 1 })))) as fc.Arbitrary<string[]>,
+    query: fc.record(Object.fromEntries(inQuery.map(({ name, schema: of }) => [name, fc.oneof(valueOf(of), fc.string())])), { requiredKeys: [] }) as fc.Arbitrary<Record<string, unknown>>,
+    body: schema ? bodies(schema) : fc.constant(undefined),
+  })
+}
+
+function bodies(schema: Schema): fc.Arbitrary<Uint8Array<ArrayBuffer>> {
+  const json = fc.oneof({ weight: 8, arbitrary: valueOf(schema) }, { weight: 2, arbitrary: anyJson }).map((value) => new TextEncoder().encode(JSON.stringify(value)))
+  const damaged = fc.tuple(json, damage).map(([bytes, { at, bytes: over }]) => {
+    const place = at % (bytes.length + 1)
+    const whole = new Uint8Array(Math.max(bytes.length, place + over.length))
+    whole.set(bytes)
+    whole.set(over, place)
+    return whole
+  })
+  return fc.oneof({ weight: 8, arbitrary: json }, { weight: 1, arbitrary: damaged }, { weight: 1, arbitrary: fc.uint8Array({ maxLength: 500 }).map((bytes) => new Uint8Array(bytes)) })
+}
+
+async function askOnce(ask: Ask, method: string, path: string, { ids, query, body }: Request): Promise<void> {
+  let index = 0
+  const url = path.slice('/api'.length).replaceAll(/\{\w+\}/g, () => encodeURIComponent(ids[index++] ?? 'x'))
+  const search = new URLSearchParams(Object.entries(query).map(([name, value]) => [name, typeof value === 'string' ? value : JSON.stringify(value)]))
+  const response = await ask(`${url}?${search}`, { method: method.toUpperCase(), ...(body === undefined ? {} : { body, headers: { 'content-type': 'application/json' } }) })
+  if (response.headers.get('content-type')?.startsWith('text/event-stream')) {
+    await response.body?.cancel()
+    return
+  }
+  const text = await response.text()
+  expect(response.status, `${method} ${url} ${new TextDecoder().decode(body)}: ${text}`).toBeLessThan(500)
+  expect(text).not.toMatch(/\bat (?:\S+ \()?(?:file:|node:|\/).*:\d+:\d+/)
+  if (response.status >= 400) expect(JSON.parse(text)).toMatchObject({ error: expect.any(String) as string, code: expect.any(String) as string })
+}

@@ -1,5 +1,5 @@
 import { execFile } from 'node:child_process'
-import { mkdtempSync, rmSync } from 'node:fs'
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
@@ -10,7 +10,10 @@ it('flags are inherited but for those of a program that is a text, and the text'
   expect(inheritedFlags(['--enable-source-maps', '--input-type=module', '-e', 'console.log(1)', '--no-warnings'])).toEqual(['--enable-source-maps', '--no-warnings'])
 })
 
-it('threads run in a program that is a text: what it saved is recalled', async () => {
+it.each([
+  ['in a program that is a text', []],
+  ['whatever the size of its heap', ['--max-old-space-size=128', '--stack-size=900']],
+])('threads run %s: what it saved is recalled', async (_where, flags) => {
   const folder = mkdtempSync(join(tmpdir(), 'heed-worker-'))
   const module = (name: string) => JSON.stringify(new URL(name, import.meta.url).href)
   const code = `
@@ -23,7 +26,12 @@ it('threads run in a program that is a text: what it saved is recalled', async (
     const { hits } = await memory.recall({ threadId: 't', vectorSearchString: 'key' })
     console.log(hits[0].text)
     await storage.close()`
-  const { stdout } = await promisify(execFile)(process.execPath, ['--input-type=module', '-e', code])
+  const run = promisify(execFile)
+  const { stdout } = await run(process.execPath, [...flags, '--input-type=module', '-e', code])
   expect(stdout.trim()).toBe('The key is under the mat.')
+  // The same as a file, where nothing has to be left out.
+  const file = join(folder, 'program.mjs')
+  writeFileSync(file, code.replace('a.db', 'b.db'))
+  expect((await run(process.execPath, [...flags, file])).stdout.trim()).toBe('The key is under the mat.')
   rmSync(folder, { recursive: true })
 })

@@ -14,7 +14,18 @@ export function siblingOf(beside: string, name: string): URL {
   return new URL(`./${name}.${beside.endsWith('.ts') ? 'ts' : 'js'}`, beside)
 }
 
-/** A thread that runs such a file. */
+/**
+ * A thread that runs such a file. Threads take the flags of their process by themselves; named to them, some are refused that are meant for a whole
+ * process, such as the size of its heap. So they are named only where one must not be taken, and then without those.
+ */
 export function openWorker(beside: string, name: string, options: WorkerOptions = {}): Worker {
-  return new Worker(siblingOf(beside, name), { ...options, execArgv: inheritedFlags() })
+  const file = siblingOf(beside, name)
+  const execArgv = inheritedFlags()
+  if (execArgv.length === process.execArgv.length) return new Worker(file, options)
+  try {
+    return new Worker(file, { ...options, execArgv })
+  } catch (error) {
+    if (!(error instanceof Error && 'code' in error && error.code === 'ERR_WORKER_INVALID_EXEC_ARGV')) throw error
+    return new Worker(file, { ...options, execArgv: [] })
+  }
 }

@@ -29,9 +29,13 @@ async function serving(...turns: ScriptedStep[]) {
     const response = await request(`/agents/guide/${route}`, { json: { ...thread, ...json }, ...(key === undefined ? {} : { headers: { 'idempotency-key': key } }) })
     return { status: response.status, ...((await response.json()) as Told) }
   }
-  const quiet = () => expect.poll(async () => (await guide.activeRun(thread))?.status ?? null).toBe(null)
-  const suspended = () => expect.poll(async () => (await guide.activeRun(thread))?.status).toBe('suspended')
-  return { post, model, guide, paid, quiet, suspended, url, server, request }
+  const quiet = async () => {
+    await expect.poll(async () => (await guide.activeRun(thread))?.status).toBeUndefined()
+  }
+  const suspended = async () => {
+    await expect.poll(async () => (await guide.activeRun(thread))?.status).toBe('suspended')
+  }
+  return { post, model, guide, paid, quiet, suspended, url, server }
 }
 
 const clientTools = { weather: { description: 'Weather', inputSchema: { type: 'object', properties: { city: { type: 'string' } } } } }

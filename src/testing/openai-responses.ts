@@ -1,4 +1,5 @@
 import type { JSONObject, LanguageModelV4FinishReason, LanguageModelV4StreamPart, LanguageModelV4Usage } from '@ai-sdk/provider'
+import { toBase64 } from '../message/file-data.ts'
 import { openaiError, openaiFailure } from './openai-failure.ts'
 import { schemaRefusal } from './openai-schema.ts'
 import { frame } from './server-sent.ts'
@@ -14,6 +15,7 @@ export const openaiResponses: WireProtocol = {
 }
 
 type ToolCallPart = Extract<LanguageModelV4StreamPart, { type: 'tool-call' }>
+type FilePart = Extract<LanguageModelV4StreamPart, { type: 'file' }>
 type SourcePart = Extract<LanguageModelV4StreamPart, { type: 'source' }>
 
 const incomplete: Partial<Record<LanguageModelV4FinishReason['unified'], string>> = {
@@ -76,6 +78,8 @@ class ResponsesWriter implements WireWriter {
       }
       case 'tool-call':
         return this.#endToolCall(part)
+      case 'file':
+        return this.#picture(part)
       case 'finish':
         return this.#finish(part.finishReason)
       default:
@@ -152,6 +156,18 @@ class ResponsesWriter implements WireWriter {
     const item = this.#item(toolCallId)
     const named = { type: 'function_call', id: item.id, call_id: toolCallId, name: toolName }
     return start + this.#done(item, { ...named, arguments: input, status: 'completed' })
+  }
+
+  /** What the image generation tool of the provider makes. */
+  #picture(part: FilePart): string {
+    if (part.data.type !== 'data') throw unspeakable(part, 'openai-responses')
+    const { data } = part.data
+    const item = this.#add(`file ${this.#items.size}`, 'ig')
+    const call = { type: 'image_generation_call', id: item.id, status: 'completed', result: typeof data === 'string' ? data : toBase64(data) }
+    return this.#added(item, { ...call, status: 'in_progress', result: null }) +
+      this.#event('response.image_generation_call.in_progress', place(item)) +
+      this.#event('response.image_generation_call.completed', place(item)) +
+      this.#done(item, call)
   }
 
   #finish({ unified }: LanguageModelV4FinishReason): string {

@@ -2,6 +2,7 @@ import { createServer, type IncomingMessage, type ServerResponse } from 'node:ht
 import type { AddressInfo } from 'node:net'
 import type { JSONObject } from '@ai-sdk/provider'
 import { type Clock, systemClock } from '../clock.ts'
+import { aiGateway } from './ai-gateway.ts'
 import { anthropicMessages } from './anthropic-messages.ts'
 import { openaiChat } from './openai-chat.ts'
 import { openaiResponses } from './openai-responses.ts'
@@ -9,7 +10,7 @@ import type { Pace } from './playback.ts'
 import { scriptedAnswer } from './script.ts'
 import type { Script } from './scripted-step.ts'
 import { answerOverWire, reply } from './wire-answer.ts'
-import type { WireProtocolName } from './wire-protocol.ts'
+import type { RequestHeaders, WireProtocolName } from './wire-protocol.ts'
 
 export interface ProviderServerOptions {
   script?: Script<RecordedRequest>
@@ -23,7 +24,7 @@ export interface RecordedRequest {
   /** Its place in `requests`. */
   readonly index: number
   readonly protocol: WireProtocolName
-  readonly headers: Readonly<Record<string, string | string[] | undefined>>
+  readonly headers: RequestHeaders
   readonly body: JSONObject
   /** How the answer ended: `broken` by the script, `disconnected` by the client or by `close()`. */
   readonly outcome: Promise<'answered' | 'broken' | 'disconnected'>
@@ -35,6 +36,8 @@ export interface ProviderServer {
   readonly openai: { baseURL: string; apiKey: string }
   /** What `createAnthropic` takes. */
   readonly anthropic: { baseURL: string; apiKey: string }
+  /** What `createGateway` takes. */
+  readonly gateway: { baseURL: string; apiKey: string }
   /** Every request for a model, oldest first. */
   readonly requests: readonly RecordedRequest[]
   /** Gives the next script; its first step answers the next request. */
@@ -44,11 +47,11 @@ export interface ProviderServer {
   [Symbol.asyncDispose](): Promise<void>
 }
 
-const protocols = [openaiResponses, openaiChat, anthropicMessages]
+const protocols = [openaiResponses, openaiChat, anthropicMessages, aiGateway]
 
 /**
- * A server on this machine that speaks as OpenAI (Responses, Chat Completions) and Anthropic (Messages) do, and says what
- * a script tells it to. Requests without `stream` are answered with one JSON object. A step that cannot be told in the
+ * A server on this machine that speaks as OpenAI (Responses, Chat Completions), Anthropic (Messages) and the gateway of the `ai`
+ * package do, and says what a script tells it to. Requests without `stream` are answered with one JSON object. A step that cannot be told in the
  * protocol, a script that has run out, or a schema for the answer that OpenAI would not take, is answered with status 400 and a
  * message that says so.
  *
@@ -95,7 +98,8 @@ export async function providerServer(options: ProviderServerOptions = {}): Promi
       const refused = protocol.refusal?.(body)
       if (refused !== undefined) return reply(response, 400, protocol.failure({ status: 400, message: refused }))
       const step = await turn(recorded)
-      const exchange = { protocol, index: recorded.index, body, characters: text.length }
+      const asked = protocol.asks?.(request.headers) ?? { model: String(body.model), streaming: body.stream === true }
+      const exchange = { protocol, index: recorded.index, body, ...asked, characters: text.length }
       broken = (await answerOverWire(response, step, exchange, { clock, pace, signal: stop.signal })) === 'broken'
       if (broken) response.destroy()
     } catch (error) {
@@ -121,6 +125,7 @@ export async function providerServer(options: ProviderServerOptions = {}): Promi
     url,
     openai: access,
     anthropic: access,
+    gateway: { baseURL: `${url}/v4/ai`, apiKey: 'scripted' },
     requests,
     script(script, { loop } = {}) {
       turn = turnOf(script, loop)

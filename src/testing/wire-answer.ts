@@ -12,6 +12,8 @@ export interface WireExchange {
   protocol: WireProtocol
   index: number
   body: JSONObject
+  model: string
+  streaming: boolean
   /** The length of the request, from which input tokens are derived. */
   characters: number
 }
@@ -20,12 +22,12 @@ export interface WireExchange {
 export async function answerOverWire(
   response: ServerResponse,
   step: ScriptedAnswer,
-  { protocol, index, body, characters }: WireExchange,
+  { protocol, index, body, model, streaming, characters }: WireExchange,
   context: PlaybackContext & { pace?: Pace | undefined },
 ): Promise<'sent' | 'broken'> {
   const parts = stepParts(step, { index, inputCharacters: characters })
   const { usage } = generated(parts.filter((part) => part.type === 'finish'))
-  const writer = protocol.writer({ index, model: String(body.model), body, parts, usage })
+  const writer = protocol.writer({ index, model, body, parts, usage })
   const opening = writer.open()
   const frames = parts.map((part) => writer.part(part))
 
@@ -38,7 +40,6 @@ export async function answerOverWire(
     return 'sent'
   }
 
-  const streaming = body.stream === true
   if (streaming) {
     beginEvents(response, { 'x-request-id': `request_${index}` })
     if (!failsAtOnce(step)) await send(response, opening)

@@ -2,12 +2,14 @@ import type { JSONObject, LanguageModelV4StreamPart, LanguageModelV4Usage } from
 import { HeedError } from '../errors.ts'
 import type { ScriptedFailure } from './scripted-step.ts'
 
-export type WireProtocolName = 'openai-responses' | 'openai-chat' | 'anthropic-messages'
+export type WireProtocolName = 'openai-responses' | 'openai-chat' | 'anthropic-messages' | 'ai-gateway'
 
 /** A provider's API: how an answer, given as stream parts, is written in its words. */
 export interface WireProtocol {
   name: WireProtocolName
   path: string
+  /** What a request asks for, where its headers say it and not its body. */
+  asks?(headers: RequestHeaders): { model: string; streaming: boolean }
   /** Why the provider would refuse the request, whatever the script says. */
   refusal?(body: JSONObject): string | undefined
   /** A fresh writer for one answer. */
@@ -15,6 +17,8 @@ export interface WireProtocol {
   /** The JSON that goes with an error status. */
   failure(failure: ScriptedFailure): JSONObject
 }
+
+export type RequestHeaders = Readonly<Record<string, string | string[] | undefined>>
 
 /** What is known about an answer before it is written. */
 export interface WireAnswer {

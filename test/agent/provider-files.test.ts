@@ -103,7 +103,7 @@ describe('a model that makes files', () => {
     expect(text).toBe('Here.')
     expect(server.requests[0]?.body.tools).toMatchObject([{ type: 'image_generation', output_format: 'png' }])
     await agent.generate('What is it?', { memory })
-    const { input } = server.requests[1]?.body as { input: Array<{ type: string; id?: string }> }
+    const input = (server.requests[1]?.body.input ?? []) as Array<{ type: string; id?: string }>
     expect(input.filter(({ type }) => type === 'item_reference').map(({ id }) => id)).toContain('ig_0_1')
     expect(JSON.stringify(input)).not.toContain(drawn)
     await heed.close()

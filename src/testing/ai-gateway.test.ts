@@ -29,6 +29,6 @@ it('answers in one piece, and fails, as the gateway does', async () => {
   expect(content).toMatchObject([{ type: 'text', text: 'Here.' }, { type: 'file', data: { data: 'AQID' } }, { type: 'file', data: { url: 'https://files.test/a.png' } }])
   await expect(model.doStream(asked)).rejects.toMatchObject({ statusCode: 429 })
   const { stream } = await model.doStream(asked)
-  await expect(readParts(stream)).rejects.toThrow('terminated')
+  await expect(readParts(stream)).rejects.toBeInstanceOf(Error)
   expect(await server.requests[2]?.outcome).toBe('broken')
 })

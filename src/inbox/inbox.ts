@@ -16,7 +16,8 @@ import { priorities, settledDecision, type NotificationDeliveryDecision } from '
 import { join, leave } from './readers.ts'
 import type { NotificationResult } from './result.ts'
 import { claimMs, settlementOf } from './settlement.ts'
-import { fullSignal, pendingIn, summarySignal } from './signals.ts'
+import { fullSignal } from './signals.ts'
+import { Summaries } from './summaries.ts'
 import { checkSubscribe, InboxWatchers, type InboxSubscribeOptions, type InboxSubscription } from './subscription.ts'
 
 /** How long a record that nobody decided about waits until somebody else does. */
@@ -40,6 +41,7 @@ export class Inbox implements Attendant {
   readonly #watchers = new InboxWatchers()
   readonly #bell: ChangeBell
   readonly #confirmations = new Confirmations()
+  readonly #summaries: Summaries
   #stopListening: (() => void) | undefined
   #opening: Promise<NotificationStore | undefined> | undefined
   /** Threads and notifications are in one database: what was written first is also kept first. */
@@ -49,6 +51,7 @@ export class Inbox implements Attendant {
   constructor(runtime: ThreadRuntime, options: InboxOptions) {
     this.#runtime = runtime
     this.#options = options
+    this.#summaries = new Summaries(runtime)
     this.#bell = new ChangeBell((resourceIds) => runtime.neighbours.inbox(resourceIds))
     this.#dispatcher = new Dispatcher(runtime, options.settings, {
       dispatch: (limit) => this.#dispatch(limit),
@@ -105,8 +108,9 @@ export class Inbox implements Attendant {
     }))
     await this.#settle(store, placings, threadState)
     const receipts = new Map<string, SendReceipt>()
+    const summaries = new Map<string, Promise<SendReceipt | undefined>>()
     await Promise.all(placings.map(async ({ record, settled, settlement }) => {
-      const receipt = settled?.applied && settlement ? await this.#sendNow(store, settled, settlement, target) : undefined
+      const receipt = settled?.applied && settlement ? await this.#sendNow(store, settled, settlement, summaries, target) : undefined
       if (receipt) receipts.set(record.id, receipt)
     }))
     if (this.#options.settings.enabled && placings.some(({ settlement }) => settlement?.whenIdle)) await this.#lookAgain(store, placings)
@@ -129,9 +133,15 @@ export class Inbox implements Attendant {
     for (const [index, placing] of open.entries()) placing.settled = settled[index]
   }
 
-  async #sendNow(store: NotificationStore, { record, batch }: Settled, { action }: SettlementTerms, target?: NotificationTarget): Promise<SendReceipt | undefined> {
+  /** One summary is that of several: it is sent once, and each has its receipt. */
+  async #sendNow(
+    store: NotificationStore, { record, batch }: Settled, { action }: SettlementTerms, summaries: Map<string, Promise<SendReceipt | undefined>>, target?: NotificationTarget,
+  ): Promise<SendReceipt | undefined> {
     if (record && (action === 'deliver' || action === 'queue')) return this.#deliver(store, record, modeOf(record), target)
-    return batch && this.#emit(store, batch)
+    if (!batch) return undefined
+    const sending = summaries.get(batch.id) ?? this.#emit(store, batch)
+    summaries.set(batch.id, sending)
+    return sending
   }
 
   #decide(agent: Runnable, record: NotificationRecord, threadState: ThreadState): Promise<NotificationDeliveryDecision> {
@@ -207,6 +217,10 @@ export class Inbox implements Attendant {
     return this.#runtime.knows(agentId)
   }
 
+  now(): number {
+    return this.#runtime.clock.now()
+  }
+
   async #sendFull(record: NotificationRecord, mode: SendMode, target?: NotificationTarget): Promise<SendReceipt> {
     const { threadId, resourceId, agentId } = record
     const runtime = this.#runtime
@@ -216,18 +230,12 @@ export class Inbox implements Attendant {
     return receipt
   }
 
-  /** Emits a summary of what still waits in a batch. What is of low priority only wakes no model. */
   async #emit(store: NotificationStore, batch: SummaryBatch): Promise<SendReceipt | undefined> {
-    const { threadId, resourceId, agentId, id } = batch
-    const runtime = this.#runtime
+    const { threadId, resourceId, id } = batch
     try {
-      if (pendingIn(batch) === 0) {
-        await store.summarised(id, undefined)
-        return undefined
-      }
-      const options = { threadId, resourceId, ...(batch.wakes ? {} : { ifIdle: { behavior: 'persist' as const } }) }
-      const receipt = await sendAccepted(runtime, runtime.agent(agentId), 'now', summarySignal(batch, runtime.clock.now()), options)
-      if (!this.#together) await runtime.store.flush()
+      const receipt = await this.#summaries.send(store, batch)
+      if (!receipt) return undefined
+      if (!this.#together) await this.#runtime.store.flush()
       await store.summarised(id, receipt.signal.id)
       return receipt
     } catch (error) {

@@ -3,6 +3,8 @@ import type { NotificationRecord, NotificationStore } from '../store/notificatio
 /** Whoever can send the full text of a record to an agent that runs here. */
 export interface NotificationReader {
   knows(agentId: string): boolean
+  /** By the clock of its Heed. */
+  now(): number
   read(record: NotificationRecord, agentId: string): Promise<void>
 }
 

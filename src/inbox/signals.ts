@@ -12,8 +12,15 @@ export function fullSignalId({ id, deliveredSignalId }: Pick<NotificationRecord,
   return `notification-retry:${before === undefined ? 1 : Number(before) + 1}:${id}`
 }
 
+const summaryPrefix = 'notification-summary:'
+
 export function summarySignalId(batch: Pick<SummaryBatch, 'id'>): string {
-  return `notification-summary:${batch.id}`
+  return summaryPrefix + batch.id
+}
+
+/** Of which batch a signal is the summary, if it is one. */
+export function batchIdOf(signalId: string): string | undefined {
+  return signalId.startsWith(summaryPrefix) ? signalId.slice(summaryPrefix.length) : undefined
 }
 
 /** The full text. The four attributes that Heed writes come first and can't be replaced. */

@@ -69,7 +69,7 @@ async function act(store: NotificationStore, input: NotificationInboxInput, cont
   if (id === undefined || status === undefined) throw missing('id', action)
   const record = await store.getNotification({ ...scope, id })
   if (!record) throw new HeedError('invalid_argument', `There is no notification '${id}' in this conversation.`, { details: { id } })
-  const [marked] = await store.markNotifications(scope, [id], status, Date.now())
+  const [marked] = await store.markNotifications(scope, [id], status, readerFor(store, context.agentId)?.now())
   return { notification: shown(marked ?? record) }
 }
 
@@ -77,17 +77,15 @@ async function read(store: NotificationStore, scope: InboxScope, { id, limit = d
   const found = id === undefined
     ? (await store.listNotifications({ ...scope, ...filters({ status: 'pending', ...input }), limit: Math.min(limit, maxLimit) })).notifications.toReversed()
     : [await store.getNotification({ ...scope, id })].flatMap((record) => record ?? [])
+  const reader = readerFor(store, context.agentId)
   const result = { delivered: 0, markedSeen: 0, unavailable: id !== undefined && found.length === 0 ? 1 : 0, alreadyRead: 0 }
   for (const record of found) {
     if (record.status !== 'pending' && record.status !== 'delivered') result.alreadyRead++
-    else if (record.status === 'delivered') result.markedSeen += (await store.markNotifications(scope, [record.id], 'seen', Date.now())).length
+    else if (record.status === 'delivered') result.markedSeen += (await store.markNotifications(scope, [record.id], 'seen', reader?.now())).length
+    else if (!reader) result.unavailable++
     else {
-      const reader = readerFor(store, context.agentId)
-      if (!reader) result.unavailable++
-      else {
-        await reader.read(record, context.agentId)
-        result.delivered++
-      }
+      await reader.read(record, context.agentId)
+      result.delivered++
     }
   }
   const message = result.delivered === 0 ? 'No unread notifications needed delivery.' : `${result.delivered} notification(s) will now be delivered.`

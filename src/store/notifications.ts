@@ -36,6 +36,11 @@ export interface NotificationStore extends Belongings {
   nextDue(agentIds: readonly string[]): Promise<number | undefined>
   /** Their full text reached the thread as this signal. Also says so of a record that was read or dismissed meanwhile. */
   delivered(deliveries: readonly Delivery[]): Promise<void>
+  /**
+   * What these summaries counted, which nobody saw, is counted by this one: it is to be emitted in their place. Those of another thread,
+   * resource or agent are left. Null when there is no such batch.
+   */
+  joinBatches(batchId: string, earlier: readonly string[]): Promise<SummaryBatch | null>
   /** The summary reached the thread, or nothing was left to summarise. */
   summarised(batchId: string, signalId: string | undefined): Promise<void>
   /** Tried in vain: due again at `retryAt`, or failed for good. */
@@ -52,7 +57,7 @@ export interface NotificationStore extends Belongings {
   /** Newest first. */
   listNotifications(query: NotificationQuery): Promise<{ notifications: NotificationRecord[]; more: boolean }>
   countNotifications(scope: InboxScope): Promise<Partial<Record<NotificationStatus, number>>>
-  /** Answers the records that were changed, as they are now. Where `status` can't follow what a record is, it is left. */
+  /** Answers the records that were changed, as they are now. Without `now` it is now by the store's clock. Where `status` can't follow what a record is, it is left. */
   markNotifications(scope: InboxScope, ids: readonly string[], status: MarkedStatus, now?: number): Promise<NotificationRecord[]>
   /** Failed records are pending again and due now. Answers how many. */
   retryNotifications(scope: InboxScope, ids: readonly string[], now?: number): Promise<number>
@@ -175,7 +180,7 @@ export interface SettlementTerms {
 }
 
 export type SummaryTime =
-  /** With all that waits, now; unless a summary has counted it already. */
+  /** With all that waits and all that comes in the same call, now; unless a summary has counted it already. */
   | { form: 'now' }
   /** After a quiet period, but no later than `maxWaitMs` after the first. */
   | { form: 'window'; quietMs: number; maxWaitMs: number }
@@ -187,7 +192,7 @@ export interface Settled {
   record?: NotificationRecord
   /** False when it was no longer to be decided. */
   applied: boolean
-  /** The summary that is to be emitted now, taken for the caller. */
+  /** The summary that is to be emitted now, taken for the caller; the same for all that one call decided about and it counts. */
   batch?: SummaryBatch
 }
 

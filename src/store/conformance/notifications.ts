@@ -135,6 +135,32 @@ export const notificationConformance: NotificationCase[] = [
     },
   },
   {
+    name: '[N1.10] what is told of at once is one summary for all of a call, with what waits; one that nobody saw is counted by the next',
+    async run({ store: open }) {
+      const store = await open()
+      const at = { now, claimUntil: now + 1_000 }
+      const settlement = { action: 'summarize', summary: { form: 'now' }, ...at } as const
+      await store.ingest([note('waits', { source: 'email', settlement: { action: 'summarize', summary: window, ...at } })])
+      const first = await store.ingest([note('a', { settlement }), note('b', { settlement })])
+      const batches = first.map(({ settled }) => settled?.batch)
+      assert.ok(batches[0] && batches[0].id === batches[1]?.id)
+      assert.deepEqual(batches[0].sources, [{ source: 'email', count: 1 }, { source: 'github', count: 2 }])
+      await store.summarised(batches[0].id, 'summary-1')
+      const [second] = await store.ingest([note('c', { settlement })])
+      const [foreign] = await store.ingest([note('d', { agentId: 'agent-2', settlement })])
+      const batch = second?.settled?.batch
+      assert.ok(batch && foreign?.settled?.batch && batch.id !== batches[0].id)
+      const whole = await store.joinBatches(batch.id, [batches[0].id, foreign.settled.batch.id, batch.id, 'none'])
+      assert.deepEqual(whole?.sources, [{ source: 'email', count: 1 }, { source: 'github', count: 3 }])
+      assert.equal(await store.joinBatches('none', [batch.id]), null)
+      await store.summarised(batch.id, 'summary-2')
+      const { notifications } = await store.listNotifications({ ...scope, limit: 10 })
+      assert.deepEqual(notifications.filter(({ agentId }) => agentId === 'agent-1').map(({ summarySignalId }) => summarySignalId), Array(4).fill('summary-2'))
+      const due = await store.claimDue({ ...claim, now: now + 5_000, until: now + 9_000, agentIds: ['agent-1', 'agent-2'] })
+      assert.deepEqual(due.batches.map(({ id, agentId, sources }) => [id, agentId, sources]), [[foreign.settled.batch.id, 'agent-2', [{ source: 'github', count: 1 }]]])
+    },
+  },
+  {
     name: '[N1.7] a thread that becomes another\'s takes along what waits there for several',
     async run({ store: open }) {
       const store = await open()

@@ -6,6 +6,8 @@ export interface ConnectionHolder {
   open(): Promise<void>
   close(): Promise<void>
   /** @internal */
+  now(): number
+  /** @internal */
   connection(): Promise<DatabaseConnection>
 }
 
@@ -30,6 +32,10 @@ export abstract class LibSQLDomain {
 
   async flush(): Promise<void> {
     await (await this.#holder.connection()).flush()
+  }
+
+  protected now(): number {
+    return this.#holder.now()
   }
 
   /** One transaction. */

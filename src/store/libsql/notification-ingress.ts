@@ -6,8 +6,37 @@ import { notificationOf, type BatchRow, type NotificationRow } from './notificat
 import { notificationSql as sql } from './notification-sql.ts'
 import type { Statements } from './statements.ts'
 
-/** Stores one notification, or counts it on the record that has its key. */
-export function ingest(statements: Statements, item: NewNotification): Ingested {
+/** Those whose summary is due at once, until all of a transaction are decided about: they are told of together. */
+type ToldNow = Array<{ settled: Settled; batch: BatchRow; until: number }>
+
+/** Stores each notification, or counts it on the record that has its key. */
+export function ingestAll(statements: Statements, items: readonly NewNotification[]): Ingested[] {
+  const told: ToldNow = []
+  const ingested = items.map((item) => ingest(statements, item, told))
+  takeTold(statements, told)
+  return ingested
+}
+
+/** Writes decisions about records that nobody has decided otherwise meanwhile. */
+export function settleAll(statements: Statements, settlements: readonly Settlement[]): Settled[] {
+  const told: ToldNow = []
+  const settled = settlements.map((settlement) => settle(statements, settlement, told))
+  takeTold(statements, told)
+  return settled
+}
+
+function takeTold(statements: Statements, told: ToldNow): void {
+  for (const [first, ...others] of Map.groupBy(told, ({ batch }) => batch.key).values()) {
+    if (!first) continue
+    const batch = takeBatch(statements, first.batch, first.until)
+    for (const { settled } of [first, ...others]) {
+      settled.batch = batch
+      if (settled.record) settled.record = read(statements, settled.record)
+    }
+  }
+}
+
+function ingest(statements: Statements, item: NewNotification, told: ToldNow): Ingested {
   const { threadId, agentId, resourceId, source, id, now } = item
   const known = statements.one<NotificationRow>(sql.byId, threadId, id)
   if (known) {
@@ -32,7 +61,7 @@ export function ingest(statements: Statements, item: NewNotification): Ingested 
     item.dedupeKey === undefined ? null : item.rememberMs || null,
   )
   const created = { record: read(statements, item), outcome: 'created' as const }
-  return item.settlement ? { ...created, settled: settle(statements, { ...item.settlement, threadId, id }) } : created
+  return item.settlement ? { ...created, settled: settle(statements, { ...item.settlement, threadId, id }, told) } : created
 }
 
 /** A key belongs to a source on a thread, for one agent. */
@@ -56,8 +85,7 @@ function merge(statements: Statements, row: NotificationRow, item: NewNotificati
   return { record: read(statements, row), outcome: 'coalesced' }
 }
 
-/** Writes a decision about a record that nobody has decided otherwise meanwhile. */
-export function settle(statements: Statements, settlement: Settlement): Settled {
+function settle(statements: Statements, settlement: Settlement, told: ToldNow): Settled {
   const { threadId, id, action, now, claimUntil, summary } = settlement
   const row = statements.one<NotificationRow>(sql.byId, threadId, id)
   if (!row) return { applied: false }
@@ -73,7 +101,9 @@ export function settle(statements: Statements, settlement: Settlement): Settled 
     const { whenIdle, deliverAt, dueAt } = fullText(row, settlement)
     statements.run(sql.wait, stays ? row.batch : (batch?.key ?? null), whenIdle, deliverAt, dueAt, reason, now, action, row.key)
     if (batch && summary?.form === 'now') {
-      return { applied: true, batch: takeBatch(statements, batch, claimUntil), record: read(statements, row) }
+      const settled: Settled = { applied: true, record: read(statements, row) }
+      told.push({ settled, batch, until: claimUntil })
+      return settled
     }
   }
   return { record: read(statements, row), applied: true }
@@ -130,6 +160,22 @@ function dueOf(time: SummaryTime, firstAt: number, before: number, now: number):
 /** Closes a batch, so that nothing more joins it, and says what it counts. */
 export function takeBatch(statements: Statements, batch: BatchRow, until: number): SummaryBatch {
   statements.run(sql.closeBatch, until, batch.key)
+  return count(statements, batch)
+}
+
+/** What summaries counted that nobody saw is counted by this one. */
+export function joinBatches(statements: Statements, batchId: string, earlier: readonly string[]): SummaryBatch | null {
+  const batch = statements.one<BatchRow>(sql.batch, batchId)
+  if (!batch) return null
+  for (const id of earlier) {
+    const other = statements.one<BatchRow>(sql.batch, id)
+    const isTheirs = other?.threadId === batch.threadId && other.resourceId === batch.resourceId && other.agentId === batch.agentId
+    if (isTheirs && other.key !== batch.key) statements.run(sql.moveCounted, batch.key, other.key)
+  }
+  return count(statements, batch)
+}
+
+function count(statements: Statements, batch: BatchRow): SummaryBatch {
   const counted = statements.all<{ source: string; priority: keyof SummaryBatch['priorities']; whenIdle: number; count: number; first: number }>(sql.counted, batch.key)
   const sources = new Map<string, number>()
   const priorities: SummaryBatch['priorities'] = {}

@@ -118,6 +118,7 @@ export const notificationSql = {
     UPDATE heed_notifications SET status = 'failed', due_at = NULL, when_idle = NULL, dedupe_slot = NULL, coalesce_slot = NULL, attempts = attempts + 1,
       attempted_at = ?, error = ?, updated_at = ?1, ${touched}
     WHERE batch = ? AND status = 'pending'`,
+  moveCounted: `UPDATE heed_notifications SET batch = ? WHERE batch = ? AND status = 'pending'`,
   countedAnew: `UPDATE heed_notifications SET ${touched} WHERE batch = ? AND status = 'pending'`,
   // In the order of a batch's records; they are few sources.
   counted: `

@@ -2,14 +2,14 @@ import { HeedError } from '../../errors.ts'
 import { checkIds, checkMark, checkQuery } from '../notification-query.ts'
 import type {
   ChangeQuery, DueClaim, Delivery, DeliveryFailure, Due, InboxScope, Ingested, InboxChanges, MarkedStatus, NewNotification, NotificationQuery, NotificationRecord,
-  NotificationStatus, NotificationStore, Settled, Settlement,
+  NotificationStatus, NotificationStore, Settled, Settlement, SummaryBatch,
 } from '../notifications.ts'
 import { canBecome } from '../notification-states.ts'
 import { forgetNotifications, giveNotifications } from './belongings.ts'
 import { LibSQLDomain } from './domain.ts'
 import { changesAfter } from './notification-changes.ts'
 import { batchFailed, claimDue, claimIdle, confirm, delivered, failed, nextDue, summarised } from './notification-dispatch.ts'
-import { ingest, settle } from './notification-ingress.ts'
+import { ingestAll, joinBatches, settleAll } from './notification-ingress.ts'
 import { notificationOf, type NotificationRow } from './notification-row.ts'
 import { fromNotifications, notificationSql as sql } from './notification-sql.ts'
 import type { Statements, SqlValue } from './statements.ts'
@@ -19,18 +19,18 @@ export class LibSQLInbox extends LibSQLDomain implements NotificationStore {
   readonly #listeners = new Set<(resourceIds: readonly string[], due: boolean) => void>()
 
   ingest(items: readonly NewNotification[]): Promise<Ingested[]> {
-    return this.#change((statements, touch) => items.map((item) => {
-      touch(item)
-      return ingest(statements, item)
-    }))
+    return this.#change((statements, touch) => {
+      for (const item of items) touch(item)
+      return ingestAll(statements, items)
+    })
   }
 
   settle(settlements: readonly Settlement[]): Promise<Settled[]> {
-    return this.#change((statements, touch) => settlements.map((settlement) => {
-      const settled = settle(statements, settlement)
-      touch(settled.record)
-      return settled
-    }))
+    return this.#change((statements, touch) => {
+      const all = settleAll(statements, settlements)
+      for (const { record } of all) touch(record)
+      return all
+    })
   }
 
   claimDue(claim: DueClaim): Promise<Due> {
@@ -54,6 +54,10 @@ export class LibSQLInbox extends LibSQLDomain implements NotificationStore {
     return this.#change((statements, touch) => {
       for (const delivery of deliveries) touch(delivered(statements, delivery))
     })
+  }
+
+  joinBatches(batchId: string, earlier: readonly string[]): Promise<SummaryBatch | null> {
+    return this.write((statements) => joinBatches(statements, batchId, earlier))
   }
 
   summarised(batchId: string, signalId: string | undefined): Promise<void> {
@@ -98,7 +102,7 @@ export class LibSQLInbox extends LibSQLDomain implements NotificationStore {
     })
   }
 
-  markNotifications(scope: InboxScope, ids: readonly string[], status: MarkedStatus, now = Date.now()): Promise<NotificationRecord[]> {
+  markNotifications(scope: InboxScope, ids: readonly string[], status: MarkedStatus, now = this.now()): Promise<NotificationRecord[]> {
     return this.#change((statements, touch) => checkMark(ids, status).flatMap((id) => {
       const row = scoped(statements, scope, id)
       if (!row || !canBecome(row.status, status)) return []
@@ -109,7 +113,7 @@ export class LibSQLInbox extends LibSQLDomain implements NotificationStore {
     }))
   }
 
-  retryNotifications(scope: InboxScope, ids: readonly string[], now = Date.now()): Promise<number> {
+  retryNotifications(scope: InboxScope, ids: readonly string[], now = this.now()): Promise<number> {
     return this.#change((statements, touch) => {
       const rows = checkIds(ids).flatMap((id) => scoped(statements, scope, id) ?? [])
       const retried = rows.filter(({ status }) => canBecome(status, 'pending'))

@@ -38,14 +38,12 @@ import type { BulkJob } from './bulk-job.ts'
 import type { LibSQLClient } from './client.ts'
 import { Connection } from './connection.ts'
 import { findMessages, listMessageStarts } from './conversations.ts'
+import { domainsIn } from './domains.ts'
 import { answersOf, storeFailure } from './failure.ts'
 import { parseLocation, placeAt, resolveFile, type Location } from './location.ts'
-import { LibSQLInbox } from './notifications.ts'
 import { countRuns, findRun, listOrphans, listRows, listRuns, listSignals, type Orphan } from './queries.ts'
 import { openDatabase, type Opened } from './open.ts'
 import type { DatabaseConnection } from './remote.ts'
-import { LibSQLSchedules } from './schedules.ts'
-import { LibSQLSubscriptions } from './subscriptions.ts'
 import { LibSQLRecall } from './recall/recall.ts'
 import type { Statements } from './statements.ts'
 import { checkStoreOptions, type LibSQLStoreOptions } from './store-options.ts'
@@ -67,10 +65,7 @@ export class LibSQLStore implements ThreadStore {
   readonly #client: LibSQLClient | undefined
   readonly #authToken: string | undefined
   #opening: Promise<Opened> | undefined
-  #inbox: LibSQLInbox | undefined
-  #schedules: LibSQLSchedules | undefined
-  #subscriptions: LibSQLSubscriptions | undefined
-  #recall: LibSQLRecall | undefined
+  #domains: Partial<StoreDomains> | undefined
   #connected: DatabaseConnection | undefined
   #closed = false
   #place: string | undefined
@@ -311,14 +306,10 @@ export class LibSQLStore implements ThreadStore {
 
   /** The store of a domain. This one keeps all of them in its file. */
   async getStore<Domain extends keyof StoreDomains>(domain: Domain): Promise<StoreDomains[Domain] | undefined> {
-    this.#inbox ??= new LibSQLInbox(this)
-    this.#schedules ??= new LibSQLSchedules(this)
-    this.#subscriptions ??= new LibSQLSubscriptions(this)
     // An index is a file beside the messages, or in memory with them: there is none for those of a server.
-    if (domain === 'recall' && (this.#client || this.#location.kind === 'remote')) return undefined
-    this.#recall ??= new LibSQLRecall(this, this.#clock)
-    const domains: StoreDomains = { memory: this, notifications: this.#inbox, schedules: this.#schedules, subscriptions: this.#subscriptions, recall: this.#recall }
-    return Object.hasOwn(domains, domain) ? domains[domain] : undefined
+    const indexed = !this.#client && this.#location.kind !== 'remote'
+    this.#domains ??= { memory: this, ...domainsIn(this), ...(indexed ? { recall: new LibSQLRecall(this, this.#clock) } : {}) }
+    return Object.hasOwn(this.#domains, domain) ? this.#domains[domain] : undefined
   }
 
   /** Removes what is older than `retention` keeps, in small transactions. */
@@ -374,6 +365,11 @@ export class LibSQLStore implements ThreadStore {
 
   #use<Result>(act: (connection: DatabaseConnection) => Promise<Result>): Promise<Result> {
     return this.#connected && !this.#closed ? act(this.#connected) : this.#connection().then(act)
+  }
+
+  /** @internal */
+  now(): number {
+    return this.#clock.now()
   }
 
   /** @internal */

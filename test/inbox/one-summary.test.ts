@@ -1,0 +1,84 @@
+import { describe, expect, it } from 'vitest'
+import type { NotificationInput } from '../../src/index.ts'
+import { placeKinds } from '../thread/places.ts'
+import { soon } from '../thread/said.ts'
+import { ci, openWorld, thread, type World } from './world.ts'
+
+const high: NotificationInput = { ...ci, priority: 'high' }
+const summary = (pending: number, words = `github: ${pending}`) => `<notification-summary pending="${pending}">${words}</notification-summary>`
+const ways: Array<[string, (world: World) => Promise<unknown>]> = [
+  ['one after the other', async ({ agent }) => { for (let index = 0; index < 3; index++) await agent.sendNotificationSignal(high, thread) }],
+  ['at once', ({ agent }) => Promise.all(Array.from({ length: 3 }, () => agent.sendNotificationSignal(high, thread)))],
+  ['as a list', ({ agent }) => agent.sendNotificationSignal([high, high, high], thread)],
+]
+
+describe.each(placeKinds())('what no run has taken in yet is one summary, $name', ({ make }) => {
+  it.each(ways)('[N1.10] three of high priority that come in one step, %s, are one summary, and come in full when the run ends', async (_, send) => {
+    const world = await openWorld(make)
+    const { calls, model, work, rest, list, history } = world
+    await work()
+    await send(world)
+    await rest()
+    await soon(async () => (await list()).map(({ status }) => status)).toEqual(['delivered', 'delivered', 'delivered'])
+    expect(calls()).toBeGreaterThanOrEqual(3)
+    expect(JSON.stringify(model.calls[1]?.prompt).match(/<notification-summary/g)).toHaveLength(1)
+    expect(JSON.stringify(model.calls[1]?.prompt)).toContain(JSON.stringify(summary(3)).slice(1, -1))
+    await soon(history).toEqual(['user', 'notification-summary', 'notification', 'notification', 'notification'])
+    const told = new Set((await list()).map(({ summarySignalId }) => summarySignalId))
+    expect([...told]).toEqual([expect.stringMatching(/^notification-summary:/)])
+  })
+
+  it('[N1.10] each of a list has the one summary as its signal', async () => {
+    const { agent, work, rest } = await openWorld(make)
+    await work()
+    const results = await agent.sendNotificationSignal([high, { ...high, source: 'email' }], thread)
+    expect(new Set(results.map(({ signal }) => signal?.id)).size).toBe(1)
+    expect(results.map(({ record }) => record.summarySignalId)).toEqual(results.map(({ signal }) => signal?.id))
+    expect(results[0]?.signal).toMatchObject({ contents: 'github: 1, email: 1', attributes: { pending: 2 } })
+    await rest()
+  })
+
+  it('[N1.10] what waited for its quiet period joins one that nobody has seen', async () => {
+    const { agent, read, work, rest, clock, summarised, list } = await openWorld(make)
+    await work()
+    await agent.sendNotificationSignal(high, thread)
+    for (const source of ['email', 'slack']) await agent.sendNotificationSignal({ ...ci, source }, thread)
+    await clock.advance(5_000)
+    await soon(summarised).toBe(3)
+    await soon(async () => new Set((await list()).map(({ summarySignalId }) => summarySignalId)).size).toBe(1)
+    expect(await agent.listQueued(thread)).toMatchObject([{ signal: { attributes: { pending: 3 } } }])
+    await rest()
+    expect(read()).toContain(summary(3, 'github: 1, email: 1, slack: 1'))
+  })
+
+  it('[N1.10] what a run took in before is not counted again', async () => {
+    const { agent, model, work, rest, calls, list } = await openWorld(make, {
+      notifications: { deliveryPolicy: { decide: ({ now }) => ({ action: 'summarize', summaryAt: now }) } },
+    })
+    await work()
+    await agent.sendNotificationSignal(high, thread)
+    await rest()
+    expect(calls()).toBe(2)
+    await agent.sendNotificationSignal({ ...high, source: 'email' }, thread)
+    await soon(calls).toBe(3)
+    expect(JSON.stringify(model.calls[2]?.prompt)).toContain(JSON.stringify(summary(1, 'email: 1')).slice(1, -1))
+    expect(new Set((await list()).map(({ summarySignalId }) => summarySignalId)).size).toBe(2)
+  })
+
+  it('[N1.10] whoever joined another\'s words and died before it sent them loses none', async () => {
+    const { agent, inbox, read, work, rest, clock, list } = await openWorld(make)
+    await work()
+    const { record } = await agent.sendNotificationSignal({ ...high, id: 'first' }, thread)
+    const now = clock.now()
+    const claim = { now, claimUntil: now + 1_000 }
+    const [settled] = await inbox.ingest([{ ...thread, id: 'second', source: 'github', kind: 'ci-status', summary: 'Again.', agentId: 'support', now, undecidedUntil: now, settlement: { action: 'summarize', summary: { form: 'now' }, ...claim } }])
+    const batchId = settled?.settled?.batch?.id ?? ''
+    expect(await inbox.joinBatches(batchId, [String(record.summarySignalId).replace('notification-summary:', '')])).toMatchObject({ sources: [{ source: 'github', count: 2 }] })
+    await soon(async () => {
+      await clock.advance(1_000)
+      return (await list()).every(({ summarySignalId }) => summarySignalId === `notification-summary:${batchId}`)
+    }).toBe(true)
+    await rest()
+    expect(read().filter((text) => text.startsWith('<notification-summary'))).toEqual([summary(2)])
+  })
+})

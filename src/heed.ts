@@ -5,7 +5,7 @@ import { checkNames, checkWhole, refused } from './arguments.ts'
 import type { Bus } from './bus/contract.ts'
 import { systemClock, type Clock } from './clock.ts'
 import { describe, HeedError } from './errors.ts'
-import { cronOf } from './inbox/dispatcher.ts'
+import { cronOf } from './inbox/cron.ts'
 import { inboxSettings, type NotificationsConfig } from './inbox/options.ts'
 import { consoleLogger, redacting, type Logger } from './logger.ts'
 import type { RequestContext } from './run/request-context.ts'
@@ -68,7 +68,7 @@ export class Heed<Agents extends Record<string, Agent> = Record<string, Agent>> 
     this.logger = redacting(config.logger ?? consoleLogger)
     this.clock = config.clock ?? systemClock
     const inbox = inboxSettings(config.notifications)
-    if (inbox.cron !== undefined && !cronOf(inbox.cron).nextRun(new Date(this.clock.now()))) throw refused('notifications.dispatch.cron', 'a cron expression whose time comes')
+    if (inbox.cron !== undefined && cronOf(inbox.cron).nextAfter(this.clock.now()) === undefined) throw refused('notifications.dispatch.cron', 'a cron expression whose time comes')
     this.runtimes = new Runtimes({ clock: this.clock, logger: this.logger, tracing: config.tracing, inbox, ...(config.storage ? { storage: config.storage } : {}), ...(config.bus ? { bus: config.bus } : {}) })
     this.#agents = config.agents ?? ({} as Agents)
     const seen = new Map<string, string>()

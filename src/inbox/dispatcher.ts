@@ -1,7 +1,7 @@
-import { Cron } from 'croner'
 import type { Timer } from '../clock.ts'
-import { describe, HeedError } from '../errors.ts'
+import { describe } from '../errors.ts'
 import type { ThreadRuntime } from '../thread/runtime.ts'
+import { cronOf, type CronTimes } from './cron.ts'
 import type { InboxSettings } from './options.ts'
 
 /** A clock that was set forward makes timers late: nothing that is due is slept over for longer. */
@@ -20,7 +20,7 @@ export class Dispatcher {
   readonly #settings: InboxSettings
   readonly #work: DispatchWork
   readonly #pending = new Set<Promise<void>>()
-  readonly #cron: Cron | undefined
+  readonly #cron: CronTimes | undefined
   #timer: { at: number; timer: Timer } | undefined
   #cronTimer: Timer | undefined
   /** When it looks next. A timer may be shorter. */
@@ -107,7 +107,7 @@ export class Dispatcher {
   #scheduleCron(): void {
     if (!this.#cron || this.#cronTimer || this.#closed || !this.#settings.enabled) return
     const { clock } = this.#runtime
-    this.#cronAt ??= this.#cron.nextRun(new Date(clock.now()))?.getTime()
+    this.#cronAt ??= this.#cron.nextAfter(clock.now())
     const at = this.#cronAt
     if (at === undefined) return
     this.#cronTimer = clock.after(Math.min(longestSleepMs, Math.max(1, at - clock.now())), () => {
@@ -118,15 +118,5 @@ export class Dispatcher {
       }
       this.#scheduleCron()
     }, { background: true })
-  }
-}
-
-/** A cron expression, or an error that names it. */
-export function cronOf(expression: string, timeZone?: string): Cron {
-  if (/^\s*\d{4}-/.test(expression)) throw new HeedError('invalid_argument', `'${expression}' is a date and no cron expression. An example: '*/5 * * * *'.`, { details: { field: 'cron' } })
-  try {
-    return new Cron(expression, { paused: true, ...(timeZone === undefined ? {} : { timezone: timeZone }) })
-  } catch (error) {
-    throw new HeedError('invalid_argument', `'${expression}' is no cron expression: ${describe(error)}. An example: '*/5 * * * *'.`, { details: { field: 'cron' }, cause: error })
   }
 }

@@ -145,7 +145,7 @@ export class Schedules implements Attendant {
     } catch (error) {
       if (runtime.closing) return
       runtime.logger.warn('a schedule could not be sent', { scheduleId: id, error: describe(error) })
-      const failed = { id, from, error: describe(error), now }
+      const failed = { id, from, signalId: record.signal.id, error: describe(error), now }
       // Each time it is waited for as long as it has failed already. What the thread refuses it refuses again: on to the next, and the record says why.
       const failing = record.lastError !== undefined && record.updatedAt.getTime() >= from ? now - record.updatedAt.getTime() : 0
       if (failing >= giveUpMs || (isHeedError(error) && error.code === 'thread_forbidden')) await store.advanceSchedule({ ...failed, ...next })

@@ -1,5 +1,5 @@
 import { HeedError } from '../errors.ts'
-import { cronOf } from '../inbox/dispatcher.ts'
+import { cronOf } from '../inbox/cron.ts'
 import type { ScheduleMissed, ScheduleTiming } from '../store/schedules.ts'
 
 const shortestMs = 1_000
@@ -13,7 +13,7 @@ const maxMissed = 100
 export function nextAfter(timing: ScheduleTiming, after: number, anchor: number): number | undefined {
   if ('at' in timing) return timing.at.getTime() > after ? timing.at.getTime() : undefined
   if ('every' in timing) return anchor + timing.every * (Math.floor(Math.max(0, after - anchor) / timing.every) + 1)
-  return cronOf(timing.cron, timing.timeZone).nextRun(new Date(after))?.getTime()
+  return cronOf(timing.cron, timing.timeZone).nextAfter(after)
 }
 
 /** Which occurrences are sent now, where the one at `from` is due, and which comes next. */

@@ -20,8 +20,11 @@ export interface ScheduleStore extends Belongings {
   claimSchedules(claim: DueClaim): Promise<ScheduleRecord[]>
   /** The occurrence is over. Nothing when somebody moved the schedule on since it was claimed. */
   advanceSchedule(advance: ScheduleAdvance): Promise<boolean>
-  /** Tried in vain: due again at `retryAt`, with the error on it. `updatedAt` stays that of the first failure of an occurrence. */
-  failSchedule(failure: { id: string; from: number; error: string; retryAt: number; now: number }): Promise<void>
+  /**
+   * Tried in vain: due again at `retryAt`, with the error on it. `updatedAt` stays that of the first failure of an occurrence. Nothing, and
+   * false, when somebody moved the schedule on, or replaced it, since it was claimed.
+   */
+  failSchedule(failure: ScheduleFailure): Promise<boolean>
   nextScheduleDue(agentIds: readonly string[]): Promise<number | undefined>
 }
 
@@ -73,6 +76,16 @@ export interface ScheduleQuery {
   limit: number
   /** The id of the last of the page before. */
   after?: string
+}
+
+/** An occurrence that could not be sent. `from` and `signalId` are as in `ScheduleAdvance`. */
+export interface ScheduleFailure {
+  id: string
+  from: number
+  signalId?: string
+  error: string
+  retryAt: number
+  now: number
 }
 
 export interface ScheduleAdvance {

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest'
 import { Agent, createNotificationInboxTool, type NotificationInboxInput, type NotificationStore } from '../../src/index.ts'
 import { notificationStoreOf } from '../../src/store/storage.ts'
-import { scriptedModel } from '../../src/testing/index.ts'
+import { scriptedModel, virtualClock } from '../../src/testing/index.ts'
 import { openHeed, placeKinds, type PlaceKind } from '../thread/places.ts'
 import { idle, soon, userTexts } from '../thread/said.ts'
 import { ci, thread } from './world.ts'
@@ -61,6 +61,29 @@ describe.each(placeKinds())('the inbox tool, $name', ({ make }) => {
     expect((await list()).map(({ status }) => status)).toEqual(['archived', 'dismissed', 'seen'])
     expect(await inbox.countNotifications(thread)).toEqual({ archived: 1, dismissed: 1, seen: 1 })
     await use()
+  })
+
+  it('[N3.1] goes by the clock of its Heed, also where the store has another', async () => {
+    const clock = virtualClock(Date.UTC(2001, 0, 1))
+    const storage = make().store()
+    const inbox = (await notificationStoreOf(storage)) as NotificationStore
+    const agent = new Agent({ id: 'support', model: scriptedModel(() => 'Done.'), notifications: { deliveryPolicy: { default: 'persist', sources: { now: 'deliver' } } } })
+    openHeed({ agent }, storage, { clock })
+    const ids: string[] = []
+    for (const source of ['a', 'b', 'c', 'd', 'now']) ids.push((await agent.sendNotificationSignal({ ...ci, source }, thread)).record.id)
+    const tool = createNotificationInboxTool({ storage: inbox })
+    for (const [index, action] of (['markSeen', 'dismiss', 'archive', 'read', 'read'] as const).entries()) await tool.execute?.({ action, id: ids[index]! }, { ...thread, agentId: agent.id } as never)
+    const { notifications } = await inbox.listNotifications({ ...thread, limit: 10 })
+    const times = notifications.map(({ seenAt, dismissedAt, archivedAt, updatedAt }) => [seenAt ?? dismissedAt ?? archivedAt, updatedAt])
+    expect(times).toEqual(Array(5).fill([new Date(clock.now()), new Date(clock.now())]))
+  })
+
+  it('[N3.1] without a clock of a Heed, a mark is made by the clock of the store', async () => {
+    const clock = virtualClock(Date.UTC(2001, 0, 1))
+    const inbox = (await notificationStoreOf(make({ clock }).store())) as NotificationStore
+    const now = clock.now()
+    await inbox.ingest([{ ...thread, id: 'n', agentId: 'support', source: 's', kind: 'k', summary: 'x', now, undecidedUntil: now }])
+    expect(await inbox.markNotifications(thread, ['n'], 'seen')).toMatchObject([{ seenAt: new Date(now), updatedAt: new Date(now) }])
   })
 
   it('[N3.2] what is read and dispatched at once is in the conversation once', async () => {

@@ -11,8 +11,8 @@ export const ci: NotificationInput = { source: 'github', kind: 'ci-status', summ
 export type World = Awaited<ReturnType<typeof openWorld>>
 
 /** An agent on a clock that stands still. Its first answer can be held, so that its thread is active. */
-export async function openWorld(make: PlaceKind['make'], config: Pick<AgentConfig, 'notifications' | 'tools' | 'inputProcessors'> = {}, notifications?: HeedConfig['notifications']) {
-  const clock = virtualClock()
+export async function openWorld(make: PlaceKind['make'], config: Pick<AgentConfig, 'notifications' | 'tools' | 'inputProcessors'> = {}, notifications?: HeedConfig['notifications'], start?: Date) {
+  const clock = virtualClock(start)
   const hold = gate()
   let held = false
   const model = scriptedModel(() => {

@@ -76,6 +76,49 @@ export const scheduleConformance: ScheduleCase[] = [
     },
   },
   {
+    name: '[S1.9] one that failed is due again at its time with the error on it, and says since when; the next occurrence begins anew',
+    async run({ store: open }) {
+      const store = await open()
+      await store.putSchedule(planned('s'))
+      await store.claimSchedules(claim)
+      const failure = { id: 's', from: now + 5, signalId: 'signal', error: 'disk is full', retryAt: now + 50, now: now + 10 }
+      assert.equal(await store.failSchedule(failure), true)
+      assert.equal(await store.nextScheduleDue(['agent-1']), now + 50)
+      assert.deepEqual(await store.claimSchedules({ ...claim, now: now + 49 }), [])
+      const [again] = await store.claimSchedules({ ...claim, now: now + 50 })
+      assert.deepEqual([again?.nextAt?.getTime(), again?.lastError, again?.updatedAt.getTime(), again?.status], [now + 5, 'disk is full', now + 10, 'active'])
+      await store.failSchedule({ ...failure, error: 'still full', retryAt: now + 90, now: now + 51 })
+      const still = await store.getSchedule(scope('s'))
+      assert.deepEqual([still?.lastError, still?.updatedAt.getTime()], ['still full', now + 10])
+      await store.advanceSchedule({ id: 's', from: now + 5, nextAt: now + 1_005, error: 'given up', now: now + 100 })
+      await store.failSchedule({ ...failure, from: now + 1_005, now: now + 1_006, retryAt: now + 2_000 })
+      assert.equal((await store.getSchedule(scope('s')))?.updatedAt.getTime(), now + 1_006)
+      await store.advanceSchedule({ id: 's', from: now + 1_005, nextAt: now + 2_005, sent: { at: now + 1_005, signalId: 'x' }, now: now + 2_000 })
+      assert.equal((await store.getSchedule(scope('s')))?.lastError, undefined)
+    },
+  },
+  {
+    name: '[S1.9] what the claimer of one that was paused, replaced or removed meanwhile failed at changes nothing of it',
+    async run({ store: open }) {
+      const store = await open()
+      const ids = ['paused', 'replaced', 'reworded', 'removed', 'moved']
+      for (const id of ids) await store.putSchedule(planned(id))
+      await store.claimSchedules(claim)
+      await store.setSchedule(scope('paused'), { status: 'paused', now })
+      await store.putSchedule(planned('replaced', { nextAt: now + 77 }))
+      await store.putSchedule(planned('reworded', { signal: { ...signal, id: 'another', contents: 'Look up.' } }))
+      await store.deleteSchedule(scope('removed'))
+      await store.advanceSchedule({ id: 'moved', from: now + 5, nextAt: now + 1_005, now })
+      const before = await Promise.all(ids.map((id) => store.getSchedule(scope(id))))
+      for (const id of ids) {
+        assert.equal(await store.failSchedule({ id, from: now + 5, signalId: 'signal', error: 'disk is full', retryAt: now + 9_000, now: now + 10 }), false, id)
+        assert.equal(await store.advanceSchedule({ id, from: now + 5, signalId: 'signal', nextAt: now + 9_000, error: 'given up', now: now + 10 }), false, id)
+      }
+      assert.deepEqual(await Promise.all(ids.map((id) => store.getSchedule(scope(id)))), before)
+      assert.deepEqual((await store.claimSchedules({ ...claim, now: now + 2_000, until: now + 3_000 })).map(({ id }) => id).toSorted(), ['moved', 'replaced', 'reworded'])
+    },
+  },
+  {
     name: '[S1.5] one that was paused, replaced or removed while it was claimed is not moved on by the claimer',
     async run({ store: open }) {
       const store = await open()

@@ -2,7 +2,7 @@ import { HeedError } from '../../errors.ts'
 import type { Signal } from '../../signals/signal.ts'
 import type { DueClaim } from '../notifications.ts'
 import type {
-  NewSchedule, ScheduleAdvance, ScheduleMissed, ScheduleOverlap, ScheduleQuery, ScheduleRecord, ScheduleScope, ScheduleStatus, ScheduleStore, ScheduleTiming,
+  NewSchedule, ScheduleAdvance, ScheduleFailure, ScheduleMissed, ScheduleOverlap, ScheduleQuery, ScheduleRecord, ScheduleScope, ScheduleStatus, ScheduleStore, ScheduleTiming,
 } from '../schedules.ts'
 import { forgetSchedules, giveSchedules } from './belongings.ts'
 import { LibSQLDomain } from './domain.ts'
@@ -45,7 +45,7 @@ export const scheduleSql = {
   nextDue: `SELECT min(due_at) AS at FROM heed_schedules WHERE agent_id = ? AND due_at IS NOT NULL`,
   fail: `
     UPDATE heed_schedules SET due_at = ?1, error = ?2, updated_at = CASE WHEN error IS NOT NULL AND updated_at >= next_at THEN updated_at ELSE ?3 END
-    WHERE id = ?4 AND status = 'active' AND next_at = ?5`,
+    WHERE id = ?4`,
   advance: `
     UPDATE heed_schedules SET status = ?1, next_at = ?2, due_at = ?2, last_at = coalesce(?3, last_at), last_signal_id = coalesce(?4, last_signal_id), error = ?5,
       updated_at = ?6
@@ -113,16 +113,14 @@ export class LibSQLSchedules extends LibSQLDomain implements ScheduleStore {
 
   advanceSchedule({ id, from, signalId, nextAt, sent, error, now }: ScheduleAdvance): Promise<boolean> {
     return this.write((statements) => {
-      const row = statements.one<ScheduleRow>(scheduleSql.byId, id)
-      if (row?.status !== 'active' || row.nextAt !== from) return false
-      if (signalId !== undefined && (JSON.parse(row.signal) as Signal).id !== signalId) return false
+      if (!isAsClaimed(statements, { id, from, signalId })) return false
       statements.run(scheduleSql.advance, nextAt === undefined ? 'done' : 'active', nextAt ?? null, sent?.at ?? null, sent?.signalId ?? null, error ?? null, now, id)
       return true
     })
   }
 
-  failSchedule({ id, from, error, retryAt, now }: { id: string; from: number; error: string; retryAt: number; now: number }): Promise<void> {
-    return this.write((statements) => void statements.run(scheduleSql.fail, retryAt, error, now, id, from))
+  failSchedule({ id, from, signalId, error, retryAt, now }: ScheduleFailure): Promise<boolean> {
+    return this.write((statements) => isAsClaimed(statements, { id, from, signalId }) && statements.run(scheduleSql.fail, retryAt, error, now, id) === 1)
   }
 
   nextScheduleDue(agentIds: readonly string[]): Promise<number | undefined> {
@@ -141,6 +139,13 @@ export class LibSQLSchedules extends LibSQLDomain implements ScheduleStore {
   giveThread(threadId: string, resourceId: string): Promise<void> {
     return this.write((statements) => giveSchedules(statements, threadId, resourceId))
   }
+}
+
+/** Nobody paused it, moved it on or replaced it meanwhile. */
+function isAsClaimed(statements: Statements, { id, from, signalId }: { id: string; from: number; signalId: string | undefined }): boolean {
+  const row = statements.one<ScheduleRow>(scheduleSql.byId, id)
+  if (row?.status !== 'active' || row.nextAt !== from) return false
+  return signalId === undefined || (JSON.parse(row.signal) as Signal).id === signalId
 }
 
 function scoped(statements: Statements, { id, resourceId }: ScheduleScope): ScheduleRow | undefined {

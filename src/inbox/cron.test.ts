@@ -1,0 +1,72 @@
+import fc from 'fast-check'
+import { describe, expect, it } from 'vitest'
+import { cronOf } from './cron.ts'
+
+/** In Zurich clocks go from 2:00 to 3:00 on 29 March 2026, and from 3:00 to 2:00 on 25 October. */
+const zurich = 'Europe/Zurich'
+
+function times(cron: string, from: string, to: string, zone = zurich): string[] {
+  const found: string[] = []
+  const cronTimes = cronOf(cron, zone)
+  for (let at = cronTimes.nextAfter(Date.parse(from) - 1); at !== undefined && at < Date.parse(to); at = cronTimes.nextAfter(at)) found.push(new Date(at).toISOString().slice(8, 16))
+  return found
+}
+const spring = (cron: string) => times(cron, '2026-03-28T23:00Z', '2026-03-29T22:00Z')
+const autumn = (cron: string) => times(cron, '2026-10-24T22:00Z', '2026-10-25T23:00Z')
+
+describe('a cron when clocks are set', () => {
+  it('[S1.8] what the clock skips comes as much later as it is set forward', () => {
+    expect(spring('30 2 * * *')).toEqual(['29T01:30'])
+    expect(spring('15,45 2 * * *')).toEqual(['29T01:15', '29T01:45'])
+    expect(spring('0 2 * * *')).toEqual(['29T01:00'])
+    expect(spring('59 1 * * *')).toEqual(['29T00:59'])
+    expect(spring('0 3 * * *')).toEqual(['29T01:00'])
+    expect(times('30 2 29 3 *', '2026-01-01', '2027-01-01')).toEqual(['29T01:30'])
+  })
+
+  it('[S1.8] what falls together is one, and nothing is out of order', () => {
+    expect(spring('0,30 2,3 * * *')).toEqual(['29T01:00', '29T01:30'])
+    expect(spring('50 2 * * *')).toEqual(['29T01:50'])
+    expect(spring('20,50 2-3 * * *')).toEqual(['29T01:20', '29T01:50'])
+    expect(times('30 2,3 * * *', '2026-03-29T01:00Z', '2026-03-30T12:00Z')).toEqual(['29T01:30', '30T00:30', '30T01:30'])
+  })
+
+  it('[S1.8] what the clock shows twice comes the first time', () => {
+    expect(autumn('30 2 * * *')).toEqual(['25T00:30'])
+    expect(autumn('15,45 2 * * *')).toEqual(['25T00:15', '25T00:45'])
+    expect(autumn('0 */2 * * *').slice(0, 3)).toEqual(['24T22:00', '25T00:00', '25T03:00'])
+    expect(autumn('0 3 * * *')).toEqual(['25T02:00'])
+    expect(times('15,45 2 * * *', '2026-10-25T01:00Z', '2026-10-26T12:00Z')).toEqual(['26T01:15', '26T01:45'])
+  })
+
+  it('[S1.8] what is for every hour comes in every hour that passes', () => {
+    expect(spring('30 * * * *')).toHaveLength(23)
+    expect(autumn('30 * * * *')).toHaveLength(25)
+    expect(autumn('*/15 * * * *')).toHaveLength(100)
+    expect(autumn('0 30 * * * *')).toHaveLength(25)
+    expect(autumn('@hourly')).toHaveLength(25)
+  })
+
+  it('[S1.8] elsewhere: by half an hour, at midnight, and where clocks are never set', () => {
+    expect(times('15 2 * * *', '2026-10-03T13:00Z', '2026-10-05T13:00Z', 'Australia/Lord_Howe')).toEqual(['03T15:45', '04T15:15'])
+    expect(times('0 0 * * *', '2026-09-05T12:00Z', '2026-09-07T12:00Z', 'America/Santiago')).toEqual(['06T04:00', '07T03:00'])
+    expect(times('30 23 * * *', '2026-04-03T12:00Z', '2026-04-06T12:00Z', 'America/Santiago')).toEqual(['04T02:30', '05T02:30', '06T03:30'])
+    expect(times('30 2 * * *', '2026-03-28T12:00Z', '2026-03-30T12:00Z', 'UTC')).toEqual(['29T02:30', '30T02:30'])
+  })
+
+  it('[S1.8] a time of day comes once a day, whatever the zone and the day, and times only grow', () => {
+    const zones = ['Europe/Zurich', 'America/New_York', 'Australia/Lord_Howe', 'America/Santiago', 'Africa/Casablanca', 'Asia/Kathmandu', 'UTC']
+    fc.assert(fc.property(fc.constantFrom(...zones), fc.integer({ min: 0, max: 23 }), fc.integer({ min: 0, max: 59 }), fc.integer({ min: 0, max: 720 }), (zone, hour, minute, day) => {
+      const cron = cronOf(`${minute} ${hour} * * *`, zone)
+      const start = Date.UTC(2025, 5, 1) + day * 86_400_000
+      let at = cron.nextAfter(start) ?? Number.NaN
+      for (let count = 0; count < 3; count++) {
+        const next = cron.nextAfter(at) ?? Number.NaN
+        expect(next - at).toBeGreaterThanOrEqual(22 * 3_600_000)
+        expect(next - at).toBeLessThanOrEqual(26 * 3_600_000)
+        expect(cron.nextAfter(at - 1)).toBe(at)
+        at = next
+      }
+    }), { numRuns: 150 })
+  })
+})

@@ -75,7 +75,8 @@ describe.each(placeKinds())('the inbox tool, $name', ({ make }) => {
     for (const [index, action] of (['markSeen', 'dismiss', 'archive', 'read', 'read'] as const).entries()) await tool.execute?.({ action, id: ids[index]! }, { ...thread, agentId: agent.id } as never)
     const { notifications } = await inbox.listNotifications({ ...thread, limit: 10 })
     const times = notifications.map(({ seenAt, dismissedAt, archivedAt, updatedAt }) => [seenAt ?? dismissedAt ?? archivedAt, updatedAt])
-    expect(times).toEqual(Array(5).fill([new Date(clock.now()), new Date(clock.now())]))
+    const now = new Date(clock.now())
+    expect(times).toEqual(Array.from({ length: 5 }, () => [now, now]))
   })
 
   it('[N3.1] without a clock of a Heed, a mark is made by the clock of the store', async () => {

@@ -72,7 +72,8 @@ describe('two processes on one file', () => {
     await Promise.all([a, b].map((each) => each.ask('subscribe', 'log', thread)))
     for (const [index, runner] of [a, b, a, b].entries()) {
       await runner.ask('send', `m${index} say 40`, thread)
-      await says(a, `m${index}-39`)
+      // Who runs next before the last words of this run were heard begins with a snapshot.
+      for (const each of [a, b]) await soon(async () => (await log(each)).filter(isType('finish')).length).toBe(index + 1)
       await idle(a)
     }
     await b.ask('send', 'tool tool wait', thread)
@@ -155,6 +156,21 @@ describe('two processes on one file', () => {
     b.child.kill('SIGCONT')
     await hears(b, 'finish')
     expect(told(await log(b))).toEqual(kept(await a.ask('recall', threadId)))
+  })
+
+  it('[W2.2] what runs in a process as it comes is seen from its first word by those who watched before', { timeout: 60_000 }, async () => {
+    const file = newFile()
+    const watcher = await member(file)
+    for (let round = 0; round < 5; round++) {
+      const target = { ...thread, threadId: `${threadId}-${round}` }
+      await watcher.ask('subscribe', `log ${round}`, target)
+      const runner = await member(file)
+      await runner.ask('send', 'one say 2', target)
+      await hears(watcher, 'finish', `log ${round}`)
+      const seen = await log(watcher, `log ${round}`)
+      expect(seen[0]?.cursor).toBe('1.1')
+      expect(seen.some(isType('data-thread-snapshot'))).toBe(false)
+    }
   })
 
   it('[W1.2] what one stores on an idle thread is seen in the other', async () => {

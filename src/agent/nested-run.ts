@@ -7,6 +7,7 @@ import type { RunRow } from '../store/contract.ts'
 import { askOnce } from '../thread/asking.ts'
 import { decide } from '../thread/deciding.ts'
 import { RunFollower } from '../thread/following.ts'
+import { shownWaits } from '../thread/snapshot.ts'
 import { storedAnswer } from '../thread/stored-result.ts'
 import type { ThreadRuntime } from '../thread/runtime.ts'
 import type { Agent } from './agent.ts'
@@ -39,7 +40,7 @@ export async function askOnThread(agent: Agent, prompt: string, call: Call, nest
     const memory = { thread: scope.threadId, resource: resourceId }
     await askOnce(runtime, agent, { ...scope, thread: { parentId: call.threadId }, id, runId: id, rows, options: { requestContext, abortSignal: stop.signal, memory } })
     const run = await follower.end(id, abortSignal)
-    if (run.status === 'suspended') return wait(nesting, run, payloads)
+    if (run.status === 'suspended') return await wait(runtime, nesting, run, payloads)
     runtime.expectations.takeOptions(id)
     if (run.usage) nesting.spend(run.usage as unknown as Usage)
     if (run.status !== 'finished') throw unanswered(agent.name, run)
@@ -67,11 +68,13 @@ async function handOn(runtime: ThreadRuntime, agent: Agent, resourceId: string, 
 }
 
 /** One question at a time: when it is decided, the next is asked. */
-function wait(nesting: Nesting, { threadId, runId, step, suspended }: RunRow, payloads: ReadonlyMap<string, JSONValue>): never {
+async function wait(runtime: ThreadRuntime, nesting: Nesting, run: RunRow, payloads: ReadonlyMap<string, JSONValue>): Promise<never> {
+  const { threadId, runId, step, suspended } = run
   const open = suspended.find((call) => !call.decision)
   if (!open) throw new HeedError('store_failed', `Run ${runId} is suspended and waits for nothing.`)
   const { kind, toolCallId, toolName } = open
-  const payload = payloads.get(toolCallId)
+  // Nobody here heard what was said before it was listened to.
+  const payload = payloads.get(toolCallId) ?? (kind === 'suspend' ? (await shownWaits(runtime, run, [open]))[0]?.payload : undefined)
   return nesting.wait({ kind, ...(payload === undefined ? {} : { payload }), child: { threadId, runId, step, toolCallId, toolName } })
 }
 

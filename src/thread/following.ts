@@ -5,6 +5,7 @@ import type { RunResult } from '../run/run-result.ts'
 import type { RunRow, Scope } from '../store/contract.ts'
 import { activeContext } from '../tracing/telemetry.ts'
 import type { LocalCall } from './local-call.ts'
+import { RunEar } from './run-ear.ts'
 import type { ThreadRuntime } from './runtime.ts'
 import { storedResult } from './stored-result.ts'
 import { abortThread } from './watching.ts'
@@ -12,7 +13,7 @@ import { abortThread } from './watching.ts'
 /** How often a run is looked after that another process may have, or nobody. */
 const lookMs = 1_000
 
-/** Follows one run, wherever it is: what it says while it is at work here, and how it stands when it is over or waits. */
+/** Follows one run, wherever it is: what it says while it is at work, here or in another process, and how it stands when it is over or waits. */
 export class RunFollower {
   readonly #runtime: ThreadRuntime
   readonly #scope: Scope
@@ -21,6 +22,12 @@ export class RunFollower {
   #heard: Promise<boolean>
   #unfollow: () => void = () => {}
   #over = false
+  /** From when the run was first found at work elsewhere: what is said here too is then heard by it, in one order. */
+  #ear: RunEar | undefined
+  /** The cursor of the last chunk that was heard without it. */
+  #last: string | undefined
+  /** What broke off here is followed by somebody else, who tells it here. */
+  #carried = false
   /** Of the last segment that ended here. */
   result: RunResult | undefined
 
@@ -39,16 +46,41 @@ export class RunFollower {
   async end(signalId: string | undefined, signal: AbortSignal): Promise<RunRow> {
     for (;;) {
       const run = await this.#look(signalId)
-      if (run) return run
-      const pause = Promise.withResolvers<boolean>()
-      const timer = this.#runtime.clock.after(lookMs, () => pause.resolve(false), { background: true })
-      try {
-        const heard = await untilAborted(Promise.race([this.#heard, pause.promise]), signal)
-        if (heard) this.#heard = this.#listen()
-        else if (!this.#runtime.hostOf(this.#scope.threadId)) await this.#runtime.wake(this.#scope.threadId)
-      } finally {
-        timer.cancel()
+      if (run) return await this.#hearOut(run, signal)
+      if (!this.#ear && !this.#carried && (await this.#isElsewhere())) {
+        this.#ear = new RunEar(this.#runtime, this.#scope, this.#runId, this.#last, (chunk) => this.#emit(chunk))
       }
+      const heard = await this.#pause([this.#heard, ...this.#words()], signal)
+      if (heard) this.#heard = this.#listen()
+      else if (heard === undefined && !this.#runtime.hostOf(this.#scope.threadId)) await this.#runtime.wake(this.#scope.threadId)
+    }
+  }
+
+  async #isElsewhere(): Promise<boolean> {
+    if (this.#runtime.hostOf(this.#scope.threadId)) return false
+    const thread = await this.#runtime.store.getThread(this.#scope)
+    return thread?.status === 'running' && thread.owner !== undefined && thread.owner !== this.#runtime.owner
+  }
+
+  /** What was said elsewhere before the run was stored as over may still be on its way. It is waited for no longer than for a look. */
+  async #hearOut(run: RunRow, signal: AbortSignal): Promise<RunRow> {
+    while (this.#ear && !this.#ear.heardOut(run)) if ((await this.#pause(this.#words(), signal)) === undefined) break
+    return run
+  }
+
+  /** False when the run says that it is over, or waits, wherever it is at work. */
+  #words(): Array<Promise<false>> {
+    return this.#ear ? [this.#ear.word().then(() => false)] : []
+  }
+
+  /** What comes first of these; undefined when it is time to look again. */
+  async #pause(events: Array<Promise<boolean>>, signal: AbortSignal): Promise<boolean | undefined> {
+    const pause = Promise.withResolvers<undefined>()
+    const timer = this.#runtime.clock.after(lookMs, () => pause.resolve(undefined), { background: true })
+    try {
+      return await untilAborted(Promise.race([...events, pause.promise]), signal)
+    } finally {
+      timer.cancel()
     }
   }
 
@@ -62,6 +94,7 @@ export class RunFollower {
   close(): void {
     this.#over = true
     this.#unfollow()
+    this.#ear?.close()
   }
 
   /** True when a segment of the run is over here. Rejects when this process is closed. */
@@ -71,7 +104,10 @@ export class RunFollower {
     this.#unfollow = this.#runtime.expectations.follow(this.#runId, {
       from: activeContext(),
       emit: (chunk) => {
-        if (!this.#over) this.#emit(chunk)
+        if (this.#over || this.#ear) return
+        if (chunk.type === 'data-run-resumed') this.#carried = true
+        this.#last = chunk.cursor ?? this.#last
+        this.#emit(chunk)
       },
       resolve: (result) => {
         this.result = result

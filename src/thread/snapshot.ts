@@ -98,6 +98,11 @@ async function besideRun({ store }: ThreadRuntime, scope: Scope, seq: number): P
   return [...placed.filter(({ id, runId, seq: at = 0 }) => runId === undefined && at < TAIL_SEQ && !known.has(id)), ...waiting]
 }
 
+/** What a suspended run waits for, as displays may see it. */
+export async function shownWaits(runtime: ThreadRuntime, scope: Scope, calls: readonly SuspendedCall[]): Promise<SuspendedCall[]> {
+  return shownCalls(calls, joinRows(wholeMessages(await runtime.store.listRows(scope, { limit: snapshotRows }))))
+}
+
 /** What is waited for, as displays may see it. Rules on a tool's input speak for the call; what it suspended with is then withheld. */
 function shownCalls(calls: readonly SuspendedCall[], messages: readonly Message[]): SuspendedCall[] {
   const parts = messages.flatMap((message) => message.content.parts)

@@ -18,7 +18,8 @@ const calls: Array<{ about: string; from: number; to: number }> = []
 const now = () => Number(process.hrtime.bigint() / 1000n)
 
 /**
- * What the model does is in the last thing that a user said: `… say N [gate]`: N words, half of them before the gate; `… hang`; `… tool NAME`.
+ * What the model does is in the last thing that a user said: `… say N [gate]`: N words, half of them before the gate; `… hang`; `… tool NAME`;
+ * `… ask …`: the guide is asked what follows, by the agent `lead`.
  */
 async function answer({ prompt, options }: ScriptedCall): Promise<ScriptedStep> {
   const last = prompt.at(-1)
@@ -30,6 +31,7 @@ async function answer({ prompt, options }: ScriptedCall): Promise<ScriptedStep> 
   await new Promise((resolve) => setImmediate(resolve))
   call.to = Math.min(call.to, now())
   if (verb === 'hang') return { text: ['On ', 'and ', 'on'], hang: true }
+  if (verb === 'ask') return { toolCalls: [{ toolName: 'agent-guide', toolCallId: `call-${about}`, input: { prompt: text.slice(text.indexOf('ask ') + 4) } }] }
   if (verb === 'tool') return { text: 'Let me see.', toolCalls: [{ toolName: what, toolCallId: `call-${about}`, input: { gate: name ?? '' } }] }
   const count = verb === 'say' ? Number(what) : 3
   const words = Array.from({ length: count }, (_, index) => `${about}-${index} `)
@@ -46,10 +48,23 @@ const tools = {
       return 'waited'
     },
   }),
+  question: createTool({
+    id: 'question',
+    idempotent: true,
+    inputSchema: { type: 'object', properties: { gate: { type: 'string' } } } as const,
+    execute: async (input, { suspend, resumeData }) => {
+      if (resumeData !== undefined) return `answered ${String(resumeData)}`
+      await gate((input as { gate: string }).gate).promise
+      return suspend({ question: 'Which?' })
+    },
+  }),
   ask: createTool({ id: 'ask', requireApproval: true, execute: () => Promise.resolve('asked') }),
 }
 
-const agents = Object.fromEntries((agentIds.length > 0 ? agentIds : ['guide']).map((id) => [id, new Agent({ id, model: scriptedModel(answer, { record: false }), tools })]))
+const made = (id: string, asks: Record<string, Agent> = {}) => new Agent({ id, model: scriptedModel(answer, { record: false }), tools, agents: asks })
+const guide = made('guide')
+const known = agentIds.length > 0 ? agentIds : ['guide']
+const agents = Object.fromEntries(known.map((id) => [id, id === 'guide' ? guide : made(id, id === 'lead' ? { guide } : {})]))
 const warnings: Array<{ message: string; code?: unknown }> = []
 const logger = { ...silentLogger, warn: (message: string, fields: { code?: unknown } = {}) => void warnings.push({ message, code: fields.code }) }
 const heed = new Heed({ agents, storage: new LibSQLStore({ url: `file:${file}` }), logger })
@@ -90,7 +105,9 @@ const commands = {
   unsubscribe: (key: string) => subscriptions.get(key)?.subscription.unsubscribe(),
   abortSubscribed: (key: string) => subscriptions.get(key)?.subscription.abort(),
   abortRun: (options: { threadId: string; resourceId?: string; expectedRunId?: string; clearPendingSignals?: boolean }) => agent().abortRun(options),
-  approve: (options: { threadId: string; resourceId: string; approved: boolean }, agentId?: string) => agent(agentId).sendToolApproval(options),
+  approve: (options: { threadId: string; resourceId: string } & { approved: boolean; resumeData?: string }, agentId?: string) => agent(agentId).sendToolApproval(options),
+  /** Whether the thread is at work here. */
+  runsHere: (threadId: string) => agent().threads().hostOf(threadId) !== undefined,
   activeRun: (options: { threadId: string }) => agent().activeRun(options),
   cancel: (options: { threadId: string; resourceId?: string; signalIds: string[] }) => agent().cancelQueued(options),
   queued: async (options: { threadId: string }) => (await agent().listQueued(options)).map(({ id }) => id),

@@ -3,7 +3,7 @@ import type { Signal } from '../signals/signal.ts'
 import type { Acceptance } from '../thread/acceptance.ts'
 import { optional, type SendReceipt } from '../thread/receipt.ts'
 import type { ThreadRuntime } from '../thread/runtime.ts'
-import { persists, rejected, type SendOptions } from '../thread/sending.ts'
+import { hasRun, persists, rejected, type SendOptions } from '../thread/sending.ts'
 
 /** Sends whose place is still being found. Those of one thread reach it in the order in which they were made. */
 export class PlacingSends {
@@ -25,7 +25,7 @@ export class PlacingSends {
     let acceptance: Promise<Acceptance> | undefined
     return {
       accepted: true,
-      runId,
+      runId: hasRun(options.ifIdle) ? runId : signal.id,
       signal: createdSignal(accepted),
       ...(persists(options) ? { persisted: optional(sent.then((receipt) => receipt.persisted)) } : {}),
       get stored() {

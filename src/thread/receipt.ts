@@ -21,7 +21,10 @@ export interface SignalOutcome {
 /** What a send answers at once. */
 export interface SendReceipt {
   accepted: true
-  /** The active run as far as it is known here, else the run that this send starts if it wakes. `outcome` is authoritative. */
+  /**
+   * The active run as far as it is known here, else the run that this send starts if it wakes; where it does neither (`persist`, `discard`), the signal's id.
+   * `outcome` is authoritative.
+   */
   runId: string
   signal: CreatedAgentSignal
   /** With `persist` behaviour: resolves when the signal is in history. */

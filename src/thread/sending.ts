@@ -47,6 +47,11 @@ export function persists({ ifActive, ifIdle }: Pick<SendOptions, 'ifActive' | 'i
   return ifActive?.behavior === 'persist' || ifIdle?.behavior === 'persist'
 }
 
+/** Whether what is sent starts a run or enters one. What doesn't is known by its own id alone. */
+export function hasRun({ behavior }: { behavior?: ActiveBehavior | IdleBehavior } = {}): boolean {
+  return behavior !== 'persist' && behavior !== 'discard'
+}
+
 /** Sends a signal and answers when it is accepted: from then on it is the thread's. */
 export async function sendAccepted(runtime: ThreadRuntime, agent: Runnable, mode: SendMode, signal: Signal, options: SendOptions): Promise<SendReceipt> {
   const { receipt, work } = send(runtime, agent, mode, signal, options)
@@ -69,7 +74,8 @@ function send(runtime: ThreadRuntime, agent: Runnable, mode: SendMode, signal: S
   const accepted: Signal = { ...signal, acceptedAt: isoTime(now) }
   const target = targetHere(runtime, options)
   const fresh = named ?? runtime.newId()
-  const runId = mode === 'queue' ? fresh : ((target ? activeRun(runtime, target) : options.runId) ?? fresh)
+  const active = target ? activeRun(runtime, target) : options.runId
+  const runId = hasRun(active === undefined ? branches.ifIdle : branches.ifActive) ? ((mode === 'queue' ? undefined : active) ?? fresh) : signal.id
   const order: Order = { before: target && runtime.sending.get(target.threadId), reached: false }
   const work = accept(runtime, agent, { mode, signal: accepted, options, branches, runId: fresh, now, lane, target, order })
   if (target && !order.reached) takePlace(runtime, target.threadId, order)

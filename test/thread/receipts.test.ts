@@ -21,8 +21,10 @@ describe.each(placeKinds())('a receipt $name', ({ make }) => {
 
     const kept = agent.sendMessage('a note', { ...thread, ifIdle: { behavior: 'persist' } })
     expect(await kept.outcome).toEqual({ action: 'persisted' })
+    expect(kept.runId).toBe(kept.signal.id)
     const unwanted = agent.sendMessage('unwanted', { ...thread, ifIdle: { behavior: 'discard' } })
     expect(await unwanted.outcome).toEqual({ action: 'discarded' })
+    expect(unwanted.runId).toBe(unwanted.signal.id)
 
     const woke = agent.sendMessage('Go.', thread)
     expect(await woke.outcome).toEqual({ action: 'woke', runId: woke.runId, step: 0 })
@@ -35,6 +37,7 @@ describe.each(placeKinds())('a receipt $name', ({ make }) => {
     const note = agent.sendMessage('a note', { ...thread, ifActive: { behavior: 'persist' } })
     await note.persisted
     expect(await note.outcome).toEqual({ action: 'persisted' })
+    expect(note.runId).toBe(note.signal.id)
     await entered.stored
     release()
 

@@ -54,6 +54,8 @@ export class Heed<Agents extends Record<string, Agent> = Record<string, Agent>> 
   readonly logger: Logger
   readonly clock: Clock
   /** @internal */
+  readonly tracing: TracingOptions | false | undefined
+  /** @internal */
   readonly runtimes: Runtimes
   /** @internal */
   readonly sources: Sources
@@ -67,6 +69,7 @@ export class Heed<Agents extends Record<string, Agent> = Record<string, Agent>> 
     checkTracing(config.tracing)
     this.logger = redacting(config.logger ?? consoleLogger)
     this.clock = config.clock ?? systemClock
+    this.tracing = config.tracing
     const inbox = inboxSettings(config.notifications)
     if (inbox.cron !== undefined && cronOf(inbox.cron).nextAfter(this.clock.now()) === undefined) throw refused('notifications.dispatch.cron', 'a cron expression whose time comes')
     this.runtimes = new Runtimes({ clock: this.clock, logger: this.logger, tracing: config.tracing, inbox, ...(config.storage ? { storage: config.storage } : {}), ...(config.bus ? { bus: config.bus } : {}) })

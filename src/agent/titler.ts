@@ -1,12 +1,14 @@
 import { HeedError } from '../errors.ts'
 import { defaultTitleInstructions, titleOf, titleOptionsIn, titleSubject } from '../memory/titles.ts'
-import { callModel } from '../run/model-call.ts'
+import { callModel, type Answer } from '../run/model-call.ts'
 import { todaysPart } from '../run/model-parts.ts'
 import { resolveModels } from '../run/model.ts'
 import { defaultMaxRetries, type AgentExecutionOptions, type TitleOptions } from '../run/options.ts'
 import type { RequestContext } from '../run/request-context.ts'
+import { StepRecorder } from '../run/step-recorder.ts'
 import type { Titler } from '../run/titler.ts'
 import type { RunEnvironment } from '../thread/runnable.ts'
+import { traceChat } from '../tracing/chat-trace.ts'
 import type { AgentConfig } from './config.ts'
 import { resolve } from './resolve.ts'
 
@@ -25,31 +27,43 @@ export async function anyTitler(config: AgentConfig, options: ResolvedOptions, a
   return (await titlerFor(config, options, agent, environment)) ?? titlerBy(config, {}, options, agent, environment)
 }
 
-function titlerBy(config: AgentConfig, how: TitleOptions, options: ResolvedOptions, agent: string, { clock }: RunEnvironment): Titler {
+function titlerBy(config: AgentConfig, how: TitleOptions, options: ResolvedOptions, agent: string, { clock, tracing }: RunEnvironment): Titler {
   const context = { requestContext: options.requestContext }
-  return async (words, signal) => {
+  return async (words, signal, threadId) => {
     const model = how.model === undefined ? (options.model ?? (config.model && (await resolve(config.model, context)))) : await resolve(how.model, context)
     if (model === undefined) throw new HeedError('model_missing', `Agent '${agent}' has no model to write titles with. Give it one, or generateTitle: { model }.`)
     const instructions = how.instructions === undefined ? defaultTitleInstructions : await resolve(how.instructions, context)
+    const trace = traceChat(tracing, { conversation: threadId, purpose: 'title' })
     const answer = await callModel(await resolveModels(model, agent), {
       prompt: [{ role: 'system', content: instructions }, { role: 'user', content: [{ type: 'text', text: titleSubject(words) }] }],
       abortSignal: signal,
-    }, { clock, signal, maxRetries: defaultMaxRetries })
-    let written = ''
-    try {
-      for (;;) {
-        const { done, value } = await answer.next()
-        if (done) break
-        const part = todaysPart(value)
-        if (part.type === 'error') throw part.error
-        if (part.type === 'text-delta') written += part.delta
-      }
-    } finally {
-      answer.close()
-    }
-    signal.throwIfAborted()
-    const title = titleOf(written)
+    }, { clock, signal, maxRetries: defaultMaxRetries, ...(trace ? { trace } : {}) })
+    const title = titleOf(await written(answer, signal))
     if (title === '') throw new HeedError('provider_error', 'The model wrote no title.', { retryable: true })
     return title
+  }
+}
+
+/** What the model wrote. */
+async function written(answer: Answer, signal: AbortSignal): Promise<string> {
+  const recorder = new StepRecorder('')
+  let failure: unknown
+  try {
+    for (;;) {
+      const { done, value } = await answer.next()
+      if (done) break
+      const part = todaysPart(value)
+      if (part.type === 'error') throw part.error
+      const chunk = recorder.take(part)
+      if (chunk) recorder.keep(chunk, chunk)
+    }
+    signal.throwIfAborted()
+    return recorder.text
+  } catch (error) {
+    failure = error
+    throw error
+  } finally {
+    answer.close()
+    answer.chat?.end(recorder, signal.aborted ? { cut: 'aborted' } : { error: failure })
   }
 }

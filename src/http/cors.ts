@@ -29,7 +29,7 @@ export class Cors {
       status: 204,
       headers: {
         'access-control-allow-methods': 'GET, POST, PATCH, DELETE',
-        'access-control-allow-headers': 'content-type, authorization, x-api-key, idempotency-key, last-event-id',
+        'access-control-allow-headers': 'content-type, authorization, x-api-key, idempotency-key, last-event-id, traceparent, tracestate',
         'access-control-max-age': String(this.#options?.maxAge ?? 600),
       },
       body: null,

@@ -4,6 +4,7 @@ import { Cors, type CorsOptions } from './cors.ts'
 import { EventStreams } from './event-stream.ts'
 import { answerOf, jsonAnswer, PlatformAsked, responseOf, type Answer, type Asked } from './exchange.ts'
 import { asAbsent, failed } from './failure.ts'
+import { belowRequest } from '../tracing/incoming.ts'
 import { isLoopback } from './host.ts'
 import { Lingering } from './lingering.ts'
 import { Metrics } from './metrics.ts'
@@ -90,7 +91,7 @@ export function createAnswering(heed: Heed, options: HandlerOptions): { answer(a
           return agent ?? agentOf(heed, '')
         },
       }
-      return answered(await route.handle(call))
+      return answered(await belowRequest(heed.tracing, () => asked.header('traceparent'), () => route.handle(call)))
     } catch (error) {
       return failed(route.read ? asAbsent(error, params.threadId ?? new URLSearchParams(asked.search).get('threadId') ?? undefined) : error, heed.logger, { method: route.method, path: route.path })
     }

@@ -98,7 +98,7 @@ export class Titling {
       const words = await firstWords(store, threadId)
       const titler = given ?? (await this.#runtime.agent(agentId).titler?.())
       if (words === undefined || !titler) return await store.returnTitle(threadId, null)
-      await store.patchThread({ threadId }, { title: await titler(words, stop.signal), onlyIfUntitled: true })
+      await store.patchThread({ threadId }, { title: await titler(words, stop.signal, threadId), onlyIfUntitled: true })
     } catch (error) {
       await this.#later({ threadId, agentId, attempts }, error)
     } finally {

@@ -6,7 +6,7 @@ import { inputMessages, outputMessages, systemInstructions } from './content.ts'
 import type { Attributes, Context } from './open-telemetry.ts'
 import { errorType, Operation } from './operation.ts'
 import type { TracingOptions } from './options.ts'
-import type { Telemetry } from './telemetry.ts'
+import { telemetry, type Telemetry } from './telemetry.ts'
 
 export interface ChatBegin {
   telemetry: Telemetry
@@ -14,7 +14,10 @@ export interface ChatBegin {
   parent: Context
   /** Of the run it belongs to. */
   conversation: string | undefined
-  step: number
+  /** Of its run, where it is asked for one. */
+  step?: number
+  /** What else it is asked for. */
+  purpose?: 'title'
 }
 
 /** One model asked once, with all its retries. */
@@ -23,10 +26,10 @@ export class ChatTrace {
   readonly #options: TracingOptions
   readonly #measured: Attributes
 
-  constructor(model: LanguageModel, call: LanguageModelV4CallOptions, { telemetry, options, parent, conversation, step }: ChatBegin) {
+  constructor(model: LanguageModel, call: LanguageModelV4CallOptions, { telemetry: found, options, parent, conversation, step, purpose }: ChatBegin) {
     this.#options = options
     this.#measured = { 'gen_ai.operation.name': 'chat', 'gen_ai.provider.name': providerName(model.provider), 'gen_ai.request.model': model.modelId }
-    this.#operation = new Operation(telemetry, {
+    this.#operation = new Operation(found, {
       name: `chat ${model.modelId}`,
       kind: 2,
       parent,
@@ -44,6 +47,7 @@ export class ChatTrace {
         'gen_ai.request.stop_sequences': call.stopSequences,
         'gen_ai.request.seed': call.seed,
         'heed.step': step,
+        'heed.purpose': purpose,
         ...(options.recordInputs ? { 'gen_ai.input.messages': inputMessages(call.prompt), 'gen_ai.system_instructions': systemInstructions(call.prompt) } : {}),
       },
     })
@@ -95,6 +99,12 @@ export class ChatTrace {
     if (outputTokens > 0) tokenUsage?.record(outputTokens, { ...measured, 'gen_ai.token.type': 'output' })
     this.#operation.end(operationDuration, measured)
   }
+}
+
+/** Begins the trace of a model that is asked outside of a run, below whatever asks; nothing unless an SDK is registered. */
+export function traceChat(options: TracingOptions | false | undefined, about: { conversation: string; purpose: 'title' }): ((model: LanguageModel, call: LanguageModelV4CallOptions) => ChatTrace) | undefined {
+  const found = options === false ? undefined : telemetry()
+  return found && ((model, call) => new ChatTrace(model, call, { ...about, telemetry: found, options: options || {}, parent: found.active() }))
 }
 
 export function usageAttributes({ inputTokens, outputTokens, reasoningTokens, cachedInputTokens, cacheWriteTokens }: Usage): Attributes {

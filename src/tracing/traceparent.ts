@@ -9,10 +9,11 @@ export function traceparentOf({ traceId, spanId, traceFlags }: SpanContext): str
   return `00-${traceId}-${spanId}-${(traceFlags & 0xff).toString(16).padStart(2, '0')}`
 }
 
-function contextOf(traceparent: unknown): SpanContext | undefined {
-  const found = typeof traceparent === 'string' ? /^00-([0-9a-f]{32})-([0-9a-f]{16})-([0-9a-f]{2})$/.exec(traceparent) : null
-  const [, traceId = '', spanId = '', flags = ''] = found ?? []
-  if (!found || /^0+$/.test(traceId) || /^0+$/.test(spanId)) return undefined
+/** The span that is named; nothing where none is. Later versions of the form may say more behind it. */
+export function contextOf(traceparent: unknown): SpanContext | undefined {
+  const found = typeof traceparent === 'string' ? /^([0-9a-f]{2})-([0-9a-f]{32})-([0-9a-f]{16})-([0-9a-f]{2})(-.*)?$/.exec(traceparent) : null
+  const [, version = '', traceId = '', spanId = '', flags = '', more] = found ?? []
+  if (!found || version === 'ff' || (version === '00' && more !== undefined) || /^0+$/.test(traceId) || /^0+$/.test(spanId)) return undefined
   return { traceId, spanId, traceFlags: Number.parseInt(flags, 16), isRemote: true }
 }
 

@@ -9,7 +9,8 @@ import { reduceChunk } from '../view/reduce.ts'
 import { emptyView } from '../view/thread-view.ts'
 import { WatchedThread } from '../view/watched-thread.ts'
 import { ChatPage } from './chat-page.ts'
-import { replayed, uiChunks, type UIChunk } from './ui-chunks.ts'
+import { partsShown, ShownAnswer } from './shown-answer.ts'
+import { chunksOfPart, uiChunks, type UIChunk } from './ui-chunks.ts'
 
 export interface HeedChatTransportOptions {
   agent: AgentClient
@@ -55,7 +56,7 @@ export class HeedChatTransport {
     const last = messages.at(-1)
     if (trigger === 'regenerate-message') throw new HeedError('unsupported_option', 'A thread is not rewritten: send the message again instead of regenerating its answer.')
     if (!last) throw new HeedError('invalid_argument', 'There is no message to send.')
-    const { stream, listening } = this.#open(scope, abortSignal, last.role === 'user' ? last.id : undefined)
+    const { stream, listening } = this.#open(scope, abortSignal, last.role === 'user' ? { from: last.id } : { writing: last })
     if (last.role === 'user') {
       await listening
       const sent = { message: { id: last.id, contents: contentsOf(last) }, ...scope }
@@ -83,7 +84,7 @@ export class HeedChatTransport {
       subscription.unsubscribe()
       throw error
     })
-    if (run) return this.#open(scope, undefined, undefined, subscription).stream
+    if (run) return this.#open(scope, undefined, {}, subscription).stream
     subscription.unsubscribe()
     return null
   }
@@ -116,10 +117,10 @@ export class HeedChatTransport {
   }
 
   /**
-   * `from`: the message whose answer is wanted. What was said before it was taken is no part of that. `resumed`: the active run as it is told
-   * from its start.
+   * `from`: the message whose answer is wanted. What was said before it was taken is no part of that. `writing`: the message that goes on, as the page
+   * has it. `resumed`: the active run as it is told from its start.
    */
-  #open(scope: ThreadScope, abortSignal: AbortSignal | undefined, from: string | undefined, resumed?: ThreadSubscription): { stream: ReadableStream<UIChunk>; listening: Promise<void> } {
+  #open(scope: ThreadScope, abortSignal: AbortSignal | undefined, { from, writing }: { from?: string; writing?: ChatMessage }, resumed?: ThreadSubscription): { stream: ReadableStream<UIChunk>; listening: Promise<void> } {
     const ready = Promise.withResolvers<void>()
     ready.promise.catch(() => {})
     const replay = resumed !== undefined
@@ -138,10 +139,21 @@ export class HeedChatTransport {
     }, { once: true })
     let begun = replay || from === undefined
     let waiting = !replay
-    let unnamed = from !== undefined
+    const shown = new ShownAnswer(partsShown(writing?.parts ?? []))
+    /** The name that history has for the answer: whoever shows history then shows the same message. */
+    let answer = writing?.id
+    let runId: string | undefined
     const stream = new ReadableStream<UIChunk>({
       start: (controller) => {
         if (from === undefined && !replay) controller.enqueue({ type: 'start' })
+        const tell = (chunks: readonly UIChunk[]) => {
+          for (const chunk of chunks) for (const part of shown.tell(chunk)) controller.enqueue(part)
+        }
+        const named = (messageId: string | undefined) => {
+          if (messageId === undefined || answer !== undefined) return
+          answer = messageId
+          tell([{ type: 'start', messageId }])
+        }
         const read = async () => {
           for await (const chunk of chunks) {
             if (waiting) {
@@ -151,8 +163,9 @@ export class HeedChatTransport {
               if (chunk.type === 'data-thread-snapshot') continue
             }
             if (chunk.type === 'data-thread-snapshot' && 'data' in chunk) {
-              // What was missed may have begun the answer, or ended it.
-              const { messages, status } = chunk.data as ThreadSnapshot
+              // What was missed may have begun the answer, or ended it; what was shown may be said anew.
+              const { status, runId: active } = chunk.data as ThreadSnapshot
+              const { messages } = reduceChunk(emptyView, chunk)
               begun ||= messages.some(({ id }) => id === from)
               if (!begun) continue
               // A stream takes nothing back; whoever follows the thread shows the rest of it.
@@ -160,9 +173,13 @@ export class HeedChatTransport {
                 page.handOver()
                 break
               }
-              for (const part of told(chunk)) controller.enqueue(part)
-              if (status === 'running') continue
-              controller.enqueue({ type: 'finish' })
+              shown.again()
+              const told = answerIn(messages, { from, answer: answer ?? (active === null ? undefined : lastAnswer(messages)), isAnother: (id) => id !== from && page.awaits(id) })
+              named(told.messages.find(({ role }) => role === 'assistant')?.id)
+              for (const { id, parts } of told.messages) tell(parts.flatMap((part, index) => chunksOfPart(part, `${id}/${index}`)))
+              if (told.isCut) break
+              if (status === 'running' && (runId ?? active) === active) continue
+              tell([{ type: 'finish' }])
               break
             }
             const echoed = echoOf(chunk)
@@ -173,12 +190,10 @@ export class HeedChatTransport {
             if (echoed !== undefined && echoed !== from && page.awaits(echoed)) break
             // What the page's own user said is on the page already.
             if (echoed !== undefined) continue
-            if (unnamed && chunk.type === 'step-start' && 'payload' in chunk) {
-              // The name that history has for it: whoever shows history then shows the same message.
-              unnamed = false
-              controller.enqueue({ type: 'start', messageId: chunk.payload.messageId })
-            }
-            for (const part of told(chunk)) controller.enqueue(part)
+            if ('payload' in chunk) runId = chunk.runId
+            if ((chunk.type === 'start' || chunk.type === 'step-start') && 'payload' in chunk) named(chunk.payload.messageId)
+            tell(uiChunks(chunk))
+            if (chunk.type === 'tool-call-approval') tell([{ type: 'finish-step' }, { type: 'finish' }])
             if (isLast(chunk)) break
           }
         }
@@ -200,14 +215,20 @@ export class HeedChatTransport {
   }
 }
 
-/** What the stream says for a chunk. A snapshot is told as the answer that is being written. */
-function told(chunk: Chunk): UIChunk[] {
-  if (chunk.type === 'tool-call-approval') return [...uiChunks(chunk), { type: 'finish-step' }, { type: 'finish' }]
-  if (chunk.type !== 'data-thread-snapshot' || !('data' in chunk)) return uiChunks(chunk)
-  const { messages } = reduceChunk(emptyView, chunk)
-  const { runId } = chunk.data as ThreadSnapshot
+/** What a snapshot has of an answer: all that was said since the message that it answers, up to the next that another stream of the page answers. */
+function answerIn(
+  messages: readonly UIMessage[], { from, answer, isAnother }: { from: string | undefined; answer: string | undefined; isAnother: (id: string) => boolean },
+): { messages: UIMessage[]; isCut: boolean } {
+  const asked = messages.findIndex(({ id }) => id === from)
+  const first = asked >= 0 ? asked + 1 : messages.findIndex(({ id }) => id === answer)
+  const since = first < 0 ? [] : messages.slice(first)
+  const end = since.findIndex(({ id, role }) => role === 'user' && isAnother(id))
+  return { messages: (end < 0 ? since : since.slice(0, end)).filter(({ role }) => role !== 'user'), isCut: end >= 0 }
+}
+
+function lastAnswer(messages: readonly UIMessage[]): string | undefined {
   const last = messages.at(-1)
-  return runId !== null && last?.role === 'assistant' ? replayed(last) : []
+  return last?.role === 'assistant' ? last.id : undefined
 }
 
 /** The page has what it needs: the run is over, or waits for somebody. */

@@ -1,4 +1,4 @@
-import type { UIMessage, UIPart, UIToolPart } from '../../message/ui-message.ts'
+import type { UIPart, UIToolPart } from '../../message/ui-message.ts'
 import type { Chunk, RunChunk } from '../../run/chunk.ts'
 
 /** A chunk of the AI SDK's UI message stream, as far as it is written here. */
@@ -83,12 +83,8 @@ function ofRun(chunk: RunChunk): UIChunk[] {
   }
 }
 
-/** A message that is there already, as the stream that would have made it. */
-export function replayed({ id, parts }: UIMessage): UIChunk[] {
-  return [{ type: 'start', messageId: id }, ...parts.flatMap((part, index) => ofPart(part, `${id}/${index}`))]
-}
-
-function ofPart(part: UIPart, id: string): UIChunk[] {
+/** A part that is there already, as the stream that would have made it. A text is called `id`. */
+export function chunksOfPart(part: UIPart, id: string): UIChunk[] {
   if (part.type === 'text' || part.type === 'reasoning') return [{ type: `${part.type}-start`, id }, { type: `${part.type}-delta`, id, delta: part.text }, { type: `${part.type}-end`, id }]
   if (part.type === 'step-start') return [{ type: 'start-step' }]
   if (part.type.startsWith('tool-')) return ofCall(part as UIToolPart)

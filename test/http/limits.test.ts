@@ -56,7 +56,7 @@ describe('what one caller may do to a server', () => {
       const { status, headers } = await ask('/agents/guide/send-message', { method: 'OPTIONS', headers: { origin, 'access-control-request-method': 'POST' } })
       return [status, ...['origin', 'methods', 'headers'].map((name) => headers.get(`access-control-allow-${name}`)), headers.get('access-control-max-age')]
     }
-    expect(await preflight('https://app.example')).toEqual([204, 'https://app.example', 'GET, POST, PATCH, DELETE', 'content-type, authorization, x-api-key, idempotency-key, last-event-id', '60'])
+    expect(await preflight('https://app.example')).toEqual([204, 'https://app.example', 'GET, POST, PATCH, DELETE', 'content-type, authorization, x-api-key, idempotency-key, last-event-id, traceparent, tracestate', '60'])
     expect(await preflight('https://evil.example')).toEqual([204, null, null, null, null])
     // A page that may not ask can still send what browsers send without asking: it is no JSON.
     expect((await ask('/agents/guide/send-message', { method: 'POST', headers: { 'content-type': 'text/plain', origin: 'https://evil.example' }, body: JSON.stringify({ message: 'Hi', ...thread }) })).status).toBe(415)

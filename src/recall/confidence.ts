@@ -26,4 +26,4 @@ export function confidence(count: number, words: number, postings: readonly Post
 }
 
 /** The best so many tell. */
-const looked = 10
+export const looked = 10

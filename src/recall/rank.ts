@@ -19,8 +19,7 @@ export interface Ranked {
 /** What each reason gave, before its weight: 1 is the best of all passages. `question` is 1 where it is one. */
 export type Reasons = Record<keyof Weights, number>
 
-export interface RankOptions {
-  limit: number
+export interface RankingOptions {
   weights?: Weights
   /** False for passages that must not be among the answers. They still are neighbours. */
   allowed?: (at: number) => boolean
@@ -30,8 +29,18 @@ export interface RankOptions {
 const bestOfThread = 3
 
 /** The passages that answer a question best, best first. What speaks for none at all is not among them. */
-export function rank(collection: Collection, postings: readonly Posting[], meanings: Meanings | undefined, options: RankOptions): Ranked[] {
-  const { weights = defaultWeights, limit, allowed } = options
+export function rank(collection: Collection, postings: readonly Posting[], meanings: Meanings | undefined, options: RankingOptions & { limit: number }): Ranked[] {
+  const best: Ranked[] = []
+  for (const one of ranking(collection, postings, meanings, options)) {
+    if (best.length >= options.limit) break
+    best.push(one)
+  }
+  return best
+}
+
+/** The same, as many as whoever asks takes: what a passage is worth is known of all of them, their order only as far as it is asked for. */
+export function* ranking(collection: Collection, postings: readonly Posting[], meanings: Meanings | undefined, options: RankingOptions = {}): Generator<Ranked, void, undefined> {
+  const { weights = defaultWeights, allowed } = options
   const { count, previous, next, thread, question } = collection
   const words = wordScores(collection, postings)
   const own = meanings && relative(meanings.own.slice())
@@ -43,32 +52,35 @@ export function rank(collection: Collection, postings: readonly Posting[], meani
   }
   const threads = threadScores(collection, first)
   const most = highest(weights, meanings !== undefined)
-  const best = new Best(limit)
+  const scores = new Float64Array(count)
+  const candidates: number[] = []
   for (let at = 0; at < count; at += 1) {
     const alone = first[at] ?? 0
     const before = scoreAt(first, previous[at])
     const after = scoreAt(first, next[at])
     if (alone + before + after === 0 || (allowed && !allowed(at))) continue
     const of = thread[at] ?? 0
-    const score = alone + weights.previous * before + weights.next * after + weights.thread * (threads[of] ?? 0)
+    scores[at] = alone + weights.previous * before + weights.next * after + weights.thread * (threads[of] ?? 0)
       + weights.wordsOfThread * (words.thread[of] ?? 0) - weights.question * (question[at] ?? 0)
-    best.offer(at, score)
+    candidates.push(at)
   }
-  return best.taken().map(({ at, score }) => ({
-    at,
-    score: Math.max(0, score / most),
-    reasons: {
-      words: words.own[at] ?? 0,
-      wordsOfPair: words.pair[at] ?? 0,
-      meaning: own?.[at] ?? 0,
-      meaningOfPair: pair?.[at] ?? 0,
-      previous: scoreAt(first, previous[at]),
-      next: scoreAt(first, next[at]),
-      thread: threads[thread[at] ?? 0] ?? 0,
-      wordsOfThread: words.thread[thread[at] ?? 0] ?? 0,
-      question: question[at] ?? 0,
-    },
-  }))
+  for (const at of bestFirst(candidates, scores)) {
+    yield {
+      at,
+      score: Math.max(0, (scores[at] ?? 0) / most),
+      reasons: {
+        words: words.own[at] ?? 0,
+        wordsOfPair: words.pair[at] ?? 0,
+        meaning: own?.[at] ?? 0,
+        meaningOfPair: pair?.[at] ?? 0,
+        previous: scoreAt(first, previous[at]),
+        next: scoreAt(first, next[at]),
+        thread: threads[thread[at] ?? 0] ?? 0,
+        wordsOfThread: words.thread[thread[at] ?? 0] ?? 0,
+        question: question[at] ?? 0,
+      },
+    }
+  }
 }
 
 function scoreAt(scores: Float32Array, at: number | undefined): number {
@@ -107,25 +119,32 @@ function highest({ words, wordsOfPair, meaning, meaningOfPair, previous, next, t
   return alone * (1 + previous + next) + thread + wordsOfThread || 1
 }
 
-/** The best so far, best first; of equals, the one that was said first. */
-class Best {
-  readonly #limit: number
-  readonly #taken: Array<{ at: number; score: number }> = []
-
-  constructor(limit: number) {
-    this.#limit = limit
+/** From the best on; of equals, the one that was said first. A heap: to begin costs one look at each, and each one that is taken little. */
+function* bestFirst(heap: number[], scores: Float64Array): Generator<number, void, undefined> {
+  const better = (a: number, b: number) => {
+    const difference = (scores[a] ?? 0) - (scores[b] ?? 0)
+    return difference > 0 || (difference === 0 && a < b)
   }
-
-  offer(at: number, score: number): void {
-    const last = this.#taken.at(-1)
-    if (this.#taken.length >= this.#limit && (!last || score <= last.score)) return
-    let place = this.#taken.length
-    while (place > 0 && (this.#taken[place - 1]?.score ?? 0) < score) place -= 1
-    this.#taken.splice(place, 0, { at, score })
-    if (this.#taken.length > this.#limit) this.#taken.pop()
+  const sink = (from: number) => {
+    for (let place = from; ;) {
+      const left = 2 * place + 1
+      let best = place
+      if (left < heap.length && better(heap[left] ?? 0, heap[best] ?? 0)) best = left
+      if (left + 1 < heap.length && better(heap[left + 1] ?? 0, heap[best] ?? 0)) best = left + 1
+      if (best === place) return
+      const moved = heap[place] ?? 0
+      heap[place] = heap[best] ?? 0
+      heap[best] = moved
+      place = best
+    }
   }
-
-  taken(): ReadonlyArray<{ at: number; score: number }> {
-    return this.#taken
+  for (let place = (heap.length >> 1) - 1; place >= 0; place -= 1) sink(place)
+  for (let top = heap[0]; top !== undefined; top = heap[0]) {
+    const last = heap.pop()
+    if (heap.length > 0 && last !== undefined) {
+      heap[0] = last
+      sink(0)
+    }
+    yield top
   }
 }

@@ -23,6 +23,7 @@ export interface RecallQuery {
   /** Only in this thread. */
   threadId?: string
   text: string
+  /** So many messages, each with its best passage. */
   limit: number
   /** Makes the vector of the text. Without one, only words are compared. */
   embedder?: TextEmbedder
@@ -30,8 +31,18 @@ export interface RecallQuery {
   filter?: MetadataFilter
   /** Messages of a thread from this `seq` on are not wanted. */
   shown?: { threadId: string; from: number }
-  /** Ids of messages that are not wanted. */
-  except?: readonly string[]
+  /** Messages that are not wanted. */
+  except?: readonly MessageRef[]
+}
+
+/** Ids of messages mean nothing outside of their thread. */
+export interface MessageRef {
+  threadId: string
+  messageId: string
+}
+
+export function refKey({ threadId, messageId }: MessageRef): string {
+  return `${threadId}\n${messageId}`
 }
 
 export interface RecallHit {

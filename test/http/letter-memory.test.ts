@@ -26,6 +26,18 @@ describe('memory as existing clients read it', () => {
     })
   })
 
+  it('[K2.9] a search tells messages of two threads with one id apart', async () => {
+    const agent = new Agent({ id: 'guide', model: scriptedModel(['Hello.'], { loop: true }), memory: new Memory() })
+    const { ask } = await served({ guide: agent })
+    const memory = await agent.getMemory()
+    for (const [threadId, content] of [['one', 'The falcon is called Ada.'], ['two', 'The falcon Bob flew away.']] as const) {
+      await memory.createThread({ threadId, resourceId: 'user-1' })
+      await memory.saveMessages({ threadId, messages: [{ id: 'm-0', role: 'user', content }] })
+    }
+    const { results } = (await (await ask('/memory/search?agentId=guide&resourceId=user-1&searchQuery=falcon')).json()) as { results: Array<{ threadId: string; content: string }> }
+    expect(results.map(({ threadId, content }) => [threadId, content]).toSorted()).toEqual([['one', 'The falcon is called Ada.'], ['two', 'The falcon Bob flew away.']])
+  })
+
   it('[H5.1] working memory is told with its template and whether the thread is there, also before it is', async () => {
     for (const scope of ['thread', 'resource'] as const) {
       const { read, say } = await open(scope)

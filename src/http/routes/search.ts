@@ -1,6 +1,7 @@
 import type { Message } from '../../message/message.ts'
 import { HeedError } from '../../errors.ts'
 import { newId } from '../../ids.ts'
+import { refKey } from '../../store/recall.ts'
 import { found as foundShape } from '../answer-schemas.ts'
 import { neededResource } from '../principal.ts'
 import { ownMemory, type MemoryQuery } from '../memory-of.ts'
@@ -27,11 +28,11 @@ export const search: readonly Route[] = [
       if (threadId !== undefined && !(await memory.getThreadById({ threadId }))) throw new HeedError('thread_not_found', 'There is no such thread.', { details: { threadId } })
       // Recall begins from a thread; where none is named, one that can't be there stands for all of the resource.
       const { messages, hits = [] } = await memory.recall({ threadId: threadId ?? newId(), vectorSearchString: searchQuery, ...(most === undefined ? {} : { perPage: most }) })
-      const found = new Map(messages.map((message) => [message.id, message]))
+      const found = new Map(messages.map((message) => [refKey({ threadId: message.threadId ?? '', messageId: message.id }), message]))
       const titles = new Map<string, string | undefined>()
       const results: Array<Record<string, unknown>> = []
       for (const { messageId, threadId: of, score } of hits) {
-        const message = found.get(messageId)
+        const message = found.get(refKey({ threadId: of, messageId }))
         if (!message) continue
         if (!titles.has(of)) titles.set(of, (await memory.getThreadById({ threadId: of }))?.title)
         results.push({ ...shown(message), threadId: of, threadTitle: titles.get(of) || of, context: await around(memory, of, messageId), score })

@@ -4,6 +4,7 @@ import { estimateTokens } from '../../prompt/tokens.ts'
 import { searchableText } from '../../recall/searchable.ts'
 import type { ContextBlock } from '../../run/context-source.ts'
 import { escapeText } from '../../signals/escape.ts'
+import type { MessageRef } from '../../store/recall.ts'
 
 /** Messages of a thread that follow each other, with the one that was found among them. */
 export interface RecalledPassage {
@@ -44,10 +45,10 @@ export function recallBlock(found: readonly RecalledPassage[], threadId: string,
 }
 
 /** The messages that recall has put into these rows. */
-export function recalledIn(rows: readonly MessageRow[]): string[] {
+export function recalledIn(rows: readonly MessageRow[]): MessageRef[] {
   return rows.flatMap(({ role, content: { metadata } }) => {
-    const shownHere = role === 'context' ? (metadata?.recall as Array<{ messages: string[] }> | undefined) : undefined
-    return shownHere?.flatMap(({ messages }) => messages) ?? []
+    const shownHere = role === 'context' ? (metadata?.recall as Array<{ threadId: string; messages: string[] }> | undefined) : undefined
+    return shownHere?.flatMap(({ threadId, messages }) => messages.map((messageId) => ({ threadId, messageId }))) ?? []
   })
 }
 

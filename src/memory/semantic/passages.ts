@@ -1,6 +1,6 @@
 import type { Scope, ThreadStore } from '../../store/contract.ts'
 import type { MessageStart } from '../../store/conversations.ts'
-import type { RecallHit } from '../../store/recall.ts'
+import { refKey, type MessageRef, type RecallHit } from '../../store/recall.ts'
 import { messagesAt, startsIn } from '../messages.ts'
 import type { RecalledPassage } from './block.ts'
 
@@ -9,13 +9,14 @@ export interface Around {
   after: number
   /** Messages of a thread from this `seq` on are left out. */
   shown?: { threadId: string; from: number }
-  except?: ReadonlySet<string>
+  except?: readonly MessageRef[]
 }
 
 /** Hits with the messages around them. Those that touch are one passage; no message is in two. */
 export async function passagesAround(store: ThreadStore, hits: readonly RecallHit[], around: Around): Promise<RecalledPassage[]> {
   const byThread = Map.groupBy(hits, ({ threadId }) => threadId)
   const passages: RecalledPassage[] = []
+  const except = new Set(around.except?.map(refKey))
   for (const [threadId, found] of byThread) {
     const [{ resourceId } = { resourceId: '' }] = found
     const scope: Scope = { threadId, resourceId }
@@ -23,7 +24,7 @@ export async function passagesAround(store: ThreadStore, hits: readonly RecallHi
     if (!thread) continue
     for (const { starts, hits: inside } of await joined(store, scope, found, around)) {
       const placed = await messagesAt(store, scope, starts)
-      const messages = placed.filter(({ message, seq }) => !around.except?.has(message.id) && !(threadId === around.shown?.threadId && seq >= around.shown.from))
+      const messages = placed.filter(({ message, seq }) => !except.has(refKey({ threadId, messageId: message.id })) && !(threadId === around.shown?.threadId && seq >= around.shown.from))
       const excerpts = new Map(inside.map(({ messageId, text }) => [messageId, text]))
       if (messages.length === 0) continue
       passages.push({

@@ -57,7 +57,7 @@ async function search(setting: RecallSetting, { store, index, embedder, threadId
     resourceId, text, limit: topK, shown, except, ...(scope === 'thread' && { threadId }), ...(embedder && { embedder }), ...(filter && { filter }),
   })
   const good = hits.filter(({ score }) => score >= threshold)
-  const passages = await passagesAround(store, good, { ...setting, shown, except: new Set(except) })
+  const passages = await passagesAround(store, good, { ...setting, shown, except })
   return recallBlock(passages, threadId, setting.maxTokens)
 }
 

@@ -1,15 +1,15 @@
 import { describe } from '../../errors.ts'
 import type { MessageRow } from '../../message/row.ts'
 import { neighbours, type Collection, type Posting } from '../../recall/collection.ts'
-import { confidence } from '../../recall/confidence.ts'
+import { confidence, looked } from '../../recall/confidence.ts'
 import type { TextEmbedder } from '../../recall/embedder.ts'
 import { compileFilter } from '../../recall/filter.ts'
 import { isQuestion, passagesOf, withContext } from '../../recall/passages.ts'
-import { rank, type Meanings } from '../../recall/rank.ts'
+import { ranking, type Meanings, type Ranked } from '../../recall/rank.ts'
 import { searchableText } from '../../recall/searchable.ts'
 import { wordsOf } from '../../recall/words.ts'
 import type { ThreadRow, ThreadStore } from '../contract.ts'
-import type { RecallHit, RecallIndex, RecallQuery, RecallStatus } from '../recall.ts'
+import { refKey, type RecallHit, type RecallIndex, type RecallQuery, type RecallStatus } from '../recall.ts'
 
 /** As far back as is looked, in all threads of a resource together. */
 const mostRows = 2_000
@@ -43,27 +43,21 @@ export class InMemoryRecall implements RecallIndex {
     })
     const collection = collectionOf(passages)
     const meanings = await this.#meanings(passages, collection, query)
-    const except = new Set(query.except)
+    const except = new Set(query.except?.map(refKey))
     const allowed = (at: number): boolean => {
       const passage = passages[at]
       if (!passage) return false
       const { thread, row } = passage
       if (query.threadId !== undefined && thread.id !== query.threadId) return false
-      if (except.has(row.messageId) || (thread.id === query.shown?.threadId && (row.seq ?? 0) >= query.shown.from)) return false
+      if (except.has(refKey({ threadId: thread.id, messageId: row.messageId })) || (thread.id === query.shown?.threadId && (row.seq ?? 0) >= query.shown.from)) return false
       if (thread.status !== 'idle' && row.runId !== undefined && row.runId === thread.runId) return false
       return !test || test({ ...thread.metadata, message_id: row.messageId, thread_id: thread.id, resource_id: thread.resourceId, role: row.role, created_at: row.createdAt.toISOString() })
     }
-    const ranked = rank(collection, postings, meanings, { limit: query.limit * 4, allowed })
-    const sure = confidence(collection.count, words.length, postings, ranked, meanings)
-    const taken = new Set<string>()
-    const hits = ranked.flatMap(({ at, score, reasons }): RecallHit[] => {
-      const found = passages[at]
-      if (!found || taken.has(`${found.thread.id}\n${found.row.messageId}`)) return []
-      const { thread, row, text } = found
-      taken.add(`${thread.id}\n${row.messageId}`)
-      return [{ threadId: thread.id, resourceId: thread.resourceId, messageId: row.messageId, seq: row.seq ?? 0, role: row.role, createdAt: row.createdAt, text, score: score * sure, reasons }]
-    })
-    return hits.slice(0, query.limit)
+    const found = bestOfMessages(passages, ranking(collection, postings, meanings, { allowed }), Math.max(query.limit, looked))
+    const sure = confidence(collection.count, words.length, postings, found, meanings)
+    return found.slice(0, Math.max(0, query.limit)).map(({ passage: { thread, row, text }, score, reasons }) => (
+      { threadId: thread.id, resourceId: thread.resourceId, messageId: row.messageId, seq: row.seq ?? 0, role: row.role, createdAt: row.createdAt, text, score: score * sure, reasons }
+    ))
   }
 
   embedWith(embedder: TextEmbedder): void {
@@ -128,6 +122,19 @@ export class InMemoryRecall implements RecallIndex {
     }
     return texts.map((text) => this.#vectors.get(text))
   }
+}
+
+/** The best messages, each by its best passage. */
+function bestOfMessages(passages: readonly Passage[], ranked: Iterable<Ranked>, wanted: number): Array<Ranked & { passage: Passage }> {
+  const found = new Map<string, Ranked & { passage: Passage }>()
+  for (const one of ranked) {
+    if (found.size >= wanted) break
+    const passage = passages[one.at]
+    if (!passage) continue
+    const key = refKey({ threadId: passage.thread.id, messageId: passage.row.messageId })
+    if (!found.has(key)) found.set(key, { ...one, passage })
+  }
+  return [...found.values()]
 }
 
 function collectionOf(passages: readonly Passage[]): Collection {

@@ -3,11 +3,11 @@ import type { MessageContent } from '../../../message/message.ts'
 import type { Posting } from '../../../recall/collection.ts'
 import { compileFilter, type MetadataFilter, type MetadataTest } from '../../../recall/filter.ts'
 import { mostPassages, passagesOf } from '../../../recall/passages.ts'
-import { rank, type Meanings, type Ranked } from '../../../recall/rank.ts'
+import { ranking, type Meanings, type Ranked } from '../../../recall/rank.ts'
 import { searchableText } from '../../../recall/searchable.ts'
-import { confidence } from '../../../recall/confidence.ts'
+import { confidence, looked } from '../../../recall/confidence.ts'
 import { wordsOf } from '../../../recall/words.ts'
-import type { RecallHit, RecallQuery } from '../../recall.ts'
+import { refKey, type RecallHit, type RecallQuery } from '../../recall.ts'
 import type { ResourceCollection } from './collection.ts'
 import type { Collections } from './collections.ts'
 import type { Databases } from './databases.ts'
@@ -41,6 +41,10 @@ interface FoundRow {
   running: number
 }
 
+interface Found extends Ranked {
+  row: FoundRow
+}
+
 export class Searching {
   readonly #databases: Databases
   readonly #collections: Collections
@@ -65,14 +69,14 @@ export class Searching {
     const meanings = question.vector && this.#meanings(collection, question.vector)
     const thread = place.thread === undefined ? undefined : collection.threadNumber(place.thread)
     if (place.thread !== undefined && thread === undefined) return []
-    const inThread = thread === undefined ? undefined : (at: number) => collection.thread[at] === thread
-    const filtered = test && this.#filter(collection, test, place.resourceId)
-    const allowed = inThread && filtered ? (at: number) => inThread(at) && filtered(at) : (inThread ?? filtered)
-    // What is shown already is mostly what fits best.
-    const shown = (question.except?.length ?? 0) + (question.shown ? 200 : 0)
-    const ranked = rank(collection, postings, meanings, { limit: question.limit * 4 + shown, ...(allowed && { allowed }) })
-    const sure = confidence(collection.count, words.length, postings, ranked, meanings)
-    return this.#hits(collection, ranked, sure, question)
+    const allowed = thread === undefined ? undefined : (at: number) => collection.thread[at] === thread
+    const found = this.#found(collection, ranking(collection, postings, meanings, { ...(allowed && { allowed }) }), test, question)
+    const sure = confidence(collection.count, words.length, postings, found, meanings)
+    return found.slice(0, question.limit).map(({ at, score, reasons, row }) => {
+      const { content, createdAt, running: _, metadata: _of, ...named } = row
+      const text = passagesOf(searchableText(JSON.parse(content) as MessageContent))[(collection.keys[at] ?? 0) % mostPassages] ?? ''
+      return { ...named, createdAt: new Date(createdAt), text, score: score * sure, reasons }
+    })
   }
 
   #place({ resourceId, threadId }: Question): { resource: number; resourceId: string; thread?: number } | undefined {
@@ -115,36 +119,28 @@ export class Searching {
     return this.#collections.vectorsOf(collection.resource, embedder.key, embedder.dimension).compare(numbers)
   }
 
-  #filter(collection: ResourceCollection, test: MetadataTest, resourceId: string): (at: number) => boolean {
-    const row = (at: number) => this.#databases.messages.one<FoundRow>(rowSql, Math.floor((collection.keys[at] ?? 0) / mostPassages))
-    return (at) => {
-      const found = row(at)
-      return found !== undefined && test({ ...(JSON.parse(found.metadata) as MetadataFilter), ...describedRow(found, resourceId) })
-    }
-  }
-
-  #hits(collection: ResourceCollection, ranked: readonly Ranked[], sure: number, question: Question): RecallHit[] {
-    const hits: RecallHit[] = []
-    const taken = new Set<string>()
-    const except = new Set(question.except)
-    for (const { at, score, reasons } of ranked) {
-      const passage = collection.keys[at] ?? 0
-      const key = Math.floor(passage / mostPassages)
+  /** The best messages that may be shown, each by its best passage; also those beyond the limit that tell how sure it is. */
+  #found(collection: ResourceCollection, ranked: Iterable<Ranked>, test: MetadataTest | undefined, question: Question): Found[] {
+    const found: Found[] = []
+    const taken = new Set<string>(question.except?.map(refKey))
+    const judged = new Set<number>()
+    const wanted = Math.max(question.limit, looked)
+    for (const one of ranked) {
+      const key = Math.floor((collection.keys[one.at] ?? 0) / mostPassages)
+      if (judged.has(key)) continue
+      judged.add(key)
       const row = this.#databases.messages.one<FoundRow>(rowSql, key)
-      if (!row || row.running === 1 || except.has(row.messageId) || this.#indexing.isStale(key)) continue
+      if (!row || row.running === 1 || taken.has(refKey(row)) || this.#indexing.isStale(key)) continue
       if (row.threadId === question.shown?.threadId && row.seq >= question.shown.from) continue
-      const name = `${row.threadId}\n${row.messageId}`
-      if (taken.has(name)) continue
-      taken.add(name)
-      const text = passagesOf(searchableText(JSON.parse(row.content) as MessageContent))[passage % mostPassages] ?? ''
-      const { threadId, resourceId, messageId, seq, role } = row
-      hits.push({ threadId, resourceId, messageId, seq, role, createdAt: new Date(row.createdAt), text, score: score * sure, reasons })
-      if (hits.length >= question.limit) break
+      if (test && !test({ ...(JSON.parse(row.metadata) as MetadataFilter), ...describedRow(row) })) continue
+      taken.add(refKey(row))
+      found.push({ ...one, row })
+      if (found.length >= wanted) break
     }
-    return hits
+    return found
   }
 }
 
-function describedRow({ messageId, threadId, role, createdAt }: FoundRow, resourceId: string): Record<string, unknown> {
+function describedRow({ messageId, threadId, resourceId, role, createdAt }: FoundRow): Record<string, unknown> {
   return { message_id: messageId, thread_id: threadId, resource_id: resourceId, role, created_at: new Date(createdAt).toISOString() }
 }

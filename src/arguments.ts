@@ -10,6 +10,20 @@ export function checkText(field: string, value: unknown): asserts value is strin
   if (typeof value !== 'string' || value === '') throw refused(field, 'a text that is not empty')
 }
 
+/**
+ * A text that comes out of every store as it went in, so that two of them are never one: no half of a surrogate pair, which UTF-8 can't hold, and no NUL, at which
+ * some would end it.
+ */
+export function isName(value: unknown): value is string {
+  return typeof value === 'string' && value !== '' && value.isWellFormed() && !value.includes('\0')
+}
+
+/** An id, or another name by which something is found again. */
+export function checkName(field: string, value: unknown): asserts value is string {
+  checkText(field, value)
+  if (!isName(value)) throw refused(field, 'a text of whole characters, without NUL')
+}
+
 export function checkWhole(field: string, value: unknown, least = 0): asserts value is number {
   if (!Number.isSafeInteger(value) || Number(value) < least) throw refused(field, `a whole number of at least ${least}`)
 }

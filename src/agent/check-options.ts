@@ -1,3 +1,4 @@
+import { isName } from '../arguments.ts'
 import { HeedError } from '../errors.ts'
 import { checkMemoryOptions } from '../memory/options.ts'
 import type { AgentExecutionOptions, MemoryTarget, ModelSettings, StructuredOutputOptions } from '../run/options.ts'
@@ -86,11 +87,11 @@ function unknown(option: string, of: string, names: object): HeedError {
 export function checkMemory(memory: MemoryTarget): { threadId: string; resourceId: string } {
   const { thread, resource } = memory as Partial<MemoryTarget>
   const threadId = typeof thread === 'string' ? thread : thread?.id
-  if (typeof threadId !== 'string' || threadId === '') {
-    throw new HeedError('invalid_argument', "memory.thread needs an id, for example memory: { thread: 'chat-1', resource: 'user-7' }.", { details: { field: 'memory.thread' } })
+  if (!isName(threadId)) {
+    throw new HeedError('invalid_argument', "memory.thread needs an id of whole characters without NUL, for example memory: { thread: 'chat-1', resource: 'user-7' }.", { details: { field: 'memory.thread' } })
   }
-  if (typeof resource !== 'string' || resource === '') {
-    throw new HeedError('invalid_argument', "memory.resource is missing: say whom the thread belongs to, for example memory: { thread: 'chat-1', resource: 'user-7' }.", { details: { field: 'memory.resource' } })
+  if (!isName(resource)) {
+    throw new HeedError('invalid_argument', "memory.resource is missing, or no text of whole characters without NUL: say whom the thread belongs to, for example memory: { thread: 'chat-1', resource: 'user-7' }.", { details: { field: 'memory.resource' } })
   }
   return { threadId, resourceId: resource }
 }

@@ -1,4 +1,4 @@
-import { checkNames, checkObject, checkText, checkWhole } from '../arguments.ts'
+import { checkNames, checkObject, checkName, checkWhole } from '../arguments.ts'
 import { HeedError } from '../errors.ts'
 import type { ScheduleOptions } from '../schedule/schedules.ts'
 import type { MessageInput, Signal, SignalInput } from '../signals/signal.ts'
@@ -54,7 +54,7 @@ export function agentSchedules(agent: Askable, make: SignalMakers): AgentSchedul
 
 function scoped(method: string, scope: ScheduleScope): ScheduleScope {
   checkNames(`schedules.${method}()`, scope, ['id', 'resourceId'])
-  checkText('id', scope.id)
-  if (scope.resourceId !== undefined) checkText('resourceId', scope.resourceId)
+  checkName('id', scope.id)
+  if (scope.resourceId !== undefined) checkName('resourceId', scope.resourceId)
   return scope
 }

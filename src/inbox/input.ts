@@ -1,3 +1,4 @@
+import { isName } from '../arguments.ts'
 import { HeedError } from '../errors.ts'
 import type { JSONValue } from '../json.ts'
 import { normaliseAttributes } from '../signals/attributes.ts'
@@ -53,14 +54,15 @@ function checkNotification(input: NotificationInput): CheckedNotification {
   if (attributes !== undefined && (typeof attributes !== 'object' || attributes === null)) throw wrong('attributes', 'must be an object')
   const given = attributes ? normaliseAttributes(attributes) : undefined
   return {
-    ...(id === undefined ? {} : { id: text(id, 'id', maxKey) }),
-    source: text(input.source, 'source', maxName),
-    kind: text(input.kind, 'kind', maxName),
-    summary: sized(text(input.summary, 'summary', MAX_SIGNAL_BYTES), 'summary'),
+    ...(id === undefined ? {} : { id: name(id, 'id', maxKey) }),
+    source: name(input.source, 'source', maxName),
+    kind: name(input.kind, 'kind', maxName),
+    // Whoever cuts a text may cut an emoji in two: the half is read as the sign for what can't be read.
+    summary: sized(text(input.summary, 'summary', MAX_SIGNAL_BYTES).toWellFormed(), 'summary'),
     ...(priority === undefined ? {} : { priority }),
     ...(payload === undefined ? {} : { payload: sized(copyJSON(payload, 'payload'), 'payload') }),
-    ...(dedupeKey === undefined ? {} : { dedupeKey: text(dedupeKey, 'dedupeKey', maxKey) }),
-    ...(coalesceKey === undefined ? {} : { coalesceKey: text(coalesceKey, 'coalesceKey', maxKey) }),
+    ...(dedupeKey === undefined ? {} : { dedupeKey: name(dedupeKey, 'dedupeKey', maxKey) }),
+    ...(coalesceKey === undefined ? {} : { coalesceKey: name(coalesceKey, 'coalesceKey', maxKey) }),
     ...(given ? { attributes: sized(given, 'attributes') } : {}),
     ...(metadata === undefined ? {} : { metadata: sized(copyJSONObject(metadata, 'metadata'), 'metadata') }),
   }
@@ -70,6 +72,13 @@ function text(value: unknown, field: string, max: number): string {
   if (typeof value !== 'string' || value === '') throw wrong(field, 'must be a text that is not empty')
   if (value.length > max) throw wrong(field, `must not be longer than ${max} characters`)
   return value
+}
+
+/** What it is found by, or told apart. */
+function name(value: unknown, field: string, max: number): string {
+  const given = text(value, field, max)
+  if (!isName(given)) throw wrong(field, 'must be a text of whole characters, without NUL')
+  return given
 }
 
 function sized<Value extends JSONValue>(value: Value, field: string): Value {

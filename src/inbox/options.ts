@@ -1,3 +1,4 @@
+import { isName } from '../arguments.ts'
 import { HeedError } from '../errors.ts'
 import type { AgentExecutionOptions } from '../run/options.ts'
 
@@ -69,7 +70,7 @@ export function checkTarget(target: NotificationTarget): void {
   if (typeof target !== 'object' || target === null) throw wrong('options', 'must have resourceId and threadId')
   for (const key of Object.keys(target)) if (!['resourceId', 'threadId', 'ifIdle'].includes(key)) throw wrong(key, 'is not an option of a notification. Known: resourceId, threadId, ifIdle')
   for (const field of ['resourceId', 'threadId'] as const) {
-    if (typeof target[field] !== 'string' || target[field] === '') throw wrong(field, 'is missing or no text')
+    if (!isName(target[field])) throw wrong(field, 'is missing, or no text of whole characters without NUL')
   }
   for (const key of Object.keys(target.ifIdle ?? {})) if (key !== 'streamOptions') throw wrong(`ifIdle.${key}`, "is not an option: the delivery policy decides. Known: streamOptions")
 }

@@ -1,16 +1,16 @@
-import { checkNames, checkObject, checkText, checkWhole, refused } from '../arguments.ts'
+import { checkName, checkNames, checkObject, checkWhole, refused } from '../arguments.ts'
 import { HeedError } from '../errors.ts'
 import type { JSONValue } from '../json.ts'
 import type { Scope } from '../store/contract.ts'
 
-export { checkNames, checkObject, checkText, checkWhole, refused } from '../arguments.ts'
+export { checkName, checkNames, checkObject, checkText, checkWhole, refused } from '../arguments.ts'
 
 /** What callers of a memory pass, refused by name before anything is read or written. */
 
 export function scopeOf(threadId: unknown, resourceId: unknown): Scope {
-  checkText('threadId', threadId)
+  checkName('threadId', threadId)
   if (resourceId === undefined) return { threadId }
-  checkText('resourceId', resourceId)
+  checkName('resourceId', resourceId)
   return { threadId, resourceId }
 }
 

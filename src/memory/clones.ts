@@ -2,7 +2,7 @@ import { newId } from '../ids.ts'
 import type { JSONValue } from '../json.ts'
 import type { Message } from '../message/message.ts'
 import type { ThreadRow, ThreadStore } from '../store/contract.ts'
-import { checkNames, checkText, checkTitle, checkWhole, metadataOf, refused, scopeOf, timeOf } from './arguments.ts'
+import { checkNames, checkName, checkTitle, checkWhole, metadataOf, refused, scopeOf, timeOf } from './arguments.ts'
 import { allMessages } from './messages.ts'
 
 export interface CloneThreadArgs {
@@ -50,9 +50,9 @@ export async function cloneThread(store: ThreadStore, args: CloneThreadArgs, now
   const filter = args.options?.messageFilter ?? {}
   checkNames('options.messageFilter', filter, ['startDate', 'endDate', 'messageIds'])
   const { sourceThreadId, newThreadId: id = newId(), resourceId, title } = args
-  checkText('sourceThreadId', sourceThreadId)
-  checkText('newThreadId', id)
-  if (resourceId !== undefined) checkText('resourceId', resourceId)
+  checkName('sourceThreadId', sourceThreadId)
+  checkName('newThreadId', id)
+  if (resourceId !== undefined) checkName('resourceId', resourceId)
   checkTitle(title)
   if (args.readMessages !== undefined && typeof args.readMessages !== 'boolean') throw refused('readMessages', 'true or false')
   const limit = args.options?.messageLimit
@@ -93,7 +93,7 @@ export async function sourceOf(store: ThreadStore, threadId: string, owner?: str
 }
 
 export async function clonesOf(store: ThreadStore, sourceThreadId: string, resourceId?: string): Promise<ThreadRow[]> {
-  checkText('sourceThreadId', sourceThreadId)
+  checkName('sourceThreadId', sourceThreadId)
   const clones: ThreadRow[] = []
   const query = { cloneOf: sourceThreadId, orderBy: { field: 'createdAt', direction: 'ASC' }, limit: 500, ...(resourceId !== undefined && { resourceId }) } as const
   for (;;) {

@@ -9,7 +9,7 @@ import type { ThreadRow, ThreadStore } from '../store/contract.ts'
 import { defaultStorage } from '../store/default.ts'
 import type { RecallProgress, RecallStatus } from '../store/recall.ts'
 import { checkStorage, threadStoreOf, type Storage } from '../store/storage.ts'
-import { checkNames, checkText, refused, scopeOf } from './arguments.ts'
+import { checkNames, checkName, refused, scopeOf } from './arguments.ts'
 import { cloneHistory, cloneMetadataOf, clonesOf, cloneThread, sourceOf, type CloneMetadata, type ClonedThread, type CloneThreadArgs, type UnreadClone } from './clones.ts'
 import { checkMemoryOptions, checkOptionNames } from './options.ts'
 import { Homes } from './homes.ts'
@@ -127,7 +127,7 @@ export class Memory {
   async transferThread(transfer: { threadId: string; resourceId: string; from?: string }): Promise<ThreadRow> {
     checkNames('transferThread()', transfer, ['threadId', 'resourceId', 'from'])
     const { threadId, resourceId, from } = transfer
-    checkText('resourceId', resourceId)
+    checkName('resourceId', resourceId)
     const place = this.#homes.one()
     const store = await this.#open()
     const scope = scopeOf(threadId, from)
@@ -214,7 +214,7 @@ export class Memory {
 
   /** The same for one resource alone: whatever it is asked, it can't reach what belongs to another. */
   forResource(resourceId: string): ResourceMemory {
-    checkText('resourceId', resourceId)
+    checkName('resourceId', resourceId)
     return new ResourceMemory(resourceId, { store: () => this.#open(), belongings: () => this.#belongings() }, this.options, this.embedder)
   }
 

@@ -3,7 +3,7 @@ import type { MessageContent, MessagePart } from '../message/message.ts'
 import { checkStorable } from '../message/storable.ts'
 import { isCurrent, readParts } from '../message/stored-content.ts'
 import type { MessagePatch } from '../store/conversations.ts'
-import { checkNames, checkObject, checkText, refused, timeOf } from './arguments.ts'
+import { checkNames, checkObject, checkName, refused, timeOf } from './arguments.ts'
 
 export type GivenPatch = MessagePatch & { threadId?: string; resourceId?: string }
 
@@ -14,8 +14,8 @@ const contentFields = ['format', 'parts', 'content', 'experimental_attachments',
 export function patchOf(given: GivenPatch, index: number): { patch: MessagePatch; threadId: string | undefined; resourceId: string | undefined } {
   checkNames('updateMessages()', given, fields)
   const { id, threadId, resourceId, role, type } = given
-  checkText('messages.id', id)
-  for (const [name, value] of Object.entries({ threadId, resourceId, role, type })) if (value !== undefined) checkText(`messages.${name}`, value)
+  checkName('messages.id', id)
+  for (const [name, value] of Object.entries({ threadId, resourceId, role, type })) if (value !== undefined) checkName(`messages.${name}`, value)
   const createdAt = timeOf('messages.createdAt', given.createdAt)
   const content = contentOf(given.content, index)
   const patch = { id, ...(role !== undefined && { role }), ...(createdAt && { createdAt }), ...(type !== undefined && { type }), ...(content && { content }) }

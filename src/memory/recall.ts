@@ -3,7 +3,7 @@ import type { MemoryOptions } from '../run/options.ts'
 import type { Scope, ThreadStore } from '../store/contract.ts'
 import type { MessageStart } from '../store/conversations.ts'
 import type { RecallHit } from '../store/recall.ts'
-import { checkNames, checkOrder, checkPage, checkText, checkWhole, refused, scopeOf, timeOf } from './arguments.ts'
+import { checkNames, checkOrder, checkPage, checkName, checkWhole, refused, scopeOf, timeOf } from './arguments.ts'
 import { cursorOf, placeIn } from './cursor.ts'
 import { allMessages, countMessages, messagesAt, placeOfMessage, startsIn, type Placed, type Span } from './messages.ts'
 
@@ -92,7 +92,7 @@ function check(args: RecallArgs, perPageByDefault: number): void {
   if (include !== undefined && !Array.isArray(include)) throw refused('include', 'a list of { id }')
   for (const item of include ?? []) {
     checkNames('include', item, ['id', 'threadId', 'withPreviousMessages', 'withNextMessages'])
-    checkText('include.id', item.id)
+    checkName('include.id', item.id)
     for (const name of ['withPreviousMessages', 'withNextMessages'] as const) if (item[name] !== undefined) checkWhole(`include.${name}`, item[name])
   }
   if (cursor === undefined) return

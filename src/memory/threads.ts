@@ -2,7 +2,7 @@ import { newId } from '../ids.ts'
 import type { JSONValue } from '../json.ts'
 import type { Belongings } from '../store/belongings.ts'
 import type { Scope, ThreadQuery, ThreadRow, ThreadStore } from '../store/contract.ts'
-import { checkNames, checkOrder, checkPage, checkText, checkTitle, checkWhole, metadataOf, refused, scopeOf } from './arguments.ts'
+import { checkNames, checkOrder, checkPage, checkName, checkTitle, checkWhole, metadataOf, refused, scopeOf } from './arguments.ts'
 import { cursorOf, placeIn } from './cursor.ts'
 import { splitMetadata } from './working-memory/initial.ts'
 import type { WorkingMemorySetting } from './working-memory/setting.ts'
@@ -63,8 +63,8 @@ const atOnce = 500
 export async function createThread(store: ThreadStore, args: NewThreadArgs, now: number, setting?: WorkingMemorySetting): Promise<ThreadRow> {
   checkNames('createThread()', args, ['resourceId', 'threadId', 'title', 'metadata'])
   const { resourceId, threadId = newId(), title } = args
-  checkText('resourceId', resourceId)
-  checkText('threadId', threadId)
+  checkName('resourceId', resourceId)
+  checkName('threadId', threadId)
   checkTitle(title)
   const described = await splitMetadata(setting, metadataOf(args.metadata))
   const { thread } = await store.createThread({ id: threadId, resourceId, ...(title !== undefined && { title }), ...described, now })
@@ -131,9 +131,9 @@ function queryOf(args: ListThreadsArgs): { query: Wanted; list: string } {
   checkNames('filter', args.filter ?? {}, ['resourceId', 'metadata', 'parentId'])
   if (args.children !== undefined && typeof args.children !== 'boolean') throw refused('children', 'true or false')
   const parentId = args.filter?.parentId ?? (args.children ? undefined : null)
-  if (args.filter?.parentId !== undefined) checkText('filter.parentId', args.filter.parentId)
+  if (args.filter?.parentId !== undefined) checkName('filter.parentId', args.filter.parentId)
   const resourceId = args.filter?.resourceId ?? args.resourceId
-  if (resourceId !== undefined) checkText('filter.resourceId', resourceId)
+  if (resourceId !== undefined) checkName('filter.resourceId', resourceId)
   const metadata = args.filter?.metadata
   if (metadata !== undefined) checkScalars(metadata)
   checkOrder(args.orderBy, ['createdAt', 'updatedAt'])

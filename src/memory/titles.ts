@@ -32,12 +32,43 @@ export function titleSubject(words: string): string {
   return words.trim().slice(0, longestWords)
 }
 
-/** What a model wrote, as a title: one line, unquoted, not too long. Empty when nothing is left. */
+/** What a model wrote, as a title: one line without the marks around it, not too long. Empty when nothing is left. */
 export function titleOf(written: string): string {
-  const line = written.split('\n').map((text) => text.trim()).find((text) => text !== '') ?? ''
-  const plain = line.replace(/^#+\s*/, '').replace(/^(["'“”„«*_`])+|(["'“”«»*_`])+$/gu, '').replace(/\s+/g, ' ').trim()
+  const plain = written.split('\n').filter((line) => !/^\s*(?:```|~~~)/.test(line)).map(unmarked).find((line) => line !== '') ?? ''
   const characters = Array.from(new Intl.Segmenter().segment(plain), ({ segment }) => segment)
   return characters.length <= longestTitle ? plain : `${characters.slice(0, longestTitle - 1).join('').trimEnd()}…`
+}
+
+/** Marks are looked for in as much of a line. */
+const longestLine = 1_000
+
+const quotes: Readonly<Record<string, string>> = { '"': '"', "'": "'", '`': '`', '“': '”“', '„': '“”', '”': '”', '‘': '’', '‚': '‘’', '«': '»', '»': '«', '‹': '›', '「': '」', '『': '』' }
+
+/** A line without headings, bullets, emphasis, tags, quotation marks around all of it, and the word "Title:" before it, in whatever order they are. */
+function unmarked(line: string): string {
+  let text = line.trim().slice(0, longestLine).replace(/\s+/g, ' ').trim()
+  for (let before = ''; before !== text;) {
+    before = text
+    text = unquoted(text
+      .replace(/^#+(?: |$)/, '').replace(/ #+$/, '')
+      .replace(/^(?:[-•>] |\* (?!.*\*$))/, '')
+      .replace(/^<(\w+)>(.*)<\/\1>$/, '$2')
+      .replace(/(\*\*|__)(?=\S)(.*?\S)\1/g, '$2')
+      .replace(/(?<![\w*\\])([*_])(?=[^\s*_])(.*?[^\s*_])\1(?![\w*])/g, '$2')
+      .replace(/^[*_]+$/, '')
+      .replace(/^(?:title|titel|titre|título|titolo|titulo) ?[:：] ?/iu, '')
+      .trim())
+  }
+  return text
+}
+
+/** What is in quotation marks as a whole; `"A" and "B"` is not. */
+function unquoted(text: string): string {
+  const [first = '', last = ''] = [text.slice(0, 1), text.slice(-1)]
+  const inner = text.slice(1, -1)
+  const others = inner.replace(/(?<=\p{L})['’](?=\p{L})/gu, '')
+  const isWhole = text.length > 1 && (quotes[first]?.includes(last) ?? false) && !others.includes(first) && !others.includes(last)
+  return isWhole ? inner.trim() : text
 }
 
 function invalid(option: string, why: string): HeedError {

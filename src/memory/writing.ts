@@ -5,7 +5,7 @@ import { joinRows } from '../message/join.ts'
 import type { Message } from '../message/message.ts'
 import { checkStorable } from '../message/storable.ts'
 import type { Scope, ThreadStore } from '../store/contract.ts'
-import { checkNames, checkText, refused, scopeOf } from './arguments.ts'
+import { checkNames, checkName, refused, scopeOf } from './arguments.ts'
 import { patchOf, type GivenPatch } from './message-patch.ts'
 
 export interface SaveMessagesArgs {
@@ -69,7 +69,7 @@ export async function deleteMessages(store: ThreadStore, args: DeleteMessagesArg
 
 function idOf(named: unknown): string {
   const id = typeof named === 'object' && named !== null && 'id' in named ? named.id : named
-  checkText('messageId', id)
+  checkName('messageId', id)
   return id
 }
 

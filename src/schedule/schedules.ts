@@ -1,4 +1,5 @@
 import { createHash } from 'node:crypto'
+import { isName } from '../arguments.ts'
 import { describe, HeedError, isHeedError } from '../errors.ts'
 import { Dispatcher } from '../inbox/dispatcher.ts'
 import type { InboxSettings } from '../inbox/options.ts'
@@ -197,9 +198,9 @@ function optionsOf({ threadId, resourceId, overlap }: ScheduleRecord): SendOptio
 function check(options: ScheduleOptions, now: number): ReturnType<typeof checkTiming> {
   if (typeof options !== 'object' || options === null) throw wrong('options', 'must have threadId, resourceId and a time')
   for (const key of Object.keys(options)) if (!known.has(key)) throw wrong(key, `is not known. Known: ${[...known].join(', ')}`)
-  for (const field of ['threadId', 'resourceId'] as const) if (typeof options[field] !== 'string' || options[field] === '') throw wrong(field, 'is missing or no text')
+  for (const field of ['threadId', 'resourceId'] as const) if (!isName(options[field])) throw wrong(field, 'is missing, or no text of whole characters without NUL')
   const { id, overlap = 'allow', missed = 'once' } = options
-  if (id !== undefined && (typeof id !== 'string' || id === '' || id.length > 200)) throw wrong('id', 'must be a text of 1 to 200 characters')
+  if (id !== undefined && (!isName(id) || id.length > 200)) throw wrong('id', 'must be a text of 1 to 200 whole characters without NUL')
   if (!overlaps.includes(overlap)) throw wrong('overlap', `must be one of ${overlaps.join(', ')}`)
   if (!misses.includes(missed)) throw wrong('missed', `must be one of ${misses.join(', ')}`)
   return checkTiming(options, now)

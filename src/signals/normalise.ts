@@ -1,3 +1,4 @@
+import { isName } from '../arguments.ts'
 import { isoTime } from '../iso.ts'
 import { normaliseAttributes, unsafeName } from './attributes.ts'
 import { utf8Length } from './base64.ts'
@@ -91,8 +92,8 @@ function isGiven(value: unknown): boolean {
 }
 
 function checkId(id: unknown): string {
-  if (typeof id === 'string' && id.length > 0 && id.length <= maxIdLength) return id
-  throw refusal('id', `must be a string of 1 to ${maxIdLength} characters, not ${describe(id)}.`)
+  if (isName(id) && id.length <= maxIdLength) return id
+  throw refusal('id', `must be a string of 1 to ${maxIdLength} whole characters without NUL, not ${describe(id)}.`)
 }
 
 function unknownType(type: unknown): string {

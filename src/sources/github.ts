@@ -167,7 +167,8 @@ const most = 500
 
 function quoted(text: string | null | undefined): string {
   if (!text) return ''
-  return `: ${text.length > most ? `${text.slice(0, most)}…` : text}`
+  // Not in the middle of a pair.
+  return `: ${text.length > most ? `${text.slice(0, most).replace(/[\uD800-\uDBFF]$/, '')}…` : text}`
 }
 
 function link(url: string | undefined): string {

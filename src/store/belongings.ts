@@ -1,4 +1,4 @@
-import { notificationStoreOf, scheduleStoreOf, threadStoreOf, type Storage } from './storage.ts'
+import { notificationStoreOf, scheduleStoreOf, subscriptionStoreOf, threadStoreOf, type Storage } from './storage.ts'
 
 /** What hangs on threads and may be in a database of its own. Both may be asked again: what is done is done. */
 export interface Belongings {
@@ -14,7 +14,7 @@ export async function belongingsOf(storage: Storage): Promise<Belongings[]> {
   if (threads === storage) return []
   const own = 'getStore' in threads ? (threads as Storage) : undefined
   const places: Belongings[] = []
-  for (const find of [notificationStoreOf, scheduleStoreOf]) {
+  for (const find of [notificationStoreOf, scheduleStoreOf, subscriptionStoreOf]) {
     const place = await find(storage)
     if (!place || (own && (await find(own)) === place)) continue
     await place.open()

@@ -1,10 +1,11 @@
 import type { JSONValue } from '../json.ts'
+import type { Belongings } from './belongings.ts'
 
 /**
  * Which threads want to hear of which things outside: a pull request, a mailbox, a build. Each method is one transaction. A scope with
  * a `resourceId` sees nothing of another resource.
  */
-export interface SubscriptionStore {
+export interface SubscriptionStore extends Belongings {
   open(): Promise<void>
   close(): Promise<void>
   /** Creates it; the same again merges its metadata. */

@@ -1,3 +1,4 @@
+import { isName } from '../arguments.ts'
 import { HeedError, isHeedError } from '../errors.ts'
 import { isoTime } from '../iso.ts'
 import type { AgentExecutionOptions } from '../run/options.ts'
@@ -266,9 +267,9 @@ interface Branches {
 
 function checkOptions(options: SendOptions | undefined): Branches {
   const { runId, resourceId, threadId, ifActive, ifIdle } = options ?? {}
-  if (runId !== undefined && !isText(runId)) throw badTarget('runId')
-  if (resourceId !== undefined && !isText(resourceId)) throw badTarget('resourceId')
-  if (threadId !== undefined && !isText(threadId)) throw badTarget('threadId')
+  if (runId !== undefined && !isName(runId)) throw badTarget('runId')
+  if (resourceId !== undefined && !isName(resourceId)) throw badTarget('resourceId')
+  if (threadId !== undefined && !isName(threadId)) throw badTarget('threadId')
   checkKeys(options ?? {}, '', known)
   if (runId === undefined && (threadId === undefined || resourceId === undefined)) throw badTarget(threadId === undefined ? 'threadId' : 'resourceId')
   return {
@@ -290,7 +291,7 @@ function checkKeys(given: object, under: string, names: readonly string[]): void
 }
 
 function badTarget(field: string): HeedError {
-  return new HeedError('invalid_argument', `A send needs its target: resourceId and threadId, or the runId of an active run. '${field}' is missing or no text.`, { details: { field } })
+  return new HeedError('invalid_argument', `A send needs its target: resourceId and threadId, or the runId of an active run. '${field}' is missing, or no text of whole characters without NUL.`, { details: { field } })
 }
 
 function branch<Behavior extends string>(
@@ -308,10 +309,6 @@ function branch<Behavior extends string>(
   }
   const attributes = given.attributes && normaliseAttributes(given.attributes, `${field}.attributes`)
   return { behavior, ...(attributes ? { attributes } : {}) }
-}
-
-function isText(value: unknown): value is string {
-  return typeof value === 'string' && value !== ''
 }
 
 export function rejected(error: unknown): SignalOutcome {

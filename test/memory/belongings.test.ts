@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest'
 import { CompositeStore, Heed, Agent, InMemoryStore, silentLogger, type Storage } from '../../src/index.ts'
-import { LibSQLStore, MemoryLibSQL, NotificationsLibSQL } from '../../src/store/libsql/index.ts'
-import { notificationStoreOf, scheduleStoreOf, threadStoreOf } from '../../src/store/storage.ts'
+import { LibSQLStore, MemoryLibSQL, NotificationsLibSQL, SchedulesLibSQL, SubscriptionsLibSQL } from '../../src/store/libsql/index.ts'
+import { notificationStoreOf, scheduleStoreOf, subscriptionStoreOf, threadStoreOf } from '../../src/store/storage.ts'
 import { scriptedModel, virtualClock } from '../../src/testing/index.ts'
 import { soon } from '../thread/said.ts'
 import { kept, newFile } from './kept.ts'
@@ -15,8 +15,10 @@ const places: Array<{ name: string; storage(): Storage }> = [
   {
     name: 'in databases of their own',
     storage: () => kept(new CompositeStore({
-      domains: { memory: new MemoryLibSQL({ url: `file:${newFile()}` }), notifications: new NotificationsLibSQL({ url: `file:${newFile()}` }) },
-      default: new LibSQLStore({ url: ':memory:' }),
+      domains: {
+        memory: new MemoryLibSQL({ url: `file:${newFile()}` }), notifications: new NotificationsLibSQL({ url: `file:${newFile()}` }),
+        schedules: new SchedulesLibSQL({ url: `file:${newFile()}` }), subscriptions: new SubscriptionsLibSQL({ url: `file:${newFile()}` }),
+      },
       retention,
     })),
   },
@@ -31,7 +33,8 @@ describe.each(places)('what belongs to threads, $name', ({ storage: make }) => {
     const memory = await agent.getMemory()
     const inbox = await notificationStoreOf(storage)
     const schedules = await scheduleStoreOf(storage)
-    if (!inbox || !schedules) throw new Error('The storage was to have both.')
+    const subscriptions = await subscriptionStoreOf(storage)
+    if (!inbox || !schedules || !subscriptions) throw new Error('The storage was to have all of them.')
     const fill = async (threadId: string, resourceId: string, threadIsThere = true) => {
       const now = clock.now()
       if (threadIsThere) await (await threadStoreOf(storage)).createThread({ id: threadId, resourceId, now })
@@ -41,11 +44,13 @@ describe.each(places)('what belongs to threads, $name', ({ storage: make }) => {
         id: `s-${threadId}`, agentId: 'other', threadId, resourceId, nextAt: now + 1e12, now, overlap: 'allow', missed: 'once', timing: { every: 1e12 },
         signal: { type: 'user', contents: 'x' } as never,
       })
+      await subscriptions.putSubscription({ sourceId: 'builds', externalId: 'main', threadId, resourceId, agentId: 'other', metadata: {}, now })
     }
     const held = async (threadId: string, resourceId?: string) => {
       const of = resourceId === undefined ? {} : { resourceId }
       const { notifications } = await inbox.listNotifications({ threadId, ...of, limit: 10 })
-      return notifications.length + (await schedules.listSchedules({ threadId, ...of, limit: 10 })).schedules.length
+      const { subscriptions: heard } = await subscriptions.listSubscriptions({ sourceId: 'builds', threadId, ...of, limit: 10 })
+      return notifications.length + (await schedules.listSchedules({ threadId, ...of, limit: 10 })).schedules.length + heard.length
     }
     return { storage, clock, agent, heed, memory, inbox, schedules, fill, held }
   }
@@ -53,9 +58,9 @@ describe.each(places)('what belongs to threads, $name', ({ storage: make }) => {
   it('[M1.12] goes with a thread that is deleted, also when only the thread went the last time', async () => {
     const { memory, fill, held, inbox } = await world()
     for (const id of ['t', 'stays']) await fill(id, 'u')
-    expect(await held('t')).toBe(2)
+    expect(await held('t')).toBe(3)
     expect(await memory.deleteThread('t')).toBe(true)
-    expect([await held('t'), await held('stays')]).toEqual([0, 2])
+    expect([await held('t'), await held('stays')]).toEqual([0, 3])
     expect(await inbox.nextDue(['other'])).toBeDefined()
     await fill('cut-short', 'u', false)
     expect(await memory.deleteThread({ threadId: 'cut-short', resourceId: 'u' })).toBe(false)
@@ -66,14 +71,14 @@ describe.each(places)('what belongs to threads, $name', ({ storage: make }) => {
     const { memory, fill, held } = await world()
     await fill('later', 'u', false)
     await memory.forResource('v').deleteThread('later')
-    expect(await held('later')).toBe(2)
+    expect(await held('later')).toBe(3)
   })
 
   it('[M1.7] is the new owner\'s when the thread is transferred', async () => {
     const { memory, fill, held, inbox } = await world()
     await fill('t', 'u')
     await memory.transferThread({ threadId: 't', resourceId: 'v', from: 'u' })
-    expect([await held('t', 'u'), await held('t', 'v')]).toEqual([0, 2])
+    expect([await held('t', 'u'), await held('t', 'v')]).toEqual([0, 3])
     const again = { id: 'n2', threadId: 't', resourceId: 'v', agentId: 'other', source: 's', kind: 'k', summary: 'y', dedupeKey: 'd', now: 1, undecidedUntil: 1e15 }
     expect((await inbox.ingest([again]))[0]?.outcome).toBe('counted')
   })

@@ -1,7 +1,7 @@
 import { execFile } from 'node:child_process'
-import { copyFileSync, existsSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { copyFileSync, existsSync, linkSync, mkdtempSync, readdirSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
-import { dirname, join } from 'node:path'
+import { dirname, join, relative } from 'node:path'
 import { promisify } from 'node:util'
 import { describe, expect, it } from 'vitest'
 import { Agent, CompositeStore, Heed, InMemoryStore, Memory, silentLogger } from '../../src/index.ts'
@@ -206,6 +206,21 @@ describe('a backup', () => {
     expect((await storage.getThread({ threadId: 't' }))?.epoch).toBeGreaterThan(run.fence.epoch)
     await memory.updateThread({ id: 't', metadata: { topic: 'milk' } })
     expect(ids((await memory.listThreads({ filter: { resourceId: 'u', metadata: { topic: 'milk' } } })).threads)).toBe('t')
+  })
+
+  it('[M1.9] that is the open file itself is refused by name at once, under every name of it, and everything goes on', async () => {
+    const file = newFile()
+    const storage = kept(new LibSQLStore({ url: `file:${file}` }))
+    const memory = memoryOn(storage)
+    await memory.createThread({ threadId: 't', resourceId: 'u' })
+    symlinkSync(file, `${file}.link`)
+    linkSync(file, `${file}.hard`)
+    for (const path of [file, relative(process.cwd(), file), file.replace(/\/([^/]+)$/, '/./$1'), `${file}.link`, `${file}.hard`]) {
+      await expect(storage.restore(path)).rejects.toMatchObject({ code: 'invalid_argument', details: { field: 'path' }, message: expect.stringContaining('is the database that is open') as string })
+    }
+    for (const path of ['', undefined, 7]) await expect(storage.restore(path as string)).rejects.toMatchObject({ code: 'invalid_argument', details: { field: 'path' } })
+    await memory.createThread({ threadId: 't2', resourceId: 'u' })
+    expect((await memory.listThreads()).threads).toHaveLength(2)
   })
 
   it('that is missing, damaged or of a newer Heed is refused, and the file stays as it is', async () => {

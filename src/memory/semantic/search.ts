@@ -4,7 +4,7 @@ import type { MemoryOptions } from '../../run/options.ts'
 import type { ThreadStore } from '../../store/contract.ts'
 import type { RecallIndex } from '../../store/recall.ts'
 import { recallIndexOf } from '../../store/storage.ts'
-import { checkNames, checkText, refused } from '../arguments.ts'
+import { checkNames, checkName, checkText, refused } from '../arguments.ts'
 import type { RecallArgs, RecalledMessages } from '../recall.ts'
 import { passagesAround } from './passages.ts'
 import { recallSettingIn } from './setting.ts'
@@ -47,7 +47,7 @@ export async function searchMessages(
   const setting = recallSettingIn({ semanticRecall: layered(options.semanticRecall, own === false ? true : own) }) ?? recallSettingIn({})
   if (!setting) return { messages: [], page: 0, perPage: 0, hasMore: false, hits: [] }
   const [threadId, ...more] = [args.threadId].flat()
-  checkText('threadId', threadId)
+  checkName('threadId', threadId)
   if (more.length > 0) throw refused('threadId', 'one thread: a search looks in all of its resource unless scope is thread')
   const { resourceId } = (await store.getThread({ threadId, ...(args.resourceId !== undefined && { resourceId: args.resourceId }) })) ?? args
   if (resourceId === undefined) return { messages: [], page: 0, perPage: setting.topK, hasMore: false, hits: [] }

@@ -1,4 +1,4 @@
-import { checkNames, checkText, checkWhole, refused } from '../../arguments.ts'
+import { checkNames, checkName, checkWhole, refused } from '../../arguments.ts'
 import { HeedError } from '../../errors.ts'
 import type { JSONObject } from '../../json.ts'
 import { compileSchema, describeIssues } from '../../schema/compile.ts'
@@ -102,7 +102,7 @@ function parsed(text: string): JSONObject {
 }
 
 async function ownerOf(store: ThreadStore, setting: WorkingMemorySetting, { threadId, resourceId }: WorkingMemoryTarget): Promise<WorkingMemoryOf> {
-  for (const [field, id] of Object.entries({ threadId, resourceId })) if (id !== undefined) checkText(field, id)
+  for (const [field, id] of Object.entries({ threadId, resourceId })) if (id !== undefined) checkName(field, id)
   const thread = threadId === undefined ? undefined : await store.getThread({ threadId, ...(resourceId === undefined ? {} : { resourceId }) })
   return ownerIn(setting, { threadId, resourceId: resourceId ?? thread?.resourceId })
 }

@@ -135,4 +135,31 @@ export const notificationKeyConformance: NotificationCase[] = [
       assert.equal((await store.ingest([note('short-2', { dedupeKey: 'short' })]))[0]?.outcome, 'created')
     },
   },
+  {
+    name: '[N1.11] a thread that becomes another\'s keeps all of its records; where two have one key then, the new owner\'s keeps it, else the first',
+    async run({ store: open }) {
+      const store = await open()
+      const terms = { action: 'defer', deliverAt: now + 5, now, claimUntil: now } as const
+      const of = (resourceId: string, id: string, more: Partial<NewNotification> = {}) => note(id, { resourceId, settlement: terms, ...more })
+      await store.ingest([
+        of('resource-1', 'a', { dedupeKey: 'k' }), of('resource-2', 'b', { dedupeKey: 'k' }), of('resource-3', 'c', { dedupeKey: 'k' }),
+        of('resource-1', 'd', { coalesceKey: 'k' }), of('resource-2', 'e', { coalesceKey: 'k' }),
+        of('resource-1', 'f', { dedupeKey: 'f', coalesceKey: 'f' }),
+      ])
+      await store.giveThread(scope.threadId, 'resource-3')
+      const inbox = { ...scope, resourceId: 'resource-3' }
+      const records = async () => (await store.listNotifications({ ...inbox, limit: 10 })).notifications.toReversed()
+      assert.deepEqual((await records()).map(({ id, status }) => [id, status]), ['a', 'b', 'c', 'd', 'e', 'f'].map((id) => [id, 'pending']))
+      const again = await store.ingest([of('resource-3', 'g', { dedupeKey: 'k' }), of('resource-3', 'h', { coalesceKey: 'k', summary: 'newest' }), of('resource-3', 'i', { dedupeKey: 'f' })])
+      assert.deepEqual(again.map(({ record, outcome }) => [record.id, outcome]), [['c', 'counted'], ['d', 'coalesced'], ['f', 'counted']])
+      assert.deepEqual((await records()).map(({ id, coalescedCount, dedupeKey }) => [id, coalescedCount, dedupeKey]), [
+        ['a', 1, 'k'], ['b', 1, 'k'], ['c', 2, 'k'], ['d', 2, undefined], ['e', 1, undefined], ['f', 2, 'f'],
+      ])
+      const due = await store.claimDue(claim)
+      assert.deepEqual(due.records.map(({ id }) => id).toSorted(), ['a', 'b', 'c', 'd', 'e', 'f'])
+      // Once more, as whoever was cut short does.
+      await store.giveThread(scope.threadId, 'resource-3')
+      assert.equal((await records()).length, 6)
+    },
+  },
 ]

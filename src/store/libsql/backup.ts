@@ -1,7 +1,8 @@
-import { existsSync } from 'node:fs'
+import { existsSync, statSync } from 'node:fs'
 import { mkdir, open, rename, rm } from 'node:fs/promises'
 import { dirname } from 'node:path'
 import type { DatabaseSync } from 'node:sqlite'
+import { refused } from '../../arguments.ts'
 import { HeedError } from '../../errors.ts'
 import { newId } from '../../ids.ts'
 import { refuseUnknown } from './migrations.ts'
@@ -26,8 +27,22 @@ async function sync(path: string): Promise<void> {
   await handle.sync().finally(() => handle.close())
 }
 
-/** Refuses a backup that is none, is damaged or of a newer Heed, before anything is touched. */
-export async function checkBackup(path: string): Promise<void> {
+/** Refuses a backup that is none, is the database itself, is damaged or of a newer Heed, before anything is touched. */
+export async function checkBackup(path: string, database: string | undefined): Promise<void> {
+  if (typeof path !== 'string' || path === '') throw refused('path', 'the path of a backup')
+  if (database !== undefined && isSame(path, database)) {
+    throw new HeedError('invalid_argument', `${path} is the database that is open, and no backup of it. Name a file that backup() wrote.`, { details: { field: 'path' } })
+  }
+  await checkCopy(path)
+}
+
+/** One file, whatever it is called: by another path, or through a link of either kind. */
+function isSame(path: string, database: string): boolean {
+  const [one, other] = [path, database].map((name) => statSync(name, { bigint: true, throwIfNoEntry: false }))
+  return one !== undefined && other !== undefined && one.ino === other.ino && one.dev === other.dev
+}
+
+async function checkCopy(path: string): Promise<void> {
   if (!existsSync(path)) throw new HeedError('invalid_argument', `There is no backup ${path}.`, { details: { field: 'path' } })
   const { DatabaseSync: Database } = await import('node:sqlite')
   const database: DatabaseSync = new Database(path, { readOnly: true })

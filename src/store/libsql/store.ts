@@ -329,7 +329,7 @@ export class LibSQLStore implements ThreadStore {
    */
   async restore(path: string): Promise<void> {
     const connection = await this.#local()
-    await checkBackup(path).catch((error: unknown) => {
+    await checkBackup(path, connection.path).catch((error: unknown) => {
       throw storeFailure(error, path)
     })
     if (connection.path === undefined) throw new HeedError('unsupported_option', 'A database in memory is not restored. Open the backup: new LibSQLStore({ url: `file:${path}` }).')

@@ -1,5 +1,6 @@
 import { HeedError } from '../../errors.ts'
 import type { NewSubscription, SubscriptionQuery, SubscriptionRecord, SubscriptionScope, SubscriptionStore } from '../subscriptions.ts'
+import { forgetSubscriptions, giveSubscriptions } from './belongings.ts'
 import { LibSQLDomain } from './domain.ts'
 import type { SqlValue } from './statements.ts'
 
@@ -60,6 +61,16 @@ export class LibSQLSubscriptions extends LibSQLDomain implements SubscriptionSto
       const rows = statements.all<Row>(`SELECT ${columns} FROM heed_subscriptions WHERE ${where.join(' AND ')} ORDER BY external_id, thread_id LIMIT ?`, ...values, limit + 1)
       return { subscriptions: rows.slice(0, limit).map(recordOf), more: rows.length > limit }
     })
+  }
+
+  forgetThreads(threadIds: readonly string[], resourceId?: string): Promise<void> {
+    return this.write((statements) => {
+      for (const threadId of threadIds) forgetSubscriptions(statements, threadId, resourceId)
+    })
+  }
+
+  giveThread(threadId: string, resourceId: string): Promise<void> {
+    return this.write((statements) => giveSubscriptions(statements, threadId, resourceId))
   }
 
   claimPoll(sourceId: string, now: number, until: number): Promise<boolean> {

@@ -4,7 +4,7 @@ import type { StartRow } from '../transaction/prune.ts'
 import type { MailRecord, RunRecord, ThreadRecord } from '../transaction/records.ts'
 import type { NewThreadRecord, ThreadTables } from '../transaction/tables.ts'
 import { threadOwner } from '../transaction/working-memory.ts'
-import { forgetBelongings, giveNotifications, giveSchedules } from './belongings.ts'
+import { forgetBelongings, giveBelongings } from './belongings.ts'
 import { copySql } from './copy-sql.ts'
 import { RecentThreads } from './recent-threads.ts'
 import { SqlRows } from './rows.ts'
@@ -147,8 +147,7 @@ export class SqlTables extends SqlRows implements ThreadTables {
     this.#statements.run(copySql.transferThread, resourceId, thread.key)
     this.#statements.run(copySql.transferRuns, resourceId, thread.key)
     this.#statements.run(copySql.removeContext, thread.key)
-    giveNotifications(this.#statements, thread.id, resourceId)
-    giveSchedules(this.#statements, thread.id, resourceId)
+    giveBelongings(this.#statements, thread.id, resourceId)
     return this.#hold({ ...thread, resourceId }, false).thread
   }
 

@@ -303,7 +303,7 @@ export class InMemoryStore implements ThreadStore {
   /** What hangs on threads, if anything was ever kept of it. */
   async #belongings(): Promise<Belongings[]> {
     const beside = await this.#beside
-    const places = [await beside?.getStore('notifications'), await beside?.getStore('schedules')]
+    const places = [await beside?.getStore('notifications'), await beside?.getStore('schedules'), await beside?.getStore('subscriptions')]
     return places.filter((place) => place !== undefined)
   }
 

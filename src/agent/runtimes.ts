@@ -59,7 +59,9 @@ export class Runtimes {
     const storage = given ?? this.#options.storage
     const place = storage ? keyOf(storage) : (this.#default ??= defaultPlace())
     let runtime = this.#made.get(place)
-    if (!runtime) {
+    // Its storage was closed under it. Who names the place again has another, or is told.
+    if (runtime?.closing && !this.#closed) this.#made.delete(place)
+    if (!runtime || (runtime.closing && !this.#closed)) {
       if (this.#made.size >= maxStorages) throw tooMany()
       let implicit: Promise<Storage> | undefined
       const found = () => (storage ? Promise.resolve(storage) : (implicit ??= defaultStorage()))

@@ -1,6 +1,7 @@
 import type { Timer } from '../clock.ts'
 import { describe } from '../errors.ts'
 import type { ThreadRuntime } from '../thread/runtime.ts'
+import { isClosed } from '../thread/sweeper.ts'
 import { cronOf, type CronTimes } from './cron.ts'
 import type { InboxSettings } from './options.ts'
 
@@ -68,7 +69,7 @@ export class Dispatcher {
   /** Work that nobody awaits, but a close does. */
   track(work: Promise<void>, message: string): void {
     const tracked = work.catch((error: unknown) => {
-      if (!this.#runtime.closing) this.#runtime.logger.error(message, { error: describe(error) })
+      if (!this.#endedBy(error)) this.#runtime.logger.error(message, { error: describe(error) })
     }).finally(() => this.#pending.delete(tracked))
     this.#pending.add(tracked)
   }
@@ -79,9 +80,7 @@ export class Dispatcher {
   }
 
   async close(): Promise<void> {
-    this.#closed = true
-    this.#timer?.timer.cancel()
-    this.#cronTimer?.cancel()
+    this.#end()
     await Promise.all([...this.#pending, this.#looking?.catch(() => {})])
   }
 
@@ -91,10 +90,22 @@ export class Dispatcher {
       for (let done = this.#settings.batchSize; done >= this.#settings.batchSize && !this.#closed; total += done) done = await this.#work.dispatch(this.#settings.batchSize)
       await this.findNext()
     } catch (error) {
-      this.expect(this.#runtime.clock.now() + retryMs)
+      if (!this.#endedBy(error)) this.expect(this.#runtime.clock.now() + retryMs)
       throw error
     }
     return total
+  }
+
+  /** It doesn't outlive its store: where that was closed there is nothing to be dispatched, nor to be told of. */
+  #endedBy(error: unknown): boolean {
+    if (isClosed(error)) this.#end()
+    return this.#closed || this.#runtime.closing
+  }
+
+  #end(): void {
+    this.#closed = true
+    this.#timer?.timer.cancel()
+    this.#cronTimer?.cancel()
   }
 
   /** Sets the timer for what is due next. A read, where nothing is. */

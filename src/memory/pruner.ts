@@ -30,7 +30,7 @@ export class Pruner implements Attendant {
     if (this.#working) return
     this.#working = this.sweep()
       .catch((error: unknown) => {
-        if (!this.#runtime.closing) this.#runtime.logger.error('what is kept no longer could not be removed', { error: String(error) })
+        if (!this.#runtime.endedBy(error)) this.#runtime.logger.error('what is kept no longer could not be removed', { error: String(error) })
       })
       .finally(() => (this.#working = undefined))
   }

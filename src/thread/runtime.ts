@@ -12,6 +12,7 @@ import { Neighbours } from './neighbours.ts'
 import type { Attendant, Runnable, RunEnvironment } from './runnable.ts'
 import type { ThreadRuntimeOptions } from './runtime-options.ts'
 import { settleWaiting } from './settling.ts'
+import { isClosed, Sweeper } from './sweeper.ts'
 import { Titling } from './titling.ts'
 import { Underway } from './underway.ts'
 import { Vigil } from './vigil.ts'
@@ -67,7 +68,9 @@ export class ThreadRuntime implements RunEnvironment {
   #renewing: Promise<void> | undefined
   readonly #retries = new Set<Timer>()
   readonly #attendants: Attendant[] = []
-  #sweeper: Timer | undefined
+  readonly #sweeper = new Sweeper(this, sweepPage, () => {
+    for (const attendant of this.#attendants) attendant.look()
+  })
 
   constructor(options: ThreadRuntimeOptions) {
     this.#source = options.store
@@ -152,7 +155,7 @@ export class ThreadRuntime implements RunEnvironment {
     }
     await this.#beat()
     void this.neighbours.join(this.#bus ?? this.store.bus?.())
-    this.#scheduleSweep()
+    this.#sweeper.start()
   }
 
   /** Whether others may have taken our threads: this process slept, or could not renew its lease. Nothing may be said then. */
@@ -172,7 +175,7 @@ export class ThreadRuntime implements RunEnvironment {
       }
       this.#aliveUntil = until
     } catch (error) {
-      this.logger.error('the heartbeat failed; another process may take over', { error: String(error) })
+      if (!this.endedBy(error)) this.logger.error('the heartbeat failed; another process may take over', { error: String(error) })
     }
     this.#heartbeat?.cancel()
     if (!this.closing) this.#heartbeat = this.clock.after(this.#leaseMs / 3, () => void this.#beat(), { background: true })
@@ -185,20 +188,13 @@ export class ThreadRuntime implements RunEnvironment {
     if (this.lapsed) throw new HeedError('store_failed', 'The lease of this process could not be renewed.', { retryable: true })
   }
 
-  /** The first look comes at once: an earlier process may have left something. */
-  #scheduleSweep(delay = 0): void {
-    if (this.closing) return
-    this.#sweeper = this.clock.after(delay, () => {
-      const later = () => this.sweepMs * (0.75 + Math.random() / 2)
-      for (const attendant of this.#attendants) attendant.look()
-      this.sweep().finally(() => this.neighbours.tick()).then(
-        (taken) => this.#scheduleSweep(taken === sweepPage ? 0 : later()),
-        (error: unknown) => {
-          if (!this.closing) this.logger.error('looking for orphaned threads failed', { error: String(error) })
-          this.#scheduleSweep(later())
-        },
-      )
-    }, { background: true })
+  /** Whether an error is none to tell of, because this runtime ended. It does so where its store was closed by another: nothing may be left that asks it. */
+  endedBy(error: unknown): boolean {
+    if (this.closing) return true
+    if (!isClosed(error)) return false
+    if (this.#hosts.size > 0) this.logger.warn('the storage was closed while threads ran on it; they go on when it is opened again', { threads: this.#hosts.size })
+    this.close().catch(() => {})
+    return true
   }
 
   /** Takes up threads that nobody runs although something waits in them. Answers how many. */
@@ -249,7 +245,7 @@ export class ThreadRuntime implements RunEnvironment {
     if (this.closing) return
     this.closing = true
     this.#heartbeat?.cancel()
-    this.#sweeper?.cancel()
+    this.#sweeper.end()
     for (const timer of this.#retries) timer.cancel()
     await Promise.all(this.#attendants.map((attendant) => attendant.close()))
     const closed = new HeedError('closed', 'This Heed was closed.')
@@ -262,7 +258,7 @@ export class ThreadRuntime implements RunEnvironment {
     if (!this.#opened) return
     await this.#opened.catch(() => {})
     this.#heartbeat?.cancel()
-    this.#sweeper?.cancel()
+    this.#sweeper.end()
     if (!this.#store) return
     try {
       await this.#store.resign(this.owner)

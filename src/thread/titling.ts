@@ -115,7 +115,7 @@ export class Titling {
   }
 
   #failed(message: string, error: unknown): void {
-    if (!this.#runtime.closing) this.#runtime.logger.error(message, { error: describe(error) })
+    if (!this.#runtime.endedBy(error)) this.#runtime.logger.error(message, { error: describe(error) })
   }
 }
 

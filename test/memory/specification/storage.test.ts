@@ -1,7 +1,8 @@
 import { existsSync } from 'node:fs'
 import { describe, expect, it } from 'vitest'
 import { Agent, CompositeStore, Heed, InMemoryStore, Memory, silentLogger, type Message } from '../../../src/index.ts'
-import { LibSQLStore, MemoryLibSQL } from '../../../src/store/libsql/index.ts'
+import { WebhookSignals } from '../../../src/sources/index.ts'
+import { LibSQLStore, MemoryLibSQL, NotificationsLibSQL, SchedulesLibSQL, SubscriptionsLibSQL } from '../../../src/store/libsql/index.ts'
 import type { Processor } from '../../../src/processors/index.ts'
 import { scriptedModel } from '../../../src/testing/index.ts'
 import { thrownBy } from '../../agent/asking.ts'
@@ -39,6 +40,30 @@ describe('every call about storage', () => {
     await agent.generate('Good day', { memory: where })
     expect((await (await agent.getMemory()).recall({ threadId: where.thread })).messages).toHaveLength(2)
     expect(thrownBy(() => new CompositeStore({ domains: { ledgers: new InMemoryStore() } as object }))).toMatchObject({ code: 'unsupported_option', details: { option: 'domains.ledgers' } })
+  })
+
+  it('a class for each domain, in files of their own: getStore gives each back, and a Heed uses them', async () => {
+    const domains = {
+      memory: new MemoryLibSQL({ url: `file:${newFile()}` }),
+      notifications: new NotificationsLibSQL({ url: `file:${newFile()}` }),
+      schedules: new SchedulesLibSQL({ url: `file:${newFile()}` }),
+      subscriptions: new SubscriptionsLibSQL({ url: `file:${newFile()}` }),
+    }
+    const storage = kept(new CompositeStore({ id: 'composite', domains }))
+    for (const [name, store] of Object.entries(domains)) expect(await storage.getStore(name as keyof typeof domains)).toBe(store)
+    expect(await storage.getStore('recall')).toBe(await domains.memory.getStore('recall'))
+    const source = new WebhookSignals({ id: 'shop', secret: 'whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw' })
+    const agent = new Agent({ id: 'desk', model: always(), memory: new Memory(), notifications: { deliveryPolicy: { default: 'persist' } } })
+    kept(new Heed({ agents: { desk: agent }, storage, sources: [source], logger }))
+    const thread = { threadId: where.thread, resourceId: where.resource }
+    await agent.generate('Good day', { memory: where })
+    const { record } = await agent.sendNotificationSignal({ source: 'shop', kind: 'order', summary: 'Sold.' }, thread)
+    await agent.schedule({ ...thread, id: 'often', message: 'Look.', every: 3_600_000 })
+    await source.subscribe({ ...thread, agentId: 'desk', externalId: 'order-1' })
+    expect(await domains.memory.getThread(thread)).not.toBeNull()
+    expect(await domains.notifications.getNotification({ ...thread, id: record.id })).toMatchObject({ summary: 'Sold.' })
+    expect(await domains.schedules.getSchedule({ id: 'often' })).toMatchObject({ status: 'active' })
+    expect((await domains.subscriptions.listSubscriptions({ sourceId: 'shop', limit: 5 })).subscriptions).toMatchObject([{ externalId: 'order-1' }])
   })
 
   it('storage of one agent alone', async () => {

@@ -64,7 +64,7 @@ function unmarked(line: string): string {
 
 /** What is in quotation marks as a whole; `"A" and "B"` is not. */
 function unquoted(text: string): string {
-  const [first = '', last = ''] = [text.slice(0, 1), text.slice(-1)]
+  const [first, last] = [text.slice(0, 1), text.slice(-1)]
   const inner = text.slice(1, -1)
   const others = inner.replace(/(?<=\p{L})['’](?=\p{L})/gu, '')
   const isWhole = text.length > 1 && (quotes[first]?.includes(last) ?? false) && !others.includes(first) && !others.includes(last)

@@ -189,9 +189,9 @@ export class ThreadRuntime implements RunEnvironment {
   }
 
   /** Whether an error is none to tell of, because this runtime ended. It does so where its store was closed by another: nothing may be left that asks it. */
-  endedBy(error: unknown): boolean {
+  endedBy(failure: unknown): boolean {
     if (this.closing) return true
-    if (!isClosed(error)) return false
+    if (!isClosed(failure)) return false
     if (this.#hosts.size > 0) this.logger.warn('the storage was closed while threads ran on it; they go on when it is opened again', { threads: this.#hosts.size })
     this.close().catch(() => {})
     return true

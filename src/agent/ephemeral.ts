@@ -24,6 +24,10 @@ export class EphemeralHost implements RunHost {
 
   async revise(): Promise<void> {}
 
+  async history(): Promise<[]> {
+    return []
+  }
+
   async laneRows(): Promise<{ rows: []; left: number }> {
     return { rows: [], left: 0 }
   }

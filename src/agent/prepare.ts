@@ -94,7 +94,7 @@ async function findSetup(
     tools,
     structured,
     processors: pipeline,
-    context: [...working.context, ...(await recallSources(config, options, [input, output], request, { runtime, environment }))],
+    context: [...working.context, ...(await recallSources(config, options, [input, output], request, { runtime, environment, guarded: pipeline.readsInput }))],
     titler: request.fence && (await titlerFor(config, options, agent.id, environment)),
     transformer: transformer(options.transform ?? config.transform, environment.logger),
     reservedTags: config.signalTags ?? [],

@@ -29,7 +29,7 @@ async function recalling(config: AgentConfig, options: ResolvedOptions, processo
 
 /** What recall adds to a run: a block at the end of its first prompt. */
 export async function recallSources(
-  config: AgentConfig, options: ResolvedOptions, processors: ReadonlyArray<readonly Processor[]>, request: RunRequest, { runtime, environment }: { runtime: ThreadRuntime; environment: RunEnvironment },
+  config: AgentConfig, options: ResolvedOptions, processors: ReadonlyArray<readonly Processor[]>, request: RunRequest, { runtime, environment, guarded }: { runtime: ThreadRuntime; environment: RunEnvironment; guarded: boolean },
 ): Promise<ContextSource[]> {
   const { threadId, resourceId, rows, inputCount, fence, trace } = request
   if (!fence || threadId === undefined || resourceId === undefined || inputCount === 0) return []
@@ -38,5 +38,5 @@ export async function recallSources(
   if (!found || !index) return []
   const { setting, embedder } = found
   if (embedder) index.embedWith(embedder)
-  return [recallSource(setting, { store: runtime.store, index, embedder, threadId, resourceId, input: rows.slice(-inputCount), logger: environment.logger, trace })]
+  return [recallSource(setting, { store: runtime.store, index, embedder, threadId, resourceId, guarded, input: rows.slice(-inputCount), logger: environment.logger, trace })]
 }

@@ -11,6 +11,8 @@ export interface PartView {
   sourceOf(row: MessageRow): MessageSource
   /** Rows that have no place in history yet. */
   coming?: readonly MessageRow[]
+  /** Rows that are in history before those that the run has. */
+  earlier?: readonly MessageRow[]
   /** The list, where somebody has looked at it before. */
   list?: MessageList | undefined
 }
@@ -24,13 +26,13 @@ export class PartOfRun {
   readonly #source: PartView['source']
   #messages: readonly Message[] | undefined
 
-  constructor(run: Run, part: readonly MessageRow[], { source, sourceOf, coming, list }: PartView) {
+  constructor(run: Run, part: readonly MessageRow[], { source, sourceOf, coming = [], earlier = [], list }: PartView) {
     this.#part = part
     this.#source = source
     this.looked = list !== undefined
     const look = () => {
       this.looked = true
-      return coming ? [...run.rows, ...coming] : run.rows
+      return coming.length + earlier.length > 0 ? [...earlier, ...run.rows, ...coming] : run.rows
     }
     this.list = list ?? MessageList.from(look, sourceOf, { newId: run.newId, now: () => new Date(run.clock.now()) })
   }

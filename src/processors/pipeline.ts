@@ -67,11 +67,11 @@ export class ProcessorPipeline {
     this.lanes = new Set(this.#asked.computeStateSignal.map(({ id, stateId }) => stateId ?? id))
   }
 
-  /** What enters, as it may enter; nothing when it may enter as it is. */
-  async input(run: Run, rows: readonly MessageRow[]): Promise<MessageRow[] | undefined> {
+  /** What enters, as it may enter; nothing when it may enter as it is. `outside`: the run doesn't have these rows. */
+  async input(run: Run, rows: readonly MessageRow[], outside = false): Promise<MessageRow[] | undefined> {
     if (!this.readsInput) return undefined
     const own = new Set(rows)
-    const part = new PartOfRun(run, rows, { source: 'input', sourceOf: (row) => (own.has(row) ? 'input' : isResponse(run, row) ? 'response' : 'memory') })
+    const part = new PartOfRun(run, rows, { source: 'input', sourceOf: (row) => (own.has(row) ? 'input' : isResponse(run, row) ? 'response' : 'memory'), ...(outside ? { earlier: rows } : {}) })
     for (const processor of this.#asked.processInput) {
       const call = new HookCall(run, processor, 'processInput')
       const { messages } = part

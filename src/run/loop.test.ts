@@ -53,6 +53,10 @@ class Recorder implements RunHost {
 
   async revise(): Promise<void> {}
 
+  async history() {
+    return []
+  }
+
   async laneRows() {
     return { rows: [], left: 0 }
   }

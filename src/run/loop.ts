@@ -11,7 +11,7 @@ import { runCalls, type CallsOutcome, type OpenCall } from './run-calls.ts'
 import { checkSegment, withoutWords } from './segment.ts'
 import type { StepRecorder } from './step-recorder.ts'
 import { repairRequest, structuredOutputError, type StructuredOutput } from './structured-output.ts'
-import { unansweredBefore, unansweredInput } from './unanswered.ts'
+import { unansweredBefore, unansweredInput, unansweredOutside } from './unanswered.ts'
 
 /** How a run that was suspended, or whose process died, goes on: its calls without a result and what was decided about them. */
 export interface Continuation {
@@ -50,15 +50,22 @@ async function begin(run: Run): Promise<void> {
 
 /** Lets processors see what the model has not read yet: what was there before the run, and its own input. */
 async function admit(run: Run, input: readonly MessageRow[]): Promise<void> {
-  const before = run.processors.readsInput ? unansweredBefore(run, input) : []
+  if (run.processors.readsInput) {
+    const { rows, all } = unansweredBefore(run, input)
+    if (!all) for await (const outside of unansweredOutside(run)) await admitBefore(run, outside, true)
+    if (rows.length > 0) await admitBefore(run, rows, false)
+  }
+  if (input.length > 0) await run.admit(input)
+}
+
+async function admitBefore(run: Run, before: readonly MessageRow[], outside: boolean): Promise<void> {
   try {
-    if (before.length > 0) await run.admit(before)
+    await run.admit(before, outside)
   } catch (error) {
     if (isHeedError(error) && error.code === 'processor_failed') throw failedBefore(error)
     // What is refused goes: otherwise no run of the thread could ever begin again.
     throw error instanceof TripwireAbort ? new StepFailure(error, { rows: [], change: { revised: [], removed: before.map(({ messageId }) => messageId) } }) : error
   }
-  if (input.length > 0) await run.admit(input)
 }
 
 /** Says the way out: what a processor failed about is there for the next run too. */

@@ -2,7 +2,7 @@ import type { MessageRow } from '../message/row.ts'
 import type { Chunk, Usage } from './chunk.ts'
 import type { WaitingCall } from './run-result.ts'
 
-/** Where a run lives: in memory for one call, or on a durable thread. The loop asks it for three things and knows nothing else of it. */
+/** Where a run lives: in memory for one call, or on a durable thread. The loop asks it for a few things and knows nothing else of it. */
 export interface RunHost {
   /** Shows a chunk to whoever watches. */
   emit(chunk: Chunk): void
@@ -17,6 +17,8 @@ export interface RunHost {
   revise(change: InputChange): Promise<void>
   /** The lanes that were there as the run began, with the last snapshot of each. */
   readonly lanes: ReadonlyArray<{ id: string; lastSnapshotId?: string }>
+  /** Rows of the thread's history: the newest before a `seq`, or the oldest after one; in their order, without context. */
+  history(query: { before: number; limit: number } | { after: number; limit: number }): Promise<MessageRow[]>
   /** The last snapshot of a lane and what changed since, oldest first, as far as history has them; `left`: how many are left out. */
   laneRows(id: string): Promise<{ rows: MessageRow[]; left: number }>
 }

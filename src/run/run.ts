@@ -192,9 +192,9 @@ export class Run {
     return stepResult(this.step, step)
   }
 
-  /** Lets processors see rows that entered before the model does, and keeps what they made of them. */
-  async admit(rows: readonly MessageRow[]): Promise<void> {
-    const changed = await this.processors.input(this, rows)
+  /** Lets processors see rows before the model does, and keeps what they made of them. `outside`: the window doesn't have them. */
+  async admit(rows: readonly MessageRow[], outside = false): Promise<void> {
+    const changed = await this.processors.input(this, rows, outside)
     if (!changed) return
     const change = inputChange(rows, changed)
     this.rows.splice(0, this.rows.length, ...withInput(this.rows, rows, change))

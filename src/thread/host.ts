@@ -14,6 +14,7 @@ import { signalToDataChunk } from '../signals/echo.ts'
 import { rowToSignal } from '../signals/row.ts'
 import type { BegunRun, Fence, MailboxRow, RunEnd, RunRow, StepCommitted } from '../store/contract.ts'
 import { continuationOf } from './continuation.ts'
+import { errorRow, errorRowId } from './error-row.ts'
 import { followOn } from './following.ts'
 import type { LiveThread } from './live.ts'
 import type { LocalCall } from './local-call.ts'
@@ -253,7 +254,7 @@ export class ThreadHost implements RunHost {
   async #failToStart(begun: BegunRun, thrown: unknown): Promise<RunResult> {
     const { runId, step } = begun.run
     const error = thrown instanceof Error ? thrown : new Error(String(thrown))
-    await this.commit({ step, rows: [this.#errorRow(runId, error)], end: { status: 'failed', usage: noUsage, error } })
+    await this.commit({ step, rows: [errorRow(runId, error, this.#runtime.clock.now())], end: { status: 'failed', usage: noUsage, error } })
     this.#sayInput(begun)
     this.emit({ type: 'error', runId, from: 'AGENT', payload: { error: chunkError(error) } })
     return failedResult(runId, error)
@@ -270,16 +271,10 @@ export class ThreadHost implements RunHost {
   async #park({ runId, step, attempts }: RunRow): Promise<RunResult> {
     const error = new HeedError('run_parked', `Run ${runId} was begun ${attempts - 1} times and never came to an end. It is parked: agent.retryParked() takes it up again.`, { details: { runId, attempts } })
     this.#runtime.logger.error('a run is parked', { threadId: this.fence.threadId, runId, attempts })
-    const { ended, more } = await this.#runtime.store.commitStep(this.fence, { runId, step, rows: [this.#errorRow(runId, error)], end: { status: 'parked', error: json(error) } })
+    const { ended, more } = await this.#runtime.store.commitStep(this.fence, { runId, step, rows: [errorRow(runId, error, this.#runtime.clock.now())], end: { status: 'parked', error: json(error) } })
     if (ended) this.#expecting = more
     this.emit({ type: 'error', runId, from: 'AGENT', payload: { error: chunkError(error) } })
     return failedResult(runId, error)
-  }
-
-  /** Transcripts show why there is no answer; models don't. */
-  #errorRow(runId: string, error: Error): MessageRow {
-    const id = errorRowId(runId)
-    return { id, messageId: id, role: 'assistant', createdAt: new Date(this.#runtime.clock.now()), content: { format: 2, parts: [{ type: 'error', error: chunkError(error) }] } }
   }
 
   emit(chunk: Chunk): void {
@@ -345,6 +340,8 @@ export class ThreadHost implements RunHost {
     return this.#begun?.lanes ?? []
   }
 
+  readonly history: RunHost['history'] = async (query) => (await this.#runtime.store.listRows({ threadId: this.fence.threadId }, query)).rows
+
   async laneRows(id: string): Promise<{ rows: MessageRow[]; left: number }> {
     const lane = await this.#runtime.store.readLane({ threadId: this.fence.threadId }, id, { placed: true })
     return { rows: lane?.signals.map(({ row }) => row) ?? [], left: lane?.left ?? 0 }
@@ -375,11 +372,6 @@ export class ThreadHost implements RunHost {
         }
     }
   }
-}
-
-/** The message that says why a run has no answer. */
-export function errorRowId(runId: string): string {
-  return `${runId}/error`
 }
 
 /** Ends the run with the caller's signal; answers how to stop listening to it. */

@@ -1,6 +1,6 @@
 import { HeedError } from '../errors.ts'
 import type { Scope } from '../store/contract.ts'
-import { errorRowId } from './host.ts'
+import { errorRowId } from './error-row.ts'
 import type { Runnable } from './runnable.ts'
 import type { ThreadRuntime } from './runtime.ts'
 

@@ -9,6 +9,7 @@ import type { RecallIndex } from '../../store/recall.ts'
 import type { RunTrace } from '../../tracing/run-trace.ts'
 import { recallBlock, recalledIn } from './block.ts'
 import { passagesAround } from './passages.ts'
+import { seenPassages } from './seen.ts'
 import type { RecallSetting } from './setting.ts'
 
 export interface RecallSeat {
@@ -17,6 +18,8 @@ export interface RecallSeat {
   embedder: TextEmbedder | undefined
   threadId: string
   resourceId: string
+  /** Processors look at input before a model reads it: what they have not seen yet is not quoted. */
+  guarded: boolean
   /** What started the run. */
   input: readonly MessageRow[]
   logger: Logger
@@ -48,7 +51,7 @@ function quotedIn(block: ContextBlock | undefined): number {
   return sources.length + quotes.length
 }
 
-async function search(setting: RecallSetting, { store, index, embedder, threadId, resourceId }: RecallSeat, rows: readonly MessageRow[], text: string) {
+async function search(setting: RecallSetting, { store, index, embedder, threadId, resourceId, guarded }: RecallSeat, rows: readonly MessageRow[], text: string) {
   const from = rows.reduce((least, { seq }) => Math.min(least, seq ?? least), Number.MAX_SAFE_INTEGER)
   const except = recalledIn(rows)
   const shown = { threadId, from }
@@ -58,7 +61,7 @@ async function search(setting: RecallSetting, { store, index, embedder, threadId
   })
   const good = hits.filter(({ score }) => score >= threshold)
   const passages = await passagesAround(store, good, { ...setting, shown, except })
-  return recallBlock(passages, threadId, setting.maxTokens)
+  return recallBlock(guarded ? await seenPassages(store, { threadId, resourceId }, passages) : passages, threadId, setting.maxTokens)
 }
 
 /** What a user said; where nobody did, what happened. */

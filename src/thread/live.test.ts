@@ -185,6 +185,26 @@ describe('what is live', () => {
   })
 })
 
+describe('readers', () => {
+  it('get the chunk of their position, whoever else is ahead or behind', () => {
+    const live = new LiveThread('thread')
+    live.begin(1)
+    for (let index = 0; index < ring + 10; index++) live.publish(delta(String(index)))
+    const textAt = (position: number) => {
+      const handed = live.ready(position, live.generation)
+      return handed && [handed.position, (handed.result.value as { payload: { text: string } }).payload.text]
+    }
+    const positions = fc.array(fc.nat(ring + 20), { minLength: 50, maxLength: 50 })
+    fc.assert(
+      fc.property(positions, (drawn) => {
+        for (const position of drawn) expect(textAt(position)).toEqual(position < 10 || position >= ring + 10 ? undefined : [position, String(position)])
+      }),
+    )
+    expect(live.ready(50, live.generation)).toBe(live.ready(50, live.generation))
+    expect(live.ready(50, live.generation + 1)).toBeUndefined()
+  })
+})
+
 describe('the present step', () => {
   it('is as short as what was said, whatever the pieces it came in', () => {
     const pieces = fc.array(fc.record({ id: fc.constantFrom('a', 'b'), text: fc.string({ maxLength: 3 }) }))

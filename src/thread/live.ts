@@ -1,6 +1,7 @@
 import type { LiveEvent, LiveState } from '../bus/message.ts'
 import type { Chunk } from '../run/chunk.ts'
 import { compareCursors, formatBefore, formatCursor, parseCursor, type Cursor } from './cursor.ts'
+import { Handing, type Handed } from './handing.ts'
 import type { LiveMark } from './live-mark.ts'
 import { News } from './news.ts'
 import { Beginning, cursorBefore, positionAfter } from './place.ts'
@@ -51,6 +52,7 @@ export class LiveThread {
   readonly #begun = new Beginning()
   #stepCursor = formatCursor({ epoch: 0, index: 0 })
   readonly #news: News
+  readonly #handing = new Handing()
 
   /** `vigil`: kept while anybody waits here. */
   constructor(threadId: string, vigil?: Vigil) {
@@ -348,9 +350,9 @@ export class LiveThread {
     return resourceId === undefined || this.resourceId === resourceId
   }
 
-  /** The chunk at a position, for a reader that has nothing to make up for; undefined when it has, and at the edge. */
-  ready(position: number, generation: number): Chunk | undefined {
-    return position < this.#end && position >= this.#first && generation === this.generation ? this.#ring[position % ringSize] : undefined
+  /** What a reader that has nothing to make up for gets at a position; undefined when it has, and at the edge. */
+  ready(position: number, generation: number): Handed | undefined {
+    return position < this.#end && position >= this.#first && generation === this.generation ? this.#handing.at(position, this.#ring[position % ringSize] as Chunk) : undefined
   }
 
   /** The chunk at a position that is not before `first`; undefined at the edge. */

@@ -52,10 +52,10 @@ export class ThreadReader implements AsyncIterator<Chunk> {
 
   next(): Promise<IteratorResult<Chunk>> {
     // By far the most calls find nothing in the way and a chunk that is there.
-    const value = this.#calm ? this.#live.ready(this.#position, this.#generation) : undefined
-    if (!value) return this.#look()
+    const ready = this.#calm ? this.#live.ready(this.#position, this.#generation) : undefined
+    if (!ready) return this.#look()
     this.#position++
-    return Promise.resolve({ done: false, value })
+    return ready.promise
   }
 
   /** The next chunk, after everything that may come before it. */
@@ -83,10 +83,10 @@ export class ThreadReader implements AsyncIterator<Chunk> {
 
   /** After the news: the chunk itself where nothing is in the way, because a promise for it would take two more turns. */
   readonly #woken = (): IteratorResult<Chunk> | Promise<IteratorResult<Chunk>> => {
-    const value = this.#calm ? this.#live.ready(this.#position, this.#generation) : undefined
-    if (!value) return this.#look()
+    const ready = this.#calm ? this.#live.ready(this.#position, this.#generation) : undefined
+    if (!ready) return this.#look()
     this.#position++
-    return { done: false, value }
+    return ready.result
   }
 
   return(): Promise<IteratorResult<Chunk>> {

@@ -20,6 +20,8 @@ export type HeedErrorCode =
   | 'api_key_missing'
   | 'unsupported_model'
   | 'provider_error'
+  /** An embedder makes vectors of another length than those that are stored. */
+  | 'dimension_changed'
   | 'stream_broken'
   | 'structured_output_invalid'
   // Tools

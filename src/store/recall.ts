@@ -1,3 +1,4 @@
+import { describe, isHeedError, type HeedErrorCode } from '../errors.ts'
 import type { TextEmbedder } from '../recall/embedder.ts'
 import type { MetadataFilter } from '../recall/filter.ts'
 import type { Reasons } from '../recall/rank.ts'
@@ -13,7 +14,7 @@ export interface RecallIndex {
   /** From now on vectors are made with this one, of what is there and of what comes. Those of another serve until it is through. */
   embedWith(embedder: TextEmbedder): void
   status(): Promise<RecallStatus>
-  /** Indexes everything again, while what is there serves. */
+  /** Indexes everything again, while what is there serves. An `onProgress` that throws stops nothing: when all is done, this rejects with what it threw first. */
   reindex(options?: { onProgress?: (progress: RecallProgress) => void }): Promise<void>
 }
 
@@ -76,12 +77,23 @@ export interface EmbedderStatus {
   complete: boolean
   embedded: number
   pending: number
-  /** Passages that it failed at, and what it said last. They are tried again. */
+  /** Passages that it failed at, and what it did wrong last. They are tried again. */
   failing: number
   error?: string
+  /** `dimension_changed`: its vectors can't be compared with those that are stored until `reindex()` made them anew. Words answer meanwhile. */
+  errorCode?: HeedErrorCode
 }
 
+export type EmbedderFailure = Required<Pick<EmbedderStatus, 'error'>> & Pick<EmbedderStatus, 'errorCode'>
+
+export function failureOf(error: unknown): EmbedderFailure {
+  return { error: describe(error), ...(isHeedError(error) && { errorCode: error.code }) }
+}
+
+/** First of messages, as they are read; then of passages, as each embedder has seen them. */
 export interface RecallProgress {
   done: number
   total: number
+  /** Whose vectors are made. */
+  embedder?: string
 }

@@ -20,7 +20,7 @@ export function textEmbedder(embedder: EmbedderInput): TextEmbedder {
   if (known) return known
   const model = embeddingModelOf(embedder)
   const most = model.maxEmbeddingsPerCall
-  const maxBatch = typeof most === 'number' && Number.isFinite(most) ? most : defaultBatch
+  const maxBatch = typeof most === 'number' && most >= 1 && Number.isFinite(most) ? Math.floor(most) : defaultBatch
   const text: TextEmbedder = {
     id: `${model.provider}/${model.modelId}`,
     maxBatch,

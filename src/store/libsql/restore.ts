@@ -21,14 +21,16 @@ export function restore(database: DatabaseSync, from: string): void {
   try {
     const { epoch } = database.prepare('SELECT coalesce(max(epoch), 0) AS epoch FROM heed_threads').get() ?? {}
     const { key } = database.prepare(`SELECT coalesce(max(seq), 0) AS key FROM sqlite_sequence WHERE name = 'heed_threads'`).get() ?? {}
+    const recalled = database.prepare('SELECT 1 AS found FROM heed_recall').get() !== undefined
     for (const { name } of triggers) database.exec(`DROP TRIGGER ${String(name)}`)
     for (const table of tables.filter((name) => !ofTheMoment.has(name))) database.exec(`DELETE FROM main.${table}; INSERT INTO main.${table} SELECT * FROM backup.${table}`)
     for (const { sql } of triggers) database.exec(String(sql))
     // Epochs and keys only grow: no lease and no cursor of the present may fit.
     database.prepare(`UPDATE heed_threads SET epoch = epoch + ? + 1, owner = NULL, due_at = iif(status = 'running', 0, due_at)`).run(Number(epoch))
     database.prepare(`UPDATE sqlite_sequence SET seq = max(seq, ?) WHERE name = 'heed_threads'`).run(Number(key))
-    // What was indexed of the present is not what is there now.
+    // What was indexed of the present is not what is there now. The backup may be from before anybody wanted to know of changes.
     database.exec('UPDATE heed_recall SET generation = hex(randomblob(8))')
+    if (recalled) database.exec('INSERT INTO heed_recall (one, generation) VALUES (1, hex(randomblob(8))) ON CONFLICT DO NOTHING')
     database.exec('COMMIT')
   } catch (error) {
     if (database.isTransaction) database.exec('ROLLBACK')

@@ -1,19 +1,22 @@
-import { describe } from '../../errors.ts'
+import type { Clock } from '../../clock.ts'
 import type { MessageRow } from '../../message/row.ts'
 import { neighbours, type Collection, type Posting } from '../../recall/collection.ts'
 import { confidence, looked } from '../../recall/confidence.ts'
 import type { TextEmbedder } from '../../recall/embedder.ts'
 import { compileFilter } from '../../recall/filter.ts'
+import { madeVectors } from '../../recall/made-vectors.ts'
 import { isQuestion, passagesOf, withContext } from '../../recall/passages.ts'
 import { ranking, type Meanings, type Ranked } from '../../recall/rank.ts'
 import { searchableText } from '../../recall/searchable.ts'
 import { wordsOf } from '../../recall/words.ts'
 import type { ThreadRow, ThreadStore } from '../contract.ts'
-import { refKey, type RecallHit, type RecallIndex, type RecallQuery, type RecallStatus } from '../recall.ts'
+import { failureOf, refKey, type EmbedderFailure, type RecallHit, type RecallIndex, type RecallQuery, type RecallStatus } from '../recall.ts'
 
 /** As far back as is looked, in all threads of a resource together. */
 const mostRows = 2_000
 const mostVectors = 20_000
+/** A search waits so long for its vectors; then words have to do. Those that were made are kept for the next. */
+const patience = 10_000
 
 interface Passage {
   thread: ThreadRow
@@ -25,12 +28,15 @@ interface Passage {
 /** Looks through what there is, each time anew: for tests, and for as much as a process keeps in memory. */
 export class InMemoryRecall implements RecallIndex {
   readonly #store: ThreadStore
-  readonly #vectors = new Map<string, Float32Array>()
+  readonly #clock: Clock
+  /** By text, of the embedder that was asked last. */
+  #vectors: { of: string; by: Map<string, Float32Array> } = { of: '', by: new Map() }
   #embedder: TextEmbedder | undefined
-  #error: string | undefined
+  #failure: EmbedderFailure | undefined
 
-  constructor(store: ThreadStore) {
+  constructor(store: ThreadStore, clock: Clock) {
     this.#store = store
+    this.#clock = clock
   }
 
   async search(query: RecallQuery): Promise<RecallHit[]> {
@@ -61,18 +67,16 @@ export class InMemoryRecall implements RecallIndex {
   }
 
   embedWith(embedder: TextEmbedder): void {
-    if (this.#embedder?.id !== embedder.id) this.#vectors.clear()
     this.#embedder = embedder
   }
 
   async status(): Promise<RecallStatus> {
     const embedder = this.#embedder
-    const error = this.#error === undefined ? {} : { error: this.#error }
-    return { pending: 0, embedders: embedder ? [{ id: embedder.id, complete: this.#error === undefined, embedded: this.#vectors.size, pending: 0, failing: 0, ...error }] : [] }
+    return { pending: 0, embedders: embedder ? [{ id: embedder.id, complete: this.#failure === undefined, embedded: this.#vectors.of === embedder.id ? this.#vectors.by.size : 0, pending: 0, failing: 0, ...this.#failure }] : [] }
   }
 
   async reindex(): Promise<void> {
-    this.#vectors.clear()
+    this.#vectors = { of: '', by: new Map() }
   }
 
   async #passages({ resourceId, threadId }: RecallQuery): Promise<Passage[]> {
@@ -104,23 +108,29 @@ export class InMemoryRecall implements RecallIndex {
       if (!question) return undefined
       const own = Float32Array.from(passages, (_, at) => cosine(question, vectors[at + 1]))
       const pair = Float32Array.from(passages, (_, at) => cosine(question, vectors[at + 1 + passages.length]))
-      this.#error = undefined
+      this.#failure = undefined
       return { own, pair }
     } catch (error) {
-      this.#error = describe(error)
+      this.#failure = failureOf(error)
       return undefined
     }
   }
 
   async #embed(embedder: TextEmbedder, texts: readonly string[]): Promise<Array<Float32Array | undefined>> {
-    const missing = [...new Set(texts)].filter((text) => !this.#vectors.has(text))
-    if (this.#vectors.size + missing.length > mostVectors) this.#vectors.clear()
+    if (this.#vectors.of !== embedder.id) this.#vectors = { of: embedder.id, by: new Map() }
+    const { by } = this.#vectors
+    const missing = [...new Set(texts)].filter((text) => !by.has(text))
+    if (by.size + missing.length > mostVectors) by.clear()
+    const until = this.#clock.now() + patience
     for (let start = 0; start < missing.length; start += embedder.maxBatch) {
       const some = missing.slice(start, start + embedder.maxBatch)
-      const vectors = await embedder.embed(some)
-      for (const [at, text] of some.entries()) this.#vectors.set(text, Float32Array.from(vectors[at] ?? []))
+      const [known] = by.values()
+      const vectors = await madeVectors(embedder, some, {
+        signal: new AbortController().signal, patienceMs: Math.max(0, until - this.#clock.now()), clock: this.#clock, ...(known && { dimension: known.length }),
+      })
+      for (const [at, text] of some.entries()) if (vectors[at]) by.set(text, vectors[at])
     }
-    return texts.map((text) => this.#vectors.get(text))
+    return texts.map((text) => by.get(text))
   }
 }
 

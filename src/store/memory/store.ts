@@ -284,7 +284,7 @@ export class InMemoryStore implements ThreadStore {
 
   /** The store of a domain. All but threads and their recall are in a database in memory, which is loaded when it is first asked for. */
   async getStore<Domain extends keyof StoreDomains>(domain: Domain): Promise<StoreDomains[Domain] | undefined> {
-    this.#recall ??= new InMemoryRecall(this)
+    this.#recall ??= new InMemoryRecall(this, this.#clock)
     const own: Partial<StoreDomains> = { memory: this, recall: this.#recall }
     if (Object.hasOwn(own, domain)) return own[domain]
     this.#beside ??= this.#openBeside()

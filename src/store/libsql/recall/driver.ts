@@ -45,25 +45,26 @@ export class RecallDriver {
   /** The vectors of an embedder, which are made from now on. */
   vectoriser(embedder: TextEmbedder): Vectoriser {
     this.#successors.delete(embedder.id)
-    return this.#vectoriser(embedder)
+    const vectoriser = this.#vectoriser(embedder)
+    vectoriser.use(embedder)
+    return vectoriser
   }
 
   #vectoriser(embedder: TextEmbedder): Vectoriser {
-    let vectoriser = this.#vectorisers.get(embedder.id)
-    if (!vectoriser) {
-      vectoriser = new Vectoriser(this.engine, embedder, this.#clock)
-      this.#vectorisers.set(embedder.id, vectoriser)
-    }
+    const known = this.#vectorisers.get(embedder.id)
+    if (known) return known
+    const vectoriser = new Vectoriser(this.engine, embedder, this.#clock)
+    this.#vectorisers.set(embedder.id, vectoriser)
     return vectoriser
   }
 
   /** Whose vectors answer while an embedder's are not all there: its former's, or those of another that this process has and that is through. */
   async instead({ id, former }: TextEmbedder): Promise<Vectoriser | undefined> {
-    if (former && (await this.engine.ask('isComplete', former.id))) {
+    if (former && (await this.#isComplete(former.id))) {
       if (!this.#vectorisers.has(former.id)) this.#successors.set(former.id, id)
       return this.#vectoriser(former)
     }
-    for (const vectoriser of this.#vectorisers.values()) if (await this.engine.ask('isComplete', vectoriser.embedder.id)) return vectoriser
+    for (const vectoriser of this.#vectorisers.values()) if (await this.#isComplete(vectoriser.id)) return vectoriser
     return undefined
   }
 
@@ -72,31 +73,26 @@ export class RecallDriver {
     return {
       ...status,
       embedders: embedders.map((embedder) => {
-        const error = this.#vectorisers.get(embedder.id)?.error
-        return error === undefined ? embedder : { ...embedder, error }
+        return { ...embedder, ...this.#vectorisers.get(embedder.id)?.failure }
       }),
       ...(this.#error !== undefined && { error: this.#error }),
     }
   }
 
   async reindex(onProgress: ((progress: RecallProgress) => void) | undefined): Promise<void> {
+    const told = new Told(onProgress)
     await this.#indexing
     await this.engine.ask('rebuild')
     for (let more = true; more && !this.#closed;) {
       ;({ more } = await this.engine.ask('index'))
       const { rebuilding } = await this.engine.ask('status')
-      if (rebuilding) onProgress?.(rebuilding)
+      if (rebuilding) told.tell(rebuilding)
     }
-    await this.#embedAll(onProgress)
-  }
-
-  async #embedAll(onProgress: ((progress: RecallProgress) => void) | undefined): Promise<void> {
     for (const vectoriser of this.#vectorisers.values()) {
-      await vectoriser.through(async () => {
-        const status = (await this.engine.ask('status')).embedders.find(({ id }) => id === vectoriser.embedder.id)
-        if (status) onProgress?.({ done: status.embedded + 0 - Math.min(status.pending, status.embedded), total: Math.max(status.embedded, status.pending) })
-      })
+      const { id } = vectoriser
+      await vectoriser.through(async () => told.tell({ ...(await this.engine.ask('progressOf', id)), embedder: id }))
     }
+    told.end()
   }
 
   readonly #noticed = (): void => {
@@ -131,9 +127,13 @@ export class RecallDriver {
     }
   }
 
-  async #isNeeded({ embedder: { id } }: Vectoriser): Promise<boolean> {
+  async #isNeeded({ id }: Vectoriser): Promise<boolean> {
     const successor = this.#successors.get(id)
-    return successor === undefined || !(await this.engine.ask('isComplete', successor))
+    return successor === undefined || !(await this.#isComplete(successor))
+  }
+
+  async #isComplete(embedder: string): Promise<boolean> {
+    return (await this.engine.ask('stateOf', embedder)).complete
   }
 
   /** Some at a time: nobody waits for it. */
@@ -151,5 +151,28 @@ export class RecallDriver {
     await Promise.allSettled([...this.#vectorisers.values()].map((vectoriser) => vectoriser.close()))
     await this.#indexing
     await this.engine.close()
+  }
+}
+
+/** Who is told of progress. What they throw is theirs, and must neither stop the work nor be lost. */
+class Told {
+  readonly #onProgress: ((progress: RecallProgress) => void) | undefined
+  #thrown: { error: unknown } | undefined
+
+  constructor(onProgress: ((progress: RecallProgress) => void) | undefined) {
+    this.#onProgress = onProgress
+  }
+
+  tell(progress: RecallProgress): void {
+    if (this.#thrown) return
+    try {
+      this.#onProgress?.(progress)
+    } catch (error) {
+      this.#thrown = { error }
+    }
+  }
+
+  end(): void {
+    if (this.#thrown) throw this.#thrown.error
   }
 }

@@ -2,9 +2,10 @@ import type { MessageContent } from '../../../message/message.ts'
 import { mostPassages, passagesOf, withContext } from '../../../recall/passages.ts'
 import { quantised } from '../../../recall/quantised.ts'
 import { searchableText } from '../../../recall/searchable.ts'
-import type { EmbedderStatus } from '../../recall.ts'
+import type { EmbedderStatus, RecallProgress } from '../../recall.ts'
 import type { Collections } from './collections.ts'
 import type { Databases } from './databases.ts'
+import { hashOf } from './indexing.ts'
 
 /** A passage that waits for its vectors. */
 export interface Unembedded {
@@ -25,6 +26,7 @@ interface EmbedderRow {
   key: number
   dimension: number | null
   complete: number
+  anew: number
 }
 
 /** An embedder that nobody named for so long is forgotten, with its vectors, once another is through. */
@@ -57,22 +59,25 @@ export class Embeddings {
   }
 
   find(id: string): EmbedderRow | undefined {
-    return this.#databases.index.one<EmbedderRow>('SELECT key, dimension, complete FROM embedders WHERE id = ?', id)
+    return this.#databases.index.one<EmbedderRow>('SELECT key, dimension, complete, anew FROM embedders WHERE id = ?', id)
   }
 
-  /** Passages whose time has come, and when the next one's does. */
-  take(id: string, limit: number, now: number): { passages: Unembedded[]; nextAt?: number } {
+  /** Passages whose time has come, with the dimension that their vectors must have, and when the next one's time does. */
+  take(id: string, limit: number, now: number): { passages: Unembedded[]; nextAt?: number; dimension?: number } {
     const { index } = this.#databases
     const embedder = this.find(id)
     if (!embedder) return { passages: [] }
     const due = index.all<{ passage: number; revision: number }>('SELECT passage, revision FROM unembedded WHERE embedder = ? AND due_at <= ? ORDER BY due_at, passage LIMIT ?', embedder.key, now, limit)
+    const texts = new Map<number, string[]>()
     const passages = due.flatMap(({ passage, revision }) => {
-      const own = this.#text(passage)
-      // What it was is gone, and the next step of indexing sees that too.
-      if (own === undefined) return []
-      return { passage, revision, own, pair: withContext(this.#before(passage), own) }
+      const own = this.#text(passage, texts)
+      const before = this.#before(passage)
+      const context = before === undefined ? undefined : this.#text(before, texts)
+      // What it was is gone or another by now, and the next step of indexing sees that too.
+      if (own === undefined || (before !== undefined && context === undefined)) return []
+      return { passage, revision, own, pair: withContext(context, own) }
     })
-    if (passages.length > 0) return { passages }
+    if (passages.length > 0) return { passages, ...(embedder.dimension !== null && embedder.anew === 0 && { dimension: embedder.dimension }) }
     const next = index.one<{ at: number }>('SELECT due_at AS at FROM unembedded WHERE embedder = ? AND due_at > ? ORDER BY due_at LIMIT 1', embedder.key, now)
     return next ? { passages, nextAt: next.at } : { passages }
   }
@@ -80,12 +85,18 @@ export class Embeddings {
   /** Stores vectors of passages that are still what they were. */
   put(id: string, embedded: readonly Embedded[]): void {
     const { index, write } = this.#databases
-    const embedder = this.find(id)
     const dimension = embedded[0]?.own.length
-    if (!embedder || dimension === undefined) return
+    if (dimension === undefined) return
     const stored = embedded.map(({ passage, revision, own, pair }) => ({ passage, revision, own: quantised(own), pair: quantised(pair) }))
     try {
       write(() => {
+        const embedder = this.find(id)
+        if (!embedder) return
+        if (embedder.dimension !== null && embedder.dimension !== dimension) {
+          // Another process made others of these meanwhile: they stay where they wait.
+          if (embedder.anew === 0) return
+          this.#drop(embedder.key)
+        }
         const byResource = new Map<number, typeof stored>()
         for (const one of stored) {
           if (index.run('DELETE FROM unembedded WHERE embedder = ? AND passage = ? AND revision = ?', embedder.key, one.passage, one.revision) === 0) continue
@@ -95,12 +106,22 @@ export class Embeddings {
           byResource.set(resource, [...(byResource.get(resource) ?? []), one])
         }
         for (const [resource, some] of byResource) this.#collections.embedded(resource, embedder.key, some)
-        index.run('UPDATE embedders SET dimension = ?, complete = max(complete, NOT EXISTS (SELECT 1 FROM unembedded WHERE embedder = ?2)) WHERE key = ?2', dimension, embedder.key)
+        index.run('UPDATE embedders SET dimension = ?, anew = 0, complete = max(complete, NOT EXISTS (SELECT 1 FROM unembedded WHERE embedder = ?2)) WHERE key = ?2', dimension, embedder.key)
       })
     } catch (error) {
       this.#collections.clear()
       throw error
     }
+  }
+
+  /** Its vectors can't be compared with those that it makes now: all passages wait for new ones, those that do with the revision they have. */
+  #drop(embedder: number): void {
+    const { index } = this.#databases
+    index.run('DELETE FROM vectors WHERE embedder = ?', embedder)
+    index.run('INSERT INTO unembedded (embedder, passage) SELECT ?, key FROM passages WHERE true ON CONFLICT DO NOTHING', embedder)
+    index.run('UPDATE embedders SET complete = 0 WHERE key = ?', embedder)
+    index.run('UPDATE resources SET version = version + 1')
+    this.#collections.clear()
   }
 
   /** These could not be embedded: again later, each time after a longer pause. */
@@ -118,7 +139,18 @@ export class Embeddings {
   /** All of them once more; the vectors that are there serve until then. */
   again(): void {
     const { index, write } = this.#databases
-    write(() => index.run('INSERT INTO unembedded (embedder, passage) SELECT e.key, p.key FROM embedders e, passages p WHERE true ON CONFLICT DO UPDATE SET attempts = 0, due_at = 0'))
+    write(() => {
+      index.run('UPDATE embedders SET anew = 1')
+      index.run('INSERT INTO unembedded (embedder, passage) SELECT e.key, p.key FROM embedders e, passages p WHERE true ON CONFLICT DO UPDATE SET attempts = 0, due_at = 0')
+    })
+  }
+
+  /** How many passages it has seen as they are now. */
+  progressOf(id: string): RecallProgress {
+    const { index } = this.#databases
+    const total = index.one<{ count: number }>('SELECT count(*) AS count FROM passages')?.count ?? 0
+    const waiting = index.one<{ count: number }>('SELECT count(*) AS count FROM unembedded WHERE embedder = (SELECT key FROM embedders WHERE id = ?)', id)?.count ?? total
+    return { done: Math.max(0, total - waiting), total }
   }
 
   status(): EmbedderStatus[] {
@@ -137,15 +169,23 @@ export class Embeddings {
     })
   }
 
-  #text(passage: number): string | undefined {
-    const row = this.#databases.messages.one<{ content: string }>('SELECT content FROM heed_messages WHERE key = ?', Math.floor(passage / mostPassages))
-    return row && passagesOf(searchableText(JSON.parse(row.content) as MessageContent))[passage % mostPassages]
+  /** What is indexed of a passage, as long as its message still says so. `texts`: of messages that were read. */
+  #text(passage: number, texts: Map<number, string[]>): string | undefined {
+    const message = Math.floor(passage / mostPassages)
+    let passages = texts.get(message)
+    if (!passages) {
+      const row = this.#databases.messages.one<{ content: string }>('SELECT content FROM heed_messages WHERE key = ?', message)
+      passages = row ? passagesOf(searchableText(JSON.parse(row.content) as MessageContent)) : []
+      texts.set(message, passages)
+    }
+    const text = passages[passage % mostPassages]
+    const indexed = this.#databases.index.one<{ hash: string }>('SELECT hash FROM passages WHERE key = ?', passage)?.hash
+    return text !== undefined && hashOf(text) === indexed ? text : undefined
   }
 
-  #before(passage: number): string | undefined {
-    const before = this.#databases.index.one<{ key: number }>(
+  #before(passage: number): number | undefined {
+    return this.#databases.index.one<{ key: number }>(
       'SELECT key FROM passages WHERE thread = (SELECT thread FROM passages WHERE key = ?1) AND key < ?1 ORDER BY key DESC LIMIT 1', passage,
-    )
-    return before && this.#text(before.key)
+    )?.key
   }
 }

@@ -37,13 +37,18 @@ export class RecallEngine {
     this.#embeddings.register(embedder, now)
   }
 
-  isComplete(embedder: string): boolean {
-    return this.#embeddings.find(embedder)?.complete === 1
+  /** Whether all passages have had vectors of it, and how many numbers those have. */
+  stateOf(embedder: string): { complete: boolean; dimension?: number } {
+    const found = this.#embeddings.find(embedder)
+    return { complete: found?.complete === 1, ...(found?.dimension ? { dimension: found.dimension } : {}) }
+  }
+
+  progressOf(embedder: string): RecallProgress {
+    return this.#embeddings.progressOf(embedder)
   }
 
   take(embedder: string, limit: number, now: number): { passages: Unembedded[]; nextAt?: number; dimension?: number } {
-    const dimension = this.#embeddings.find(embedder)?.dimension
-    return { ...this.#embeddings.take(embedder, limit, now), ...(dimension ? { dimension } : {}) }
+    return this.#embeddings.take(embedder, limit, now)
   }
 
   put(embedder: string, embedded: readonly Embedded[]): void {

@@ -180,26 +180,30 @@ export class Indexing {
       index.run('DELETE FROM vectors WHERE resource = ? AND passage = ? AND embedder IN (SELECT key FROM embedders)', old.resource, old.key)
       index.run('DELETE FROM unembedded WHERE passage = ? AND embedder IN (SELECT key FROM embedders)', old.key)
     }
-    if (before[0] && same.size < before.length) this.#embedAgain(before[0].thread, first + mostPassages)
-    if (!said || resource === undefined) return
-    for (const [place, { words, question, hash: hashed }] of said.passages.entries()) {
+    for (const [place, { words, question, hash: hashed }] of (said?.passages ?? []).entries()) {
+      if (!said || resource === undefined) break
       const passage = first + place
       index.run(
         'INSERT INTO passages (key, resource, thread, words, question, hash) VALUES (?, ?, ?, ?, ?, ?)',
         passage, resource, said.thread, Math.min(words.length, 65_535), question ? 1 : 0, hashed,
       )
       index.run('INSERT INTO words (rowid, text) VALUES (?, ?)', passage, [...new Set(words)].map((word) => tokenOf(resource, word)).join(' '))
-      if (!same.has(passage)) index.run('INSERT INTO unembedded (embedder, passage) SELECT key, ? FROM embedders WHERE true ON CONFLICT DO UPDATE SET revision = revision + 1, attempts = 0, due_at = 0', passage)
+      // It is understood with the one before it, which may be another now. Its old vectors serve until then.
+      if (!same.has(passage) || (place > 0 && !same.has(passage - 1))) this.#embed(passage)
       touch(resource, passage)
     }
+    const thread = said?.thread ?? before[0]?.thread
+    const last = said?.passages.length ?? 0
+    if (thread === undefined || (before.length === last && same.has(first + last - 1))) return
+    const next = index.one<{ key: number }>('SELECT key FROM passages WHERE thread = ? AND key >= ? ORDER BY key LIMIT 1', thread, first + mostPassages)
+    if (next) this.#embed(next.key)
   }
 
-  /** The passage that follows is understood with the one before it, which is another now. Its old vectors serve until then. */
-  #embedAgain(thread: number, after: number): void {
-    const { index } = this.#databases
-    const next = index.one<{ key: number }>('SELECT key FROM passages WHERE thread = ? AND key >= ? ORDER BY key LIMIT 1', thread, after)
-    if (!next) return
-    index.run('INSERT INTO unembedded (embedder, passage) SELECT key, ? FROM embedders WHERE true ON CONFLICT DO UPDATE SET revision = revision + 1', next.key)
+  /** An embedder has to see it. What it makes of it already, if it does, is of what it was. */
+  #embed(passage: number): void {
+    this.#databases.index.run(
+      'INSERT INTO unembedded (embedder, passage) SELECT key, ? FROM embedders WHERE true ON CONFLICT DO UPDATE SET revision = excluded.revision, attempts = 0, due_at = 0', passage,
+    )
   }
 
   #resource(id: string): number {
@@ -213,6 +217,6 @@ export function tokenOf(resource: number, word: string): string {
   return `r${resource}x${word}`
 }
 
-function hashOf(text: string): string {
+export function hashOf(text: string): string {
   return hash('md5', text, 'base64')
 }

@@ -221,6 +221,23 @@ describe('recall beside a file', () => {
     expect(await again.recall.search({ resourceId: 'r', text: 'late bird', limit: 1 })).toMatchObject([{ messageId: late }])
   })
 
+  it('[K1.10] makes the index anew when the backup is from before recall was first used', async () => {
+    const url = newFile()
+    const { store, recall } = await storeAt(url)
+    const [kept] = await say(store, 't', 'r', 'The walrus sings.')
+    const backup = join(folder, `backup-${files++}.db`)
+    await store.backup(backup)
+    await say(store, 't2', 'r', 'The carpenter dances.')
+    const found = async (text: string) => (await recall.search({ resourceId: 'r', text, limit: 1 })).map(({ messageId, reasons }) => ({ messageId, words: reasons.words }))
+    expect(await found('carpenter')).toMatchObject([{ words: 1 }])
+    await store.restore(backup)
+    expect(await found('carpenter')).toEqual([])
+    expect(await found('walrus')).toEqual([{ messageId: kept, words: 1 }])
+    const [late] = await say(store, 't3', 'r', 'The unicorn sleeps.')
+    expect(await found('unicorn')).toMatchObject([{ messageId: late }])
+    expect(await found('carpenter')).toEqual([])
+  })
+
   it('[K1.10] makes the index anew when it is missing or the messages were restored', async () => {
     const url = newFile()
     const { store, recall } = await storeAt(url)

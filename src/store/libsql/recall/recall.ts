@@ -65,10 +65,11 @@ export class LibSQLRecall implements RecallIndex {
 /** The question's vector, of the embedder that is asked for; while its vectors are not all there, of the one before it, or of another that this process has. */
 async function vectorOf(driver: RecallDriver, embedder: TextEmbedder, text: string): Promise<{ embedder: string; numbers: Float32Array } | undefined> {
   const wanted = driver.vectoriser(embedder)
-  const instead = (await driver.engine.ask('isComplete', embedder.id)) ? undefined : await driver.instead(embedder)
+  const instead = (await driver.engine.ask('stateOf', embedder.id)).complete ? undefined : await driver.instead(embedder)
   for (const serving of new Set([instead ?? wanted, wanted])) {
-    const numbers = await serving.question(text)
-    if (numbers) return { embedder: serving.embedder.id, numbers }
+    const { dimension } = await driver.engine.ask('stateOf', serving.id)
+    const numbers = await serving.question(text, dimension)
+    if (numbers) return { embedder: serving.id, numbers }
   }
   return undefined
 }

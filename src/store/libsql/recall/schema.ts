@@ -56,7 +56,7 @@ export const quotesSchema = `
 `
 
 /** Another number here makes every index anew. */
-export const indexVersion = 1
+export const indexVersion = 2
 
 /**
  * The index, in a file of its own beside the database: it is made of messages and can be made again, its writes hold up no message, and
@@ -90,7 +90,15 @@ export const indexSchema = `
   CREATE VIRTUAL TABLE words USING fts5 (text, content = '', contentless_delete = 1, detail = none, tokenize = 'ascii');
   CREATE VIRTUAL TABLE counts USING fts5vocab (words, row);
 
-  CREATE TABLE embedders (key INTEGER PRIMARY KEY, id TEXT NOT NULL UNIQUE, dimension INTEGER, complete INTEGER NOT NULL DEFAULT 0, used_at INTEGER NOT NULL) STRICT;
+  CREATE TABLE embedders (
+    key INTEGER PRIMARY KEY,
+    id TEXT NOT NULL UNIQUE,
+    dimension INTEGER,
+    complete INTEGER NOT NULL DEFAULT 0,
+    -- 1 from when all are to be made anew until the first are there: those may have another dimension.
+    anew INTEGER NOT NULL DEFAULT 0,
+    used_at INTEGER NOT NULL
+  ) STRICT;
   CREATE TABLE vectors (
     embedder INTEGER NOT NULL,
     resource INTEGER NOT NULL,
@@ -99,11 +107,12 @@ export const indexSchema = `
     pair BLOB NOT NULL,
     PRIMARY KEY (embedder, resource, passage)
   ) STRICT, WITHOUT ROWID;
-  -- Passages that an embedder has not seen as they are now.
+  -- Passages that an embedder has not seen as they are now. A revision is never given twice: vectors that come late, of what a passage
+  -- was, find another one here.
   CREATE TABLE unembedded (
     embedder INTEGER NOT NULL,
     passage INTEGER NOT NULL,
-    revision INTEGER NOT NULL DEFAULT 0,
+    revision INTEGER NOT NULL DEFAULT (random() >> 16),
     attempts INTEGER NOT NULL DEFAULT 0,
     due_at INTEGER NOT NULL DEFAULT 0,
     PRIMARY KEY (embedder, passage)

@@ -114,8 +114,8 @@ export class Searching {
 
   #meanings(collection: ResourceCollection, { embedder: id, numbers }: NonNullable<Question['vector']>): Meanings | undefined {
     const embedder = this.#embeddings.find(id)
-    if (!embedder || embedder.dimension === null) return undefined
-    if (embedder.dimension !== numbers.length) throw new HeedError('invalid_argument', `Embedder '${id}' made a vector of ${numbers.length} numbers, and those that are stored have ${embedder.dimension}.`, { details: { field: 'embedder' } })
+    // Those that are stored may have become others since the question's was made: words have to do.
+    if (!embedder || embedder.dimension !== numbers.length) return undefined
     return this.#collections.vectorsOf(collection.resource, embedder.key, embedder.dimension).compare(numbers)
   }
 

@@ -1,17 +1,18 @@
 import type { Clock, Timer } from '../../../clock.ts'
-import { describe, HeedError } from '../../../errors.ts'
+import { HeedError } from '../../../errors.ts'
 import type { TextEmbedder } from '../../../recall/embedder.ts'
+import { madeVectors } from '../../../recall/made-vectors.ts'
+import { failureOf, type EmbedderFailure } from '../../recall.ts'
 import type { Unembedded } from './embeddings.ts'
 import type { EnginePort } from './engine-port.ts'
 
 /** A question waits so long for its vector; then words have to do. */
 const patience = 10_000
+/** And what is embedded behind the runs for so long; then it is asked for again. */
+const patienceBehind = 60_000
 
 /** Has an embedder make the vectors that are missing, and those of questions. What fails is tried again for as long as it takes. */
 export class Vectoriser {
-  readonly embedder: TextEmbedder
-  /** What the embedder did wrong last, until it does it right. */
-  error: string | undefined
   readonly #engine: EnginePort
   readonly #clock: Clock
   readonly #ending = new AbortController()
@@ -20,14 +21,34 @@ export class Vectoriser {
   #again = false
   #timer: Timer | undefined
   #limit: number
-  #progress: (() => Promise<void>) | undefined
+  /** With passages and with questions. */
+  #failure: EmbedderFailure | undefined
+  #questionFailure: EmbedderFailure | undefined
+  #embedder: TextEmbedder
+  readonly #progress = new Set<() => Promise<void>>()
 
   constructor(engine: EnginePort, embedder: TextEmbedder, clock: Clock) {
     this.#engine = engine
-    this.embedder = embedder
+    this.#embedder = embedder
     this.#clock = clock
     this.#limit = this.#most
     this.wake()
+  }
+
+  get id(): string {
+    return this.#embedder.id
+  }
+
+  /** What the embedder did wrong last, until it does it right. */
+  get failure(): EmbedderFailure | undefined {
+    return this.#failure ?? this.#questionFailure
+  }
+
+  /** Another one of the same id makes the same vectors, and is the one to ask from now on: its key may be a new one. */
+  use(embedder: TextEmbedder): void {
+    if (embedder === this.#embedder) return
+    this.#embedder = embedder
+    this.#limit = this.#most
   }
 
   /** There may be something to do. */
@@ -44,24 +65,24 @@ export class Vectoriser {
 
   /** Until every passage has been tried. */
   async through(progress: () => Promise<void>): Promise<void> {
-    this.#progress = progress
-    this.wake()
-    while (this.#working) await this.#working
-    this.#progress = undefined
+    this.#progress.add(progress)
+    try {
+      this.wake()
+      while (this.#working) await this.#working
+    } finally {
+      this.#progress.delete(progress)
+    }
   }
 
-  /** The vector of a question; nothing when the embedder can't make one now. */
-  async question(text: string): Promise<Float32Array | undefined> {
-    const late = new AbortController()
-    const timer = this.#clock.after(patience, () => late.abort(new HeedError('unreachable', `Embedder '${this.embedder.id}' took longer than ${patience / 1_000} s.`)), { background: true })
+  /** The vector of a question, to be compared with those of so many numbers; nothing when the embedder can't make one now. */
+  async question(text: string, dimension: number | undefined): Promise<Float32Array | undefined> {
     try {
-      const [vector] = await this.#embed([text], AbortSignal.any([late.signal, this.#ending.signal]))
+      const [vector] = await madeVectors(this.#embedder, [text], { signal: this.#ending.signal, patienceMs: patience, clock: this.#clock, ...(dimension !== undefined && { dimension }) })
+      this.#questionFailure = undefined
       return vector
     } catch (error) {
-      this.error = describe(error)
+      this.#questionFailure = failureOf(error)
       return undefined
-    } finally {
-      timer.cancel()
     }
   }
 
@@ -73,28 +94,28 @@ export class Vectoriser {
 
   /** Two vectors are made of each passage. */
   get #most(): number {
-    return Math.max(1, Math.min(64, Math.floor(this.embedder.maxBatch / 2)))
+    return Math.max(1, Math.min(64, Math.floor(this.#embedder.maxBatch / 2)))
   }
 
   async #work(): Promise<void> {
     try {
-      await (this.#registering ??= this.#engine.ask('register', this.embedder.id, this.#clock.now()))
+      await (this.#registering ??= this.#engine.ask('register', this.id, this.#clock.now()))
       for (;;) {
         this.#again = false
-        const { passages, nextAt, dimension } = await this.#engine.ask('take', this.embedder.id, this.#limit, this.#clock.now())
+        const { passages, nextAt, dimension } = await this.#engine.ask('take', this.id, this.#limit, this.#clock.now())
         if (passages.length === 0) {
           if (nextAt !== undefined) this.#wakeAt(nextAt)
           return
         }
         await this.#embedPassages(passages, dimension)
-        await this.#progress?.()
+        for (const tell of this.#progress) await tell()
         if (this.#ending.signal.aborted) return
       }
     } catch (error) {
       if (this.#ending.signal.aborted) return
       this.#registering = undefined
       this.#again = false
-      this.error = describe(error)
+      this.#failure = failureOf(error)
       this.#wakeAt(this.#clock.now() + patience)
     }
   }
@@ -103,47 +124,26 @@ export class Vectoriser {
     const texts = [...new Set(passages.flatMap(({ own, pair }) => [own, pair]))]
     let vectors: Float32Array[]
     try {
-      vectors = await this.#embed(texts, this.#ending.signal, dimension)
+      vectors = await madeVectors(this.#embedder, texts, {
+        signal: this.#ending.signal, patienceMs: patienceBehind, clock: this.#clock, background: true, ...(dimension !== undefined && { dimension }),
+      })
     } catch (error) {
       if (this.#ending.signal.aborted) return
-      this.error = describe(error)
+      this.#failure = failureOf(error)
       // One text that it can't take must not hold up the others.
       this.#limit = Math.max(1, Math.floor(this.#limit / 2))
-      await this.#engine.ask('postpone', this.embedder.id, passages.map(({ passage }) => passage), this.#clock.now())
+      await this.#engine.ask('postpone', this.id, passages.map(({ passage }) => passage), this.#clock.now())
       return
     }
     const none = new Float32Array(0)
     const vectorOf = (text: string) => vectors[texts.indexOf(text)] ?? none
-    await this.#engine.ask('put', this.embedder.id, passages.map(({ passage, revision, own, pair }) => ({ passage, revision, own: vectorOf(own), pair: vectorOf(pair) })))
-    this.error = undefined
+    await this.#engine.ask('put', this.id, passages.map(({ passage, revision, own, pair }) => ({ passage, revision, own: vectorOf(own), pair: vectorOf(pair) })))
+    this.#failure = undefined
     this.#limit = Math.min(this.#most, this.#limit * 2)
-  }
-
-  /** Vectors that can be used; anything else is refused as a failure of the embedder. */
-  async #embed(texts: readonly string[], signal: AbortSignal, dimension?: number): Promise<Float32Array[]> {
-    signal.throwIfAborted()
-    const answered = await unlessAborted(this.embedder.embed(texts, signal), signal)
-    const wrong = (what: string) => new HeedError('provider_error', `Embedder '${this.embedder.id}' ${what}.`, { retryable: true })
-    if (!Array.isArray(answered) || answered.length !== texts.length) throw wrong(`did not answer with ${texts.length} vectors`)
-    const vectors = answered.map((vector) => Float32Array.from(vector))
-    const length = dimension ?? vectors[0]?.length ?? 0
-    for (const vector of vectors) {
-      if (vector.length !== length || length === 0) throw wrong(`made a vector of ${vector.length} numbers where ${length || 'some'} were expected`)
-      if (!vector.every(Number.isFinite) || vector.every((number) => number === 0)) throw wrong('made a vector that points nowhere')
-    }
-    return vectors
   }
 
   #wakeAt(time: number): void {
     this.#timer?.cancel()
     this.#timer = this.#clock.after(Math.max(1, time - this.#clock.now()), () => this.wake(), { background: true })
   }
-}
-
-function unlessAborted<T>(work: Promise<T>, signal: AbortSignal): Promise<T> {
-  return new Promise((resolve, reject) => {
-    const stop = () => reject(signal.reason)
-    signal.addEventListener('abort', stop, { once: true })
-    work.then(resolve, reject).finally(() => signal.removeEventListener('abort', stop))
-  })
 }

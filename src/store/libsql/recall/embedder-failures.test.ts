@@ -50,10 +50,12 @@ function embedderOf(answer: (texts: readonly string[]) => Promise<number[][]> | 
   return { id, maxBatch: 16, embed: async (texts) => answer(texts) }
 }
 
-const embedded = (recall: RecallIndex) => expect.poll(async () => {
-  const { pending, rebuilding, embedders: [embedder] } = await recall.status()
-  return { unindexed: pending + (rebuilding ? 1 : 0), ...embedder }
-}).toMatchObject({ unindexed: 0, complete: true, pending: 0 })
+async function embedded(recall: RecallIndex) {
+  await expect.poll(async () => {
+    const { pending, rebuilding, embedders: [embedder] } = await recall.status()
+    return { unindexed: pending + (rebuilding ? 1 : 0), ...embedder }
+  }).toMatchObject({ unindexed: 0, complete: true, pending: 0 })
+}
 
 const best = async (recall: RecallIndex, text: string) => (await recall.search({ resourceId: 'r', text, limit: 1 })).map(({ messageId, score, reasons: { meaning, words } }) => ({ messageId, score, meaning, words }))[0]
 
@@ -73,7 +75,7 @@ describe.each(['file', 'memory'] as const)('vectors that come late, in a %s', (k
     await edit(store, 'm0', 'Our bread is fresh.')
     expect(await best(recall, 'fresh')).toMatchObject({ messageId: 'm0' })
     held = false
-    gates.forEach((open_) => open_())
+    for (const release of gates) release()
     await embedded(recall)
     expect(asked).toContain('Our bread is fresh.')
     expect(await best(recall, 'a loaf')).toMatchObject({ messageId: 'm0', meaning: 1 })

@@ -4,7 +4,7 @@ import { neighbours, type Collection, type Posting } from '../../recall/collecti
 import { confidence, looked } from '../../recall/confidence.ts'
 import type { TextEmbedder } from '../../recall/embedder.ts'
 import { compileFilter } from '../../recall/filter.ts'
-import { madeVectors } from '../../recall/made-vectors.ts'
+import { madeVectors } from '../made-vectors.ts'
 import { isQuestion, passagesOf, withContext } from '../../recall/passages.ts'
 import { ranking, type Meanings, type Ranked } from '../../recall/rank.ts'
 import { searchableText } from '../../recall/searchable.ts'

@@ -1,7 +1,7 @@
 import type { Clock, Timer } from '../../../clock.ts'
 import { HeedError } from '../../../errors.ts'
 import type { TextEmbedder } from '../../../recall/embedder.ts'
-import { madeVectors } from '../../../recall/made-vectors.ts'
+import { madeVectors } from '../../made-vectors.ts'
 import { failureOf, type EmbedderFailure } from '../../recall.ts'
 import type { Unembedded } from './embeddings.ts'
 import type { EnginePort } from './engine-port.ts'

@@ -1,6 +1,6 @@
 import type { Clock } from '../clock.ts'
 import { HeedError } from '../errors.ts'
-import type { TextEmbedder } from './embedder.ts'
+import type { TextEmbedder } from '../recall/embedder.ts'
 
 export interface MakingVectors {
   signal: AbortSignal

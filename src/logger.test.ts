@@ -32,12 +32,26 @@ describe('redaction', () => {
     ['token eyJhbGciOiJIUzI1NiJ9.eyJzdWIiOiIxIn0.c2lnbmF0dXJl expired', 'eyJzdWIiOiIxIn0'],
     ['-----BEGIN PRIVATE KEY-----\nMIIEvQIBADANBg\n-----END PRIVATE KEY-----', 'MIIEvQIBADANBg'],
     ['password=correct-horse', 'correct-horse'],
+    ['GET https://api.example/?token=abcdefghijkl&page=1 failed', 'abcdefghijkl'],
+    ['libsql://h.example?authToken=abcdefghijkl', 'abcdefghijkl'],
+    ['{"idToken":"abcdefghijkl"}', 'abcdefghijkl'],
+    ['{"password":"correct horse battery"}', 'battery'],
+    [JSON.stringify({ password: 'a"bcdefghijk' }), 'bcdefghijk'],
+    [JSON.stringify(JSON.stringify({ password: 'correct horse', user: 'ada' })), 'horse'],
+    [JSON.stringify({ body: JSON.stringify({ text: JSON.stringify({ apiKey: 'q"uoted horse' }) }) }), 'uoted'],
+    ['{"passphrase":"correct horse","n":1}', 'horse'],
+    ["{ privateKey: 'abcdefghijkl' }", 'abcdefghijkl'],
+    ['credentials=ada:abcdefghijkl', 'abcdefghijkl'],
+    ['x-signature: abcdefghijkl', 'abcdefghijkl'],
+    ['Cookie: theme=dark; session=12345678', '12345678'],
+    ['postgres://u:p@ssword@host/db', 'ssword'],
+    ['x-goog-api-key: abcdefghijkl', 'abcdefghijkl'],
   ])('[T2.1] hides what looks like a secret: %s', (text, secret) => {
     expect(redactText(text)).not.toContain(secret)
     expect(redactText(text)).toContain('[redacted]')
   })
 
-  it.each(['thread t1 of user-7 stopped at step 3', 'A prompt of 1200 tokens is above the limit.', 'run_01HZY3 was aborted: the token limit', 'see https://api.example/docs?page=2#a', 'basic understanding of tokens'])(
+  it.each(['thread t1 of user-7 stopped at step 3', 'A prompt of 1200 tokens is above the limit.', 'run_01HZY3 was aborted: the token limit', 'see https://api.example/docs?page=2#a', 'basic understanding of tokens', 'Unexpected token \'<\', "<!DOCTYPE "... is not valid JSON', '{"inputTokens":1200,"password":null}'])(
     '[T2.1] leaves what is none: %s', (text) => expect(redactText(text)).toBe(text),
   )
 
@@ -54,6 +68,38 @@ describe('redaction', () => {
     vi.stubEnv('STRANGE_API_KEY', 'correct horse battery')
     keepSecret('staple in the barn')
     expect(redactText('refused: correct horse battery, staple in the barn')).toBe('refused: [redacted], [redacted]')
+  })
+
+  it('[T2.1] hides secrets that are the name of a field, in lists of pairs, in sets and in texts that are JSON', () => {
+    const shown = redact({ 'sk-proj-0123456789abcdef': 1, headers: [['authorization', 'abc'], ['accept', 'text/plain']], keys: new Set(['sk-proj-0123456789abcdef']), file: Buffer.from('abc'), url: new URL('https://a.example/?token=abcdefghijkl'), sent: '{"password":"abc def"}' })
+    expect(shown).toEqual({ '[redacted]': 1, headers: [['authorization', '[redacted]'], ['accept', 'text/plain']], keys: ['[redacted]'], file: '[3 bytes]', url: 'https://a.example/?token=[redacted]', sent: '{"password":"[redacted]"}' })
+  })
+
+  it('[T2.1] cuts long texts, and leaves no part of a secret at the cut', () => {
+    const shown = redact({ long: `${'sk-proj-0123456789abcdef '.repeat(1_000)}${'word '.repeat(5_000_000 / 5)}`, atTheCut: `${'x'.repeat(32_768 + 1_010)}: Bearer abcdefghijklmnopqrstuvwxyz`.padEnd(100_000) })
+    expect(JSON.stringify(shown).length).toBeLessThan(70_000)
+    expect(JSON.stringify(shown)).not.toMatch(/0123456789abcdef|abcdefghij/)
+  })
+
+  it.each([
+    'a.', 'a.b-c+', 'eyJaaaaaa-', 'eyJaaaaaa.', 'a://b:', 'a+b://u:p@', 'basic token ', 'Bearer ', 'sk-', 'password   ', 'password:"\\', 'token="', "token='", '-----BEGIN PRIVATE KEY', '-----BEGIN PRIVATE KEY-----', 'cookie:a', '\\"',
+  ])('[T2.1] its work grows as the text does, whatever that says: %s', (unit) => {
+    const work = (length: number) => {
+      const text = unit.repeat(Math.ceil(length / unit.length))
+      return Math.min(...[1, 2].map(() => {
+        const before = process.threadCpuUsage()
+        redactText(text, Number.POSITIVE_INFINITY)
+        const { user, system } = process.threadCpuUsage(before)
+        return user + system
+      }))
+    }
+    let before = work(16_000)
+    // Four times the text; were it quadratic, sixteen times the work.
+    for (const length of [64_000, 256_000, 1_024_000]) {
+      const now = work(length)
+      expect(now).toBeLessThan(9 * Math.max(before, 10_000))
+      before = now
+    }
   })
 
   it('[T2.1] never throws, whatever it is given', () => {
@@ -98,5 +144,21 @@ describe('loggers', () => {
     expect(() => logger.error('x')).not.toThrow()
     expect(redacting(logger)).toBe(logger)
     expect(redacting(consoleLogger)).toBe(consoleLogger)
+  })
+
+  it('[T2.2] an asynchronous logger that rejects fails nothing', async () => {
+    const unheard: unknown[] = []
+    const hear = (error: unknown) => void unheard.push(error)
+    process.on('unhandledRejection', hear)
+    let asked = 0
+    const gone = async () => {
+      asked++
+      throw new Error('the log server is gone')
+    }
+    redacting({ debug: gone, info: gone, warn: gone, error: gone }).error('x')
+    createConsoleLogger({ write: gone }).error('y')
+    await new Promise((resolve) => setImmediate(resolve))
+    process.off('unhandledRejection', hear)
+    expect([asked, unheard]).toEqual([2, []])
   })
 })

@@ -31,7 +31,7 @@ export function createConsoleLogger({ level = 'warn', json = false, write = (lin
   return marked(loggerOf((at) => (logLevels.indexOf(at) < from ? undefined : cleaned((message, fields) => write(`${line(at, message, fields)}\n`)))))
 }
 
-/** The logger behind a door that lets no secret through. What it throws is dropped: nothing fails because it could not be logged. */
+/** The logger behind a door that lets no secret through. What it throws, now or later, is dropped: nothing fails because it could not be logged. */
 export function redacting(logger: Logger): Logger {
   return clean.has(logger) ? logger : marked(loggerOf((level) => cleaned((message, fields) => logger[level](message, fields))))
 }
@@ -54,11 +54,17 @@ function marked(logger: Logger): Logger {
 function cleaned(log: Log): Log {
   return (message, fields) => {
     try {
-      log(redactText(message), fields && (redact(fields) as LogFields))
+      const done: unknown = log(redactText(message), fields && (redact(fields) as LogFields))
+      if (isThenable(done)) done.then(undefined, () => {})
     } catch {
       // There is nowhere left to say it.
     }
   }
+}
+
+/** A logger may be asynchronous, and fail later. */
+function isThenable(value: unknown): value is PromiseLike<unknown> {
+  return typeof value === 'object' && value !== null && 'then' in value && typeof value.then === 'function'
 }
 
 function readableLine(level: LogLevel, message: string, fields: LogFields | undefined): string {

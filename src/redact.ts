@@ -1,81 +1,94 @@
-/** What stands where a secret stood. */
-const hidden = '[redacted]'
+import { hidden, isSecret, secretTexts, shapes } from './secret-shapes.ts'
 
-/** Names of fields whose text is a secret, however it looks. */
-const secretName = /authorization|cookie|api[-_]?key|access[-_]?key|private[-_]?key|secret|passw(or)?d|passphrase|credential|signature|bearer|(^|[-_.a-z])token$/i
-/** Variables of the environment whose value is one. */
-const secretVariable = /(_|^)((API|ACCESS|PRIVATE|SECRET)_?KEY|TOKEN|SECRET|PASSWORD|CREDENTIALS)$/i
+export { keepSecret } from './secret-shapes.ts'
 
-/** What looks like a secret wherever it stands. The group, where there is one, stays. */
-const shapes: readonly RegExp[] = [
-  /-----BEGIN [A-Z ]*PRIVATE KEY-----[\s\S]*?(?:-----END [A-Z ]*PRIVATE KEY-----|$)/g,
-  /\b(Bearer)\s+[\w.~+/=-]{8,}/gi,
-  // Both are words too.
-  /\b([Bb]asic|[Tt]oken)\s+(?=[\w.~+/-]*[A-Z0-9=])[\w.~+/=-]{8,}/g,
-  /\b(?:sk|pk|rk)[-_][\w-]{12,}/g,
-  /\bwhsec_[\w+/=-]{8,}/g,
-  /\b(?:gh[pousr]_|github_pat_|glpat-|xox[abeprs]-|xai-|gsk_|hf_|npm_|pplx-|r8_)[\w-]{8,}/g,
-  /\bAIza[\w-]{20,}/g,
-  /\b(?:AKIA|ASIA)[A-Z0-9]{12,}/g,
-  /\beyJ[\w-]{5,}\.[\w-]{5,}\.[\w-]*/g,
-  /\b(v1,)[\w+/]{40,}={0,2}/g,
-  /\b(sha256=)[0-9a-f]{32,}/gi,
-  /(\b[a-z][a-z0-9+.-]*:\/\/[^\s/:@]*:)[^\s/@]+(?=@)/gi,
-  /((?:authorization|cookie|api[-_]?key|access[-_]?key|access[-_]?token|refresh[-_]?token|client[-_]?secret|webhook[-_]?secret|secret|password|passwd)["']?\s*[:=]\s*["']?)[^\s"',;&}\]]{4,}/gi,
-]
-
-const given = new Set<string>()
-const mostGiven = 1_000
-const shortest = 12
-
-/** From here on this very text is hidden wherever it would be written. For secrets that have no shape. */
-export function keepSecret(secret: string): void {
-  if (secret.length < shortest) return
-  given.add(secret)
-  const oldest = given.size > mostGiven ? given.values().next().value : undefined
-  if (oldest !== undefined) given.delete(oldest)
+/** How much of a value is written down. */
+export interface RedactLimits {
+  /** Characters of one text. */
+  text: number
+  /** Items of one list, fields of one object. */
+  items: number
+  depth: number
 }
 
-/** A text without the secrets in it. */
-export function redactText(text: string): string {
-  let clean = text
-  for (const secret of given) clean = clean.replaceAll(secret, hidden)
-  for (const [name, value] of Object.entries(process.env)) {
-    if (value !== undefined && value.length >= shortest && secretVariable.test(name)) clean = clean.replaceAll(value, hidden)
-  }
-  for (const shape of shapes) clean = clean.replace(shape, (_, kept: unknown) => (typeof kept === 'string' ? (/^[a-z]+$/i.test(kept) ? `${kept} ${hidden}` : `${kept}${hidden}`) : hidden))
-  return clean
-}
+/** For logs: nobody reads more of a line. */
+const brief: RedactLimits = { text: 32_768, items: 1_000, depth: 8 }
+/** For what a program wants to have in full. */
+export const unlimited: RedactLimits = { text: Number.POSITIVE_INFINITY, items: Number.POSITIVE_INFINITY, depth: 100 }
 
-const deepest = 8
+/** A text without the secrets in it. The work grows as the text does, whatever it says. */
+export function redactText(text: string, most = brief.text): string {
+  return cleanText(text, most, secretTexts())
+}
 
 /** A copy of what is to be written down, as plain data and without the secrets in it. Never throws: a log must not be what fails. */
-export function redact(value: unknown, depth = 0): unknown {
-  if (typeof value === 'string') return redactText(value)
+export function redact(value: unknown, limits: RedactLimits = brief): unknown {
+  return clean(value, { limits, secrets: secretTexts(), above: [] })
+}
+
+interface Cleaning {
+  limits: RedactLimits
+  secrets: readonly string[]
+  /** What it is within. */
+  above: readonly object[]
+}
+
+/** More than a secret is long: what a cut left of one goes too. */
+const margin = 1_024
+
+function cleanText(text: string, most: number, secrets: readonly string[]): string {
+  if (text.length <= most) return hide(text, secrets)
+  const shown = hide(text.slice(0, most + margin), secrets)
+  return `${shown.slice(0, Math.min(most, Math.max(0, shown.length - margin)))}… (${text.length} characters)`
+}
+
+function hide(text: string, secrets: readonly string[]): string {
+  let shown = text
+  for (const secret of secrets) shown = shown.replaceAll(secret, hidden)
+  for (const shape of shapes) shown = shown.replace(shape, `$1${hidden}`)
+  return shown
+}
+
+function clean(value: unknown, cleaning: Cleaning): unknown {
+  const { limits, secrets, above } = cleaning
+  if (typeof value === 'string') return cleanText(value, limits.text, secrets)
   if (typeof value === 'bigint' || typeof value === 'symbol' || typeof value === 'function') return String(value).slice(0, 200)
   if (typeof value !== 'object' || value === null) return value
-  if (depth >= deepest) return '[deeper]'
+  if (above.length >= limits.depth || above.includes(value)) return '[deeper]'
   try {
-    if (value instanceof Error) return redactError(value, depth)
-    if (value instanceof Date) return Number.isNaN(value.getTime()) ? 'Invalid Date' : value.toISOString()
-    if (Array.isArray(value)) return value.map((item) => redact(item, depth + 1))
-    const entries = value instanceof Map || value instanceof Headers ? [...value] : Object.entries(value)
-    return Object.fromEntries(entries.map(([name, item]) => [String(name), isSecret(String(name), item) ? hidden : redact(item, depth + 1)]))
+    return cleanObject(value, { ...cleaning, above: [...above, value] })
   } catch {
     return "[can't be read]"
   }
 }
 
-function redactError(error: Error, depth: number): unknown {
+function cleanObject(value: object, cleaning: Cleaning): unknown {
+  const { limits, secrets } = cleaning
+  if (value instanceof Error) return cleanError(value, cleaning)
+  if (value instanceof Date) return Number.isNaN(value.getTime()) ? 'Invalid Date' : value.toISOString()
+  if (value instanceof URL) return cleanText(value.href, limits.text, secrets)
+  if (ArrayBuffer.isView(value) || value instanceof ArrayBuffer) return `[${value.byteLength} bytes]`
+  if (Array.isArray(value) || value instanceof Set) return cleanList([...value], cleaning)
+  const entries = value instanceof Map || value instanceof Headers ? [...value] : Object.entries(value)
+  return Object.fromEntries(entries.slice(0, limits.items).map(([key, item]) => {
+    const name = String(key)
+    return [cleanText(name, limits.text, secrets), isSecret(name, item) ? hidden : clean(item, cleaning)]
+  }))
+}
+
+/** A list of two texts may be a name and its value: headers are often written so. */
+function cleanList(items: readonly unknown[], cleaning: Cleaning): unknown[] {
+  const [name, item] = items
+  if (items.length === 2 && typeof name === 'string' && typeof item === 'string' && isSecret(name, item)) return [name, hidden]
+  return items.slice(0, cleaning.limits.items).map((one) => clean(one, cleaning))
+}
+
+function cleanError(error: Error, cleaning: Cleaning): unknown {
   const { code } = error as { code?: unknown }
   return {
     name: error.name,
-    message: redactText(error.message),
+    message: cleanText(error.message, cleaning.limits.text, cleaning.secrets),
     ...(typeof code === 'string' || typeof code === 'number' ? { code } : {}),
-    ...(error.cause === undefined ? {} : { cause: redact(error.cause, depth + 1) }),
+    ...(error.cause === undefined ? {} : { cause: clean(error.cause, cleaning) }),
   }
-}
-
-function isSecret(name: string, value: unknown): boolean {
-  return secretName.test(name) && typeof value !== 'number' && typeof value !== 'boolean' && value !== null && value !== undefined
 }

@@ -45,7 +45,8 @@ export const arrows: ArrowTable = {
   'clock.ts': [],
   'ids.ts': [],
   'iso.ts': [],
-  'redact.ts': [],
+  'secret-shapes.ts': [],
+  'redact.ts': ['secret-shapes.ts'],
   // What is logged goes through one door.
   'logger.ts': ['redact.ts'],
   'stream-headers.ts': [],

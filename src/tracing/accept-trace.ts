@@ -19,12 +19,13 @@ export class AcceptTrace {
   readonly #operation: Operation
   readonly #type: string
 
-  constructor(found: Telemetry, { agentId, signal, mode, lane }: Accepting) {
+  constructor(found: Telemetry, options: TracingOptions, { agentId, signal, mode, lane }: Accepting) {
     this.#type = signal.type
     this.#operation = new Operation(found, {
       name: `accept_signal ${signal.type}`,
       kind: 3,
       parent: found.active(),
+      options,
       attributes: {
         'gen_ai.agent.id': agentId,
         'heed.signal.id': signal.id,
@@ -58,5 +59,5 @@ export class AcceptTrace {
 /** The trace of a send; nothing unless an SDK is registered. */
 export function traceAccept(options: TracingOptions | false | undefined, accepting: Accepting): AcceptTrace | undefined {
   const found = options === false ? undefined : telemetry()
-  return found && new AcceptTrace(found, accepting)
+  return found && new AcceptTrace(found, options || {}, accepting)
 }

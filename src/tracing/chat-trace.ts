@@ -33,6 +33,7 @@ export class ChatTrace {
       name: `chat ${model.modelId}`,
       kind: 2,
       parent,
+      options,
       attributes: {
         ...this.#measured,
         'gen_ai.conversation.id': conversation,

@@ -1,6 +1,6 @@
 import type { LanguageModelV4Message } from '@ai-sdk/provider'
 import type { MessagePart } from '../message/message.ts'
-import { redactText } from '../redact.ts'
+import { redact, unlimited } from '../redact.ts'
 
 /** What was said, in the form that the conventions have for it. Only asked for when a program wants it written down. */
 export function inputMessages(prompt: readonly LanguageModelV4Message[]): string {
@@ -16,8 +16,9 @@ export function outputMessages(parts: readonly MessagePart[], finishReason: stri
   return written([{ role: 'assistant', parts: parts.flatMap(answerPart), finish_reason: finishReason }])
 }
 
+/** In full, but for the secrets in it: fields are known by their names before all is one text. */
 export function written(value: unknown): string {
-  return redactText(JSON.stringify(value) ?? 'null')
+  return JSON.stringify(redact(value, unlimited)) ?? 'null'
 }
 
 type PromptPart = Exclude<LanguageModelV4Message['content'], string>[number]

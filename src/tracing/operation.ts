@@ -1,6 +1,7 @@
 import { describe, isHeedError } from '../errors.ts'
 import { redactText } from '../redact.ts'
 import { root, withSpan, type Attributes, type Context, type Histogram, type Link, type Span, type SpanContext, type SpanKind } from './open-telemetry.ts'
+import { recordsErrors, type TracingOptions } from './options.ts'
 import { present, type Telemetry } from './telemetry.ts'
 
 export interface Begin {
@@ -10,18 +11,23 @@ export interface Begin {
   /** Where it belongs: what it was begun by, or nothing. */
   parent: Context | undefined
   links?: Link[]
+  options: TracingOptions
 }
+
+const longestWords = 1_000
 
 /** Something that takes its time: a span, and what belongs below it. It ends once; what comes later is dropped. */
 export class Operation {
   readonly telemetry: Telemetry
   readonly context: Context
   readonly #span: Span | undefined
+  readonly #recordsErrors: boolean
   readonly #began = performance.now()
   #errorType: string | undefined
   #over = false
 
-  constructor(telemetry: Telemetry, { name, kind = 0, attributes, parent = root, links = [] }: Begin) {
+  constructor(telemetry: Telemetry, { name, kind = 0, attributes, parent = root, links = [], options }: Begin) {
+    this.#recordsErrors = recordsErrors(options)
     this.telemetry = telemetry
     this.#span = telemetry.tracer?.startSpan(name, { kind, attributes: present(attributes), ...(links.length > 0 ? { links } : {}) }, parent)
     this.context = this.#span ? withSpan(parent, this.#span) : parent
@@ -52,13 +58,14 @@ export class Operation {
     for (const link of links) this.#span?.addLink?.(link)
   }
 
-  /** It failed. Neither secrets nor a stack are written down. */
-  fail(error: unknown): void {
-    this.#errorType = errorType(error)
-    const message = redactText(describe(error)).slice(0, 1_000)
-    this.set({ 'error.type': this.#errorType })
-    this.event('exception', { 'exception.type': this.#errorType, 'exception.message': message })
-    this.#span?.setStatus({ code: 2, message })
+  /** It failed. What kind of failure that was is written down; in words only where what was said is. Neither secrets nor a stack are. */
+  fail(error: unknown, type = errorType(error)): void {
+    this.#errorType = type
+    const words = this.#recordsErrors ? redactText(describe(error), longestWords) : undefined
+    const code = errorCode(error)
+    this.set({ 'error.type': type, 'heed.error.code': code })
+    this.event('exception', { 'exception.type': type, 'exception.message': words })
+    this.#span?.setStatus({ code: 2, message: words ?? (code === undefined ? type : `${type} ${code}`) })
   }
 
   end(duration?: Histogram, measured: Attributes = {}): void {
@@ -72,5 +79,16 @@ export class Operation {
 /** What kind of failure it was, of few kinds: a code, or the name of the error. */
 export function errorType(error: unknown): string {
   if (isHeedError(error)) return error.code
-  return error instanceof Error && error.name !== '' ? error.name : '_OTHER'
+  return error instanceof Error && isWord(error.name) ? error.name : '_OTHER'
+}
+
+/** What the system or a library calls it, such as `ECONNREFUSED`. */
+function errorCode(error: unknown): string | undefined {
+  const { code } = error instanceof Error && !isHeedError(error) ? (error as { code?: unknown }) : {}
+  return isWord(code) ? code : undefined
+}
+
+/** Names and codes say nothing of what was said; a program may yet put a sentence there. */
+function isWord(value: unknown): value is string {
+  return typeof value === 'string' && /^[\w.-]{1,64}$/.test(value)
 }

@@ -8,6 +8,11 @@ export interface TracingOptions {
   recordOutputs?: boolean
 }
 
+/** The words of an error may quote both what was asked and what was answered. */
+export function recordsErrors({ recordInputs, recordOutputs }: TracingOptions): boolean {
+  return recordInputs === true && recordOutputs === true
+}
+
 const known = new Set(['recordInputs', 'recordOutputs'])
 
 export function checkTracing(tracing: TracingOptions | false | undefined): void {

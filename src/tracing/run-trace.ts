@@ -44,6 +44,7 @@ export class RunTrace {
     this.#operation = new Operation(found, {
       name: `invoke_agent ${agent.name}`,
       parent,
+      options,
       links: linksOf(taken),
       attributes: { ...this.#about, 'gen_ai.conversation.id': threadId, 'heed.resource.id': resourceId, 'heed.run.id': runId, 'heed.run.resumed': resumed ? true : undefined },
     })
@@ -71,6 +72,7 @@ export class RunTrace {
     try {
       const outcome = await operation.within(work)
       operation.set({ 'heed.tool.outcome': outcome.status === 'waiting' ? 'suspended' : 'returned', ...(this.#options.recordOutputs ? { 'gen_ai.tool.call.result': written(outcome.json) } : {}) })
+      if (saysError(outcome.json)) operation.fail(written(outcome.json), 'tool_error')
       return outcome
     } catch (error) {
       failOrAbort(operation, error, 'heed.tool.outcome')
@@ -93,6 +95,7 @@ export class RunTrace {
     return new Operation(this.#telemetry, {
       name: `execute_tool ${toolName}`,
       parent: this.#operation.context,
+      options: this.#options,
       attributes: {
         'gen_ai.operation.name': 'execute_tool',
         'gen_ai.tool.name': toolName,
@@ -110,6 +113,7 @@ export class RunTrace {
     const operation = new Operation(this.#telemetry, {
       name: 'search_memory',
       parent: this.#operation.context,
+      options: this.#options,
       attributes: {
         'gen_ai.operation.name': 'search_memory',
         'gen_ai.conversation.id': this.#conversation,
@@ -159,6 +163,11 @@ export class RunTrace {
     failOrAbort(this.#operation, error, 'heed.run.outcome')
     this.#operation.end(this.#telemetry.agentDuration, this.#about)
   }
+}
+
+/** Tools of MCP answer with what went wrong. */
+function saysError(result: unknown): boolean {
+  return typeof result === 'object' && result !== null && 'isError' in result && result.isError === true
 }
 
 /** An abort is what somebody wanted: no error, but not a result either. */

@@ -89,7 +89,7 @@ describe('traces', () => {
     const pay = createTool({ id: 'pay', inputSchema: z.object({ amount: z.number() }), execute: async () => Promise.reject(new TypeError('401 for Bearer abcdefgh12345678')) })
     const calls = [{ toolName: 'pay', input: { amount: 3 } }, { toolName: 'pay', input: { amount: 'three' } }, { toolName: 'nope', input: {} }]
     const agent = agentOf({ model: scriptedModel([{ toolCalls: calls }, 'It failed.'], { modelId: 'm1' }), tools: { pay } })
-    heedOf(agent)
+    heedOf(agent, { tracing: { recordInputs: true, recordOutputs: true } })
     await agent.generate('Pay.', { memory })
     await flush()
     const tools = spans.filter(({ name }) => name.startsWith('execute_tool')).map(({ name, status, attributes, events }) => [name, status.code, attributes['error.type'], events.map((event) => event.name).join()])
@@ -101,6 +101,41 @@ describe('traces', () => {
     expect(spans.find(({ attributes }) => attributes['error.type'] === 'TypeError')?.status.message).toBe('401 for Bearer [redacted]')
     expect(spans.find(({ name }) => name === 'invoke_agent Guide')?.status.code ?? 0).toBe(0)
     expect(points.filter(({ metric }) => metric === 'gen_ai.execute_tool.duration')).toMatchObject([{ attributes: { 'gen_ai.tool.name': 'pay', 'error.type': 'TypeError' } }])
+  })
+
+  it('[T1.2] an error is told by its type and code alone unless what was said is recorded: its words may quote that', async () => {
+    const { spans, flush } = await registerSdk()
+    const pay = createTool({ id: 'pay', inputSchema: z.object({ iban: z.number() }), execute: async () => 1 })
+    const fail = createTool({ id: 'fail', execute: async () => Promise.reject(Object.assign(new Error('Ada of Zermatt has no account'), { code: 'ENOTFOUND' })) })
+    const odd = createTool({ id: 'odd', execute: async () => Promise.reject(Object.assign(new Error('x'), { name: 'Ada of Zermatt', code: 'in Zermatt' })) })
+    const calls = [{ toolName: 'pay', input: { iban: 'CH93-ZERMATT' } }, { toolName: 'fail', input: {} }, { toolName: 'odd', input: {} }]
+    const told = async (tracing: { recordInputs?: boolean; recordOutputs?: boolean }) => {
+      const agent = agentOf({ model: scriptedModel([{ toolCalls: calls }, { error: { status: 400, message: 'no Zermatt here' } }], { modelId: 'm1' }), tools: { pay, fail, odd } })
+      heedOf(agent, { tracing })
+      await agent.generate('x').catch(() => {})
+      await flush()
+      return spans.splice(0).filter(({ status }) => status.code === 2).map(({ name, status, attributes, events }) => JSON.stringify([name, status.message, attributes['error.type'], events.map((event) => event.attributes)]))
+    }
+    for (const tracing of [{}, { recordInputs: true }, { recordOutputs: true }]) {
+      const failed = await told(tracing)
+      expect(failed).toHaveLength(5)
+      expect(failed.join()).not.toMatch(/zermatt/i)
+      expect(failed.find((one) => one.includes('execute_tool fail'))).toContain('"Error ENOTFOUND"')
+      expect(failed.find((one) => one.includes('execute_tool odd'))).toContain('"_OTHER"')
+      expect(failed.find((one) => one.includes('execute_tool pay'))).toContain('"tool_input_invalid"')
+    }
+    expect((await told({ recordInputs: true, recordOutputs: true })).filter((one) => /zermatt/i.test(one))).not.toHaveLength(0)
+  })
+
+  it('[T1.4] a tool that answers with an error, as those of MCP do, is an error of its span', async () => {
+    const { spans, flush } = await registerSdk()
+    const book = createTool({ id: 'book', execute: async () => ({ isError: true, content: [{ type: 'text', text: 'no seat' }] }) })
+    const agent = agentOf({ model: scriptedModel([{ toolCalls: [{ toolName: 'book', input: {} }] }, 'ok'], { modelId: 'm1' }), tools: { book } })
+    heedOf(agent)
+    await agent.generate('x')
+    await flush()
+    const span = spans.find(({ name }) => name === 'execute_tool book')
+    expect([span?.status, span?.attributes['error.type'], span?.attributes['heed.tool.outcome']]).toEqual([{ code: 2, message: 'tool_error' }, 'tool_error', 'returned'])
   })
 
   it('[T1.4] a model that fails is one span with its retries, the next in line another; a run that fails says why', async () => {
@@ -182,8 +217,9 @@ describe('traces', () => {
 
   it('[T1.2] what was said is written down only where it is asked for, and then without secrets', async () => {
     const { spans, flush } = await registerSdk()
-    const look = createTool({ id: 'look', inputSchema: z.object({ at: z.string() }), execute: async () => ({ apiKey: 'abcdef', seen: 'rain' }) })
-    const script = [{ text: 'I look.', toolCalls: [{ toolName: 'look', input: { at: 'Bern' } }] }, 'It rains.']
+    const secrets = { apiKey: 'abcdef', passphrase: 'correct horse', token: 'tok-abcdef', privateKey: 'xabcdef', credentials: { user: 'ada', key: 'yabcdef' }, signature: 'zabcdef', page: JSON.stringify({ password: 'abcdef and more' }) }
+    const look = createTool({ id: 'look', inputSchema: z.object({ at: z.string(), password: z.string() }), execute: async () => ({ ...secrets, seen: 'rain' }) })
+    const script = [{ text: 'I look.', toolCalls: [{ toolName: 'look', input: { at: 'Bern', password: 'correct horse battery' } }] }, 'It rains.']
     const content = ['gen_ai.input.messages', 'gen_ai.system_instructions', 'gen_ai.output.messages', 'gen_ai.tool.call.arguments', 'gen_ai.tool.call.result']
     const recorded = async (tracing: { recordInputs?: boolean; recordOutputs?: boolean }) => {
       const agent = agentOf({ instructions: 'Say where.', model: scriptedModel(script, { modelId: 'm1' }), tools: { look } })
@@ -198,8 +234,8 @@ describe('traces', () => {
     expect((await recorded({ recordInputs: true })).names).toEqual(['gen_ai.input.messages', 'gen_ai.system_instructions', 'gen_ai.tool.call.arguments'])
     expect((await recorded({ recordOutputs: true })).names).toEqual(['gen_ai.output.messages', 'gen_ai.tool.call.result'])
     const { values, text } = await recorded({ recordInputs: true, recordOutputs: true })
-    expect(text).not.toMatch(/0123456789abcdef|abcdef/)
-    expect(JSON.parse(String(values.get('gen_ai.tool.call.arguments')))).toEqual({ at: 'Bern' })
+    expect(text).not.toMatch(/0123456789abcdef|abcdef|horse|battery|and more/)
+    expect(JSON.parse(String(values.get('gen_ai.tool.call.arguments')))).toEqual({ at: 'Bern', password: '[redacted]' })
     expect(JSON.parse(String(values.get('gen_ai.output.messages')))).toEqual([{ role: 'assistant', parts: [{ type: 'text', content: 'It rains.' }], finish_reason: 'stop' }])
     expect(JSON.parse(String(values.get('gen_ai.system_instructions')))).toEqual([{ type: 'text', content: 'Say where.' }])
   })

@@ -23,6 +23,8 @@ export interface RankingOptions {
   weights?: Weights
   /** False for passages that must not be among the answers. They still are neighbours. */
   allowed?: (at: number) => boolean
+  /** True for passages that are as though they said nothing: the question itself, which would be the best answer to it. */
+  muted?: (at: number) => boolean
 }
 
 /** How many of a thread's best make up what the thread is worth. */
@@ -40,11 +42,11 @@ export function rank(collection: Collection, postings: readonly Posting[], meani
 
 /** The same, as many as whoever asks takes: what a passage is worth is known of all of them, their order only as far as it is asked for. */
 export function* ranking(collection: Collection, postings: readonly Posting[], meanings: Meanings | undefined, options: RankingOptions = {}): Generator<Ranked, void, undefined> {
-  const { weights = defaultWeights, allowed } = options
+  const { weights = defaultWeights, allowed, muted } = options
   const { count, previous, next, thread, question } = collection
-  const words = wordScores(collection, postings)
-  const own = meanings && relative(meanings.own.slice())
-  const pair = meanings && relative(meanings.pair.slice())
+  const words = wordScores(collection, muted ? postings.map(({ word, passages }) => ({ word, passages: Array.from(passages).filter((at) => !muted(at)) })) : postings)
+  const own = meanings && relative(audible(meanings.own, muted))
+  const pair = meanings && relative(audible(meanings.pair, muted))
   const first = new Float32Array(count)
   for (let at = 0; at < count; at += 1) {
     first[at] = weights.words * (words.own[at] ?? 0) + weights.wordsOfPair * (words.pair[at] ?? 0)
@@ -81,6 +83,12 @@ export function* ranking(collection: Collection, postings: readonly Posting[], m
       },
     }
   }
+}
+
+function audible(scores: Float32Array, muted: RankingOptions['muted']): Float32Array {
+  const kept = scores.slice()
+  if (muted) for (let at = 0; at < kept.length; at += 1) if (muted(at)) kept[at] = 0
+  return kept
 }
 
 function scoreAt(scores: Float32Array, at: number | undefined): number {

@@ -1,6 +1,7 @@
 import * as fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import { neighbours, type Collection, type Posting } from './collection.ts'
+import { excerptOf, passageIn } from './excerpt.ts'
 import { compileFilter } from './filter.ts'
 import { isQuestion, passagesOf } from './passages.ts'
 import { numbersOf, quantised, scaleOf } from './quantised.ts'
@@ -53,6 +54,26 @@ describe('ranking', () => {
 })
 
 describe('texts', () => {
+  it('are shown by the part that has the words, never longer than wanted, with a mark where they were cut', () => {
+    const rain = 'It rained all day. '.repeat(200)
+    fc.assert(fc.property(fc.integer({ min: 0, max: 200 }), fc.integer({ min: 60, max: 600 }), (before, longest) => {
+      const text = `${rain.slice(0, before * 19)}The falcon is called Ada. ${rain}`
+      const shown = excerptOf(text, new Set(wordsOf('falcon called Ada')), longest)
+      expect(shown.length).toBeLessThanOrEqual(longest)
+      expect(shown).toContain('falcon is called Ada')
+      expect(shown.endsWith('…')).toBe(true)
+    }))
+    fc.assert(fc.property(fc.string({ unit: 'grapheme', maxLength: 300 }), fc.integer({ min: 1, max: 100 }), fc.string(), (text, longest, question) => {
+      const shown = excerptOf(text, new Set(wordsOf(question)), longest)
+      expect(shown.length).toBeLessThanOrEqual(Math.max(longest, 3))
+      expect(shown.isWellFormed()).toBe(true)
+      expect(text).toContain(shown.replaceAll(/^…|…$/g, ''))
+    }))
+    expect(passageIn('  One. Two. Three. ', 'Two.')).toBe('…Two.…')
+    expect(passageIn(' One. Two.', 'Two.')).toBe('…Two.')
+    expect(passageIn('One. Two.', 'Three.')).toBe('Three.')
+  })
+
   it('are cut into passages that lose nothing but space, always the same', () => {
     fc.assert(fc.property(fc.array(fc.lorem({ maxCount: 12, mode: 'sentences' }), { maxLength: 30 }), (sentences) => {
       const text = sentences.join(' ')

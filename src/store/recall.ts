@@ -30,8 +30,8 @@ export interface RecallQuery {
   embedder?: TextEmbedder
   /** On `thread_id`, `role`, `created_at` and the metadata of the thread. */
   filter?: MetadataFilter
-  /** Messages of a thread from this `seq` on are not wanted. */
-  shown?: { threadId: string; from: number }
+  /** Messages of a thread from this `seq` on are not wanted. From `asked` on they are the question: what others are worth isn't measured by them. */
+  shown?: { threadId: string; from: number; asked?: number }
   /** Messages that are not wanted. */
   except?: readonly MessageRef[]
 }

@@ -1,6 +1,7 @@
 import type { LanguageModelV4Prompt } from '@ai-sdk/provider'
 import { describe, expect, it } from 'vitest'
 import { Agent, Memory, type MemoryConfig } from '../../src/index.ts'
+import { estimateTokens } from '../../src/prompt/tokens.ts'
 import { scriptedModel, type Script } from '../../src/testing/index.ts'
 import { openHeed, placeKinds, type Place } from '../thread/places.ts'
 import { texts } from '../thread/said.ts'
@@ -43,5 +44,48 @@ describe.each(placeKinds())('what a block of recalled messages shows, $name', ({
     const shown = await asked('What is the walrus called?', 'x')
     expect(shown).toHaveLength(2)
     expect(shown[1]).toContain('Bob')
+  })
+
+  it.each([0, 5, 12, 20])('[K2.10] shows of a long message the passage that was found, however long that is (%i sentences before it)', async (tail) => {
+    const { say, asked } = await desk(make())
+    await say('long', [`${'We spoke of many things that day. '.repeat(1_176)}${'And more was said of the sea. '.repeat(tail)}The spare key is under the flowerpot.`, 'ok'])
+    const [shown = ''] = await asked('Where is the spare key? Under the flowerpot?', 'q')
+    expect(shown).toContain('The spare key is under the flowerpot.')
+    expect(shown.length).toBeLessThan(2_000)
+  })
+
+  it('[K2.10] also where passages are longer than what is shown', async () => {
+    const { say, asked } = await desk(make())
+    const before = 'We spoke of many things that day. '.repeat(20_000)
+    await say('long', [`${before}${'And more of the sea. '.repeat(60)}The spare key is under the flowerpot. ${'And more of the sea. '.repeat(9)}`, 'ok'])
+    expect((await asked('Where is the spare key? Under the flowerpot?', 'q'))[0]).toContain('The spare key is under the flowerpot.')
+  })
+
+  const filler = (at: number) => `Point ${at} of the apollo budget talk. ${'It went on for a while with details of this and that. '.repeat(24)}`
+
+  it('[K2.11] what was found is shown before its neighbours, and shortened rather than left out', async () => {
+    const { say, asked } = await desk(make())
+    for (let thread = 0; thread < 20; thread += 1) await say(`noise-${thread}`, Array.from({ length: 10 }, (_, at) => `Small talk ${thread} ${at} on weather, tea and cats.`))
+    await say('t', Array.from({ length: 12 }, (_, at) => filler(at)))
+    const [shown = ''] = await asked('What was said of the apollo budget?', 'q')
+    expect(shown.match(/Point \d+ of the apollo budget talk/g)?.length).toBeGreaterThanOrEqual(5)
+    expect(estimateTokens(shown)).toBeLessThanOrEqual(2_000)
+  })
+
+  it.each([1, 2, 3, 4, 50])('[K2.11] long neighbours, %i on each side, take the place of nothing that was found', async (messageRange) => {
+    const { say, asked } = await desk(make(), { semanticRecall: { topK: 1, messageRange } })
+    await say('t', Array.from({ length: 12 }, (_, at) => (at === 6 ? 'The falcon is called Ada.' : filler(at))))
+    const [shown = ''] = await asked('What is the falcon called?', 'q')
+    expect(shown).toContain('The falcon is called Ada.')
+    expect(shown).toContain('Point 5')
+    expect(estimateTokens(shown)).toBeLessThanOrEqual(2_000)
+  })
+
+  it('[K2.11] a small budget has the best of what was found, at the words that were asked for', async () => {
+    const { say, asked } = await desk(make(), { semanticRecall: { maxTokens: 70 } })
+    await say('t', [`${'It rained. '.repeat(60)}The falcon is called Ada. ${'It rained. '.repeat(40)}`, 'ok'])
+    const [shown = ''] = await asked('What is the falcon called?', 'q')
+    expect(shown).toContain('The falcon is called Ada.')
+    expect(estimateTokens(shown)).toBeLessThanOrEqual(70)
   })
 })

@@ -1,46 +1,60 @@
 import type { Message } from '../../message/message.ts'
 import type { MessageRow } from '../../message/row.ts'
 import { estimateTokens } from '../../prompt/tokens.ts'
+import { excerptOf, passageIn } from '../../recall/excerpt.ts'
 import { searchableText } from '../../recall/searchable.ts'
+import { wordsOf } from '../../recall/words.ts'
 import type { ContextBlock } from '../../run/context-source.ts'
 import { escapeText } from '../../signals/escape.ts'
 import type { MessageRef } from '../../store/recall.ts'
 
-/** Messages of a thread that follow each other, with the one that was found among them. */
+/** Messages of a thread that follow each other, with those that were found among them. */
 export interface RecalledPassage {
   threadId: string
   title: string
   /** In the order of the thread. */
-  messages: ReadonlyArray<{ message: Message; seq: number; /** What is shown of it, where it isn't all. */ excerpt?: string }>
-  score: number
+  messages: readonly RecalledMessage[]
 }
 
-/** Of a message, at most so much is shown. */
+export interface RecalledMessage {
+  message: Message
+  seq: number
+  /** Of one that was found: its score, and the passage that was found. */
+  hit?: { score: number; text: string }
+}
+
+export interface BlockOptions {
+  /** The thread that the block is shown in. */
+  threadId: string
+  question: string
+  maxTokens: number
+}
+
+/** Of a message, at most so much is shown, and of one that was found at least so much. */
 const longestShown = 1_200
+const leastShown = 40
+const longestTitle = 100
 const opening = '<recalled-messages>\nEarlier messages that may matter here. They were not sent now.'
 const closing = '</recalled-messages>'
+/** Between messages of a passage that did not follow each other. */
+const gap = '…'
 
 /**
- * What is shown of passages: the best first until the tokens are used up, then in the order of time. Nothing when there is none.
- * Names the messages that it quotes, so that it goes when one of them does.
+ * What is shown of passages, in the order of time. As far as the tokens go: first what was found, the best first, the last of it shortened; then
+ * what stands around it. Nothing when there is none. Names the messages that it quotes, so that it goes when one of them does.
  */
-export function recallBlock(found: readonly RecalledPassage[], threadId: string, maxTokens: number): ContextBlock | undefined {
-  const chosen: Array<{ passage: RecalledPassage; text: string }> = []
-  let left = maxTokens - estimateTokens(opening)
-  for (const passage of found.toSorted((a, b) => b.score - a.score)) {
-    const text = written(passage)
-    const tokens = estimateTokens(text)
-    if (tokens > left) continue
-    left -= tokens
-    chosen.push({ passage, text })
-  }
-  if (chosen.length === 0) return undefined
-  const ordered = chosen.toSorted((a, b) => timeOf(a.passage) - timeOf(b.passage))
-  const quotes = ordered.flatMap(({ passage }) => passage.messages.map(({ message }) => ({ threadId: passage.threadId, messageId: message.id })))
-  const scores = ordered.map(({ passage: { threadId: of, score, messages } }) => ({ threadId: of, score: Number(score.toFixed(3)), messages: messages.map(({ message }) => message.id) }))
+export function recallBlock(found: readonly RecalledPassage[], { threadId, question, maxTokens }: BlockOptions): ContextBlock | undefined {
+  const lines = linesOf(found, new Set(wordsOf(question)), maxTokens - estimateTokens(`${opening}\n${closing}\n`))
+  const ordered = found.flatMap((passage) => {
+    const messages = passage.messages.filter((one) => lines.has(one))
+    return messages.length === 0 ? [] : { passage, messages }
+  }).toSorted((a, b) => timeOf(a.messages) - timeOf(b.messages))
+  if (ordered.length === 0) return undefined
+  const quotes = ordered.flatMap(({ passage, messages }) => messages.map(({ message }) => ({ threadId: passage.threadId, messageId: message.id })))
+  const recall = ordered.map(({ passage, messages }) => ({ threadId: passage.threadId, score: Number(bestOf(messages).toFixed(3)), messages: messages.map(({ message }) => message.id) }))
   return {
-    text: [opening, ...ordered.map(({ text }) => text), closing].join('\n'),
-    metadata: { recall: scores, sources: quotes.filter((quote) => quote.threadId === threadId).map(({ messageId }) => messageId), quotes: quotes.filter((quote) => quote.threadId !== threadId) },
+    text: [opening, ...ordered.map(({ passage }) => written(passage, lines)), closing].join('\n'),
+    metadata: { recall, sources: quotes.filter((quote) => quote.threadId === threadId).map(({ messageId }) => messageId), quotes: quotes.filter((quote) => quote.threadId !== threadId) },
   }
 }
 
@@ -52,18 +66,68 @@ export function recalledIn(rows: readonly MessageRow[]): MessageRef[] {
   })
 }
 
-function written({ title, messages }: RecalledPassage): string {
-  const [first] = messages
+/** What is shown of each message, of those for which there is room. */
+function linesOf(found: readonly RecalledPassage[], words: ReadonlySet<string>, tokens: number): Map<RecalledMessage, string> {
+  const lines = new Map<RecalledMessage, string>()
+  let left = tokens
+  const take = (one: RecalledMessage, line: string, besides: number): boolean => {
+    const cost = estimateTokens(`${line}\n${gap}\n`) + besides
+    if (cost > left) return false
+    left -= cost
+    lines.set(one, line)
+    return true
+  }
+  const hits = found.flatMap((passage) => passage.messages.flatMap((one) => (one.hit ? { passage, one, hit: one.hit } : [])))
+  for (const { passage, one, hit } of hits.toSorted((a, b) => b.hit.score - a.hit.score)) {
+    const header = passage.messages.some((other) => lines.has(other)) ? 0 : estimateTokens(`${headerOf(passage)}\n`)
+    const text = shownOf(one.message, hit.text, words)
+    // A character is a quarter of a token or more.
+    for (let longest = Math.min(text.length, (left - header) * 4); longest >= Math.min(leastShown, text.length); longest = Math.floor(longest * 0.8)) {
+      if (take(one, lineOf(one.message, excerptOf(text, words, longest)), header)) break
+    }
+  }
+  for (const { passage } of hits.toSorted((a, b) => b.hit.score - a.hit.score)) {
+    for (const one of nearestFirst(passage, lines)) take(one, lineOf(one.message, excerptOf(searchableText(one.message.content), words, longestShown)), 0)
+  }
+  return lines
+}
+
+/** A message that is short is shown whole; of one that is long, the passage that was found. */
+function shownOf({ content }: Message, passage: string, words: ReadonlySet<string>): string {
+  const text = searchableText(content).trim()
+  return text.length <= longestShown ? text : excerptOf(passageIn(text, passage), words, longestShown)
+}
+
+/** What stands around those that are shown, from the next of them on. */
+function nearestFirst({ messages }: RecalledPassage, lines: ReadonlyMap<RecalledMessage, string>): RecalledMessage[] {
+  const shown = messages.flatMap((one, at) => (one.hit && lines.has(one) ? [at] : []))
+  if (shown.length === 0) return []
+  const distance = (at: number) => Math.min(...shown.map((hit) => Math.abs(hit - at)))
+  return messages.map((one, at) => ({ one, far: distance(at) })).filter(({ one }) => !one.hit && !lines.has(one)).toSorted((a, b) => a.far - b.far).map(({ one }) => one)
+}
+
+function written(passage: RecalledPassage, lines: ReadonlyMap<RecalledMessage, string>): string {
+  const shown = passage.messages.flatMap((one, at) => {
+    const line = lines.get(one)
+    return line === undefined ? [] : { line, at }
+  })
+  return [headerOf(passage), ...shown.flatMap(({ line, at }, index) => (index > 0 && shown[index - 1]?.at !== at - 1 ? [gap, line] : [line]))].join('\n')
+}
+
+function headerOf({ title, messages: [first] }: RecalledPassage): string {
   const day = first ? first.message.createdAt.toISOString().slice(0, 10) : ''
-  const lines = messages.map(({ message, excerpt }) => `${message.role === 'signal' ? (message.type ?? 'signal') : message.role}: ${shown(excerpt ?? searchableText(message.content))}`)
-  return [`--- ${day}${title === '' ? '' : ` · ${escapeText(title)}`}`, ...lines].join('\n')
+  const name = excerptOf(title.replaceAll(/\s+/g, ' '), new Set(), longestTitle)
+  return `--- ${day}${name === '' ? '' : ` · ${escapeText(name)}`}`
 }
 
-function shown(text: string): string {
-  const trimmed = text.trim()
-  return escapeText(trimmed.length <= longestShown ? trimmed : `${trimmed.slice(0, longestShown).replace(/[\uD800-\uDBFF]$/, '')}…`)
+function lineOf({ role, type }: Message, text: string): string {
+  return `${role === 'signal' ? (type ?? 'signal') : role}: ${escapeText(text)}`
 }
 
-function timeOf({ messages: [first] }: RecalledPassage): number {
+function bestOf(messages: readonly RecalledMessage[]): number {
+  return Math.max(0, ...messages.map(({ hit }) => hit?.score ?? 0))
+}
+
+function timeOf([first]: readonly RecalledMessage[]): number {
   return first?.message.createdAt.getTime() ?? 0
 }

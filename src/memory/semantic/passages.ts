@@ -25,22 +25,19 @@ export async function passagesAround(store: ThreadStore, hits: readonly RecallHi
     for (const { starts, hits: inside } of await joined(store, scope, found, around)) {
       const placed = await messagesAt(store, scope, starts)
       const messages = placed.filter(({ message, seq }) => !except.has(refKey({ threadId, messageId: message.id })) && !(threadId === around.shown?.threadId && seq >= around.shown.from))
-      const excerpts = new Map(inside.map(({ messageId, text }) => [messageId, text]))
+      const found = new Map(inside.map(({ messageId, text, score }) => [messageId, { score, text }]))
       if (messages.length === 0) continue
       passages.push({
         threadId,
         title: thread.title,
-        messages: messages.map(({ message, seq }) => ({ message, seq, ...excerptOf(message.content.parts.length, excerpts.get(message.id)) })),
-        score: Math.max(...inside.map(({ score }) => score)),
+        messages: messages.map(({ message, seq }) => {
+          const hit = found.get(message.id)
+          return { message, seq, ...(hit && { hit }) }
+        }),
       })
     }
   }
   return passages
-}
-
-/** A message that is one text is shown from its beginning; of one with tools, the passage that was found. */
-function excerptOf(parts: number, text: string | undefined): { excerpt?: string } {
-  return text !== undefined && (parts > 1 || text.length > 900) ? { excerpt: text } : {}
 }
 
 interface Stretch {

@@ -51,17 +51,19 @@ function quotedIn(block: ContextBlock | undefined): number {
   return sources.length + quotes.length
 }
 
-async function search(setting: RecallSetting, { store, index, embedder, threadId, resourceId, guarded }: RecallSeat, rows: readonly MessageRow[], text: string) {
+async function search(setting: RecallSetting, seat: RecallSeat, rows: readonly MessageRow[], text: string) {
+  const { store, index, embedder, threadId, resourceId, guarded, input: [asked] } = seat
   const from = rows.reduce((least, { seq }) => Math.min(least, seq ?? least), Number.MAX_SAFE_INTEGER)
   const except = recalledIn(rows)
-  const shown = { threadId, from }
+  const shown = { threadId, from, ...(asked?.seq !== undefined && { asked: asked.seq }) }
   const { filter, topK, threshold, scope } = setting
   const hits = await index.search({
     resourceId, text, limit: topK, shown, except, ...(scope === 'thread' && { threadId }), ...(embedder && { embedder }), ...(filter && { filter }),
   })
   const good = hits.filter(({ score }) => score >= threshold)
   const passages = await passagesAround(store, good, { ...setting, shown, except })
-  return recallBlock(guarded ? await seenPassages(store, { threadId, resourceId }, passages) : passages, threadId, setting.maxTokens)
+  const seen = guarded ? await seenPassages(store, { threadId, resourceId }, passages) : passages
+  return recallBlock(seen, { threadId, question: text, maxTokens: setting.maxTokens })
 }
 
 /** What a user said; where nobody did, what happened. */

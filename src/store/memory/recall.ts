@@ -59,7 +59,11 @@ export class InMemoryRecall implements RecallIndex {
       if (thread.status !== 'idle' && row.runId !== undefined && row.runId === thread.runId) return false
       return !test || test({ ...thread.metadata, message_id: row.messageId, thread_id: thread.id, resource_id: thread.resourceId, role: row.role, created_at: row.createdAt.toISOString() })
     }
-    const found = bestOfMessages(passages, ranking(collection, postings, meanings, { allowed }), Math.max(query.limit, looked))
+    const muted = (at: number): boolean => {
+      const passage = passages[at]
+      return query.shown?.asked !== undefined && passage?.thread.id === query.shown.threadId && (passage.row.seq ?? 0) >= query.shown.asked
+    }
+    const found = bestOfMessages(passages, ranking(collection, postings, meanings, { allowed, muted }), Math.max(query.limit, looked))
     const sure = confidence(collection.count, words.length, postings, found, meanings)
     return found.slice(0, Math.max(0, query.limit)).map(({ passage: { thread, row, text }, score, reasons }) => (
       { threadId: thread.id, resourceId: thread.resourceId, messageId: row.messageId, seq: row.seq ?? 0, role: row.role, createdAt: row.createdAt, text, score: score * sure, reasons }

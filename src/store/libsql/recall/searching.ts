@@ -70,7 +70,8 @@ export class Searching {
     const thread = place.thread === undefined ? undefined : collection.threadNumber(place.thread)
     if (place.thread !== undefined && thread === undefined) return []
     const allowed = thread === undefined ? undefined : (at: number) => collection.thread[at] === thread
-    const found = this.#found(collection, ranking(collection, postings, meanings, { ...(allowed && { allowed }) }), test, question)
+    const muted = this.#asked(collection, question)
+    const found = this.#found(collection, ranking(collection, postings, meanings, { ...(allowed && { allowed }), ...(muted && { muted }) }), test, question)
     const sure = confidence(collection.count, words.length, postings, found, meanings)
     return found.slice(0, question.limit).map(({ at, score, reasons, row }) => {
       const { content, createdAt, running: _, metadata: _of, ...named } = row
@@ -89,6 +90,18 @@ export class Searching {
     const of = resourceId ?? thread?.resourceId
     const resource = of === undefined ? undefined : index.one<{ key: number }>('SELECT key FROM resources WHERE id = ?', of)
     return resource && of !== undefined ? { resource: resource.key, resourceId: of, ...(thread && { thread: thread.key }) } : undefined
+  }
+
+  /** The passages of the question itself. */
+  #asked(collection: ResourceCollection, { shown }: Question): ((at: number) => boolean) | undefined {
+    if (shown?.asked === undefined) return undefined
+    const rows = this.#databases.messages.all<{ key: number; thread: number }>(
+      'SELECT m.key, m.thread FROM heed_threads t JOIN heed_messages m ON m.thread = t.key WHERE t.id = ? AND m.seq >= ?', shown.threadId, shown.asked)
+    const [first] = rows
+    const thread = first && collection.threadNumber(first.thread)
+    if (thread === undefined) return undefined
+    const keys = new Set(rows.map(({ key }) => key))
+    return (at) => collection.thread[at] === thread && keys.has(Math.floor((collection.keys[at] ?? 0) / mostPassages))
   }
 
   /** Where the words are, the rarest first, as far as reading all that takes no time. */

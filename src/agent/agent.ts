@@ -300,6 +300,7 @@ export class Agent<TAgentId extends string = string, TTools extends ToolsInput =
     return {
       store: async () => (await this.#open()).store,
       key: () => placeOfRuntime(this.threads()),
+      now: () => this.threads().clock.now(),
       closed: () => this.owner?.closed ?? false,
       storage: async () => storageOf(await this.#open()),
       transferred: (threadId, resourceId) => this.threads().neighbours.transferred(threadId, resourceId),

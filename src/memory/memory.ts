@@ -1,3 +1,4 @@
+import { systemClock } from '../clock.ts'
 import { HeedError } from '../errors.ts'
 import type { JSONObject } from '../json.ts'
 import type { Message } from '../message/message.ts'
@@ -94,7 +95,7 @@ export class Memory {
 
   /** Creates a thread. One that is there already is answered as it is. */
   async createThread(thread: NewThreadArgs): Promise<ThreadRow> {
-    return createThread(await this.#open(), thread, Date.now(), workingMemoryIn(this.options))
+    return createThread(await this.#open(), thread, this.#now(), workingMemoryIn(this.options))
   }
 
   async getThreadById(thread: { threadId: string; resourceId?: string }): Promise<ThreadRow | null> {
@@ -167,7 +168,7 @@ export class Memory {
 
   /** Appends messages to their threads, or puts them in place of those that have their ids. All or none. */
   async saveMessages(args: SaveMessagesArgs): Promise<{ messages: Message[] }> {
-    return { messages: await saveMessages(await this.#open(), args) }
+    return { messages: await saveMessages(await this.#open(), args, this.#now()) }
   }
 
   /** Changes messages: `content` field by field, its `metadata` key by key (null removes a key). All or none. */
@@ -186,7 +187,7 @@ export class Memory {
   cloneThread(args: UnreadClone): Promise<Pick<ClonedThread, 'thread'>>
   cloneThread(args: CloneThreadArgs): Promise<ClonedThread>
   async cloneThread(args: CloneThreadArgs): Promise<Pick<ClonedThread, 'thread'>> {
-    return cloneThread(await this.#open(), args, Date.now())
+    return cloneThread(await this.#open(), args, this.#now())
   }
 
   isClone(thread: Pick<ThreadRow, 'metadata'> | null): boolean {
@@ -215,7 +216,7 @@ export class Memory {
   /** The same for one resource alone: whatever it is asked, it can't reach what belongs to another. */
   forResource(resourceId: string): ResourceMemory {
     checkName('resourceId', resourceId)
-    return new ResourceMemory(resourceId, { store: () => this.#open(), belongings: () => this.#belongings() }, this.options, this.embedder)
+    return new ResourceMemory(resourceId, { store: () => this.#open(), belongings: () => this.#belongings(), now: () => this.#now() }, this.options, this.embedder)
   }
 
   /** What is kept in mind: the text, or the object when there is a schema. Null when nothing ever was. */
@@ -241,6 +242,10 @@ export class Memory {
 
   #setting(): WorkingMemorySetting {
     return workingMemoryOf(this.options)
+  }
+
+  #now(): number {
+    return this.#homes.one()?.now() ?? systemClock.now()
   }
 
   async #belongings(): Promise<Belongings[]> {

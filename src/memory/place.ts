@@ -6,6 +6,8 @@ export interface MemoryPlace {
   store(): Promise<ThreadStore>
   /** Equal for those who keep their threads in one storage. */
   key(): unknown
+  /** By the clock of its Heed. */
+  now(): number
   /** Whether its Heed is. */
   closed(): boolean
   /** The store of threads and what stands beside it. */

@@ -19,6 +19,7 @@ import { deleteMessages, saveMessages, updateMessages, type DeleteMessagesArgs, 
 interface OwnPlace {
   store(): Promise<ThreadStore>
   belongings(): Promise<Belongings[]>
+  now(): number
 }
 
 /** Of what names a resource, only this one may be named. */
@@ -43,7 +44,7 @@ export class ResourceMemory {
   }
 
   async createThread(thread: Own<NewThreadArgs> = {}): Promise<ThreadRow> {
-    return createThread(await this.#store(), this.#own(thread), Date.now(), workingMemoryIn(this.#options))
+    return createThread(await this.#store(), this.#own(thread), this.#place.now(), workingMemoryIn(this.#options))
   }
 
   async getThreadById(thread: { threadId: string }): Promise<ThreadRow | null> {
@@ -82,7 +83,7 @@ export class ResourceMemory {
   }
 
   async saveMessages(args: SaveMessagesArgs): Promise<{ messages: Message[] }> {
-    return { messages: await saveMessages(await this.#store(), this.#own(args), this.resourceId) }
+    return { messages: await saveMessages(await this.#store(), this.#own(args), this.#place.now(), this.resourceId) }
   }
 
   async updateMessages(args: UpdateMessagesArgs): Promise<Message[]> {
@@ -98,7 +99,7 @@ export class ResourceMemory {
   cloneThread(args: UnreadClone): Promise<Pick<ClonedThread, 'thread'>>
   cloneThread(args: CloneThreadArgs): Promise<ClonedThread>
   async cloneThread(args: CloneThreadArgs): Promise<Pick<ClonedThread, 'thread'>> {
-    return cloneThread(await this.#store(), this.#own(args), Date.now(), this.resourceId)
+    return cloneThread(await this.#store(), this.#own(args), this.#place.now(), this.resourceId)
   }
 
   async getSourceThread(threadId: string): Promise<ThreadRow | null> {

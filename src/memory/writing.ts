@@ -26,12 +26,12 @@ type Named = string | { id: string }
 /** By id, by a list of ids, or all of a thread. */
 export type DeleteMessagesArgs = Named | readonly Named[] | { threadId: string; messageIds?: readonly Named[]; resourceId?: string }
 
-export async function saveMessages(store: ThreadStore, args: SaveMessagesArgs, owner?: string): Promise<Message[]> {
+export async function saveMessages(store: ThreadStore, args: SaveMessagesArgs, now: number, owner?: string): Promise<Message[]> {
   checkNames('saveMessages()', args, ['messages', 'threadId', 'resourceId'])
   const resourceId = owner ?? args.resourceId
   if (!Array.isArray(args.messages)) throw refused('messages', 'a list of messages')
   if (args.messages.length === 0) return []
-  const messages = joinRows(toRows(args.messages as AgentMessage[], { newId, now: () => new Date() }))
+  const messages = joinRows(toRows(args.messages as AgentMessage[], { newId, now: () => new Date(now) }))
   for (const [index, message] of messages.entries()) checkStorable(message.content, index)
   const groups = grouped(messages, (message) => scopeOf(message.threadId ?? args.threadId, resourceId ?? message.resourceId))
   return store.saveMessages(groups.map(({ scope, items }) => ({ scope, messages: items })))

@@ -1,6 +1,7 @@
 import { describe, expect, it } from 'vitest'
-import type { ListThreadsArgs } from '../../src/index.ts'
-import { ids, memoryOn, stores } from './kept.ts'
+import { Agent, Heed, Memory, silentLogger, type ListThreadsArgs } from '../../src/index.ts'
+import { scriptedModel, virtualClock } from '../../src/testing/index.ts'
+import { ids, kept, memoryOn, stores } from './kept.ts'
 
 describe.each(stores)('threads, $name', ({ store }) => {
   it('are created once, read, and answered as they are the second time', async () => {
@@ -13,6 +14,20 @@ describe.each(stores)('threads, $name', ({ store }) => {
     expect(await memory.getThreadById({ threadId: 'none' })).toBeNull()
     expect((await memory.createThread({ resourceId: 'u' })).id).toMatch(/^[\da-f-]{36}$/)
     await expect(memory.createThread({ threadId: 't', resourceId: 'v' })).rejects.toMatchObject({ code: 'thread_forbidden' })
+  })
+
+  it('go by the clock of their Heed, and so do messages and clones, also through a scoped memory', async () => {
+    const clock = virtualClock(Date.UTC(2001, 0, 1))
+    const agent = new Agent({ id: 'a', model: scriptedModel(() => 'Yes.'), memory: new Memory() })
+    kept(new Heed({ agents: { agent }, storage: store(), clock, logger: silentLogger }))
+    const memory = await agent.getMemory()
+    const now = new Date(clock.now())
+    for (const [name, one] of [['whole', memory], ['scoped', memory.forResource('u')]] as const) {
+      expect(await one.createThread({ threadId: name, resourceId: 'u' })).toMatchObject({ createdAt: now })
+      expect((await one.saveMessages({ threadId: name, messages: ['Hello.'] })).messages).toMatchObject([{ createdAt: now }])
+      const { thread } = await one.cloneThread({ sourceThreadId: name })
+      expect([thread.createdAt, memory.getCloneMetadata(thread)?.clonedAt]).toEqual([now, now])
+    }
   })
 
   it('[M1.3] keep what ten writers at once write, and lose a key that is set to null', async () => {

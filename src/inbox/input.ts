@@ -5,6 +5,7 @@ import { normaliseAttributes } from '../signals/attributes.ts'
 import { MAX_SIGNAL_BYTES } from '../signals/contents.ts'
 import { copyJSON, copyJSONObject } from '../signals/json-copy.ts'
 import type { SignalAttributes } from '../signals/signal.ts'
+import { maxNotificationId } from '../store/notification-states.ts'
 import type { NewNotification, NotificationPriority } from '../store/notifications.ts'
 import { priorities } from './policy.ts'
 
@@ -54,7 +55,7 @@ function checkNotification(input: NotificationInput): CheckedNotification {
   if (attributes !== undefined && (typeof attributes !== 'object' || attributes === null)) throw wrong('attributes', 'must be an object')
   const given = attributes ? normaliseAttributes(attributes) : undefined
   return {
-    ...(id === undefined ? {} : { id: name(id, 'id', maxKey) }),
+    ...(id === undefined ? {} : { id: name(id, 'id', maxNotificationId) }),
     source: name(input.source, 'source', maxName),
     kind: name(input.kind, 'kind', maxName),
     // Whoever cuts a text may cut an emoji in two: the half is read as the sign for what can't be read.

@@ -1,7 +1,10 @@
+import { createHash } from 'node:crypto'
+import { isName } from '../arguments.ts'
 import type { Clock, Timer } from '../clock.ts'
 import { HeedError, describe } from '../errors.ts'
 import type { NotificationInput } from '../inbox/input.ts'
 import type { Logger } from '../logger.ts'
+import { maxNotificationId } from '../store/notification-states.ts'
 import type { SubscriptionRecord, SubscriptionStore } from '../store/subscriptions.ts'
 import { subscriptionTools } from './tools.ts'
 
@@ -102,7 +105,7 @@ export abstract class SignalProvider {
         const input = typeof notification === 'function' ? notification(subscription) : notification
         if (!input) continue
         told.add(subscription.threadId)
-        await this.environment.notify(subscription, { ...input, id: `${this.id}:${id}`, source: this.id })
+        await this.environment.notify(subscription, { ...input, id: notificationId(this.id, id), source: this.id })
       }
     }
     return told.size
@@ -155,4 +158,10 @@ export abstract class SignalProvider {
     if (!(await (await store()).claimPoll(this.id, now, now + (this.pollInterval ?? 0)))) return
     for (const event of (await this.poll?.(subscriptions)) ?? []) await this.deliver(event)
   }
+}
+
+/** The same for the same event, however long its own id is. */
+function notificationId(sourceId: string, eventId: string): string {
+  const id = `${sourceId}:${eventId}`
+  return isName(id) && id.length <= maxNotificationId ? id : `event:${createHash('sha256').update(JSON.stringify([sourceId, eventId])).digest('hex')}`
 }

@@ -22,3 +22,6 @@ export const notificationStatuses = Object.keys(table) as NotificationStatus[]
 
 /** The most pressing first. */
 export const notificationPriorities: readonly NotificationPriority[] = ['urgent', 'high', 'medium', 'low']
+
+/** How long the id of a notification may be: its signals are named after it, and the id of a signal has an end. */
+export const maxNotificationId = 200

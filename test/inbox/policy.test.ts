@@ -161,6 +161,7 @@ describe('what is wrong with notifications', () => {
     expect(await field({ ...ci, payload: { run: () => {} } })).toBe('payload.run')
     expect(await field({ ...ci, attributes: { 'not a name': 1 } })).toMatch(/^attributes/)
     expect(await field({ ...ci, dedupeKey: '' })).toBe('dedupeKey')
+    expect(await field({ ...ci, id: 'x'.repeat(201) })).toBe('id')
     expect(await field({ ...ci, dedupKey: 'x' })).toBe('dedupKey')
     expect(await field(ci, { threadId: 't' })).toBe('resourceId')
     await expect(agent.sendNotificationSignal(Array.from({ length: 1_001 }, () => ci), thread)).rejects.toMatchObject({ code: 'invalid_argument', details: { field: 'notifications' } })

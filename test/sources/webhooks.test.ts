@@ -78,6 +78,17 @@ describe('webhooks', () => {
     expect(await inbox()).toMatchObject([{ source: 'shop', kind: 'order.paid' }])
   })
 
+  it('[E1.2] takes events whose ids are long, each once', async () => {
+    const { webhook, post, inbox } = await listening()
+    await webhook.subscribe({ ...thread, agentId: 'guide', externalId: 'order-7' })
+    const event = (id: string) => JSON.stringify({ specversion: '1.0', id, source: `/shop/${'long/'.repeat(60)}`, type: 'order.shipped', subject: 'order-7' })
+    const told = async (id: string, delivery: string) => (await post('shop', standard(event(id), { id: delivery, 'content-type': 'application/cloudevents+json' }))).status
+    expect([await told('e1', 'a'), await told('e1', 'b'), await told('e2', 'c')]).toEqual([200, 200, 200])
+    const records = await inbox()
+    expect(records).toHaveLength(2)
+    expect(records.every(({ id }) => id.length <= 200)).toBe(true)
+  })
+
   it('[E1.2] reads CloudEvents in both of their forms', async () => {
     const { webhook, post, inbox } = await listening()
     await webhook.subscribe({ ...thread, agentId: 'guide', externalId: 'order-7' })

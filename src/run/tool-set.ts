@@ -1,5 +1,6 @@
 import type { LanguageModelV4FunctionTool, LanguageModelV4ProviderTool } from '@ai-sdk/provider'
 import { HeedError } from '../errors.ts'
+import { argumentsShape } from '../schema/arguments-shape.ts'
 import { compileSchema, type CompiledSchema } from '../schema/compile.ts'
 import type { InferInput } from '../schema/schema.ts'
 import { aiSDKTool, isAISDKTool, isProviderTool, runsHere, type AISDKTool, type ProviderTool } from './ai-sdk-tool.ts'
@@ -107,12 +108,15 @@ async function define(entry: ResolvedTool | LanguageModelV4ProviderTool): Promis
   if (!('tool' in entry)) return entry
   if (entry.provider) return entry.provider
   const { tool, name, input } = entry
-  const shape = input ? await input.jsonSchema() : noParameters
+  const shape = input ? argumentsShape(await input.jsonSchema()) : noParameters
+  if (!shape) {
+    throw new HeedError('invalid_tool', `inputSchema of tool '${name}' must describe an object: models call tools with named arguments. Put the value into one, such as { value: … }.`, { details: { name } })
+  }
   return {
     type: 'function',
     name,
     ...(tool.description === undefined ? {} : { description: tool.description }),
-    inputSchema: shape.type === undefined ? { type: 'object', ...shape } : shape,
+    inputSchema: shape,
     ...(tool.inputExamples ? { inputExamples: tool.inputExamples } : {}),
     ...(tool.strict === undefined ? {} : { strict: tool.strict }),
     ...(tool.providerOptions ? { providerOptions: tool.providerOptions } : {}),

@@ -1,4 +1,5 @@
 import type { JSONObject, JSONValue, LanguageModelV4FinishReason, LanguageModelV4StreamPart } from '@ai-sdk/provider'
+import { toolRefusal } from './refused-schema.ts'
 import { failureMessage } from './scripted-failure.ts'
 import type { ScriptedFailure } from './scripted-step.ts'
 import { frame } from './server-sent.ts'
@@ -8,6 +9,7 @@ import { isSilent, uncited, unopened, unspeakable, type WireAnswer, type WirePro
 export const anthropicMessages: WireProtocol = {
   name: 'anthropic-messages',
   path: '/v1/messages',
+  refusal: ({ tools }) => toolRefusal(tools),
   writer: (answer) => new MessagesWriter(answer),
   failure: anthropicFailure,
 }

@@ -1,7 +1,7 @@
 import type { JSONObject, LanguageModelV4FinishReason, LanguageModelV4StreamPart, LanguageModelV4Usage } from '@ai-sdk/provider'
 import { generated } from './generated.ts'
 import { openaiFailure } from './openai-failure.ts'
-import { schemaRefusal } from './openai-schema.ts'
+import { answerRefusal, functionRefusal } from './refused-schema.ts'
 import { frame } from './server-sent.ts'
 import { isSilent, unopened, unspeakable, type WireAnswer, type WireProtocol, type WireWriter } from './wire-protocol.ts'
 
@@ -9,7 +9,7 @@ import { isSilent, unopened, unspeakable, type WireAnswer, type WireProtocol, ty
 export const openaiChat: WireProtocol = {
   name: 'openai-chat',
   path: '/v1/chat/completions',
-  refusal: ({ response_format: format }) => schemaRefusal((format as { json_schema?: JSONObject } | undefined)?.json_schema),
+  refusal: ({ response_format: format, tools }) => answerRefusal((format as { json_schema?: JSONObject } | undefined)?.json_schema) ?? functionRefusal(tools),
   writer: chatWriter,
   failure: openaiFailure,
 }

@@ -1,7 +1,7 @@
 import type { JSONObject, LanguageModelV4FinishReason, LanguageModelV4StreamPart, LanguageModelV4Usage } from '@ai-sdk/provider'
 import { toBase64 } from '../message/file-data.ts'
 import { openaiError, openaiFailure } from './openai-failure.ts'
-import { schemaRefusal } from './openai-schema.ts'
+import { answerRefusal, functionRefusal } from './refused-schema.ts'
 import { frame } from './server-sent.ts'
 import { isSilent, uncited, unopened, unspeakable, type WireAnswer, type WireProtocol, type WireWriter } from './wire-protocol.ts'
 
@@ -9,7 +9,7 @@ import { isSilent, uncited, unopened, unspeakable, type WireAnswer, type WirePro
 export const openaiResponses: WireProtocol = {
   name: 'openai-responses',
   path: '/v1/responses',
-  refusal: ({ text }) => schemaRefusal((text as { format?: JSONObject } | undefined)?.format),
+  refusal: ({ text, tools }) => answerRefusal((text as { format?: JSONObject } | undefined)?.format) ?? functionRefusal(tools),
   writer: (answer) => new ResponsesWriter(answer),
   failure: openaiFailure,
 }

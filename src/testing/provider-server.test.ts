@@ -165,6 +165,14 @@ describe.each(providers)('%s, as its provider package reads it', (protocol, mode
     expect(await server.requests[0]?.outcome).toBe('broken')
   })
 
+  it('refuses a tool whose input is not one object', async () => {
+    server.script(['x'], { loop: true })
+    for (const inputSchema of [{ type: 'string' }, { type: 'object', anyOf: [{ type: 'object' }] }] as const) {
+      const tools = [{ type: 'function' as const, name: 'bad', inputSchema: inputSchema as object }]
+      expect(await rejection(modelOf(server).doStream({ ...asked, tools }))).toMatchObject({ statusCode: 400, isRetryable: false, message: expect.stringMatching(/object/) })
+    }
+  })
+
   it('records the request', async () => {
     server.script(['x'])
     await streamed()

@@ -52,7 +52,7 @@ const protocols = [openaiResponses, openaiChat, anthropicMessages, aiGateway]
 /**
  * A server on this machine that speaks as OpenAI (Responses, Chat Completions), Anthropic (Messages) and the gateway of the `ai`
  * package do, and says what a script tells it to. Requests without `stream` are answered with one JSON object. A step that cannot be told in the
- * protocol, a script that has run out, or a schema for the answer that OpenAI would not take, is answered with status 400 and a
+ * protocol, a script that has run out, or a schema that the provider would not take, is answered with status 400 and a
  * message that says so.
  *
  * @example

@@ -5,6 +5,7 @@ import { describe, expect, it } from 'vitest'
 import { z } from 'zod'
 import { Agent } from '../../src/agent/agent.ts'
 import { RequestContext } from '../../src/run/request-context.ts'
+import { createTool } from '../../src/run/tool.ts'
 import { scriptedModel } from '../../src/testing/index.ts'
 import { chunksOf, of, recordedHeed, rejection } from './asking.ts'
 
@@ -160,6 +161,13 @@ describe('tools of an MCP client work as they are', () => {
 })
 
 describe('tools that are none', () => {
+  it.each([['a text', z.string()], ['a list', z.array(z.string())], ['a choice of words', z.enum(['a', 'b'])]])('[G1.7] such as one whose input is %s are refused by name, before a model is asked', async (_, inputSchema) => {
+    const model = scriptedModel(['Hi.'])
+    const tools = { say: createTool({ id: 'say', inputSchema, execute: async () => 'said' }) }
+    expect(await rejection(new Agent({ id: 'a', model, tools }).generate('Go.'))).toMatchObject({ code: 'invalid_tool', message: expect.stringContaining("inputSchema of tool 'say' must describe an object") })
+    expect(model.callCount).toBe(0)
+  })
+
   it.each([
     ['an object', { nope: { description: 'x' } }],
     ['null', { nope: null }],

@@ -50,6 +50,18 @@ describe.each(makers)('an agent on %s', (_, make) => {
     expect(JSON.stringify(first?.tools)).toBe(JSON.stringify(second?.tools))
   })
 
+  it('[G1.3] calls a tool whose input is a choice of objects: its provider takes it, and what does not go together is corrected', async () => {
+    const steer = createTool({
+      id: 'steer',
+      inputSchema: z.discriminatedUnion('kind', [z.object({ kind: z.literal('move'), to: z.string() }), z.object({ kind: z.literal('stop') })]),
+      execute: async (input) => (input.kind === 'move' ? `to ${input.to}` : 'stopped'),
+    })
+    const call = (input: object) => ({ toolCalls: [{ toolName: 'steer', input }] })
+    await using server = await providerServer({ script: [call({ kind: 'move' }), call({ kind: 'move', to: 'Bern' }), call({ kind: 'stop' }), 'There.'] })
+    const { toolResults } = await new Agent({ id: 'a', model: make(server), tools: { steer } }).generate('Go.')
+    expect(toolResults).toMatchObject([{ isError: true, result: expect.stringContaining('to: ') }, { result: 'to Bern' }, { result: 'stopped' }])
+  })
+
   it('[G1.3] goes on after malformed tool input', async () => {
     await using server = await providerServer({
       script: [

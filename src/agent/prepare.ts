@@ -129,7 +129,7 @@ export async function resolveToolSet(config: AgentConfig, options: ResolvedOptio
   if (config.tools) sources.push({ from: `the tools of agent '${agent}'`, tools: await resolve(config.tools, context) })
   if (config.agents) sources.push({ from: `the agents of agent '${agent}'`, tools: agentTools(objectFound(await resolve(config.agents, context), 'agents', agent), runtime) })
   if (options.tools) sources.push({ from: "the call's tools", tools: options.tools })
-  for (const [name, tools] of Object.entries(options.toolsets ?? {})) sources.push({ from: `the toolset '${name}'`, tools })
+  for (const [name, tools] of Object.entries(options.toolsets ?? {})) if (tools !== undefined) sources.push({ from: `the toolset '${name}'`, tools })
   if (options.clientTools) sources.push({ from: "the client's tools", tools: options.clientTools })
   sources.push({ from: `the memory of agent '${agent}'`, tools: ofMemory })
   const tools = await resolveTools(sources)

@@ -135,7 +135,7 @@ export interface AgentExecutionOptions<S extends Schema = Schema> {
   /** Beside the agent's own. */
   tools?: ToolsInput
   /** Groups of tools beside the agent's own, such as one per MCP server. */
-  toolsets?: Record<string, ToolsInput>
+  toolsets?: Record<string, ToolsInput | undefined>
   /** Tools that the caller runs: the run ends when one is called. */
   clientTools?: ToolsInput
   /** Ask a person before any tool runs. */

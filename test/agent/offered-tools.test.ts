@@ -21,7 +21,7 @@ describe('the tools a model is offered', () => {
       const agent = new Agent({ id: 'a', model, tools: async () => ({ alpha: there ? alpha : undefined, zeta }) })
       const { toolResults } = await agent.generate('Go.', {
         tools: there ? { beta } : {},
-        toolsets: { more: { gamma: there ? tool('gamma') : undefined } },
+        toolsets: { more: { gamma: there ? tool('gamma') : undefined }, none: there ? {} : undefined },
         clientTools: { delta: there ? createTool({ id: 'delta' }) : undefined },
       })
       expect(names(model)[0]).toEqual(there ? ['alpha', 'beta', 'delta', 'gamma', 'zeta'] : ['zeta'])

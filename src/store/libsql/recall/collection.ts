@@ -1,19 +1,23 @@
 import type { Collection, Lengths } from '../../../recall/collection.ts'
+import { mostPassages } from '../../../recall/passages.ts'
 import { lengthsOf } from '../../../recall/words-score.ts'
 import type { Statements } from '../statements.ts'
+import { move, movesOf, type Move, type Splice } from './splices.ts'
 
 interface PassageRow {
   key: number
   thread: number
   words: number
   question: number
+  role: number
+  createdAt: number
 }
 
-/** The passages of one resource, in the order of their keys. Grows at its end. */
+const columns = 'key, thread, words, question, role, created_at AS createdAt'
+
+/** The passages of one resource, in the order of their keys. */
 export class ResourceCollection implements Collection {
   readonly resource: number
-  /** Of the resource, when this was read. */
-  version: number
   count = 0
   threads = 0
   keys = new Float64Array(0)
@@ -22,59 +26,72 @@ export class ResourceCollection implements Collection {
   previous = new Int32Array(0)
   next = new Int32Array(0)
   question = new Uint8Array(0)
+  /** The number of its role in `roles`. */
+  role = new Uint8Array(0)
+  createdAt = new Float64Array(0)
   /** The keys of threads, by their number here. */
-  readonly threadKeys: number[] = []
-  readonly #numbers = new Map<number, number>()
-  readonly #last: number[] = []
-  #lengths: Lengths = { total: 0, totalOfPairs: 0, lengths: [] }
-  #lengthsAt = 0
+  threadKeys: number[] = []
+  #numbers = new Map<number, number>()
+  #last: number[] = []
+  #lengths: Lengths | undefined
 
-  constructor(index: Statements, resource: number, version: number) {
+  constructor(index: Statements, resource: number) {
     this.resource = resource
-    this.version = version
-    const rows = index.all<PassageRow>('SELECT key, thread, words, question FROM passages WHERE resource = ? ORDER BY key', resource)
+    const rows = index.all<PassageRow>(`SELECT ${columns} FROM passages WHERE resource = ? ORDER BY key`, resource)
     this.#reserve(rows.length)
-    for (const row of rows) this.#add(row)
+    for (const row of rows) this.#append(row)
   }
 
   /** Of what is here now; counted once for all searches. */
   get lengths(): Lengths {
-    if (this.#lengthsAt !== this.count) {
-      this.#lengths = lengthsOf(this)
-      this.#lengthsAt = this.count
-    }
+    this.#lengths ??= lengthsOf(this)
     return this.#lengths
   }
 
   get bytes(): number {
-    return this.keys.byteLength * 3
+    return this.keys.byteLength * 4
   }
 
-  /** Passages that came. False when they don't all come after those that are here. */
-  append(index: Statements, keys: readonly number[]): boolean {
-    const ordered = keys.toSorted((a, b) => a - b)
-    const [first] = ordered
-    if (first !== undefined && this.count > 0 && first <= (this.keys[this.count - 1] ?? 0)) return false
-    this.#reserve(this.count + ordered.length)
-    for (const key of ordered) {
-      const row = index.one<PassageRow>('SELECT key, thread, words, question FROM passages WHERE key = ?', key)
-      if (row) this.#add(row)
+  /** Messages of which passages came, went or became others, by the keys of their first ones, in order. Answers how those that stay moved. */
+  follow(index: Statements, firsts: readonly number[]): Move[] {
+    this.#lengths = undefined
+    const changes = firsts.map((first) => {
+      const rows = index.all<PassageRow>(`SELECT ${columns} FROM passages WHERE key >= ? AND key < ? AND resource = ? ORDER BY key`, first, first + mostPassages, this.resource)
+      const at = this.#from(first)
+      return { at, removed: this.#from(first + mostPassages) - at, rows }
+    })
+    const isSame = ({ at, removed, rows }: (typeof changes)[number]) => removed === rows.length
+      && rows.every(({ key, thread }, place) => this.keys[at + place] === key && this.threadKeys[this.thread[at + place] ?? -1] === thread)
+    const others = changes.filter((change) => !isSame(change))
+    for (const { at, rows } of changes.filter(isSame)) for (const [place, row] of rows.entries()) this.#describe(at + place, row)
+    if (others.every(({ at }) => at === this.count)) {
+      this.#reserve(this.count + others.reduce((sum, { rows }) => sum + rows.length, 0))
+      for (const { rows } of others) for (const row of rows) this.#append(row)
+      return []
     }
-    return true
+    const splices = others.map(({ at, removed, rows }): Splice => ({ at, removed, added: rows.length }))
+    const moves = movesOf(splices, this.count)
+    this.#reserve(this.count + splices.reduce((sum, { added }) => sum + added, 0))
+    for (const list of [this.keys, this.length, this.thread, this.question, this.role, this.createdAt]) move(list, moves)
+    let shift = 0
+    for (const { at, removed, rows } of others) {
+      for (const [place, row] of rows.entries()) this.#describe(at + shift + place, row)
+      shift += rows.length - removed
+    }
+    this.count += shift
+    this.#link()
+    return moves
   }
 
   /** The number of a passage; -1 when it isn't here. */
   find(key: number): number {
-    let low = 0
-    let high = this.count - 1
-    while (low <= high) {
-      const middle = (low + high) >>> 1
-      const there = this.keys[middle] ?? 0
-      if (there === key) return middle
-      if (there < key) low = middle + 1
-      else high = middle - 1
-    }
-    return -1
+    const at = this.#from(key)
+    return at < this.count && this.keys[at] === key ? at : -1
+  }
+
+  /** The numbers of a message's passages, by the key of its first: from the one to before the other. */
+  rangeOf(first: number): [from: number, to: number] {
+    return [this.#from(first), this.#from(first + mostPassages)]
   }
 
   /** The numbers of passages whose keys are in order; those that aren't here are left out. */
@@ -105,24 +122,66 @@ export class ResourceCollection implements Collection {
     return this.#numbers.get(key)
   }
 
-  #add({ key, thread, words, question }: PassageRow): void {
-    let of = this.#numbers.get(thread)
-    if (of === undefined) {
-      of = this.threadKeys.push(thread) - 1
-      this.#numbers.set(thread, of)
-      this.threads = this.threadKeys.length
+  /** The number of the first passage with this key or a later one. */
+  #from(key: number): number {
+    let low = 0
+    let high = this.count
+    while (low < high) {
+      const middle = (low + high) >>> 1
+      if ((this.keys[middle] ?? 0) < key) low = middle + 1
+      else high = middle
     }
+    return low
+  }
+
+  #append(row: PassageRow): void {
     const at = this.count
-    const before = this.#last[of] ?? -1
+    this.#describe(at, row)
+    this.#linkTo(at, this.thread[at] ?? 0)
+    this.count += 1
+  }
+
+  #describe(at: number, { key, thread, words, question, role, createdAt }: PassageRow): void {
     this.keys[at] = key
     this.length[at] = words
-    this.thread[at] = of
+    this.thread[at] = this.#numberOf(thread)
     this.question[at] = question
+    this.role[at] = role
+    this.createdAt[at] = createdAt
+  }
+
+  #numberOf(thread: number): number {
+    let number = this.#numbers.get(thread)
+    if (number === undefined) {
+      number = this.threadKeys.push(thread) - 1
+      this.#numbers.set(thread, number)
+      this.threads = this.threadKeys.length
+    }
+    return number
+  }
+
+  /** Who follows whom, anew; threads of which nothing is left have no number. */
+  #link(): void {
+    const before = this.threadKeys
+    const renumbered = new Int32Array(before.length).fill(-1)
+    this.threadKeys = []
+    this.#numbers = new Map()
+    this.threads = 0
+    this.#last = []
+    for (let at = 0; at < this.count; at += 1) {
+      const was = this.thread[at] ?? 0
+      if (renumbered[was] === -1) renumbered[was] = this.#numberOf(before[was] ?? 0)
+      this.thread[at] = renumbered[was] ?? 0
+      this.#linkTo(at, this.thread[at] ?? 0)
+    }
+  }
+
+  #linkTo(at: number, of: number): void {
+    const before = this.#last[of] ?? -1
     this.previous[at] = before
     this.next[at] = -1
     if (before >= 0) this.next[before] = at
     this.#last[of] = at
-    this.count += 1
   }
 
   #reserve(count: number): void {
@@ -134,6 +193,8 @@ export class ResourceCollection implements Collection {
     this.previous = grown(this.previous, new Int32Array(size))
     this.next = grown(this.next, new Int32Array(size))
     this.question = grown(this.question, new Uint8Array(size))
+    this.role = grown(this.role, new Uint8Array(size))
+    this.createdAt = grown(this.createdAt, new Float64Array(size))
   }
 }
 

@@ -1,17 +1,27 @@
+import { mostPassages } from '../../../recall/passages.ts'
 import type { Databases } from './databases.ts'
 import { ResourceCollection } from './collection.ts'
 import { ResourceVectors } from './vectors.ts'
 
 /** What is kept at hand of resources that were asked for last. */
 const mostBytes = 384 * 1024 * 1024
+/** So many changes are remembered, of all resources together. */
+const mostTouched = 50_000
+/** More than this share of a collection is read anew rather than one by one. */
+const mostFollowed = 1 / 8
 
 interface Kept {
+  /** Of the resource, when this was read. */
+  version: number
   collection: ResourceCollection
   /** By embedder. */
   vectors: Map<number, ResourceVectors>
 }
 
-/** Collections that were read, as long as they are what the index has. Other processes write to it too: each is compared when it is used. */
+/**
+ * Collections that were read, and follow what the index has: which messages changed with which version of their resource is noted beside
+ * them, whichever process changed them. Who missed too much reads all of them again.
+ */
 export class Collections {
   readonly #databases: Databases
   readonly #kept = new Map<number, Kept>()
@@ -27,7 +37,7 @@ export class Collections {
   vectorsOf(resource: number, embedder: number, dimension: number): ResourceVectors {
     const kept = this.#keep(resource)
     let vectors = kept.vectors.get(embedder)
-    if (!vectors) {
+    if (vectors?.dimension !== dimension) {
       vectors = new ResourceVectors(this.#databases.index, kept.collection, embedder, dimension)
       kept.vectors.clear()
       kept.vectors.set(embedder, vectors)
@@ -36,45 +46,45 @@ export class Collections {
     return vectors
   }
 
-  /** Within the transaction that changed them: by resource, the passages that came; -1 where any went. */
-  changed(touched: ReadonlyMap<number, readonly number[]>): void {
+  /** Within the transaction that changed them: by resource, the messages whose passages or vectors are others now. */
+  changed(touched: ReadonlyMap<number, ReadonlySet<number>>): void {
     const { index } = this.#databases
-    for (const [resource, passages] of touched) {
+    let last = 0
+    for (const [resource, messages] of touched) {
       index.run('UPDATE resources SET version = version + 1 WHERE key = ?', resource)
-      const kept = this.#kept.get(resource)
-      if (!kept) continue
-      const isNext = kept.collection.version + 1 === this.#version(resource)
-      if (!isNext || passages.includes(-1) || !kept.collection.append(index, passages)) this.#kept.delete(resource)
-      else kept.collection.version += 1
+      for (const message of messages) last = index.insert('INSERT INTO touched (resource, version, message) SELECT key, version, ? FROM resources WHERE key = ?', message, resource)
     }
-  }
-
-  /** Within the transaction that stored vectors of a resource. */
-  embedded(resource: number, embedder: number, stored: ReadonlyArray<{ passage: number; own: Uint8Array; pair: Uint8Array }>): void {
-    this.#databases.index.run('UPDATE resources SET version = version + 1 WHERE key = ?', resource)
-    const kept = this.#kept.get(resource)
-    if (!kept) return
-    if (kept.collection.version + 1 !== this.#version(resource)) {
-      this.#kept.delete(resource)
-      return
-    }
-    kept.collection.version += 1
-    for (const { passage, own, pair } of stored) kept.vectors.get(embedder)?.put(passage, own, pair)
-  }
-
-  /** A transaction that told of changes was undone, or others wrote. */
-  clear(): void {
-    this.#kept.clear()
+    if (last > mostTouched) index.run('DELETE FROM touched WHERE number <= ?', last - mostTouched)
   }
 
   #keep(resource: number): Kept {
     const version = this.#version(resource)
     const there = this.#kept.get(resource)
     this.#kept.delete(resource)
-    const kept = there?.collection.version === version ? there : { collection: new ResourceCollection(this.#databases.index, resource, version), vectors: new Map<number, ResourceVectors>() }
+    const kept = there && this.#follow(there, version)
+      ? there
+      : { version, collection: new ResourceCollection(this.#databases.index, resource), vectors: new Map<number, ResourceVectors>() }
     this.#kept.set(resource, kept)
     if (kept !== there) this.#shrink(resource)
     return kept
+  }
+
+  /** False when not all that changed is known any more, or too much did. */
+  #follow(kept: Kept, version: number): boolean {
+    if (kept.version === version) return true
+    const { index } = this.#databases
+    const { collection, vectors } = kept
+    const first = index.one<{ version: number | null }>('SELECT min(version) AS version FROM touched WHERE resource = ? AND version > ?', collection.resource, kept.version)
+    if (first?.version !== kept.version + 1) return false
+    const most = Math.ceil(1_000 + collection.count * mostFollowed)
+    const messages = index.all<{ message: number }>(
+      'SELECT DISTINCT message FROM touched WHERE resource = ? AND version > ? ORDER BY message LIMIT ?', collection.resource, kept.version, most,
+    ).map(({ message }) => message)
+    if (messages.length === most) return false
+    const moves = collection.follow(index, messages.map((message) => message * mostPassages))
+    for (const followed of vectors.values()) followed.follow(index, messages.map((message) => message * mostPassages), moves)
+    kept.version = version
+    return true
   }
 
   #version(resource: number): number {

@@ -5,7 +5,7 @@ import { searchableText } from '../../../recall/searchable.ts'
 import type { EmbedderStatus, RecallProgress } from '../../recall.ts'
 import type { Collections } from './collections.ts'
 import type { Databases } from './databases.ts'
-import { hashOf } from './indexing.ts'
+import { hashOf, touch } from './indexing.ts'
 
 /** A passage that waits for its vectors. */
 export interface Unembedded {
@@ -88,30 +88,25 @@ export class Embeddings {
     const dimension = embedded[0]?.own.length
     if (dimension === undefined) return
     const stored = embedded.map(({ passage, revision, own, pair }) => ({ passage, revision, own: quantised(own), pair: quantised(pair) }))
-    try {
-      write(() => {
-        const embedder = this.find(id)
-        if (!embedder) return
-        if (embedder.dimension !== null && embedder.dimension !== dimension) {
-          // Another process made others of these meanwhile: they stay where they wait.
-          if (embedder.anew === 0) return
-          this.#drop(embedder.key)
-        }
-        const byResource = new Map<number, typeof stored>()
-        for (const one of stored) {
-          if (index.run('DELETE FROM unembedded WHERE embedder = ? AND passage = ? AND revision = ?', embedder.key, one.passage, one.revision) === 0) continue
-          const resource = index.one<{ resource: number }>('SELECT resource FROM passages WHERE key = ?', one.passage)?.resource
-          if (resource === undefined) continue
-          index.run('INSERT INTO vectors (embedder, resource, passage, own, pair) VALUES (?, ?, ?, ?, ?) ON CONFLICT DO UPDATE SET own = excluded.own, pair = excluded.pair', embedder.key, resource, one.passage, one.own, one.pair)
-          byResource.set(resource, [...(byResource.get(resource) ?? []), one])
-        }
-        for (const [resource, some] of byResource) this.#collections.embedded(resource, embedder.key, some)
-        index.run('UPDATE embedders SET dimension = ?, anew = 0, complete = max(complete, NOT EXISTS (SELECT 1 FROM unembedded WHERE embedder = ?2)) WHERE key = ?2', dimension, embedder.key)
-      })
-    } catch (error) {
-      this.#collections.clear()
-      throw error
-    }
+    write(() => {
+      const embedder = this.find(id)
+      if (!embedder) return
+      if (embedder.dimension !== null && embedder.dimension !== dimension) {
+        // Another process made others of these meanwhile: they stay where they wait.
+        if (embedder.anew === 0) return
+        this.#drop(embedder.key)
+      }
+      const touched = new Map<number, Set<number>>()
+      for (const { passage, revision, own, pair } of stored) {
+        if (index.run('DELETE FROM unembedded WHERE embedder = ? AND passage = ? AND revision = ?', embedder.key, passage, revision) === 0) continue
+        const resource = index.one<{ resource: number }>('SELECT resource FROM passages WHERE key = ?', passage)?.resource
+        if (resource === undefined) continue
+        index.run('INSERT INTO vectors (embedder, resource, passage, own, pair) VALUES (?, ?, ?, ?, ?) ON CONFLICT DO UPDATE SET own = excluded.own, pair = excluded.pair', embedder.key, resource, passage, own, pair)
+        touch(touched, resource, Math.floor(passage / mostPassages))
+      }
+      this.#collections.changed(touched)
+      index.run('UPDATE embedders SET dimension = ?, anew = 0, complete = max(complete, NOT EXISTS (SELECT 1 FROM unembedded WHERE embedder = ?2)) WHERE key = ?2', dimension, embedder.key)
+    })
   }
 
   /** Its vectors can't be compared with those that it makes now: all passages wait for new ones, those that do with the revision they have. */
@@ -120,8 +115,8 @@ export class Embeddings {
     index.run('DELETE FROM vectors WHERE embedder = ?', embedder)
     index.run('INSERT INTO unembedded (embedder, passage) SELECT ?, key FROM passages WHERE true ON CONFLICT DO NOTHING', embedder)
     index.run('UPDATE embedders SET complete = 0 WHERE key = ?', embedder)
+    // Nobody notes that many messages: who has them at hand reads them again.
     index.run('UPDATE resources SET version = version + 1')
-    this.#collections.clear()
   }
 
   /** These could not be embedded: again later, each time after a longer pause. */

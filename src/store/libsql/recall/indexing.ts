@@ -5,6 +5,7 @@ import { searchableText } from '../../../recall/searchable.ts'
 import { wordsOf } from '../../../recall/words.ts'
 import type { Collections } from './collections.ts'
 import type { Databases } from './databases.ts'
+import { roles } from './schema.ts'
 
 /** Messages that are indexed in one transaction. */
 export const indexedAtOnce = 100
@@ -19,6 +20,7 @@ interface Progress {
 interface SaidMessage {
   key: number
   role: string
+  createdAt: number
   thread: number
   resourceId: string
   content: string
@@ -27,7 +29,7 @@ interface SaidMessage {
 interface Prepared {
   key: number
   /** Absent: the message is gone, or has nothing that it could be found by. */
-  said?: { resourceId: string; thread: number; passages: Array<{ words: string[]; question: boolean; hash: string }> }
+  said?: { resourceId: string; thread: number; role: number; createdAt: number; passages: Array<{ words: string[]; question: boolean; hash: string }> }
 }
 
 interface Indexed {
@@ -45,10 +47,8 @@ export interface IndexingResult {
   number: number
 }
 
-const found: ReadonlySet<string> = new Set(['user', 'assistant', 'tool', 'signal'])
-
 const messageSql = `
-  SELECT m.key, m.role, m.thread, t.resource_id AS resourceId, m.content
+  SELECT m.key, m.role, m.created_at AS createdAt, m.thread, t.resource_id AS resourceId, m.content
   FROM heed_messages m JOIN heed_threads t ON t.key = m.thread WHERE m.key = ?`
 
 /** Brings the index up to what messages are now, some at a time. Doing the same again changes nothing. */
@@ -80,14 +80,13 @@ export class Indexing {
       // Another process may have been faster: then this was for nothing.
       const now = this.#progress()
       if (now?.generation !== generation || now.number !== progress.number || now.done !== progress.done) return false
-      const touched = new Map<number, number[]>()
+      const touched = new Map<number, Set<number>>()
       for (const one of prepared) this.#put(one, touched)
       this.#collections.changed(touched)
       const done = rebuilt ? rebuilt.done : progress.done
       index.run('UPDATE progress SET number = ?, done = ?, until = ?', number, done, done === null ? null : progress.until)
       return true
     })
-    if (!current) this.#collections.clear()
     return { more: !current || keys.length >= indexedAtOnce || (rebuilt !== undefined && rebuilt.done !== null), indexed: current ? all.length : 0, number: current ? number : progress.number }
   }
 
@@ -132,11 +131,10 @@ export class Indexing {
     write(() => {
       // Changes first, then messages: what is said in between is in both.
       const { number, until } = this.#present()
-      for (const table of ['passages', 'resources', 'vectors', 'unembedded', 'progress']) index.run(`DELETE FROM ${table}`)
+      for (const table of ['passages', 'resources', 'touched', 'vectors', 'unembedded', 'progress']) index.run(`DELETE FROM ${table}`)
       index.run(`INSERT INTO words (words) VALUES ('delete-all')`)
       index.run('INSERT INTO progress (one, generation, number, done, until) VALUES (1, ?, ?, 0, ?)', generation, number, until)
     })
-    this.#collections.clear()
   }
 
   #changed({ number }: Progress): { keys: number[]; number: number } {
@@ -155,19 +153,22 @@ export class Indexing {
 
   #prepare(key: number): Prepared {
     const row = this.#databases.messages.one<SaidMessage>(messageSql, key)
-    if (!row || !found.has(row.role)) return { key }
+    const role = row ? roles.indexOf(row.role) : -1
+    if (!row || role < 0) return { key }
     const passages = passagesOf(searchableText(JSON.parse(row.content) as MessageContent))
     if (passages.length === 0) return { key }
     return {
       key,
-      said: { resourceId: row.resourceId, thread: row.thread, passages: passages.map((text) => ({ words: wordsOf(text), question: isQuestion(text), hash: hashOf(text) })) },
+      said: {
+        resourceId: row.resourceId, thread: row.thread, role, createdAt: row.createdAt,
+        passages: passages.map((text) => ({ words: wordsOf(text), question: isQuestion(text), hash: hashOf(text) })),
+      },
     }
   }
 
-  /** Puts what a message says in the place of what it said. `touched`: by resource, the passages that came; -1 where any went. */
-  #put({ key, said }: Prepared, touched: Map<number, number[]>): void {
+  /** Puts what a message says in the place of what it said. `touched`: messages by resource. */
+  #put({ key, said }: Prepared, touched: Map<number, Set<number>>): void {
     const { index } = this.#databases
-    const touch = (of: number, passage: number) => touched.set(of, [...(touched.get(of) ?? []), passage])
     const first = key * mostPassages
     const before = index.all<Indexed>('SELECT key, resource, thread, hash FROM passages WHERE key >= ? AND key < ?', first, first + mostPassages)
     const resource = said && this.#resource(said.resourceId)
@@ -175,7 +176,7 @@ export class Indexing {
     for (const old of before) {
       index.run('DELETE FROM passages WHERE key = ?', old.key)
       index.run('DELETE FROM words WHERE rowid = ?', old.key)
-      touch(old.resource, -1)
+      touch(touched, old.resource, key)
       if (same.has(old.key)) continue
       index.run('DELETE FROM vectors WHERE resource = ? AND passage = ? AND embedder IN (SELECT key FROM embedders)', old.resource, old.key)
       index.run('DELETE FROM unembedded WHERE passage = ? AND embedder IN (SELECT key FROM embedders)', old.key)
@@ -184,13 +185,13 @@ export class Indexing {
       if (!said || resource === undefined) break
       const passage = first + place
       index.run(
-        'INSERT INTO passages (key, resource, thread, words, question, hash) VALUES (?, ?, ?, ?, ?, ?)',
-        passage, resource, said.thread, Math.min(words.length, 65_535), question ? 1 : 0, hashed,
+        'INSERT INTO passages (key, resource, thread, words, question, role, created_at, hash) VALUES (?, ?, ?, ?, ?, ?, ?, ?)',
+        passage, resource, said.thread, Math.min(words.length, 65_535), question ? 1 : 0, said.role, said.createdAt, hashed,
       )
       index.run('INSERT INTO words (rowid, text) VALUES (?, ?)', passage, [...new Set(words)].map((word) => tokenOf(resource, word)).join(' '))
       // It is understood with the one before it, which may be another now. Its old vectors serve until then.
       if (!same.has(passage) || (place > 0 && !same.has(passage - 1))) this.#embed(passage)
-      touch(resource, passage)
+      touch(touched, resource, key)
     }
     const thread = said?.thread ?? before[0]?.thread
     const last = said?.passages.length ?? 0
@@ -215,6 +216,12 @@ export class Indexing {
 /** A word of a resource. The number ends where the letter begins: no other resource and word are written like it. */
 export function tokenOf(resource: number, word: string): string {
   return `r${resource}x${word}`
+}
+
+export function touch(touched: Map<number, Set<number>>, resource: number, message: number): void {
+  const messages = touched.get(resource)
+  if (messages) messages.add(message)
+  else touched.set(resource, new Set([message]))
 }
 
 export function hashOf(text: string): string {

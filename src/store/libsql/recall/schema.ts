@@ -55,8 +55,11 @@ export const quotesSchema = `
   END;
 `
 
+/** What messages have to be to be found. By number in the index. */
+export const roles: readonly string[] = ['user', 'assistant', 'tool', 'signal']
+
 /** Another number here makes every index anew. */
-export const indexVersion = 2
+export const indexVersion = 3
 
 /**
  * The index, in a file of its own beside the database: it is made of messages and can be made again, its writes hold up no message, and
@@ -75,17 +78,23 @@ export const indexSchema = `
     done INTEGER,
     until INTEGER
   ) STRICT;
-  CREATE TABLE resources (key INTEGER PRIMARY KEY, id TEXT NOT NULL UNIQUE, version INTEGER NOT NULL DEFAULT 0) STRICT;
+  -- A version is another with each change. It begins anywhere, so that none is like that of an index that was here before.
+  CREATE TABLE resources (key INTEGER PRIMARY KEY, id TEXT NOT NULL UNIQUE, version INTEGER NOT NULL DEFAULT (abs(random() >> 20))) STRICT;
+  -- Messages whose passages or vectors changed with a version: of those that came last.
+  CREATE TABLE touched (number INTEGER PRIMARY KEY, resource INTEGER NOT NULL, version INTEGER NOT NULL, message INTEGER NOT NULL) STRICT;
+  CREATE INDEX touched_resource ON touched (resource, version, message);
   CREATE TABLE passages (
     key INTEGER PRIMARY KEY,
     resource INTEGER NOT NULL,
     thread INTEGER NOT NULL,
     words INTEGER NOT NULL,
     question INTEGER NOT NULL,
+    role INTEGER NOT NULL,
+    created_at INTEGER NOT NULL,
     -- Of its text.
     hash TEXT NOT NULL
   ) STRICT;
-  CREATE INDEX passages_resource ON passages (resource, key, thread, words, question);
+  CREATE INDEX passages_resource ON passages (resource, key, thread, words, question, role, created_at);
   CREATE INDEX passages_thread ON passages (thread, key);
   CREATE VIRTUAL TABLE words USING fts5 (text, content = '', contentless_delete = 1, detail = none, tokenize = 'ascii');
   CREATE VIRTUAL TABLE counts USING fts5vocab (words, row);

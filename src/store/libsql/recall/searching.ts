@@ -1,7 +1,8 @@
 import { HeedError } from '../../../errors.ts'
+import { isoTime } from '../../../iso.ts'
 import type { MessageContent } from '../../../message/message.ts'
 import type { Posting } from '../../../recall/collection.ts'
-import { compileFilter, type MetadataFilter, type MetadataTest } from '../../../recall/filter.ts'
+import { compileFilter, type MetadataFilter } from '../../../recall/filter.ts'
 import { mostPassages, passagesOf } from '../../../recall/passages.ts'
 import { ranking, type Meanings, type Ranked } from '../../../recall/rank.ts'
 import { searchableText } from '../../../recall/searchable.ts'
@@ -13,6 +14,7 @@ import type { Collections } from './collections.ts'
 import type { Databases } from './databases.ts'
 import type { Embeddings } from './embeddings.ts'
 import { tokenOf, type Indexing } from './indexing.ts'
+import { roles } from './schema.ts'
 
 /** What is asked, as it travels between threads. */
 export interface Question extends Omit<RecallQuery, 'embedder'> {
@@ -24,7 +26,7 @@ const mostWords = 64
 const mostPlaces = 30_000
 
 const rowSql = `
-  SELECT m.message_id AS messageId, m.seq, m.role, m.created_at AS createdAt, m.content, t.id AS threadId, t.resource_id AS resourceId, t.metadata,
+  SELECT m.message_id AS messageId, m.seq, m.role, m.created_at AS createdAt, m.content, t.id AS threadId, t.resource_id AS resourceId,
     coalesce(t.status <> 'idle' AND m.run_id = t.run_id AND m.seq >= (SELECT r.seal_seq FROM heed_runs r WHERE r.run_id = t.run_id AND r.thread = t.key), 0) AS running
   FROM heed_messages m JOIN heed_threads t ON t.key = m.thread WHERE m.key = ?`
 
@@ -36,7 +38,6 @@ interface FoundRow {
   content: string
   threadId: string
   resourceId: string
-  metadata: string
   /** The run that wrote it is not over, and may undo it. */
   running: number
 }
@@ -69,12 +70,15 @@ export class Searching {
     const meanings = question.vector && this.#meanings(collection, question.vector)
     const thread = place.thread === undefined ? undefined : collection.threadNumber(place.thread)
     if (place.thread !== undefined && thread === undefined) return []
-    const allowed = thread === undefined ? undefined : (at: number) => collection.thread[at] === thread
+    const inThread = thread === undefined ? undefined : (at: number) => collection.thread[at] === thread
+    const described = test && this.#described(collection, place.resourceId)
+    const fits = test && described ? (at: number) => test(described(at)) : undefined
+    const allowed = inThread && fits ? (at: number) => inThread(at) && fits(at) : (inThread ?? fits)
     const muted = this.#asked(collection, question)
-    const found = this.#found(collection, ranking(collection, postings, meanings, { ...(allowed && { allowed }), ...(muted && { muted }) }), test, question)
+    const found = this.#found(collection, ranking(collection, postings, meanings, { ...(allowed && { allowed }), ...(muted && { muted }) }), question)
     const sure = confidence(collection.count, words.length, postings, found, meanings)
     return found.slice(0, question.limit).map(({ at, score, reasons, row }) => {
-      const { content, createdAt, running: _, metadata: _of, ...named } = row
+      const { content, createdAt, running: _, ...named } = row
       const text = passagesOf(searchableText(JSON.parse(content) as MessageContent))[(collection.keys[at] ?? 0) % mostPassages] ?? ''
       return { ...named, createdAt: new Date(createdAt), text, score: score * sure, reasons }
     })
@@ -132,8 +136,36 @@ export class Searching {
     return this.#collections.vectorsOf(collection.resource, embedder.key, embedder.dimension).compare(numbers)
   }
 
+  /** What a filter sees of a passage's message. One of each thread is made, and looks at whichever passage was asked for last: a hundred thousand are asked for in no time. */
+  #described(collection: ResourceCollection, resourceId: string): (at: number) => MetadataFilter {
+    const { messages } = this.#databases
+    let asked = 0
+    const ofThread: MetadataFilter[] = []
+    const describe = (thread: number): MetadataFilter => {
+      const row = messages.one<{ id: string; metadata: string }>('SELECT id, metadata FROM heed_threads WHERE key = ?', collection.threadKeys[thread] ?? 0)
+      return {
+        ...(JSON.parse(row?.metadata ?? '{}') as MetadataFilter),
+        thread_id: row?.id,
+        resource_id: resourceId,
+        get message_id() {
+          return messages.one<{ id: string }>('SELECT message_id AS id FROM heed_messages WHERE key = ?', Math.floor((collection.keys[asked] ?? 0) / mostPassages))?.id
+        },
+        get role() {
+          return roles[collection.role[asked] ?? -1]
+        },
+        get created_at() {
+          return isoTime(collection.createdAt[asked] ?? 0)
+        },
+      }
+    }
+    return (at) => {
+      asked = at
+      return (ofThread[collection.thread[at] ?? 0] ??= describe(collection.thread[at] ?? 0))
+    }
+  }
+
   /** The best messages that may be shown, each by its best passage; also those beyond the limit that tell how sure it is. */
-  #found(collection: ResourceCollection, ranked: Iterable<Ranked>, test: MetadataTest | undefined, question: Question): Found[] {
+  #found(collection: ResourceCollection, ranked: Iterable<Ranked>, question: Question): Found[] {
     const found: Found[] = []
     const taken = new Set<string>(question.except?.map(refKey))
     const judged = new Set<number>()
@@ -145,15 +177,10 @@ export class Searching {
       const row = this.#databases.messages.one<FoundRow>(rowSql, key)
       if (!row || row.running === 1 || taken.has(refKey(row)) || this.#indexing.isStale(key)) continue
       if (row.threadId === question.shown?.threadId && row.seq >= question.shown.from) continue
-      if (test && !test({ ...(JSON.parse(row.metadata) as MetadataFilter), ...describedRow(row) })) continue
       taken.add(refKey(row))
       found.push({ ...one, row })
       if (found.length >= wanted) break
     }
     return found
   }
-}
-
-function describedRow({ messageId, threadId, resourceId, role, createdAt }: FoundRow): Record<string, unknown> {
-  return { message_id: messageId, thread_id: threadId, resource_id: resourceId, role, created_at: new Date(createdAt).toISOString() }
 }

@@ -1,8 +1,10 @@
 import { dotProducts, strideOf } from '../../../recall/dot-products.ts'
+import { mostPassages } from '../../../recall/passages.ts'
 import { numbersOf, scaleOf } from '../../../recall/quantised.ts'
 import type { Meanings } from '../../../recall/rank.ts'
 import type { Statements } from '../statements.ts'
 import type { ResourceCollection } from './collection.ts'
+import { move, type Move } from './splices.ts'
 
 /** Vectors that are read at once. */
 const atOnce = 2_000
@@ -13,10 +15,17 @@ interface Vectors {
   scales: Float32Array
 }
 
+interface VectorRow {
+  passage: number
+  own: Uint8Array
+  pair: Uint8Array
+}
+
 /** The vectors of a resource's passages, at hand. */
 export class ResourceVectors {
+  readonly dimension: number
   readonly #collection: ResourceCollection
-  readonly #dimension: number
+  readonly #embedder: number
   readonly #stride: number
   readonly #own: Vectors = { numbers: new Int8Array(0), scales: new Float32Array(0) }
   readonly #pair: Vectors = { numbers: new Int8Array(0), scales: new Float32Array(0) }
@@ -25,14 +34,15 @@ export class ResourceVectors {
 
   constructor(index: Statements, collection: ResourceCollection, embedder: number, dimension: number) {
     this.#collection = collection
-    this.#dimension = dimension
+    this.#embedder = embedder
+    this.dimension = dimension
     this.#stride = strideOf(dimension)
     this.#reserve()
     for (let after = -1, more = true; more;) {
-      const rows = index.all<{ passage: number; own: Uint8Array; pair: Uint8Array }>(
+      const rows = index.all<VectorRow>(
         'SELECT passage, own, pair FROM vectors WHERE embedder = ? AND resource = ? AND passage > ? ORDER BY passage LIMIT ?', embedder, collection.resource, after, atOnce,
       )
-      for (const { passage, own, pair } of rows) this.put(passage, own, pair)
+      for (const row of rows) this.#put(row)
       after = rows.at(-1)?.passage ?? after
       more = rows.length === atOnce
     }
@@ -42,21 +52,27 @@ export class ResourceVectors {
     return [this.#own, this.#pair].reduce((sum, { numbers, scales }) => sum + numbers.byteLength + scales.byteLength, 0)
   }
 
-  put(passage: number, own: Uint8Array, pair: Uint8Array): void {
-    const at = this.#collection.find(passage)
-    if (at < 0 || own.byteLength !== this.#dimension + 4 || pair.byteLength !== own.byteLength) return
+  /** After the collection did: vectors of these messages came, went or became others, and those of others moved. */
+  follow(index: Statements, firsts: readonly number[], moves: readonly Move[]): void {
     this.#reserve()
-    if (this.#own.scales[at] === 0) this.#present += 1
-    for (const [vectors, bytes] of [[this.#own, own], [this.#pair, pair]] as const) {
-      vectors.numbers.set(numbersOf(bytes), at * this.#stride)
-      vectors.scales[at] = scaleOf(bytes)
+    for (const vectors of [this.#own, this.#pair]) {
+      move(vectors.numbers, moves, this.#stride)
+      move(vectors.scales, moves)
+      vectors.scales.fill(0, this.#collection.count)
+      for (const first of firsts) vectors.scales.fill(0, ...this.#collection.rangeOf(first))
     }
+    for (const first of firsts) {
+      const rows = index.all<VectorRow>(
+        'SELECT passage, own, pair FROM vectors WHERE embedder = ? AND resource = ? AND passage >= ? AND passage < ?', this.#embedder, this.#collection.resource, first, first + mostPassages,
+      )
+      for (const row of rows) this.#put(row)
+    }
+    this.#present = this.#own.scales.reduce((sum, scale) => sum + (scale === 0 ? 0 : 1), 0)
   }
 
   /** Cosines with a question's vector. */
   compare(question: Float32Array): Meanings {
     const { count } = this.#collection
-    this.#reserve()
     const unit = unitOf(question)
     const [own, pair] = [this.#own, this.#pair].map(({ numbers, scales }) => dotProducts(unit, numbers, scales, count)) as [Float32Array, Float32Array]
     if (this.#present < count && this.#present > 0) this.#assume({ own, pair })
@@ -72,6 +88,16 @@ export class ResourceVectors {
       if (scales[at] !== 0) continue
       own[at] = mean.own
       pair[at] = mean.pair
+    }
+  }
+
+  #put({ passage, own, pair }: VectorRow): void {
+    const at = this.#collection.find(passage)
+    if (at < 0 || own.byteLength !== this.dimension + 4 || pair.byteLength !== own.byteLength) return
+    if (this.#own.scales[at] === 0) this.#present += 1
+    for (const [vectors, bytes] of [[this.#own, own], [this.#pair, pair]] as const) {
+      vectors.numbers.set(numbersOf(bytes), at * this.#stride)
+      vectors.scales[at] = scaleOf(bytes)
     }
   }
 

@@ -13,6 +13,7 @@ import type { QueuedSignal } from '../thread/queue.ts'
 import type { SignalOutcome } from '../thread/receipt.ts'
 import type { SendOptions } from '../thread/sending.ts'
 import type { Connection } from './connection.ts'
+import { MemoryClient } from './memory.ts'
 import { NotificationsClient } from './notifications.ts'
 import { readEvents } from './read-events.ts'
 import { SchedulesClient } from './schedules.ts'
@@ -30,6 +31,8 @@ export interface SendAnswer {
   accepted: true
   runId: string
   signal: OverWire<Signal>
+  /** The thread had a signal of this id already: this describes that one. */
+  duplicate?: true
   outcome?: SignalOutcome
 }
 
@@ -83,6 +86,16 @@ export class AgentClient {
 
   details(): Promise<AgentDetails> {
     return this.#connection.json(this.#path)
+  }
+
+  /** Its memory: threads, messages, working memory. */
+  memory(scope: { resourceId?: string } = {}): MemoryClient {
+    return new MemoryClient(this.#connection, { agentId: this.id, ...scope })
+  }
+
+  /** @internal Which server is asked, and as whom. */
+  get place(): string {
+    return this.#connection.place
   }
 
   // Sending
@@ -256,8 +269,12 @@ export class AgentClient {
   }
 }
 
-/** A server that doesn't know the route says so without a name for it; one that does names what is missing. */
+/** What a server that has the route refuses under these statuses. */
+const refusals: ReadonlySet<string> = new Set(['unknown_agent', 'thread_not_found', 'message_not_found'])
+
+/** A server that doesn't know the route says so by its status, whatever it calls that; one that does names what is missing. */
 function isMissingRoute(error: unknown): boolean {
-  const status = isHeedError(error) && (error.code === 'unreachable' || error.code === 'not_found' || error.code === 'method_not_allowed') ? error.details?.status : undefined
+  if (!isHeedError(error) || refusals.has(error.code)) return false
+  const status = error.details?.status
   return status === 404 || status === 405 || status === 501
 }

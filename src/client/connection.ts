@@ -48,6 +48,12 @@ export class Connection {
     this.#fetch = options.fetch ?? ((...args) => fetch(...args))
   }
 
+  /** The same for all who ask the same server with the same headers; what a function answers may change. */
+  get place(): string {
+    const { headers } = this.#options
+    return JSON.stringify([this.#base, typeof headers === 'function' ? null : headers])
+  }
+
   async json<T>(path: string, ask: Ask = {}): Promise<T> {
     return JSON.parse(await this.text(path, ask)) as T
   }

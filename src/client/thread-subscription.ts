@@ -22,6 +22,8 @@ export interface Reconnect {
   delayMs?: number
   /** Called whenever the connection is lost and will be looked for again. */
   onLost?: () => void
+  /** Called whenever the server has begun to tell, the first time too. */
+  onOpen?: () => void
 }
 
 export interface ProcessOptions {
@@ -73,12 +75,13 @@ export class ThreadSubscription {
 
   /** The same as something to loop over. */
   async *chunks(reconnect: boolean | Reconnect = true): AsyncGenerator<Chunk, void> {
-    const { maxRetries = Infinity, delayMs = 500, onLost } = typeof reconnect === 'object' ? reconnect : {}
+    const { maxRetries = Infinity, delayMs = 500, onLost, onOpen } = typeof reconnect === 'object' ? reconnect : {}
     let failures = 0
     while (!this.#over.signal.aborted) {
       try {
         const response = this.#response ?? (await this.#subscribe())
         this.#response = undefined
+        onOpen?.()
         // Whoever is cut off before the first chunk goes on from where it began.
         this.#cursor ??= response.headers.get(cursorHeader) ?? undefined
         for await (const value of readEvents(response, this.#connection.silenceOf(response))) {

@@ -7,9 +7,9 @@ const count: JSONSchema = { type: 'integer', minimum: 0 }
 const listOf = (items: JSONSchema): JSONSchema => ({ type: 'array', items })
 
 /** Of a send: it is stored. */
-export const accepted = object({ accepted: { const: true }, runId: text, signal: record, outcome: record }, ['accepted', 'runId', 'signal'])
+export const accepted = object({ accepted: { const: true }, runId: text, signal: record, duplicate: flag, outcome: record }, ['accepted', 'runId', 'signal'])
 
-export const stateAccepted = object({ accepted: { const: true }, skipped: flag, runId: text, signal: record, reason: text }, ['accepted', 'skipped'])
+export const stateAccepted = object({ accepted: { const: true }, skipped: flag, runId: text, signal: record, duplicate: flag, reason: text }, ['accepted', 'skipped'])
 
 export const aborted = object({ aborted: flag }, ['aborted'])
 

@@ -134,8 +134,8 @@ async function farewell(run: Run, end: Ending, messageId: string): Promise<RunRe
   switch (end.status) {
     case 'suspended':
       // Told when it is stored: whoever sees it may decide at once.
-      for (const call of end.waiting ?? []) {
-        const chunk = await waitingChunk(run, call)
+      for (const [index, call] of (end.waiting ?? []).entries()) {
+        const chunk = await waitingChunk(run, call, index + 1 < (end.waiting?.length ?? 0))
         if (!(await sayLast(run, chunk))) run.tell(chunk)
       }
       break

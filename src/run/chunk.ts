@@ -37,8 +37,9 @@ export interface ChunkPayloads {
   'tool-call-delta': { toolCallId: string; toolName?: string; argsTextDelta: string } & Meta
   'tool-call-input-streaming-end': { toolCallId: string } & Meta
   'tool-call': Call & { args: JSONValue; providerExecuted?: boolean; dynamic?: boolean } & Meta
-  'tool-call-approval': Call & { args: JSONValue; resumeSchema: string; child?: ChildCall }
-  'tool-call-suspended': Call & { args: JSONValue; suspendPayload: JSONValue; resumeSchema: string; child?: ChildCall }
+  /** `more`: another call that waits is told after this one. */
+  'tool-call-approval': Call & { args: JSONValue; resumeSchema: string; child?: ChildCall; more?: true }
+  'tool-call-suspended': Call & { args: JSONValue; suspendPayload: JSONValue; resumeSchema: string; child?: ChildCall; more?: true }
   'tool-output': Call & { output: unknown }
   'tool-result': Call & { args: JSONValue; result: JSONValue; isError?: boolean; providerExecuted?: boolean; preliminary?: boolean } & Meta
   'tool-error': Call & { args: JSONValue; error: ChunkError }

@@ -100,9 +100,9 @@ function resultChunk(run: Run, invocation: ToolInvocation, preliminary: boolean)
 }
 
 /** How watchers are told that a call waits for somebody. */
-export async function waitingChunk(run: Run, waiting: WaitingCall): Promise<RunChunk> {
+export async function waitingChunk(run: Run, waiting: WaitingCall, more: boolean): Promise<RunChunk> {
   const { toolCallId, toolName, args, payload = null, child } = waiting
-  const nested = child ? { child } : {}
+  const nested = { ...(child ? { child } : {}), ...(more ? { more } : {}) }
   const input = await apply(run, waiting, 'display', 'input-available')
   if (waiting.kind === 'approval') {
     const shown = (await apply(run, waiting, 'display', 'approval')) ?? input

@@ -18,6 +18,8 @@ export interface ThreadSnapshot {
   runId: string | null
   /** The newest messages, oldest first. What the present step said so far follows as chunks. */
   messages: Message[]
+  /** The thread has older ones. */
+  hasOlder: boolean
   /** Calls that wait for a decision. */
   suspended: SuspendedCall[]
   /**
@@ -53,7 +55,8 @@ export function snapshotReader(runtime: ThreadRuntime, scope: Scope): SnapshotRe
       const { position, cursor, runId, seq, step, runs } = live.mark(seen)
       const thread = await runtime.store.getThread(scope)
       const bound = seq === undefined ? {} : { before: seq + 1 }
-      const rows = thread ? wholeMessages(await runtime.store.listRows(scope, { limit: snapshotRows, ...bound })) : []
+      const newest = thread ? await runtime.store.listRows(scope, { limit: snapshotRows, ...bound }) : { rows: [], more: false }
+      const rows = wholeMessages(newest)
       // Looked at after the rows: what happened since can't be in them.
       const now: ThreadRow | null = thread && seq === undefined && !asked ? await runtime.store.getThread(scope) : null
       if (now && isAhead(runtime, live, now, rows)) {
@@ -71,6 +74,7 @@ export function snapshotReader(runtime: ThreadRuntime, scope: Scope): SnapshotRe
         status: waiting ? 'suspended' : seq === undefined ? (thread?.status ?? 'idle') : 'running',
         runId: runId ?? thread?.runId ?? null,
         messages: transcriptOf(messages),
+        hasOlder: newest.more,
         suspended: waiting ? shownCalls(waiting.suspended, messages) : [],
         reason,
       }

@@ -1,79 +1,183 @@
 import type { UIMessage } from '../../message/ui-message.ts'
-import type { WatchedThread } from '../view/watched-thread.ts'
+import type { Chunk } from '../../run/chunk.ts'
+import type { AgentClient, ThreadScope } from '../agent.ts'
+import { givenUp } from '../view/given-up.ts'
+import { olderThan } from '../view/older.ts'
+import { ThreadFeed } from '../view/thread-feed.ts'
+import type { ThreadView } from '../view/thread-view.ts'
+import { Answer, type AnswerPage, type Asked } from './answer.ts'
+import { chatMessages } from './chat-message.ts'
+
+type SetMessages = (update: (current: readonly UIMessage[]) => readonly UIMessage[]) => void
+
+const ends: ReadonlySet<string> = new Set(['finish', 'abort', 'error', 'data-thread-snapshot'])
 
 /**
- * One thread on one page: the streams with which the page reads answers to its own messages, and beside them those who follow the thread.
- * While a stream is open, it alone writes.
+ * One thread on one page, through one subscription: the streams with which the page reads answers, and those who follow the thread. While a
+ * stream is open, it alone writes.
  */
-export class ChatPage {
-  readonly #awaited = new Set<string>()
-  readonly #followers = new Set<() => void>()
+export class ChatPage implements AnswerPage {
+  readonly feed: ThreadFeed
+  /** How often the page took an answer up again. */
+  resumed = 0
+  readonly scope: ThreadScope
+  readonly #answers = new Set<Answer>()
+  readonly #followers = new Set<SetMessages>()
+  /** Sent from here, and not heard of yet. */
+  readonly #unheard = new Set<string>()
+  /** Streams that are open, or about to be. */
   #streams = 0
-  #lastSent: string | undefined
-  /** A stream wrote since the thread was last shown: a view that lags behind it must not take anything back. */
-  #ahead = false
+  #leave: (() => void) | undefined
+  readonly #onIdle: () => void
+
+  /** `onIdle`: nobody has anything to do with the thread any more. */
+  constructor(agent: AgentClient, scope: ThreadScope, onIdle: () => void) {
+    this.feed = new ThreadFeed(agent, scope)
+    this.scope = scope
+    this.#onIdle = onIdle
+  }
 
   get isFollowed(): boolean {
     return this.#followers.size > 0
   }
 
-  get isIdle(): boolean {
-    return this.#followers.size === 0 && this.#streams === 0
-  }
-
-  /** Another stream of the page waits for the answer to this message: it goes on where others stop. */
   awaits(messageId: string): boolean {
-    return this.#awaited.has(messageId)
+    for (const { from } of this.#answers) if (from === messageId) return true
+    return false
   }
 
-  /** A stream begins, with the answer to a message of the page where there is one. Answers how to end it. */
-  begin(from: string | undefined): () => void {
+  /** A stream for an answer, once the server says what happens. */
+  async open(asked: Asked, abortSignal?: AbortSignal): Promise<Answer> {
     this.#streams++
-    this.#ahead = true
-    if (from !== undefined) {
-      this.#awaited.add(from)
-      this.#lastSent = from
+    this.#listen()
+    try {
+      await orAborted(this.feed.begun, abortSignal)
+    } catch (error) {
+      this.#closed()
+      throw error
     }
-    let over = false
-    return () => {
-      if (over) return
-      over = true
-      this.#streams--
-      if (from !== undefined) this.#awaited.delete(from)
-      // After the page has read what was written last.
-      if (this.#streams === 0) setTimeout(() => this.#show(), 0)
-    }
+    const answer = new Answer(asked, this, () => {
+      this.#answers.delete(answer)
+      this.#closed()
+    })
+    this.#answers.add(answer)
+    return answer
   }
 
-  /** The stream can't say what comes: those who follow do. */
-  handOver(): void {
-    this.#ahead = false
+  /** The server has the message that this answers. */
+  accepted(answer: Answer, message: { isRepeated: boolean }): void {
+    const { from } = answer
+    if (from === undefined || answer.isBegun) return
+    if (this.feed.view.messages.some(({ id }) => id === from)) return answer.repeat(this.feed.view)
+    this.#unheard.add(from)
+    if (message.isRepeated) void this.#repeated(answer, from)
   }
 
   /** `setMessages` is given what makes the messages of what the page has. */
-  follow(watched: WatchedThread, setMessages: (update: (current: readonly UIMessage[]) => readonly UIMessage[]) => void): () => void {
-    const show = () => {
-      const { messages, status, connection } = watched.getSnapshot()
-      if (this.#streams > 0 || connection !== 'live') return
-      if (this.#ahead && (status === 'running' || !this.#knows(messages))) return
-      this.#ahead = false
-      const ids = new Set(messages.map(({ id }) => id))
-      // A view that began amid a run is whole only when it has heard all that the run said: until then it takes nothing away.
-      setMessages((current) => (status === 'running' && current.some(({ id }) => !ids.has(id)) ? current : messages))
-    }
-    const unsubscribe = watched.subscribe(show)
-    this.#followers.add(show)
+  follow(setMessages: SetMessages): () => void {
+    this.#followers.add(setMessages)
+    this.#listen()
+    this.#show()
     return () => {
-      this.#followers.delete(show)
-      unsubscribe()
+      this.#followers.delete(setMessages)
+      this.#rest()
     }
   }
 
-  #knows(messages: readonly UIMessage[]): boolean {
-    return this.#lastSent === undefined || messages.some(({ id }) => id === this.#lastSent)
+  #listen(): void {
+    this.#leave ??= this.feed.listen({
+      heard: (chunk, view, before) => this.#hear(chunk, view, before),
+      lost: (error) => {
+        if (error !== undefined) for (const answer of [...this.#answers]) answer.fail(error)
+      },
+    })
+  }
+
+  #closed(): void {
+    this.#streams--
+    // After the page has read what was written last.
+    if (this.#streams === 0) setTimeout(() => this.#show(), 0)
+    this.#rest()
+  }
+
+  #rest(): void {
+    if (this.#streams > 0 || this.#followers.size > 0) return
+    this.#leave?.()
+    this.#leave = undefined
+    this.#unheard.clear()
+    this.#onIdle()
+  }
+
+  #hear(chunk: Chunk, view: ThreadView, before: ThreadView): void {
+    for (const answer of [...this.#answers]) answer.hear(chunk, view, before)
+    if (ends.has(chunk.type) && this.#unheard.size > 0) void this.#settle()
+    this.#show()
+  }
+
+  /** What was sent from here and will never be answered holds nobody up. */
+  async #settle(): Promise<void> {
+    for (const { id } of this.feed.view.messages) this.#unheard.delete(id)
+    for (const id of await givenUp(this.feed.agent, this.scope, [...this.#unheard])) this.#forget(id)
+    this.#show()
+  }
+
+  /** The thread had the message before, and the view does not: it is older than that, or about to be heard of. */
+  async #repeated(answer: Answer, from: string): Promise<void> {
+    const oldest = this.feed.view.messages[0]?.metadata?.createdAt
+    try {
+      const { state, acceptedAt } = await this.feed.agent.explain({ ...this.scope, signalId: from })
+      const isOlder = state === 'consumed' && oldest !== undefined && new Date(acceptedAt) < new Date(oldest)
+      if (!answer.isBegun && (isOlder || state === 'cancelled' || state === 'rejected')) this.#forget(from)
+    } catch {
+      // It is asked for again when a run ends.
+    }
+  }
+
+  #forget(id: string): void {
+    this.#unheard.delete(id)
+    for (const answer of [...this.#answers]) if (answer.from === id && !answer.isBegun) answer.finish()
   }
 
   #show(): void {
-    for (const show of this.#followers) show()
+    if (this.#streams > 0 || !this.feed.hasBegun) return
+    for (const setMessages of this.#followers) setMessages((current) => this.#merged(current))
+  }
+
+  /** What the page is to show: the thread, with what is older than the view of it and what is known here alone. */
+  #merged(current: readonly UIMessage[]): readonly UIMessage[] {
+    const { view } = this.feed
+    const messages = chatMessages(view)
+    const ids = new Set(messages.map(({ id }) => id))
+    const older = olderThan(view, current)
+    const unheard = current.filter(({ id }) => this.#unheard.has(id) && !ids.has(id))
+    // A view that began amid a run is whole only when it has heard all that the run said: until then it takes no answer away.
+    if (view.status === 'running' && current.some((message) => message.role === 'assistant' && !ids.has(message.id) && !older.includes(message))) return current
+    return [...older, ...messages.map((message) => withDecisions(message, current)), ...unheard]
+  }
+}
+
+/** What the user decided and the page has not sent yet stays decided. */
+function withDecisions(message: UIMessage, current: readonly UIMessage[]): UIMessage {
+  if (!message.parts.some(isRequested)) return message
+  const shown = current.find(({ id }) => id === message.id)
+  const decided = (part: UIMessage['parts'][number]) =>
+    isRequested(part) ? (shown?.parts.find((other) => 'toolCallId' in other && other.toolCallId === part.toolCallId && other.state === 'approval-responded') ?? part) : part
+  return { ...message, parts: message.parts.map(decided) }
+}
+
+function isRequested(part: UIMessage['parts'][number]): part is Extract<UIMessage['parts'][number], { state: 'approval-requested' }> {
+  return 'toolCallId' in part && part.state === 'approval-requested'
+}
+
+async function orAborted(work: Promise<void>, signal: AbortSignal | undefined): Promise<void> {
+  if (!signal) return work
+  const aborted = Promise.withResolvers<never>()
+  const abort = () => aborted.reject(signal.reason)
+  signal.addEventListener('abort', abort, { once: true })
+  try {
+    signal.throwIfAborted()
+    await Promise.race([work, aborted.promise])
+  } finally {
+    signal.removeEventListener('abort', abort)
   }
 }

@@ -1,6 +1,16 @@
+import type { JSONValue } from '../../json.ts'
 import type { Tripwire } from '../../processors/processor.ts'
 import type { Signal } from '../../signals/signal.ts'
 import type { OverWire } from '../wire.ts'
+
+/** A tool that waits for data: `addToolOutput({ toolCallId, output })` answers it. It waits as long as its call has no output. */
+export type WaitingForData = {
+  toolCallId: string
+  toolName: string
+  args: JSONValue
+  /** What the tool said as it began to wait. */
+  payload: JSONValue
+}
 
 /**
  * The `data-*` parts of a thread, for `useChat<UIMessage<unknown, HeedDataTypes>>()`. A signal's `type` says what it is: `state` is a lane,
@@ -9,5 +19,6 @@ import type { OverWire } from '../wire.ts'
 export type HeedDataTypes = {
   signal: OverWire<Omit<Signal, 'guarded'>>
   tripwire: OverWire<Tripwire>
+  suspended: WaitingForData
   error: { message: string; name?: string; code?: string }
 }

@@ -1,3 +1,3 @@
 export { HeedChatTransport, type HeedChatTransportOptions } from './transport.ts'
-export type { HeedDataTypes } from './data-types.ts'
+export type { HeedDataTypes, WaitingForData } from './data-types.ts'
 export { uiChunks, type UIChunk } from './ui-chunks.ts'

@@ -1,5 +1,6 @@
 import type { UIPart, UIToolPart } from '../../message/ui-message.ts'
 import type { Chunk, RunChunk } from '../../run/chunk.ts'
+import type { WaitingForData } from './data-types.ts'
 
 /** A chunk of the AI SDK's UI message stream, as far as it is written here. */
 export type UIChunk =
@@ -53,6 +54,10 @@ function ofRun(chunk: RunChunk): UIChunk[] {
     case 'tool-call-approval':
       // One call has one approval: its id serves for both.
       return [{ type: 'tool-approval-request', approvalId: chunk.payload.toolCallId, toolCallId: chunk.payload.toolCallId }]
+    case 'tool-call-suspended': {
+      const { toolCallId, toolName, args, suspendPayload } = chunk.payload
+      return [question({ toolCallId, toolName, args, payload: suspendPayload })]
+    }
     case 'tool-result': {
       const { toolCallId, result, preliminary } = chunk.payload
       return [{ type: 'tool-output-available', toolCallId, output: result, ...(preliminary ? { preliminary } : {}) }]
@@ -81,6 +86,11 @@ function ofRun(chunk: RunChunk): UIChunk[] {
     default:
       return []
   }
+}
+
+/** What a tool waits for, as a part of the message that has its call. */
+export function question(data: WaitingForData): { type: 'data-suspended'; id: string; data: WaitingForData } {
+  return { type: 'data-suspended', id: data.toolCallId, data }
 }
 
 /** A part that is there already, as the stream that would have made it. A text is called `id`. */

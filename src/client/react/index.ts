@@ -1,4 +1,4 @@
-import { useMemo, useSyncExternalStore } from 'react'
+import { useEffect, useMemo, useSyncExternalStore } from 'react'
 import type { AgentClient } from '../agent.ts'
 import { HeedClient } from '../index.ts'
 import type { ClientOptions } from '../connection.ts'
@@ -23,6 +23,8 @@ export interface Thread extends WatchedState {
   /** Answers a tool that waits for data. */
   resume: WatchedThread['resume']
   abort: WatchedThread['abort']
+  /** Shows older messages, a page at a time, as long as `hasOlder`. */
+  loadOlder: WatchedThread['loadOlder']
 }
 
 /**
@@ -30,12 +32,12 @@ export interface Thread extends WatchedState {
  * reload it begins with what is there and goes on live.
  */
 export function useThread({ threadId, resourceId, agent, client }: UseThreadOptions): Thread {
-  const known = typeof agent === 'string' ? agent : agent.id
-  const watched = useMemo(() => {
-    const remote = typeof agent === 'string' ? clientOf(client).getAgent(agent) : agent
-    return new WatchedThread(remote, { threadId, ...(resourceId === undefined ? {} : { resourceId }) })
-    // Another agent object of the same id is the same agent: a page makes one at every render.
-  }, [known, threadId, resourceId])
+  const remote = typeof agent === 'string' ? clientOf(client).getAgent(agent) : agent
+  // Pages make clients and agents anew at every render: it is another one when it asks elsewhere, or as somebody else.
+  const watched = useMemo(() => new WatchedThread(remote, { threadId, ...(resourceId === undefined ? {} : { resourceId }) }), [remote.id, remote.place, threadId, resourceId])
+  useEffect(() => {
+    watched.agent = remote
+  })
   const state = useSyncExternalStore(watched.subscribe, watched.getSnapshot, watched.getSnapshot)
   const actions = useMemo(() => actionsOf(watched), [watched])
   return { ...state, ...actions }
@@ -55,6 +57,7 @@ function actionsOf(watched: WatchedThread): Omit<Thread, keyof WatchedState> {
     decline: (...args) => watched.decline(...args),
     resume: (...args) => watched.resume(...args),
     abort: (...args) => watched.abort(...args),
+    loadOlder: () => watched.loadOlder(),
   }
 }
 

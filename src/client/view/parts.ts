@@ -7,13 +7,23 @@ export function withPart(view: ThreadView, part: UIPart): ThreadView {
   return message ? withMessage(view, { ...message, parts: [...message.parts, part] }) : view
 }
 
-/** Grows the last text of its kind in the message that is being written. */
-export function withText(view: ThreadView, type: 'text' | 'reasoning', text: string): ThreadView {
+/** Begins a text in the message that is being written. */
+export function withOpenText(view: ThreadView, kind: 'text' | 'reasoning', id: string): ThreadView {
+  const at = messageOf(view, view.writing)?.parts.length
+  return at === undefined ? view : { ...withPart(view, { type: kind, text: '' }), openTexts: [...withoutOpenText(view, kind, id).openTexts, { kind, id, at }] }
+}
+
+/** Grows a text that was begun. */
+export function withText(view: ThreadView, kind: 'text' | 'reasoning', id: string, text: string): ThreadView {
   const message = messageOf(view, view.writing)
-  const index = message?.parts.findLastIndex((part) => part.type === type) ?? -1
-  const part = message?.parts[index]
+  const at = view.openTexts.find((open) => open.kind === kind && open.id === id)?.at ?? -1
+  const part = message?.parts[at]
   if (!message || !part || (part.type !== 'text' && part.type !== 'reasoning')) return view
-  return withMessage(view, { ...message, parts: message.parts.with(index, { ...part, text: part.text + text }) })
+  return withMessage(view, { ...message, parts: message.parts.with(at, { ...part, text: part.text + text }) })
+}
+
+export function withoutOpenText(view: ThreadView, kind: 'text' | 'reasoning', id: string): ThreadView {
+  return { ...view, openTexts: view.openTexts.filter((open) => open.kind !== kind || open.id !== id) }
 }
 
 /** Changes a call wherever it stands: its result may come long after it. */

@@ -5,7 +5,7 @@ import type { Chunk, DataChunk, RunChunk } from '../../run/chunk.ts'
 import type { Signal } from '../../signals/signal.ts'
 import type { ThreadSnapshot } from '../../thread/subscription.ts'
 import type { OverWire } from '../wire.ts'
-import { hasCall, isCall, withCall, withPart, withText } from './parts.ts'
+import { hasCall, isCall, withCall, withOpenText, withoutOpenText, withPart, withText } from './parts.ts'
 import { emptyView, messageOf, withMessage, type ThreadView } from './thread-view.ts'
 
 /** What a display shows after one more chunk. The same chunks make the same view, wherever they were read. */
@@ -15,19 +15,21 @@ export function reduceChunk(view: ThreadView, chunk: Chunk): ThreadView {
 
 function dataChunk(view: ThreadView, { type, data }: DataChunk): ThreadView {
   if (type === 'data-thread-snapshot') return fromSnapshot(data as OverWire<ThreadSnapshot>)
+  // Beside the thread, and no part of what is said in it.
+  if (type === 'data-inbox') return view
   if (type === 'data-user-message' || type === 'data-signal') return withMessage(view, signalMessage(data as Signal))
   return view.writing === null ? view : withPart(view, { type, data: data as never })
 }
 
-function fromSnapshot({ messages, status, runId, suspended }: OverWire<ThreadSnapshot>): ThreadView {
+/** Servers from before `hasOlder` say nothing of it. */
+type ToldSnapshot = Omit<OverWire<ThreadSnapshot>, 'hasOlder'> & { hasOlder?: boolean }
+
+function fromSnapshot({ messages, status, runId, suspended, hasOlder = false }: ToldSnapshot): ThreadView {
   const restored = messages.map((message) => ({ ...message, createdAt: new Date(message.createdAt) }) as unknown as Message)
-  return {
-    ...emptyView,
-    messages: toUIMessages(restored),
-    status,
-    runId,
-    approvals: suspended.map(({ toolCallId, toolName, args, kind, payload }) => ({ runId: runId ?? '', toolCallId, toolName, args, kind, ...(payload === undefined ? {} : { payload }) })),
-  }
+  const approvals = suspended.map(({ toolCallId, toolName, args, kind, payload }) => ({ runId: runId ?? '', toolCallId, toolName, args, kind, ...(payload === undefined ? {} : { payload }) }))
+  const view: ThreadView = { ...emptyView, messages: toUIMessages(restored), hasOlder, status, runId, approvals }
+  // History has what was called; that somebody is asked is told beside it.
+  return approvals.reduce((asked, { kind, toolCallId }) => (kind === 'approval' ? withCall(asked, toolCallId, requested) : asked), view)
 }
 
 /** The same message that history will give for it. */
@@ -45,17 +47,21 @@ function signalMessage(signal: Signal): UIMessage {
 function runChunk(view: ThreadView, chunk: RunChunk): ThreadView {
   switch (chunk.type) {
     case 'start':
-      return { ...view, status: 'running', runId: chunk.runId, error: null, writing: null }
+      return { ...view, status: 'running', runId: chunk.runId, error: null, writing: null, openTexts: [] }
     case 'step-start':
       return beginStep({ ...view, status: 'running', runId: chunk.runId }, chunk.payload.messageId)
     case 'text-start':
-      return withPart(view, { type: 'text', text: '' })
+      return withOpenText(view, 'text', chunk.payload.id)
     case 'text-delta':
-      return withText(view, 'text', chunk.payload.text)
+      return withText(view, 'text', chunk.payload.id, chunk.payload.text)
+    case 'text-end':
+      return withoutOpenText(view, 'text', chunk.payload.id)
     case 'reasoning-start':
-      return withPart(view, { type: 'reasoning', text: '' })
+      return withOpenText(view, 'reasoning', chunk.payload.id)
     case 'reasoning-delta':
-      return withText(view, 'reasoning', chunk.payload.text)
+      return withText(view, 'reasoning', chunk.payload.id, chunk.payload.text)
+    case 'reasoning-end':
+      return withoutOpenText(view, 'reasoning', chunk.payload.id)
     case 'file': {
       const { data, mimeType } = chunk.payload
       return withPart(view, { type: 'file', mediaType: mimeType, url: /^(?:https?|data):/.test(data) ? data : `data:${mimeType};base64,${data}` })
@@ -75,8 +81,9 @@ function runChunk(view: ThreadView, chunk: RunChunk): ThreadView {
       const { toolCallId, toolName, args } = shown(chunk)
       const kind = chunk.type === 'tool-call-approval' ? 'approval' : 'suspend'
       const payload = chunk.type === 'tool-call-suspended' ? { payload: chunk.payload.suspendPayload } : {}
-      const waiting = { ...view, status: 'suspended' as const, approvals: [...view.approvals, { runId: chunk.runId, toolCallId, toolName, args, kind, ...payload } as const] }
-      return kind === 'approval' ? withCall(waiting, toolCallId, (part) => ({ ...base(part), state: 'approval-requested', approval: { id: toolCallId } })) : waiting
+      const others = view.approvals.filter((call) => call.toolCallId !== toolCallId)
+      const waiting = { ...view, status: 'suspended' as const, approvals: [...others, { runId: chunk.runId, toolCallId, toolName, args, kind, ...payload } as const] }
+      return kind === 'approval' ? withCall(waiting, toolCallId, requested) : waiting
     }
     case 'tool-result':
       if (chunk.payload.preliminary) return view
@@ -88,7 +95,7 @@ function runChunk(view: ThreadView, chunk: RunChunk): ThreadView {
       return settle(view, toolCallId, (part) => ({ ...base(part), state: 'output-denied', approval: { id: toolCallId, approved: false, ...(reason === undefined ? {} : { reason }) } }))
     }
     case 'step-finish':
-      return withoutUnmade(view, chunk.payload.output.toolCalls.map(({ toolCallId }) => toolCallId))
+      return withoutUnmade({ ...view, openTexts: [] }, chunk.payload.output.toolCalls.map(({ toolCallId }) => toolCallId))
     case 'error':
       return ended({ ...view, error: { message: chunk.payload.error.message, ...(chunk.payload.error.code === undefined ? {} : { code: chunk.payload.error.code }) } })
     case 'abort':
@@ -102,18 +109,28 @@ function runChunk(view: ThreadView, chunk: RunChunk): ThreadView {
 /** A step goes on in the message of its id, which may be there already; each step begins with its mark, as in history. */
 function beginStep(view: ThreadView, id: string): ThreadView {
   const known = messageOf(view, id)
-  const writing = { ...view, writing: id }
+  const writing = { ...view, writing: id, openTexts: [] }
   return known ? withPart(writing, { type: 'step-start' }) : withMessage(writing, { id, role: 'assistant', parts: [{ type: 'step-start' }] })
 }
 
 function ended(view: ThreadView): ThreadView {
-  return { ...view, status: 'idle', runId: null, approvals: [], writing: null }
+  return { ...view, status: 'idle', runId: null, approvals: [], writing: null, openTexts: [] }
 }
 
 function settle(view: ThreadView, toolCallId: string, change: (part: UIToolPart) => UIToolPart): ThreadView {
-  const approvals = view.approvals.filter((call) => call.toolCallId !== toolCallId)
-  const status = view.status === 'suspended' && approvals.length === 0 ? 'running' : view.status
-  return withCall({ ...view, approvals, status }, toolCallId, change)
+  // A run goes on when everything is decided, and not before.
+  return withCall(view.status === 'suspended' ? { ...view, approvals: [], status: 'running' } : view, toolCallId, change)
+}
+
+/** What is shown of a call that was decided about here: nobody tells it until the run goes on, which it does when all are. */
+export function withDecision(view: ThreadView, toolCallId: string, approval?: { approved: boolean; reason?: string }): ThreadView {
+  const rest = { ...view, approvals: view.approvals.filter((call) => call.toolCallId !== toolCallId) }
+  if (!approval) return rest
+  return withCall(rest, toolCallId, (part) => (part.state === 'approval-requested' ? { ...part, state: 'approval-responded', approval: { id: toolCallId, ...approval } } : part))
+}
+
+function requested(part: UIToolPart): UIToolPart {
+  return { ...base(part), state: 'approval-requested', approval: { id: part.toolCallId } }
 }
 
 /** Calls of a step that was cut are never made. */

@@ -15,6 +15,8 @@ export interface WaitingApproval {
 /** What a display shows of a thread. Never changed in place: what is the same object is the same. */
 export interface ThreadView {
   messages: readonly UIMessage[]
+  /** The thread has older ones, which no snapshot tells. */
+  hasOlder: boolean
   status: ThreadStatus
   runId: string | null
   approvals: readonly WaitingApproval[]
@@ -22,9 +24,11 @@ export interface ThreadView {
   error: { message: string; code?: string } | null
   /** The message that is being written. */
   writing: string | null
+  /** Texts of it that go on: the model's name for each, and its place among the parts. */
+  openTexts: ReadonlyArray<{ kind: 'text' | 'reasoning'; id: string; at: number }>
 }
 
-export const emptyView: ThreadView = { messages: [], status: 'idle', runId: null, approvals: [], error: null, writing: null }
+export const emptyView: ThreadView = { messages: [], hasOlder: false, status: 'idle', runId: null, approvals: [], error: null, writing: null, openTexts: [] }
 
 /** Puts a message in its place: over the one with its id, or at the end. */
 export function withMessage(view: ThreadView, message: UIMessage): ThreadView {

@@ -1,23 +1,36 @@
 import type { JSONValue } from '../../json.ts'
 import type { UIMessage } from '../../message/ui-message.ts'
+import type { Chunk } from '../../run/chunk.ts'
 import type { MessageInput } from '../../signals/signal.ts'
-import { describe } from '../../errors.ts'
+import { describe, isHeedError } from '../../errors.ts'
 import type { AgentClient, QueuedOverWire, SendTarget, ThreadScope } from '../agent.ts'
 import { freshKey } from '../connection.ts'
+import { givenUp } from './given-up.ts'
+import { OlderMessages, olderThan } from './older.ts'
 import { optimisticMessage } from './optimistic.ts'
-import { reduceChunk } from './reduce.ts'
+import { withDecision } from './reduce.ts'
+import { ThreadFeed } from './thread-feed.ts'
 import { emptyView, type ThreadView } from './thread-view.ts'
 
 /** What a display needs of a thread: what was said, what is being said, what waits, and whether it is connected. */
 export interface WatchedState extends ThreadView {
   /** `connecting` until the first words of the server, `lost` while it is looked for again. */
   connection: 'connecting' | 'live' | 'lost'
+  /** Why the server refuses to tell, while it does. It is asked again from time to time, and when something was sent. */
+  connectionError: string | null
   /** What waits for its turn. */
   queued: readonly QueuedOverWire[]
   /** Notifications of the thread: not told yet, and not seen yet. Nothing until the server said so; older ones never do. */
   inbox: { pending: number; unread: number } | null
   /** The last send that was refused. */
   sendError: string | null
+}
+
+/** Sent from here and not yet heard of. */
+interface Sent {
+  message: UIMessage
+  /** The server has it. */
+  isAccepted: boolean
 }
 
 const ends: ReadonlySet<string> = new Set(['start', 'finish', 'abort', 'error', 'data-thread-snapshot'])
@@ -27,127 +40,170 @@ const ends: ReadonlySet<string> = new Set(['start', 'finish', 'abort', 'error', 
  * for. It watches from the first listener to the last.
  */
 export class WatchedThread {
-  readonly #agent: AgentClient
+  readonly #feed: ThreadFeed
   readonly #scope: ThreadScope
   readonly #listeners = new Set<() => void>()
-  #state: WatchedState = { ...emptyView, connection: 'connecting', queued: [], inbox: null, sendError: null }
-  #view: ThreadView = emptyView
-  /** Sent from here and not yet heard of. */
-  #sent: UIMessage[] = []
-  #watching: AbortController | undefined
+  #state: WatchedState = { ...emptyView, connection: 'connecting', connectionError: null, queued: [], inbox: null, sendError: null }
+  readonly #sent = new Map<string, Sent>()
+  readonly #older = new OlderMessages()
+  /** How often the queue was asked for: of two answers the later counts. */
+  #asked = 0
+  #leave: (() => void) | undefined
 
   constructor(agent: AgentClient, scope: ThreadScope) {
-    this.#agent = agent
+    this.#feed = new ThreadFeed(agent, scope, { inbox: true })
     this.#scope = scope
+  }
+
+  /** Whom to ask. Another one of the same server counts from the next request on. */
+  get agent(): AgentClient {
+    return this.#feed.agent
+  }
+
+  set agent(agent: AgentClient) {
+    this.#feed.agent = agent
   }
 
   getSnapshot = (): WatchedState => this.#state
 
   subscribe = (listener: () => void): (() => void) => {
     this.#listeners.add(listener)
-    if (!this.#watching) this.#start()
+    this.#leave ??= this.#feed.listen({
+      heard: (chunk) => this.#hear(chunk),
+      connected: () => this.#connected(),
+      lost: (error) => this.#show({ connection: 'lost', ...(error === undefined ? {} : { connectionError: describe(error) }) }),
+    })
     return () => {
       this.#listeners.delete(listener)
       if (this.#listeners.size > 0) return
-      this.#watching?.abort()
-      this.#watching = undefined
+      this.#leave?.()
+      this.#leave = undefined
     }
   }
 
   /** Shown at once; taken back, with the reason in `sendError`, when it is refused. */
   async send(message: MessageInput, options: Pick<SendTarget, 'ifActive' | 'ifIdle'> = {}): Promise<void> {
-    const id = freshKey()
-    this.#sent = [...this.#sent, optimisticMessage(id, message)]
+    const { id = freshKey(), ...rest } = typeof message === 'object' && !Array.isArray(message) ? message : { contents: message }
+    const sent: Sent = { message: optimisticMessage(id, message), isAccepted: false }
+    this.#sent.set(id, sent)
     this.#show({ sendError: null })
     try {
-      await this.#agent.sendMessage({ message: withId(message, id), ...this.#scope, ...options })
+      await this.agent.sendMessage({ message: { ...rest, id }, ...this.#scope, ...options })
     } catch (error) {
-      this.#sent = this.#sent.filter((sent) => sent.id !== id)
+      if (this.#sent.get(id) === sent) this.#sent.delete(id)
       this.#show({ sendError: describe(error) })
       throw error
     }
+    sent.isAccepted = true
+    this.#feed.retry()
+    if (options.ifActive?.behavior === 'discard' || options.ifIdle?.behavior === 'discard') await this.#settle([])
   }
 
   /** A turn of its own, after what is active. */
   async queue(message: MessageInput): Promise<void> {
-    await this.#agent.queueMessage({ message, ...this.#scope })
+    await this.agent.queueMessage({ message, ...this.#scope })
     await this.#readQueue()
   }
 
   async cancelQueued(signalIds: string[]): Promise<void> {
-    await this.#agent.cancelQueued({ ...this.#scope, signalIds })
+    await this.agent.cancelQueued({ ...this.#scope, signalIds })
     await this.#readQueue()
   }
 
   async reorderQueued(signalIds: string[]): Promise<void> {
-    await this.#agent.reorderQueued({ ...this.#scope, signalIds })
+    await this.agent.reorderQueued({ ...this.#scope, signalIds })
     await this.#readQueue()
   }
 
-  async approve(toolCallId: string): Promise<void> {
-    await this.#agent.sendToolApproval({ ...this.#scope, toolCallId, approved: true })
+  approve(toolCallId: string): Promise<void> {
+    return this.#decide(toolCallId, { approved: true })
   }
 
-  async decline(toolCallId: string, reason?: string): Promise<void> {
-    await this.#agent.sendToolApproval({ ...this.#scope, toolCallId, approved: false, ...(reason === undefined ? {} : { declineContext: { reason } }) })
+  decline(toolCallId: string, reason?: string): Promise<void> {
+    return this.#decide(toolCallId, { approved: false, ...(reason === undefined ? {} : { reason }) })
   }
 
   async resume(toolCallId: string, resumeData: JSONValue): Promise<void> {
-    await this.#agent.sendStreamResume({ ...this.#scope, toolCallId, resumeData })
+    await this.#answer(toolCallId, () => this.agent.sendStreamResume({ ...this.#scope, toolCallId, resumeData }))
   }
 
-  abort(options: { clearPendingSignals?: boolean } = {}): Promise<boolean> {
-    return this.#agent.abortThread({ ...this.#scope, ...options })
+  async abort(options: { clearPendingSignals?: boolean } = {}): Promise<boolean> {
+    const aborted = await this.agent.abortThread({ ...this.#scope, ...options })
+    if (options.clearPendingSignals) await this.#readQueue()
+    return aborted
   }
 
-  #start(): void {
-    const watching = new AbortController()
-    this.#watching = watching
-    void this.#watch(watching.signal)
+  /** Shows older messages, a page at a time, as long as `hasOlder`. */
+  async loadOlder(): Promise<void> {
+    const { threadId, resourceId } = this.#scope
+    await this.#older.load(this.agent.memory(resourceId === undefined ? {} : { resourceId }), threadId, () => this.#state.messages)
+    this.#show({})
   }
 
-  async #watch(over: AbortSignal): Promise<void> {
-    const subscription = this.#agent.watchThread({ ...this.#scope, snapshot: true, inbox: true })
-    over.addEventListener('abort', () => subscription.unsubscribe(), { once: true })
-    try {
-      for await (const chunk of subscription.chunks({ onLost: () => this.#show({ connection: 'lost' }) })) {
-        if (over.aborted) return
-        if (chunk.type === 'data-inbox' && 'data' in chunk) {
-          const { pending, unread } = chunk.data as { pending: number; unread: number }
-          this.#show({ inbox: { pending, unread } })
-          continue
-        }
-        this.#view = reduceChunk(this.#view, chunk)
-        if (chunk.type === 'data-user-message' && 'data' in chunk) this.#heard((chunk.data as { id: string }).id)
-        this.#show({ connection: 'live' })
-        if (ends.has(chunk.type)) await this.#readQueue()
-      }
-    } catch (error) {
-      if (!over.aborted) this.#show({ connection: 'lost', sendError: describe(error) })
+  async #decide(toolCallId: string, { approved, reason }: { approved: boolean; reason?: string }): Promise<void> {
+    const why = reason === undefined ? {} : { reason }
+    await this.#answer(toolCallId, () => this.agent.sendToolApproval({ ...this.#scope, toolCallId, approved, ...(reason === undefined ? {} : { declineContext: why }) }), { approved, ...why })
+  }
+
+  /** A call that was answered here, or before by somebody else, waits no longer. */
+  async #answer(toolCallId: string, answer: () => Promise<unknown>, approval?: { approved: boolean; reason?: string }): Promise<void> {
+    const waiting = this.#feed.view.approvals.find((call) => call.toolCallId === toolCallId)
+    const answered = (told?: typeof approval) => {
+      this.#feed.change((view) => (waiting && view.approvals.includes(waiting) ? withDecision(view, toolCallId, told) : view))
+      this.#show({})
     }
+    try {
+      await answer()
+    } catch (error) {
+      if (isHeedError(error) && error.code === 'run_not_suspended') answered()
+      throw error
+    }
+    answered(approval)
   }
 
-  #heard(id: string): void {
-    this.#sent = this.#sent.filter((sent) => sent.id !== id)
+  /** A subscription that goes on where it was may be told nothing for long; one that begins anew is told all. */
+  #connected(): void {
+    if (this.#state.connection === 'lost' && this.#state.connectionError === null) this.#show({ connection: 'live' })
+  }
+
+  #hear(chunk: Chunk): void {
+    if (chunk.type === 'data-inbox' && 'data' in chunk) {
+      const { pending, unread } = chunk.data as { pending: number; unread: number }
+      return this.#show({ inbox: { pending, unread } })
+    }
+    if (chunk.type === 'data-thread-snapshot') this.#older.keep(olderThan(this.#feed.view, this.#state.messages))
+    this.#show({ connection: 'live', connectionError: null })
+    if (ends.has(chunk.type)) void this.#readQueue()
   }
 
   /** What waits is asked for where it may have changed; a display that can't know it shows the last it knew. */
   async #readQueue(): Promise<void> {
+    const asked = ++this.#asked
     try {
-      this.#show({ queued: await this.#agent.listQueued(this.#scope) })
+      const queued = await this.agent.listQueued(this.#scope)
+      if (asked !== this.#asked) return
+      this.#show({ queued })
+      await this.#settle(queued)
     } catch {
       // A thread that doesn't exist yet has no queue, and older servers have none at all.
     }
   }
 
+  /** Takes back what was sent from here and will never be part of the thread. */
+  async #settle(queued: readonly QueuedOverWire[]): Promise<void> {
+    const waiting = new Set(queued.map(({ id }) => id))
+    const ids = [...this.#sent].flatMap(([id, { isAccepted }]) => (isAccepted && !waiting.has(id) ? [id] : []))
+    for (const id of await givenUp(this.agent, this.#scope, ids)) this.#sent.delete(id)
+    this.#show({})
+  }
+
   #show(change: Partial<WatchedState>): void {
-    const known = new Set(this.#view.messages.map(({ id }) => id))
-    const unheard = this.#sent.filter(({ id }) => !known.has(id))
-    this.#state = { ...this.#state, ...this.#view, ...change, messages: unheard.length === 0 ? this.#view.messages : [...this.#view.messages, ...unheard] }
+    const { view } = this.#feed
+    const known = new Set(view.messages.map(({ id }) => id))
+    for (const id of [...this.#sent.keys()]) if (known.has(id)) this.#sent.delete(id)
+    const older = this.#older.messages
+    const messages = older.length === 0 && this.#sent.size === 0 ? view.messages : [...older, ...view.messages, ...Array.from(this.#sent.values(), ({ message }) => message)]
+    this.#state = { ...this.#state, ...view, ...change, messages, hasOlder: this.#older.hasMore(view) }
     for (const listener of this.#listeners) listener()
   }
-}
-
-function withId(message: MessageInput, id: string): MessageInput {
-  return typeof message === 'object' && !Array.isArray(message) ? { ...message, id } : { contents: message, id }
 }

@@ -54,13 +54,13 @@ async function answer(call: Call<unknown, Waiting>, receipt: SendReceipt): Promi
 }
 
 /** What is answered is stored, and of a repeated send it is the first; what was refused is an error. */
-async function stored(receipt: SendReceipt, key: string | undefined): Promise<{ accepted: true; runId: string; signal: unknown }> {
+async function stored(receipt: SendReceipt, key: string | undefined): Promise<{ accepted: true; runId: string; signal: unknown; duplicate?: true }> {
   await receipt.stored
-  const { runId, signal, differs } = await receipt.acceptance
+  const { runId, signal, differs, duplicate } = await receipt.acceptance
   if (differs && key !== undefined) {
     throw new HeedError('idempotency_key_reused', 'This Idempotency-Key was used for something else on this thread. Take a new key for each thing that is sent.', { details: { field: 'Idempotency-Key' } })
   }
-  return { accepted: true, runId: runId ?? signal.id, signal }
+  return { accepted: true, runId: runId ?? signal.id, signal, ...(duplicate ? { duplicate } : {}) }
 }
 
 /** Existing clients may name a run or a thread; whose it is, is never taken on trust. */

@@ -88,7 +88,7 @@ export class ChatPage implements AnswerPage {
     this.#leave ??= this.feed.listen({
       heard: (chunk, view, before) => this.#hear(chunk, view, before),
       lost: (error) => {
-        if (error !== undefined) for (const answer of [...this.#answers]) answer.fail(error)
+        if (error !== undefined) for (const answer of this.#answers) answer.fail(error)
       },
     })
   }
@@ -109,7 +109,7 @@ export class ChatPage implements AnswerPage {
   }
 
   #hear(chunk: Chunk, view: ThreadView, before: ThreadView): void {
-    for (const answer of [...this.#answers]) answer.hear(chunk, view, before)
+    for (const answer of this.#answers) answer.hear(chunk, view, before)
     if (ends.has(chunk.type) && this.#unheard.size > 0) void this.#settle()
     this.#show()
   }
@@ -135,7 +135,7 @@ export class ChatPage implements AnswerPage {
 
   #forget(id: string): void {
     this.#unheard.delete(id)
-    for (const answer of [...this.#answers]) if (answer.from === id && !answer.isBegun) answer.finish()
+    for (const answer of this.#answers) if (answer.from === id && !answer.isBegun) answer.finish()
   }
 
   #show(): void {

@@ -111,7 +111,7 @@ export class ThreadFeed {
   }
 
   #tell(tell: (listener: FeedListener) => void): void {
-    for (const listener of [...this.#listeners]) tell(listener)
+    for (const listener of this.#listeners) tell(listener)
   }
 }
 

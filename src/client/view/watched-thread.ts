@@ -200,7 +200,7 @@ export class WatchedThread {
   #show(change: Partial<WatchedState>): void {
     const { view } = this.#feed
     const known = new Set(view.messages.map(({ id }) => id))
-    for (const id of [...this.#sent.keys()]) if (known.has(id)) this.#sent.delete(id)
+    for (const id of this.#sent.keys()) if (known.has(id)) this.#sent.delete(id)
     const older = this.#older.messages
     const messages = older.length === 0 && this.#sent.size === 0 ? view.messages : [...older, ...view.messages, ...Array.from(this.#sent.values(), ({ message }) => message)]
     this.#state = { ...this.#state, ...view, ...change, messages, hasOlder: this.#older.hasMore(view) }

@@ -19,8 +19,8 @@ export interface Conversations {
   /** Changes messages: `content` field by field, its `metadata` key by key (null removes a key). Unknown ids are refused by name. */
   updateMessages(groups: readonly MessagePatches[]): Promise<Message[]>
   /**
-   * Copies a thread as it is now, in the database. The copy is idle, and its messages keep their ids. Context rows go along when all
-   * is copied within one resource. Refuses with `thread_exists` when the new id is taken.
+   * Copies a thread as it is now, in the database. The copy is idle. Its rows and messages have ids of their own, those of the source with a `~` and a mark
+   * of the copy behind them, and so does what they say of themselves and of each other (`signal.id`, `sources`). Context rows go along when all is copied within one resource. Refuses with `thread_exists` when the new id is taken.
    */
   cloneThread(scope: Scope, clone: ThreadClone): Promise<ThreadRow>
   /** Gives an idle thread and all that belongs to it to another resource. Refuses with `thread_active` while something runs. */

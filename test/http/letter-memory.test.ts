@@ -77,4 +77,28 @@ describe('memory as existing clients read it', () => {
     })
     expect(await read('/observational-memory?agentId=guide&resourceId=user-1')).toMatchObject({ code: 'unsupported_option' })
   })
+
+  it('[H5.1] a message is deleted by its id alone, wherever copies and quotes of it are', async () => {
+    const { ask, heed } = await served({ guide: new Agent({ id: 'guide', model: scriptedModel(['Trains leave at nine.'], { loop: true }), memory: new Memory() }) })
+    const agent = heed.getAgentById('guide')
+    const read = async (path: string, json?: object) => (await ask(`/memory${path}?agentId=guide&resourceId=user-1`, json ? { json } : {})).json() as Promise<Record<string, unknown>>
+    const messagesOf = async (threadId: string) => ((await read(`/threads/${threadId}/messages`)).messages as Array<{ id: string }>).map(({ id }) => id)
+    await agent.generate('When do trains leave?', { memory: { thread: 'thread-1', resource: 'user-1' } })
+    await read('/threads/thread-1/clone', { newThreadId: 'copy', resourceId: 'user-1' })
+    // Another thread is shown what was said in this one.
+    await agent.generate('When do trains leave from here?', { memory: { thread: 'thread-2', resource: 'user-1' } })
+    const [first = '', second = ''] = await messagesOf('thread-1')
+    const [copied = '', other = ''] = await messagesOf('copy')
+    // Existing clients name neither the resource nor the thread.
+    const remove = async (messageIds: unknown) => {
+      const response = await ask('/memory/messages/delete?agentId=guide', { json: { messageIds } })
+      return [response.status, ((await response.json()) as { deleted: number }).deleted]
+    }
+    expect(await remove(first)).toEqual([200, 1])
+    expect(await remove([first])).toEqual([200, 0])
+    expect([await messagesOf('thread-1'), await messagesOf('copy')]).toEqual([[second], [copied, other]])
+    expect(await remove([{ id: other }])).toEqual([200, 1])
+    expect([await messagesOf('thread-1'), await messagesOf('copy')]).toEqual([[second], [copied]])
+    expect(await messagesOf('thread-2')).toHaveLength(2)
+  })
 })

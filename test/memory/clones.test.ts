@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest'
 import { Agent, Heed, type Memory } from '../../src/index.ts'
 import { scriptedModel } from '../../src/testing/index.ts'
-import { conversation, ids, instant, kept, memoryOn, stores } from './kept.ts'
+import { conversation, instant, kept, memoryOn, sourceIds as ids, stores } from './kept.ts'
 
 describe.each(stores)('clones, $name', ({ store }) => {
   async function filled(): Promise<Memory> {
@@ -15,11 +15,28 @@ describe.each(stores)('clones, $name', ({ store }) => {
     const memory = await filled()
     const { thread, clonedMessages } = await memory.cloneThread({ sourceThreadId: 't', title: 'Branch', metadata: { kind: 'branch' } })
     expect(ids(clonedMessages)).toBe('m0 m1 m2 m3 m4 m5 m6 m7')
-    expect(thread).toMatchObject({ title: 'Branch', resourceId: 'u', metadata: { kind: 'branch', clone: { sourceThreadId: 't', lastMessageId: 'm7' } } })
-    await memory.deleteMessages({ threadId: thread.id, messageIds: ['m0'] })
+    expect(thread).toMatchObject({ title: 'Branch', resourceId: 'u', metadata: { kind: 'branch', clone: { sourceThreadId: 't', lastMessageId: clonedMessages[7]?.id } } })
+    await memory.deleteMessages(clonedMessages[0]?.id ?? '')
     await memory.saveMessages({ threadId: 't', messages: ['More.'] })
     expect((await memory.recall({ threadId: 't', perPage: false })).messages).toHaveLength(9)
     expect((await memory.recall({ threadId: thread.id, perPage: false })).messages).toHaveLength(7)
+  })
+
+  it('[M1.4] have messages with ids of their own: one is changed and deleted by its id alone, and its copies stay', async () => {
+    const memory = await filled()
+    const { thread, clonedMessages } = await memory.cloneThread({ sourceThreadId: 't', newThreadId: 'copy' })
+    const { clonedMessages: again } = await memory.cloneThread({ sourceThreadId: thread.id, newThreadId: 'copy-2' })
+    const all = [...(await memory.recall({ threadId: 't', perPage: false })).messages, ...clonedMessages, ...again]
+    expect(new Set(all.map(({ id }) => id)).size).toBe(24)
+    const left = async () => Promise.all(['t', 'copy', 'copy-2'].map(async (threadId) => (await memory.recall({ threadId, perPage: false })).messages.length))
+    expect(await memory.deleteMessages('m1')).toBe(1)
+    expect(await left()).toEqual([7, 8, 8])
+    expect(await memory.deleteMessages('m1')).toBe(0)
+    expect(await memory.deleteMessages([clonedMessages[1]?.id ?? '', again[2]?.id ?? ''])).toBe(2)
+    expect(await left()).toEqual([7, 7, 7])
+    await memory.updateMessages({ messages: [{ id: clonedMessages[3]?.id ?? '', content: { metadata: { seen: true } } }] })
+    const seen = async (threadId: string) => (await memory.recall({ threadId, perPage: false })).messages.filter(({ content }) => content.metadata?.seen === true).length
+    expect([await seen('t'), await seen('copy'), await seen('copy-2')]).toEqual([0, 1, 0])
   })
 
   it('[M1.4] give their messages as a list, or not at all', async () => {
@@ -62,7 +79,7 @@ describe.each(stores)('clones, $name', ({ store }) => {
     expect(memory.isClone(thread)).toBe(true)
     expect(memory.isClone(await memory.getThreadById({ threadId: 't' }))).toBe(false)
     const about = memory.getCloneMetadata(await memory.getThreadById({ threadId: 'copy' }))
-    expect(about).toEqual({ sourceThreadId: 't', clonedAt: thread.createdAt, lastMessageId: 'm7' })
+    expect(about).toEqual({ sourceThreadId: 't', clonedAt: thread.createdAt, lastMessageId: expect.stringMatching(/^m7~/) as string })
     expect((await memory.getSourceThread('copy'))?.id).toBe('t')
     expect(await memory.getSourceThread('t')).toBeNull()
     await memory.cloneThread({ sourceThreadId: 'copy', newThreadId: 'copy-2' })

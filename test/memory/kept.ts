@@ -43,3 +43,8 @@ export function conversation(length: number, from = instant): Message[] {
 export function ids(list: ReadonlyArray<{ id: string }>): string {
   return list.map(({ id }) => id).join(' ')
 }
+
+/** Of a copy: the ids as its source has them. */
+export function sourceIds(list: ReadonlyArray<{ id: string }>): string {
+  return ids(list).replaceAll(/~\w+/g, '')
+}

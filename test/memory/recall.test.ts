@@ -93,7 +93,7 @@ describe.each(stores)('recall, $name', ({ store }) => {
     expect(await recalled(memory, { include: [{ id: 'e', withPreviousMessages: 1, withNextMessages: 1 }] })).toBe('a e b')
     expect(await recalled(memory, { perPage: 2, filter: { dateRange: { start: instant, end: instant } } })).toBe('b c')
     const { thread } = await memory.cloneThread({ sourceThreadId: 't', options: { messageLimit: 3 } })
-    expect(await recalled(memory, { threadId: thread.id })).toBe('e b c')
+    expect((await recalled(memory, { threadId: thread.id })).replaceAll(/~\w+/g, '')).toBe('e b c')
   })
 
   it('reads several threads by time, each in its own order', async () => {

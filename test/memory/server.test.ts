@@ -6,7 +6,7 @@ import { Agent, Heed, Memory, silentLogger } from '../../src/index.ts'
 import { LibSQLStore } from '../../src/store/libsql/index.ts'
 import { scriptedModel } from '../../src/testing/index.ts'
 import { hranaServer } from './hrana-server.ts'
-import { conversation, ids, kept, memoryOn, newFile, said } from './kept.ts'
+import { conversation, ids, sourceIds, kept, memoryOn, newFile, said } from './kept.ts'
 import { selfSigned } from './self-signed.ts'
 
 const token = 'a-token'
@@ -23,7 +23,7 @@ describe('a database on a server', () => {
     await memory.createThread({ threadId: 't', resourceId: 'u', title: 'Tea', metadata: { topic: 'tea', stars: 3 } })
     await memory.saveMessages({ threadId: 't', messages: conversation(8) })
     const { clonedMessages } = await memory.cloneThread({ sourceThreadId: 't', newThreadId: 'copy' })
-    expect(ids(clonedMessages)).toBe('m0 m1 m2 m3 m4 m5 m6 m7')
+    expect(sourceIds(clonedMessages)).toBe('m0 m1 m2 m3 m4 m5 m6 m7')
     expect(await memory.deleteMessages({ threadId: 't', messageIds: ['m0', 'm1'] })).toBe(2)
     expect(server.asked()).toBeGreaterThan(10)
 

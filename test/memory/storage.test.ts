@@ -8,7 +8,7 @@ import { Agent, CompositeStore, Heed, InMemoryStore, Memory, silentLogger } from
 import { begin } from '../../src/store/conformance/fixture.ts'
 import { LibSQLStore, MemoryLibSQL } from '../../src/store/libsql/index.ts'
 import { scriptedModel } from '../../src/testing/index.ts'
-import { conversation, ids, kept, memoryOn, newFile, said } from './kept.ts'
+import { conversation, ids, sourceIds, kept, memoryOn, newFile, said } from './kept.ts'
 
 const target = { memory: { thread: 't', resource: 'u' } }
 const echo = () => scriptedModel((call) => `${call.prompt.length}`)
@@ -261,7 +261,7 @@ describe('long threads', () => {
     expect(others).toHaveLength(21)
     expect(thread.createdAt).toBeInstanceOf(Date)
     expect((await memory.recall({ threadId: 'copy', perPage: false })).messages).toHaveLength(5_000)
-    expect(ids((await memory.recall({ threadId: 'some', perPage: 1, orderBy: { direction: 'ASC' } })).messages)).toBe('m2000')
+    expect(sourceIds((await memory.recall({ threadId: 'some', perPage: 1, orderBy: { direction: 'ASC' } })).messages)).toBe('m2000')
     await expect(memory.cloneThread({ sourceThreadId: 't', newThreadId: 'copy' })).rejects.toMatchObject({ code: 'thread_exists', details: { threadId: 'copy' } })
     expect(await memory.deleteMessages({ threadId: 't' })).toBe(5_000)
     expect(ids((await memory.recall({ threadId: 't' })).messages)).toBe('')

@@ -34,6 +34,9 @@ async function read(store: ThreadStore, of = threadId): Promise<Message[]> {
   return joinRows((await store.listRows({ threadId: of }, { limit: 1000 })).rows)
 }
 
+/** Ids of a copy as its source has them. */
+const unmarked = (text: string) => text.replaceAll(/~\w+/g, '')
+
 const clone = (id: string, more: Partial<ThreadClone> = {}): ThreadClone => ({ id, metadata: {}, now: 9, ...more })
 
 export const conversationCases: StoreCase[] = [
@@ -145,26 +148,33 @@ export const conversationCases: StoreCase[] = [
     async run(harness) {
       let store = await harness.store()
       await turn(store)
-      await store.saveRows(scope, [row('shown', 'context')])
+      await store.saveRows(scope, [row('shown', 'context', 'shown', { content: { format: 2, parts: [{ type: 'text', text: 'shown' }], metadata: { sources: ['asked'] } } })])
       await start(store, 'now')
       await accept(store, send('beside', persisted))
       const before = await everything(store)
       const made = await store.cloneThread(scope, clone('copy', { title: 'T', metadata: { k: 1 } }))
-      const about = { sourceThreadId: threadId, clonedAt: new Date(9).toISOString(), lastMessageId: 'beside' }
+      const [mark = ''] = /~\w+$/.exec((await rowIds(store, 'copy'))[0] ?? '') ?? []
+      const about = { sourceThreadId: threadId, clonedAt: new Date(9).toISOString(), lastMessageId: 'beside' + mark }
       assert.deepEqual([made.id, made.resourceId, made.title, made.metadata, made.status, made.createdAt.getTime()], ['copy', 'resource-1', 'T', { k: 1, clone: about }, 'idle', 9])
       assert.deepEqual(await store.getThread({ threadId: 'copy' }), made)
       assert.deepEqual(await everything(store), before)
       const expected = ['asked', 'answer/0', 'answer/1', 'answer/2', 'shown', 'now', 'beside']
       if (harness.reopen) store = await harness.reopen(store)
       const { rows } = await store.listRows({ threadId: 'copy' }, { limit: 100, context: true })
-      assert.deepEqual([ids(rows), rows.map(({ seq }) => seq)], [expected, [1, 2, 3, 4, 5, 6, 7]])
+      const copied = expected.map((id) => id + mark)
+      assert.deepEqual([ids(rows), rows.map(({ seq }) => seq)], [copied, [1, 2, 3, 4, 5, 6, 7]])
+      assert.deepEqual(rows.map(({ messageId }) => messageId), ['asked', 'answer', 'answer', 'answer', 'shown', 'now', 'beside'].map((id) => id + mark))
+      assert.deepEqual(rows.flatMap(({ role, content }) => (role === 'signal' ? (content.metadata?.signal as { id: string } | undefined)?.id : [])), ['asked', 'now', 'beside'].map((id) => id + mark))
       assert.deepEqual(await store.listSignals({ threadId: 'copy' }), [])
 
       const next = await start(store, 'on', { threadId: 'copy', runId: 'run-on' })
-      assert.deepEqual(ids(next.rows), [...expected, 'on'])
+      assert.deepEqual(ids(next.rows), [...copied, 'on'])
       await commit(store, next, { rows: [row('fine', 'assistant')], ...finish })
-      await store.deleteMessages({ threadId: 'copy' }, ['asked'])
-      assert.deepEqual(await rowIds(store), expected)
+      // An id alone means one message, in its own thread.
+      assert.deepEqual((await store.findMessages(['asked', `answer${mark}`])).map(({ messageId, threadId: of }) => [messageId, of]).toSorted(), [[`answer${mark}`, 'copy'], ['asked', threadId]])
+      // What quotes a message goes with it, in the copy alone.
+      assert.equal(await store.deleteMessages({ threadId: 'copy' }, [`asked${mark}`, 'answer']), 1)
+      assert.deepEqual([await rowIds(store), await rowIds(store, 'copy')], [expected, [...copied.filter((id) => id !== `asked${mark}` && id !== `shown${mark}`), 'on', 'fine']])
       await refuses('thread_exists', store.cloneThread(scope, clone('copy')))
       await refuses('thread_forbidden', store.cloneThread(foreign, clone('theirs')))
       await refuses('thread_not_found', store.cloneThread({ threadId: 'nowhere' }, clone('theirs')))
@@ -180,19 +190,19 @@ export const conversationCases: StoreCase[] = [
       await store.updateMessages([{ scope, patches: [1, 2, 3].flatMap((nth) => [{ id: `u${nth}`, createdAt: new Date(nth * 10) }, { id: `a${nth}`, createdAt: new Date(nth * 10 + 5) }]) }])
       const cloned = async (id: string, more: Partial<ThreadClone>) => {
         await store.cloneThread(scope, clone(id, more))
-        return starts(store, { after: 0 }, id)
+        return unmarked(await starts(store, { after: 0 }, id))
       }
       assert.equal(await cloned('newest', { limit: 3 }), 'a2 u3 a3')
       assert.equal(await cloned('none', { limit: 0 }), '')
       assert.equal(await cloned('span', { from: new Date(15), to: new Date(30) }), 'a1 u2 a2 u3')
       assert.equal(await cloned('chosen', { messageIds: ['a3', 'u1', 'unknown'] }), 'u1 a3')
       assert.equal(await cloned('both', { messageIds: ['a3', 'u1'], limit: 1 }), 'a3')
-      assert.deepEqual(await rowIds(store, 'newest'), ['a2/0', 'u3', 'a3/0'])
+      assert.deepEqual((await rowIds(store, 'newest')).map(unmarked), ['a2/0', 'u3', 'a3/0'])
 
       const next = await start(store, 'go', { threadId: 'span', runId: 'run-go' })
       assert.deepEqual(next.rows.map(({ seq }) => seq), [1, 2, 3, 4, 5])
       const window = await store.readWindow({ threadId: 'span' }, { low: 2, high: 2 }, 0)
-      assert.deepEqual(ids(window), ['u3', 'go'])
+      assert.deepEqual(ids(window).map(unmarked), ['u3', 'go'])
     },
   },
   {
@@ -203,7 +213,7 @@ export const conversationCases: StoreCase[] = [
       await store.saveRows(scope, [row('shown', 'context')])
       const made = await store.cloneThread(scope, clone('theirs', { resourceId: 'resource-2' }))
       assert.equal(made.resourceId, 'resource-2')
-      assert.deepEqual(await rowIds(store, 'theirs'), ['asked', 'answer/0', 'answer/1', 'answer/2'])
+      assert.deepEqual((await rowIds(store, 'theirs')).map(unmarked), ['asked', 'answer/0', 'answer/1', 'answer/2'])
       await refuses('thread_forbidden', store.getThread({ threadId: 'theirs', resourceId: 'resource-1' }))
     },
   },

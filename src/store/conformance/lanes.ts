@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import type { LaneWrite } from '../contract.ts'
 import type { StoreCase } from './case.ts'
-import { accept, acceptOne, begin, commit, finish, ids, persisted, queued, refuses, row, scope, send, signalRow, start } from './fixture.ts'
+import { accept, acceptOne, begin, commit, finish, ids, persisted, queued, refuses, row, rowIds, scope, send, signalRow, start } from './fixture.ts'
 
 const lane = (cacheKey: string, mode: LaneWrite['mode'] = 'snapshot', id = 'browser'): { lane: LaneWrite } => ({ lane: { id, cacheKey, mode } })
 
@@ -204,15 +204,18 @@ export const laneCases: StoreCase[] = [
       await start(store)
       await acceptOne(store, send('s3', { ...queued, ...lane('k3', 'delta') }))
       const copy = await store.cloneThread(scope, { id: 'copy', title: '', metadata: (await store.getThread(scope))?.metadata ?? {}, now: 1 })
-      const tracked = { currentCacheKey: 'k2', currentMode: 'delta', version: 2, lastSignalId: 's2', lastSnapshotSignalId: 's1' }
+      const markOf = async (of: string) => /~\w+$/.exec((await rowIds(store, of))[0] ?? '')?.[0] ?? ''
+      const mark = await markOf('copy')
+      const tracked = { currentCacheKey: 'k2', currentMode: 'delta', version: 2, lastSignalId: `s2${mark}`, lastSnapshotSignalId: `s1${mark}` }
       assert.deepEqual(copy.metadata.heed, { stateSignals: { browser: tracked } })
       const read = await store.readLane({ threadId: 'copy' }, 'browser')
-      assert.deepEqual(read?.signals.map((signal) => signal.row.id), ['s1', 's2'])
+      assert.deepEqual(read?.signals.map((signal) => signal.row.id), [`s1${mark}`, `s2${mark}`])
       const next = await acceptOne(store, send('s4', { ...persisted, ...lane('k4'), threadId: 'copy' }))
       assert.equal(next.lane?.version, 4)
       assert.equal((await store.readLane(scope, 'browser'))?.lastSignalId, 's3')
       const some = await store.cloneThread(scope, { id: 'some', title: '', metadata: {}, messageIds: ['s1'], now: 1 })
-      assert.deepEqual(some.metadata.heed, { stateSignals: { browser: { ...tracked, currentCacheKey: 'k1', currentMode: 'snapshot', version: 1, lastSignalId: 's1' } } })
+      const first = `s1${await markOf('some')}`
+      assert.deepEqual(some.metadata.heed, { stateSignals: { browser: { currentCacheKey: 'k1', currentMode: 'snapshot', version: 1, lastSignalId: first, lastSnapshotSignalId: first } } })
     },
   },
 ]

@@ -2,6 +2,13 @@ import { rowColumns, threadColumns } from './sql.ts'
 
 const columns = 'id, message_id, role, type, run_id, step, created_at, content'
 
+/** The same of a copy, whose ids end with `mark`: what rows say of themselves and of each other goes along. */
+const copied = (mark: string) => `id || ${mark}, message_id || ${mark}, role, type, run_id, step, created_at, CASE
+    WHEN role = 'signal' THEN json_replace(content, '$.metadata.signal.id', id || ${mark})
+    WHEN role = 'context' AND json_type(content, '$.metadata.sources') = 'array' THEN
+      json_replace(content, '$.metadata.sources', json((SELECT json_group_array(source.value || ${mark}) FROM json_each(content, '$.metadata.sources') source)))
+    ELSE content END`
+
 /** As `startsMessage` has it. */
 export const startsMessage = `(counted > 0 OR role IN ('signal', 'system'))`
 
@@ -19,11 +26,11 @@ export const copySql = {
   transferRuns: `UPDATE heed_runs SET resource_id = ? WHERE thread = ?`,
   copyAll: `
     INSERT INTO heed_messages (thread, seq, ordinal, turn, counted, ${columns})
-    SELECT ?2, seq, ordinal, turn, counted, ${columns} FROM heed_messages
+    SELECT ?2, seq, ordinal, turn, counted, ${copied('?5')} FROM heed_messages
     WHERE thread = ?1 AND seq > ?3 ORDER BY seq LIMIT ?4`,
   copyTold: `
     INSERT INTO heed_messages (thread, seq, ordinal, turn, counted, ${columns})
-    SELECT ?2, seq, ordinal, turn, counted, ${columns} FROM heed_messages
+    SELECT ?2, seq, ordinal, turn, counted, ${copied('?5')} FROM heed_messages
     WHERE thread = ?1 AND seq > ?3 AND role <> 'context' ORDER BY seq LIMIT ?4`,
   lastSeq: `SELECT max(seq) AS seq FROM heed_messages WHERE thread = ?`,
   copySome: `
@@ -37,7 +44,7 @@ export const copySql = {
         row_number() OVER (ORDER BY seq) AS place, sum(counted > 0) OVER (ORDER BY seq) AS nth
       FROM heed_messages WHERE thread = ?1 AND role <> 'context' AND message_id IN chosen)
     INSERT INTO heed_messages (thread, seq, ordinal, turn, counted, ${columns})
-    SELECT ?2, place, nth, coalesce(max(iif(asks, nth, NULL)) OVER (ORDER BY seq), 0), counts, ${columns} FROM numbered ORDER BY seq`,
+    SELECT ?2, place, nth, coalesce(max(iif(asks, nth, NULL)) OVER (ORDER BY seq), 0), counts, ${copied('?7')} FROM numbered ORDER BY seq`,
 
   threadsAfter: `SELECT ${threadColumns} FROM heed_threads WHERE key > ? ORDER BY key LIMIT ?`,
   firstStarts: `

@@ -1,4 +1,5 @@
 import type { MessageRow } from '../../message/row.ts'
+import { copyMark } from '../transaction/copy-mark.ts'
 import { messageRow } from '../transaction/decode.ts'
 import type { RowRecord, ThreadRecord } from '../transaction/records.ts'
 import type { CountedRow, WantedMessages } from '../transaction/tables.ts'
@@ -79,14 +80,14 @@ export class SqlRows extends SqlMemory {
   copyAllRows(from: ThreadRecord, to: ThreadRecord, context: boolean): void {
     const text = context ? copySql.copyAll : copySql.copyTold
     // What a statement reads and writes in one table, SQLite holds in memory in between.
-    for (let after = 0; this.#statements.run(text, from.key, to.key, after, copiedAtOnce) === copiedAtOnce;) {
+    for (let after = 0; this.#statements.run(text, from.key, to.key, after, copiedAtOnce, copyMark(to)) === copiedAtOnce;) {
       after = this.#statements.one<{ seq: number }>(copySql.lastSeq, to.key)?.seq ?? after
     }
   }
 
   copySomeRows(from: ThreadRecord, to: ThreadRecord, wanted: WantedMessages): void {
     const ids = wanted.messageIds ? JSON.stringify(wanted.messageIds) : null
-    this.#statements.run(copySql.copySome, from.key, to.key, wanted.from ?? null, wanted.to ?? null, ids, wanted.limit ?? -1)
+    this.#statements.run(copySql.copySome, from.key, to.key, wanted.from ?? null, wanted.to ?? null, ids, wanted.limit ?? -1, copyMark(to))
   }
 
   removeRowsFrom(thread: ThreadRecord, seq: number): void {

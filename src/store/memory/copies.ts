@@ -1,3 +1,4 @@
+import type { MessageContent } from '../../message/message.ts'
 import type { RowRecord } from '../transaction/records.ts'
 import { startsMessage } from '../transaction/starts.ts'
 import type { WantedMessages } from '../transaction/tables.ts'
@@ -24,4 +25,25 @@ export function copiedRows(rows: readonly RowRecord[], wanted: WantedMessages): 
       if (counted === 1 && row.turn === row.ordinal) turn = ordinal
       return { ...row, seq: index + 1, ordinal, turn, counted }
     })
+}
+
+/** The row of a copy: what it says of itself, and of others of its thread, goes along. */
+export function marked(row: RowRecord, mark: string): RowRecord {
+  return { ...row, id: row.id + mark, messageId: row.messageId + mark, content: row.role === 'signal' || row.role === 'context' ? markedContent(row.content, mark) : row.content }
+}
+
+function markedContent(text: string, mark: string): string {
+  const content = JSON.parse(text) as MessageContent
+  const { metadata } = content
+  if (!metadata) return text
+  const { signal, sources } = metadata
+  const isNamed = typeof signal === 'object' && signal !== null && 'id' in signal && typeof signal.id === 'string'
+  return JSON.stringify({
+    ...content,
+    metadata: {
+      ...metadata,
+      ...(isNamed ? { signal: { ...signal, id: `${String(signal.id)}${mark}` } } : {}),
+      ...(Array.isArray(sources) ? { sources: sources.map((source) => `${String(source)}${mark}`) } : {}),
+    },
+  })
 }

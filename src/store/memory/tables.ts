@@ -6,7 +6,8 @@ import { TAIL_SEQ, type LaneRecord, type LaneSignalRecord, type MailRecord, type
 import { startsMessage } from '../transaction/starts.ts'
 import type { CountedRow, NewThreadRecord, PruningRecord, ThreadTables, WantedMessages } from '../transaction/tables.ts'
 import { threadOwner } from '../transaction/working-memory.ts'
-import { copiedRows } from './copies.ts'
+import { copyMark } from '../transaction/copy-mark.ts'
+import { copiedRows, marked } from './copies.ts'
 import { Shelf } from './shelf.ts'
 
 /** The tables as maps. Records are copied on their way in and out, so that nobody holds what is stored. */
@@ -185,11 +186,11 @@ export class MemoryTables implements ThreadTables {
   }
 
   copyAllRows(from: ThreadRecord, to: ThreadRecord, context: boolean): void {
-    for (const row of this.#shelf(from).rows) if (context || row.role !== 'context') this.#shelf(to).add(row)
+    for (const row of this.#shelf(from).rows) if (context || row.role !== 'context') this.#shelf(to).add(marked(row, copyMark(to)))
   }
 
   copySomeRows(from: ThreadRecord, to: ThreadRecord, wanted: WantedMessages): void {
-    for (const row of copiedRows(this.#shelf(from).rows, wanted)) this.#shelf(to).add(row)
+    for (const row of copiedRows(this.#shelf(from).rows, wanted)) this.#shelf(to).add(marked(row, copyMark(to)))
   }
 
   removeRowsFrom(thread: ThreadRecord, seq: number): void {

@@ -1,6 +1,7 @@
 import type { MessageRow } from '../../message/row.ts'
 import type { LaneRow, LaneSignalRow, LaneState, LaneWrite, Scope } from '../contract.ts'
 import { maxLaneChain } from '../lanes.ts'
+import { copyMark } from './copy-mark.ts'
 import { laneRow, messageRow, rowsOfMail } from './decode.ts'
 import { scopedThread } from './guard.ts'
 import { TAIL_SEQ, type LaneRecord, type LaneSignalRecord, type ThreadRecord } from './records.ts'
@@ -65,7 +66,7 @@ export function forgetPlacedSignals(tables: ThreadTables, thread: ThreadRecord):
 /** A copy of a thread has the lanes of what was copied. What waits stays with the first. */
 export function copyLanes(tables: ThreadTables, from: ThreadRecord, to: ThreadRecord): void {
   for (const lane of tables.lanes(from)) {
-    const copied = [...signalsOf(tables, from, lane.id)].filter(({ signalId }) => tables.row(to, signalId))
+    const copied = [...signalsOf(tables, from, lane.id)].map((signal) => ({ ...signal, signalId: signal.signalId + copyMark(to) })).filter(({ signalId }) => tables.row(to, signalId))
     if (copied.length === 0) continue
     tables.putLane(to, lane)
     for (const signal of copied) tables.addLaneSignal(to, signal)

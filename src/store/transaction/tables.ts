@@ -24,10 +24,9 @@ export interface ThreadTables {
   /** Adds a thread that is idle and empty. */
   addThread(thread: NewThreadRecord): ThreadRecord
   putThread(thread: ThreadRecord): void
-  /** Gives the thread and its runs to another resource. */
-  /** With its runs, and without its context rows. */
+  /** Gives the thread to another resource, with its runs, and without its context rows. */
   transferThread(thread: ThreadRecord, resourceId: string): ThreadRecord
-  /** Copies the rows of one thread to another, which is empty, as they are; the tail band too. */
+  /** Copies the rows of one thread to another, which is empty; the tail band too. They have the ids of the copy: see copy-mark.ts. */
   copyAllRows(from: ThreadRecord, to: ThreadRecord, context: boolean): void
   /** Copies the rows of the wanted messages to a thread that is empty, numbered and counted anew. */
   copySomeRows(from: ThreadRecord, to: ThreadRecord, wanted: WantedMessages): void

@@ -171,7 +171,7 @@ export const conversationCases: StoreCase[] = [
       assert.deepEqual(ids(next.rows), [...copied, 'on'])
       await commit(store, next, { rows: [row('fine', 'assistant')], ...finish })
       // An id alone means one message, in its own thread.
-      assert.deepEqual((await store.findMessages(['asked', `answer${mark}`])).map(({ messageId, threadId: of }) => [messageId, of]).toSorted(), [[`answer${mark}`, 'copy'], ['asked', threadId]])
+      assert.deepEqual((await store.findMessages(['asked', `answer${mark}`])).map(({ messageId, threadId: of }) => `${messageId} in ${of}`).toSorted(), [`answer${mark} in copy`, `asked in ${threadId}`])
       // What quotes a message goes with it, in the copy alone.
       assert.equal(await store.deleteMessages({ threadId: 'copy' }, [`asked${mark}`, 'answer']), 1)
       assert.deepEqual([await rowIds(store), await rowIds(store, 'copy')], [expected, [...copied.filter((id) => id !== `asked${mark}` && id !== `shown${mark}`), 'on', 'fine']])

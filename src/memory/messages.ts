@@ -44,15 +44,15 @@ export async function startsIn(store: ThreadStore, scope: Scope, span: Span): Pr
   return { starts: backwards ? found.toReversed() : found, more }
 }
 
-/** The messages that begin at these places, which are in the order of the thread. Best when they are neighbours. */
-export async function messagesAt(store: ThreadStore, scope: Scope, starts: readonly MessageStart[]): Promise<Placed[]> {
+/** The messages that begin at these places, which are in the order of the thread; of the rows that are wanted. Best when they are neighbours. */
+export async function messagesAt(store: ThreadStore, scope: Scope, starts: readonly MessageStart[], wanted?: (row: MessageRow) => boolean): Promise<Placed[]> {
   const [first] = starts
   const last = starts.at(-1)
   if (!first || !last) return []
   const { starts: [next] } = await store.listMessageStarts(scope, { after: last.seq, limit: 1 })
   const rows = await rowsBetween(store, scope, first.seq - 1, next?.seq)
   const places = new Map(starts.map(({ messageId, seq }) => [messageId, seq]))
-  return joinRows(rows).flatMap((message) => {
+  return joinRows(wanted ? rows.filter(wanted) : rows).flatMap((message) => {
     const seq = places.get(message.id)
     return seq === undefined ? [] : { message, seq }
   })

@@ -11,4 +11,6 @@ export interface ContextBlock {
   text: string
   /** Kept with the row. `sources` has the ids of messages of the thread that it quotes, `quotes` those of others: it goes when they do. */
   metadata: JSONObject
+  /** The same with what they say: where that is no longer so when the block is stored, it isn't stored, nor shown. */
+  quoted?: ReadonlyArray<{ threadId: string; messageId: string; text: string }>
 }

@@ -17,10 +17,12 @@ export async function keepSent(run: Run): Promise<MessageRow[]> {
 /** The last look before a model call: what was sent, and after it what else the model has to know. */
 export async function keepContext(run: Run): Promise<void> {
   const sent = run.takeSent()
-  const rows = [...sent, ...(await run.contextRows(sent))]
+  const { rows: context, quoted } = await run.contextRows(sent)
+  const rows = [...sent, ...context]
   if (rows.length === 0) return
-  await run.commit({ step: run.step, rows })
-  run.append(rows)
+  const stored = await run.commit({ step: run.step, rows, ...(quoted.length > 0 && { quoted }) })
+  const ids = quoted.length > 0 && stored.rows ? new Set(stored.rows.map(({ id }) => id)) : undefined
+  run.append(ids ? rows.filter(({ id }) => ids.has(id)) : rows)
 }
 
 /** The state of a lane, after what was sent before it. Its version is the store's to give, so it is stored before it is shown. */

@@ -1,5 +1,6 @@
 import type { MessageRow } from '../message/row.ts'
 import type { Chunk, Usage } from './chunk.ts'
+import type { ContextBlock } from './context-source.ts'
 import type { WaitingCall } from './run-result.ts'
 
 /** Where a run lives: in memory for one call, or on a durable thread. The loop asks it for a few things and knows nothing else of it. */
@@ -35,6 +36,8 @@ export interface InputChange {
 export interface RunCommit {
   step: number
   rows: MessageRow[]
+  /** What context rows of these quote. A row with a quote that is no longer so is left out. */
+  quoted?: ReadonlyArray<NonNullable<ContextBlock['quoted']>[number] & { rowId: string }>
   /** Which of the rows is the state of a lane, and what makes it news. */
   lane?: { rowId: string; id: string; cacheKey: string; mode: 'snapshot' | 'delta' }
   /** Tool calls that start as soon as this is stored. */

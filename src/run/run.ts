@@ -358,13 +358,17 @@ export class Run {
   }
 
   /** What the model has to be told before its next call besides `coming`, which is on its way into history. */
-  async contextRows(coming: readonly MessageRow[]): Promise<MessageRow[]> {
+  async contextRows(coming: readonly MessageRow[]): Promise<Required<Pick<RunCommit, 'rows' | 'quoted'>>> {
     const found: MessageRow[] = []
+    const quoted: Array<NonNullable<RunCommit['quoted']>[number]> = []
     for (const source of this.#context) {
       const block = await this.#stored(source([...this.rows, ...coming, ...found]))
-      if (block) found.push(this.contextRow(block.text, block.metadata))
+      if (!block) continue
+      const row = this.contextRow(block.text, block.metadata)
+      found.push(row)
+      for (const quote of block.quoted ?? []) quoted.push({ ...quote, rowId: row.id })
     }
-    return found
+    return { rows: found, quoted }
   }
 
   /** The tools of this step as the model is told them. */

@@ -236,6 +236,8 @@ export interface StepCommit {
   step: number
   /** Appended in this order. A row whose id the thread has already is left as it is. */
   rows: MessageRow[]
+  /** What context rows of these quote. A row with a quote that is no longer so is left out. */
+  quoted?: readonly Quoted[]
   /** The row of these that is the state of a lane: the same transaction gives it its version and moves the lane. */
   lane?: LaneWrite & { rowId: string }
   /** Rows that are in history already and get other contents, where processors changed what was taken. */
@@ -262,6 +264,14 @@ export type RunEnd =
   | { status: 'rejected'; error?: JSONObject }
   /** Calls that stand for a child's count as decided where the child waits no longer; when all do, the run goes on: `more`. */
   | { status: 'suspended'; calls: SuspendedCall[]; usage?: JSONObject }
+
+/** A message that a context row quotes, as it was read. */
+export interface Quoted {
+  rowId: string
+  threadId: string
+  messageId: string
+  text: string
+}
 
 export interface StepCommitted {
   /** The appended rows, with their `seq`. */
@@ -321,6 +331,8 @@ export interface RunRow {
   suspendedAt?: number
   error?: JSONObject
   usage?: JSONObject
+  /** Until it is over, its rows from this `seq` on may still be taken back. */
+  sealSeq: number
 }
 
 export interface RunFilter {

@@ -1,8 +1,10 @@
 import type { LanguageModelV4Prompt } from '@ai-sdk/provider'
 import { describe, expect, it } from 'vitest'
-import { Agent, Memory, type MemoryConfig } from '../../src/index.ts'
+import { Agent, createTool, Memory, type MemoryConfig } from '../../src/index.ts'
+import type { Processor } from '../../src/processors/processor.ts'
 import { estimateTokens } from '../../src/prompt/tokens.ts'
 import { scriptedModel, type Script } from '../../src/testing/index.ts'
+import type { ThreadStore } from '../../src/store/contract.ts'
 import { openHeed, placeKinds, type Place } from '../thread/places.ts'
 import { texts } from '../thread/said.ts'
 
@@ -87,5 +89,90 @@ describe.each(placeKinds())('what a block of recalled messages shows, $name', ({
     const [shown = ''] = await asked('What is the falcon called?', 'q')
     expect(shown).toContain('The falcon is called Ada.')
     expect(estimateTokens(shown)).toBeLessThanOrEqual(70)
+  })
+})
+
+describe.each(placeKinds())('what a block of recalled messages may quote, $name', ({ make }) => {
+  it('[K2.12] leaves out what a run of another thread may still take back, neighbours included, and has what it took in for good', async () => {
+    const place = make()
+    const looked = Promise.withResolvers<void>()
+    const reached = Promise.withResolvers<void>()
+    const guard: Processor = {
+      id: 'guard',
+      async processOutputResult({ messages, abort }) {
+        if (!JSON.stringify(messages).includes('FORBIDDEN')) return messages
+        reached.resolve()
+        await looked.promise
+        return abort('no')
+      },
+    }
+    const guarded = new Agent({
+      id: 'guarded', instructions: 'x', memory: new Memory(), outputProcessors: [guard],
+      tools: { look: createTool({ id: 'look', description: 'x', inputSchema: { type: 'object' }, execute: async () => ({ secret: 'TOOLSECRET' }) }) },
+      model: scriptedModel(({ prompt }) => {
+        if (prompt.at(-1)?.role === 'tool') return 'FORBIDDEN answer'
+        return JSON.stringify(prompt.at(-1)).includes('dangerous') ? { text: 'INNER plan of the falcon', toolCalls: [{ toolName: 'look', input: {} }] } : 'ok'
+      }),
+    })
+    const model = scriptedModel(() => 'ok2')
+    const plain = new Agent({ id: 'plain', instructions: 'x', model, memory: new Memory({ semanticRecall: { messageRange: 3 } }) })
+    openHeed({ guarded, plain }, place.store())
+    await guarded.generate('The falcon is called Ada.', ask('A'))
+    const run = guarded.generate('dangerous wish', ask('A'))
+    await reached.promise
+    await plain.generate('What is the falcon called?', ask('B'))
+    const memory = await plain.getMemory()
+    const { messages } = await memory.recall({ threadId: 'A', vectorSearchString: 'falcon', threadConfig: { semanticRecall: { messageRange: 3 } } })
+    looked.resolve()
+    expect((await run).tripwire).toMatchObject({ reason: 'no' })
+    const [shown = ''] = blocks(model.calls[0]?.prompt)
+    expect(shown).toContain('The falcon is called Ada.')
+    expect(JSON.stringify([shown, messages])).not.toMatch(/dangerous|INNER|TOOLSECRET|FORBIDDEN/)
+    await plain.generate('And?', ask('B'))
+    expect(blocks(model.calls[1]?.prompt)).toEqual([shown])
+  })
+
+  it.each([
+    ['deleted', (store: ThreadStore, id: string) => store.deleteMessages({ threadId: 'A' }, [id])],
+    ['changed', (store: ThreadStore, id: string) => store.updateMessages([{ scope: { threadId: 'A' }, patches: [{ id, content: { parts: [{ type: 'text', text: 'The code of the gate is secret.' }] } }] }])],
+    ['given away', (store: ThreadStore) => store.transferThread({ threadId: 'A' }, 'user-8')],
+  ] as const)('[K2.3] a block is neither stored nor shown when a message that it quotes is %s before it is stored', async (_, change) => {
+    const base = make().store()
+    let armed: (() => Promise<unknown>) | undefined
+    const store = new Proxy<ThreadStore>(base, {
+      get(target, key) {
+        const value: unknown = Reflect.get(target, key)
+        if (typeof value !== 'function') return value
+        return (...given: unknown[]): unknown => {
+          const go = (): unknown => Reflect.apply(value, target, given)
+          if (!armed || !JSON.stringify(given).includes('recalled-messages')) return go()
+          const first = armed
+          armed = undefined
+          return first().then(go)
+        }
+      },
+    })
+    const { agent, memory, asked } = await desk({ store: () => store })
+    await agent.generate('The code of the gate is 4711.', ask('A'))
+    const { messages: [first] } = await memory.recall({ threadId: 'A' })
+    armed = () => change(base, first?.id ?? '')
+    expect(await asked('What is the code of the gate?', 'B')).toEqual([])
+    expect(armed).toBeUndefined()
+    expect(await asked('And later?', 'B')).toEqual([])
+  })
+
+  it('[K2.3] a message that is changed takes along the blocks that quote its old words; new metadata alone do not', async () => {
+    const { agent, memory, asked } = await desk(make(), { lastMessages: 2 })
+    await agent.generate('The code of the gate is 4711.', ask('A'))
+    for (const text of ['Buy milk.', 'Fine weather.', 'Call Bob.']) await agent.generate(text, ask('A'))
+    const { messages: [first] } = await memory.recall({ threadId: 'A', perPage: false })
+    const id = first?.id ?? ''
+    expect((await asked('What is the code of the gate?', 'A')).join()).toContain('4711')
+    const shown = await asked('What is the code of the gate?', 'B')
+    expect(shown).toHaveLength(1)
+    await memory.updateMessages({ messages: [{ id, threadId: 'A', content: { metadata: { seen: true } } }] })
+    expect(await asked('And later?', 'B')).toEqual(shown)
+    await memory.updateMessages({ messages: [{ id, threadId: 'A', content: { parts: [{ type: 'text', text: 'The code of the gate is secret.' }] } }] })
+    for (const thread of ['A', 'B']) expect((await asked('Bye.', thread)).join()).not.toContain('4711')
   })
 })

@@ -54,6 +54,7 @@ export function recallBlock(found: readonly RecalledPassage[], { threadId, quest
   const recall = ordered.map(({ passage, messages }) => ({ threadId: passage.threadId, score: Number(bestOf(messages).toFixed(3)), messages: messages.map(({ message }) => message.id) }))
   return {
     text: [opening, ...ordered.map(({ passage }) => written(passage, lines)), closing].join('\n'),
+    quoted: ordered.flatMap(({ passage, messages }) => messages.map(({ message }) => ({ threadId: passage.threadId, messageId: message.id, text: searchableText(message.content) }))),
     metadata: { recall, sources: quotes.filter((quote) => quote.threadId === threadId).map(({ messageId }) => messageId), quotes: quotes.filter((quote) => quote.threadId !== threadId) },
   }
 }

@@ -1,7 +1,7 @@
-import type { Scope, ThreadStore } from '../../store/contract.ts'
+import type { Scope, ThreadRow, ThreadStore } from '../../store/contract.ts'
 import type { MessageStart } from '../../store/conversations.ts'
 import { refKey, type MessageRef, type RecallHit } from '../../store/recall.ts'
-import { messagesAt, startsIn } from '../messages.ts'
+import { messagesAt, startsIn, type Placed } from '../messages.ts'
 import type { RecalledPassage } from './block.ts'
 
 export interface Around {
@@ -20,10 +20,11 @@ export async function passagesAround(store: ThreadStore, hits: readonly RecallHi
   for (const [threadId, found] of byThread) {
     const [{ resourceId } = { resourceId: '' }] = found
     const scope: Scope = { threadId, resourceId }
-    const thread = await store.getThread(scope)
-    if (!thread) continue
+    const before = await store.getThread(scope)
+    if (!before) continue
     for (const { starts, hits: inside } of await joined(store, scope, found, around)) {
-      const placed = await messagesAt(store, scope, starts)
+      const { thread, placed } = await settled(store, before, starts)
+      if (!thread) continue
       const messages = placed.filter(({ message, seq }) => !except.has(refKey({ threadId, messageId: message.id })) && !(threadId === around.shown?.threadId && seq >= around.shown.from))
       const found = new Map(inside.map(({ messageId, text, score }) => [messageId, { score, text }]))
       if (messages.length === 0) continue
@@ -38,6 +39,17 @@ export async function passagesAround(store: ThreadStore, hits: readonly RecallHi
     }
   }
   return passages
+}
+
+/** Messages without what a run that isn't over may still take back, or took back while they were read. */
+async function settled(store: ThreadStore, before: ThreadRow, starts: readonly MessageStart[]): Promise<{ thread: ThreadRow | null; placed: Placed[] }> {
+  const scope: Scope = { threadId: before.id, resourceId: before.resourceId }
+  const placed = await messagesAt(store, scope, starts)
+  // Asked after they were read: what a run that begins later adds is not among them.
+  const thread = await store.getThread(scope)
+  const run = thread && thread.status !== 'idle' && thread.runId !== undefined ? await store.getRun(scope, thread.runId) : null
+  if (!run && before.status === 'idle') return { thread, placed }
+  return { thread, placed: await messagesAt(store, scope, starts, ({ runId, seq = 0 }) => !run || runId !== run.runId || seq < run.sealSeq) }
 }
 
 interface Stretch {

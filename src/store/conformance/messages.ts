@@ -106,6 +106,40 @@ export const messageCases: StoreCase[] = [
     },
   },
   {
+    name: '[K2.3] a context row is stored while what it quotes is there and says that, and goes with its words, whoever changes them',
+    async run({ store: open }) {
+      const store = await open()
+      const other = { threadId: 'thread-2', resourceId: 'resource-1' }
+      await store.createThread({ id: other.threadId, resourceId: other.resourceId, now: 1 })
+      await store.saveRows(other, [row('x', 'user', 'before'), row('y', 'user', 'yes')])
+      const run = await start(store, 'u')
+      const quote = (id: string, messageId: string, text: string) => ({
+        row: row(id, 'context', id, { content: { format: 2, parts: [], metadata: { quotes: [{ threadId: 'thread-2', messageId }] } } }),
+        quoted: { rowId: id, threadId: 'thread-2', messageId, text },
+      })
+      const quotes = [quote('q1', 'x', 'before'), quote('q2', 'x', 'another'), quote('q3', 'gone', ''), quote('q4', 'y', 'yes')]
+      const { rows } = await commit(store, run, { rows: quotes.map((one) => one.row), quoted: quotes.map((one) => one.quoted), ...finish })
+      assert.deepEqual(ids(rows), ['q1', 'q4'])
+      assert.deepEqual(await rowIds(store), ['u', 'q1', 'q4'])
+      await store.saveRows(other, [row('y', 'user', 'yes')])
+      await store.saveRows(other, [row('x', 'user', 'after')])
+      assert.deepEqual(await rowIds(store), ['u', 'q4'])
+    },
+  },
+  {
+    name: '[K2.12] a rejected run takes along what quotes it elsewhere',
+    async run({ store: open }) {
+      const store = await open()
+      const run = await start(store, 'u')
+      const other = { threadId: 'thread-2', resourceId: 'resource-1' }
+      await store.createThread({ id: other.threadId, resourceId: other.resourceId, now: 1 })
+      await store.saveRows(other, [row('q', 'context', 'q', { content: { format: 2, parts: [], metadata: { quotes: [{ threadId: scope.threadId, messageId: 'u' }] } } }), row('z')])
+      assert.equal((await store.getRun(scope, run.run.runId))?.sealSeq, 1)
+      await commit(store, run, { end: { status: 'rejected' } })
+      assert.deepEqual(ids((await store.listRows(other, { limit: 5, context: true })).rows), ['z'])
+    },
+  },
+  {
     name: 'all messages of a thread are deleted, and it goes on from there',
     async run({ store: open }) {
       const store = await open()

@@ -113,7 +113,10 @@ export class SqlRows extends SqlMemory {
   }
 
   removeQuotes(thread: ThreadRecord, messageIds: readonly string[]): void {
-    if (messageIds.length > 0) this.#statements.run(sql.removeQuotes, thread.key, JSON.stringify(messageIds))
+    if (messageIds.length === 0) return
+    const ids = JSON.stringify(messageIds)
+    this.#statements.run(sql.removeQuotes, thread.key, ids)
+    this.#statements.run(sql.removeQuotesElsewhere, thread.key, ids)
   }
 
   removeAllRows(thread: ThreadRecord): number {

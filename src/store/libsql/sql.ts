@@ -100,6 +100,8 @@ export const sql = {
   removeQuotes: `
     DELETE FROM heed_messages WHERE thread = ?1 AND role = 'context' AND EXISTS (
       SELECT 1 FROM json_each(content, '$.metadata.sources') quoted WHERE quoted.value IN (SELECT value FROM json_each(?2)))`,
+  removeQuotesElsewhere: `
+    DELETE FROM heed_messages WHERE key IN (SELECT quoted_by FROM heed_quotes WHERE thread = ?1 AND message_id IN (SELECT value FROM json_each(?2)))`,
   countMessages: `SELECT count(DISTINCT message_id) AS count FROM heed_messages WHERE thread = ? AND role <> 'context'`,
   removeAllRows: `DELETE FROM heed_messages WHERE thread = ?`,
 

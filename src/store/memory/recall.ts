@@ -56,7 +56,6 @@ export class InMemoryRecall implements RecallIndex {
       const { thread, row } = passage
       if (query.threadId !== undefined && thread.id !== query.threadId) return false
       if (except.has(refKey({ threadId: thread.id, messageId: row.messageId })) || (thread.id === query.shown?.threadId && (row.seq ?? 0) >= query.shown.from)) return false
-      if (thread.status !== 'idle' && row.runId !== undefined && row.runId === thread.runId) return false
       return !test || test({ ...thread.metadata, message_id: row.messageId, thread_id: thread.id, resource_id: thread.resourceId, role: row.role, created_at: row.createdAt.toISOString() })
     }
     const muted = (at: number): boolean => {
@@ -94,12 +93,20 @@ export class InMemoryRecall implements RecallIndex {
       if (left <= 0) break
       const { rows } = await this.#store.listRows({ threadId: thread.id }, { limit: left })
       left -= rows.length
+      const undoable = await this.#undoable(thread.id)
       for (const row of rows) {
-        if (row.role === 'system') continue
+        if (row.role === 'system' || undoable(row)) continue
         for (const text of passagesOf(searchableText(row.content))) passages.push({ thread, row, text, words: new Set(wordsOf(text)) })
       }
     }
     return passages
+  }
+
+  /** What the run of a thread that isn't over may still take back. */
+  async #undoable(threadId: string): Promise<(row: MessageRow) => boolean> {
+    const thread = await this.#store.getThread({ threadId })
+    const run = thread && thread.status !== 'idle' && thread.runId !== undefined ? await this.#store.getRun({ threadId }, thread.runId) : null
+    return ({ runId, seq = 0 }) => run !== null && runId === run.runId && seq >= run.sealSeq
   }
 
   async #meanings(passages: readonly Passage[], { previous }: Collection, query: RecallQuery): Promise<Meanings | undefined> {

@@ -182,7 +182,7 @@ export class MemoryTables implements ThreadTables {
   }
 
   removeRow(thread: ThreadRecord, id: string): void {
-    this.#shelf(thread).remove((row) => row.id === id)
+    this.#remove(thread, (row) => row.id === id)
   }
 
   copyAllRows(from: ThreadRecord, to: ThreadRecord, context: boolean): void {
@@ -194,7 +194,7 @@ export class MemoryTables implements ThreadTables {
   }
 
   removeRowsFrom(thread: ThreadRecord, seq: number): void {
-    this.#shelf(thread).remove((row) => row.seq >= seq && row.seq < TAIL_SEQ)
+    this.#remove(thread, (row) => row.seq >= seq && row.seq < TAIL_SEQ)
   }
 
   lastRow(thread: ThreadRecord): RowRecord | undefined {
@@ -212,13 +212,21 @@ export class MemoryTables implements ThreadTables {
   }
 
   removeMessage(thread: ThreadRecord, messageId: string): boolean {
-    return this.#shelf(thread).remove((row) => row.messageId === messageId && row.role !== 'context').length > 0
+    return this.#remove(thread, (row) => row.messageId === messageId && row.role !== 'context') > 0
   }
 
   removeQuotes(thread: ThreadRecord, messageIds: readonly string[]): void {
     const ids = new Set<unknown>(messageIds)
     this.#shelf(thread).remove((row) => row.role === 'context' && sourcesOf(row).some((source) => ids.has(source)))
     this.#removeQuotesElsewhere(thread, (messageId) => ids.has(messageId))
+  }
+
+  /** Removes rows, with what quotes them in other threads; answers how many. */
+  #remove(thread: ThreadRecord, goes: (row: RowRecord) => boolean): number {
+    const gone = this.#shelf(thread).remove(goes)
+    const ids = new Set(gone.flatMap(({ role, messageId }) => (role === 'context' ? [] : [messageId])))
+    if (ids.size > 0) this.#removeQuotesElsewhere(thread, (messageId) => ids.has(messageId))
+    return gone.length
   }
 
   /** Rows of other threads that quote messages of this one. */

@@ -9,6 +9,7 @@ import { fencedThread } from './guard.ts'
 import { advanceLane, forgetLaneSignals, stated } from './lanes.ts'
 import { move, promise, release } from './lease.ts'
 import { goOn, withChildren } from './nesting.ts'
+import { forgetWords, stillQuoting } from './quotes.ts'
 import type { MailRecord, RunRecord, ThreadRecord } from './records.ts'
 import type { ThreadTables } from './tables.ts'
 import { takeMail } from './take.ts'
@@ -31,8 +32,9 @@ export function commitStep(tables: ThreadTables, fence: Fence, commit: StepCommi
 
   const revised = prepare(commit.revised ?? [])
   const lane = commit.lane && !tables.row(thread, commit.lane.rowId) ? commit.lane : undefined
-  const appended = prepare(lane ? stated(tables, thread, commit.rows, lane) : commit.rows, commit)
-  for (const row of revised) revise(tables, thread, row)
+  const kept = stillQuoting(tables, thread, commit.rows, commit.quoted)
+  const appended = prepare(lane ? stated(tables, thread, kept, lane) : kept, commit)
+  for (const row of revised) revise(tables, thread, run, row)
   remove(tables, thread, commit.removed)
   const rows = appendToRun(tables, thread, appended)
   if (lane) advanceLane(tables, thread, lane, lane.rowId)
@@ -52,9 +54,13 @@ function remove(tables: ThreadTables, thread: ThreadRecord, ids: readonly string
   forgetLaneSignals(tables, thread, ids)
 }
 
-function revise(tables: ThreadTables, thread: ThreadRecord, { stored }: Prepared): void {
+function revise(tables: ThreadTables, thread: ThreadRecord, run: RunRecord, { stored }: Prepared): void {
   const there = tables.row(thread, stored.id)
-  if (there) tables.reviseRow(thread, { ...there, ...stored, runId: there.runId, step: there.step })
+  if (!there) return
+  const revised = { ...there, ...stored, runId: there.runId, step: there.step }
+  // What is not sealed nobody could quote.
+  if (there.seq < run.sealSeq) forgetWords(tables, thread, there.messageId, [there], [revised])
+  tables.reviseRow(thread, revised)
 }
 
 function waiting(tables: ThreadTables, thread: ThreadRecord, run: RunRecord, owner: string): MailRecord[] {

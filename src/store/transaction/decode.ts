@@ -122,6 +122,7 @@ export function runRow(home: Home, run: RunRecord): RunRow {
     ...(run.suspendedAt !== null && { suspendedAt: run.suspendedAt }),
     ...(run.error !== null && { error: JSON.parse(run.error) as JSONObject }),
     ...(run.usage !== null && { usage: JSON.parse(run.usage) as JSONObject }),
+    sealSeq: run.sealSeq,
   }
 }
 

@@ -4,6 +4,7 @@ import { appendBeside, prepare } from './append.ts'
 import { messageRow } from './decode.ts'
 import { scopedThread } from './guard.ts'
 import { forgetLaneSignals, forgetPlacedSignals } from './lanes.ts'
+import { forgetWords } from './quotes.ts'
 import type { ThreadTables } from './tables.ts'
 
 export function saveRows(tables: ThreadTables, scope: Scope, rows: readonly MessageRow[]): MessageRow[] {
@@ -12,6 +13,7 @@ export function saveRows(tables: ThreadTables, scope: Scope, rows: readonly Mess
     const there = tables.row(thread, prepared.stored.id)
     if (!there) return appendBeside(tables, thread, [prepared])
     const revised = { ...there, ...prepared.stored }
+    forgetWords(tables, thread, there.messageId, [there], [revised])
     tables.reviseRow(thread, revised)
     return messageRow(thread, revised)
   })

@@ -72,7 +72,7 @@ export interface ThreadTables {
   countedBack(thread: ThreadRecord, ordinal: number, nth: number): CountedRow | undefined
   /** Answers whether there was one. Leaves context rows. */
   removeMessage(thread: ThreadRecord, messageId: string): boolean
-  /** Removes the context rows that quote any of these messages. */
+  /** Removes the context rows that quote any of these messages, of this thread and of others. Those of messages that go need no word where the store sees to it. */
   removeQuotes(thread: ThreadRecord, messageIds: readonly string[]): void
   /** Answers how many messages went. */
   removeAllRows(thread: ThreadRecord): number

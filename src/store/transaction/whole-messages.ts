@@ -7,6 +7,7 @@ import type { MessageGroup, MessagePatch, MessagePatches } from '../conversation
 import { appendWhole, prepare, type Prepared } from './append.ts'
 import { messageRow } from './decode.ts'
 import { scopedThread } from './guard.ts'
+import { forgetWords } from './quotes.ts'
 import type { RowRecord, ThreadRecord } from './records.ts'
 import type { ThreadTables } from './tables.ts'
 
@@ -122,9 +123,11 @@ function rowOf({ id, role, createdAt, type, content }: Message, first: RowRecord
 }
 
 function write(tables: ThreadTables, plans: readonly Planned[]): Message[] {
-  const rows = plans.flatMap(({ thread, prepared, there: [first, ...rest] }) => {
+  const rows = plans.flatMap(({ thread, prepared, there }) => {
+    const [first, ...rest] = there
     if (!first) return appendWhole(tables, thread, prepared)
     const revised = { ...first, ...prepared.stored }
+    forgetWords(tables, thread, first.messageId, there, [revised])
     tables.reviseRow(thread, revised)
     for (const row of rest) tables.removeRow(thread, row.id)
     return messageRow(thread, revised)

@@ -5,10 +5,11 @@ import type { TextEmbedder } from '../recall/embedder.ts'
 import type { MemoryOptions } from '../run/options.ts'
 import type { Belongings } from '../store/belongings.ts'
 import type { ThreadRow, ThreadStore } from '../store/contract.ts'
+import type { RecallProgress, RecallStatus } from '../store/recall.ts'
 import { checkNames, scopeOf } from './arguments.ts'
 import { cloneHistory, clonesOf, cloneThread, sourceOf, type ClonedThread, type CloneThreadArgs, type UnreadClone } from './clones.ts'
 import { recall, type RecallArgs, type RecalledMessages } from './recall.ts'
-import { isSearch, searchMessages } from './semantic/search.ts'
+import { indexOf, isSearch, searchMessages } from './semantic/search.ts'
 import { createThread, deleteThread, listNames, listThreads, updateThread, type ListThreadsArgs, type NewThreadArgs, type ThreadList, type ThreadUpdate } from './threads.ts'
 import { defaultLastMessages } from './window.ts'
 import { listVersions, readWorkingMemory, undoWorkingMemory, updateWorkingMemory } from './working-memory/access.ts'
@@ -76,6 +77,16 @@ export class ResourceMemory {
     const { lastMessages = this.#options.lastMessages } = own.threadConfig ?? {}
     const store = await this.#place.store()
     return isSearch(own) ? searchMessages(store, own, this.#options, this.#embedder) : recall(store, own, lastMessages || defaultLastMessages)
+  }
+
+  /** How far messages of its storage are indexed for recall, those of all resources together, and what holds it up. */
+  async recallStatus(): Promise<RecallStatus> {
+    return (await indexOf(await this.#store(), this.#embedder)).status()
+  }
+
+  /** Indexes all messages of its storage again, those of all resources, while what is there serves. */
+  async reindex(options: { onProgress?: (progress: RecallProgress) => void } = {}): Promise<void> {
+    return (await indexOf(await this.#store(), this.#embedder)).reindex(options)
   }
 
   listMessages(args: RecallArgs): Promise<RecalledMessages> {

@@ -11,8 +11,8 @@ type ValueTest = (value: unknown) => boolean
 
 const logic = ['$and', '$or', '$nor', '$not'] as const
 const operators: Readonly<Record<string, (wanted: unknown, field: string) => ValueTest>> = {
-  $eq: (wanted) => (value) => matches(value, wanted),
-  $ne: (wanted) => (value) => !matches(value, wanted),
+  $eq: (wanted, field) => equal(wanted, field),
+  $ne: (wanted, field) => not(equal(wanted, field)),
   $gt: (wanted, field) => ordered(wanted, field, (order) => order > 0),
   $gte: (wanted, field) => ordered(wanted, field, (order) => order >= 0),
   $lt: (wanted, field) => ordered(wanted, field, (order) => order < 0),
@@ -23,21 +23,29 @@ const operators: Readonly<Record<string, (wanted: unknown, field: string) => Val
     const all = list(wanted, field)
     return (value) => Array.isArray(value) && all.length > 0 && all.every((one) => value.some((item) => same(item, one)))
   },
-  $size: (wanted) => (value) => Array.isArray(value) && value.length === wanted,
-  $contains: (wanted) => (value) => (typeof value === 'string' ? typeof wanted === 'string' && value.includes(wanted) : Array.isArray(value) && value.some((item) => same(item, wanted))),
-  $exists: (wanted) => (value) => (value !== undefined) === Boolean(wanted),
+  $size: (wanted, field) => {
+    if (!Number.isSafeInteger(wanted) || Number(wanted) < 0) throw invalid(`$size of '${field}' must be a whole number.`, field)
+    return (value) => Array.isArray(value) && value.length === wanted
+  },
+  $contains: (wanted, field) => {
+    checkData(wanted, field)
+    return (value) => (typeof value === 'string' ? typeof wanted === 'string' && value.includes(wanted) : Array.isArray(value) && value.some((item) => same(item, wanted)))
+  },
+  $exists: (wanted, field) => {
+    if (typeof wanted !== 'boolean') throw invalid(`$exists of '${field}' must be true or false.`, field)
+    return (value) => (value !== undefined) === wanted
+  },
   $regex: (wanted, field) => {
     const expression = expressionOf(wanted, field)
     return (value) => typeof value === 'string' && expression.test(value)
   },
   $elemMatch: (wanted, field) => {
-    const test = isOperators(wanted) ? valueTest(wanted, field) : undefined
+    const test = isOperators(wanted, field) ? valueTest(wanted, field) : undefined
     const inside = test ? undefined : compileFilter(wanted)
     return (value) => Array.isArray(value) && value.some((item) => (test ? test(item) : isRecord(item) && inside?.(item) === true))
   },
   $not: (wanted, field) => {
-    const test = isOperators(wanted) ? valueTest(wanted, field) : (value: unknown) => matches(value, wanted)
-    return (value) => !test(value)
+    return not(isOperators(wanted, field) ? valueTest(wanted, field) : equal(wanted, field))
   },
 }
 
@@ -46,7 +54,7 @@ export function compileFilter(filter: unknown): MetadataTest {
   if (!isRecord(filter)) throw invalid('A filter is an object of metadata keys and operators.', 'filter')
   const tests = Object.entries(filter).filter(([, wanted]) => wanted !== undefined).map(([key, wanted]): MetadataTest => {
     if (key.startsWith('$')) return logicTest(key, wanted)
-    const test = isOperators(wanted) ? valueTest(wanted, key) : (value: unknown) => matches(value, wanted)
+    const test = isOperators(wanted, key) ? valueTest(wanted, key) : equal(wanted, key)
     const path = key.split('.')
     return (metadata) => test(Object.hasOwn(metadata, key) ? metadata[key] : valueAt(metadata, path))
   })
@@ -93,6 +101,15 @@ function anyOf(wanted: readonly unknown[], none: boolean): ValueTest {
   return (value) => wanted.some((one) => matches(value, one)) !== none
 }
 
+function equal(wanted: unknown, field: string): ValueTest {
+  checkData(wanted, field)
+  return (value) => matches(value, wanted)
+}
+
+function not(test: ValueTest): ValueTest {
+  return (value) => !test(value)
+}
+
 /** A list has a value when one of its items is it. */
 function matches(value: unknown, wanted: unknown): boolean {
   if (wanted === null) return value === null || value === undefined
@@ -107,6 +124,7 @@ function same(a: unknown, b: unknown): boolean {
 
 function list(wanted: unknown, field: string): unknown[] {
   if (!Array.isArray(wanted)) throw invalid(`The operator at '${field}' needs a list.`, field)
+  checkData(wanted, field)
   return wanted
 }
 
@@ -126,12 +144,31 @@ function valueAt(metadata: Readonly<Record<string, unknown>>, path: readonly str
   return value
 }
 
-function isOperators(value: unknown): value is Record<string, unknown> {
-  return isRecord(value) && Object.keys(value).length > 0 && Object.keys(value).every((key) => key.startsWith('$'))
+/** Operators, or a value that is an object: what is some of both can't be meant. */
+function isOperators(value: unknown, field: string): value is Record<string, unknown> {
+  if (!isRecord(value)) return false
+  const names = Object.keys(value)
+  const some = names.filter((name) => name.startsWith('$'))
+  if (some.length > 0 && some.length < names.length) {
+    throw invalid(`'${field}' has operators (${some.join(', ')}) and keys (${names.filter((name) => !some.includes(name)).join(', ')}) side by side. Write what is inside as '${field}.key'.`, field)
+  }
+  return some.length > 0
+}
+
+/** What metadata can be. Nothing else could be like it, and little else can be passed to the thread that compares. */
+function checkData(value: unknown, field: string, within: readonly object[] = []): void {
+  if (value === null || value === undefined || ['string', 'number', 'boolean'].includes(typeof value) || value instanceof Date) return
+  const isData = (Array.isArray(value) || isPlain(value)) && !within.includes(value)
+  if (!isData) throw invalid(`'${field}' can only be compared with what metadata can be: texts, numbers, true, false, null, dates, and lists and objects of them.`, field)
+  for (const inside of Object.values(value)) checkData(inside, field, [...within, value])
 }
 
 function isRecord(value: unknown): value is Record<string, unknown> {
   return typeof value === 'object' && value !== null && !Array.isArray(value) && !(value instanceof Date) && !(value instanceof RegExp)
+}
+
+function isPlain(value: unknown): value is Record<string, unknown> {
+  return isRecord(value) && [Object.prototype, null].includes(Object.getPrototypeOf(value) as null)
 }
 
 function unknownOperator(operator: string): HeedError {

@@ -131,7 +131,18 @@ describe('filters', () => {
     expect(compileFilter(filter)(metadata)).toBe(expected)
   })
 
-  it.each([{ city: { $like: 'R' } }, { $xor: [] }, { city: { $in: 'Rome' } }, { city: { $regex: '(' } }, { age: { $gt: {} } }, []])('refuses %j by name', (filter) => {
+  it.each([{ city: { $like: 'R' } }, { $xor: [] }, { city: { $in: 'Rome' } }, { city: { $regex: '(' } }, { age: { $gt: {} } }, [],
+    { age: { $gt: 0, b: 2 } }, { tags: { $size: 'a' } }, { tags: { $size: -1 } }, { city: { $exists: 'no' } }, { city: { $elemMatch: { $gt: 1, b: 2 } } }])('refuses %j by name', (filter) => {
     expect(() => compileFilter(filter)).toThrow(expect.objectContaining({ code: 'invalid_argument' }))
+  })
+
+  it('refuses by name what no metadata can be', () => {
+    const itself: Record<string, unknown> = {}
+    itself.own = itself
+    for (const value of [() => 1, Symbol('s'), 1n, /x/, new Map(), [() => 1], { deep: { er: Symbol('s') } }, itself]) {
+      for (const filter of [{ a: value }, { a: { $ne: value } }, { a: { $in: [value] } }, { a: { $contains: value } }, { $or: [{ a: value }] }, { a: { $not: { $eq: value } } }]) {
+        expect(() => compileFilter(filter)).toThrow(expect.objectContaining({ code: 'invalid_argument' }))
+      }
+    }
   })
 })

@@ -152,7 +152,7 @@ function isPreamble(part: AnyPart): boolean {
 }
 
 function start(model: LanguageModel, given: LanguageModelV4CallOptions): PromiseLike<{ stream: ReadableStream<AnyPart> }> {
-  const options = { ...given, prompt: withCacheBreakpoints(model.provider, given.prompt) }
+  const options = { ...given, prompt: withCacheBreakpoints(model, given.prompt) }
   switch (model.specificationVersion) {
     case 'v4':
       return model.doStream(options)

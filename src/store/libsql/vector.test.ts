@@ -33,6 +33,55 @@ describe.each(['file', 'memory'] as const)('vectors in a %s', (kind) => {
     await vectors.close()
   })
 
+  it('[K4.2] are asked for with options that are honoured', async () => {
+    const vectors = new LibSQLVector({ url: place() })
+    await vectors.createIndex({ indexName, dimension: 2, indexConfig: { type: 'flat' } })
+    await vectors.upsert({ indexName, ids: ['a1', 'a2', 'b1'], vectors: [[1, 0], [0, 1], [1, 1]], metadata: [{ of: 'a' }, { of: 'a' }, { of: 'b' }] })
+    expect((await vectors.query({ indexName, queryVector: [1, 0], minScore: 0.5 })).map(({ id }) => id)).toEqual(['a1', 'b1'])
+    await vectors.upsert({ indexName, ids: ['a3'], vectors: [[0, 1]], metadata: [{ of: 'a' }], deleteFilter: { of: 'a' } })
+    expect((await vectors.query({ indexName, queryVector: [0, 1] })).map(({ id }) => id)).toEqual(['a3', 'b1'])
+    await vectors.close()
+  })
+
+  it('[K4.2] are refused by name when what is asked can\'t be meant or honoured, and nothing is written', async () => {
+    const vectors = new LibSQLVector({ url: place() })
+    await vectors.createIndex({ indexName, dimension: 2 })
+    const untyped = vectors as unknown as Record<'createIndex' | 'upsert' | 'query' | 'updateVector' | 'deleteVector' | 'deleteVectors', (args?: object) => Promise<unknown>>
+    const bad: ReadonlyArray<[keyof typeof untyped, object | undefined, string]> = [
+      ['upsert', { ids: ['', 'a'], vectors: [[1, 0], [0, 1]] }, 'ids'],
+      ['upsert', { ids: [1, 2], vectors: [[1, 0], [0, 1]] }, 'ids'],
+      ['upsert', { ids: 'ab', vectors: [[1, 0], [0, 1]] }, 'ids'],
+      ['upsert', { ids: ['a'], vectors: [[1, 0], [0, 1]] }, 'ids'],
+      ['upsert', {}, 'vectors'],
+      ['upsert', { vectors: [5] }, 'vectors'],
+      ['upsert', { vectors: [[1, 0]], metadata: ['text'] }, 'metadata'],
+      ['upsert', { vectors: [[1, 0]], sparseVectors: [] }, 'sparseVectors'],
+      ['upsert', { vectors: [[1, 0]], deleteFilter: {} }, 'deleteFilter'],
+      ['query', {}, 'queryVector'],
+      ['query', { queryVector: '12' }, 'queryVector'],
+      ['query', { queryVector: [1, 0], sparseVector: { indices: [1], values: [1] } }, 'sparseVector'],
+      ['query', { queryVector: [1, 0], minScore: 'high' }, 'minScore'],
+      ['query', { queryVector: [1, 0], topK: 1.5 }, 'topK'],
+      ['query', undefined, 'query()'],
+      ['updateVector', { id: 'a' }, 'update'],
+      ['updateVector', { id: 'a', update: { vectors: [1, 0] } }, 'vectors'],
+      ['updateVector', { id: '', update: { vector: [1, 0] } }, 'id'],
+      ['updateVector', { update: { vector: [1, 0] } }, 'id'],
+      ['deleteVector', {}, 'id'],
+      ['deleteVectors', { ids: ['a'], filter: { a: 1 } }, 'id'],
+      ['createIndex', { indexName: 'j', dimension: 2, indexConfig: { type: 'hnsw' } }, 'indexConfig.type'],
+      ['createIndex', { indexName: 'j', dimension: 2, indexConfig: { hnsw: {} } }, 'hnsw'],
+    ]
+    for (const [call, args, named] of bad) {
+      const error: unknown = await untyped[call](args && { indexName, ...args }).catch((thrown: unknown) => thrown)
+      const { code, details } = error as { code?: string; details?: { field?: string; option?: string } }
+      expect({ call, args, code: ['invalid_argument', 'unsupported_option'].includes(code ?? ''), named: details?.field ?? details?.option }).toEqual({ call, args, code: true, named })
+    }
+    expect(await vectors.describeIndex({ indexName })).toMatchObject({ count: 0 })
+    expect(await vectors.listIndexes()).toEqual([indexName])
+    await vectors.close()
+  })
+
   it('[K4.1] are refused by name when they have the wrong dimension, an unknown operator or another index, and nothing is written', async () => {
     const vectors = new LibSQLVector({ url: place() })
     await vectors.createIndex({ indexName, dimension: 3 })

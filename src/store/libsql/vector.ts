@@ -1,3 +1,4 @@
+import { checkName, checkNames, checkObject, checkWhole, refused } from '../../arguments.ts'
 import { HeedError } from '../../errors.ts'
 import { newId } from '../../ids.ts'
 import { compileFilter, type MetadataFilter } from '../../recall/filter.ts'
@@ -10,6 +11,23 @@ export interface LibSQLVectorOptions {
   id?: string
   /** `file:./path.db`, or `:memory:`. Vectors are kept in a file beside it, `<path>-vectors`. */
   url: string
+}
+
+export interface VectorUpsert {
+  indexName: string
+  vectors: ReadonlyArray<ArrayLike<number>>
+  metadata?: ReadonlyArray<Record<string, unknown> | null>
+  ids?: readonly string[]
+  deleteFilter?: MetadataFilter
+}
+
+export interface VectorQuery {
+  indexName: string
+  queryVector: ArrayLike<number>
+  topK?: number
+  filter?: MetadataFilter
+  includeVector?: boolean
+  minScore?: number
 }
 
 type Call = 'createIndex' | 'listIndexes' | 'describeIndex' | 'deleteIndex' | 'upsert' | 'query' | 'update' | 'remove'
@@ -35,10 +53,13 @@ export class LibSQLVector {
     this.#location = parseLocation(url)
   }
 
-  /** An index that is there already, with the same dimension and metric, is left as it is. */
-  async createIndex({ indexName, dimension, metric = 'cosine' }: { indexName: string; dimension: number; metric?: VectorMetric }): Promise<void> {
-    if (!Number.isSafeInteger(dimension) || dimension < 1) throw refused('dimension', 'a whole number above 0')
-    if (!metrics.includes(metric)) throw refused('metric', metrics.join(', '))
+  /** An index that is there already, with the same dimension and metric, is left as it is. Every question is compared with all: `indexConfig` can only be flat. */
+  async createIndex(args: { indexName: string; dimension: number; metric?: VectorMetric; indexConfig?: { type?: 'flat' } }): Promise<void> {
+    checkNames('createIndex()', args, ['indexName', 'dimension', 'metric', 'indexConfig'])
+    const { indexName, dimension, metric = 'cosine', indexConfig } = args
+    checkWhole('dimension', dimension, 1)
+    if (!metrics.includes(metric)) throw refused('metric', `one of ${metrics.join(', ')}`)
+    if (indexConfig !== undefined) checkFlat(indexConfig)
     await this.#ask('createIndex', named(indexName), dimension, metric)
   }
 
@@ -46,43 +67,64 @@ export class LibSQLVector {
     return this.#ask('listIndexes')
   }
 
-  describeIndex({ indexName }: { indexName: string }): Promise<VectorIndexDescription> {
-    return this.#ask('describeIndex', named(indexName))
+  async describeIndex(args: { indexName: string }): Promise<VectorIndexDescription> {
+    checkNames('describeIndex()', args, ['indexName'])
+    return this.#ask('describeIndex', named(args.indexName))
   }
 
-  deleteIndex({ indexName }: { indexName: string }): Promise<void> {
-    return this.#ask('deleteIndex', named(indexName))
+  async deleteIndex(args: { indexName: string }): Promise<void> {
+    checkNames('deleteIndex()', args, ['indexName'])
+    return this.#ask('deleteIndex', named(args.indexName))
   }
 
-  /** Stores vectors, or puts them in place of those that have their ids. All or none. Answers their ids. */
-  async upsert({ indexName, vectors, metadata = [], ids }: { indexName: string; vectors: ReadonlyArray<ArrayLike<number>>; metadata?: ReadonlyArray<Record<string, unknown>>; ids?: readonly string[] }): Promise<string[]> {
-    if (ids && ids.length !== vectors.length) throw refused('ids', 'as many as there are vectors')
-    if (metadata.length > 0 && metadata.length !== vectors.length) throw refused('metadata', 'as many as there are vectors')
-    const items = vectors.map((vector, at) => ({ id: ids?.[at] ?? newId(), vector: numbers('vectors', vector), metadata: JSON.stringify(metadata[at] ?? {}) }))
-    await this.#ask('upsert', named(indexName), items)
+  /** Stores vectors, or puts them in place of those that have their ids; what `deleteFilter` lets through goes first. All or none. Answers their ids. */
+  async upsert(args: VectorUpsert): Promise<string[]> {
+    checkNames('upsert()', args, ['indexName', 'vectors', 'metadata', 'ids', 'deleteFilter'])
+    const { indexName, vectors, metadata = [], ids, deleteFilter } = args
+    if (!Array.isArray(vectors)) throw refused('vectors', 'a list of vectors')
+    checkList('ids', ids, vectors.length)
+    if (metadata.length > 0) checkList('metadata', metadata, vectors.length)
+    for (const id of ids ?? []) checkName('ids', id)
+    const described = metadata.map((one: unknown) => {
+      if (one !== undefined && one !== null) checkObject('metadata', one)
+      return one ?? {}
+    })
+    const items = vectors.map((vector, at) => ({ id: ids?.[at] ?? newId(), vector: numbers('vectors', vector), metadata: JSON.stringify(described[at] ?? {}) }))
+    await this.#ask('upsert', named(indexName), items, deleteFilter === undefined ? undefined : chosenBy('deleteFilter', deleteFilter))
     return items.map(({ id }) => id)
   }
 
-  /** The nearest, best first. */
-  async query({ indexName, queryVector, topK = 10, filter, includeVector = false }: { indexName: string; queryVector: ArrayLike<number>; topK?: number; filter?: MetadataFilter; includeVector?: boolean }): Promise<VectorQueryResult[]> {
-    if (!Number.isSafeInteger(topK) || topK < 1) throw refused('topK', 'a whole number above 0')
+  /** The nearest, best first. None with a score below `minScore`. */
+  async query(args: VectorQuery): Promise<VectorQueryResult[]> {
+    checkNames('query()', args, ['indexName', 'queryVector', 'topK', 'filter', 'includeVector', 'minScore'])
+    const { indexName, queryVector, topK = 10, filter, includeVector = false, minScore = Number.NEGATIVE_INFINITY } = args
+    checkWhole('topK', topK, 1)
     if (filter !== undefined) compileFilter(filter)
-    return this.#ask('query', named(indexName), numbers('queryVector', queryVector), topK, filter, includeVector)
+    if (typeof includeVector !== 'boolean') throw refused('includeVector', 'true or false')
+    if (typeof minScore !== 'number' || Number.isNaN(minScore)) throw refused('minScore', 'a number')
+    return this.#ask('query', named(indexName), numbers('queryVector', queryVector), { topK, includeVector, minScore, ...(filter && { filter }) })
   }
 
   /** Answers how many there were. */
-  async updateVector({ indexName, update, ...chosen }: { indexName: string; update: { vector?: ArrayLike<number>; metadata?: Record<string, unknown> } } & Chosen): Promise<number> {
+  async updateVector(args: { indexName: string; update: { vector?: ArrayLike<number>; metadata?: Record<string, unknown> } } & Chosen): Promise<number> {
+    checkNames('updateVector()', args, ['indexName', 'update', 'id', 'ids', 'filter'])
+    const { indexName, update, ...chosen } = args
+    checkNames('update', update, ['vector', 'metadata'])
     const { vector, metadata } = update
     if (vector === undefined && metadata === undefined) throw refused('update', 'a vector, metadata, or both')
-    return this.#ask('update', named(indexName), choice(chosen), { ...(vector && { vector: numbers('update.vector', vector) }), ...(metadata && { metadata: JSON.stringify(metadata) }) })
+    if (metadata !== undefined) checkObject('update.metadata', metadata)
+    return this.#ask('update', named(indexName), choice(chosen), { ...(vector !== undefined && { vector: numbers('update.vector', vector) }), ...(metadata && { metadata: JSON.stringify(metadata) }) })
   }
 
-  async deleteVector({ indexName, id }: { indexName: string; id: string }): Promise<boolean> {
-    return (await this.#ask<number>('remove', named(indexName), { ids: [id] })) > 0
+  async deleteVector(args: { indexName: string; id: string }): Promise<boolean> {
+    checkNames('deleteVector()', args, ['indexName', 'id'])
+    return (await this.#ask<number>('remove', named(args.indexName), choice({ id: args.id }))) > 0
   }
 
   /** Answers how many went. */
-  async deleteVectors({ indexName, ...chosen }: { indexName: string } & Chosen): Promise<number> {
+  async deleteVectors(args: { indexName: string } & Chosen): Promise<number> {
+    checkNames('deleteVectors()', args, ['indexName', 'id', 'ids', 'filter'])
+    const { indexName, ...chosen } = args
     return this.#ask('remove', named(indexName), choice(chosen))
   }
 
@@ -113,27 +155,40 @@ export class LibSQLVector {
 }
 
 function named(indexName: unknown): string {
-  if (typeof indexName !== 'string' || indexName === '') throw refused('indexName', 'a text that is not empty')
+  checkName('indexName', indexName)
   return indexName
 }
 
-function numbers(field: string, vector: ArrayLike<number>): Float32Array {
-  const copied = Float32Array.from(vector)
-  if (copied.length === 0 || !copied.every(Number.isFinite)) throw refused(field, 'made of numbers')
+function numbers(field: string, vector: unknown): Float32Array {
+  const isList = Array.isArray(vector) || (ArrayBuffer.isView(vector) && 'length' in vector)
+  const copied = Float32Array.from(isList ? (vector as ArrayLike<number>) : [])
+  if (copied.length === 0 || !copied.every(Number.isFinite)) throw refused(field, 'a list of numbers')
   return copied
 }
 
-function choice({ id, ids, filter }: { id?: string; ids?: readonly string[]; filter?: MetadataFilter }): { ids: readonly string[] } | { filter: MetadataFilter } {
-  if (filter !== undefined) {
-    compileFilter(filter)
-    // What was meant by nothing at all is not everything.
-    if (Object.keys(filter).length === 0) throw refused('filter', 'one that says which; deleteIndex removes all')
-    return { filter }
-  }
-  if (id === undefined && ids === undefined) throw refused('id', 'given, or a filter')
-  return { ids: ids ?? (id === undefined ? [] : [id]) }
+function checkList(field: string, list: unknown, length: number): void {
+  if (list !== undefined && (!Array.isArray(list) || list.length !== length)) throw refused(field, 'a list, as long as that of vectors')
 }
 
-function refused(field: string, wanted: string): HeedError {
-  return new HeedError('invalid_argument', `${field} must be ${wanted}.`, { details: { field } })
+function checkFlat(indexConfig: unknown): void {
+  checkNames('indexConfig', indexConfig, ['type'])
+  const { type } = indexConfig as { type?: unknown }
+  if (type === undefined || type === 'flat') return
+  throw new HeedError('unsupported_option', `This store compares with every vector: indexConfig.type can only be 'flat', not '${String(type)}'.`, { details: { option: 'indexConfig.type' } })
+}
+
+function choice({ id, ids, filter }: { id?: string; ids?: readonly string[]; filter?: MetadataFilter }): { ids: readonly string[] } | { filter: MetadataFilter } {
+  if ([id, ids, filter].filter((given) => given !== undefined).length !== 1) throw refused('id', 'given, or ids, or a filter: one of them')
+  if (filter !== undefined) return { filter: chosenBy('filter', filter) }
+  const chosen = ids ?? [id]
+  if (!Array.isArray(chosen)) throw refused('ids', 'a list')
+  for (const one of chosen) checkName(ids ? 'ids' : 'id', one)
+  return { ids: chosen as string[] }
+}
+
+/** What was meant by nothing at all is not everything. */
+function chosenBy(field: string, filter: MetadataFilter): MetadataFilter {
+  compileFilter(filter)
+  if (Object.keys(filter).length === 0) throw refused(field, 'one that says which; deleteIndex removes all')
+  return filter
 }

@@ -5,8 +5,9 @@ import { Embeddings, type Embedded, type Unembedded } from './embeddings.ts'
 import { Indexing, type IndexingResult } from './indexing.ts'
 import { Searching, type Question } from './searching.ts'
 
-/** Steps that a search does of what is still to be indexed, before it looks. */
-const stepsBeforeSearch = 3
+/** Steps that a search does of what is still to be indexed, before it looks: of changes, and while everything is indexed anew. */
+const stepsBeforeSearch = 100
+const stepsOfRebuilding = 3
 
 /** Everything that is done on an index, one thing after the other. Runs in a thread of its own where there is a file. */
 export class RecallEngine {
@@ -27,9 +28,12 @@ export class RecallEngine {
     return this.#indexing.step()
   }
 
-  /** What was committed before it is found, unless a great deal was. */
+  /** What was committed before it is found, up to 10,000 messages of it. While everything is indexed anew, what is there by then. */
   search(question: Question): RecallHit[] {
-    for (let step = 0; step < stepsBeforeSearch && this.#indexing.step().more; step += 1) { /* nearly there */ }
+    for (let step = 1; ; step += 1) {
+      const { more, behind } = this.#indexing.step()
+      if (!more || step >= (behind ? stepsBeforeSearch : stepsOfRebuilding)) break
+    }
     return this.#searching.search(question)
   }
 

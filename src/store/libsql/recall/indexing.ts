@@ -42,6 +42,8 @@ interface Indexed {
 export interface IndexingResult {
   /** There is more to do. */
   more: boolean
+  /** There are changes that are not indexed yet. */
+  behind: boolean
   indexed: number
   /** Changes up to this one need not be kept. */
   number: number
@@ -65,16 +67,16 @@ export class Indexing {
   step(): IndexingResult {
     const { messages, index, write } = this.#databases
     const generation = messages.one<{ generation: string }>('SELECT generation FROM heed_recall')?.generation
-    if (generation === undefined) return { more: false, indexed: 0, number: 0 }
+    if (generation === undefined) return { more: false, behind: false, indexed: 0, number: 0 }
     const progress = this.#progress()
     if (progress?.generation !== generation) {
       this.#startOver(generation)
-      return { more: true, indexed: 0, number: 0 }
+      return { more: true, behind: false, indexed: 0, number: 0 }
     }
     const { keys, number } = this.#changed(progress)
     const rebuilt = keys.length < indexedAtOnce ? this.#next(progress, indexedAtOnce - keys.length) : undefined
     const all = [...new Set([...keys, ...(rebuilt?.keys ?? [])])]
-    if (all.length === 0 && number === progress.number && rebuilt?.done === progress.done) return { more: false, indexed: 0, number }
+    if (all.length === 0 && number === progress.number && rebuilt?.done === progress.done) return { more: false, behind: false, indexed: 0, number }
     const prepared = all.map((key) => this.#prepare(key))
     const current = write(() => {
       // Another process may have been faster: then this was for nothing.
@@ -87,7 +89,8 @@ export class Indexing {
       index.run('UPDATE progress SET number = ?, done = ?, until = ?', number, done, done === null ? null : progress.until)
       return true
     })
-    return { more: !current || keys.length >= indexedAtOnce || (rebuilt !== undefined && rebuilt.done !== null), indexed: current ? all.length : 0, number: current ? number : progress.number }
+    const behind = !current || keys.length >= indexedAtOnce
+    return { more: behind || (rebuilt !== undefined && rebuilt.done !== null), behind, indexed: current ? all.length : 0, number: current ? number : progress.number }
   }
 
   /** All messages are indexed again. What is there is found meanwhile. */

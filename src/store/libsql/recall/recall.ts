@@ -27,7 +27,10 @@ export class LibSQLRecall implements RecallIndex {
     if (query.filter !== undefined) compileFilter(query.filter)
     return this.#use(async (driver) => {
       const vector = embedder && (await vectorOf(driver, embedder, query.text))
-      return driver.engine.ask('search', { ...query, ...(vector && { vector }) })
+      const hits = await driver.engine.ask('search', { ...query, ...(vector && { vector }) })
+      // Another process may have written what has no vectors yet.
+      if (embedder) driver.vectoriser(embedder).wake()
+      return hits
     })
   }
 

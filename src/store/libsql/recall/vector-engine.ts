@@ -75,10 +75,12 @@ export class VectorEngine {
     })
   }
 
-  upsert(name: string, items: ReadonlyArray<{ id: string; vector: Float32Array; metadata: string }>): void {
+  /** `replacing`: what this filter lets through goes first. */
+  upsert(name: string, items: ReadonlyArray<{ id: string; vector: Float32Array; metadata: string }>, replacing?: MetadataFilter): void {
     const index = this.#index(name)
     for (const { vector } of items) checkDimension(name, index, vector)
     this.#write(() => {
+      if (replacing) for (const id of this.#chosen(index.key, { filter: replacing })) this.#statements.run('DELETE FROM vectors WHERE place = ? AND id = ?', index.key, id)
       for (const { id, vector, metadata } of items) {
         this.#statements.run(
           'INSERT INTO vectors (place, id, vector, metadata) VALUES (?, ?, ?, ?) ON CONFLICT DO UPDATE SET vector = excluded.vector, metadata = excluded.metadata',
@@ -88,13 +90,14 @@ export class VectorEngine {
     })
   }
 
-  query(name: string, question: Float32Array, topK: number, filter: MetadataFilter | undefined, includeVector: boolean): VectorQueryResult[] {
+  query(name: string, question: Float32Array, { topK, filter, includeVector, minScore }: { topK: number; filter?: MetadataFilter; includeVector: boolean; minScore: number }): VectorQueryResult[] {
     const index = this.#index(name)
     checkDimension(name, index, question)
     const best: VectorQueryResult[] = []
     for (const { id, vector, metadata } of this.#rows(index.key, filter)) {
       const numbers = numbersOf(vector)
       const score = scoreOf(index.metric, question, numbers)
+      if (score < minScore) continue
       if (best.length >= topK && score <= (best.at(-1)?.score ?? 0)) continue
       const place = best.findIndex((one) => one.score < score)
       best.splice(place < 0 ? best.length : place, 0, { id, score, metadata, ...(includeVector && { vector: Array.from(numbers) }) })

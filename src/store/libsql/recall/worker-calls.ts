@@ -1,4 +1,5 @@
 import type { Worker } from 'node:worker_threads'
+import { describe, HeedError } from '../../../errors.ts'
 import { openWorker } from '../../../worker.ts'
 import { revived } from '../bulk.ts'
 import type { CarriedError } from '../bulk-job.ts'
@@ -43,9 +44,10 @@ export class WorkerCalls {
     if (this.#failure) return Promise.reject(this.#failure)
     return new Promise((resolve, reject) => {
       const id = ++this.#asked
+      // What can't be passed on throws here, and then nobody waits.
+      this.#post({ id, call, args })
       this.#waiting.set(id, { resolve, reject })
       if (this.#waiting.size === 1) this.#worker.ref()
-      this.#post({ id, call, args })
     })
   }
 
@@ -56,8 +58,12 @@ export class WorkerCalls {
   }
 
   #post(request: CallRequest): void {
-    // oxlint-disable-next-line unicorn/require-post-message-target-origin -- a thread has no origin
-    this.#worker.postMessage(request)
+    try {
+      // oxlint-disable-next-line unicorn/require-post-message-target-origin -- a thread has no origin
+      this.#worker.postMessage(request)
+    } catch (cause) {
+      throw new HeedError('invalid_argument', `What ${request.call} was given can't be passed to another thread: ${describe(cause)}`, { cause, details: { call: request.call } })
+    }
   }
 
   #settle(answer: CallAnswer): void {

@@ -1,0 +1,16 @@
+import { expect, it } from 'vitest'
+import { InMemoryStore, Memory } from '../../src/index.ts'
+import { LibSQLStore } from '../../src/store/libsql/index.ts'
+
+it.each([['InMemoryStore', () => new InMemoryStore()], ['LibSQLStore', () => new LibSQLStore({ url: ':memory:' })]] as const)('a memory of one resource says how far recall is and indexes again, in an %s', async (_, make) => {
+  const storage = make()
+  const embedder = { specificationVersion: 'v4', provider: 'test', modelId: 'dogs', doEmbed: async ({ values }: { values: string[] }) => ({ embeddings: values.map((text) => (/hound|puppy/.test(text) ? [1, 0.1] : [0.1, 1])) }) }
+  const memory = new Memory({ storage, embedder }).forResource('ada')
+  await memory.createThread({ threadId: 't' })
+  await memory.saveMessages({ messages: [{ id: 'm', threadId: 't', role: 'user', content: 'Our hound is old.' }] })
+  await memory.reindex()
+  const { hits } = await memory.recall({ threadId: 't', vectorSearchString: 'a puppy' })
+  expect(hits).toMatchObject([{ messageId: 'm', reasons: { meaning: 1 } }])
+  expect(await memory.recallStatus()).toMatchObject({ pending: 0, embedders: [{ id: 'test/dogs', complete: true, failing: 0 }] })
+  await storage.close()
+})

@@ -7,7 +7,7 @@ it.each([['InMemoryStore', () => new InMemoryStore()], ['LibSQLStore', () => new
   const embedder = { specificationVersion: 'v4', provider: 'test', modelId: 'dogs', doEmbed: async ({ values }: { values: string[] }) => ({ embeddings: values.map((text) => (/hound|puppy/.test(text) ? [1, 0.1] : [0.1, 1])) }) }
   const memory = new Memory({ storage, embedder }).forResource('ada')
   await memory.createThread({ threadId: 't' })
-  await memory.saveMessages({ messages: [{ id: 'm', threadId: 't', role: 'user', content: 'Our hound is old.' }] })
+  await memory.saveMessages({ threadId: 't', messages: [{ id: 'm', role: 'user', content: 'Our hound is old.' }] })
   await memory.reindex()
   const { hits } = await memory.recall({ threadId: 't', vectorSearchString: 'a puppy' })
   expect(hits).toMatchObject([{ messageId: 'm', reasons: { meaning: 1 } }])

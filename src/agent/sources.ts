@@ -1,10 +1,11 @@
 import { HeedError } from '../errors.ts'
 import type { Heed } from '../heed.ts'
 import type { NotificationInput } from '../inbox/input.ts'
+import { leaveNotification } from '../inbox/leaving.ts'
 import type { SignalProvider } from '../sources/source.ts'
 import { subscriptionStoreOf } from '../store/storage.ts'
 import type { SubscriptionRecord, SubscriptionStore } from '../store/subscriptions.ts'
-import { storageOf } from './runtimes.ts'
+import { inboxOf, storageOf } from './runtimes.ts'
 
 /** The sources of a Heed: where their subscriptions are kept, and how what they tell reaches a thread. */
 export class Sources {
@@ -18,7 +19,7 @@ export class Sources {
       if (!/^[\w.-]{1,64}$/.test(source.id)) throw new HeedError('invalid_argument', `The id '${source.id}' of a source is in its webhook's address: use letters, digits, '.', '-' and '_'.`, { details: { option: 'sources' } })
       if (this.#sources.has(source.id)) throw new HeedError('invalid_argument', `Two sources have the id '${source.id}'. Give one of them another.`, { details: { option: 'sources' } })
       this.#sources.set(source.id, source)
-      source.connect({ clock: heed.clock, logger: heed.logger, store: () => this.#store(), notify: (subscription, notification) => this.#notify(subscription, notification) })
+      source.connect({ clock: heed.clock, logger: heed.logger, store: () => this.#store(), admit: (target) => this.#admit(target), notify: (subscription, notification) => this.#notify(subscription, notification) })
     }
   }
 
@@ -41,9 +42,23 @@ export class Sources {
     return store
   }
 
-  /** Resolves when the notification would survive a power cut: whoever told of it may then forget it. */
+  async #admit({ agentId, threadId, resourceId }: { agentId: string; threadId: string; resourceId: string }): Promise<void> {
+    const runtime = (await this.#heed.getAgentById(agentId).place()).threads()
+    await runtime.open()
+    await runtime.store.getThread({ threadId, resourceId })
+  }
+
+  /**
+   * Resolves when the notification would survive a power cut: whoever told of it may then forget it. An agent that is not in this process may be
+   * in another: its notification is left for that one.
+   */
   async #notify({ agentId, threadId, resourceId }: SubscriptionRecord, notification: NotificationInput): Promise<void> {
-    const { stored } = await this.#heed.getAgentById(agentId).sendNotificationSignal(notification, { threadId, resourceId })
-    await stored
+    const agent = Object.values(this.#heed.listAgents()).find(({ id }) => id === agentId)
+    if (agent) {
+      const { stored } = await agent.sendNotificationSignal(notification, { threadId, resourceId })
+      return stored
+    }
+    const runtime = this.#heed.runtimes.of()
+    await leaveNotification(runtime, await inboxOf(runtime).store(), notification, { agentId, threadId, resourceId })
   }
 }

@@ -1,7 +1,8 @@
 import { createHash } from 'node:crypto'
 import { HeedError } from '../errors.ts'
 import { checkSecrets, verifyHexSignature } from './signature.ts'
-import { SignalProvider, type SourceEvent, type WebhookAnswer, type WebhookRequest } from './source.ts'
+import type { SourceEvent, WebhookAnswer, WebhookRequest } from './event.ts'
+import { SignalProvider } from './source.ts'
 import { wrongBody } from './webhook.ts'
 
 export interface GitHubSignalsOptions {

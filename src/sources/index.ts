@@ -1,4 +1,5 @@
 /** Where things happen that threads want to hear of. */
-export { SignalProvider, type SourceEvent, type SubscribeTarget, type WebhookAnswer, type WebhookRequest } from './source.ts'
+export { SignalProvider, type SubscribeTarget } from './source.ts'
+export type { PollAnswer, PollContext, SourceEvent, ToldOfEvent, WebhookAnswer, WebhookRequest } from './event.ts'
 export { WebhookSignals, type WebhookEvent, type WebhookSignalsOptions } from './webhook.ts'
 export { GitHubSignals, type GitHubSignalsOptions } from './github.ts'

@@ -34,17 +34,27 @@ export function verifyHexSignature(header: string | null, body: string, secrets:
   if (!secrets.some((secret) => equal(given, createHmac('sha256', secret).update(body).digest()))) throw unbelievable('Its signature is wrong.')
 }
 
-export function checkSecrets(of: string, secret: string | readonly string[]): string[] {
+const shortestKey = 16
+
+export function checkSecrets(of: string, secret: string | readonly string[], fits: (secret: string) => boolean = () => true): string[] {
   const secrets = [secret].flat()
-  if (secrets.length === 0 || !secrets.every((one) => typeof one === 'string' && one.length >= 16)) {
-    throw new HeedError('invalid_argument', `${of} needs a secret of at least 16 characters, or a list of them while it is changed.`, { details: { option: 'secret' } })
+  if (secrets.length === 0 || !secrets.every((one) => typeof one === 'string' && one.length >= shortestKey)) {
+    throw new HeedError('invalid_argument', `${of} needs a secret of at least ${shortestKey} characters, or a list of them while it is changed.`, { details: { option: 'secret' } })
   }
+  if (!secrets.every(fits)) throw new HeedError('invalid_argument', `${of} has a secret whose part after 'whsec_' is not base64 of at least ${shortestKey} bytes. Copy it as a whole.`, { details: { option: 'secret' } })
   for (const one of secrets) keepSecret(one)
   return secrets
 }
 
+const encoded = 'whsec_'
+
+/** What isn't base64 would be left out of the key, which anybody could then guess. */
+export function isKey(secret: string): boolean {
+  return !secret.startsWith(encoded) || (/^[\w+/-]+={0,2}$/.test(secret.slice(encoded.length)) && keyOf(secret).length >= shortestKey)
+}
+
 function keyOf(secret: string): Buffer {
-  return secret.startsWith('whsec_') ? Buffer.from(secret.slice('whsec_'.length), 'base64') : Buffer.from(secret)
+  return secret.startsWith(encoded) ? Buffer.from(secret.slice(encoded.length), 'base64') : Buffer.from(secret)
 }
 
 function equal(one: Buffer, other: Buffer): boolean {

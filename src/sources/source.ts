@@ -1,39 +1,21 @@
-import { createHash } from 'node:crypto'
-import { isName } from '../arguments.ts'
-import type { Clock, Timer } from '../clock.ts'
-import { HeedError, describe } from '../errors.ts'
+import { checkName, checkNames, checkObject } from '../arguments.ts'
+import type { Clock } from '../clock.ts'
+import { HeedError } from '../errors.ts'
 import type { NotificationInput } from '../inbox/input.ts'
 import type { Logger } from '../logger.ts'
-import { maxNotificationId } from '../store/notification-states.ts'
 import type { SubscriptionRecord, SubscriptionStore } from '../store/subscriptions.ts'
+import { Asking } from './asking.ts'
+import type { PollAnswer, PollContext, SourceEvent, WebhookAnswer, WebhookRequest } from './event.ts'
+import { tell } from './telling.ts'
 import { subscriptionTools } from './tools.ts'
-
-/** Something that happened outside. */
-export interface SourceEvent {
-  /** The same id is the same event, however often it is told: each thread gets one notification of it. */
-  id: string
-  /** What it is about. Threads that subscribed to one of these hear of it. */
-  externalIds: readonly string[]
-  notification: Omit<NotificationInput, 'id' | 'source'> | ((subscription: SubscriptionRecord) => Omit<NotificationInput, 'id' | 'source'> | undefined)
-}
-
-/** A request as it came, before anybody trusts it. */
-export interface WebhookRequest {
-  headers: Headers
-  /** The bytes that were signed, as text. */
-  body: string
-}
-
-export interface WebhookAnswer {
-  status: number
-  body?: Record<string, unknown>
-}
 
 /** What a source works in. Given by the Heed that it is registered with. */
 export interface SourceEnvironment {
   clock: Clock
   logger: Logger
   store(): Promise<SubscriptionStore>
+  /** Throws for an agent that isn't here and for a thread of another resource. */
+  admit(target: { agentId: string; threadId: string; resourceId: string }): Promise<void>
   notify(subscription: SubscriptionRecord, notification: NotificationInput): Promise<void>
 }
 
@@ -58,11 +40,13 @@ export abstract class SignalProvider {
   /** How often `poll` is asked, in milliseconds. */
   readonly pollInterval?: number
   #environment: SourceEnvironment | undefined
-  #timer: Timer | undefined
-  #polling: Promise<void> | undefined
+  #asking: Asking | undefined
 
-  /** What happened since the last time, as far as these subscriptions care. */
-  poll?(subscriptions: readonly SubscriptionRecord[]): Promise<readonly SourceEvent[]>
+  /**
+   * What happened since the last time, as far as these subscriptions care. Processes take turns: what one has to know of the last time it
+   * answers as `cursor`, which is kept once all the events are stored. Without, it answers the events alone.
+   */
+  poll?(subscriptions: readonly SubscriptionRecord[], context: PollContext): Promise<readonly SourceEvent[] | PollAnswer>
 
   /** Checks what came and delivers it. Answers 2xx only when everything is stored: whoever sent it tries again otherwise. */
   handleWebhook?(request: WebhookRequest): Promise<WebhookAnswer>
@@ -82,9 +66,15 @@ export abstract class SignalProvider {
     return this.#environment !== undefined
   }
 
-  async subscribe({ metadata = {}, ...target }: SubscribeTarget): Promise<SubscriptionRecord> {
-    const { clock, store } = this.environment
-    return (await store()).putSubscription({ ...target, sourceId: this.id, metadata, now: clock.now() })
+  /** The agent is one of the Heed's, and the thread, where there is one already, of this resource. */
+  async subscribe(target: SubscribeTarget): Promise<SubscriptionRecord> {
+    checkNames('subscribe', target, ['threadId', 'resourceId', 'agentId', 'externalId', 'metadata'])
+    const { threadId, resourceId, agentId, externalId, metadata = {} } = target
+    for (const [name, value] of Object.entries({ threadId, resourceId, agentId, externalId })) checkName(name, value)
+    checkObject('metadata', metadata)
+    const { clock, store, admit } = this.environment
+    await admit({ agentId, threadId, resourceId })
+    return (await store()).putSubscription({ threadId, resourceId, agentId, externalId, sourceId: this.id, metadata, now: clock.now() })
   }
 
   /** Without `externalId`: everything that the thread subscribed to. Answers how many that were. */
@@ -96,36 +86,48 @@ export abstract class SignalProvider {
     return (await this.environment.store()).listSubscriptions({ ...query, sourceId: this.id, limit: query.limit ?? page })
   }
 
-  /** Tells every thread that subscribed. Resolves when all of it is stored; answers how many threads that were. */
-  async deliver({ id, externalIds, notification }: SourceEvent): Promise<number> {
-    const told = new Set<string>()
-    for (const externalId of new Set(externalIds)) {
-      for await (const subscription of this.#subscribed(externalId)) {
-        if (told.has(subscription.threadId)) continue
-        const input = typeof notification === 'function' ? notification(subscription) : notification
-        if (!input) continue
-        told.add(subscription.threadId)
-        await this.environment.notify(subscription, { ...input, id: notificationId(this.id, id), source: this.id })
-      }
-    }
-    return told.size
+  /**
+   * Tells every thread that subscribed. Resolves when all of it is stored; answers how many threads that were. Throws when something could
+   * not be stored, after everybody else was told: the same event may be delivered again.
+   */
+  async deliver(event: SourceEvent): Promise<number> {
+    const { logger, notify } = this.environment
+    return tell({ sourceId: this.id, logger, subscribed: (externalId) => this.#subscribed(externalId), notify }, event)
   }
 
   /** @internal */
   start(): void {
-    if (this.poll && this.pollInterval !== undefined) this.#schedule(0)
+    const { pollInterval } = this
+    if (!this.poll || pollInterval === undefined || this.#asking) return
+    const { clock, logger, store } = this.environment
+    this.#asking = new Asking({
+      sourceId: this.id,
+      interval: pollInterval,
+      clock,
+      logger,
+      store,
+      subscriptions: () => this.#allSubscribed(),
+      poll: async (subscriptions, context) => (await this.poll?.(subscriptions, context)) ?? [],
+      deliver: (event) => this.deliver(event),
+    })
   }
 
   /** Ends the asking; what is being delivered is waited for. */
   async stop(): Promise<void> {
-    this.#timer?.cancel()
-    this.#timer = undefined
-    await this.#polling
+    const asking = this.#asking
+    this.#asking = undefined
+    await asking?.stop()
   }
 
   protected get environment(): SourceEnvironment {
     if (!this.#environment) throw new HeedError('invalid_argument', `The source '${this.id}' belongs to no Heed yet. Register it: new Heed({ sources: [source] }).`)
     return this.#environment
+  }
+
+  async #allSubscribed(): Promise<SubscriptionRecord[]> {
+    const all: SubscriptionRecord[] = []
+    for await (const subscription of this.#subscribed()) all.push(subscription)
+    return all
   }
 
   async *#subscribed(externalId?: string): AsyncGenerator<SubscriptionRecord> {
@@ -137,31 +139,4 @@ export abstract class SignalProvider {
       if (!more) return
     }
   }
-
-  /** At an even pace; a turn that comes while the last one is still at work is left out. */
-  #schedule(delay: number): void {
-    const { clock, logger } = this.environment
-    this.#timer = clock.after(delay, () => {
-      this.#schedule(this.pollInterval ?? 0)
-      this.#polling ??= this.#ask()
-        .catch((error: unknown) => logger.error('a source could not be asked', { source: this.id, error: describe(error) }))
-        .finally(() => (this.#polling = undefined))
-    }, { background: true })
-  }
-
-  async #ask(): Promise<void> {
-    const { clock, store } = this.environment
-    const now = clock.now()
-    const subscriptions: SubscriptionRecord[] = []
-    for await (const subscription of this.#subscribed()) subscriptions.push(subscription)
-    if (subscriptions.length === 0) return
-    if (!(await (await store()).claimPoll(this.id, now, now + (this.pollInterval ?? 0)))) return
-    for (const event of (await this.poll?.(subscriptions)) ?? []) await this.deliver(event)
-  }
-}
-
-/** The same for the same event, however long its own id is. */
-function notificationId(sourceId: string, eventId: string): string {
-  const id = `${sourceId}:${eventId}`
-  return isName(id) && id.length <= maxNotificationId ? id : `event:${createHash('sha256').update(JSON.stringify([sourceId, eventId])).digest('hex')}`
 }

@@ -1,7 +1,8 @@
 import { HeedError } from '../errors.ts'
-import type { JSONValue } from '../json.ts'
-import { checkSecrets, verifyStandardWebhook } from './signature.ts'
-import { SignalProvider, type SourceEvent, type WebhookAnswer, type WebhookRequest } from './source.ts'
+import type { JSONObject, JSONValue } from '../json.ts'
+import { checkSecrets, isKey, verifyStandardWebhook } from './signature.ts'
+import type { ToldOfEvent, WebhookAnswer, WebhookRequest } from './event.ts'
+import { SignalProvider } from './source.ts'
 
 /** What a webhook tells, whether it came bare or in a CloudEvents envelope. */
 export interface WebhookEvent {
@@ -19,10 +20,10 @@ export interface WebhookSignalsOptions {
   name?: string
   /** Signs what comes, as Standard Webhooks does (`whsec_…`). A list while it is changed. */
   secret: string | readonly string[]
-  /** What an event is about. Defaults to `subject` of the envelope, or `resource` of the data. */
+  /** What an event is about. Defaults to `subject` of the envelope, or `resource` of the data, or of its `data`. */
   externalIds?: (event: WebhookEvent) => string | readonly string[] | undefined
   /** What threads are told of it. Nothing: undefined. */
-  notification?: (event: WebhookEvent) => Exclude<SourceEvent['notification'], (...args: never) => unknown> | undefined
+  notification?: (event: WebhookEvent) => ToldOfEvent | undefined
 }
 
 /** Any service that signs its webhooks by the Standard Webhooks scheme, with or without a CloudEvents envelope. */
@@ -36,61 +37,72 @@ export class WebhookSignals extends SignalProvider {
     super()
     this.id = options.id ?? 'webhook'
     this.name = options.name ?? this.id
-    this.#secrets = checkSecrets(`The webhook '${this.id}'`, options.secret)
+    this.#secrets = checkSecrets(`The webhook '${this.id}'`, options.secret, isKey)
     this.#options = options
   }
 
   override async handleWebhook({ headers, body }: WebhookRequest): Promise<WebhookAnswer> {
     const { clock, store } = this.environment
     const now = clock.now()
-    const delivery = verifyStandardWebhook(headers, body, this.#secrets, now)
+    const delivery = { sourceId: this.id, ...verifyStandardWebhook(headers, body, this.#secrets, now) }
     const event = eventOf(headers, body, delivery.id)
-    if ((await (await store()).takeDelivery({ sourceId: this.id, ...delivery, now })) === 'replayed') {
-      throw new HeedError('unauthorized', 'This webhook was here before, to the letter. A retry is signed anew.')
-    }
+    const deliveries = await store()
+    if (await deliveries.isDelivered(delivery)) throw new HeedError('unauthorized', 'This webhook was here before, to the letter. A retry is signed anew.')
     const externalIds = [this.#options.externalIds ? (this.#options.externalIds(event) ?? []) : (subjectOf(event) ?? [])].flat()
     const notification = this.#options.notification ? this.#options.notification(event) : usualNotification(event)
     const delivered = notification ? await this.deliver({ id: event.id, externalIds, notification }) : 0
+    // It counts only now that all of it is stored: whatever ends this before, the very same bytes are taken again, and each thread knows the event.
+    await deliveries.recordDelivery({ ...delivery, now })
     return { status: 200, body: { delivered } }
   }
 }
 
-function usualNotification({ type, data, subject }: WebhookEvent): Exclude<SourceEvent['notification'], (...args: never) => unknown> {
+/** A `kind` is short and never empty. */
+const longestKind = 256
+
+function usualNotification({ type, data, subject }: WebhookEvent): ToldOfEvent {
   const about = subject === undefined ? '' : ` for ${subject}`
-  return { kind: type, summary: `${type}${about}`, payload: data }
+  return { kind: type.slice(0, longestKind) || 'event', summary: `${type || 'event'}${about}`, payload: data }
 }
 
+/** What Standard Webhooks recommends has its `data` apart. */
 function subjectOf({ subject, data }: WebhookEvent): string | undefined {
   if (subject !== undefined) return subject
-  const resource = typeof data === 'object' && data !== null && !Array.isArray(data) ? data.resource : undefined
-  return typeof resource === 'string' ? resource : undefined
+  return [fieldOf(data, 'resource'), fieldOf(fieldOf(data, 'data'), 'resource')].find((found) => typeof found === 'string')
+}
+
+function fieldOf(value: JSONValue | undefined, name: string): JSONValue | undefined {
+  return isObject(value) && Object.hasOwn(value, name) ? value[name] : undefined
+}
+
+function isObject(value: JSONValue | undefined): value is JSONObject {
+  return typeof value === 'object' && value !== null && !Array.isArray(value)
 }
 
 /** Structured and binary CloudEvents, and plain JSON. */
 function eventOf(headers: Headers, body: string, id: string): WebhookEvent {
   const value = parsed(body)
-  const structured = (headers.get('content-type') ?? '').startsWith('application/cloudevents+json')
-  if (structured) {
-    const { specversion, type, source, data = null } = value
-    const eventId = value.id
-    if (specversion !== '1.0' || typeof type !== 'string' || typeof source !== 'string' || typeof eventId !== 'string') throw wrongBody('a CloudEvents envelope of version 1.0 with id, source and type')
-    // The sender's id is unique within its source only.
-    return { id: `${source}/${eventId}`, type, subject: typeof value.subject === 'string' ? value.subject : source, data }
-  }
-  const type = headers.get('ce-type') ?? (typeof value.type === 'string' ? value.type : 'event')
-  const subject = headers.get('ce-subject') ?? headers.get('ce-source')
   const binary = headers.get('ce-id')
-  return { id: binary === null ? id : `${headers.get('ce-source') ?? ''}/${binary}`, type, ...(subject === null ? {} : { subject }), data: value }
+  const subject = headers.get('ce-subject') ?? headers.get('ce-source')
+  const about = { type: headers.get('ce-type') ?? 'event', ...(subject === null ? {} : { subject }) }
+  // The sender's id is unique within its source only.
+  if (binary !== null) return { ...about, id: `${headers.get('ce-source') ?? ''}/${binary}`, data: value }
+  if (!isObject(value)) throw wrongBody('a JSON object')
+  if ((headers.get('content-type') ?? '').toLowerCase().startsWith('application/cloudevents+json')) return envelopeOf(value)
+  return { ...about, ...(headers.has('ce-type') || typeof value.type !== 'string' ? {} : { type: value.type }), id, data: value }
 }
 
-function parsed(body: string): Record<string, JSONValue> {
+function envelopeOf({ specversion, id, type, source, subject, data = null }: JSONObject): WebhookEvent {
+  if (specversion !== '1.0' || typeof type !== 'string' || typeof source !== 'string' || typeof id !== 'string') throw wrongBody('a CloudEvents envelope of version 1.0 with id, source and type')
+  return { id: `${source}/${id}`, type, subject: typeof subject === 'string' ? subject : source, data }
+}
+
+function parsed(body: string): JSONValue {
   try {
-    const value = JSON.parse(body) as JSONValue
-    if (typeof value === 'object' && value !== null && !Array.isArray(value)) return value as Record<string, JSONValue>
+    return JSON.parse(body) as JSONValue
   } catch (cause) {
     throw wrongBody('JSON', cause)
   }
-  throw wrongBody('a JSON object')
 }
 
 export function wrongBody(wanted: string, cause?: unknown): HeedError {

@@ -14,13 +14,35 @@ export interface SubscriptionStore extends Belongings {
   deleteSubscriptions(scope: SubscriptionScope & { externalId?: string }): Promise<number>
   /** By thread, ascending within each external thing. */
   listSubscriptions(query: SubscriptionQuery): Promise<{ subscriptions: SubscriptionRecord[]; more: boolean }>
-  /** One process asks a source at a time: true for whoever gets the turn until then. */
-  claimPoll(sourceId: string, now: number, until: number): Promise<boolean>
-  /**
-   * Remembers a signed delivery for as long as its signature counts. `retried`: the same id, signed anew. `replayed`: the very same again,
-   * by somebody who kept it.
-   */
-  takeDelivery(delivery: { sourceId: string; id: string; timestamp: number; now: number }): Promise<'new' | 'retried' | 'replayed'>
+  /** One process asks a source at a time: the turn until then, for whoever comes first or has it already. Null while it is another's, or not yet time. */
+  claimPoll(claim: PollClaim): Promise<PollTurn | null>
+  /** The turn is over: nobody asks before `nextAt`. Without `cursor` it stays as it was. False, and nothing is changed, when the turn is no longer the holder's. */
+  endPoll(end: { sourceId: string; holder: string; nextAt: number; cursor?: JSONValue }): Promise<boolean>
+  /** Whether this very delivery was recorded: the same id, signed at the same time. */
+  isDelivered(delivery: SignedDelivery): Promise<boolean>
+  /** All of it is stored. It is remembered for longer than its signature counts. */
+  recordDelivery(delivery: SignedDelivery & { now: number }): Promise<void>
+}
+
+export interface PollClaim {
+  sourceId: string
+  /** Who asks; the same again renews its turn. */
+  holder: string
+  now: number
+  until: number
+}
+
+export interface PollTurn {
+  /** Where the last turn ended. */
+  cursor?: JSONValue
+}
+
+/** A webhook that was believed. A retry has the same id and is signed anew. */
+export interface SignedDelivery {
+  sourceId: string
+  id: string
+  /** When it was signed, in seconds since the epoch. */
+  timestamp: number
 }
 
 export interface SubscriptionRecord {

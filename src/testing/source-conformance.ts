@@ -3,7 +3,8 @@ import { Agent } from '../agent/agent.ts'
 import { isHeedError } from '../errors.ts'
 import { Heed } from '../heed.ts'
 import { silentLogger } from '../logger.ts'
-import type { SignalProvider, SourceEvent, WebhookRequest } from '../sources/source.ts'
+import type { SourceEvent, WebhookRequest } from '../sources/event.ts'
+import type { SignalProvider } from '../sources/source.ts'
 import type { NotificationRecord } from '../store/notifications.ts'
 import { notificationStoreOf, type Storage } from '../store/storage.ts'
 import { scriptedModel } from './scripted-model.ts'
@@ -143,13 +144,16 @@ const told: Array<{ name: string; run(harness: SourceHarness & { request: NonNul
       await subscribe('t1', thing)
       const deliver = source.deliver
       source.deliver = () => Promise.reject(new Error('the disk is full'))
-      const lost = await Promise.resolve(source.handleWebhook?.(harness.request('event-1', thing))).then((answer) => answer?.status ?? 500, () => 500)
-      assert.ok(!isTaken(lost), `answered ${lost} although nothing was stored`)
+      const lose = (request: WebhookRequest) => Promise.resolve(source.handleWebhook?.(request)).then((answer) => answer?.status ?? 500, () => 500)
+      const request = harness.request('event-1', thing)
+      for (const lost of [await lose(request), await lose(harness.request('event-2', thing))]) assert.ok(!isTaken(lost), `answered ${lost} although nothing was stored`)
       source.deliver = deliver
       assert.equal((await inbox('t1')).length, 0)
-      // A retry is signed anew, where the time is signed.
-      assert.ok(isTaken(await answered(source, harness.request('event-1', thing))))
+      assert.ok(isTaken(await answered(source, request)), 'nothing was stored: the very same request is to be taken')
       assert.equal((await inbox('t1')).length, 1)
+      // A retry is signed anew, where the time is signed.
+      assert.ok(isTaken(await answered(source, harness.request('event-2', thing))))
+      assert.equal((await inbox('t1')).length, 2)
     }),
   },
 ]
@@ -167,7 +171,10 @@ const asked: Array<{ name: string; run(harness: SourceHarness & { happen: NonNul
       const { subscriptions } = await source.listSubscriptions()
       const found: SourceEvent[] = []
       // A process that dies after it asked asks again.
-      for (let round = 0; round < 2; round++) found.push(...((await source.poll(subscriptions)) ?? []))
+      for (let round = 0; round < 2; round++) {
+        const answer = await source.poll(subscriptions, { signal: new AbortController().signal })
+        found.push(...('events' in answer ? answer.events : answer))
+      }
       const about = found.filter(({ externalIds }) => externalIds.includes(thing))
       assert.ok(about.length > 0, 'poll did not find what happened')
       for (const event of found) await source.deliver(event)

@@ -5,7 +5,7 @@ import { keepingSchema } from './keeping-schema.ts'
 import { notificationChangeSchema, notificationIndexSchema, notificationOwnerSchema, notificationSchema } from './notification-schema.ts'
 import { quotesSchema, recallChangesSchema } from './recall/schema.ts'
 import { scheduleSchema } from './schedule-schema.ts'
-import { subscriptionSchema } from './subscription-schema.ts'
+import { subscriptionSchema, subscriptionTurnSchema } from './subscription-schema.ts'
 
 /**
  * The schema as steps, forward only. Version n is the state after the first n of them, and `user_version` of a file says which it
@@ -236,6 +236,7 @@ export const migrations: readonly string[] = [
   notificationIndexSchema,
   belowSchema,
   notificationOwnerSchema,
+  subscriptionTurnSchema,
 ]
 
 /** 'Heed', where SQLite keeps the name of the program that a file belongs to. */

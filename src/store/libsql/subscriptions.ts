@@ -1,5 +1,6 @@
 import { HeedError } from '../../errors.ts'
-import type { NewSubscription, SubscriptionQuery, SubscriptionRecord, SubscriptionScope, SubscriptionStore } from '../subscriptions.ts'
+import type { JSONValue } from '../../json.ts'
+import type { NewSubscription, PollClaim, PollTurn, SignedDelivery, SubscriptionQuery, SubscriptionRecord, SubscriptionScope, SubscriptionStore } from '../subscriptions.ts'
 import { forgetSubscriptions, giveSubscriptions } from './belongings.ts'
 import { LibSQLDomain } from './domain.ts'
 import type { SqlValue } from './statements.ts'
@@ -27,10 +28,14 @@ export const subscriptionSql = {
     ON CONFLICT DO UPDATE SET agent_id = ?5, metadata = json_patch(metadata, ?6)`,
   ofThread: `SELECT ${columns} FROM heed_subscriptions WHERE thread_id = ? AND source_id = ?`,
   remove: `DELETE FROM heed_subscriptions WHERE source_id = ? AND external_id = ? AND thread_id = ?`,
-  delivery: `SELECT signed_at AS signedAt FROM heed_deliveries WHERE source_id = ? AND id = ?`,
-  deliver: `INSERT INTO heed_deliveries (source_id, id, signed_at) VALUES (?1, ?2, ?3) ON CONFLICT DO UPDATE SET signed_at = max(signed_at, ?3)`,
+  delivery: `SELECT 1 AS found FROM heed_deliveries WHERE source_id = ? AND id = ? AND signed_at = ?`,
+  deliver: `INSERT INTO heed_deliveries (source_id, id, signed_at) VALUES (?, ?, ?) ON CONFLICT DO NOTHING`,
   forget: `DELETE FROM heed_deliveries WHERE signed_at < ?`,
-  claim: `INSERT INTO heed_polls (source_id, until) VALUES (?1, ?3) ON CONFLICT DO UPDATE SET until = ?3 WHERE until <= ?2`,
+  claim: `
+    INSERT INTO heed_polls (source_id, until, holder) VALUES (?1, ?2, ?3)
+    ON CONFLICT DO UPDATE SET until = ?2, holder = ?3 WHERE until <= ?4 OR holder = ?3`,
+  cursor: `SELECT cursor FROM heed_polls WHERE source_id = ?`,
+  end: `UPDATE heed_polls SET until = ?, holder = NULL, cursor = coalesce(?, cursor) WHERE source_id = ? AND holder = ?`,
 }
 
 /** Subscriptions in a database: that of the threads, or one of its own. */
@@ -73,17 +78,26 @@ export class LibSQLSubscriptions extends LibSQLDomain implements SubscriptionSto
     return this.write((statements) => giveSubscriptions(statements, threadId, resourceId))
   }
 
-  claimPoll(sourceId: string, now: number, until: number): Promise<boolean> {
-    return this.write((statements) => statements.run(subscriptionSql.claim, sourceId, now, until) === 1)
+  claimPoll({ sourceId, holder, now, until }: PollClaim): Promise<PollTurn | null> {
+    return this.write((statements) => {
+      if (statements.run(subscriptionSql.claim, sourceId, until, holder, now) === 0) return null
+      const cursor = statements.one<{ cursor: string | null }>(subscriptionSql.cursor, sourceId)?.cursor
+      return cursor ? { cursor: JSON.parse(cursor) as JSONValue } : {}
+    })
   }
 
-  takeDelivery({ sourceId, id, timestamp, now }: { sourceId: string; id: string; timestamp: number; now: number }): Promise<'new' | 'retried' | 'replayed'> {
+  endPoll({ sourceId, holder, nextAt, cursor }: { sourceId: string; holder: string; nextAt: number; cursor?: JSONValue }): Promise<boolean> {
+    return this.write((statements) => statements.run(subscriptionSql.end, nextAt, cursor === undefined ? null : JSON.stringify(cursor), sourceId, holder) === 1)
+  }
+
+  isDelivered({ sourceId, id, timestamp }: SignedDelivery): Promise<boolean> {
+    return this.read((statements) => statements.one(subscriptionSql.delivery, sourceId, id, timestamp) !== undefined)
+  }
+
+  recordDelivery({ sourceId, id, timestamp, now }: SignedDelivery & { now: number }): Promise<void> {
     return this.write((statements) => {
       statements.run(subscriptionSql.forget, Math.floor(now / 1_000) - rememberedSeconds)
-      const known = statements.one<{ signedAt: number }>(subscriptionSql.delivery, sourceId, id)
       statements.run(subscriptionSql.deliver, sourceId, id, timestamp)
-      if (!known) return 'new'
-      return timestamp > known.signedAt ? 'retried' : 'replayed'
     })
   }
 }

@@ -27,7 +27,7 @@ export class PlacingSends {
       accepted: true,
       runId: hasRun(options.ifIdle) ? runId : signal.id,
       signal: createdSignal(accepted),
-      ...(persists(options) ? { persisted: optional(sent.then((receipt) => receipt.persisted)) } : {}),
+      ...(persists(options) && !signal.transient ? { persisted: optional(sent.then((receipt) => receipt.persisted)) } : {}),
       get stored() {
         stored ??= optional(sent.then((receipt) => receipt.stored))
         return stored

@@ -32,7 +32,7 @@ const messageObject = object({ contents, ...beside }, ['contents'])
 export const message: JSONSchema = { anyOf: [text, { type: 'array', items: part, maxItems: 1_000 }, messageObject] }
 export const messageFields = Object.keys(messageObject.properties)
 
-export const signal = object({ type: text, tagName: text, contents, createdAt: text, ...beside }, ['type', 'contents'])
+export const signal = object({ type: text, tagName: text, contents, createdAt: text, transient: flag, ...beside }, ['type', 'contents'])
 export const signalFields = Object.keys(signal.properties)
 
 export const state = object(

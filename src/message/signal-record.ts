@@ -23,6 +23,12 @@ export function signalOf({ type, content }: { type?: string; content: MessageCon
   }
 }
 
+/** It was for one run: no display shows it, and nothing finds it. */
+export function isTransient({ metadata }: Pick<MessageContent, 'metadata'>): boolean {
+  const record = metadata?.signal
+  return isRaw(record) && record.transient === true
+}
+
 /** Its type alone. */
 export function signalType({ type, content }: { type?: string; content: MessageContent }): string {
   const record = content.metadata?.signal

@@ -3,15 +3,15 @@ import { partsOf } from './content.ts'
 import { isURLText } from './file-data.ts'
 import type { FilePart, Message, MessageContent, MessagePart, SourcePart, ToolInvocationPart } from './message.ts'
 import { asJSON } from './raw.ts'
-import { signalOf } from './signal-record.ts'
+import { isTransient, signalOf } from './signal-record.ts'
 import type { UIFilePart, UIMessage, UIMetadata, UIPart, UIToolPart } from './ui-message.ts'
 
 /**
  * Messages as user interfaces show them. What the user said is a `user` message, whether it was stored as a message or a signal;
- * any other signal is a `system` message with one `data-signal` part. Where a transcript hides a payload, its stand-in is shown.
+ * any other signal is a `system` message with one `data-signal` part, but for transient ones, which are not shown. Where a transcript hides a payload, its stand-in is shown.
  */
 export function toUIMessages(messages: Iterable<Message>): UIMessage[] {
-  return Array.from(messages, toUIMessage)
+  return Array.from(messages).filter(({ content }) => !isTransient(content)).map(toUIMessage)
 }
 
 export function toUIMessage(message: Message): UIMessage {

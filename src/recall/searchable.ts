@@ -3,8 +3,9 @@ import type { MessageContent, MessagePart } from '../message/message.ts'
 /** Of a tool's arguments and results, so much is looked through. */
 const mostOfPayload = 100_000
 
-/** What a message can be found by: what was said, tools that were called, with what, and what they answered. */
-export function searchableText({ parts, content }: Pick<MessageContent, 'parts' | 'content'>): string {
+/** What a message can be found by: what was said, tools that were called, with what, and what they answered. Of what was for one run alone, nothing. */
+export function searchableText({ parts, content, metadata }: Pick<MessageContent, 'parts' | 'content' | 'metadata'>): string {
+  if (metadata?.signal && (metadata.signal as { transient?: unknown }).transient === true) return ''
   const texts = parts.map(textOf).filter((text) => text !== '')
   return texts.length === 0 ? (content ?? '') : texts.join('\n')
 }

@@ -47,6 +47,7 @@ export function normaliseSignal(input: SignalInput, context: NormaliseContext): 
     ...(isGiven(metadata) && { metadata: copyJSONObject(metadata, 'metadata') }),
     ...(isGiven(providerOptions) && { providerOptions: copyProviderOptions(providerOptions, 'providerOptions') }),
     createdAt: isoTime(Number(context.now)),
+    ...(isTransient(input.transient, kind.type) && { transient: true as const }),
   }
   for (const field of sized) if (signal[field]) checkSize(field, utf8Length(JSON.stringify(signal[field])), maxBytes)
   const forged = isPlain(signal) && needsGuard(signal.contents, context.reservedTags?.length ? [...RESERVED_TAGS, ...context.reservedTags] : RESERVED_TAGS)
@@ -67,7 +68,7 @@ export function messageInputToSignal(input: MessageInput, context: NormaliseCont
 // Besides what a sender writes: what a signal has that was handed out and is sent again.
 const handedOut = ['createdAt', 'acceptedAt', 'guarded']
 const messageFields = ['id', 'contents', 'attributes', 'metadata', 'providerOptions', ...handedOut]
-const signalFields = ['type', 'tagName', ...messageFields]
+const signalFields = ['type', 'tagName', 'transient', ...messageFields]
 
 // A user's signal that was handed out is a user's message.
 function isUserSignal(input: object): boolean {
@@ -89,6 +90,13 @@ function isObject(input: unknown): boolean {
 // Writers in other languages send null for what they leave out.
 function isGiven(value: unknown): boolean {
   return value !== undefined && value !== null
+}
+
+function isTransient(given: unknown, type: Signal['type']): boolean {
+  if (!isGiven(given)) return false
+  if (typeof given !== 'boolean') throw refusal('transient', `must be true or false, not ${describe(given)}.`)
+  if (given && type === 'state') throw refusal('transient', 'is not for states: a lane keeps what it was told.')
+  return given
 }
 
 function checkId(id: unknown): string {

@@ -67,6 +67,7 @@ export function shownSignal(row: StoredMessage): ShownSignal {
     ...(attributes && { attributes }),
     ...(isJSONObject(record.metadata) && { metadata: record.metadata }),
     ...(isProviderOptions(providerMetadata) && { providerOptions: providerMetadata }),
+    ...(record.transient === true && { transient: true as const }),
     ...(record.guarded === true && { guarded: true as const }),
   }
 }

@@ -47,12 +47,17 @@ export interface SignalInput {
   /** For the application; never shown to the model. Must be JSON. */
   metadata?: Record<string, unknown>
   providerOptions?: ProviderOptions
+  /**
+   * For the run that takes it, and nobody afterwards: no display shows it and nothing finds it again. Where it would only be persisted, it is discarded. Not
+   * for states, which are there to be kept.
+   */
+  transient?: boolean
 }
 
 /** What a user says: contents alone, or with what goes beside them. */
 export type MessageInput = SignalContents | MessageInputObject
 
-export type MessageInputObject = Omit<SignalInput, 'type' | 'tagName'>
+export type MessageInputObject = Omit<SignalInput, 'type' | 'tagName' | 'transient'>
 
 /**
  * A signal after validation: JSON through and through, so that what is stored, sent over the wire and read back is equal to it.
@@ -69,6 +74,7 @@ export interface Signal {
   /** ISO 8601. */
   createdAt: string
   acceptedAt?: string
+  transient?: true
   /** Plain user text that reads like a signal's tag. It is shown to the model inside an escaped element. */
   guarded?: true
 }

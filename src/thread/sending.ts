@@ -69,7 +69,7 @@ export async function sendState(runtime: ThreadRuntime, agent: Runnable, signal:
 }
 
 function send(runtime: ThreadRuntime, agent: Runnable, mode: SendMode, signal: Signal, options: SendOptions, lane?: LaneWrite, named?: string): { receipt: SendReceipt; work: Promise<Work> } {
-  const branches = checkOptions(options)
+  const branches = signal.transient ? unkept(checkOptions(options)) : checkOptions(options)
   runtime.register(agent)
   const now = runtime.clock.now()
   const accepted: Signal = { ...signal, acceptedAt: isoTime(now) }
@@ -288,6 +288,11 @@ function checkKeys(given: object, under: string, names: readonly string[]): void
     if (names.includes(key) || given[key as keyof typeof given] === undefined) continue
     throw new HeedError('invalid_argument', `A send has no option '${under}${key}'. Known: ${names.map((name) => under + name).join(', ')}.`, { details: { field: under + key } })
   }
+}
+
+/** What is for one run is for none where there is none. */
+function unkept({ ifActive, ifIdle }: Branches): Branches {
+  return { ifActive: ifActive.behavior === 'persist' ? { behavior: 'discard' } : ifActive, ifIdle: ifIdle.behavior === 'persist' ? { behavior: 'discard' } : ifIdle }
 }
 
 function badTarget(field: string): HeedError {

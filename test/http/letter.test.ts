@@ -43,6 +43,10 @@ describe('what existing clients ask, to the letter', () => {
     expect(await statusOf({ runId: 'nothing' })).toBe(409)
     expect(await statusOf({ threadId: 'thread-1', resourceId: 'user-2' })).toBe(403)
     expect((await post('/agents/guide/signals', { signal: { type: 'nonsense', contents: 'x' }, ...thread })).status).toBe(400)
+    const passing = { type: 'reactive', contents: 'x', transient: true }
+    const { body: kept } = await post('/agents/guide/signals', { signal: passing, ...thread, ifIdle: { behavior: 'persist' } })
+    expect(kept).toMatchObject({ accepted: true, runId: (kept.signal as { id: string }).id, signal: { transient: true } })
+    expect((await post('/agents/guide/signals', { signal: { ...passing, type: 'state' }, ...thread })).status).toBe(400)
     expect(await agent.activeRun(thread)).toBeNull()
   })
 

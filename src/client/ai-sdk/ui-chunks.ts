@@ -26,7 +26,9 @@ export function uiChunks(chunk: Chunk): UIChunk[] {
   if ('payload' in chunk) return ofRun(chunk)
   const { type, data, id } = chunk
   const known = id ?? (data as { id?: unknown } | null)?.id
-  return [{ type, data, ...(typeof known === 'string' ? { id: known } : {}) }]
+  // A page keeps what is no signal for one run alone.
+  const isTransient = (data as { transient?: unknown } | null)?.transient === true
+  return [{ type, data, ...(typeof known === 'string' ? { id: known } : {}), ...(isTransient ? { transient: true } : {}) }]
 }
 
 function ofRun(chunk: RunChunk): UIChunk[] {

@@ -17,7 +17,7 @@ function dataChunk(view: ThreadView, { type, data }: DataChunk): ThreadView {
   if (type === 'data-thread-snapshot') return fromSnapshot(data as OverWire<ThreadSnapshot>)
   // Beside the thread, and no part of what is said in it.
   if (type === 'data-inbox') return view
-  if (type === 'data-user-message' || type === 'data-signal') return withMessage(view, signalMessage(data as Signal))
+  if (type === 'data-user-message' || type === 'data-signal') return (data as Signal).transient ? view : withMessage(view, signalMessage(data as Signal))
   return view.writing === null ? view : withPart(view, { type, data: data as never })
 }
 

@@ -38,10 +38,10 @@ export abstract class LibSQLDomain {
     return this.#holder.now()
   }
 
-  /** One transaction. */
-  protected async write<Result>(work: (statements: Statements) => Result): Promise<Result> {
+  /** One transaction. It may be done again: ids that it makes up come from `newId`, and are the same each time. */
+  protected async write<Result>(work: (statements: Statements, newId: () => string) => Result): Promise<Result> {
     const connection = await this.#holder.connection()
-    return connection.write((_, statements) => work(statements))
+    return connection.write((tables, statements) => work(statements, tables.newId))
   }
 
   /** Sees one state of the database. */

@@ -1,5 +1,4 @@
 import { HeedError } from '../../errors.ts'
-import { newId } from '../../ids.ts'
 import { notificationPriorities as priorities } from '../notification-states.ts'
 import type { Ingested, NewNotification, Settled, Settlement, SettlementTerms, SummaryBatch, SummaryTime } from '../notifications.ts'
 import { notificationOf, type BatchRow, type NotificationRow } from './notification-row.ts'
@@ -9,18 +8,24 @@ import type { Statements } from './statements.ts'
 /** Those whose summary is due at once, until all of a transaction are decided about: they are told of together. */
 type ToldNow = Array<{ settled: Settled; batch: BatchRow; until: number }>
 
+/** What a transaction has besides its statements. */
+interface Settling {
+  told: ToldNow
+  newId(): string
+}
+
 /** Stores each notification, or counts it on the record that has its key. */
-export function ingestAll(statements: Statements, items: readonly NewNotification[]): Ingested[] {
+export function ingestAll(statements: Statements, items: readonly NewNotification[], newId: () => string): Ingested[] {
   const told: ToldNow = []
-  const ingested = items.map((item) => ingest(statements, item, told))
+  const ingested = items.map((item) => ingest(statements, item, { told, newId }))
   takeTold(statements, told)
   return ingested
 }
 
 /** Writes decisions about records that nobody has decided otherwise meanwhile. */
-export function settleAll(statements: Statements, settlements: readonly Settlement[]): Settled[] {
+export function settleAll(statements: Statements, settlements: readonly Settlement[], newId: () => string): Settled[] {
   const told: ToldNow = []
-  const settled = settlements.map((settlement) => settle(statements, settlement, told))
+  const settled = settlements.map((settlement) => settle(statements, settlement, { told, newId }))
   takeTold(statements, told)
   return settled
 }
@@ -36,7 +41,7 @@ function takeTold(statements: Statements, told: ToldNow): void {
   }
 }
 
-function ingest(statements: Statements, item: NewNotification, told: ToldNow): Ingested {
+function ingest(statements: Statements, item: NewNotification, settling: Settling): Ingested {
   const { threadId, agentId, resourceId, source, id, now } = item
   const known = statements.one<NotificationRow>(sql.byId, threadId, id)
   if (known) {
@@ -61,7 +66,7 @@ function ingest(statements: Statements, item: NewNotification, told: ToldNow): I
     item.dedupeKey === undefined ? null : item.rememberMs || null,
   )
   const created = { record: read(statements, item), outcome: 'created' as const }
-  return item.settlement ? { ...created, settled: settle(statements, { ...item.settlement, threadId, id }, told) } : created
+  return item.settlement ? { ...created, settled: settle(statements, { ...item.settlement, threadId, id }, settling) } : created
 }
 
 /** A key belongs to a source on a thread, for one agent. */
@@ -85,7 +90,7 @@ function merge(statements: Statements, row: NotificationRow, item: NewNotificati
   return { record: read(statements, row), outcome: 'coalesced' }
 }
 
-function settle(statements: Statements, settlement: Settlement, told: ToldNow): Settled {
+function settle(statements: Statements, settlement: Settlement, { told, newId }: Settling): Settled {
   const { threadId, id, action, now, claimUntil, summary } = settlement
   const row = statements.one<NotificationRow>(sql.byId, threadId, id)
   if (!row) return { applied: false }
@@ -97,7 +102,7 @@ function settle(statements: Statements, settlement: Settlement, told: ToldNow): 
     statements.run(sql.discard, reason, now, now, row.key)
   } else {
     const stays = summary !== undefined && (isTold(row, summary) || isToldSooner(row, summary, now))
-    const batch = action === 'summarize' && summary && !stays ? join(statements, row, summary, now) : undefined
+    const batch = action === 'summarize' && summary && !stays ? join(statements, row, summary, { now, newId }) : undefined
     const { whenIdle, deliverAt, dueAt } = fullText(row, settlement)
     statements.run(sql.wait, stays ? row.batch : (batch?.key ?? null), whenIdle, deliverAt, dueAt, reason, now, action, row.key)
     if (batch && summary?.form === 'now') {
@@ -130,7 +135,7 @@ function fullText(row: NotificationRow, { action, whenIdle, deliverAt }: Settlem
 }
 
 /** The batch that will count this record. It is found or made in constant time, however much waits in it. */
-function join(statements: Statements, row: NotificationRow, time: SummaryTime, now: number): BatchRow {
+function join(statements: Statements, row: NotificationRow, time: SummaryTime, { now, newId }: { now: number; newId(): string }): BatchRow {
   const found = time.form === 'timed'
     ? statements.one<BatchRow>(sql.timed, row.threadId, row.resourceId, row.agentId, time.at + time.withinMs, time.at - time.withinMs)
     : statements.one<BatchRow>(sql.window, row.threadId, row.resourceId, row.agentId)

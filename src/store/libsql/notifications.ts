@@ -19,15 +19,15 @@ export class LibSQLInbox extends LibSQLDomain implements NotificationStore {
   readonly #listeners = new Set<(resourceIds: readonly string[], due: boolean) => void>()
 
   ingest(items: readonly NewNotification[]): Promise<Ingested[]> {
-    return this.#change((statements, touch) => {
+    return this.#change((statements, touch, newId) => {
       for (const item of items) touch(item)
-      return ingestAll(statements, items)
+      return ingestAll(statements, items, newId)
     })
   }
 
   settle(settlements: readonly Settlement[]): Promise<Settled[]> {
-    return this.#change((statements, touch) => {
-      const all = settleAll(statements, settlements)
+    return this.#change((statements, touch, newId) => {
+      const all = settleAll(statements, settlements, newId)
       for (const { record } of all) touch(record)
       return all
     })
@@ -150,13 +150,13 @@ export class LibSQLInbox extends LibSQLDomain implements NotificationStore {
   }
 
   /** A write that others may want to know of. Whose inbox it touched is told when it counts. */
-  async #change<Result>(work: (statements: Statements, touch: (row: { resourceId: string } | undefined) => void) => Result, due = false): Promise<Result> {
+  async #change<Result>(work: (statements: Statements, touch: (row: { resourceId: string } | undefined) => void, newId: () => string) => Result, due = false): Promise<Result> {
     let touched = new Set<string>()
-    const result = await this.write((statements) => {
+    const result = await this.write((statements, newId) => {
       // A transaction may be tried again.
       touched = new Set()
       statements.run(sql.countChange)
-      return work(statements, (row) => row && touched.add(row.resourceId))
+      return work(statements, (row) => row && touched.add(row.resourceId), newId)
     })
     if (touched.size > 0) for (const tell of this.#listeners) tell([...touched], due)
     return result

@@ -4,6 +4,8 @@ import { join } from 'node:path'
 import { createClient } from '@libsql/client'
 import { afterAll, afterEach, describe, expect, it, vi } from 'vitest'
 import { storeConformance, type StoreHarness } from '../conformance.ts'
+import { notificationConformance } from '../conformance/notifications.ts'
+import { scheduleConformance } from '../conformance/schedules.ts'
 import { acceptOne, persisted, refuses, rowIds, scope, send } from '../conformance/fixture.ts'
 import type { LibSQLClient } from './client.ts'
 import { LibSQLStore } from './store.ts'
@@ -31,6 +33,9 @@ async function ready(url: string): Promise<LibSQLStore> {
   return store
 }
 
+const inboxOf = async (store: LibSQLStore) => (await store.getStore('notifications'))!
+const schedulesOf = async (store: LibSQLStore) => (await store.getStore('schedules'))!
+
 const harness: StoreHarness = {
   store: () => ready(newURL()),
   async reopen(store) {
@@ -41,6 +46,10 @@ const harness: StoreHarness = {
 
 describe('a database that is reached through a client', () => {
   it.each(storeConformance)('$name', ({ run }) => expect(run(harness)).resolves.toBeUndefined(), 120_000)
+
+  it.each(notificationConformance)('the inbox: $name', ({ run }) => expect(run({ store: async () => inboxOf(await ready(newURL())) })).resolves.toBeUndefined(), 120_000)
+
+  it.each(scheduleConformance)('schedules: $name', ({ run }) => expect(run({ store: async () => schedulesOf(await ready(newURL())) })).resolves.toBeUndefined(), 120_000)
 
   it('that is shared by two stores loses nothing of either', async () => {
     const url = newURL()

@@ -4,7 +4,8 @@ import { promisify } from 'node:util'
 import { describe, expect, it } from 'vitest'
 import { Agent, Heed, Memory, silentLogger } from '../../src/index.ts'
 import { LibSQLStore } from '../../src/store/libsql/index.ts'
-import { scriptedModel } from '../../src/testing/index.ts'
+import { scriptedModel, virtualClock } from '../../src/testing/index.ts'
+import { gate, soon } from '../thread/said.ts'
 import { hranaServer } from './hrana-server.ts'
 import { conversation, ids, sourceIds, kept, memoryOn, newFile, said } from './kept.ts'
 import { selfSigned } from './self-signed.ts'
@@ -52,6 +53,41 @@ describe('a database on a server', () => {
       return said
     }
     expect([await answer('One'), await answer('Two')]).toEqual(['1', '3'])
+  })
+
+  it('keeps an inbox and schedules: summaries, full texts, keys, and a thread that is transferred with them', async () => {
+    const { store } = await served()
+    const storage = store()
+    const clock = virtualClock()
+    const hold = gate()
+    const model = scriptedModel(({ index }) => (index === 0 ? { text: 'Working.', gate: hold.promise } : 'Noted.'))
+    const agent = new Agent({ id: 'guide', model })
+    kept(new Heed({ agents: { agent }, storage, clock, logger: silentLogger }))
+    const thread = { threadId: 't', resourceId: 'u' }
+    agent.sendMessage('Work.', thread)
+    await soon(() => model.callCount).toBe(1)
+    const high = { source: 'ci', kind: 'status', summary: 'Red.', priority: 'high' } as const
+    await agent.sendNotificationSignal([high, high], thread)
+    await agent.sendNotificationSignal({ ...high, dedupeKey: 'k' }, thread)
+    await agent.sendNotificationSignal({ ...high, dedupeKey: 'k' }, thread)
+    expect(await agent.listQueued(thread)).toMatchObject([{ signal: { tagName: 'notification-summary', attributes: { pending: 3 } } }])
+    await agent.schedule({ ...thread, id: 's', message: 'Look.', every: 60_000 })
+    hold.open()
+    const inbox = (await storage.getStore('notifications'))!
+    await soon(async () => (await inbox.countNotifications(thread)).delivered).toBe(3)
+    await soon(() => agent.activeRun(thread)).toBeNull()
+    await soon(async () => {
+      await clock.advance(60_000)
+      return (await agent.schedules.get({ id: 's' }))?.lastSignalId
+    }).toMatch(/^schedule:s:/)
+    await soon(() => agent.activeRun(thread)).toBeNull()
+    await agent.schedules.pause({ id: 's' })
+    const memory = await agent.getMemory()
+    await memory.transferThread({ threadId: 't', resourceId: 'v', from: 'u' })
+    expect([await inbox.countNotifications({ threadId: 't', resourceId: 'v' }), (await agent.schedules.list({ resourceId: 'v' })).schedules.length]).toEqual([{ delivered: 3 }, 1])
+    const { messages } = await memory.recall({ threadId: 't', perPage: false })
+    expect(messages.filter(({ type }) => type === 'notification-summary')).toHaveLength(1)
+    expect(messages.filter(({ type }) => type === 'notification')).toHaveLength(3)
   })
 
   it('that refuses the token is a named error that doesn\'t tell it', async () => {

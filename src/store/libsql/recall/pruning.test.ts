@@ -35,10 +35,12 @@ it('[M1.8] what is pruned is gone from the index too: its words, its vectors', a
     }))
     await store.saveMessages([{ scope: { threadId, resourceId: 'r' }, messages }])
   }
-  const embedded = () => expect.poll(async () => {
-    const { pending, embedders: [first] } = await recall.status()
-    return [pending, first?.pending, first?.complete]
-  }).toEqual([0, 0, true])
+  const embedded = async () => {
+    await expect.poll(async () => {
+      const { pending, embedders: [first] } = await recall.status()
+      return [pending, first?.pending, first?.complete]
+    }).toEqual([0, 0, true])
+  }
   await embedded()
   const found = async (text: string) => (await recall.search({ resourceId: 'r', text, limit: 9 })).map(({ messageId }) => messageId).toSorted()
   expect(await found('telescope')).toEqual(['mixed-1', 'mixed-90', 'old-80', 'old-90'])

@@ -30,7 +30,7 @@ export interface RecallArgs {
   filter?: { dateRange?: { start?: Date; end?: Date; startExclusive?: boolean; endExclusive?: boolean } }
   /** These and their neighbours; alone, nothing else. */
   include?: readonly IncludedMessage[]
-  /** Find those that fit this best, and nothing else: in all threads of the resource unless `scope` says otherwise. */
+  /** Find those that fit this best, `perPage` of them, and nothing else: in all threads of the resource unless `scope` says otherwise. */
   vectorSearchString?: string
   /** Also count them. */
   total?: boolean
@@ -47,6 +47,8 @@ export interface RecalledMessages {
   total?: number
   /** With `vectorSearchString`: what was found, best first, with its score and what spoke for it. */
   hits?: RecallHit[]
+  /** With `vectorSearchString`: where it was looked for. */
+  scope?: 'resource' | 'thread'
 }
 
 const names = ['threadId', 'resourceId', 'page', 'perPage', 'cursor', 'orderBy', 'filter', 'include', 'total', 'threadConfig']

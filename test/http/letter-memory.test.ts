@@ -38,6 +38,29 @@ describe('memory as existing clients read it', () => {
     expect(results.map(({ threadId, content }) => [threadId, content]).toSorted()).toEqual([['one', 'The falcon is called Ada.'], ['two', 'The falcon Bob flew away.']])
   })
 
+  it('[H5.1] a search goes by the memoryConfig that is sent along, and refuses by name what it can not mean', async () => {
+    const agent = new Agent({ id: 'guide', model: scriptedModel(['Hello.'], { loop: true }), memory: new Memory() })
+    const { ask } = await served({ guide: agent })
+    const memory = await agent.getMemory()
+    for (const threadId of ['one', 'two']) {
+      await memory.createThread({ threadId, resourceId: 'user-1', metadata: { topic: threadId } })
+      await memory.saveMessages({ threadId, messages: ['Hi.', `The falcon of ${threadId}.`, 'Bye.', 'See you.'].map((content, at) => ({ id: `${threadId}-${at}`, role: 'user', content })) })
+    }
+    const search = async (semanticRecall: unknown, more = '') => {
+      const config = encodeURIComponent(JSON.stringify({ semanticRecall }))
+      return (await ask(`/memory/search?agentId=guide&resourceId=user-1&searchQuery=falcon&memoryConfig=${config}${more}`)).json() as Promise<Record<string, unknown> & { results: Array<{ id: string; context: { before: unknown[]; after: unknown[] } }> }>
+    }
+    const one = await search({ topK: 1, scope: 'thread', messageRange: { before: 1, after: 2 } }, '&threadId=two')
+    expect(one.results.map(({ id, context: { before, after } }) => [id, before.length, after.length])).toEqual([['two-1', 1, 2]])
+    expect(one.searchScope).toBe('thread')
+    expect((await search({ topK: 1, messageRange: 0, filter: { topic: 'one' } })).results.map(({ id, context }) => [id, context])).toEqual([['one-1', { before: [], after: [] }]])
+    expect(await search({ threshold: 1 })).toMatchObject({ results: [], searchScope: 'resource' })
+    expect(await search({ scope: 'thread' })).toMatchObject({ code: 'invalid_argument', details: { field: 'threadId' } })
+    expect(await search({ topK: -1 })).toMatchObject({ code: 'invalid_argument', details: { option: 'semanticRecall.topK' } })
+    expect(await search(false)).toMatchObject({ code: 'invalid_argument' })
+    expect(await search({ filter: { topic: { $regex: '(a+)+$' } } })).toMatchObject({ code: 'unsupported_option' })
+  })
+
   it('[H5.1] working memory is told with its template and whether the thread is there, also before it is', async () => {
     for (const scope of ['thread', 'resource'] as const) {
       const { read, say } = await open(scope)

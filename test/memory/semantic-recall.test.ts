@@ -109,6 +109,24 @@ describe.each(placeKinds())('semantic recall, $name', ({ make }) => {
     expect(await rejection(memory.recall({ threadId: 'work', vectorSearchString: 'x', page: 1 }))).toMatchObject({ code: 'invalid_argument' })
   })
 
+  it('[K2.7] recall({ vectorSearchString }) refuses what it can not mean by name, and hears the threshold of its memory', async () => {
+    const { memory } = await desk(make(), { semanticRecall: { threshold: 0.95 } })
+    await memory.createThread({ threadId: 't', resourceId: 'user-7' })
+    await memory.saveMessages({ threadId: 't', messages: Array.from({ length: 20 }, (_, at) => ({ id: `m-${at}`, role: 'user' as const, content: `Remark ${at} about bread.` })) })
+    const search = (more: object) => memory.recall({ threadId: 't', vectorSearchString: 'bread', ...more })
+    for (const perPage of [NaN, -5, 0, 1.5, 101, 1e9, Infinity, 'x', false]) {
+      expect(await rejection(search({ perPage }))).toMatchObject({ code: 'invalid_argument', details: { field: 'perPage' } })
+    }
+    expect(await rejection(search({ orderBy: { direction: 'sideways' } }))).toMatchObject({ code: 'invalid_argument', details: { field: 'orderBy.direction' } })
+    expect(await rejection(search({ orderBy: { field: 'role' } }))).toMatchObject({ code: 'invalid_argument', details: { field: 'orderBy.field' } })
+    for (const semanticRecall of [false, { enabled: false }]) {
+      expect(await rejection(search({ threadConfig: { semanticRecall } }))).toMatchObject({ code: 'invalid_argument', details: { field: 'threadConfig.semanticRecall' } })
+    }
+    expect(await rejection(search({ threadConfig: { semanticRecal: true } }))).toMatchObject({ code: 'unsupported_option', details: { option: 'semanticRecal' } })
+    expect((await search({})).hits).toEqual([])
+    expect(await search({ perPage: 3, threadConfig: { semanticRecall: { threshold: 0, scope: 'thread' } } })).toMatchObject({ perPage: 3, scope: 'thread', hits: [{}, {}, {}] })
+  })
+
   it('[K2.6] finds tool calls and results, and what is near in meaning with an embedder', async () => {
     const place = make()
     const { agent, model, memory } = await desk(place, { embedder: dogs })

@@ -1,13 +1,14 @@
 import { HeedError } from '../../errors.ts'
 import type { TextEmbedder } from '../../recall/embedder.ts'
-import type { MemoryOptions } from '../../run/options.ts'
+import type { MemoryOptions, SemanticRecallOptions } from '../../run/options.ts'
 import type { ThreadStore } from '../../store/contract.ts'
 import type { RecallIndex } from '../../store/recall.ts'
 import { recallIndexOf } from '../../store/storage.ts'
-import { checkNames, checkName, checkText, refused } from '../arguments.ts'
+import { checkName, checkNames, checkOrder, checkText, refused } from '../arguments.ts'
+import { checkMemoryOptions } from '../options.ts'
 import type { RecallArgs, RecalledMessages } from '../recall.ts'
 import { passagesAround } from './passages.ts'
-import { recallSettingIn } from './setting.ts'
+import { mostHits, recallSettingIn, type RecallSetting } from './setting.ts'
 
 /** A vector store that stands for the vectors beside the messages. */
 export interface BuiltInVectors {
@@ -43,24 +44,37 @@ export async function searchMessages(
   checkNames('recall()', args, names)
   checkText('vectorSearchString', args.vectorSearchString)
   for (const name of ofPages) if (args[name] !== undefined) throw refused(name, 'left out beside vectorSearchString: a search has no pages')
-  const own = args.threadConfig?.semanticRecall
-  const setting = recallSettingIn({ semanticRecall: layered(options.semanticRecall, own === false ? true : own) }) ?? recallSettingIn({})
-  if (!setting) return { messages: [], page: 0, perPage: 0, hasMore: false, hits: [] }
+  const { perPage, orderBy, threadConfig } = args
+  if (perPage !== undefined && !(Number.isSafeInteger(perPage) && Number(perPage) >= 1 && Number(perPage) <= mostHits)) throw refused('perPage', `a whole number from 1 to ${mostHits}: so many are found at most`)
+  checkOrder(orderBy, ['createdAt'])
+  const { setting, threshold } = asked(options, threadConfig)
   const [threadId, ...more] = [args.threadId].flat()
   checkName('threadId', threadId)
   if (more.length > 0) throw refused('threadId', 'one thread: a search looks in all of its resource unless scope is thread')
   const { resourceId } = (await store.getThread({ threadId, ...(args.resourceId !== undefined && { resourceId: args.resourceId }) })) ?? args
-  if (resourceId === undefined) return { messages: [], page: 0, perPage: setting.topK, hasMore: false, hits: [] }
-  const index = await indexOf(store, embedder)
-  const limit = typeof args.perPage === 'number' ? args.perPage : setting.topK
   const { scope, filter } = setting
+  const limit = typeof perPage === 'number' ? perPage : setting.topK
+  if (resourceId === undefined) return { messages: [], page: 0, perPage: limit, hasMore: false, hits: [], scope }
+  const index = await indexOf(store, embedder)
   const found = await index.search({ resourceId, text: args.vectorSearchString, limit, ...(scope === 'thread' && { threadId }), ...(embedder && { embedder }), ...(filter && { filter }) })
-  const hits = own !== undefined && typeof own === 'object' && own.threshold !== undefined ? found.filter(({ score }) => score >= setting.threshold) : found
+  const hits = threshold === undefined ? found : found.filter(({ score }) => score >= threshold)
   const passages = await passagesAround(store, hits, setting)
   const messages = passages.flatMap((passage) => passage.messages.map(({ message, seq }) => ({ message, seq, threadId: passage.threadId })))
   const ordered = messages.toSorted((a, b) => (a.threadId === b.threadId ? a.seq - b.seq : a.message.createdAt.getTime() - b.message.createdAt.getTime()))
-  const inOrder = args.orderBy?.direction === 'DESC' ? ordered.toReversed() : ordered
-  return { messages: inOrder.map(({ message }) => message), page: 0, perPage: limit, hasMore: false, hits }
+  const inOrder = orderBy?.direction === 'DESC' ? ordered.toReversed() : ordered
+  return { messages: inOrder.map(({ message }) => message), page: 0, perPage: limit, hasMore: false, hits, scope }
+}
+
+/** How a search is meant: as recall is, also where agents recall nothing by themselves. Only a threshold that was given leaves anything out. */
+function asked(options: MemoryOptions, config: MemoryOptions | undefined): { setting: RecallSetting; threshold?: number } {
+  if (config !== undefined) checkMemoryOptions(config)
+  const own = config?.semanticRecall
+  if (own === false || (typeof own === 'object' && own.enabled === false)) throw refused('threadConfig.semanticRecall', 'on beside vectorSearchString, or left out')
+  const of = layered(options.semanticRecall === false ? true : options.semanticRecall, own)
+  const meant: SemanticRecallOptions = typeof of === 'object' ? { ...of, enabled: true } : {}
+  const setting = recallSettingIn({ semanticRecall: meant })
+  if (!setting) throw refused('threadConfig.semanticRecall', 'on beside vectorSearchString')
+  return { setting, ...(meant.threshold !== undefined && { threshold: meant.threshold }) }
 }
 
 /** Options over options: an object takes the place of the fields that it has. */

@@ -15,7 +15,7 @@ export interface RecallSetting {
 
 const known: ReadonlyArray<keyof SemanticRecallOptions> = ['enabled', 'topK', 'messageRange', 'scope', 'threshold', 'filter', 'maxTokens', 'indexConfig']
 const knownOfIndex: ReadonlyArray<keyof VectorIndexConfig> = ['type', 'metric', 'm', 'efConstruction', 'lists', 'hnsw', 'ivf']
-const mostHits = 100
+export const mostHits = 100
 
 /** What these options mean; nothing when recall is off. Refuses by name what can't be meant, and what the index can't honour. */
 export function recallSettingIn({ semanticRecall = true }: Pick<MemoryOptions, 'semanticRecall'>): RecallSetting | undefined {

@@ -1,5 +1,5 @@
 import type { Clock } from '../clock.ts'
-import { HeedError } from '../errors.ts'
+import { HeedError, isHeedError } from '../errors.ts'
 import type { TextEmbedder } from '../recall/embedder.ts'
 
 export interface MakingVectors {
@@ -11,6 +11,30 @@ export interface MakingVectors {
   background?: boolean
   /** What those that are stored have. */
   dimension?: number
+}
+
+/** A question waits so long for its vector; then words have to do. */
+const questionMs = 10_000
+/** For so long after it waited in vain, it waits only this long: each run would be held up otherwise. */
+const afterwardsMs = 60_000
+const impatientMs = 1_000
+
+/** How long a search waits for an embedder. */
+export class Patience {
+  readonly #clock: Clock
+  #lateAt = Number.NEGATIVE_INFINITY
+
+  constructor(clock: Clock) {
+    this.#clock = clock
+  }
+
+  get ms(): number {
+    return this.#clock.now() - this.#lateAt < afterwardsMs ? impatientMs : questionMs
+  }
+
+  failed(error: unknown): void {
+    if (isHeedError(error) && error.code === 'unreachable' && this.ms === questionMs) this.#lateAt = this.#clock.now()
+  }
 }
 
 /** One vector of each text, all of which can be used; anything else is refused as a failure of the embedder. */

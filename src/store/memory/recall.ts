@@ -4,7 +4,7 @@ import { neighbours, type Collection, type Posting } from '../../recall/collecti
 import { confidence, looked } from '../../recall/confidence.ts'
 import type { TextEmbedder } from '../../recall/embedder.ts'
 import { compileFilter } from '../../recall/filter.ts'
-import { madeVectors } from '../made-vectors.ts'
+import { madeVectors, Patience } from '../made-vectors.ts'
 import { isQuestion, passagesOf, withContext } from '../../recall/passages.ts'
 import { ranking, type Meanings, type Ranked } from '../../recall/rank.ts'
 import { searchableText } from '../../recall/searchable.ts'
@@ -15,8 +15,6 @@ import { failureOf, refKey, type EmbedderFailure, type RecallHit, type RecallInd
 /** As far back as is looked, in all threads of a resource together. */
 const mostRows = 2_000
 const mostVectors = 20_000
-/** A search waits so long for its vectors; then words have to do. Those that were made are kept for the next. */
-const patience = 10_000
 
 interface Passage {
   thread: ThreadRow
@@ -29,6 +27,7 @@ interface Passage {
 export class InMemoryRecall implements RecallIndex {
   readonly #store: ThreadStore
   readonly #clock: Clock
+  readonly #patience: Patience
   /** By text, of the embedder that was asked last. */
   #vectors: { of: string; by: Map<string, Float32Array> } = { of: '', by: new Map() }
   #embedder: TextEmbedder | undefined
@@ -37,6 +36,7 @@ export class InMemoryRecall implements RecallIndex {
   constructor(store: ThreadStore, clock: Clock) {
     this.#store = store
     this.#clock = clock
+    this.#patience = new Patience(clock)
   }
 
   async search(query: RecallQuery): Promise<RecallHit[]> {
@@ -123,6 +123,7 @@ export class InMemoryRecall implements RecallIndex {
       return { own, pair }
     } catch (error) {
       this.#failure = failureOf(error)
+      this.#patience.failed(error)
       return undefined
     }
   }
@@ -132,7 +133,8 @@ export class InMemoryRecall implements RecallIndex {
     const { by } = this.#vectors
     const missing = [...new Set(texts)].filter((text) => !by.has(text))
     if (by.size + missing.length > mostVectors) by.clear()
-    const until = this.#clock.now() + patience
+    // Vectors that are made before it is over are kept for the next search.
+    const until = this.#clock.now() + this.#patience.ms
     for (let start = 0; start < missing.length; start += embedder.maxBatch) {
       const some = missing.slice(start, start + embedder.maxBatch)
       const [known] = by.values()

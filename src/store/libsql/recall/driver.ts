@@ -79,20 +79,18 @@ export class RecallDriver {
     }
   }
 
-  async reindex(onProgress: ((progress: RecallProgress) => void) | undefined): Promise<void> {
-    const told = new Told(onProgress)
+  async reindex(tell: (progress: RecallProgress) => void): Promise<void> {
     await this.#indexing
     await this.engine.ask('rebuild')
     for (let more = true; more && !this.#closed;) {
       ;({ more } = await this.engine.ask('index'))
       const { rebuilding } = await this.engine.ask('status')
-      if (rebuilding) told.tell(rebuilding)
+      if (rebuilding) tell(rebuilding)
     }
     for (const vectoriser of this.#vectorisers.values()) {
       const { id } = vectoriser
-      await vectoriser.through(async () => told.tell({ ...(await this.engine.ask('progressOf', id)), embedder: id }))
+      await vectoriser.through(async () => tell({ ...(await this.engine.ask('progressOf', id)), embedder: id }))
     }
-    told.end()
   }
 
   readonly #noticed = (): void => {
@@ -151,28 +149,5 @@ export class RecallDriver {
     await Promise.allSettled([...this.#vectorisers.values()].map((vectoriser) => vectoriser.close()))
     await this.#indexing
     await this.engine.close()
-  }
-}
-
-/** Who is told of progress. What they throw is theirs, and must neither stop the work nor be lost. */
-class Told {
-  readonly #onProgress: ((progress: RecallProgress) => void) | undefined
-  #thrown: { error: unknown } | undefined
-
-  constructor(onProgress: ((progress: RecallProgress) => void) | undefined) {
-    this.#onProgress = onProgress
-  }
-
-  tell(progress: RecallProgress): void {
-    if (this.#thrown) return
-    try {
-      this.#onProgress?.(progress)
-    } catch (error) {
-      this.#thrown = { error }
-    }
-  }
-
-  end(): void {
-    if (this.#thrown) throw this.#thrown.error
   }
 }

@@ -120,23 +120,26 @@ export class Embeddings {
   }
 
   /** These could not be embedded: again later, each time after a longer pause. */
-  postpone(id: string, passages: readonly number[], now: number): void {
+  postpone(id: string, passages: ReadonlyArray<Pick<Unembedded, 'passage' | 'revision'>>, now: number): void {
     const { index, write } = this.#databases
     const embedder = this.find(id)
     if (!embedder) return
     write(() => {
-      for (const passage of passages) {
-        index.run(`UPDATE unembedded SET attempts = attempts + 1, due_at = ? + min(${longestPause}, 500 << min(attempts, 10)) WHERE embedder = ? AND passage = ?`, now, embedder.key, passage)
+      for (const { passage, revision } of passages) {
+        index.run(
+          `UPDATE unembedded SET attempts = attempts + 1, due_at = ? + min(${longestPause}, 500 << min(attempts, 10)) WHERE embedder = ? AND passage = ? AND revision = ?`,
+          now, embedder.key, passage, revision,
+        )
       }
     })
   }
 
-  /** All of them once more; the vectors that are there serve until then. */
+  /** All of them once more, also those that are on their way; the vectors that are there serve until then. */
   again(): void {
     const { index, write } = this.#databases
     write(() => {
       index.run('UPDATE embedders SET anew = 1')
-      index.run('INSERT INTO unembedded (embedder, passage) SELECT e.key, p.key FROM embedders e, passages p WHERE true ON CONFLICT DO UPDATE SET attempts = 0, due_at = 0')
+      index.run('INSERT INTO unembedded (embedder, passage) SELECT e.key, p.key FROM embedders e, passages p WHERE true ON CONFLICT DO UPDATE SET revision = excluded.revision, attempts = 0, due_at = 0')
     })
   }
 

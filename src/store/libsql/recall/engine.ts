@@ -59,7 +59,7 @@ export class RecallEngine {
     this.#embeddings.put(embedder, embedded)
   }
 
-  postpone(embedder: string, passages: readonly number[], now: number): void {
+  postpone(embedder: string, passages: ReadonlyArray<Pick<Unembedded, 'passage' | 'revision'>>, now: number): void {
     this.#embeddings.postpone(embedder, passages, now)
   }
 

@@ -7,6 +7,7 @@ import { Connection } from '../connection.ts'
 import { storeFailure } from '../failure.ts'
 import type { DatabaseConnection } from '../remote.ts'
 import type { RecallDriver } from './driver.ts'
+import { Told } from './told.ts'
 
 /** One for each connection, however many stores use it. */
 const drivers = new WeakMap<Connection, Promise<RecallDriver>>()
@@ -44,8 +45,10 @@ export class LibSQLRecall implements RecallIndex {
     return this.#use((driver) => driver.status())
   }
 
-  reindex({ onProgress }: { onProgress?: (progress: RecallProgress) => void } = {}): Promise<void> {
-    return this.#use((driver) => driver.reindex(onProgress))
+  async reindex({ onProgress }: { onProgress?: (progress: RecallProgress) => void } = {}): Promise<void> {
+    const told = new Told(onProgress)
+    await this.#use((driver) => driver.reindex((progress) => told.tell(progress)))
+    told.end()
   }
 
   async #use<Result>(act: (driver: RecallDriver) => Promise<Result>): Promise<Result> {

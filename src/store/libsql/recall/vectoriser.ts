@@ -1,13 +1,13 @@
 import type { Clock, Timer } from '../../../clock.ts'
 import { HeedError } from '../../../errors.ts'
 import type { TextEmbedder } from '../../../recall/embedder.ts'
-import { madeVectors } from '../../made-vectors.ts'
+import { madeVectors, Patience } from '../../made-vectors.ts'
 import { failureOf, type EmbedderFailure } from '../../recall.ts'
 import type { Unembedded } from './embeddings.ts'
 import type { EnginePort } from './engine-port.ts'
 
-/** A question waits so long for its vector; then words have to do. */
-const patience = 10_000
+/** After what failed for another reason than the embedder, it is tried again. */
+const pauseMs = 10_000
 /** And what is embedded behind the runs for so long; then it is asked for again. */
 const patienceBehind = 60_000
 
@@ -25,12 +25,14 @@ export class Vectoriser {
   #failure: EmbedderFailure | undefined
   #questionFailure: EmbedderFailure | undefined
   #embedder: TextEmbedder
+  readonly #patience: Patience
   readonly #progress = new Set<() => Promise<void>>()
 
   constructor(engine: EnginePort, embedder: TextEmbedder, clock: Clock) {
     this.#engine = engine
     this.#embedder = embedder
     this.#clock = clock
+    this.#patience = new Patience(clock)
     this.#limit = this.#most
     this.wake()
   }
@@ -77,11 +79,14 @@ export class Vectoriser {
   /** The vector of a question, to be compared with those of so many numbers; nothing when the embedder can't make one now. */
   async question(text: string, dimension: number | undefined): Promise<Float32Array | undefined> {
     try {
-      const [vector] = await madeVectors(this.#embedder, [text], { signal: this.#ending.signal, patienceMs: patience, clock: this.#clock, ...(dimension !== undefined && { dimension }) })
+      const [vector] = await madeVectors(this.#embedder, [text], {
+        signal: this.#ending.signal, patienceMs: this.#patience.ms, clock: this.#clock, ...(dimension !== undefined && { dimension }),
+      })
       this.#questionFailure = undefined
       return vector
     } catch (error) {
       this.#questionFailure = failureOf(error)
+      this.#patience.failed(error)
       return undefined
     }
   }
@@ -116,7 +121,7 @@ export class Vectoriser {
       this.#registering = undefined
       this.#again = false
       this.#failure = failureOf(error)
-      this.#wakeAt(this.#clock.now() + patience)
+      this.#wakeAt(this.#clock.now() + pauseMs)
     }
   }
 
@@ -132,7 +137,7 @@ export class Vectoriser {
       this.#failure = failureOf(error)
       // One text that it can't take must not hold up the others.
       this.#limit = Math.max(1, Math.floor(this.#limit / 2))
-      await this.#engine.ask('postpone', this.id, passages.map(({ passage }) => passage), this.#clock.now())
+      await this.#engine.ask('postpone', this.id, passages.map(({ passage, revision }) => ({ passage, revision })), this.#clock.now())
       return
     }
     const none = new Float32Array(0)

@@ -1,61 +1,16 @@
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { chromium, type Browser, type Page } from 'playwright-core'
-import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest'
-import { findChromium } from '../../scripts/chromium.mjs'
+import { describe, expect, it, onTestFinished } from 'vitest'
 import { inboxOf } from '../../src/agent/runtimes.ts'
 import { HeedClient } from '../../src/client/index.ts'
-import { Agent, createTool, toUIMessages, type UIMessage } from '../../src/index.ts'
+import { Agent, createTool } from '../../src/index.ts'
 import { scriptedModel } from '../../src/testing/index.ts'
-import { served } from '../http/serving.ts'
 import { ServerProcess } from '../http/killable.ts'
-import { site } from './site.ts'
+import { browsing, held, lines, missing, shown, write } from './browsing.ts'
 
-const found = await findChromium({ install: true })
-const why = 'missing' in found ? ` (skipped: ${found.missing})` : ''
-
-describe.skipIf('missing' in found)(`pages in a real browser${why}`, () => {
-  let browser: Browser
-  let pages: Awaited<ReturnType<typeof site>>
-
-  beforeAll(async () => {
-    pages = await site(['use-thread', 'use-chat'])
-    browser = await chromium.launch({ executablePath: 'path' in found ? found.path : '', args: ['--no-sandbox'] })
-  }, 120_000)
-
-  afterAll(async () => {
-    await browser?.close()
-    await pages?.close()
-  })
-
-  const lines = (page: Page) => page.locator('#messages li').allTextContents()
-  const write = async (page: Page, text: string, button: string) => {
-    await page.fill('#text', text)
-    await page.click(button)
-  }
-  const shown = (messages: readonly UIMessage[]) =>
-    messages.map(({ role, parts }) => `${role}: ${parts.filter(({ type }) => type !== 'step-start').map((part) => (part.type === 'text' ? part.text : `[${part.type} ${(part as { state?: string }).state ?? ''}]`.replace(' ]', ']'))).join('|')}`)
-
-  async function opened(kind: 'use-thread' | 'use-chat', agent: Agent, threadId = 't1') {
-    const { server } = await served({ guide: agent }, { cors: { origin: [pages.url] } })
-    const url = `${pages.url}/${kind}?server=${encodeURIComponent(server.url)}&thread=${threadId}`
-    const tab = async () => {
-      const page = await browser.newPage()
-      await page.goto(url)
-      await page.waitForSelector('#status')
-      return page
-    }
-    const history = async () => shown(toUIMessages((await (await agent.getMemory()).recall({ threadId, resourceId: 'user-1', perPage: false })).messages))
-    return { tab, history }
-  }
-
-  /** A tool that waits until the test lets it go on. */
-  function held() {
-    const running = Promise.withResolvers<void>()
-    const go = Promise.withResolvers<void>()
-    return { running: running.promise, go: go.resolve, look: createTool({ id: 'look', execute: async () => (running.resolve(), await go.promise, 'ok') }) }
-  }
+describe.skipIf(missing)(`pages in a real browser${missing ? ` (skipped: ${missing})` : ''}`, () => {
+  const { newPage, url: pagesUrl, opened } = browsing()
 
   it('[U1.3] useThread: sends, steers, queues, survives a reload, and two tabs show what history says', { timeout: 60_000 }, async () => {
     const { look, running, go } = held()
@@ -199,15 +154,15 @@ describe.skipIf('missing' in found)(`pages in a real browser${why}`, () => {
 
   it.each(['use-thread', 'use-chat'] as const)('[U1.3] %s: a server that is killed amid an answer and started again gives the whole answer, once', { timeout: 120_000 }, async (kind) => {
     const folder = mkdtempSync(join(tmpdir(), 'heed-'))
-    const child = new ServerProcess(join(folder, 'heed.db'), pages.url)
+    const child = new ServerProcess(join(folder, 'heed.db'), pagesUrl())
     onTestFinished(async () => {
       await child.kill()
       rmSync(folder, { recursive: true, force: true })
     })
     const url = await child.start({ hangs: true })
     const memory = new HeedClient({ baseUrl: url, retries: 20 }).memory({ resourceId: 'user-1' })
-    const page = await browser.newPage()
-    await page.goto(`${pages.url}/${kind}?server=${encodeURIComponent(url)}&thread=t1`)
+    const page = await newPage()
+    await page.goto(`${pagesUrl()}/${kind}?server=${encodeURIComponent(url)}&thread=t1`)
     await page.waitForSelector('#status')
     await write(page, 'Slowly, please.', '#send')
     await expect.poll(() => lines(page)).toEqual(['user: Slowly, please.', 'assistant: Once upon a time'])
@@ -227,7 +182,7 @@ describe.skipIf('missing' in found)(`pages in a real browser${why}`, () => {
 
   it('[U1.3] both pages go on when the server is killed and started again', { timeout: 90_000 }, async () => {
     const folder = mkdtempSync(join(tmpdir(), 'heed-'))
-    const child = new ServerProcess(join(folder, 'heed.db'), pages.url)
+    const child = new ServerProcess(join(folder, 'heed.db'), pagesUrl())
     onTestFinished(async () => {
       await child.kill()
       rmSync(folder, { recursive: true, force: true })
@@ -235,8 +190,8 @@ describe.skipIf('missing' in found)(`pages in a real browser${why}`, () => {
     const url = await child.start()
     const memory = new HeedClient({ baseUrl: url, retries: 20 }).memory({ resourceId: 'user-1' })
     for (const kind of ['use-thread', 'use-chat'] as const) {
-      const page = await browser.newPage()
-      await page.goto(`${pages.url}/${kind}?server=${encodeURIComponent(url)}&thread=${kind}`)
+      const page = await newPage()
+      await page.goto(`${pagesUrl()}/${kind}?server=${encodeURIComponent(url)}&thread=${kind}`)
       await page.waitForSelector('#status')
       await write(page, 'One.', '#send')
       await expect.poll(async () => (await lines(page)).length).toBe(2)

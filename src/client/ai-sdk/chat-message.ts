@@ -3,17 +3,33 @@ import type { UIMessage } from '../../message/ui-message.ts'
 import type { SignalContents } from '../../signals/signal.ts'
 import { isCall } from '../view/parts.ts'
 import type { ThreadView } from '../view/thread-view.ts'
+import type { WaitingForData } from './data-types.ts'
 import { question } from './ui-chunks.ts'
 
 /** A message as `useChat` passes it on. */
 export interface ChatMessage {
   id: string
   role: 'system' | 'user' | 'assistant'
-  parts: ReadonlyArray<{ type: string; [field: string]: unknown }>
+  parts: ReadonlyArray<{ type: string }>
+}
+
+/** What parts may have, of whichever version they are. */
+interface AnyPart {
+  type: string
+  id?: unknown
+  text?: unknown
+  url?: unknown
+  mediaType?: unknown
+  filename?: unknown
+  toolCallId?: unknown
+  state?: unknown
+  output?: unknown
+  approval?: { approved?: unknown; reason?: unknown }
+  data?: unknown
 }
 
 export function contentsOf({ parts }: ChatMessage): SignalContents {
-  const contents = parts.flatMap((part): Exclude<SignalContents, string> => {
+  const contents = parts.flatMap((part: AnyPart): Exclude<SignalContents, string> => {
     if (part.type === 'text') return [{ type: 'text', text: String(part.text) }]
     if (part.type === 'file') return [{ type: 'file', data: String(part.url), mediaType: String(part.mediaType), ...(typeof part.filename === 'string' ? { filename: part.filename } : {}) }]
     return []
@@ -42,9 +58,8 @@ export interface GivenAnswer {
 
 /** What a message has as answers to what waits. */
 export function givenIn({ parts }: ChatMessage, { approvals }: ThreadView): GivenAnswer[] {
-  return parts.flatMap(({ toolCallId, state, output, approval }) => {
+  return parts.flatMap(({ toolCallId, state, output, approval: { approved, reason } = {} }: AnyPart) => {
     if (typeof toolCallId !== 'string') return []
-    const { approved, reason } = (approval ?? {}) as { approved?: unknown; reason?: unknown }
     if (state === 'approval-responded') return [{ toolCallId, approval: { approved: approved === true, ...(typeof reason === 'string' ? { reason } : {}) }, resumeData: null }]
     const waits = state === 'output-available' && approvals.some((call) => call.kind === 'suspend' && call.toolCallId === toolCallId)
     return waits ? [{ toolCallId, resumeData: (output ?? null) as JSONValue }] : []
@@ -53,6 +68,26 @@ export function givenIn({ parts }: ChatMessage, { approvals }: ThreadView): Give
 
 /** The message as it was before the page answered: what was given for a tool that waits for data is not its output. */
 export function undecided(message: ChatMessage): ChatMessage {
-  const asked = new Set(message.parts.flatMap(({ type, id }) => (type === 'data-suspended' ? [id] : [])))
-  return { ...message, parts: message.parts.map((part) => (asked.has(part.toolCallId) && part.state === 'output-available' ? { ...part, state: 'input-available' } : part)) }
+  const asked = questionsIn(message)
+  return { ...message, parts: message.parts.map((part: AnyPart) => (asked.has(part.toolCallId) && part.state === 'output-available' ? { ...part, state: 'input-available' } : part)) }
+}
+
+/** Calls of tools that wait for data, as far as the message knows. */
+export function questionsIn({ parts }: ChatMessage): ReadonlySet<unknown> {
+  return new Set(parts.flatMap(({ type, id, data }: AnyPart) => (type === 'data-suspended' && (data as WaitingForData | undefined)?.isAnswered !== true ? [id] : [])))
+}
+
+/**
+ * For `sendAutomaticallyWhen` of `useChat`: true when the page has an answer to every call that waits, with `addToolApprovalResponse` and
+ * `addToolOutput`. The run goes on when all are answered.
+ */
+export function answersWhatWaits({ messages }: { messages: readonly ChatMessage[] }): boolean {
+  const last = messages.at(-1)
+  if (last?.role !== 'assistant') return false
+  const calls: readonly AnyPart[] = last.parts.filter((part) => 'toolCallId' in part)
+  const asked = questionsIn(last)
+  const questions = calls.filter(({ toolCallId }) => asked.has(toolCallId))
+  const isGiven = ({ state }: AnyPart) => state === 'output-available'
+  if (calls.some(({ state }) => state === 'approval-requested') || !questions.every(isGiven)) return false
+  return questions.length > 0 || calls.some(({ state }) => state === 'approval-responded')
 }

@@ -3,13 +3,15 @@ import type { Tripwire } from '../../processors/processor.ts'
 import type { Signal } from '../../signals/signal.ts'
 import type { OverWire } from '../wire.ts'
 
-/** A tool that waits for data: `addToolOutput({ toolCallId, output })` answers it. It waits as long as its call has no output. */
+/** A tool that waits for data: `addToolOutput` answers it, with the data as `output`. */
 export type WaitingForData = {
   toolCallId: string
   toolName: string
   args: JSONValue
   /** What the tool said as it began to wait. */
   payload: JSONValue
+  /** The run went on. What is loaded from history has no part for it any more. */
+  isAnswered?: true
 }
 
 /**

@@ -1,5 +1,6 @@
 import type { UIPart, UIToolPart } from '../../message/ui-message.ts'
-import { chunksOfPart, type UIChunk } from './ui-chunks.ts'
+import type { WaitingForData } from './data-types.ts'
+import { chunksOfPart, question, type UIChunk } from './ui-chunks.ts'
 
 /** A part of the answer as the page has it. What is no text is known by a key. */
 type Piece = { kind: 'text' | 'reasoning'; id: string; text: string; open: boolean } | { kind: 'other'; key: string }
@@ -25,11 +26,18 @@ export class ShownAnswer {
   readonly #retold = new Map<string, Retold>()
   /** The names of texts that go on under another name here. */
   readonly #names = new Map<string, string>()
+  /** What tools wait for: beside the pieces, since history has nothing of it. */
+  readonly #questions = new Map<string, WaitingForData>()
 
   /** `parts`: what the page has of it already. */
   constructor(parts: readonly UIPart[] = []) {
     this.#started = parts.length > 0
-    for (const [index, part] of parts.entries()) for (const chunk of chunksOfPart(part, `shown/${index}`)) this.#take(chunk)
+    for (const [index, part] of parts.entries()) {
+      for (const chunk of chunksOfPart(part, `shown/${index}`)) {
+        if (isQuestion(chunk)) this.#ask(chunk.data)
+        else this.#take(chunk)
+      }
+    }
     this.#at = this.#pieces.length
   }
 
@@ -42,6 +50,7 @@ export class ShownAnswer {
 
   /** What of it is new. */
   tell(chunk: UIChunk): UIChunk[] {
+    if (isQuestion(chunk)) return this.#ask(chunk.data)
     switch (chunk.type) {
       case 'start':
         if (this.#started) return []
@@ -70,6 +79,18 @@ export class ShownAnswer {
 
   get #isAgain(): boolean {
     return this.#at < this.#pieces.length
+  }
+
+  #ask(data: WaitingForData): UIChunk[] {
+    const asked = this.#questions.get(data.toolCallId)
+    if (asked && JSON.stringify(asked) === JSON.stringify(data)) return []
+    this.#questions.set(data.toolCallId, data)
+    return [question(data)]
+  }
+
+  #answered({ toolCallId }: { toolCallId: string }): UIChunk[] {
+    const asked = this.#questions.get(toolCallId)
+    return asked ? this.#ask({ ...asked, isAnswered: true }) : []
   }
 
   #other(chunk: UIChunk): UIChunk[] {
@@ -138,7 +159,7 @@ export class ShownAnswer {
       if (key === stepKey || !this.#pieces.some((piece) => piece.kind === 'other' && piece.key === key)) this.#pieces.push({ kind: 'other', key })
     }
     if (isLive) this.#at = this.#pieces.length
-    return [chunk]
+    return 'toolCallId' in chunk && chunk.type.startsWith('tool-output-') ? [chunk, ...this.#answered(chunk)] : [chunk]
   }
 
   #change({ type, id }: { type: string; id: string }, change: (piece: Retold['piece']) => void): void {
@@ -146,6 +167,10 @@ export class ShownAnswer {
     const piece = this.#pieces.findLast((other): other is Retold['piece'] => other.kind === kind && other.id === id)
     if (piece) change(piece)
   }
+}
+
+function isQuestion(chunk: UIChunk): chunk is ReturnType<typeof question> {
+  return chunk.type === 'data-suspended'
 }
 
 const stepKey = 'step'

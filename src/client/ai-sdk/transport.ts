@@ -2,7 +2,7 @@ import { HeedError, isHeedError } from '../../errors.ts'
 import type { UIMessage } from '../../message/ui-message.ts'
 import type { AgentClient } from '../agent.ts'
 import type { Answer, Asked } from './answer.ts'
-import { contentsOf, givenIn, undecided, type ChatMessage } from './chat-message.ts'
+import { contentsOf, givenIn, questionsIn, undecided, type ChatMessage } from './chat-message.ts'
 import { ChatPage } from './chat-page.ts'
 import type { UIChunk } from './ui-chunks.ts'
 
@@ -84,7 +84,7 @@ export class HeedChatTransport {
     const answer = await this.#open(page, { writing: undecided(message) }, abortSignal)
     await closedUnless(answer, async () => {
       const given = givenIn(message, feed.view)
-      if (given.length === 0 && !message.parts.some(({ type }) => type === 'data-suspended')) {
+      if (given.length === 0 && questionsIn(message).size === 0) {
         throw new HeedError('invalid_argument', 'The last message is neither a user message nor an answer to a call that waits.')
       }
       // Somebody else was faster: what became of it is told all the same.
@@ -99,8 +99,8 @@ export class HeedChatTransport {
         })
       }
       const left = feed.view.approvals.filter((call) => !given.some(({ toolCallId }) => toolCallId === call.toolCallId))
-      // A run goes on when everything is decided.
-      if (feed.view.status === 'suspended' && left.length > 0 && (await this.#agent.activeRun(scope))?.status === 'suspended') answer.finish()
+      // A run goes on when everything is decided: the page is shown what still waits.
+      if (left.length > 0 && (await this.#agent.activeRun(scope))?.status === 'suspended' && feed.view.status === 'suspended') answer.catchUp(feed.view)
     })
     return answer
   }

@@ -1,0 +1,74 @@
+import { chromium, type Browser, type Page } from 'playwright-core'
+import { afterAll, beforeAll } from 'vitest'
+import { findChromium } from '../../scripts/chromium.mjs'
+import { createTool, toUIMessages, type Agent, type UIMessage } from '../../src/index.ts'
+import { served } from '../http/serving.ts'
+import { site } from './site.ts'
+
+export type Kind = 'use-thread' | 'use-chat'
+
+const found = await findChromium({ install: true })
+
+/** Why there is no browser, where there is none. */
+export const missing = 'missing' in found ? found.missing : undefined
+
+export const lines = (page: Page) => page.locator('#messages li').allTextContents()
+
+export const write = async (page: Page, text: string, button: string) => {
+  await page.fill('#text', text)
+  await page.click(button)
+}
+
+export const shown = (messages: readonly UIMessage[]) =>
+  messages.map(({ role, parts }) => `${role}: ${parts.filter(({ type }) => type !== 'step-start').map((part) => (part.type === 'text' ? part.text : `[${part.type} ${(part as { state?: string }).state ?? ''}]`.replace(' ]', ']'))).join('|')}`)
+
+/** A browser and the pages, for the tests of a file. */
+export function browsing() {
+  let browser: Browser | undefined
+  let pages: Awaited<ReturnType<typeof site>> | undefined
+
+  beforeAll(async () => {
+    pages = await site(['use-thread', 'use-chat'])
+    browser = await chromium.launch({ executablePath: 'path' in found ? found.path : '', args: ['--no-sandbox'] })
+  }, 120_000)
+
+  afterAll(async () => {
+    await browser?.close()
+    await pages?.close()
+  })
+
+  const newPage = () => (browser as Browser).newPage()
+  const url = () => pages?.url ?? ''
+
+  /** A server with the agent, and tabs on one thread of it. */
+  async function opened(kind: Kind, agent: Agent, { threadId = 't1', query = {} }: { threadId?: string; query?: Record<string, string> } = {}) {
+    const { server } = await served({ guide: agent }, { cors: { origin: [url()] } })
+    const address = `${url()}/${kind}?${new URLSearchParams({ server: server.url, thread: threadId, ...query })}`
+    const tab = async () => {
+      const page = await newPage()
+      await page.goto(address)
+      await page.waitForSelector('#status')
+      return page
+    }
+    const history = async () => shown(toUIMessages((await (await agent.getMemory()).recall({ threadId, resourceId: 'user-1', perPage: false })).messages))
+    return { tab, history, server, thread: { threadId, resourceId: 'user-1' } }
+  }
+
+  return { newPage, url, opened }
+}
+
+/** A tool that waits until the test lets it go on. */
+export function held() {
+  const running = Promise.withResolvers<void>()
+  const go = Promise.withResolvers<void>()
+  return { running: running.promise, go: go.resolve, look: createTool({ id: 'look', execute: async () => (running.resolve(), await go.promise, 'ok') }) }
+}
+
+/** How many subscriptions a page has open. */
+export function subscriptions(page: Page): () => number {
+  const open = new Set<unknown>()
+  page.on('request', (request) => request.method() === 'POST' && request.url().includes('/subscribe') && open.add(request))
+  page.on('requestfinished', (request) => open.delete(request))
+  page.on('requestfailed', (request) => open.delete(request))
+  return () => open.size
+}

@@ -38,6 +38,9 @@ describe('an older server', () => {
   it.each([
     [404, 'Not Found'],
     [404, '{"error":"Not Found"}'],
+    [404, '{"error":"Not Found","code":"NOT_FOUND"}'],
+    [405, '{"code":"METHOD_NOT_ALLOWED"}'],
+    [501, '{"error":"Not yet","code":"not_implemented"}'],
     [405, 'Method Not Allowed'],
     [501, '{"error":"Not implemented"}'],
   ])('[U1.5] that answers %i %s to the message routes is sent signals, each once', async (status, body) => {

@@ -70,7 +70,8 @@ export class Answer {
       return
     }
     if ('payload' in chunk) this.#runId = chunk.runId
-    this.#begin(messageOf(chunk, before), before)
+    // Of a step that a steering message follows, the end is still to come: it is part of the answer before.
+    this.#begin(this.from === undefined ? messageOf(chunk, before) : beginningOf(chunk), before)
     this.#tell(uiChunks(chunk))
     const isWaiting = chunk.type === 'tool-call-approval' || chunk.type === 'tool-call-suspended'
     if (isWaiting && !chunk.payload.more) {
@@ -167,10 +168,15 @@ export class Answer {
   }
 }
 
+function beginningOf(chunk: Chunk): string | undefined {
+  return 'payload' in chunk && (chunk.type === 'start' || chunk.type === 'step-start') ? chunk.payload.messageId : undefined
+}
+
 /** The message that a chunk is part of, as far as that is known. */
 function messageOf(chunk: Chunk, { messages, writing }: ThreadView): string | undefined {
+  const begun = beginningOf(chunk)
+  if (begun !== undefined) return begun
   if (!('payload' in chunk)) return writing ?? undefined
-  if (chunk.type === 'start' || chunk.type === 'step-start') return chunk.payload.messageId
   const { payload } = chunk
   const toolCallId = typeof payload === 'object' && payload !== null && 'toolCallId' in payload ? payload.toolCallId : undefined
   const called = typeof toolCallId === 'string' ? messages.findLast(({ parts }) => parts.some((part) => isCall(part, toolCallId))) : undefined

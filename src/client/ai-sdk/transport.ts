@@ -52,12 +52,15 @@ export class HeedChatTransport {
     const page = this.#page(chatId)
     const turn = ++page.resumed
     const answer = await this.#open(page, {}, abortSignal, () => page.resumed === turn)
-    if (page.feed.view.status === 'idle') {
-      answer.close()
-      return null
+    if (page.feed.view.status !== 'idle') {
+      answer.catchUp(page.feed.view)
+      return answer.stream
     }
-    answer.catchUp(page.feed.view)
-    return answer.stream
+    // Asked while listening: what began and was not heard of yet will be.
+    const run = await closedUnless(answer, () => this.#agent.activeRun(page.scope).catch(ifAbsent))
+    if (run) return answer.stream
+    answer.close()
+    return null
   }
 
   /**
@@ -127,9 +130,9 @@ export class HeedChatTransport {
 }
 
 /** A stream that can't begin is none. */
-async function closedUnless(answer: Answer, work: () => Promise<void>): Promise<void> {
+async function closedUnless<T>(answer: Answer, work: () => Promise<T>): Promise<T> {
   try {
-    await work()
+    return await work()
   } catch (error) {
     answer.close()
     throw error
@@ -138,4 +141,10 @@ async function closedUnless(answer: Answer, work: () => Promise<void>): Promise<
 
 function isQueued(body: object | undefined): boolean {
   return body !== undefined && 'queue' in body && body.queue === true
+}
+
+/** A thread that nobody wrote to has no run. */
+function ifAbsent(error: unknown): null {
+  if (isHeedError(error) && error.code === 'thread_not_found') return null
+  throw error
 }

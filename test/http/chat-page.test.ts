@@ -174,7 +174,7 @@ describe('a chat page', () => {
     const [gone, before, after] = [new AbortController(), new AbortController(), new AbortController()]
     const early = transport.reconnectToStream({ chatId: thread.threadId, abortSignal: gone.signal })
     gone.abort()
-    await expect(early).rejects.toThrow()
+    await expect(early).rejects.toMatchObject({ name: 'AbortError' })
     const first = await transport.reconnectToStream({ chatId: thread.threadId, abortSignal: before.signal })
     before.abort()
     const second = last(await transport.reconnectToStream({ chatId: thread.threadId, abortSignal: after.signal }))

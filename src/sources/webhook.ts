@@ -62,7 +62,7 @@ const longestKind = 256
 
 function usualNotification({ type, data, subject }: WebhookEvent): ToldOfEvent {
   const about = subject === undefined ? '' : ` for ${subject}`
-  return { kind: type.slice(0, longestKind) || 'event', summary: `${type || 'event'}${about}`, payload: data }
+  return { kind: type.slice(0, longestKind).toWellFormed() || 'event', summary: `${type || 'event'}${about}`, payload: data }
 }
 
 /** What Standard Webhooks recommends has its `data` apart. */

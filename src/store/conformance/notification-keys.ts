@@ -17,6 +17,43 @@ function decided(id: string, more: Partial<Settlement>): Settlement {
 /** What is said twice: what a `dedupeKey` and a `coalesceKey` promise. */
 export const notificationKeyConformance: NotificationCase[] = [
   {
+    name: '[E1.2] [N1.2] what was counted on another record is the same when it comes again: before and after that was read, and over no newer words',
+    async run({ store: open }) {
+      const store = await open()
+      const inbox = async () => (await store.listNotifications({ ...scope, limit: 50 })).notifications.map(({ id, summary, coalescedCount }) => [id, summary, coalescedCount])
+      const send = async (id: string, more: Partial<NewNotification> = {}) => (await store.ingest([note(id, more)]))[0]?.outcome
+      const state = { coalesceKey: 'k' }
+      assert.deepEqual([await send('a', state), await send('b', state), await send('c', { ...state, dedupeKey: 'd', rememberMs: 100 })], ['created', 'coalesced', 'coalesced'])
+      assert.deepEqual([await send('b', state), await send('a', state), await send('c', state)], ['counted', 'counted', 'counted'])
+      assert.deepEqual(await inbox(), [['a', 'c', 3]])
+      assert.equal(await send('d', { dedupeKey: 'd' }), 'counted')
+      assert.equal(await send('d', { dedupeKey: 'd' }), 'counted')
+      assert.deepEqual(await inbox(), [['a', 'c', 4]])
+      await store.markNotifications(scope, ['a'], 'seen', now)
+      assert.deepEqual([await send('b', state), await send('c', state), await send('d'), await send('e', { dedupeKey: 'd' })], ['counted', 'counted', 'counted', 'counted'])
+      assert.equal((await inbox()).length, 1)
+      assert.equal(await send('f', { ...state, now: now + 100 }), 'created')
+      assert.equal(await send('g', { dedupeKey: 'd', now: now + 100 }), 'created')
+      // It is known on its thread alone, to its resource alone, and gone with it.
+      assert.equal(await send('b', { threadId: 'thread-2' }), 'created')
+      await assert.rejects(store.ingest([note('b', { resourceId: 'resource-2' })]), { code: 'thread_forbidden' })
+      await store.forgetThreads([scope.threadId])
+      assert.equal(await send('b', state), 'created')
+    },
+  },
+  {
+    name: '[E1.2] what was counted is known after its thread changed hands, and of very many the last',
+    async run({ store: open }) {
+      const store = await open()
+      for (let index = 0; index < 400; index++) await store.ingest([note(`n${index}`, { coalesceKey: 'k', dedupeKey: `d${index}`, rememberMs: 1_000 })])
+      await store.giveThread(scope.threadId, 'resource-2')
+      await store.markNotifications({ threadId: scope.threadId }, ['n0'], 'seen', now)
+      const again = (id: string, dedupeKey: string) => store.ingest([note(id, { resourceId: 'resource-2', dedupeKey })])
+      assert.deepEqual((await Promise.all([again('n399', 'x'), again('n200', 'y'), again('z', 'd399')])).map(([one]) => one?.outcome), ['counted', 'counted', 'counted'])
+      assert.equal((await again('n5', 'w'))[0]?.outcome, 'created')
+    },
+  },
+  {
     name: '[N1.1] a record that a summary counts is not told of at once again, however often it comes',
     async run({ store: open }) {
       const store = await open()

@@ -13,6 +13,9 @@ export const belongingsSql = {
     WHERE thread_id = ?2`,
   // Their key is that of a record which the new owner has, or which came earlier: they are told of by themselves, and what is repeated is counted on the other.
   giveKeyless: `UPDATE heed_notifications SET resource_id = ?1, dedupe_slot = NULL, coalesce_slot = NULL, ${touched} WHERE thread_id = ?2 AND resource_id <> ?1`,
+  giveMerged: `
+    UPDATE heed_notification_merged SET dedupe_slot = json_set(dedupe_slot, '$[1]', ?1)
+    WHERE record IN (SELECT key FROM heed_notifications WHERE thread_id = ?2) AND dedupe_slot IS NOT NULL`,
   // Those of a resource are one window: what comes from elsewhere takes in nothing more.
   giveBatches: `UPDATE heed_notification_batches SET resource_id = ?1, open = CASE WHEN resource_id = ?1 THEN open END WHERE thread_id = ?2`,
   giveSchedules: `UPDATE heed_schedules SET resource_id = ? WHERE thread_id = ?`,
@@ -43,6 +46,7 @@ export function giveNotifications(statements: Statements, threadId: string, reso
   statements.run(notificationSql.countChange)
   statements.run(belongingsSql.giveNotifications, resourceId, threadId)
   statements.run(belongingsSql.giveKeyless, resourceId, threadId)
+  statements.run(belongingsSql.giveMerged, resourceId, threadId)
   statements.run(belongingsSql.giveBatches, resourceId, threadId)
 }
 

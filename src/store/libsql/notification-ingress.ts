@@ -43,23 +43,25 @@ function takeTold(statements: Statements, told: ToldNow): void {
 
 function ingest(statements: Statements, item: NewNotification, settling: Settling): Ingested {
   const { threadId, agentId, resourceId, source, id, now } = item
-  const known = statements.one<NotificationRow>(sql.byId, threadId, id)
+  const known = statements.one<NotificationRow>(sql.byId, threadId, id) ?? statements.one<NotificationRow>(sql.byMergedId, threadId, id)
   if (known) {
     if (known.resourceId !== resourceId) throw new HeedError('thread_forbidden', `Thread ${threadId} belongs to another resource.`, { details: { threadId } })
     return { record: notificationOf(known), outcome: 'counted' }
   }
   const dedupeSlot = slot(item, item.dedupeKey)
   const coalesceSlot = slot(item, item.coalesceKey)
-  const same = dedupeSlot === null ? undefined : statements.one<NotificationRow>(sql.byDedupeSlot, dedupeSlot)
+  const same = dedupeSlot === null ? undefined : ofDedupeSlot(statements, dedupeSlot)
   if (same) {
     if (same.status === 'pending' || (same.rememberUntil ?? 0) > now) {
       statements.run(sql.count, now, same.key)
+      rememberMerged(statements, same, item, null)
       return { record: read(statements, same), outcome: rests(same) ? 'coalesced' : 'counted' }
     }
     statements.run(sql.forgetKey, same.key)
+    statements.run(sql.forgetMergedKey, dedupeSlot)
   }
   const related = coalesceSlot === null ? undefined : statements.one<NotificationRow>(sql.byCoalesceSlot, coalesceSlot)
-  if (related) return merge(statements, related, item)
+  if (related) return merge(statements, related, item, dedupeSlot)
   statements.run(
     sql.add, threadId, id, resourceId, agentId, item.priority ?? 'medium', item.undecidedUntil, dedupeSlot, coalesceSlot, now, now,
     item.dedupeKey ?? null, item.coalesceKey ?? null, source, item.kind, item.summary, json(item.attributes), json(item.metadata), json(item.payload),
@@ -67,6 +69,20 @@ function ingest(statements: Statements, item: NewNotification, settling: Settlin
   )
   const created = { record: read(statements, item), outcome: 'created' as const }
   return item.settlement ? { ...created, settled: settle(statements, { ...item.settlement, threadId, id }, settling) } : created
+}
+
+/** The record that has this key, or on which one that had it is counted. */
+function ofDedupeSlot(statements: Statements, slot: string): NotificationRow | undefined {
+  return statements.one<NotificationRow>(sql.byDedupeSlot, slot) ?? statements.one<NotificationRow>(sql.byMergedSlot, slot)
+}
+
+/** So many that were counted on one record are known when they come again. */
+const mostMerged = 256
+
+/** It has no record of its own, but is known from now on by what it is. */
+function rememberMerged(statements: Statements, { key, coalescedCount }: NotificationRow, { threadId, id }: NewNotification, dedupeSlot: string | null): void {
+  statements.run(sql.rememberMerged, key, threadId, id, dedupeSlot)
+  if (coalescedCount >= mostMerged) statements.run(sql.forgetMerged, key, mostMerged)
 }
 
 /** A key belongs to a source on a thread, for one agent. */
@@ -80,13 +96,14 @@ function rests({ status, decided, flight, summarySignalId, whenIdle, dueAt }: No
 }
 
 /** The newest words; what the newest leaves out stays, and it is never less pressing than it was. */
-function merge(statements: Statements, row: NotificationRow, item: NewNotification): Ingested {
+function merge(statements: Statements, row: NotificationRow, item: NewNotification, dedupeSlot: string | null): Ingested {
   const before = notificationOf(row)
   const attributes = item.attributes ? { ...before.attributes, ...item.attributes } : before.attributes
   const metadata = item.metadata ? { ...before.metadata, ...item.metadata } : before.metadata
   const payload = item.payload === undefined ? before.payload : item.payload
   const priority = priorities.find((one) => one === row.priority || one === item.priority) ?? row.priority
-  statements.run(sql.merge, item.now, priority, item.kind, item.summary, json(attributes), json(metadata), json(payload), row.key)
+  statements.run(sql.merge, item.now, priority, item.kind, item.summary, json(attributes), json(metadata), json(payload), dedupeSlot === null ? null : item.rememberMs || null, row.key)
+  rememberMerged(statements, row, item, dedupeSlot)
   return { record: read(statements, row), outcome: 'coalesced' }
 }
 

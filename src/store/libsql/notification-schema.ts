@@ -110,3 +110,20 @@ export const notificationOwnerSchema = `
   CREATE INDEX heed_notification_batches_timed ON heed_notification_batches (thread_id, resource_id, agent_id, due_at) WHERE open = 1 AND form = 'timed';
   ALTER TABLE heed_notifications ADD COLUMN remember_ms INTEGER;
 `
+
+/** Events that are counted on a record of another id, so that one of them that comes again is known. They go with the record. */
+export const notificationMergedSchema = `
+  CREATE TABLE heed_notification_merged (
+    key INTEGER PRIMARY KEY AUTOINCREMENT,
+    record INTEGER NOT NULL,
+    thread_id TEXT NOT NULL,
+    id TEXT NOT NULL,
+    dedupe_slot TEXT
+  ) STRICT;
+  CREATE UNIQUE INDEX heed_notification_merged_id ON heed_notification_merged (id, thread_id);
+  CREATE INDEX heed_notification_merged_record ON heed_notification_merged (record);
+  CREATE INDEX heed_notification_merged_slot ON heed_notification_merged (dedupe_slot) WHERE dedupe_slot IS NOT NULL;
+  CREATE TRIGGER heed_notifications_removed AFTER DELETE ON heed_notifications BEGIN
+    DELETE FROM heed_notification_merged WHERE record = old.key;
+  END;
+`

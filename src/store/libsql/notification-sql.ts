@@ -34,7 +34,9 @@ function putAway(status: MarkedStatus): string {
 /** What the inbox says to the database. Every one of them is a search: the tests look at their plans. */
 export const notificationSql = {
   byId: `${fromNotifications} WHERE n.thread_id = ? AND n.id = ?`,
+  byMergedId: `${fromNotifications} WHERE n.key = (SELECT record FROM heed_notification_merged WHERE id = ?2 AND thread_id = ?1)`,
   byDedupeSlot: `${fromNotifications} WHERE n.dedupe_slot = ?`,
+  byMergedSlot: `${fromNotifications} WHERE n.key = (SELECT record FROM heed_notification_merged WHERE dedupe_slot = ? ORDER BY key DESC LIMIT 1)`,
   byCoalesceSlot: `${fromNotifications} WHERE n.coalesce_slot = ?`,
   add: `
     INSERT INTO heed_notifications (thread_id, id, resource_id, agent_id, status, priority, due_at, dedupe_slot, coalesce_slot, created_at,
@@ -45,8 +47,14 @@ export const notificationSql = {
   count: `UPDATE heed_notifications SET coalesced_count = coalesced_count + 1, updated_at = ?, ${touched} WHERE key = ?`,
   merge: `
     UPDATE heed_notifications SET coalesced_count = coalesced_count + 1, updated_at = ?, priority = ?, kind = ?, summary = ?, attributes = ?,
-      metadata = ?, payload = ?, ${touched}
+      metadata = ?, payload = ?, remember_ms = coalesce(remember_ms, ?), ${touched}
     WHERE key = ?`,
+  rememberMerged: `INSERT INTO heed_notification_merged (record, thread_id, id, dedupe_slot) VALUES (?, ?, ?, ?) ON CONFLICT DO NOTHING`,
+  // Those that came last: what is sent again is sent again soon.
+  forgetMerged: `
+    DELETE FROM heed_notification_merged WHERE record = ?1 AND key <= (
+      SELECT key FROM heed_notification_merged WHERE record = ?1 ORDER BY key DESC LIMIT 1 OFFSET ?2)`,
+  forgetMergedKey: `UPDATE heed_notification_merged SET dedupe_slot = NULL WHERE dedupe_slot = ?`,
   forgetKey: `UPDATE heed_notifications SET dedupe_slot = NULL, remember_until = NULL WHERE key = ?`,
 
   send: `

@@ -45,6 +45,6 @@ export class SqlLanes {
   }
 
   protected forgetLanes(): void {
-    this.#put.clear()
+    if (this.#put.size > 0) this.#put.clear()
   }
 }

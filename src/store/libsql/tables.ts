@@ -44,7 +44,7 @@ export class SqlTables extends SqlRows implements ThreadTables {
   readonly #statements: Statements
   readonly #clock: Clock
   readonly newId: () => string
-  readonly #held = new Map<string, Held>()
+  #held = new Map<string, Held>()
   readonly #recent = new RecentThreads()
   /** What the recent threads were kept by. */
   #threadChanges = 0
@@ -89,7 +89,8 @@ export class SqlTables extends SqlRows implements ThreadTables {
 
   /** Forgets what was read. Comes before and after every transaction: others write too. */
   forget(): void {
-    this.#held.clear()
+    // A map that lives on and is cleared holds what was in it until all memory is swept.
+    if (this.#held.size > 0) this.#held = new Map()
     this.#last.length = 0
     this.forgetLanes()
     this.compareRows()

@@ -1,6 +1,7 @@
 import { HeedError } from '../errors.ts'
 import { defaultTitleInstructions, titleOf, titleOptionsIn, titleSubject } from '../memory/titles.ts'
-import { callModel, type Answer } from '../run/model-call.ts'
+import type { Answer } from '../run/answer.ts'
+import { callModel } from '../run/model-call.ts'
 import { todaysPart } from '../run/model-parts.ts'
 import { resolveModels } from '../run/model.ts'
 import { defaultMaxRetries, type AgentExecutionOptions, type TitleOptions } from '../run/options.ts'

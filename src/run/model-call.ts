@@ -4,23 +4,11 @@ import { describe, HeedError, isHeedError } from '../errors.ts'
 import type { ChatTrace } from '../tracing/chat-trace.ts'
 import { withCacheBreakpoints } from '../prompt/cache-breakpoints.ts'
 import { toV2Prompt, toV3Prompt } from '../prompt/down-convert.ts'
+import { Answer } from './answer.ts'
 import type { LanguageModel, ResolvedModel } from './model.ts'
 import type { AnyPart } from './model-parts.ts'
 import { longestDelay, providerError, retryDelay } from './provider-error.ts'
 import { untilAborted } from './until-aborted.ts'
-
-/** A model that has begun to answer: from here on, a failure is a broken stream and no longer a failed call. */
-export interface Answer {
-  model: LanguageModel
-  /** Its place in the list. */
-  index: number
-  /** For whoever reads the answer to end. */
-  chat?: ChatTrace | undefined
-  /** The next part, as the provider gave it. Ends at once when the signal aborts; rejects with what the provider threw. */
-  next(): Promise<ReadableStreamReadResult<AnyPart>>
-  /** Tells the provider that nobody listens any more. */
-  close(): void
-}
 
 export interface ModelCallContext {
   clock: Clock
@@ -52,7 +40,9 @@ export async function callModel(models: readonly ResolvedModel[], options: Langu
       const ask = () => askModel(model, options, maxRetries ?? context.maxRetries, context, chat)
       const answer = await (chat ? chat.within(ask) : ask())
       chat?.answered()
-      return { ...answer, index, chat }
+      answer.index = index
+      answer.chat = chat
+      return answer
     } catch (error) {
       if (context.signal.aborted) chat?.abandon()
       else chat?.fail(error instanceof Unanswered ? error.cause : error)
@@ -74,7 +64,7 @@ class Unanswered extends Error {
 }
 
 /** Asks one model, again where that may help. Throws `Unanswered`, the reason of an abort, or what `onFailure` throws. */
-async function askModel(model: LanguageModel, options: LanguageModelV4CallOptions, retries: number, context: ModelCallContext, chat: ChatTrace | undefined): Promise<Omit<Answer, 'index'>> {
+async function askModel(model: LanguageModel, options: LanguageModelV4CallOptions, retries: number, context: ModelCallContext, chat: ChatTrace | undefined): Promise<Answer> {
   let failure: HeedError
   for (let attempt = 0; ; attempt++) {
     context.signal.throwIfAborted()
@@ -99,56 +89,14 @@ async function askModel(model: LanguageModel, options: LanguageModelV4CallOption
   }
 }
 
-/** Waits for the first part that anybody would see, so that an error before it can still be retried. */
-async function open(model: LanguageModel, options: LanguageModelV4CallOptions, signal: AbortSignal): Promise<Omit<Answer, 'index'>> {
+async function open(model: LanguageModel, options: LanguageModelV4CallOptions, signal: AbortSignal): Promise<Answer> {
   const { stream } = await untilAborted(start(model, options), signal, ({ stream: late }) => void late.cancel().catch(() => {}))
-  const reader = stream.getReader()
-  const close = () => {
-    signal.removeEventListener('abort', close)
-    reader.cancel().catch(() => {})
-  }
-  // Cancelling settles a pending read at once, also with a provider that ignores the signal.
-  if (signal.aborted) close()
-  else signal.addEventListener('abort', close)
-  const head: Array<ReadableStreamReadResult<AnyPart>> = []
-  try {
-    for (let preamble = true; preamble; ) {
-      const read = await reader.read()
-      signal.throwIfAborted()
-      if (read.done) throw endedEarly(model)
-      if (read.value.type === 'error') throw read.value.error
-      head.push(read)
-      preamble = isPreamble(read.value)
-    }
-  } catch (error) {
-    close()
-    throw error
-  }
-  let index = 0
-  return {
-    model,
-    close,
-    next: () => {
-      const first = head[index]
-      if (!first) return reader.read()
-      index++
-      return Promise.resolve(first)
-    },
-  }
+  return new Answer(model, stream, signal).begin()
 }
 
 /** A model that could not be loaded says why itself. */
 function asHeedError(error: unknown): HeedError {
   return isHeedError(error) ? error : new HeedError('provider_error', `A model could not be loaded: ${describe(error)}`, { cause: error })
-}
-
-/** A stream that was closed before its finish. Whatever closed it, the same call may succeed. */
-export function endedEarly(model: LanguageModel): HeedError {
-  return new HeedError('stream_broken', `The answer of ${model.provider}/${model.modelId} ended without an end.`, { retryable: true })
-}
-
-function isPreamble(part: AnyPart): boolean {
-  return part.type === 'stream-start' || part.type === 'response-metadata' || part.type === 'ping' || part.type === 'raw'
 }
 
 function start(model: LanguageModel, given: LanguageModelV4CallOptions): PromiseLike<{ stream: ReadableStream<AnyPart> }> {

@@ -92,6 +92,20 @@ describe.each(placeKinds())('what a block of recalled messages shows, $name', ({
   })
 })
 
+describe.each(placeKinds())('copies of threads, $name', ({ make }) => {
+  it('[K2.2] a copy is not shown what its window holds, and of several copies one is shown, once', async () => {
+    const { agent, memory, asked } = await desk(make())
+    await agent.generate('The spare key is under the flowerpot.', ask('source'))
+    await memory.cloneThread({ sourceThreadId: 'source', newThreadId: 'copy' })
+    expect(await asked('Where is the spare key, flowerpot?', 'copy')).toEqual([])
+    for (const at of [1, 2, 3]) await memory.cloneThread({ sourceThreadId: 'copy', newThreadId: `copy-${at}` })
+    const [shown = ''] = await asked('The spare key?', 'fresh')
+    expect(shown.match(/The spare key is under the flowerpot/g)).toHaveLength(1)
+    expect(shown.match(/Where is the spare key, flowerpot/g)).toHaveLength(1)
+    expect(await asked('The spare key, again?', 'fresh')).toEqual([shown])
+  })
+})
+
 describe.each(placeKinds())('what a block of recalled messages may quote, $name', ({ make }) => {
   it('[K2.12] leaves out what a run of another thread may still take back, neighbours included, and has what it took in for good', async () => {
     const place = make()

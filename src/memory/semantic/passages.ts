@@ -1,3 +1,6 @@
+import type { Message } from '../../message/message.ts'
+import { Copies, type Said } from '../../recall/copies.ts'
+import { searchableText } from '../../recall/searchable.ts'
 import type { Scope, ThreadRow, ThreadStore } from '../../store/contract.ts'
 import type { MessageStart } from '../../store/conversations.ts'
 import { refKey, type MessageRef, type RecallHit } from '../../store/recall.ts'
@@ -10,6 +13,8 @@ export interface Around {
   /** Messages of a thread from this `seq` on are left out. */
   shown?: { threadId: string; from: number }
   except?: readonly MessageRef[]
+  /** What is shown already, wherever it was read: copies of it are left out, and of several copies all but one. */
+  held?: readonly Message[]
 }
 
 /** Hits with the messages around them. Those that touch are one passage; no message is in two. */
@@ -38,7 +43,24 @@ export async function passagesAround(store: ThreadStore, hits: readonly RecallHi
       })
     }
   }
-  return passages
+  return around.held ? withoutCopies(passages, around.held) : passages
+}
+
+function withoutCopies(passages: readonly RecalledPassage[], held: readonly Message[]): RecalledPassage[] {
+  const copies = new Copies()
+  const saidOf = ({ role, createdAt }: Message): Said => ({ role, createdAt: createdAt.getTime() })
+  const textOf = ({ content }: Message) => () => searchableText(content)
+  const found = passages.flatMap(({ messages }) => messages.flatMap(({ message, hit }) => (hit ? message : [])))
+  for (const message of [...held, ...found]) copies.add(saidOf(message), textOf(message))
+  return passages.map((passage) => ({
+    ...passage,
+    messages: passage.messages.filter(({ message, hit }) => {
+      if (hit) return true
+      if (copies.has(saidOf(message), textOf(message))) return false
+      copies.add(saidOf(message), textOf(message))
+      return true
+    }),
+  }))
 }
 
 /** Messages without what a run that isn't over may still take back, or took back while they were read. */

@@ -1,5 +1,6 @@
 import { describe } from '../../errors.ts'
 import type { Logger } from '../../logger.ts'
+import { joinRows } from '../../message/join.ts'
 import type { MessageRow } from '../../message/row.ts'
 import type { TextEmbedder } from '../../recall/embedder.ts'
 import { searchableText } from '../../recall/searchable.ts'
@@ -61,7 +62,7 @@ async function search(setting: RecallSetting, seat: RecallSeat, rows: readonly M
     resourceId, text, limit: topK, shown, except, ...(scope === 'thread' && { threadId }), ...(embedder && { embedder }), ...(filter && { filter }),
   })
   const good = hits.filter(({ score }) => score >= threshold)
-  const passages = await passagesAround(store, good, { ...setting, shown, except })
+  const passages = await passagesAround(store, good, { ...setting, shown, except, held: joinRows(rows) })
   const seen = guarded ? await seenPassages(store, { threadId, resourceId }, passages) : passages
   return recallBlock(seen, { threadId, question: text, maxTokens: setting.maxTokens })
 }

@@ -1,6 +1,7 @@
 import type { Clock } from '../../clock.ts'
 import type { MessageRow } from '../../message/row.ts'
 import { neighbours, type Collection, type Posting } from '../../recall/collection.ts'
+import { Copies } from '../../recall/copies.ts'
 import { confidence, looked } from '../../recall/confidence.ts'
 import type { TextEmbedder } from '../../recall/embedder.ts'
 import { compileFilter } from '../../recall/filter.ts'
@@ -62,7 +63,7 @@ export class InMemoryRecall implements RecallIndex {
       const passage = passages[at]
       return query.shown?.asked !== undefined && passage?.thread.id === query.shown.threadId && (passage.row.seq ?? 0) >= query.shown.asked
     }
-    const found = bestOfMessages(passages, ranking(collection, postings, meanings, { allowed, muted }), Math.max(query.limit, looked))
+    const found = bestOfMessages(passages, ranking(collection, postings, meanings, { allowed, muted }), Math.max(query.limit, looked), query.shown && held(passages, query))
     const sure = confidence(collection.count, words.length, postings, found, meanings)
     return found.slice(0, Math.max(0, query.limit)).map(({ passage: { thread, row, text }, score, reasons }) => (
       { threadId: thread.id, resourceId: thread.resourceId, messageId: row.messageId, seq: row.seq ?? 0, role: row.role, createdAt: row.createdAt, text, score: score * sure, reasons }
@@ -148,16 +149,32 @@ export class InMemoryRecall implements RecallIndex {
 }
 
 /** The best messages, each by its best passage. */
-function bestOfMessages(passages: readonly Passage[], ranked: Iterable<Ranked>, wanted: number): Array<Ranked & { passage: Passage }> {
+function bestOfMessages(passages: readonly Passage[], ranked: Iterable<Ranked>, wanted: number, copies: Copies | undefined): Array<Ranked & { passage: Passage }> {
   const found = new Map<string, Ranked & { passage: Passage }>()
   for (const one of ranked) {
     if (found.size >= wanted) break
     const passage = passages[one.at]
     if (!passage) continue
     const key = refKey({ threadId: passage.thread.id, messageId: passage.row.messageId })
-    if (!found.has(key)) found.set(key, { ...one, passage })
+    const { role, createdAt, content } = passage.row
+    const said = { role, createdAt: createdAt.getTime() }
+    const text = () => searchableText(content)
+    if (found.has(key) || copies?.has(said, text)) continue
+    copies?.add(said, text)
+    found.set(key, { ...one, passage })
   }
   return [...found.values()]
+}
+
+/** What is shown already, to know copies of it by. */
+function held(passages: readonly Passage[], { shown, except = [] }: RecallQuery): Copies {
+  const copies = new Copies()
+  const refs = new Set(except.map(refKey))
+  for (const { thread, row } of passages) {
+    const isHeld = (thread.id === shown?.threadId && (row.seq ?? 0) >= shown.from) || refs.has(refKey({ threadId: thread.id, messageId: row.messageId }))
+    if (isHeld) copies.add({ role: row.role, createdAt: row.createdAt.getTime() }, () => searchableText(row.content))
+  }
+  return copies
 }
 
 function collectionOf(passages: readonly Passage[]): Collection {

@@ -6,6 +6,7 @@ import { compileFilter, type MetadataFilter } from '../../../recall/filter.ts'
 import { mostPassages, passagesOf } from '../../../recall/passages.ts'
 import { ranking, type Meanings, type Ranked } from '../../../recall/rank.ts'
 import { searchableText } from '../../../recall/searchable.ts'
+import { Copies, type Said } from '../../../recall/copies.ts'
 import { confidence, looked } from '../../../recall/confidence.ts'
 import { wordsOf } from '../../../recall/words.ts'
 import { refKey, type RecallHit, type RecallQuery } from '../../recall.ts'
@@ -29,6 +30,16 @@ const rowSql = `
   SELECT m.message_id AS messageId, m.seq, m.role, m.created_at AS createdAt, m.content, t.id AS threadId, t.resource_id AS resourceId,
     coalesce(t.status <> 'idle' AND m.run_id = t.run_id AND m.seq >= (SELECT r.seal_seq FROM heed_runs r WHERE r.run_id = t.run_id AND r.thread = t.key), 0) AS running
   FROM heed_messages m JOIN heed_threads t ON t.key = m.thread WHERE m.key = ?`
+
+const heldColumns = 'm.key, m.role, m.created_at AS createdAt'
+// Two, for the two ways to a message that there is an index for.
+const exceptSql = [`m.id = e.value ->> '$.messageId' AND m.message_id = m.id`, `m.message_id = e.value ->> '$.messageId' AND m.message_id <> m.id`]
+  .map((where) => `SELECT ${heldColumns} FROM json_each(?1) e JOIN heed_threads t ON t.id = e.value ->> '$.threadId' JOIN heed_messages m ON m.thread = t.key WHERE ${where}`)
+  .join(' UNION ALL ')
+
+interface HeldRow extends Said {
+  key: number
+}
 
 interface FoundRow {
   messageId: string
@@ -164,12 +175,29 @@ export class Searching {
     }
   }
 
+  /** What is shown already, to know copies of it by. */
+  #held({ shown, except = [] }: Question): Copies | undefined {
+    if (!shown) return undefined
+    const { messages } = this.#databases
+    const copies = new Copies()
+    const rows = [
+      ...messages.all<HeldRow>(`SELECT ${heldColumns} FROM heed_threads t JOIN heed_messages m ON m.thread = t.key WHERE t.id = ? AND m.seq >= ?`, shown.threadId, shown.from),
+      ...(except.length === 0 ? [] : messages.all<HeldRow>(exceptSql, JSON.stringify(except))),
+    ]
+    for (const { key, ...said } of rows) {
+      if (said.role === 'context') continue
+      copies.add(said, () => searchableText(JSON.parse(messages.one<{ content: string }>('SELECT content FROM heed_messages WHERE key = ?', key)?.content ?? '{"parts":[]}') as MessageContent))
+    }
+    return copies
+  }
+
   /** The best messages that may be shown, each by its best passage; also those beyond the limit that tell how sure it is. */
   #found(collection: ResourceCollection, ranked: Iterable<Ranked>, question: Question): Found[] {
     const found: Found[] = []
     const taken = new Set<string>(question.except?.map(refKey))
     const judged = new Set<number>()
     const wanted = Math.max(question.limit, looked)
+    const copies = this.#held(question)
     for (const one of ranked) {
       const key = Math.floor((collection.keys[one.at] ?? 0) / mostPassages)
       if (judged.has(key)) continue
@@ -177,6 +205,9 @@ export class Searching {
       const row = this.#databases.messages.one<FoundRow>(rowSql, key)
       if (!row || row.running === 1 || taken.has(refKey(row)) || this.#indexing.isStale(key)) continue
       if (row.threadId === question.shown?.threadId && row.seq >= question.shown.from) continue
+      const text = () => searchableText(JSON.parse(row.content) as MessageContent)
+      if (copies?.has(row, text)) continue
+      copies?.add(row, text)
       taken.add(refKey(row))
       found.push({ ...one, row })
       if (found.length >= wanted) break

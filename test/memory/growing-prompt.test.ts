@@ -26,7 +26,7 @@ const birds = ['falcon', 'heron', 'wren', 'plover', 'siskin', 'dunlin', 'gannet'
 
 async function converse(place: Place) {
   const prompts: Fingerprint[][] = []
-  let blocks = 0
+  const seen = { blocks: 0, notifications: 0, summaries: 0 }
   const open = () => {
     const model = scriptedModel(step)
     let steer: (() => void) | undefined
@@ -44,7 +44,10 @@ async function converse(place: Place) {
   }
   const note = (model: ReturnType<typeof open>['model']) => {
     for (const { prompt } of model.calls) prompts.push(prompt.map(fingerprint))
-    blocks += texts(model.calls.at(-1)?.prompt ?? []).filter((text) => text.startsWith('user: <recalled-messages>')).length
+    const shown = new Set(model.calls.flatMap(({ prompt }) => texts(prompt)))
+    for (const [kind, begin] of [['blocks', '<recalled-messages>'], ['notifications', '<notification '], ['summaries', '<notification-summary ']] as const) {
+      seen[kind] += [...shown].filter((text) => text.startsWith(`user: ${begin}`)).length
+    }
   }
   let now = open()
   for (let turn = 0; turn < turns; turn += 1) {
@@ -59,19 +62,26 @@ async function converse(place: Place) {
       const mode = turn % 24 < 12 ? ('snapshot' as const) : ('delta' as const)
       await agent.sendStateSignal({ id: lane, cacheKey: `${lane}-${turn}`, mode, contents: `${lane} at ${turn}` }, { ...target, ifIdle: { behavior: 'persist' } })
     }
-    onLook(turn % 6 === 1 ? () => void agent.sendMessage(`By the way, ${turn}.`, target) : undefined)
+    const news = (priority: 'medium' | 'high') => agent.sendNotificationSignal({ source: `ci-${turn}`, kind: 'ci-status', summary: `CI failed at ${turn}.`, priority }, target)
+    // On an idle thread it wakes the agent; in a run of high priority it is a summary first, and comes in full afterwards.
+    if (turn % 16 === 5) await (await news('medium')).accepted
+    await idle(agent, target)
+    const high = turn % 24 === 7
+    let told: Promise<unknown> | undefined
+    onLook(high ? () => void (told = news('high')) : turn % 6 === 1 ? () => void agent.sendMessage(`By the way, ${turn}.`, target) : undefined)
     const bird = birds[turn % birds.length]
     const text = turn % 5 === 3 && turn > 60 ? `Turn ${turn}: what did I say about the ${bird} of turn ${turn - 50}?` : `Turn ${turn}: I saw a ${bird} number ${turn} today.`
     await agent.generate(text, ask)
+    await told
     await idle(agent, target)
   }
   note(now.model)
-  return { prompts, blocks }
+  return { prompts, seen }
 }
 
 describe.each(placeKinds())('a long conversation, $name', ({ make }) => {
-  it('[P1.4] with tools, steers, lanes, working memory, recall and a restart only ever grows, but for the cuts that its window allows', { timeout: 240_000 }, async () => {
-    const { prompts, blocks } = await converse(make())
+  it('[P1.4] with tools, steers, notifications, lanes, working memory, recall and a restart only ever grows, but for the cuts that its window allows', { timeout: 240_000 }, async () => {
+    const { prompts, seen } = await converse(make())
     let cuts = 0
     let [kept, sent] = [0, 0]
     for (const [at, next] of prompts.entries()) {
@@ -87,8 +97,10 @@ describe.each(placeKinds())('a long conversation, $name', ({ make }) => {
       expect(messages, `call ${at} begins like the one before it`).toBe(2)
       expect(previous, `call ${at} begins with history`).toContain(next[2])
     }
-    const messages = turns * 2 + turns / 6
-    expect(blocks).toBeGreaterThan(0)
+    const messages = turns * 2 + turns / 6 + seen.notifications
+    expect(seen.blocks).toBeGreaterThan(10)
+    expect(seen.notifications).toBeGreaterThan(15)
+    expect(seen.summaries).toBeGreaterThan(5)
     expect(cuts).toBeGreaterThan(0)
     expect(cuts).toBeLessThanOrEqual(Math.ceil(messages / low))
     expect(kept / sent).toBeGreaterThan(0.88)

@@ -1,6 +1,6 @@
 import type { LanguageModelV4Prompt } from '@ai-sdk/provider'
 import { describe, expect, it } from 'vitest'
-import { Agent, Memory, type AnyEmbeddingModel, type MemoryConfig } from '../../src/index.ts'
+import { Agent, createTool, Memory, type AnyEmbeddingModel, type MemoryConfig } from '../../src/index.ts'
 import { SemanticRecall } from '../../src/processors/index.ts'
 import { scriptedModel, type Script } from '../../src/testing/index.ts'
 import { rejection, thrownBy } from '../agent/asking.ts'
@@ -127,7 +127,23 @@ describe.each(placeKinds())('semantic recall, $name', ({ make }) => {
     expect(await search({ perPage: 3, threadConfig: { semanticRecall: { threshold: 0, scope: 'thread' } } })).toMatchObject({ perPage: 3, scope: 'thread', hits: [{}, {}, {}] })
   })
 
-  it('[K2.6] finds tool calls and results, and what is near in meaning with an embedder', async () => {
+  it('[K2.6] finds the tools that a run called, with what, and what they answered', async () => {
+    const lookup = createTool({ id: 'lookup', description: 'Looks up.', execute: async () => ({ plant: 'heliotropium', deep: { island: 'zanzibar' } }) })
+    const script: Script = ({ prompt }) => (texts(prompt).at(-1) === 'user: Please look.' ? { toolCalls: [{ toolName: 'lookup', input: { city: 'quixotopolis' } }] } : 'Done.')
+    const { agent, model, memory } = await desk(make(), { embedder: dogs }, script, { tools: { lookup } })
+    await agent.generate('Please look.', ask('one'))
+    for (const vectorSearchString of ['heliotropium', 'zanzibar', 'quixotopolis', 'lookup']) {
+      const { hits = [], messages } = await memory.recall({ threadId: 'one', vectorSearchString, threadConfig: { semanticRecall: { topK: 1, messageRange: 0 } } })
+      expect(hits.map(({ text }) => text).join()).toContain(vectorSearchString)
+      expect(messages).toMatchObject([{ role: 'assistant', content: { parts: expect.arrayContaining([expect.objectContaining({ type: 'tool-invocation' })]) as unknown[] } }])
+    }
+    // Each row that a run wrote has its vectors, like what programs save.
+    await expect.poll(async () => (await memory.recallStatus()).embedders[0]).toMatchObject({ complete: true, pending: 0 })
+    await agent.generate('Where is heliotropium?', ask('two'))
+    expect(block(model.calls.at(-1)?.prompt)[0]).toMatch(/assistant: .*lookup.*quixotopolis.*heliotropium.*zanzibar/s)
+  })
+
+  it('[K2.6] finds what a run said by its meaning, with the memory\'s embedder', async () => {
     const place = make()
     const { agent, model, memory } = await desk(place, { embedder: dogs })
     await agent.generate('My hound is called Rex.', ask('one'))

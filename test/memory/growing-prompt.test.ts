@@ -64,7 +64,7 @@ async function converse(place: Place) {
     }
     const news = (priority: 'medium' | 'high') => agent.sendNotificationSignal({ source: `ci-${turn}`, kind: 'ci-status', summary: `CI failed at ${turn}.`, priority }, target)
     // On an idle thread it wakes the agent; in a run of high priority it is a summary first, and comes in full afterwards.
-    if (turn % 16 === 5) await (await news('medium')).accepted
+    if (turn % 16 === 5) await news('medium')
     await idle(agent, target)
     const high = turn % 24 === 7
     let told: Promise<unknown> | undefined

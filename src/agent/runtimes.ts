@@ -62,6 +62,7 @@ export class Runtimes {
     // Its storage was closed under it. Who names the place again has another, or is told.
     if (runtime?.closing && !this.#closed) this.#made.delete(place)
     if (!runtime || (runtime.closing && !this.#closed)) {
+      if (this.#made.size >= maxStorages) this.#forgetEnded()
       if (this.#made.size >= maxStorages) throw tooMany()
       let implicit: Promise<Storage> | undefined
       const found = () => (storage ? Promise.resolve(storage) : (implicit ??= defaultStorage()))
@@ -93,6 +94,11 @@ export class Runtimes {
       if (this.#closed) void runtime.close()
     }
     return runtime
+  }
+
+  /** Those whose storage was closed count no more. */
+  #forgetEnded(): void {
+    for (const [place, { closing }] of this.#made) if (closing) this.#made.delete(place)
   }
 
   /** Closes all of them, and those that are asked for later. */

@@ -6,9 +6,10 @@ import { z } from 'zod'
 import { Agent, createTool, Heed, InMemoryStore, Memory, RequestContext, silentLogger, type AgentConfig } from '../../src/index.ts'
 import { MessageHistory } from '../../src/processors/index.ts'
 import { LibSQLStore } from '../../src/store/libsql/index.ts'
-import { scriptedModel } from '../../src/testing/index.ts'
+import { scriptedModel, virtualClock } from '../../src/testing/index.ts'
 import { rejection } from '../agent/asking.ts'
 import { served } from '../http/serving.ts'
+import { soon } from '../thread/said.ts'
 
 const folders: string[] = []
 const opened: Heed[] = []
@@ -226,6 +227,31 @@ describe('what a memory of each request can\'t be', () => {
     const refusals: unknown[] = []
     for (let call = 0; call < 1_001; call++) await agent.getMemory().catch((error: unknown) => refusals.push(error))
     expect(refusals).toEqual([expect.objectContaining({ code: 'too_many_storages' }), expect.objectContaining({ code: 'too_many_storages' })])
+  })
+
+  it('[M4.6] may be closed by the program when it is done with it: room for another', async () => {
+    const clock = virtualClock()
+    const made: InMemoryStore[] = []
+    const agent = new Agent({
+      id: 'a', model: scriptedModel(() => 'Hi.'),
+      memory: () => {
+        made.push(new InMemoryStore({ clock }))
+        return new Memory({ storage: made.at(-1)! })
+      },
+    })
+    const heed = new Heed({ agents: { agent }, storage: new InMemoryStore({ clock }), clock, logger: silentLogger })
+    opened.push(heed)
+    await agent.generate('Hi.', { memory })
+    const [used] = made.splice(0)
+    const refused = () => agent.getMemory().then(() => undefined, (error: { code?: string }) => error.code)
+    let full: string | undefined
+    while (full === undefined) full = await refused()
+    expect(full).toBe('too_many_storages')
+    await used?.close()
+    await soon(async () => {
+      await clock.advance(1_000)
+      return refused()
+    }).toBeUndefined()
   })
 
   it('[M4.4] is a function that never answers: an abort ends the wait', async () => {

@@ -20,6 +20,11 @@ function start(size) {
   }
 }
 
+/** Whatever else the machine does makes a turn longer and never shorter: the median of the shortest four. */
+function leastDisturbed(walls) {
+  return median(walls.toSorted((one, other) => one - other).slice(0, 4))
+}
+
 const inboxes = []
 for (const size of input.sizes) {
   const inbox = start(size)
@@ -40,7 +45,7 @@ for (const [index, inbox] of inboxes.entries()) {
   const name = names[index]
   const counts = { ingress: input.ingress, dispatch: input.due }
   for (const [what, samples] of Object.entries(inbox.samples)) {
-    measured[`${what}/s, ${name}`] = counts[what] / (median(samples.map(({ wall }) => wall)) / 1_000)
+    measured[`${what}/s, ${name}`] = counts[what] / (leastDisturbed(samples.map(({ wall }) => wall)) / 1_000)
     measured[`${what} cpu, ${name}`] = (samples.reduce((sum, { cpu }) => sum + cpu, 0) * 1_000) / (counts[what] * samples.length)
   }
   const { nextDue, memory } = await inbox.ask('look')
@@ -54,6 +59,9 @@ report({
   'ingress rate, 1,000 over 1,000,000': measured[`ingress/s, ${small}`] / measured[`ingress/s, ${large}`],
   'ingress cpu, 1,000,000 over 100,000': measured[`ingress cpu, ${large}`] / measured[`ingress cpu, ${middle}`],
   'ingress rate, 100,000 over 1,000,000': measured[`ingress/s, ${middle}`] / measured[`ingress/s, ${large}`],
+  'dispatch cpu, 1,000,000 over 100,000': measured[`dispatch cpu, ${large}`] / measured[`dispatch cpu, ${middle}`],
+  'dispatch rate, 100,000 over 1,000,000': measured[`dispatch/s, ${middle}`] / measured[`dispatch/s, ${large}`],
+  'memory, 1,000,000 over 100,000': measured[`memory, ${large}`] / measured[`memory, ${middle}`],
   'dispatch cpu, 1,000,000 over 1,000': measured[`dispatch cpu, ${large}`] / measured[`dispatch cpu, ${small}`],
   'dispatch rate, 1,000 over 1,000,000': measured[`dispatch/s, ${small}`] / measured[`dispatch/s, ${large}`],
   'memory, 1,000,000 over 1,000': measured[`memory, ${large}`] / measured[`memory, ${small}`],

@@ -9,6 +9,7 @@ import { DatabaseSync } from 'node:sqlite'
 import { parseArgs } from 'node:util'
 import { localEmbedder } from '../../src/embed/index.ts'
 import { textEmbedder } from '../../src/memory/semantic/embedder.ts'
+import type { MetadataFilter } from '../../src/recall/filter.ts'
 import { quantised } from '../../src/recall/quantised.ts'
 import type { TextEmbedder } from '../../src/recall/embedder.ts'
 import { LibSQLStore } from '../../src/store/libsql/store.ts'
@@ -71,13 +72,14 @@ async function indexed(): Promise<void> {
 }
 
 /** Searches one after the other. */
-async function searches(embedder: TextEmbedder | undefined, rounds = 60): Promise<{ wall: number[]; cpu: number[] }> {
+async function searches(embedder: TextEmbedder | undefined, rounds = 60, more: { filter?: MetadataFilter; before?: (round: number) => Promise<unknown> } = {}): Promise<{ wall: number[]; cpu: number[] }> {
   const [wall, cpu]: [number[], number[]] = [[], []]
   for (let round = 0; round < rounds; round += 1) {
     const text = Array.from({ length: 6 }, word).join(' ')
+    await more.before?.(round)
     const before = process.cpuUsage()
     const since = performance.now()
-    await recall.search({ resourceId: 'one', text, limit: 10, ...(embedder && { embedder }) })
+    await recall.search({ resourceId: 'one', text, limit: 10, ...(embedder && { embedder }), ...(more.filter && { filter: more.filter }) })
     wall.push(performance.now() - since)
     const { user, system } = process.cpuUsage(before)
     cpu.push((user + system) / 1_000)
@@ -94,6 +96,23 @@ async function measure(name: string, embedder: TextEmbedder | undefined, wanted:
   say(name, `${at(0.5, wall).toFixed(1)} ms, p95 ${at(0.95, wall).toFixed(1)} ms, CPU ${at(0.5, cpu).toFixed(1)} ms`, `under ${wanted} ms`)
   say(`${name}: the event loop held at most`, `${stall.own.toFixed(1)} ms (${stall.wall.toFixed(1)} ms with the wait for a processor)`, 'at most 20 ms')
   return at(0.5, cpu)
+}
+
+/** Right after one message changed, and with filters, of which the last lets nothing through. */
+async function changing(name: string, embedder: TextEmbedder): Promise<void> {
+  const thread = (n: number) => ({ threadId: `one-${n}`, resourceId: 'one' })
+  const changes: ReadonlyArray<[string, (round: number) => Promise<unknown>]> = [
+    ['edited', (round) => store.updateMessages([{ scope: thread(0), patches: [{ id: `m${round}`, content: { parts: [{ type: 'text', text: sentence() }] } }] }])],
+    ['deleted', (round) => store.deleteMessages(thread(1), [`m${2_000 + round}`])],
+    ['added', (round) => store.saveMessages([{ scope: thread(2), messages: [{ id: `new${round}`, role: 'user', createdAt: new Date(), content: { format: 2, parts: [{ type: 'text', text: sentence() }] } }] }])],
+  ]
+  // Behind an edit the embedder makes vectors of it. The question waits for the text that it is at: that is measured apart from the index.
+  const instant: TextEmbedder = { id: embedder.id, maxBatch: 64, embed: async (texts) => texts.map(() => Float32Array.from({ length: dimension }, () => chance() - 0.5)) }
+  const told = ({ wall, cpu: used }: { wall: number[]; cpu: number[] }) => `${at(0.5, wall).toFixed(1)} ms, p95 ${at(0.95, wall).toFixed(1)} ms, CPU ${at(0.5, used).toFixed(1)} ms`
+  for (const [what, before] of changes) say(`fused, ${name}, each right after a message was ${what}`, `apart from embedding: ${told(await searches(instant, 20, { before }))}`, 'under 150 ms')
+  const [[, edit] = []] = changes
+  if (edit) say(`fused, ${name}, each right after a message was edited, with what embedding it takes`, told(await searches(embedder, 20, { before: (round) => edit(100 + round) })))
+  for (const filter of [{ role: 'user' }, { thread_id: 'one-7' }, { created_at: { $gt: '2099-01-01' } }]) say(`fused, ${name}, filter ${JSON.stringify(filter)}`, told(await searches(embedder, 20, { filter })), 'under 150 ms')
 }
 
 /** What is done on the index while nobody has it open. */
@@ -120,6 +139,7 @@ async function both(name: string): Promise<{ words: number; fused: number }> {
   await searches(local, 1)
   say(`first fused search, ${name}, which reads all vectors`, `${(performance.now() - since).toFixed(0)} ms`)
   const fused = await measure(`fused, ${name}`, local, 150)
+  await changing(name, local)
   await between(unknown)
   return { words, fused }
 }

@@ -1,10 +1,11 @@
 import type { EmbeddingModelV4, EmbeddingModelV4CallOptions, EmbeddingModelV4Result } from '@ai-sdk/provider'
 import { HeedError } from '../errors.ts'
 import { openSeat, type Seat } from './seat.ts'
-import type { EmbedAnswer, EmbedRequest, EngineName } from './worker.ts'
+import type { EmbedAnswer, EngineName } from './worker.ts'
 
-/** Texts that are given to the thread at once: what is asked meanwhile need not wait for more. */
+/** Texts that are given to the thread at once, and their characters where that is less: what is asked meanwhile need not wait for more. */
 const atOnce = 4
+const charactersAtOnce = 400
 
 interface Call {
   texts: readonly string[]
@@ -72,8 +73,7 @@ export class LocalEmbedder implements EmbeddingModelV4 {
     this.#working = { id, call }
     const seat = (this.#seat ??= this.#start())
     seat.ref()
-    const request: EmbedRequest = { id, texts: call.texts.slice(call.done.length, call.done.length + atOnce) }
-    seat.ask(request)
+    seat.ask({ id, texts: portionOf(call.texts, call.done.length) })
   }
 
   #answered(answer: EmbedAnswer): void {
@@ -112,6 +112,15 @@ export class LocalEmbedder implements EmbeddingModelV4 {
     this.#working = undefined
     for (const { reject } of this.#calls.splice(0)) reject(error)
   }
+}
+
+function portionOf(texts: readonly string[], from: number): string[] {
+  let end = from + 1
+  for (let characters = texts[from]?.length ?? 0; end < Math.min(texts.length, from + atOnce); end += 1) {
+    characters += texts[end]?.length ?? 0
+    if (characters > charactersAtOnce) break
+  }
+  return texts.slice(from, end)
 }
 
 function failure({ error, missing }: { error: string; missing?: string }): HeedError {

@@ -43,7 +43,7 @@ function takeTold(statements: Statements, told: ToldNow): void {
 
 function ingest(statements: Statements, item: NewNotification, settling: Settling): Ingested {
   const { threadId, agentId, resourceId, source, id, now } = item
-  const known = statements.one<NotificationRow>(sql.byId, threadId, id) ?? statements.one<NotificationRow>(sql.byMergedId, threadId, id)
+  const known = statements.one<NotificationRow>(sql.byId, threadId, id) ?? merged(statements, sql.mergedById, id, threadId)
   if (known) {
     if (known.resourceId !== resourceId) throw new HeedError('thread_forbidden', `Thread ${threadId} belongs to another resource.`, { details: { threadId } })
     return { record: notificationOf(known), outcome: 'counted' }
@@ -73,16 +73,24 @@ function ingest(statements: Statements, item: NewNotification, settling: Settlin
 
 /** The record that has this key, or on which one that had it is counted. */
 function ofDedupeSlot(statements: Statements, slot: string): NotificationRow | undefined {
-  return statements.one<NotificationRow>(sql.byDedupeSlot, slot) ?? statements.one<NotificationRow>(sql.byMergedSlot, slot)
+  return statements.one<NotificationRow>(sql.byDedupeSlot, slot) ?? merged(statements, sql.mergedBySlot, slot)
+}
+
+/** The record on which something was counted. */
+function merged(statements: Statements, text: string, ...values: string[]): NotificationRow | undefined {
+  const found = statements.one<{ record: number }>(text, ...values)
+  return found && statements.one<NotificationRow>(sql.byKey, found.record)
 }
 
 /** So many that were counted on one record are known when they come again. */
 const mostMerged = 256
+/** Those beyond go in turns of so many. */
+const mergedTurn = 64
 
 /** It has no record of its own, but is known from now on by what it is. */
 function rememberMerged(statements: Statements, { key, coalescedCount }: NotificationRow, { threadId, id }: NewNotification, dedupeSlot: string | null): void {
   statements.run(sql.rememberMerged, key, threadId, id, dedupeSlot)
-  if (coalescedCount >= mostMerged) statements.run(sql.forgetMerged, key, mostMerged)
+  if (coalescedCount > mostMerged && coalescedCount % mergedTurn === 0) statements.run(sql.forgetMerged, key, mostMerged)
 }
 
 /** A key belongs to a source on a thread, for one agent. */

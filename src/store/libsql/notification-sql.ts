@@ -34,9 +34,8 @@ function putAway(status: MarkedStatus): string {
 /** What the inbox says to the database. Every one of them is a search: the tests look at their plans. */
 export const notificationSql = {
   byId: `${fromNotifications} WHERE n.thread_id = ? AND n.id = ?`,
-  byMergedId: `${fromNotifications} WHERE n.key = (SELECT record FROM heed_notification_merged WHERE id = ?2 AND thread_id = ?1)`,
+  byKey: `${fromNotifications} WHERE n.key = ?`,
   byDedupeSlot: `${fromNotifications} WHERE n.dedupe_slot = ?`,
-  byMergedSlot: `${fromNotifications} WHERE n.key = (SELECT record FROM heed_notification_merged WHERE dedupe_slot = ? ORDER BY key DESC LIMIT 1)`,
   byCoalesceSlot: `${fromNotifications} WHERE n.coalesce_slot = ?`,
   add: `
     INSERT INTO heed_notifications (thread_id, id, resource_id, agent_id, status, priority, due_at, dedupe_slot, coalesce_slot, created_at,
@@ -49,6 +48,9 @@ export const notificationSql = {
     UPDATE heed_notifications SET coalesced_count = coalesced_count + 1, updated_at = ?, priority = ?, kind = ?, summary = ?, attributes = ?,
       metadata = ?, payload = ?, remember_ms = coalesce(remember_ms, ?), ${touched}
     WHERE key = ?`,
+  // Asked for all that comes, and nearly always in vain: by themselves they cost the least.
+  mergedById: `SELECT record FROM heed_notification_merged WHERE id = ? AND thread_id = ?`,
+  mergedBySlot: `SELECT record FROM heed_notification_merged WHERE dedupe_slot = ? ORDER BY key DESC LIMIT 1`,
   rememberMerged: `INSERT INTO heed_notification_merged (record, thread_id, id, dedupe_slot) VALUES (?, ?, ?, ?) ON CONFLICT DO NOTHING`,
   // Those that came last: what is sent again is sent again soon.
   forgetMerged: `

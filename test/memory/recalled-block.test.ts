@@ -63,6 +63,18 @@ describe.each(placeKinds())('what a block of recalled messages shows, $name', ({
     expect((await asked('Where is the spare key? Under the flowerpot?', 'q'))[0]).toContain('The spare key is under the flowerpot.')
   })
 
+  it('[K2.10] another passage of a message is shown when it is asked for, and none twice', async () => {
+    const { say, asked } = await desk(make(), { semanticRecall: { topK: 1 } })
+    const pages = ['The spare key is under the flowerpot.', 'The falcon is called Ada.'].map((text) => `${'We spoke of many things that day. '.repeat(60)}${text} `)
+    await say('long', [pages.join(''), 'ok'])
+    expect((await asked('Where is the spare key, flowerpot?', 'q')).join()).toContain('under the flowerpot.')
+    const both = await asked('What is the falcon called, Ada?', 'q')
+    expect(both).toHaveLength(2)
+    expect(both[1]).toContain('The falcon is called Ada.')
+    expect(both[1]).not.toContain('under the flowerpot.')
+    expect(await asked('The spare key, under the flowerpot?', 'q')).toEqual(both)
+  })
+
   const filler = (at: number) => `Point ${at} of the apollo budget talk. ${'It went on for a while with details of this and that. '.repeat(24)}`
 
   it('[K2.11] what was found is shown before its neighbours, and shortened rather than left out', async () => {

@@ -51,7 +51,10 @@ export function recallBlock(found: readonly RecalledPassage[], { threadId, quest
   }).toSorted((a, b) => timeOf(a.messages) - timeOf(b.messages))
   if (ordered.length === 0) return undefined
   const quotes = ordered.flatMap(({ passage, messages }) => messages.map(({ message }) => ({ threadId: passage.threadId, messageId: message.id })))
-  const recall = ordered.map(({ passage, messages }) => ({ threadId: passage.threadId, score: Number(bestOf(messages).toFixed(3)), messages: messages.map(({ message }) => message.id) }))
+  const recall = ordered.map(({ passage, messages }): Recalled => {
+    const excerpts = messages.filter((one) => isExcerpt(one, lines.get(one) ?? '')).map(({ message }) => message.id)
+    return { threadId: passage.threadId, score: Number(bestOf(messages).toFixed(3)), messages: messages.map(({ message }) => message.id), ...(excerpts.length > 0 && { excerpts }) }
+  })
   return {
     text: [opening, ...ordered.map(({ passage }) => written(passage, lines)), closing].join('\n'),
     quoted: ordered.flatMap(({ passage, messages }) => messages.map(({ message }) => ({ threadId: passage.threadId, messageId: message.id, text: searchableText(message.content) }))),
@@ -59,12 +62,27 @@ export function recallBlock(found: readonly RecalledPassage[], { threadId, quest
   }
 }
 
+/** What a block says of a passage that it shows. */
+type Recalled = { threadId: string; score: number; messages: string[]; /** Those of which it shows one passage of several. */ excerpts?: string[] }
+
+export interface ShownMessages {
+  all: MessageRef[]
+  /** Without those of which one passage of several is shown. */
+  whole: MessageRef[]
+  /** True when what is shown has this part of a message. */
+  has(part: string): boolean
+}
+
 /** The messages that recall has put into these rows. */
-export function recalledIn(rows: readonly MessageRow[]): MessageRef[] {
-  return rows.flatMap(({ role, content: { metadata } }) => {
-    const shownHere = role === 'context' ? (metadata?.recall as Array<{ threadId: string; messages: string[] }> | undefined) : undefined
-    return shownHere?.flatMap(({ threadId, messages }) => messages.map((messageId) => ({ threadId, messageId }))) ?? []
-  })
+export function recalledIn(rows: readonly MessageRow[]): ShownMessages {
+  const shown = rows.filter(({ role, content: { metadata } }) => role === 'context' && Array.isArray(metadata?.recall))
+  const recalled = shown.flatMap(({ content: { metadata } }) => metadata?.recall as Recalled[])
+  const refs = (wanted: (one: Recalled, id: string) => boolean) => recalled.flatMap((one) => one.messages.filter((id) => wanted(one, id)).map((messageId) => ({ threadId: one.threadId, messageId })))
+  return {
+    all: refs(() => true),
+    whole: refs(({ excerpts }, id) => !excerpts?.includes(id)),
+    has: (part) => shown.some(({ content }) => searchableText(content).includes(escapeText(part.trim()))),
+  }
 }
 
 /** What is shown of each message, of those for which there is room. */
@@ -113,6 +131,11 @@ function written(passage: RecalledPassage, lines: ReadonlyMap<RecalledMessage, s
     return line === undefined ? [] : { line, at }
   })
   return [headerOf(passage), ...shown.flatMap(({ line, at }, index) => (index > 0 && shown[index - 1]?.at !== at - 1 ? [gap, line] : [line]))].join('\n')
+}
+
+/** Of a long message, what else it says is still to be found: unless not even the passage that was found had room. */
+function isExcerpt({ message, hit }: RecalledMessage, line: string): boolean {
+  return searchableText(message.content).trim().length > longestShown && (!hit || line.includes(escapeText(hit.text.trim())))
 }
 
 function headerOf({ title, messages: [first] }: RecalledPassage): string {

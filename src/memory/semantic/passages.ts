@@ -12,6 +12,7 @@ export interface Around {
   after: number
   /** Messages of a thread from this `seq` on are left out. */
   shown?: { threadId: string; from: number }
+  /** Messages that are not wanted, unless they were found. */
   except?: readonly MessageRef[]
   /** What is shown already, wherever it was read: copies of it are left out, and of several copies all but one. */
   held?: readonly Message[]
@@ -30,8 +31,9 @@ export async function passagesAround(store: ThreadStore, hits: readonly RecallHi
     for (const { starts, hits: inside } of await joined(store, scope, found, around)) {
       const { thread, placed } = await settled(store, before, starts)
       if (!thread) continue
-      const messages = placed.filter(({ message, seq }) => !except.has(refKey({ threadId, messageId: message.id })) && !(threadId === around.shown?.threadId && seq >= around.shown.from))
       const found = new Map(inside.map(({ messageId, text, score }) => [messageId, { score, text }]))
+      const isWanted = (id: string) => found.has(id) || !except.has(refKey({ threadId, messageId: id }))
+      const messages = placed.filter(({ message, seq }) => isWanted(message.id) && !(threadId === around.shown?.threadId && seq >= around.shown.from))
       if (messages.length === 0) continue
       passages.push({
         threadId,

@@ -6,7 +6,7 @@ import type { TextEmbedder } from '../../recall/embedder.ts'
 import { searchableText } from '../../recall/searchable.ts'
 import type { ContextBlock, ContextSource } from '../../run/context-source.ts'
 import type { ThreadStore } from '../../store/contract.ts'
-import type { RecallIndex } from '../../store/recall.ts'
+import { refKey, type RecallIndex } from '../../store/recall.ts'
 import type { RunTrace } from '../../tracing/run-trace.ts'
 import { recallBlock, recalledIn } from './block.ts'
 import { passagesAround } from './passages.ts'
@@ -55,14 +55,15 @@ function quotedIn(block: ContextBlock | undefined): number {
 async function search(setting: RecallSetting, seat: RecallSeat, rows: readonly MessageRow[], text: string) {
   const { store, index, embedder, threadId, resourceId, guarded, input: [asked] } = seat
   const from = rows.reduce((least, { seq }) => Math.min(least, seq ?? least), Number.MAX_SAFE_INTEGER)
-  const except = recalledIn(rows)
+  const before = recalledIn(rows)
   const shown = { threadId, from, ...(asked?.seq !== undefined && { asked: asked.seq }) }
   const { filter, topK, threshold, scope } = setting
   const hits = await index.search({
-    resourceId, text, limit: topK, shown, except, ...(scope === 'thread' && { threadId }), ...(embedder && { embedder }), ...(filter && { filter }),
+    resourceId, text, limit: topK, shown, except: before.whole, ...(scope === 'thread' && { threadId }), ...(embedder && { embedder }), ...(filter && { filter }),
   })
-  const good = hits.filter(({ score }) => score >= threshold)
-  const passages = await passagesAround(store, good, { ...setting, shown, except, held: joinRows(rows) })
+  const partly = new Set(before.all.map(refKey))
+  const good = hits.filter((hit) => hit.score >= threshold && !(partly.has(refKey(hit)) && before.has(hit.text)))
+  const passages = await passagesAround(store, good, { ...setting, shown, except: before.all, held: joinRows(rows) })
   const seen = guarded ? await seenPassages(store, { threadId, resourceId }, passages) : passages
   return recallBlock(seen, { threadId, question: text, maxTokens: setting.maxTokens })
 }

@@ -1,0 +1,22 @@
+import { chromium } from 'playwright-core'
+import { expect, it, onTestFinished } from 'vitest'
+import { findChromium } from '../../scripts/chromium.mjs'
+import { Agent } from '../../src/index.ts'
+import { scriptedModel } from '../../src/testing/index.ts'
+import { served } from '../http/serving.ts'
+import { site } from './site.ts'
+
+const found = await findChromium({ install: true })
+const missing = 'missing' in found ? found.missing : undefined
+
+it.skipIf(missing !== undefined)(`[H1.8] the client watches, sends and reads in a worker of Chromium${missing ? ` (${missing})` : ''}`, { timeout: 120_000 }, async () => {
+  const pages = await site(['worker'])
+  onTestFinished(() => pages.close())
+  const { server } = await served({ guide: new Agent({ id: 'guide', model: scriptedModel(['Hello, worker.']) }) }, { cors: { origin: [pages.url] } })
+  const browser = await chromium.launch({ executablePath: 'path' in found ? found.path : '', args: ['--no-sandbox'] })
+  onTestFinished(() => browser.close())
+  const page = await browser.newPage()
+  await page.goto(`${pages.url}/worker?server=${encodeURIComponent(server.url)}&thread=t1`)
+  await expect.poll(() => page.title()).toMatch(/^(?:\{|failed)/)
+  expect(JSON.parse(await page.title())).toEqual({ text: 'Hello, worker.', roles: ['signal', 'assistant'], refused: 'invalid_signal' })
+})

@@ -23,5 +23,3 @@ if (typeof document === 'undefined') {
   worker.addEventListener('message', ({ data }) => (document.title = JSON.stringify(data)))
   worker.addEventListener('error', ({ message }) => (document.title = `failed: ${message}`))
 }
-
-export {}

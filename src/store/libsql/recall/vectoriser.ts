@@ -144,6 +144,7 @@ export class Vectoriser {
     const vectorOf = (text: string) => vectors[texts.indexOf(text)] ?? none
     await this.#engine.ask('put', this.id, passages.map(({ passage, revision, own, pair }) => ({ passage, revision, own: vectorOf(own), pair: vectorOf(pair) })))
     this.#failure = undefined
+    this.#questionFailure = undefined
     this.#limit = Math.min(this.#most, this.#limit * 2)
   }
 

@@ -66,13 +66,26 @@ describe.skipIf(missing)('calls that wait, on pages in a real browser', () => {
     await expect.poll(() => page.textContent('#status')).toBe('ready')
   })
 
-  it.each(kinds)('[U1.7] %s: two tabs approve at once, and neither is left with an error', { timeout: 60_000 }, async (kind) => {
+  it.each(kinds)('[U1.7] %s: two tabs approve at once, and the slower is left without an error', { timeout: 60_000 }, async (kind) => {
     const { tab, history } = await opened(kind, payer(1))
     const [one, other] = [await tab(), await tab()]
     await write(one, 'Pay.', '#send')
     await Promise.all([one.waitForSelector('.approve'), other.waitForSelector('.approve')])
-    await Promise.all([one.click('.approve'), other.click('.approve')])
+    const over = Promise.withResolvers<void>()
+    const asked = Promise.withResolvers<void>()
+    await other.route('**/send-tool-approval*', async (route) => {
+      if (route.request().method() === 'POST') {
+        asked.resolve()
+        await over.promise
+      }
+      await route.continue()
+    })
+    await other.click('.approve')
+    await asked.promise
+    await one.click('.approve')
     const told = ['user: Pay.', 'assistant: [tool-pay output-available]|Paid.']
+    await expect.poll(() => history()).toEqual(told)
+    over.resolve()
     for (const page of [one, other]) {
       await expect.poll(() => lines(page)).toEqual(told)
       await expect.poll(() => page.textContent('#status')).toBe(kind === 'use-thread' ? 'idle' : 'ready')

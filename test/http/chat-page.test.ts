@@ -49,7 +49,8 @@ async function chatting(script: Array<string | ScriptedStep>, tools = {}) {
 function followed(transport: HeedChatTransport) {
   let messages: OwnMessage[] = []
   const stop = transport.follow<OwnMessage>(thread.threadId, (update) => void (messages = update(messages)))
-  return { stop, messages: () => messages.map(({ role, parts }) => `${role}: ${said({ parts } as UIMessage)?.join('|')}`) }
+  const change = (changed: (message: OwnMessage) => OwnMessage) => void (messages = messages.map(changed))
+  return { stop, change, messages: () => messages.map(({ role, parts }) => `${role}: ${said({ parts } as UIMessage)?.join('|')}`) }
 }
 
 const decided = (message: UIMessage | undefined, which: (index: number) => boolean = () => true) =>
@@ -145,8 +146,33 @@ describe('a chat page', () => {
       message = await last(await transport.sendMessages({ ...send, messages: [mine] }), mine)
     }
     expect(given).toEqual([0, 1])
-    expect(message?.parts).toMatchObject([{}, { state: 'output-available', output: 'noted' }, { type: 'data-suspended', data: { isAnswered: true } }, {}, { text: 'Done.' }])
+    expect(message?.parts).toMatchObject([{}, { state: 'output-available', output: 'noted' }, { type: 'data-suspended', data: { isOver: true } }, {}, { text: 'Done.' }])
     expect(answersWhatWaits({ messages: [message as UIMessage] })).toBe(false)
+  })
+
+  it('[U1.7] what the user answered and the page has not sent stays, whatever is shown meanwhile', async () => {
+    const ask = createTool({ id: 'ask', execute: async (_, { resumeData, suspend }) => (resumeData === undefined ? suspend?.({ question: 'Which?' }) : 'noted') })
+    const { transport, agent } = await chatting([{ toolCalls: ['pay', 'pay', 'ask'].map((toolName) => ({ toolName, input: {} })) }], { pay, ask })
+    const page = followed(transport)
+    agent.sendMessage('Go.', thread)
+    await expect.poll(page.messages).toEqual(['user: Go.', 'assistant: tool-pay approval-requested|tool-pay approval-requested|tool-ask input-available|data-suspended'])
+    page.change((message) => decided(message as UIMessage, (index) => index < 2) as OwnMessage)
+    page.change((message) => ({ ...message, parts: message.parts.map((part) => (part.type === 'tool-ask' ? { ...part, state: 'output-available', output: 1 } : part)) }) as OwnMessage)
+    await agent.sendSignal({ type: 'reactive', tagName: 'weather', contents: 'It rains.' }, { ...thread, ifActive: { behavior: 'persist' } }).stored
+    await expect.poll(page.messages).toEqual(['user: Go.', 'assistant: tool-pay approval-responded|tool-pay approval-requested|tool-ask output-available|data-suspended', 'system: data-signal'])
+    page.stop()
+  })
+
+  it('[U1.7] answers to calls whose run was aborted are taken back, and sent no more', async () => {
+    const ask = createTool({ id: 'ask', execute: async (_, { resumeData, suspend }) => (resumeData === undefined ? suspend?.({ question: 'Which?' }) : 'noted') })
+    const { transport, agent } = await chatting([{ toolCalls: [{ toolName: 'pay', input: {} }, { toolName: 'ask', input: {} }] }], { pay, ask })
+    const asked = decided(await last(await transport.sendMessages({ ...send, messages: [user('m1', 'Go.')] })))
+    const mine = { ...asked, parts: asked.parts.map((part) => (part.type === 'tool-ask' ? { ...part, state: 'output-available', output: 1 } : part)) } as UIMessage
+    expect(answersWhatWaits({ messages: [mine] })).toBe(true)
+    await agent.abortRun(thread)
+    const told = await last(await transport.sendMessages({ ...send, messages: [mine] }), mine)
+    expect(told?.parts).toMatchObject([{}, { type: 'tool-pay', state: 'input-available' }, { type: 'tool-ask', state: 'input-available' }, { type: 'data-suspended', data: { isOver: true } }])
+    expect(answersWhatWaits({ messages: [told as UIMessage] })).toBe(false)
   })
 
   it('[U1.2] the same message again ends with what history says, however old it is', async () => {

@@ -2,7 +2,7 @@ import type { UIMessage } from '../../message/ui-message.ts'
 import type { Chunk } from '../../run/chunk.ts'
 import { isCall } from '../view/parts.ts'
 import type { ThreadView } from '../view/thread-view.ts'
-import { chatMessages, type ChatMessage } from './chat-message.ts'
+import { answeredIn, chatMessages, type ChatMessage } from './chat-message.ts'
 import { partsShown, ShownAnswer } from './shown-answer.ts'
 import { chunksOfPart, uiChunks, type UIChunk } from './ui-chunks.ts'
 
@@ -31,6 +31,8 @@ export class Answer {
   /** Calls whose input is told as it is written. */
   readonly #inputs = new Set<string>()
   readonly #shown: ShownAnswer
+  /** Calls that the page answered and nothing came of yet. */
+  readonly #answered: Map<string, UIChunk>
   readonly #controller: ReadableStreamDefaultController<UIChunk>
   /** The name that history has for the answer: whoever shows history then shows the same message. */
   #id: string | undefined
@@ -44,11 +46,16 @@ export class Answer {
     this.#onEnd = onEnd
     this.#isBegun = from === undefined
     this.#id = writing?.id
-    this.#shown = new ShownAnswer(partsShown(writing?.parts ?? []))
+    this.#answered = new Map(writing ? answeredIn(writing) : [])
+    this.#shown = new ShownAnswer(partsShown(writing?.parts ?? [], this.#answered))
     let controller!: ReadableStreamDefaultController<UIChunk>
     this.stream = new ReadableStream<UIChunk>({ start: (given) => void (controller = given), cancel: () => this.close() })
     this.#controller = controller
     if (writing) controller.enqueue({ type: 'start' })
+  }
+
+  get isOver(): boolean {
+    return this.#isOver
   }
 
   get isBegun(): boolean {
@@ -73,11 +80,16 @@ export class Answer {
     // Of a step that a steering message follows, the end is still to come: it is part of the answer before.
     this.#begin(this.from === undefined ? messageOf(chunk, before) : beginningOf(chunk), before)
     this.#tell(uiChunks(chunk))
-    const isWaiting = chunk.type === 'tool-call-approval' || chunk.type === 'tool-call-suspended'
-    if (isWaiting && !chunk.payload.more) {
+    if (chunk.type === 'tool-call-approval' || chunk.type === 'tool-call-suspended') {
+      // It asks again: what the page gave before was not what came of it.
+      this.#takeBack(chunk.payload.toolCallId)
+      if (chunk.payload.more) return
       this.#tell([{ type: 'finish-step' }])
       this.finish()
-    } else if (chunk.type === 'finish' || chunk.type === 'abort' || chunk.type === 'error') this.close()
+    } else if (chunk.type === 'finish' || chunk.type === 'abort' || chunk.type === 'error') {
+      this.#takeAllBack()
+      this.close()
+    }
   }
 
   /** The message was there before it was sent: its answer is what the thread has of it, up to what the user said next. */
@@ -136,8 +148,22 @@ export class Answer {
     const told = answerIn(messages, { from: this.from, answer: this.#id, isAnother: (id) => id !== this.from && isAnother(id) })
     this.#begin(told.messages.find(({ role }) => role === 'assistant')?.id)
     for (const message of told.messages) this.#tellMessage(message, view)
-    if (told.isCut) this.close()
-    else if (view.status !== 'running' || (this.#runId ?? view.runId) !== view.runId) this.finish()
+    if (told.isCut) return this.close()
+    if (view.status === 'running' && (this.#runId ?? view.runId) === view.runId) return
+    if (view.status !== 'suspended') this.#takeAllBack()
+    this.finish()
+  }
+
+  /** The run is over: an answer that nothing came of has no call that it is for. */
+  #takeAllBack(): void {
+    for (const toolCallId of this.#answered.keys()) this.#takeBack(toolCallId)
+    for (const part of this.#shown.settled()) this.#controller.enqueue(part)
+  }
+
+  #takeBack(toolCallId: string): void {
+    const call = this.#answered.get(toolCallId)
+    if (call) this.#controller.enqueue(call)
+    this.#answered.delete(toolCallId)
   }
 
   /** The answer is this message, of which the view may have something that was told before. */
@@ -163,6 +189,7 @@ export class Answer {
       if (chunk.type === 'tool-input-start') this.#inputs.add(chunk.toolCallId)
       // An input that began before this did is told when it is whole.
       if (chunk.type === 'tool-input-delta' && !this.#inputs.has(chunk.toolCallId)) continue
+      if ('toolCallId' in chunk && chunk.type.startsWith('tool-output-')) this.#answered.delete(chunk.toolCallId)
       for (const part of this.#shown.tell(chunk)) this.#controller.enqueue(part)
     }
   }

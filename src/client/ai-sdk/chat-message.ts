@@ -4,7 +4,7 @@ import type { SignalContents } from '../../signals/signal.ts'
 import { isCall } from '../view/parts.ts'
 import type { ThreadView } from '../view/thread-view.ts'
 import type { WaitingForData } from './data-types.ts'
-import { question } from './ui-chunks.ts'
+import { question, type UIChunk } from './ui-chunks.ts'
 
 /** A message as `useChat` passes it on. */
 export interface ChatMessage {
@@ -23,6 +23,7 @@ interface AnyPart {
   filename?: unknown
   toolCallId?: unknown
   state?: unknown
+  input?: unknown
   output?: unknown
   approval?: { approved?: unknown; reason?: unknown }
   data?: unknown
@@ -66,15 +67,20 @@ export function givenIn({ parts }: ChatMessage, { approvals }: ThreadView): Give
   })
 }
 
-/** The message as it was before the page answered: what was given for a tool that waits for data is not its output. */
-export function undecided(message: ChatMessage): ChatMessage {
+/** The calls that the page answered, with nothing of what came of it: each as it was called. */
+export function answeredIn(message: ChatMessage): ReadonlyMap<string, UICall> {
   const asked = questionsIn(message)
-  return { ...message, parts: message.parts.map((part: AnyPart) => (asked.has(part.toolCallId) && part.state === 'output-available' ? { ...part, state: 'input-available' } : part)) }
+  return new Map(message.parts.flatMap(({ type, toolCallId, state, input }: AnyPart): Array<[string, UICall]> => {
+    if (typeof toolCallId !== 'string' || (state !== 'approval-responded' && !(state === 'output-available' && asked.has(toolCallId)))) return []
+    return [[toolCallId, { type: 'tool-input-available', toolCallId, toolName: type.slice('tool-'.length), input }]]
+  }))
 }
+
+type UICall = Extract<UIChunk, { type: 'tool-input-available' }>
 
 /** Calls of tools that wait for data, as far as the message knows. */
 export function questionsIn({ parts }: ChatMessage): ReadonlySet<unknown> {
-  return new Set(parts.flatMap(({ type, id, data }: AnyPart) => (type === 'data-suspended' && (data as WaitingForData | undefined)?.isAnswered !== true ? [id] : [])))
+  return new Set(parts.flatMap(({ type, id, data }: AnyPart) => (type === 'data-suspended' && (data as WaitingForData | undefined)?.isOver !== true ? [id] : [])))
 }
 
 /**

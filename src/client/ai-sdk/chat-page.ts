@@ -1,12 +1,13 @@
-import type { UIMessage } from '../../message/ui-message.ts'
+import type { UIMessage, UIPart, UIToolPart } from '../../message/ui-message.ts'
 import type { Chunk } from '../../run/chunk.ts'
 import type { AgentClient, ThreadScope } from '../agent.ts'
 import { givenUp } from '../view/given-up.ts'
 import { olderThan } from '../view/older.ts'
+import { isCall } from '../view/parts.ts'
 import { ThreadFeed } from '../view/thread-feed.ts'
 import type { ThreadView } from '../view/thread-view.ts'
 import { Answer, type AnswerPage, type Asked } from './answer.ts'
-import { chatMessages } from './chat-message.ts'
+import { answeredIn, chatMessages, questionsIn } from './chat-message.ts'
 
 type SetMessages = (update: (current: readonly UIMessage[]) => readonly UIMessage[]) => void
 
@@ -152,21 +153,18 @@ export class ChatPage implements AnswerPage {
     const unheard = current.filter(({ id }) => this.#unheard.has(id) && !ids.has(id))
     // A view that began amid a run is whole only when it has heard all that the run said: until then it takes no answer away.
     if (view.status === 'running' && current.some((message) => message.role === 'assistant' && !ids.has(message.id) && !older.includes(message))) return current
-    return [...older, ...messages.map((message) => withDecisions(message, current)), ...unheard]
+    return [...older, ...messages.map((message) => withAnswers(message, current)), ...unheard]
   }
 }
 
-/** What the user decided and the page has not sent yet stays decided. */
-function withDecisions(message: UIMessage, current: readonly UIMessage[]): UIMessage {
-  if (!message.parts.some(isRequested)) return message
+/** What the user answered and the page has not sent yet stays answered. */
+function withAnswers(message: UIMessage, current: readonly UIMessage[]): UIMessage {
+  const asked = questionsIn(message)
+  const waits = (part: UIPart): part is UIToolPart => 'toolCallId' in part && (part.state === 'approval-requested' || asked.has(part.toolCallId))
+  if (!message.parts.some(waits)) return message
   const shown = current.find(({ id }) => id === message.id)
-  const decided = (part: UIMessage['parts'][number]) =>
-    isRequested(part) ? (shown?.parts.find((other) => 'toolCallId' in other && other.toolCallId === part.toolCallId && other.state === 'approval-responded') ?? part) : part
-  return { ...message, parts: message.parts.map(decided) }
-}
-
-function isRequested(part: UIMessage['parts'][number]): part is Extract<UIMessage['parts'][number], { state: 'approval-requested' }> {
-  return 'toolCallId' in part && part.state === 'approval-requested'
+  const answered = shown ? answeredIn(shown) : new Map()
+  return { ...message, parts: message.parts.map((part) => (waits(part) && answered.has(part.toolCallId) ? (shown?.parts.find((mine) => isCall(mine, part.toolCallId)) ?? part) : part)) }
 }
 
 async function orAborted(work: Promise<void>, signal: AbortSignal | undefined): Promise<void> {

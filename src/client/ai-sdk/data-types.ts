@@ -10,8 +10,8 @@ export type WaitingForData = {
   args: JSONValue
   /** What the tool said as it began to wait. */
   payload: JSONValue
-  /** The run went on. What is loaded from history has no part for it any more. */
-  isAnswered?: true
+  /** It waits no longer. Where the thread is followed, and after a reload, there is no part for it any more. */
+  isOver?: true
 }
 
 /**

@@ -88,9 +88,14 @@ export class ShownAnswer {
     return [question(data)]
   }
 
+  /** The run is over: nothing waits any more. */
+  settled(): UIChunk[] {
+    return Array.from(this.#questions.values(), (asked) => this.#ask({ ...asked, isOver: true })).flat()
+  }
+
   #answered({ toolCallId }: { toolCallId: string }): UIChunk[] {
     const asked = this.#questions.get(toolCallId)
-    return asked ? this.#ask({ ...asked, isAnswered: true }) : []
+    return asked ? this.#ask({ ...asked, isOver: true }) : []
   }
 
   #other(chunk: UIChunk): UIChunk[] {
@@ -189,7 +194,11 @@ function stateOf(chunk: Extract<UIChunk, { toolCallId: string }>): string {
   return `${chunk.type} ${chunk.toolCallId}${interim}`
 }
 
-/** Parts of a page's message, as far as they are known here. */
-export function partsShown(parts: ReadonlyArray<{ type: string }>): UIPart[] {
-  return parts.map((part) => (part.type.startsWith('tool-') && (part as Partial<UIToolPart>).state === 'approval-responded' ? { ...part, state: 'approval-requested' } : part) as UIPart)
+/** Parts of a page's message, as far as they are known here, before the page answered these calls. */
+export function partsShown(parts: ReadonlyArray<{ type: string }>, answered: ReadonlyMap<unknown, unknown>): UIPart[] {
+  return parts.map((part) => {
+    const { toolCallId, state } = part as Partial<UIToolPart>
+    if (!answered.has(toolCallId)) return part as UIPart
+    return { ...part, state: state === 'approval-responded' ? 'approval-requested' : 'input-available' } as UIPart
+  })
 }

@@ -2,7 +2,7 @@ import { HeedError, isHeedError } from '../../errors.ts'
 import type { UIMessage } from '../../message/ui-message.ts'
 import type { AgentClient } from '../agent.ts'
 import type { Answer, Asked } from './answer.ts'
-import { contentsOf, givenIn, questionsIn, undecided, type ChatMessage } from './chat-message.ts'
+import { contentsOf, givenIn, questionsIn, type ChatMessage } from './chat-message.ts'
 import { ChatPage } from './chat-page.ts'
 import type { UIChunk } from './ui-chunks.ts'
 
@@ -84,7 +84,7 @@ export class HeedChatTransport {
   /** The page's answers to calls that wait: decisions, and data. */
   async #decide(page: ChatPage, message: ChatMessage, abortSignal: AbortSignal | undefined): Promise<Answer> {
     const { feed, scope } = page
-    const answer = await this.#open(page, { writing: undecided(message) }, abortSignal)
+    const answer = await this.#open(page, { writing: message }, abortSignal)
     await closedUnless(answer, async () => {
       const given = givenIn(message, feed.view)
       if (given.length === 0 && questionsIn(message).size === 0) {
@@ -112,6 +112,7 @@ export class HeedChatTransport {
   async #open(page: ChatPage, asked: Asked, abortSignal: AbortSignal | undefined, isOurs: () => boolean = () => true): Promise<Answer> {
     const answer = await page.open(asked, abortSignal)
     abortSignal?.addEventListener('abort', () => {
+      if (answer.isOver) return
       // A page that resumes again gives the stream before up in the same breath.
       queueMicrotask(() => isOurs() && void this.#agent.abortThread(page.scope).catch(() => {}))
       answer.close()

@@ -58,8 +58,7 @@ function ofRun(chunk: RunChunk): UIChunk[] {
       return [{ type: 'tool-approval-request', approvalId: chunk.payload.toolCallId, toolCallId: chunk.payload.toolCallId }]
     case 'tool-call-suspended': {
       const { toolCallId, toolName, args, suspendPayload } = chunk.payload
-      // A tool may ask again: what the page gave before was not its output.
-      return [{ type: 'tool-input-available', toolCallId, toolName, input: args }, question({ toolCallId, toolName, args, payload: suspendPayload })]
+      return [question({ toolCallId, toolName, args, payload: suspendPayload })]
     }
     case 'tool-result': {
       const { toolCallId, result, preliminary } = chunk.payload

@@ -16,7 +16,7 @@ function Page({ before }: { before: UIMessage[] }) {
   const chat = useChat<UIMessage>({ id, messages: before, resume: true, transport, sendAutomaticallyWhen: answersWhatWaits })
   useEffect(() => (search.has('alone') ? undefined : transport.follow(id, chat.setMessages)), [])
   const waiting = chat.messages.flatMap(({ parts }) => parts).filter((part) => (part as { state?: string }).state === 'approval-requested') as Array<{ toolCallId: string; approval: { id: string } }>
-  const questions = chat.messages.flatMap(({ parts }) => parts).flatMap((part) => (part.type === 'data-suspended' && !part.data.isAnswered ? [part.data] : []))
+  const questions = chat.messages.flatMap(({ parts }) => parts).flatMap((part) => (part.type === 'data-suspended' && !part.data.isOver ? [part.data] : []))
   const line = (parts: UIMessage['parts']) =>
     parts.filter(({ type }) => type !== 'step-start').map((part) => (part.type === 'text' ? part.text : `[${part.type} ${(part as { state?: string }).state ?? ''}]`.replace(' ]', ']'))).join('|')
   return h('main', null,

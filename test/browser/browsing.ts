@@ -64,11 +64,19 @@ export function held() {
   return { running: running.promise, go: go.resolve, look: createTool({ id: 'look', execute: async () => (running.resolve(), await go.promise, 'ok') }) }
 }
 
-/** How many subscriptions a page has open. */
-export function subscriptions(page: Page): () => number {
-  const open = new Set<unknown>()
-  page.on('request', (request) => request.method() === 'POST' && request.url().includes('/subscribe') && open.add(request))
-  page.on('requestfinished', (request) => open.delete(request))
-  page.on('requestfailed', (request) => open.delete(request))
-  return () => open.size
+/** How many subscriptions a page has open, from its next load on. */
+export async function subscriptions(page: Page): Promise<() => Promise<number>> {
+  await page.addInitScript(() => {
+    const counted = globalThis as { subscriptions?: number }
+    const asked = globalThis.fetch
+    counted.subscriptions = 0
+    globalThis.fetch = (input, init) => {
+      if (String(input).endsWith('/subscribe')) {
+        counted.subscriptions = (counted.subscriptions ?? 0) + 1
+        init?.signal?.addEventListener('abort', () => (counted.subscriptions = (counted.subscriptions ?? 0) - 1), { once: true })
+      }
+      return asked(input, init)
+    }
+  })
+  return () => page.evaluate(() => (globalThis as { subscriptions?: number }).subscriptions ?? -1)
 }

@@ -14,7 +14,7 @@ describe.skipIf(missing)('one page and one thread in a real browser', () => {
     const agent = new Agent({ id: 'guide', model: scriptedModel([{ text: 'I look.', toolCalls: [{ toolName: 'look', input: {} }] }, 'Seen.']), tools: { look } })
     const { tab, history, thread } = await opened(kind, agent)
     const page = await tab()
-    const open = subscriptions(page)
+    const open = await subscriptions(page)
     await page.reload()
     await write(page, 'Look.', '#send')
     await running
@@ -22,21 +22,21 @@ describe.skipIf(missing)('one page and one thread in a real browser', () => {
       await write(page, `Steer ${n}.`, '#send')
       await expect.poll(async () => (await agent.listQueued(thread)).length).toBe(n)
     }
-    expect(open()).toBe(1)
+    expect(await open()).toBe(1)
     await page.click('#abort')
     await expect.poll(async () => (await history()).at(-1)).toBe('assistant: Seen.')
     go()
     await expect.poll(() => lines(page)).toEqual(await history())
     expect((await history()).length).toBe(10)
     await expect.poll(() => page.textContent('#status')).toBe(kind === 'use-thread' ? 'idle' : 'ready')
-    expect(open()).toBe(1)
+    expect(await open()).toBe(1)
   })
 
   it.each(kinds)('[U1.9] %s: a send that is refused leaves the page as it was, and it goes on', { timeout: 60_000 }, async (kind) => {
     const agent = new Agent({ id: 'guide', model: scriptedModel(['One.', 'Two.']) })
     const { tab, history } = await opened(kind, agent)
     const [page, other] = [await tab(), await tab()]
-    const open = subscriptions(page)
+    const open = await subscriptions(page)
     await page.reload()
     const refusal = { status: 400, headers: { 'access-control-allow-origin': '*' }, contentType: 'application/json', body: '{"error":"No.","code":"invalid_argument"}' }
     await page.route('**/send-message*', (route) => route.fulfill(refusal))
@@ -49,7 +49,7 @@ describe.skipIf(missing)('one page and one thread in a real browser', () => {
     await write(page, 'And from here.', '#send')
     for (const shown of [page, other]) await expect.poll(() => lines(shown)).toEqual(['user: From there.', 'assistant: One.', 'user: And from here.', 'assistant: Two.'])
     expect(await history()).toEqual(await lines(page))
-    expect(open()).toBe(1)
+    expect(await open()).toBe(1)
   })
 
   it('[U1.9] useThread: what was sent and is cleared, cancelled or not wanted does not stay on the page', { timeout: 60_000 }, async () => {
@@ -118,7 +118,7 @@ describe.skipIf(missing)('one page and one thread in a real browser', () => {
     const there = await served({ guide: second }, { cors: { origin: [url()] } })
     const { tab } = await opened('use-thread', new Agent({ id: 'guide', model: scriptedModel(['Here.']) }), { query: { other: there.server.url } })
     const page = await tab()
-    const open = subscriptions(page)
+    const open = await subscriptions(page)
     await page.reload()
     await write(page, 'Where?', '#send')
     await expect.poll(() => lines(page)).toEqual(['user: Where?', 'assistant: Here.'])
@@ -126,6 +126,6 @@ describe.skipIf(missing)('one page and one thread in a real browser', () => {
     await expect.poll(() => lines(page)).toEqual([])
     await write(page, 'And now?', '#send')
     await expect.poll(() => lines(page)).toEqual(['user: And now?', 'assistant: There.'])
-    expect(open()).toBe(1)
+    expect(await open()).toBe(1)
   })
 })

@@ -171,7 +171,10 @@ export class SqlTables extends SqlRows implements ThreadTables {
       this.#writeMail(held)
       held.pending = this.#statements.all<MailRecord>(sql.pending, thread.key)
     }
-    return held.pending.filter(isPending)
+    // A list that `filter` makes changes its kind when this is compiled, and with it all that has seen the other kind is compiled again.
+    const waiting: MailRecord[] = []
+    for (const mail of held.pending) if (mail.state === 'pending') waiting.push(mail)
+    return waiting
   }
 
   addMail(thread: ThreadRecord, mail: MailRecord): void {
@@ -320,10 +323,6 @@ export class SqlTables extends SqlRows implements ThreadTables {
     this.#statements.run(sql.purgeLanes, key)
     return gone.every((count) => count < purgeRows)
   }
-}
-
-function isPending({ state }: MailRecord): boolean {
-  return state === 'pending'
 }
 
 function isOpen(mail: MailRecord): 1 | null {

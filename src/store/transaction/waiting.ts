@@ -6,7 +6,12 @@ import type { ThreadTables } from './tables.ts'
 
 /** What of the waiting rows a process may run: what is bound to none or to it, of the agents it has. */
 export function runnable(pending: readonly MailRecord[], owner: string, agentIds?: readonly string[]): MailRecord[] {
-  return pending.filter((mail) => (mail.boundTo === null || mail.boundTo === owner) && (!agentIds || agentIds.includes(mail.agentId)))
+  const found: MailRecord[] = []
+  for (const mail of pending) {
+    const mine = mail.boundTo === null || mail.boundTo === owner
+    if (mine && (!agentIds || agentIds.includes(mail.agentId))) found.push(mail)
+  }
+  return found
 }
 
 /**

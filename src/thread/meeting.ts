@@ -7,7 +7,7 @@ import type { ThreadRuntime } from './runtime.ts'
 /** Brings what is live here to what is live on the thread. False when its runner doesn't tell. */
 export async function meet(runtime: ThreadRuntime, live: LiveThread, thread: ThreadRow, after?: string): Promise<boolean> {
   const { id, status, owner, epoch } = thread
-  const elsewhere = status === 'running' && owner !== undefined && owner !== runtime.owner && !runtime.hostOf(id)
+  const elsewhere = status === 'running' && owner !== undefined && owner !== runtime.owner && !runsHere(runtime, thread)
   if (elsewhere && (live.epoch < epoch || !live.running)) {
     const before = live.epoch
     if (await runtime.neighbours.follow(id, owner, after)) return true
@@ -19,7 +19,7 @@ export async function meet(runtime: ThreadRuntime, live: LiveThread, thread: Thr
     return false
   }
   // Nothing happened since the cursor, or little: whoever ran the thread last may know what.
-  const asks = after !== undefined && !runtime.hostOf(id) && parseCursor(after).epoch === epoch && live.epoch < epoch
+  const asks = after !== undefined && !runsHere(runtime, thread) && parseCursor(after).epoch === epoch && live.epoch < epoch
   if (asks) await runtime.neighbours.follow(id, undefined, after)
   // A run that is about to begin here counts its epoch itself.
   live.join(status === 'running' && owner === runtime.owner ? epoch - 1 : epoch, runtime.clock.now())
@@ -32,7 +32,7 @@ export async function meet(runtime: ThreadRuntime, live: LiveThread, thread: Thr
  * would be told again.
  */
 export function isAhead(runtime: ThreadRuntime, live: LiveThread, thread: ThreadRow, rows: readonly MessageRow[]): boolean {
-  if (runtime.hostOf(thread.id) || (thread.status === 'running' && thread.owner === runtime.owner)) return false
+  if (runsHere(runtime, thread) || (thread.status === 'running' && thread.owner === runtime.owner)) return false
   const { heard } = live
   return thread.epoch > live.epoch || thread.status === 'running' || (heard > 0 && rows.some(({ runId, seq = 0 }) => runId !== undefined && seq > heard))
 }
@@ -41,4 +41,10 @@ export function isAhead(runtime: ThreadRuntime, live: LiveThread, thread: Thread
 export async function catchUp(runtime: ThreadRuntime, live: LiveThread, thread: ThreadRow): Promise<void> {
   if (thread.status === 'running') await meet(runtime, live, thread)
   else live.settle(thread.epoch, thread.status === 'suspended', runtime.clock.now())
+}
+
+/** Whether this process runs the thread, as far as the store knows: one that slept may not have noticed yet that another took it. */
+function runsHere(runtime: ThreadRuntime, { id, epoch }: ThreadRow): boolean {
+  const host = runtime.hostOf(id)
+  return host !== undefined && host.fence.epoch >= epoch
 }

@@ -1,7 +1,7 @@
 import { systemClock, type Timer } from '../../clock.ts'
 
 /** How long those who were there first are waited for: one that sleeps, or died a moment ago, never answers. */
-const welcomeMs = 100
+const welcomeMs = 50
 
 /** Those who were there as a member came, until each has spoken to it: by then it knows what they watch. */
 export class Welcome {

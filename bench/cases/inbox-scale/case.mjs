@@ -2,7 +2,7 @@ export const inboxScale = {
   name: 'inbox-scale',
   title: 'An inbox with 1,000, 100,000 and 1,000,000 records that wait',
   about:
-    'A `file:` database for each, with its records on 10,000 threads and due at various times, in a process of its own; the three take turns, so that whatever else the machine does meets them alike. Ingress: to any of the threads, 50 at a time, each with a `dedupeKey`. Dispatch: what is due wakes idle threads, to the end of their runs. A second, by the shortest third of the turns, since others on the machine only make them longer; and microseconds of CPU for each, of all turns, all threads of the process and the copying of the log included. Next due: milliseconds for one look, the median of a hundred. Memory: RSS at the end, in MB.',
+    'A `file:` database for each, with its records on 10,000 threads and due at various times, in a process of its own; the three take turns, so that whatever else the machine does meets them alike. Ingress: to any of the threads, 50 at a time, each with a `dedupeKey`. Dispatch: what is due wakes idle threads, to the end of their runs. A second, by the shortest third of the turns, since others on the machine only make them longer; and microseconds of CPU for each, of all turns, all threads of the process and the copying of the log included. Next due: milliseconds for one look, the median of a hundred. Memory: RSS at the end, in MB, after a collection that gives back what V8 keeps for objects to come.',
   sides: ['heed'],
   rounds: { full: 1, quick: 1 },
   input: {

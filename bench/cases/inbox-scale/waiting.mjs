@@ -1,3 +1,5 @@
+import { setFlagsFromString } from 'node:v8'
+import { runInNewContext } from 'node:vm'
 import { median } from '../../harness/median.mjs'
 import { expect, importHeed, input, stopwatch } from '../../harness/side.mjs'
 import { instantModel, textParts } from '../../instant-model.mjs'
@@ -5,6 +7,8 @@ import { newDatabase } from '../../threads/database.mjs'
 
 const { Agent, Heed } = await importHeed()
 const { LibSQLStore } = await importHeed('libsql')
+setFlagsFromString('--expose-gc')
+const gc = runInNewContext('gc')
 const day = 86_400_000
 const start = Date.now()
 const answer = textParts(1)
@@ -76,6 +80,7 @@ async function look() {
     times.push(performance.now() - startedAt)
     if (next === undefined || next < start + day) throw new Error(`next due at ${next}`)
   }
+  gc({ type: 'major', execution: 'sync', flavor: 'last-resort' })
   return { nextDue: median(times), memory: process.memoryUsage().rss / 1e6 }
 }
 

@@ -103,6 +103,12 @@ export class Heed<Agents extends Record<string, Agent> = Record<string, Agent>> 
     return { ...Object.fromEntries(this.#joined), ...this.#agents }
   }
 
+  /** @internal The agent with this id, else the one under this key. */
+  findAgent(name: string): Agent | undefined {
+    for (const agent of Object.values<Agent>(this.#agents)) if (agent.id === name) return agent
+    return this.#joined.get(name) ?? (Object.hasOwn(this.#agents, name) ? this.#agents[name] : undefined)
+  }
+
   /** @internal An agent that was made with this Heed: from here on it is one of its own, in place of an earlier one of its id that was made so too. */
   admit(agent: Agent): void {
     const { id } = agent

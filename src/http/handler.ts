@@ -12,8 +12,9 @@ import { openApi } from './openapi.ts'
 import { localPrincipal, type Authenticate, type Principal } from './principal.ts'
 import { RateLimit, type RateLimitOptions } from './rate-limit.ts'
 import { RequestChecks } from './request-checks.ts'
-import { contextFrom, type ContextOf } from './request-context.ts'
-import type { Call, Route } from './route.ts'
+import { RequestCall, type Serving } from './request-call.ts'
+import type { ContextOf } from './request-context.ts'
+import type { Route } from './route.ts'
 import { RouteTable } from './route-table.ts'
 import { routes } from './routes/index.ts'
 
@@ -75,22 +76,15 @@ export function createAnswering(heed: Heed, options: HandlerOptions): { answer(a
   const table = new RouteTable<{ route: Route; checks: RequestChecks }>()
   for (const route of all) table.add(route.method, prefix + route.path, { route, checks: new RequestChecks(route, maxBodyBytes) })
 
+  const serving: Serving = { heed, events, lingering, requestContext: options.requestContext }
+
   const answerAt = async ({ route, checks }: { route: Route; checks: RequestChecks }, params: Record<string, string>, asked: Asked): Promise<Answer> => {
     try {
-      const principal = route.open ? anonymous : await authenticate(asked, options.auth)
+      const found = route.open ? anonymous : authenticate(asked, options.auth)
+      const principal = found instanceof Promise ? await found : found
       if (!route.unlimited) limit?.take(route.open ? `from ${asked.remote ?? 'anywhere'}` : `as ${principal.id}`)
-      const { query, body, idempotencyKey } = await checks.read(asked)
-      const context: Call['context'] = (given) => contextFrom(options.requestContext, principal, asked, given)
-      const named = params.agentId === undefined ? undefined : agentOf(heed, params.agentId)
-      // Where its threads are depends on the request only where its memory does.
-      const agent = named?.placedByRequest ? await named.forRequest((await context(contextIn(body))) ?? {}) : named
-      const call: Call = {
-        heed, params, query, body, principal, idempotencyKey, events, lingering, asked,
-        context,
-        get agent() {
-          return agent ?? agentOf(heed, '')
-        },
-      }
+      const call = new RequestCall(serving, asked, principal, params, await checks.read(asked))
+      if (!call.isPlaced) await call.place()
       return answered(await belowRequest(heed.tracing, () => asked.header('traceparent'), () => route.handle(call)))
     } catch (error) {
       return failed(route.read ? asAbsent(error, params.threadId ?? new URLSearchParams(asked.search).get('threadId') ?? undefined) : error, heed.logger, { method: route.method, path: route.path })
@@ -127,13 +121,17 @@ export function createAnswering(heed: Heed, options: HandlerOptions): { answer(a
 
 const anonymous: Principal = { id: 'anonymous', resources: [] }
 
-async function authenticate(asked: Asked, auth: HandlerOptions['auth']): Promise<Principal> {
+function authenticate(asked: Asked, auth: HandlerOptions['auth']): Principal | Promise<Principal> {
   if (auth === 'local') {
     // A page of another site that was made to resolve to this machine still says its own name.
     if (isLoopback(asked.hostname)) return localPrincipal
     throw new HeedError('unauthorized', 'This server is open to this machine only. Ask it as localhost, or set up auth.')
   }
   if (!auth) throw new HeedError('unauthorized', "This server has no auth and is closed. Pass auth: a function that says who asks, apiKeys(), jwt(), or 'local'.")
+  return principalBy(auth, asked)
+}
+
+async function principalBy(auth: Authenticate, asked: Asked): Promise<Principal> {
   let principal
   try {
     principal = await auth(asked.request)
@@ -143,20 +141,6 @@ async function authenticate(asked: Asked, auth: HandlerOptions['auth']): Promise
   }
   if (!principal) throw new HeedError('unauthorized', 'Say who you are: an Authorization header that this server knows.')
   return principal
-}
-
-/** What a caller wrote of the context, beside the rest or with the options of the run that a send may start. */
-function contextIn(body: Record<string, unknown>): Record<string, unknown> | undefined {
-  const { requestContext, ifIdle } = body as { requestContext?: Record<string, unknown>; ifIdle?: { streamOptions?: { requestContext?: Record<string, unknown> } } }
-  return requestContext ?? ifIdle?.streamOptions?.requestContext
-}
-
-/** By its id, or by the key under which it is registered. */
-function agentOf(heed: Heed, name: string): Call['agent'] {
-  const all = heed.listAgents()
-  const agent = Object.values(all).find(({ id }) => id === name) ?? (Object.hasOwn(all, name) ? all[name] : undefined)
-  if (!agent) throw new HeedError('unknown_agent', `There is no agent '${name}'.`, { details: { agentId: name } })
-  return agent
 }
 
 function answered(value: unknown): Answer {

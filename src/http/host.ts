@@ -6,10 +6,29 @@ const ofThisMachine = new RegExp(`^(?:(?:${label}\\.)*localhost|\\[?::1\\]?|127(
  * Who a `Host` header names: a name and perhaps a port, and nothing that would be read as another part of an address. Of anything else
  * nothing is taken: the name is empty, and addresses are told with one that nobody has.
  */
-export function hostOf(header: string | null): { hostname: string; origin: string } {
+export function hostOf(header: string | null): Host {
+  if (header !== last) {
+    lastHost = readHost(header)
+    last = header
+  }
+  return lastHost
+}
+
+export interface Host {
+  hostname: string
+  origin: string
+}
+
+const unnamed: Host = { hostname: '', origin: 'http://unnamed.invalid' }
+
+// Most requests say the same as the one before.
+let last: string | null = null
+let lastHost = unnamed
+
+function readHost(header: string | null): Host {
   const hostname = form.exec(header ?? '')?.[1]?.toLowerCase()
   const origin = `http://${header}`
-  return hostname !== undefined && URL.canParse(origin) ? { hostname, origin } : { hostname: '', origin: 'http://unnamed.invalid' }
+  return hostname !== undefined && URL.canParse(origin) ? { hostname, origin } : unnamed
 }
 
 /** Names and addresses that never leave this machine. */

@@ -10,12 +10,12 @@ export interface MemoryQuery {
 }
 
 /** The memory of the agent that a request names, or of the first one: most servers have one storage for all. */
-export async function memoryOf({ heed, query, context }: Pick<Call<unknown, MemoryQuery>, 'heed' | 'query' | 'context'>): Promise<Memory> {
-  const all = Object.values(heed.listAgents())
-  const { agentId } = query
+export async function memoryOf(call: Pick<Call<unknown, MemoryQuery>, 'heed' | 'query' | 'context'>): Promise<Memory> {
+  const all = Object.values(call.heed.listAgents())
+  const { agentId } = call.query
   const agent = agentId === undefined ? all[0] : all.find(({ id }) => id === agentId)
   if (!agent) throw new HeedError('unknown_agent', agentId === undefined ? 'This server has no agent.' : `There is no agent '${agentId}'.`, { details: { agentId } })
-  const requestContext = await context()
+  const requestContext = await call.context()
   return agent.getMemory(requestContext ? { requestContext } : {})
 }
 

@@ -5,12 +5,46 @@ import { hostOf } from './host.ts'
 import { checkLength, tooLarge } from './read-body.ts'
 
 /** Routes on Node's own server: no request or response of the platform is made where nobody looks at one. */
-export function nodeListener(answer: (asked: Asked) => Promise<Answer>): RequestListener {
-  return (incoming, outgoing) => {
-    answer(new NodeAsked(incoming, outgoing)).then((answered) => send(answered, incoming, outgoing)).catch(() => {
+export class NodeListener {
+  readonly #answer: (asked: Asked) => Promise<Answer>
+  /** Answers that were not with the other side when they were given. The others need no keeping, which would cost each of them. */
+  readonly #lasting = new Set<ServerResponse>()
+  #closing = false
+
+  constructor(answer: (asked: Asked) => Promise<Answer>) {
+    this.#answer = answer
+  }
+
+  readonly listen: RequestListener = (incoming, outgoing) => {
+    this.#answer(new NodeAsked(incoming, outgoing)).then((answered) => this.#send(answered, incoming, outgoing)).catch(() => {
       // The stream of an answer broke, and it is known where that is made. What was to be said can't be said any more.
       outgoing.destroy()
     })
+  }
+
+  /** From now on every answer is the last of its connection. `onKept`: another one was over, and its connection is open still. */
+  close(onKept: () => void): void {
+    this.#closing = true
+    for (const outgoing of this.#lasting) outgoing.once('close', onKept)
+  }
+
+  #send({ status, headers, body }: Answer, incoming: IncomingMessage, outgoing: ServerResponse): Promise<void> | undefined {
+    // A body that nobody wanted is not read to its end: the connection goes with it.
+    if (this.#closing || !incoming.complete) headers.connection = 'close'
+    if (body instanceof ReadableStream) {
+      outgoing.writeHead(status, headers)
+      this.#lasts(outgoing)
+      return stream(body, incoming, outgoing)
+    }
+    if (body !== null) headers['content-length'] = String(Buffer.byteLength(body))
+    outgoing.writeHead(status, headers).end(incoming.method === 'HEAD' ? undefined : (body ?? undefined))
+    if (outgoing.writableLength > 0) this.#lasts(outgoing)
+    return undefined
+  }
+
+  #lasts(outgoing: ServerResponse): void {
+    this.#lasting.add(outgoing)
+    outgoing.once('close', () => this.#lasting.delete(outgoing))
   }
 }
 
@@ -49,24 +83,16 @@ class NodeAsked implements Asked {
     return value === undefined ? null : Array.isArray(value) ? value.join(', ') : value
   }
 
-  text(maxBytes: number): Promise<string> {
-    return new Promise((resolve, reject) => {
-      checkLength(this.header('content-length'), maxBytes)
-      const incoming = this.#incoming
-      const parts: Buffer[] = []
-      let size = 0
-      incoming.on('data', (part: Buffer) => {
-        size += part.byteLength
-        if (size <= maxBytes) return void parts.push(part)
-        parts.length = 0
-        incoming.pause()
-        reject(tooLarge(maxBytes))
-      })
-      incoming.once('end', () => resolve(parts.length === 1 && parts[0] ? parts[0].toString('utf8') : Buffer.concat(parts).toString('utf8')))
-      incoming.once('close', () => {
-        if (!incoming.complete) reject(new HeedError('aborted', 'The caller went before its request was complete.'))
-      })
-    })
+  async text(maxBytes: number): Promise<string> {
+    checkLength(this.header('content-length'), maxBytes)
+    // What came together with the head is here after this turn, and most bodies do: those are taken as they are.
+    await undefined
+    const incoming = this.#incoming
+    if (!incoming.complete) return textOf(incoming, maxBytes)
+    const whole = incoming.read() as Buffer | null
+    if (whole === null) return ''
+    if (whole.byteLength > maxBytes) throw tooLarge(maxBytes)
+    return whole.toString('utf8')
   }
 
   get signal(): AbortSignal {
@@ -92,6 +118,26 @@ class NodeAsked implements Asked {
   }
 }
 
+function textOf(incoming: IncomingMessage, maxBytes: number): Promise<string> {
+  return new Promise((resolve, reject) => {
+    const parts: Buffer[] = []
+    let size = 0
+    incoming.on('data', (part: Buffer) => {
+      size += part.byteLength
+      if (size <= maxBytes) return void parts.push(part)
+      parts.length = 0
+      incoming.pause()
+      reject(tooLarge(maxBytes))
+    })
+    incoming.once('end', () => resolve(parts.length === 1 && parts[0] ? parts[0].toString('utf8') : Buffer.concat(parts).toString('utf8')))
+    const gone = () => {
+      if (!incoming.complete) reject(new HeedError('aborted', 'The caller went before its request was complete.'))
+    }
+    if (incoming.destroyed) gone()
+    else incoming.once('close', gone)
+  })
+}
+
 /** What a URL would read as another path than the one that is written: nothing that is here. */
 const ambiguous = /\\|\/(?:\.|%2e){1,2}(?:\/|$)/i
 
@@ -105,17 +151,9 @@ function targetOf(url: string): string {
   return pathname.startsWith('/') ? pathname + search : '/'
 }
 
-async function send({ status, headers, body }: Answer, incoming: IncomingMessage, outgoing: ServerResponse): Promise<void> {
-  // A body that nobody wanted is not read to its end: the connection goes with it.
-  if (!incoming.complete) headers.connection = 'close'
-  if (typeof body === 'string') {
-    headers['content-length'] = String(Buffer.byteLength(body))
-    outgoing.writeHead(status, headers).end(incoming.method === 'HEAD' ? undefined : body)
-    return
-  }
-  outgoing.writeHead(status, headers)
-  if (body && incoming.method !== 'HEAD') await pour(body, outgoing)
-  else if (body) await body.cancel()
+async function stream(body: ReadableStream<Uint8Array>, incoming: IncomingMessage, outgoing: ServerResponse): Promise<void> {
+  if (incoming.method === 'HEAD') await body.cancel()
+  else await pour(body, outgoing)
   outgoing.end()
 }
 

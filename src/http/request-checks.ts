@@ -12,39 +12,68 @@ const keyForm = /^[\x21-\x7e]{1,200}$/
 
 type Check = (value: unknown) => Validation
 
+export interface ReadRequest {
+  query: Record<string, unknown>
+  body: Record<string, unknown>
+  idempotencyKey: string | undefined
+}
+
 /** Reads a request as its route describes it, and refuses what doesn't fit. */
 export class RequestChecks {
-  readonly #route: Route
   readonly #maxBodyBytes: number
-  #query: Promise<Check> | undefined
-  #body: Promise<Check> | undefined
+  readonly #query: Shape | undefined
+  readonly #body: Shape | undefined
+  readonly #send: boolean
 
-  constructor(route: Route, maxBodyBytes: number) {
-    this.#route = route
+  constructor({ query, body, send }: Route, maxBodyBytes: number) {
     this.#maxBodyBytes = maxBodyBytes
+    this.#query = query && new Shape(query, 'query')
+    this.#body = body && new Shape(body, 'body')
+    this.#send = send === true
   }
 
-  async read(asked: Asked): Promise<{ query: Record<string, unknown>; body: Record<string, unknown>; idempotencyKey: string | undefined }> {
-    const { query: querySchema, body: bodySchema, send } = this.#route
+  async read(asked: Asked): Promise<ReadRequest> {
     let query: Record<string, unknown> = {}
-    if (querySchema) {
-      query = asked.search === '' ? {} : readQuery(new URLSearchParams(asked.search), querySchema)
-      this.#query ??= validator(querySchema)
-      refuse('query', (await this.#query)(query))
+    if (this.#query) {
+      if (!this.#query.isReady) await this.#query.prepare()
+      if (asked.search !== '') query = readQuery(new URLSearchParams(asked.search), this.#query.schema)
+      this.#query.check(query)
     }
     let body: Record<string, unknown> = {}
-    if (bodySchema) {
-      const value = await readBody(asked, this.#maxBodyBytes)
-      this.#body ??= validator(bodySchema)
-      refuse('body', (await this.#body)(value))
-      body = value as Record<string, unknown>
+    if (this.#body) {
+      body = (await readBody(asked, this.#maxBodyBytes)) as Record<string, unknown>
+      if (!this.#body.isReady) await this.#body.prepare()
+      this.#body.check(body)
     }
-    return { query, body, idempotencyKey: send ? idempotencyKey(asked) : undefined }
+    return { query, body, idempotencyKey: this.#send ? idempotencyKey(asked) : undefined }
   }
 }
 
-function validator(schema: ObjectSchema): Promise<Check> {
-  return jsonSchemaValidator(schema as JSONSchema7)
+/** What a part of a request has to look like. Compiled when it is first needed. */
+class Shape {
+  readonly schema: ObjectSchema
+  readonly #place: 'query' | 'body'
+  #compiling: Promise<Check> | undefined
+  #check: Check | undefined
+
+  constructor(schema: ObjectSchema, place: 'query' | 'body') {
+    this.schema = schema
+    this.#place = place
+  }
+
+  get isReady(): boolean {
+    return this.#check !== undefined
+  }
+
+  async prepare(): Promise<void> {
+    this.#compiling ??= jsonSchemaValidator(this.schema as JSONSchema7)
+    this.#check = await this.#compiling
+  }
+
+  check(value: unknown): void {
+    if (!this.#check) throw new Error('not prepared')
+    refuse(this.#place, this.#check(value))
+  }
 }
 
 function refuse(place: 'query' | 'body', checked: Validation): void {

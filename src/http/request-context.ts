@@ -8,8 +8,14 @@ import type { Principal } from './principal.ts'
  */
 export type ContextOf = (asked: { principal: Principal; request: Request; given: Readonly<Record<string, unknown>> }) => Record<string, unknown> | Promise<Record<string, unknown>>
 
-/** Without a hook the caller's own words are the context, as existing clients expect. */
-export async function contextFrom(hook: ContextOf | undefined, principal: Principal, asked: Asked, given: Record<string, unknown> | undefined): Promise<RequestContext | undefined> {
-  if (hook) return new RequestContext(await hook({ principal, request: asked.request, given: given ?? {} }))
+/** Without a hook the caller's own words are the context, as existing clients expect. Not a promise then. */
+export function contextFrom(hook: ContextOf | undefined, principal: Principal, asked: Asked, given: Record<string, unknown> | undefined): MaybeContext | Promise<MaybeContext> {
+  if (hook) return contextOf(hook, principal, asked, given ?? {})
   return given === undefined ? undefined : new RequestContext(given)
+}
+
+export type MaybeContext = RequestContext | undefined
+
+async function contextOf(hook: ContextOf, principal: Principal, asked: Asked, given: Record<string, unknown>): Promise<RequestContext> {
+  return new RequestContext(await hook({ principal, request: asked.request, given }))
 }

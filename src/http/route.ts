@@ -1,10 +1,10 @@
 import type { Agent } from '../agent/agent.ts'
 import type { Heed } from '../heed.ts'
-import type { RequestContext } from '../run/request-context.ts'
 import type { EventStreams } from './event-stream.ts'
 import type { Asked } from './exchange.ts'
 import type { Lingering } from './lingering.ts'
 import type { Principal } from './principal.ts'
+import type { MaybeContext } from './request-context.ts'
 
 export type Method = 'GET' | 'POST' | 'PATCH' | 'DELETE'
 
@@ -41,19 +41,19 @@ export interface Route {
 
 /** One request, checked and typed. */
 export interface Call<Body = Record<string, unknown>, Query = Record<string, unknown>> {
-  heed: Heed
+  readonly heed: Heed
   /** The agent that the path names. */
   readonly agent: Agent
-  params: Readonly<Record<string, string>>
-  query: Query
-  body: Body
-  principal: Principal
-  idempotencyKey: string | undefined
-  events: EventStreams
-  lingering: Lingering
-  asked: Asked
+  readonly params: Readonly<Record<string, string>>
+  readonly query: Query
+  readonly body: Body
+  readonly principal: Principal
+  readonly idempotencyKey: string | undefined
+  readonly events: EventStreams
+  readonly lingering: Lingering
+  readonly asked: Asked
   /** The context of a run that this request starts; `given` is what the caller wrote of it. */
-  context(given?: Record<string, unknown>): Promise<RequestContext | undefined>
+  context(given?: Record<string, unknown>): MaybeContext | Promise<MaybeContext>
 }
 
 /** Types a route's handler by what its schemas let through. */

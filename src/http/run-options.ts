@@ -1,13 +1,18 @@
 import type { AgentExecutionOptions } from '../run/options.ts'
+import type { RequestContext } from '../run/request-context.ts'
 import { HeedError } from '../errors.ts'
 import type { Call } from './route.ts'
 import { runOptions } from './schemas.ts'
 
 /** A run's options as they came over the wire, and the context of whoever asks. */
-export async function optionsFrom(call: Pick<Call, 'context'>, body: Record<string, unknown>): Promise<AgentExecutionOptions> {
+export function optionsFrom(call: Pick<Call, 'context'>, body: Record<string, unknown>): AgentExecutionOptions | Promise<AgentExecutionOptions> {
+  const context = call.context(body.requestContext as Record<string, unknown> | undefined)
+  return context instanceof Promise ? context.then((found) => within(found, body)) : within(context, body)
+}
+
+function within(requestContext: RequestContext | undefined, body: Record<string, unknown>): AgentExecutionOptions {
   const options: Record<string, unknown> = {}
-  for (const name of Object.keys(runOptions)) if (name !== 'requestContext' && body[name] !== undefined) options[name] = body[name]
-  const requestContext = await call.context(body.requestContext as Record<string, unknown> | undefined)
+  for (const name of Object.keys(body)) if (name !== 'requestContext' && Object.hasOwn(runOptions, name) && body[name] !== undefined) options[name] = body[name]
   if (requestContext) options.requestContext = requestContext
   if (body.clientTools !== undefined) options.clientTools = clientTools(body.clientTools as Record<string, unknown>)
   return options

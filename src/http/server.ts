@@ -1,10 +1,10 @@
-import { createServer, type Server, type ServerResponse } from 'node:http'
+import { createServer, type Server } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { HeedError } from '../errors.ts'
 import type { Heed } from '../heed.ts'
 import { createAnswering, defaults, type HandlerOptions } from './handler.ts'
 import { isLoopback } from './host.ts'
-import { nodeListener } from './node-exchange.ts'
+import { NodeListener } from './node-exchange.ts'
 
 export { createHandler, type Handler, type HandlerOptions } from './handler.ts'
 export { apiKeys } from './api-keys.ts'
@@ -46,7 +46,8 @@ export async function serve(heed: Heed, options: ServeOptions = {}): Promise<Run
   const { heartbeatMs = defaults.heartbeatMs, stallMs = defaults.stallMs } = handlerOptions
   // A peer that is gone without a word is found by the probes of TCP, as long as they are over before the next heartbeat is on its way.
   const keepAlive = { keepAlive: true, keepAliveInitialDelay: Math.max(1_000, heartbeatMs - probingMs) }
-  const server = createServer({ ...keepAlive }, nodeListener((asked) => answering.answer(asked)))
+  const listener = new NodeListener((asked) => answering.answer(asked))
+  const server = createServer(keepAlive, listener.listen)
   // A watcher that stopped reading was told so; whoever doesn't take even that, or an answer, keeps no connection for it.
   server.timeout = 4 * stallMs
   server.on('timeout', (socket) => {
@@ -54,11 +55,6 @@ export async function serve(heed: Heed, options: ServeOptions = {}): Promise<Run
   })
   // Longer than proxies keep theirs, so that none of them sends into a connection that is just being closed.
   server.keepAliveTimeout = 65_000
-  const unanswered = new Set<ServerResponse>()
-  server.on('request', (_request, response) => {
-    unanswered.add(response)
-    response.once('close', () => unanswered.delete(response))
-  })
   await heed.start()
   try {
     await listen(server, port, hostname)
@@ -74,8 +70,7 @@ export async function serve(heed: Heed, options: ServeOptions = {}): Promise<Run
     answering.close()
     const closed = new Promise<void>((resolve) => server.close(() => resolve()))
     // A connection that is kept for the next request would keep the server for as long.
-    server.on('request', (_request, response) => response.setHeader('connection', 'close'))
-    for (const response of unanswered) response.once('close', () => setImmediate(() => server.closeIdleConnections()))
+    listener.close(() => setImmediate(() => server.closeIdleConnections()))
     server.closeIdleConnections()
     const cut = heed.clock.after(graceMs, () => server.closeAllConnections(), { background: true })
     await heed.close()

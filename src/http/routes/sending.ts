@@ -1,5 +1,7 @@
 import type { MessageInput, SignalInput } from '../../signals/signal.ts'
 import type { StateInput } from '../../signals/state.ts'
+import type { AgentExecutionOptions } from '../../run/options.ts'
+import type { Acceptance } from '../../thread/acceptance.ts'
 import type { SendReceipt } from '../../thread/receipt.ts'
 import type { SendOptions } from '../../thread/sending.ts'
 import { HeedError } from '../../errors.ts'
@@ -19,17 +21,17 @@ export const sending: readonly Route[] = [
   route<{ message: MessageInput } & Target, Waiting>({
     method: 'POST', path: '/agents/:agentId/send-message', summary: 'A message, into the active run or as the start of one', answer: 'json', answers: accepted, send: true, query,
     body: body({ message }, ['message']),
-    handle: async (call) => answer(call, call.agent.sendMessage(keyed(messageOf(call.body.message), call.idempotencyKey), await targetOf(call))),
+    handle: (call) => answer(call, (to) => call.agent.sendMessage(keyed(messageOf(call.body.message), call.idempotencyKey), to)),
   }),
   route<{ message: MessageInput } & Target, Waiting>({
     method: 'POST', path: '/agents/:agentId/queue-message', summary: 'A message as a turn of its own, after what is active', answer: 'json', answers: accepted, send: true, query,
     body: body({ message }, ['message']),
-    handle: async (call) => answer(call, call.agent.queueMessage(keyed(messageOf(call.body.message), call.idempotencyKey), await targetOf(call))),
+    handle: (call) => answer(call, (to) => call.agent.queueMessage(keyed(messageOf(call.body.message), call.idempotencyKey), to)),
   }),
   route<{ signal: SignalInput } & Target, Waiting>({
     method: 'POST', path: '/agents/:agentId/signals', summary: 'Context that a system produced', answer: 'json', answers: accepted, send: true, query,
     body: body({ signal }, ['signal']),
-    handle: async (call) => answer(call, call.agent.sendSignal(withId(picked(call.body.signal, signalFields), call.idempotencyKey), await targetOf(call))),
+    handle: (call) => answer(call, (to) => call.agent.sendSignal(withId(picked(call.body.signal, signalFields), call.idempotencyKey), to)),
   }),
   route<{ state: StateInput & { stateId?: string } } & Target>({
     method: 'POST', path: '/agents/:agentId/state-signals', summary: 'The state of a lane; skipped when the lane has it already', answer: 'json', answers: stateAccepted, send: true,
@@ -37,7 +39,8 @@ export const sending: readonly Route[] = [
     async handle(call) {
       const receipt = await call.agent.sendStateSignal(stateOf(call), await targetOf(call))
       if (receipt.skipped) return receipt
-      return { ...(await stored(receipt, call.idempotencyKey)), skipped: false }
+      await receipt.stored
+      return { ...told(await receipt.acceptance, call.idempotencyKey), skipped: false }
     },
   }),
 ]
@@ -48,15 +51,17 @@ function stateOf({ body: { state: given }, idempotencyKey }: Call<{ state: State
   return { ...rest, ...(stateId === undefined ? {} : { id: stateId }), ...(idempotencyKey === undefined || rest.signalId !== undefined ? {} : { signalId: idempotencyKey }) }
 }
 
-async function answer(call: Call<unknown, Waiting>, receipt: SendReceipt): Promise<unknown> {
-  const told = await stored(receipt, call.idempotencyKey)
-  return call.query.wait === 'outcome' ? { ...told, outcome: await receipt.outcome } : told
+/** What is answered is stored; what was refused is an error. */
+async function answer(call: Call<Target, Waiting>, send: (to: SendOptions) => SendReceipt): Promise<unknown> {
+  const to = targetOf(call)
+  const receipt = send(to instanceof Promise ? await to : to)
+  await receipt.stored
+  const answered = told(await receipt.acceptance, call.idempotencyKey)
+  return call.query.wait === 'outcome' ? { ...answered, outcome: await receipt.outcome } : answered
 }
 
-/** What is answered is stored, and of a repeated send it is the first; what was refused is an error. */
-async function stored(receipt: SendReceipt, key: string | undefined): Promise<{ accepted: true; runId: string; signal: unknown; duplicate?: true }> {
-  await receipt.stored
-  const { runId, signal, differs, duplicate } = await receipt.acceptance
+/** Of a repeated send it is the first. */
+function told({ runId, signal, differs, duplicate }: Acceptance, key: string | undefined): { accepted: true; runId: string; signal: unknown; duplicate?: true } {
   if (differs && key !== undefined) {
     throw new HeedError('idempotency_key_reused', 'This Idempotency-Key was used for something else on this thread. Take a new key for each thing that is sent.', { details: { field: 'Idempotency-Key' } })
   }
@@ -64,27 +69,40 @@ async function stored(receipt: SendReceipt, key: string | undefined): Promise<{ 
 }
 
 /** Existing clients may name a run or a thread; whose it is, is never taken on trust. */
-async function targetOf(call: Call<Target, unknown>): Promise<SendOptions> {
-  const { body, principal } = call
-  const { runId, threadId, resourceId, ifActive, ifIdle } = body
+function targetOf(call: Call<Target, unknown>): SendOptions | Promise<SendOptions> {
+  const { runId, threadId, resourceId, ifIdle } = call.body
   if (runId === undefined && threadId === undefined) throw new HeedError('invalid_argument', 'Say where it goes: resourceId and threadId, or the runId of an active run.', { details: { field: 'threadId' } })
   if (runId !== undefined && ifIdle !== undefined) throw new HeedError('invalid_argument', 'A runId names an active run: ifIdle can never apply. Leave one of them out.', { details: { field: 'ifIdle' } })
-  const resource = resourceOf(principal, resourceId)
+  const resource = resourceOf(call.principal, resourceId)
   if (threadId !== undefined && resource === undefined) throw new HeedError('invalid_argument', 'resourceId is missing: say whom the thread belongs to.', { details: { field: 'resourceId' } })
-  const { streamOptions, ...idle } = picked(ifIdle ?? {}, Object.keys(target.ifIdle.properties))
-  const options = runId === undefined ? await optionsFrom(call, streamOptions ?? {}) : {}
+  // A run that is there has its options.
+  const options = runId === undefined ? optionsFrom(call, ifIdle?.streamOptions ?? {}) : {}
+  return options instanceof Promise ? options.then((found) => sendOptions(call.body, resource, found)) : sendOptions(call.body, resource, options)
+}
+
+function sendOptions({ runId, threadId, ifActive, ifIdle }: Target, resourceId: string | undefined, streamOptions: AgentExecutionOptions): SendOptions {
   return {
     ...(runId === undefined ? {} : { runId }),
     ...(threadId === undefined ? {} : { threadId }),
-    ...(resource === undefined ? {} : { resourceId: resource }),
-    ...(ifActive ? { ifActive: picked(ifActive, Object.keys(target.ifActive.properties)) } : {}),
-    ...(ifIdle || options.requestContext ? { ifIdle: { ...idle, streamOptions: options } } : {}),
+    ...(resourceId === undefined ? {} : { resourceId }),
+    ...(ifActive ? { ifActive: picked(ifActive, activeFields) } : {}),
+    ...(ifIdle || hasAny(streamOptions) ? { ifIdle: { ...picked(ifIdle ?? {}, idleFields), ...(hasAny(streamOptions) ? { streamOptions } : {}) } } : {}),
   }
+}
+
+const activeFields = Object.keys(target.ifActive.properties)
+const idleFields = Object.keys(target.ifIdle.properties).filter((name) => name !== 'streamOptions')
+
+function hasAny(options: object): boolean {
+  for (const _ in options) return true
+  return false
 }
 
 /** What a route knows of an object: the rest, which existing clients put in, is passed over. */
 function picked<T extends object>(given: T, names: readonly string[]): T {
-  return Object.fromEntries(Object.entries(given).filter(([name]) => names.includes(name))) as T
+  const known: Partial<T> = {}
+  for (const name of names as ReadonlyArray<keyof T & string>) if (Object.hasOwn(given, name)) known[name] = given[name]
+  return known as T
 }
 
 function messageOf(given: MessageInput): MessageInput {

@@ -48,6 +48,8 @@ export class NodeListener {
   }
 }
 
+const afterThisTurn = Promise.resolve()
+
 class NodeAsked implements Asked {
   readonly path: string
   readonly search: string
@@ -86,7 +88,7 @@ class NodeAsked implements Asked {
   async text(maxBytes: number): Promise<string> {
     checkLength(this.header('content-length'), maxBytes)
     // What came together with the head is here after this turn, and most bodies do: those are taken as they are.
-    await undefined
+    await afterThisTurn
     const incoming = this.#incoming
     if (!incoming.complete) return textOf(incoming, maxBytes)
     const whole = incoming.read() as Buffer | null

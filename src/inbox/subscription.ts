@@ -1,5 +1,5 @@
 import { HeedError } from '../errors.ts'
-import type { InboxChange, NotificationStore } from '../store/notifications.ts'
+import type { InboxChange, InboxChanges, NotificationStore } from '../store/notifications.ts'
 
 /** Whose inbox is watched: all of a resource, or one of its threads. */
 export interface InboxSubscribeOptions {
@@ -81,7 +81,7 @@ export class InboxWatchers {
   }
 }
 
-type Look = (cursor: string) => Promise<{ changes: InboxChange[]; cursor: string }>
+type Look = (cursor: string) => Promise<InboxChanges>
 
 /** A place in the changes of an inbox. Holds a page of them at most. */
 class InboxReader implements AsyncIterableIterator<InboxChange> {
@@ -134,12 +134,15 @@ class InboxReader implements AsyncIterableIterator<InboxChange> {
       const change = this.#page.shift()
       if (change) return { done: false, value: change }
       this.#rung = false
-      const { changes, cursor } = await this.#look(this.#cursor)
+      const { changes, cursor, more } = await this.#look(this.#cursor)
       this.#cursor = cursor
       if (this.#closed) break
       this.#page = changes
+      if (changes.length > 0) continue
+      // A long way without anything of theirs: others go on meanwhile.
+      if (more) await new Promise((resolve) => setImmediate(resolve))
       // What rang during the look may have come after it.
-      if (changes.length === 0 && !this.#rung) await new Promise<void>((resolve) => (this.#waiting = resolve))
+      else if (!this.#rung) await new Promise<void>((resolve) => (this.#waiting = resolve))
       this.#waiting = undefined
     }
     return { done: true, value: undefined }

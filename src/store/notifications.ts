@@ -280,5 +280,6 @@ export interface InboxChanges {
   changes: InboxChange[]
   /** Where to go on. */
   cursor: string
+  /** Also of a page that has none: a store may look through a part of what others changed at a time. */
   more: boolean
 }

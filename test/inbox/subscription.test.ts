@@ -3,6 +3,7 @@ import { once } from 'node:events'
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { DatabaseSync } from 'node:sqlite'
 import { afterAll, describe, expect, it } from 'vitest'
 import { Agent, type InboxChange, type InboxSubscription } from '../../src/index.ts'
 import { LibSQLStore } from '../../src/store/libsql/index.ts'
@@ -97,6 +98,28 @@ describe('a subscription to an inbox that others write to', () => {
     const { seen } = collectChanges(await watching.subscribeToInbox(thread))
     await writing.sendNotificationSignal(ci, thread)
     await soon(() => new Set(seen())).toEqual(new Set([`${ci.summary} pending`]))
+  })
+
+  it('[N4.1] finds what is its own behind millions of changes of others, and lets others go on meanwhile', async () => {
+    const path = join(folder, 'far.db')
+    const agent = new Agent({ id: 'support', model: scriptedModel(() => 'Noted.'), ...kept })
+    const heed = openHeed({ agent }, new LibSQLStore({ url: `file:${path}` }))
+    await agent.sendNotificationSignal({ ...ci, summary: 'Before.' }, thread)
+    const database = new DatabaseSync(path)
+    database.exec('UPDATE heed_notification_changes SET last = last + 5000000')
+    database.close()
+    await agent.sendNotificationSignal({ ...ci, summary: 'After.' }, thread)
+    let turns = 0
+    const turn = () => {
+      turns += 1
+      immediate = setImmediate(turn)
+    }
+    let immediate = setImmediate(turn)
+    const { seen } = collectChanges(await agent.subscribeToInbox({ ...thread, after: '0.0' }))
+    await soon(() => seen()).toEqual(['Before. pending', 'After. pending'])
+    clearImmediate(immediate)
+    expect(turns).toBeGreaterThan(15)
+    await heed.close()
   })
 
   it('[N4.1] sees every change of another process, in order and each once, also what came while it was away', async () => {

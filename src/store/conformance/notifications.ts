@@ -325,6 +325,30 @@ export const notificationConformance: NotificationCase[] = [
     },
   },
   {
+    name: '[N4.1] what changed after a cursor is found behind whatever others changed since',
+    async run({ store: open }) {
+      const store = await open()
+      const other = { threadId: 'thread-2', resourceId: 'resource-2' }
+      await store.ingest([note('n1'), note('other', { ...other, dedupeKey: 'k' })])
+      const { cursor } = await store.listChanges({ resourceId: scope.resourceId, limit: 1 })
+      const changesOfOther = Array.from({ length: 1_500 }, (_, index) => index)
+      await store.ingest([note('n2')])
+      await Promise.all(changesOfOther.map((index) => store.ingest([note(`other-${index}`, { ...other, dedupeKey: 'k' })])))
+      await store.ingest([note('n3')])
+      await store.markNotifications(scope, ['n1'], 'seen', now)
+      const seen: string[] = []
+      let after = cursor
+      for (let more = true; more;) {
+        const page = await store.listChanges({ resourceId: scope.resourceId, after, limit: 1 })
+        seen.push(...page.changes.map(({ record }) => record.id))
+        after = page.cursor
+        more = page.more
+      }
+      assert.deepEqual(seen, ['n2', 'n3', 'n1'])
+      assert.deepEqual((await store.listChanges({ ...other, after: cursor, limit: 5 })).changes.map(({ record }) => [record.id, record.coalescedCount]), [['other', 1_501]])
+    },
+  },
+  {
     name: '[N4.2] whoever listens is told whose inbox changed, when that counts, until it stops',
     async run({ store: open }) {
       const store = await open()

@@ -2,7 +2,7 @@ import type { DatabaseSync } from 'node:sqlite'
 import { HeedError } from '../../errors.ts'
 import { belowSchema } from './below-schema.ts'
 import { keepingSchema } from './keeping-schema.ts'
-import { notificationChangeSchema, notificationIndexSchema, notificationMergedSchema, notificationOwnerSchema, notificationSchema } from './notification-schema.ts'
+import { notificationChangeSchema, notificationIndexSchema, notificationMergedSchema, notificationOwnerSchema, notificationSchema, notificationSpanSchema } from './notification-schema.ts'
 import { quotesSchema, recallChangesSchema } from './recall/schema.ts'
 import { scheduleSchema } from './schedule-schema.ts'
 import { subscriptionSchema, subscriptionTurnSchema } from './subscription-schema.ts'
@@ -238,6 +238,7 @@ export const migrations: readonly string[] = [
   notificationOwnerSchema,
   subscriptionTurnSchema,
   notificationMergedSchema,
+  notificationSpanSchema,
 ]
 
 /** 'Heed', where SQLite keeps the name of the program that a file belongs to. */

@@ -127,3 +127,12 @@ export const notificationMergedSchema = `
     DELETE FROM heed_notification_merged WHERE record = old.key;
   END;
 `
+
+/**
+ * What changes is written at the end of the index, whoever's it is, and not at as many places as there are resources: those of a resource
+ * are together only within a span of the numbers, and a span is small.
+ */
+export const notificationSpanSchema = `
+  DROP INDEX heed_notifications_changed;
+  CREATE INDEX heed_notifications_changed ON heed_notifications (changed >> 10, resource_id, changed);
+`

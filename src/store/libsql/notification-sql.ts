@@ -105,10 +105,13 @@ export const notificationSql = {
 
   countChange: `UPDATE heed_notification_changes SET last = last + 1 WHERE one = 1`,
   lastChange: `SELECT last FROM heed_notification_changes WHERE one = 1`,
+  // Span by span, and so in the order of the numbers.
   changes: `
-    ${fromNotifications.replace('heed_notifications n', 'heed_notifications n INDEXED BY heed_notifications_changed')}
-    WHERE n.resource_id = ? AND (n.changed, n.key) > (?, ?) AND (?4 IS NULL OR n.thread_id = ?4)
-    ORDER BY n.changed, n.key LIMIT ?`,
+    WITH RECURSIVE span (number) AS (SELECT ?1 UNION ALL SELECT number + 1 FROM span WHERE number < ?2)
+    SELECT ${columns} FROM span
+    CROSS JOIN heed_notifications n INDEXED BY heed_notifications_changed LEFT JOIN heed_notification_batches b ON b.key = n.batch
+    WHERE n.changed >> 10 = span.number AND n.resource_id = ?3 AND (n.changed, n.key) > (?4, ?5) AND (?6 IS NULL OR n.thread_id = ?6)
+    LIMIT ?7`,
 
   window: `SELECT ${batchColumns} FROM heed_notification_batches WHERE thread_id = ? AND resource_id = ? AND agent_id = ? AND open = 1 AND form = 'window'`,
   timed: `

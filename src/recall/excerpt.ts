@@ -13,10 +13,10 @@ export function excerptOf(text: string, words: ReadonlySet<string>, longest: num
   return marked(whole, begin(whole, from), end(whole, from + room))
 }
 
-/** A passage of a text, with `…` where the text goes on. */
+/** A passage of a text, with `…` where the text goes on; the whole text where it has no such passage. */
 export function passageIn(text: string, passage: string): string {
-  const at = text.indexOf(passage)
-  return at < 0 ? passage : marked(text.trim(), at - (text.length - text.trimStart().length), at - (text.length - text.trimStart().length) + passage.length)
+  const at = passage === '' ? -1 : text.indexOf(passage)
+  return at < 0 ? text.trim() : marked(text.trim(), at - (text.length - text.trimStart().length), at - (text.length - text.trimStart().length) + passage.length)
 }
 
 function marked(text: string, from: number, to: number): string {

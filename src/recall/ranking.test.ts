@@ -71,7 +71,8 @@ describe('texts', () => {
     }))
     expect(passageIn('  One. Two. Three. ', 'Two.')).toBe('…Two.…')
     expect(passageIn(' One. Two.', 'Two.')).toBe('…Two.')
-    expect(passageIn('One. Two.', 'Three.')).toBe('Three.')
+    expect(passageIn(' One. Two.', 'Three.')).toBe('One. Two.')
+    expect(passageIn('One. Two.', '')).toBe('One. Two.')
   })
 
   it('are cut into passages that lose nothing but space, always the same', () => {

@@ -5,6 +5,7 @@ import type { Processor } from '../../src/processors/processor.ts'
 import { estimateTokens } from '../../src/prompt/tokens.ts'
 import { scriptedModel, type Script } from '../../src/testing/index.ts'
 import type { ThreadStore } from '../../src/store/contract.ts'
+import { recallIndexOf } from '../../src/store/storage.ts'
 import { openHeed, placeKinds, type Place } from '../thread/places.ts'
 import { texts } from '../thread/said.ts'
 
@@ -185,6 +186,25 @@ describe.each(placeKinds())('what a block of recalled messages may quote, $name'
     expect(await asked('What is the code of the gate?', 'B')).toEqual([])
     expect(armed).toBeUndefined()
     expect(await asked('And later?', 'B')).toEqual([])
+  })
+
+  it.each([['emptied', ' '], ['changed', 'Of the gate nothing is said.']])('[K2.3] what is %s between being found and being read is not shown as it was', async (_, text) => {
+    const store = make().store()
+    const { agent, memory, asked } = await desk({ store: () => store }, { semanticRecall: { maxTokens: 32, messageRange: 0 } })
+    await agent.generate('The code of the gate is 4711.', ask('A'))
+    const { messages: [first] } = await memory.recall({ threadId: 'A' })
+    const index = await recallIndexOf(store)
+    if (!index || !first) throw new Error('There is nothing to look for.')
+    const search = index.search.bind(index)
+    let found = 0
+    index.search = async (query) => {
+      const hits = await search(query)
+      found += hits.length
+      await memory.updateMessages({ messages: [{ id: first.id, threadId: 'A', content: { parts: [{ type: 'text', text }] } }] })
+      return hits
+    }
+    expect((await asked('What is the code of the gate?', 'B')).join()).not.toContain('4711')
+    expect(found).toBeGreaterThan(0)
   })
 
   it('[K2.3] a message that is changed takes along the blocks that quote its old words; new metadata alone do not', async () => {

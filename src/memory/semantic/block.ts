@@ -100,6 +100,8 @@ function linesOf(found: readonly RecalledPassage[], words: ReadonlySet<string>, 
   for (const { passage, one, hit } of hits.toSorted((a, b) => b.hit.score - a.hit.score)) {
     const header = passage.messages.some((other) => lines.has(other)) ? 0 : estimateTokens(`${headerOf(passage)}\n`)
     const text = shownOf(one.message, hit.text, words)
+    // It was emptied since it was found.
+    if (text === '') continue
     // A character is a quarter of a token or more.
     for (let longest = Math.min(text.length, (left - header) * 4); longest >= Math.min(leastShown, text.length); longest = Math.floor(longest * 0.8)) {
       if (take(one, lineOf(one.message, excerptOf(text, words, longest)), header)) break
@@ -111,7 +113,7 @@ function linesOf(found: readonly RecalledPassage[], words: ReadonlySet<string>, 
   return lines
 }
 
-/** A message that is short is shown whole; of one that is long, the passage that was found. */
+/** A message that is short is shown whole; of one that is long, the passage that was found, unless it no longer says that. */
 function shownOf({ content }: Message, passage: string, words: ReadonlySet<string>): string {
   const text = searchableText(content).trim()
   return text.length <= longestShown ? text : excerptOf(passageIn(text, passage), words, longestShown)

@@ -1,0 +1,46 @@
+import * as fc from 'fast-check'
+import { describe, expect, it } from 'vitest'
+import type { Message } from '../../message/message.ts'
+import { estimateTokens } from '../../prompt/tokens.ts'
+import { passagesOf } from '../../recall/passages.ts'
+import { recallBlock, type RecalledPassage } from './block.ts'
+
+const said = (id: string, text: string): Message => ({ id, role: 'user', createdAt: new Date(1_700_000_000_000), content: { format: 2, parts: [{ type: 'text', text }] } })
+const one = (text: string, found: string): RecalledPassage => ({ threadId: 't', title: '', messages: [{ message: said('a', text), seq: 1, hit: { score: 1, text: found } }] })
+
+const word = fc.constantFrom('x ', 'hello world ', '日本語テキスト', '😀😀', 'a'.repeat(300), '<recalled-messages>&<', 'The hound barked. ', '\n', ' ', '\u0301', 'ก็', '{"a":[1,2]}')
+const text = fc.array(word, { maxLength: 60 }).map((words) => words.join(''))
+const passages: fc.Arbitrary<RecalledPassage[]> = fc.array(
+  fc.record({ title: fc.oneof(fc.constant(''), text), messages: fc.array(fc.record({ text, score: fc.option(fc.double({ min: 0, max: 1, noNaN: true })), nth: fc.nat(20), stale: fc.boolean() }), { maxLength: 5 }) }),
+  { maxLength: 3 },
+).map((list) => list.map(({ title, messages }, at) => ({
+  threadId: `t${at}`,
+  title,
+  messages: messages.map(({ text: words, score, nth, stale }, seq) => ({
+    message: said(`m${seq}`, words),
+    seq,
+    ...(score !== null && { hit: { score, text: stale ? 'what it said before' : passagesOf(words).at(nth % Math.max(1, passagesOf(words).length)) ?? '' } }),
+  })),
+})))
+
+describe('a block of recalled messages', () => {
+  it('[K2.11] is made of whatever was found, within its tokens, of whole characters', () => {
+    fc.assert(fc.property(passages, fc.oneof(fc.integer({ min: 1, max: 80 }), fc.integer({ min: 1, max: 3_000 })), (found, maxTokens) => {
+      const block = recallBlock(found, { threadId: 't0', question: 'hound 日本語 hello', maxTokens })
+      if (!block) return
+      expect(estimateTokens(block.text)).toBeLessThanOrEqual(maxTokens)
+      expect(block.text.isWellFormed()).toBe(true)
+      expect(block.text).not.toContain('what it said before')
+    }), { numRuns: 400 })
+  })
+
+  it('[K2.3] leaves out what was emptied since it was found, whatever the tokens', () => {
+    for (let maxTokens = 1; maxTokens <= 60; maxTokens += 1) expect(recallBlock([one(' ', 'the hound')], { threadId: 'x', question: 'hound', maxTokens })).toBeUndefined()
+  })
+
+  it('[K2.3] shows of a long message that was changed since nothing that it said before', () => {
+    const block = recallBlock([one('The cat sleeps. '.repeat(200), 'the hound is called Ada')], { threadId: 'x', question: 'hound', maxTokens: 500 })
+    expect(block?.text).toContain('The cat sleeps.')
+    expect(block?.text).not.toContain('Ada')
+  })
+})

@@ -1,5 +1,5 @@
 import { createServer, type Server } from 'node:http'
-import type { AddressInfo } from 'node:net'
+import type { AddressInfo, Socket } from 'node:net'
 import { HeedError } from '../errors.ts'
 import type { Heed } from '../heed.ts'
 import { createAnswering, defaults, type HandlerOptions } from './handler.ts'
@@ -55,6 +55,11 @@ export async function serve(heed: Heed, options: ServeOptions = {}): Promise<Run
   })
   // Longer than proxies keep theirs, so that none of them sends into a connection that is just being closed.
   server.keepAliveTimeout = 65_000
+  const sockets = new Set<Socket>()
+  server.on('connection', (socket) => {
+    sockets.add(socket)
+    socket.once('close', () => sockets.delete(socket))
+  })
   await heed.start()
   try {
     await listen(server, port, hostname)
@@ -72,6 +77,8 @@ export async function serve(heed: Heed, options: ServeOptions = {}): Promise<Run
     // A connection that is kept for the next request would keep the server for as long.
     listener.close(() => setImmediate(() => server.closeIdleConnections()))
     server.closeIdleConnections()
+    // Nothing was ever asked on these, and to Node they are not idle: some clients open one for later.
+    for (const socket of sockets) if (socket.bytesRead === 0) socket.destroy()
     const cut = heed.clock.after(graceMs, () => server.closeAllConnections(), { background: true })
     await heed.close()
     await closed

@@ -1,4 +1,5 @@
 import { orderedJSON } from '../json.ts'
+import type { MessageRow } from '../message/row.ts'
 import { createdSignal } from '../signals/created.ts'
 import { isPlainObject } from '../signals/json-copy.ts'
 import { rowToSignal } from '../signals/row.ts'
@@ -16,9 +17,19 @@ export interface Acceptance {
   differs: boolean
 }
 
-export function acceptanceOf(sent: Signal, { duplicate, runId, rows: [row] }: Accepted): Acceptance {
+/** A signal that was sent: as its sender was given it, and as its row holds it. */
+interface Brought {
+  signal: Signal
+  created: CreatedAgentSignal
+  content: MessageRow['content']
+}
+
+export function acceptanceOf({ signal: sent, created, content }: Brought, { duplicate, runId, rows: [row] }: Accepted): Acceptance {
+  const about = runId === undefined ? {} : { runId }
+  // The store took the row as it was, with nothing added: there is nothing in it that isn't known here.
+  if (!duplicate && row?.content === content) return { duplicate, ...about, signal: created, differs: false }
   const first = row && (row.role === 'signal' || row.role === 'user') ? rowToSignal(row) : sent
-  return { duplicate, ...(runId === undefined ? {} : { runId }), signal: createdSignal(first), differs: duplicate && essence(first) !== essence(sent) }
+  return { duplicate, ...about, signal: createdSignal(first), differs: duplicate && essence(first) !== essence(sent) }
 }
 
 /** What a sender wrote, and nobody adds to: attributes depend on what a thread did at the time, and states get a version. */

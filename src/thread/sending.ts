@@ -1,6 +1,7 @@
 import { isName } from '../arguments.ts'
 import { HeedError, isHeedError } from '../errors.ts'
 import { isoTime } from '../iso.ts'
+import type { MessageRow } from '../message/row.ts'
 import type { AgentExecutionOptions } from '../run/options.ts'
 import { normaliseAttributes } from '../signals/attributes.ts'
 import { signalToRow } from '../signals/row.ts'
@@ -102,10 +103,11 @@ async function accept(runtime: ThreadRuntime, agent: Runnable, sending: Sending)
   const trace = traceAccept(runtime.tracing, { agentId: agent.id, signal, mode, lane })
   let accepting: Promise<Accepted> | undefined
   let target: Target
+  let row: MessageRow
   let outcome: Promise<SignalOutcome>
   try {
     target = sending.target ?? (await findTarget(runtime, options))
-    const row = signalToRow(signal, target)
+    row = signalToRow(signal, target)
     const given = options.ifIdle?.streamOptions
     const finding = withMemory(agent, given ?? {})
     const streamOptions = finding instanceof Promise ? await finding : given
@@ -159,7 +161,7 @@ async function accept(runtime: ThreadRuntime, agent: Runnable, sending: Sending)
       else if (answer.owner === runtime.owner && !runtime.hostOf(target.threadId)) runtime.settle(target.threadId)
     }
     if (answer.route === 'interrupt' && answer.owner === undefined && !orphan) interruptSuspended(runtime, agent, target)
-    return { answer, outcome }
+    return { answer, content: row.content, outcome }
   } finally {
     runtime.underway.end()
   }

@@ -1,5 +1,6 @@
 import { createdSignal } from '../signals/created.ts'
 import type { CreatedAgentSignal, Signal } from '../signals/signal.ts'
+import type { MessageRow } from '../message/row.ts'
 import type { Accepted } from '../store/contract.ts'
 import { acceptanceOf, type Acceptance } from './acceptance.ts'
 import { optional, type SendReceipt, type SignalOutcome } from './receipt.ts'
@@ -7,6 +8,8 @@ import { optional, type SendReceipt, type SignalOutcome } from './receipt.ts'
 /** What the store answered to a send, and what becomes of it. */
 export interface Work {
   answer: Accepted
+  /** As it was given to the store. */
+  content: MessageRow['content']
   outcome: Promise<SignalOutcome>
 }
 
@@ -47,7 +50,7 @@ export class Sent implements SendReceipt {
   }
 
   get acceptance(): Promise<Acceptance> {
-    this.#acceptance ??= optional(this.#sent.work.then(({ answer }) => acceptanceOf(this.#sent.signal, answer)))
+    this.#acceptance ??= optional(this.#sent.work.then(({ answer, content }) => acceptanceOf({ signal: this.#sent.signal, created: this.signal, content }, answer)))
     return this.#acceptance
   }
 

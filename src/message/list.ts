@@ -15,6 +15,12 @@ import type { UIMessage } from './ui-message.ts'
 /** Where a message came from: the store, the caller, the model, or what was shown to the model for this call only. */
 export type MessageSource = 'memory' | 'input' | 'response' | 'context'
 
+/** Rows that become a list when somebody looks at it. */
+export interface UnreadRows extends Pick<InputContext, 'newId' | 'now'> {
+  read(): Iterable<MessageRow>
+  sourceOf(row: MessageRow): MessageSource
+}
+
 /** The messages of one kind, in each of the forms that they are needed in. */
 export interface MessageView {
   /** As processors see them: as they are stored, but for what users sent as signals, which has the role `user` like all that they say. */
@@ -39,7 +45,7 @@ export class MessageList {
   #held: OrderedRows<MessageSource> | undefined
   #views: MessageViews | undefined
   /** What it was made of, until somebody looks. */
-  #unread: ((held: OrderedRows<MessageSource>) => void) | undefined
+  #unread: Pick<UnreadRows, 'read' | 'sourceOf'> | undefined
   readonly #system: Array<{ tag: string | undefined; message: SystemModelMessage }> = []
   readonly #given: Partial<Pick<InputContext, 'newId' | 'now'>>
 
@@ -64,24 +70,30 @@ export class MessageList {
     context: Partial<Pick<InputContext, 'newId' | 'now'>> = {},
   ): MessageList {
     const list = new MessageList(context)
-    list.#unread = (held) => {
-      for (const row of typeof rows === 'function' ? rows() : rows) held.addRow(row, typeof source === 'string' ? source : source(row))
-    }
+    list.#unread = { read: typeof rows === 'function' ? rows : () => rows, sourceOf: typeof source === 'string' ? () => source : source }
+    return list
+  }
+
+  /** The same of one who has all that is needed for it, with nothing made before somebody looks. */
+  static of(unread: UnreadRows): MessageList {
+    const list = new MessageList(unread)
+    list.#unread = unread
     return list
   }
 
   get #rows(): OrderedRows<MessageSource> {
     const held = (this.#held ??= new OrderedRows<MessageSource>('memory'))
-    const read = this.#unread
+    const unread = this.#unread
     this.#unread = undefined
-    read?.(held)
+    if (unread) for (const row of unread.read()) held.addRow(row, unread.sourceOf(row))
     return held
   }
 
   /** Takes messages in any form. Rows are added to their message; everything else replaces the message of its id. */
   add(input: AgentInput, source: MessageSource): this {
     if (Array.isArray(input) && input.length === 0) return this
-    const { newId = () => crypto.randomUUID(), now = () => new Date() } = this.#given
+    const newId = () => this.#given.newId?.() ?? crypto.randomUUID()
+    const now = () => this.#given.now?.() ?? new Date()
     for (const item of readInput(input, { newId, now, lenient: true })) {
       if ('messageId' in item) this.#rows.addRow(item, source)
       else this.#rows.setMessage(item, source)

@@ -3,6 +3,7 @@ import type { Run } from '../run/run.ts'
 import type { CreatedAgentSignal, SignalInput } from '../signals/signal.ts'
 import type { Hook, HookArgs } from './hooks.ts'
 import { inTime, isPromise, isTimeout } from './in-time.ts'
+import type { PartOfRun } from './part-of-run.ts'
 import type { Processor } from './processor.ts'
 import { refusal, TripwireAbort } from './tripwire.ts'
 
@@ -16,13 +17,14 @@ export class HookCall<Name extends Hook = Hook> {
   /** It was given up. */
   #over = false
   #refusal: TripwireAbort | undefined
-  /** The messages that the hook was asked about, where these may be why it fails. */
-  #about: readonly string[] | undefined
+  /** What the hook was asked about, where that may be why it fails. */
+  readonly #about: PartOfRun | undefined
 
-  constructor(run: Run, processor: Processor, hook: Name) {
+  constructor(run: Run, processor: Processor, hook: Name, about?: PartOfRun) {
     this.#run = run
     this.#processor = processor
     this.#hook = hook
+    this.#about = about
     // What was said before an abort is still looked at, by hooks that must not be told that it is over.
     this.closing = hook === 'processOutputResult' && run.signal.aborted ? new AbortController() : undefined
   }
@@ -38,13 +40,12 @@ export class HookCall<Name extends Hook = Hook> {
   }
 
   /** Asks, and hands over what was answered. A promise only where the hook, or what is done about its answer, makes one wait. */
-  ask(args: HookArgs<Name>, take: (returned: unknown) => void | Promise<void>): Promise<void> | undefined {
-    if (this.#hook === 'processInput') this.#about = (args as HookArgs<'processInput'>).messages.map(({ id }) => id)
+  ask<Args extends HookArgs<Name>>(args: Args, take: (returned: unknown, args: Args) => void | Promise<void>): Promise<void> | undefined {
     try {
       const hook = this.#processor[this.#hook] as (this: Processor, args: HookArgs<Name>) => unknown
       const returned = hook.call(this.#processor, args)
-      if (isPromise(returned)) return this.#settled(this.#answer(returned, take))
-      const taken = take(returned)
+      if (isPromise(returned)) return this.#settled(this.#answer(returned, args, take))
+      const taken = take(returned, args)
       if (taken) return this.#settled(taken)
       this.#holdToRefusal()
       return undefined
@@ -53,8 +54,8 @@ export class HookCall<Name extends Hook = Hook> {
     }
   }
 
-  async #answer(returned: Promise<unknown>, take: (returned: unknown) => void | Promise<void>): Promise<void> {
-    await take(await inTime(this.#run, this.#processor, this.#hook, returned, this.closing !== undefined))
+  async #answer<Args>(returned: Promise<unknown>, args: Args, take: (returned: unknown, args: Args) => void | Promise<void>): Promise<void> {
+    await take(await inTime(this.#run, this.#processor, this.#hook, returned, this.closing !== undefined), args)
   }
 
   async #settled(answered: Promise<void>): Promise<void> {
@@ -79,7 +80,7 @@ export class HookCall<Name extends Hook = Hook> {
     if (error instanceof TripwireAbort) throw error
     throw new HeedError('processor_failed', `Processor '${this.#processor.id}' failed in ${this.#hook}: ${describe(error)}`, {
       cause: error,
-      details: { processorId: this.#processor.id, hook: this.#hook, ...(this.#about ? { messageIds: this.#about } : {}) },
+      details: { processorId: this.#processor.id, hook: this.#hook, ...(this.#about ? { messageIds: this.#about.messages.map(({ id }) => id) } : {}) },
     })
   }
 }

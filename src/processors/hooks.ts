@@ -1,3 +1,4 @@
+import type { Seat } from './hook-args.ts'
 import type { Processor } from './processor.ts'
 
 export type Hook = Exclude<keyof Processor, 'id' | 'name' | 'stateId' | 'maxDeltas' | 'timeoutMs'>
@@ -14,14 +15,26 @@ export const allHooks: readonly Hook[] = [...new Set([...inputHooks, ...outputHo
 export type HookArgs<Name extends Hook> = Parameters<NonNullable<Processor[Name]>>[0]
 
 /** Those that have a hook, in their order. Looked for in every run: a list may change between two. */
-export function having(processors: readonly Processor[], hook: Hook): readonly Processor[] {
-  let found: Processor[] | undefined
-  for (const processor of processors) {
-    if (typeof processor[hook] !== 'function') continue
-    if (found) found.push(processor)
-    else found = [processor]
+export function having(seats: readonly Seat[], hook: Hook): readonly Seat[] {
+  let found: Seat[] | undefined
+  for (const seat of seats) {
+    if (typeof seat.processor[hook] !== 'function') continue
+    if (found) found.push(seat)
+    else found = [seat]
   }
   return found ?? nobody
 }
 
-const nobody: readonly Processor[] = []
+const nobody: readonly Seat[] = []
+
+/** A processor that is in both lists, or twice in one, has one seat. */
+export function seatsOf(input: readonly Processor[], output: readonly Processor[]): Record<'input' | 'output' | 'all', readonly Seat[]> {
+  if (input.length + output.length === 0) return { input: nobody, output: nobody, all: nobody }
+  const seats = new Map<Processor, Seat>()
+  const seated = (processor: Processor) => {
+    let seat = seats.get(processor)
+    if (!seat) seats.set(processor, (seat = { processor, state: {} }))
+    return seat
+  }
+  return { input: input.map(seated), output: output.map(seated), all: [...seats.values()] }
+}

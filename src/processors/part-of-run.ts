@@ -1,52 +1,73 @@
 import type { Run } from '../run/run.ts'
 import { seenMessages } from '../message/as-seen.ts'
-import { MessageList, type MessageSource } from '../message/list.ts'
+import { MessageList, type MessageSource, type UnreadRows } from '../message/list.ts'
 import type { Message } from '../message/message.ts'
 import type { MessageRow } from '../message/row.ts'
 import { takeMessages } from './returned.ts'
 
-export interface PartView {
-  /** What hooks may change: this part, whose rows have this source, or all there is. */
-  source: 'input' | 'response' | 'all'
-  sourceOf(row: MessageRow): MessageSource
-  /** Rows that have no place in history yet. */
-  coming?: readonly MessageRow[]
-  /** Rows that are in history before those that the run has. */
-  earlier?: readonly MessageRow[]
-  /** The list, where somebody has looked at it before. */
-  list?: MessageList | undefined
-}
+/**
+ * What hooks may change: input that enters, what was said since input last entered, what was said in this step, or all there is.
+ */
+export type PartKind = 'input' | 'segment' | 'said' | 'all'
+
+const sources = { input: 'input', segment: 'response', said: 'response', all: 'all' } as const
+
+const none: readonly MessageRow[] = []
 
 /** Some rows of a run that hooks may change, and the list that they see them in. That is made when it is first looked at: few look. */
-export class PartOfRun {
+export class PartOfRun implements UnreadRows {
   readonly list: MessageList
   /** Whether somebody looked at the list, and may have changed it. */
   looked: boolean
+  readonly #run: Run
   readonly #part: readonly MessageRow[]
-  readonly #source: PartView['source']
+  readonly #kind: PartKind
+  /** Rows that the run doesn't have: input before those that it has, else after them. */
+  readonly #more: readonly MessageRow[]
+  #own: ReadonlySet<MessageRow> | undefined
   #messages: readonly Message[] | undefined
 
-  constructor(run: Run, part: readonly MessageRow[], { source, sourceOf, coming = [], earlier = [], list }: PartView) {
+  /** `list`: the one that somebody has looked at before. */
+  constructor(run: Run, part: readonly MessageRow[], kind: PartKind, more: readonly MessageRow[] = none, list?: MessageList) {
+    this.#run = run
     this.#part = part
-    this.#source = source
+    this.#kind = kind
+    this.#more = more
     this.looked = list !== undefined
-    const look = () => {
-      this.looked = true
-      return coming.length + earlier.length > 0 ? [...earlier, ...run.rows, ...coming] : run.rows
-    }
-    this.list = list ?? MessageList.from(look, sourceOf, { newId: run.newId, now: () => new Date(run.clock.now()) })
+    this.list = list ?? MessageList.of(this)
+  }
+
+  read(): readonly MessageRow[] {
+    this.looked = true
+    const { rows } = this.#run
+    if (this.#more.length === 0) return rows
+    return this.#kind === 'input' ? [...this.#more, ...rows] : [...rows, ...this.#more]
+  }
+
+  sourceOf(row: MessageRow): MessageSource {
+    this.#own ??= new Set(this.#part)
+    if (this.#kind !== 'all' && this.#own.has(row)) return sources[this.#kind]
+    return this.#kind !== 'segment' && isResponse(this.#run, row) ? 'response' : 'memory'
+  }
+
+  newId(): string {
+    return this.#run.newId()
+  }
+
+  now(): Date {
+    return new Date(this.#run.clock.now())
   }
 
   /** A copy: hooks may do with it what they like. */
   get messages(): Message[] {
-    if (this.looked) return this.list.get[this.#source].db()
+    if (this.looked) return this.list.get[sources[this.#kind]].db()
     this.#messages ??= seenMessages(this.#part)
     return [...this.#messages]
   }
 
   /** What a hook returned in place of the messages that it was given. */
   take(given: Message[], returned: unknown): void {
-    takeMessages(this.list, given, returned, this.#source)
+    takeMessages(this.list, given, returned, sources[this.#kind])
   }
 
   /** Rows that history has gained. */
@@ -56,15 +77,24 @@ export class PartOfRun {
   }
 
   get rows(): readonly MessageRow[] {
-    return this.looked ? this.list.rows(this.#source === 'all' ? undefined : this.#source) : this.#part
+    return this.looked ? this.#listed : this.#part
   }
 
   /** The rows that they are now; nothing when they are what they were. */
   get changed(): MessageRow[] | undefined {
     if (!this.looked) return undefined
-    const rows = this.list.rows(this.#source === 'all' ? undefined : this.#source)
+    const rows = this.#listed
     return sameRows(rows, this.#part) ? undefined : rows
   }
+
+  get #listed(): MessageRow[] {
+    const source = sources[this.#kind]
+    return this.list.rows(source === 'all' ? undefined : source)
+  }
+}
+
+export function isResponse(run: Run, { runId, role }: MessageRow): boolean {
+  return runId === run.id && role !== 'user' && role !== 'signal'
 }
 
 function sameRows(a: readonly MessageRow[], b: readonly MessageRow[]): boolean {

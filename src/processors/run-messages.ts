@@ -3,7 +3,7 @@ import type { StepRecorder } from '../run/step-recorder.ts'
 import { MessageList, type MessageSource } from '../message/list.ts'
 import type { MessageRow } from '../message/row.ts'
 import { stepsOf } from '../message/step.ts'
-import { PartOfRun } from './part-of-run.ts'
+import { isResponse, PartOfRun } from './part-of-run.ts'
 
 /** What hooks see of a whole run: history as memory, what this run said as response. */
 export class RunMessages {
@@ -12,14 +12,13 @@ export class RunMessages {
 
   /** All messages. */
   all(run: Run): PartOfRun {
-    return (this.#last = new PartOfRun(run, run.rows, { source: 'all', sourceOf: (row) => sourceOf(run, row), list: this.#listOf(run) }))
+    return (this.#last = new PartOfRun(run, run.rows, 'all', undefined, this.#listOf(run)))
   }
 
   /** What the run said, with a row that has no place in history yet. */
   said(run: Run, row: MessageRow | undefined): PartOfRun {
-    const list = this.#listOf(run, row)
-    const source = (known: MessageRow) => (known === row ? 'response' : sourceOf(run, known))
-    return (this.#last = new PartOfRun(run, row ? [row] : [], { source: 'response', sourceOf: source, list, ...(row ? { coming: [row] } : {}) }))
+    const said = row ? [row] : []
+    return (this.#last = new PartOfRun(run, said, 'said', said, this.#listOf(run, row)))
   }
 
   /**
@@ -44,10 +43,6 @@ export class RunMessages {
 
 function sourceOf(run: Run, row: MessageRow): MessageSource {
   return isResponse(run, row) ? 'response' : 'memory'
-}
-
-export function isResponse(run: Run, { runId, role }: MessageRow): boolean {
-  return runId === run.id && role !== 'user' && role !== 'signal'
 }
 
 /** What processors made of a step: its row, if it is still there. Brings the record of the step in line with it. */

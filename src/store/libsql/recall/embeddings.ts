@@ -22,6 +22,14 @@ export interface Embedded {
   pair: Float32Array
 }
 
+export interface Taken {
+  passages: Unembedded[]
+  /** Messages that say something else by now than what is indexed, or are gone: what waits for them has no text. */
+  outdated: number[]
+  nextAt?: number
+  dimension?: number
+}
+
 interface EmbedderRow {
   key: number
   dimension: number | null
@@ -59,27 +67,31 @@ export class Embeddings {
   }
 
   find(id: string): EmbedderRow | undefined {
-    return this.#databases.index.one<EmbedderRow>('SELECT key, dimension, complete, anew FROM embedders WHERE id = ?', id)
+    // What it had not seen may have gone by itself.
+    return this.#databases.index.one<EmbedderRow>('SELECT key, dimension, max(complete, NOT EXISTS (SELECT 1 FROM unembedded WHERE embedder = e.key)) AS complete, anew FROM embedders e WHERE id = ?', id)
   }
 
   /** Passages whose time has come, with the dimension that their vectors must have, and when the next one's time does. */
-  take(id: string, limit: number, now: number): { passages: Unembedded[]; nextAt?: number; dimension?: number } {
+  take(id: string, limit: number, now: number): Taken {
     const { index } = this.#databases
     const embedder = this.find(id)
-    if (!embedder) return { passages: [] }
+    if (!embedder) return { passages: [], outdated: [] }
     const due = index.all<{ passage: number; revision: number }>('SELECT passage, revision FROM unembedded WHERE embedder = ? AND due_at <= ? ORDER BY due_at, passage LIMIT ?', embedder.key, now, limit)
     const texts = new Map<number, string[]>()
+    const lost = new Set<number>()
     const passages = due.flatMap(({ passage, revision }) => {
       const own = this.#text(passage, texts)
       const before = this.#before(passage)
       const context = before === undefined ? undefined : this.#text(before, texts)
-      // What it was is gone or another by now, and the next step of indexing sees that too.
+      if (own === undefined) lost.add(Math.floor(passage / mostPassages))
+      if (before !== undefined && context === undefined) lost.add(Math.floor(before / mostPassages))
       if (own === undefined || (before !== undefined && context === undefined)) return []
       return { passage, revision, own, pair: withContext(context, own) }
     })
-    if (passages.length > 0) return { passages, ...(embedder.dimension !== null && embedder.anew === 0 && { dimension: embedder.dimension }) }
+    const outdated = [...lost]
+    if (passages.length > 0) return { passages, outdated, ...(embedder.dimension !== null && embedder.anew === 0 && { dimension: embedder.dimension }) }
     const next = index.one<{ at: number }>('SELECT due_at AS at FROM unembedded WHERE embedder = ? AND due_at > ? ORDER BY due_at LIMIT 1', embedder.key, now)
-    return next ? { passages, nextAt: next.at } : { passages }
+    return { passages, outdated, ...(next && { nextAt: next.at }) }
   }
 
   /** Stores vectors of passages that are still what they were. */

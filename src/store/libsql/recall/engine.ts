@@ -1,7 +1,7 @@
 import type { EmbedderStatus, RecallHit, RecallProgress } from '../../recall.ts'
 import { Collections } from './collections.ts'
 import type { Databases } from './databases.ts'
-import { Embeddings, type Embedded, type Unembedded } from './embeddings.ts'
+import { Embeddings, type Embedded, type Taken, type Unembedded } from './embeddings.ts'
 import { Indexing, type IndexingResult } from './indexing.ts'
 import { Searching, type Question } from './searching.ts'
 
@@ -51,8 +51,11 @@ export class RecallEngine {
     return this.#embeddings.progressOf(embedder)
   }
 
-  take(embedder: string, limit: number, now: number): { passages: Unembedded[]; nextAt?: number; dimension?: number } {
-    return this.#embeddings.take(embedder, limit, now)
+  /** What is outdated is indexed as it is now: nothing that waits behind it waits for longer. */
+  take(embedder: string, limit: number, now: number): Taken {
+    const taken = this.#embeddings.take(embedder, limit, now)
+    if (taken.outdated.length > 0) this.#indexing.refresh(taken.outdated)
+    return taken
   }
 
   put(embedder: string, embedded: readonly Embedded[]): void {

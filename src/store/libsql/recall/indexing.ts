@@ -93,10 +93,30 @@ export class Indexing {
     return { more: behind || (rebuilt !== undefined && rebuilt.done !== null), behind, indexed: current ? all.length : 0, number: current ? number : progress.number }
   }
 
-  /** All messages are indexed again. What is there is found meanwhile. */
+  /** All messages are indexed again, and what is left here of any that are gone goes. What is there is found meanwhile. Changes that wait still do: only they know what was removed. */
   rebuild(): void {
-    const { number, until } = this.#present()
-    this.#databases.write(() => this.#databases.index.run('UPDATE progress SET done = 0, until = ?, number = max(number, ?)', until, number))
+    const { index, write } = this.#databases
+    write(() => {
+      const { until } = this.#present()
+      const last = index.one<{ key: number }>('SELECT coalesce(max(key), 0) AS key FROM passages')?.key ?? 0
+      index.run('UPDATE progress SET done = 0, until = ?', Math.max(until, Math.floor(last / mostPassages)))
+    })
+  }
+
+  /** These messages are not what is here of them: they are made so, ahead of their turn. */
+  refresh(keys: readonly number[]): void {
+    const { index, write } = this.#databases
+    // Read within the transaction: whoever comes after has seen no older ones.
+    write(() => {
+      const touched = new Map<number, Set<number>>()
+      for (const key of keys) {
+        this.#put(this.#prepare(key), touched)
+        index.run(
+          'DELETE FROM unembedded WHERE embedder IN (SELECT key FROM embedders) AND passage >= ? AND passage < ? AND passage NOT IN (SELECT key FROM passages)', key * mostPassages, (key + 1) * mostPassages,
+        )
+      }
+      this.#collections.changed(touched)
+    })
   }
 
   /** How many changes wait, and how far an index that is made anew has come. */
@@ -149,9 +169,13 @@ export class Indexing {
 
   #next({ done, until }: Progress, limit: number): { keys: number[]; done: number | null } | undefined {
     if (done === null || until === null) return undefined
-    const rows = this.#databases.messages.all<{ key: number }>('SELECT key FROM heed_messages WHERE key > ? AND key <= ? ORDER BY key LIMIT ?', done, until, limit)
-    const last = rows.at(-1)?.key
-    return { keys: rows.map(({ key }) => key), done: rows.length < limit || last === undefined ? null : last }
+    const { messages, index } = this.#databases
+    const said = messages.all<{ key: number }>('SELECT key FROM heed_messages WHERE key > ? AND key <= ? ORDER BY key LIMIT ?', done, until, limit).map(({ key }) => key)
+    // Some of which may be gone, without a change that says so.
+    const indexed = index.all<{ key: number }>('SELECT key FROM passages WHERE key >= ? AND key < ? ORDER BY key LIMIT ?', (done + 1) * mostPassages, (until + 1) * mostPassages, limit)
+      .map(({ key }) => Math.floor(key / mostPassages))
+    const reached = Math.min(...[said, indexed].map((keys) => (keys.length < limit ? until : (keys.at(-1) ?? until))))
+    return { keys: [...new Set([...said, ...indexed])].filter((key) => key <= reached), done: reached === until ? null : reached }
   }
 
   #prepare(key: number): Prepared {

@@ -107,7 +107,11 @@ export class Vectoriser {
       await (this.#registering ??= this.#engine.ask('register', this.id, this.#clock.now()))
       for (;;) {
         this.#again = false
-        const { passages, nextAt, dimension } = await this.#engine.ask('take', this.id, this.#limit, this.#clock.now())
+        const { passages, outdated, nextAt, dimension } = await this.#engine.ask('take', this.id, this.#limit, this.#clock.now())
+        if (passages.length === 0 && outdated.length > 0) {
+          if (this.#ending.signal.aborted) return
+          continue
+        }
         if (passages.length === 0) {
           if (nextAt !== undefined) this.#wakeAt(nextAt)
           return

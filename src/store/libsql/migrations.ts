@@ -2,6 +2,7 @@ import type { DatabaseSync } from 'node:sqlite'
 import { HeedError } from '../../errors.ts'
 import { belowSchema } from './below-schema.ts'
 import { keepingSchema } from './keeping-schema.ts'
+import { mailboxSchema } from './mailbox-schema.ts'
 import { notificationChangeSchema, notificationIndexSchema, notificationMergedSchema, notificationOwnerSchema, notificationSchema, notificationSpanSchema } from './notification-schema.ts'
 import { quotesSchema, recallChangesSchema } from './recall/schema.ts'
 import { scheduleSchema } from './schedule-schema.ts'
@@ -239,6 +240,7 @@ export const migrations: readonly string[] = [
   subscriptionTurnSchema,
   notificationMergedSchema,
   notificationSpanSchema,
+  mailboxSchema,
 ]
 
 /** 'Heed', where SQLite keeps the name of the program that a file belongs to. */

@@ -12,7 +12,7 @@
 export type ArrowTable = Readonly<Record<string, readonly string[]>>
 
 /** What knows nothing of the rest. */
-const leaves = ['errors.ts', 'json.ts', 'arguments.ts', 'clock.ts', 'ids.ts', 'iso.ts', 'redact.ts', 'logger.ts']
+const leaves = ['errors.ts', 'json.ts', 'arguments.ts', 'clock.ts', 'ids.ts', 'iso.ts', 'redact.ts', 'logger.ts', 'retry-after.ts']
 /** The leaves that pure code may use: no clock, no output. */
 const pureLeaves = ['errors.ts', 'json.ts', 'arguments.ts', 'iso.ts']
 
@@ -50,6 +50,7 @@ export const arrows: ArrowTable = {
   // What is logged goes through one door.
   'logger.ts': ['redact.ts'],
   'stream-headers.ts': [],
+  'retry-after.ts': [],
   'worker.ts': [],
 
   // MessageList gives its messages as a prompt too, so it stands above `prompt`; the rest of the folder stands below.

@@ -1,4 +1,5 @@
 import { describe, HeedError, isHeedError } from '../errors.ts'
+import { retryAfter } from '../retry-after.ts'
 import type { LanguageModel } from './model.ts'
 import type { ChunkError } from './chunk.ts'
 
@@ -59,20 +60,7 @@ export const longestDelay = 60_000
 
 /** Milliseconds to wait before another attempt: as long as the provider asked, else longer each time. */
 export function retryDelay(error: HeedError, attempt: number, now: number): number {
-  return askedDelay(error, now) ?? firstDelay * 2 ** attempt * (0.75 + Math.random() / 2)
-}
-
-/** Milliseconds that the provider asked to wait, from `retry-after-ms` or `retry-after` (seconds or a date). */
-function askedDelay(error: HeedError, now: number): number | undefined {
-  const headers = (error.cause as ProviderFailure | undefined)?.responseHeaders
-  const milliseconds = Number.parseFloat(headers?.['retry-after-ms'] ?? '')
-  if (milliseconds >= 0) return milliseconds
-  const after = headers?.['retry-after']
-  if (after === undefined) return undefined
-  const seconds = Number.parseFloat(after)
-  if (seconds >= 0) return seconds * 1000
-  const date = Date.parse(after)
-  return Number.isNaN(date) ? undefined : Math.max(0, date - now)
+  return retryAfter((error.cause as ProviderFailure | undefined)?.responseHeaders, now) ?? firstDelay * 2 ** attempt * (0.75 + Math.random() / 2)
 }
 
 /** What was thrown as an error whose message can be read. */

@@ -14,7 +14,10 @@ export interface RecallIndex {
   /** From now on vectors are made with this one, of what is there and of what comes. Those of another serve until it is through. */
   embedWith(embedder: TextEmbedder): void
   status(): Promise<RecallStatus>
-  /** Indexes everything again, while what is there serves. An `onProgress` that throws stops nothing: when all is done, this rejects with what it threw first. */
+  /**
+   * Indexes everything again, while what is there serves. An `onProgress` that throws stops nothing: when all is done, this rejects with what it threw first. It
+   * comes to an end also where an embedder doesn't: it rejects with what that does wrong, and vectors follow when it does it right.
+   */
   reindex(options?: { onProgress?: (progress: RecallProgress) => void }): Promise<void>
 }
 

@@ -87,10 +87,11 @@ export class RecallDriver {
       const { rebuilding } = await this.engine.ask('status')
       if (rebuilding) tell(rebuilding)
     }
-    for (const vectoriser of this.#vectorisers.values()) {
+    const through = [...this.#vectorisers.values()].map((vectoriser) => {
       const { id } = vectoriser
-      await vectoriser.through(async () => tell({ ...(await this.engine.ask('progressOf', id)), embedder: id }))
-    }
+      return vectoriser.through(async () => tell({ ...(await this.engine.ask('progressOf', id)), embedder: id }))
+    })
+    for (const ended of await Promise.allSettled(through)) if (ended.status === 'rejected') throw ended.reason
   }
 
   readonly #noticed = (): void => {

@@ -131,7 +131,7 @@ export class Embeddings {
     index.run('UPDATE resources SET version = version + 1')
   }
 
-  /** These could not be embedded: again later, each time after a longer pause. */
+  /** These could not be embedded: again later, and what could not by itself after a longer pause each time. */
   postpone(id: string, passages: ReadonlyArray<Pick<Unembedded, 'passage' | 'revision'>>, now: number): void {
     const { index, write } = this.#databases
     const embedder = this.find(id)
@@ -139,8 +139,8 @@ export class Embeddings {
     write(() => {
       for (const { passage, revision } of passages) {
         index.run(
-          `UPDATE unembedded SET attempts = attempts + 1, due_at = ? + min(${longestPause}, 500 << min(attempts, 10)) WHERE embedder = ? AND passage = ? AND revision = ?`,
-          now, embedder.key, passage, revision,
+          `UPDATE unembedded SET attempts = attempts + ?, due_at = ? + min(${longestPause}, 500 << min(attempts, 10)) WHERE embedder = ? AND passage = ? AND revision = ?`,
+          passages.length === 1 ? 1 : 0, now, embedder.key, passage, revision,
         )
       }
     })

@@ -1,8 +1,9 @@
 import type { Clock, Timer } from '../../../clock.ts'
-import { HeedError } from '../../../errors.ts'
+import { describe, HeedError, isHeedError } from '../../../errors.ts'
 import type { TextEmbedder } from '../../../recall/embedder.ts'
 import { madeVectors, Patience } from '../../made-vectors.ts'
 import { failureOf, type EmbedderFailure } from '../../recall.ts'
+import { EmbedderPause } from './embedder-pause.ts'
 import type { Unembedded } from './embeddings.ts'
 import type { EnginePort } from './engine-port.ts'
 
@@ -10,6 +11,13 @@ import type { EnginePort } from './engine-port.ts'
 const pauseMs = 10_000
 /** And what is embedded behind the runs for so long; then it is asked for again. */
 const patienceBehind = 60_000
+
+/** Who waits until there is nothing left to do. */
+interface Waiting {
+  progress(): Promise<void>
+  resolve(): void
+  reject(error: unknown): void
+}
 
 /** Has an embedder make the vectors that are missing, and those of questions. What fails is tried again for as long as it takes. */
 export class Vectoriser {
@@ -26,13 +34,15 @@ export class Vectoriser {
   #questionFailure: EmbedderFailure | undefined
   #embedder: TextEmbedder
   readonly #patience: Patience
-  readonly #progress = new Set<() => Promise<void>>()
+  readonly #pause: EmbedderPause
+  readonly #waiting = new Set<Waiting>()
 
   constructor(engine: EnginePort, embedder: TextEmbedder, clock: Clock) {
     this.#engine = engine
     this.#embedder = embedder
     this.#clock = clock
     this.#patience = new Patience(clock)
+    this.#pause = new EmbedderPause(clock)
     this.#limit = this.#most
     this.wake()
   }
@@ -48,15 +58,16 @@ export class Vectoriser {
 
   /** Another one of the same id makes the same vectors, and is the one to ask from now on: its key may be a new one. */
   use(embedder: TextEmbedder): void {
-    if (embedder === this.#embedder) return
+    const isAnother = embedder.embed !== this.#embedder.embed
     this.#embedder = embedder
-    this.#limit = this.#most
+    if (isAnother) this.#startAnew()
   }
 
   /** There may be something to do. */
   wake(): void {
     this.#again = true
     if (this.#working || this.#ending.signal.aborted) return
+    if (!this.#pause.isOver) return this.#wakeAt(this.#pause.until)
     this.#timer?.cancel()
     this.#timer = undefined
     this.#working = this.#work().finally(() => {
@@ -65,14 +76,18 @@ export class Vectoriser {
     })
   }
 
-  /** Until every passage has been tried. */
+  /** Until every passage has its vectors. Rejects when the embedder fails time and again; it is still asked after that. */
   async through(progress: () => Promise<void>): Promise<void> {
-    this.#progress.add(progress)
+    if (this.#ending.signal.aborted) throw this.#ending.signal.reason
+    const { promise, resolve, reject } = Promise.withResolvers<void>()
+    const waiting = { progress, resolve, reject }
+    this.#waiting.add(waiting)
     try {
+      this.#startAnew()
       this.wake()
-      while (this.#working) await this.#working
+      await promise
     } finally {
-      this.#progress.delete(progress)
+      this.#waiting.delete(waiting)
     }
   }
 
@@ -93,6 +108,7 @@ export class Vectoriser {
 
   async close(): Promise<void> {
     this.#ending.abort(new HeedError('closed', 'The store was closed.'))
+    for (const { reject } of this.#waiting) reject(this.#ending.signal.reason)
     this.#timer?.cancel()
     await this.#working
   }
@@ -105,28 +121,33 @@ export class Vectoriser {
   async #work(): Promise<void> {
     try {
       await (this.#registering ??= this.#engine.ask('register', this.id, this.#clock.now()))
-      for (;;) {
+      while (!this.#ending.signal.aborted) {
         this.#again = false
         const { passages, outdated, nextAt, dimension } = await this.#engine.ask('take', this.id, this.#limit, this.#clock.now())
-        if (passages.length === 0 && outdated.length > 0) {
-          if (this.#ending.signal.aborted) return
-          continue
-        }
+        if (passages.length === 0 && outdated.length > 0) continue
         if (passages.length === 0) {
           if (nextAt !== undefined) this.#wakeAt(nextAt)
+          else if (!this.#again) for (const { resolve } of this.#waiting) resolve()
           return
         }
         await this.#embedPassages(passages, dimension)
-        for (const tell of this.#progress) await tell()
-        if (this.#ending.signal.aborted) return
+        for (const { progress } of this.#waiting) await progress()
+        if (!this.#pause.isOver) return this.#wakeAt(this.#pause.until)
       }
     } catch (error) {
       if (this.#ending.signal.aborted) return
       this.#registering = undefined
       this.#again = false
       this.#failure = failureOf(error)
+      for (const { reject } of this.#waiting) reject(error)
       this.#wakeAt(this.#clock.now() + pauseMs)
     }
+  }
+
+  /** As though nothing had failed yet. */
+  #startAnew(): void {
+    this.#limit = this.#most
+    this.#pause.end()
   }
 
   async #embedPassages(passages: readonly Unembedded[], dimension: number | undefined): Promise<void> {
@@ -134,16 +155,14 @@ export class Vectoriser {
     let vectors: Float32Array[]
     try {
       vectors = await madeVectors(this.#embedder, texts, {
-        signal: this.#ending.signal, patienceMs: patienceBehind, clock: this.#clock, background: true, ...(dimension !== undefined && { dimension }),
+        signal: this.#ending.signal, patienceMs: patienceBehind, clock: this.#clock, background: this.#waiting.size === 0, ...(dimension !== undefined && { dimension }),
       })
     } catch (error) {
       if (this.#ending.signal.aborted) return
-      this.#failure = failureOf(error)
-      // One text that it can't take must not hold up the others.
-      this.#limit = Math.max(1, Math.floor(this.#limit / 2))
-      await this.#engine.ask('postpone', this.id, passages.map(({ passage, revision }) => ({ passage, revision })), this.#clock.now())
+      await this.#failed(error, passages)
       return
     }
+    this.#pause.end()
     const none = new Float32Array(0)
     const vectorOf = (text: string) => vectors[texts.indexOf(text)] ?? none
     await this.#engine.ask('put', this.id, passages.map(({ passage, revision, own, pair }) => ({ passage, revision, own: vectorOf(own), pair: vectorOf(pair) })))
@@ -152,8 +171,21 @@ export class Vectoriser {
     this.#limit = Math.min(this.#most, this.#limit * 2)
   }
 
+  async #failed(error: unknown, passages: readonly Unembedded[]): Promise<void> {
+    this.#failure = failureOf(error)
+    if (this.#pause.failed(error, passages.length)) {
+      // One text that it can't take must not hold up the others.
+      this.#limit = Math.max(1, Math.floor(Math.min(this.#limit, passages.length) / 2))
+      await this.#engine.ask('postpone', this.id, passages.map(({ passage, revision }) => ({ passage, revision })), this.#clock.now())
+    }
+    if (!this.#pause.isHopeless) return
+    const { code = 'provider_error' } = isHeedError(error) ? error : {}
+    const why = new HeedError(code, `Embedder '${this.id}' has not made all vectors: ${describe(error)} It is asked again, later; status() says how far it is.`, { retryable: true, cause: error })
+    for (const { reject } of this.#waiting) reject(why)
+  }
+
   #wakeAt(time: number): void {
     this.#timer?.cancel()
-    this.#timer = this.#clock.after(Math.max(1, time - this.#clock.now()), () => this.wake(), { background: true })
+    this.#timer = this.#clock.after(Math.max(1, time - this.#clock.now()), () => this.wake(), { background: this.#waiting.size === 0 })
   }
 }

@@ -2,12 +2,12 @@ export const inboxScale = {
   name: 'inbox-scale',
   title: 'An inbox with 1,000, 100,000 and 1,000,000 records that wait',
   about:
-    'A `file:` database for each, with its records on 10,000 threads and due at various times, in a process of its own; the three take turns, so that whatever else the machine does meets them alike. Ingress: to any of the threads, 50 at a time, each with a `dedupeKey`. Dispatch: what is due wakes idle threads, to the end of their runs. A second, by the shortest third of the turns, since others on the machine only make them longer; and microseconds of CPU for each, of all turns, all threads of the process and the copying of the log included. Next due: milliseconds for one look, the median of a hundred. Memory: RSS at the end, in MB, after a collection that gives back what V8 keeps for objects to come.',
+    'A `file:` database for each, with its records on 10,000 threads and due at various times, in a process of its own that has practised on another; the three take turns, so that whatever else the machine does meets them alike. Ingress: to any of the threads, 50 at a time, each with a `dedupeKey`. Dispatch: what is due wakes idle threads, to the end of their runs. A second, by the median turn; rates are compared turn by turn, each with the one beside it, and the median of that is told. Microseconds of CPU for each, of all turns, all threads of the process and the copying of the log included. Next due: milliseconds for one look, the median of a hundred. Memory: RSS at the end, in MB, after a collection that gives back what V8 keeps for objects to come.',
   sides: ['heed'],
   rounds: { full: 1, quick: 1 },
   input: {
-    full: { sizes: [1_000, 100_000, 1_000_000], threads: 10_000, warmup: 2, blocks: 12, ingress: 500, due: 200 },
-    quick: { sizes: [1_000, 10_000, 50_000], threads: 1_000, warmup: 1, blocks: 4, ingress: 250, due: 100 },
+    full: { sizes: [1_000, 100_000, 1_000_000], threads: 10_000, practice: 40, warmup: 4, turns: 24, ingress: 250, due: 100 },
+    quick: { sizes: [1_000, 10_000, 50_000], threads: 1_000, practice: 40, warmup: 2, turns: 8, ingress: 125, due: 50 },
   },
   comparisons: [
     { measure: 'ingress cpu, 1,000,000 over 1,000', of: 'heed', atMost: 1.2 },

@@ -20,9 +20,9 @@ function start(size) {
   }
 }
 
-/** Whatever else the machine does makes a turn longer and never shorter: the median of the shortest four. */
-function leastDisturbed(walls) {
-  return median(walls.toSorted((one, other) => one - other).slice(0, 4))
+/** How much longer the turns of one took than those of the other beside them: the median. A busy machine makes both longer. */
+function beside(one, other, what) {
+  return median(one.samples[what].map(({ wall }, turn) => wall / other.samples[what][turn].wall))
 }
 
 const inboxes = []
@@ -31,21 +31,22 @@ for (const size of input.sizes) {
   await inbox.ready
   inboxes.push(inbox)
 }
-for (let block = 0; block < input.warmup + input.blocks; block++) {
+for (let turn = 0; turn < input.warmup + input.turns; turn++) {
   for (const what of ['ingress', 'dispatch']) {
-    for (const inbox of inboxes) {
+    // Back and forth: whoever comes first in one turn comes last in the next.
+    for (const inbox of turn % 2 === 0 ? inboxes : inboxes.toReversed()) {
       const sample = await inbox.ask(what)
-      if (block >= input.warmup) inbox.samples[what].push(sample)
+      if (turn >= input.warmup) inbox.samples[what].push(sample)
     }
   }
 }
 const measured = {}
 const names = ['1,000', '100,000', '1,000,000']
+const counts = { ingress: input.ingress, dispatch: input.due }
 for (const [index, inbox] of inboxes.entries()) {
   const name = names[index]
-  const counts = { ingress: input.ingress, dispatch: input.due }
   for (const [what, samples] of Object.entries(inbox.samples)) {
-    measured[`${what}/s, ${name}`] = counts[what] / (leastDisturbed(samples.map(({ wall }) => wall)) / 1_000)
+    measured[`${what}/s, ${name}`] = counts[what] / (median(samples.map(({ wall }) => wall)) / 1_000)
     measured[`${what} cpu, ${name}`] = (samples.reduce((sum, { cpu }) => sum + cpu, 0) * 1_000) / (counts[what] * samples.length)
   }
   const { nextDue, memory } = await inbox.ask('look')
@@ -53,16 +54,13 @@ for (const [index, inbox] of inboxes.entries()) {
   inbox.child.disconnect()
 }
 const [small, middle, large] = names
-report({
-  ...measured,
-  'ingress cpu, 1,000,000 over 1,000': measured[`ingress cpu, ${large}`] / measured[`ingress cpu, ${small}`],
-  'ingress rate, 1,000 over 1,000,000': measured[`ingress/s, ${small}`] / measured[`ingress/s, ${large}`],
-  'ingress cpu, 1,000,000 over 100,000': measured[`ingress cpu, ${large}`] / measured[`ingress cpu, ${middle}`],
-  'ingress rate, 100,000 over 1,000,000': measured[`ingress/s, ${middle}`] / measured[`ingress/s, ${large}`],
-  'dispatch cpu, 1,000,000 over 100,000': measured[`dispatch cpu, ${large}`] / measured[`dispatch cpu, ${middle}`],
-  'dispatch rate, 100,000 over 1,000,000': measured[`dispatch/s, ${middle}`] / measured[`dispatch/s, ${large}`],
-  'memory, 1,000,000 over 100,000': measured[`memory, ${large}`] / measured[`memory, ${middle}`],
-  'dispatch cpu, 1,000,000 over 1,000': measured[`dispatch cpu, ${large}`] / measured[`dispatch cpu, ${small}`],
-  'dispatch rate, 1,000 over 1,000,000': measured[`dispatch/s, ${small}`] / measured[`dispatch/s, ${large}`],
-  'memory, 1,000,000 over 1,000': measured[`memory, ${large}`] / measured[`memory, ${small}`],
-})
+const [fewest, some, most] = inboxes
+const compared = {}
+for (const [name, inbox] of [[small, fewest], [middle, some]]) {
+  for (const what of Object.keys(counts)) {
+    compared[`${what} cpu, ${large} over ${name}`] = measured[`${what} cpu, ${large}`] / measured[`${what} cpu, ${name}`]
+    compared[`${what} rate, ${name} over ${large}`] = beside(most, inbox, what)
+  }
+  compared[`memory, ${large} over ${name}`] = measured[`memory, ${large}`] / measured[`memory, ${name}`]
+}
+report({ ...measured, ...compared })

@@ -7,14 +7,14 @@ export const belongingsSql = {
   forgetBatches: `DELETE FROM heed_notification_batches WHERE thread_id = ?1 AND (?2 IS NULL OR resource_id = ?2)`,
   forgetSchedules: `DELETE FROM heed_schedules WHERE thread_id = ?1 AND (?2 IS NULL OR resource_id = ?2)`,
   forgetSubscriptions: `DELETE FROM heed_subscriptions WHERE thread_id = ?1 AND (?2 IS NULL OR resource_id = ?2)`,
-  // The resource is the second word of a slot.
+  // The resource is the fourth word of a slot.
   giveNotifications: `
-    UPDATE OR IGNORE heed_notifications SET resource_id = ?1, dedupe_slot = json_set(dedupe_slot, '$[1]', ?1), coalesce_slot = json_set(coalesce_slot, '$[1]', ?1), ${touched}
+    UPDATE OR IGNORE heed_notifications SET resource_id = ?1, dedupe_slot = json_set(dedupe_slot, '$[3]', ?1), coalesce_slot = json_set(coalesce_slot, '$[3]', ?1), ${touched}
     WHERE thread_id = ?2`,
   // Their key is that of a record which the new owner has, or which came earlier: they are told of by themselves, and what is repeated is counted on the other.
   giveKeyless: `UPDATE heed_notifications SET resource_id = ?1, dedupe_slot = NULL, coalesce_slot = NULL, ${touched} WHERE thread_id = ?2 AND resource_id <> ?1`,
   giveMerged: `
-    UPDATE heed_notification_merged SET dedupe_slot = json_set(dedupe_slot, '$[1]', ?1)
+    UPDATE heed_notification_merged SET dedupe_slot = json_set(dedupe_slot, '$[3]', ?1)
     WHERE record IN (SELECT key FROM heed_notifications WHERE thread_id = ?2) AND dedupe_slot IS NOT NULL`,
   // Those of a resource are one window: what comes from elsewhere takes in nothing more.
   giveBatches: `UPDATE heed_notification_batches SET resource_id = ?1, open = CASE WHEN resource_id = ?1 THEN open END WHERE thread_id = ?2`,

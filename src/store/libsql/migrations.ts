@@ -3,7 +3,7 @@ import { HeedError } from '../../errors.ts'
 import { belowSchema } from './below-schema.ts'
 import { keepingSchema } from './keeping-schema.ts'
 import { mailboxSchema } from './mailbox-schema.ts'
-import { notificationChangeSchema, notificationIndexSchema, notificationMergedSchema, notificationOwnerSchema, notificationSchema, notificationSpanSchema } from './notification-schema.ts'
+import { notificationChangeSchema, notificationIndexSchema, notificationMergedSchema, notificationOwnerSchema, notificationSchema, notificationSlotSchema, notificationSpanSchema } from './notification-schema.ts'
 import { quotesSchema, recallChangesSchema } from './recall/schema.ts'
 import { scheduleSchema } from './schedule-schema.ts'
 import { subscriptionSchema, subscriptionTurnSchema } from './subscription-schema.ts'
@@ -241,6 +241,7 @@ export const migrations: readonly string[] = [
   notificationMergedSchema,
   notificationSpanSchema,
   mailboxSchema,
+  notificationSlotSchema,
 ]
 
 /** 'Heed', where SQLite keeps the name of the program that a file belongs to. */

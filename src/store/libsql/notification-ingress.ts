@@ -93,9 +93,9 @@ function rememberMerged(statements: Statements, { key, coalescedCount }: Notific
   if (coalescedCount > mostMerged && coalescedCount % mergedTurn === 0) statements.run(sql.forgetMerged, key, mostMerged)
 }
 
-/** A key belongs to a source on a thread, for one agent. */
+/** A key belongs to a source on a thread, for one agent. What is written here is also changed where a thread becomes another's. */
 function slot({ threadId, resourceId, agentId, source }: NewNotification, key: string | undefined): string | null {
-  return key === undefined ? null : JSON.stringify([threadId, resourceId, agentId, source, key])
+  return key === undefined ? null : JSON.stringify([key, source, threadId, resourceId, agentId])
 }
 
 /** It was told of, and nothing more is to come of it by itself: an idle thread may want it in full. */

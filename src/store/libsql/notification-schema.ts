@@ -136,3 +136,21 @@ export const notificationSpanSchema = `
   DROP INDEX heed_notifications_changed;
   CREATE INDEX heed_notifications_changed ON heed_notifications (changed >> 10, resource_id, changed);
 `
+
+/** A slot begins with its key: keys that come in order, as those of events do, are neighbours in the index, whatever threads they are for. */
+export const notificationSlotSchema = `
+  DROP INDEX heed_notifications_dedupe;
+  DROP INDEX heed_notifications_coalesce;
+  DROP INDEX heed_notification_merged_slot;
+  UPDATE heed_notifications SET dedupe_slot = ${keyFirst('dedupe_slot')} WHERE dedupe_slot IS NOT NULL;
+  UPDATE heed_notifications SET coalesce_slot = ${keyFirst('coalesce_slot')} WHERE coalesce_slot IS NOT NULL;
+  UPDATE heed_notification_merged SET dedupe_slot = ${keyFirst('dedupe_slot')} WHERE dedupe_slot IS NOT NULL;
+  CREATE UNIQUE INDEX heed_notifications_dedupe ON heed_notifications (dedupe_slot) WHERE dedupe_slot IS NOT NULL;
+  CREATE UNIQUE INDEX heed_notifications_coalesce ON heed_notifications (coalesce_slot) WHERE coalesce_slot IS NOT NULL;
+  CREATE INDEX heed_notification_merged_slot ON heed_notification_merged (dedupe_slot) WHERE dedupe_slot IS NOT NULL;
+`
+
+/** Before, it was thread, resource, agent, source and key. */
+function keyFirst(slot: string): string {
+  return `json_array(${[4, 3, 0, 1, 2].map((index) => `${slot} ->> '$[${index}]'`).join(', ')})`
+}

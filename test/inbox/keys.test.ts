@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest'
 import { placeKinds } from '../thread/places.ts'
-import { gate, soon } from '../thread/said.ts'
+import { gate, idle, soon } from '../thread/said.ts'
 import { ci, openWorld, thread } from './world.ts'
 
 describe.each(placeKinds())('the keys of notifications, $name', ({ make }) => {
@@ -67,6 +67,7 @@ describe.each(placeKinds())('the keys of notifications, $name', ({ make }) => {
     const send = () => agent.sendNotificationSignal({ ...ci, dedupeKey: 'k' }, thread)
     expect(await send()).toMatchObject({ decision: { action: 'deliver' } })
     expect(await send()).toMatchObject({ decision: { action: 'persist', reason: 'duplicate' }, record: { status: 'delivered', coalescedCount: 2 } })
+    await idle(agent, thread)
     await clock.advance(10_001)
     expect(await send()).toMatchObject({ decision: { action: 'deliver' }, record: { coalescedCount: 1 } })
     expect(await list()).toHaveLength(2)

@@ -29,11 +29,12 @@ export function closeOpenCalls<Row extends MessageRow | Message>(rows: readonly 
       closed.push(interruption(caller, open))
       changed = true
     }
-    const shown = row.role === 'assistant' ? withinClosed(row) : row
+    const calls = row.role === 'assistant' && row.content.parts.some(isOpen)
+    const shown = calls ? withinClosed(row) : row
     if (shown !== row) changed = true
     closed.push(shown)
     caller = row
-    open = row.role === 'assistant' ? openCalls(shown) : undefined
+    open = calls ? openCalls(shown) : undefined
   }
   return changed ? closed : rows
 }

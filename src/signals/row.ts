@@ -18,20 +18,12 @@ export type StoredMessage = Pick<MessageRow, 'id' | 'role' | 'createdAt' | 'type
 
 export function signalToMessage(signal: Signal, owner: { threadId?: string; resourceId?: string } = {}): Message {
   const { contents, providerOptions, ...record } = signal
-  return {
-    id: signal.id,
-    role: 'signal',
-    type: signal.tagName,
-    createdAt: new Date(signal.createdAt),
-    ...(owner.threadId !== undefined && { threadId: owner.threadId }),
-    ...(owner.resourceId !== undefined && { resourceId: owner.resourceId }),
-    content: {
-      format: 2,
-      parts: partsOf(contents).map(rowPart),
-      metadata: { signal: record satisfies SignalRecord },
-      ...(providerOptions && { providerMetadata: providerOptions }),
-    },
-  }
+  const content: Message['content'] = { format: 2, parts: partsOf(contents).map(rowPart), metadata: { signal: record satisfies SignalRecord } }
+  if (providerOptions) content.providerMetadata = providerOptions
+  const message: Message = { id: signal.id, role: 'signal', type: signal.tagName, createdAt: new Date(signal.createdAt), content }
+  if (owner.threadId !== undefined) message.threadId = owner.threadId
+  if (owner.resourceId !== undefined) message.resourceId = owner.resourceId
+  return message
 }
 
 /** The row of a signal. Its id is the signal's, so that storing it twice is storing it once. */
@@ -45,10 +37,11 @@ export function signalToRow(signal: Signal, owner: { threadId?: string; resource
  */
 export function rowToSignal(row: StoredMessage): Signal {
   const record = recordOf(row)
-  const { guarded, ...shown } = shownSignal(row)
   const createdAt = isoTime(record.createdAt) ?? isoTime(row.createdAt) ?? new Date(0).toISOString()
+  const signal: Signal = { ...shownSignal(row), createdAt }
   const acceptedAt = isoTime(record.acceptedAt)
-  return { ...shown, createdAt, ...(acceptedAt !== undefined && { acceptedAt }), ...(guarded && { guarded }) }
+  if (acceptedAt !== undefined) signal.acceptedAt = acceptedAt
+  return signal
 }
 
 /** The signal that a row or message holds, without its times: no model is shown those. */
@@ -60,16 +53,15 @@ export function shownSignal(row: StoredMessage): ShownSignal {
   const record = recordOf(row)
   const attributes = readAttributes(record.attributes)
   const { providerMetadata } = row.content
-  return {
-    id: typeof record.id === 'string' && record.id !== '' ? record.id : row.id,
-    ...kindOfRow(row, record),
-    contents: decodeStash(record.contents) ?? readContents(row),
-    ...(attributes && { attributes }),
-    ...(isJSONObject(record.metadata) && { metadata: record.metadata }),
-    ...(isProviderOptions(providerMetadata) && { providerOptions: providerMetadata }),
-    ...(record.transient === true && { transient: true as const }),
-    ...(record.guarded === true && { guarded: true as const }),
-  }
+  const { type, tagName } = kindOfRow(row, record)
+  const id = typeof record.id === 'string' && record.id !== '' ? record.id : row.id
+  const signal: ShownSignal = { id, type, tagName, contents: decodeStash(record.contents) ?? readContents(row) }
+  if (attributes) signal.attributes = attributes
+  if (isJSONObject(record.metadata)) signal.metadata = record.metadata
+  if (isProviderOptions(providerMetadata)) signal.providerOptions = providerMetadata
+  if (record.transient === true) signal.transient = true
+  if (record.guarded === true) signal.guarded = true
+  return signal
 }
 
 /** True for a signal that came from outside, and not from a run itself. */
@@ -99,7 +91,7 @@ function kindOfRow(row: Pick<StoredMessage, 'role' | 'type'>, record: Record<str
   if (row.role === 'user') return { type: 'user', tagName: 'user' }
   const type = record.type ?? row.type ?? 'user-message'
   const kind = kindOf(type)
-  const tag = [record.tagName, kindOf(row.type)?.tagName, row.type, kind?.tagName, type].find(isXMLName)
+  const tag = isXMLName(record.tagName) ? record.tagName : [kindOf(row.type)?.tagName, row.type, kind?.tagName, type].find(isXMLName)
   return { type: kind?.type ?? 'reactive', tagName: tag ?? 'system-reminder' }
 }
 

@@ -68,14 +68,10 @@ function appendRow(tables: ThreadTables, thread: ThreadRecord, { row, stored }: 
     thread.ordinal = ordinal
     thread.turn = turn
   }
-  return {
-    ...row,
-    threadId: thread.id,
-    resourceId: thread.resourceId,
-    ...(stored.runId !== null && { runId: stored.runId }),
-    ...(stored.step !== null && { step: stored.step }),
-    seq,
-  }
+  const placed: MessageRow = { ...row, threadId: thread.id, resourceId: thread.resourceId, seq }
+  if (runId !== null) placed.runId = runId
+  if (step !== null) placed.step = step
+  return placed
 }
 
 /** The run is over: what waited behind it takes its place. */

@@ -51,19 +51,20 @@ export function describedThread(tables: Pick<ThreadTables, 'lanes'>, thread: Thr
 }
 
 export function messageRow(home: Home, row: RowRecord): MessageRow {
-  return {
+  const message: MessageRow = {
     id: row.id,
     messageId: row.messageId,
     role: row.role,
     createdAt: new Date(row.createdAt),
     threadId: home.id,
     resourceId: home.resourceId,
-    ...(row.type !== null && { type: row.type }),
     content: JSON.parse(row.content) as MessageRow['content'],
-    ...(row.runId !== null && { runId: row.runId }),
-    ...(row.step !== null && { step: row.step }),
     seq: row.seq,
   }
+  if (row.type !== null) message.type = row.type
+  if (row.runId !== null) message.runId = row.runId
+  if (row.step !== null) message.step = row.step
+  return message
 }
 
 /** A row that has no place yet, in a mailbox record; or the id of one that has. */

@@ -1,4 +1,6 @@
 import { HeedError } from '../errors.ts'
+import { orderedJSON } from '../json.ts'
+import { checkData, entriesOf, invalid, isPlain, items, values, type Place } from './filter-input.ts'
 
 /**
  * What metadata must be like: values by key (`a.b` for what is inside), or operators: `{ city: 'Rome', age: { $gte: 18 }, $or: […] }`.
@@ -10,81 +12,94 @@ export type MetadataTest = (metadata: Readonly<Record<string, unknown>>) => bool
 type ValueTest = (value: unknown) => boolean
 
 const logic = ['$and', '$or', '$nor', '$not'] as const
-const operators: Readonly<Record<string, (wanted: unknown, field: string) => ValueTest>> = {
-  $eq: (wanted, field) => equal(wanted, field),
-  $ne: (wanted, field) => not(equal(wanted, field)),
-  $gt: (wanted, field) => ordered(wanted, field, (order) => order > 0),
-  $gte: (wanted, field) => ordered(wanted, field, (order) => order >= 0),
-  $lt: (wanted, field) => ordered(wanted, field, (order) => order < 0),
-  $lte: (wanted, field) => ordered(wanted, field, (order) => order <= 0),
-  $in: (wanted, field) => anyOf(list(wanted, field), false),
-  $nin: (wanted, field) => anyOf(list(wanted, field), true),
-  $all: (wanted, field) => {
-    const all = list(wanted, field)
+const operators: Readonly<Record<string, (wanted: unknown, place: Place) => ValueTest>> = {
+  $eq: (wanted, place) => equal(wanted, place),
+  $ne: (wanted, place) => not(equal(wanted, place)),
+  $gt: (wanted, place) => ordered(wanted, place, (order) => order > 0),
+  $gte: (wanted, place) => ordered(wanted, place, (order) => order >= 0),
+  $lt: (wanted, place) => ordered(wanted, place, (order) => order < 0),
+  $lte: (wanted, place) => ordered(wanted, place, (order) => order <= 0),
+  $in: (wanted, place) => anyOf(values(wanted, place), false),
+  $nin: (wanted, place) => anyOf(values(wanted, place), true),
+  $all: (wanted, place) => {
+    const all = values(wanted, place)
     return (value) => Array.isArray(value) && all.length > 0 && all.every((one) => value.some((item) => same(item, one)))
   },
-  $size: (wanted, field) => {
-    if (!Number.isSafeInteger(wanted) || Number(wanted) < 0) throw invalid(`$size of '${field}' must be a whole number.`, field)
+  $size: (wanted, place) => {
+    if (!Number.isSafeInteger(wanted) || Number(wanted) < 0) throw invalid(place, 'must be a whole number')
     return (value) => Array.isArray(value) && value.length === wanted
   },
-  $contains: (wanted, field) => {
-    checkData(wanted, field)
+  $contains: (wanted, place) => {
+    checkData(wanted, place)
     return (value) => (typeof value === 'string' ? typeof wanted === 'string' && value.includes(wanted) : Array.isArray(value) && value.some((item) => same(item, wanted)))
   },
-  $exists: (wanted, field) => {
-    if (typeof wanted !== 'boolean') throw invalid(`$exists of '${field}' must be true or false.`, field)
+  $exists: (wanted, place) => {
+    if (typeof wanted !== 'boolean') throw invalid(place, 'must be true or false')
     return (value) => (value !== undefined) === wanted
   },
-  $regex: (wanted, field) => {
-    const expression = expressionOf(wanted, field)
+  $regex: (wanted, place) => {
+    const expression = expressionOf(wanted, place)
     return (value) => typeof value === 'string' && expression.test(value)
   },
-  $elemMatch: (wanted, field) => {
-    const test = isOperators(wanted, field) ? valueTest(wanted, field) : undefined
-    const inside = test ? undefined : compileFilter(wanted)
-    return (value) => Array.isArray(value) && value.some((item) => (test ? test(item) : isRecord(item) && inside?.(item) === true))
+  $elemMatch: (wanted, place) => {
+    const test = isOperators(wanted, place) ? valueTest(wanted, place) : undefined
+    const inside = test ? undefined : part(wanted, place)
+    return (value) => Array.isArray(value) && value.some((item) => (test ? test(item) : isPlain(item) && inside?.(item) === true))
   },
-  $not: (wanted, field) => {
-    return not(isOperators(wanted, field) ? valueTest(wanted, field) : equal(wanted, field))
+  $not: (wanted, place) => {
+    if (isPlain(wanted) && Object.keys(wanted).length === 0) throw invalid(place, 'is empty, which says nothing')
+    return not(isOperators(wanted, place) ? valueTest(wanted, place) : equal(wanted, place))
   },
 }
 
-/** Makes a test of a filter, and refuses by name what is none. */
-export function compileFilter(filter: unknown): MetadataTest {
-  if (!isRecord(filter)) throw invalid('A filter is an object of metadata keys and operators.', 'filter')
-  const tests = Object.entries(filter).filter(([, wanted]) => wanted !== undefined).map(([key, wanted]): MetadataTest => {
-    if (key.startsWith('$')) return logicTest(key, wanted)
-    const test = isOperators(wanted, key) ? valueTest(wanted, key) : equal(wanted, key)
+/** Makes a test of a filter, and refuses what can't be meant by its path, which begins with `name`. One that is empty lets everything through. */
+export function compileFilter(filter: unknown, name = 'filter'): MetadataTest {
+  return compiled(filter, { path: name, depth: 0 })
+}
+
+function compiled(filter: unknown, place: Place): MetadataTest {
+  const tests = entriesOf(filter, place, 'must be an object of metadata keys and operators').map(([key, wanted, at]): MetadataTest => {
+    if (key.startsWith('$')) return logicTest(key, wanted, at)
+    const test = isOperators(wanted, at) ? valueTest(wanted, at) : equal(wanted, at)
     const path = key.split('.')
     return (metadata) => test(Object.hasOwn(metadata, key) ? metadata[key] : valueAt(metadata, path))
   })
   return (metadata) => tests.every((test) => test(metadata))
 }
 
-function logicTest(key: string, wanted: unknown): MetadataTest {
-  if (!logic.some((known) => known === key)) throw unknownOperator(key)
+/** A filter within another: one that says nothing would make it say everything, or nothing. */
+function part(filter: unknown, place: Place): MetadataTest {
+  const test = compiled(filter, place)
+  if (Object.keys(filter as object).length === 0) throw invalid(place, 'is empty, which says nothing')
+  return test
+}
+
+function logicTest(key: string, wanted: unknown, place: Place): MetadataTest {
+  if (!logic.some((known) => known === key)) throw unknownOperator(key, place)
   if (key === '$not') {
-    const test = compileFilter(wanted)
+    const test = part(wanted, place)
     return (metadata) => !test(metadata)
   }
-  const tests = list(wanted, key).map(compileFilter)
+  const tests = items(wanted, place).map(([one, at]) => part(one, at))
+  if (tests.length === 0) throw invalid(place, 'is empty, which says nothing')
   if (key === '$and') return (metadata) => tests.every((test) => test(metadata))
   if (key === '$or') return (metadata) => tests.some((test) => test(metadata))
   return (metadata) => !tests.some((test) => test(metadata))
 }
 
-function valueTest(wanted: Record<string, unknown>, field: string): ValueTest {
-  const tests = Object.entries(wanted).map(([name, operand]) => {
+function valueTest(wanted: Record<string, unknown>, place: Place): ValueTest {
+  const tests = entriesOf(wanted, place).map(([name, operand, at]) => {
     const operator = Object.hasOwn(operators, name) ? operators[name] : undefined
-    if (!operator) throw unknownOperator(name)
-    return operator(operand, field)
+    if (!operator) throw unknownOperator(name, at)
+    return operator(operand, at)
   })
   return (value) => tests.every((test) => test(value))
 }
 
-function ordered(wanted: unknown, field: string, holds: (order: number) => boolean): ValueTest {
+function ordered(wanted: unknown, place: Place, holds: (order: number) => boolean): ValueTest {
+  checkData(wanted, place)
   const than = comparable(wanted)
-  if (than === undefined) throw invalid(`'${field}' can only be compared with a number, a text or a date.`, field)
+  if (than === undefined) throw invalid(place, 'must be a number, a text or a date')
   return (value) => {
     const own = comparable(value)
     if (own === undefined || typeof own !== typeof than) return false
@@ -101,8 +116,8 @@ function anyOf(wanted: readonly unknown[], none: boolean): ValueTest {
   return (value) => wanted.some((one) => matches(value, one)) !== none
 }
 
-function equal(wanted: unknown, field: string): ValueTest {
-  checkData(wanted, field)
+function equal(wanted: unknown, place: Place): ValueTest {
+  checkData(wanted, place)
   return (value) => matches(value, wanted)
 }
 
@@ -119,63 +134,37 @@ function matches(value: unknown, wanted: unknown): boolean {
 function same(a: unknown, b: unknown): boolean {
   if (a instanceof Date || b instanceof Date) return comparable(a) === comparable(b)
   if (typeof a !== 'object' || typeof b !== 'object') return a === b
-  return JSON.stringify(a) === JSON.stringify(b)
+  return orderedJSON(a) === orderedJSON(b)
 }
 
-function list(wanted: unknown, field: string): unknown[] {
-  if (!Array.isArray(wanted)) throw invalid(`The operator at '${field}' needs a list.`, field)
-  checkData(wanted, field)
-  return wanted
-}
-
-function expressionOf(wanted: unknown, field: string): RegExp {
+function expressionOf(wanted: unknown, place: Place): RegExp {
   try {
     if (wanted instanceof RegExp) return new RegExp(wanted.source, wanted.flags.replace(/[gy]/g, ''))
     if (typeof wanted === 'string') return new RegExp(wanted)
   } catch (cause) {
-    throw new HeedError('invalid_argument', `$regex of '${field}' is no regular expression: ${cause instanceof Error ? cause.message : String(cause)}.`, { cause, details: { field } })
+    throw new HeedError('invalid_argument', `${place.path} is no regular expression: ${cause instanceof Error ? cause.message : String(cause)}.`, { cause, details: { field: place.path } })
   }
-  throw invalid(`$regex of '${field}' must be a text or a regular expression.`, field)
+  throw invalid(place, 'must be a text or a regular expression')
 }
 
 function valueAt(metadata: Readonly<Record<string, unknown>>, path: readonly string[]): unknown {
   let value: unknown = metadata
-  for (const name of path) value = isRecord(value) && Object.hasOwn(value, name) ? value[name] : undefined
+  for (const name of path) value = isPlain(value) && Object.hasOwn(value, name) ? value[name] : undefined
   return value
 }
 
 /** Operators, or a value that is an object: what is some of both can't be meant. */
-function isOperators(value: unknown, field: string): value is Record<string, unknown> {
-  if (!isRecord(value)) return false
+function isOperators(value: unknown, place: Place): value is Record<string, unknown> {
+  if (!isPlain(value)) return false
   const names = Object.keys(value)
   const some = names.filter((name) => name.startsWith('$'))
   if (some.length > 0 && some.length < names.length) {
-    throw invalid(`'${field}' has operators (${some.join(', ')}) and keys (${names.filter((name) => !some.includes(name)).join(', ')}) side by side. Write what is inside as '${field}.key'.`, field)
+    throw invalid(place, `has operators (${some.join(', ')}) and keys (${names.filter((name) => !some.includes(name)).join(', ')}) side by side. Write what is inside with its path, as 'key.inside'`)
   }
   return some.length > 0
 }
 
-/** What metadata can be. Nothing else could be like it, and little else can be passed to the thread that compares. */
-function checkData(value: unknown, field: string, within: readonly object[] = []): void {
-  if (value === null || value === undefined || ['string', 'number', 'boolean'].includes(typeof value) || value instanceof Date) return
-  const isData = (Array.isArray(value) || isPlain(value)) && !within.includes(value)
-  if (!isData) throw invalid(`'${field}' can only be compared with what metadata can be: texts, numbers, true, false, null, dates, and lists and objects of them.`, field)
-  for (const inside of Object.values(value)) checkData(inside, field, [...within, value])
-}
-
-function isRecord(value: unknown): value is Record<string, unknown> {
-  return typeof value === 'object' && value !== null && !Array.isArray(value) && !(value instanceof Date) && !(value instanceof RegExp)
-}
-
-function isPlain(value: unknown): value is Record<string, unknown> {
-  return isRecord(value) && [Object.prototype, null].includes(Object.getPrototypeOf(value) as null)
-}
-
-function unknownOperator(operator: string): HeedError {
+function unknownOperator(operator: string, { path }: Place): HeedError {
   const known = [...new Set([...Object.keys(operators), ...logic])].join(', ')
-  return new HeedError('invalid_argument', `There is no filter operator '${operator}'. Known: ${known}.`, { details: { field: 'filter', operator } })
-}
-
-function invalid(message: string, field: string): HeedError {
-  return new HeedError('invalid_argument', message, { details: { field } })
+  return new HeedError('invalid_argument', `${path}: there is no filter operator '${operator}'. Known: ${known}.`, { details: { field: path, operator } })
 }

@@ -6,13 +6,14 @@ const maxDepth = 128
 
 /**
  * A copy that shares nothing with `value` and survives a store unchanged. As in `JSON.stringify`, `toJSON` is honoured and
- * `undefined` is left out; what JSON would silently turn into something else (`NaN`, a `Map`, a function) is refused by its path.
+ * `undefined` is left out; what JSON would silently turn into something else (`NaN`, a date that is none, a `Map`, a function) is refused by its path.
  */
 export function copyJSON(value: unknown, field: string, depth = 0): JSONValue {
   if (depth > maxDepth) throw refusal(field, `is nested deeper than ${maxDepth} levels, or refers to itself.`)
   if (value === null || typeof value === 'string' || typeof value === 'boolean') return value
   if (typeof value === 'number' && Number.isFinite(value)) return value === 0 ? 0 : value
   if (typeof value !== 'object') throw refusal(field, `is not JSON (${describe(value)}).`)
+  if (value instanceof Date && Number.isNaN(value.getTime())) throw refusal(field, 'is a date that is none.')
   if ('toJSON' in value && typeof value.toJSON === 'function') return copyJSON(value.toJSON(), field, depth + 1)
   if (Array.isArray(value)) {
     const items = Array.from(value, (item: unknown) => (item === undefined ? null : item))

@@ -127,6 +127,24 @@ describe.each(placeKinds())('semantic recall, $name', ({ make }) => {
     expect(await search({ perPage: 3, threadConfig: { semanticRecall: { threshold: 0, scope: 'thread' } } })).toMatchObject({ perPage: 3, scope: 'thread', hits: [{}, {}, {}] })
   })
 
+  it('[K2.7] a filter that can\'t be meant is refused where it is given, and one that is undefined for a call leaves the memory\'s as it is', async () => {
+    const { agent, model, memory } = await desk(make(), { semanticRecall: { filter: { project: 'y' } } })
+    const team = (id: string, semanticRecall?: object) => ({ memory: { thread: { id, metadata: { project: id } }, resource: 'user-7', ...(semanticRecall && { options: { semanticRecall } }) } })
+    await agent.generate('The secret code is 4711.', team('x'))
+    const asked = model.calls.length
+    for (const [filter, field] of [[{ project: undefined }, '.project'], [{ $and: [{}] }, '.$and[0]'], [{ created_at: { $gt: new Date(NaN) } }, '.created_at.$gt'], [new Map([['project', 'y']]), '']] as const) {
+      const named = { code: 'invalid_argument', details: { field: `semanticRecall.filter${field}` } }
+      expect(await rejection(agent.generate('What is the secret code?', team('y', { filter })))).toMatchObject(named)
+      expect(await rejection(memory.recall({ threadId: 'x', vectorSearchString: 'secret code', threadConfig: { semanticRecall: { filter } } } as never))).toMatchObject(named)
+      expect(thrownBy(() => new Memory({ semanticRecall: { filter } } as never))).toMatchObject(named)
+    }
+    expect(model.calls).toHaveLength(asked)
+    await agent.generate('What is the secret code?', team('y', { filter: undefined, topK: 3 }))
+    expect(block(model.calls.at(-1)?.prompt)).toEqual([])
+    await agent.generate('What is the secret code?', team('z', { filter: { project: 'x' } }))
+    expect(block(model.calls.at(-1)?.prompt).join()).toContain('4711')
+  })
+
   it('[K2.6] finds the tools that a run called, with what, and what they answered', async () => {
     const lookup = createTool({ id: 'lookup', description: 'Looks up.', execute: async () => ({ plant: 'heliotropium', deep: { island: 'zanzibar' } }) })
     const script: Script = ({ prompt }) => (texts(prompt).at(-1) === 'user: Please look.' ? { toolCalls: [{ toolName: 'lookup', input: { city: 'quixotopolis' } }] } : 'Done.')
@@ -170,6 +188,10 @@ describe('options of semantic recall', () => {
     [{ indexConfig: { type: 'hnsw', metric: 'dotproduct', m: 16, efConstruction: 64 } }, 'unsupported_option', 'semanticRecall.indexConfig.type'],
     [{ indexConfig: { type: 'hnsw', hnsw: { m: 16 } } }, 'unsupported_option', 'semanticRecall.indexConfig.type'],
     [{ indexConfig: { metric: 'euclidean' } }, 'unsupported_option', 'semanticRecall.indexConfig.metric'],
+    [{ indexConfig: [] }, 'invalid_argument', 'semanticRecall.indexConfig'],
+    [{ messageRange: { before: 1, after: 1, around: 3 } }, 'unsupported_option', 'semanticRecall.messageRange.around'],
+    [{ messageRange: { before: 1 } }, 'invalid_argument', 'semanticRecall.messageRange'],
+    [{ maxTokens: NaN }, 'invalid_argument', 'semanticRecall.maxTokens'],
   ])('[K2.7] refuses %j by name', (semanticRecall, code, option) => {
     expect(thrownBy(() => new Memory({ semanticRecall } as never))).toMatchObject({ code, details: { option } })
     expect(thrownBy(() => new Memory({ options: { semanticRecall } } as never))).toMatchObject({ code, details: { option } })

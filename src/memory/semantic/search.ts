@@ -77,9 +77,10 @@ function asked(options: MemoryOptions, config: MemoryOptions | undefined): { set
   return { setting, ...(meant.threshold !== undefined && { threshold: meant.threshold }) }
 }
 
-/** Options over options: an object takes the place of the fields that it has. */
+/** Options over options: an object takes the place of the fields that it has. One that is undefined is not there: a filter stays. */
 export function layered(base: MemoryOptions['semanticRecall'], over: MemoryOptions['semanticRecall']): NonNullable<MemoryOptions['semanticRecall']> {
   if (over === undefined) return base ?? true
   if (typeof over !== 'object') return over && typeof base === 'object' ? { ...base, enabled: true } : over
-  return { ...(typeof base === 'object' ? base : {}), enabled: true, ...over }
+  const given = Object.fromEntries(Object.entries(over).filter(([, value]) => value !== undefined))
+  return { ...(typeof base === 'object' ? base : {}), enabled: true, ...given }
 }

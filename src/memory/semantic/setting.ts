@@ -1,5 +1,6 @@
 import { HeedError } from '../../errors.ts'
 import { compileFilter, type MetadataFilter } from '../../recall/filter.ts'
+import { isPlainObject } from '../../signals/json-copy.ts'
 import type { MemoryOptions, SemanticRecallOptions, VectorIndexConfig } from '../../run/options.ts'
 
 /** Recall as it is meant, nothing left open. */
@@ -29,21 +30,28 @@ export function recallSettingIn({ semanticRecall = true }: Pick<MemoryOptions, '
   const { enabled = true, topK = 6, messageRange = 1, scope = 'resource', threshold = 0.15, filter, maxTokens = 2_000, indexConfig } = options
   if (typeof enabled !== 'boolean') throw invalid('enabled', 'must be true or false')
   checkCount('topK', topK, 1, mostHits)
-  const { before, after } = typeof messageRange === 'object' && messageRange !== null ? messageRange : { before: messageRange, after: messageRange }
+  const { before, after } = rangeOf(messageRange)
   checkCount('messageRange', before, 0, mostHits)
   checkCount('messageRange', after, 0, mostHits)
   if (scope !== 'resource' && scope !== 'thread') throw invalid('scope', "must be 'resource' or 'thread'")
   if (typeof threshold !== 'number' || !(threshold >= 0 && threshold <= 1)) throw invalid('threshold', 'must be a number between 0 and 1')
   checkCount('maxTokens', maxTokens, 1, Number.MAX_SAFE_INTEGER)
-  if (filter !== undefined) compileFilter(filter)
+  if (filter !== undefined) compileFilter(filter, 'semanticRecall.filter')
   if (indexConfig !== undefined) checkIndex(indexConfig)
   if (!enabled) return undefined
   return { topK, before, after, scope, threshold, maxTokens, ...(filter && { filter }) }
 }
 
+function rangeOf(range: NonNullable<SemanticRecallOptions['messageRange']>): { before: number; after: number } {
+  if (typeof range !== 'object' || range === null) return { before: range, after: range }
+  const [unknown] = Object.keys(range).filter((name) => name !== 'before' && name !== 'after' && Reflect.get(range, name) !== undefined)
+  if (unknown === undefined) return range
+  throw new HeedError('unsupported_option', `messageRange has no '${unknown}'. Known: before, after.`, { details: { option: `semanticRecall.messageRange.${unknown}` } })
+}
+
 /** The built-in index compares every vector that may be near, by cosine: graphs and lists are for stores that have them. */
 function checkIndex(config: unknown): void {
-  if (typeof config !== 'object' || config === null) throw invalid('indexConfig', 'must be an object')
+  if (!isPlainObject(config)) throw invalid('indexConfig', 'must be an object')
   for (const name of Object.keys(config)) {
     if (knownOfIndex.some((one) => one === name)) continue
     throw new HeedError('unsupported_option', `indexConfig has no '${name}'. Known: ${knownOfIndex.join(', ')}.`, { details: { option: `semanticRecall.indexConfig.${name}` } })

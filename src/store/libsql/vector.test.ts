@@ -53,10 +53,33 @@ describe.each(['file', 'memory'] as const)('vectors in a %s', (kind) => {
       ['upsert', { ids: 'ab', vectors: [[1, 0], [0, 1]] }, 'ids'],
       ['upsert', { ids: ['a'], vectors: [[1, 0], [0, 1]] }, 'ids'],
       ['upsert', {}, 'vectors'],
-      ['upsert', { vectors: [5] }, 'vectors'],
-      ['upsert', { vectors: [[1, 0]], metadata: ['text'] }, 'metadata'],
+      ['upsert', { vectors: [5] }, 'vectors[0]'],
+      ['upsert', { vectors: [[1, 0]], metadata: ['text'] }, 'metadata[0]'],
       ['upsert', { vectors: [[1, 0]], sparseVectors: [] }, 'sparseVectors'],
       ['upsert', { vectors: [[1, 0]], deleteFilter: {} }, 'deleteFilter'],
+      ['upsert', { vectors: [[1, 0]], metadata: { a: 1 } }, 'metadata'],
+      ['upsert', { vectors: [[1, 0]], metadata: null }, 'metadata'],
+      ['upsert', { vectors: [[1, 0]], metadata: [] }, 'metadata'],
+      ['upsert', { vectors: [[1, 0], [0, 1]], metadata: [{}] }, 'metadata'],
+      ['upsert', { vectors: [[1, 0]], metadata: [null] }, 'metadata[0]'],
+      ['upsert', { vectors: [[1, 0]], metadata: [new Map([['a', 1]])] }, 'metadata[0]'],
+      ['upsert', { vectors: [[1, 0]], metadata: [{ a: 1n }] }, 'metadata[0].a'],
+      ['upsert', { vectors: [[1, 0]], metadata: [{ a: [Number.NaN] }] }, 'metadata[0].a[0]'],
+      ['upsert', { vectors: [[1, 0]], metadata: [{ a: new Date(Number.NaN) }] }, 'metadata[0].a'],
+      ['upsert', { vectors: [[1, 0]], metadata: [{ a: () => 1 }] }, 'metadata[0].a'],
+      ['upsert', { vectors: [['1', '2']] }, 'vectors[0]'],
+      ['upsert', { vectors: [[null, 1]] }, 'vectors[0]'],
+      ['upsert', { vectors: [[1n, 2n]] }, 'vectors[0]'],
+      ['upsert', { vectors: [new BigInt64Array(2)] }, 'vectors[0]'],
+      ['upsert', { vectors: [[1, 1e300]] }, 'vectors[0]'],
+      ['upsert', { vectors: [[1, 0], Object.assign([], { 1: 0 })] }, 'vectors[1]'],
+      ['upsert', { vectors: Object.assign([], { 1: [1, 0] }) }, 'vectors[0]'],
+      ['query', { queryVector: [1, 0], filter: { a: undefined } }, 'filter.a'],
+      ['query', { queryVector: [1, 0], filter: null }, 'filter'],
+      ['updateVector', { id: 'a', update: { metadata: new Map() } }, 'update.metadata'],
+      ['updateVector', { id: 'a', update: { metadata: null } }, 'update.metadata'],
+      ['updateVector', { id: 'a', update: { vector: ['1', 0] } }, 'update.vector'],
+      ['createIndex', { indexName: 'j', dimension: 2, indexConfig: [] }, 'indexConfig'],
       ['query', {}, 'queryVector'],
       ['query', { queryVector: '12' }, 'queryVector'],
       ['query', { queryVector: [1, 0], sparseVector: { indices: [1], values: [1] } }, 'sparseVector'],
@@ -79,6 +102,35 @@ describe.each(['file', 'memory'] as const)('vectors in a %s', (kind) => {
     }
     expect(await vectors.describeIndex({ indexName })).toMatchObject({ count: 0 })
     expect(await vectors.listIndexes()).toEqual([indexName])
+    await vectors.close()
+  })
+
+  it('[K4.2] are neither changed nor removed by a filter that doesn\'t say which', async () => {
+    const vectors = new LibSQLVector({ url: place() })
+    await vectors.createIndex({ indexName, dimension: 2 })
+    await vectors.upsert({ indexName, ids: ['a', 'b'], vectors: [[1, 0], [0, 1]], metadata: [{ user: 'ada' }, {}] })
+    const before = await vectors.query({ indexName, queryVector: [1, 0], includeVector: true })
+    const vague: ReadonlyArray<[object, string]> = [
+      [{}, ''], [{ user: undefined }, '.user'], [{ $and: [] }, '.$and'], [{ $and: [{}] }, '.$and[0]'], [{ $nor: [] }, '.$nor'], [{ $not: { $or: [] } }, '.$not.$or'], [{ user: { $ne: undefined } }, '.user.$ne'],
+      [{ user: { $nin: [] } }, '.user.$nin'], [{ $not: { user: { $in: [] } } }, '.$not.user.$in'], [{ $nor: [{ tags: { $all: [] } }] }, '.$nor[0].tags.$all'], [new Map(), ''], [{ age: { $gte: Number.NaN } }, '.age.$gte'],
+    ]
+    for (const [given, path] of vague) {
+      const filter = given as Record<string, unknown>
+      const named = (field: string) => ({ code: 'invalid_argument', details: { field }, message: expect.stringContaining(field) as string })
+      await expect(vectors.deleteVectors({ indexName, filter })).rejects.toMatchObject(named(`filter${path}`))
+      await expect(vectors.updateVector({ indexName, filter, update: { metadata: {} } })).rejects.toMatchObject(named(`filter${path}`))
+      await expect(vectors.upsert({ indexName, vectors: [[1, 0]], deleteFilter: filter })).rejects.toMatchObject(named(`deleteFilter${path}`))
+    }
+    expect(await vectors.query({ indexName, queryVector: [1, 0], includeVector: true })).toEqual(before)
+    await vectors.close()
+  })
+
+  it('are found by objects in whatever order their keys stand, and may be lists of 32 or 64 bits', async () => {
+    const vectors = new LibSQLVector({ url: place() })
+    await vectors.createIndex({ indexName, dimension: 2 })
+    const at = new Date('2024-01-01')
+    await vectors.upsert({ indexName, ids: ['a', 'b'], vectors: [Float32Array.of(1, 0), Float64Array.of(0, 1)], metadata: [{ of: { x: 1, y: 2 }, at, left: undefined }, {}] })
+    expect(await vectors.query({ indexName, queryVector: [1, 0], filter: { of: { y: 2, x: 1 }, at } })).toEqual([{ id: 'a', score: 1, metadata: { of: { x: 1, y: 2 }, at: at.toISOString() } }])
     await vectors.close()
   })
 

@@ -1,4 +1,4 @@
-import { checkName, checkNames, checkObject, checkWhole, refused } from '../../arguments.ts'
+import { checkName, checkNames, checkWhole, refused } from '../../arguments.ts'
 import { HeedError } from '../../errors.ts'
 import { newId } from '../../ids.ts'
 import { compileFilter, type MetadataFilter } from '../../recall/filter.ts'
@@ -6,6 +6,7 @@ import { storeFailure } from './failure.ts'
 import { parseLocation, resolveFile, type Location } from './location.ts'
 import type { VectorEngine, VectorIndexDescription, VectorMetric, VectorQueryResult } from './recall/vector-engine.ts'
 import { WorkerCalls } from './recall/worker-calls.ts'
+import { checkChoosing, checkLength, choiceOf, describedBy, metadataText, numbersOf, type VectorNumbers } from './vector-input.ts'
 
 export interface LibSQLVectorOptions {
   id?: string
@@ -15,15 +16,16 @@ export interface LibSQLVectorOptions {
 
 export interface VectorUpsert {
   indexName: string
-  vectors: ReadonlyArray<ArrayLike<number>>
-  metadata?: ReadonlyArray<Record<string, unknown> | null>
+  vectors: readonly VectorNumbers[]
+  /** One for each vector: objects of JSON. Dates are stored as texts. */
+  metadata?: ReadonlyArray<Record<string, unknown>>
   ids?: readonly string[]
   deleteFilter?: MetadataFilter
 }
 
 export interface VectorQuery {
   indexName: string
-  queryVector: ArrayLike<number>
+  queryVector: VectorNumbers
   topK?: number
   filter?: MetadataFilter
   includeVector?: boolean
@@ -80,17 +82,13 @@ export class LibSQLVector {
   /** Stores vectors, or puts them in place of those that have their ids; what `deleteFilter` lets through goes first. All or none. Answers their ids. */
   async upsert(args: VectorUpsert): Promise<string[]> {
     checkNames('upsert()', args, ['indexName', 'vectors', 'metadata', 'ids', 'deleteFilter'])
-    const { indexName, vectors, metadata = [], ids, deleteFilter } = args
+    const { indexName, vectors, metadata, ids, deleteFilter } = args
     if (!Array.isArray(vectors)) throw refused('vectors', 'a list of vectors')
-    checkList('ids', ids, vectors.length)
-    if (metadata.length > 0) checkList('metadata', metadata, vectors.length)
+    if (ids !== undefined) checkLength('ids', ids, vectors.length)
     for (const id of ids ?? []) checkName('ids', id)
-    const described = metadata.map((one: unknown) => {
-      if (one !== undefined && one !== null) checkObject('metadata', one)
-      return one ?? {}
-    })
-    const items = vectors.map((vector, at) => ({ id: ids?.[at] ?? newId(), vector: numbers('vectors', vector), metadata: JSON.stringify(described[at] ?? {}) }))
-    await this.#ask('upsert', named(indexName), items, deleteFilter === undefined ? undefined : chosenBy('deleteFilter', deleteFilter))
+    const described = describedBy(metadata, vectors.length)
+    const items = Array.from(vectors, (vector: unknown, at) => ({ id: ids?.[at] ?? newId(), vector: numbersOf(`vectors[${at}]`, vector), metadata: described[at] ?? '{}' }))
+    await this.#ask('upsert', named(indexName), items, deleteFilter === undefined ? undefined : checkChoosing('deleteFilter', deleteFilter))
     return items.map(({ id }) => id)
   }
 
@@ -102,30 +100,30 @@ export class LibSQLVector {
     if (filter !== undefined) compileFilter(filter)
     if (typeof includeVector !== 'boolean') throw refused('includeVector', 'true or false')
     if (typeof minScore !== 'number' || Number.isNaN(minScore)) throw refused('minScore', 'a number')
-    return this.#ask('query', named(indexName), numbers('queryVector', queryVector), { topK, includeVector, minScore, ...(filter && { filter }) })
+    return this.#ask('query', named(indexName), numbersOf('queryVector', queryVector), { topK, includeVector, minScore, ...(filter && { filter }) })
   }
 
   /** Answers how many there were. */
-  async updateVector(args: { indexName: string; update: { vector?: ArrayLike<number>; metadata?: Record<string, unknown> } } & Chosen): Promise<number> {
+  async updateVector(args: { indexName: string; update: { vector?: VectorNumbers; metadata?: Record<string, unknown> } } & Chosen): Promise<number> {
     checkNames('updateVector()', args, ['indexName', 'update', 'id', 'ids', 'filter'])
     const { indexName, update, ...chosen } = args
     checkNames('update', update, ['vector', 'metadata'])
     const { vector, metadata } = update
     if (vector === undefined && metadata === undefined) throw refused('update', 'a vector, metadata, or both')
-    if (metadata !== undefined) checkObject('update.metadata', metadata)
-    return this.#ask('update', named(indexName), choice(chosen), { ...(vector !== undefined && { vector: numbers('update.vector', vector) }), ...(metadata && { metadata: JSON.stringify(metadata) }) })
+    const change = { ...(vector !== undefined && { vector: numbersOf('update.vector', vector) }), ...(metadata !== undefined && { metadata: metadataText('update.metadata', metadata) }) }
+    return this.#ask('update', named(indexName), choiceOf(chosen), change)
   }
 
   async deleteVector(args: { indexName: string; id: string }): Promise<boolean> {
     checkNames('deleteVector()', args, ['indexName', 'id'])
-    return (await this.#ask<number>('remove', named(args.indexName), choice({ id: args.id }))) > 0
+    return (await this.#ask<number>('remove', named(args.indexName), choiceOf({ id: args.id }))) > 0
   }
 
   /** Answers how many went. */
   async deleteVectors(args: { indexName: string } & Chosen): Promise<number> {
     checkNames('deleteVectors()', args, ['indexName', 'id', 'ids', 'filter'])
     const { indexName, ...chosen } = args
-    return this.#ask('remove', named(indexName), choice(chosen))
+    return this.#ask('remove', named(indexName), choiceOf(chosen))
   }
 
   async close(): Promise<void> {
@@ -159,36 +157,9 @@ function named(indexName: unknown): string {
   return indexName
 }
 
-function numbers(field: string, vector: unknown): Float32Array {
-  const isList = Array.isArray(vector) || (ArrayBuffer.isView(vector) && 'length' in vector)
-  const copied = Float32Array.from(isList ? (vector as ArrayLike<number>) : [])
-  if (copied.length === 0 || !copied.every(Number.isFinite)) throw refused(field, 'a list of numbers')
-  return copied
-}
-
-function checkList(field: string, list: unknown, length: number): void {
-  if (list !== undefined && (!Array.isArray(list) || list.length !== length)) throw refused(field, 'a list, as long as that of vectors')
-}
-
 function checkFlat(indexConfig: unknown): void {
   checkNames('indexConfig', indexConfig, ['type'])
   const { type } = indexConfig as { type?: unknown }
   if (type === undefined || type === 'flat') return
   throw new HeedError('unsupported_option', `This store compares with every vector: indexConfig.type can only be 'flat', not '${String(type)}'.`, { details: { option: 'indexConfig.type' } })
-}
-
-function choice({ id, ids, filter }: { id?: string; ids?: readonly string[]; filter?: MetadataFilter }): { ids: readonly string[] } | { filter: MetadataFilter } {
-  if ([id, ids, filter].filter((given) => given !== undefined).length !== 1) throw refused('id', 'given, or ids, or a filter: one of them')
-  if (filter !== undefined) return { filter: chosenBy('filter', filter) }
-  const chosen = ids ?? [id]
-  if (!Array.isArray(chosen)) throw refused('ids', 'a list')
-  for (const one of chosen) checkName(ids ? 'ids' : 'id', one)
-  return { ids: chosen as string[] }
-}
-
-/** What was meant by nothing at all is not everything. */
-function chosenBy(field: string, filter: MetadataFilter): MetadataFilter {
-  compileFilter(filter)
-  if (Object.keys(filter).length === 0) throw refused(field, 'one that says which; deleteIndex removes all')
-  return filter
 }

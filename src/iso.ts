@@ -19,6 +19,11 @@ export function isoTime(time: number): string {
   return text
 }
 
+/** The date that such a text names. The one that was written last needs no reading. */
+export function dateOf(iso: string): Date {
+  return new Date(iso === text ? last : iso)
+}
+
 function written(time: number): string {
   if (!Number.isInteger(time) || time < 0 || time >= far) return new Date(time).toISOString()
   const day = Math.floor(time / dayMs)

@@ -16,7 +16,8 @@ export class NodeListener {
   }
 
   readonly listen: RequestListener = (incoming, outgoing) => {
-    this.#answer(new NodeAsked(incoming, outgoing)).then((answered) => this.#send(answered, incoming, outgoing)).catch(() => {
+    const asked = new NodeAsked(incoming, outgoing)
+    this.#answer(asked).then((answered) => this.#send(answered, asked, incoming, outgoing)).catch(() => {
       // The stream of an answer broke, and it is known where that is made. What was to be said can't be said any more.
       outgoing.destroy()
     })
@@ -28,9 +29,9 @@ export class NodeListener {
     for (const outgoing of this.#lasting) outgoing.once('close', onKept)
   }
 
-  #send({ status, headers, body }: Answer, incoming: IncomingMessage, outgoing: ServerResponse): Promise<void> | undefined {
+  #send({ status, headers, body }: Answer, asked: NodeAsked, incoming: IncomingMessage, outgoing: ServerResponse): Promise<void> | undefined {
     // A body that nobody wanted is not read to its end: the connection goes with it.
-    if (this.#closing || !incoming.complete) headers.connection = 'close'
+    if (this.#closing || !(asked.isRead || incoming.complete)) headers.connection = 'close'
     if (body instanceof ReadableStream) {
       outgoing.writeHead(status, headers)
       this.#lasts(outgoing)
@@ -53,6 +54,8 @@ const afterThisTurn = Promise.resolve()
 class NodeAsked implements Asked {
   readonly path: string
   readonly search: string
+  /** All of its body is here, also where its end is still to be seen. */
+  isRead = false
   readonly #incoming: IncomingMessage
   readonly #outgoing: ServerResponse
   #gone: AbortController | undefined
@@ -86,15 +89,16 @@ class NodeAsked implements Asked {
   }
 
   async text(maxBytes: number): Promise<string> {
-    checkLength(this.header('content-length'), maxBytes)
+    const length = this.header('content-length')
+    checkLength(length, maxBytes)
     // What came together with the head is here after this turn, and most bodies do: those are taken as they are.
     await afterThisTurn
     const incoming = this.#incoming
-    if (!incoming.complete) return textOf(incoming, maxBytes)
+    if (length === null || incoming.readableLength !== Number(length)) return textOf(incoming, maxBytes)
     const whole = incoming.read() as Buffer | null
-    if (whole === null) return ''
-    if (whole.byteLength > maxBytes) throw tooLarge(maxBytes)
-    return whole.toString('utf8')
+    incoming.resume()
+    this.isRead = true
+    return whole === null ? '' : whole.toString('utf8')
   }
 
   get signal(): AbortSignal {

@@ -1,3 +1,4 @@
+import { dateOf } from '../iso.ts'
 import { signalToDataPart } from './echo.ts'
 import { renderSignal } from './render.ts'
 import { signalToMessage } from './row.ts'
@@ -16,7 +17,12 @@ class Created implements Pick<CreatedAgentSignal, 'toDBMessage' | 'toLLMMessage'
     this.#signal = signal
     Object.assign(this, signal)
     const { createdAt, acceptedAt } = signal
-    Object.assign(this, { createdAt: new Date(createdAt) }, acceptedAt !== undefined && { acceptedAt: new Date(acceptedAt) })
+    Object.assign(this, { createdAt: dateOf(createdAt) }, acceptedAt !== undefined && { acceptedAt: dateOf(acceptedAt) })
+  }
+
+  /** Its times as the text that they were: what a `Date` becomes in JSON, without being one in between. */
+  toJSON(): Signal {
+    return this.#signal
   }
 
   toDBMessage(owner: Parameters<CreatedAgentSignal['toDBMessage']>[0]): ReturnType<CreatedAgentSignal['toDBMessage']> {

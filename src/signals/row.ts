@@ -1,5 +1,6 @@
 import type { JSONObject } from '../json.ts'
 import { HeedError } from '../errors.ts'
+import { dateOf } from '../iso.ts'
 import { ownAttachments } from '../message/attachments.ts'
 import type { Message, MessagePart } from '../message/message.ts'
 import type { MessageRow } from '../message/row.ts'
@@ -20,7 +21,7 @@ export function signalToMessage(signal: Signal, owner: { threadId?: string; reso
   const { contents, providerOptions, ...record } = signal
   const content: Message['content'] = { format: 2, parts: partsOf(contents).map(rowPart), metadata: { signal: record satisfies SignalRecord } }
   if (providerOptions) content.providerMetadata = providerOptions
-  const message: Message = { id: signal.id, role: 'signal', type: signal.tagName, createdAt: new Date(signal.createdAt), content }
+  const message: Message = { id: signal.id, role: 'signal', type: signal.tagName, createdAt: dateOf(signal.createdAt), content }
   if (owner.threadId !== undefined) message.threadId = owner.threadId
   if (owner.resourceId !== undefined) message.resourceId = owner.resourceId
   return message

@@ -1,5 +1,5 @@
 /**
- * How far pruning got, and metadata in the order of the last change. `of_updated` follows its thread by a trigger; threads without
+ * How far pruning got, and metadata in the order of the last change. `of_updated` follows its thread; threads without
  * metadata pay nothing for it.
  */
 export const keepingSchema = `
@@ -29,4 +29,9 @@ export const keepingSchema = `
   WHEN new.metadata <> '{}' AND old.updated_at <> new.updated_at BEGIN
     UPDATE heed_thread_metadata SET of_updated = new.updated_at WHERE thread = new.key;
   END;
+`
+
+/** A trigger costs every change of a thread as much as the change itself, and most threads have no metadata: whoever writes `updated_at` sees to it. */
+export const touchedSchema = `
+  DROP TRIGGER heed_threads_touched;
 `

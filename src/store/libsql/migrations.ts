@@ -1,7 +1,7 @@
 import type { DatabaseSync } from 'node:sqlite'
 import { HeedError } from '../../errors.ts'
 import { belowSchema } from './below-schema.ts'
-import { keepingSchema } from './keeping-schema.ts'
+import { keepingSchema, touchedSchema } from './keeping-schema.ts'
 import { mailboxSchema } from './mailbox-schema.ts'
 import { notificationChangeSchema, notificationIndexSchema, notificationMergedSchema, notificationOwnerSchema, notificationSchema, notificationSlotSchema, notificationSpanSchema } from './notification-schema.ts'
 import { quotesSchema, recallChangesSchema } from './recall/schema.ts'
@@ -242,6 +242,7 @@ export const migrations: readonly string[] = [
   notificationSpanSchema,
   mailboxSchema,
   notificationSlotSchema,
+  touchedSchema,
 ]
 
 /** 'Heed', where SQLite keeps the name of the program that a file belongs to. */

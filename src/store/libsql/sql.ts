@@ -42,6 +42,7 @@ export const sql = {
       tail_ordinal = ?, tail_turn = ?, updated_at = ?, status = ?, owner = ?, due_at = ?
     WHERE key = ?`,
   describeThread: `UPDATE heed_threads SET title = ?, metadata = ? WHERE key = ?`,
+  touchMetadata: `UPDATE heed_thread_metadata SET of_updated = ? WHERE thread = ?`,
   removeThread: `DELETE FROM heed_threads WHERE key = ?`,
 
   mail: `SELECT ${mailColumns} FROM heed_mailbox WHERE thread = ? AND id = ?`,

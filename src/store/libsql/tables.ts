@@ -305,6 +305,7 @@ export class SqlTables extends SqlRows implements ThreadTables {
       this.#statements.run(sql.countThread, ...counters, thread.key)
     } else {
       this.#statements.run(sql.putThread, ...counters, thread.updatedAt, thread.status, thread.owner, thread.dueAt, thread.key)
+      if (thread.updatedAt !== before.updatedAt && thread.metadata !== '{}') this.#statements.run(sql.touchMetadata, thread.updatedAt, thread.key)
     }
     if (thread.title !== before.title || thread.metadata !== before.metadata) {
       this.#statements.run(sql.describeThread, thread.title, thread.metadata, thread.key)

@@ -47,6 +47,8 @@ export type HeedErrorCode =
   | 'thread_exists'
   | 'thread_active'
   | 'message_not_found'
+  /** Something else of the thread has this id. */
+  | 'id_taken'
   | 'fenced'
   | 'closed'
   // Working memory

@@ -40,7 +40,7 @@ import { resolve } from './resolve.ts'
 import { checkResumeData } from './resume.ts'
 import { sendNotifications, type NotificationInput, type NotificationResult, type NotificationTarget } from './notifications.ts'
 import { inboxOf, placeOfRuntime, storageOf } from './runtimes.ts'
-import { sentMessage, sentSignal } from './sent-signals.ts'
+import { isNamed, sentMessage, sentSignal } from './sent-signals.ts'
 import { agentSchedules, type AgentSchedules, type ScheduleInput, type ScheduleRecord } from './schedules.ts'
 import { listSuspendedRuns, type SuspendedRuns, type SuspendedRunsFilter } from './suspended.ts'
 
@@ -97,17 +97,17 @@ export class Agent<TAgentId extends string = string, TTools extends ToolsInput =
 
   /** A user's words, into the running loop or, on an idle thread, as the start of a run. */
   sendMessage(message: MessageInput, options: SendOptions): SendReceipt {
-    return this.#send('now', sentMessage(this, message), options)
+    return this.#send('now', sentMessage(this, message), options, isNamed(message))
   }
 
   /** A user's words as a turn of their own, after what is active. */
   queueMessage(message: MessageInput, options: SendOptions): SendReceipt {
-    return this.#send('queue', sentMessage(this, message), options)
+    return this.#send('queue', sentMessage(this, message), options, isNamed(message))
   }
 
   /** Context that a system produced. */
   sendSignal(signal: SignalInput, options: SendOptions): SendReceipt {
-    return this.#send('now', sentSignal(this, signal), options)
+    return this.#send('now', sentSignal(this, signal), options, isNamed(signal))
   }
 
   /** The state of a lane. Skipped when the lane has it already. */
@@ -115,7 +115,7 @@ export class Agent<TAgentId extends string = string, TTools extends ToolsInput =
     const { input, lane } = stateSignal(state, options?.threadId)
     const { requestContext } = checkSend(options)?.ifIdle?.streamOptions ?? {}
     const here = await this.place(requestContext)
-    return sendState(here.threads(), here, sentSignal(this, input), options, lane)
+    return sendState(here.threads(), here, sentSignal(this, input), options, lane, { named: isNamed(input) })
   }
 
   /** Something that happened elsewhere: a record in the inbox, which the delivery policy sends on now, later, summarised or not at all. */
@@ -318,17 +318,17 @@ export class Agent<TAgentId extends string = string, TTools extends ToolsInput =
     return runtime
   }
 
-  #send(mode: 'now' | 'queue', signal: Signal, given: SendOptions): SendReceipt {
+  #send(mode: 'now' | 'queue', signal: Signal, given: SendOptions, named: boolean): SendReceipt {
     const options = checkSend(given)
-    if (!this.placedByRequest) return sendSignal(this.threads(), this, mode, signal, options)
+    if (!this.placedByRequest) return sendSignal(this.threads(), this, mode, signal, options, { named })
     checkSendOptions(options)
     const here = this.place(options.ifIdle?.streamOptions?.requestContext)
-    if (!(here instanceof Promise) && !this.#placing.has(options)) return sendSignal(here.threads(), here, mode, signal, options)
+    if (!(here instanceof Promise) && !this.#placing.has(options)) return sendSignal(here.threads(), here, mode, signal, options, { named })
     // It may fail while sends before this one are still on their way, and is told by the receipt.
     if (here instanceof Promise) here.catch(() => {})
     return this.#placing.receipt(this.threads(), signal, options, async (runId) => {
       const placed = await here
-      return sendSignal(placed.threads(), placed, mode, signal, options, runId)
+      return sendSignal(placed.threads(), placed, mode, signal, options, { runId, named })
     })
   }
 

@@ -20,7 +20,7 @@ import type { Askable } from './askable.ts'
 import { checkMemory } from './check-options.ts'
 import { EphemeralHost } from './ephemeral.ts'
 import { historyOf } from './explain.ts'
-import { checkInput, inputRows } from './input.ts'
+import { checkInput, namedRows } from './input.ts'
 import { unlessAborted } from './prepare.ts'
 import { passingOf } from './runtimes.ts'
 import { AgentStream } from './stream.ts'
@@ -29,7 +29,7 @@ type AnyStream = AgentStream<ToolCall, ToolResult, unknown>
 
 /** One question and its answer: on a thread when there is one, else in memory alone. Without `logged`, chunks are not kept. */
 export async function answer(agent: Askable, messages: AgentInput, options: AgentExecutionOptions, logged: boolean): Promise<AnyStream> {
-  const rows = inputRows(agent, messages)
+  const { rows, given } = namedRows(agent, messages)
   const runId = options.runId ?? agent.threads().newId()
   const log = new ChunkLog()
   const emit = logged ? (chunk: Chunk) => log.push(chunk) : () => {}
@@ -44,7 +44,7 @@ export async function answer(agent: Askable, messages: AgentInput, options: Agen
     return streamOf(runId, log, (await ephemeral(here, runtime, unsaved)).result)
   }
   const thread = target && (await agent.describeThread(target.thread, options))
-  const call = { runId, rows, options: memory ? { ...options, memory } : options, emit }
+  const call = { runId, rows, given, options: memory ? { ...options, memory } : options, emit }
   const { result } = target ? await callOnThread(runtime, here, { ...target, ...call, thread }) : await ephemeral(agent, runtime, call)
   return streamOf(runId, log, result)
 }

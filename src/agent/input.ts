@@ -10,9 +10,21 @@ import { guardInput } from './guard.ts'
 
 /** What an agent is asked, as the rows of its prompt. */
 export function inputRows(agent: Askable, messages: AgentInput): MessageRow[] {
+  return namedRows(agent, messages).rows
+}
+
+/** The same, with those of their ids that the caller gave. */
+export function namedRows(agent: Askable, messages: AgentInput): { rows: MessageRow[]; given: string[] } {
   const { clock, newId } = agent.threads()
-  const rows = toRows(messages, { newId, now: () => new Date(clock.now()) })
-  return guardInput(rows, { now: clock.now(), reservedTags: agent.signalTags })
+  const made = new Set<string>()
+  const fresh = () => {
+    const id = newId()
+    made.add(id)
+    return id
+  }
+  const rows = toRows(messages, { newId: fresh, now: () => new Date(clock.now()) })
+  const given = rows.flatMap(({ id }) => (made.has(id) ? [] : id))
+  return { rows: guardInput(rows, { now: clock.now(), reservedTags: agent.signalTags }), given }
 }
 
 /**

@@ -10,8 +10,16 @@ export function sentSignal(agent: Askable, input: SignalInput): Signal {
 
 /** A user's words as a signal. */
 export function sentMessage(agent: Askable, message: MessageInput): Signal {
-  const id = typeof message === 'object' && message !== null && 'contents' in message ? message.id : undefined
-  return saying(messageInputToSignal(message, contextOf(agent, id)))
+  return saying(messageInputToSignal(message, contextOf(agent, idOf(message))))
+}
+
+/** Whether its id is the sender's own. */
+export function isNamed(input: MessageInput | SignalInput): boolean {
+  return idOf(input) !== undefined
+}
+
+function idOf(input: MessageInput | SignalInput): string | undefined {
+  return typeof input === 'object' && input !== null && 'contents' in input ? input.id : undefined
 }
 
 /** A user who says nothing gives a model nothing to answer. */

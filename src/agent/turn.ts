@@ -5,7 +5,7 @@ import type { MessageRow } from '../message/row.ts'
 import type { AgentExecutionOptions } from '../run/options.ts'
 import { askOnce } from '../thread/asking.ts'
 import type { Askable } from './askable.ts'
-import { checkInput, inputRows } from './input.ts'
+import { checkInput, namedRows } from './input.ts'
 
 export interface Turn {
   threadId: string
@@ -21,14 +21,14 @@ export interface Turn {
  * it: of a repeated one, the first's.
  */
 export async function askTurn(agent: Askable, { threadId, resourceId, id, messages, options }: Turn): Promise<{ runId: string }> {
-  const rows = inputRows(agent, messages)
+  const { rows, given } = namedRows(agent, messages)
   checkInput(rows, true)
   const here = await agent.place(options.requestContext)
   const runtime = here.threads()
   const runId = runtime.newId()
   const thread = await agent.describeThread({}, options)
   const memory = { thread: threadId, resource: resourceId }
-  const accepted = await askOnce(runtime, here, { threadId, resourceId, id: id ?? runtime.newId(), runId, thread, rows, refuseSuspended: true, options: { ...options, memory } })
+  const accepted = await askOnce(runtime, here, { threadId, resourceId, id: id ?? runtime.newId(), runId, thread, rows, given, refuseSuspended: true, options: { ...options, memory } })
   if (accepted.duplicate) {
     runtime.expectations.takeOptions(runId)
     if (accepted.rows.length > 0 && essence(accepted.rows) !== essence(rows)) {

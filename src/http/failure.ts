@@ -17,6 +17,7 @@ const statuses: Partial<Record<HeedErrorCode, number>> = {
   run_not_suspended: 409,
   run_not_parked: 409,
   thread_exists: 409,
+  id_taken: 409,
   thread_active: 409,
   working_memory_conflict: 409,
   working_memory_version_gone: 409,

@@ -3,6 +3,7 @@ import type { StoreCase } from './conformance/case.ts'
 import { conversationCases } from './conformance/conversations.ts'
 import { drainingCases } from './conformance/draining.ts'
 import { endingCases } from './conformance/endings.ts'
+import { givenIdCases } from './conformance/given-ids.ts'
 import { laneCases } from './conformance/lanes.ts'
 import { leaseCases } from './conformance/leases.ts'
 import { messageCases } from './conformance/messages.ts'
@@ -26,6 +27,7 @@ export type { StoreCase, StoreHarness } from './conformance/case.ts'
  */
 export const storeConformance: StoreCase[] = [
   ...acceptanceCases,
+  ...givenIdCases,
   ...leaseCases,
   ...drainingCases,
   ...queueCases,

@@ -154,6 +154,8 @@ export interface Send {
   ifIdle: Branch<IdleBehavior>
   /** What enters history, one signal row or the input of a call. Attributes of the chosen branch are merged into signal rows. */
   rows: MessageRow[]
+  /** Ids of its own or of its rows that the sender chose: refused with `id_taken` where the thread has something else under them. */
+  given?: readonly string[]
   /** The run that this send starts, if it starts one. */
   runId: string
   /** The process that takes the lease at a wake; absent when this process doesn't run the agent. */

@@ -97,7 +97,7 @@ export interface PrunePolicy {
   threadsBefore?: number
   /** Messages from before this time go from idle threads, from the oldest on, with the context that quotes them. */
   messagesBefore?: number
-  /** Settled signals and runs that are over, from before this time, go from idle threads. Their ids are then forgotten too. */
+  /** Settled signals and runs that are over, from before this time, go from idle threads. A signal is then known by its message alone. */
   recordsBefore?: number
   /** About so many of each with this call. */
   limit: number

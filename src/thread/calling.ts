@@ -16,6 +16,8 @@ export interface ThreadCall {
   thread?: Send['thread']
   runId: string
   rows: MessageRow[]
+  /** Ids of theirs that the caller gave. */
+  given: readonly string[]
   options: AgentExecutionOptions
   emit(chunk: Chunk): void
 }
@@ -36,7 +38,7 @@ export async function callOnThread(runtime: ThreadRuntime, agent: Runnable, call
   runtime.expectations.call(threadId, id, { options, from: activeContext(), emit: call.emit, resolve, reject })
   try {
     const turn = await turnOf(runtime, agent, { threadId, resourceId, id, runId, rows }, options)
-    const { owner } = await runtime.accept({ ...turn, boundTo: runtime.owner, ...(call.thread ? { thread: call.thread } : {}), refuseSuspended: true })
+    const { owner } = await runtime.accept({ ...turn, ...(call.given.length > 0 ? { given: call.given } : {}), boundTo: runtime.owner, ...(call.thread ? { thread: call.thread } : {}), refuseSuspended: true })
     if (owner !== runtime.owner) runtime.expectations.awaitElsewhere(threadId, id)
     // Its runner went: whoever can takes the thread up.
     if (owner === undefined && !(await runtime.wake(threadId))) runtime.neighbours.mail(threadId)

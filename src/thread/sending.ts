@@ -28,6 +28,14 @@ export interface SendOptions {
   ifIdle?: { behavior?: IdleBehavior; attributes?: SignalAttributes; streamOptions?: AgentExecutionOptions }
 }
 
+/** What of a send was decided before it. */
+interface Chosen {
+  /** The run that it starts if it wakes. */
+  runId?: string
+  /** Whether the signal's id is its sender's own: the thread may have it already. */
+  named?: boolean
+}
+
 const activeBehaviors: readonly string[] = ['deliver', 'interrupt', 'persist', 'discard']
 const idleBehaviors: readonly string[] = ['wake', 'persist', 'discard']
 
@@ -35,8 +43,8 @@ const idleBehaviors: readonly string[] = ['wake', 'persist', 'discard']
 const waits: ReadonlySet<string> = new Set<Accepted['route']>(['deliver', 'interrupt', 'queue'])
 
 /** Sends a signal and answers at once. What is wrong with it is thrown here; what becomes of it is in the receipt. */
-export function sendSignal(runtime: ThreadRuntime, agent: Runnable, mode: SendMode, signal: Signal, options: SendOptions, runId?: string): SendReceipt {
-  return send(runtime, agent, mode, signal, options, undefined, runId).receipt
+export function sendSignal(runtime: ThreadRuntime, agent: Runnable, mode: SendMode, signal: Signal, options: SendOptions, chosen: Chosen = {}): SendReceipt {
+  return send(runtime, agent, mode, signal, options, undefined, chosen).receipt
 }
 
 /** Throws what is wrong with the options of a send. */
@@ -62,24 +70,24 @@ export async function sendAccepted(runtime: ThreadRuntime, agent: Runnable, mode
 }
 
 /** Sends the state of a lane; answers when it is accepted, or says that the lane has it already. */
-export async function sendState(runtime: ThreadRuntime, agent: Runnable, signal: Signal, options: SendOptions, lane: LaneWrite): Promise<StateReceipt> {
-  const { receipt, work } = send(runtime, agent, 'now', signal, options, lane)
+export async function sendState(runtime: ThreadRuntime, agent: Runnable, signal: Signal, options: SendOptions, lane: LaneWrite, chosen: Chosen = {}): Promise<StateReceipt> {
+  const { receipt, work } = send(runtime, agent, 'now', signal, options, lane, chosen)
   const { answer } = await work
   if (answer.route === 'skipped') return { accepted: true, skipped: true, reason: 'unchanged' }
   return Object.assign(receipt, { skipped: false as const, signal: (await receipt.acceptance).signal })
 }
 
-function send(runtime: ThreadRuntime, agent: Runnable, mode: SendMode, signal: Signal, options: SendOptions, lane?: LaneWrite, named?: string): { receipt: SendReceipt; work: Promise<Work> } {
+function send(runtime: ThreadRuntime, agent: Runnable, mode: SendMode, signal: Signal, options: SendOptions, lane?: LaneWrite, chosen: Chosen = {}): { receipt: SendReceipt; work: Promise<Work> } {
   const branches = signal.transient ? unkept(checkOptions(options)) : checkOptions(options)
   runtime.register(agent)
   const now = runtime.clock.now()
   const accepted: Signal = { ...signal, acceptedAt: isoTime(now) }
   const target = targetHere(runtime, options)
-  const fresh = named ?? runtime.newId()
+  const fresh = chosen.runId ?? runtime.newId()
   const active = target ? activeRun(runtime, target) : options.runId
   const runId = hasRun(active === undefined ? branches.ifIdle : branches.ifActive) ? ((mode === 'queue' ? undefined : active) ?? fresh) : signal.id
   const order: Order = { before: target && runtime.sending.get(target.threadId), reached: false }
-  const work = accept(runtime, agent, { mode, signal: accepted, options, branches, runId: fresh, now, lane, target, order })
+  const work = accept(runtime, agent, { mode, signal: accepted, options, branches, runId: fresh, named: chosen.named, now, lane, target, order })
   if (target && !order.reached) takePlace(runtime, target.threadId, order)
   const outcome = work.then(({ outcome, answer }) => (answer.duplicate ? outcome.then((first) => ({ ...first, duplicate: true })) : outcome), rejected)
   if (target && mode === 'now' && runId === fresh && branches.ifIdle.behavior === 'wake') promiseRun(runtime, fresh, target, outcome)
@@ -92,6 +100,7 @@ interface Sending {
   options: SendOptions
   branches: Branches
   runId: string
+  named: boolean | undefined
   now: number
   lane: LaneWrite | undefined
   target: Target | undefined
@@ -99,7 +108,7 @@ interface Sending {
 }
 
 async function accept(runtime: ThreadRuntime, agent: Runnable, sending: Sending): Promise<Work> {
-  const { mode, signal, options, branches, runId, now, lane, order } = sending
+  const { mode, signal, options, branches, runId, named, now, lane, order } = sending
   const trace = traceAccept(runtime.tracing, { agentId: agent.id, signal, mode, lane })
   let accepting: Promise<Accepted> | undefined
   let target: Target
@@ -119,6 +128,7 @@ async function accept(runtime: ThreadRuntime, agent: Runnable, sending: Sending)
       ...target,
       agentId: agent.id,
       id: signal.id,
+      ...(named ? { given: [signal.id] } : {}),
       mode,
       ...branches,
       rows: [trace ? trace.mark(row) : row],
@@ -233,8 +243,8 @@ function outcomeOf(answer: Accepted, isSuspended: boolean): SignalOutcome | unde
 /** A repeated send is told what became of the first. */
 async function outcomeOfFirst(runtime: ThreadRuntime, target: Target, id: string, answer: Accepted, isSuspended: boolean): Promise<SignalOutcome | undefined> {
   if (answer.state === 'pending') return outcomeOf(answer, isSuspended)
-  const mail = await runtime.store.getSignal(target, id)
-  return mail ? outcomeOfRow(mail) : outcomeOf(answer, isSuspended)
+  // Where its record was pruned, its row tells as much.
+  return outcomeOfRow((await runtime.store.getSignal(target, id)) ?? { ...answer, step: answer.rows[0]?.step })
 }
 
 /** The thread that is meant, where that is known without asking the store. */

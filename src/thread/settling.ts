@@ -4,8 +4,10 @@ import { declineAll } from './deciding.ts'
 import type { SignalOutcome } from './receipt.ts'
 import type { ThreadRuntime } from './runtime.ts'
 
+type Settled = Pick<MailboxRow, 'state' | 'reason' | 'runId'> & { route: string; step?: number | undefined }
+
 /** What became of a signal, as its row tells it; nothing while it waits. */
-export function outcomeOfRow({ state, route, runId, step, reason }: MailboxRow): SignalOutcome | undefined {
+export function outcomeOfRow({ state, route, runId, step, reason }: Settled): SignalOutcome | undefined {
   const about = { ...(runId === undefined ? {} : { runId }), ...(step === undefined ? {} : { step }) }
   switch (state) {
     case 'pending':

@@ -1,6 +1,7 @@
 import type { DatabaseSync } from 'node:sqlite'
 import { HeedError } from '../../errors.ts'
 import { belowSchema } from './below-schema.ts'
+import { callsSchema } from './calls-schema.ts'
 import { keepingSchema, touchedSchema } from './keeping-schema.ts'
 import { mailboxSchema } from './mailbox-schema.ts'
 import { notificationChangeSchema, notificationIndexSchema, notificationMergedSchema, notificationOwnerSchema, notificationSchema, notificationSlotSchema, notificationSpanSchema } from './notification-schema.ts'
@@ -243,6 +244,7 @@ export const migrations: readonly string[] = [
   mailboxSchema,
   notificationSlotSchema,
   touchedSchema,
+  callsSchema,
 ]
 
 /** 'Heed', where SQLite keeps the name of the program that a file belongs to. */

@@ -50,6 +50,9 @@ export const sql = {
   pending: `
     SELECT ${mailColumns} FROM heed_mailbox INDEXED BY heed_mailbox_open
     WHERE thread = ? AND open = 1 AND state = 'pending' ORDER BY ord`,
+  boundMail: `
+    SELECT ${mailColumns} FROM heed_mailbox INDEXED BY heed_mailbox_calls
+    WHERE thread = ? AND open = 1 AND bound_to IS NOT NULL AND state = 'pending' ORDER BY ord`,
   addMail: `
     INSERT INTO heed_mailbox (thread, ord, id, agent_id, route, kind, state, open, run_id, start_run_id, step, rows, options,
       bound_to, reason, accepted_at)

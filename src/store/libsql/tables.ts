@@ -177,6 +177,12 @@ export class SqlTables extends SqlRows implements ThreadTables {
     return waiting
   }
 
+  boundMail(thread: ThreadRecord): MailRecord[] {
+    const { blank, mail, pending } = this.#heldOf(thread)
+    const waiting = pending ?? [...(blank ? [] : this.#statements.all<MailRecord>(sql.boundMail, thread.key)), ...mail.values()]
+    return waiting.filter(({ state, boundTo }) => state === 'pending' && boundTo !== null)
+  }
+
   addMail(thread: ThreadRecord, mail: MailRecord): void {
     const held = this.#heldOf(thread)
     held.mail.set(mail.id, mail)

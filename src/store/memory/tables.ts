@@ -106,6 +106,10 @@ export class MemoryTables implements ThreadTables {
     return this.#shelf(thread).open.filter((mail) => mail.state === 'pending').map((mail) => ({ ...mail }))
   }
 
+  boundMail(thread: ThreadRecord): MailRecord[] {
+    return this.pending(thread).filter(({ boundTo }) => boundTo !== null)
+  }
+
   addMail(thread: ThreadRecord, mail: MailRecord): void {
     const shelf = this.#shelf(thread)
     shelf.open.push({ ...mail })

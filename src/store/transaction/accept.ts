@@ -5,6 +5,7 @@ import type { Accepted, Branch, Claim, Fence, Send } from '../contract.ts'
 import { appendBeside, prepare, type Prepared } from './append.ts'
 import { planRun } from './begin.ts'
 import { jsonOrNull, laneRow, rowIds, rowsOfMail, untracked } from './decode.ts'
+import { meetGivenIds } from './given-ids.ts'
 import { findThread } from './guard.ts'
 import { advanceLane, laneHas, withVersion } from './lanes.ts'
 import { lease, promise } from './lease.ts'
@@ -42,6 +43,8 @@ function decide(tables: ThreadTables, send: Send): Decision {
   const found = findThread(tables, send)
   const first = found && tables.mail(found, send.id)
   if (first) return { answer: duplicate(tables, found, first, send) }
+  const earlier = found && meetGivenIds(tables, found, send)
+  if (earlier) return { answer: repeated(tables, found, earlier, send) }
 
   const status = found?.status ?? 'idle'
   if (status === 'suspended' && send.refuseSuspended) throw suspended(send.threadId)
@@ -163,13 +166,25 @@ function persist(tables: ThreadTables, thread: ThreadRecord, mail: MailRecord, r
 }
 
 function duplicate(tables: ThreadTables, thread: ThreadRecord, first: MailRecord, send: Send): Accepted {
-  const lane = send.lane && tables.lane(thread, send.lane.id)
   return {
     route: first.route,
     ...(first.runId !== null && { runId: first.runId }),
-    duplicate: true,
     state: first.state,
     rows: rowsOfMail(tables, thread, first),
+    ...again(tables, thread, send),
+  }
+}
+
+/** Its record was pruned; its row tells as much. */
+function repeated(tables: ThreadTables, thread: ThreadRecord, row: MessageRow, send: Send): Accepted {
+  const { runId } = row
+  return { route: runId === undefined ? 'persist' : 'wake', ...(runId !== undefined && { runId }), state: 'consumed', rows: [row], ...again(tables, thread, send) }
+}
+
+function again(tables: ThreadTables, thread: ThreadRecord, send: Send): Pick<Accepted, 'duplicate' | 'epoch' | 'owner' | 'lane'> {
+  const lane = send.lane && tables.lane(thread, send.lane.id)
+  return {
+    duplicate: true,
     epoch: thread.epoch,
     ...(thread.owner !== null && { owner: thread.owner }),
     ...(lane && { lane: laneRow(thread, lane) }),

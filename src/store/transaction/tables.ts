@@ -36,6 +36,8 @@ export interface ThreadTables {
   mail(thread: ThreadRecord, id: string): MailRecord | undefined
   /** What waits, by `ord`. */
   pending(thread: ThreadRecord): MailRecord[]
+  /** What waits for one process alone. */
+  boundMail(thread: ThreadRecord): MailRecord[]
   addMail(thread: ThreadRecord, mail: MailRecord): void
   /** Writes what can change, except `ord`. */
   putMail(thread: ThreadRecord, mail: MailRecord): void

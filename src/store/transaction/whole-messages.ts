@@ -6,6 +6,7 @@ import type { Scope } from '../contract.ts'
 import type { MessageGroup, MessagePatch, MessagePatches } from '../conversations.ts'
 import { appendWhole, prepare, type Prepared } from './append.ts'
 import { messageRow } from './decode.ts'
+import { refuseWaiting } from './given-ids.ts'
 import { scopedThread } from './guard.ts'
 import { forgetWords } from './quotes.ts'
 import type { RowRecord, ThreadRecord } from './records.ts'
@@ -25,7 +26,9 @@ export function saveMessages(tables: ThreadTables, groups: readonly MessageGroup
     const thread = threads.of(scope)
     // Of two with one id the later counts.
     const last = new Map(messages.map((message) => [message.id, message]))
-    return [...last.values()].map((message) => planned(tables, thread, message, tables.messageRows(thread, message.id)))
+    const plans = [...last.values()].map((message) => planned(tables, thread, message, tables.messageRows(thread, message.id)))
+    refuseWaiting(tables, thread, plans.flatMap(({ prepared, there }) => (there.length > 0 ? [] : prepared.stored.id)))
+    return plans
   }))
 }
 
@@ -36,6 +39,7 @@ export function updateMessages(tables: ThreadTables, groups: readonly MessagePat
     return [...byId(patches)].map(([id, several]) => {
       const there = tables.messageRows(thread, id)
       const [message] = joinRows(there.map((row) => messageRow(thread, row)))
+      if (!message) refuseWaiting(tables, thread, [id])
       if (!message) throw new HeedError('message_not_found', `Thread ${thread.id} has no message ${id}. Nothing was changed.`, { details: { threadId: thread.id, messageId: id } })
       return planned(tables, thread, several.reduce(patched, message), there)
     })

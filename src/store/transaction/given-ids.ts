@@ -1,0 +1,70 @@
+import { HeedError } from '../../errors.ts'
+import { orderedJSON } from '../../json.ts'
+import type { MessageRow } from '../../message/row.ts'
+import { isUserAuthored, rowToSignal, wasSent } from '../../signals/row.ts'
+import type { Send } from '../contract.ts'
+import { messageRow, rowsOfMail } from './decode.ts'
+import type { ThreadRecord } from './records.ts'
+import type { ThreadTables } from './tables.ts'
+
+/**
+ * Ids that a sender chose mean something in the thread already, or nothing. What would be told apart from it by nobody is refused here: in history it
+ * would be left out, or pass for a part of the other.
+ *
+ * Answers the row of the signal that is sent, where it was sent before and its record is gone.
+ */
+export function meetGivenIds(tables: ThreadTables, thread: ThreadRecord, send: Send): MessageRow | undefined {
+  if (!send.given) return undefined
+  const given = new Set(send.given)
+  if (given.has(send.id)) return meetSignal(tables, thread, send.id)
+  // What stands before the last answer is history that comes along: there the thread's own counts.
+  const asked = send.rows.findLastIndex(({ role }) => role === 'assistant' || role === 'tool') + 1
+  for (const [index, row] of send.rows.entries()) {
+    const there = given.has(row.id) ? rowOf(tables, thread, row.id) : undefined
+    if (there && !isSame(there, row, index >= asked)) throw taken(thread, row.id, `Change that message with updateMessages(), or give this one an id of its own.`)
+  }
+  return undefined
+}
+
+function meetSignal(tables: ThreadTables, thread: ThreadRecord, id: string): MessageRow | undefined {
+  const there = rowOf(tables, thread, id)
+  if (!there) return undefined
+  if (there.seq !== undefined && there.messageId === id && wasSent(there)) return there
+  throw taken(thread, id, 'Take a new id for each thing that is sent.')
+}
+
+/** The row that has this id or is of the message that has it; also one that still waits for its turn. */
+function rowOf(tables: ThreadTables, thread: ThreadRecord, id: string): MessageRow | undefined {
+  const placed = tables.row(thread, id) ?? (tables.hasMessage(thread, id) ? tables.messageRows(thread, id)[0] : undefined)
+  if (placed) return messageRow(thread, placed)
+  const signal = tables.mail(thread, id)
+  const waiting = [...(signal?.state === 'pending' ? [signal] : []), ...tables.boundMail(thread)]
+  for (const mail of waiting) {
+    const row = rowsOfMail(tables, thread, mail).find((one) => one.id === id || one.messageId === id)
+    if (row) return row
+  }
+  return undefined
+}
+
+/** Whether what is passed is what is there. Answers are known by their ids alone: displays needn't have all of them. */
+function isSame(there: MessageRow, row: MessageRow, asked: boolean): boolean {
+  if (isUserAuthored(row)) return isUserAuthored(there) && (!asked || contents(there) === contents(row))
+  const isAnswer = (role: string) => role === 'assistant' || role === 'tool'
+  return isAnswer(row.role) ? isAnswer(there.role) : there.role === row.role
+}
+
+function contents(row: MessageRow): string {
+  return orderedJSON(rowToSignal(row).contents)
+}
+
+/** Refuses the id of what waits in the mailbox and has no place in history yet. */
+export function refuseWaiting(tables: ThreadTables, thread: ThreadRecord, ids: readonly string[]): void {
+  if (ids.length === 0) return
+  const waiting = new Set(tables.pending(thread).flatMap((mail) => [mail.id, ...rowsOfMail(tables, thread, mail).map((row) => row.id)]))
+  const id = ids.find((one) => waiting.has(one))
+  if (id !== undefined) throw taken(thread, id, 'It waits for its turn: cancel it with cancelQueued(), or take another id.')
+}
+
+function taken(thread: ThreadRecord, id: string, what: string): HeedError {
+  return new HeedError('id_taken', `Thread ${thread.id} has something else under the id ${id}. ${what}`, { details: { threadId: thread.id, id } })
+}

@@ -36,6 +36,20 @@ describe('where a database is', () => {
     expect(existsSync(path)).toBe(true)
   })
 
+  it('has small pages in a new file, and leaves those of an old one', async () => {
+    const pages = (path: string) => {
+      using database = new DatabaseSync(path)
+      return database.prepare('PRAGMA page_size').get()?.page_size
+    }
+    const [made, found] = [newFile(), newFile()]
+    {
+      using database = new DatabaseSync(found)
+      database.exec('PRAGMA page_size = 8192; CREATE TABLE a (b); DROP TABLE a')
+    }
+    for (const path of [made, found]) await storeAt(`file:${path}`).open()
+    expect([pages(made), pages(found)]).toEqual([2048, 8192])
+  })
+
   it('says which file it can\'t open', async () => {
     const file = join(folder, 'plain')
     writeFileSync(file, '')

@@ -133,9 +133,19 @@ export class LibSQLVector {
 
   async #ask<Result>(call: Call, ...args: unknown[]): Promise<Result> {
     try {
-      return (await (await (this.#opening ??= this.#open())).ask(call, args)) as Result
+      return (await (await (this.#opening ??= this.#opened())).ask(call, args)) as Result
     } catch (error) {
       throw storeFailure(error, this.url)
+    }
+  }
+
+  /** What could not be opened is tried again by the next call. */
+  async #opened() {
+    try {
+      return await this.#open()
+    } catch (error) {
+      this.#opening = undefined
+      throw error
     }
   }
 

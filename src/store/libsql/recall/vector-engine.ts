@@ -2,6 +2,7 @@ import { DatabaseSync } from 'node:sqlite'
 import { HeedError } from '../../../errors.ts'
 import { compileFilter, type MetadataFilter } from '../../../recall/filter.ts'
 import { Statements } from '../statements.ts'
+import { prepareVectors } from './vector-schema.ts'
 
 export type VectorMetric = 'cosine' | 'euclidean' | 'dotproduct'
 
@@ -30,32 +31,37 @@ interface IndexRow {
   metric: VectorMetric
 }
 
-const schema = `
-  CREATE TABLE IF NOT EXISTS indexes (key INTEGER PRIMARY KEY, name TEXT NOT NULL UNIQUE, dimension INTEGER NOT NULL, metric TEXT NOT NULL) STRICT;
-  CREATE TABLE IF NOT EXISTS vectors (
-    place INTEGER NOT NULL, id TEXT NOT NULL, vector BLOB NOT NULL, metadata TEXT NOT NULL, PRIMARY KEY (place, id)
-  ) STRICT`
 const readAtOnce = 1_000
 
-/** Vectors by index, in a database of their own. Every question is compared with all that the filter lets through. */
+/**
+ * Vectors by index, in a database of their own, which others may have open too: each call is one transaction, from finding the index on. Every
+ * question is compared with all that the filter lets through.
+ */
 export class VectorEngine {
   readonly #database: DatabaseSync
   readonly #statements: Statements
 
   constructor(path: string) {
     this.#database = new DatabaseSync(path, { timeout: 5_000 })
-    this.#database.exec('PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL')
-    this.#database.exec(schema)
+    try {
+      this.#database.exec('PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL')
+      prepareVectors(this.#database)
+    } catch (error) {
+      this.#database.close()
+      throw error
+    }
     this.#statements = new Statements(this.#database)
   }
 
   createIndex(name: string, dimension: number, metric: VectorMetric): void {
-    const there = this.#find(name)
-    if (!there) this.#statements.run('INSERT INTO indexes (name, dimension, metric) VALUES (?, ?, ?)', name, dimension, metric)
-    else if (there.dimension !== dimension || there.metric !== metric) {
-      const why = `Index '${name}' is there already, with ${there.dimension} dimensions and the metric ${there.metric}. Name another, or delete it first.`
-      throw new HeedError('invalid_argument', why, { details: { field: 'indexName', dimension: there.dimension, metric: there.metric } })
-    }
+    this.#write(() => {
+      const there = this.#find(name)
+      if (!there) this.#statements.run('INSERT INTO indexes (name, dimension, metric) VALUES (?, ?, ?)', name, dimension, metric)
+      else if (there.dimension !== dimension || there.metric !== metric) {
+        const why = `Index '${name}' is there already, with ${there.dimension} dimensions and the metric ${there.metric}. Name another, or delete it first.`
+        throw new HeedError('invalid_argument', why, { details: { field: 'indexName', dimension: there.dimension, metric: there.metric } })
+      }
+    })
   }
 
   listIndexes(): string[] {
@@ -63,13 +69,15 @@ export class VectorEngine {
   }
 
   describeIndex(name: string): VectorIndexDescription {
-    const { key, dimension, metric } = this.#index(name)
-    return { dimension, metric, count: this.#statements.one<{ count: number }>('SELECT count(*) AS count FROM vectors WHERE place = ?', key)?.count ?? 0 }
+    return this.#read(() => {
+      const { key, dimension, metric } = this.#index(name)
+      return { dimension, metric, count: this.#statements.one<{ count: number }>('SELECT count(*) AS count FROM vectors WHERE place = ?', key)?.count ?? 0 }
+    })
   }
 
   deleteIndex(name: string): void {
-    const { key } = this.#index(name)
     this.#write(() => {
+      const { key } = this.#index(name)
       this.#statements.run('DELETE FROM vectors WHERE place = ?', key)
       this.#statements.run('DELETE FROM indexes WHERE key = ?', key)
     })
@@ -77,9 +85,9 @@ export class VectorEngine {
 
   /** `replacing`: what this filter lets through goes first. */
   upsert(name: string, items: ReadonlyArray<{ id: string; vector: Float32Array; metadata: string }>, replacing?: MetadataFilter): void {
-    const index = this.#index(name)
-    for (const { vector } of items) checkDimension(name, index, vector)
     this.#write(() => {
+      const index = this.#index(name)
+      for (const { vector } of items) checkDimension(name, index, vector)
       if (replacing) for (const id of this.#chosen(index.key, { filter: replacing })) this.#statements.run('DELETE FROM vectors WHERE place = ? AND id = ?', index.key, id)
       for (const { id, vector, metadata } of items) {
         this.#statements.run(
@@ -91,36 +99,39 @@ export class VectorEngine {
   }
 
   query(name: string, question: Float32Array, { topK, filter, includeVector, minScore }: { topK: number; filter?: MetadataFilter; includeVector: boolean; minScore: number }): VectorQueryResult[] {
-    const index = this.#index(name)
-    checkDimension(name, index, question)
-    const best: VectorQueryResult[] = []
-    for (const { id, vector, metadata } of this.#rows(index.key, filter)) {
-      const numbers = numbersOf(vector)
-      const score = scoreOf(index.metric, question, numbers)
-      if (score < minScore) continue
-      if (best.length >= topK && score <= (best.at(-1)?.score ?? 0)) continue
-      const place = best.findIndex((one) => one.score < score)
-      best.splice(place < 0 ? best.length : place, 0, { id, score, metadata, ...(includeVector && { vector: Array.from(numbers) }) })
-      if (best.length > topK) best.pop()
-    }
-    return best
+    return this.#read(() => {
+      const index = this.#index(name)
+      checkDimension(name, index, question)
+      const best: VectorQueryResult[] = []
+      for (const { id, vector, metadata } of this.#rows(index.key, filter)) {
+        const numbers = numbersOf(vector)
+        const score = scoreOf(index.metric, question, numbers)
+        if (score < minScore) continue
+        if (best.length >= topK && score <= (best.at(-1)?.score ?? 0)) continue
+        const place = best.findIndex((one) => one.score < score)
+        best.splice(place < 0 ? best.length : place, 0, { id, score, metadata, ...(includeVector && { vector: Array.from(numbers) }) })
+        if (best.length > topK) best.pop()
+      }
+      return best
+    })
   }
 
   /** Gives vectors another vector, other metadata, or both. Answers how many there were. */
-  update(name: string, choice: VectorChoice, change: { vector?: Float32Array; metadata?: string }): number {
-    const index = this.#index(name)
-    const { vector, metadata } = change
-    if (vector) checkDimension(name, index, vector)
-    const ids = this.#chosen(index.key, choice)
-    return this.#write(() => ids.reduce((sum, id) => sum + this.#statements.run(
-      'UPDATE vectors SET vector = coalesce(?, vector), metadata = coalesce(?, metadata) WHERE place = ? AND id = ?', vector ? bytesOf(vector) : null, metadata ?? null, index.key, id,
-    ), 0))
+  update(name: string, choice: VectorChoice, { vector, metadata }: { vector?: Float32Array; metadata?: string }): number {
+    return this.#write(() => {
+      const index = this.#index(name)
+      if (vector) checkDimension(name, index, vector)
+      return this.#chosen(index.key, choice).reduce((sum, id) => sum + this.#statements.run(
+        'UPDATE vectors SET vector = coalesce(?, vector), metadata = coalesce(?, metadata) WHERE place = ? AND id = ?', vector ? bytesOf(vector) : null, metadata ?? null, index.key, id,
+      ), 0)
+    })
   }
 
   remove(name: string, choice: VectorChoice): number {
-    const { key } = this.#index(name)
-    const ids = this.#chosen(key, choice)
-    return this.#write(() => ids.reduce((sum, id) => sum + this.#statements.run('DELETE FROM vectors WHERE place = ? AND id = ?', key, id), 0))
+    return this.#write(() => {
+      const { key } = this.#index(name)
+      return this.#chosen(key, choice).reduce((sum, id) => sum + this.#statements.run('DELETE FROM vectors WHERE place = ? AND id = ?', key, id), 0)
+    })
   }
 
   close(): void {
@@ -156,8 +167,16 @@ export class VectorEngine {
     return index
   }
 
+  #read<Result>(work: () => Result): Result {
+    return this.#transaction('BEGIN', work)
+  }
+
   #write<Result>(work: () => Result): Result {
-    this.#database.exec('BEGIN IMMEDIATE')
+    return this.#transaction('BEGIN IMMEDIATE', work)
+  }
+
+  #transaction<Result>(begin: string, work: () => Result): Result {
+    this.#database.exec(begin)
     try {
       const result = work()
       this.#database.exec('COMMIT')

@@ -90,7 +90,7 @@ describe('what can\'t be passed to a thread', () => {
       const store = new LibSQLStore({ url: 'file:' + path })
       const recall = await store.getStore('recall')
       await recall.search({ resourceId: 'r', text: 'x', limit: 1, filter: { b: Symbol() } }).catch((error) => codes.push(error.code, error.details.field))
-      process.exitCode = codes.join() === 'invalid_argument,a,invalid_argument,b' ? 7 : 1`
+      process.exitCode = codes.join() === 'invalid_argument,filter.a,invalid_argument,filter.b' ? 7 : 1`
     expect(await another(newPath(), code)).toBe(7)
   })
 })

@@ -11,7 +11,7 @@ import type { Reasons } from '../recall/rank.ts'
  */
 export interface RecallIndex {
   search(query: RecallQuery): Promise<RecallHit[]>
-  /** From now on vectors are made with this one, of what is there and of what comes. Those of another serve until it is through. */
+  /** From now on vectors are made with this one, of what is there and of what comes. Those of its former one serve until it is through. */
   embedWith(embedder: TextEmbedder): void
   status(): Promise<RecallStatus>
   /**
@@ -29,8 +29,8 @@ export interface RecallQuery {
   text: string
   /** So many messages, each with its best passage. */
   limit: number
-  /** Makes the vector of the text. Without one, only words are compared. */
-  embedder?: TextEmbedder
+  /** Makes the vector of the text. `false`: only words are compared. Without any, the one that `embedWith` was given last. */
+  embedder?: TextEmbedder | false
   /** On `thread_id`, `role`, `created_at` and the metadata of the thread. */
   filter?: MetadataFilter
   /** Messages of a thread from this `seq` on are not wanted. From `asked` on they are the question: what others are worth isn't measured by them. */

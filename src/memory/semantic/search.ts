@@ -56,7 +56,7 @@ export async function searchMessages(
   const limit = typeof perPage === 'number' ? perPage : setting.topK
   if (resourceId === undefined) return { messages: [], page: 0, perPage: limit, hasMore: false, hits: [], scope }
   const index = await indexOf(store, embedder)
-  const found = await index.search({ resourceId, text: args.vectorSearchString, limit, ...(scope === 'thread' && { threadId }), ...(embedder && { embedder }), ...(filter && { filter }) })
+  const found = await index.search({ resourceId, text: args.vectorSearchString, limit, ...(scope === 'thread' && { threadId }), embedder: embedder ?? false, ...(filter && { filter }) })
   const hits = threshold === undefined ? found : found.filter(({ score }) => score >= threshold)
   const passages = await passagesAround(store, hits, setting)
   const messages = passages.flatMap((passage) => passage.messages.map(({ message, seq }) => ({ message, seq, threadId: passage.threadId })))

@@ -59,7 +59,7 @@ async function search(setting: RecallSetting, seat: RecallSeat, rows: readonly M
   const shown = { threadId, from, ...(asked?.seq !== undefined && { asked: asked.seq }) }
   const { filter, topK, threshold, scope } = setting
   const hits = await index.search({
-    resourceId, text, limit: topK, shown, except: before.whole, ...(scope === 'thread' && { threadId }), ...(embedder && { embedder }), ...(filter && { filter }),
+    resourceId, text, limit: topK, shown, except: before.whole, ...(scope === 'thread' && { threadId }), embedder: embedder ?? false, ...(filter && { filter }),
   })
   const partly = new Set(before.all.map(refKey))
   const good = hits.filter((hit) => hit.score >= threshold && !(partly.has(refKey(hit)) && before.has(hit.text)))

@@ -111,7 +111,7 @@ export class InMemoryRecall implements RecallIndex {
   }
 
   async #meanings(passages: readonly Passage[], { previous }: Collection, query: RecallQuery): Promise<Meanings | undefined> {
-    const embedder = query.embedder ?? this.#embedder
+    const { embedder = this.#embedder } = query
     if (!embedder || passages.length === 0) return undefined
     const pairs = passages.map(({ text }, at) => withContext(passages[previous[at] ?? -1]?.text, text))
     try {

@@ -10,6 +10,7 @@ import { Vectoriser } from './vectoriser.ts'
 const keptChanges = 500
 const firstPause = 250
 const longestPause = 30_000
+const renewedMs = 86_400_000
 
 /** Keeps the index of one database up to date, for all that share its connection. Ends with it. */
 export class RecallDriver {
@@ -22,6 +23,7 @@ export class RecallDriver {
   #indexing: Promise<void> | undefined
   #dirty = false
   #timer: Timer | undefined
+  #renewal: Timer
   #pause = firstPause
   #error: string | undefined
   #forgotten = 0
@@ -39,12 +41,15 @@ export class RecallDriver {
     this.#clock = clock
     connection.onMessages.add(this.#noticed)
     connection.onClose.add(() => this.#close())
+    this.#renewal = this.#renewLater()
     this.#noticed()
   }
 
   /** The vectors of an embedder, which are made from now on. */
   vectoriser(embedder: TextEmbedder): Vectoriser {
-    this.#successors.delete(embedder.id)
+    const { id, former } = embedder
+    this.#successors.delete(id)
+    if (former && !this.#vectorisers.has(former.id)) this.#successors.set(former.id, id)
     const vectoriser = this.#vectoriser(embedder)
     vectoriser.use(embedder)
     return vectoriser
@@ -58,14 +63,9 @@ export class RecallDriver {
     return vectoriser
   }
 
-  /** Whose vectors answer while an embedder's are not all there: its former's, or those of another that this process has and that is through. */
-  async instead({ id, former }: TextEmbedder): Promise<Vectoriser | undefined> {
-    if (former && (await this.#isComplete(former.id))) {
-      if (!this.#vectorisers.has(former.id)) this.#successors.set(former.id, id)
-      return this.#vectoriser(former)
-    }
-    for (const vectoriser of this.#vectorisers.values()) if (await this.#isComplete(vectoriser.id)) return vectoriser
-    return undefined
+  /** Whose vectors answer while an embedder's are not all there: its former's. No other is asked: its questions are not theirs. */
+  async instead({ former }: TextEmbedder): Promise<Vectoriser | undefined> {
+    return former && (await this.#isComplete(former.id)) ? this.#vectoriser(former) : undefined
   }
 
   async status(): Promise<RecallStatus> {
@@ -81,13 +81,13 @@ export class RecallDriver {
 
   async reindex(tell: (progress: RecallProgress) => void): Promise<void> {
     await this.#indexing
-    await this.engine.ask('rebuild')
+    await this.engine.ask('rebuild', [...this.#successors.keys()])
     for (let more = true; more && !this.#closed;) {
       ;({ more } = await this.engine.ask('index'))
       const { rebuilding } = await this.engine.ask('status')
       if (rebuilding) tell(rebuilding)
     }
-    const through = [...this.#vectorisers.values()].map((vectoriser) => {
+    const through = [...this.#vectorisers.values()].filter(({ id }) => !this.#successors.has(id)).map((vectoriser) => {
       const { id } = vectoriser
       return vectoriser.through(async () => tell({ ...(await this.engine.ask('progressOf', id)), embedder: id }))
     })
@@ -126,6 +126,18 @@ export class RecallDriver {
     }
   }
 
+  #renewLater(): Timer {
+    return this.#clock.after(renewedMs, () => {
+      this.#renewal = this.#renewLater()
+      // What fails is done the next day: nobody is forgotten sooner than in seven.
+      this.#renew().catch(() => {})
+    }, { background: true })
+  }
+
+  async #renew(): Promise<void> {
+    for (const vectoriser of this.#vectorisers.values()) if (await this.#isNeeded(vectoriser)) vectoriser.renew()
+  }
+
   async #isNeeded({ id }: Vectoriser): Promise<boolean> {
     const successor = this.#successors.get(id)
     return successor === undefined || !(await this.#isComplete(successor))
@@ -147,6 +159,7 @@ export class RecallDriver {
     this.#closed = true
     this.#connection.onMessages.delete(this.#noticed)
     this.#timer?.cancel()
+    this.#renewal.cancel()
     await Promise.allSettled([...this.#vectorisers.values()].map((vectoriser) => vectoriser.close()))
     await this.#indexing
     await this.engine.close()

@@ -26,6 +26,8 @@ export interface Taken {
   passages: Unembedded[]
   /** Messages that say something else by now than what is indexed, or are gone: what waits for them has no text. */
   outdated: number[]
+  /** It was forgotten, or the index is another one. */
+  unknown?: true
   nextAt?: number
   dimension?: number
 }
@@ -75,7 +77,7 @@ export class Embeddings {
   take(id: string, limit: number, now: number): Taken {
     const { index } = this.#databases
     const embedder = this.find(id)
-    if (!embedder) return { passages: [], outdated: [] }
+    if (!embedder) return { passages: [], outdated: [], unknown: true }
     const due = index.all<{ passage: number; revision: number }>('SELECT passage, revision FROM unembedded WHERE embedder = ? AND due_at <= ? ORDER BY due_at, passage LIMIT ?', embedder.key, now, limit)
     const texts = new Map<number, string[]>()
     const lost = new Set<number>()
@@ -146,12 +148,16 @@ export class Embeddings {
     })
   }
 
-  /** All of them once more, also those that are on their way; the vectors that are there serve until then. */
-  again(): void {
+  /** All of them once more, also those that are on their way; the vectors that are there serve until then. Those of embedders that only serve meanwhile stay. */
+  again(except: readonly string[]): void {
     const { index, write } = this.#databases
+    const ids = JSON.stringify(except)
+    const isMeant = 'id NOT IN (SELECT value FROM json_each(?))'
     write(() => {
-      index.run('UPDATE embedders SET anew = 1')
-      index.run('INSERT INTO unembedded (embedder, passage) SELECT e.key, p.key FROM embedders e, passages p WHERE true ON CONFLICT DO UPDATE SET revision = excluded.revision, attempts = 0, due_at = 0')
+      index.run(`UPDATE embedders SET anew = 1 WHERE ${isMeant}`, ids)
+      index.run(
+        `INSERT INTO unembedded (embedder, passage) SELECT e.key, p.key FROM embedders e, passages p WHERE ${isMeant} ON CONFLICT DO UPDATE SET revision = excluded.revision, attempts = 0, due_at = 0`, ids,
+      )
     })
   }
 

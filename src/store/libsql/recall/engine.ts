@@ -70,9 +70,10 @@ export class RecallEngine {
     return { ...this.#indexing.status(), embedders: this.#embeddings.status() }
   }
 
-  rebuild(): void {
+  /** Except for the vectors of these embedders. */
+  rebuild(except: readonly string[] = []): void {
     this.#indexing.rebuild()
-    this.#embeddings.again()
+    this.#embeddings.again(except)
   }
 
   close(): void {

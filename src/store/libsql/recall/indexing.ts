@@ -216,15 +216,23 @@ export class Indexing {
         passage, resource, said.thread, Math.min(words.length, 65_535), question ? 1 : 0, said.role, said.createdAt, hashed,
       )
       index.run('INSERT INTO words (rowid, text) VALUES (?, ?)', passage, [...new Set(words)].map((word) => tokenOf(resource, word)).join(' '))
-      // It is understood with the one before it, which may be another now. Its old vectors serve until then.
-      if (!same.has(passage) || (place > 0 && !same.has(passage - 1))) this.#embed(passage)
+      if (!same.has(passage)) this.#embed(passage)
+      else if (place > 0 && !same.has(passage - 1)) this.#embedAfter(passage, resource)
       touch(touched, resource, key)
     }
     const thread = said?.thread ?? before[0]?.thread
     const last = said?.passages.length ?? 0
     if (thread === undefined || (before.length === last && same.has(first + last - 1))) return
-    const next = index.one<{ key: number }>('SELECT key FROM passages WHERE thread = ? AND key >= ? ORDER BY key LIMIT 1', thread, first + mostPassages)
-    if (next) this.#embed(next.key)
+    const next = index.one<{ key: number; resource: number }>('SELECT key, resource FROM passages WHERE thread = ? AND key >= ? ORDER BY key LIMIT 1', thread, first + mostPassages)
+    if (!next) return
+    this.#embedAfter(next.key, next.resource)
+    touch(touched, next.resource, Math.floor(next.key / mostPassages))
+  }
+
+  /** What it follows is another or gone. Until it is understood with what it follows now it stands alone: what the other said is in no vector. */
+  #embedAfter(passage: number, resource: number): void {
+    this.#databases.index.run('UPDATE vectors SET pair = own WHERE embedder IN (SELECT key FROM embedders) AND resource = ? AND passage = ?', resource, passage)
+    this.#embed(passage)
   }
 
   /** An embedder has to see it. What it makes of it already, if it does, is of what it was. */

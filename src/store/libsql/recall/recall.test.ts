@@ -153,7 +153,7 @@ describe.each(['file', 'memory'] as const)('recall in a %s', (kind) => {
     recall.embedWith(old)
     const [dog] = await say(store, 't', 'r', 'Our hound is three years old.', 'The loaf was burnt.', 'The automobile is red.')
     await embedded(recall, 'old')
-    const next = topicEmbedder('next')
+    const next = Object.assign(topicEmbedder('next'), { former: old })
     next.broken = 'down'
     recall.embedWith(next)
     await expect.poll(async () => (await recall.status()).embedders.find(({ id }) => id === 'next')).toMatchObject({ pending: 3, complete: false })

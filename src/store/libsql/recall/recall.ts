@@ -27,7 +27,7 @@ export class LibSQLRecall implements RecallIndex {
     if (query.resourceId === undefined && query.threadId === undefined) throw new HeedError('invalid_argument', 'A search needs a resourceId or a threadId.', { details: { field: 'resourceId' } })
     if (query.filter !== undefined) compileFilter(query.filter)
     return this.#use(async (driver) => {
-      const vector = embedder && (await vectorOf(driver, embedder, query.text))
+      const vector = embedder ? await vectorOf(driver, embedder, query.text) : undefined
       const hits = await driver.engine.ask('search', { ...query, ...(vector && { vector }) })
       // Another process may have written what has no vectors yet.
       if (embedder) driver.vectoriser(embedder).wake()
@@ -68,14 +68,17 @@ export class LibSQLRecall implements RecallIndex {
   }
 }
 
-/** The question's vector, of the embedder that is asked for; while its vectors are not all there, of the one before it, or of another that this process has. */
+/** The question's vector, of the embedder that is asked for; while its vectors are not all there, of the one before it if it has one. */
 async function vectorOf(driver: RecallDriver, embedder: TextEmbedder, text: string): Promise<{ embedder: string; numbers: Float32Array } | undefined> {
   const wanted = driver.vectoriser(embedder)
-  const instead = (await driver.engine.ask('stateOf', embedder.id)).complete ? undefined : await driver.instead(embedder)
-  for (const serving of new Set([instead ?? wanted, wanted])) {
-    const { dimension } = await driver.engine.ask('stateOf', serving.id)
-    const numbers = await serving.question(text, dimension)
-    if (numbers) return { embedder: serving.id, numbers }
+  const state = await driver.engine.ask('stateOf', embedder.id)
+  const instead = state.complete ? undefined : await driver.instead(embedder)
+  const former = instead && { serving: instead, ...(await driver.engine.ask('stateOf', instead.id)) }
+  // Both at once: for two that don't answer nobody waits longer than for one.
+  const asked = [...(former ? [former] : []), { serving: wanted, ...state }].map(({ serving, dimension }) => ({ id: serving.id, vector: serving.question(text, dimension) }))
+  for (const { id, vector } of asked) {
+    const numbers = await vector
+    if (numbers) return { embedder: id, numbers }
   }
   return undefined
 }

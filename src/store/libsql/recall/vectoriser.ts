@@ -63,6 +63,12 @@ export class Vectoriser {
     if (isAnother) this.#startAnew()
   }
 
+  /** Who is not named for long is forgotten. */
+  renew(): void {
+    this.#registering = undefined
+    this.wake()
+  }
+
   /** There may be something to do. */
   wake(): void {
     this.#again = true
@@ -120,11 +126,12 @@ export class Vectoriser {
 
   async #work(): Promise<void> {
     try {
-      await (this.#registering ??= this.#engine.ask('register', this.id, this.#clock.now()))
       while (!this.#ending.signal.aborted) {
         this.#again = false
-        const { passages, outdated, nextAt, dimension } = await this.#engine.ask('take', this.id, this.#limit, this.#clock.now())
-        if (passages.length === 0 && outdated.length > 0) continue
+        await (this.#registering ??= this.#engine.ask('register', this.id, this.#clock.now()))
+        const { passages, outdated, unknown, nextAt, dimension } = await this.#engine.ask('take', this.id, this.#limit, this.#clock.now())
+        if (unknown) this.#registering = undefined
+        if (unknown || (passages.length === 0 && outdated.length > 0)) continue
         if (passages.length === 0) {
           if (nextAt !== undefined) this.#wakeAt(nextAt)
           else if (!this.#again) for (const { resolve } of this.#waiting) resolve()

@@ -67,7 +67,12 @@ function processAt(url: string): { embedAll(id: string, now: number): void } {
 }
 
 const stateOf = async (recall: RecallIndex, { id }: TextEmbedder) => (await recall.status()).embedders.find((one) => one.id === id)
-const through = (recall: RecallIndex, embedder: TextEmbedder) => expect.poll(async () => ({ ...(await recall.status()), ...(await stateOf(recall, embedder)) })).toMatchObject({ pending: 0, complete: true })
+async function through(recall: RecallIndex, embedder: TextEmbedder): Promise<void> {
+  await expect.poll(async () => {
+    const { pending, rebuilding } = await recall.status()
+    return { unindexed: pending + (rebuilding ? 1 : 0), ...(await stateOf(recall, embedder)) }
+  }).toMatchObject({ unindexed: 0, pending: 0, complete: true })
+}
 const day = 86_400_000
 
 describe('several embedders', () => {

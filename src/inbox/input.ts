@@ -43,7 +43,8 @@ const mostAtOnce = 1_000
 
 export function checkNotifications(inputs: readonly NotificationInput[]): CheckedNotification[] {
   if (inputs.length > mostAtOnce) throw wrong('notifications', `must not be more than ${mostAtOnce} at once: send them in parts`)
-  return inputs.map(checkNotification)
+  // Also what is missing in between.
+  return Array.from(inputs, checkNotification)
 }
 
 /** Everything that could fail later fails here, by name; nothing of the input is shared with the answer. */

@@ -53,6 +53,7 @@ export function inboxSettings(config: NotificationsConfig = {}): InboxSettings {
   const { dispatch = {}, batching = {} } = config
   for (const [field, part] of Object.entries({ 'notifications.dispatch': dispatch, 'notifications.batching': batching })) checkKeys(field, part)
   if (dispatch.enabled !== undefined && typeof dispatch.enabled !== 'boolean') throw wrong('notifications.dispatch.enabled', 'must be true or false')
+  if (dispatch.cron !== undefined && typeof dispatch.cron !== 'string') throw wrong('notifications.dispatch.cron', 'must be a cron expression')
   const settings = {
     enabled: dispatch.enabled ?? true,
     cron: dispatch.cron ?? (dispatch.enabled ? '*/1 * * * *' : undefined),
@@ -81,9 +82,12 @@ function checkKeys(field: string, part: unknown): void {
   for (const key of Object.keys(part)) if (!names.includes(key)) throw wrong(`${field}.${key}`, `is not known. Known: ${names.join(', ')}`)
 }
 
+/** A hundred years, in milliseconds: what is added to the time must still be a time. */
+const most = 3_155_760_000_000
+
 function whole(field: string, value: number, least: number): number {
-  if (Number.isInteger(value) && value >= least) return value
-  throw wrong(field, `must be a whole number of at least ${least}`)
+  if (Number.isInteger(value) && value >= least && value <= most) return value
+  throw wrong(field, `must be a whole number from ${least} to ${most}`)
 }
 
 function wrong(field: string, why: string): HeedError {

@@ -1,5 +1,6 @@
 import type { JSONObject, JSONValue } from '../json.ts'
 import type { ProviderOptions } from '../message/message.ts'
+import { describe as messageOf } from '../errors.ts'
 import { describe, refusal } from './refusal.ts'
 
 const maxDepth = 128
@@ -14,7 +15,7 @@ export function copyJSON(value: unknown, field: string, depth = 0): JSONValue {
   if (typeof value === 'number' && Number.isFinite(value)) return value === 0 ? 0 : value
   if (typeof value !== 'object') throw refusal(field, `is not JSON (${describe(value)}).`)
   if (value instanceof Date && Number.isNaN(value.getTime())) throw refusal(field, 'is a date that is none.')
-  if ('toJSON' in value && typeof value.toJSON === 'function') return copyJSON(value.toJSON(), field, depth + 1)
+  if ('toJSON' in value && typeof value.toJSON === 'function') return copyJSON(attempt(field, () => (value as { toJSON(): unknown }).toJSON()), field, depth + 1)
   if (Array.isArray(value)) {
     const items = Array.from(value, (item: unknown) => (item === undefined ? null : item))
     return items.map((item, index) => copyJSON(item, `${field}[${index}]`, depth + 1))
@@ -43,6 +44,15 @@ export function isPlainObject(value: unknown): value is Record<string, unknown> 
 
 // `fromEntries` defines its keys, so a key named `__proto__` stays a key.
 function copyEntries(value: Record<string, unknown>, field: string, depth: number): JSONObject {
-  const entries = Object.entries(value).filter(([, item]) => item !== undefined)
+  const entries = attempt(field, () => Object.entries(value)).filter(([, item]) => item !== undefined)
   return Object.fromEntries(entries.map(([key, item]) => [key, copyJSON(item, `${field}.${key}`, depth + 1)]))
+}
+
+/** What an object does when it is read is its own: a failure of that is told as one of the field. */
+function attempt<Value>(field: string, read: () => Value): Value {
+  try {
+    return read()
+  } catch (error) {
+    throw refusal(field, `can't be read: ${messageOf(error)}`)
+  }
 }

@@ -1,18 +1,32 @@
 import { HeedError } from '../errors.ts'
 import { notificationPriorities, notificationStatuses } from './notification-states.ts'
-import type { MarkedStatus, NotificationQuery } from './notifications.ts'
+import type { InboxScope, MarkedStatus, NotificationQuery } from './notifications.ts'
 
 const usualLimit = 100
 const longest = 10_000
 const marks: readonly string[] = ['seen', 'dismissed', 'archived'] satisfies MarkedStatus[]
 
 /** Refuses by name what no list of notifications can be asked for. Answers how long it may be. */
-export function checkQuery({ threadId, status, priority, limit = usualLimit }: NotificationQuery): number {
-  if (typeof threadId !== 'string' || threadId === '') throw wrong('threadId', 'is missing or no text')
+export function checkQuery(query: NotificationQuery): number {
+  checkScope(query)
+  const { status, priority, source, kind, search, after, limit = usualLimit } = query
+  for (const [field, value] of Object.entries({ source, kind, search, after })) if (value !== undefined && typeof value !== 'string') throw wrong(field, 'must be a text')
   for (const one of [status ?? []].flat()) if (!notificationStatuses.includes(one)) throw wrong('status', `must be of ${notificationStatuses.join(', ')}`)
   for (const one of [priority ?? []].flat()) if (!notificationPriorities.includes(one)) throw wrong('priority', `must be of ${notificationPriorities.join(', ')}`)
   if (!Number.isInteger(limit) || limit < 1 || limit > longest) throw wrong('limit', `must be a whole number from 1 to ${longest}`)
   return limit
+}
+
+/** Whose inbox it is. */
+export function checkScope(scope: InboxScope): void {
+  const { threadId, resourceId }: Partial<InboxScope> = typeof scope === 'object' && scope !== null ? scope : {}
+  if (typeof threadId !== 'string' || threadId === '') throw wrong('threadId', 'is missing or no text')
+  if (resourceId !== undefined && typeof resourceId !== 'string') throw wrong('resourceId', 'must be a text')
+}
+
+export function checkId(id: string): string {
+  if (typeof id === 'string') return id
+  throw wrong('id', 'must be a text')
 }
 
 export function checkIds(ids: readonly string[]): readonly string[] {

@@ -144,6 +144,8 @@ describe('what is wrong with notifications', () => {
     const storage = new InMemoryStore()
     expect(() => new Heed({ storage, notifications: { dispatch: { cron: 'every now and then' } } })).toThrow(expect.objectContaining({ code: 'invalid_argument', details: { field: 'cron' } }))
     expect(() => new Heed({ storage, notifications: { dispatch: { batchSize: 0 } } })).toThrow(expect.objectContaining({ details: { field: 'notifications.dispatch.batchSize' } }))
+    expect(() => new Heed({ storage, notifications: { dispatch: { cron: 5 } } as never })).toThrow(expect.objectContaining({ details: { field: 'notifications.dispatch.cron' } }))
+    expect(() => new Heed({ storage, notifications: { dedupeMemoryMs: 1e20 } })).toThrow(expect.objectContaining({ details: { field: 'notifications.dedupeMemoryMs' } }))
     expect(() => new Heed({ storage, notifications: { dispatcher: {} } as never })).toThrow(expect.objectContaining({ details: { field: 'notifications.dispatcher' } }))
   })
 
@@ -163,7 +165,12 @@ describe('what is wrong with notifications', () => {
     expect(await field({ ...ci, dedupeKey: '' })).toBe('dedupeKey')
     expect(await field({ ...ci, id: 'x'.repeat(201) })).toBe('id')
     expect(await field({ ...ci, dedupKey: 'x' })).toBe('dedupKey')
+    expect(await field({ ...ci, payload: { get text() { throw new Error('odd') } } })).toBe('payload')
+    expect(await field({ ...ci, metadata: { at: { toJSON() { throw new Error('odd') } } } })).toBe('metadata.at')
     expect(await field(ci, { threadId: 't' })).toBe('resourceId')
+    const holes = [ci, ci, ci]
+    delete holes[1]
+    await expect(agent.sendNotificationSignal(holes, thread)).rejects.toMatchObject({ code: 'invalid_argument', details: { field: 'notification' } })
     await expect(agent.sendNotificationSignal(Array.from({ length: 1_001 }, () => ci), thread)).rejects.toMatchObject({ code: 'invalid_argument', details: { field: 'notifications' } })
     expect(await field(ci, { ...thread, ifIdle: { behavior: 'persist' } })).toBe('ifIdle.behavior')
     expect(await list()).toEqual([])

@@ -91,6 +91,13 @@ export const notificationConformance: NotificationCase[] = [
       await assert.rejects(store.listNotifications({ ...scope, priority: ['odd'] as never }), refused('priority'))
       await assert.rejects(store.listNotifications({ ...scope, after: 'nothing' }), refused('after'))
       await assert.rejects(store.listNotifications({ threadId: '' }), refused('threadId'))
+      for (const field of ['resourceId', 'source', 'kind', 'search', 'after']) await assert.rejects(store.listNotifications({ ...scope, [field]: { odd: 1 } }), refused(field))
+      for (const none of [undefined, null, {}] as never[]) {
+        for (const ask of [() => store.listNotifications(none), () => store.countNotifications(none), () => store.markNotifications(none, ['n0'], 'seen'), () => store.retryNotifications(none, ['n0'])]) {
+          await assert.rejects(ask(), refused('threadId'))
+        }
+      }
+      await assert.rejects(store.getNotification({ ...scope, id: 7 as never }), refused('id'))
       await assert.rejects(store.markNotifications(scope, ['n0'], 'delivered' as never), refused('status'))
       await assert.rejects(store.markNotifications(scope, 'n0' as never, 'seen'), refused('ids'))
       assert.deepEqual((await store.listNotifications({ ...scope, status: 'pending' })).notifications.map(({ id }) => id), ['n2', 'n1', 'n0'])

@@ -1,5 +1,5 @@
 import { HeedError } from '../../errors.ts'
-import { checkIds, checkMark, checkQuery } from '../notification-query.ts'
+import { checkId, checkIds, checkMark, checkQuery, checkScope } from '../notification-query.ts'
 import type {
   ChangeQuery, DueClaim, Delivery, DeliveryFailure, Due, InboxScope, Ingested, InboxChanges, MarkedStatus, NewNotification, NotificationQuery, NotificationRecord,
   NotificationStatus, NotificationStore, Settled, Settlement, SummaryBatch,
@@ -80,7 +80,8 @@ export class LibSQLInbox extends LibSQLDomain implements NotificationStore {
 
   getNotification({ id, ...scope }: InboxScope & { id: string }): Promise<NotificationRecord | null> {
     return this.read((statements) => {
-      const row = scoped(statements, scope, id)
+      checkScope(scope)
+      const row = scoped(statements, scope, checkId(id))
       return row ? notificationOf(row) : null
     })
   }
@@ -94,8 +95,10 @@ export class LibSQLInbox extends LibSQLDomain implements NotificationStore {
     })
   }
 
-  countNotifications({ threadId, resourceId }: InboxScope): Promise<Partial<Record<NotificationStatus, number>>> {
+  countNotifications(scope: InboxScope): Promise<Partial<Record<NotificationStatus, number>>> {
     return this.read((statements) => {
+      checkScope(scope)
+      const { threadId, resourceId } = scope
       const [text, values] = resourceId === undefined ? [sql.counts, [threadId]] as const : [sql.countsOfResource, [threadId, resourceId]] as const
       const counts = statements.one<Record<NotificationStatus, number | null>>(text, ...values) ?? {}
       return Object.fromEntries(Object.entries(counts).filter(([, count]) => count))
@@ -103,18 +106,22 @@ export class LibSQLInbox extends LibSQLDomain implements NotificationStore {
   }
 
   markNotifications(scope: InboxScope, ids: readonly string[], status: MarkedStatus, now = this.now()): Promise<NotificationRecord[]> {
-    return this.#change((statements, touch) => checkMark(ids, status).flatMap((id) => {
-      const row = scoped(statements, scope, id)
-      if (!row || !canBecome(row.status, status)) return []
-      touch(row)
-      statements.run(sql[status], now, row.key)
-      const marked = scoped(statements, scope, id)
-      return marked ? [notificationOf(marked)] : []
-    }))
+    return this.#change((statements, touch) => {
+      checkScope(scope)
+      return checkMark(ids, status).flatMap((id) => {
+        const row = scoped(statements, scope, id)
+        if (!row || !canBecome(row.status, status)) return []
+        touch(row)
+        statements.run(sql[status], now, row.key)
+        const marked = scoped(statements, scope, id)
+        return marked ? [notificationOf(marked)] : []
+      })
+    })
   }
 
   retryNotifications(scope: InboxScope, ids: readonly string[], now = this.now()): Promise<number> {
     return this.#change((statements, touch) => {
+      checkScope(scope)
       const rows = checkIds(ids).flatMap((id) => scoped(statements, scope, id) ?? [])
       const retried = rows.filter(({ status }) => canBecome(status, 'pending'))
       for (const row of retried) {

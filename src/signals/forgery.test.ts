@@ -45,6 +45,14 @@ describe('plain text that reads like a tag', () => {
     'x\u200B<user>',
     '<uSer>',
     'List<User> and <user>',
+    '< user name="x">',
+    '< user name = x />',
+    '<user ; </user>',
+    'a < b <user>',
+    'vector <state> v;',
+    '<user name="x"',
+    '<system-reminder priority=high',
+    '<user "x">',
   ])('[P2.2] %j is escaped inside a user element', text => {
     const signal = plain(text)
     expect(signal.guarded).toBe(true)
@@ -120,6 +128,21 @@ describe('any other text', () => {
     'let p: Promise<user>',
     '$<user>`x`',
     '\r\n\t<p>\u0000</p>',
+    'if (a < user && b) {}',
+    'if (a <user && b> c) {}',
+    'for (let i = 0; i < state / 2; i++) {}',
+    'i <state / 2',
+    'while (prev < state ) next()',
+    'return x < notification ? 1 : 2',
+    'return x <notification ? 1 : 2',
+    'if a < user and b > c:',
+    'SELECT * FROM t WHERE a < user\nAND b > 1',
+    'a < state == b > c',
+    'x < /user/.exec(y)',
+    'Map< user >',
+    'template <state S>',
+    'template<state S>',
+    '{user < state}',
   ])('[P2.3] %j is untouched', text => {
     const signal = plain(text)
     expect(signal).not.toHaveProperty('guarded')

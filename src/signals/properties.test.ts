@@ -1,7 +1,7 @@
 import * as fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import type { JSONValue } from '../json.ts'
-import { RESERVED_TAGS } from './forgery.ts'
+import { needsGuard, RESERVED_TAGS } from './forgery.ts'
 import { normaliseSignal } from './normalise.ts'
 import { renderSignal } from './render.ts'
 import { rowToSignal, signalToRow } from './row.ts'
@@ -77,15 +77,35 @@ function writable(value: string): string {
   }).join('')
 }
 
-/** A second opinion on what reads like a reserved tag, by scanning. */
+/** A second opinion on what reads like a reserved tag, by reading on as a parser of XML or HTML does. */
 function opensOrClosesReserved(value: string): boolean {
   const pieces = value.split('<')
-  return pieces.slice(1).some((after, index) => {
+  return pieces.slice(1).some((piece, index) => {
+    const after = [piece, ...pieces.slice(index + 2)].join('<')
     // Code: a component or type, and the argument of a type.
     if (/^(?:User|State|Notification)[\s/>]/.test(after) || (/[\w$]$/.test(pieces[index] ?? '') && /^(?:user|state|notification)>/i.test(after))) return false
-    const shown = after.replace(/[\u200B\u0000]/g, '').trimStart().replace(/^\//, '').trimStart().toLowerCase()
-    return RESERVED_TAGS.some(tag => shown.startsWith(tag) && /^[\s/>]/.test(shown.slice(tag.length)))
+    const shown = after.replace(/[\u200B\u0000]/g, '').replace(/^\//, '').toLowerCase()
+    return RESERVED_TAGS.some(tag => shown.startsWith(tag) && endsTag(shown.slice(tag.length)))
   })
+}
+
+/** Reads attributes up to the end of the tag. */
+function endsTag(written: string): boolean {
+  let rest = written
+  if (!/^[\s/>]/.test(rest)) return false
+  for (;;) {
+    rest = rest.trimStart()
+    if (rest.startsWith('>') || rest.startsWith('/>')) return true
+    const attribute = /^[a-z_:][\w:.-]*/.exec(rest)
+    if (!attribute) return false
+    rest = rest.slice(attribute[0].length)
+    const quoted = /^\s*=\s*(["'])/.exec(rest)
+    if (quoted) {
+      const end = rest.indexOf(quoted[1] ?? '', quoted[0].length)
+      if (end < 0) return false
+      rest = rest.slice(end + 1)
+    } else rest = rest.replace(/^\s*=\s*[^\s"'=<>`]+/, '')
+  }
 }
 
 /** True when a reserved name follows a bracket, with anything but letters in between. */
@@ -139,6 +159,32 @@ describe('rendering', () => {
       }),
       { numRuns: 500 },
     )
+  })
+
+  it('[P2.3] leaves comparisons with things of a reserved name as they are', () => {
+    const operand = fc.constantFrom('user', 'state', 'notification', 'a', 'i', 'x.y', '10', 'f(x)', 'users', 'state.count', 'user[0]', '(a + b)', '/user/.exec(s)')
+    const comparison = fc.constantFrom(' < ', ' <= ', ' > ', ' >= ', ' << ', ' == ', ' !== ', ' <=> ')
+    const joint = fc.constantFrom(' && ', ' || ', ' ? 1 : 2; ', ' + ', ' / 2; ', ' and ', ' OR ', ') {\n', '; ', ', ', '\nAND ', ' | ', ' }; ', ' % ')
+    const fragment = fc.tuple(operand, comparison, operand, joint).map(pieces => pieces.join(''))
+    fc.assert(
+      fc.property(fc.array(fragment, { minLength: 1, maxLength: 6 }), fragments => {
+        expect(needsGuard(`if (${fragments.join('')}end`)).toBe(false)
+      }),
+      { numRuns: 1000 },
+    )
+  })
+
+  it('[P2.2] guards every text in which a parser finds a reserved tag, whatever stands around it', () => {
+    const reserved = fc.constantFrom(...RESERVED_TAGS)
+    const blank = fc.constantFrom(' ', '\n', '\t', '  ')
+    const value = fc.oneof(text.map(item => `"${item.replaceAll('"', '')}"`), text.map(item => `'${item.replaceAll("'", '')}'`), fc.stringMatching(/^[a-z0-9&;?.]{1,5}$/))
+    const attribute = fc.tuple(blank, name, fc.option(fc.tuple(fc.constantFrom('=', ' = '), value).map(pair => pair.join('')), { nil: '' })).map(pieces => pieces.join(''))
+    const opening = fc.tuple(fc.constantFrom('<', '</'), reserved, fc.array(attribute, { maxLength: 3 }), fc.constantFrom('>', ' >', '/>', ' />', '\n>')).map(([start, tag, attributes, end]) => start + tag + attributes.join('') + end)
+    // Directly behind an identifier it may be the argument of a type.
+    const around = text.map(item => `${item} `)
+    fc.assert(fc.property(around, opening, text, (before, tag, after) => {
+      expect(needsGuard(before + tag + after)).toBe(true)
+    }), { numRuns: 1000 })
   })
 
   it('keeps files where they were among the texts', () => {

@@ -59,10 +59,15 @@ function joined(open: Message | undefined, row: MessageRow, calls: Map<string, C
   const results = row.role === 'tool' ? unplacedResults(row, calls) : undefined
   if (results?.length === 0) return open
   const turn: Message = open?.id === row.messageId ? open : messageOf(row, 'assistant', { format: 2, parts: [] })
+  const added = results ?? openStep(row, turn)
+  const { length: before } = turn.content.parts
+  // Most messages are one row.
+  if (before === 0) turn.content.parts = added
+  else for (const part of added) turn.content.parts.push(part)
   const { parts } = turn.content
-  for (const part of results ?? openStep(row, turn)) {
-    parts.push(part)
-    if (part.type === 'tool-invocation') calls.set(callKey(row, part), { parts, index: parts.length - 1 })
+  for (let index = before; index < parts.length; index++) {
+    const part = parts[index] as MessagePart
+    if (part.type === 'tool-invocation') calls.set(callKey(row, part), { parts, index })
   }
   return turn
 }
@@ -110,16 +115,16 @@ function openStep({ content }: MessageRow, { content: turn }: Message): MessageP
   if (content.experimental_attachments) (turn.experimental_attachments ??= []).push(...content.experimental_attachments)
   const parts = partsOf(content)
   const [first] = parts
-  const rest = first?.type === 'step-start' ? parts.slice(1) : parts
-  if (rest.length === 0) return []
+  const begins = first?.type === 'step-start'
+  if (parts.length === (begins ? 1 : 0)) return []
 
-  const start: StepStartPart = first?.type === 'step-start' ? first : { type: 'step-start' }
   const options = content.providerMetadata
-  if (!options || start.providerMetadata) return [start, ...rest]
+  const start: StepStartPart = begins ? first : { type: 'step-start' }
   // A turn's first step has the options of the message; a later one keeps its own.
-  if (turn.parts.length > 0) return [{ ...start, providerMetadata: options }, ...rest]
-  turn.providerMetadata = options
-  return [start, ...rest]
+  const isLater = turn.parts.length > 0
+  if (options && !start.providerMetadata && !isLater) turn.providerMetadata = options
+  const opened = options && !start.providerMetadata && isLater ? { ...start, providerMetadata: options } : start
+  return opened === first ? parts.slice() : [opened, ...(begins ? parts.slice(1) : parts)]
 }
 
 /** The message that a row begins. */

@@ -18,6 +18,16 @@ export interface ExplainedPart {
   bytes: number
   /** The first words of it, on one line. */
   preview: string
+  /** Of a block of recalled messages: those that were found, in its order. */
+  recalled?: ExplainedHit[]
+}
+
+/** A message that was found, how well it fits between 0 and 1, and what spoke for it, each compared to the best. */
+export interface ExplainedHit {
+  threadId: string
+  messageId: string
+  score: number
+  reasons: Readonly<Record<string, number>>
 }
 
 export interface ExplainedPrompt {
@@ -48,8 +58,8 @@ export function explainPrompt({ system, rows, tools = [], previous = [], runId }
   const add = (part: Omit<ExplainedPart, 'bytes'>, of: object) => {
     const print = fingerprint(of)
     fingerprints.push(print)
-    const { preview, ...rest } = part
-    parts.push({ ...rest, bytes: bytesOf(print), preview })
+    const { preview, recalled, ...rest } = part
+    parts.push({ ...rest, bytes: bytesOf(print), preview, ...(recalled && { recalled }) })
   }
 
   for (const tool of tools) {
@@ -60,7 +70,8 @@ export function explainPrompt({ system, rows, tools = [], previous = [], runId }
   const isInput = runId === undefined ? trailingInput(shown) : (row: MessageRow) => row.runId === runId
   for (const row of shown) {
     const source = sourceOf(row, isInput(row))
-    for (const message of modelMessagesOf(row)) add({ source, messageId: row.messageId, ...told(message) }, message)
+    const recalled = row.role === 'context' ? recalledIn(row) : []
+    for (const message of modelMessagesOf(row)) add({ source, messageId: row.messageId, ...told(message), ...(recalled.length > 0 && { recalled }) }, message)
   }
 
   return {
@@ -70,6 +81,12 @@ export function explainPrompt({ system, rows, tools = [], previous = [], runId }
     prefix: commonPrefix(previous, fingerprints),
     fingerprints,
   }
+}
+
+/** What the block says of them. */
+function recalledIn({ content: { metadata } }: MessageRow): ExplainedHit[] {
+  const passages = (Array.isArray(metadata?.recall) ? metadata.recall : []) as Array<{ threadId: string; hits?: Array<Omit<ExplainedHit, 'threadId'>> }>
+  return passages.flatMap(({ threadId, hits = [] }) => hits.map(({ messageId, score, reasons }) => ({ threadId, messageId, score, reasons })))
 }
 
 function sourceOf(row: MessageRow, isOfRun: boolean): PromptSource {

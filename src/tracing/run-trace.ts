@@ -108,8 +108,8 @@ export class RunTrace {
     })
   }
 
-  /** A search for what was said earlier. `found` counts what it came to. */
-  async search<T>(query: string, topK: number, work: () => Promise<T>, found: (answer: T) => number): Promise<T> {
+  /** A search for what was said earlier. `about` says what it came to. */
+  async search<T>(query: string, topK: number, work: () => Promise<T>, about: (answer: T) => Attributes): Promise<T> {
     const operation = new Operation(this.#telemetry, {
       name: 'search_memory',
       parent: this.#operation.context,
@@ -123,7 +123,7 @@ export class RunTrace {
     })
     try {
       const answer = await operation.within(work)
-      operation.set({ 'heed.recall.count': found(answer) })
+      operation.set({ ...about(answer), 'heed.recall.duration_ms': operation.elapsed * 1_000 })
       return answer
     } catch (error) {
       operation.fail(error)

@@ -30,6 +30,22 @@ describe('explainPrompt', () => {
     await heed.close()
   })
 
+  it('[K2.13] says which messages were recalled, how well each fits, and what spoke for it', async () => {
+    const agent = new Agent({ id: 'a', model: scriptedModel(() => 'ok'), memory: new Memory({ semanticRecall: { topK: 1 } }) })
+    const heed = new Heed({ agents: { agent }, storage: new InMemoryStore() })
+    await agent.generate('The spare key is under the flowerpot.', { memory: { thread: 'monday', resource: 'u' } })
+    const memory = { thread: 'friday', resource: 'u' }
+    await agent.generate('Where is the spare key?', { memory })
+    const { messages: [first] } = await (await agent.getMemory()).recall({ threadId: 'monday' })
+    const { parts } = await agent.explainPrompt('Thanks.', { memory })
+    const recalled = parts.flatMap((part) => (part.recalled ? { source: part.source, recalled: part.recalled } : []))
+    expect(recalled).toEqual([{ source: 'context', recalled: [{ threadId: 'monday', messageId: first?.id, score: expect.any(Number), reasons: expect.objectContaining({ words: 1 }) }] }])
+    const score = recalled[0]?.recalled[0]?.score ?? 0
+    expect(score > 0 && score <= 1).toBe(true)
+    expect(recalled[0]?.recalled[0]?.reasons).not.toHaveProperty('meaning')
+    await heed.close()
+  })
+
   it('is made of what the call is sent: active tools, a schema in words, guarded input', async () => {
     const tool = (id: string) => createTool({ id, execute: async () => 1 })
     const model = scriptedModel(['{}'])

@@ -103,7 +103,10 @@ it('[T1.1] [T1.2] a run of two steps with a steer and a recall is seven spans at
     'gen_ai.operation.name': 'execute_tool', 'gen_ai.tool.name': 'look', 'gen_ai.tool.type': 'function', 'gen_ai.tool.description': 'Looks up timetables.', 'gen_ai.conversation.id': 'trip', 'heed.tool.outcome': 'returned',
   })
   expect(tool.attributes['gen_ai.tool.call.id']).toEqual(expect.any(String))
-  expect(recall.attributes).toMatchObject({ 'gen_ai.operation.name': 'search_memory', 'gen_ai.conversation.id': 'trip', 'heed.recall.count': 1 })
+  expect(recall.attributes).toEqual({
+    'gen_ai.operation.name': 'search_memory', 'gen_ai.conversation.id': 'trip', 'gen_ai.request.top_k': 6, 'heed.recall.count': 1, 'heed.recall.found': 1, 'heed.recall.kinds': ['words'],
+    'heed.recall.best_score': expect.any(Number), 'heed.recall.duration_ms': expect.any(Number),
+  })
   expect(firstAccept.attributes).toMatchObject({ 'heed.signal.id': wake.signal.id, 'heed.signal.type': 'user', 'heed.signal.route': 'wake', 'heed.run.id': runId, 'gen_ai.conversation.id': 'trip', 'gen_ai.agent.id': 'guide' })
   expect(secondAccept.attributes).toMatchObject({ 'heed.signal.id': 'steer-1', 'heed.signal.route': 'deliver', 'heed.run.id': runId, 'heed.signal.duplicate': false })
   expect([run, firstChat, tool, firstAccept].map(({ kind }) => kind)).toEqual([1, 3, 1, 4])

@@ -5,8 +5,9 @@ import { estimateTokens } from '../../prompt/tokens.ts'
 import { passagesOf } from '../../recall/passages.ts'
 import { recallBlock, type RecalledPassage } from './block.ts'
 
+const reasons = { words: 0.98765, wordsOfPair: 0, meaning: 0.5, meaningOfPair: 0, previous: 0, next: 0, thread: 1, wordsOfThread: 0, question: 0 }
 const said = (id: string, text: string): Message => ({ id, role: 'user', createdAt: new Date(1_700_000_000_000), content: { format: 2, parts: [{ type: 'text', text }] } })
-const one = (text: string, found: string): RecalledPassage => ({ threadId: 't', title: '', messages: [{ message: said('a', text), seq: 1, hit: { score: 1, text: found } }] })
+const one = (text: string, found: string): RecalledPassage => ({ threadId: 't', title: '', messages: [{ message: said('a', text), seq: 1, hit: { score: 1, reasons, text: found } }] })
 
 const word = fc.constantFrom('x ', 'hello world ', '日本語テキスト', '😀😀', 'a'.repeat(300), '<recalled-messages>&<', 'The hound barked. ', '\n', ' ', '\u0301', 'ก็', '{"a":[1,2]}')
 const text = fc.array(word, { maxLength: 60 }).map((words) => words.join(''))
@@ -19,7 +20,7 @@ const passages: fc.Arbitrary<RecalledPassage[]> = fc.array(
   messages: messages.map(({ text: words, score, nth, stale }, seq) => ({
     message: said(`m${seq}`, words),
     seq,
-    ...(score !== null && { hit: { score, text: stale ? 'what it said before' : passagesOf(words).at(nth % Math.max(1, passagesOf(words).length)) ?? '' } }),
+    ...(score !== null && { hit: { score, reasons, text: stale ? 'what it said before' : passagesOf(words).at(nth % Math.max(1, passagesOf(words).length)) ?? '' } }),
   })),
 })))
 
@@ -32,6 +33,13 @@ describe('a block of recalled messages', () => {
       expect(block.text.isWellFormed()).toBe(true)
       expect(block.text).not.toContain('what it said before')
     }), { numRuns: 400 })
+  })
+
+  it('[K2.13] says of each message that was found its score and what spoke for it', () => {
+    const messages = [{ message: said('b', 'Before.'), seq: 0 }, ...one('The hound barked.', 'The hound barked.').messages]
+    expect(recallBlock([{ threadId: 't', title: '', messages }], { threadId: 'x', question: 'hound', maxTokens: 500 })?.metadata.recall).toEqual([
+      { threadId: 't', score: 1, messages: ['b', 'a'], hits: [{ messageId: 'a', score: 1, reasons: { words: 0.988, meaning: 0.5, thread: 1 } }] },
+    ])
   })
 
   it('[K2.3] leaves out what was emptied since it was found, whatever the tokens', () => {

@@ -2,6 +2,7 @@ import type { Message } from '../../message/message.ts'
 import type { MessageRow } from '../../message/row.ts'
 import { estimateTokens } from '../../prompt/tokens.ts'
 import { excerptOf, passageIn } from '../../recall/excerpt.ts'
+import type { Reasons } from '../../recall/rank.ts'
 import { searchableText } from '../../recall/searchable.ts'
 import { wordsOf } from '../../recall/words.ts'
 import type { ContextBlock } from '../../run/context-source.ts'
@@ -19,8 +20,8 @@ export interface RecalledPassage {
 export interface RecalledMessage {
   message: Message
   seq: number
-  /** Of one that was found: its score, and the passage that was found. */
-  hit?: { score: number; text: string }
+  /** Of one that was found: its score, what spoke for it, and the passage that was found. */
+  hit?: { score: number; reasons: Reasons; text: string }
 }
 
 export interface BlockOptions {
@@ -53,7 +54,8 @@ export function recallBlock(found: readonly RecalledPassage[], { threadId, quest
   const quotes = ordered.flatMap(({ passage, messages }) => messages.map(({ message }) => ({ threadId: passage.threadId, messageId: message.id })))
   const recall = ordered.map(({ passage, messages }): Recalled => {
     const excerpts = messages.filter((one) => isExcerpt(one, lines.get(one) ?? '')).map(({ message }) => message.id)
-    return { threadId: passage.threadId, score: Number(bestOf(messages).toFixed(3)), messages: messages.map(({ message }) => message.id), ...(excerpts.length > 0 && { excerpts }) }
+    const hits = messages.flatMap(({ message, hit }) => (hit ? { messageId: message.id, score: rounded(hit.score), reasons: spoken(hit.reasons) } : []))
+    return { threadId: passage.threadId, score: rounded(bestOf(messages)), messages: messages.map(({ message }) => message.id), hits, ...(excerpts.length > 0 && { excerpts }) }
   })
   return {
     text: [opening, ...ordered.map(({ passage }) => written(passage, lines)), closing].join('\n'),
@@ -63,7 +65,15 @@ export function recallBlock(found: readonly RecalledPassage[], { threadId, quest
 }
 
 /** What a block says of a passage that it shows. */
-type Recalled = { threadId: string; score: number; messages: string[]; /** Those of which it shows one passage of several. */ excerpts?: string[] }
+type Recalled = {
+  threadId: string
+  score: number
+  messages: string[]
+  /** Those among them that were found, and why. */
+  hits: Array<{ messageId: string; score: number; reasons: Record<string, number> }>
+  /** Those of which it shows one passage of several. */
+  excerpts?: string[]
+}
 
 export interface ShownMessages {
   all: MessageRef[]
@@ -148,6 +158,15 @@ function headerOf({ title, messages: [first] }: RecalledPassage): string {
 
 function lineOf({ role, type }: Message, text: string): string {
   return `${role === 'signal' ? (type ?? 'signal') : role}: ${escapeText(text)}`
+}
+
+/** The reasons that there were. */
+function spoken(reasons: Reasons): Record<string, number> {
+  return Object.fromEntries(Object.entries(reasons).map(([name, value]) => [name, rounded(value)] as const).filter(([, value]) => value !== 0))
+}
+
+function rounded(number: number): number {
+  return Number(number.toFixed(3))
 }
 
 function bestOf(messages: readonly RecalledMessage[]): number {

@@ -31,7 +31,7 @@ export async function passagesAround(store: ThreadStore, hits: readonly RecallHi
     for (const { starts, hits: inside } of await joined(store, scope, found, around)) {
       const { thread, placed } = await settled(store, before, starts)
       if (!thread) continue
-      const found = new Map(inside.map(({ messageId, text, score }) => [messageId, { score, text }]))
+      const found = new Map(inside.map(({ messageId, text, score, reasons }) => [messageId, { score, reasons, text }]))
       const isWanted = (id: string) => found.has(id) || !except.has(refKey({ threadId, messageId: id }))
       const messages = placed.filter(({ message, seq }) => isWanted(message.id) && !(threadId === around.shown?.threadId && seq >= around.shown.from))
       if (messages.length === 0) continue

@@ -6,7 +6,8 @@ import type { TextEmbedder } from '../../recall/embedder.ts'
 import { searchableText } from '../../recall/searchable.ts'
 import type { ContextBlock, ContextSource } from '../../run/context-source.ts'
 import type { ThreadStore } from '../../store/contract.ts'
-import { refKey, type RecallIndex } from '../../store/recall.ts'
+import { refKey, type RecallHit, type RecallIndex } from '../../store/recall.ts'
+import type { Attributes } from '../../tracing/open-telemetry.ts'
 import type { RunTrace } from '../../tracing/run-trace.ts'
 import { recallBlock, recalledIn } from './block.ts'
 import { passagesAround } from './passages.ts'
@@ -39,7 +40,7 @@ export function recallSource(setting: RecallSetting, seat: RecallSeat): ContextS
     asked = true
     try {
       const work = () => search(setting, seat, rows, text)
-      return await (seat.trace ? seat.trace.search(text, setting.topK, work, quotedIn) : work())
+      return (await (seat.trace ? seat.trace.search(text, setting.topK, work, about) : work())).block
     } catch (error) {
       seat.logger.warn(`Nothing could be recalled on thread '${seat.threadId}'`, { error: describe(error) })
       return undefined
@@ -47,12 +48,24 @@ export function recallSource(setting: RecallSetting, seat: RecallSeat): ContextS
   }
 }
 
-function quotedIn(block: ContextBlock | undefined): number {
-  const { sources = [], quotes = [] } = (block?.metadata ?? {}) as { sources?: unknown[]; quotes?: unknown[] }
-  return sources.length + quotes.length
+interface Searched {
+  /** What was found and is good enough, best first. */
+  hits: readonly RecallHit[]
+  block: ContextBlock | undefined
 }
 
-async function search(setting: RecallSetting, seat: RecallSeat, rows: readonly MessageRow[], text: string) {
+/** What a trace is told of a search, without a word of what was said. */
+function about({ hits, block }: Searched): Attributes {
+  const spoke = (...names: ReadonlyArray<keyof RecallHit['reasons']>) => hits.some(({ reasons }) => names.some((name) => reasons[name] > 0))
+  return {
+    'heed.recall.count': block?.quoted?.length ?? 0,
+    'heed.recall.found': hits.length,
+    'heed.recall.best_score': hits[0]?.score,
+    'heed.recall.kinds': [...(spoke('words', 'wordsOfPair', 'wordsOfThread') ? ['words'] : []), ...(spoke('meaning', 'meaningOfPair') ? ['vectors'] : [])],
+  }
+}
+
+async function search(setting: RecallSetting, seat: RecallSeat, rows: readonly MessageRow[], text: string): Promise<Searched> {
   const { store, index, embedder, threadId, resourceId, guarded, input: [asked] } = seat
   const from = rows.reduce((least, { seq }) => Math.min(least, seq ?? least), Number.MAX_SAFE_INTEGER)
   const before = recalledIn(rows)
@@ -65,7 +78,7 @@ async function search(setting: RecallSetting, seat: RecallSeat, rows: readonly M
   const good = hits.filter((hit) => hit.score >= threshold && !(partly.has(refKey(hit)) && before.has(hit.text)))
   const passages = await passagesAround(store, good, { ...setting, shown, except: before.all, held: joinRows(rows) })
   const seen = guarded ? await seenPassages(store, { threadId, resourceId }, passages) : passages
-  return recallBlock(seen, { threadId, question: text, maxTokens: setting.maxTokens })
+  return { hits: good, block: recallBlock(seen, { threadId, question: text, maxTokens: setting.maxTokens }) }
 }
 
 /** What a user said; where nobody did, what happened. */

@@ -1,5 +1,6 @@
 import type { AgentInput } from '../message/input.ts'
 import type { MessageRow } from '../message/row.ts'
+import type { Processor } from '../processors/processor.ts'
 import { explainPrompt, type ExplainedPrompt } from '../prompt/explain.ts'
 import type { AgentExecutionOptions } from '../run/options.ts'
 import { isUserAuthored } from '../signals/row.ts'
@@ -8,10 +9,14 @@ import type { Askable } from './askable.ts'
 import { checkMemory } from './check-options.ts'
 import type { AgentConfig } from './config.ts'
 import { inputRows } from './input.ts'
-import { resolveOptions, resolveProcessors, resolvePrompt } from './prepare.ts'
+import { resolveOptions, resolveProcessors, resolvePrompt, type ResolvedOptions } from './prepare.ts'
+import { recallAhead } from './semantic-recall.ts'
 import { workingMemoryParts, workingMemorySetting } from './working-memory.ts'
 
-/** What the next call would be made of, and how much of it the provider has seen in the last one. Processors are not asked. */
+/**
+ * What the next call would be made of, with what would be recalled for it, and how much of it the provider has seen in the last one. Processors
+ * are not asked, and nothing is stored.
+ */
 export async function explainAgentPrompt(agent: Askable, config: AgentConfig, messages: AgentInput, given: AgentExecutionOptions): Promise<ExplainedPrompt> {
   const options = await resolveOptions(config, given)
   const { input: before, output: after } = await resolveProcessors(config, options, agent.id)
@@ -22,7 +27,18 @@ export async function explainAgentPrompt(agent: Askable, config: AgentConfig, me
   // What the last call was sent: everything before what it answered.
   const answered = history.findLastIndex((row) => row.role === 'assistant')
   const previous = answered < 0 ? [] : explainPrompt({ system, tools, rows: history.slice(0, answered) }).fingerprints
-  return explainPrompt({ system, tools, rows: [...history, ...input], previous })
+  const recalled = await recalledRows(agent, config, options, [before, after], history, input)
+  return explainPrompt({ system, tools, rows: [...history, ...input, ...recalled], previous })
+}
+
+async function recalledRows(
+  agent: Askable, config: AgentConfig, options: ResolvedOptions, processors: ReadonlyArray<readonly Processor[]>, history: readonly MessageRow[], input: readonly MessageRow[],
+): Promise<MessageRow[]> {
+  if (!options.memory) return []
+  const runtime = (await agent.place(options.requestContext)).threads()
+  const block = await recallAhead(config, options, processors, runtime, { ...checkMemory(options.memory), history, input })
+  const id = runtime.newId()
+  return block ? [{ id, messageId: id, role: 'context', createdAt: new Date(runtime.clock.now()), content: { format: 2, parts: [{ type: 'text', text: block.text }], metadata: block.metadata } }] : []
 }
 
 /** What a call on a thread would be shown of it. */

@@ -2,9 +2,10 @@ import { semanticRecallIn } from '../memory/named-processors.ts'
 import { layered } from '../memory/semantic/search.ts'
 import { recallSettingIn, type RecallSetting } from '../memory/semantic/setting.ts'
 import { recallSource } from '../memory/semantic/source.ts'
+import type { MessageRow } from '../message/row.ts'
 import type { Processor } from '../processors/processor.ts'
 import type { TextEmbedder } from '../recall/embedder.ts'
-import type { ContextSource } from '../run/context-source.ts'
+import type { ContextBlock, ContextSource } from '../run/context-source.ts'
 import { recallIndexOf } from '../store/storage.ts'
 import type { RunEnvironment, RunRequest } from '../thread/runnable.ts'
 import type { ThreadRuntime } from '../thread/runtime.ts'
@@ -39,4 +40,16 @@ export async function recallSources(
   const { setting, embedder } = found
   if (embedder) index.embedWith(embedder)
   return [recallSource(setting, { store: runtime.store, index, embedder, threadId, resourceId, guarded, input: rows.slice(-inputCount), logger: environment.logger, trace })]
+}
+
+/** What recall would add to a run that began with this input. Nothing is stored. */
+export async function recallAhead(
+  config: AgentConfig, options: ResolvedOptions, processors: ReadonlyArray<readonly Processor[]>, runtime: ThreadRuntime, { threadId, resourceId, history, input }: { threadId: string; resourceId: string; history: readonly MessageRow[]; input: readonly MessageRow[] },
+): Promise<ContextBlock | undefined> {
+  const found = await recalling(config, options, processors)
+  const index = found && (await recallIndexOf(runtime.store))
+  if (!found || !index) return undefined
+  const guarded = processors[0]?.some(({ processInput }) => processInput !== undefined) ?? false
+  const source = recallSource(found.setting, { store: runtime.store, index, embedder: found.embedder, threadId, resourceId, guarded, input, logger: runtime.logger, trace: undefined })
+  return source([...history, ...input])
 }

@@ -145,6 +145,25 @@ describe.each(placeKinds())('semantic recall, $name', ({ make }) => {
     expect(block(model.calls.at(-1)?.prompt).join()).toContain('4711')
   })
 
+  it('[K2.13] explainPrompt() says what would be recalled for the next call and why, and stores nothing', async () => {
+    const place = make()
+    const { agent, model } = await desk(place, { semanticRecall: { topK: 2 } })
+    for (const [text, thread] of [['The spare key is under the flowerpot.', 'home'], ['The falcon is called Ada.', 'birds'], ['Hello.', 'later']] as const) await agent.generate(text, ask(thread))
+    const rows = async () => (await agent.threads().store.listRows({ threadId: 'later' }, { limit: 50 })).rows
+    const before = await rows()
+    const { parts } = await agent.explainPrompt('Where is the spare key?', ask('later'))
+    expect(await rows()).toEqual(before)
+    const [found] = parts.at(-1)?.recalled ?? []
+    expect(found).toMatchObject({ threadId: 'home', reasons: { words: 1 } })
+    await agent.generate('Where is the spare key?', ask('later'))
+    expect(block(model.calls.at(-1)?.prompt)).toHaveLength(1)
+    expect(parts.map(({ bytes }) => bytes)).toEqual(model.calls.at(-1)?.prompt.map((message) => JSON.stringify(message).length))
+    const after = await agent.explainPrompt('Thanks.', ask('later'))
+    const stored = after.parts.filter(({ recalled }) => recalled)
+    expect(stored).toHaveLength(1)
+    expect(stored[0]?.recalled?.map(({ threadId, messageId }) => ({ threadId, messageId }))).toEqual(parts.at(-1)?.recalled?.map(({ threadId, messageId }) => ({ threadId, messageId })))
+  })
+
   it('[K2.6] finds the tools that a run called, with what, and what they answered', async () => {
     const lookup = createTool({ id: 'lookup', description: 'Looks up.', execute: async () => ({ plant: 'heliotropium', deep: { island: 'zanzibar' } }) })
     const script: Script = ({ prompt }) => (texts(prompt).at(-1) === 'user: Please look.' ? { toolCalls: [{ toolName: 'lookup', input: { city: 'quixotopolis' } }] } : 'Done.')

@@ -1,23 +1,23 @@
 import { fork } from 'node:child_process'
+import { once } from 'node:events'
 import { join } from 'node:path'
 import { median } from '../../harness/median.mjs'
 import { input, report } from '../../harness/side.mjs'
+import { openInbox, practise } from './inbox.mjs'
 
-/** A process with an inbox of this size, that does what it is told and answers with numbers. */
-function start(size) {
+const names = ['1,000', '100,000', '1,000,000']
+const counts = { ingress: input.ingress, dispatch: input.due }
+const measured = {}
+
+/** A database with so many records, made by a process of its own, which also says how much memory it took. */
+async function filled(size, name) {
   const child = fork(join(import.meta.dirname, 'waiting.mjs'), [JSON.stringify({ ...input, size })], { stdio: ['ignore', 'ignore', 'inherit', 'ipc'] })
-  let settle = Promise.withResolvers()
-  child.on('message', (answer) => settle.resolve(answer))
-  child.on('exit', (code) => settle.reject(new Error(`the inbox of ${size} ended with ${code}`)))
-  return {
-    size, child, samples: { ingress: [], dispatch: [] },
-    ready: settle.promise,
-    ask(what) {
-      settle = Promise.withResolvers()
-      child.send(what)
-      return settle.promise
-    },
-  }
+  const [{ url, nextDue, memory }] = await Promise.race([
+    once(child, 'message'),
+    once(child, 'exit').then(([code]) => Promise.reject(new Error(`the inbox of ${size} ended with ${code}`))),
+  ])
+  Object.assign(measured, { [`next due, ${name}`]: nextDue, [`memory, ${name}`]: memory })
+  return { name, url, samples: { ingress: [], dispatch: [] } }
 }
 
 /** How much longer the turns of one took than those of the other beside them: the median. A busy machine makes both longer. */
@@ -25,42 +25,32 @@ function beside(one, other, what) {
   return median(one.samples[what].map(({ wall }, turn) => wall / other.samples[what][turn].wall))
 }
 
+await practise()
 const inboxes = []
-for (const size of input.sizes) {
-  const inbox = start(size)
-  await inbox.ready
-  inboxes.push(inbox)
-}
+for (const [index, size] of input.sizes.entries()) inboxes.push(await filled(size, names[index]))
+for (const inbox of inboxes) inbox.world = await openInbox(inbox.url, 10_000_000)
 for (let turn = 0; turn < input.warmup + input.turns; turn++) {
-  for (const what of ['ingress', 'dispatch']) {
+  for (const what of Object.keys(counts)) {
     // Back and forth: whoever comes first in one turn comes last in the next.
-    for (const inbox of turn % 2 === 0 ? inboxes : inboxes.toReversed()) {
-      const sample = await inbox.ask(what)
-      if (turn >= input.warmup) inbox.samples[what].push(sample)
+    for (const { world, samples } of turn % 2 === 0 ? inboxes : inboxes.toReversed()) {
+      const sample = await world[what]()
+      if (turn >= input.warmup) samples[what].push(sample)
     }
   }
 }
-const measured = {}
-const names = ['1,000', '100,000', '1,000,000']
-const counts = { ingress: input.ingress, dispatch: input.due }
-for (const [index, inbox] of inboxes.entries()) {
-  const name = names[index]
-  for (const [what, samples] of Object.entries(inbox.samples)) {
-    measured[`${what}/s, ${name}`] = counts[what] / (median(samples.map(({ wall }) => wall)) / 1_000)
-    measured[`${what} cpu, ${name}`] = (samples.reduce((sum, { cpu }) => sum + cpu, 0) * 1_000) / (counts[what] * samples.length)
+
+for (const { name, samples } of inboxes) {
+  for (const [what, turns] of Object.entries(samples)) {
+    measured[`${what}/s, ${name}`] = counts[what] / (median(turns.map(({ wall }) => wall)) / 1_000)
+    measured[`${what} cpu, ${name}`] = (turns.reduce((sum, { cpu }) => sum + cpu, 0) * 1_000) / (counts[what] * turns.length)
   }
-  const { nextDue, memory } = await inbox.ask('look')
-  Object.assign(measured, { [`next due, ${name}`]: nextDue, [`memory, ${name}`]: memory })
-  inbox.child.disconnect()
 }
-const [small, middle, large] = names
-const [fewest, some, most] = inboxes
-const compared = {}
-for (const [name, inbox] of [[small, fewest], [middle, some]]) {
+const large = inboxes.at(-1)
+for (const other of inboxes.slice(0, -1)) {
   for (const what of Object.keys(counts)) {
-    compared[`${what} cpu, ${large} over ${name}`] = measured[`${what} cpu, ${large}`] / measured[`${what} cpu, ${name}`]
-    compared[`${what} rate, ${name} over ${large}`] = beside(most, inbox, what)
+    measured[`${what} cpu, ${large.name} over ${other.name}`] = measured[`${what} cpu, ${large.name}`] / measured[`${what} cpu, ${other.name}`]
+    measured[`${what} rate, ${other.name} over ${large.name}`] = beside(large, other, what)
   }
-  compared[`memory, ${large} over ${name}`] = measured[`memory, ${large}`] / measured[`memory, ${name}`]
+  measured[`memory, ${large.name} over ${other.name}`] = measured[`memory, ${large.name}`] / measured[`memory, ${other.name}`]
 }
-report({ ...measured, ...compared })
+report(measured)

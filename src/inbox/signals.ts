@@ -14,13 +14,14 @@ export function fullSignalId({ id, deliveredSignalId }: Pick<NotificationRecord,
 
 const summaryPrefix = 'notification-summary:'
 
-export function summarySignalId(batch: Pick<SummaryBatch, 'id'>): string {
-  return summaryPrefix + batch.id
+/** One that was cancelled stays so: what is told in its place has the id of the next round. */
+export function summarySignalId({ id }: Pick<SummaryBatch, 'id'>, round = 0): string {
+  return round === 0 ? summaryPrefix + id : `${summaryPrefix}${id}:${round}`
 }
 
 /** Of which batch a signal is the summary, if it is one. */
 export function batchIdOf(signalId: string): string | undefined {
-  return signalId.startsWith(summaryPrefix) ? signalId.slice(summaryPrefix.length) : undefined
+  return signalId.startsWith(summaryPrefix) ? signalId.slice(summaryPrefix.length).split(':', 1)[0] : undefined
 }
 
 /** The full text. The four attributes that Heed writes come first and can't be replaced. */
@@ -40,18 +41,19 @@ export function fullSignal(record: NotificationRecord, now: number): Signal {
 }
 
 /** How much waits, by source in the order in which they were first seen. */
-export function summarySignal(batch: SummaryBatch, now: number): Signal {
+export function summarySignal(batch: SummaryBatch, now: number, round = 0): Signal {
   const pending = pendingIn(batch)
+  const id = summarySignalId(batch, round)
   return normaliseSignal(
     {
       type: 'notification',
       tagName: 'notification-summary',
-      id: summarySignalId(batch),
+      id,
       contents: batch.sources.map(({ source, count }) => `${source}: ${count}`).join(', '),
       attributes: { pending },
       metadata: { notification: { signal: 'summary', pending, bySource: Object.fromEntries(batch.sources.map(({ source, count }) => [source, count])), byPriority: batch.priorities } },
     },
-    { id: summarySignalId(batch), now },
+    { id, now },
   )
 }
 

@@ -1,7 +1,8 @@
 import { describe, expect, it } from 'vitest'
-import type { NotificationInput } from '../../src/index.ts'
-import { placeKinds } from '../thread/places.ts'
-import { soon } from '../thread/said.ts'
+import { Agent, type NotificationInput } from '../../src/index.ts'
+import { scriptedModel } from '../../src/testing/index.ts'
+import { openHeed, placeKinds } from '../thread/places.ts'
+import { gate, soon } from '../thread/said.ts'
 import { ci, openWorld, thread, type World } from './world.ts'
 
 const high: NotificationInput = { ...ci, priority: 'high' }
@@ -63,6 +64,43 @@ describe.each(placeKinds())('what no run has taken in yet is one summary, $name'
     await soon(calls).toBe(3)
     expect(JSON.stringify(model.calls[2]?.prompt)).toContain(JSON.stringify(summary(1, 'email: 1')).slice(1, -1))
     expect(new Set((await list()).map(({ summarySignalId }) => summarySignalId)).size).toBe(2)
+  })
+
+  it('[N1.10] what several processes tell of at the same moment is one summary too', async () => {
+    const place = make()
+    const hold = gate()
+    const model = scriptedModel(({ index }) => (index === 0 ? { text: 'Working.', gate: hold.promise } : 'Noted.'))
+    const agents = Array.from({ length: 3 }, () => new Agent({ id: 'support', model }))
+    for (const agent of agents) await openHeed({ agent }, place.store()).start()
+    const [agent] = agents
+    await agent?.sendMessage('Work.', thread).outcome
+    await soon(() => model.callCount).toBe(1)
+    const results = await Promise.all(agents.map((each, index) => each.sendNotificationSignal({ ...high, source: `source-${index}` }, thread)))
+    expect(results.map(({ decision }) => decision.action)).toEqual(['summarize', 'summarize', 'summarize'])
+    await soon(async () => (await agent?.listQueued(thread))?.map(({ signal }) => signal?.attributes)).toEqual([{ pending: 3 }])
+    hold.open()
+    await soon(() => model.callCount).toBeGreaterThan(1)
+    expect(JSON.stringify(model.calls[1]?.prompt).match(/<notification-summary/g)).toHaveLength(1)
+  })
+
+  it('[N1.10] whoever took its words back because another came first, and died before it sent them again, loses none', async () => {
+    const { agent, inbox, read, work, rest, clock, storage } = await openWorld(make)
+    await work()
+    // So that somebody looks: an inbox in memory that nobody has used is not looked at.
+    await agent.sendNotificationSignal({ ...ci, priority: 'low' }, { ...thread, threadId: 'thread-2' })
+    const now = clock.now()
+    const settlement = { action: 'summarize', summary: { form: 'now' }, now, claimUntil: now + 1_000 } as const
+    const [ingested] = await inbox.ingest([{ ...thread, id: 'one', source: 'github', kind: 'ci-status', summary: 'One.', agentId: 'support', now, undecidedUntil: now, settlement }])
+    const signal = { type: 'notification', tagName: 'notification-summary', contents: 'github: 1', attributes: { pending: 1 } } as const
+    const id = `notification-summary:${ingested?.settled?.batch?.id}`
+    await agent.sendSignal({ ...signal, id }, thread).stored
+    expect(await storage.cancelSignals(thread, [id])).toEqual([id])
+    await soon(async () => {
+      await clock.advance(1_000)
+      return (await inbox.getNotification({ ...thread, id: 'one' }))?.summarySignalId
+    }).toBe(`${id}:1`)
+    await rest()
+    expect(read().filter((text) => text.startsWith('<notification-summary'))).toEqual([summary(1)])
   })
 
   it('[N1.10] whoever joined another\'s words and died before it sent them loses none', async () => {

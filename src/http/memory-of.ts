@@ -23,5 +23,7 @@ export async function memoryOf(call: Pick<Call<unknown, MemoryQuery>, 'heed' | '
 export async function ownMemory(call: Pick<Call<unknown, MemoryQuery>, 'heed' | 'query' | 'principal' | 'context'>, resourceId = call.query.resourceId): Promise<Memory | ResourceMemory> {
   const resource = resourceOf(call.principal, resourceId)
   const memory = await memoryOf(call)
-  return resource === undefined ? memory : memory.forResource(resource)
+  if (resource === undefined) return memory
+  const own = memory.forResource(resource)
+  return call.principal.resources === '*' ? own : own.uninstructing()
 }

@@ -15,7 +15,7 @@ import { defaultLastMessages } from './window.ts'
 import { listVersions, readWorkingMemory, undoWorkingMemory, updateWorkingMemory } from './working-memory/access.ts'
 import type { WorkingMemoryTarget, WorkingMemoryUpdate, WorkingMemoryVersion } from './working-memory/access.ts'
 import { workingMemoryIn, workingMemoryOf } from './working-memory/setting.ts'
-import { deleteMessages, saveMessages, updateMessages, type DeleteMessagesArgs, type SaveMessagesArgs, type UpdateMessagesArgs } from './writing.ts'
+import { deleteMessages, saveMessages, updateMessages, type DeleteMessagesArgs, type SaveMessagesArgs, type UpdateMessagesArgs, type Writer } from './writing.ts'
 
 interface OwnPlace {
   store(): Promise<ThreadStore>
@@ -35,6 +35,7 @@ export class ResourceMemory {
   readonly #place: OwnPlace
   readonly #options: MemoryOptions
   readonly #embedder: TextEmbedder | undefined
+  #writer: Writer
 
   /** @internal */
   constructor(resourceId: string, place: OwnPlace, options: MemoryOptions, embedder?: TextEmbedder) {
@@ -42,6 +43,14 @@ export class ResourceMemory {
     this.#place = place
     this.#options = options
     this.#embedder = embedder
+    this.#writer = { resourceId }
+  }
+
+  /** @internal The same for whoever may not instruct its models: messages of the role `system` are neither saved nor changed. */
+  uninstructing(): ResourceMemory {
+    const memory = new ResourceMemory(this.resourceId, this.#place, this.#options, this.#embedder)
+    memory.#writer = { resourceId: this.resourceId, except: 'system' }
+    return memory
   }
 
   async createThread(thread: Own<NewThreadArgs> = {}): Promise<ThreadRow> {
@@ -94,11 +103,11 @@ export class ResourceMemory {
   }
 
   async saveMessages(args: SaveMessagesArgs): Promise<{ messages: Message[] }> {
-    return { messages: await saveMessages(await this.#store(), this.#own(args), this.#place.now(), this.resourceId) }
+    return { messages: await saveMessages(await this.#store(), this.#own(args), this.#place.now(), this.#writer) }
   }
 
   async updateMessages(args: UpdateMessagesArgs): Promise<Message[]> {
-    return updateMessages(await this.#store(), this.#own(args), this.resourceId)
+    return updateMessages(await this.#store(), this.#own(args), this.#writer)
   }
 
   async deleteMessages(args: DeleteMessagesArgs): Promise<number> {

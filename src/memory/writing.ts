@@ -2,7 +2,7 @@ import { HeedError } from '../errors.ts'
 import { newId } from '../ids.ts'
 import { toRows, type AgentMessage } from '../message/input.ts'
 import { joinRows } from '../message/join.ts'
-import type { Message } from '../message/message.ts'
+import type { Message, MessageRole } from '../message/message.ts'
 import { checkStorable } from '../message/storable.ts'
 import type { Scope, ThreadStore } from '../store/contract.ts'
 import { checkNames, checkName, refused, scopeOf } from './arguments.ts'
@@ -26,20 +26,28 @@ type Named = string | { id: string }
 /** By id, by a list of ids, or all of a thread. */
 export type DeleteMessagesArgs = Named | readonly Named[] | { threadId: string; messageIds?: readonly Named[]; resourceId?: string }
 
-export async function saveMessages(store: ThreadStore, args: SaveMessagesArgs, now: number, owner?: string): Promise<Message[]> {
+/** For whom messages are written, where that is not the program itself. */
+export interface Writer {
+  resourceId: string
+  /** A role whose messages are not theirs to write. */
+  except?: MessageRole
+}
+
+export async function saveMessages(store: ThreadStore, args: SaveMessagesArgs, now: number, writer?: Writer): Promise<Message[]> {
   checkNames('saveMessages()', args, ['messages', 'threadId', 'resourceId'])
-  const resourceId = owner ?? args.resourceId
+  const resourceId = writer?.resourceId ?? args.resourceId
   if (!Array.isArray(args.messages)) throw refused('messages', 'a list of messages')
   if (args.messages.length === 0) return []
   const messages = joinRows(toRows(args.messages as AgentMessage[], { newId, now: () => new Date(now) }))
   for (const [index, message] of messages.entries()) checkStorable(message.content, index)
+  if (messages.some(({ role }) => role === writer?.except)) throw new HeedError('forbidden', `You may not save messages of the role '${writer?.except}'. Nothing was saved.`, { details: { field: 'messages.role' } })
   const groups = grouped(messages, (message) => scopeOf(message.threadId ?? args.threadId, resourceId ?? message.resourceId))
   return store.saveMessages(groups.map(({ scope, items }) => ({ scope, messages: items })))
 }
 
-export async function updateMessages(store: ThreadStore, args: UpdateMessagesArgs, owner?: string): Promise<Message[]> {
+export async function updateMessages(store: ThreadStore, args: UpdateMessagesArgs, writer?: Writer): Promise<Message[]> {
   checkNames('updateMessages()', args, ['messages', 'threadId', 'resourceId'])
-  const resourceId = owner ?? args.resourceId
+  const resourceId = writer?.resourceId ?? args.resourceId
   if (!Array.isArray(args.messages)) throw refused('messages', 'a list of changes, each with the id of a message')
   const patches = args.messages.map(patchOf)
   const homes = await homesOf(store, patches.flatMap(({ patch, threadId }) => (threadId ?? args.threadId ? [] : patch.id)), resourceId)
@@ -47,7 +55,7 @@ export async function updateMessages(store: ThreadStore, args: UpdateMessagesArg
     if (threadId === undefined) throw new HeedError('message_not_found', `There is no message ${patch.id}. Nothing was changed.`, { details: { messageId: patch.id } })
     return scopeOf(threadId, resourceId ?? own)
   })
-  return store.updateMessages(groups.map(({ scope, items }) => ({ scope, patches: items.map(({ patch }) => patch) })))
+  return store.updateMessages(groups.map(({ scope, items }) => ({ scope, patches: items.map(({ patch }) => patch), ...(writer?.except && { except: writer.except }) })))
 }
 
 /** Answers how many messages went. Ids that nobody has are passed over. */

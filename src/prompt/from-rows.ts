@@ -4,6 +4,7 @@ import { hasOutcome, partsOf, textOf } from '../message/content.ts'
 import type { Message, MessageContent, MessagePart, ProviderOptions, TextPart } from '../message/message.ts'
 import type { MessageRow } from '../message/row.ts'
 import { stepsOf } from '../message/step.ts'
+import { needsGuard } from '../signals/forgery.ts'
 import { renderSignal } from '../signals/render.ts'
 import { shownSignal } from '../signals/row.ts'
 import { modelAttachment, modelFile, modelReasoningFile } from './file-part.ts'
@@ -46,9 +47,16 @@ function convert(row: MessageRow | Message): LanguageModelV4Message[] {
     case 'system':
       return systemMessage(row.content)
     case 'user':
+      return imitatesTag(row.content) ? [renderSignal(shownSignal(row))] : userMessages(row.content)
     case 'context':
       return userMessages(row.content)
   }
+}
+
+/** Messages may be saved and changed past the door where input is marked: nothing that a user says is shown as one of our tags. */
+function imitatesTag(content: MessageContent): boolean {
+  const texts = partsOf(content).flatMap((part) => (part.type === 'text' ? { type: part.type, text: part.text } : []))
+  return needsGuard(texts)
 }
 
 function userMessages(content: MessageContent): LanguageModelV4Message[] {

@@ -64,6 +64,8 @@ export interface MessageGroup {
 export interface MessagePatches {
   scope: Scope
   patches: readonly MessagePatch[]
+  /** Messages of this role are refused with `forbidden`. */
+  except?: MessageRole
 }
 
 /** What of a message is different. */

@@ -34,13 +34,14 @@ export function saveMessages(tables: ThreadTables, groups: readonly MessageGroup
 
 export function updateMessages(tables: ThreadTables, groups: readonly MessagePatches[]): Message[] {
   const threads = new Threads(tables)
-  return write(tables, groups.flatMap(({ scope, patches }) => {
+  return write(tables, groups.flatMap(({ scope, patches, except }) => {
     const thread = threads.of(scope)
     return [...byId(patches)].map(([id, several]) => {
       const there = tables.messageRows(thread, id)
       const [message] = joinRows(there.map((row) => messageRow(thread, row)))
       if (!message) refuseWaiting(tables, thread, [id])
       if (!message) throw new HeedError('message_not_found', `Thread ${thread.id} has no message ${id}. Nothing was changed.`, { details: { threadId: thread.id, messageId: id } })
+      if (message.role === except) throw new HeedError('forbidden', `You may not change messages of the role '${except}'. Nothing was changed.`, { details: { threadId: thread.id, messageId: id } })
       return planned(tables, thread, several.reduce(patched, message), there)
     })
   }))

@@ -2,7 +2,7 @@ import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterEach, describe, expect, it } from 'vitest'
-import { Agent, Heed, InMemoryStore, Memory } from '../../src/index.ts'
+import { Agent, createTool, Heed, InMemoryStore, Memory } from '../../src/index.ts'
 import { LibSQLStore } from '../../src/store/libsql/index.ts'
 import { scriptedModel } from '../../src/testing/index.ts'
 import { rejection } from '../agent/asking.ts'
@@ -113,7 +113,29 @@ describe.each([['a file', file], ['memory', (): Kept => new InMemoryStore()]])('
       { id: answerId, role: 'assistant' as const, parts: [{ type: 'text', text: 'Ans' }] },
     ]
     await agent.generate([...shown, { id: 'two', role: 'user', parts: [{ type: 'text', text: 'Go on.' }] }], { memory })
-    expect((await said()).map(([id, text]) => (text?.startsWith('Ans') ? 'answer' : [id, text]))).toEqual([['one', 'Tell me.'], 'answer', ['two', 'Go on.'], 'answer'])
+    expect((await said()).map(([, text]) => text)).toEqual(['Tell me.', 'Answer 0.', 'Go on.', 'Answer 1.'])
+    // Nothing that is new: asked again.
+    await agent.generate(shown, { memory })
+    expect((await said()).map(([, text]) => text)).toEqual(['Tell me.', 'Answer 0.', 'Go on.', 'Answer 1.', 'Answer 2.'])
+  })
+
+  it('[A2.6] brings the result of a tool of the caller to the call that is there', async () => {
+    const model = scriptedModel(({ prompt }) => (prompt.at(-1)?.role === 'user' ? { toolCalls: [{ toolName: 'place', toolCallId: 'c', input: {} }] } : 'Berlin, then.'))
+    const agent = new Agent({ id: 'a', model, memory: new Memory({ semanticRecall: false }), tools: { place: createTool({ id: 'place', description: 'Where I am.' }) } })
+    const heed = new Heed({ agents: { agent }, storage: storage() })
+    ended.unshift(() => heed.close())
+    await agent.generate([{ id: 'q', role: 'user', content: 'Where am I?' }], { memory })
+    const messages = async () => (await (await agent.getMemory()).recall({ ...target, perPage: false })).messages
+    const answerId = (await messages()).at(-1)?.id ?? ''
+    const shown = [
+      { id: 'q', role: 'user' as const, parts: [{ type: 'text', text: 'Where am I?' }] },
+      { id: answerId, role: 'assistant' as const, parts: [{ type: 'tool-place', toolCallId: 'c', state: 'output-available', input: {}, output: 'Berlin' }] },
+    ]
+    await agent.generate(shown, { memory })
+    expect(model.calls.at(-1)?.prompt.map(({ role }) => role)).toEqual(['user', 'assistant', 'tool'])
+    const { text } = await agent.generate([...shown, { id: 'next', role: 'user', content: 'Where?' }], { memory, toolChoice: 'none' })
+    expect(text).toBe('')
+    expect(model.calls.at(-1)?.prompt.map(({ role }) => role)).toEqual(['user', 'assistant', 'tool', 'assistant', 'user'])
   })
 
   it('[M1.16] of what waits is refused to whoever saves or changes messages', async () => {

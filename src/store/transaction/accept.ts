@@ -5,7 +5,7 @@ import type { Accepted, Branch, Claim, Fence, Send } from '../contract.ts'
 import { appendBeside, prepare, type Prepared } from './append.ts'
 import { planRun } from './begin.ts'
 import { jsonOrNull, laneRow, rowIds, rowsOfMail, untracked } from './decode.ts'
-import { meetGivenIds } from './given-ids.ts'
+import { meetGivenIds, unknownRows } from './given-ids.ts'
 import { findThread } from './guard.ts'
 import { advanceLane, laneHas, withVersion } from './lanes.ts'
 import { lease, promise } from './lease.ts'
@@ -53,7 +53,8 @@ function decide(tables: ThreadTables, send: Send): Decision {
     { mode: send.mode, agentId: send.agentId, ifActive: send.ifActive.behavior, ifIdle: send.ifIdle.behavior },
   )
   const branch: Branch<unknown> = status === 'idle' ? send.ifIdle : send.ifActive
-  const rows = send.rows.map((row) => ({ ...withAttributes(row, branch.attributes), threadId: send.threadId, resourceId: send.resourceId }))
+  const brought = found ? unknownRows(tables, found, send) : send.rows
+  const rows = brought.map((row) => ({ ...withAttributes(row, branch.attributes), threadId: send.threadId, resourceId: send.resourceId }))
   if (route === 'discard') return { answer: { ...untouched(found), route, rows } }
 
   if (!found) checkWorkingMemory(tables, { resourceId: send.resourceId }, send.thread?.workingMemory)

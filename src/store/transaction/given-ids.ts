@@ -1,5 +1,6 @@
 import { HeedError } from '../../errors.ts'
 import { orderedJSON } from '../../json.ts'
+import { hasOutcome } from '../../message/content.ts'
 import type { MessageRow } from '../../message/row.ts'
 import { isUserAuthored, rowToSignal, wasSent } from '../../signals/row.ts'
 import type { Send } from '../contract.ts'
@@ -18,7 +19,7 @@ export function meetGivenIds(tables: ThreadTables, thread: ThreadRecord, send: S
   const given = new Set(send.given)
   if (given.has(send.id)) return meetSignal(tables, thread, send.id)
   // What stands before the last answer is history that comes along: there the thread's own counts.
-  const asked = send.rows.findLastIndex(({ role }) => role === 'assistant' || role === 'tool') + 1
+  const asked = send.rows.findLastIndex(isAnswer) + 1
   for (const [index, row] of send.rows.entries()) {
     const there = given.has(row.id) ? rowOf(tables, thread, row.id) : undefined
     if (there && !isSame(there, row, index >= asked)) throw taken(thread, row.id, `Change that message with updateMessages(), or give this one an id of its own.`)
@@ -46,11 +47,33 @@ function rowOf(tables: ThreadTables, thread: ThreadRecord, id: string): MessageR
   return undefined
 }
 
+/** What a call brings without the answers that come along as history: the thread has them, in rows with ids of its own. */
+export function unknownRows(tables: ThreadTables, thread: ThreadRecord, { rows, given }: Send): MessageRow[] {
+  if (!given) return rows
+  const named = new Set(given)
+  return rows.filter((row) => !isAnswer(row) || !named.has(row.id) || !hasAnswer(tables, thread, row))
+}
+
+/** A result may be new to a message that is there: a tool of the caller's made it. */
+function hasAnswer(tables: ThreadTables, thread: ThreadRecord, { messageId, role, content }: MessageRow): boolean {
+  if (!tables.hasMessage(thread, messageId)) return false
+  if (role === 'assistant') return true
+  const known = new Set(tables.messageRows(thread, messageId).flatMap((row) => outcomesIn(messageRow(thread, row).content)))
+  return outcomesIn(content).every((toolCallId) => known.has(toolCallId))
+}
+
+function outcomesIn({ parts }: MessageRow['content']): string[] {
+  return parts.flatMap((part) => (part.type === 'tool-invocation' && hasOutcome(part.toolInvocation) ? part.toolInvocation.toolCallId : []))
+}
+
 /** Whether what is passed is what is there. Answers are known by their ids alone: displays needn't have all of them. */
 function isSame(there: MessageRow, row: MessageRow, asked: boolean): boolean {
   if (isUserAuthored(row)) return isUserAuthored(there) && (!asked || contents(there) === contents(row))
-  const isAnswer = (role: string) => role === 'assistant' || role === 'tool'
-  return isAnswer(row.role) ? isAnswer(there.role) : there.role === row.role
+  return isAnswer(row) ? isAnswer(there) : there.role === row.role
+}
+
+function isAnswer({ role }: MessageRow): boolean {
+  return role === 'assistant' || role === 'tool'
 }
 
 function contents(row: MessageRow): string {

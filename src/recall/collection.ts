@@ -31,6 +31,8 @@ export interface Posting {
   word: string
   /** Numbers of passages, each once. */
   passages: ArrayLike<number>
+  /** In how many it is, where these are only some of them. */
+  count?: number
 }
 
 /** Who follows whom in each thread, for passages that are in the order of their threads. */

@@ -9,8 +9,8 @@ export function confidence(count: number, words: number, postings: readonly Post
   const unknown = Math.log(1 + count)
   let whole = Math.max(0, words - postings.length) * unknown
   const shares = new Map<number, number>(ranked.slice(0, looked).map(({ at }) => [at, 0]))
-  for (const { passages } of postings) {
-    const rare = Math.log(1 + count / passages.length)
+  for (const { passages, count: having = passages.length } of postings) {
+    const rare = Math.log(1 + count / having)
     whole += rare
     for (let n = 0; n < passages.length; n += 1) {
       const at = passages[n] ?? -1

@@ -44,7 +44,7 @@ export function rank(collection: Collection, postings: readonly Posting[], meani
 export function* ranking(collection: Collection, postings: readonly Posting[], meanings: Meanings | undefined, options: RankingOptions = {}): Generator<Ranked, void, undefined> {
   const { weights = defaultWeights, allowed, muted } = options
   const { count, previous, next, thread, question } = collection
-  const words = wordScores(collection, muted ? postings.map(({ word, passages }) => ({ word, passages: Array.from(passages).filter((at) => !muted(at)) })) : postings)
+  const words = wordScores(collection, muted ? postings.map((posting) => ({ ...posting, passages: Array.from(posting.passages).filter((at) => !muted(at)) })) : postings)
   const own = meanings && relative(audible(meanings.own, muted))
   const pair = meanings && relative(audible(meanings.pair, muted))
   const first = new Float32Array(count)

@@ -22,7 +22,7 @@ export function wordScores(collection: Collection, postings: readonly Posting[])
   const meanOfPairs = totalOfPairs / count || 1
   const meanOfThreads = total / threads || 1
   const seen = new Uint8Array(count)
-  for (const { passages } of postings) {
+  for (const { passages, count: having } of postings) {
     const inThread = new Map<number, number>()
     let pairs = 0
     for (let n = 0; n < passages.length; n += 1) seen[passages[n] ?? 0] = 1
@@ -30,8 +30,8 @@ export function wordScores(collection: Collection, postings: readonly Posting[])
       const after = next[passages[n] ?? 0] ?? -1
       pairs += 1 + (after >= 0 && seen[after] === 0 ? 1 : 0)
     }
-    const rare = rarity(count, passages.length)
-    const rareInPairs = rarity(count, pairs)
+    const rare = rarity(count, having ?? passages.length)
+    const rareInPairs = rarity(count, having === undefined ? pairs : count * (1 - (1 - having / count) ** 2))
     for (let n = 0; n < passages.length; n += 1) {
       const at = passages[n] ?? 0
       const words = length[at] ?? 0
@@ -43,7 +43,8 @@ export function wordScores(collection: Collection, postings: readonly Posting[])
       const of = thread[at] ?? 0
       inThread.set(of, (inThread.get(of) ?? 0) + 1)
     }
-    for (const [of, times] of inThread) {
+    // A word that is in so many passages is in about every thread, and tells none from another.
+    if (having === undefined) for (const [of, times] of inThread) {
       ofThread[of] = (ofThread[of] ?? 0) + rarity(threads, inThread.size) * weight(times, (lengths[of] ?? 0) / meanOfThreads)
     }
     for (let n = 0; n < passages.length; n += 1) seen[passages[n] ?? 0] = 0

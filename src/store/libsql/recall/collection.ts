@@ -15,6 +15,10 @@ interface PassageRow {
 
 const columns = 'key, thread, words, question, role, created_at AS createdAt'
 
+/** Words in so many passages are frequent, and so many of them are remembered. */
+const leastFrequent = 2_000
+const mostFrequent = 2_000
+
 /** The passages of one resource, in the order of their keys. */
 export class ResourceCollection implements Collection {
   readonly resource: number
@@ -34,6 +38,9 @@ export class ResourceCollection implements Collection {
   #numbers = new Map<number, number>()
   #last: number[] = []
   #lengths: Lengths | undefined
+  readonly #frequent = new Map<string, number>()
+  /** How many passages there were when these were counted. */
+  #frequentOf = 0
 
   constructor(index: Statements, resource: number) {
     this.resource = resource
@@ -46,6 +53,19 @@ export class ResourceCollection implements Collection {
   get lengths(): Lengths {
     this.#lengths ??= lengthsOf(this)
     return this.#lengths
+  }
+
+  /** In how many passages a word is. Of those that are in many it is known for a while, about: to count them takes as long as to read them. */
+  counted(token: string, count: () => number): number {
+    if (Math.abs(this.count - this.#frequentOf) > this.count / 32) {
+      this.#frequent.clear()
+      this.#frequentOf = this.count
+    }
+    const known = this.#frequent.get(token)
+    if (known !== undefined) return known
+    const counted = count()
+    if (counted >= leastFrequent && this.#frequent.size < mostFrequent) this.#frequent.set(token, counted)
+    return counted
   }
 
   get bytes(): number {

@@ -1,7 +1,6 @@
 import { HeedError } from '../../../errors.ts'
 import { isoTime } from '../../../iso.ts'
 import type { MessageContent } from '../../../message/message.ts'
-import type { Posting } from '../../../recall/collection.ts'
 import { compileFilter, type MetadataFilter } from '../../../recall/filter.ts'
 import { mostPassages, passagesOf } from '../../../recall/passages.ts'
 import { ranking, type Meanings, type Ranked } from '../../../recall/rank.ts'
@@ -14,17 +13,14 @@ import type { ResourceCollection } from './collection.ts'
 import type { Collections } from './collections.ts'
 import type { Databases } from './databases.ts'
 import type { Embeddings } from './embeddings.ts'
-import { tokenOf, type Indexing } from './indexing.ts'
+import type { Indexing } from './indexing.ts'
+import { postingsOf } from './postings.ts'
 import { roles } from './schema.ts'
 
 /** What is asked, as it travels between threads. */
 export interface Question extends Omit<RecallQuery, 'embedder'> {
   vector?: { embedder: string; numbers: Float32Array }
 }
-
-/** So many words of a question are looked for, the rarest, and so many places of them are read. */
-const mostWords = 64
-const mostPlaces = 30_000
 
 const rowSql = `
   SELECT m.message_id AS messageId, m.seq, m.role, m.created_at AS createdAt, m.content, t.id AS threadId, t.resource_id AS resourceId,
@@ -77,7 +73,7 @@ export class Searching {
     const collection = this.#collections.of(place.resource)
     if (collection.count === 0) return []
     const words = [...new Set(wordsOf(question.text))]
-    const postings = this.#postings(collection, words)
+    const postings = postingsOf(this.#databases.index, collection, words)
     const meanings = question.vector && this.#meanings(collection, question.vector)
     const thread = place.thread === undefined ? undefined : collection.threadNumber(place.thread)
     if (place.thread !== undefined && thread === undefined) return []
@@ -117,27 +113,6 @@ export class Searching {
     if (thread === undefined) return undefined
     const keys = new Set(rows.map(({ key }) => key))
     return (at) => collection.thread[at] === thread && keys.has(Math.floor((collection.keys[at] ?? 0) / mostPassages))
-  }
-
-  /** Where the words are, the rarest first, as far as reading all that takes no time. */
-  #postings(collection: ResourceCollection, words: readonly string[]): Posting[] {
-    const { index } = this.#databases
-    const counted = words.map((word) => {
-      const token = tokenOf(collection.resource, word)
-      return { word, token, count: index.one<{ doc: number }>('SELECT doc FROM counts WHERE term = ?', token)?.doc ?? 0 }
-    })
-    const known = counted.filter(({ count }) => count > 0).toSorted((a, b) => a.count - b.count).slice(0, mostWords)
-    const postings: Posting[] = []
-    let places = 0
-    for (const { word, token, count } of known) {
-      places += count
-      if (places > mostPlaces && postings.length > 0) break
-      // As one text: so many rows by themselves would cost more than all the rest.
-      const found = index.one<{ keys: string }>('SELECT json_group_array(rowid) AS keys FROM (SELECT rowid FROM words WHERE words MATCH ? LIMIT ?)', `"${token}"`, mostPlaces)
-      const passages = collection.findAll(JSON.parse(found?.keys ?? '[]') as number[])
-      if (passages.length > 0) postings.push({ word, passages })
-    }
-    return postings
   }
 
   #meanings(collection: ResourceCollection, { embedder: id, numbers }: NonNullable<Question['vector']>): Meanings | undefined {

@@ -23,8 +23,9 @@ export function checkProcessors(lists: ProcessorLists, agent: string): void {
     const key = `${side}Processors`
     if (!Array.isArray(list)) throw new HeedError('invalid_agent', `${key} of agent '${agent}' must be a list of processors.`)
     for (const entry of list as unknown[]) {
+      if (asked[side].has(entry as object)) continue
       if (!isKnown(entry)) checkProcessor(entry, `${key} of agent '${agent}'`)
-      if (!isKnown(entry) || asked[side].has(entry)) continue
+      if (!isKnown(entry)) continue
       if (!isAsked(entry, side) && !isInBoth(entry, lists, side)) throw neverAsked(entry, side, agent)
       if (isAsked(entry, side)) asked[side].add(entry)
     }

@@ -46,7 +46,6 @@ export class Inbox implements Attendant {
   #opening: Promise<NotificationStore | undefined> | undefined
   /** Threads and notifications are in one database: what was written first is also kept first. */
   #together = false
-  #turn = 0
 
   constructor(runtime: ThreadRuntime, options: InboxOptions) {
     this.#runtime = runtime
@@ -55,7 +54,7 @@ export class Inbox implements Attendant {
     this.#bell = new ChangeBell((resourceIds) => runtime.neighbours.inbox(resourceIds))
     this.#dispatcher = new Dispatcher(runtime, options.settings, {
       dispatch: (limit) => this.#dispatch(limit),
-      nextDue: async () => (await this.store()).nextDue(this.#agentIds()),
+      nextDue: async () => (await this.store()).nextDue(this.#runtime.agentIds()),
     })
   }
 
@@ -266,7 +265,7 @@ export class Inbox implements Attendant {
     await runtime.open()
     const store = await this.store()
     const now = runtime.clock.now()
-    const due = await store.claimDue({ now, until: now + claimMs, limit, agentIds: this.#agentIds() })
+    const due = await store.claimDue({ now, until: now + claimMs, limit, agentIds: this.#runtime.agentIds() })
     const rank = (record: NotificationRecord) => priorities.indexOf(record.priority)
     await Promise.all([
       ...due.batches.map((batch) => this.#emit(store, batch)),
@@ -293,7 +292,7 @@ export class Inbox implements Attendant {
   async #becameIdle(store: NotificationStore, threadId: string): Promise<number> {
     if (!(await store.awaitsIdle(threadId)) || (await this.#stateOf(threadId)) === 'active') return 0
     const now = this.#runtime.clock.now()
-    const records = await store.claimIdle(threadId, { now, until: now + claimMs, limit: this.#options.settings.batchSize, agentIds: this.#agentIds() })
+    const records = await store.claimIdle(threadId, { now, until: now + claimMs, limit: this.#options.settings.batchSize, agentIds: this.#runtime.agentIds() })
     await Promise.all(records.map((record) => this.#deliver(store, record, 'now')))
     return records.length
   }
@@ -366,13 +365,6 @@ export class Inbox implements Attendant {
     const threads: object = this.#runtime.store
     this.#together = store !== undefined && 'getStore' in threads && typeof threads.getStore === 'function' && (await threads.getStore('notifications')) === store
     return store
-  }
-
-  /** Another comes first each time: where a share is less than one, none is passed over for good. */
-  #agentIds(): string[] {
-    const ids = this.#runtime.agentIds()
-    this.#turn = (this.#turn + 1) % Math.max(1, ids.length)
-    return [...ids.slice(this.#turn), ...ids.slice(0, this.#turn)]
   }
 
   async #stateOf(threadId: string, resourceId?: string): Promise<ThreadState> {

@@ -106,6 +106,19 @@ describe.each(placeKinds())('schedules, $name', ({ make }) => {
     expect(replace.said()).toEqual(['Work.', 'Look around.'])
   })
 
+  it('[S1.1] [N2.11] a tick that takes less than there are agents passes none over for good', async () => {
+    const clock = virtualClock()
+    const model = scriptedModel(() => 'Noted.')
+    const agents = Object.fromEntries(['one', 'two', 'three'].map((id) => [id, new Agent({ id, model })]))
+    const heed = openHeed(agents, make({ clock }).store(), { clock, notifications: { dispatch: { enabled: false } } })
+    for (const agent of Object.values(agents)) await agent.schedules.create({ threadId: agent.id, resourceId: 'user-1', id: agent.id, message: 'Look around.', every: 1_000 })
+    for (let tick = 0; tick < 6; tick++) {
+      await clock.advance(minute)
+      expect(await heed.tick({ limit: 1 })).toMatchObject({ schedules: 1 })
+    }
+    for (const agent of Object.values(agents)) expect(await agent.schedules.get({ id: agent.id })).toMatchObject({ lastSignalId: expect.any(String) })
+  })
+
   it('[S1.5] are paused, resumed, replaced and removed; the time of a pause is not made up for', async () => {
     const { agent, clock, calls, pass } = openSchedules(make)
     await agent.schedules.create({ ...thread, id: 's', message: 'One.', every: minute })

@@ -81,6 +81,18 @@ export const notificationConformance: NotificationCase[] = [
     },
   },
   {
+    name: '[N2.11] where less is taken than there are agents, what has waited longest comes first, whatever their order',
+    async run({ store: open }) {
+      const store = await open()
+      const agentIds = ['agent-1', 'agent-2', 'agent-3']
+      const due = (id: string, agentId: string, deliverAt: number) => note(id, { agentId, settlement: { action: 'defer', deliverAt, now, claimUntil: now } })
+      await store.ingest([due('a', 'agent-1', now + 2), due('b', 'agent-1', now + 5), due('c', 'agent-2', now + 3), due('d', 'agent-3', now + 1)])
+      const taken: string[] = []
+      for (let index = 0; index < 4; index++) taken.push(...(await store.claimDue({ ...claim, limit: 1, agentIds })).records.map(({ id }) => id))
+      assert.deepEqual(taken, ['d', 'a', 'c', 'b'])
+    },
+  },
+  {
     name: '[N4.4] what an inbox can\'t be asked for is refused by name, and changes nothing',
     async run({ store: open }) {
       const store = await open()

@@ -59,6 +59,16 @@ export const scheduleConformance: ScheduleCase[] = [
     },
   },
   {
+    name: '[N2.11] where less is taken than there are agents, what has waited longest comes first, whatever their order',
+    async run({ store: open }) {
+      const store = await open()
+      for (const [id, agentId, nextAt] of [['a', 'agent-1', now + 2], ['b', 'agent-1', now + 5], ['c', 'agent-2', now + 3], ['d', 'agent-3', now + 1]] as const) await store.putSchedule(planned(id, { agentId, nextAt }))
+      const taken: string[] = []
+      for (let index = 0; index < 4; index++) taken.push(...(await store.claimSchedules({ ...claim, limit: 1, agentIds: ['agent-1', 'agent-2', 'agent-3'] })).map(({ id }) => id))
+      assert.deepEqual(taken, ['d', 'a', 'c', 'b'])
+    },
+  },
+  {
     name: '[S1.2] an occurrence is over once, whoever says so; the next is due then, and the last makes it done',
     async run({ store: open }) {
       const store = await open()

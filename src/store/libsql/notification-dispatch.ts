@@ -5,14 +5,24 @@ import { notificationOf, type BatchRow, type NotificationRow } from './notificat
 import { notificationSql as sql } from './notification-sql.ts'
 import type { Statements } from './statements.ts'
 
-/** Takes what is due. No agent gets more than its share while others wait; what they leave is for whoever has more. */
+/**
+ * Takes what is due. No agent gets more than its share while others wait; what they leave is for whoever has more. Where there is less than one for each,
+ * those come first who have waited longest.
+ */
 export function claimDue(statements: Statements, { now, until, limit, agentIds }: DueClaim): Due {
   const due: Due = { records: [], undecided: [], unconfirmed: [], batches: [], idleThreads: [] }
-  const share = Math.max(1, Math.ceil(limit / Math.max(1, agentIds.length)))
+  const waiting = longestWaiting(agentIds, now, (agentId) => nextDue(statements, [agentId]))
+  const share = Math.max(1, Math.ceil(limit / Math.max(1, waiting.length)))
   let left = limit
-  for (const most of [share, limit]) for (const agentId of agentIds) left -= takeOldest(statements, agentId, { now, until, limit: Math.min(most, left) }, due)
+  for (const most of [share, limit]) for (const agentId of waiting) left -= takeOldest(statements, agentId, { now, until, limit: Math.min(most, left) }, due)
   due.idleThreads = [...new Set(due.idleThreads)]
   return due
+}
+
+/** Agents for whom something is due, by how long that has waited. */
+export function longestWaiting(agentIds: readonly string[], now: number, nextDueOf: (agentId: string) => number | undefined): string[] {
+  return agentIds.map((agentId) => ({ agentId, at: nextDueOf(agentId) ?? Infinity }))
+    .filter(({ at }) => at <= now).toSorted((one, other) => one.at - other.at).map(({ agentId }) => agentId)
 }
 
 /** Of one agent, what has waited longest, be it a record or a summary. Answers how much that was. */

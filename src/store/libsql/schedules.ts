@@ -6,6 +6,7 @@ import type {
 } from '../schedules.ts'
 import { forgetSchedules, giveSchedules } from './belongings.ts'
 import { LibSQLDomain } from './domain.ts'
+import { longestWaiting } from './notification-dispatch.ts'
 import type { SqlValue, Statements } from './statements.ts'
 
 interface ScheduleRow {
@@ -97,11 +98,12 @@ export class LibSQLSchedules extends LibSQLDomain implements ScheduleStore {
 
   claimSchedules({ now, until, limit, agentIds }: DueClaim): Promise<ScheduleRecord[]> {
     return this.write((statements) => {
-      const share = Math.max(1, Math.ceil(limit / Math.max(1, agentIds.length)))
+      const waiting = longestWaiting(agentIds, now, (agentId) => statements.one<{ at: number | null }>(scheduleSql.nextDue, agentId)?.at ?? undefined)
+      const share = Math.max(1, Math.ceil(limit / Math.max(1, waiting.length)))
       const taken: ScheduleRow[] = []
       // No agent gets more than its share while others wait; what they leave is for whoever has more.
       for (const most of [share, limit]) {
-        for (const agentId of agentIds) {
+        for (const agentId of waiting) {
           const rows = statements.all<ScheduleRow>(scheduleSql.due, agentId, now, Math.min(most, limit - taken.length))
           for (const { id } of rows) statements.run(scheduleSql.take, until, id)
           taken.push(...rows)

@@ -4,13 +4,16 @@ import type { Asked } from './exchange.ts'
 /** Values nested deeper than this are no message; they are an attempt to exhaust the stack. */
 const maxDepth = 100
 
-/** The JSON of a request, as long as it stays within its limits. */
-export async function readBody(asked: Asked, maxBytes: number): Promise<unknown> {
+/** Refuses what doesn't say that it is JSON. */
+export function checkType(asked: Asked): void {
   const type = asked.header('content-type') ?? ''
-  if (!/^application\/(?:[\w.+-]*\+)?json\b/i.test(type)) {
-    throw new HeedError('unsupported_media_type', 'Send JSON, with the header Content-Type: application/json.')
-  }
-  const given = await asked.text(maxBytes)
+  if (!json.test(type)) throw new HeedError('unsupported_media_type', 'Send JSON, with the header Content-Type: application/json.')
+}
+
+const json = /^application\/(?:[\w.+-]*\+)?json\b/i
+
+/** What a body says, as long as it stays within its limits. */
+export function parseBody(given: string): unknown {
   // Some writers begin with a byte order mark.
   const text = given.startsWith('\uFEFF') ? given.slice(1) : given
   if (text.trim() === '') return {}

@@ -4,7 +4,7 @@ import { describeIssues } from '../schema/compile.ts'
 import { jsonSchemaValidator } from '../schema/json-schema.ts'
 import type { Validation } from '../schema/schema.ts'
 import type { Asked } from './exchange.ts'
-import { readBody } from './read-body.ts'
+import { checkType, parseBody } from './read-body.ts'
 import { readQuery } from './read-query.ts'
 import type { ObjectSchema, Route } from './route.ts'
 
@@ -41,7 +41,8 @@ export class RequestChecks {
     }
     let body: Record<string, unknown> = {}
     if (this.#body) {
-      body = (await readBody(asked, this.#maxBodyBytes)) as Record<string, unknown>
+      checkType(asked)
+      body = parseBody(await asked.text(this.#maxBodyBytes)) as Record<string, unknown>
       if (!this.#body.isReady) await this.#body.prepare()
       this.#body.check(body)
     }

@@ -1,8 +1,8 @@
 import type { Worker } from 'node:worker_threads'
 import { openWorker } from '../../worker.ts'
 
-/** Pages in the log, about, before it is copied back: 32 MB. */
-const interval = 8000
+/** So long the log becomes, about, before it is copied back. */
+const logBytes = 32 * 2 ** 20
 /** So many pages are copied in a few milliseconds. */
 const few = 2000
 const mostRounds = 4
@@ -32,6 +32,7 @@ export interface CheckpointHost {
  */
 export class Checkpointer {
   readonly #path: string
+  readonly #interval: number
   readonly #host: CheckpointHost
   #worker: Worker | undefined
   /** Rows that were written to the log: since it began, and until the last copy. */
@@ -43,15 +44,16 @@ export class Checkpointer {
   #resume: (() => void) | undefined
   #ended = false
 
-  constructor(databasePath: string, host: CheckpointHost) {
-    this.#path = databasePath
+  constructor({ path, pageSize }: { path: string; pageSize: number }, host: CheckpointHost) {
+    this.#path = path
+    this.#interval = logBytes / pageSize
     this.#host = host
   }
 
   /** A transaction that wrote so many rows was committed. */
   committed(rows: number): void {
     this.#rows += rows + perCommit
-    if (this.#pages() < interval || this.#rounds > 0 || this.#ended) return
+    if (this.#pages() < this.#interval || this.#rounds > 0 || this.#ended) return
     this.#worker ??= this.#start()
     this.#copy(this.#worker, 'copy')
   }

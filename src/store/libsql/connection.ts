@@ -76,7 +76,7 @@ export class Connection implements DatabaseConnection {
       const log = new LogFile(location.path, new FileCheck(database, location.path))
       this.#log = log
       this.#flusher = new Flusher(() => log.sync())
-      this.#checkpointer = new Checkpointer(location.path, {
+      this.#checkpointer = new Checkpointer({ path: location.path, pageSize: pageSizeOf(database) }, {
         hold: () => this.#writer.hold(),
         giveUp: () => database.exec('PRAGMA wal_autocheckpoint = 1000'),
       })
@@ -231,6 +231,10 @@ export class Connection implements DatabaseConnection {
 
 function nameOf(location: LocalLocation): string {
   return location.kind === 'file' ? location.path : ':memory:'
+}
+
+function pageSizeOf(database: DatabaseSync): number {
+  return Number(database.prepare('PRAGMA page_size').get()?.page_size)
 }
 
 function prepare(database: DatabaseSync, name: string, kind: LocalLocation['kind']): void {

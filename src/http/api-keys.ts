@@ -1,10 +1,13 @@
 import { createHash, timingSafeEqual } from 'node:crypto'
 import { HeedError } from '../errors.ts'
-import type { Authenticate, Principal } from './principal.ts'
+import { flawOf, type Authenticate, type Principal } from './principal.ts'
 
 /** Callers by the key they send as `Authorization: Bearer <key>` or `x-api-key`. */
 export function apiKeys(keys: Readonly<Record<string, Principal>>): Authenticate {
-  const known = Object.entries(keys).map(([key, principal]) => {
+  const known = Object.entries(keys).map(([key, principal], index) => {
+    const flaw = flawOf(principal)
+    // A key is a secret: it is told by its place.
+    if (flaw !== undefined) throw new HeedError('invalid_argument', `The principal of API key number ${index + 1} can't be used: ${flaw}.`, { details: { number: index + 1 } })
     if (key.length < 16) throw new HeedError('invalid_argument', `The API key of '${principal.id}' is shorter than 16 characters. Use a long random one.`)
     return { digest: digest(key), principal }
   })

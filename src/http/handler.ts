@@ -4,12 +4,13 @@ import { Cors, type CorsOptions } from './cors.ts'
 import { EventStreams } from './event-stream.ts'
 import { answerOf, jsonAnswer, PlatformAsked, responseOf, type Answer, type Asked } from './exchange.ts'
 import { asAbsent, failed } from './failure.ts'
+import type { Logger } from '../logger.ts'
 import { belowRequest } from '../tracing/incoming.ts'
 import { isLoopback } from './host.ts'
 import { Lingering } from './lingering.ts'
 import { Metrics } from './metrics.ts'
 import { openApi } from './openapi.ts'
-import { localPrincipal, type Authenticate, type Principal } from './principal.ts'
+import { flawOf, localPrincipal, type Authenticate, type Principal } from './principal.ts'
 import { RateLimit, type RateLimitOptions } from './rate-limit.ts'
 import { RequestChecks } from './request-checks.ts'
 import { RequestCall, type Serving } from './request-call.ts'
@@ -80,7 +81,7 @@ export function createAnswering(heed: Heed, options: HandlerOptions): { answer(a
 
   const answerAt = async ({ route, checks }: { route: Route; checks: RequestChecks }, params: Record<string, string>, asked: Asked): Promise<Answer> => {
     try {
-      const found = route.open ? anonymous : authenticate(asked, options.auth)
+      const found = route.open ? anonymous : authenticate(asked, options.auth, heed.logger)
       const principal = found instanceof Promise ? await found : found
       if (!route.unlimited) limit?.take(route.open ? `from ${asked.remote ?? 'anywhere'}` : `as ${principal.id}`)
       const call = new RequestCall(serving, asked, principal, params, await checks.read(asked))
@@ -121,26 +122,30 @@ export function createAnswering(heed: Heed, options: HandlerOptions): { answer(a
 
 const anonymous: Principal = { id: 'anonymous', resources: [] }
 
-function authenticate(asked: Asked, auth: HandlerOptions['auth']): Principal | Promise<Principal> {
+function authenticate(asked: Asked, auth: HandlerOptions['auth'], logger: Logger): Principal | Promise<Principal> {
   if (auth === 'local') {
     // A page of another site that was made to resolve to this machine still says its own name.
     if (isLoopback(asked.hostname)) return localPrincipal
     throw new HeedError('unauthorized', 'This server is open to this machine only. Ask it as localhost, or set up auth.')
   }
   if (!auth) throw new HeedError('unauthorized', "This server has no auth and is closed. Pass auth: a function that says who asks, apiKeys(), jwt(), or 'local'.")
-  return principalBy(auth, asked)
+  return principalBy(auth, asked, logger)
 }
 
-async function principalBy(auth: Authenticate, asked: Asked): Promise<Principal> {
+async function principalBy(auth: Authenticate, asked: Asked, logger: Logger): Promise<Principal> {
   let principal
+  let flaw: string | undefined
   try {
     principal = await auth(asked.request)
+    flaw = principal ? flawOf(principal) : undefined
   } catch (error) {
     if (isHeedError(error)) throw error
     throw new HeedError('unauthorized', 'Who you are could not be found out.', { cause: error })
   }
   if (!principal) throw new HeedError('unauthorized', 'Say who you are: an Authorization header that this server knows.')
-  return principal
+  if (flaw === undefined) return principal
+  logger.error('auth answered something that is no principal, and the request was refused', { flaw })
+  throw new HeedError('unauthorized', 'Who you are could not be found out.')
 }
 
 function answered(value: unknown): Answer {

@@ -34,7 +34,7 @@ const algorithms: Record<string, (key: KeyObject, data: Buffer, signature: Buffe
 /** Callers by a signed token (`Authorization: Bearer`), checked with the issuer's published keys. */
 export function jwt(options: JwtOptions): Authenticate {
   const { issuer, audience, toleranceSeconds = 30 } = options
-  const principalOf = options.principal ?? (({ sub }) => (sub === undefined ? null : { id: sub, resources: [sub] }))
+  const principalOf = options.principal ?? (({ sub }) => (typeof sub === 'string' && sub !== '' ? { id: sub, resources: [sub] } : null))
   const keys = new KeySet(options.jwks)
   return async (request) => {
     const token = bearer(request)

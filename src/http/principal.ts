@@ -16,17 +16,33 @@ export type Authenticate = (request: Request) => Principal | null | undefined | 
 /** Whoever reaches a server that only listens on this machine. */
 export const localPrincipal: Principal = { id: 'local', resources: '*', operator: true }
 
+/** What is wrong with something that should be a principal, without its values. Hooks answer what their types don't say. */
+export function flawOf(value: unknown): string | undefined {
+  if (typeof value !== 'object' || value === null || Array.isArray(value)) return 'it must be an object with an id and resources'
+  const { id, resources, operator } = value as Record<keyof Principal, unknown>
+  if (!isText(id)) return 'id must be a text that is not empty'
+  if (resources !== '*' && !(Array.isArray(resources) && Array.from(resources).every(isText))) return "resources must be a list of texts that are not empty, or '*'"
+  return operator === undefined || typeof operator === 'boolean' ? undefined : 'operator must be true or false'
+}
+
+function isText(value: unknown): boolean {
+  return typeof value === 'string' && value !== ''
+}
+
 /**
  * The resource that a call is about. Left out, it is the caller's own where that is a single one. Undefined only for callers who may
  * reach everything.
  */
-export function resourceOf({ resources }: Principal, given: string | undefined): string | undefined {
+export function resourceOf(principal: Principal, given: string | undefined): string | undefined {
+  const { resources } = principal
   if (resources === '*') return given
   if (given === undefined) {
-    if (resources.length === 1) return resources[0]
+    const [only] = resources
+    if (only === undefined) throw new HeedError('forbidden', 'You may act for no resource.', { details: { field: 'resourceId' } })
+    if (resources.length === 1) return only
     throw new HeedError('invalid_argument', 'resourceId is missing: you may act for several resources, so say for which.', { details: { field: 'resourceId' } })
   }
-  if (resources.includes(given)) return given
+  if (mayReach(principal, given)) return given
   throw new HeedError('forbidden', `You may not act for the resource '${given}'.`, { details: { field: 'resourceId' } })
 }
 
@@ -38,7 +54,7 @@ export function neededResource(principal: Principal, given: string | undefined):
 }
 
 export function mayReach({ resources }: Principal, resourceId: string): boolean {
-  return resources === '*' || resources.includes(resourceId)
+  return resources === '*' || (Array.isArray(resources) && resources.includes(resourceId))
 }
 
 export function requireOperator({ resources, operator }: Principal): void {

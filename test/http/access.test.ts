@@ -3,6 +3,7 @@ import { z } from 'zod'
 import { Agent, createTool, Heed, InMemoryStore, Memory } from '../../src/index.ts'
 import { apiKeys, createHandler, serve, type Principal } from '../../src/http/server.ts'
 import { scriptedModel } from '../../src/testing/index.ts'
+import { listed, request, type Names } from './every-route.ts'
 import { served, thread } from './serving.ts'
 
 const key = { one: 'a-long-random-key-1', two: 'a-long-random-key-2' }
@@ -47,9 +48,7 @@ describe('who may ask', () => {
     await mine('/agents/guide/queue-message', { ...thread, message: { contents: 'Secret', id: 'sig-2' } })
     await mine('/memory/threads/thread-1/working-memory', { workingMemory: 'Secret', resourceId: 'user-1' })
 
-    const { paths } = (await (await ask('/openapi.json')).json()) as { paths: Record<string, Record<string, Operation>> }
-    const owned = Object.entries(paths).filter(([path]) => namesOwner(path)).flatMap(([path, operations]) =>
-      Object.entries(operations).map(([method, operation]) => ({ path, method, operation })))
+    const owned = (await listed(ask)).filter(({ path }) => namesOwner(path))
     const own: Names = { threadId: 'thread-1', resourceId: 'user-1', runId, notificationId, scheduleId: 'schedule-1', laneId: 'lane-1', signalId: 'sig-1' }
     const absent: Names = { ...own, threadId: 'thread-none', resourceId: 'user-2', runId: 'run-none', notificationId: 'n-none', scheduleId: 's-none', laneId: 'l-none', signalId: 'sig-none' }
     const tell = async ({ path, method, operation }: (typeof owned)[number], names: Names, who: keyof typeof key) => {
@@ -95,13 +94,6 @@ describe('who may ask', () => {
   })
 })
 
-interface Operation {
-  parameters: Array<{ name: string; in: string }>
-  requestBody?: { content: { 'application/json': { schema: { properties: Record<string, unknown>; required?: string[] } } } }
-}
-
-type Names = Record<string, string>
-
 const nameless = /\/(?:health|ready|metrics|openapi\.json|tick)$|\/agents(?:\/\{agentId\})?$|\/memory\/(?:status|config)$/
 
 /** Everything but what concerns the whole server, or the agents themselves. */
@@ -116,31 +108,4 @@ function isRead({ method, path }: { method: string; path: string }): boolean {
 
 function renamed(text: string, names: Names): string {
   return Object.values(names).reduce((result, name) => result.replaceAll(name, '…'), text)
-}
-
-/** A request that is right in everything but whose thread it is about. */
-function request(path: string, method: string, { parameters, requestBody }: Operation, names: Names) {
-  const url = path.slice('/api'.length).replace('{agentId}', 'guide').replaceAll(/\{(\w+)\}/g, (_, name: string) => names[name] ?? 'x')
-  const inQuery = parameters.filter(({ in: place, name }) => place === 'query' && name in names)
-  const search = new URLSearchParams(inQuery.map(({ name }) => [name, names[name] ?? '']))
-  if (parameters.some(({ name }) => name === 'searchQuery')) search.set('searchQuery', 'Hello')
-  const schema = requestBody?.content['application/json'].schema
-  const body = schema && {
-    ...Object.fromEntries((schema.required ?? []).map((name) => [name, samples[name] ?? 'x'])),
-    ...Object.fromEntries(Object.keys(names).filter((name) => name in schema.properties && !(name === 'runId' && 'message' in schema.properties)).map((name) => [name, names[name]])),
-    ...('ids' in schema.properties ? { ids: [names.notificationId] } : {}),
-    ...('notification' in schema.properties ? { notification: { source: 'x', kind: 'x', summary: 'x' } } : {}),
-    ...('cron' in schema.properties ? { id: names.scheduleId, cron: '0 0 * * *', message: 'x' } : {}),
-    ...('memory' in schema.properties ? { memory: { thread: names.threadId, resource: names.resourceId } } : {}),
-    ...('messages' in schema.properties && path.includes('/memory/') ? { messages: [{ id: names.signalId, role: 'user', threadId: names.threadId, resourceId: names.resourceId, content: { format: 2, parts: [{ type: 'text', text: 'x' }] } }] } : {}),
-  }
-  return {
-    url: search.size > 0 ? `${url}?${search}` : url,
-    init: { method: method.toUpperCase(), ...(body ? { body: JSON.stringify(body) } : {}), headers: body ? { 'content-type': 'application/json' } : ({} as Record<string, string>) },
-  }
-}
-
-const samples: Record<string, unknown> = {
-  message: 'Hi', messages: 'Hi', signal: { type: 'notification', contents: 'x' }, state: { id: 'lane-1', cacheKey: 'k2', contents: 'x' }, approved: true, resumeData: {}, signalIds: ['sig-2'], messageIds: ['sig-1'], workingMemory: 'x',
-  status: 'archived',
 }

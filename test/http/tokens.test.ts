@@ -88,6 +88,7 @@ describe('tokens of an issuer', () => {
     ['another audience', () => token({ aud: 'other' })],
     ['another issuer', () => token({ iss: 'https://other.example' })],
     ['no subject', () => token({ sub: undefined })],
+    ...[42, null, '', {}, ['user-1'], true].map((sub): [string, () => string] => [`a subject that is ${JSON.stringify(sub)}`, () => token({ sub })]),
     ['a header that must be understood', () => token({ header: { crit: ['exp'] } })],
     ['four parts', () => `${token()}.x`],
     ['no token at all', () => 'rubbish'],

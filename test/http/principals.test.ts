@@ -92,8 +92,8 @@ describe('what auth answers', () => {
     for (const resources of [undefined, true, {}, 'user-12', new Set(['user-1'])]) expect(mayReach({ id: 'u', resources } as Principal, 'user-1')).toBe(false)
     for (const resources of [[], [undefined], 'user-12'] as unknown[]) {
       const principal = { id: 'u', resources } as Principal
-      expect(() => resourceOf(principal, 'user-1')).toThrow()
-      if (resources !== 'user-12') expect(() => resourceOf(principal, undefined)).toThrow()
+      expect(() => resourceOf(principal, 'user-1')).toThrow("You may not act for the resource 'user-1'.")
+      if (resources !== 'user-12') expect(() => resourceOf(principal, undefined)).toThrow('You may act for no resource.')
     }
     expect(flawOf({ id: 'u', resources: ['*'] })).toBeUndefined()
     expect(mayReach({ id: 'u', resources: ['*'] }, 'user-1')).toBe(false)

@@ -1,7 +1,7 @@
 import type { Clock, Timer } from '../clock.ts'
 import type { Logger } from '../logger.ts'
 import { cursorHeader, heartbeatHeader } from '../stream-headers.ts'
-import { framesOf, greeting, sizeOf, type Streamed, type StreamForm } from './frames.ts'
+import { Frames, greeting, type Streamed, type StreamForm } from './frames.ts'
 
 export interface EventStreamOptions {
   clock: Clock
@@ -22,6 +22,7 @@ const nothing = Symbol('nothing yet')
 export class EventStreams {
   readonly #options: EventStreamOptions
   readonly #open = new Set<() => void>()
+  readonly #frames = new Frames()
   #closed = false
 
   constructor(options: EventStreamOptions) {
@@ -36,6 +37,7 @@ export class EventStreams {
   close(): void {
     this.#closed = true
     for (const end of this.#open) end()
+    this.#frames.clear()
   }
 
   /**
@@ -70,7 +72,7 @@ export class EventStreams {
     }
     const tellNews = () => {
       if (over || news === undefined || (controller.desiredSize ?? 0) <= 0) return false
-      write(framesOf([news], form))
+      write(this.#frames.of([news], form))
       news = undefined
       return true
     }
@@ -126,7 +128,7 @@ export class EventStreams {
                 break
               }
               ready.push(result.value)
-              size += sizeOf(result.value)
+              size += this.#frames.sizeOf(result.value)
               if (size >= writeChars) break
             }
           } catch (error) {
@@ -135,7 +137,7 @@ export class EventStreams {
             return
           }
           if (over) return
-          if (ready.length > 0) write(framesOf(ready, form))
+          if (ready.length > 0) write(this.#frames.of(ready, form))
           if (done) end()
         },
         cancel: () => {

@@ -1,4 +1,5 @@
 import { joinDeltas } from './join-deltas.ts'
+import { Words } from './words.ts'
 
 export interface StreamForm {
   /** `EventSource` reads the cursor from an `id:` line; other clients want one line in a frame, and find it in the chunk. */
@@ -9,37 +10,31 @@ export interface StreamForm {
 
 export type Streamed = { type: string; runId?: string; cursor?: string; payload?: unknown }
 
-/** How many chunks are kept in words. Those who watch one thread ask for the same ones at about the same time. */
-const most = 256
-const recent = new Map<Streamed, string>()
-
-/** Chunks as server-sent events, deltas that wait together as one. */
-export function framesOf(chunks: readonly Streamed[], form: StreamForm): string {
-  return (chunks.length === 1 ? chunks : joinDeltas(chunks)).map((chunk) => frame(chunk, form)).join('')
-}
-
 /** Said before the first chunk. `EventSource` keeps the id of a frame without data, and tells its page nothing of it. */
 export function greeting({ ids, from }: StreamForm): string {
   return `: connected\n\n${ids && from !== undefined ? `id: ${from}\n\n` : ''}`
 }
 
-/** About how much a chunk will take on the wire; its words are kept for the frame that follows. */
-export function sizeOf(chunk: Streamed): number {
-  return inWords(chunk).length
-}
+/** Chunks as server-sent events, each put into words once for all who watch. */
+export class Frames {
+  readonly #words = new Words()
 
-function frame(chunk: Streamed, { ids }: StreamForm): string {
-  const data = `data: ${inWords(chunk)}\n\n`
-  return ids && chunk.cursor !== undefined ? `id: ${chunk.cursor}\n${data}` : data
-}
+  /** Deltas that wait together are one. */
+  of(chunks: readonly Streamed[], { ids }: StreamForm): string {
+    let text = ''
+    for (const chunk of chunks.length === 1 ? chunks : joinDeltas(chunks)) {
+      if (ids && chunk.cursor !== undefined) text += `id: ${chunk.cursor}\n`
+      text += `data: ${this.#words.of(chunk)}\n\n`
+    }
+    return text
+  }
 
-/** A chunk never changes once it was told: it is put into words once for all who watch. */
-function inWords(chunk: Streamed): string {
-  const known = recent.get(chunk)
-  if (known !== undefined) return known
-  const words = JSON.stringify(chunk)
-  const oldest = recent.size >= most ? recent.keys().next().value : undefined
-  if (oldest) recent.delete(oldest)
-  recent.set(chunk, words)
-  return words
+  /** About how much a chunk will take on the wire. */
+  sizeOf(chunk: Streamed): number {
+    return this.#words.of(chunk).length
+  }
+
+  clear(): void {
+    this.#words.clear()
+  }
 }

@@ -50,7 +50,7 @@ function world() {
 }
 
 describe('what auth answers', () => {
-  it.each(Object.keys(malformed))('[H3.9] %s: refused on every route, and logged without its values', async (name) => {
+  it.each(Object.keys(malformed))('[H6.1] %s: refused on every route, and logged without its values', async (name) => {
     const { ask, lines, become } = world()
     const sent = await ask('/agents/guide/send-message?wait=outcome', { method: 'POST', body: JSON.stringify({ message: 'Secret', ...thread }), headers: { 'content-type': 'application/json' } })
     expect(sent.status).toBe(200)
@@ -69,7 +69,7 @@ describe('what auth answers', () => {
     expect(lines.filter((line) => !line.includes(' must be '))).toEqual([])
   })
 
-  it('[H3.9] a list without resources reaches nothing', async () => {
+  it('[H6.1] a list without resources reaches nothing', async () => {
     const { ask, become } = world()
     await ask('/agents/guide/send-message?wait=outcome', { method: 'POST', body: JSON.stringify({ message: 'Secret', ...thread }), headers: { 'content-type': 'application/json' } })
     become({ id: 'nobody', resources: [] })
@@ -79,7 +79,7 @@ describe('what auth answers', () => {
     expect((await ask('/agents')).status).toBe(200)
   })
 
-  it('[H3.9] API keys whose principal is none are refused at start, by their place and not by their key', () => {
+  it('[H6.1] API keys whose principal is none are refused at start, by their place and not by their key', () => {
     const good: Principal = { id: 'one', resources: ['user-1'] }
     for (const [name, principal] of Object.entries(malformed)) {
       const make = () => apiKeys({ 'a-long-random-key-1': good, 'a-long-random-key-2': principal as Principal })
@@ -88,7 +88,7 @@ describe('what auth answers', () => {
     expect(() => apiKeys({ 'a-long-random-key-2': {} as Principal })).not.toThrow(/a-long/)
   })
 
-  it('[H3.9] what was not checked reaches nothing either', () => {
+  it('[H6.1] what was not checked reaches nothing either', () => {
     for (const resources of [undefined, true, {}, 'user-12', new Set(['user-1'])]) expect(mayReach({ id: 'u', resources } as Principal, 'user-1')).toBe(false)
     for (const resources of [[], [undefined], 'user-12'] as unknown[]) {
       const principal = { id: 'u', resources } as Principal

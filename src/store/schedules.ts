@@ -14,7 +14,7 @@ export interface ScheduleStore extends Belongings {
   getSchedule(scope: ScheduleScope): Promise<ScheduleRecord | null>
   /** By id, ascending. */
   listSchedules(query: ScheduleQuery): Promise<{ schedules: ScheduleRecord[]; more: boolean }>
-  /** Pauses it, or lets it go on at `nextAt`. Null when there is none. */
+  /** Pauses it, or lets it go on at `nextAt`; one that goes on already stays as it is. Null when there is none. */
   setSchedule(scope: ScheduleScope, change: { status: ScheduleStatus; nextAt?: number; now: number }): Promise<ScheduleRecord | null>
   deleteSchedule(scope: ScheduleScope): Promise<boolean>
   claimSchedules(claim: DueClaim): Promise<ScheduleRecord[]>

@@ -165,6 +165,18 @@ export const scheduleConformance: ScheduleCase[] = [
     },
   },
   {
+    name: '[S1.5] what goes on already is not moved by whoever lets it go on',
+    async run({ store: open }) {
+      const store = await open()
+      await store.putSchedule(planned('a'))
+      await store.setSchedule(scope('a'), { status: 'paused', now })
+      await store.putSchedule(planned('a', { timing: { every: 60_000 }, nextAt: now + 60_000 }))
+      const record = await store.setSchedule(scope('a'), { status: 'active', nextAt: now + 1, now })
+      assert.deepEqual([record?.status, record?.nextAt?.getTime()], ['active', now + 60_000])
+      assert.equal(await store.nextScheduleDue(['agent-1']), now + 60_000)
+    },
+  },
+  {
     name: '[S1.6] another resource sees, changes and replaces nothing',
     async run({ store: open }) {
       const store = await open()

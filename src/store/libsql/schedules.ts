@@ -86,7 +86,10 @@ export class LibSQLSchedules extends LibSQLDomain implements ScheduleStore {
 
   setSchedule(scope: ScheduleScope, { status, nextAt, now }: { status: ScheduleStatus; nextAt?: number; now: number }): Promise<ScheduleRecord | null> {
     return this.write((statements) => {
-      if (!scoped(statements, scope)) return null
+      const found = scoped(statements, scope)
+      if (!found) return null
+      // Somebody else was faster, or it was replaced by one that goes on.
+      if (status === 'active' && found.status === 'active') return recordOf(found)
       statements.run(scheduleSql.set, status, nextAt ?? null, now, scope.id)
       return recordOf(statements.one<ScheduleRow>(scheduleSql.byId, scope.id) as ScheduleRow)
     })

@@ -1,4 +1,5 @@
 import { afterEach, describe, expect, it } from 'vitest'
+import { HeedError } from '../../../errors.ts'
 import type { Message } from '../../../message/message.ts'
 import { virtualClock, type VirtualClock } from '../../../testing/virtual-clock.ts'
 import type { RecallIndex } from '../../recall.ts'
@@ -27,7 +28,7 @@ async function waiting(count: number, text = (at: number) => `Our hound number${
 type Answer = (texts: readonly string[]) => Promise<number[][]>
 const right: Answer = async (texts) => texts.map(({ length }) => [1, length])
 const failing = (failure: object): Answer => async () => {
-  throw Object.assign(new Error('not now'), failure)
+  throw failure instanceof Error ? failure : Object.assign(new Error('not now'), failure)
 }
 
 /** Notes lots of passages that it is asked for, not questions. */
@@ -52,6 +53,7 @@ describe('an embedder that fails', () => {
     ['has no key', { statusCode: 401 }],
     ['is down', { statusCode: 503 }],
     ['can not be reached', { isRetryable: true }],
+    ['is not installed', new HeedError('provider_not_installed', 'not now')],
     ['throws whatever it likes', {}],
   ])('[K1.13] %s: it is left alone for longer each time, up to a minute, and goes on within it', async (_, failure) => {
     const { clock, recall } = await waiting(1_000)
@@ -68,7 +70,7 @@ describe('an embedder that fails', () => {
     const asked = embedder.lots.length
     expect(asked).toBeGreaterThanOrEqual(60)
     expect(asked).toBeLessThanOrEqual(150)
-    if (Object.keys(failure).length > 0) expect(new Set(embedder.lots)).toEqual(new Set([embedder.lots[0]]))
+    if (failure instanceof Error || Object.keys(failure).length > 0) expect(new Set(embedder.lots)).toEqual(new Set([embedder.lots[0]]))
     expect(await stateOf(recall)).toMatchObject({ complete: false, pending: 1_000, error: 'not now' })
     embedder.answer = right
     await clock.advance(minute)
@@ -84,8 +86,25 @@ describe('an embedder that fails', () => {
     await clock.advance(39 * second)
     await recall.search({ resourceId: 'r', text: 'hound', limit: 1 })
     expect(embedder.lots).toHaveLength(1)
+    const reindexed = recall.reindex()
+    await clock.advance(0)
+    expect(embedder.lots).toHaveLength(1)
     embedder.answer = right
     await clock.advance(2 * second)
+    await reindexed
+    expect(await stateOf(recall)).toMatchObject({ complete: true, pending: 0 })
+  })
+
+  it('[K1.13] for which its service asks for an hour ends a reindex() at once, until that is over', async () => {
+    const { clock, recall } = await waiting(100)
+    const embedder = embedderOf(failing({ statusCode: 429, responseHeaders: { 'retry-after': '3600' } }))
+    recall.embedWith(embedder)
+    await clock.advance(minute)
+    await expect(recall.reindex()).rejects.toMatchObject({ code: 'provider_error', message: expect.stringContaining('not now') })
+    expect(embedder.lots).toHaveLength(1)
+    embedder.answer = right
+    await clock.advance(60 * minute)
+    await recall.reindex()
     expect(await stateOf(recall)).toMatchObject({ complete: true, pending: 0 })
   })
 

@@ -1,5 +1,5 @@
 import type { Clock } from '../../../clock.ts'
-import { isHeedError } from '../../../errors.ts'
+import { isHeedError, type HeedErrorCode } from '../../../errors.ts'
 import { retryAfter } from '../../../retry-after.ts'
 
 const first = 500
@@ -11,10 +11,14 @@ const enough = 5
 /** What a service answers when it won't take a text, and would take another. */
 const refusals = new Set([400, 413, 414, 422])
 
+/** Rubbish for an answer. Other failures that have a name, such as a missing key or no answer at all, are no text's. */
+const mayBeOfTexts: ReadonlySet<HeedErrorCode> = new Set(['provider_error', 'dimension_changed'])
+
 /** When an embedder is asked again after it failed: later each time it does, and not before it asked to be. */
 export class EmbedderPause {
   readonly #clock: Clock
   #inARow = 0
+  #isAsked = false
   #until = Number.NEGATIVE_INFINITY
 
   constructor(clock: Clock) {
@@ -38,19 +42,26 @@ export class EmbedderPause {
   /** Whether it can be that only one of these texts is at fault. Then smaller lots find out which: that is no failure more, until one of them fails alone. */
   failed(error: unknown, texts: number): boolean {
     const { statusCode, isRetryable, responseHeaders } = readable(error)
-    const late = isHeedError(error) && error.code === 'unreachable'
-    const ofTexts = !late && isRetryable !== true && (statusCode === undefined || refusals.has(statusCode))
+    const isNamed = isHeedError(error) && !mayBeOfTexts.has(error.code)
+    const ofTexts = !isNamed && isRetryable !== true && (statusCode === undefined || refusals.has(statusCode))
     if (!ofTexts || texts === 1) this.#inARow += 1
     const now = this.#clock.now()
     const asked = retryAfter(responseHeaders, now)
     const own = Math.min(longest, first * 2 ** Math.max(0, this.#inARow - 1)) * (0.5 + Math.random() / 2)
+    this.#isAsked = asked !== undefined
     this.#until = now + (asked === undefined ? own : Math.min(asked, longestAsked) + own * 0.1)
     return ofTexts
   }
 
-  end(): void {
+  /** Somebody wants to know now. What its service asked for holds. */
+  shorten(): void {
     this.#inARow = 0
-    this.#until = Number.NEGATIVE_INFINITY
+    if (!this.#isAsked) this.#until = Number.NEGATIVE_INFINITY
+  }
+
+  end(): void {
+    this.#isAsked = false
+    this.shorten()
   }
 }
 

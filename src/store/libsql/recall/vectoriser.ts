@@ -32,6 +32,8 @@ export class Vectoriser {
   /** With passages and with questions. */
   #failure: EmbedderFailure | undefined
   #questionFailure: EmbedderFailure | undefined
+  /** Why it is left alone, while it is. */
+  #cause: unknown
   #embedder: TextEmbedder
   readonly #patience: Patience
   readonly #pause: EmbedderPause
@@ -60,7 +62,9 @@ export class Vectoriser {
   use(embedder: TextEmbedder): void {
     const isAnother = embedder.embed !== this.#embedder.embed
     this.#embedder = embedder
-    if (isAnother) this.#startAnew()
+    if (!isAnother) return
+    this.#limit = this.#most
+    this.#pause.end()
   }
 
   /** Who is not named for long is forgotten. */
@@ -85,11 +89,13 @@ export class Vectoriser {
   /** Until every passage has its vectors. Rejects when the embedder fails time and again; it is still asked after that. */
   async through(progress: () => Promise<void>): Promise<void> {
     if (this.#ending.signal.aborted) throw this.#ending.signal.reason
+    this.#limit = this.#most
+    this.#pause.shorten()
+    if (this.#pause.isHopeless) throw this.#unfinished(this.#cause)
     const { promise, resolve, reject } = Promise.withResolvers<void>()
     const waiting = { progress, resolve, reject }
     this.#waiting.add(waiting)
     try {
-      this.#startAnew()
       this.wake()
       await promise
     } finally {
@@ -151,12 +157,6 @@ export class Vectoriser {
     }
   }
 
-  /** As though nothing had failed yet. */
-  #startAnew(): void {
-    this.#limit = this.#most
-    this.#pause.end()
-  }
-
   async #embedPassages(passages: readonly Unembedded[], dimension: number | undefined): Promise<void> {
     const texts = [...new Set(passages.flatMap(({ own, pair }) => [own, pair]))]
     let vectors: Float32Array[]
@@ -173,22 +173,26 @@ export class Vectoriser {
     const none = new Float32Array(0)
     const vectorOf = (text: string) => vectors[texts.indexOf(text)] ?? none
     await this.#engine.ask('put', this.id, passages.map(({ passage, revision, own, pair }) => ({ passage, revision, own: vectorOf(own), pair: vectorOf(pair) })))
+    this.#cause = undefined
     this.#failure = undefined
     this.#questionFailure = undefined
     this.#limit = Math.min(this.#most, this.#limit * 2)
   }
 
   async #failed(error: unknown, passages: readonly Unembedded[]): Promise<void> {
+    this.#cause = error
     this.#failure = failureOf(error)
     if (this.#pause.failed(error, passages.length)) {
       // One text that it can't take must not hold up the others.
       this.#limit = Math.max(1, Math.floor(Math.min(this.#limit, passages.length) / 2))
       await this.#engine.ask('postpone', this.id, passages.map(({ passage, revision }) => ({ passage, revision })), this.#clock.now())
     }
-    if (!this.#pause.isHopeless) return
+    if (this.#pause.isHopeless) for (const { reject } of this.#waiting) reject(this.#unfinished(error))
+  }
+
+  #unfinished(error: unknown): HeedError {
     const { code = 'provider_error' } = isHeedError(error) ? error : {}
-    const why = new HeedError(code, `Embedder '${this.id}' has not made all vectors: ${describe(error)} It is asked again, later; status() says how far it is.`, { retryable: true, cause: error })
-    for (const { reject } of this.#waiting) reject(why)
+    return new HeedError(code, `Embedder '${this.id}' has not made all vectors (${describe(error)}). It is asked again later: recallStatus() says how far it is.`, { retryable: true, cause: error })
   }
 
   #wakeAt(time: number): void {

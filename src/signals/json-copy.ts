@@ -1,6 +1,6 @@
 import type { JSONObject, JSONValue } from '../json.ts'
 import type { ProviderOptions } from '../message/message.ts'
-import { describe as messageOf } from '../errors.ts'
+import { describe as messageOf, isHeedError } from '../errors.ts'
 import { describe, refusal } from './refusal.ts'
 
 const maxDepth = 128
@@ -49,10 +49,11 @@ function copyEntries(value: Record<string, unknown>, field: string, depth: numbe
 }
 
 /** What an object does when it is read is its own: a failure of that is told as one of the field. */
-function attempt<Value>(field: string, read: () => Value): Value {
+export function attempt<Value>(field: string, read: () => Value): Value {
   try {
     return read()
   } catch (error) {
+    if (isHeedError(error)) throw error
     throw refusal(field, `can't be read: ${messageOf(error)}`)
   }
 }

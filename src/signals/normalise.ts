@@ -4,7 +4,7 @@ import { normaliseAttributes, unsafeName } from './attributes.ts'
 import { utf8Length } from './base64.ts'
 import { checkSize, MAX_SIGNAL_BYTES, normaliseContents } from './contents.ts'
 import { needsGuard, RESERVED_TAGS } from './forgery.ts'
-import { copyJSONObject, copyProviderOptions } from './json-copy.ts'
+import { attempt, copyJSONObject, copyProviderOptions } from './json-copy.ts'
 import { isXMLName, kindOf, SIGNAL_TYPES } from './kinds.ts'
 import { describe, refusal } from './refusal.ts'
 import type { MessageInput, Signal, SignalInput } from './signal.ts'
@@ -37,15 +37,15 @@ export function normaliseSignal(input: SignalInput, context: NormaliseContext): 
   if (!isXMLName(tagName)) throw refusal('tagName', unsafeName('a tag'))
 
   const maxBytes = context.maxBytes ?? MAX_SIGNAL_BYTES
-  const attributes = isGiven(input.attributes) ? normaliseAttributes(input.attributes) : undefined
+  const attributes = isGiven(input.attributes) ? attempt('attributes', () => normaliseAttributes(input.attributes)) : undefined
   const signal: Signal = {
     id: checkId(input.id ?? context.id),
     type: kind.type,
     tagName,
     contents: normaliseContents(input.contents, maxBytes),
     ...(attributes && Object.keys(attributes).length > 0 && { attributes }),
-    ...(isGiven(metadata) && { metadata: copyJSONObject(metadata, 'metadata') }),
-    ...(isGiven(providerOptions) && { providerOptions: copyProviderOptions(providerOptions, 'providerOptions') }),
+    ...(isGiven(metadata) && { metadata: attempt('metadata', () => copyJSONObject(metadata, 'metadata')) }),
+    ...(isGiven(providerOptions) && { providerOptions: attempt('providerOptions', () => copyProviderOptions(providerOptions, 'providerOptions')) }),
     createdAt: isoTime(Number(context.now)),
     ...(isTransient(input.transient, kind.type) && { transient: true as const }),
   }

@@ -48,6 +48,8 @@ export interface Decided {
 
 export interface SuspendedEnd {
   ended: boolean
+  /** Calls that waited for approval: they never began, and a row says so. */
+  denied: Array<Pick<SuspendedCall, 'toolCallId' | 'toolName'> & { reason: string }>
   /** Something waits on the thread. */
   more: boolean
   /** The thread's epoch after it. */

@@ -1,5 +1,5 @@
 import { HeedError, isHeedError } from '../errors.ts'
-import type { Scope, ThreadRow } from '../store/contract.ts'
+import type { Scope, SuspendedEnd, ThreadRow } from '../store/contract.ts'
 import { suspendedRun } from './deciding.ts'
 import type { AbortAnswer } from './neighbours.ts'
 import type { ThreadRuntime } from './runtime.ts'
@@ -84,13 +84,15 @@ async function endAbandoned(runtime: ThreadRuntime, thread: ThreadRow, clearPend
 }
 
 /** A run that nobody was at work on is over: those who watch it, follow it or waited behind it are told. */
-function sayAborted(runtime: ThreadRuntime, threadId: string, runId: string, epoch: number, cleared: boolean): void {
+function sayAborted(runtime: ThreadRuntime, threadId: string, runId: string, epoch: number, cleared: boolean, denied: SuspendedEnd['denied'] = []): void {
   if (cleared) {
     runtime.expectations.dropOptions(threadId)
     runtime.neighbours.settled(threadId)
   }
   runtime.speak(threadId, (live) => {
     live.begin(epoch)
+    // What displays may see of their arguments was shown when they began to wait.
+    for (const call of denied) live.publish({ type: 'tool-output-denied', runId, from: 'AGENT', payload: { ...call, args: null } })
     live.publish({ type: 'abort', runId, from: 'AGENT', payload: {} })
     live.endRun(false)
   })
@@ -104,9 +106,9 @@ export async function endSuspended(runtime: ThreadRuntime, scope: Scope, expecte
   const runId = expectedRunId ?? (await suspendedRun(runtime, scope))?.runId
   if (runId === undefined) return false
   const waiting = (await runtime.store.getRun(scope, runId))?.suspended ?? []
-  const { ended, more, epoch, parents } = await runtime.store.endSuspended(scope, runId, { clearPending })
+  const { ended, denied, more, epoch, parents } = await runtime.store.endSuspended(scope, runId, { clearPending })
   if (!ended) return false
-  sayAborted(runtime, scope.threadId, runId, epoch, clearPending)
+  sayAborted(runtime, scope.threadId, runId, epoch, clearPending, denied)
   // What agents below it wait for is nobody's question any more.
   for (const { child } of waiting) if (child) await endSuspended(runtime, { threadId: child.threadId }, child.runId, clearPending).catch(unlessGone)
   for (const threadId of [...parents, ...(more ? [scope.threadId] : [])]) if (!(await runtime.wake(threadId))) runtime.neighbours.mail(threadId)

@@ -4,6 +4,7 @@ import { isoTime } from '../iso.ts'
 import type { MessageRow } from '../message/row.ts'
 import type { AgentExecutionOptions } from '../run/options.ts'
 import { normaliseAttributes } from '../signals/attributes.ts'
+import { attempt } from '../signals/json-copy.ts'
 import { signalToRow } from '../signals/row.ts'
 import type { Signal, SignalAttributes } from '../signals/signal.ts'
 import type { Accepted, Branch, LaneWrite } from '../store/contract.ts'
@@ -86,9 +87,10 @@ function send(runtime: ThreadRuntime, agent: Runnable, mode: SendMode, signal: S
   const fresh = chosen.runId ?? runtime.newId()
   const active = target ? activeRun(runtime, target) : options.runId
   const runId = hasRun(active === undefined ? branches.ifIdle : branches.ifActive) ? ((mode === 'queue' ? undefined : active) ?? fresh) : signal.id
-  const order: Order = { before: target && runtime.sending.get(target.threadId), reached: false }
+  const threadId = target?.threadId ?? options.threadId
+  const order: Order = { before: threadId === undefined ? undefined : runtime.sending.get(threadId), reached: false }
   const work = accept(runtime, agent, { mode, signal: accepted, options, branches, runId: fresh, named: chosen.named, now, lane, target, order })
-  if (target && !order.reached) takePlace(runtime, target.threadId, order)
+  if (threadId !== undefined && !order.reached) takePlace(runtime, threadId, order)
   const outcome = work.then(({ outcome, answer }) => (answer.duplicate ? outcome.then((first) => ({ ...first, duplicate: true })) : outcome), rejected)
   if (target && mode === 'now' && runId === fresh && branches.ifIdle.behavior === 'wake') promiseRun(runtime, fresh, target, outcome)
   return { receipt: new Sent({ runId, signal: accepted, persists: persists(branches), work, outcome, flush: runtime.flush }), work }
@@ -249,8 +251,8 @@ async function outcomeOfFirst(runtime: ThreadRuntime, target: Target, id: string
 
 /** The thread that is meant, where that is known without asking the store. */
 function targetHere(runtime: ThreadRuntime, { threadId, resourceId, runId }: SendOptions): Target | undefined {
-  if (threadId !== undefined && resourceId !== undefined) return { threadId, resourceId }
-  const target = runId === undefined ? undefined : runtime.active.get(runId)
+  if (runId === undefined) return threadId !== undefined && resourceId !== undefined ? { threadId, resourceId } : undefined
+  const target = runtime.active.get(runId)
   const meant = target && (threadId ?? target.threadId) === target.threadId && (resourceId ?? target.resourceId) === target.resourceId
   return meant ? target : undefined
 }
@@ -324,7 +326,7 @@ function branch<Behavior extends string>(
   if (!known.includes(behavior)) {
     throw new HeedError('invalid_argument', `${field}.behavior '${String(behavior)}' is not known. Use one of: ${known.join(', ')}.`, { details: { field: `${field}.behavior` } })
   }
-  const attributes = given.attributes && normaliseAttributes(given.attributes, `${field}.attributes`)
+  const attributes = given.attributes && attempt(`${field}.attributes`, () => normaliseAttributes(given.attributes, `${field}.attributes`))
   return { behavior, ...(attributes ? { attributes } : {}) }
 }
 

@@ -241,6 +241,21 @@ describe.each(placeKinds())('a call that waits for somebody, $name', ({ make }) 
     expect(userTexts(model.calls[1])).toEqual(['Go.', 'Stop.'])
   })
 
+  it('[R8.5] that is aborted was not run, and the model is told so; of one that had begun nothing is known', async () => {
+    const { agent, model, paid } = shop([{ toolCalls: [pay('c1', 5), { toolName: 'look', toolCallId: 'c2', input: {} }, { toolName: 'order', toolCallId: 'c3', input: {} }] }, 'I see.'])
+    openHeed({ agent }, make().store())
+    const { reader } = await suspend(agent)
+    await expect.poll(async () => (await agent.listSuspendedRuns({ threadId: 'thread-1' })).runs[0]?.toolCalls.length).toBe(2)
+    expect(await agent.abortRun(thread)).toMatchObject({ aborted: true })
+    const told = await readUntil(reader, isType('abort'))
+    expect(told.filter(isType('tool-output-denied'))).toMatchObject([{ payload: { toolCallId: 'c1', toolName: 'pay', reason: expect.stringContaining('was not run') as string } }])
+    await agent.sendMessage('What happened?', thread).outcome
+    await idle(agent, thread)
+    expect(paid).toEqual([])
+    const results = model.calls.at(-1)?.prompt.flatMap(({ role, content }) => (role === 'tool' ? content : [])).map((part) => (part.type === 'tool-result' ? [part.toolCallId, part.output.type] : []))
+    expect(results?.toSorted()).toEqual([['c1', 'execution-denied'], ['c2', 'text'], ['c3', 'error-text']])
+  })
+
   it('[R8.2] ends with an abort, and what waited behind it is answered', async () => {
     const { agent, model, paid } = shop([{ toolCalls: [pay('c1', 5)] }, 'Answered.'])
     openHeed({ agent }, make().store())

@@ -55,6 +55,40 @@ describe('a field that there is not', () => {
   })
 })
 
+describe('a send to a run', () => {
+  it('[A3.7] that is not active is refused, also where its thread is named', async () => {
+    const { agent, model } = made()
+    const { runId = '' } = await agent.sendMessage('Hello.', target).outcome
+    await expect.poll(() => agent.activeRun(target)).toBeNull()
+    for (const run of [runId, 'nonsense']) {
+      for (const where of [{ runId: run }, { ...target, runId: run }, { ...target, runId: run, ifIdle: { behavior: 'persist' as const } }]) {
+        expect(await agent.sendMessage('Late.', where).outcome).toMatchObject({ action: 'rejected', code: 'no_active_run' })
+      }
+    }
+    expect(model.callCount).toBe(1)
+  })
+})
+
+describe('what fails when it is read', () => {
+  const boom = () => {
+    throw new Error('boom')
+  }
+  it.each([
+    ['attributes.v', { attributes: { v: { toJSON: boom } } }],
+    ['attributes.v', { attributes: { v: Object.defineProperty({}, 'x', { get: boom, enumerable: true }) } }],
+    ['attributes', { attributes: Object.defineProperty({}, 'x', { get: boom, enumerable: true }) }],
+    ['attributes', { attributes: new Proxy({}, { ownKeys: boom }) }],
+    ['attributes', { attributes: { v: new Proxy({}, { getPrototypeOf: boom }) } }],
+    ['metadata', { metadata: new Proxy({}, { getPrototypeOf: boom }) }],
+    ['providerOptions', { providerOptions: new Proxy({}, { ownKeys: boom }) }],
+  ])('[A3.1] is refused by the name of its field: %s', async (field, more) => {
+    const { agent, threads } = made()
+    expect(thrownBy(() => agent.sendMessage({ contents: 'x', ...more } as never, target))).toMatchObject({ code: 'invalid_signal', details: { field } })
+    if ('attributes' in more) expect(thrownBy(() => agent.sendMessage('x', { ...target, ifIdle: { attributes: more.attributes } } as never))).toMatchObject({ code: 'invalid_signal', details: { field: `ifIdle.${field}` } })
+    expect(await threads()).toEqual([])
+  })
+})
+
 describe('a message', () => {
   it.each([[''], ['  \n'], [[]], [[{ type: 'text', text: ' ' }]], [{ contents: '' }], [{ contents: [] }]])('[A3.5] of nothing (%j) is refused like a question of nothing', async (nothing) => {
     const { agent, model, threads } = made()

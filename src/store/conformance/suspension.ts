@@ -204,9 +204,9 @@ export const suspensionCases: StoreCase[] = [
         await accept(store, send('b', of), send('note', { ...of, ...persisted }))
         // The note took one of its own.
         const epoch = run.fence.epoch + 1
-        assert.deepEqual(await store.endSuspended(of, 'another', {}), { ended: false, more: false, epoch, parents: [] })
-        assert.deepEqual(await store.endSuspended(of, 'run-of-a', { clearPending }), { ended: true, more: !clearPending, epoch: epoch + 1, parents: [] })
-        assert.deepEqual(await store.endSuspended(of, 'run-of-a', { clearPending }), { ended: false, more: false, epoch: epoch + 1, parents: [] })
+        assert.deepEqual(await store.endSuspended(of, 'another', {}), { ended: false, denied: [], more: false, epoch, parents: [] })
+        assert.deepEqual(await store.endSuspended(of, 'run-of-a', { clearPending }), { ended: true, denied: [], more: !clearPending, epoch: epoch + 1, parents: [] })
+        assert.deepEqual(await store.endSuspended(of, 'run-of-a', { clearPending }), { ended: false, denied: [], more: false, epoch: epoch + 1, parents: [] })
         assert.equal((await store.getThread(of))?.epoch, epoch + 1, 'what happens on an idle thread takes an epoch of its own')
         assert.equal((await store.getRun(of, 'run-of-a'))?.status, 'aborted')
         assert.equal(await status(store, of.threadId), 'idle')
@@ -232,6 +232,24 @@ export const suspensionCases: StoreCase[] = [
       const last = await begin(store, second.fence)
       assert.deepEqual((await commit(store, last, { rows: [resultRow('r2', 'c2')], ...finish })).ended, true)
       assert.deepEqual([await status(store), await states(store)], ['idle', { a: 'consumed' }])
+    },
+  },
+  {
+    name: '[R8.5] calls that waited for approval when their run was ended are in history as not run, decided or not',
+    async run({ store: open }) {
+      const store = await open()
+      const run = await start(store)
+      const asked = (toolCallId: string) => ({ type: 'tool-invocation' as const, toolInvocation: { toolCallId, toolName: 't', args: {}, state: 'call' as const } })
+      const waits = (toolCallId: string, kind: 'approval' | 'suspend') => ({ toolCallId, toolName: 't', args: {}, kind })
+      const said = row('m/0', 'assistant', '', { messageId: 'm', content: { format: 2, parts: ['a', 'b', 'c', 'd'].map(asked) } })
+      await commit(store, run, { rows: [said, resultRow('m/0/d', 'd')], end: { status: 'suspended', calls: [waits('a', 'approval'), waits('b', 'approval'), waits('c', 'suspend')] } })
+      await store.decide(scope, { toolCallId: 'a', approved: true })
+      const { denied } = await store.endSuspended(scope, 'run-of-a', {})
+      assert.deepEqual(denied.map(({ toolCallId, toolName }) => [toolCallId, toolName]), [['a', 't'], ['b', 't']])
+      const { rows } = await store.listRows(scope, { limit: 10 })
+      const last = rows.at(-1)
+      assert.deepEqual([last?.role, last?.messageId, last?.runId], ['tool', 'm', 'run-of-a'])
+      assert.deepEqual(last?.content.parts.map((part) => (part.type === 'tool-invocation' ? [part.toolInvocation.toolCallId, part.toolInvocation.state] : [])), [['a', 'output-denied'], ['b', 'output-denied']])
     },
   },
 ]

@@ -1,11 +1,15 @@
 import { HeedError } from '../../errors.ts'
+import type { ToolInvocationPart } from '../../message/message.ts'
+import type { MessageRow } from '../../message/row.ts'
 import type { CallDecision, Decided, Scope, SuspendedCall, SuspendedEnd } from '../contract.ts'
-import { settleTail } from './append.ts'
+import { appendToRun, prepare, settleTail } from './append.ts'
 import { leftOver } from './commit.ts'
+import { messageRow } from './decode.ts'
 import { scopedThread } from './guard.ts'
 import { firstDecision, keepDecision } from './decisions.ts'
 import { lease, release } from './lease.ts'
 import { goOn, resumeParents, suspendedRun } from './nesting.ts'
+import type { RunRecord, ThreadRecord } from './records.ts'
 import type { ThreadTables } from './tables.ts'
 import { applyStaged } from './working-memory.ts'
 
@@ -37,7 +41,8 @@ export function decideCall(tables: ThreadTables, scope: Scope, decision: CallDec
 export function endSuspended(tables: ThreadTables, scope: Scope, runId: string, options: { clearPending?: boolean }): SuspendedEnd {
   const thread = scopedThread(tables, scope)
   const run = suspendedRun(tables, thread, runId)
-  if (!run) return { ended: false, more: false, epoch: thread.epoch, parents: [] }
+  if (!run) return { ended: false, denied: [], more: false, epoch: thread.epoch, parents: [] }
+  const denied = denyWaiting(tables, thread, run)
   run.status = 'aborted'
   run.endedAt = tables.now()
   applyStaged(tables, run)
@@ -49,7 +54,27 @@ export function endSuspended(tables: ThreadTables, scope: Scope, runId: string, 
   thread.epoch += 1
   thread.updatedAt = tables.now()
   tables.putThread(thread)
-  return { ended: true, more: pending.length > 0, epoch: thread.epoch, parents: resumeParents(tables, thread, { runId }) }
+  return { ended: true, denied, more: pending.length > 0, epoch: thread.epoch, parents: resumeParents(tables, thread, { runId }) }
+}
+
+const notRun = 'The run was aborted while this call waited for approval. The call was not run.'
+
+/** What waited for approval never began, and its model is to know that. What suspended itself had begun: nothing is known of it. */
+function denyWaiting(tables: ThreadTables, thread: ThreadRecord, run: RunRecord): SuspendedEnd['denied'] {
+  const waiting = (JSON.parse(run.suspended) as SuspendedCall[]).filter(({ kind, child }) => kind === 'approval' && !child).map(({ toolCallId }) => toolCallId)
+  const caller = waiting.length > 0 ? tables.rowsFrom(thread, run.sealSeq).findLast(({ role }) => role === 'assistant') : undefined
+  if (!caller) return []
+  const { messageId, content: { parts } } = messageRow(thread, caller)
+  const denied = parts.flatMap((part) => (part.type === 'tool-invocation' && waiting.includes(part.toolInvocation.toolCallId) ? deniedCall(part) : []))
+  if (denied.length === 0) return []
+  const row: MessageRow = { id: `${messageId}/${run.step}/${waiting[0]}`, messageId, role: 'tool', createdAt: new Date(tables.now()), content: { format: 2, parts: denied } }
+  appendToRun(tables, thread, prepare([row], { runId: run.runId, step: run.step }))
+  return denied.map(({ toolInvocation: { toolCallId, toolName } }) => ({ toolCallId, toolName, reason: notRun }))
+}
+
+// What the provider said of the call would be taken for what it said of the result.
+function deniedCall({ providerMetadata: _, ...part }: ToolInvocationPart): ToolInvocationPart {
+  return { ...part, toolInvocation: { ...part.toolInvocation, state: 'output-denied', approval: { approved: false, reason: notRun } } }
 }
 
 function openCall(calls: SuspendedCall[], { toolCallId }: CallDecision, threadId: string): SuspendedCall {

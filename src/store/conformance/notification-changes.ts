@@ -56,7 +56,7 @@ export const notificationChangeConformance: NotificationCase[] = [
       const other = { threadId: 'thread-2', resourceId: 'resource-2' }
       await store.ingest([note('n1'), note('other', { ...other, dedupeKey: 'k' })])
       const { cursor } = await store.listChanges({ resourceId: scope.resourceId, limit: 1 })
-      const changesOfOther = Array.from({ length: 1_500 }, (_, index) => index)
+      const changesOfOther = Array.from({ length: 40 }, (_, index) => index)
       await store.ingest([note('n2')])
       await Promise.all(changesOfOther.map((index) => store.ingest([note(`other-${index}`, { ...other, dedupeKey: 'k' })])))
       await store.ingest([note('n3')])
@@ -70,7 +70,7 @@ export const notificationChangeConformance: NotificationCase[] = [
         more = page.more
       }
       assert.deepEqual(seen, ['n2', 'n3', 'n1'])
-      assert.deepEqual((await store.listChanges({ ...other, after: cursor, limit: 5 })).changes.map(({ record }) => [record.id, record.coalescedCount]), [['other', 1_501]])
+      assert.deepEqual((await store.listChanges({ ...other, after: cursor, limit: 5 })).changes.map(({ record }) => [record.id, record.coalescedCount]), [['other', 41]])
     },
   },
   {

@@ -42,7 +42,7 @@ describe('what was put into words', () => {
     const before = heap()
     words.of(kept)
     for (let index = 0; index < 50; index++) words.of({ index, text: `${index}`.repeat(2_000_000) })
-    // All of them would be 180 MB.
+    // All of them would be over 300 MB.
     expect(heap() - before).toBeLessThan(40)
     expect([words.chars, words.of(kept).length]).toEqual([0, 4_000_002])
   })

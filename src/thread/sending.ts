@@ -117,7 +117,7 @@ async function accept(runtime: ThreadRuntime, agent: Runnable, sending: Sending)
   let row: MessageRow
   let outcome: Promise<SignalOutcome>
   try {
-    target = sending.target ?? (await findTarget(runtime, options))
+    target = sending.target ?? (await findTarget(runtime, options, named ? signal.id : undefined))
     row = signalToRow(signal, target)
     const given = options.ifIdle?.streamOptions
     const finding = withMemory(agent, given ?? {})
@@ -257,15 +257,17 @@ function targetHere(runtime: ThreadRuntime, { threadId, resourceId, runId }: Sen
   return meant ? target : undefined
 }
 
-async function findTarget(runtime: ThreadRuntime, options: SendOptions): Promise<Target> {
+/** `given`: the id that its sender gave it. A send that is repeated is known by it when its run is over. */
+async function findTarget(runtime: ThreadRuntime, options: SendOptions, given: string | undefined): Promise<Target> {
   await runtime.open()
   const { runId, threadId, resourceId } = options
   const run = runId === undefined ? null : await runtime.store.findRun(runId)
   if (run && resourceId !== undefined && resourceId !== run.resourceId) throw new HeedError('thread_forbidden', `Run '${runId}' belongs to another resource.`, { details: { runId } })
-  if (!run || (threadId ?? run.threadId) !== run.threadId || (run.status !== 'running' && run.status !== 'suspended')) {
-    throw new HeedError('no_active_run', `No active run '${runId}' was found. Send with resourceId and threadId to wake the thread.`, { details: { runId } })
+  if (run && (threadId ?? run.threadId) === run.threadId) {
+    const target = { threadId: run.threadId, resourceId: run.resourceId }
+    if (run.status === 'running' || run.status === 'suspended' || (given !== undefined && (await runtime.store.getSignal(target, given)))) return target
   }
-  return { threadId: run.threadId, resourceId: run.resourceId }
+  throw new HeedError('no_active_run', `No active run '${runId}' was found. Send with resourceId and threadId to wake the thread.`, { details: { runId } })
 }
 
 /** The run that is active on a thread, as far as it is known here and nobody else's. */

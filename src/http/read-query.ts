@@ -2,16 +2,20 @@ import { HeedError } from '../errors.ts'
 import type { JSONSchema, ObjectSchema } from './route.ts'
 
 /**
- * The query as the schema types it: numbers and booleans by their words, objects as JSON or as `name[key]=value`, lists as repeated
- * or comma-separated values. What can't be read as its type is passed on as it is, for the check to name.
+ * The query as the schema types it: numbers and booleans by their words, objects as JSON or as `name[key]=value`, lists of objects as JSON,
+ * other lists as repeated or comma-separated values. What can't be read as its type is passed on as it is, for the check to name.
  */
 export function readQuery(search: URLSearchParams, schema: ObjectSchema): Record<string, unknown> {
   const query: Record<string, unknown> = {}
   for (const [name, property] of Object.entries(schema.properties)) {
-    const value = property.type === 'object' ? readObject(search, name, property) : readValue(search.getAll(name), property)
+    const value = isWritten(property) ? readObject(search, name, property) : readValue(search.getAll(name), property)
     if (value !== undefined) query[name] = value
   }
   return query
+}
+
+function isWritten({ type, items }: JSONSchema): boolean {
+  return type === 'object' || (type === 'array' && (items as JSONSchema | undefined)?.type === 'object')
 }
 
 function readValue(values: readonly string[], property: JSONSchema): unknown {

@@ -2,10 +2,14 @@ import type { Message } from '../../message/message.ts'
 import type { IncludedMessage, RecallArgs } from '../../memory/recall.ts'
 import { toUIMessages } from '../../message/ui.ts'
 import { HeedError } from '../../errors.ts'
+import { newId } from '../../ids.ts'
 import { deletedMessages, messageList, messagePage } from '../answer-schemas.ts'
+import type { Memory } from '../../memory/memory.ts'
+import type { ResourceMemory } from '../../memory/scoped.ts'
 import { ownMemory, type MemoryQuery } from '../memory-of.ts'
 import { route, type Route } from '../route.ts'
-import { closed, flag, id, object, page, perPage, record, text } from '../schemas.ts'
+import { closed, date, flag, id, object, page, perPage, record, text } from '../schemas.ts'
+import { isForbidden } from '../unseen-thread.ts'
 import { dateOf } from './approvals.ts'
 import { given, of, threadOf } from './threads.ts'
 
@@ -13,28 +17,35 @@ interface MessagesQuery extends MemoryQuery {
   page?: number
   perPage?: number
   orderBy?: RecallArgs['orderBy']
-  include?: { messages?: IncludedMessage[] } | IncludedMessage[]
+  include?: IncludedMessage[]
   filter?: { dateRange?: { start?: string; end?: string; startExclusive?: boolean; endExclusive?: boolean } }
   cursor?: string
 }
 
+const neighbours = { type: 'integer', minimum: 0, maximum: 1_000 }
+const include = {
+  type: 'array', maxItems: 100, items: closed({ id, threadId: id, withPreviousMessages: neighbours, withNextMessages: neighbours }, ['id']),
+  description: 'As JSON: these and their neighbours, beside the page; without page, perPage, cursor and filter these alone.',
+}
+const filter = object({ dateRange: object({ start: date, end: date, startExclusive: flag, endExclusive: flag }) })
 const memoryPath = '/memory/threads/:threadId'
 
 /** Messages as existing clients read and change them. */
 export const messages: readonly Route[] = [
   route<never, MessagesQuery>({
     method: 'GET', path: `${memoryPath}/messages`, summary: 'The messages of a thread, the newest page unless told otherwise', answer: 'json', answers: messagePage, read: true,
-    query: object({ ...of, page, perPage, orderBy: object({ field: { enum: ['createdAt'] }, direction: { enum: ['ASC', 'DESC'] } }), include: {}, filter: record, cursor: text, includeSystemReminders: flag }),
+    query: object({ ...of, page, perPage, orderBy: object({ field: { enum: ['createdAt'] }, direction: { enum: ['ASC', 'DESC'] } }), include, filter, cursor: text, includeSystemReminders: flag }),
     async handle(call) {
-      const { page = 0, perPage = 40, orderBy, include, filter, cursor } = call.query
+      const { page, perPage, orderBy, include, filter, cursor } = call.query
       const threadId = threadOf(call)
       const memory = await ownMemory(call)
       if (!(await memory.getThreadById({ threadId }))) throw new HeedError('thread_not_found', 'There is no such thread.', { details: { threadId } })
+      const isPage = include === undefined || [page, perPage, cursor, filter].some((value) => value !== undefined)
       const recalled = await memory.recall({
         threadId,
-        perPage,
-        ...given({ orderBy, cursor, include: includeOf(include), filter: filterOf(filter) }),
-        ...(cursor === undefined ? { page, total: true } : {}),
+        ...(isPage ? { perPage: perPage ?? 40, ...(cursor === undefined ? { page: page ?? 0 } : {}) } : {}),
+        ...given({ orderBy, cursor, include: include && (await reachable(memory, include)), filter: filterOf(filter) }),
+        ...(cursor === undefined ? { total: true } : {}),
       })
       return { ...recalled, uiMessages: toUIMessages(recalled.messages) }
     },
@@ -69,8 +80,17 @@ function inParts(message: Message): Message {
   return typeof content === 'string' ? { ...message, content: { format: 2, parts: [{ type: 'text', text: content }] } } : message
 }
 
-function includeOf(include: MessagesQuery['include']): IncludedMessage[] | undefined {
-  return Array.isArray(include) ? include : include?.messages
+/** A thread of somebody else brings what one brings that isn't there: nothing. */
+async function reachable(memory: Memory | ResourceMemory, include: readonly IncludedMessage[]): Promise<IncludedMessage[]> {
+  return Promise.all(include.map(async (item) => {
+    const { threadId } = item
+    return threadId === undefined || (await memory.getThreadById({ threadId }).catch(absent)) ? item : { ...item, threadId: newId() }
+  }))
+}
+
+function absent(error: unknown): null {
+  if (isForbidden(error)) return null
+  throw error
 }
 
 function filterOf(filter: MessagesQuery['filter']): RecallArgs['filter'] | undefined {

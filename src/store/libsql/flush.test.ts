@@ -34,37 +34,56 @@ describe('[A1.1] flushing', () => {
     expect(disk.syncs).toHaveLength(1)
   })
 
-  it('never takes a sync that began before a commit as its own', async () => {
+  it('never takes a sync that began before a commit as its own, and has two under way at most', async () => {
     const disk = new Disk()
     const flusher = new Flusher(disk.sync)
-    flusher.committed()
-    const first = flusher.flush()
-    flusher.committed()
-    const second = flusher.flush()
-    flusher.committed()
-    const third = flusher.flush()
-    expect(disk.syncs).toHaveLength(1)
+    const flushed = Array.from({ length: 4 }, () => {
+      flusher.committed()
+      return flusher.flush()
+    })
+    expect(disk.syncs).toHaveLength(2)
     disk.syncs[0]?.resolve()
-    await first
-    expect(await isDone(second)).toBe(false)
-    expect(disk.syncs).toHaveLength(2)
+    await flushed[0]
+    expect(await isDone(flushed[1] as Promise<void>)).toBe(false)
+    expect(disk.syncs).toHaveLength(3)
     disk.syncs[1]?.resolve()
-    await Promise.all([second, third])
-    expect(disk.syncs).toHaveLength(2)
+    await flushed[1]
+    expect(await isDone(Promise.race(flushed.slice(2)))).toBe(false)
+    disk.syncs[2]?.resolve()
+    await Promise.all(flushed)
+    await flusher.flush()
+    expect(disk.syncs).toHaveLength(3)
   })
 
-  it('after one failure promises nothing any more', async () => {
+  it('takes none for done before those that began earlier are', async () => {
     const disk = new Disk()
     const flusher = new Flusher(disk.sync)
     flusher.committed()
     const first = flusher.flush()
     flusher.committed()
     const second = flusher.flush()
-    disk.syncs[0]?.reject(new Error('EIO'))
-    await expect(first).rejects.toMatchObject({ code: 'store_failed' })
-    await expect(second).rejects.toMatchObject({ code: 'store_failed' })
+    disk.syncs[1]?.resolve()
+    expect(await isDone(Promise.race([first, second]))).toBe(false)
+    disk.syncs[0]?.resolve()
+    await Promise.all([first, second])
+    await flusher.settled()
+  })
+
+  it.each([[[0]], [[1, 0]], [[0, 1]]])('after one failure promises nothing any more, whichever ends first (%j)', async (ends) => {
+    const disk = new Disk()
+    const flusher = new Flusher(disk.sync)
+    const flushed = Array.from({ length: 3 }, () => {
+      flusher.committed()
+      return flusher.flush()
+    })
+    // The disk tells one of them only.
+    for (const end of ends) {
+      if (end === 0) disk.syncs[0]?.reject(new Error('EIO'))
+      else disk.syncs[1]?.resolve()
+    }
+    for (const promised of flushed) await expect(promised).rejects.toMatchObject({ code: 'store_failed' })
     await expect(flusher.flush()).rejects.toMatchObject({ code: 'store_failed' })
-    expect(disk.syncs).toHaveLength(1)
+    expect(disk.syncs).toHaveLength(2)
     await flusher.settled()
   })
 })

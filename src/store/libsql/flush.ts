@@ -4,15 +4,19 @@ import { dirname } from 'node:path'
 import { HeedError, isHeedError } from '../../errors.ts'
 import type { FileCheck } from './file-check.ts'
 
+/** Syncs that are under way at once: while a slow one lasts, what was committed after it began is on its way to the disk already. */
+const mostSyncs = 2
+
 /**
  * Makes commits survive a power cut, without making the event loop wait for the disk: SQLite writes its log, this syncs it.
- * Callers that ask while a sync runs share the next one, which begins after their commit.
+ * A sync covers what was committed before it began. Callers that ask while as many as may be are under way share the next one.
  */
 export class Flusher {
   readonly #sync: () => Promise<void>
   #committed = 0
   #synced = 0
-  #syncing: { covers: number; done: Promise<void> } | undefined
+  /** In the order in which they began, and end. */
+  readonly #syncing: Array<{ covers: number; done: Promise<void> }> = []
   #next: Promise<void> | undefined
   #failure: HeedError | undefined
 
@@ -29,9 +33,10 @@ export class Flusher {
   flush(): Promise<void> {
     if (this.#failure) return Promise.reject(this.#failure)
     if (this.#synced >= this.#committed) return Promise.resolve()
-    if (!this.#syncing) return this.#start()
-    if (this.#syncing.covers >= this.#committed) return this.#syncing.done
-    this.#next ??= this.#syncing.done.then(() => {
+    const last = this.#syncing.at(-1)
+    if (last && last.covers >= this.#committed) return last.done
+    if (this.#syncing.length < mostSyncs) return this.#start()
+    this.#next ??= (this.#syncing[0]?.done ?? Promise.resolve()).then(() => {
       this.#next = undefined
       return this.#start()
     })
@@ -41,23 +46,24 @@ export class Flusher {
   /** Resolves when nothing is under way. */
   async settled(): Promise<void> {
     await this.#next?.catch(() => {})
-    await this.#syncing?.done.catch(() => {})
+    await Promise.allSettled(this.#syncing.map(({ done }) => done))
   }
 
   #start(): Promise<void> {
     const covers = this.#committed
-    const done = this.#sync().then(
+    // The disk tells of a write that failed once only, to whichever sync asks first: one is good when those before it were.
+    const done = Promise.all([this.#sync(), this.#syncing.at(-1)?.done]).then(
       () => {
         this.#synced = covers
-        this.#syncing = undefined
+        this.#syncing.shift()
       },
       (error: unknown) => {
         // After a failed sync the system may have dropped what it couldn't write: a later success would prove nothing.
-        this.#failure = isHeedError(error) ? error : new HeedError('store_failed', 'The disk refused to make the database durable. Check it, then restart.', { cause: error })
+        this.#failure ??= isHeedError(error) ? error : new HeedError('store_failed', 'The disk refused to make the database durable. Check it, then restart.', { cause: error })
         throw this.#failure
       },
     )
-    this.#syncing = { covers, done }
+    this.#syncing.push({ covers, done })
     return done
   }
 }

@@ -16,6 +16,7 @@ export interface SuspendedRun {
 export interface SuspendedRunsFilter {
   threadId?: string
   resourceId?: string
+  /** Since when they wait, as `suspendedAt` tells it; both included. */
   fromDate?: Date
   toDate?: Date
   page?: number

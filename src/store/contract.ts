@@ -342,7 +342,7 @@ export interface RunFilter {
   resourceId?: string
   agentId?: string
   status?: RunStatus[]
-  /** When it was started, both included. */
+  /** When it was started; with the status `suspended` alone, since when it waits. Both included. */
   from?: number
   to?: number
 }

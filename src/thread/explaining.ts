@@ -1,5 +1,6 @@
 import type { MailboxRow, RunRow, Scope, ThreadStore } from '../store/contract.ts'
 import type { SignalState } from './machine.ts'
+import { unlessNew } from './new-thread.ts'
 import { waitingRows } from './queue.ts'
 
 /** The life of one signal, as far as it has come. */
@@ -22,7 +23,7 @@ export interface ExplainedSignal {
 
 /** Accepted, waiting, drained at which step, answered by which run. Null when the thread has no such signal. */
 export async function explainSignal(store: ThreadStore, scope: Scope, id: string): Promise<ExplainedSignal | null> {
-  const mail = await store.getSignal(scope, id)
+  const mail = await unlessNew(store.getSignal(scope, id), null)
   if (!mail) return null
   const { state, route, agentId, runId, step, reason } = mail
   const run = runId === undefined ? null : await store.getRun(scope, runId)

@@ -2,6 +2,7 @@ import { rowToSignal } from '../signals/row.ts'
 import { createdSignal } from '../signals/created.ts'
 import type { CreatedAgentSignal } from '../signals/signal.ts'
 import type { MailboxRow, Scope, ThreadStore } from '../store/contract.ts'
+import { unlessNew } from './new-thread.ts'
 import type { ThreadRuntime } from './runtime.ts'
 import { cancelled as cancelledCall } from './settling.ts'
 
@@ -19,7 +20,7 @@ export interface QueuedSignal {
 /** What waits on a thread, in its order: first what enters the active run, then the queue. */
 export async function listQueued(runtime: ThreadRuntime, scope: Scope): Promise<QueuedSignal[]> {
   await runtime.open()
-  return (await waitingRows(runtime.store, scope)).map(queued)
+  return (await unlessNew(waitingRows(runtime.store, scope), [])).map(queued)
 }
 
 export async function waitingRows(store: ThreadStore, scope: Scope): Promise<MailboxRow[]> {
@@ -30,7 +31,7 @@ export async function waitingRows(store: ThreadStore, scope: Scope): Promise<Mai
 /** Takes signals out that were not taken yet; answers which. */
 export async function cancelQueued(runtime: ThreadRuntime, scope: Scope, ids: readonly string[]): Promise<string[]> {
   await runtime.open()
-  const cancelled = await runtime.store.cancelSignals(scope, ids)
+  const cancelled = await unlessNew(runtime.store.cancelSignals(scope, ids), [])
   for (const id of cancelled) {
     runtime.expectations.settle(scope.threadId, id, { action: 'discarded', reason: 'cancelled' })
     runtime.expectations.takeCall(scope.threadId, id)?.reject(cancelledCall())
@@ -41,7 +42,7 @@ export async function cancelQueued(runtime: ThreadRuntime, scope: Scope, ids: re
 
 export async function reorderQueued(runtime: ThreadRuntime, scope: Scope, ids: readonly string[]): Promise<string[]> {
   await runtime.open()
-  return runtime.store.reorderSignals(scope, ids)
+  return unlessNew(runtime.store.reorderSignals(scope, ids), [])
 }
 
 function queued({ id, agentId, runId, acceptedAt, rows }: MailboxRow): QueuedSignal {

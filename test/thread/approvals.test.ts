@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest'
 import { Agent, createTool, type Chunk } from '../../src/index.ts'
-import { scriptedModel, type Script } from '../../src/testing/index.ts'
+import { scriptedModel, virtualClock, type Script } from '../../src/testing/index.ts'
 import { openHeed, placeKinds } from './places.ts'
 import { gate, idle, isType, readUntil, soon, texts, types, userTexts } from './said.ts'
 
@@ -239,6 +239,24 @@ describe.each(placeKinds())('a call that waits for somebody, $name', ({ make }) 
     expect(await instead.outcome).toMatchObject({ action: 'delivered', step: 1 })
     await idle(agent, thread)
     expect(userTexts(model.calls[1])).toEqual(['Go.', 'Stop.'])
+  })
+
+  it('[R6.7] is found by the time since when it waits', async () => {
+    const clock = virtualClock(1_000)
+    const { agent } = shop(async () => {
+      await clock.advance(60_000)
+      return { toolCalls: [pay('c1', 5)] }
+    })
+    openHeed({ agent }, make({ clock }).store())
+    await suspend(agent)
+    const found = async (from: number, to: number) => {
+      const { runs, total } = await agent.listSuspendedRuns({ fromDate: new Date(from), toDate: new Date(to), total: true })
+      expect(total).toBe(runs.length)
+      return runs.map(({ suspendedAt }) => suspendedAt.getTime())
+    }
+    expect(await found(61_000, 61_000)).toEqual([61_000])
+    expect(await found(0, 60_999)).toEqual([])
+    expect(await found(61_001, 99_000)).toEqual([])
   })
 
   it('[R8.5] that is aborted was not run, and the model is told so; of one that had begun nothing is known', async () => {

@@ -1,6 +1,7 @@
 import { HeedError } from '../../errors.ts'
 import { route, type Route } from '../route.ts'
 import { id, limit, object } from '../schemas.ts'
+import { there } from '../there.ts'
 import { scopeOf } from './watching.ts'
 
 interface Owner {
@@ -14,13 +15,13 @@ export const lanes: readonly Route[] = [
   route<never, Owner & { after?: string; limit?: number }>({
     method: 'GET', path: all, summary: 'The lanes of a thread, by id', answer: 'json', read: true, query: object({ resourceId: id, after: id, limit }),
     handle: async ({ agent, principal, params: { threadId = '' }, query: { resourceId, ...rest } }) => ({
-      lanes: await agent.listLanes({ ...(await thread(agent, scopeOf(principal, threadId, resourceId))), ...rest }),
+      lanes: await agent.listLanes({ ...(await there(agent, scopeOf(principal, threadId, resourceId))), ...rest }),
     }),
   }),
   route<never, Owner>({
     method: 'GET', path: `${all}/:laneId`, summary: 'What a lane says now', answer: 'json', read: true, query: object({ resourceId: id }),
     async handle({ agent, principal, params: { threadId = '', laneId = '' }, query: { resourceId } }) {
-      const lane = await agent.getLane({ ...(await thread(agent, scopeOf(principal, threadId, resourceId))), id: laneId })
+      const lane = await agent.getLane({ ...(await there(agent, scopeOf(principal, threadId, resourceId))), id: laneId })
       if (!lane) throw new HeedError('not_found', `The thread has no lane ${laneId}.`, { details: { laneId } })
       return lane
     },
@@ -29,15 +30,6 @@ export const lanes: readonly Route[] = [
     method: 'GET', path: `${all}/:laneId/history`, summary: 'Everything that a lane was told, newest first', answer: 'json', read: true,
     query: object({ resourceId: id, before: { type: 'integer', minimum: 0 }, limit }),
     handle: async ({ agent, principal, params: { threadId = '', laneId = '' }, query: { resourceId, ...rest } }) =>
-      agent.listLaneHistory({ ...(await thread(agent, scopeOf(principal, threadId, resourceId))), ...rest, id: laneId }),
+      agent.listLaneHistory({ ...(await there(agent, scopeOf(principal, threadId, resourceId))), ...rest, id: laneId }),
   }),
 ]
-
-type Reader = Parameters<Route['handle']>[0]['agent']
-
-/** A thread that isn't there has no lanes to tell of, like one of somebody else. */
-async function thread(agent: Reader, scope: { threadId: string; resourceId?: string }): Promise<{ threadId: string; resourceId?: string }> {
-  const { threadId } = scope
-  if (!(await (await agent.getMemory()).getThreadById(scope))) throw new HeedError('thread_not_found', 'There is no such thread.', { details: { threadId } })
-  return scope
-}

@@ -8,6 +8,7 @@ import { notificationChangeSchema, notificationIndexSchema, notificationMergedSc
 import { quotesSchema, recallChangesSchema } from './recall/schema.ts'
 import { scheduleSchema } from './schedule-schema.ts'
 import { subscriptionSchema, subscriptionTurnSchema } from './subscription-schema.ts'
+import { waitingSchema } from './waiting-schema.ts'
 
 /**
  * The schema as steps, forward only. Version n is the state after the first n of them, and `user_version` of a file says which it
@@ -245,6 +246,7 @@ export const migrations: readonly string[] = [
   notificationSlotSchema,
   touchedSchema,
   callsSchema,
+  waitingSchema,
 ]
 
 /** 'Heed', where SQLite keeps the name of the program that a file belongs to. */

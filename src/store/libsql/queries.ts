@@ -68,10 +68,12 @@ function runConditions(filter: RunFilter): Conditions {
   if (filter.threadId !== undefined) wanted.add('r.thread = (SELECT key FROM heed_threads WHERE id = ?)', filter.threadId)
   if (filter.resourceId !== undefined) wanted.add('r.resource_id = ?', filter.resourceId)
   if (filter.agentId !== undefined) wanted.add('r.agent_id = ?', filter.agentId)
-  if (filter.status?.length === 1 && filter.status[0] === 'suspended') wanted.add(`r.status = 'suspended'`)
+  const waits = filter.status?.length === 1 && filter.status[0] === 'suspended'
+  const at = waits ? 'r.suspended_at' : 'r.started_at'
+  if (waits) wanted.add(`r.status = 'suspended'`)
   else if (filter.status) wanted.add('r.status IN (SELECT value FROM json_each(?))', JSON.stringify(filter.status))
-  if (filter.from !== undefined) wanted.add('r.started_at >= ?', filter.from)
-  if (filter.to !== undefined) wanted.add('r.started_at <= ?', filter.to)
+  if (filter.from !== undefined) wanted.add(`${at} >= ?`, filter.from)
+  if (filter.to !== undefined) wanted.add(`${at} <= ?`, filter.to)
   return wanted
 }
 

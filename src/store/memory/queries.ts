@@ -30,14 +30,16 @@ export function listRows(shelf: Shelf, query: RowQuery): { rows: MessageRow[]; m
 
 export function listRuns(shelves: Iterable<Shelf>, filter: RunPage): RunRow[] {
   const runs = [...shelves].flatMap((shelf) => [...shelf.runs.values()].map(({ begun, run }) => ({ begun, run: runRow(shelf.thread, run) })))
+  const waits = filter.status?.length === 1 && filter.status[0] === 'suspended'
+  const at = ({ startedAt, suspendedAt = 0 }: RunRow) => (waits ? suspendedAt : startedAt)
   const wanted = runs.filter(
     ({ run }) =>
       (filter.threadId === undefined || run.threadId === filter.threadId) &&
       (filter.resourceId === undefined || run.resourceId === filter.resourceId) &&
       (filter.agentId === undefined || run.agentId === filter.agentId) &&
       (filter.status === undefined || filter.status.includes(run.status)) &&
-      (filter.from === undefined || run.startedAt >= filter.from) &&
-      (filter.to === undefined || run.startedAt <= filter.to),
+      (filter.from === undefined || at(run) >= filter.from) &&
+      (filter.to === undefined || at(run) <= filter.to),
   )
   const offset = filter.offset ?? 0
   const newest = wanted.toSorted((a, b) => b.begun - a.begun)

@@ -1,0 +1,28 @@
+import { describe, expect, it } from 'vitest'
+import { Agent } from '../../src/index.ts'
+import { scriptedModel } from '../../src/testing/index.ts'
+import { served } from '../http/serving.ts'
+import { openHeed, placeKinds } from './places.ts'
+
+describe.each(placeKinds())('a thread to which nothing was sent yet, $name', ({ make }) => {
+  it('[R4.3] has nothing that waits, runs or was told', async () => {
+    const agent = new Agent({ id: 'a', model: scriptedModel([]) })
+    openHeed({ agent }, make().store())
+    for (const scope of [{ threadId: 'new', resourceId: 'u' }, { threadId: 'new' }]) {
+      expect(await agent.listQueued(scope)).toEqual([])
+      expect(await agent.cancelQueued({ ...scope, signalIds: ['s'] })).toEqual([])
+      expect(await agent.reorderQueued({ ...scope, signalIds: ['s'] })).toEqual([])
+      expect(await agent.explain({ ...scope, signalId: 's' })).toBeNull()
+      expect(await agent.activeRun(scope)).toBeNull()
+      expect(await agent.abortRun(scope)).toEqual({ aborted: false })
+      expect(await agent.listLanes(scope)).toEqual([])
+    }
+  })
+
+  it('[R4.3] is not there over HTTP', async () => {
+    const { ask } = await served({ guide: new Agent({ id: 'guide', model: scriptedModel([]) }) })
+    const path = '/agents/guide/threads/new'
+    const bodies = [ask(`${path}/queue?resourceId=u`), ask(`${path}/queue/cancel`, { json: { resourceId: 'u', signalIds: ['s'] } }), ask(`${path}/queue/reorder`, { json: { resourceId: 'u', signalIds: ['s'] } }), ask(`${path}/signals/s?resourceId=u`), ask(`${path}/active-run?resourceId=u`), ask(`${path}/lanes?resourceId=u`)]
+    for (const answer of await Promise.all(bodies)) expect([answer.status, await answer.json()]).toMatchObject([404, { code: 'thread_not_found' }])
+  })
+})

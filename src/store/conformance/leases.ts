@@ -15,7 +15,7 @@ export const leaseCases: StoreCase[] = [
       const store = await open()
       await alive(store, 'p1')
       await acceptOne(store, send('note', persisted))
-      const sent = await Promise.all([send('a', beginning), send('b', beginning), send('c', { ...queued, ...beginning })].map((one) => acceptOne(store, one)))
+      const sent = await accept(store, send('a', beginning), send('b', beginning), send('c', { ...queued, ...beginning }))
       assert.deepEqual(sent.map(({ fence }) => fence !== undefined), [true, false, false])
       assert.deepEqual(sent.map(({ runId }) => runId), ['run-of-a', 'run-of-a', 'run-of-c'])
       const [{ fence, begun } = {}] = sent

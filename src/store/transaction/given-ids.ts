@@ -21,30 +21,39 @@ export function meetGivenIds(tables: ThreadTables, thread: ThreadRecord, send: S
   // What stands before the last answer is history that comes along: there the thread's own counts.
   const asked = send.rows.findLastIndex(isAnswer) + 1
   for (const [index, row] of send.rows.entries()) {
-    const there = given.has(row.id) ? rowOf(tables, thread, row.id) : undefined
+    if (!given.has(row.id)) continue
+    const there = placedRow(tables, thread, row.id) ?? waitingSignal(tables, thread, row.id) ?? calledRow(tables, thread, row.id)
     if (there && !isSame(there, row, index >= asked)) throw taken(thread, row.id, `Change that message with updateMessages(), or give this one an id of its own.`)
   }
   return undefined
 }
 
 function meetSignal(tables: ThreadTables, thread: ThreadRecord, id: string): MessageRow | undefined {
-  const there = rowOf(tables, thread, id)
-  if (!there) return undefined
-  if (there.seq !== undefined && there.messageId === id && wasSent(there)) return there
+  const placed = placedRow(tables, thread, id)
+  if (placed?.messageId === id && wasSent(placed)) return placed
+  if (!placed && !calledRow(tables, thread, id)) return undefined
   throw taken(thread, id, 'Take a new id for each thing that is sent.')
 }
 
-/** The row that has this id or is of the message that has it; also one that still waits for its turn. */
-function rowOf(tables: ThreadTables, thread: ThreadRecord, id: string): MessageRow | undefined {
+/** The row that has this id or is of the message that has it. */
+function placedRow(tables: ThreadTables, thread: ThreadRecord, id: string): MessageRow | undefined {
   const placed = tables.row(thread, id) ?? (tables.hasMessage(thread, id) ? tables.messageRows(thread, id)[0] : undefined)
-  if (placed) return messageRow(thread, placed)
-  const signal = tables.mail(thread, id)
-  const waiting = [...(signal?.state === 'pending' ? [signal] : []), ...tables.boundMail(thread)]
-  for (const mail of waiting) {
+  return placed && messageRow(thread, placed)
+}
+
+/** The same of what a call brings that waits for its turn. On a thread where nothing runs or is due, nothing waits. */
+function calledRow(tables: ThreadTables, thread: ThreadRecord, id: string): MessageRow | undefined {
+  if (thread.status === 'idle' && thread.dueAt === null) return undefined
+  for (const mail of tables.boundMail(thread)) {
     const row = rowsOfMail(tables, thread, mail).find((one) => one.id === id || one.messageId === id)
     if (row) return row
   }
   return undefined
+}
+
+function waitingSignal(tables: ThreadTables, thread: ThreadRecord, id: string): MessageRow | undefined {
+  const mail = tables.mail(thread, id)
+  return mail?.state === 'pending' ? rowsOfMail(tables, thread, mail)[0] : undefined
 }
 
 /** What a call brings without the answers that come along as history: the thread has them, in rows with ids of its own. */

@@ -1,12 +1,12 @@
 import { checkNames, checkObject, checkName, checkWhole } from '../arguments.ts'
 import { HeedError } from '../errors.ts'
-import type { ScheduleOptions } from '../schedule/schedules.ts'
+import type { ScheduleOnce, ScheduleOptions } from '../schedule/schedules.ts'
 import type { MessageInput, Signal, SignalInput } from '../signals/signal.ts'
 import type { ScheduleQuery, ScheduleRecord, ScheduleScope } from '../store/schedules.ts'
 import type { Askable } from './askable.ts'
 import { schedulesOf } from './runtimes.ts'
 
-export type { ScheduleRecord }
+export type { ScheduleOnce, ScheduleRecord }
 
 /** What is sent when: a user's words, or context that a system produced. */
 export type ScheduleInput = ScheduleOptions & ({ message: MessageInput; signal?: never } | { signal: SignalInput; message?: never })
@@ -15,6 +15,8 @@ export type ScheduleInput = ScheduleOptions & ({ message: MessageInput; signal?:
 export interface AgentSchedules {
   /** Everything that is wrong with it is refused now. The id of one that is there replaces it. */
   create(input: ScheduleInput): Promise<ScheduleRecord>
+  /** The same, unless one of its id is there: that stays as it is, whatever it sends. */
+  createOnce(input: ScheduleInput & { id: string }): Promise<ScheduleOnce>
   get(scope: ScheduleScope): Promise<ScheduleRecord | null>
   /** By id, up to 100 unless told. */
   list(query?: Partial<Omit<ScheduleQuery, 'agentId'>>): Promise<{ schedules: ScheduleRecord[]; more: boolean }>
@@ -30,15 +32,24 @@ interface SignalMakers {
 }
 
 export function agentSchedules(agent: Askable, make: SignalMakers): AgentSchedules {
+  const signalIn = (input: ScheduleInput): { signal: Signal; options: ScheduleOptions } => {
+    checkObject('schedule()', input)
+    const { message, signal, ...options }: ScheduleInput = input
+    if ((message === undefined) === (signal === undefined)) {
+      throw new HeedError('invalid_argument', 'Invalid schedule: it needs a message or a signal, and not both.', { details: { field: 'message' } })
+    }
+    return { signal: message === undefined ? make.signal(signal) : make.message(message), options }
+  }
   const schedules = async () => schedulesOf((await agent.place()).threads())
   return {
     async create(input) {
-      checkObject('schedule()', input)
-      const { message, signal, ...options }: ScheduleInput = input
-      if ((message === undefined) === (signal === undefined)) {
-        throw new HeedError('invalid_argument', 'Invalid schedule: it needs a message or a signal, and not both.', { details: { field: 'message' } })
-      }
-      return (await schedules()).create(await agent.place(), message === undefined ? make.signal(signal) : make.message(message), options)
+      const { signal, options } = signalIn(input)
+      return (await schedules()).create(await agent.place(), signal, options)
+    },
+    async createOnce(input) {
+      const { signal, options } = signalIn(input)
+      checkName('id', input.id)
+      return (await schedules()).createOnce(await agent.place(), signal, options)
     },
     get: async (scope) => (await schedules()).get(scoped('get', scope)),
     list: async (query = {}) => {

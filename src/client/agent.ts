@@ -12,7 +12,7 @@ import type { Lane, LaneHistory } from '../thread/lanes.ts'
 import type { QueuedSignal } from '../thread/queue.ts'
 import type { SignalOutcome } from '../thread/receipt.ts'
 import type { SendOptions } from '../thread/sending.ts'
-import type { Connection } from './connection.ts'
+import { onceBy, type Connection } from './connection.ts'
 import { MemoryClient } from './memory.ts'
 import { NotificationsClient } from './notifications.ts'
 import { readEvents } from './read-events.ts'
@@ -109,11 +109,11 @@ export class AgentClient {
   }
 
   sendSignal({ signal, ...target }: { signal: SignalInput } & SendTarget): Promise<SendAnswer> {
-    return this.#send('signals', { signal }, target)
+    return this.#send('signals', { signal }, target, signal.id)
   }
 
   sendStateSignal({ state, ...target }: { state: StateInput } & Omit<SendTarget, 'wait'>): Promise<(SendAnswer & { skipped: false }) | { accepted: true; skipped: true; reason: 'unchanged' }> {
-    return this.#connection.json(`${this.#path}/state-signals`, { body: { state, ...target }, idempotent: true })
+    return this.#connection.json(`${this.#path}/state-signals`, { body: { state, ...target }, ...onceBy(state.signalId) })
   }
 
   // Watching
@@ -246,17 +246,19 @@ export class AgentClient {
 
   /** Servers from before these routes take a message as a signal. */
   async #sendOrSignal(path: string, message: MessageInput, target: SendTarget): Promise<SendAnswer> {
+    const isWhole = typeof message === 'object' && !Array.isArray(message)
+    const id = isWhole ? message.id : undefined
     try {
-      return await this.#send(path, { message }, target)
+      return await this.#send(path, { message }, target, id)
     } catch (error) {
       if (!isMissingRoute(error)) throw error
-      const input = typeof message === 'object' && !Array.isArray(message) ? message : { contents: message }
-      return this.#send('signals', { signal: { type: 'user-message', ...input } }, target)
+      const input = isWhole ? message : { contents: message }
+      return this.#send('signals', { signal: { type: 'user-message', ...input } }, target, id)
     }
   }
 
-  #send(path: string, body: Record<string, unknown>, { wait, ...target }: SendTarget): Promise<SendAnswer> {
-    return this.#connection.json(`${this.#path}/${path}`, { body: { ...body, ...target }, query: { wait }, idempotent: true })
+  #send(path: string, body: Record<string, unknown>, { wait, ...target }: SendTarget, id: string | undefined): Promise<SendAnswer> {
+    return this.#connection.json(`${this.#path}/${path}`, { body: { ...body, ...target }, query: { wait }, ...onceBy(id) })
   }
 
   async #chunks(path: string, body: unknown): Promise<AsyncIterable<Chunk>> {

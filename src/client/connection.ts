@@ -29,6 +29,11 @@ export interface Ask {
   signal?: AbortSignal
 }
 
+/** What has an id of its own is one by that, however often it is sent; anything else by a key. */
+export function onceBy(id: string | undefined): Pick<Ask, 'idempotent' | 'repeatable'> {
+  return id === undefined ? { idempotent: true } : { repeatable: true }
+}
+
 function methodOf({ method, body }: Ask): NonNullable<Ask['method']> {
   return method ?? (body === undefined ? 'GET' : 'POST')
 }

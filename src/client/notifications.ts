@@ -3,7 +3,7 @@ import type { NotificationDeliveryDecision } from '../inbox/policy.ts'
 import type { Signal } from '../signals/signal.ts'
 import type { MarkedStatus, NotificationPriority, NotificationRecord, NotificationStatus } from '../store/notifications.ts'
 import type { ThreadScope } from './agent.ts'
-import type { Connection } from './connection.ts'
+import { freshKey, onceBy, type Connection } from './connection.ts'
 import type { OverWire } from './wire.ts'
 
 /** What became of a notification. */
@@ -14,6 +14,8 @@ export interface NotificationAnswer {
   /** Of what was emitted at once. */
   runId?: string
   signal?: OverWire<Signal>
+  /** The thread had it already, under the same id or key. */
+  duplicate?: true
 }
 
 export interface NotificationFilter extends ThreadScope {
@@ -40,12 +42,14 @@ export class NotificationsClient {
   }
 
   send(send: { notification: NotificationInput; ifIdle?: { streamOptions?: Record<string, unknown> } } & ThreadScope): Promise<NotificationAnswer> {
-    return this.#connection.json(`${this.#path}/notifications`, { body: send, idempotent: true })
+    return this.#connection.json(`${this.#path}/notifications`, { body: send, ...onceBy(send.notification.id) })
   }
 
   /** Several that are stored together. */
   async sendAll(send: { notifications: readonly NotificationInput[]; ifIdle?: { streamOptions?: Record<string, unknown> } } & ThreadScope): Promise<NotificationAnswer[]> {
-    return (await this.#connection.json<{ results: NotificationAnswer[] }>(`${this.#path}/notifications`, { body: send, idempotent: true })).results
+    const isNamed = send.notifications.some(({ id }) => id !== undefined)
+    const notifications = isNamed ? send.notifications.map((one) => ({ ...one, id: one.id ?? freshKey() })) : send.notifications
+    return (await this.#connection.json<{ results: NotificationAnswer[] }>(`${this.#path}/notifications`, { body: { ...send, notifications }, ...(isNamed ? { repeatable: true } : { idempotent: true }) })).results
   }
 
   /** Newest first. */

@@ -1,6 +1,6 @@
 import type { ScheduleInput, ScheduleRecord } from '../agent/schedules.ts'
 import type { ScheduleStatus } from '../store/schedules.ts'
-import type { Connection } from './connection.ts'
+import { onceBy, type Connection } from './connection.ts'
 import type { OverWire } from './wire.ts'
 
 /** `resourceId` may be left out where the server knows it from who asks. */
@@ -24,7 +24,7 @@ export class SchedulesClient {
 
   /** The id of one that is there replaces it. */
   create(schedule: NewSchedule): Promise<OverWire<ScheduleRecord>> {
-    return this.#connection.json(this.#path, { body: schedule, idempotent: true })
+    return this.#connection.json(this.#path, { body: schedule, ...onceBy(schedule.id) })
   }
 
   list(query: { threadId?: string; resourceId?: string; status?: ScheduleStatus; limit?: number; after?: string } = {}): Promise<{ schedules: Array<OverWire<ScheduleRecord>>; more: boolean }> {

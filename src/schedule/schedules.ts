@@ -1,11 +1,12 @@
 import { createHash } from 'node:crypto'
 import { isName } from '../arguments.ts'
+import { orderedJSON } from '../json.ts'
 import { describe, HeedError, isHeedError } from '../errors.ts'
 import { Dispatcher } from '../inbox/dispatcher.ts'
 import type { InboxSettings } from '../inbox/options.ts'
 import { claimMs } from '../inbox/settlement.ts'
 import type { Signal } from '../signals/signal.ts'
-import type { ScheduleMissed, ScheduleOverlap, ScheduleQuery, ScheduleRecord, ScheduleScope, ScheduleStore } from '../store/schedules.ts'
+import type { NewSchedule, ScheduleMissed, ScheduleOverlap, ScheduleQuery, ScheduleRecord, ScheduleScope, ScheduleStore } from '../store/schedules.ts'
 import type { Attendant, Runnable } from '../thread/runnable.ts'
 import type { ThreadRuntime } from '../thread/runtime.ts'
 import { sendAccepted, type SendOptions } from '../thread/sending.ts'
@@ -27,6 +28,15 @@ export interface ScheduleOptions {
   overlap?: ScheduleOverlap
   /** Defaults to `once`. */
   missed?: ScheduleMissed
+}
+
+/** A schedule of an id, whoever made it. */
+export interface ScheduleOnce {
+  schedule: ScheduleRecord
+  /** False: one of this id was there. */
+  created: boolean
+  /** The one that was there sends something else, elsewhere or at other times. */
+  differs: boolean
 }
 
 const firstRetryMs = 1_000
@@ -57,6 +67,22 @@ export class Schedules implements Attendant {
   }
 
   async create(agent: Runnable, signal: Signal, options: ScheduleOptions): Promise<ScheduleRecord> {
+    const { store, planned } = await this.#plan(agent, signal, options)
+    const record = await store.putSchedule(planned)
+    this.#dispatcher.expect(planned.nextAt)
+    return record
+  }
+
+  /** Unless one of its id is there: that stays as it is. */
+  async createOnce(agent: Runnable, signal: Signal, options: ScheduleOptions): Promise<ScheduleOnce> {
+    const { store, planned } = await this.#plan(agent, signal, options)
+    const { schedule, added } = await store.addSchedule(planned)
+    if (added) this.#dispatcher.expect(planned.nextAt)
+    return { schedule, created: added, differs: !added && essence(schedule) !== essence(planned) }
+  }
+
+  /** Everything that is wrong with it is refused here. */
+  async #plan(agent: Runnable, signal: Signal, options: ScheduleOptions): Promise<{ store: ScheduleStore; planned: NewSchedule }> {
     const now = this.#runtime.clock.now()
     const { timing, first } = check(options, now)
     const { id = this.#runtime.newId(), threadId, resourceId, overlap = 'allow', missed = 'once' } = options
@@ -65,9 +91,7 @@ export class Schedules implements Attendant {
     const store = await this.#store()
     // A thread of another resource is refused here and not when the time has come.
     await this.#runtime.store.getThread({ threadId, resourceId })
-    const record = await store.putSchedule({ id, agentId: agent.id, threadId, resourceId, timing, overlap, missed, signal, nextAt: first, now })
-    this.#dispatcher.expect(first)
-    return record
+    return { store, planned: { id, agentId: agent.id, threadId, resourceId, timing, overlap, missed, signal, nextAt: first, now } }
   }
 
   async get(scope: ScheduleScope): Promise<ScheduleRecord | null> {
@@ -209,4 +233,9 @@ function check(options: ScheduleOptions, now: number): ReturnType<typeof checkTi
 function found(scope: ScheduleScope, record: ScheduleRecord | null): ScheduleRecord {
   if (record) return record
   throw new HeedError('invalid_argument', `There is no schedule '${scope.id}'.`, { details: { id: scope.id } })
+}
+
+/** What its maker wrote. */
+function essence({ agentId, threadId, timing, overlap, missed, signal: { id: _, createdAt: _at, ...signal } }: NewSchedule | ScheduleRecord): string {
+  return orderedJSON([agentId, threadId, timing, overlap, missed, signal])
 }

@@ -11,6 +11,8 @@ export interface ScheduleStore extends Belongings {
   close(): Promise<void>
   /** Creates it, or replaces the one of this id. Refuses with `thread_forbidden` when that belongs to another resource. */
   putSchedule(schedule: NewSchedule): Promise<ScheduleRecord>
+  /** Creates it, unless one of this id is there: that stays as it is. Refuses as `putSchedule` does. */
+  addSchedule(schedule: NewSchedule): Promise<{ schedule: ScheduleRecord; added: boolean }>
   getSchedule(scope: ScheduleScope): Promise<ScheduleRecord | null>
   /** By id, ascending. */
   listSchedules(query: ScheduleQuery): Promise<{ schedules: ScheduleRecord[]; more: boolean }>

@@ -33,7 +33,7 @@ it('[H1.5] the client has a call for everything that the server can be asked', a
       const call = (holder as Record<string, unknown>)[name]
       if (name === 'constructor' || typeof call !== 'function') continue
       // Calls take one object with names, or a name, or messages: what is asked for is in the path.
-      for (const argument of [{ ...thread, id: 'x', runId: 'x', notificationId: 'x', scheduleId: 'x', signalId: 'x', sourceThreadId: 't', signalIds: [], messages: [], messageIds: [], message: 'x', signal: {}, state: {} }, 't']) {
+      for (const argument of [{ ...thread, id: 'x', runId: 'x', notificationId: 'x', scheduleId: 'x', signalId: 'x', sourceThreadId: 't', signalIds: [], messages: [], messageIds: [], message: 'x', signal: {}, state: {}, notification: {}, notifications: [] }, 't']) {
         try {
           await (call as (...args: unknown[]) => unknown).call(holder, argument, { runId: 'x' })
         } catch {

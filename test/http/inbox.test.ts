@@ -27,14 +27,14 @@ describe('notifications over HTTP', () => {
   it('[H1.2] are one under one key, also after their delivery', async () => {
     const model = scriptedModel(['Noted.'], { loop: true })
     const { ask } = await served({ guide: new Agent({ id: 'guide', model }) })
-    const send = async (body: object) => (await ask('/agents/guide/notifications', { json: { ...thread, ...body }, headers: { 'idempotency-key': 'key-1' } })).json() as Promise<{ record: { id: string }; results?: Array<{ record: { id: string } }> }>
+    const send = async (body: object, key = 'key-1') => (await ask('/agents/guide/notifications', { json: { ...thread, ...body }, headers: { 'idempotency-key': key } })).json() as Promise<{ record: { id: string }; results?: Array<{ record: { id: string } }> }>
     const answers = await Promise.all([send({ notification: ci }), send({ notification: ci })])
     answers.push(await send({ notification: ci }))
     expect(answers.map(({ record }) => record.id)).toEqual(['key-1', 'key-1', 'key-1'])
-    expect((await send({ notifications: [ci, ci] })).results?.map(({ record }) => record.id)).toEqual(['key-1', 'key-1:1'])
+    for (let times = 0; times < 2; times++) expect((await send({ notifications: [ci, ci] }, 'key-2')).results?.map(({ record }) => record.id)).toEqual(['key-2', 'key-2:1'])
     await expect.poll(async () => (await (await ask('/agents/guide/active-threads')).json() as { threads: [] }).threads).toEqual([])
     const { messages } = (await (await ask('/memory/threads/thread-1/messages?resourceId=user-1')).json()) as { messages: Array<{ role: string }> }
-    expect(messages.filter(({ role }) => role === 'signal')).toHaveLength(2)
+    expect(messages.filter(({ role }) => role === 'signal')).toHaveLength(3)
   })
 
   it('[H3.2] show nothing of another resource, and let it mark nothing', async () => {

@@ -1,9 +1,11 @@
 import { inboxOf } from '../../agent/runtimes.ts'
-import type { NotificationInput } from '../../inbox/input.ts'
+import { checkNotifications, type CheckedNotification, type NotificationInput } from '../../inbox/input.ts'
 import type { NotificationResult } from '../../inbox/result.ts'
-import type { MarkedStatus, NotificationPriority, NotificationStatus, NotificationStore } from '../../store/notifications.ts'
+import type { InboxScope, MarkedStatus, NotificationPriority, NotificationStatus, NotificationStore } from '../../store/notifications.ts'
 import { notificationStatuses } from '../../store/notification-states.ts'
 import { HeedError } from '../../errors.ts'
+import { checkKey, keyReused } from '../idempotency.ts'
+import { isOther } from '../notification-essence.ts'
 import { neededResource } from '../principal.ts'
 import { route, type Call, type Route } from '../route.ts'
 import { optionsFrom } from '../run-options.ts'
@@ -49,9 +51,13 @@ export const notifications: readonly Route[] = [
       }
       const target = { threadId, resourceId: neededResource(call.principal, resourceId), ifIdle: { streamOptions: await optionsFrom(call, ifIdle?.streamOptions ?? {}) } }
       const inputs = keyed(several ?? (one ? [one] : []), call.idempotencyKey)
+      const checked = call.idempotencyKey === undefined ? [] : checkNotifications(inputs)
+      const known = call.idempotencyKey === undefined ? [] : await sentBefore(call, target, checked, call.idempotencyKey)
       const sent = await call.agent.sendNotificationSignal(inputs, target)
+      // Sent at the same time under the same key.
+      if (sent.some(({ record }, index) => isOther(record, checked[index]))) throw keyReused()
       await Promise.all(sent.map(({ stored }) => stored))
-      const results = sent.map(answered)
+      const results = sent.map((result, index) => (known[index] ? { ...answered(result), duplicate: true } : answered(result)))
       return one === undefined ? { accepted: true, results } : results[0]
     },
   }),
@@ -97,7 +103,34 @@ function list(values: readonly unknown[]): { type: 'array'; items: { enum: reado
 
 /** The same key again is the same notifications, each under its place in the list. */
 function keyed(inputs: readonly NotificationInput[], key: string | undefined): NotificationInput[] {
-  return inputs.map((input, index) => (key === undefined || input.id !== undefined ? input : { ...input, id: index === 0 ? key : `${key}:${index}` }))
+  return inputs.map((input, index) => {
+    const id = key === undefined || index === 0 ? key : placed(key, index)
+    checkKey(id, input.id)
+    return id === undefined ? input : { ...input, id }
+  })
+}
+
+function placed(key: string, index: number): string {
+  return `${key}:${index}`
+}
+
+/**
+ * Which of these the thread has under their ids. Refuses a key that was used for others, or for more or fewer of them. What was counted on another
+ * record has none of its own, and is known to the inbox.
+ */
+async function sentBefore({ agent }: Call<unknown, unknown>, { threadId, resourceId }: Required<InboxScope>, inputs: readonly CheckedNotification[], key: string): Promise<boolean[]> {
+  const runtime = agent.threads()
+  await runtime.open()
+  const store = await inboxOf(runtime).store()
+  const find = (id = key) => store.getNotification({ threadId, resourceId, id })
+  if (!(await find())) return []
+  const found = await Promise.all(inputs.map(({ id }) => find(id)))
+  const reused = inputs.some((input, index) => {
+    const record = found[index]
+    return record ? isOther(record, input) : input.dedupeKey === undefined && input.coalesceKey === undefined
+  })
+  if (reused || (await find(placed(key, inputs.length)))) throw keyReused()
+  return found.map((record) => record !== null)
 }
 
 /** Who reads in the inbox of another resource finds nothing there; who writes is refused. */

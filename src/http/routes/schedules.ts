@@ -5,6 +5,7 @@ import { HeedError } from '../../errors.ts'
 import { neededResource, resourceOf } from '../principal.ts'
 import { route, type Call, type Route } from '../route.ts'
 import { closed, date, id, limit, message, object, signal, text, threadScope } from '../schemas.ts'
+import { checkKey, keyReused } from '../idempotency.ts'
 import { dateOf } from './approvals.ts'
 import { given } from './threads.ts'
 
@@ -40,10 +41,14 @@ export const schedules: readonly Route[] = [
       },
       ['threadId'],
     ),
-    handle({ agent, principal, body: { id: name, resourceId, at, ...rest }, idempotencyKey }) {
-      const input = { ...rest, resourceId: neededResource(principal, resourceId), ...given({ id: name ?? idempotencyKey, at: at === undefined ? undefined : dateOf('at', at) }) }
+    async handle({ agent, principal, body: { id: name, resourceId, at, ...rest }, idempotencyKey }) {
       // Which of message and signal is there, the agent checks.
-      return agent.schedule(input as ScheduleInput)
+      const input = { ...rest, resourceId: neededResource(principal, resourceId), ...given({ id: name, at: at === undefined ? undefined : dateOf('at', at) }) } as ScheduleInput
+      checkKey(idempotencyKey, name)
+      if (idempotencyKey === undefined) return agent.schedule(input)
+      const { schedule, created, differs } = await agent.schedules.createOnce({ ...input, id: idempotencyKey })
+      if (differs) throw keyReused()
+      return created ? schedule : { ...schedule, duplicate: true }
     },
   }),
   route<never, Owner & { threadId?: string; status?: ScheduleStatus; limit?: number; after?: string }>({

@@ -6,6 +6,7 @@ import type { SendReceipt } from '../../thread/receipt.ts'
 import type { SendOptions } from '../../thread/sending.ts'
 import { HeedError } from '../../errors.ts'
 import { accepted, stateAccepted } from '../answer-schemas.ts'
+import { checkKey, keyReused } from '../idempotency.ts'
 import { resourceOf } from '../principal.ts'
 import { route, type Call, type JSONSchema, type Route } from '../route.ts'
 import { optionsFrom } from '../run-options.ts'
@@ -48,6 +49,7 @@ export const sending: readonly Route[] = [
 /** The lane may be named as existing clients do; the key is the signal's. */
 function stateOf({ body: { state: given }, idempotencyKey }: Call<{ state: StateInput & { stateId?: string } } & Target, unknown>): StateInput {
   const { stateId, ...rest } = picked(given, stateFields)
+  checkKey(idempotencyKey, rest.signalId)
   return { ...rest, ...(stateId === undefined ? {} : { id: stateId }), ...(idempotencyKey === undefined || rest.signalId !== undefined ? {} : { signalId: idempotencyKey }) }
 }
 
@@ -62,9 +64,7 @@ async function answer(call: Call<Target, Waiting>, send: (to: SendOptions) => Se
 
 /** Of a repeated send it is the first. */
 function told({ runId, signal, differs, duplicate }: Acceptance, key: string | undefined): { accepted: true; runId: string; signal: unknown; duplicate?: true } {
-  if (differs && key !== undefined) {
-    throw new HeedError('idempotency_key_reused', 'This Idempotency-Key was used for something else on this thread. Take a new key for each thing that is sent.', { details: { field: 'Idempotency-Key' } })
-  }
+  if (differs && key !== undefined) throw keyReused()
   return { accepted: true, runId: runId ?? signal.id, signal, ...(duplicate ? { duplicate } : {}) }
 }
 
@@ -115,5 +115,6 @@ function keyed(message: MessageInput, key: string | undefined): MessageInput {
 }
 
 function withId<T extends { id?: string }>(input: T, key: string | undefined): T {
+  checkKey(key, input.id)
   return input.id === undefined && key !== undefined ? { ...input, id: key } : input
 }

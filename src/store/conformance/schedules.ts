@@ -190,4 +190,17 @@ export const scheduleConformance: ScheduleCase[] = [
       assert.deepEqual(await store.getSchedule(scope('s')), before)
     },
   },
+  {
+    name: '[H6.5] what is added leaves one of its id as it is, also at once',
+    async run({ store: open }) {
+      const store = await open()
+      const added = await Promise.all([1, 2, 3, 4].map((number) => store.addSchedule(planned('s', { signal: { ...signal, contents: `${number}` } }))))
+      assert.equal(added.filter((one) => one.added).length, 1)
+      await store.setSchedule(scope('s'), { status: 'paused', now })
+      const before = await store.getSchedule(scope('s'))
+      assert.deepEqual(await store.addSchedule(planned('s', { timing: { every: 60_000 } })), { schedule: before, added: false })
+      await assert.rejects(store.addSchedule(planned('s', { resourceId: 'resource-2' })), { code: 'thread_forbidden' })
+      assert.deepEqual(await store.getSchedule(scope('s')), before)
+    },
+  },
 ]

@@ -57,11 +57,15 @@ export const scheduleSql = {
 export class LibSQLSchedules extends LibSQLDomain implements ScheduleStore {
   putSchedule(schedule: NewSchedule): Promise<ScheduleRecord> {
     return this.write((statements) => {
-      const { id, agentId, threadId, resourceId, nextAt, now, overlap, missed, timing, signal } = schedule
-      const found = statements.one<ScheduleRow>(scheduleSql.byId, id)
-      if (found && found.resourceId !== resourceId) throw new HeedError('thread_forbidden', `Schedule '${id}' belongs to another resource. Choose another id.`, { details: { id } })
-      statements.run(scheduleSql.put, id, agentId, threadId, resourceId, nextAt, now, overlap, missed, JSON.stringify(timing), JSON.stringify(signal))
-      return recordOf(statements.one<ScheduleRow>(scheduleSql.byId, id) as ScheduleRow)
+      own(statements, schedule)
+      return put(statements, schedule)
+    })
+  }
+
+  addSchedule(schedule: NewSchedule): Promise<{ schedule: ScheduleRecord; added: boolean }> {
+    return this.write((statements) => {
+      const found = own(statements, schedule)
+      return found ? { schedule: recordOf(found), added: false } : { schedule: put(statements, schedule), added: true }
     })
   }
 
@@ -151,6 +155,18 @@ function isAsClaimed(statements: Statements, { id, from, signalId }: { id: strin
   const row = statements.one<ScheduleRow>(scheduleSql.byId, id)
   if (row?.status !== 'active' || row.nextAt !== from) return false
   return signalId === undefined || (JSON.parse(row.signal) as Signal).id === signalId
+}
+
+/** The one of this id, if it is there. */
+function own(statements: Statements, { id, resourceId }: NewSchedule): ScheduleRow | undefined {
+  const found = statements.one<ScheduleRow>(scheduleSql.byId, id)
+  if (found && found.resourceId !== resourceId) throw new HeedError('thread_forbidden', `Schedule '${id}' belongs to another resource. Choose another id.`, { details: { id } })
+  return found
+}
+
+function put(statements: Statements, { id, agentId, threadId, resourceId, nextAt, now, overlap, missed, timing, signal }: NewSchedule): ScheduleRecord {
+  statements.run(scheduleSql.put, id, agentId, threadId, resourceId, nextAt, now, overlap, missed, JSON.stringify(timing), JSON.stringify(signal))
+  return recordOf(statements.one<ScheduleRow>(scheduleSql.byId, id) as ScheduleRow)
 }
 
 function scoped(statements: Statements, { id, resourceId }: ScheduleScope): ScheduleRow | undefined {

@@ -55,8 +55,9 @@ function convert(row: MessageRow | Message): LanguageModelV4Message[] {
 
 /** Messages may be saved and changed past the door where input is marked: nothing that a user says is shown as one of our tags. */
 function imitatesTag(content: MessageContent): boolean {
-  const texts = partsOf(content).flatMap((part) => (part.type === 'text' ? { type: part.type, text: part.text } : []))
-  return needsGuard(texts)
+  const parts = partsOf(content)
+  if (!parts.some((part) => part.type === 'text' && part.text.includes('<'))) return false
+  return needsGuard(parts.flatMap((part) => (part.type === 'text' ? { type: part.type, text: part.text } : [])))
 }
 
 function userMessages(content: MessageContent): LanguageModelV4Message[] {

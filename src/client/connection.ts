@@ -60,21 +60,27 @@ export class Connection {
   }
 
   async json<T>(path: string, ask: Ask = {}): Promise<T> {
-    return JSON.parse(await this.text(path, ask)) as T
+    const text = await this.text(path, ask)
+    try {
+      return JSON.parse(text) as T
+    } catch (cause) {
+      throw new HeedError('unreachable', `Something at ${this.#base} answered that is no Heed server: ${text.slice(0, 200)}`, { cause })
+    }
   }
 
   async text(path: string, ask: Ask = {}): Promise<string> {
-    return this.#tried(ask, (headers) =>
-      this.#inTime(ask.signal, async (signal) => {
-        const response = await this.#once(path, { ...ask, headers }, signal)
-        return response.text()
-      }),
-    )
+    const asking = this.#asking(path, ask)
+    return this.#tried(ask, async (key) => {
+      const own = await this.#headers()
+      return this.#inTime(ask.signal, async (signal) => (await this.#once(asking, { ...own, ...key }, signal)).text())
+    })
   }
 
   /** A stream of events, once the server has begun it. Not repeated: whoever reads it knows where to go on. */
   async events(path: string, ask: Ask): Promise<Response> {
-    return this.#inTime(ask.signal, (signal) => this.#once(path, { ...ask, headers: { accept: 'text/event-stream', ...ask.headers } }, signal))
+    const asking = this.#asking(path, { ...ask, headers: { accept: 'text/event-stream', ...ask.headers } })
+    const own = await this.#headers()
+    return this.#inTime(ask.signal, (signal) => this.#once(asking, own, signal))
   }
 
   /** For how long a stream may be silent: the server says something more often, whatever the network does. */
@@ -100,32 +106,54 @@ export class Connection {
   }
 
   /** An answer that broke off is no answer: it is asked for again as long as that is safe. */
-  async #tried<T>(ask: Ask, attemptOnce: (headers: Record<string, string>) => Promise<T>): Promise<T> {
+  async #tried<T>(ask: Ask, attemptOnce: (key: Record<string, string>) => Promise<T>): Promise<T> {
     const key: Record<string, string> = ask.idempotent ? { 'idempotency-key': freshKey() } : {}
     // A call that changes something is only repeated where the server knows it by its key, or where that changes nothing more.
     const retries = ask.idempotent || ask.repeatable || methodOf(ask) === 'GET' || methodOf(ask) === 'DELETE' ? (this.#options.retries ?? 3) : 0
     for (let attempt = 0; ; attempt++) {
       try {
-        return await attemptOnce({ ...key, ...ask.headers })
+        return await attemptOnce(key)
       } catch (error) {
-        if (attempt >= retries || ask.signal?.aborted || !mayPass(error)) throw error
-        await pause(backoff(attempt, 100, 5_000), ask.signal)
+        const wait = askedToWaitMs(error)
+        if (attempt >= retries || ask.signal?.aborted || !mayPass(error) || wait > longestWaitMs) throw error
+        await pause(Math.max(backoff(attempt, 100, 5_000), wait), ask.signal)
       }
     }
   }
 
-  async #once(path: string, ask: Ask, signal: AbortSignal): Promise<Response> {
-    const { body } = ask
-    const { headers } = this.#options
-    const own = typeof headers === 'function' ? await headers() : headers
-    const response = await this.#fetch(this.#base + path + queryOf(ask.query), {
-      method: methodOf(ask),
-      headers: { ...own, ...(body === undefined ? {} : { 'content-type': 'application/json' }), ...ask.headers },
-      ...(body === undefined ? {} : { body: JSON.stringify(body) }),
-      signal,
-    })
+  /** What the caller's own function throws is the caller's, and no failure of the server. */
+  async #headers(): Promise<Record<string, string>> {
+    const { headers = {} } = this.#options
+    return typeof headers === 'function' ? headers() : headers
+  }
+
+  /** What can't be asked of any server is refused before one is asked. */
+  #asking(path: string, ask: Ask): Asking {
+    const url = this.#base + path + queryOf(ask.query)
+    const { location } = globalThis as { location?: { href: string } }
+    if (!this.#options.fetch && !URL.canParse(url, location?.href)) throw new HeedError('invalid_argument', `baseUrl '${this.#options.baseUrl}' is no address. Write it as http://localhost:4111.`, { details: { option: 'baseUrl' } })
+    return { url, method: methodOf(ask), headers: { ...(ask.body === undefined ? {} : { 'content-type': 'application/json' }), ...ask.headers }, ...(ask.body === undefined ? {} : { body: written(ask.body) }) }
+  }
+
+  async #once({ url, headers, ...init }: Asking, own: Record<string, string>, signal: AbortSignal): Promise<Response> {
+    const response = await this.#fetch(url, { ...init, headers: { ...own, ...headers }, signal })
     if (!response.ok) throw await failureOf(response)
     return response
+  }
+}
+
+interface Asking {
+  url: string
+  method: string
+  headers: Record<string, string>
+  body?: string
+}
+
+function written(body: unknown): string {
+  try {
+    return JSON.stringify(body)
+  } catch (cause) {
+    throw new HeedError('invalid_argument', `What is sent can't be written as JSON: ${cause instanceof Error ? cause.message : String(cause)}`, { cause })
   }
 }
 
@@ -158,6 +186,15 @@ function unreachable(baseUrl: string, cause: unknown): HeedError {
   return new HeedError('unreachable', `The server at ${baseUrl} did not answer.`, { cause, retryable: true })
 }
 
+/** A server that wants to be left alone for longer is not asked again by itself. */
+const longestWaitMs = 60_000
+
+/** For how long a server asked to be left alone. */
+export function askedToWaitMs(error: unknown): number {
+  const ms = isHeedError(error) ? error.details?.retryAfterMs : undefined
+  return typeof ms === 'number' && ms > 0 ? Math.min(ms, longestTimer) : 0
+}
+
 function mayPass(error: unknown): boolean {
   return error instanceof HeedError && error.retryable
 }
@@ -173,9 +210,10 @@ async function failureOf(response: Response): Promise<HeedError> {
   }
   const code = typeof body.code === 'string' ? (body.code as HeedErrorCode) : 'unreachable'
   const message = typeof body.error === 'string' ? body.error : `The server answered ${response.status}: ${text.slice(0, 200)}`
+  const seconds = Number(response.headers.get('retry-after') ?? Number.NaN)
   return new HeedError(code, message, {
     retryable: body.retryable === true || (response.status >= 500 && response.status !== 501) || response.status === 429,
-    details: { ...(typeof body.details === 'object' ? body.details : {}), status: response.status },
+    details: { ...(Number.isFinite(seconds) ? { retryAfterMs: seconds * 1_000 } : {}), ...(typeof body.details === 'object' ? body.details : {}), status: response.status },
   })
 }
 

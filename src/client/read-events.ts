@@ -16,12 +16,20 @@ export async function* readEvents(response: Response, idleMs: number): AsyncGene
         const data = dataOf(frame)
         if (data === undefined) continue
         if (data === '[DONE]') return
-        yield JSON.parse(data) as unknown
+        yield parsed(data)
       }
     }
   } finally {
     // A connection that is left must not stay open.
     await reader.cancel().catch(() => {})
+  }
+}
+
+function parsed(data: string): unknown {
+  try {
+    return JSON.parse(data) as unknown
+  } catch (cause) {
+    throw lost('Something came that the server does not say.', { cause })
   }
 }
 

@@ -1,7 +1,7 @@
 import { isHeedError } from '../errors.ts'
 import type { Chunk } from '../run/chunk.ts'
 import { cursorHeader } from '../stream-headers.ts'
-import { backoff, pause, type Connection } from './connection.ts'
+import { askedToWaitMs, backoff, pause, type Connection } from './connection.ts'
 import { readEvents } from './read-events.ts'
 
 export interface SubscribeParams {
@@ -16,9 +16,9 @@ export interface SubscribeParams {
 }
 
 export interface Reconnect {
-  /** How often in a row it may fail. Defaults to no limit. */
+  /** How often in a row it may be looked for in vain. Defaults to no limit. */
   maxRetries?: number
-  /** The first pause; it grows with every failure and starts over after a success. Defaults to 500 ms. */
+  /** The first pause; it grows with every failure and starts over once the server has begun to tell. Defaults to 500 ms. */
   delayMs?: number
   /** Called whenever the connection is lost and will be looked for again. */
   onLost?: () => void
@@ -78,26 +78,32 @@ export class ThreadSubscription {
     const { maxRetries = Infinity, delayMs = 500, onLost, onOpen } = typeof reconnect === 'object' ? reconnect : {}
     let failures = 0
     while (!this.#over.signal.aborted) {
+      let failure: unknown
+      let isCallers = false
       try {
         const response = this.#response ?? (await this.#subscribe())
         this.#response = undefined
+        failures = 0
+        isCallers = true
         onOpen?.()
+        isCallers = false
         // Whoever is cut off before the first chunk goes on from where it began.
         this.#cursor ??= response.headers.get(cursorHeader) ?? undefined
         for await (const value of readEvents(response, this.#connection.silenceOf(response))) {
           const chunk = value as Chunk
-          failures = 0
           this.#seen(chunk)
           yield chunk
         }
         if (reconnect === false) return
       } catch (error) {
         if (this.#over.signal.aborted) return
-        if (reconnect === false || failures >= maxRetries || isFinal(error)) throw error
+        // What a callback throws, asking again doesn't mend; a token that can't be had now may be had later.
+        if (isCallers || reconnect === false || failures >= maxRetries || isFinal(error)) throw error
+        failure = error
       }
       if (failures++ >= maxRetries) return
       onLost?.()
-      await pause(backoff(failures - 1, delayMs, 30_000), this.#over.signal).catch(() => {})
+      await pause(Math.max(backoff(failures - 1, delayMs, 30_000), askedToWaitMs(failure)), this.#over.signal).catch(() => {})
     }
   }
 

@@ -15,6 +15,8 @@ export interface ClientOptions {
   /** After how much silence a stream counts as lost. Defaults to well over twice the heartbeat that the server announces, and at least 60 s. */
   silenceMs?: number
   fetch?: typeof fetch
+  /** Ends whatever this client asks, and its streams, once it is aborted. What was sent before stays sent. */
+  signal?: AbortSignal
 }
 
 export interface Ask {
@@ -59,6 +61,11 @@ export class Connection {
     return JSON.stringify([this.#base, typeof headers === 'function' ? null : headers])
   }
 
+  /** Aborted once nothing is to be asked any more. */
+  get signal(): AbortSignal | undefined {
+    return this.#options.signal
+  }
+
   async json<T>(path: string, ask: Ask = {}): Promise<T> {
     const text = await this.text(path, ask)
     try {
@@ -68,7 +75,8 @@ export class Connection {
     }
   }
 
-  async text(path: string, ask: Ask = {}): Promise<string> {
+  async text(path: string, given: Ask = {}): Promise<string> {
+    const ask = this.#abortable(given)
     const asking = this.#asking(path, ask)
     return this.#tried(ask, async (key) => {
       const own = await this.#headers()
@@ -77,7 +85,8 @@ export class Connection {
   }
 
   /** A stream of events, once the server has begun it. Not repeated: whoever reads it knows where to go on. */
-  async events(path: string, ask: Ask): Promise<Response> {
+  async events(path: string, given: Ask): Promise<Response> {
+    const ask = this.#abortable(given)
     const asking = this.#asking(path, { ...ask, headers: { accept: 'text/event-stream', ...ask.headers } })
     const own = await this.#headers()
     return this.#inTime(ask.signal, (signal) => this.#once(asking, own, signal))
@@ -119,6 +128,12 @@ export class Connection {
         await pause(Math.max(backoff(attempt, 100, 5_000), wait), ask.signal)
       }
     }
+  }
+
+  #abortable(ask: Ask): Ask {
+    const signals = [ask.signal, this.#options.signal].filter((signal) => signal !== undefined)
+    const [signal, ...more] = signals
+    return signal ? { ...ask, signal: more.length === 0 ? signal : AbortSignal.any(signals) } : ask
   }
 
   /** What the caller's own function throws is the caller's, and no failure of the server. */

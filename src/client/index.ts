@@ -5,9 +5,17 @@ import { MemoryClient, type MemoryScope } from './memory.ts'
 /** A Heed server from anywhere `fetch` is: Node, browsers, workers. */
 export class HeedClient {
   readonly #connection: Connection
+  readonly #options: ClientOptions
 
   constructor(options: ClientOptions) {
+    this.#options = options
     this.#connection = new Connection(options)
+  }
+
+  /** The same client, until the signal is aborted: whatever it asks ends then, and its streams do. */
+  withSignal(signal: AbortSignal): HeedClient {
+    const { signal: outer } = this.#options
+    return new HeedClient({ ...this.#options, signal: outer ? AbortSignal.any([outer, signal]) : signal })
   }
 
   getAgent(id: string): AgentClient {

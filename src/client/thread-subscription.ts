@@ -76,6 +76,8 @@ export class ThreadSubscription {
   /** The same as something to loop over. */
   async *chunks(reconnect: boolean | Reconnect = true): AsyncGenerator<Chunk, void> {
     const { maxRetries = Infinity, delayMs = 500, onLost, onOpen } = typeof reconnect === 'object' ? reconnect : {}
+    const { signal } = this.#connection
+    const ended = signal ? AbortSignal.any([this.#over.signal, signal]) : this.#over.signal
     let failures = 0
     while (!this.#over.signal.aborted) {
       let failure: unknown
@@ -84,9 +86,13 @@ export class ThreadSubscription {
         const response = this.#response ?? (await this.#subscribe())
         this.#response = undefined
         failures = 0
-        isCallers = true
-        onOpen?.()
-        isCallers = false
+        try {
+          onOpen?.()
+        } catch (error) {
+          isCallers = true
+          await response.body?.cancel().catch(() => {})
+          throw error
+        }
         // Whoever is cut off before the first chunk goes on from where it began.
         this.#cursor ??= response.headers.get(cursorHeader) ?? undefined
         for await (const value of readEvents(response, this.#connection.silenceOf(response))) {
@@ -97,13 +103,14 @@ export class ThreadSubscription {
         if (reconnect === false) return
       } catch (error) {
         if (this.#over.signal.aborted) return
+        signal?.throwIfAborted()
         // What a callback throws, asking again doesn't mend; a token that can't be had now may be had later.
         if (isCallers || reconnect === false || failures >= maxRetries || isFinal(error)) throw error
         failure = error
       }
       if (failures++ >= maxRetries) return
       onLost?.()
-      await pause(Math.max(backoff(failures - 1, delayMs, 30_000), askedToWaitMs(failure)), this.#over.signal).catch(() => {})
+      await pause(Math.max(backoff(failures - 1, delayMs, 30_000), askedToWaitMs(failure)), ended).catch(() => {})
     }
   }
 

@@ -4,11 +4,16 @@ import type { Answer, Asked } from './exchange.ts'
 /** What a page may read of an answer. */
 const exposed = `${cursorHeader}, ${heartbeatHeader}, retry-after`
 
+/** What a page may send. */
+const read = ['content-type', 'authorization', 'x-api-key', 'idempotency-key', 'last-event-id', 'traceparent', 'tracestate']
+
 export interface CorsOptions {
   /** Which origins may ask from a browser: their names, or a function that decides. */
   origin: string | readonly string[] | ((origin: string) => boolean)
   /** Let browsers send cookies. Defaults to false. */
   credentials?: boolean
+  /** Headers of your own that pages may send, besides those that the server reads. */
+  allowHeaders?: readonly string[]
   /** For how many seconds a browser may remember the answer. Defaults to 600. */
   maxAge?: number
 }
@@ -29,7 +34,7 @@ export class Cors {
       status: 204,
       headers: {
         'access-control-allow-methods': 'GET, POST, PATCH, DELETE',
-        'access-control-allow-headers': 'content-type, authorization, x-api-key, idempotency-key, last-event-id, traceparent, tracestate',
+        'access-control-allow-headers': [...read, ...(this.#options?.allowHeaders ?? [])].join(', '),
         'access-control-max-age': String(this.#options?.maxAge ?? 600),
       },
       body: null,

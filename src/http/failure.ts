@@ -68,5 +68,6 @@ export function asAbsent(error: unknown, threadId: string | undefined): unknown 
 
 function failure(status: number, body: Record<string, unknown>): Answer {
   const { retryAfterMs = 1000 } = (body.details ?? {}) as { retryAfterMs?: number }
+  if (status === 401) return jsonAnswer(status, body, { 'www-authenticate': 'Bearer' })
   return jsonAnswer(status, body, status === 429 || status === 503 ? { 'retry-after': String(Math.ceil(retryAfterMs / 1000)) } : {})
 }

@@ -1,10 +1,10 @@
+import type { Clock } from '../clock.ts'
 import { HeedError, isHeedError } from '../errors.ts'
 import type { Heed } from '../heed.ts'
 import { Cors, type CorsOptions } from './cors.ts'
 import { EventStreams } from './event-stream.ts'
 import { answerOf, jsonAnswer, PlatformAsked, responseOf, type Answer, type Asked } from './exchange.ts'
 import { asAbsent, failed } from './failure.ts'
-import type { Logger } from '../logger.ts'
 import { belowRequest } from '../tracing/incoming.ts'
 import { isLoopback } from './host.ts'
 import { Lingering } from './lingering.ts'
@@ -52,6 +52,9 @@ export interface Handler {
 /** Of streams, in milliseconds. */
 export const defaults = { heartbeatMs: 25_000, stallMs: 30_000 }
 
+/** How long `auth` has to say who asks. */
+const authMs = 30_000
+
 const secure: Record<string, string> = {
   'x-content-type-options': 'nosniff',
   'x-frame-options': 'DENY',
@@ -81,7 +84,7 @@ export function createAnswering(heed: Heed, options: HandlerOptions): { answer(a
 
   const answerAt = async ({ route, checks }: { route: Route; checks: RequestChecks }, params: Record<string, string>, asked: Asked): Promise<Answer> => {
     try {
-      const found = route.open ? anonymous : authenticate(asked, options.auth, heed.logger)
+      const found = route.open ? anonymous : authenticate(asked, options.auth, heed)
       const principal = found instanceof Promise ? await found : found
       if (!route.unlimited) limit?.take(route.open ? `from ${asked.remote ?? 'anywhere'}` : `as ${principal.id}`)
       const call = new RequestCall(serving, asked, principal, params, await checks.read(asked))
@@ -97,7 +100,10 @@ export function createAnswering(heed: Heed, options: HandlerOptions): { answer(a
     if (!found) return failed(new HeedError('not_found', `There is nothing at ${path}.`), heed.logger, { method, path })
     const target = found.targets.get(method === 'HEAD' ? 'GET' : method)
     if (target) return answerAt(target, found.params, asked)
-    return failed(new HeedError('method_not_allowed', `Use ${[...found.targets.keys()].join(' or ')} here.`), heed.logger, { method: '', path })
+    const methods = [...found.targets.keys()]
+    const refused = failed(new HeedError('method_not_allowed', `Use ${methods.join(' or ')} here.`), heed.logger, { method: '', path })
+    refused.headers.allow = methods.flatMap((one) => (one === 'GET' ? ['GET', 'HEAD'] : one)).join(', ')
+    return refused
   }
   return {
     async answer(asked) {
@@ -122,21 +128,22 @@ export function createAnswering(heed: Heed, options: HandlerOptions): { answer(a
 
 const anonymous: Principal = { id: 'anonymous', resources: [] }
 
-function authenticate(asked: Asked, auth: HandlerOptions['auth'], logger: Logger): Principal | Promise<Principal> {
+function authenticate(asked: Asked, auth: HandlerOptions['auth'], heed: Heed): Principal | Promise<Principal> {
   if (auth === 'local') {
     // A page of another site that was made to resolve to this machine still says its own name.
     if (isLoopback(asked.hostname)) return localPrincipal
     throw new HeedError('unauthorized', 'This server is open to this machine only. Ask it as localhost, or set up auth.')
   }
   if (!auth) throw new HeedError('unauthorized', "This server has no auth and is closed. Pass auth: a function that says who asks, apiKeys(), jwt(), or 'local'.")
-  return principalBy(auth, asked, logger)
+  return principalBy(auth, asked, heed)
 }
 
-async function principalBy(auth: Authenticate, asked: Asked, logger: Logger): Promise<Principal> {
+async function principalBy(auth: Authenticate, asked: Asked, heed: Heed): Promise<Principal> {
   let principal
   let flaw: string | undefined
   try {
-    principal = await auth(asked.request)
+    const found = auth(asked.request)
+    principal = isLater(found) ? await inTime(found, heed.clock) : found
     flaw = principal ? flawOf(principal) : undefined
   } catch (error) {
     if (isHeedError(error)) throw error
@@ -144,8 +151,24 @@ async function principalBy(auth: Authenticate, asked: Asked, logger: Logger): Pr
   }
   if (!principal) throw new HeedError('unauthorized', 'Say who you are: an Authorization header that this server knows.')
   if (flaw === undefined) return principal
-  logger.error('auth answered something that is no principal, and the request was refused', { flaw })
+  heed.logger.error('auth answered something that is no principal, and the request was refused', { flaw })
   throw new HeedError('unauthorized', 'Who you are could not be found out.')
+}
+
+/** Promises of any make. */
+function isLater<T>(value: T | Promise<T>): value is Promise<T> {
+  return typeof value === 'object' && value !== null && 'then' in value
+}
+
+/** A hook that never answers keeps no request. */
+async function inTime<T>(work: Promise<T>, clock: Clock): Promise<T> {
+  const late = Promise.withResolvers<never>()
+  const timer = clock.after(authMs, () => late.reject(new HeedError('unauthorized', 'Who you are could not be found out in time. Try again.', { retryable: true })), { background: true })
+  try {
+    return await Promise.race([work, late.promise])
+  } finally {
+    timer.cancel()
+  }
 }
 
 function answered(value: unknown): Answer {

@@ -25,10 +25,15 @@ export interface JwtOptions {
 export type JwtClaims = Record<string, unknown> & { sub?: string; exp: number }
 
 /** Only signatures by a public key: a shared secret or none at all is never taken. */
-const algorithms: Record<string, (key: KeyObject, data: Buffer, signature: Buffer) => boolean> = {
-  RS256: (key, data, signature) => key.asymmetricKeyType === 'rsa' && createVerify('RSA-SHA256').update(data).verify(key, signature),
-  ES256: (key, data, signature) => key.asymmetricKeyType === 'ec' && verify('sha256', data, { key, dsaEncoding: 'ieee-p1363' }, signature),
-  EdDSA: (key, data, signature) => key.asymmetricKeyType === 'ed25519' && verify(null, data, key, signature),
+const algorithms: Record<string, Algorithm> = {
+  RS256: { fits: (key) => key.asymmetricKeyType === 'rsa', verifies: (key, data, signature) => createVerify('RSA-SHA256').update(data).verify(key, signature) },
+  ES256: { fits: (key) => key.asymmetricKeyDetails?.namedCurve === 'prime256v1', verifies: (key, data, signature) => verify('sha256', data, { key, dsaEncoding: 'ieee-p1363' }, signature) },
+  EdDSA: { fits: (key) => key.asymmetricKeyType === 'ed25519', verifies: (key, data, signature) => verify(null, data, key, signature) },
+}
+
+interface Algorithm {
+  fits(key: KeyObject): boolean
+  verifies(key: KeyObject, data: Buffer, signature: Buffer): boolean
 }
 
 /** Callers by a signed token (`Authorization: Bearer`), checked with the issuer's published keys. */
@@ -44,9 +49,9 @@ export function jwt(options: JwtOptions): Authenticate {
     const claims = decode(payload) as JwtClaims | null
     // What must be understood of a header, and isn't known here, is not understood.
     if (!header || !claims || rest.length > 0 || header.crit !== undefined) return null
-    const check = typeof header.alg === 'string' && Object.hasOwn(algorithms, header.alg) ? algorithms[header.alg] : undefined
-    const key = check && (await keys.find(typeof header.kid === 'string' ? header.kid : undefined))
-    if (!check || !key || !check(key, Buffer.from(`${head}.${payload}`), Buffer.from(signature, 'base64url'))) return null
+    const algorithm = typeof header.alg === 'string' && Object.hasOwn(algorithms, header.alg) ? algorithms[header.alg] : undefined
+    const key = algorithm && (await keys.find(typeof header.kid === 'string' ? header.kid : undefined, algorithm.fits))
+    if (!algorithm || !key || !algorithm.verifies(key, Buffer.from(`${head}.${payload}`), Buffer.from(signature, 'base64url'))) return null
     return isCurrent(claims, Date.now() / 1_000, toleranceSeconds) && claims.iss === issuer && audiences(claims).includes(audience) ? principalOf(claims) : null
   }
 }

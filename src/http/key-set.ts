@@ -2,8 +2,8 @@ import { createPublicKey, type KeyObject } from 'node:crypto'
 import { HeedError } from '../errors.ts'
 import type { PublicJwk } from './jwt.ts'
 
-/** Keys by their ids. */
-type Keys = ReadonlyMap<string, KeyObject>
+/** Keys by their ids. Issuers publish keys of several kinds under one. */
+type Keys = ReadonlyMap<string, readonly KeyObject[]>
 
 /** Unknown key ids make the keys be read again, but not more often than this: a stranger must not make us ask. */
 const refreshMs = 60_000
@@ -24,11 +24,11 @@ export class KeySet {
     else this.#keys = imported(source.keys)
   }
 
-  async find(kid: string | undefined): Promise<KeyObject | undefined> {
-    const found = this.#keys && pick(this.#keys, kid)
+  async find(kid: string | undefined, fits: (key: KeyObject) => boolean): Promise<KeyObject | undefined> {
+    const found = this.#keys && pick(this.#keys, kid, fits)
     if (found || this.#url === undefined || (this.#keys && Date.now() - this.#readAt < refreshMs)) return found
     try {
-      return pick(await this.#read(this.#url), kid)
+      return pick(await this.#read(this.#url), kid, fits)
     } catch (error) {
       if (!this.#keys) throw error
       return undefined
@@ -54,17 +54,20 @@ export class KeySet {
 }
 
 /** A token that names no key is checked with the only one there is. */
-function pick(keys: Keys, kid: string | undefined): KeyObject | undefined {
-  return kid === undefined ? (keys.size === 1 ? [...keys.values()][0] : undefined) : keys.get(kid)
+function pick(keys: Keys, kid: string | undefined, fits: (key: KeyObject) => boolean): KeyObject | undefined {
+  if (kid !== undefined) return keys.get(kid)?.find(fits)
+  const [only, ...others] = [...keys.values()].flat()
+  return only && others.length === 0 && fits(only) ? only : undefined
 }
 
 /** Those that sign, of kinds that are known here. Issuers publish others beside them. */
 function imported(keys: readonly PublicJwk[]): Keys {
-  const known = new Map<string, KeyObject>()
+  const known = new Map<string, KeyObject[]>()
   for (const [index, key] of keys.entries()) {
     if (typeof key !== 'object' || key === null || (key.use !== undefined && key.use !== 'sig')) continue
     try {
-      known.set(key.kid ?? String(index), createPublicKey({ key, format: 'jwk' }))
+      const kid = key.kid ?? String(index)
+      known.set(kid, [...(known.get(kid) ?? []), createPublicKey({ key, format: 'jwk' })])
     } catch {
       // A key that can't be read verifies nothing: tokens signed with it are unknown.
     }

@@ -13,6 +13,7 @@ const pairs = {
   other: generateKeyPairSync('rsa', { modulusLength: 2048 }),
   ec: generateKeyPairSync('ec', { namedCurve: 'P-256' }),
   ed: generateKeyPairSync('ed25519'),
+  p384: generateKeyPairSync('ec', { namedCurve: 'P-384' }),
 }
 const jwk = (kid: keyof typeof pairs, more: object = {}) => ({ ...pairs[kid].publicKey.export({ format: 'jwk' }), kid, ...more })
 
@@ -125,6 +126,19 @@ describe('tokens of an issuer', () => {
     vi.setSystemTime(Date.now() + 61_000)
     expect(await status(token({ kid: 'stranger' }))).toBe(401)
     expect(await status(token())).toBe(200)
+  })
+
+  it('[H3.5] need a key of the curve that their way of signing has', async () => {
+    const { status } = await world(jwk('p384'))
+    expect(await status(token({ alg: 'ES256', kid: 'p384', by: 'p384' }))).toBe(401)
+  })
+
+  it('[H3.5] are known by a key of their kind where several have one name', async () => {
+    const { status } = await world(jwk('rsa', { kid: 'same' }), jwk('ec', { kid: 'same' }), jwk('ed', { kid: 'same' }))
+    expect(await status(token({ kid: 'same' }))).toBe(200)
+    expect(await status(token({ alg: 'ES256', kid: 'same', by: 'ec' }))).toBe(200)
+    expect(await status(token({ alg: 'EdDSA', kid: 'same', by: 'ed' }))).toBe(200)
+    expect(await status(token({ kid: 'same', by: 'other' }))).toBe(401)
   })
 
   it('[H3.5] do not suffer from keys beside theirs that are of another kind or use', async () => {

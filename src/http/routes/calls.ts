@@ -22,7 +22,7 @@ export const calls: readonly Route[] = [
   route<Ask>({
     method: 'POST', path: '/agents/:agentId/generate', summary: 'Asks once and answers with the whole result', answer: 'json', answers: whole, body,
     async handle(call) {
-      const options = await optionsOf(call)
+      const options = withCaller(call, await optionsOf(call))
       return wholeAnswer(await call.agent.generate(newIn(call.body.messages, options), options))
     },
   }),
@@ -30,9 +30,8 @@ export const calls: readonly Route[] = [
     route<Ask>({
       method: 'POST', path: `/agents/:agentId/${path}`, summary: 'Asks once and streams what follows', answer: 'events', body,
       async handle(call) {
-        const options = await optionsOf(call)
-        // On a thread the run goes on without its caller; whoever asks without one is the only one to hear it.
-        const stream = await call.agent.stream(newIn(call.body.messages, options), options.memory ? options : { ...options, abortSignal: call.asked.signal })
+        const options = withCaller(call, await optionsOf(call))
+        const stream = await call.agent.stream(newIn(call.body.messages, options), options)
         return call.events.respond(stream.fullStream, { ids: false })
       },
     })),
@@ -41,6 +40,11 @@ export const calls: readonly Route[] = [
     handle: async (call) => call.agent.explainPrompt(call.body.messages, await optionsOf(call)),
   }),
 ]
+
+/** On a thread the run goes on without its caller; whoever asks without one is the only one to hear it. */
+function withCaller({ asked }: Call<Ask, unknown>, options: AgentExecutionOptions): AgentExecutionOptions {
+  return options.memory ? options : { ...options, abortSignal: asked.signal }
+}
 
 async function optionsOf(call: Call<Ask, unknown>): Promise<AgentExecutionOptions> {
   const { body, principal } = call

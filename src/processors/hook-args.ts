@@ -14,28 +14,32 @@ import type { StepChange } from './step-change.ts'
 
 /*
  * What hooks are given. Every processor gets an object of its own at every place, so that what one of these costs is what a processor costs:
- * each is made in one piece, with fields that are known beforehand.
+ * each is made in one piece, with fields that are known beforehand and written once.
  */
 
 /** A processor in one run. */
-export interface Seat {
+export class Seat {
   readonly processor: Processor
-  readonly state: Record<string, unknown>
+  readonly state: Record<string, unknown> = {}
+
+  constructor(processor: Processor) {
+    this.processor = processor
+  }
 }
 
 /** What every hook is given. */
 export class HookContext implements ProcessorContext {
-  agent: ProcessorContext['agent']
-  runId: string
+  declare agent: ProcessorContext['agent']
+  declare runId: string
   declare threadId?: string
   declare resourceId?: string
-  requestContext: ProcessorContext['requestContext']
-  abortSignal: AbortSignal
-  logger: ProcessorContext['logger']
-  state: Record<string, unknown>
-  retryCount: number
-  abort: ProcessorContext['abort']
-  sendSignal: ProcessorContext['sendSignal']
+  declare requestContext: ProcessorContext['requestContext']
+  declare abortSignal: AbortSignal
+  declare logger: ProcessorContext['logger']
+  declare state: Record<string, unknown>
+  declare retryCount: number
+  declare abort: ProcessorContext['abort']
+  declare sendSignal: ProcessorContext['sendSignal']
 
   constructor(run: Run, { state }: Seat, call: HookCall) {
     this.agent = run.agent
@@ -53,9 +57,9 @@ export class HookContext implements ProcessorContext {
 }
 
 export class InputArgs extends HookContext implements ProcessInputArgs {
-  messages: ProcessInputArgs['messages']
-  messageList: ProcessInputArgs['messageList']
-  systemMessages: ProcessInputArgs['systemMessages']
+  declare messages: ProcessInputArgs['messages']
+  declare messageList: ProcessInputArgs['messageList']
+  declare systemMessages: ProcessInputArgs['systemMessages']
 
   constructor(run: Run, seat: Seat, call: HookCall, part: PartOfRun) {
     super(run, seat, call)
@@ -66,17 +70,17 @@ export class InputArgs extends HookContext implements ProcessInputArgs {
 }
 
 export class InputStepArgs extends HookContext implements ProcessInputStepArgs {
-  messages: ProcessInputStepArgs['messages']
-  messageList: ProcessInputStepArgs['messageList']
-  systemMessages: ProcessInputStepArgs['systemMessages']
-  stepNumber: number
-  steps: ProcessInputStepArgs['steps']
-  model: ProcessInputStepArgs['model']
-  tools: ProcessInputStepArgs['tools']
-  toolChoice: ProcessInputStepArgs['toolChoice']
-  activeTools: ProcessInputStepArgs['activeTools']
-  modelSettings: ProcessInputStepArgs['modelSettings']
-  providerOptions: ProcessInputStepArgs['providerOptions']
+  declare messages: ProcessInputStepArgs['messages']
+  declare messageList: ProcessInputStepArgs['messageList']
+  declare systemMessages: ProcessInputStepArgs['systemMessages']
+  declare stepNumber: number
+  declare steps: ProcessInputStepArgs['steps']
+  declare model: ProcessInputStepArgs['model']
+  declare tools: ProcessInputStepArgs['tools']
+  declare toolChoice: ProcessInputStepArgs['toolChoice']
+  declare activeTools: ProcessInputStepArgs['activeTools']
+  declare modelSettings: ProcessInputStepArgs['modelSettings']
+  declare providerOptions: ProcessInputStepArgs['providerOptions']
 
   /** `change`: what the processors before it have changed. */
   constructor(run: Run, seat: Seat, call: HookCall, part: PartOfRun, change: StepChange, model: ProcessInputStepArgs['model']) {
@@ -96,9 +100,9 @@ export class InputStepArgs extends HookContext implements ProcessInputStepArgs {
 }
 
 export class OutputStreamArgs extends HookContext implements ProcessOutputStreamArgs {
-  part: Chunk
-  streamParts: readonly Chunk[]
-  emit: ProcessOutputStreamArgs['emit']
+  declare part: Chunk
+  declare streamParts: readonly Chunk[]
+  declare emit: ProcessOutputStreamArgs['emit']
 
   constructor(run: Run, seat: Seat, call: HookCall, part: Chunk, streamParts: readonly Chunk[], emit: ProcessOutputStreamArgs['emit']) {
     super(run, seat, call)
@@ -109,14 +113,14 @@ export class OutputStreamArgs extends HookContext implements ProcessOutputStream
 }
 
 export class OutputStepArgs extends HookContext implements ProcessOutputStepArgs {
-  messages: ProcessOutputStepArgs['messages']
-  messageList: ProcessOutputStepArgs['messageList']
-  stepNumber: number
-  steps: ProcessOutputStepArgs['steps']
-  text: string
-  toolCalls: ProcessOutputStepArgs['toolCalls']
-  finishReason: ProcessOutputStepArgs['finishReason']
-  usage: ProcessOutputStepArgs['usage']
+  declare messages: ProcessOutputStepArgs['messages']
+  declare messageList: ProcessOutputStepArgs['messageList']
+  declare stepNumber: number
+  declare steps: ProcessOutputStepArgs['steps']
+  declare text: string
+  declare toolCalls: ProcessOutputStepArgs['toolCalls']
+  declare finishReason: ProcessOutputStepArgs['finishReason']
+  declare usage: ProcessOutputStepArgs['usage']
 
   constructor(run: Run, seat: Seat, call: HookCall, part: PartOfRun, said: StepRecorder) {
     super(run, seat, call)
@@ -132,13 +136,13 @@ export class OutputStepArgs extends HookContext implements ProcessOutputStepArgs
 }
 
 export class ToolResultArgs extends HookContext implements ProcessToolResultArgs {
-  stepNumber: number
-  toolName: string
-  toolCallId: string
-  args: JSONValue
-  result: JSONValue
-  isError: boolean
-  preliminary: boolean
+  declare stepNumber: number
+  declare toolName: string
+  declare toolCallId: string
+  declare args: JSONValue
+  declare result: JSONValue
+  declare isError: boolean
+  declare preliminary: boolean
 
   constructor(run: Run, seat: Seat, call: HookCall, { toolName, toolCallId, args }: ToolInvocation, result: JSONValue, isError: boolean, preliminary: boolean) {
     super(run, seat, call)
@@ -153,9 +157,9 @@ export class ToolResultArgs extends HookContext implements ProcessToolResultArgs
 }
 
 export class OutputResultArgs extends HookContext implements ProcessOutputResultArgs {
-  messages: ProcessOutputResultArgs['messages']
-  messageList: ProcessOutputResultArgs['messageList']
-  result: ProcessOutputResultArgs['result']
+  declare messages: ProcessOutputResultArgs['messages']
+  declare messageList: ProcessOutputResultArgs['messageList']
+  declare result: ProcessOutputResultArgs['result']
 
   constructor(run: Run, seat: Seat, call: HookCall, part: PartOfRun, result: ProcessOutputResultArgs['result']) {
     super(run, seat, call)
@@ -166,10 +170,10 @@ export class OutputResultArgs extends HookContext implements ProcessOutputResult
 }
 
 export class APIErrorArgs extends HookContext implements ProcessAPIErrorArgs {
-  error: HeedError
-  stepNumber: number
-  messages: ProcessAPIErrorArgs['messages']
-  messageList: ProcessAPIErrorArgs['messageList']
+  declare error: HeedError
+  declare stepNumber: number
+  declare messages: ProcessAPIErrorArgs['messages']
+  declare messageList: ProcessAPIErrorArgs['messageList']
 
   constructor(run: Run, seat: Seat, call: HookCall, part: PartOfRun, error: HeedError) {
     super(run, seat, call)

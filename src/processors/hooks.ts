@@ -1,4 +1,4 @@
-import type { Seat } from './hook-args.ts'
+import { Seat } from './hook-args.ts'
 import type { Processor } from './processor.ts'
 
 export type Hook = Exclude<keyof Processor, 'id' | 'name' | 'stateId' | 'maxDeltas' | 'timeoutMs'>
@@ -14,6 +14,8 @@ export const allHooks: readonly Hook[] = [...new Set([...inputHooks, ...outputHo
 /** What a hook is given. */
 export type HookArgs<Name extends Hook> = Parameters<NonNullable<Processor[Name]>>[0]
 
+const nobody: readonly Seat[] = []
+
 /** Those that have a hook, in their order. Looked for in every run: a list may change between two. */
 export function having(seats: readonly Seat[], hook: Hook): readonly Seat[] {
   let found: Seat[] | undefined
@@ -25,16 +27,16 @@ export function having(seats: readonly Seat[], hook: Hook): readonly Seat[] {
   return found ?? nobody
 }
 
-const nobody: readonly Seat[] = []
-
 /** A processor that is in both lists, or twice in one, has one seat. */
 export function seatsOf(input: readonly Processor[], output: readonly Processor[]): Record<'input' | 'output' | 'all', readonly Seat[]> {
   if (input.length + output.length === 0) return { input: nobody, output: nobody, all: nobody }
-  const seats = new Map<Processor, Seat>()
+  const all: Seat[] = []
   const seated = (processor: Processor) => {
-    let seat = seats.get(processor)
-    if (!seat) seats.set(processor, (seat = { processor, state: {} }))
+    // A run has a handful of them: looking through those costs less than keeping a map.
+    for (const seat of all) if (seat.processor === processor) return seat
+    const seat = new Seat(processor)
+    all.push(seat)
     return seat
   }
-  return { input: input.map(seated), output: output.map(seated), all: [...seats.values()] }
+  return { input: input.map(seated), output: output.map(seated), all }
 }

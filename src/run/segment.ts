@@ -28,8 +28,13 @@ export function isInput(run: Run, row: MessageRow): boolean {
 
 /** What the run said since input last entered and that is stored. */
 function spoken(run: Run): MessageRow[] {
-  const from = run.rows.findLastIndex((row) => isInput(run, row))
-  return run.rows.slice(from + 1).filter((row) => row.runId === run.id && isSaid(row))
+  const said: MessageRow[] = []
+  for (let index = run.rows.length - 1; index >= 0; index--) {
+    const row = run.rows[index] as MessageRow
+    if (isInput(run, row)) break
+    if (row.runId === run.id && isSaid(row)) said.push(row)
+  }
+  return said.reverse()
 }
 
 function isSaid({ role }: MessageRow): boolean {
@@ -41,7 +46,7 @@ export async function checkSegment(run: Run, step: StepEnd): Promise<StepEnd> {
   // Whoever has the thread now, or takes it up again, asks.
   if (step.checked || !run.processors.checksAnswers || (run.signal.aborted && run.isLost(run.signal.reason))) return step
   const stored = spoken(run)
-  const segment = [...stored, ...step.rows.filter(isSaid)]
+  const segment = stored.concat(step.rows.filter(isSaid))
   if (segment.length === 0) return { ...step, checked: true }
   const { said } = step
   try {

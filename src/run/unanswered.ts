@@ -19,12 +19,12 @@ export function unansweredInput(run: Run): MessageRow[] {
  * window has it; `all`: there is no more of it.
  */
 export function unansweredBefore(run: Run, input: readonly MessageRow[]): { rows: MessageRow[]; all: boolean } {
-  const own = new Set(input)
+  let own: Set<MessageRow> | undefined
   const found: MessageRow[] = []
   for (let index = run.rows.length - 1; index >= 0; index--) {
     const row = run.rows[index] as MessageRow
     if (isAnswer(row)) return { rows: found.reverse(), all: true }
-    if (row.runId !== run.id && isSent(row) && !own.has(row)) found.push(row)
+    if (row.runId !== run.id && isSent(row) && !(own ??= new Set(input)).has(row)) found.push(row)
   }
   return { rows: found.reverse(), all: (run.rows[0]?.seq ?? 0) <= 1 }
 }

@@ -163,7 +163,7 @@ describe('a chat page', () => {
     page.stop()
   })
 
-  it('[U1.7] answers to calls whose run was aborted are taken back, and sent no more', async () => {
+  it('[U1.7] [R8.5] answers to calls whose run was aborted are taken back, and sent no more', async () => {
     const ask = createTool({ id: 'ask', execute: async (_, { resumeData, suspend }) => (resumeData === undefined ? suspend?.({ question: 'Which?' }) : 'noted') })
     const { transport, agent } = await chatting([{ toolCalls: [{ toolName: 'pay', input: {} }, { toolName: 'ask', input: {} }] }], { pay, ask })
     const asked = decided(await last(await transport.sendMessages({ ...send, messages: [user('m1', 'Go.')] })))
@@ -171,7 +171,7 @@ describe('a chat page', () => {
     expect(answersWhatWaits({ messages: [mine] })).toBe(true)
     await agent.abortRun(thread)
     const told = await last(await transport.sendMessages({ ...send, messages: [mine] }), mine)
-    expect(told?.parts).toMatchObject([{}, { type: 'tool-pay', state: 'input-available' }, { type: 'tool-ask', state: 'input-available' }, { type: 'data-suspended', data: { isOver: true } }])
+    expect(told?.parts).toMatchObject([{}, { type: 'tool-pay', state: 'output-denied' }, { type: 'tool-ask', state: 'input-available' }, { type: 'data-suspended', data: { isOver: true } }])
     expect(answersWhatWaits({ messages: [told as UIMessage] })).toBe(false)
   })
 

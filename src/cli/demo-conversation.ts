@@ -46,22 +46,25 @@ export async function converse({ view, signal, approve, storage, ...desk }: Stag
   const subscription = await agent.subscribeToThread(thread)
   const leave = () => subscription.unsubscribe()
   signal.addEventListener('abort', leave, { once: true })
-  try {
-    await agent.sendMessage(said.first, thread).stored
+  const follow = async (): Promise<void> => {
     for await (const chunk of subscription.stream) {
       view.show(chunk)
       if (chunk.type === 'error') throw new Error(chunk.payload.error.message)
       if (chunk.type === 'tool-call-approval') {
         const { toolCallId, toolName, args } = chunk.payload
         const approved = await approve(`May it ${toolName} ${JSON.stringify(args)}?`)
-        if (approved === undefined) break
+        if (approved === undefined) return
         await agent.sendToolApproval({ ...thread, toolCallId, approved, declineContext: { reason: 'Not today.' } })
       }
       if (chunk.type !== 'finish') continue
-      if (chunk.runId === sent?.lastRun) break
+      if (chunk.runId === sent?.lastRun) return
       // A model that ran no tests was not interrupted yet.
       await interject()
     }
+  }
+  try {
+    // What happens is shown as it happens, also before it is known that the message is on the disk.
+    await Promise.all([agent.sendMessage(said.first, thread).stored, follow()])
     if (sent && !signal.aborted) await tell(agent, view, sent)
   } finally {
     signal.removeEventListener('abort', leave)

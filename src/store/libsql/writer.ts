@@ -22,7 +22,7 @@ interface Job {
 
 /** A transaction holds so many jobs, or as many as are expected to be committed in this time: the event loop waits for it. */
 const batchJobs = 256
-const batchMs = 4
+const batchMs = 2
 const maxQueued = 100_000
 const longestPause = 40
 

@@ -1,11 +1,11 @@
 import { expect, it } from 'vitest'
 import { InMemoryStore, Memory } from '../../src/index.ts'
 import { LibSQLStore } from '../../src/store/libsql/index.ts'
+import { dogs } from './dogs.ts'
 
 it.each([['InMemoryStore', () => new InMemoryStore()], ['LibSQLStore', () => new LibSQLStore({ url: ':memory:' })]] as const)('a memory of one resource says how far recall is and indexes again, in an %s', async (_, make) => {
   const storage = make()
-  const embedder = { specificationVersion: 'v4', provider: 'test', modelId: 'dogs', doEmbed: async ({ values }: { values: string[] }) => ({ embeddings: values.map((text) => (/hound|puppy/.test(text) ? [1, 0.1] : [0.1, 1])) }) }
-  const memory = new Memory({ storage, embedder }).forResource('ada')
+  const memory = new Memory({ storage, embedder: dogs }).forResource('ada')
   await memory.createThread({ threadId: 't' })
   await memory.saveMessages({ threadId: 't', messages: [{ id: 'm', role: 'user', content: 'Our hound is old.' }] })
   await memory.reindex()

@@ -1,11 +1,12 @@
 import type { LanguageModelV4Prompt } from '@ai-sdk/provider'
 import { describe, expect, it } from 'vitest'
-import { Agent, createTool, Memory, type AnyEmbeddingModel, type MemoryConfig } from '../../src/index.ts'
+import { Agent, createTool, Memory, type MemoryConfig } from '../../src/index.ts'
 import { SemanticRecall } from '../../src/processors/index.ts'
 import { scriptedModel, type Script } from '../../src/testing/index.ts'
 import { rejection, thrownBy } from '../agent/asking.ts'
 import { openHeed, placeKinds, type Place } from '../thread/places.ts'
 import { texts } from '../thread/said.ts'
+import { dogs } from './dogs.ts'
 
 const ask = (thread: string) => ({ memory: { thread, resource: 'user-7' } })
 const block = (prompt: LanguageModelV4Prompt | undefined) => texts(prompt ?? []).filter((text) => text.startsWith('user: <recalled-messages>')).map((text) => text.slice(6))
@@ -15,15 +16,6 @@ async function desk(place: Place, config: MemoryConfig = {}, script: Script = ({
   const agent = new Agent({ id: 'clerk', instructions: 'Be brief.', model, memory: new Memory(config), ...more })
   const heed = openHeed({ agent }, place.store())
   return { agent, model, memory: await agent.getMemory(), close: () => heed.close() }
-}
-
-/** Dogs point one way, everything else another. */
-const dogs: AnyEmbeddingModel = {
-  specificationVersion: 'v4',
-  provider: 'test',
-  modelId: 'dogs',
-  maxEmbeddingsPerCall: 16,
-  doEmbed: async ({ values }) => ({ embeddings: values.map((text) => (/dog|hound|puppy/i.test(text) ? [1, 0.1] : [0.1, 1])) }),
 }
 
 describe.each(placeKinds())('semantic recall, $name', ({ make }) => {

@@ -1,16 +1,8 @@
 import { expect, it, onTestFinished } from 'vitest'
-import { Agent, Heed, InMemoryStore, Memory, silentLogger, type AnyEmbeddingModel } from '../../src/index.ts'
+import { Agent, Heed, InMemoryStore, Memory, silentLogger } from '../../src/index.ts'
 import { scriptedModel } from '../../src/testing/index.ts'
 import { registerSdk } from './sdk.ts'
-
-/** Dogs point one way, everything else another. */
-const dogs: AnyEmbeddingModel = {
-  specificationVersion: 'v4',
-  provider: 'test',
-  modelId: 'dogs',
-  maxEmbeddingsPerCall: 16,
-  doEmbed: async ({ values }) => ({ embeddings: values.map((text) => (/dog|hound|puppy/i.test(text) ? [1, 0.1] : [0.1, 1])) }),
-}
+import { dogs } from '../memory/dogs.ts'
 
 it('[K2.13] the span of a recall says how much was found, how well it fits and by what, and no words', async () => {
   const { spans, flush } = await registerSdk()

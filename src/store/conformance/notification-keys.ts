@@ -1,18 +1,7 @@
 import assert from 'node:assert/strict'
-import type { DueClaim, NewNotification, Settlement, SettlementTerms } from '../notifications.ts'
+import type { NewNotification, SettlementTerms } from '../notifications.ts'
+import { claim, decided, note, now, scope } from './notification-fixture.ts'
 import type { NotificationCase } from './notifications.ts'
-
-const scope = { threadId: 'thread-1', resourceId: 'resource-1' }
-const now = 1_700_000_000_000
-const claim: DueClaim = { now: now + 10, until: now + 1_000, limit: 100, agentIds: ['agent-1'] }
-
-function note(id: string, more: Partial<NewNotification> = {}): NewNotification {
-  return { ...scope, id, agentId: 'agent-1', source: 'github', kind: 'ci', summary: id, now, undecidedUntil: now + 30_000, ...more }
-}
-
-function decided(id: string, more: Partial<Settlement>): Settlement {
-  return { threadId: scope.threadId, id, action: 'defer', now, claimUntil: now + 1_000, ...more }
-}
 
 /** What is said twice: what a `dedupeKey` and a `coalesceKey` promise. */
 export const notificationKeyConformance: NotificationCase[] = [

@@ -42,7 +42,7 @@ describe('virtualClock', () => {
     expect(clock.now()).toBe(100)
   })
 
-  it('fires a timer of 0 ms only when moved, and one set by another at the same time in the same move', async () => {
+  it('fires a timer of 0 ms when all else has settled, and one set by another at the same time in the same move', async () => {
     const clock = virtualClock(0)
     const fired: number[] = []
     clock.after(0, () => {
@@ -52,6 +52,13 @@ describe('virtualClock', () => {
     expect(fired).toEqual([])
     await clock.advance(0)
     expect(fired).toEqual([1, 2])
+  })
+
+  it('fires what was set too late for the move it was meant for, without another', async () => {
+    const clock = virtualClock(0)
+    await clock.advance(100)
+    const at = await new Promise((resolve) => clock.after(-40, () => resolve(clock.now())))
+    expect(at).toBe(100)
   })
 
   it('forgets a cancelled timer, also one cancelled by a timer of the same moment', async () => {

@@ -1,7 +1,10 @@
 import type { Clock } from '../clock.ts'
 import { HeedError } from '../errors.ts'
 
-/** A clock that stands still until it is told to move. */
+/**
+ * A clock that stands still until it is told to move. What is due without a move, a timer of 0 ms, fires by itself once
+ * all else has settled: whoever works on a real disk may set it after the move that it was meant for.
+ */
 export interface VirtualClock extends Clock {
   /**
    * Moves on by `ms`. What falls due on the way fires in the order of its time, then of its creation, each at its own
@@ -36,6 +39,15 @@ export function virtualClock(start: number | Date = Date.UTC(2026, 0, 1)): Virtu
     return moved
   }
 
+  const advance = (ms: number): Promise<void> =>
+    inTurn(async () => {
+      await settled()
+      const target = now + ms
+      while (timers[0] && timers[0].due <= target) await fireNext()
+      now = target
+      await settled()
+    })
+
   const fireNext = async () => {
     const timer = timers.shift()!
     now = Math.max(now, timer.due)
@@ -49,6 +61,7 @@ export function virtualClock(start: number | Date = Date.UTC(2026, 0, 1)): Virtu
       // Times are whole milliseconds, as the system's are.
       const timer = { due: now + Math.max(0, Math.ceil(ms)), run, background: options?.background ?? false }
       timers.splice(timers.findLastIndex(({ due }) => due <= timer.due) + 1, 0, timer)
+      if (timer.due === now) void advance(0)
       return {
         cancel() {
           const position = timers.indexOf(timer)
@@ -56,14 +69,7 @@ export function virtualClock(start: number | Date = Date.UTC(2026, 0, 1)): Virtu
         },
       }
     },
-    advance: (ms) =>
-      inTurn(async () => {
-        await settled()
-        const target = now + ms
-        while (timers[0] && timers[0].due <= target) await fireNext()
-        now = target
-        await settled()
-      }),
+    advance,
     runAll: ({ limit = 10_000 } = {}) =>
       inTurn(async () => {
         await settled()

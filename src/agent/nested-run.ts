@@ -38,7 +38,7 @@ export async function askOnThread(agent: Agent, prompt: string, call: Call, nest
   try {
     if (nesting.decision) await handOn(runtime, agent, resourceId, nesting.decision)
     const memory = { thread: scope.threadId, resource: resourceId }
-    await askOnce(runtime, agent, { ...scope, thread: { parentId: call.threadId }, id, runId: id, rows, options: { requestContext, abortSignal: stop.signal, memory } })
+    await askOnce(runtime, agent, { ...scope, thread: { parentId: call.threadId }, askedBy: { threadId: call.threadId, runId: call.runId }, id, runId: id, rows, options: { requestContext, abortSignal: stop.signal, memory } })
     const run = await follower.end(id, abortSignal)
     if (run.status === 'suspended') return await wait(runtime, nesting, run, payloads)
     runtime.expectations.takeOptions(id)

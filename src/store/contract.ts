@@ -167,6 +167,8 @@ export interface Send {
   lane?: LaneWrite
   /** For threads that are created by this send. */
   thread?: { title?: string; metadata?: JSONObject; parentId?: string; workingMemory?: InitialWorkingMemory }
+  /** Refuse with `no_active_run` where a thread of this store is given that has another run by now, or none: nobody waits for the answer. */
+  askedBy?: { threadId: string; runId: string }
   /** Refuse with `thread_suspended` instead of waiting behind a suspended run. */
   refuseSuspended?: boolean
   now: number
@@ -288,6 +290,8 @@ export interface StepCommitted {
   left?: boolean
   /** The thread was marked just now, and this process is the one that makes its title. */
   wantsTitle?: boolean
+  /** After a rejection: the threads below that went with what the run had asked there. */
+  gone?: string[]
 }
 
 export interface MailboxRow {

@@ -7,7 +7,7 @@ import type { ThreadRuntime } from './runtime.ts'
 import { turnOf } from './turn.ts'
 
 /** A turn that is known by its id: asked again, it is the same one. */
-export interface Question extends Pick<Send, 'thread' | 'given' | 'refuseSuspended'> {
+export interface Question extends Pick<Send, 'thread' | 'askedBy' | 'given' | 'refuseSuspended'> {
   threadId: string
   resourceId: string
   /** Of the signal. */
@@ -23,7 +23,7 @@ export interface Question extends Pick<Send, 'thread' | 'given' | 'refuseSuspend
  * owns the question. When this one goes, whoever takes the thread up answers it.
  */
 export async function askOnce(runtime: ThreadRuntime, agent: Runnable, question: Question): Promise<Accepted> {
-  const { threadId, resourceId, id, runId, rows, given, thread, refuseSuspended } = question
+  const { threadId, resourceId, id, runId, rows, given, thread, askedBy, refuseSuspended } = question
   runtime.register(agent)
   const options = await withMemory(agent, question.options)
   const turn = await turnOf(runtime, agent, { threadId, resourceId, id, runId, rows }, options)
@@ -31,7 +31,7 @@ export async function askOnce(runtime: ThreadRuntime, agent: Runnable, question:
   // From here on it may be stored: a process that goes waits until its sender knows.
   runtime.underway.begin()
   try {
-    const accepted = await runtime.accept({ ...turn, ...(given?.length ? { given } : {}), ...(thread ? { thread } : {}), ...(refuseSuspended ? { refuseSuspended } : {}) })
+    const accepted = await runtime.accept({ ...turn, ...(given?.length ? { given } : {}), ...(thread ? { thread } : {}), ...(askedBy ? { askedBy } : {}), ...(refuseSuspended ? { refuseSuspended } : {}) })
     const isElsewhere = accepted.duplicate ? !runtime.hostOf(threadId) : accepted.owner === undefined
     if (isElsewhere && !(await runtime.wake(threadId)) && !accepted.duplicate) runtime.neighbours.mail(threadId)
     return accepted

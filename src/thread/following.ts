@@ -6,6 +6,7 @@ import type { RunRow, Scope } from '../store/contract.ts'
 import { activeContext } from '../tracing/telemetry.ts'
 import type { LocalCall } from './local-call.ts'
 import { RunEar } from './run-ear.ts'
+import { unlessNew } from './new-thread.ts'
 import type { ThreadRuntime } from './runtime.ts'
 import { storedResult } from './stored-result.ts'
 import { abortThread } from './watching.ts'
@@ -86,7 +87,7 @@ export class RunFollower {
 
   /** Ends the run too: what waits to start it is taken out, what is at work or suspended is aborted. */
   async abort(signalId: string): Promise<void> {
-    const cancelled = await this.#runtime.store.cancelSignals(this.#scope, [signalId])
+    const cancelled = await unlessNew(this.#runtime.store.cancelSignals(this.#scope, [signalId]), [])
     if (cancelled.length === 0) abortThread(this.#runtime, this.#scope, { expectedRunId: this.#runId })
   }
 

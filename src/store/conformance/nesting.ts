@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import type { SuspendedCall, ThreadStore } from '../contract.ts'
 import type { StoreCase } from './case.ts'
-import { begin, commit, row, start, status, type Begun } from './fixture.ts'
+import { acceptOne, begin, commit, finish, refuses, row, rowIds, send, start, states, status, type Begun } from './fixture.ts'
 
 const top = { threadId: 'top' }
 const below = (threadId: string, parentId: string) => ({ threadId, thread: { parentId } })
@@ -26,6 +26,19 @@ async function family(store: ThreadStore, ...more: SuspendedCall[]): Promise<Beg
   await suspend(store, first, standsFor('x', 'top/x', 'y'), ...more)
   return runs
 }
+
+/** What a model says when it asks the agents below with these calls. */
+const asking = (id: string, ...toolCallIds: string[]) => row(id, 'assistant', id, {
+  content: { format: 2, parts: toolCallIds.map((toolCallId) => ({ type: 'tool-invocation' as const, toolInvocation: { toolCallId, toolName: 'agent-x', args: {}, state: 'call' as const } })) },
+})
+
+/** A question below, named after the call of the first step of `run` that asks it. */
+const asked = ({ run, thread }: Begun, toolCallId: string) => {
+  const id = `${run.runId}/0/${toolCallId}`
+  return [id, { threadId: `${thread.id}/${toolCallId}`, thread: { parentId: thread.id }, askedBy: { threadId: thread.id, runId: run.runId }, runId: id }] as const
+}
+
+const rejected = { end: { status: 'rejected', error: { message: 'no' } } } as const
 
 const statuses = (store: ThreadStore) => Promise.all(['top', 'top/x', 'top/x/y'].map((threadId) => status(store, threadId)))
 
@@ -100,6 +113,56 @@ export const nestingCases: StoreCase[] = [
       await suspend(store, await start(store, 'a', { ...below('top/x', 'top'), resourceId: 'resource-2' }), own)
       assert.deepEqual((await store.decide({ threadId: 'top/x' }, { approved: true }, 'p2')).parents, [])
       assert.equal(await status(store, 'top'), 'suspended')
+    },
+  },
+  {
+    name: '[R7.8] a refused run takes along what it asked on the threads below, also where that is answered, at work or waits, and nothing else',
+    async run(harness) {
+      let store = await harness.store()
+      await start(store, 'a', below('top/other', 'top'))
+      const before = await start(store, 'before', top)
+      await commit(store, before, { rows: [asking('kept', 'kept')] })
+      await commit(store, await start(store, ...asked(before, 'kept')), finish)
+      await commit(store, before, finish)
+      const run = await start(store, 'a', top)
+      await commit(store, run, { rows: [asking('asks', 'answered', 'working', 'waiting', 'pay-1')], started: ['answered', 'working', 'waiting', 'pay-1'] })
+      await commit(store, await start(store, ...asked(run, 'answered')), { rows: [row('secret', 'assistant')], ...finish })
+      const working = await start(store, ...asked(run, 'working'))
+      await commit(store, working, { rows: [asking('asks-on', 'deeper')] })
+      const deeper = await start(store, ...asked(working, 'deeper'))
+      await suspend(store, await start(store, ...asked(run, 'waiting')), own)
+      const { gone = [] } = await commit(store, run, rejected)
+      assert.deepEqual(gone.toSorted(), ['top/answered', 'top/waiting', 'top/working', 'top/working/deeper'])
+      if (harness.reopen) store = await harness.reopen(store)
+      for (const threadId of gone) assert.equal(await store.getThread({ threadId }), null, threadId)
+      assert.deepEqual(await rowIds(store, 'top'), ['before', 'kept'])
+      assert.deepEqual([await status(store, 'top/kept'), await status(store, 'top/other')], ['idle', 'running'])
+      for (const late of [working, deeper]) await refuses('fenced', commit(store, late, { rows: [row('late', 'assistant')], ...finish }))
+      await refuses('no_active_run', acceptOne(store, send(...asked(run, 'answered'))))
+      assert.equal(await store.getThread({ threadId: 'top/answered' }), null)
+    },
+  },
+  {
+    name: '[R7.8] a thread below on which earlier calls of the same name were answered keeps those',
+    async run(harness) {
+      let store = await harness.store()
+      const first = await start(store, 'first', top)
+      await commit(store, first, { rows: [asking('asks-1', 'x')] })
+      await commit(store, await start(store, ...asked(first, 'x')), { rows: [row('answer-1', 'assistant')], ...finish })
+      await commit(store, first, finish)
+      const run = await start(store, 'second', top)
+      await commit(store, run, { rows: [asking('asks-2', 'x')] })
+      const working = await start(store, ...asked(run, 'x'))
+      await commit(store, working, { rows: [asking('asks-on', 'y')] })
+      await start(store, ...asked(working, 'y'))
+      await acceptOne(store, send('waits', { threadId: 'top/x', mode: 'queue' }))
+      assert.deepEqual((await commit(store, run, rejected)).gone, ['top/x/y'])
+      if (harness.reopen) store = await harness.reopen(store)
+      assert.deepEqual(await rowIds(store, 'top/x'), ['run-of-first/0/x', 'answer-1'])
+      assert.deepEqual(await states(store, 'top/x'), { 'run-of-first/0/x': 'consumed', 'run-of-second/0/x': 'rejected', waits: 'pending' })
+      await refuses('fenced', commit(store, working, { rows: [row('late', 'assistant')], ...finish }))
+      assert.equal((await store.getRun({ threadId: 'top/x' }, 'run-of-second/0/x'))?.status, 'rejected')
+      assert.deepEqual((await store.listOrphans(Date.now(), 10)).map(({ threadId }) => threadId), ['top/x'])
     },
   },
 ]

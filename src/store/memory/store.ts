@@ -94,7 +94,9 @@ export class InMemoryStore implements ThreadStore {
   }
 
   async commitStep(fence: Fence, commit: StepCommit): Promise<StepCommitted> {
-    return commitStep(this.#use(), fence, commit)
+    const committed = commitStep(this.#use(), fence, commit)
+    if (committed.gone) await this.#forget(committed.gone)
+    return committed
   }
 
   async decide(scope: Scope, decision: CallDecision, owner?: string): Promise<Decided> {

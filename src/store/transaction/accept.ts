@@ -46,6 +46,7 @@ function decide(tables: ThreadTables, send: Send): Decision {
   const earlier = found && meetGivenIds(tables, found, send)
   if (earlier) return { answer: repeated(tables, found, earlier, send) }
 
+  if (send.askedBy) checkAsker(tables, send.askedBy)
   const status = found?.status ?? 'idle'
   if (status === 'suspended' && send.refuseSuspended) throw suspended(send.threadId)
   const route = routeOf(
@@ -64,6 +65,12 @@ function decide(tables: ThreadTables, send: Send): Decision {
   }
   const stored = send.lane ? rows.map((row) => withVersion(row, (lane?.issued ?? 0) + 1)) : rows
   return { found, route, rows: stored, form: { prepared: prepare(stored), placed: route === 'persist' }, options: jsonOrNull(send.options) }
+}
+
+/** A run that was refused took what it had asked along: it must not be asked after that. */
+function checkAsker(tables: ThreadTables, { threadId, runId }: NonNullable<Send['askedBy']>): void {
+  const asker = tables.thread(threadId)
+  if (asker && asker.runId !== runId) throw new HeedError('no_active_run', `Run ${runId} of thread ${threadId} is over: nothing is asked for it any more.`, { details: { runId, threadId } })
 }
 
 function store(tables: ThreadTables, send: Send, { found, route, rows, form, options }: Exclude<Decision, { answer: Accepted }>): Accepted {

@@ -3,6 +3,7 @@ import type { JSONObject } from '../../json.ts'
 import type { MessageRow } from '../../message/row.ts'
 import { entering } from '../../thread/machine.ts'
 import type { Fence, MailboxRow, RunEnd, StepCommit, StepCommitted } from '../contract.ts'
+import { takeBackFrom } from './asked-below.ts'
 import { appendToRun, prepare, settleTail, type Prepared } from './append.ts'
 import { jsonOrNull } from './decode.ts'
 import { fencedThread } from './guard.ts'
@@ -26,8 +27,8 @@ export function commitStep(tables: ThreadTables, fence: Fence, commit: StepCommi
   JSON.stringify([end, commit.lost, commit.started])
   if (end?.status === 'rejected') {
     remove(tables, thread, commit.removed)
-    reject(tables, thread, run, end.error)
-    return { rows: [], taken: [], ...finish(tables, thread, run, end, fence.owner) }
+    const gone = reject(tables, thread, run, end.error)
+    return { rows: [], taken: [], ...finish(tables, thread, run, end, fence.owner), ...(gone.length > 0 && { gone }) }
   }
 
   const revised = prepare(commit.revised ?? [])
@@ -103,14 +104,12 @@ function settledCalls(rows: readonly MessageRow[]): Set<string> {
   }))
 }
 
-function reject(tables: ThreadTables, thread: ThreadRecord, run: RunRecord, error: JSONObject | undefined): void {
-  if (tables.lanes(thread).length > 0) forgetLaneSignals(tables, thread, tables.rowsFrom(thread, run.sealSeq).map(({ id }) => id))
-  tables.removeRowsFrom(thread, run.sealSeq)
-  const last = tables.lastRow(thread)
-  thread.ordinal = last?.ordinal ?? 0
-  thread.turn = last?.turn ?? 0
+/** Answers the threads that went with it. */
+function reject(tables: ThreadTables, thread: ThreadRecord, run: RunRecord, error: JSONObject | undefined): string[] {
+  const gone = takeBackFrom(tables, thread, run.sealSeq)
   run.staged = null
   tables.settleTaken(thread, 'rejected', typeof error?.message === 'string' ? error.message : null)
+  return gone
 }
 
 /** Ends the run. The lease goes in the same transaction that finds nothing waiting: no send can fall between the two. */

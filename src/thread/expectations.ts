@@ -2,6 +2,7 @@ import type { AgentExecutionOptions } from '../run/options.ts'
 import type { MailboxRow } from '../store/contract.ts'
 import type { LocalCall } from './local-call.ts'
 import type { SignalOutcome } from './receipt.ts'
+import type { Vigil } from './vigil.ts'
 
 /** How many suspended runs keep what only this process has of their options. Beyond it the oldest go on with what is stored. */
 const keptRuns = 10_000
@@ -16,10 +17,15 @@ export class Expectations {
   readonly #outcomes = new ByThread<Expected>()
   readonly #options = new ByThread<AgentExecutionOptions>()
   readonly #calls = new ByThread<LocalCall>()
-  /** What runs in other processes will say. */
+  /** What runs in other processes will say. Nothing else keeps a process alive that waits for it. */
   readonly #elsewhere = new ByThread<true>()
+  readonly #vigil: Vigil
   readonly #followers = new Map<string, LocalCall[]>()
   readonly #kept = new Map<string, AgentExecutionOptions>()
+
+  constructor(vigil: Vigil) {
+    this.#vigil = vigil
+  }
 
   /** Settles when the signal is taken into a run here, or when it is certain that it won't be. */
   outcome(threadId: string, signalId: string): Promise<SignalOutcome> {
@@ -42,7 +48,7 @@ export class Expectations {
 
   settle(threadId: string, signalId: string, outcome: SignalOutcome): void {
     for (const resolve of this.#outcomes.take(threadId, signalId)?.waiting ?? []) resolve(outcome)
-    this.#elsewhere.take(threadId, signalId)
+    this.#known(threadId, signalId)
     // The options of one that waits are needed when its turn comes.
     if (outcome.action !== 'queued') this.#options.take(threadId, signalId)
   }
@@ -72,7 +78,7 @@ export class Expectations {
 
   takeCall(threadId: string, signalId: string | undefined): LocalCall | undefined {
     if (signalId === undefined) return undefined
-    this.#elsewhere.take(threadId, signalId)
+    this.#known(threadId, signalId)
     return this.#calls.take(threadId, signalId)
   }
 
@@ -112,7 +118,13 @@ export class Expectations {
 
   /** It is stored, and not for this process to say what becomes of it. */
   awaitElsewhere(threadId: string, signalId: string): void {
-    if (this.#outcomes.get(threadId, signalId) || this.#calls.get(threadId, signalId)) this.#elsewhere.set(threadId, signalId, true)
+    if (this.awaitsElsewhere(threadId, signalId) || !(this.#outcomes.get(threadId, signalId) || this.#calls.get(threadId, signalId))) return
+    this.#elsewhere.set(threadId, signalId, true)
+    this.#vigil.begin()
+  }
+
+  #known(threadId: string, signalId: string): void {
+    if (this.#elsewhere.take(threadId, signalId)) this.#vigil.end()
   }
 
   awaitsElsewhere(threadId: string, signalId: string): boolean {
@@ -136,7 +148,7 @@ export class Expectations {
     for (const call of this.#calls.drain()) call.reject(error)
     for (const followers of this.#followers.values()) for (const call of followers) call.reject(error)
     this.#options.drain()
-    this.#elsewhere.drain()
+    for (const _ of this.#elsewhere.drain()) this.#vigil.end()
     this.#followers.clear()
     this.#kept.clear()
   }

@@ -74,10 +74,10 @@ export class RunFollower {
     return this.#ear ? [this.#ear.word().then(() => false)] : []
   }
 
-  /** What comes first of these; undefined when it is time to look again. */
+  /** What comes first of these; undefined when it is time to look again. Somebody waits for the end: the process stays. */
   async #pause(events: Array<Promise<boolean>>, signal: AbortSignal): Promise<boolean | undefined> {
     const pause = Promise.withResolvers<undefined>()
-    const timer = this.#runtime.clock.after(lookMs, () => pause.resolve(undefined), { background: true })
+    const timer = this.#runtime.clock.after(lookMs, () => pause.resolve(undefined))
     try {
       return await untilAborted(Promise.race([...events, pause.promise]), signal)
     } finally {

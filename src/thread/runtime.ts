@@ -38,10 +38,10 @@ export class ThreadRuntime implements RunEnvironment {
   readonly newId: () => string
   /** Names this process in leases. */
   readonly owner: string
-  readonly expectations = new Expectations()
+  readonly vigil = new Vigil()
+  readonly expectations = new Expectations(this.vigil)
   readonly titles = new Titling(this)
   readonly neighbours = new Neighbours(this)
-  readonly vigil = new Vigil()
   readonly sweepMs: number
   /** Runs that are at work here, and those that a send of this process was promised. */
   readonly active = new Map<string, Target>()

@@ -1,6 +1,6 @@
 import { systemClock, type Timer } from '../../clock.ts'
 
-/** How long those who were there first are waited for: one that sleeps, or died a moment ago, never answers. */
+/** How long those who were there first are waited for: one that sleeps, or died a moment ago, never answers. Runs wait for it, so it keeps the process alive. */
 const welcomeMs = 50
 
 /** Those who were there as a member came, until each has spoken to it: by then it knows what they watch. */
@@ -11,7 +11,7 @@ export class Welcome {
 
   constructor(processes: Iterable<string>) {
     this.#silent = new Set(processes)
-    this.#timer = systemClock.after(welcomeMs, () => this.end(), { background: true })
+    this.#timer = systemClock.after(welcomeMs, () => this.end())
     if (this.#silent.size === 0) this.end()
   }
 

@@ -7,25 +7,16 @@ import type { StepRecorder } from '../run/step-recorder.ts'
 import type { HookCall } from './hook-call.ts'
 import type { PartOfRun } from './part-of-run.ts'
 import type {
-  ProcessAPIErrorArgs, ProcessInputArgs, ProcessInputStepArgs, ProcessOutputResultArgs, ProcessOutputStepArgs, ProcessOutputStreamArgs, Processor,
-  ProcessorContext, ProcessToolResultArgs,
+  ProcessAPIErrorArgs, ProcessInputArgs, ProcessInputStepArgs, ProcessOutputResultArgs, ProcessOutputStepArgs, ProcessOutputStreamArgs, ProcessorContext,
+  ProcessToolResultArgs,
 } from './processor.ts'
+import type { Seat } from './seat.ts'
 import type { StepChange } from './step-change.ts'
 
 /*
  * What hooks are given. Every processor gets an object of its own at every place, so that what one of these costs is what a processor costs:
  * each is made in one piece, with fields that are known beforehand and written once.
  */
-
-/** A processor in one run. */
-export class Seat {
-  readonly processor: Processor
-  readonly state: Record<string, unknown> = {}
-
-  constructor(processor: Processor) {
-    this.processor = processor
-  }
-}
 
 /** What every hook is given. */
 export class HookContext implements ProcessorContext {

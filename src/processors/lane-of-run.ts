@@ -6,6 +6,7 @@ import { rowToSignal } from '../signals/row.ts'
 import type { CreatedAgentSignal } from '../signals/signal.ts'
 import { stateSignal } from '../signals/state.ts'
 import type { HookCall } from './hook-call.ts'
+import type { HookOf } from './hooks.ts'
 import type { PartOfRun } from './part-of-run.ts'
 import type { ComputeStateSignalArgs, Processor, ProcessorContext, StateSignalResult } from './processor.ts'
 import { objectIn } from './returned.ts'
@@ -15,7 +16,9 @@ interface LaneCopy extends LanePlace {
 }
 
 /** Asks a processor for the state of its lane, and adds it to the run when it is news to this window. */
-export async function sendState(run: Run, processor: Processor, call: HookCall<'computeStateSignal'>, context: ProcessorContext, part: PartOfRun): Promise<void> {
+export async function sendState(
+  run: Run, processor: Processor, hook: HookOf<'computeStateSignal'>, call: HookCall, context: ProcessorContext, part: PartOfRun,
+): Promise<void> {
   const stateId = processor.stateId ?? processor.id
   const copies = laneCopies(part.rows, stateId)
   const inWindow = sinceSnapshot(copies)
@@ -34,7 +37,7 @@ export async function sendState(run: Run, processor: Processor, call: HookCall<'
     ...(known.snapshot ? { lastSnapshot: known.snapshot.signal } : {}),
     deltasSinceSnapshot: known.deltas.map(({ signal }) => signal),
   }
-  await call.ask(args, (returned) => (returned === undefined ? undefined : keepState(run, stateId, stateIn(returned), part)))
+  await call.ask(hook, args, (returned) => (returned === undefined ? undefined : keepState(run, stateId, stateIn(returned), part)))
 }
 
 function stateIn(returned: unknown): StateSignalResult {

@@ -5,19 +5,21 @@ import { HeedError } from '../errors.ts'
 import type { JSONValue } from '../json.ts'
 import type { ToolInvocation } from '../message/message.ts'
 import type { MessageRow } from '../message/row.ts'
-import { APIErrorArgs, HookContext, InputArgs, InputStepArgs, OutputResultArgs, OutputStepArgs, OutputStreamArgs, ToolResultArgs, type Seat } from './hook-args.ts'
+import { APIErrorArgs, HookContext, InputArgs, InputStepArgs, OutputResultArgs, OutputStepArgs, OutputStreamArgs, ToolResultArgs } from './hook-args.ts'
 import { HookCall } from './hook-call.ts'
-import { allHooks, having, seatsOf, type Hook } from './hooks.ts'
+import type { HookOf } from './hooks.ts'
 import { isPromise, whenKnown } from './in-time.ts'
 import { sendState } from './lane-of-run.ts'
 import { PartOfRun } from './part-of-run.ts'
 import type { Processor, ProcessOutputResultArgs } from './processor.ts'
 import { changeIn, chunkIn, jsonIn, objectIn, systemIn } from './returned.ts'
 import { revisedStep, RunMessages } from './run-messages.ts'
+import { seatsOf, type Seat, type Seats } from './seat.ts'
 import { stepChangeIn, type StepChange } from './step-change.ts'
 import { TripwireAbort } from './tripwire.ts'
 
 const streamMemory = 1_000
+const noLanes: ReadonlySet<string> = new Set()
 
 /** What is told of a tool's result besides what it is. */
 export interface ResultKind {
@@ -40,30 +42,39 @@ export class ProcessorPipeline {
   readonly checksAnswers: boolean
   /** The lanes that processors of this run keep. */
   readonly lanes: ReadonlySet<string>
-  readonly #asked: Record<Hook, readonly Seat[]>
+  readonly #changesSteps: boolean
+  readonly #checksSteps: boolean
+  readonly #seats: Seats
   readonly #maxRetries: number
   readonly #seen: Chunk[] = []
   readonly #messages = new RunMessages()
 
+  /** Looks at every processor in every run: a list, and what is in it, may change between two. */
   constructor(input: readonly Processor[], output: readonly Processor[], maxRetries: number) {
-    const seats = seatsOf(input, output)
-    this.#asked = {
-      processInput: having(seats.input, 'processInput'),
-      processInputStep: having(seats.input, 'processInputStep'),
-      computeStateSignal: having(seats.input, 'computeStateSignal'),
-      processOutputStream: having(seats.output, 'processOutputStream'),
-      processOutputStep: having(seats.output, 'processOutputStep'),
-      processToolResult: having(seats.output, 'processToolResult'),
-      processOutputResult: having(seats.output, 'processOutputResult'),
-      processAPIError: having(seats.all, 'processAPIError'),
-    }
+    this.#seats = seatsOf(input, output)
     this.#maxRetries = maxRetries
-    this.canRefuse = allHooks.some((hook) => this.#asked[hook].length > 0)
-    this.readsInput = this.#asked.processInput.length > 0
-    this.checksAnswers = this.#asked.processOutputResult.length > 0
-    this.watchesStream = this.#asked.processOutputStream.length > 0
-    this.handlesErrors = this.#asked.processAPIError.length > 0
-    this.lanes = new Set(this.#asked.computeStateSignal.map(({ processor: { id, stateId } }) => stateId ?? id))
+    let readsInput = false, changesSteps = false, watchesStream = false, checksSteps = false, checksResults = false, checksAnswers = false, handlesErrors = false
+    let lanes: Set<string> | undefined
+    for (const { processor } of this.#seats.input) {
+      readsInput ||= processor.processInput !== undefined
+      changesSteps ||= processor.processInputStep !== undefined
+      if (processor.computeStateSignal !== undefined) (lanes ??= new Set()).add(processor.stateId ?? processor.id)
+    }
+    for (const { processor } of this.#seats.output) {
+      watchesStream ||= processor.processOutputStream !== undefined
+      checksSteps ||= processor.processOutputStep !== undefined
+      checksResults ||= processor.processToolResult !== undefined
+      checksAnswers ||= processor.processOutputResult !== undefined
+    }
+    for (const { processor } of this.#seats.all) handlesErrors ||= processor.processAPIError !== undefined
+    this.canRefuse = readsInput || changesSteps || lanes !== undefined || watchesStream || checksSteps || checksResults || checksAnswers || handlesErrors
+    this.readsInput = readsInput
+    this.watchesStream = watchesStream
+    this.handlesErrors = handlesErrors
+    this.checksAnswers = checksAnswers
+    this.lanes = lanes ?? noLanes
+    this.#changesSteps = changesSteps || lanes !== undefined
+    this.#checksSteps = checksSteps
   }
 
   /** What enters, as it may enter; nothing when it may enter as it is. `outside`: the run doesn't have these rows. */
@@ -76,9 +87,11 @@ export class ProcessorPipeline {
       if (change?.systemMessages !== undefined) run.system = systemIn(change.systemMessages)
       part.take(messages, change ? change.messages : returned)
     }
-    for (const seat of this.#asked.processInput) {
+    for (const seat of this.#seats.input) {
+      const { processInput } = seat.processor
+      if (!processInput) continue
       const call = new HookCall(run, seat.processor, 'processInput', part)
-      const asked = call.ask(new InputArgs(run, seat, call, part), take)
+      const asked = call.ask(processInput, new InputArgs(run, seat, call, part), take)
       if (asked) await asked
     }
     const added = part.list.systemMessages().filter(({ content }) => !run.system.some((told) => told.content === content))
@@ -88,8 +101,7 @@ export class ProcessorPipeline {
 
   /** What this step's call is made with, besides the run's own. */
   async inputStep(run: Run): Promise<Omit<StepChange, 'messages' | 'messageList'>> {
-    const { processInputStep, computeStateSignal } = this.#asked
-    if (processInputStep.length + computeStateSignal.length === 0) return noChange
+    if (!this.#changesSteps) return noChange
     const change: StepChange = {}
     const part = this.#messages.all(run)
     const model = firstModel(run)
@@ -99,14 +111,20 @@ export class ProcessorPipeline {
       part.take(messages, step ? (step.messageList ?? step.messages) : returned)
       Object.assign(change, step)
     }
-    for (const seat of processInputStep) {
+    for (const seat of this.#seats.input) {
+      const { processInputStep } = seat.processor
+      if (!processInputStep) continue
       const call = new HookCall(run, seat.processor, 'processInputStep')
-      const asked = call.ask(new InputStepArgs(run, seat, call, part, change, model), take)
+      const asked = call.ask(processInputStep, new InputStepArgs(run, seat, call, part, change, model), take)
       if (asked) await asked
     }
-    for (const seat of computeStateSignal) {
-      const call = new HookCall(run, seat.processor, 'computeStateSignal')
-      await sendState(run, seat.processor, call, new HookContext(run, seat, call), part)
+    if (this.lanes.size > 0) {
+      for (const seat of this.#seats.input) {
+        const { computeStateSignal } = seat.processor
+        if (!computeStateSignal) continue
+        const call = new HookCall(run, seat.processor, 'computeStateSignal')
+        await sendState(run, seat.processor, computeStateSignal, call, new HookContext(run, seat, call), part)
+      }
     }
     const shown = part.changed
     if (shown) run.showOnce(shown)
@@ -125,10 +143,13 @@ export class ProcessorPipeline {
 
   /** What the processors from the one at `from` on leave of chunks. */
   #passed(run: Run, chunks: Chunk[], from: number): Chunk[] | Promise<Chunk[]> {
-    const { processOutputStream } = this.#asked
+    const { output } = this.#seats
     let shown = chunks
-    for (let index = from; index < processOutputStream.length; index++) {
-      const made = this.#shown(run, processOutputStream[index] as Seat, shown, 0, [])
+    for (let index = from; index < output.length; index++) {
+      const seat = output[index] as Seat
+      const { processOutputStream } = seat.processor
+      if (!processOutputStream) continue
+      const made = this.#shown(run, seat, processOutputStream, shown, 0, [])
       if (isPromise(made)) return made.then((more) => this.#passed(run, more, index + 1))
       shown = made
     }
@@ -136,33 +157,34 @@ export class ProcessorPipeline {
   }
 
   /** What a processor makes of chunks, one after the other, after what it has `made` of those before `from`. */
-  #shown(run: Run, seat: Seat, chunks: readonly Chunk[], from: number, made: Chunk[]): Chunk[] | Promise<Chunk[]> {
+  #shown(run: Run, seat: Seat, hook: HookOf<'processOutputStream'>, chunks: readonly Chunk[], from: number, made: Chunk[]): Chunk[] | Promise<Chunk[]> {
     for (let index = from; index < chunks.length; index++) {
       const part = chunks[index] as Chunk
       const call = new HookCall(run, seat.processor, 'processOutputStream')
       const emit = (more: Chunk) => void made.push(chunkIn(more, part))
-      const asked = call.ask(new OutputStreamArgs(run, seat, call, part, this.#seen, emit), (returned) => {
+      const asked = call.ask(hook, new OutputStreamArgs(run, seat, call, part, this.#seen, emit), (returned) => {
         if (returned !== null) made.push(returned === undefined ? part : chunkIn(returned, part))
       })
-      if (asked) return asked.then(() => this.#shown(run, seat, chunks, index + 1, made))
+      if (asked) return asked.then(() => this.#shown(run, seat, hook, chunks, index + 1, made))
     }
     return made
   }
 
   /** What the model said as it may stand, or what it has to be told when it is asked again. */
   async outputStep(run: Run, said: StepRecorder, row: MessageRow | undefined): Promise<{ row: MessageRow | undefined } | { retry: string }> {
-    const { processOutputStep } = this.#asked
-    if (processOutputStep.length === 0) return { row }
+    if (!this.#checksSteps) return { row }
     const part = this.#messages.said(run, row)
     const take = (returned: unknown, { messages }: OutputStepArgs) => {
       if (returned === undefined) return
       part.take(messages, returned)
       if (row && said.calls.length > 0 && Array.isArray(returned)) checkCalls(part, row)
     }
-    for (const seat of processOutputStep) {
+    for (const seat of this.#seats.output) {
+      const { processOutputStep } = seat.processor
+      if (!processOutputStep) continue
       const call = new HookCall(run, seat.processor, 'processOutputStep')
       try {
-        const asked = call.ask(new OutputStepArgs(run, seat, call, part, said), take)
+        const asked = call.ask(processOutputStep, new OutputStepArgs(run, seat, call, part, said), take)
         if (asked) await asked
       } catch (error) {
         return { retry: `The last answer was not accepted: ${this.#retried(run, error)}. Answer again.` }
@@ -180,10 +202,12 @@ export class ProcessorPipeline {
       const change = objectIn<{ result: JSONValue }>(returned, ['result'])
       if (change) seen = jsonIn(change.result, 'as the result')
     }
-    for (const seat of this.#asked.processToolResult) {
+    for (const seat of this.#seats.output) {
+      const { processToolResult } = seat.processor
+      if (!processToolResult) continue
       const call = new HookCall(run, seat.processor, 'processToolResult')
       try {
-        const asked = call.ask(new ToolResultArgs(run, seat, call, invocation, seen, isError, preliminary), take)
+        const asked = call.ask(processToolResult, new ToolResultArgs(run, seat, call, invocation, seen, isError, preliminary), take)
         if (asked) await asked
       } catch (error) {
         // What is only on its way is not shown then, and the model is told nothing of it.
@@ -200,9 +224,11 @@ export class ProcessorPipeline {
   ): Promise<MessageRow[] | undefined> {
     const part = new PartOfRun(run, segment, 'segment', coming)
     const take = (returned: unknown, { messages }: OutputResultArgs) => part.take(messages, returned)
-    for (const seat of this.#asked.processOutputResult) {
+    for (const seat of this.#seats.output) {
+      const { processOutputResult } = seat.processor
+      if (!processOutputResult) continue
       const call = new HookCall(run, seat.processor, 'processOutputResult')
-      const asked = call.ask(new OutputResultArgs(run, seat, call, part, result), take)
+      const asked = call.ask(processOutputResult, new OutputResultArgs(run, seat, call, part, result), take)
       if (asked) await asked
     }
     return part.changed
@@ -216,9 +242,11 @@ export class ProcessorPipeline {
       if (typeof wanted !== 'boolean') throw new Error('it returned no { retry } that is true or false.')
       retry = wanted
     }
-    for (const seat of this.#asked.processAPIError) {
+    for (const seat of this.#seats.all) {
+      const { processAPIError } = seat.processor
+      if (!processAPIError) continue
       const call = new HookCall(run, seat.processor, 'processAPIError')
-      const asked = call.ask(new APIErrorArgs(run, seat, call, part, error), take)
+      const asked = call.ask(processAPIError, new APIErrorArgs(run, seat, call, part, error), take)
       if (asked) await asked
       if (retry) return true
     }

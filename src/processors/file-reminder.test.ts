@@ -1,11 +1,13 @@
 import { describe, expect, it } from 'vitest'
 import { called, said, stepArgs } from '../../test/processors/asked.ts'
 import { Agent } from '../agent/agent.ts'
+import { Heed } from '../heed.ts'
 import { MessageList } from '../message/list.ts'
 import type { Message, MessagePart } from '../message/message.ts'
 import { createTool } from '../run/tool.ts'
 import { normaliseSignal } from '../signals/normalise.ts'
 import { signalToMessage } from '../signals/row.ts'
+import { InMemoryStore } from '../store/memory/store.ts'
 import { scriptedModel } from '../testing/index.ts'
 import { fileReminder, type FileReminderOptions } from './file-reminder.ts'
 
@@ -67,5 +69,37 @@ describe('fileReminder', () => {
     const processor = fileReminder({ load: loads().load, tagType: 'house-rules', id: 'rules' })
     await processor.processInputStep?.(args)
     expect([processor.id, args.sent[0]]).toEqual(['rules', expect.objectContaining({ type: 'reactive', attributes: { type: 'house-rules', path: 'ui/AGENTS.md' } })])
+  })
+
+  it('[G2.33] leaves out what can not be loaded, says so once in a run, and keeps no thread from going on', async () => {
+    const logged: string[] = []
+    const log = (message: string, fields?: Record<string, unknown>) => void logged.push(`${message} ${String(fields?.path)} ${String(fields?.error)}`)
+    const read = createTool({ id: 'read', execute: async () => 'some text' })
+    const model = scriptedModel([{ toolCalls: [{ toolName: 'read', input: { path: 'gone/AGENTS.md' } }, { toolName: 'read', input: { path: 'ui/AGENTS.md' } }] }, { toolCalls: [{ toolName: 'read', input: { path: 'gone/AGENTS.md' } }] }, 'Done.', 'Here.'])
+    const load = async (path: string) => {
+      if (path in rules) return rules[path]
+      throw new Error('ENOENT')
+    }
+    const agent = new Agent({ id: 'a', model, tools: { read }, inputProcessors: [fileReminder({ load })] })
+    const heed = new Heed({ agents: { agent }, storage: new InMemoryStore(), logger: { debug: log, info: log, warn: log, error: log } })
+    const memory = { thread: 't', resource: 'u' }
+    expect((await agent.generate('Go.', { memory })).text).toBe('Done.')
+    expect(JSON.stringify(model.calls[1]?.prompt)).toContain('Use &lt;b&gt; sparingly.')
+    expect(logged).toEqual(['file-reminder could not load the instructions of a file gone/AGENTS.md ENOENT'])
+    expect((await agent.generate('Still there?', { memory })).text).toBe('Here.')
+    await heed.close()
+  })
+
+  it.each<[string, object, RegExp]>([
+    ['files that are a number', { files: () => 5 }, /files returned a number\. Return a path/],
+    ['files that are an object', { files: () => ({ path: 'x' }) }, /files returned an object with path\. Return a path/],
+    ['a list with something else in it', { files: () => ['x', 7] }, /files returned a number in a list\. Return a path/],
+    ['instructions that are no text', { load: () => 5 }, /load returned a number for 'p'\. Return the instructions as a text/],
+  ])('[G2.33] refuses %s by name', async (_, options, message) => {
+    const model = scriptedModel([{ toolCalls: [{ toolName: 'read', input: { path: 'p' } }] }, 'Done.'])
+    const read = createTool({ id: 'read', execute: async () => 'x' })
+    const reminder = fileReminder({ load: () => 'rules', ...options } as FileReminderOptions)
+    const asked = new Agent({ id: 'a', model, tools: { read }, inputProcessors: [reminder] }).generate('Go.')
+    await expect(asked).rejects.toMatchObject({ code: 'processor_failed', message: expect.stringMatching(message) as string })
   })
 })

@@ -1,9 +1,11 @@
 import { checkNames } from '../arguments.ts'
+import { describe } from '../errors.ts'
 import type { JSONValue } from '../json.ts'
 import type { Message } from '../message/message.ts'
 import { signalOf } from '../message/signal-record.ts'
 import { checkFunction, checkTextOption } from './option-kinds.ts'
 import type { Processor } from './processor.ts'
+import { described } from './returned.ts'
 
 /** A tool that was called and has returned. */
 export interface FinishedCall {
@@ -17,7 +19,10 @@ export interface FileReminderOptions {
    * `filename`, whatever the tool.
    */
   files?(call: FinishedCall): string | readonly string[] | undefined
-  /** The instructions for a path; nothing where there are none. Asked once for each path in a run. */
+  /**
+   * The instructions for a path; nothing where there are none. Asked once for each path in a run. What can't be loaded is logged and left out: a file that is
+   * gone must not keep a thread from going on.
+   */
   load(path: string): Promise<string | undefined> | string | undefined
   /** The `type` attribute of the reminder. Defaults to `dynamic-agents-md`. */
   tagType?: string
@@ -43,23 +48,43 @@ export function fileReminder(options: FileReminderOptions): Processor {
   checkTextOption('fileReminder()', 'tagType', tagType)
   checkTextOption('fileReminder()', 'id', id)
   const handled = new WeakMap<object, Set<string>>()
+  const loaded = async (path: string, failed: (error: unknown) => void): Promise<string | undefined> => {
+    let contents: unknown
+    try {
+      contents = await load(path)
+    } catch (error) {
+      failed(error)
+      return undefined
+    }
+    if (contents === undefined || contents === null || typeof contents === 'string') return contents ?? undefined
+    throw new Error(`load returned ${described(contents)} for '${path}'. Return the instructions as a text, or nothing.`)
+  }
   return {
     id,
-    async processInputStep({ messages, state, sendSignal }) {
+    async processInputStep({ messages, state, sendSignal, logger, runId }) {
       const known = handled.get(state) ?? new Set<string>()
       handled.set(state, known)
       for (const path of remindedPaths(messages, tagType)) known.add(path)
       for (const call of finishedCalls(messages)) {
-        const found = files(call)
-        for (const path of found === undefined ? [] : [found].flat()) {
+        for (const path of pathsIn(files(call))) {
           if (known.has(path)) continue
           known.add(path)
-          const contents = await load(path)
+          const contents = await loaded(path, (error) => logger.warn(`${id} could not load the instructions of a file`, { runId, path, error: describe(error) }))
           if (contents) await sendSignal({ type: 'reactive', contents, attributes: { type: tagType, path }, metadata: { path } })
         }
       }
     },
   }
+}
+
+/** What `files` found: a path, several, or none. */
+function pathsIn(found: unknown): readonly string[] {
+  if (found === undefined || found === null) return []
+  const paths: unknown[] = Array.isArray(found) ? found : [found]
+  return paths.map((path) => {
+    if (typeof path === 'string') return path
+    throw new Error(`files returned ${described(path)}${path === found ? '' : ' in a list'}. Return a path, a list of paths, or nothing.`)
+  })
 }
 
 function finishedCalls(messages: readonly Message[]): FinishedCall[] {

@@ -15,10 +15,10 @@ export interface JudgeModel {
   ): PromiseLike<{ object?: unknown }>
 }
 
-/** What every processor with a judge takes. */
 /** The names of `JudgeOptions`. */
 export const judgeNames: readonly string[] = ['judge', 'threshold', 'onFailure', 'timeoutMs', 'instructions', 'clock']
 
+/** What every processor with a judge takes. */
 export interface JudgeOptions {
   judge: JudgeModel
   /** From which score on, between 0 and 1, something counts. Defaults to 0.5. */

@@ -174,6 +174,12 @@ describe('PIIDetector', () => {
     expect(texts(await new PIIDetector({ judge: judging(both) }).processInput(input()))?.[0]).toBe('[PERSON-NAME] is well.')
   })
 
+  it('[G2.32] leaves no rest of passages that overlap, and looks for none in what stands in for others', async () => {
+    const overlapping = { findings: [{ type: 'person-name', text: 'John Smith', score: 1 }, { type: 'address', text: 'Smith Street 5', score: 1 }, { type: 'id-number', text: 'A', score: 1 }] }
+    const made = await new PIIDetector({ judge: judging(overlapping) }).processInput(inputArgs([said('u1', 'user', 'Ask John Smith Street 5 now: A')]))
+    expect(texts(made)).toEqual(['[ID-NUMBER]sk [PERSON-NAME] now: [ID-NUMBER]'])
+  })
+
   it('does not rely on a judge that names what is not there', async () => {
     const invented = { findings: [{ type: 'email', text: 'x@y.z', score: 1 }, { type: 'person-name', text: 'Ann Lee', score: 1 }] }
     expect((await refusal(() => new PIIDetector({ judge: judging(invented) }).processInput(input()))).reason).toBe('pii-detector could not judge: it names something (email) that is not in the text')

@@ -128,6 +128,17 @@ describe('RegexFilter on output', () => {
     expect(JSON.stringify([chunks, result])).not.toContain('IAIOSFOD')
   })
 
+  it.each([
+    [['VISA4111 ', '1111 ', '1111 ', '1111 ok'], 'VISA', 'VISA[CREDIT-CARD] ok'],
+    [['A ------BE', 'GIN RSA PRIVATE KEY-----\nMIIabc\n', '-----END RSA PRIVATE KEY----- ok'], 'A -', 'A -[PRIVATE-KEY] ok'],
+  ])('[G2.31] shows nothing of a match that follows other characters: %j', async (text, before, redacted) => {
+    const blocked = await stream(scriptedModel([{ text }]), { strategy: 'block' })
+    expect(['', before]).toContain(shownText(blocked.chunks))
+    expect(blocked.result.tripwire?.processorId).toBe('regex-filter')
+    const { chunks, result } = await stream(scriptedModel([{ text }]))
+    expect([shownText(chunks), result.text]).toEqual([redacted, redacted])
+  })
+
   it('refuses what ends with a match', async () => {
     const { chunks, result } = await stream(scriptedModel([{ text: ['It is AK', key.slice(2)] }]), { strategy: 'block' })
     expect([shownText(chunks), result.tripwire?.processorId]).toEqual(['It is ', 'regex-filter'])

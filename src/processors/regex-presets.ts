@@ -9,8 +9,11 @@ export type RegexPreset = 'secrets' | 'pii' | 'urls'
 
 /** The end of a text that may be the beginning of a key, an address or a name: characters without a blank. */
 const word = /(?<![\w+/=.~%@'-])[\w+/=.~%@'-]+$/
-/** The end of a text that may be the beginning of a number with blanks and dashes in it. */
-const digits = /(?<![\w+.])[+(\d][\d ().-]{0,40}$/
+/**
+ * The end of a text that may be the beginning of a number with blanks and dashes in it, as long as any. What stands before it is
+ * each pattern's to ask: some take a number that follows a letter.
+ */
+const digits = /[+(\d][\d ().-]{0,48}$/
 
 const secrets: readonly RegexRule[] = [
   { name: 'aws-access-key-id', pattern: /(?<![A-Za-z0-9])(?:AKIA|ASIA|ABIA|ACCA)[A-Z0-9]{16}(?![A-Za-z0-9])/, opening: word },
@@ -30,7 +33,7 @@ const secrets: readonly RegexRule[] = [
     // A key that was cut off is one too, so its end is optional.
     pattern: /-----BEGIN [A-Z0-9 ]{0,40}PRIVATE KEY(?: BLOCK)?-----(?:(?!-----(?:BEGIN|END))[\w+/=\s\\:,.-]){0,16384}(?:-----END [A-Z0-9 ]{0,40}PRIVATE KEY(?: BLOCK)?-----)?/,
     opening:
-      /(?<!-)(?:-{1,5}(?:B(?:E(?:G(?:I(?:N[A-Z0-9 -]{0,70})?)?)?)?)?|-----BEGIN [A-Z0-9 ]{0,40}PRIVATE KEY(?: BLOCK)?-----(?:(?!-----(?:BEGIN|END))[\w+/=\s\\:,.-]){0,16384}(?:-----END[A-Z0-9 -]{0,70})?)$/,
+      /(?:-{1,5}(?:B(?:E(?:G(?:I(?:N[A-Z0-9 -]{0,70})?)?)?)?)?|-----BEGIN [A-Z0-9 ]{0,40}PRIVATE KEY(?: BLOCK)?-----(?:(?!-----(?:BEGIN|END))[\w+/=\s\\:,.-]){0,16384}(?:-----END[A-Z0-9 -]{0,70})?)$/,
   },
   { name: 'jwt', pattern: /(?<![\w-])eyJ[\w-]{8,}\.eyJ[\w-]{8,}\.[\w-]{8,}/, opening: word },
   {

@@ -26,9 +26,9 @@ export class TextScanner {
     this.#rules = rules.map((rule) => ({ rule, pattern: searching(rule.pattern, 'g'), opening: rule.opening && searching(rule.opening, '') }))
   }
 
-  /** In order, and none overlaps another. */
-  find(text: string): Match[] {
-    const matches = this.#rules.flatMap(({ rule, pattern }) => matchesOf(text, rule, pattern))
+  /** In order, and none overlaps another. None begins before `from`. */
+  find(text: string, from = 0): Match[] {
+    const matches = this.#rules.flatMap(({ rule, pattern }) => matchesOf(text, rule, pattern, from))
     matches.sort((a, b) => a.start - b.start)
     const found: Match[] = []
     for (const match of matches) {
@@ -56,9 +56,9 @@ function searching({ source, flags }: RegExp, flag: string): RegExp {
   return new RegExp(source, flags.replace(/[gy]/g, '') + flag)
 }
 
-function matchesOf(text: string, rule: RegexRule, pattern: RegExp): Match[] {
+function matchesOf(text: string, rule: RegexRule, pattern: RegExp, from: number): Match[] {
   const matches: Match[] = []
-  pattern.lastIndex = 0
+  pattern.lastIndex = from
   for (let found = pattern.exec(text); found; found = pattern.exec(text)) {
     const length = rule.measure ? rule.measure(found[0]) : found[0].length
     if (length > 0) matches.push({ start: found.index, end: found.index + length, rule })
@@ -90,6 +90,8 @@ export class StreamedText {
   readonly #scanner: TextScanner
   readonly #holdBack: number
   #shown = ''
+  /** Where in it a match may begin: what was replaced is no part of another, and what is at the very start of a context that was cut off may be the rest of anything. */
+  #from = 0
   #held = ''
 
   constructor(scanner: TextScanner, holdBack: number) {
@@ -118,17 +120,20 @@ export class StreamedText {
 
   #find(): Match[] {
     const offset = this.#shown.length
-    return this.#scanner.find(this.#shown + this.#held).flatMap(({ start, end, rule }) => {
-      // What is at the very start of a context that was cut off may be the rest of anything.
-      if (end <= offset || (start === 0 && offset === contextLength)) return []
-      return [{ start: Math.max(0, start - offset), end: end - offset, rule }]
-    })
+    return this.#scanner.find(this.#shown + this.#held, this.#from)
+      .flatMap(({ start, end, rule }) => (end <= offset ? [] : [{ start: Math.max(0, start - offset), end: end - offset, rule }]))
   }
 
   #show(end: number, matches: readonly Match[]): Scanned {
     const piece = this.#held.slice(0, end)
-    this.#shown = (this.#shown + piece).slice(-contextLength)
+    const shown = matches.filter((match) => match.end <= end)
+    const last = shown.at(-1)
+    const from = last ? this.#shown.length + last.end : this.#from
+    const all = this.#shown + piece
+    this.#shown = all.slice(-contextLength)
+    const cut = all.length - this.#shown.length
+    this.#from = cut > 0 ? Math.max(1, from - cut) : from
     this.#held = this.#held.slice(end)
-    return redacted(piece, matches.filter((match) => match.end <= end))
+    return redacted(piece, shown)
   }
 }

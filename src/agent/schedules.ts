@@ -1,8 +1,8 @@
-import { checkNames, checkObject, checkName, checkWhole } from '../arguments.ts'
+import { checkNames, checkObject, checkName, checkWhole, refused } from '../arguments.ts'
 import { HeedError } from '../errors.ts'
 import type { ScheduleOnce, ScheduleOptions } from '../schedule/schedules.ts'
 import type { MessageInput, Signal, SignalInput } from '../signals/signal.ts'
-import type { ScheduleQuery, ScheduleRecord, ScheduleScope } from '../store/schedules.ts'
+import type { ScheduleQuery, ScheduleRecord, ScheduleScope, ScheduleStatus } from '../store/schedules.ts'
 import type { Askable } from './askable.ts'
 import { schedulesOf } from './runtimes.ts'
 
@@ -11,20 +11,27 @@ export type { ScheduleOnce, ScheduleRecord }
 /** What is sent when: a user's words, or context that a system produced. */
 export type ScheduleInput = ScheduleOptions & ({ message: MessageInput; signal?: never } | { signal: SignalInput; message?: never })
 
-/** The schedules of an agent. A scope with a `resourceId` sees nothing of another resource. */
+/** Which schedule of an agent. One with a `resourceId` sees nothing of another resource. */
+export type AgentScheduleScope = Omit<ScheduleScope, 'agentId'>
+
+/** The schedules of an agent, and no other's. */
 export interface AgentSchedules {
-  /** Everything that is wrong with it is refused now. The id of one that is there replaces it. */
+  /** Everything that is wrong with it is refused now. The id of one that is there replaces it; that of another agent's is refused with `id_taken`. */
   create(input: ScheduleInput): Promise<ScheduleRecord>
   /** The same, unless one of its id is there: that stays as it is, whatever it sends. */
   createOnce(input: ScheduleInput & { id: string }): Promise<ScheduleOnce>
-  get(scope: ScheduleScope): Promise<ScheduleRecord | null>
+  get(scope: AgentScheduleScope): Promise<ScheduleRecord | null>
   /** By id, up to 100 unless told. */
   list(query?: Partial<Omit<ScheduleQuery, 'agentId'>>): Promise<{ schedules: ScheduleRecord[]; more: boolean }>
-  pause(scope: ScheduleScope): Promise<ScheduleRecord>
+  /** One that is done stays so. */
+  pause(scope: AgentScheduleScope): Promise<ScheduleRecord>
   /** Goes on with the next occurrence from now. */
-  resume(scope: ScheduleScope): Promise<ScheduleRecord>
-  remove(scope: ScheduleScope): Promise<boolean>
+  resume(scope: AgentScheduleScope): Promise<ScheduleRecord>
+  /** What it had put into a thread by then stays there; nothing more of it comes. */
+  remove(scope: AgentScheduleScope): Promise<boolean>
 }
+
+const statuses: readonly string[] = ['active', 'paused', 'done'] satisfies ScheduleStatus[]
 
 interface SignalMakers {
   message(input: MessageInput): Signal
@@ -40,6 +47,12 @@ export function agentSchedules(agent: Askable, make: SignalMakers): AgentSchedul
     }
     return { signal: message === undefined ? make.signal(signal) : make.message(message), options }
   }
+  const scoped = (method: string, scope: AgentScheduleScope): ScheduleScope => {
+    checkNames(`schedules.${method}()`, scope, ['id', 'resourceId'])
+    checkName('id', scope.id)
+    if (scope.resourceId !== undefined) checkName('resourceId', scope.resourceId)
+    return { ...scope, agentId: agent.id }
+  }
   const schedules = async () => schedulesOf((await agent.place()).threads())
   return {
     async create(input) {
@@ -54,6 +67,8 @@ export function agentSchedules(agent: Askable, make: SignalMakers): AgentSchedul
     get: async (scope) => (await schedules()).get(scoped('get', scope)),
     list: async (query = {}) => {
       checkNames('schedules.list()', query, ['resourceId', 'threadId', 'status', 'after', 'limit'])
+      for (const field of ['resourceId', 'threadId', 'after'] as const) if (query[field] !== undefined) checkName(field, query[field])
+      if (query.status !== undefined && !statuses.includes(query.status)) throw refused('status', `one of ${statuses.join(', ')}`)
       if (query.limit !== undefined) checkWhole('limit', query.limit, 1)
       return (await schedules()).list({ ...query, agentId: agent.id })
     },
@@ -61,11 +76,4 @@ export function agentSchedules(agent: Askable, make: SignalMakers): AgentSchedul
     resume: async (scope) => (await schedules()).resume(scoped('resume', scope)),
     remove: async (scope) => (await schedules()).remove(scoped('remove', scope)),
   }
-}
-
-function scoped(method: string, scope: ScheduleScope): ScheduleScope {
-  checkNames(`schedules.${method}()`, scope, ['id', 'resourceId'])
-  checkName('id', scope.id)
-  if (scope.resourceId !== undefined) checkName('resourceId', scope.resourceId)
-  return scope
 }

@@ -160,6 +160,7 @@ export class Schedules implements Attendant {
     try {
       let sent: { at: number; signalId: string } | undefined
       for (const at of send) {
+        if (!(await isAsClaimed(store, record))) break
         const signal: Signal = { ...record.signal, id: occurrenceId(record, at), createdAt: new Date(now).toISOString() }
         const receipt = await sendAccepted(runtime, runtime.agent(agentId), record.overlap === 'allow' ? 'queue' : 'now', signal, optionsOf(record))
         const isLeftOut = record.overlap === 'skip' && (await receipt.outcome).action === 'discarded'
@@ -206,6 +207,12 @@ export class Schedules implements Attendant {
     await store?.open()
     return store
   }
+}
+
+/** Whoever paused, replaced or removed it since it was taken wants nothing more of it. */
+async function isAsClaimed(store: ScheduleStore, { id, nextAt, signal }: ScheduleRecord): Promise<boolean> {
+  const found = await store.getSchedule({ id })
+  return found?.status === 'active' && found.nextAt?.getTime() === nextAt?.getTime() && found.signal.id === signal.id
 }
 
 /** The same words at the same time are one signal, whoever sends them; other words are another. */

@@ -4,23 +4,23 @@ import type { DueClaim } from './notifications.ts'
 
 /**
  * What is to be sent at certain times (its conformance suite is `scheduleConformance` in `heed/testing`). Each method is one transaction. What is claimed is hidden from every other claim until `until`;
- * a claimer that dies leaves it to the next. A scope with a `resourceId` sees nothing of another resource.
+ * a claimer that dies leaves it to the next. A scope with a `resourceId` sees nothing of another resource, one with an `agentId` nothing of another agent.
  */
 export interface ScheduleStore extends Belongings {
   open(): Promise<void>
   close(): Promise<void>
-  /** Creates it, or replaces the one of this id. Refuses with `thread_forbidden` when that belongs to another resource. */
+  /** Creates it, or replaces the one of this id. Refuses with `thread_forbidden` when that belongs to another resource, with `id_taken` when it is another agent's. */
   putSchedule(schedule: NewSchedule): Promise<ScheduleRecord>
   /** Creates it, unless one of this id is there: that stays as it is. Refuses as `putSchedule` does. */
   addSchedule(schedule: NewSchedule): Promise<{ schedule: ScheduleRecord; added: boolean }>
   getSchedule(scope: ScheduleScope): Promise<ScheduleRecord | null>
   /** By id, ascending. */
   listSchedules(query: ScheduleQuery): Promise<{ schedules: ScheduleRecord[]; more: boolean }>
-  /** Pauses it, or lets it go on at `nextAt`; one that goes on already stays as it is. Null when there is none. */
+  /** Pauses it, or lets it go on at `nextAt`; one that goes on already, or is done and to be paused, stays as it is. Null when there is none. */
   setSchedule(scope: ScheduleScope, change: { status: ScheduleStatus; nextAt?: number; now: number }): Promise<ScheduleRecord | null>
   deleteSchedule(scope: ScheduleScope): Promise<boolean>
   claimSchedules(claim: DueClaim): Promise<ScheduleRecord[]>
-  /** The occurrence is over. Nothing when somebody moved the schedule on since it was claimed. */
+  /** The occurrence is over. False when somebody paused it or moved it on since it was claimed: then only what was `sent` is written down, and of one that was replaced nothing. */
   advanceSchedule(advance: ScheduleAdvance): Promise<boolean>
   /**
    * Tried in vain: due again at `retryAt`, with the error on it. `updatedAt` stays that of the first failure of an occurrence. Nothing, and
@@ -63,6 +63,7 @@ export type ScheduleMissed = 'once' | 'skip' | 'all'
 export interface ScheduleScope {
   id: string
   resourceId?: string
+  agentId?: string
 }
 
 export interface NewSchedule extends Pick<ScheduleRecord, 'id' | 'agentId' | 'threadId' | 'resourceId' | 'timing' | 'overlap' | 'missed' | 'signal'> {

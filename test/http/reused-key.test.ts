@@ -75,10 +75,11 @@ describe('one key for one thing', () => {
     const { send, guide } = await world()
     const yearly = { message: 'Ring!', cron: '0 0 1 1 *' }
     const first = await send('schedules', yearly, 'key-1')
-    expect([first.http, first.id, first.duplicate]).toEqual([200, 'key-1', undefined])
-    await guide.schedules.pause({ id: 'key-1', resourceId: 'user-1' })
-    expect(await send('schedules', yearly, 'key-1')).toMatchObject({ http: 200, id: 'key-1', createdAt: first.createdAt, duplicate: true })
-    expect((await guide.schedules.get({ id: 'key-1' })).status).toBe('paused')
+    const id = String(first.id)
+    expect([first.http, id, first.duplicate]).toEqual([200, expect.stringMatching(/^key-[0-9a-f]{32}$/), undefined])
+    await guide.schedules.pause({ id, resourceId: 'user-1' })
+    expect(await send('schedules', yearly, 'key-1')).toMatchObject({ http: 200, id, createdAt: first.createdAt, duplicate: true })
+    expect((await guide.schedules.get({ id })).status).toBe('paused')
     for (const other of [{ message: 'Rang!' }, { cron: '0 0 2 1 *' }, { timeZone: 'Europe/Zurich' }, { threadId: 'thread-2' }, { overlap: 'skip' }, { missed: 'all' }]) {
       expect(await send('schedules', { ...yearly, ...other }, 'key-1'), JSON.stringify(other)).toMatchObject(reused)
     }

@@ -1,7 +1,8 @@
+import { createHash } from 'node:crypto'
 import type { ScheduleInput } from '../../agent/schedules.ts'
 import type { MessageInput, SignalInput } from '../../signals/signal.ts'
 import type { ScheduleMissed, ScheduleOverlap, ScheduleRecord, ScheduleStatus } from '../../store/schedules.ts'
-import { HeedError } from '../../errors.ts'
+import { HeedError, isHeedError } from '../../errors.ts'
 import { neededResource, resourceOf } from '../principal.ts'
 import { route, type Call, type Route } from '../route.ts'
 import { closed, date, id, limit, message, object, signal, text, threadScope } from '../schemas.ts'
@@ -46,7 +47,9 @@ export const schedules: readonly Route[] = [
       const input = { ...rest, resourceId: neededResource(principal, resourceId), ...given({ id: name, at: at === undefined ? undefined : dateOf('at', at) }) } as ScheduleInput
       checkKey(idempotencyKey, name)
       if (idempotencyKey === undefined) return agent.schedule(input)
-      const { schedule, created, differs } = await agent.schedules.createOnce({ ...input, id: idempotencyKey })
+      const { schedule, created, differs } = await agent.schedules.createOnce({ ...input, id: name ?? idOfKey(input.resourceId, idempotencyKey) }).catch((error: unknown) => {
+        throw name === undefined && isHeedError(error) && error.code === 'id_taken' ? keyReused() : error
+      })
       if (differs) throw keyReused()
       return created ? schedule : { ...schedule, duplicate: true }
     },
@@ -77,9 +80,14 @@ export const schedules: readonly Route[] = [
   }),
 ]
 
+/** Ids of schedules are the whole store's, a key is its sender's own: two resources may take the same. */
+function idOfKey(resourceId: string, key: string): string {
+  return `key-${createHash('sha256').update(JSON.stringify([resourceId, key])).digest('hex').slice(0, 32)}`
+}
+
 /** One of this agent that the caller may reach. */
 async function scheduleOf({ agent, principal, params: { scheduleId = '' } }: Call<unknown, unknown>, resourceId: string | undefined): Promise<ScheduleRecord> {
   const found = await agent.schedules.get({ id: scheduleId, ...given({ resourceId: resourceOf(principal, resourceId) }) })
-  if (!found || found.agentId !== agent.id) throw new HeedError('not_found', `There is no schedule ${scheduleId}.`, { details: { scheduleId } })
+  if (!found) throw new HeedError('not_found', `There is no schedule ${scheduleId}.`, { details: { scheduleId } })
   return found
 }

@@ -191,6 +191,53 @@ export const scheduleConformance: ScheduleCase[] = [
     },
   },
   {
+    name: '[S1.6] another agent sees, changes and replaces nothing',
+    async run({ store: open }) {
+      const store = await open()
+      const before = await store.putSchedule(planned('s'))
+      const foreign = { id: 's', agentId: 'agent-2' }
+      assert.equal(await store.getSchedule(foreign), null)
+      assert.equal(await store.setSchedule(foreign, { status: 'paused', now }), null)
+      assert.equal(await store.deleteSchedule(foreign), false)
+      await assert.rejects(store.putSchedule(planned('s', { agentId: 'agent-2' })), { code: 'id_taken' })
+      await assert.rejects(store.addSchedule(planned('s', { agentId: 'agent-2' })), { code: 'id_taken' })
+      assert.deepEqual(await store.getSchedule({ id: 's', agentId: 'agent-1' }), before)
+    },
+  },
+  {
+    name: '[S1.10] what was sent of one that was paused or moved on meanwhile is written down, and nothing else of it changes',
+    async run({ store: open }) {
+      const store = await open()
+      for (const id of ['paused', 'resumed', 'reworded']) await store.putSchedule(planned(id))
+      await store.claimSchedules(claim)
+      for (const id of ['paused', 'resumed']) await store.setSchedule(scope(id), { status: 'paused', now })
+      await store.setSchedule(scope('resumed'), { status: 'active', nextAt: now + 60, now })
+      await store.putSchedule(planned('reworded', { signal: { ...signal, id: 'another', contents: 'Look up.' } }))
+      const over = (id: string, at = now + 5) => store.advanceSchedule({ id, from: now + 5, signalId: 'signal', nextAt: now + 2_000, sent: { at, signalId: `sent-${at - now}` }, now: now + 10 })
+      for (const id of ['paused', 'resumed', 'reworded']) assert.equal(await over(id), false)
+      const seen = async (id: string) => {
+        const record = await store.getSchedule(scope(id))
+        return [record?.status, record?.nextAt?.getTime(), record?.lastAt?.getTime(), record?.lastSignalId]
+      }
+      assert.deepEqual(await seen('paused'), ['paused', undefined, now + 5, 'sent-5'])
+      assert.deepEqual(await seen('resumed'), ['active', now + 60, now + 5, 'sent-5'])
+      assert.deepEqual(await seen('reworded'), ['active', now + 5, undefined, undefined])
+      await over('paused', now + 3)
+      assert.deepEqual(await seen('paused'), ['paused', undefined, now + 5, 'sent-5'])
+    },
+  },
+  {
+    name: '[S1.10] what is done stays done when it is paused',
+    async run({ store: open }) {
+      const store = await open()
+      await store.putSchedule(planned('s', { timing: { at: new Date(now + 5) } }))
+      await store.claimSchedules(claim)
+      await store.advanceSchedule({ id: 's', from: now + 5, sent: { at: now + 5, signalId: 'sent' }, now: now + 10 })
+      assert.equal((await store.setSchedule(scope('s'), { status: 'paused', now: now + 11 }))?.status, 'done')
+      assert.equal((await store.getSchedule(scope('s')))?.status, 'done')
+    },
+  },
+  {
     name: '[H6.5] what is added leaves one of its id as it is, also at once',
     async run({ store: open }) {
       const store = await open()

@@ -37,7 +37,7 @@ export const scheduleSql = {
   put: `
     INSERT INTO heed_schedules (id, agent_id, thread_id, resource_id, status, next_at, due_at, created_at, updated_at, overlap, missed, timing, signal)
     VALUES (?1, ?2, ?3, ?4, 'active', ?5, ?5, ?6, ?6, ?7, ?8, ?9, ?10)
-    ON CONFLICT (id) DO UPDATE SET agent_id = ?2, thread_id = ?3, status = 'active', next_at = ?5, due_at = ?5, updated_at = ?6, overlap = ?7, missed = ?8,
+    ON CONFLICT (id) DO UPDATE SET thread_id = ?3, status = 'active', next_at = ?5, due_at = ?5, updated_at = ?6, overlap = ?7, missed = ?8,
       timing = ?9, signal = ?10, error = NULL`,
   set: `UPDATE heed_schedules SET status = ?1, next_at = ?2, due_at = ?2, updated_at = ?3 WHERE id = ?4`,
   remove: `DELETE FROM heed_schedules WHERE id = ?`,
@@ -51,6 +51,8 @@ export const scheduleSql = {
     UPDATE heed_schedules SET status = ?1, next_at = ?2, due_at = ?2, last_at = coalesce(?3, last_at), last_signal_id = coalesce(?4, last_signal_id), error = ?5,
       updated_at = ?6
     WHERE id = ?7`,
+  // What is told late never takes the place of what came after it.
+  noteSent: `UPDATE heed_schedules SET last_at = ?1, last_signal_id = ?2, error = NULL, updated_at = ?3 WHERE id = ?4 AND (last_at IS NULL OR last_at <= ?1)`,
 }
 
 /** Schedules in a database: that of the threads, or one of its own. */
@@ -94,6 +96,7 @@ export class LibSQLSchedules extends LibSQLDomain implements ScheduleStore {
       if (!found) return null
       // Somebody else was faster, or it was replaced by one that goes on.
       if (status === 'active' && found.status === 'active') return recordOf(found)
+      if (status === 'paused' && found.status === 'done') return recordOf(found)
       statements.run(scheduleSql.set, status, nextAt ?? null, now, scope.id)
       return recordOf(statements.one<ScheduleRow>(scheduleSql.byId, scope.id) as ScheduleRow)
     })
@@ -122,7 +125,10 @@ export class LibSQLSchedules extends LibSQLDomain implements ScheduleStore {
 
   advanceSchedule({ id, from, signalId, nextAt, sent, error, now }: ScheduleAdvance): Promise<boolean> {
     return this.write((statements) => {
-      if (!isAsClaimed(statements, { id, from, signalId })) return false
+      if (!isAsClaimed(statements, { id, from, signalId })) {
+        if (sent && isSame(statements.one<ScheduleRow>(scheduleSql.byId, id), signalId)) statements.run(scheduleSql.noteSent, sent.at, sent.signalId, now, id)
+        return false
+      }
       statements.run(scheduleSql.advance, nextAt === undefined ? 'done' : 'active', nextAt ?? null, sent?.at ?? null, sent?.signalId ?? null, error ?? null, now, id)
       return true
     })
@@ -153,14 +159,19 @@ export class LibSQLSchedules extends LibSQLDomain implements ScheduleStore {
 /** Nobody paused it, moved it on or replaced it meanwhile. */
 function isAsClaimed(statements: Statements, { id, from, signalId }: { id: string; from: number; signalId: string | undefined }): boolean {
   const row = statements.one<ScheduleRow>(scheduleSql.byId, id)
-  if (row?.status !== 'active' || row.nextAt !== from) return false
-  return signalId === undefined || (JSON.parse(row.signal) as Signal).id === signalId
+  return row?.status === 'active' && row.nextAt === from && isSame(row, signalId)
+}
+
+/** It sends what it sent then. */
+function isSame(row: ScheduleRow | undefined, signalId: string | undefined): boolean {
+  return row !== undefined && (signalId === undefined || (JSON.parse(row.signal) as Signal).id === signalId)
 }
 
 /** The one of this id, if it is there. */
-function own(statements: Statements, { id, resourceId }: NewSchedule): ScheduleRow | undefined {
+function own(statements: Statements, { id, resourceId, agentId }: NewSchedule): ScheduleRow | undefined {
   const found = statements.one<ScheduleRow>(scheduleSql.byId, id)
   if (found && found.resourceId !== resourceId) throw new HeedError('thread_forbidden', `Schedule '${id}' belongs to another resource. Choose another id.`, { details: { id } })
+  if (found && found.agentId !== agentId) throw new HeedError('id_taken', `Schedule '${id}' is one of agent '${found.agentId}'. Choose another id, or remove that one.`, { details: { id, agentId: found.agentId } })
   return found
 }
 
@@ -169,9 +180,9 @@ function put(statements: Statements, { id, agentId, threadId, resourceId, nextAt
   return recordOf(statements.one<ScheduleRow>(scheduleSql.byId, id) as ScheduleRow)
 }
 
-function scoped(statements: Statements, { id, resourceId }: ScheduleScope): ScheduleRow | undefined {
+function scoped(statements: Statements, { id, resourceId, agentId }: ScheduleScope): ScheduleRow | undefined {
   const row = statements.one<ScheduleRow>(scheduleSql.byId, id)
-  return row && (resourceId === undefined || row.resourceId === resourceId) ? row : undefined
+  return row && (resourceId === undefined || row.resourceId === resourceId) && (agentId === undefined || row.agentId === agentId) ? row : undefined
 }
 
 function recordOf({ timing, signal, nextAt, lastAt, lastSignalId, error, createdAt, updatedAt, ...row }: ScheduleRow): ScheduleRecord {

@@ -10,8 +10,8 @@ export type BusMessage =
   | { kind: 'mail'; threadId: string }
   /** The inboxes of these resources changed. */
   | { kind: 'inbox'; resourceIds: string[] }
-  /** What was sent elsewhere to this thread was taken, or will not be. */
-  | { kind: 'settled'; threadId: string }
+  /** What was sent elsewhere to this thread was taken, or will not be; `read`: what was taken, processors have let pass or refused. */
+  | { kind: 'settled'; threadId: string; read?: true }
   /** A thread belongs to another resource now. */
   | { kind: 'transferred'; threadId: string; resourceId: string }
   /** To the runner: a signal came that is not to wait for the end of the step. */

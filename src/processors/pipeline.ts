@@ -36,6 +36,8 @@ export class ProcessorPipeline {
   readonly canRefuse: boolean
   /** Whether anybody looks at what enters. */
   readonly readsInput: boolean
+  /** Whether anybody may refuse it before a model reads it. */
+  readonly guardsInput: boolean
   readonly watchesStream: boolean
   readonly handlesErrors: boolean
   /** Whether anybody looks at what was said as a whole. */
@@ -69,6 +71,7 @@ export class ProcessorPipeline {
     for (const { processor } of this.#seats.all) handlesErrors ||= processor.processAPIError !== undefined
     this.canRefuse = readsInput || changesSteps || lanes !== undefined || watchesStream || checksSteps || checksResults || checksAnswers || handlesErrors
     this.readsInput = readsInput
+    this.guardsInput = readsInput || changesSteps || lanes !== undefined
     this.watchesStream = watchesStream
     this.handlesErrors = handlesErrors
     this.checksAnswers = checksAnswers

@@ -161,7 +161,7 @@ function commitEnd(end: Ending, usage: Run['usage']): RunCommitEnd {
     case 'suspended':
       return { status: 'suspended', calls: end.waiting ?? [], usage }
     case 'rejected':
-      return { status: 'rejected', reason: end.tripwire?.reason ?? '' }
+      return { status: 'rejected', tripwire: end.tripwire ?? { reason: '', processorId: '' } }
     default:
       return { status: end.status, usage, ...(end.error ? { error: end.error } : {}) }
   }

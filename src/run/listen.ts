@@ -37,6 +37,7 @@ export async function listen(run: Run): Promise<Said> {
   let answer: Answer | undefined
   try {
     await run.broken.pause(run.clock, signal)
+    run.host.reading?.()
     answer = await callModel(models, callOptions(run, change, settings, signal), {
       clock: run.clock,
       signal,

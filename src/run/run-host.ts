@@ -1,4 +1,5 @@
 import type { MessageRow } from '../message/row.ts'
+import type { Tripwire } from '../processors/processor.ts'
 import type { Chunk, Usage } from './chunk.ts'
 import type { ContextBlock } from './context-source.ts'
 import type { WaitingCall } from './run-result.ts'
@@ -12,6 +13,8 @@ export interface RunHost {
    * nothing entered, and both are decided at once: nothing can slip in between.
    */
   commit(commit: RunCommit): Promise<RunCommitted>
+  /** A model is about to read what entered: processors have let it pass. */
+  reading?(): void
   /** Asked right before a tool begins: aborts the run instead where its thread may be another's by now. */
   beforeTool?(): void
   /** Stores what processors made of input that was taken, before the model sees it. */
@@ -53,7 +56,7 @@ export interface RunCommit {
 export type RunCommitEnd =
   | { status: 'finished' | 'failed' | 'aborted'; usage: Usage; error?: Error }
   /** A processor refused: nothing of the run is kept. */
-  | { status: 'rejected'; reason: string }
+  | { status: 'rejected'; tripwire: Tripwire }
   | { status: 'suspended'; calls: WaitingCall[]; usage: Usage }
 
 export interface RunCommitted {

@@ -1,4 +1,6 @@
+import type { JSONObject, JSONValue } from '../json.ts'
 import type { MessageRow } from '../message/row.ts'
+import type { Tripwire } from '../processors/processor.ts'
 import { chunkError } from '../run/provider-error.ts'
 
 /** The message that says why a run has no answer. Transcripts show it; models don't. */
@@ -9,4 +11,9 @@ export function errorRow(runId: string, error: Error, now: number): MessageRow {
 
 export function errorRowId(runId: string): string {
   return `${runId}/error`
+}
+
+/** A refusal as its run keeps it. `unread`: no model was asked. */
+export function refusalError({ reason, processorId, metadata }: Tripwire, unread: boolean): JSONObject {
+  return { message: reason, processorId, ...(metadata === undefined ? {} : { metadata: metadata as JSONValue }), ...(unread ? { unread } : {}) }
 }

@@ -14,11 +14,13 @@ export interface ExplainedSignal {
   /** How many signals wait before it, while it is pending. */
   ahead?: number
   runId?: string
-  /** The step whose prompt it is in first. */
+  /** The step whose prompt it is in first; none where processors refused it before a model read it. */
   step?: number
   /** How the run went that took it. */
   run?: Pick<RunRow, 'status' | 'step' | 'attempts' | 'error' | 'lost'>
   reason?: string
+  /** The processor that refused it, or what was answered to it. */
+  processorId?: string
 }
 
 /** Accepted, waiting, drained at which step, answered by which run. Null when the thread has no such signal. */
@@ -36,8 +38,9 @@ export async function explainSignal(store: ThreadStore, scope: Scope, id: string
     acceptedAt: new Date(mail.acceptedAt),
     ...(ahead === undefined ? {} : { ahead }),
     ...(runId === undefined ? {} : { runId }),
-    ...(step === undefined ? {} : { step }),
+    ...(step === undefined || (state === 'rejected' && run?.error?.unread === true) ? {} : { step }),
     ...(run ? { run: { status: run.status, step: run.step, attempts: run.attempts, ...(run.error ? { error: run.error } : {}), ...(run.lost ? { lost: run.lost } : {}) } } : {}),
     ...(reason === undefined ? {} : { reason }),
+    ...(state === 'rejected' && typeof run?.error?.processorId === 'string' ? { processorId: run.error.processorId } : {}),
   }
 }

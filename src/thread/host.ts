@@ -14,15 +14,17 @@ import { signalToDataChunk } from '../signals/echo.ts'
 import { rowToSignal } from '../signals/row.ts'
 import type { BegunRun, Fence, MailboxRow, RunEnd, RunRow, StepCommitted } from '../store/contract.ts'
 import { continuationOf } from './continuation.ts'
-import { errorRow, errorRowId } from './error-row.ts'
+import { errorRow, errorRowId, refusalError } from './error-row.ts'
 import { followOn } from './following.ts'
+import { follow } from './follow-signal.ts'
 import type { LiveThread } from './live.ts'
 import type { LocalCall } from './local-call.ts'
 import type { ThreadRuntime } from './runtime.ts'
 import type { TitlePlace } from './titling.ts'
 import { foundOptions } from './stored-options.ts'
 import type { RunRequest } from './runnable.ts'
-import { seqBefore, takenRows } from './taken.ts'
+import { seqBefore, takenRows, unreadInput } from './taken.ts'
+import { TakenMail } from './taken-mail.ts'
 import { tracedRun } from './tracing.ts'
 
 /** A run that was begun so often and never came to an end is not begun again. */
@@ -43,6 +45,7 @@ export class ThreadHost implements RunHost {
   readonly fence: Fence
   readonly live: LiveThread
   readonly #runtime: ThreadRuntime
+  readonly #taken: TakenMail
   #run: Run | undefined
   #begun: BegunRun | undefined
   #callers: LocalCall[] = []
@@ -68,6 +71,7 @@ export class ThreadHost implements RunHost {
 
   constructor(runtime: ThreadRuntime, fence: Fence, live: LiveThread) {
     this.#runtime = runtime
+    this.#taken = new TakenMail(runtime)
     this.fence = fence
     this.live = live
   }
@@ -148,7 +152,9 @@ export class ThreadHost implements RunHost {
     this.live.startRun(run.runId, seqBefore(rows, taken))
     this.live.committed(rows.at(-1)?.seq)
     this.#runtime.active.set(run.runId, { threadId: thread.id, resourceId: thread.resourceId })
-    this.#took(taken, 0, 'woke')
+    const guarded = this.#here?.inputProcessors !== undefined || (this.#runtime.knows(run.agentId) && this.#runtime.agent(run.agentId).canRefuse === true)
+    if (guarded && begun.resumed) this.#taken.resume(unreadInput(rows, run.runId))
+    this.#took(taken, 0, 'woke', guarded)
     const abort = this.#abortNext
     this.#abortNext = undefined
     if (abort) this.abort(abort)
@@ -162,6 +168,7 @@ export class ThreadHost implements RunHost {
     } finally {
       release()
       this.#over()
+      this.#taken.forget()
       this.#working = false
       this.#callers = []
       this.#runtime.active.delete(run.runId)
@@ -207,6 +214,7 @@ export class ThreadHost implements RunHost {
     } catch (error) {
       return signal.aborted ? this.#abortEarly(begun) : this.#failToStart(begun, error)
     }
+    if (!started.processors.guardsInput) this.#taken.tell()
     this.#run = started
     if (this.#interruptNext.size > 0) started.interrupt()
     this.#interruptNext.clear()
@@ -314,8 +322,10 @@ export class ThreadHost implements RunHost {
     const { taken, ended, more, left, rows, wantsTitle, waits = false } = committed
     if (wantsTitle) this.#runtime.titles.start({ threadId: this.fence.threadId, agentId: run.agentId, attempts: 1 }, this.#titler)
     this.live.committed([...rows, ...takenRows(taken)].at(-1)?.seq)
-    this.#took(taken, commit.step + 1, 'delivered')
+    this.#took(taken, commit.step + 1, 'delivered', this.#run?.processors.guardsInput ?? false)
     if (ended) {
+      if (end?.status === 'rejected') this.#taken.refuse(end.tripwire)
+      else this.#taken.tell()
       if (this.#clearPending) {
         this.#runtime.expectations.dropOptions(this.fence.threadId)
         this.#runtime.neighbours.settled(this.fence.threadId)
@@ -347,13 +357,18 @@ export class ThreadHost implements RunHost {
     return { rows: lane?.signals.map(({ row }) => row) ?? [], left: lane?.left ?? 0 }
   }
 
-  #took(taken: readonly MailboxRow[], step: number, action: 'woke' | 'delivered'): void {
-    const { expectations, neighbours } = this.#runtime
-    if (taken.some(({ threadId, id }) => !expectations.awaitsOutcome(threadId, id))) neighbours.settled(this.fence.threadId)
-    for (const { threadId, id, runId } of taken) {
-      this.#interruptNext.delete(id)
-      expectations.settle(threadId, id, { action, step, ...(runId === undefined ? {} : { runId }) })
-    }
+  #took(taken: readonly MailboxRow[], step: number, action: 'woke' | 'delivered', hold: boolean): void {
+    for (const { id } of taken) this.#interruptNext.delete(id)
+    if (taken.length > 0) this.#taken.take(taken, { action, step }, hold)
+  }
+
+  /** Whether processors are still at what this signal says. */
+  withholds(signalId: string): boolean {
+    return this.#taken.holds(signalId)
+  }
+
+  reading(): void {
+    this.#taken.tell()
   }
 
   #endOf(end: RunCommitEnd, place: TitlePlace | undefined): RunEnd {
@@ -361,7 +376,7 @@ export class ThreadHost implements RunHost {
       case 'suspended':
         return { status: 'suspended', calls: end.calls, usage: { ...end.usage } }
       case 'rejected':
-        return { status: 'rejected', error: { message: end.reason } }
+        return { status: 'rejected', error: refusalError(end.tripwire, this.#taken.unread) }
       default:
         return {
           status: end.status,
@@ -372,15 +387,6 @@ export class ThreadHost implements RunHost {
         }
     }
   }
-}
-
-/** Ends the run with the caller's signal; answers how to stop listening to it. */
-function follow(stop: AbortController, signal: AbortSignal | undefined): () => void {
-  if (!signal) return () => {}
-  const onAbort = () => stop.abort(signal.reason)
-  if (signal.aborted) onAbort()
-  signal.addEventListener('abort', onAbort, { once: true })
-  return () => signal.removeEventListener('abort', onAbort)
 }
 
 function json(error: Error): JSONObject {

@@ -75,8 +75,8 @@ export class Neighbours implements BusListener {
   }
 
   /** What others sent to the thread came to something. */
-  settled(threadId: string): void {
-    this.#seat?.say({ kind: 'settled', threadId })
+  settled(threadId: string, read = false): void {
+    this.#seat?.say({ kind: 'settled', threadId, ...(read && { read }) })
   }
 
   /** The thread is another's now: whoever watches it for its old resource is refused from here on, in every process. */
@@ -156,7 +156,7 @@ export class Neighbours implements BusListener {
       case 'mail':
         return this.#do(this.#runtime.wake(message.threadId))
       case 'settled':
-        return this.#settle(message.threadId)
+        return this.#do(settleElsewhere(this.#runtime, message.threadId, message.read))
       case 'transferred':
         return this.#own(message.threadId, message.resourceId)
       case 'inbox':
@@ -227,10 +227,6 @@ export class Neighbours implements BusListener {
   #own(threadId: string, resourceId: string): void {
     const live = this.#runtime.liveOf(threadId)
     if (live?.resourceId !== undefined) live.resourceId = resourceId
-  }
-
-  #settle(threadId: string): void {
-    this.#do(settleElsewhere(this.#runtime, threadId))
   }
 
   /** It may have entered before this was heard; then there is nothing to cut. */

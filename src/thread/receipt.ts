@@ -14,8 +14,10 @@ export interface SignalOutcome {
   /** The thread had this id already; this describes the first. */
   duplicate?: boolean
   reason?: string
-  /** For `rejected`: the code of the error. */
+  /** For `rejected`: the code of the error; `tripwire` where a processor refused it before a model read it. */
   code?: string
+  /** The processor that refused it. */
+  processorId?: string
 }
 
 /** What a send answers at once. */

@@ -16,7 +16,7 @@ import type { SendReceipt, SignalOutcome, StateReceipt } from './receipt.ts'
 import type { Runnable } from './runnable.ts'
 import type { Target, ThreadRuntime } from './runtime.ts'
 import { Sent, type Work } from './sent.ts'
-import { outcomeOfRow, settleElsewhere, settleWaiting } from './settling.ts'
+import { outcomeOfMail, outcomeOfRow, settleElsewhere, settleWaiting } from './settling.ts'
 import { storedOptions } from './stored-options.ts'
 
 /** Where a signal goes, and what happens to it there. */
@@ -246,7 +246,8 @@ function outcomeOf(answer: Accepted, isSuspended: boolean): SignalOutcome | unde
 async function outcomeOfFirst(runtime: ThreadRuntime, target: Target, id: string, answer: Accepted, isSuspended: boolean): Promise<SignalOutcome | undefined> {
   if (answer.state === 'pending') return outcomeOf(answer, isSuspended)
   // Where its record was pruned, its row tells as much.
-  return outcomeOfRow((await runtime.store.getSignal(target, id)) ?? { ...answer, step: answer.rows[0]?.step })
+  const mail = await runtime.store.getSignal(target, id)
+  return mail ? outcomeOfMail(runtime, mail) : outcomeOfRow({ ...answer, step: answer.rows[0]?.step })
 }
 
 /** The thread that is meant, where that is known without asking the store. */

@@ -3,10 +3,34 @@ import type { MailboxRow, ThreadRow } from '../store/contract.ts'
 import { declineAll } from './deciding.ts'
 import type { SignalOutcome } from './receipt.ts'
 import type { ThreadRuntime } from './runtime.ts'
+import { refused } from './taken-mail.ts'
 
 type Settled = Pick<MailboxRow, 'state' | 'reason' | 'runId'> & { route: string; step?: number | undefined }
 
-/** What became of a signal, as its row tells it; nothing while it waits. */
+/**
+ * What became of a signal, as the store tells it; nothing while it waits, or while processors may still refuse what a run took. `read`: they have
+ * let it pass. What was refused after a model had read it did enter.
+ */
+export async function outcomeOfMail(runtime: ThreadRuntime, mail: MailboxRow, read = false): Promise<SignalOutcome | undefined> {
+  if (mail.state === 'taken' && !read && (await mayBeUnread(runtime, mail))) return undefined
+  if (mail.state !== 'rejected' || mail.runId === undefined) return outcomeOfRow(mail)
+  const run = await runtime.store.getRun(mail, mail.runId)
+  if (run && run.error?.unread !== true) return outcomeOfRow({ ...mail, state: 'consumed' })
+  const { message = mail.reason, processorId } = run?.error ?? {}
+  return { ...refused({ reason: String(message ?? ''), processorId: typeof processorId === 'string' ? processorId : undefined }), runId: mail.runId }
+}
+
+/** The run that took it says when it is read. Where it is elsewhere and no bell tells, what it has stored does. */
+async function mayBeUnread(runtime: ThreadRuntime, mail: MailboxRow): Promise<boolean> {
+  const { threadId, id, agentId, runId, step = 0 } = mail
+  const host = runtime.hostOf(threadId)
+  if (host) return host.withholds(id)
+  if (runId === undefined || !runtime.knows(agentId) || !runtime.agent(agentId).canRefuse) return false
+  const run = await runtime.store.getRun(mail, runId)
+  return run?.status === 'running' && run.step <= step && run.started.length === 0
+}
+
+/** The same, of a row alone. */
 export function outcomeOfRow({ state, route, runId, step, reason }: Settled): SignalOutcome | undefined {
   const about = { ...(runId === undefined ? {} : { runId }), ...(step === undefined ? {} : { step }) }
   switch (state) {
@@ -32,13 +56,13 @@ export async function settleWaiting(runtime: ThreadRuntime, threadId: string): P
 }
 
 /** The same for what other processes were waited for, and for nothing else: the rest may be on its way to the store. */
-export async function settleElsewhere(runtime: ThreadRuntime, threadId: string): Promise<void> {
+export async function settleElsewhere(runtime: ThreadRuntime, threadId: string, read = false): Promise<void> {
   const elsewhere = (id: string) => runtime.expectations.awaitsElsewhere(threadId, id)
   const { signals, calls } = runtime.expectations.waitingOn(threadId)
-  await settle(runtime, threadId, signals.filter(elsewhere), calls.filter(elsewhere))
+  await settle(runtime, threadId, signals.filter(elsewhere), calls.filter(elsewhere), read)
 }
 
-async function settle(runtime: ThreadRuntime, threadId: string, signals: readonly string[], calls: readonly string[]): Promise<void> {
+async function settle(runtime: ThreadRuntime, threadId: string, signals: readonly string[], calls: readonly string[], read = false): Promise<void> {
   for (const id of signals) {
     const found = await whereabouts(runtime, threadId, id)
     if (!found) continue
@@ -46,7 +70,7 @@ async function settle(runtime: ThreadRuntime, threadId: string, signals: readonl
     // It came while the run was about to wait: what it would have cut is declined.
     if (isSuspended(found) && mail?.route === 'interrupt') await declineAll(runtime, runtime.agent(mail.agentId), { threadId })
     else {
-      const outcome = mail && thread ? (outcomeOfRow(mail) ?? outcomeOfPending(thread, mail)) : gone
+      const outcome = mail && thread ? ((await outcomeOfMail(runtime, mail, read)) ?? outcomeOfPending(thread, mail)) : gone
       if (outcome) runtime.expectations.settle(threadId, id, outcome)
       else if (thread?.owner !== runtime.owner) runtime.expectations.awaitElsewhere(threadId, id)
     }

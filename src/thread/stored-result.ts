@@ -1,7 +1,9 @@
 import { HeedError } from '../errors.ts'
+import type { JSONObject } from '../json.ts'
 import { joinRows } from '../message/join.ts'
 import type { MessagePart, ToolInvocationPart } from '../message/message.ts'
 import type { MessageRow } from '../message/row.ts'
+import type { Tripwire } from '../processors/processor.ts'
 import type { FinishReason, Usage } from '../run/chunk.ts'
 import { failedResult, type RunResult } from '../run/run-result.ts'
 import { callOf, resultOf } from '../run/outcome.ts'
@@ -59,8 +61,13 @@ export async function storedResult(store: ThreadStore, run: RunRow): Promise<Run
     usage: cost,
     totalUsage: cost,
     finishReason: reasons[status] ?? 'other',
-    tripwire: status === 'rejected' ? { reason: why, processorId: '' } : undefined,
+    tripwire: status === 'rejected' ? tripwireOf(why, run.error) : undefined,
     suspended: suspended.filter((call) => !call.decision),
     messages: joinRows(rows.filter((row) => row.role !== 'signal' && row.role !== 'user')),
   }
+}
+
+/** A refusal as its run keeps it. */
+function tripwireOf(reason: string, { processorId, metadata }: JSONObject = {}): Tripwire {
+  return { reason, processorId: typeof processorId === 'string' ? processorId : '', ...(metadata === undefined ? {} : { metadata }) }
 }

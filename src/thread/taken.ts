@@ -1,4 +1,5 @@
 import type { MessageRow } from '../message/row.ts'
+import { isAnswer, isSent } from '../run/unanswered.ts'
 import type { MailboxRow } from '../store/contract.ts'
 
 export function takenRows(taken: readonly MailboxRow[]): MessageRow[] {
@@ -9,4 +10,10 @@ export function takenRows(taken: readonly MailboxRow[]): MessageRow[] {
 export function seqBefore(rows: readonly MessageRow[], taken: readonly MailboxRow[]): number {
   const [first] = takenRows(taken)
   return first?.seq === undefined ? (rows.at(-1)?.seq ?? 0) : first.seq - 1
+}
+
+/** Whether the last input of a run that is taken up again was never answered. */
+export function unreadInput(rows: readonly MessageRow[], runId: string): boolean {
+  const own = rows.filter((row) => row.runId === runId)
+  return own.findLastIndex(isSent) > own.findLastIndex(isAnswer)
 }

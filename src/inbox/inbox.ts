@@ -50,7 +50,7 @@ export class Inbox implements Attendant {
   constructor(runtime: ThreadRuntime, options: InboxOptions) {
     this.#runtime = runtime
     this.#options = options
-    this.#summaries = new Summaries(runtime)
+    this.#summaries = new Summaries(runtime, async (store) => (this.#together ? undefined : store.flush()))
     this.#bell = new ChangeBell((resourceIds) => runtime.neighbours.inbox(resourceIds))
     this.#dispatcher = new Dispatcher(runtime, options.settings, {
       dispatch: (limit) => this.#dispatch(limit),
@@ -232,11 +232,11 @@ export class Inbox implements Attendant {
   async #emit(store: NotificationStore, batch: SummaryBatch): Promise<SendReceipt | undefined> {
     const { threadId, resourceId, id } = batch
     try {
-      const receipt = await this.#summaries.send(store, batch)
-      if (!receipt) return undefined
+      const told = await this.#summaries.send(store, batch)
+      if (!told) return undefined
       if (!this.#together) await this.#runtime.store.flush()
-      await store.summarised(id, receipt.signal.id)
-      return receipt
+      await store.summarised(id, told.signalId)
+      return told.receipt
     } catch (error) {
       await this.#retryLater(error, batch.attempts, (retryAt, now) => store.batchFailed({ batchId: id, error: describe(error), now, ...(retryAt === undefined ? {} : { retryAt }) }))
       this.#runtime.logger.warn('a summary could not be delivered', { threadId, resourceId, error: describe(error) })

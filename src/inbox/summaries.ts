@@ -3,6 +3,7 @@ import { cancelQueued } from '../thread/queue.ts'
 import type { SendReceipt } from '../thread/receipt.ts'
 import type { ThreadRuntime } from '../thread/runtime.ts'
 import { sendAccepted } from '../thread/sending.ts'
+import { claimMs } from './settlement.ts'
 import { batchIdOf, pendingIn, summarySignal, summarySignalId } from './signals.ts'
 import { Turns } from './turns.ts'
 
@@ -11,24 +12,36 @@ const mostLookedAt = 100
 /** So often one is taken back because another came at the same moment. */
 const mostRounds = 4
 
+/** A summary that is in its thread. */
+export interface Told {
+  signalId: string
+  /** Absent where it was there already. */
+  receipt?: SendReceipt
+}
+
 /** Sends summaries: at any time at most one waits on a thread for a run to take it in. */
 export class Summaries {
   readonly #runtime: ThreadRuntime
+  readonly #keep: (store: NotificationStore) => Promise<void>
   /** Two of one thread at once would not see each other. */
   readonly #turns = new Turns()
 
-  constructor(runtime: ThreadRuntime) {
+  /** `keep`: resolves when what the inbox wrote is kept no later than what its thread writes next. */
+  constructor(runtime: ThreadRuntime, keep: (store: NotificationStore) => Promise<void>) {
     this.#runtime = runtime
+    this.#keep = keep
   }
 
   /** Sends what still waits in a batch; nothing where nothing does. What is of low priority only wakes no model. */
-  send(store: NotificationStore, batch: SummaryBatch): Promise<SendReceipt | undefined> {
+  send(store: NotificationStore, batch: SummaryBatch): Promise<Told | undefined> {
     return this.#turns.take(batch.threadId, () => this.#send(store, batch))
   }
 
-  async #send(store: NotificationStore, batch: SummaryBatch): Promise<SendReceipt | undefined> {
+  async #send(store: NotificationStore, batch: SummaryBatch): Promise<Told | undefined> {
     const runtime = this.#runtime
-    const first = await this.#firstRound(batch)
+    const { round: first, isThere } = await this.#firstRound(batch)
+    // Whoever sent it died before that was written down: nothing more can be told with it.
+    if (isThere) return { signalId: summarySignalId(batch, first) }
     for (let round = first; ; round++) {
       const whole = pendingIn(batch) === 0 ? batch : await this.#withUnseen(store, batch, round > first)
       if (pendingIn(whole) === 0) {
@@ -37,16 +50,21 @@ export class Summaries {
       }
       const options = { ...scopeOf(batch), ...(whole.wakes ? {} : { ifIdle: { behavior: 'persist' as const } }) }
       const receipt = await sendAccepted(runtime, runtime.agent(batch.agentId), 'now', summarySignal(whole, runtime.clock.now(), round), options)
-      if (round - first === mostRounds || !(await this.#isTakenBack(batch, receipt.signal.id))) return receipt
+      // One whose claim ended while it was sent is there without what joined it since.
+      const isShort = whole !== batch && (await receipt.acceptance).duplicate
+      if (round - first === mostRounds || (!isShort && !(await this.#isTakenBack(batch, receipt.signal.id)))) return { signalId: receipt.signal.id, receipt }
     }
   }
 
   /** Whoever had sent one and took it back, and died before it sent the next, is followed by it. */
-  async #firstRound(batch: SummaryBatch): Promise<number> {
+  async #firstRound(batch: SummaryBatch): Promise<{ round: number; isThere: boolean }> {
     const { store } = this.#runtime
     const scope = scopeOf(batch)
-    if (!(await store.getThread(scope))) return 0
-    for (let round = 0; ; round++) if ((await store.getSignal(scope, summarySignalId(batch, round)))?.state !== 'cancelled') return round
+    if (!(await store.getThread(scope))) return { round: 0, isThere: false }
+    for (let round = 0; ; round++) {
+      const state = (await store.getSignal(scope, summarySignalId(batch, round)))?.state
+      if (state !== 'cancelled') return { round, isThere: state !== undefined }
+    }
   }
 
   /**
@@ -59,16 +77,26 @@ export class Summaries {
     return (await cancelQueued(this.#runtime, scopeOf(batch), [signalId])).length > 0
   }
 
-  /**
-   * The batch, with what earlier summaries counted that no run has taken in: they are cancelled. That comes last, so that whoever dies in
-   * between leaves one summary too many and never one too few.
-   */
+  /** The batch, with what earlier summaries counted that no run has taken in. */
   async #withUnseen(store: NotificationStore, batch: SummaryBatch, isAgain: boolean): Promise<SummaryBatch> {
     const unseen = (await this.#waiting(batch)).filter(({ batchId }) => batchId !== batch.id)
     if (unseen.length === 0 && !isAgain) return batch
-    const whole = await store.joinBatches(batch.id, unseen.map(({ batchId }) => batchId))
-    await cancelQueued(this.#runtime, scopeOf(batch), unseen.map(({ id }) => id))
-    return whole ?? batch
+    const takenBack = unseen.length === 0 ? [] : await this.#takeBack(store, batch, unseen)
+    return (await store.joinBatches(batch.id, takenBack)) ?? batch
+  }
+
+  /** Takes summaries back that no run has taken in, and answers of which batches. Whoever dies before these are counted elsewhere leaves them due. */
+  async #takeBack(store: NotificationStore, batch: SummaryBatch, unseen: ReadonlyArray<{ id: string; batchId: string }>): Promise<string[]> {
+    const runtime = this.#runtime
+    const scope = scopeOf(batch)
+    await store.holdBatches(unseen.map(({ batchId }) => batchId), runtime.clock.now() + claimMs)
+    await this.#keep(store)
+    const cancelled = new Set(await cancelQueued(runtime, scope, unseen.map(({ id }) => id)))
+    for (const { id, batchId } of unseen) {
+      // A run was faster: that is told. What another process took back meanwhile is with that one.
+      if (!cancelled.has(id) && (await runtime.store.getSignal(scope, id))?.state !== 'cancelled') await store.summarised(batchId, id)
+    }
+    return unseen.flatMap(({ id, batchId }) => (cancelled.has(id) ? batchId : []))
   }
 
   /** The summaries for an agent that wait on a thread for a run to take them in, in their order. */

@@ -26,7 +26,7 @@ export interface NotificationStore extends Belongings {
 
   // Dispatch
 
-  /** Takes what is due, oldest first, for agents of this process. */
+  /** Takes what is due, oldest first, for agents of this process. Summaries of one agent, resource and thread that are due are one. */
   claimDue(claim: DueClaim): Promise<Due>
   /** Takes what waits for this thread to be idle. */
   claimIdle(threadId: string, claim: DueClaim): Promise<NotificationRecord[]>
@@ -36,6 +36,8 @@ export interface NotificationStore extends Belongings {
   nextDue(agentIds: readonly string[]): Promise<number | undefined>
   /** Their full text reached the thread as this signal. Also says so of a record that was read or dismissed meanwhile. */
   delivered(deliveries: readonly Delivery[]): Promise<void>
+  /** These summaries, which were emitted, are due again then: whoever takes one back and dies before another counts it leaves it to the next. */
+  holdBatches(batchIds: readonly string[], until: number): Promise<void>
   /**
    * What these summaries counted, which nobody saw, is counted by this one: it is to be emitted in their place. Those of another thread,
    * resource or agent are left. Null when there is no such batch.

@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict'
 import type { NotificationStore } from '../notifications.ts'
 import { notificationChangeConformance } from './notification-changes.ts'
+import { notificationDueConformance } from './notification-due.ts'
 import { claim, decided, note, now, scope, window } from './notification-fixture.ts'
 import { notificationKeyConformance } from './notification-keys.ts'
 
@@ -18,6 +19,7 @@ export interface NotificationCase {
 export const notificationConformance: NotificationCase[] = [
   ...notificationKeyConformance,
   ...notificationChangeConformance,
+  ...notificationDueConformance,
   {
     name: '[N1.1] [H1.2] an id that is there is the same notification, also when it was delivered, and nothing of another resource',
     async run({ store: open }) {
@@ -137,9 +139,10 @@ export const notificationConformance: NotificationCase[] = [
       }
       const { batches } = await store.claimDue({ ...claim, agentIds: ['agent-1', 'agent-2'] })
       const told = batches.map(({ threadId, resourceId, agentId, sources }) => [threadId, resourceId, agentId, ...sources.map(({ source, count }) => `${source}: ${count}`)].join(' '))
-      assert.deepEqual(told.toSorted(), ['timed', 'window'].flatMap((name) => [
-        `thread-1 resource-1 agent-1 ${name}-0: 2`, `thread-1 resource-1 agent-2 ${name}-2: 2`, `thread-1 resource-2 agent-1 ${name}-1: 2`, `thread-2 resource-1 agent-1 ${name}-3: 2`,
-      ]).toSorted())
+      const both = (index: number) => `window-${index}: 2 timed-${index}: 2`
+      assert.deepEqual(told.toSorted(), [
+        `thread-1 resource-1 agent-1 ${both(0)}`, `thread-1 resource-1 agent-2 ${both(2)}`, `thread-1 resource-2 agent-1 ${both(1)}`, `thread-2 resource-1 agent-1 ${both(3)}`,
+      ])
     },
   },
   {

@@ -28,26 +28,33 @@ export function longestWaiting(agentIds: readonly string[], now: number, nextDue
 /** Of one agent, what has waited longest, be it a record or a summary. Answers how much that was. */
 function takeOldest(statements: Statements, agentId: string, { now, until, limit }: Omit<DueClaim, 'agentIds'>, due: Due): number {
   if (limit <= 0) return 0
-  const batches = statements.all<BatchRow>(sql.dueBatches, agentId, now, limit).map((batch) => ({ dueAt: batch.dueAt ?? 0, take: () => void due.batches.push(takeBatch(statements, batch, until)) }))
+  const gone = new Set<number>()
+  const batches = statements.all<BatchRow>(sql.dueBatches, agentId, now, limit).map((batch) => ({
+    dueAt: batch.dueAt ?? 0,
+    take() {
+      if (gone.has(batch.key)) return false
+      const taken = takeBatch(statements, batch, { now, until })
+      for (const key of taken.joined) gone.add(key)
+      due.batches.push(taken.batch)
+      return true
+    },
+  }))
   const rows = statements.all<NotificationRow>(sql.due, agentId, now, limit).map((row) => ({ dueAt: row.dueAt ?? 0, take: () => takeRow(statements, row, until, due) }))
   const oldest = [...batches, ...rows].toSorted((one, other) => one.dueAt - other.dueAt).slice(0, limit)
-  for (const { take } of oldest) take()
-  return oldest.length
+  return oldest.filter(({ take }) => take()).length
 }
 
-function takeRow(statements: Statements, row: NotificationRow, until: number, due: Due): void {
+function takeRow(statements: Statements, row: NotificationRow, until: number, due: Due): boolean {
   if (row.decided === 1 && row.whenIdle === null && row.flight !== 2) {
     statements.run(sql.take, until, row.key)
     due.records.push(notificationOf(row))
-    return
+    return true
   }
   statements.run(sql.postpone, until, row.key)
-  if (row.flight === 2) {
-    due.unconfirmed.push(notificationOf(row))
-    return
-  }
-  if (row.decided === 0) due.undecided.push(notificationOf(row))
+  if (row.flight === 2) due.unconfirmed.push(notificationOf(row))
+  else if (row.decided === 0) due.undecided.push(notificationOf(row))
   else due.idleThreads.push(row.threadId)
+  return true
 }
 
 /** Takes what waits for the thread to be idle, unless its own time has yet to come. */

@@ -6,7 +6,7 @@ import { notificationSql as sql } from './notification-sql.ts'
 import type { Statements } from './statements.ts'
 
 /** Those whose summary is due at once, until all of a transaction are decided about: they are told of together. */
-type ToldNow = Array<{ settled: Settled; batch: BatchRow; until: number }>
+type ToldNow = Array<{ settled: Settled; batch: BatchRow; now: number; until: number }>
 
 /** What a transaction has besides its statements. */
 interface Settling {
@@ -33,7 +33,7 @@ export function settleAll(statements: Statements, settlements: readonly Settleme
 function takeTold(statements: Statements, told: ToldNow): void {
   for (const [first, ...others] of Map.groupBy(told, ({ batch }) => batch.key).values()) {
     if (!first) continue
-    const batch = takeBatch(statements, first.batch, first.until)
+    const { batch } = takeBatch(statements, first.batch, first)
     for (const { settled } of [first, ...others]) {
       settled.batch = batch
       if (settled.record) settled.record = read(statements, settled.record)
@@ -132,7 +132,7 @@ function settle(statements: Statements, settlement: Settlement, { told, newId }:
     statements.run(sql.wait, stays ? row.batch : (batch?.key ?? null), whenIdle, deliverAt, dueAt, reason, now, action, row.key)
     if (batch && summary?.form === 'now') {
       const settled: Settled = { applied: true, record: read(statements, row) }
-      told.push({ settled, batch, until: claimUntil })
+      told.push({ settled, batch, now, until: claimUntil })
       return settled
     }
   }
@@ -173,7 +173,7 @@ function join(statements: Statements, row: NotificationRow, time: SummaryTime, {
   const id = newId()
   const { threadId, resourceId, agentId } = row
   const key = statements.insert(sql.addBatch, id, threadId, resourceId, agentId, time.form === 'timed' ? 'timed' : 'window', firstAt, dueAt)
-  return { key, id, threadId, resourceId, agentId, firstAt, dueAt, attempts: 0 }
+  return { key, id, threadId, resourceId, agentId, open: 1, firstAt, dueAt, attempts: 0 }
 }
 
 function dueOf(time: SummaryTime, firstAt: number, before: number, now: number): number {
@@ -187,10 +187,30 @@ function dueOf(time: SummaryTime, firstAt: number, before: number, now: number):
   }
 }
 
-/** Closes a batch, so that nothing more joins it, and says what it counts. */
-export function takeBatch(statements: Statements, batch: BatchRow, until: number): SummaryBatch {
+/**
+ * Closes a batch, so that nothing more joins it, and says what it counts: with it all others of its agent, resource and thread that are due by now. One that
+ * somebody began to send before is the summary that it was then: it may be in the thread.
+ */
+export function takeBatch(statements: Statements, batch: BatchRow, { now, until }: { now: number; until: number }): { batch: SummaryBatch; joined: number[] } {
+  const joined = batch.open === null ? [] : dueWith(statements, batch, now)
+  for (const key of joined) {
+    statements.run(sql.moveCounted, batch.key, key)
+    statements.run(sql.removeBatch, key)
+  }
   statements.run(sql.closeBatch, until, batch.key)
-  return count(statements, batch)
+  return { batch: count(statements, batch), joined }
+}
+
+function dueWith(statements: Statements, { key, threadId, resourceId, agentId }: BatchRow, now: number): number[] {
+  const window = statements.one<BatchRow>(sql.window, threadId, resourceId, agentId)
+  const others = statements.all<BatchRow>(sql.dueTimed, threadId, resourceId, agentId, now)
+  if (window && (window.dueAt ?? Infinity) <= now) others.push(window)
+  return others.flatMap((other) => (other.key === key ? [] : other.key))
+}
+
+/** They are sent anew, should nobody join them until then. */
+export function holdBatches(statements: Statements, ids: readonly string[], until: number): void {
+  for (const id of ids) statements.run(sql.holdBatch, until, id)
 }
 
 /** What summaries counted that nobody saw is counted by this one. */
@@ -200,7 +220,9 @@ export function joinBatches(statements: Statements, batchId: string, earlier: re
   for (const id of earlier) {
     const other = statements.one<BatchRow>(sql.batch, id)
     const isTheirs = other?.threadId === batch.threadId && other.resourceId === batch.resourceId && other.agentId === batch.agentId
-    if (isTheirs && other.key !== batch.key) statements.run(sql.moveCounted, batch.key, other.key)
+    if (!isTheirs || other.key === batch.key) continue
+    statements.run(sql.moveCounted, batch.key, other.key)
+    statements.run(sql.joinedBatch, other.key)
   }
   return count(statements, batch)
 }

@@ -51,6 +51,8 @@ export interface BatchRow {
   threadId: string
   resourceId: string
   agentId: string
+  /** Null once somebody began to send it. */
+  open: number | null
   firstAt: number
   dueAt: number | null
   attempts: number

@@ -17,7 +17,7 @@ export const touched = `changed = (SELECT last FROM heed_notification_changes WH
 /** For lists, which add their conditions. */
 export const fromNotifications = `SELECT ${columns} FROM heed_notifications n LEFT JOIN heed_notification_batches b ON b.key = n.batch`
 
-const batchColumns = `key, id, thread_id AS threadId, resource_id AS resourceId, agent_id AS agentId, first_at AS firstAt, due_at AS dueAt, attempts`
+const batchColumns = `key, id, thread_id AS threadId, resource_id AS resourceId, agent_id AS agentId, open, first_at AS firstAt, due_at AS dueAt, attempts`
 
 /** One column for each status: a pass over the index of a thread, with nothing to sort. */
 const counted = notificationStatuses.map((status) => `sum(status = '${status}') AS ${status}`).join(', ')
@@ -118,12 +118,18 @@ export const notificationSql = {
     SELECT ${batchColumns} FROM heed_notification_batches
     WHERE thread_id = ? AND resource_id = ? AND agent_id = ? AND open = 1 AND form = 'timed' AND due_at <= ? AND due_at >= ? AND first_at >= ?5
     ORDER BY due_at LIMIT 1`,
+  dueTimed: `
+    SELECT ${batchColumns} FROM heed_notification_batches
+    WHERE thread_id = ? AND resource_id = ? AND agent_id = ? AND open = 1 AND form = 'timed' AND due_at <= ? ORDER BY due_at`,
   addBatch: `
     INSERT INTO heed_notification_batches (id, thread_id, resource_id, agent_id, form, open, first_at, due_at) VALUES (?, ?, ?, ?, ?, 1, ?, ?)`,
   moveBatch: `UPDATE heed_notification_batches SET due_at = ? WHERE key = ?`,
   closeBatch: `UPDATE heed_notification_batches SET open = NULL, due_at = ? WHERE key = ?`,
   batch: `SELECT ${batchColumns} FROM heed_notification_batches WHERE id = ?`,
   dueBatches: `SELECT ${batchColumns} FROM heed_notification_batches WHERE agent_id = ? AND due_at IS NOT NULL AND due_at <= ? ORDER BY due_at LIMIT ?`,
+  removeBatch: `DELETE FROM heed_notification_batches WHERE key = ?`,
+  holdBatch: `UPDATE heed_notification_batches SET due_at = ? WHERE id = ? AND open IS NULL`,
+  joinedBatch: `UPDATE heed_notification_batches SET due_at = NULL WHERE key = ?`,
   emitted: `UPDATE heed_notification_batches SET open = NULL, due_at = NULL, signal_id = ? WHERE id = ?`,
   retryBatch: `UPDATE heed_notification_batches SET due_at = ?, attempts = attempts + 1 WHERE key = ?`,
   failBatch: `UPDATE heed_notification_batches SET due_at = NULL, attempts = attempts + 1 WHERE key = ?`,

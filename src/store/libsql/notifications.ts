@@ -9,7 +9,7 @@ import { forgetNotifications, giveNotifications } from './belongings.ts'
 import { LibSQLDomain } from './domain.ts'
 import { changesAfter } from './notification-changes.ts'
 import { batchFailed, claimDue, claimIdle, confirm, delivered, failed, nextDue, summarised } from './notification-dispatch.ts'
-import { ingestAll, joinBatches, settleAll } from './notification-ingress.ts'
+import { holdBatches, ingestAll, joinBatches, settleAll } from './notification-ingress.ts'
 import { notificationOf, type NotificationRow } from './notification-row.ts'
 import { fromNotifications, notificationSql as sql } from './notification-sql.ts'
 import type { Statements, SqlValue } from './statements.ts'
@@ -54,6 +54,10 @@ export class LibSQLInbox extends LibSQLDomain implements NotificationStore {
     return this.#change((statements, touch) => {
       for (const delivery of deliveries) touch(delivered(statements, delivery))
     })
+  }
+
+  holdBatches(batchIds: readonly string[], until: number): Promise<void> {
+    return this.write((statements) => holdBatches(statements, batchIds, until))
   }
 
   joinBatches(batchId: string, earlier: readonly string[]): Promise<SummaryBatch | null> {

@@ -8,6 +8,7 @@ import { estimateTokens, FILE_TOKENS } from '../prompt/tokens.ts'
 import { createdSignal } from '../signals/created.ts'
 import { rowToSignal } from '../signals/row.ts'
 import { checkFunction, checkWord } from './option-kinds.ts'
+import { presentLanes } from './present-lanes.ts'
 import type { Processor, ProcessInputStepArgs } from './processor.ts'
 import { rememberedIds } from './remembered.ts'
 
@@ -25,7 +26,8 @@ const known: readonly string[] = ['limit', 'strategy', 'countTokens']
 /**
  * Keeps prompts below a number of tokens. History goes first, from its oldest message on and without gaps; what is left begins with
  * something other than an answer. A call is never parted from its result. What the run was asked, and all it said since, always
- * stays, even where that alone is more than the limit.
+ * stays, even where that alone is more than the limit. So does what lanes say now, like instructions: of each, the newest snapshot and every change
+ * after it.
  *
  * Only prompts are shortened: history stays as it is. Each cut changes where the prompt begins and so costs the provider's cache;
  * memory's own window moves more rarely.
@@ -69,7 +71,8 @@ export class TokenLimiter implements Processor<'token-limiter'> {
       abort(`The prompt takes about ${total} tokens, more than the ${this.#limit} that are allowed.`, { metadata })
     }
 
-    const history = messages.filter(({ id }) => remembered.has(id))
+    const lanes = presentLanes(messageList.rows())
+    const history = messages.filter(({ id }) => remembered.has(id) && !lanes.has(id))
     let start = 0
     for (; start < history.length && total > this.#limit; start++) total -= costs.get(history[start]?.id ?? '') ?? 0
     if (total > this.#limit) {

@@ -1,5 +1,6 @@
 import { describe, expect, it } from 'vitest'
 import { Agent, createTool, Memory, type ComputeStateSignalArgs, type Processor } from '../../src/index.ts'
+import { TokenLimiter } from '../../src/processors/index.ts'
 import { scriptedModel } from '../../src/testing/index.ts'
 import { openHeed, placeKinds } from '../thread/places.ts'
 import { idle, texts, userTexts } from '../thread/said.ts'
@@ -15,6 +16,23 @@ describe.each(placeKinds())('the lanes of a thread, $name', ({ make }) => {
     const agent = new Agent({ id: 'a', model, memory: new Memory({ window: { low: 1, high: 1 }, semanticRecall: false }), ...more })
     return { model, agent, heed: openHeed({ agent }, place.store()), place }
   }
+
+  it.each([
+    { name: 'where all is in the window', memory: { lastMessages: 100 } },
+    { name: 'where the window loses it', memory: { window: { low: 2, high: 6 } } },
+  ])('[L1.10] a TokenLimiter leaves how a lane is now in every prompt, and nothing of how it was, $name', async ({ memory }) => {
+    const model = scriptedModel(() => 'y'.repeat(400))
+    const { agent } = open({ model, memory: new Memory({ ...memory, semanticRecall: false }), inputProcessors: [new TokenLimiter(400)] })
+    for (const state of [snapshot('old.ts'), delta('older.ts'), snapshot('a.ts'), delta('b.ts')]) await agent.sendStateSignal(state, quiet)
+    for (let turn = 0; turn < 12; turn++) {
+      if (turn === 8) await agent.sendStateSignal(delta('c.ts'), quiet)
+      await agent.generate(`Question ${turn}.`, { memory: { thread: 't', resource: 'u' } })
+      const prompt = texts(model.calls.at(-1)?.prompt ?? []).join('\n')
+      const told = ['Open: a.ts.', 'Now: b.ts.', ...(turn >= 8 ? ['Now: c.ts.'] : [])]
+      expect([turn, told.filter((state) => !prompt.includes(state))]).toEqual([turn, []])
+      if (turn > 5) expect([turn, prompt.includes('Open: old.ts.'), prompt.includes('Question 0.')]).toEqual([turn, false, false])
+    }
+  })
 
   it('[L1.1] twenty at once of one key are one, and nineteen that say so', async () => {
     const { agent } = open()

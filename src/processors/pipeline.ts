@@ -173,7 +173,7 @@ export class ProcessorPipeline {
     return made
   }
 
-  /** What the model said as it may stand, or what it has to be told when it is asked again. */
+  /** What the model said as it may stand, or why it has to be asked again. */
   async outputStep(run: Run, said: StepRecorder, row: MessageRow | undefined): Promise<{ row: MessageRow | undefined } | { retry: string }> {
     if (!this.#checksSteps) return { row }
     const part = this.#messages.said(run, row)
@@ -190,7 +190,7 @@ export class ProcessorPipeline {
         const asked = call.ask(processOutputStep, new OutputStepArgs(run, seat, call, part, said), take)
         if (asked) await asked
       } catch (error) {
-        return { retry: `The last answer was not accepted: ${this.#retried(run, error)}. Answer again.` }
+        return { retry: this.#retried(run, error) }
       }
     }
     return { row: row && part.looked ? revisedStep(row, part.list, said) : row }

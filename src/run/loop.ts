@@ -2,6 +2,7 @@ import { HeedError, isHeedError } from '../errors.ts'
 import type { ErrorPart, MessagePart, ToolInvocationPart } from '../message/message.ts'
 import type { MessageRow } from '../message/row.ts'
 import { TripwireAbort } from '../processors/tripwire.ts'
+import { guarded, notAccepted } from './asked-again.ts'
 import { boundary, echo, type Ending, type StepEnd } from './boundary.ts'
 import { listen, type Said } from './listen.ts'
 import { asError, chunkError } from './provider-error.ts'
@@ -90,7 +91,7 @@ async function takeStep(run: Run): Promise<StepEnd> {
   if ('retry' in checked) {
     recorder.revise([])
     recorder.finishReason = 'tripwire'
-    return { said: recorder, rows: [run.contextRow(checked.retry)], drain: true }
+    return { said: recorder, rows: [notAccepted(run, checked.retry)], drain: true }
   }
   return act(run, said, checked.row)
 }
@@ -142,7 +143,7 @@ async function structured(run: Run, step: StepEnd, { read }: StructuredOutput): 
     }
     run.repaired = true
     const { said, rows } = step
-    return { ...(said ? { said } : {}), rows: [...rows, run.contextRow(repairRequest(found.problem))], drain: true }
+    return { ...(said ? { said } : {}), rows: [...rows, run.contextRow(guarded(run, repairRequest(found.problem)))], drain: true }
   }
   run.repaired = false
   const checked = await checkSegment(run, step)

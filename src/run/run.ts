@@ -81,13 +81,14 @@ export class Run {
   #answered = 0
   #answering = 0
 
+  /** Tags of the agent's own that signals may have. */
+  readonly reservedTags: readonly string[]
   readonly rows: MessageRow[]
   readonly #inputCount: number
   readonly #prompt: GrowingPrompt
   readonly #context: readonly ContextSource[]
   /** Chunks that processors see go one after the other: an order that depends on how long each takes is none. */
   readonly #turns = new InTurn()
-  readonly #reservedTags: readonly string[]
   #sent: MessageRow[] = []
   readonly #stop = new AbortController()
   #cut: AbortController | undefined
@@ -114,7 +115,7 @@ export class Run {
     this.rows = setup.rows
     this.#inputCount = setup.inputCount
     this.stepsDone = setup.stepsDone
-    this.#reservedTags = setup.reservedTags
+    this.reservedTags = setup.reservedTags
     this.host = host
     this.trace = setup.trace
     this.message = new OpenMessage(setup.newId)
@@ -326,7 +327,7 @@ export class Run {
   }
 
   #normalised(input: SignalInput): Signal {
-    return normaliseSignal(input, { id: input.id ?? this.newId(), now: new Date(this.clock.now()), reservedTags: this.#reservedTags })
+    return normaliseSignal(input, { id: input.id ?? this.newId(), now: new Date(this.clock.now()), reservedTags: this.reservedTags })
   }
 
   /** Signals that this run sent to itself and that have no place in history yet. */

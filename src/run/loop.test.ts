@@ -126,7 +126,7 @@ describe('what is stored, and when', () => {
   it('is nothing of a refused run: it ends as rejected', async () => {
     const { host, run } = await start(scriptedModel(['Hi.']), { processors: [{ id: 'p', processOutputResult: ({ abort }) => abort('No.') }] })
     await runLoop(run)
-    expect(host.commits).toEqual([{ step: 0, rows: [], end: { status: 'rejected', reason: 'No.' } }])
+    expect(host.commits).toEqual([{ step: 0, rows: [], end: { status: 'rejected', tripwire: { reason: 'No.', processorId: 'p' } } }])
   })
 
   it('is the partial answer of an aborted run', async () => {

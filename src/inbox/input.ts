@@ -6,6 +6,7 @@ import { MAX_SIGNAL_BYTES } from '../signals/contents.ts'
 import { copyJSON, copyJSONObject } from '../signals/json-copy.ts'
 import type { SignalAttributes } from '../signals/signal.ts'
 import { maxNotificationId } from '../store/notification-states.ts'
+import { sizedText } from '../store/notification-size.ts'
 import type { NewNotification, NotificationPriority } from '../store/notifications.ts'
 import { priorities } from './policy.ts'
 
@@ -84,11 +85,8 @@ function name(value: unknown, field: string, max: number): string {
 }
 
 function sized<Value extends JSONValue>(value: Value, field: string): Value {
-  const bytes = Buffer.byteLength(typeof value === 'string' ? value : JSON.stringify(value))
-  if (bytes <= MAX_SIGNAL_BYTES) return value
-  throw new HeedError('invalid_argument', `Invalid notification: ${field} has ${bytes} bytes; at most ${MAX_SIGNAL_BYTES} are taken.`, {
-    details: { field, bytes, limit: MAX_SIGNAL_BYTES },
-  })
+  sizedText(typeof value === 'string' ? value : JSON.stringify(value), field)
+  return value
 }
 
 function wrong(field: string, why: string): HeedError {

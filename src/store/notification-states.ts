@@ -2,7 +2,7 @@ import type { NotificationPriority, NotificationStatus } from './notifications.t
 
 /**
  * What a record can become. Pure, so that every store decides alike. A pending one is discarded or failed by Heed alone; whatever was
- * put away stays away; what failed may be tried again.
+ * put away stays away; what failed may be tried again, or is discarded where its event came in another record.
  */
 const table: Record<NotificationStatus, readonly NotificationStatus[]> = {
   pending: ['delivered', 'seen', 'dismissed', 'archived', 'discarded', 'failed'],
@@ -11,7 +11,7 @@ const table: Record<NotificationStatus, readonly NotificationStatus[]> = {
   dismissed: ['archived'],
   archived: [],
   discarded: [],
-  failed: ['pending', 'seen', 'dismissed', 'archived'],
+  failed: ['pending', 'seen', 'dismissed', 'archived', 'discarded'],
 }
 
 export function canBecome(status: NotificationStatus, next: NotificationStatus): boolean {

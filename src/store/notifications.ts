@@ -61,7 +61,10 @@ export interface NotificationStore extends Belongings {
   countNotifications(scope: InboxScope): Promise<Partial<Record<NotificationStatus, number>>>
   /** Answers the records that were changed, as they are now. Without `now` it is now by the store's clock. Where `status` can't follow what a record is, it is left. */
   markNotifications(scope: InboxScope, ids: readonly string[], status: MarkedStatus, now?: number): Promise<NotificationRecord[]>
-  /** Failed records are pending again and due now. Answers how many. */
+  /**
+   * Failed records are pending again and due now, with their keys. Answers how many. One whose `dedupeKey` another record has by now, which waits or is remembered,
+   * is counted on that and discarded.
+   */
   retryNotifications(scope: InboxScope, ids: readonly string[], now?: number): Promise<number>
 
   // Watching

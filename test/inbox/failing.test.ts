@@ -40,6 +40,38 @@ describe.each(placeKinds())('notifications that fail, $name', ({ make }) => {
     expect((await world.history()).filter((type) => type === 'notification')).toHaveLength(1)
   })
 
+  it('[N1.1] [N2.2] after a retry the event is known: what repeats it is counted, before and after its delivery', async () => {
+    const { state, inputProcessors } = guardrail()
+    const world = await openWorld(make, { inputProcessors }, { dedupeMemoryMs: 3_600_000 })
+    const event = { ...ci, dedupeKey: 'ci:main' }
+    const { record } = await world.agent.sendNotificationSignal(event, thread)
+    await soon(statusOf(world)).toEqual(['failed'])
+    state.refuses = false
+    const [retried, again] = await Promise.all([world.inbox.retryNotifications(thread, [record.id], world.clock.now()), world.agent.sendNotificationSignal(event, thread)])
+    expect([retried, again.decision.reason]).toEqual([1, 'duplicate'])
+    await soon(async () => {
+      await world.clock.advance(0)
+      return statusOf(world)()
+    }).toEqual(['delivered'])
+    expect(await world.agent.sendNotificationSignal(event, thread)).toMatchObject({ decision: { reason: 'duplicate' }, record: { id: record.id, coalescedCount: 3 } })
+    await idle(world.agent, thread)
+    expect((await world.history()).filter((type) => type === 'notification')).toHaveLength(1)
+  })
+
+  it('[N1.1] [N2.2] what came again in another record is not told twice by a retry', async () => {
+    const { state, inputProcessors } = guardrail()
+    const world = await openWorld(make, { inputProcessors }, { dedupeMemoryMs: 3_600_000 })
+    const event = { ...ci, dedupeKey: 'ci:main' }
+    const { record } = await world.agent.sendNotificationSignal(event, thread)
+    await soon(statusOf(world)).toEqual(['failed'])
+    state.refuses = false
+    const other = await world.agent.sendNotificationSignal(event, thread)
+    expect(await world.inbox.retryNotifications(thread, [record.id], world.clock.now())).toBe(0)
+    expect(await world.list()).toMatchObject([{ id: other.record.id, coalescedCount: 2, status: 'delivered' }, { id: record.id, status: 'discarded', deliveryReason: 'duplicate' }])
+    await idle(world.agent, thread)
+    expect((await world.history()).filter((type) => type === 'notification')).toHaveLength(1)
+  })
+
   it('[N2.2] a result is as it is stored, also when the delivery failed at once', async () => {
     const world = await openWorld(make, {}, { maxAttempts: 1 })
     breakDisk(world)

@@ -162,6 +162,76 @@ export const notificationKeyConformance: NotificationCase[] = [
     },
   },
   {
+    name: '[N1.1] [N2.2] what failed has its keys again when it is retried: what is repeated is counted on it',
+    async run({ store: open }) {
+      const store = await open()
+      const { threadId } = scope
+      const send = async (id: string, more: Partial<NewNotification> = {}) => (await store.ingest([note(id, { dedupeKey: 'k', rememberMs: 100, ...more })]))[0]
+      for (const [round, before] of (['pending', 'delivered'] as const).entries()) {
+        const id = `n${round}`
+        const later = { now: now + round * 1_000 }
+        await send(id, later)
+        if (before === 'delivered') await store.delivered([{ threadId, id, signalId: 's', status: 'delivered', ...later, rememberUntil: now + 5_000 }])
+        await store.failed({ threadId, id, error: 'refused', ...later })
+        assert.equal(await store.retryNotifications(scope, [id, id, 'none'], later.now), 1)
+        assert.deepEqual([(await send(`${id}-again`, later))?.outcome, (await store.getNotification({ ...scope, id }))?.coalescedCount], ['counted', 2])
+        await store.delivered([{ threadId, id, signalId: 's2', status: 'delivered', ...later, rememberUntil: later.now + 100 }])
+        assert.equal((await send(`${id}-late`, { now: later.now + 99 }))?.outcome, 'counted')
+      }
+      await store.ingest([note('state', { coalesceKey: 'c', settlement: { action: 'summarize', summary: { form: 'now' }, now, claimUntil: now } })])
+      await store.failed({ threadId, id: 'state', error: 'refused', now })
+      await store.retryNotifications(scope, ['state'], now)
+      const [newer] = await store.ingest([note('newer', { coalesceKey: 'c' })])
+      assert.deepEqual([newer?.outcome, newer?.record.id, newer?.record.summary], ['coalesced', 'state', 'newer'])
+    },
+  },
+  {
+    name: '[N1.1] [N2.2] what failed takes in no event while nobody retries it; what came since in another record is not told twice',
+    async run({ store: open }) {
+      const store = await open()
+      const { threadId } = scope
+      const state = { coalesceKey: 'c' }
+      const fail = async (id: string, more: Partial<NewNotification>) => {
+        await store.ingest([note(id, more)])
+        await store.delivered([{ threadId, id, signalId: `s-${id}`, status: 'delivered', now, rememberUntil: now + 500 }])
+        await store.failed({ threadId, id, error: 'refused', now })
+      }
+      await fail('a', { dedupeKey: 'k' })
+      const [other] = await store.ingest([note('b', { dedupeKey: 'k' })])
+      assert.deepEqual([other?.outcome, other?.record.id], ['created', 'b'])
+      assert.equal(await store.retryNotifications(scope, ['a'], now + 1), 0)
+      const [a, b] = await Promise.all(['a', 'b'].map((id) => store.getNotification({ ...scope, id })))
+      assert.deepEqual([a?.status, a?.deliveryReason, b?.status, b?.coalescedCount], ['discarded', 'duplicate', 'pending', 2])
+      // Also by the key of one that it had taken in.
+      await store.ingest([note('c', { ...state, dedupeKey: 'first' }), note('d', { ...state, dedupeKey: 'second', rememberMs: 500 })])
+      await fail('c', { ...state, dedupeKey: 'first' })
+      assert.equal((await store.ingest([note('e', { dedupeKey: 'second' })]))[0]?.outcome, 'created')
+      // What is over holds no key, and newer words stand by themselves.
+      await fail('f', { dedupeKey: 'g' })
+      await store.ingest([note('h', { dedupeKey: 'g' })])
+      await store.delivered([{ threadId, id: 'h', signalId: 's-h', status: 'delivered', now, rememberUntil: now + 10 }])
+      await store.ingest([note('newer', state)])
+      assert.equal(await store.retryNotifications(scope, ['f', 'c'], now + 10), 2)
+      assert.equal((await store.ingest([note('i', { dedupeKey: 'g', now: now + 11 })]))[0]?.record.id, 'f')
+      assert.deepEqual((await store.ingest([note('newest', { ...state, now: now + 11 })])).map(({ record }) => record.id), ['newer'])
+    },
+  },
+  {
+    name: '[N1.3] what a coalesceKey joins is refused by name where it is more than a record may have, and changes nothing',
+    async run({ store: open }) {
+      const store = await open()
+      const half = 'x'.repeat(6 * 1024 * 1024)
+      await store.ingest([note('n1', { coalesceKey: 'k', attributes: { a: half }, metadata: { a: half } })])
+      for (const [field, more] of Object.entries({ attributes: { attributes: { b: half } }, metadata: { metadata: { b: half } } })) {
+        await assert.rejects(store.ingest([note('other'), note('n2', { coalesceKey: 'k', ...more })]), (error: { code?: string; details?: { field?: string } }) => error.code === 'invalid_argument' && error.details?.field === field)
+      }
+      const { notifications } = await store.listNotifications(scope)
+      assert.deepEqual(notifications.map(({ id, coalescedCount, attributes, metadata }) => [id, coalescedCount, Object.keys({ ...attributes, ...metadata })]), [['n1', 1, ['a']]])
+      const [replaced] = await store.ingest([note('n3', { coalesceKey: 'k', attributes: { a: half }, metadata: { a: half } })])
+      assert.equal(replaced?.outcome, 'coalesced')
+    },
+  },
+  {
     name: '[N1.11] a thread that becomes another\'s keeps all of its records; where two have one key then, the new owner\'s keeps it, else the first',
     async run({ store: open }) {
       const store = await open()

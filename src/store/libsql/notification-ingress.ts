@@ -1,6 +1,8 @@
 import { HeedError } from '../../errors.ts'
 import { notificationPriorities as priorities } from '../notification-states.ts'
+import { sizedText } from '../notification-size.ts'
 import type { Ingested, NewNotification, Settled, Settlement, SettlementTerms, SummaryBatch, SummaryTime } from '../notifications.ts'
+import { countedOn, freeKey, holdsKey, ofDedupeSlot, slotOf } from './notification-keys.ts'
 import { notificationOf, type BatchRow, type NotificationRow } from './notification-row.ts'
 import { notificationSql as sql } from './notification-sql.ts'
 import type { Statements } from './statements.ts'
@@ -43,22 +45,21 @@ function takeTold(statements: Statements, told: ToldNow): void {
 
 function ingest(statements: Statements, item: NewNotification, settling: Settling): Ingested {
   const { threadId, agentId, resourceId, source, id, now } = item
-  const known = statements.one<NotificationRow>(sql.byId, threadId, id) ?? merged(statements, sql.mergedById, id, threadId)
+  const known = statements.one<NotificationRow>(sql.byId, threadId, id) ?? countedOn(statements, sql.mergedById, id, threadId)
   if (known) {
     if (known.resourceId !== resourceId) throw new HeedError('thread_forbidden', `Thread ${threadId} belongs to another resource.`, { details: { threadId } })
     return { record: notificationOf(known), outcome: 'counted' }
   }
-  const dedupeSlot = slot(item, item.dedupeKey)
-  const coalesceSlot = slot(item, item.coalesceKey)
+  const dedupeSlot = slotOf(item, item.dedupeKey)
+  const coalesceSlot = slotOf(item, item.coalesceKey)
   const same = dedupeSlot === null ? undefined : ofDedupeSlot(statements, dedupeSlot)
-  if (same) {
-    if (same.status === 'pending' || (same.rememberUntil ?? 0) > now) {
-      statements.run(sql.count, now, same.key)
+  if (dedupeSlot !== null && same) {
+    if (holdsKey(same, now)) {
+      statements.run(sql.count, now, same.key, 1)
       rememberMerged(statements, same, item, null)
       return { record: read(statements, same), outcome: rests(same) ? 'coalesced' : 'counted' }
     }
-    statements.run(sql.forgetKey, same.key)
-    statements.run(sql.forgetMergedKey, dedupeSlot)
+    freeKey(statements, dedupeSlot, same)
   }
   const related = coalesceSlot === null ? undefined : statements.one<NotificationRow>(sql.byCoalesceSlot, coalesceSlot)
   if (related) return merge(statements, related, item, dedupeSlot)
@@ -71,17 +72,6 @@ function ingest(statements: Statements, item: NewNotification, settling: Settlin
   return item.settlement ? { ...created, settled: settle(statements, { ...item.settlement, threadId, id }, settling) } : created
 }
 
-/** The record that has this key, or on which one that had it is counted. */
-function ofDedupeSlot(statements: Statements, slot: string): NotificationRow | undefined {
-  return statements.one<NotificationRow>(sql.byDedupeSlot, slot) ?? merged(statements, sql.mergedBySlot, slot)
-}
-
-/** The record on which something was counted. */
-function merged(statements: Statements, text: string, ...values: string[]): NotificationRow | undefined {
-  const found = statements.one<{ record: number }>(text, ...values)
-  return found && statements.one<NotificationRow>(sql.byKey, found.record)
-}
-
 /** So many that were counted on one record are known when they come again. */
 const mostMerged = 256
 /** Those beyond go in turns of so many. */
@@ -91,11 +81,6 @@ const mergedTurn = 64
 function rememberMerged(statements: Statements, { key, coalescedCount }: NotificationRow, { threadId, id }: NewNotification, dedupeSlot: string | null): void {
   statements.run(sql.rememberMerged, key, threadId, id, dedupeSlot)
   if (coalescedCount > mostMerged && coalescedCount % mergedTurn === 0) statements.run(sql.forgetMerged, key, mostMerged)
-}
-
-/** A key belongs to a source on a thread, for one agent. What is written here is also changed where a thread becomes another's. */
-function slot({ threadId, resourceId, agentId, source }: NewNotification, key: string | undefined): string | null {
-  return key === undefined ? null : JSON.stringify([key, source, threadId, resourceId, agentId])
 }
 
 /** It was told of, and nothing more is to come of it by itself: an idle thread may want it in full. */
@@ -110,7 +95,7 @@ function merge(statements: Statements, row: NotificationRow, item: NewNotificati
   const metadata = item.metadata ? { ...before.metadata, ...item.metadata } : before.metadata
   const payload = item.payload === undefined ? before.payload : item.payload
   const priority = priorities.find((one) => one === row.priority || one === item.priority) ?? row.priority
-  statements.run(sql.merge, item.now, priority, item.kind, item.summary, json(attributes), json(metadata), json(payload), dedupeSlot === null ? null : item.rememberMs || null, row.key)
+  statements.run(sql.merge, item.now, priority, item.kind, item.summary, joined(attributes, 'attributes'), joined(metadata, 'metadata'), json(payload), dedupeSlot === null ? null : item.rememberMs || null, row.key)
   rememberMerged(statements, row, item, dedupeSlot)
   return { record: read(statements, row), outcome: 'coalesced' }
 }
@@ -245,6 +230,12 @@ function read(statements: Statements, { threadId, id }: { threadId: string; id: 
   const row = statements.one<NotificationRow>(sql.byId, threadId, id)
   if (!row) throw new Error(`notification ${id} is gone within its own transaction`)
   return notificationOf(row)
+}
+
+/** Each was measured when it came; together they may be more than one record may have. */
+function joined(value: unknown, field: string): string | null {
+  const text = json(value)
+  return text === null ? null : sizedText(text, field)
 }
 
 function json(value: unknown): string | null {

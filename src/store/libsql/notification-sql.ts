@@ -43,7 +43,7 @@ export const notificationSql = {
       changed)
     VALUES (?, ?, ?, ?, 'pending', ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?,
       (SELECT last FROM heed_notification_changes WHERE one = 1))`,
-  count: `UPDATE heed_notifications SET coalesced_count = coalesced_count + 1, updated_at = ?, ${touched} WHERE key = ?`,
+  count: `UPDATE heed_notifications SET coalesced_count = coalesced_count + ?3, updated_at = ?1, ${touched} WHERE key = ?2`,
   merge: `
     UPDATE heed_notifications SET coalesced_count = coalesced_count + 1, updated_at = ?, priority = ?, kind = ?, summary = ?, attributes = ?,
       metadata = ?, payload = ?, remember_ms = coalesce(remember_ms, ?), ${touched}
@@ -90,13 +90,14 @@ export const notificationSql = {
   confirmed: `UPDATE heed_notifications SET due_at = NULL, flight = 0 WHERE key = ?`,
   retry: `UPDATE heed_notifications SET due_at = ?, attempts = attempts + 1, attempted_at = ?, error = ?, updated_at = ?2, ${touched} WHERE key = ?`,
   fail: `
-    UPDATE heed_notifications SET status = 'failed', due_at = NULL, when_idle = NULL, dedupe_slot = NULL, coalesce_slot = NULL,
+    UPDATE heed_notifications SET status = 'failed', due_at = NULL, when_idle = NULL, dedupe_slot = NULL, coalesce_slot = NULL, remember_until = NULL,
       attempts = attempts + 1, attempted_at = ?, error = ?, updated_at = ?1, ${touched}
     WHERE key = ?`,
   again: `
     UPDATE heed_notifications SET status = 'pending', decided = coalesce(action, 'summarize') <> 'summarize' OR deliver_at IS NOT NULL,
-      flight = coalesce(action, 'summarize') <> 'summarize' OR deliver_at IS NOT NULL, attempts = 0, error = NULL, batch = NULL, due_at = ?, updated_at = ?1, ${touched}
-    WHERE key = ?`,
+      flight = coalesce(action, 'summarize') <> 'summarize' OR deliver_at IS NOT NULL, attempts = 0, error = NULL, batch = NULL, due_at = ?1, updated_at = ?1,
+      dedupe_slot = ?2, coalesce_slot = CASE WHEN coalesce(action, 'summarize') <> 'summarize' OR deliver_at IS NOT NULL THEN NULL ELSE ?3 END, ${touched}
+    WHERE key = ?4`,
   seen: putAway('seen'),
   dismissed: putAway('dismissed'),
   archived: putAway('archived'),
@@ -134,8 +135,8 @@ export const notificationSql = {
   retryBatch: `UPDATE heed_notification_batches SET due_at = ?, attempts = attempts + 1 WHERE key = ?`,
   failBatch: `UPDATE heed_notification_batches SET due_at = NULL, attempts = attempts + 1 WHERE key = ?`,
   failCounted: `
-    UPDATE heed_notifications SET status = 'failed', due_at = NULL, when_idle = NULL, dedupe_slot = NULL, coalesce_slot = NULL, attempts = attempts + 1,
-      attempted_at = ?, error = ?, updated_at = ?1, ${touched}
+    UPDATE heed_notifications SET status = 'failed', due_at = NULL, when_idle = NULL, dedupe_slot = NULL, coalesce_slot = NULL, remember_until = NULL,
+      attempts = attempts + 1, attempted_at = ?, error = ?, updated_at = ?1, ${touched}
     WHERE batch = ? AND status = 'pending'`,
   moveCounted: `UPDATE heed_notifications SET batch = ? WHERE batch = ? AND status = 'pending'`,
   countedAnew: `UPDATE heed_notifications SET ${touched} WHERE batch = ? AND status = 'pending'`,

@@ -10,6 +10,7 @@ import { LibSQLDomain } from './domain.ts'
 import { changesAfter } from './notification-changes.ts'
 import { batchFailed, claimDue, claimIdle, confirm, delivered, failed, nextDue, summarised } from './notification-dispatch.ts'
 import { holdBatches, ingestAll, joinBatches, settleAll } from './notification-ingress.ts'
+import { tryAgain } from './notification-keys.ts'
 import { notificationOf, type NotificationRow } from './notification-row.ts'
 import { fromNotifications, notificationSql as sql } from './notification-sql.ts'
 import type { Statements, SqlValue } from './statements.ts'
@@ -126,13 +127,12 @@ export class LibSQLInbox extends LibSQLDomain implements NotificationStore {
   retryNotifications(scope: InboxScope, ids: readonly string[], now = this.now()): Promise<number> {
     return this.#change((statements, touch) => {
       checkScope(scope)
-      const rows = checkIds(ids).flatMap((id) => scoped(statements, scope, id) ?? [])
-      const retried = rows.filter(({ status }) => canBecome(status, 'pending'))
-      for (const row of retried) {
-        statements.run(sql.again, now, row.key)
+      return checkIds(ids).filter((id) => {
+        const row = scoped(statements, scope, id)
+        if (!row || !canBecome(row.status, 'pending')) return false
         touch(row)
-      }
-      return retried.length
+        return tryAgain(statements, row, now)
+      }).length
     }, true)
   }
 

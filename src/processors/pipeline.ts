@@ -12,7 +12,8 @@ import { isPromise, whenKnown } from './in-time.ts'
 import { sendState } from './lane-of-run.ts'
 import { PartOfRun } from './part-of-run.ts'
 import type { Processor, ProcessOutputResultArgs } from './processor.ts'
-import { changeIn, chunkIn, jsonIn, objectIn, systemIn } from './returned.ts'
+import { changeIn, jsonIn, objectIn, systemIn } from './returned.ts'
+import { emittedChunk, returnedChunk } from './returned-chunk.ts'
 import { revisedStep, RunMessages } from './run-messages.ts'
 import { seatsOf, type Seat, type Seats } from './seat.ts'
 import { stepChangeIn, type StepChange } from './step-change.ts'
@@ -164,9 +165,10 @@ export class ProcessorPipeline {
     for (let index = from; index < chunks.length; index++) {
       const part = chunks[index] as Chunk
       const call = new HookCall(run, seat.processor, 'processOutputStream')
-      const emit = (more: Chunk) => void made.push(chunkIn(more, part))
+      const emit = (more: Chunk) => void made.push(emittedChunk(more, part))
       const asked = call.ask(hook, new OutputStreamArgs(run, seat, call, part, this.#seen, emit), (returned) => {
-        if (returned !== null) made.push(returned === undefined ? part : chunkIn(returned, part))
+        const shown = returnedChunk(returned, part)
+        if (shown) made.push(shown)
       })
       if (asked) return asked.then(() => this.#shown(run, seat, hook, chunks, index + 1, made))
     }

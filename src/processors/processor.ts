@@ -35,8 +35,8 @@ export interface Processor<Id extends string = string> {
   /** Before every model call, after `processInputStep`: the state of a lane, when it changed. */
   computeStateSignal?(args: ComputeStateSignalArgs): ProcessorReturn<StateSignalResult>
   /**
-   * For every chunk before anybody sees it, one after the other. Null drops it. What is left of text, thoughts, files and sources is what
-   * is kept. The end of a run is stored before it is shown: a refusal of its last `step-finish` or `finish` comes too late and is logged.
+   * For every chunk before anybody sees it, one after the other. Null drops it, unless it says how the run goes. What is left of text, thoughts, files and
+   * sources is what is kept. The end of a run is stored before it is shown: a refusal of its last `step-finish` or `finish` comes too late and is logged.
    */
   processOutputStream?(args: ProcessOutputStreamArgs): ProcessorReturn<Chunk | null>
   /** When the model has spoken and before its tools run; a call that is not in what it returns is not run. `abort(reason, { retry: true })` asks again. */
@@ -144,7 +144,7 @@ export interface ProcessOutputStreamArgs extends ProcessorContext {
   part: Chunk
   /** What was said before in this run; the newest last. At most the last 1,000. */
   streamParts: readonly Chunk[]
-  /** Shows a chunk before this one, such as words that were held back. Counts until the hook has returned. */
+  /** Shows a chunk before this one, such as words that were held back. Throws where it is none that a processor can make. Counts until the hook has returned. */
   emit(chunk: Chunk): void
 }
 

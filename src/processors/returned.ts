@@ -1,5 +1,4 @@
 import { describe } from '../errors.ts'
-import type { Chunk, ChunkPayloads } from '../run/chunk.ts'
 import { MessageList } from '../message/list.ts'
 import type { Message } from '../message/message.ts'
 import type { SystemMessage } from '../prompt/system.ts'
@@ -48,28 +47,6 @@ export function systemIn(returned: unknown): SystemMessage[] {
   // For its checks: it names what is no system message.
   new MessageList().addSystem(returned as SystemMessage[])
   return returned as SystemMessage[]
-}
-
-const chunkTypes: Record<keyof ChunkPayloads, true> = {
-  start: true, 'step-start': true, 'response-metadata': true, 'text-start': true, 'text-delta': true, 'text-end': true, 'reasoning-start': true,
-  'reasoning-delta': true, 'reasoning-end': true, source: true, file: true, 'tool-call-input-streaming-start': true, 'tool-call-delta': true,
-  'tool-call-input-streaming-end': true, 'tool-call': true, 'tool-call-approval': true, 'tool-call-suspended': true, 'tool-output': true,
-  'tool-result': true, 'tool-error': true, 'tool-output-denied': true, 'step-finish': true, object: true, 'object-result': true, tripwire: true,
-  raw: true, error: true, abort: true, finish: true,
-}
-
-/** A chunk that watchers can be shown. `part`: the one that the hook was given. */
-export function chunkIn(returned: unknown, part: Chunk): Chunk {
-  if (returned === part) return part
-  if (typeof returned !== 'object' || returned === null || !('type' in returned) || typeof returned.type !== 'string') {
-    throw new Error(`it returned ${described(returned)}. Return a chunk, null to drop it, or nothing.`)
-  }
-  const { type, runId, payload } = returned as { type: string; runId?: unknown; payload?: { text?: unknown } | null }
-  if (!Object.hasOwn(chunkTypes, type) && !type.startsWith('data-')) throw new Error(`it returned a chunk of type '${type}', which there is not. What is yours to say has a type that begins with data-.`)
-  if ((type === 'text-delta' || type === 'reasoning-delta') && typeof payload?.text !== 'string') throw new Error(`it returned a ${type} without text in its payload.`)
-  if (type !== 'raw' && !type.startsWith('data-') && (typeof payload !== 'object' || payload === null)) throw new Error(`it returned a ${type} without payload.`)
-  if (typeof runId !== 'string') throw new Error(`it returned a ${type} without the runId of its run.`)
-  return jsonIn(returned as Chunk, `in a ${type}`)
 }
 
 /** Whatever can't be stored is found here, and not by the store in the middle of a step. */

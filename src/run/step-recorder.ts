@@ -1,7 +1,7 @@
 import type { LanguageModelV4StreamPart } from '@ai-sdk/provider'
 import { HeedError } from '../errors.ts'
 import type { JSONValue } from '../json.ts'
-import type { FilePart, MessagePart, ProviderOptions, ReasoningPart, TextPart, ToolInvocationPart } from '../message/message.ts'
+import type { FilePart, MessagePart, ProviderOptions, ReasoningPart, SourcePart, TextPart, ToolInvocationPart } from '../message/message.ts'
 import type { Chunk, ChunkPayloads, FinishReason, RunChunk, Usage } from './chunk.ts'
 import { finishReasonOf, noUsage, usageOf } from './model-parts.ts'
 import { withoutItems } from './provider-items.ts'
@@ -133,8 +133,12 @@ export class StepRecorder {
     this.#watched = true
     if (taken.type === 'text-delta') this.#givenText += taken.payload.text
     else if (taken.type === 'reasoning-delta') this.#givenReasoning += taken.payload.text
-    if (shown.length > 0) for (const chunk of shown) this.#keepWords(chunk)
-    else if (taken.type === 'file' || taken.type === 'source') this.parts.pop()
+    const given = isPiece(taken) ? this.parts.pop() : undefined
+    for (const chunk of shown) {
+      if (chunk === taken && given) this.parts.push(given)
+      else if (isPiece(chunk)) this.parts.push(pieceOf(chunk, given))
+      else this.#keepWords(chunk)
+    }
   }
 
   #keepWords(chunk: Chunk): void {
@@ -309,6 +313,24 @@ function end<Part>(id: string, open: Map<string, Part>, ended: Map<string, Part>
 
 function isList(shown: Shown): shown is readonly Chunk[] {
   return Array.isArray(shown)
+}
+
+type Piece = Extract<Chunk, { type: 'file' | 'source' }>
+
+function isPiece(chunk: Chunk): chunk is Piece {
+  return chunk.type === 'file' || chunk.type === 'source'
+}
+
+/** A file or a source that a processor made. `given`: the part that it was made of. */
+function pieceOf({ type, payload }: Piece, given: MessagePart | undefined): FilePart | SourcePart {
+  if (type === 'file') {
+    return { type, data: payload.data, mimeType: payload.mimeType, ...(given?.type === 'file' && given.reasoning ? { reasoning: true } : {}), ...meta(payload) }
+  }
+  const { id, sourceType, url = '', title, mimeType = 'application/octet-stream', filename } = payload
+  const source: SourcePart['source'] = sourceType === 'url'
+    ? { sourceType, id, url, ...(title === undefined ? {} : { title }) }
+    : { sourceType, id, mediaType: mimeType, title: title ?? '', ...(filename === undefined ? {} : { filename }) }
+  return { type, source, ...meta(payload) }
 }
 
 /** Providers insist on an object when the call is shown to them again; a text that is none stays readable in one. */

@@ -11,7 +11,7 @@ export function guardInput(rows: MessageRow[], context: { now: number; reservedT
     const texts = row.content.parts.filter((part) => part.type === 'text')
     if (!needsGuard(texts.map(({ text }) => ({ type: 'text', text })), reserved)) return row
     const { contents, providerOptions } = shownSignal(row)
-    const given = { contents: typeof contents === 'string' ? contents : [...contents], id: row.id, ...(providerOptions && { providerOptions }) }
+    const given = { contents: typeof contents === 'string' ? contents : [...contents], ...(providerOptions && { providerOptions }) }
     const signal = messageInputToSignal(given, { ...context, id: row.id, reservedTags: [...context.reservedTags] })
     return signalToRow(signal, { messageId: row.messageId })
   })

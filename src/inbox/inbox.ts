@@ -169,6 +169,8 @@ export class Inbox implements Attendant {
     const { threadId, resourceId, id } = record
     const runtime = this.#runtime
     try {
+      // Since it was taken it may have been put away, or deleted with its thread, which its text would bring back.
+      if (!target && (await store.getNotification({ threadId, id }))?.status !== 'pending') return undefined
       const receipt = await this.#sendFull(record, mode, target)
       const now = runtime.clock.now()
       const { dedupeMemoryMs } = this.#options.settings
@@ -229,6 +231,16 @@ export class Inbox implements Attendant {
     return receipt
   }
 
+  /** Since it was taken what it counts may have been put away, or deleted with its thread. */
+  async #emitDue(store: NotificationStore, batch: SummaryBatch): Promise<void> {
+    try {
+      const now = await store.joinBatches(batch.id, [])
+      if (now) await this.#emit(store, now)
+    } catch (error) {
+      this.#warn('a summary could not be looked at; it is due again when its claim ends', error)
+    }
+  }
+
   async #emit(store: NotificationStore, batch: SummaryBatch): Promise<SendReceipt | undefined> {
     const { threadId, resourceId, id } = batch
     try {
@@ -268,7 +280,7 @@ export class Inbox implements Attendant {
     const due = await store.claimDue({ now, until: now + claimMs, limit, agentIds: this.#runtime.agentIds() })
     const rank = (record: NotificationRecord) => priorities.indexOf(record.priority)
     await Promise.all([
-      ...due.batches.map((batch) => this.#emit(store, batch)),
+      ...due.batches.map((batch) => this.#emitDue(store, batch)),
       ...due.records.toSorted((one, other) => rank(one) - rank(other)).map((record) => this.#deliver(store, record, modeOf(record))),
       ...due.unconfirmed.map((record) => confirmDelivery(runtime, store, record)),
       ...due.undecided.map((record) => this.#placeLate(store, record)),

@@ -1,4 +1,5 @@
 import { normaliseSignal } from '../signals/normalise.ts'
+import { reservedIds } from '../signals/reserved-ids.ts'
 import type { Signal } from '../signals/signal.ts'
 import type { NotificationRecord, SummaryBatch } from '../store/notifications.ts'
 
@@ -7,21 +8,19 @@ import type { NotificationRecord, SummaryBatch } from '../store/notifications.ts
  * refused: a record that is tried again after it has the next.
  */
 export function fullSignalId({ id, deliveredSignalId }: Pick<NotificationRecord, 'id' | 'deliveredSignalId'>): string {
-  if (deliveredSignalId === undefined) return `notification:${id}`
+  if (deliveredSignalId === undefined) return reservedIds.full + id
   const before = /^notification-retry:(\d+):/.exec(deliveredSignalId)?.[1]
-  return `notification-retry:${before === undefined ? 1 : Number(before) + 1}:${id}`
+  return `${reservedIds.retry}${before === undefined ? 1 : Number(before) + 1}:${id}`
 }
-
-const summaryPrefix = 'notification-summary:'
 
 /** One that was cancelled stays so: what is told in its place has the id of the next round. */
 export function summarySignalId({ id }: Pick<SummaryBatch, 'id'>, round = 0): string {
-  return round === 0 ? summaryPrefix + id : `${summaryPrefix}${id}:${round}`
+  return round === 0 ? reservedIds.summary + id : `${reservedIds.summary}${id}:${round}`
 }
 
 /** Of which batch a signal is the summary, if it is one. */
 export function batchIdOf(signalId: string): string | undefined {
-  return signalId.startsWith(summaryPrefix) ? signalId.slice(summaryPrefix.length).split(':', 1)[0] : undefined
+  return signalId.startsWith(reservedIds.summary) ? signalId.slice(reservedIds.summary.length).split(':', 1)[0] : undefined
 }
 
 /** The full text. The four attributes that Heed writes come first and can't be replaced. */
@@ -31,7 +30,6 @@ export function fullSignal(record: NotificationRecord, now: number): Signal {
   return normaliseSignal(
     {
       type: 'notification',
-      id: fullSignalId(record),
       contents: record.summary,
       attributes: { ...reserved, ...record.attributes, ...reserved },
       metadata: { notification: { signal: 'notification', id: record.id, source, kind, priority, coalescedCount: record.coalescedCount } },
@@ -48,7 +46,6 @@ export function summarySignal(batch: SummaryBatch, now: number, round = 0): Sign
     {
       type: 'notification',
       tagName: 'notification-summary',
-      id,
       contents: batch.sources.map(({ source, count }) => `${source}: ${count}`).join(', '),
       attributes: { pending },
       metadata: { notification: { signal: 'summary', pending, bySource: Object.fromEntries(batch.sources.map(({ source, count }) => [source, count])), byPriority: batch.priorities } },

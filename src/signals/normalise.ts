@@ -7,6 +7,7 @@ import { needsGuard, RESERVED_TAGS } from './forgery.ts'
 import { attempt, copyJSONObject, copyProviderOptions } from './json-copy.ts'
 import { isXMLName, kindOf, SIGNAL_TYPES } from './kinds.ts'
 import { describe, refusal } from './refusal.ts'
+import { ownId } from './reserved-ids.ts'
 import type { MessageInput, Signal, SignalInput } from './signal.ts'
 import { isPlain } from './signal.ts'
 
@@ -39,7 +40,7 @@ export function normaliseSignal(input: SignalInput, context: NormaliseContext): 
   const maxBytes = context.maxBytes ?? MAX_SIGNAL_BYTES
   const attributes = isGiven(input.attributes) ? attempt('attributes', () => normaliseAttributes(input.attributes)) : undefined
   const signal: Signal = {
-    id: checkId(input.id ?? context.id),
+    id: input.id === undefined || input.id === null ? checkId(context.id) : ownId(checkId(input.id)),
     type: kind.type,
     tagName,
     contents: normaliseContents(input.contents, maxBytes),

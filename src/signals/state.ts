@@ -1,6 +1,7 @@
 import { HeedError } from '../errors.ts'
 import { isPlainObject } from './json-copy.ts'
 import { describe, refusal } from './refusal.ts'
+import { ownId } from './reserved-ids.ts'
 import type { SignalAttributes, SignalContents, SignalInput } from './signal.ts'
 import type { ProviderOptions } from '../message/message.ts'
 
@@ -52,7 +53,7 @@ export function stateSignal(state: StateInput, threadId: string | undefined): St
     input: {
       ...signal,
       type: 'state',
-      ...(signalId === undefined ? {} : { id: signalId }),
+      ...(signalId === undefined ? {} : { id: typeof signalId === 'string' ? ownId(signalId, 'signalId') : signalId }),
       metadata: {
         ...metadata,
         state: { ...lane, version: 0, ...(threadId === undefined ? {} : { threadId }) },

@@ -1,0 +1,34 @@
+import { describe, expect, it } from 'vitest'
+import type { HeedError } from '../../src/index.ts'
+import { placeKinds } from '../thread/places.ts'
+import { idle } from '../thread/said.ts'
+import { ci, openWorld, thread } from './world.ts'
+
+describe.each(placeKinds())('ids that notifications and schedules have, $name', ({ make }) => {
+  it('[A3.8] can not be taken by a sender, so that what they stand for is told', async () => {
+    const { agent, history, list, heed } = await openWorld(make)
+    const refused = (send: () => unknown) => {
+      try {
+        send()
+        return 'taken'
+      } catch (error) {
+        const { code, details } = error as HeedError
+        return [code, details?.field]
+      }
+    }
+    for (const id of ['notification:n1', 'notification-retry:1:n1', 'notification-summary:b', 'schedule:s:1']) {
+      expect(refused(() => agent.sendSignal({ type: 'notification', id, contents: 'Other words.' }, thread)), id).toEqual(['invalid_signal', 'id'])
+      expect(refused(() => agent.sendMessage({ id, contents: 'Other words.' }, thread)), id).toEqual(['invalid_signal', 'id'])
+      expect(refused(() => agent.queueMessage({ id, contents: 'Other words.' }, thread)), id).toEqual(['invalid_signal', 'id'])
+      await expect(agent.sendStateSignal({ id: 'lane', cacheKey: 'k', signalId: id, contents: 'Other words.' }, thread)).rejects.toMatchObject({ code: 'invalid_signal', details: { field: 'signalId' } })
+    }
+    await agent.sendNotificationSignal({ ...ci, id: 'n1' }, thread)
+    await idle(agent, thread)
+    expect(await history()).toEqual(['notification'])
+    expect(await list()).toMatchObject([{ status: 'delivered', deliveredSignalId: 'notification:n1' }])
+    // Only the beginning counts.
+    await agent.sendMessage({ id: 'a-notification:n1', contents: 'Hello.' }, thread).outcome
+    await idle(agent, thread)
+    await heed.close()
+  })
+})

@@ -1,6 +1,9 @@
 import { describe, expect, it } from 'vitest'
 import { Agent, type NotificationInput } from '../../src/index.ts'
+import { summarySignal } from '../../src/inbox/signals.ts'
+import type { SummaryBatch } from '../../src/store/notifications.ts'
 import { scriptedModel } from '../../src/testing/index.ts'
+import { sendAccepted } from '../../src/thread/sending.ts'
 import { openHeed, placeKinds } from '../thread/places.ts'
 import { gate, soon } from '../thread/said.ts'
 import { ci, openWorld, thread, type World } from './world.ts'
@@ -91,9 +94,9 @@ describe.each(placeKinds())('what no run has taken in yet is one summary, $name'
     const now = clock.now()
     const settlement = { action: 'summarize', summary: { form: 'now' }, now, claimUntil: now + 1_000 } as const
     const [ingested] = await inbox.ingest([{ ...thread, id: 'one', source: 'github', kind: 'ci-status', summary: 'One.', agentId: 'support', now, undecidedUntil: now, settlement }])
-    const signal = { type: 'notification', tagName: 'notification-summary', contents: 'github: 1', attributes: { pending: 1 } } as const
-    const id = `notification-summary:${ingested?.settled?.batch?.id}`
-    await agent.sendSignal({ ...signal, id }, thread).stored
+    const signal = summarySignal(ingested?.settled?.batch as SummaryBatch, now)
+    const { id } = signal
+    await sendAccepted(agent.threads(), agent, 'now', signal, thread)
     expect(await storage.cancelSignals(thread, [id])).toEqual([id])
     await soon(async () => {
       await clock.advance(1_000)

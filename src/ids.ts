@@ -46,9 +46,12 @@ let written = -1
 
 function writeTime(time: number): void {
   written = time
-  const text = time.toString(16).padStart(12, '0')
-  letters.write(text.slice(0, 8), 0, 'latin1')
-  letters.write(text.slice(8), 9, 'latin1')
+  const high = Math.floor(time / 0x1000000)
+  for (let at = 0; at < 6; at++) {
+    letters[at] = digit(high >> (20 - 4 * at))
+    // A hyphen stands before the last four.
+    letters[at < 2 ? at + 6 : at + 7] = digit((time % 0x1000000) >> (20 - 4 * at))
+  }
 }
 
 /** The lowest four bits, as a letter. */

@@ -19,6 +19,11 @@ export function isoTime(time: number): string {
   return text
 }
 
+/** True for the text that was written last: it is as it should be. */
+export function isWritten(iso: string): boolean {
+  return iso === text
+}
+
 /** The date that such a text names. The one that was written last needs no reading. */
 export function dateOf(iso: string): Date {
   return new Date(iso === text ? last : iso)

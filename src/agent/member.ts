@@ -165,7 +165,7 @@ export abstract class HeedMember<TAgentId extends string = string> {
   /** @internal */
   async prepare(options: AgentExecutionOptions, request: RunRequest, environment: RunEnvironment): Promise<RunSetup> {
     const runtime = environment instanceof ThreadRuntime ? environment : this.threads()
-    return prepareRun(this.#config, { id: this.id, name: this.name }, await resolveOptions(this.#config, options), request, { environment, runtime })
+    return prepareRun(this.#config, { id: this.id, name: this.name }, options, request, { environment, runtime })
   }
 
   /** @internal */

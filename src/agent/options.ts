@@ -14,5 +14,8 @@ export function mergeOptions(defaults: AgentExecutionOptions, options: AgentExec
 }
 
 function given(options: AgentExecutionOptions): AgentExecutionOptions {
-  return Object.fromEntries(Object.entries(options).filter(([, value]) => value !== undefined))
+  for (const key in options) {
+    if (options[key as keyof AgentExecutionOptions] === undefined) return Object.fromEntries(Object.entries(options).filter(([, value]) => value !== undefined))
+  }
+  return options
 }

@@ -8,7 +8,7 @@ import type { RequestContext } from '../run/request-context.ts'
 import type { RunSetup } from '../run/run-setup.ts'
 import { untilAborted } from '../run/until-aborted.ts'
 import { structuredOutput } from '../run/structured-output.ts'
-import { resolveTools, type ToolsInput, type ToolSet } from '../run/tool-set.ts'
+import { emptyToolSet, resolveTools, type ToolsInput, type ToolSet } from '../run/tool-set.ts'
 import { transformer } from '../run/transform.ts'
 import type { RunEnvironment, RunRequest } from '../thread/runnable.ts'
 import type { ThreadRuntime } from '../thread/runtime.ts'
@@ -44,8 +44,8 @@ async function findOptions(config: AgentConfig, options: AgentExecutionOptions):
     if (legacy) defaults = mergeOptions(defaults, fromLegacyOptions(objectFound(await resolve(legacy, context), key, who)))
   }
   if (config.defaultOptions) defaults = mergeOptions(defaults, objectFound(await resolve(config.defaultOptions, context), 'defaultOptions', who))
-  await checkContext(config, requestContext)
-  const merged = { ...mergeOptions(defaults, options), requestContext }
+  if (config.requestContextSchema !== undefined) await checkContext(config, requestContext)
+  const merged = Object.assign(mergeOptions(defaults, options), { requestContext })
   checkOptions(merged, config.id === undefined ? 'the agent' : `agent '${config.id}'`)
   return merged
 }
@@ -60,20 +60,21 @@ interface Surroundings {
 export function prepareRun(
   config: AgentConfig,
   agent: { id: string; name: string },
-  options: ResolvedOptions,
+  given: AgentExecutionOptions,
   request: RunRequest,
   surroundings: Surroundings,
 ): Promise<RunSetup> {
-  return unlessAborted(findSetup(config, agent, options, request, surroundings), options.abortSignal)
+  return unlessAborted(findSetup(config, agent, given, request, surroundings), given.abortSignal)
 }
 
 async function findSetup(
   config: AgentConfig,
   agent: { id: string; name: string },
-  options: ResolvedOptions,
+  given: AgentExecutionOptions,
   request: RunRequest,
   { environment, runtime }: Surroundings,
 ): Promise<RunSetup> {
+  const options = await findOptions(config, given)
   const context = { requestContext: options.requestContext }
   const model = options.model ?? (config.model === undefined ? undefined : await resolve(config.model, context))
   if (model === undefined) throw new HeedError('model_missing', `Agent '${agent.id}' has no model. Give it one: new Agent({ model: 'openai/gpt-5.5', … }).`)
@@ -82,26 +83,33 @@ async function findSetup(
   const setting = request.fence && (await workingMemorySetting(config, options, [input, output]))
   const working = await workingMemoryParts(setting, seatOf(setting, request, runtime, pipeline.canRefuse))
   const { system, tools, structured } = await resolvePrompt(config, options, agent.id, runtime, working)
-  const { runId: id, fence: _, ...rest } = request
-  return {
-    id,
-    ...rest,
+  const models = await resolveModels(model, agent.id)
+  const recalled = await recallSources(config, options, [input, output], request, { runtime, environment, guarded: pipeline.readsInput })
+  const setup: RunSetup = {
+    id: request.runId,
     agent,
     requestContext: options.requestContext,
     options,
-    models: await resolveModels(model, agent.id),
+    models,
     system,
     tools,
     structured,
     processors: pipeline,
-    context: [...working.context, ...(await recallSources(config, options, [input, output], request, { runtime, environment, guarded: pipeline.readsInput }))],
+    context: working.context.concat(recalled),
     titler: request.fence && (await titlerFor(config, options, agent.id, environment)),
     transformer: transformer(options.transform ?? config.transform, environment.logger),
     reservedTags: config.signalTags ?? [],
+    trace: request.trace,
     clock: environment.clock,
     logger: environment.logger,
     newId: environment.newId,
+    rows: request.rows,
+    inputCount: request.inputCount,
+    stepsDone: request.stepsDone,
   }
+  if (request.threadId !== undefined) setup.threadId = request.threadId
+  if (request.resourceId !== undefined) setup.resourceId = request.resourceId
+  return setup
 }
 
 /** What every prompt of the run begins with, and the tools that are `offered` with it unless a processor says otherwise. */
@@ -131,8 +139,8 @@ export async function resolveToolSet(config: AgentConfig, options: ResolvedOptio
   if (options.tools) sources.push({ from: "the call's tools", tools: options.tools })
   for (const [name, tools] of Object.entries(options.toolsets ?? {})) if (tools !== undefined) sources.push({ from: `the toolset '${name}'`, tools })
   if (options.clientTools) sources.push({ from: "the client's tools", tools: options.clientTools })
-  sources.push({ from: `the memory of agent '${agent}'`, tools: ofMemory })
-  const tools = await resolveTools(sources)
+  if (Object.keys(ofMemory).length > 0) sources.push({ from: `the memory of agent '${agent}'`, tools: ofMemory })
+  const tools = sources.length === 0 ? emptyToolSet : await resolveTools(sources)
   checkToolNames(options, tools)
   return tools
 }

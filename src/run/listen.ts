@@ -111,13 +111,13 @@ function callOptions(run: Run, change: StepChange, settings: ModelSettings, sign
   const tools = run.definitions(change.activeTools ?? run.options.activeTools)
   const toolChoice = change.toolChoice ?? modelToolChoice(run.options.toolChoice)
   const providerOptions = change.providerOptions ?? run.options.providerOptions
-  return {
-    ...sampling,
-    prompt: run.prompt(change.systemMessages),
-    ...(tools.length === 0 ? {} : { tools, ...(toolChoice === undefined ? {} : { toolChoice }) }),
-    ...(run.structured ? { responseFormat: run.structured.responseFormat } : {}),
-    ...(providerOptions === undefined ? {} : { providerOptions }),
-    ...(run.options.includeRawChunks ? { includeRawChunks: true } : {}),
-    abortSignal: signal,
+  const options: LanguageModelV4CallOptions = Object.assign(sampling, { prompt: run.prompt(change.systemMessages), abortSignal: signal })
+  if (tools.length > 0) {
+    options.tools = tools
+    if (toolChoice !== undefined) options.toolChoice = toolChoice
   }
+  if (run.structured) options.responseFormat = run.structured.responseFormat
+  if (providerOptions !== undefined) options.providerOptions = providerOptions
+  if (run.options.includeRawChunks) options.includeRawChunks = true
+  return options
 }

@@ -43,6 +43,7 @@ export function checkModel(config: unknown, agent: string): void {
  */
 export async function resolveModels(config: ModelConfig, agent: string): Promise<ResolvedModel[]> {
   checkModel(config, agent)
+  if (isLanguageModel(config)) return [{ model: config, maxRetries: undefined }]
   const list = Array.isArray(config) ? config : [config]
   return Promise.all(
     list.map(async (entry, index) => {

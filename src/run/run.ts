@@ -90,7 +90,8 @@ export class Run {
   /** Chunks that processors see go one after the other: an order that depends on how long each takes is none. */
   readonly #turns = new InTurn()
   #sent: MessageRow[] = []
-  readonly #stop = new AbortController()
+  /** Made when somebody asks for its signal. */
+  #stop: AbortController | undefined
   #cut: AbortController | undefined
   #cutNext = false
   #lost: unknown = Symbol('nothing')
@@ -125,6 +126,7 @@ export class Run {
 
   /** Aborts with the run. */
   get signal(): AbortSignal {
+    this.#stop ??= new AbortController()
     return this.#stop.signal
   }
 
@@ -209,6 +211,7 @@ export class Run {
   }
 
   abort(reason: unknown): void {
+    this.#stop ??= new AbortController()
     this.#stop.abort(reason)
     this.#cut?.abort(this.#stop.signal.reason)
   }
@@ -227,7 +230,7 @@ export class Run {
   /** The signal of one model stream: it ends with the run, or when input interrupts. */
   openStep(): AbortSignal {
     this.#cut = new AbortController()
-    if (this.#stop.signal.aborted) this.#cut.abort(this.#stop.signal.reason)
+    if (this.#stop?.signal.aborted) this.#cut.abort(this.#stop.signal.reason)
     if (this.#cutNext) this.#cut.abort(interrupted)
     this.#cutNext = false
     return this.#cut.signal

@@ -11,13 +11,15 @@ export function createdSignal(signal: Signal): CreatedAgentSignal {
 
 /** The fields of a signal are its own; what it can be turned into is of its kind, so that none is made for each. */
 class Created implements Pick<CreatedAgentSignal, 'toDBMessage' | 'toLLMMessage' | 'toDataPart'> {
+  declare createdAt: Date
+  declare acceptedAt?: Date
   readonly #signal: Signal
 
   constructor(signal: Signal) {
     this.#signal = signal
     Object.assign(this, signal)
-    const { createdAt, acceptedAt } = signal
-    Object.assign(this, { createdAt: dateOf(createdAt) }, acceptedAt !== undefined && { acceptedAt: dateOf(acceptedAt) })
+    this.createdAt = dateOf(signal.createdAt)
+    if (signal.acceptedAt !== undefined) this.acceptedAt = dateOf(signal.acceptedAt)
   }
 
   /** Its times as the text that they were: what a `Date` becomes in JSON, without being one in between. */

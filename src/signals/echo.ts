@@ -13,10 +13,16 @@ export interface SignalDataChunk extends SignalDataPart {
 }
 
 export function signalToDataPart(signal: Signal): SignalDataPart {
-  const { guarded: _, ...data } = signal
+  const data = shown(signal)
   return { type: signal.type === 'user' ? 'data-user-message' : 'data-signal', data, transient: true }
 }
 
 export function signalToDataChunk(signal: Signal, runId: string): SignalDataChunk {
-  return { ...signalToDataPart(signal), runId }
+  return Object.assign(signalToDataPart(signal), { runId })
+}
+
+function shown(signal: Signal): Omit<Signal, 'guarded'> {
+  if (!signal.guarded) return { ...signal }
+  const { guarded: _, ...data } = signal
+  return data
 }

@@ -44,15 +44,16 @@ export function normaliseSignal(input: SignalInput, context: NormaliseContext): 
     type: kind.type,
     tagName,
     contents: normaliseContents(input.contents, maxBytes),
-    ...(attributes && Object.keys(attributes).length > 0 && { attributes }),
-    ...(isGiven(metadata) && { metadata: attempt('metadata', () => copyJSONObject(metadata, 'metadata')) }),
-    ...(isGiven(providerOptions) && { providerOptions: attempt('providerOptions', () => copyProviderOptions(providerOptions, 'providerOptions')) }),
     createdAt: isoTime(Number(context.now)),
-    ...(isTransient(input.transient, kind.type) && { transient: true as const }),
   }
+  if (attributes && Object.keys(attributes).length > 0) signal.attributes = attributes
+  if (isGiven(metadata)) signal.metadata = attempt('metadata', () => copyJSONObject(metadata, 'metadata'))
+  if (isGiven(providerOptions)) signal.providerOptions = attempt('providerOptions', () => copyProviderOptions(providerOptions, 'providerOptions'))
+  if (isTransient(input.transient, kind.type)) signal.transient = true
   for (const field of sized) if (signal[field]) checkSize(field, utf8Length(JSON.stringify(signal[field])), maxBytes)
   const forged = isPlain(signal) && needsGuard(signal.contents, context.reservedTags?.length ? [...RESERVED_TAGS, ...context.reservedTags] : RESERVED_TAGS)
-  return forged ? { ...signal, guarded: true } : signal
+  if (forged) signal.guarded = true
+  return signal
 }
 
 /** What a user says, as a signal of type `user`. */

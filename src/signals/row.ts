@@ -1,6 +1,6 @@
 import type { JSONObject } from '../json.ts'
 import { HeedError } from '../errors.ts'
-import { dateOf } from '../iso.ts'
+import { dateOf, isWritten } from '../iso.ts'
 import { ownAttachments } from '../message/attachments.ts'
 import type { Message, MessagePart } from '../message/message.ts'
 import type { MessageRow } from '../message/row.ts'
@@ -29,7 +29,8 @@ export function signalToMessage(signal: Signal, owner: { threadId?: string; reso
 
 /** The row of a signal. Its id is the signal's, so that storing it twice is storing it once. */
 export function signalToRow(signal: Signal, owner: { threadId?: string; resourceId?: string; messageId?: string }): MessageRow {
-  return { ...signalToMessage(signal, owner), messageId: owner.messageId ?? signal.id }
+  const message = signalToMessage(signal, owner)
+  return Object.assign(message, { messageId: owner.messageId ?? signal.id })
 }
 
 /**
@@ -39,7 +40,7 @@ export function signalToRow(signal: Signal, owner: { threadId?: string; resource
 export function rowToSignal(row: StoredMessage): Signal {
   const record = recordOf(row)
   const createdAt = isoTime(record.createdAt) ?? isoTime(row.createdAt) ?? new Date(0).toISOString()
-  const signal: Signal = { ...shownSignal(row), createdAt }
+  const signal: Signal = Object.assign(shownSignal(row), { createdAt })
   const acceptedAt = isoTime(record.acceptedAt)
   if (acceptedAt !== undefined) signal.acceptedAt = acceptedAt
   return signal
@@ -97,10 +98,16 @@ function kindOfRow(row: Pick<StoredMessage, 'role' | 'type'>, record: Record<str
 }
 
 function readContents({ content }: Pick<StoredMessage, 'content'>): StoredContents {
-  const parts = content.parts.flatMap(part => decodePart(part) ?? [])
-  const text: StoredPart[] = content.parts.length === 0 && content.content ? [{ type: 'text', text: content.content }] : []
-  const files = ownAttachments(content).flatMap(file => decodePart({ ...file, type: 'file' }) ?? [])
-  return canonicalContents([...text, ...parts, ...files])
+  const parts: StoredPart[] = []
+  if (content.parts.length === 0 && content.content) parts.push({ type: 'text', text: content.content })
+  for (const part of content.parts) pushDecoded(parts, part)
+  for (const file of ownAttachments(content)) pushDecoded(parts, { ...file, type: 'file' })
+  return canonicalContents(parts)
+}
+
+function pushDecoded(parts: StoredPart[], part: unknown): void {
+  const decoded = decodePart(part)
+  if (decoded) parts.push(decoded)
 }
 
 function readAttributes(attributes: unknown): StoredAttributes | undefined {
@@ -116,6 +123,7 @@ function readAttributes(attributes: unknown): StoredAttributes | undefined {
 
 function isoTime(time: unknown): string | undefined {
   if (!(time instanceof Date) && typeof time !== 'string') return undefined
+  if (typeof time === 'string' && isWritten(time)) return time
   const date = new Date(time)
   return Number.isNaN(date.getTime()) ? undefined : date.toISOString()
 }

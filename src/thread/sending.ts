@@ -7,7 +7,7 @@ import { normaliseAttributes } from '../signals/attributes.ts'
 import { attempt } from '../signals/json-copy.ts'
 import { signalToRow } from '../signals/row.ts'
 import type { Signal, SignalAttributes } from '../signals/signal.ts'
-import type { Accepted, Branch, LaneWrite } from '../store/contract.ts'
+import type { Accepted, Branch, LaneWrite, Send } from '../store/contract.ts'
 import { traceAccept } from '../tracing/accept-trace.ts'
 import { declineAll } from './deciding.ts'
 import { withMemory } from './local-call.ts'
@@ -82,7 +82,8 @@ function send(runtime: ThreadRuntime, agent: Runnable, mode: SendMode, signal: S
   const branches = signal.transient ? unkept(checkOptions(options)) : checkOptions(options)
   runtime.register(agent)
   const now = runtime.clock.now()
-  const accepted: Signal = { ...signal, acceptedAt: isoTime(now) }
+  const accepted: Signal = { ...signal }
+  accepted.acceptedAt = isoTime(now)
   const target = targetHere(runtime, options)
   const fresh = chosen.runId ?? runtime.newId()
   const active = target ? activeRun(runtime, target) : options.runId
@@ -126,20 +127,23 @@ async function accept(runtime: ThreadRuntime, agent: Runnable, sending: Sending)
     if (order.before) await order.before
     outcome = runtime.expectations.outcome(target.threadId, signal.id)
     if (streamOptions) runtime.expectations.options(target.threadId, signal.id, streamOptions)
-    accepting = runtime.accept({
-      ...target,
+    const asked: Send = {
+      threadId: target.threadId,
+      resourceId: target.resourceId,
       agentId: agent.id,
       id: signal.id,
-      ...(named ? { given: [signal.id] } : {}),
       mode,
-      ...branches,
+      ifActive: branches.ifActive,
+      ifIdle: branches.ifIdle,
       rows: [trace ? trace.mark(row) : row],
       runId,
       claim: runtime.claim,
-      ...(stored ? { options: stored } : {}),
-      ...(lane ? { lane } : {}),
       now,
-    })
+    }
+    if (named) asked.given = [signal.id]
+    if (stored) asked.options = stored
+    if (lane) asked.lane = lane
+    accepting = runtime.accept(asked)
   } catch (error) {
     trace?.fail(error)
     throw error

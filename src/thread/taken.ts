@@ -2,7 +2,9 @@ import type { MessageRow } from '../message/row.ts'
 import { isAnswer, isSent } from '../run/unanswered.ts'
 import type { MailboxRow } from '../store/contract.ts'
 
-export function takenRows(taken: readonly MailboxRow[]): MessageRow[] {
+export function takenRows(taken: readonly MailboxRow[]): readonly MessageRow[] {
+  const [only] = taken
+  if (only && taken.length === 1) return only.rows
   return taken.flatMap((mail) => mail.rows)
 }
 

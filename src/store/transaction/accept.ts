@@ -55,7 +55,7 @@ function decide(tables: ThreadTables, send: Send): Decision {
   )
   const branch: Branch<unknown> = status === 'idle' ? send.ifIdle : send.ifActive
   const brought = found ? unknownRows(tables, found, send) : send.rows
-  const rows = brought.map((row) => ({ ...withAttributes(row, branch.attributes), threadId: send.threadId, resourceId: send.resourceId }))
+  const rows = brought.map((row) => ofThread(withAttributes(row, branch.attributes), send))
   if (route === 'discard') return { answer: { ...untouched(found), route, rows } }
 
   if (!found) checkWorkingMemory(tables, { resourceId: send.resourceId }, send.thread?.workingMemory)
@@ -71,6 +71,10 @@ function decide(tables: ThreadTables, send: Send): Decision {
 function checkAsker(tables: ThreadTables, { threadId, runId }: NonNullable<Send['askedBy']>): void {
   const asker = tables.thread(threadId)
   if (asker && asker.runId !== runId) throw new HeedError('no_active_run', `Run ${runId} of thread ${threadId} is over: nothing is asked for it any more.`, { details: { runId, threadId } })
+}
+
+function ofThread(row: MessageRow, { threadId, resourceId }: Send): MessageRow {
+  return row.threadId === threadId && row.resourceId === resourceId ? row : { ...row, threadId, resourceId }
 }
 
 function store(tables: ThreadTables, send: Send, { found, route, rows, form, options }: Exclude<Decision, { answer: Accepted }>): Accepted {
@@ -103,17 +107,11 @@ function store(tables: ThreadTables, send: Send, { found, route, rows, form, opt
   tables.addMail(thread, mail)
   const lane = send.lane && advanceLane(tables, thread, send.lane, send.id)
   tables.putThread(thread)
-  const answer: Accepted = {
-    route,
-    ...(mail.runId !== null && { runId: mail.runId }),
-    duplicate: false,
-    state: mail.state,
-    rows: stored,
-    ...(fence && { fence }),
-    epoch: thread.epoch,
-    ...(thread.owner !== null && { owner: thread.owner }),
-    ...(lane && { lane }),
-  }
+  const answer: Accepted = { route, duplicate: false, state: mail.state, rows: stored, epoch: thread.epoch }
+  if (mail.runId !== null) answer.runId = mail.runId
+  if (fence) answer.fence = fence
+  if (thread.owner !== null) answer.owner = thread.owner
+  if (lane) answer.lane = lane
   if (fence) beginLater(tables, answer, fence, send.claim?.begin)
   return answer
 }

@@ -68,7 +68,10 @@ function appendRow(tables: ThreadTables, thread: ThreadRecord, { row, stored }: 
     thread.ordinal = ordinal
     thread.turn = turn
   }
-  const placed: MessageRow = { ...row, threadId: thread.id, resourceId: thread.resourceId, seq }
+  const placed: MessageRow = { ...row }
+  placed.threadId = thread.id
+  placed.resourceId = thread.resourceId
+  placed.seq = seq
   if (runId !== null) placed.runId = runId
   if (step !== null) placed.step = step
   return placed

@@ -8,28 +8,29 @@ import type { ThreadTables } from './tables.ts'
 export type Home = Pick<ThreadRecord, 'id' | 'resourceId'>
 
 export function threadRow(thread: ThreadRecord, lanes: readonly LaneRecord[] = []): ThreadRow {
-  return {
+  const row: ThreadRow = {
     id: thread.id,
     resourceId: thread.resourceId,
     title: thread.title,
-    metadata: { ...(JSON.parse(thread.metadata) as Record<string, JSONValue>), ...tracking(lanes) },
-    ...(thread.parentId !== null && { parentId: thread.parentId }),
+    metadata: Object.assign(thread.metadata === '{}' ? {} : (JSON.parse(thread.metadata) as Record<string, JSONValue>), tracking(lanes)),
     createdAt: new Date(thread.createdAt),
     updatedAt: new Date(thread.updatedAt),
     status: thread.status,
     epoch: thread.epoch,
-    ...(thread.owner !== null && { owner: thread.owner }),
-    ...(thread.runId !== null && { runId: thread.runId }),
-    ...(thread.agentId !== null && { agentId: thread.agentId }),
   }
+  if (thread.parentId !== null) row.parentId = thread.parentId
+  if (thread.owner !== null) row.owner = thread.owner
+  if (thread.runId !== null) row.runId = thread.runId
+  if (thread.agentId !== null) row.agentId = thread.agentId
+  return row
 }
 
 /** Where a thread's metadata tells of its lanes. It is made of them when it is read, so nobody can write it back stale. */
 export const trackingKey = 'heed'
 
-function tracking(lanes: readonly LaneRecord[]): Record<string, JSONValue> {
+function tracking(lanes: readonly LaneRecord[]): Record<string, JSONValue> | undefined {
   const told = lanes.filter(({ version }) => version > 0)
-  if (told.length === 0) return {}
+  if (told.length === 0) return undefined
   const stateSignals = Object.fromEntries(told.map(({ id, cacheKey, mode, version, lastSignalId, lastSnapshotId }) => [id, {
     currentCacheKey: cacheKey,
     currentMode: mode,
@@ -86,7 +87,7 @@ export function rowsOfMail(tables: Pick<ThreadTables, 'row'>, thread: ThreadReco
 }
 
 export function mailboxRow(thread: ThreadRecord, mail: MailRecord, rows: MessageRow[]): MailboxRow {
-  return {
+  const row: MailboxRow = {
     threadId: thread.id,
     ord: mail.ord,
     id: mail.id,
@@ -94,18 +95,19 @@ export function mailboxRow(thread: ThreadRecord, mail: MailRecord, rows: Message
     route: mail.route,
     kind: mail.kind,
     state: mail.state,
-    ...(mail.runId !== null && { runId: mail.runId }),
-    ...(mail.step !== null && { step: mail.step }),
     rows,
-    ...(mail.options !== null && { options: JSON.parse(mail.options) as JSONObject }),
-    ...(mail.boundTo !== null && { boundTo: mail.boundTo }),
-    ...(mail.reason !== null && { reason: mail.reason }),
     acceptedAt: mail.acceptedAt,
   }
+  if (mail.runId !== null) row.runId = mail.runId
+  if (mail.step !== null) row.step = mail.step
+  if (mail.options !== null) row.options = JSON.parse(mail.options) as JSONObject
+  if (mail.boundTo !== null) row.boundTo = mail.boundTo
+  if (mail.reason !== null) row.reason = mail.reason
+  return row
 }
 
 export function runRow(home: Home, run: RunRecord): RunRow {
-  return {
+  const row: RunRow = {
     threadId: home.id,
     resourceId: home.resourceId,
     runId: run.runId,
@@ -114,17 +116,18 @@ export function runRow(home: Home, run: RunRecord): RunRow {
     epoch: run.epoch,
     step: run.step,
     attempts: run.attempts,
-    options: JSON.parse(run.options) as JSONObject,
-    ...(run.lost !== null && { lost: JSON.parse(run.lost) as string[] }),
-    started: JSON.parse(run.started) as string[],
-    suspended: JSON.parse(run.suspended) as SuspendedCall[],
+    options: run.options === '{}' ? {} : (JSON.parse(run.options) as JSONObject),
+    started: run.started === '[]' ? [] : (JSON.parse(run.started) as string[]),
+    suspended: run.suspended === '[]' ? [] : (JSON.parse(run.suspended) as SuspendedCall[]),
     startedAt: run.startedAt,
-    ...(run.endedAt !== null && { endedAt: run.endedAt }),
-    ...(run.suspendedAt !== null && { suspendedAt: run.suspendedAt }),
-    ...(run.error !== null && { error: JSON.parse(run.error) as JSONObject }),
-    ...(run.usage !== null && { usage: JSON.parse(run.usage) as JSONObject }),
     sealSeq: run.sealSeq,
   }
+  if (run.lost !== null) row.lost = JSON.parse(run.lost) as string[]
+  if (run.endedAt !== null) row.endedAt = run.endedAt
+  if (run.suspendedAt !== null) row.suspendedAt = run.suspendedAt
+  if (run.error !== null) row.error = JSON.parse(run.error) as JSONObject
+  if (run.usage !== null) row.usage = JSON.parse(run.usage) as JSONObject
+  return row
 }
 
 export function laneRow(home: Home, lane: LaneRecord): LaneRow {

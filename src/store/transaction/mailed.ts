@@ -22,5 +22,5 @@ export function keepAtHand(mail: MailRecord, rows: readonly Prepared[]): void {
 export function takeAtHand(mail: MailRecord, { runId, step }: { runId: string; step: number }): Prepared[] | undefined {
   const rows = atHand.get(mail)
   atHand.delete(mail)
-  return rows?.map(({ row, stored }) => ({ row, stored: { ...stored, runId, step } }))
+  return rows?.map(({ row, stored: { id, messageId, role, type, content, createdAt } }) => ({ row, stored: { id, messageId, role, type, runId, step, content, createdAt } }))
 }

@@ -9,7 +9,7 @@ import type { FinishReason, RunChunk, StepFinishPayload } from './chunk.ts'
 import { runResult } from './outcome.ts'
 import { chunkError } from './provider-error.ts'
 import type { Run } from './run.ts'
-import type { RunCommitEnd, RunCommitted } from './run-host.ts'
+import type { RunCommit, RunCommitEnd, RunCommitted } from './run-host.ts'
 import type { RunResult, WaitingCall } from './run-result.ts'
 import { checkSegment, type SegmentChange } from './segment.ts'
 import type { StepResult } from './step-result.ts'
@@ -71,7 +71,7 @@ async function stored(run: Run, done: StepEnd): Promise<RunCommitted & { step: S
   if (done.end || !done.drain || !run.processors.checksAnswers) {
     const step = done.end ? await checkSegment(run, done) : done
     // Also when a step was cut short: watchers saw them.
-    return { step, ...(await keep(run, step, [...step.rows, ...run.takeSent()])) }
+    return Object.assign(await keep(run, step, [...step.rows, ...run.takeSent()]), { step })
   }
   const looked = await keep(run, { ...done, drain: 'look' }, [...done.rows, ...run.takeSent()])
   if (!looked.waits) return { step: done, ...looked }
@@ -80,13 +80,11 @@ async function stored(run: Run, done: StepEnd): Promise<RunCommitted & { step: S
 }
 
 async function keep(run: Run, { drain, end, change }: Omit<StepEnd, 'drain'> & { drain?: boolean | 'look' }, rows: MessageRow[]): Promise<RunCommitted> {
-  const committed = await run.commit({
-    step: run.step,
-    rows,
-    ...change,
-    ...(drain ? { drain } : {}),
-    ...(end ? { end: commitEnd(end, run.usage) } : {}),
-  })
+  const commit: RunCommit = { step: run.step, rows }
+  if (change) Object.assign(commit, change)
+  if (drain) commit.drain = drain
+  if (end) commit.end = commitEnd(end, run.usage)
+  const committed = await run.commit(commit)
   if (change) run.revise(change)
   run.append(rows)
   return committed
@@ -94,11 +92,14 @@ async function keep(run: Run, { drain, end, change }: Omit<StepEnd, 'drain'> & {
 
 async function stepFinish(run: Run, result: StepResult, messageId: string, isContinued: boolean): Promise<StepFinishPayload> {
   const { finishReason: reason, warnings, text, usage, providerMetadata, modelId } = result
+  const metadata: StepFinishPayload['metadata'] = {}
+  if (providerMetadata !== undefined) metadata.providerMetadata = providerMetadata
+  if (modelId !== undefined) metadata.modelId = modelId
   return {
     messageId,
     stepResult: { reason, isContinued, warnings },
-    output: { text, toolCalls: await shownCalls(run, result.toolCalls), usage },
-    metadata: { ...(providerMetadata === undefined ? {} : { providerMetadata }), ...(modelId === undefined ? {} : { modelId }) },
+    output: { text, toolCalls: result.toolCalls.length === 0 ? [] : await shownCalls(run, result.toolCalls), usage },
+    metadata,
   }
 }
 

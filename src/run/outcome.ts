@@ -10,7 +10,7 @@ export function stepResult(stepNumber: number, step: StepEnd): StepResult {
   const { said, settled = [] } = step
   const parts = said?.parts ?? []
   const invocations = parts.filter((part): part is ToolInvocationPart => part.type === 'tool-invocation')
-  return {
+  const result: StepResult = {
     stepNumber,
     text: said?.text ?? '',
     reasoningText: said?.reasoningText ?? '',
@@ -21,9 +21,10 @@ export function stepResult(stepNumber: number, step: StepEnd): StepResult {
     finishReason: said?.finishReason ?? 'tool-calls',
     usage: said?.usage ?? noUsage,
     warnings: said?.warnings ?? [],
-    ...(said?.modelId === undefined ? {} : { modelId: said.modelId }),
-    ...(said?.providerMetadata === undefined ? {} : { providerMetadata: said.providerMetadata }),
   }
+  if (said?.modelId !== undefined) result.modelId = said.modelId
+  if (said?.providerMetadata !== undefined) result.providerMetadata = said.providerMetadata
+  return result
 }
 
 export function callOf({ toolInvocation, providerExecuted }: ToolInvocationPart): ToolCall {

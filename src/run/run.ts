@@ -341,17 +341,10 @@ export class Run {
   }
 
   row(role: MessageRow['role'], id: string, messageId: string, parts: MessageRow['content']['parts']): MessageRow {
-    return {
-      id,
-      messageId,
-      role,
-      createdAt: new Date(this.clock.now()),
-      ...(this.threadId === undefined ? {} : { threadId: this.threadId }),
-      ...(this.resourceId === undefined ? {} : { resourceId: this.resourceId }),
-      content: { format: 2, parts },
-      runId: this.id,
-      step: this.step,
-    }
+    const row: MessageRow = { id, messageId, role, createdAt: new Date(this.clock.now()), content: { format: 2, parts }, runId: this.id, step: this.step }
+    if (this.threadId !== undefined) row.threadId = this.threadId
+    if (this.resourceId !== undefined) row.resourceId = this.resourceId
+    return row
   }
 
   /** Something the model is told outside of the conversation: why it is asked again, or that its stream broke. */

@@ -158,6 +158,8 @@ export interface Send {
   given?: readonly string[]
   /** The run that this send starts, if it starts one. */
   runId: string
+  /** `runId` was made for this send, and is nobody else's. A store need not look for a run that has it. */
+  newRunId?: boolean
   /** The process that takes the lease at a wake; absent when this process doesn't run the agent. */
   claim?: Claim
   /** Only this process may run it (a call whose caller holds its stream). It is cancelled when the process goes before it started. */

@@ -12,7 +12,7 @@ import { failedResult, type RunResult } from '../run/run-result.ts'
 import type { Titler } from '../run/titler.ts'
 import { signalToDataChunk } from '../signals/echo.ts'
 import { rowToSignal } from '../signals/row.ts'
-import type { BegunRun, Fence, MailboxRow, RunEnd, RunRow, StepCommitted } from '../store/contract.ts'
+import type { BegunRun, Fence, MailboxRow, RunEnd, RunRow, StepCommit, StepCommitted } from '../store/contract.ts'
 import { continuationOf } from './continuation.ts'
 import { errorRow, errorRowId, refusalError } from './error-row.ts'
 import { followOn } from './following.ts'
@@ -301,16 +301,14 @@ export class ThreadHost implements RunHost {
     if (this.#runtime.closing) throw closed()
     if (this.#lost) throw this.#lost
     const { run } = this.#begun as BegunRun
-    const { end, ...step } = commit
+    const { end, ...rest } = commit
     const place = this.#titler && end?.status === 'finished' ? this.#runtime.titles.reserve() : undefined
     let committed: StepCommitted
     try {
-      committed = await this.#runtime.store.commitStep(this.fence, {
-        ...step,
-        runId: run.runId,
-        ...(this.#missing ? { lost: this.#missing } : {}),
-        ...(end ? { end: this.#endOf(end, place) } : {}),
-      })
+      const step: StepCommit = Object.assign(rest, { runId: run.runId })
+      if (this.#missing) step.lost = this.#missing
+      if (end) step.end = this.#endOf(end, place)
+      committed = await this.#runtime.store.commitStep(this.fence, step)
       this.#missing = undefined
     } catch (error) {
       // Whoever has the thread now writes and speaks for it. Nothing of this run may reach anybody any more.
@@ -321,7 +319,7 @@ export class ThreadHost implements RunHost {
     }
     const { taken, ended, more, left, rows, wantsTitle, waits = false } = committed
     if (wantsTitle) this.#runtime.titles.start({ threadId: this.fence.threadId, agentId: run.agentId, attempts: 1 }, this.#titler)
-    this.live.committed([...rows, ...takenRows(taken)].at(-1)?.seq)
+    this.live.committed((takenRows(taken).at(-1) ?? rows.at(-1))?.seq)
     this.#took(taken, commit.step + 1, 'delivered', this.#run?.processors.guardsInput ?? false)
     if (ended) {
       if (end?.status === 'rejected') this.#taken.refuse(end.tripwire)
@@ -372,20 +370,13 @@ export class ThreadHost implements RunHost {
   }
 
   #endOf(end: RunCommitEnd, place: TitlePlace | undefined): RunEnd {
-    switch (end.status) {
-      case 'suspended':
-        return { status: 'suspended', calls: end.calls, usage: { ...end.usage } }
-      case 'rejected':
-        return { status: 'rejected', error: refusalError(end.tripwire, this.#taken.unread) }
-      default:
-        return {
-          status: end.status,
-          usage: { ...end.usage },
-          ...(end.error ? { error: json(end.error) } : {}),
-          ...(this.#clearPending ? { clearPending: true } : {}),
-          ...(place ? { titleUntil: place.until } : {}),
-        }
-    }
+    if (end.status === 'suspended') return { status: 'suspended', calls: end.calls, usage: { ...end.usage } }
+    if (end.status === 'rejected') return { status: 'rejected', error: refusalError(end.tripwire, this.#taken.unread) }
+    const ended: RunEnd = { status: end.status, usage: { ...end.usage } }
+    if (end.error) ended.error = json(end.error)
+    if (this.#clearPending) ended.clearPending = true
+    if (place) ended.titleUntil = place.until
+    return ended
   }
 }
 

@@ -90,7 +90,7 @@ function send(runtime: ThreadRuntime, agent: Runnable, mode: SendMode, signal: S
   const runId = hasRun(active === undefined ? branches.ifIdle : branches.ifActive) ? ((mode === 'queue' ? undefined : active) ?? fresh) : signal.id
   const threadId = target?.threadId ?? options.threadId
   const order: Order = { before: threadId === undefined ? undefined : runtime.sending.get(threadId), reached: false }
-  const work = accept(runtime, agent, { mode, signal: accepted, options, branches, runId: fresh, named: chosen.named, now, lane, target, order })
+  const work = accept(runtime, agent, { mode, signal: accepted, options, branches, runId: fresh, newRunId: chosen.runId === undefined, named: chosen.named, now, lane, target, order })
   if (threadId !== undefined && !order.reached) takePlace(runtime, threadId, order)
   const outcome = work.then(({ outcome, answer }) => (answer.duplicate ? outcome.then((first) => ({ ...first, duplicate: true })) : outcome), rejected)
   if (target && mode === 'now' && runId === fresh && branches.ifIdle.behavior === 'wake') promiseRun(runtime, fresh, target, outcome)
@@ -103,6 +103,7 @@ interface Sending {
   options: SendOptions
   branches: Branches
   runId: string
+  newRunId: boolean
   named: boolean | undefined
   now: number
   lane: LaneWrite | undefined
@@ -137,6 +138,7 @@ async function accept(runtime: ThreadRuntime, agent: Runnable, sending: Sending)
       ifIdle: branches.ifIdle,
       rows: [trace ? trace.mark(row) : row],
       runId,
+      newRunId: sending.newRunId,
       claim: runtime.claim,
       now,
     }

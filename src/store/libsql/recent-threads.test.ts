@@ -84,10 +84,10 @@ describe('recent threads', () => {
   it('are few, and those that say little of themselves', () => {
     const recent = new RecentThreads()
     const thread = (id: string, metadata = '{}') => ({ id, title: '', metadata }) as ThreadRecord
-    for (let index = 0; index < 1_000; index += 1) recent.keep(thread(String(index)))
-    recent.keep(thread('large', 'x'.repeat(10_000)))
+    for (let index = 0; index < 1_000; index += 1) recent.keep(thread(String(index)), undefined)
+    recent.keep(thread('large', 'x'.repeat(10_000)), undefined)
     expect(Array.from({ length: 1_000 }, (_, index) => String(index)).filter((id) => recent.has(id))).toHaveLength(256)
     expect([recent.has('999'), recent.has('0'), recent.has('large')]).toEqual([true, false, false])
-    expect([recent.take('999')?.id, recent.has('999')]).toEqual(['999', false])
+    expect([recent.take('999')?.thread.id, recent.has('999')]).toEqual(['999', false])
   })
 })

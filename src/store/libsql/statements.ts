@@ -31,9 +31,9 @@ function changesMessages(sql: string): boolean {
   return /\bheed_messages\b/i.test(sql) && !/^\s*SELECT\b/i.test(sql)
 }
 
-/** A thread's record also says whether it has lanes. */
+/** A thread's record also says whether it has lanes, and is kept with the run that is at work on it. */
 function changesThreads(sql: string): boolean {
-  return /\bheed_(threads|lanes)\b/i.test(sql) && !/^\s*SELECT\b/i.test(sql)
+  return /\bheed_(threads|lanes|runs)\b/i.test(sql) && !/^\s*SELECT\b/i.test(sql)
 }
 
 /** Prepared statements, each made once. Their number is that of the texts in this folder, and doesn't grow with the data. */

@@ -31,6 +31,8 @@ interface Held {
   pending: MailRecord[] | undefined
   /** Signals of this transaction, by id. They are written at its end: until then some are taken. */
   readonly mail: Map<string, MailRecord>
+  /** The run that is at work, if it is known. */
+  run: RunRecord | undefined
 }
 
 type Dear = Pick<ThreadRecord, 'title' | 'metadata' | 'updatedAt' | 'status' | 'owner' | 'dueAt'>
@@ -83,7 +85,7 @@ export class SqlTables extends SqlRows implements ThreadTables {
 
   /** The transaction counts: its threads are in the database as they are here. */
   committed(): void {
-    for (const { thread, written } of this.#held.values()) if (written) this.#recent.keep(thread)
+    for (const { thread, written, run } of this.#held.values()) if (written) this.#recent.keep(thread, run)
     this.forget()
   }
 
@@ -109,7 +111,9 @@ export class SqlTables extends SqlRows implements ThreadTables {
   thread(id: string): ThreadRecord | undefined {
     const held = this.#held.get(id)
     if (held) return held.thread
-    const thread = (this.#recent.has(id) ? this.#recentThreads().take(id) : undefined) ?? this.#statements.one<ThreadRecord>(sql.thread, id)
+    const recent = this.#recent.has(id) ? this.#recentThreads().take(id) : undefined
+    if (recent) return this.#hold(recent.thread, false, recent.run).thread
+    const thread = this.#statements.one<ThreadRecord>(sql.thread, id)
     return thread && this.#hold(thread, false).thread
   }
 
@@ -209,22 +213,29 @@ export class SqlTables extends SqlRows implements ThreadTables {
   }
 
   run(thread: ThreadRecord, runId: string): RunRecord | undefined {
-    return this.#statements.one<RunRecord>(sql.run, runId, thread.key)
+    const run = this.#held.get(thread.id)?.run
+    return run?.runId === runId ? run : this.#statements.one<RunRecord>(sql.run, runId, thread.key)
   }
 
   addRun(thread: ThreadRecord, run: RunRecord): boolean {
+    this.#recentThreads()
     const added = this.#statements.run(
       sql.addRun, thread.key, thread.resourceId, run.runId, run.agentId, run.status, run.epoch, run.step, run.attempts, run.options, run.started,
       run.suspended, run.startedAt, run.endedAt, run.suspendedAt, run.error, run.usage, run.firstSeq, run.sealSeq, run.ordinal,
     )
+    this.#threadChanges = this.#statements.threadChanges
+    if (added === 1) this.#heldOf(thread).run = run
     return added === 1
   }
 
   putRun(thread: ThreadRecord, run: RunRecord): void {
+    this.#recentThreads()
     this.#statements.run(
       sql.putRun, run.status, run.epoch, run.step, run.attempts, run.started, run.suspended, run.endedAt, run.suspendedAt, run.error, run.usage,
       run.sealSeq, run.staged, run.lost, run.runId, thread.key,
     )
+    this.#threadChanges = this.#statements.threadChanges
+    this.#heldOf(thread).run = run.status === 'running' ? run : undefined
   }
 
   threadsAfter(key: number, limit: number): ThreadRecord[] {
@@ -270,8 +281,8 @@ export class SqlTables extends SqlRows implements ThreadTables {
     this.#statements.run(sql.forgetDue)
   }
 
-  #hold(thread: ThreadRecord, isNew: boolean): Held {
-    const held: Held = { thread, before: dear(thread), changed: false, written: false, blank: isNew, pending: isNew ? [] : undefined, mail: new Map() }
+  #hold(thread: ThreadRecord, isNew: boolean, run?: RunRecord): Held {
+    const held: Held = { thread, before: dear(thread), changed: false, written: false, blank: isNew, pending: isNew ? [] : undefined, mail: new Map(), run }
     this.#held.set(thread.id, held)
     return held
   }

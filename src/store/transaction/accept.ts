@@ -9,7 +9,7 @@ import { meetGivenIds, unknownRows } from './given-ids.ts'
 import { findThread } from './guard.ts'
 import { advanceLane, laneHas, withVersion } from './lanes.ts'
 import { lease, promise } from './lease.ts'
-import { keepAtHand, mailedRows } from './mailed.ts'
+import { mailedRows } from './mailed.ts'
 import type { MailRecord, ThreadRecord } from './records.ts'
 import type { ThreadTables } from './tables.ts'
 import { runnable, shift } from './waiting.ts'
@@ -102,7 +102,7 @@ function store(tables: ThreadTables, send: Send, { found, route, rows, form, opt
   if (route === 'queue') mail.runId = mail.startRunId
   if (route === 'deliver' || route === 'interrupt') mail.runId = thread.runId
   const stored = form.placed ? persist(tables, thread, mail, form.prepared) : rows
-  if (fence) keepAtHand(mail, form.prepared)
+  if (fence && tables.atEnd) mail.atHand = { rows: form.prepared, newRun: send.newRunId === true }
 
   tables.addMail(thread, mail)
   const lane = send.lane && advanceLane(tables, thread, send.lane, send.id)

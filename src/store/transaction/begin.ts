@@ -42,8 +42,9 @@ export function planRun(tables: ThreadTables, fence: Fence, window: Window | Win
   const options = start.rows.find((mail) => mail.options !== null)?.options ?? '{}'
   const marks = marksOf(window, { agentId, options })
   return () => {
+    const isNew = first.atHand?.newRun === true && first.startRunId === start.runId
     // A caller may have promised an id that an earlier run of the thread has.
-    const runId = tables.run(thread, start.runId) ? tables.newId() : start.runId
+    const runId = !isNew && tables.run(thread, start.runId) ? tables.newId() : start.runId
     const { run, taken } = startRun(tables, thread, { runId, agentId, options }, start.rows)
     return begun(tables, thread, run, marks, taken)
   }

@@ -23,12 +23,11 @@ export function commitStep(tables: ThreadTables, fence: Fence, commit: StepCommi
   const run = thread.begun === 1 && thread.runId === commit.runId ? tables.run(thread, commit.runId) : undefined
   if (!run || run.status !== 'running') throw notActive(commit.runId, fence.threadId)
   const { end } = commit
-  // Can fail, on what is no JSON; so it is tried before the first write.
-  JSON.stringify([end, commit.lost, commit.started])
+  const words = wordsOf(commit)
   if (end?.status === 'rejected') {
     remove(tables, thread, commit.removed)
     const gone = reject(tables, thread, run, end.error)
-    return { rows: [], taken: [], ...finish(tables, thread, run, end, fence.owner), ...(gone.length > 0 && { gone }) }
+    return { rows: [], taken: [], ...finish(tables, thread, run, end, words, fence.owner), ...(gone.length > 0 && { gone }) }
   }
 
   const revised = prepare(commit.revised ?? [])
@@ -41,13 +40,30 @@ export function commitStep(tables: ThreadTables, fence: Fence, commit: StepCommi
   if (lane) advanceLane(tables, thread, lane, lane.rowId)
   const taken = commit.drain === true ? drain(tables, thread, run, commit.step + 1, fence.owner) : []
   const ends = end !== undefined && taken.length === 0
-  progress(run, commit, ends)
-  if (ends) return { rows, taken, ...finish(tables, thread, run, end, fence.owner) }
+  progress(run, commit, words, ends)
+  if (ends) return Object.assign(finish(tables, thread, run, end, words, fence.owner), { rows, taken })
 
   tables.putRun(thread, run)
   tables.putThread(thread)
   const waits = commit.drain === 'look' && waiting(tables, thread, run, fence.owner).length > 0
   return { rows, taken, ended: false, more: false, ...(waits && { waits }) }
+}
+
+/** What is stored of a commit besides its rows. Making it can fail, on what is no JSON; so it is made before the first write. */
+interface Words {
+  usage: string | null
+  error: string | null
+  lost: string | null
+}
+
+function wordsOf({ end, lost, started }: StepCommit): Words {
+  if (end?.status === 'suspended') JSON.stringify(end.calls)
+  if (started) JSON.stringify(started)
+  return {
+    usage: end && 'usage' in end ? jsonOrNull(end.usage) : null,
+    error: end && 'error' in end ? jsonOrNull(end.error) : null,
+    lost: jsonOrNull(lost),
+  }
 }
 
 function remove(tables: ThreadTables, thread: ThreadRecord, ids: readonly string[] = []): void {
@@ -78,8 +94,8 @@ function drain(tables: ThreadTables, thread: ThreadRecord, run: RunRecord, step:
   return takeMail(tables, thread, enters, { runId: run.runId, step })
 }
 
-function progress(run: RunRecord, commit: StepCommit, ends: boolean): void {
-  if (commit.lost) run.lost = JSON.stringify(commit.lost)
+function progress(run: RunRecord, commit: StepCommit, words: Words, ends: boolean): void {
+  if (words.lost !== null) run.lost = words.lost
   // A parked run may be taken up again: the step that it stopped in is still to do.
   const over = commit.drain !== undefined || (ends && commit.end?.status !== 'suspended' && commit.end?.status !== 'parked')
   run.step = over ? commit.step + 1 : commit.step
@@ -113,11 +129,11 @@ function reject(tables: ThreadTables, thread: ThreadRecord, run: RunRecord, erro
 }
 
 /** Ends the run. The lease goes in the same transaction that finds nothing waiting: no send can fall between the two. */
-function finish(tables: ThreadTables, thread: ThreadRecord, run: RunRecord, end: RunEnd, owner: string): Pick<StepCommitted, 'ended' | 'more' | 'left' | 'wantsTitle'> {
+function finish(tables: ThreadTables, thread: ThreadRecord, run: RunRecord, end: RunEnd, words: Words, owner: string): Pick<StepCommitted, 'ended' | 'more' | 'left' | 'wantsTitle'> {
   const now = tables.now()
   run.status = end.status
   thread.updatedAt = now
-  if ('usage' in end) run.usage = jsonOrNull(end.usage)
+  if ('usage' in end) run.usage = words.usage
   if (end.status === 'suspended') {
     const calls = withChildren(tables, end.calls)
     run.suspended = JSON.stringify(calls)
@@ -135,7 +151,7 @@ function finish(tables: ThreadTables, thread: ThreadRecord, run: RunRecord, end:
   if (end.status !== 'rejected') tables.settleTaken(thread, 'consumed', null)
   applyStaged(tables, run)
   run.endedAt = now
-  run.error = jsonOrNull(end.error)
+  run.error = words.error
   tables.putRun(thread, run)
   settleTail(tables, thread)
   const wantsTitle = end.status === 'finished' && end.titleUntil !== undefined && markUntitled(tables, thread, run.agentId, owner, end.titleUntil)
@@ -148,7 +164,10 @@ function finish(tables: ThreadTables, thread: ThreadRecord, run: RunRecord, end:
     promise(thread, next.runId, agentId)
   } else release(tables, thread, pending.length > 0)
   tables.putThread(thread)
-  return { ended: true, more: next !== undefined, ...(!next && pending.length > 0 && { left: true }), ...(wantsTitle && { wantsTitle }) }
+  const finished: ReturnType<typeof finish> = { ended: true, more: next !== undefined }
+  if (!next && pending.length > 0) finished.left = true
+  if (wantsTitle) finished.wantsTitle = true
+  return finished
 }
 
 /** What waits after a run, unless its end took that along. */

@@ -11,16 +11,9 @@ function mailedRow({ stored: { id, messageId, role, type, content, createdAt } }
   return `${named.slice(0, -1)},"content":${content},"createdAt":${createdAt}}`
 }
 
-/** The rows of records that are taken by the run which their own send begins: what was just put into words isn't read again. */
-const atHand = new WeakMap<MailRecord, readonly Prepared[]>()
-
-export function keepAtHand(mail: MailRecord, rows: readonly Prepared[]): void {
-  atHand.set(mail, rows)
-}
-
-/** The same as what the record says, for the run that takes it. */
+/** The same as what the record says, for the run that takes it. What was just put into words isn't read again. */
 export function takeAtHand(mail: MailRecord, { runId, step }: { runId: string; step: number }): Prepared[] | undefined {
-  const rows = atHand.get(mail)
-  atHand.delete(mail)
+  const rows = mail.atHand?.rows
+  mail.atHand = undefined
   return rows?.map(({ row, stored: { id, messageId, role, type, content, createdAt } }) => ({ row, stored: { id, messageId, role, type, runId, step, content, createdAt } }))
 }

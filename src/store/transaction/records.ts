@@ -1,6 +1,7 @@
 import type { RowRole } from '../../message/row.ts'
 import type { Route, SignalState, ThreadStatus, Waiting } from '../../thread/machine.ts'
 import type { RunStatus } from '../contract.ts'
+import type { Prepared } from './append.ts'
 
 /** What stores keep of a thread, one flat record per thing, JSON as text. Times are milliseconds. */
 export interface ThreadRecord {
@@ -69,6 +70,15 @@ export interface MailRecord extends Waiting {
   readonly boundTo: string | null
   reason: string | null
   readonly acceptedAt: number
+  /** Only in the transaction that accepts it, and only where the run that it starts may begin there. */
+  atHand?: AtHand | undefined
+}
+
+/** What is known of a signal that was just put into words, and need not be read again. */
+export interface AtHand {
+  readonly rows: readonly Prepared[]
+  /** The id of its run was made for it: no run has it. */
+  readonly newRun: boolean
 }
 
 export interface RunRecord {

@@ -7,23 +7,27 @@ import { closeOpenCalls } from '../prompt/open-calls.ts'
 export class GrowingPrompt {
   #messages: LanguageModelV4Message[]
   #once: LanguageModelV4Message[] | undefined
+  /** Rows that nobody has asked for yet: what a run says last is often not read by it. */
+  #coming: MessageRow[] = []
 
   constructor(rows: readonly MessageRow[]) {
     this.#messages = grown([], inOrder(rows))
   }
 
   append(rows: readonly MessageRow[]): void {
-    grown(this.#messages, rows)
-    if (this.#once) grown(this.#once, rows)
+    for (const row of rows) this.#coming.push(row)
   }
 
   /** Starts again from these rows: one of them is not what it was, or does not stand at the end. */
   rebuild(rows: readonly MessageRow[]): void {
+    if (this.#once) grown(this.#once, this.#coming)
+    this.#coming = []
     this.#messages = grown([], inOrder(rows))
   }
 
   /** The next prompt is made of these rows, and of those appended before it is asked for. The one after it is as if this had not been. */
   showOnce(rows: readonly MessageRow[]): void {
+    this.#grow()
     this.#once = grown([], inOrder(rows))
   }
 
@@ -32,6 +36,7 @@ export class GrowingPrompt {
    * for: the messages only ever grow, and few want to see them.
    */
   sent(answering: boolean): () => LanguageModelV4Message[] {
+    this.#grow()
     const messages = this.#messages
     const answered = answering ? -1 : messages.findLastIndex(({ role }) => role === 'assistant')
     const end = answered < 0 ? messages.length : answered
@@ -39,9 +44,17 @@ export class GrowingPrompt {
   }
 
   next(): readonly LanguageModelV4Message[] {
+    this.#grow()
     const messages = this.#once ?? this.#messages
     this.#once = undefined
     return messages
+  }
+
+  #grow(): void {
+    if (this.#coming.length === 0) return
+    grown(this.#messages, this.#coming)
+    if (this.#once) grown(this.#once, this.#coming)
+    this.#coming = []
   }
 }
 
@@ -62,7 +75,8 @@ function inOrder(rows: readonly MessageRow[]): readonly MessageRow[] {
 function besideTheirCalls(rows: readonly MessageRow[]): readonly MessageRow[] {
   let ordered: MessageRow[] | undefined
   let place = -1
-  for (const [index, row] of rows.entries()) {
+  for (let index = 0; index < rows.length; index++) {
+    const row = rows[index] as MessageRow
     if (row.role === 'tool' && place >= 0) {
       if (place < index) ordered ??= rows.slice(0, index)
       ordered?.splice(place, 0, row)

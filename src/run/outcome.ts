@@ -1,5 +1,6 @@
 import { joinRows } from '../message/join.ts'
-import type { FilePart, SourcePart, ToolInvocationPart } from '../message/message.ts'
+import type { FilePart, Message, SourcePart, ToolInvocationPart } from '../message/message.ts'
+import type { MessageRow } from '../message/row.ts'
 import type { Ending, StepEnd } from './boundary.ts'
 import { noUsage } from './model-parts.ts'
 import type { Run } from './run.ts'
@@ -39,6 +40,14 @@ export function resultOf(part: ToolInvocationPart): ToolResult {
   return { ...callOf(part), result: text, isError: true }
 }
 
+type Lists = 'toolCalls' | 'toolResults' | 'files' | 'sources' | 'warnings'
+
+function gathered<Of extends Lists>(steps: readonly StepResult[], of: Of): Array<StepResult[Of][number]> {
+  const all: Array<StepResult[Of][number]> = []
+  for (const step of steps) for (const one of step[of]) all.push(one)
+  return all
+}
+
 export function runResult(run: Run, end: Ending): RunResult {
   const refused = end.status === 'rejected'
   // A refusal leaves nothing of what was said; what it cost stays.
@@ -49,18 +58,31 @@ export function runResult(run: Run, end: Ending): RunResult {
     text: refused ? '' : run.text,
     reasoningText: last?.reasoningText ?? '',
     object: end.object,
-    toolCalls: steps.flatMap((step) => step.toolCalls),
-    toolResults: steps.flatMap((step) => step.toolResults),
-    files: steps.flatMap((step) => step.files),
-    sources: steps.flatMap((step) => step.sources),
+    toolCalls: gathered(steps, 'toolCalls'),
+    toolResults: gathered(steps, 'toolResults'),
+    files: gathered(steps, 'files'),
+    sources: gathered(steps, 'sources'),
     usage: run.usage,
     totalUsage: run.usage,
     finishReason: end.reason,
     steps,
-    warnings: steps.flatMap((step) => step.warnings),
+    warnings: gathered(steps, 'warnings'),
     tripwire: end.tripwire,
     suspended: end.waiting ?? [],
     error: end.error,
-    messages: refused ? [] : joinRows(run.rows.filter((row) => row.runId === run.id && row.role !== 'signal' && row.role !== 'user')),
+    messages: refused ? [] : answerOf(run),
   }
+}
+
+/** The caller's own: what it changes in them is nobody else's. */
+function answerOf(run: Run): Message[] {
+  const rows: MessageRow[] = []
+  for (const row of run.rows) if (row.runId === run.id && row.role !== 'signal' && row.role !== 'user') rows.push(row)
+  const messages = joinRows(rows)
+  for (const message of messages) {
+    message.createdAt = new Date(message.createdAt)
+    message.content = { ...message.content }
+    message.content.parts = message.content.parts.map((part) => ({ ...part }))
+  }
+  return messages
 }

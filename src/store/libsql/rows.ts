@@ -15,7 +15,6 @@ const copiedAtOnce = 2_000
 export class SqlRows extends SqlMemory {
   readonly #statements: Statements
   readonly #recent = new RecentRows()
-  readonly #decoded = new WeakMap<RowRecord, MessageRow>()
   /** What the recent rows were kept by: what this connection did to messages, and whether others committed anything. */
   #messageChanges = 0
   #version = -1
@@ -68,9 +67,7 @@ export class SqlRows extends SqlMemory {
   }
 
   decoded(thread: ThreadRecord, row: RowRecord): MessageRow {
-    let decoded = this.#decoded.get(row)
-    if (!decoded) this.#decoded.set(row, (decoded = messageRow(thread, row)))
-    return decoded
+    return (row.decoded ??= messageRow(thread, row))
   }
 
   removeRow(thread: ThreadRecord, id: string): void {

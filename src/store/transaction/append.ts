@@ -54,8 +54,8 @@ function appendRow(tables: ThreadTables, thread: ThreadRecord, { row, stored }: 
   const seq = tail ? TAIL_SEQ + thread.tail : thread.nextSeq
 
   const { id, messageId, role, type, runId, step, content, createdAt } = stored
-  const added = tables.addRow(thread, { seq, id, messageId, role, type, runId, step, content, createdAt, ordinal, turn, counted: counts ? (tail ? 2 : 1) : 0 })
-  if (!added) {
+  const record: RowRecord = { seq, id, messageId, role, type, runId, step, content, createdAt, ordinal, turn, counted: counts ? (tail ? 2 : 1) : 0 }
+  if (!tables.addRow(thread, record)) {
     const there = tables.row(thread, row.id)
     return there ? messageRow(thread, there) : row
   }
@@ -74,7 +74,31 @@ function appendRow(tables: ThreadTables, thread: ThreadRecord, { row, stored }: 
   placed.seq = seq
   if (runId !== null) placed.runId = runId
   if (step !== null) placed.step = step
+  if (tables.decoded && isPlainText(row.content)) record.decoded = placed
   return placed
+}
+
+/**
+ * True for contents that are nothing but texts: reading what was stored of them gives the same, and there is nothing in them that somebody
+ * who has the row could change later without meaning to.
+ */
+function isPlainText(content: MessageRow['content']): boolean {
+  for (const key in content) if (key !== 'format' && key !== 'parts' && key !== 'metadata') return false
+  for (const part of content.parts) if (part.type !== 'text' || !isFlat(part)) return false
+  const { metadata } = content
+  if (metadata === undefined) return !('metadata' in content)
+  for (const key in metadata) if (key !== 'signal' || !isFlat(metadata[key])) return false
+  return true
+}
+
+function isFlat(value: unknown): boolean {
+  if (typeof value !== 'object' || value === null) return false
+  const fields = value as Record<string, unknown>
+  for (const key in fields) {
+    const kind = typeof fields[key]
+    if (kind !== 'string' && kind !== 'boolean') return false
+  }
+  return true
 }
 
 /** The run is over: what waited behind it takes its place. */

@@ -74,7 +74,7 @@ function remove(tables: ThreadTables, thread: ThreadRecord, ids: readonly string
 function revise(tables: ThreadTables, thread: ThreadRecord, run: RunRecord, { stored }: Prepared): void {
   const there = tables.row(thread, stored.id)
   if (!there) return
-  const revised = { ...there, ...stored, runId: there.runId, step: there.step }
+  const revised = { ...there, ...stored, runId: there.runId, step: there.step, decoded: undefined }
   // What is not sealed nobody could quote.
   if (there.seq < run.sealSeq) forgetWords(tables, thread, there.messageId, [there], [revised])
   tables.reviseRow(thread, revised)

@@ -12,7 +12,7 @@ export function saveRows(tables: ThreadTables, scope: Scope, rows: readonly Mess
   const saved = prepare(rows).flatMap((prepared) => {
     const there = tables.row(thread, prepared.stored.id)
     if (!there) return appendBeside(tables, thread, [prepared])
-    const revised = { ...there, ...prepared.stored }
+    const revised = { ...there, ...prepared.stored, decoded: undefined }
     forgetWords(tables, thread, there.messageId, [there], [revised])
     tables.reviseRow(thread, revised)
     return messageRow(thread, revised)

@@ -1,4 +1,4 @@
-import type { RowRole } from '../../message/row.ts'
+import type { MessageRow, RowRole } from '../../message/row.ts'
 import type { Route, SignalState, ThreadStatus, Waiting } from '../../thread/machine.ts'
 import type { RunStatus } from '../contract.ts'
 import type { Prepared } from './append.ts'
@@ -51,6 +51,8 @@ export interface RowRecord {
   readonly turn: number
   /** 1: a counted message begins here. 2: the same, in the tail band. */
   readonly counted: number
+  /** What it says, where that is at hand and need not be read from `content`. */
+  decoded?: MessageRow | undefined
 }
 
 export interface MailRecord extends Waiting {

@@ -51,7 +51,8 @@ const subscribed: readonly string[] = [
   `INSERT INTO heed_subscriptions (source_id, external_id, thread_id, resource_id, agent_id, metadata, subscribed_at) VALUES ('github', 'a/b#1', 't', 'r', 'agent', '{}', 1)`,
   `INSERT INTO heed_deliveries (source_id, id, signed_at) VALUES ('shop', 'msg', 5)`,
 ]
-const contents: ReadonlyArray<readonly string[]> = [first, second, second, fourth, fourth, sixth, seventh, scheduled, recalled, pruned, pruned, pruned, subscribed, subscribed, subscribed, subscribed, subscribed, subscribed, subscribed, subscribed, subscribed, subscribed, subscribed, subscribed]
+const placed: readonly string[] = [...subscribed, `UPDATE heed_mailbox SET open = NULL WHERE state = 'taken'`, `UPDATE heed_runs SET taken = '1-1'`]
+const contents: ReadonlyArray<readonly string[]> = [first, second, second, fourth, fourth, sixth, seventh, scheduled, recalled, pruned, pruned, pruned, subscribed, subscribed, subscribed, subscribed, subscribed, subscribed, subscribed, subscribed, subscribed, subscribed, subscribed, subscribed, placed]
 
 const subscribedFrom = contents.indexOf(subscribed) + 1
 
@@ -81,6 +82,7 @@ describe('migrations', () => {
     expect(begun).toMatchObject({ resumed: true, run: { runId: 'run', started: ['call'] }, rows: [{ id: 'm', seq: 1 }] })
     const drained = begun && (await store.commitStep(begun.fence, { runId: 'run', step: 0, rows: [], drain: true }))
     expect(drained?.taken.map(({ id }) => id)).toEqual(['n'])
+    expect((await store.listSignals({ threadId: 't' })).map(({ id, state }) => `${id} ${state}`)).toEqual(['m consumed', 'n taken'])
     const [skipped] = await store.accept([{
       threadId: 't', resourceId: 'r', agentId: 'agent', id: 'z', mode: 'now', ifActive: { behavior: 'deliver' }, ifIdle: { behavior: 'wake' }, rows: [],
       runId: 'x', lane: { id: 'lane', cacheKey: 'k', mode: 'delta' }, now: 1,
@@ -124,6 +126,6 @@ describe('migrations', () => {
 
   it('never change once they were released', () => {
     const prints = migrations.map((step) => createHash('sha256').update(step).digest('hex').slice(0, 12))
-    expect(prints).toEqual(['da87a0c18f27', 'ca4fa34e2fab', '8f23532bfe59', '12918f454a31', '242f8c9544d0', '81d3683390d4', '8c404f8f77d3', '7d1ab391b503', '99b3dfdcb292', '8ade46dc0f0f', 'f3b05635ee58', '23e5660dbfe0', 'aacffc3bc8f8', '8149efc0d434', '0ff0e1960078', '95723c31c6d8', '1f311dde85df', '479d4aa3e0b5', '6c191e6b6713', '569163a97b83', 'fcd6a53719d8', 'c33b6014d5c7', '8329bf55f906', '5ba4e28efc8c'])
+    expect(prints).toEqual(['da87a0c18f27', 'ca4fa34e2fab', '8f23532bfe59', '12918f454a31', '242f8c9544d0', '81d3683390d4', '8c404f8f77d3', '7d1ab391b503', '99b3dfdcb292', '8ade46dc0f0f', 'f3b05635ee58', '23e5660dbfe0', 'aacffc3bc8f8', '8149efc0d434', '0ff0e1960078', '95723c31c6d8', '1f311dde85df', '479d4aa3e0b5', '6c191e6b6713', '569163a97b83', 'fcd6a53719d8', 'c33b6014d5c7', '8329bf55f906', '5ba4e28efc8c', '5c4b978e8df0'])
   })
 })

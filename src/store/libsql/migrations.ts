@@ -8,6 +8,7 @@ import { notificationChangeSchema, notificationIndexSchema, notificationMergedSc
 import { quotesSchema, recallChangesSchema } from './recall/schema.ts'
 import { scheduleSchema } from './schedule-schema.ts'
 import { subscriptionSchema, subscriptionTurnSchema } from './subscription-schema.ts'
+import { takenSchema } from './taken-schema.ts'
 import { waitingSchema } from './waiting-schema.ts'
 
 /**
@@ -247,6 +248,7 @@ export const migrations: readonly string[] = [
   touchedSchema,
   callsSchema,
   waitingSchema,
+  takenSchema,
 ]
 
 /** 'Heed', where SQLite keeps the name of the program that a file belongs to. */

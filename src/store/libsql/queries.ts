@@ -14,7 +14,7 @@ export function listSignals(
 ): MailboxRow[] {
   const thread = scopedThread(tables, scope)
   const wanted = new Conditions().add('thread = ? AND ord > ?', thread.key, options.after ?? 0)
-  if (options.states?.every((state) => state === 'pending' || state === 'taken')) wanted.add('open = 1')
+  if (options.states?.every((state) => state === 'pending')) wanted.add('open = 1')
   if (options.states) wanted.add('state IN (SELECT value FROM json_each(?))', JSON.stringify(options.states))
   const text = `SELECT ${mailColumns} FROM heed_mailbox ${wanted.where} ORDER BY ord LIMIT ?`
   const found = statements.all<MailRecord>(text, ...wanted.values, options.limit ?? -1)

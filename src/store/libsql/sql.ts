@@ -18,7 +18,7 @@ export const mailColumns = `
 export const runColumns = `
   r.run_id AS runId, r.agent_id AS agentId, r.status, r.epoch, r.step, r.attempts, r.options, r.started, r.suspended,
   r.started_at AS startedAt, r.ended_at AS endedAt, r.suspended_at AS suspendedAt, r.error, r.usage, r.first_seq AS firstSeq,
-  r.seal_seq AS sealSeq, r.staged, r.lost, r.ordinal`
+  r.seal_seq AS sealSeq, r.staged, r.lost, r.ordinal, r.taken`
 
 const workingMemoryColumns = `version, value, at, change_id AS changeId`
 
@@ -57,25 +57,25 @@ export const sql = {
     INSERT INTO heed_mailbox (thread, ord, id, agent_id, route, kind, state, open, run_id, start_run_id, step, rows, options,
       bound_to, reason, accepted_at)
     VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
-  takeMail: `UPDATE heed_mailbox SET state = ?, run_id = ?, step = ?, rows = ?, reason = ? WHERE thread = ? AND ord = ?`,
+  changeMail: `UPDATE heed_mailbox SET state = ?, run_id = ?, step = ?, rows = ?, reason = ? WHERE thread = ? AND ord = ?`,
   closeMail: `UPDATE heed_mailbox SET state = ?, run_id = ?, step = ?, rows = ?, reason = ?, open = NULL WHERE thread = ? AND ord = ?`,
   // In two steps, because places are unique: out of the way, then back.
   moveMail: `UPDATE heed_mailbox SET ord = ? WHERE thread = ? AND id = ?`,
   settleOrder: `UPDATE heed_mailbox SET ord = -ord WHERE thread = ? AND ord < 0`,
   settleTaken: `
-    UPDATE heed_mailbox INDEXED BY heed_mailbox_open SET state = ?, open = NULL, reason = ?
-    WHERE thread = ? AND open = 1 AND state = 'taken'`,
+    UPDATE heed_mailbox INDEXED BY heed_mailbox_ord SET state = ?, reason = ?
+    WHERE thread = ? AND ord BETWEEN ? AND ? AND state = 'taken'`,
   cancelBound: `UPDATE heed_mailbox SET state = 'cancelled', open = NULL, reason = ? WHERE bound_to = ? AND open = 1 AND state = 'pending'`,
 
   run: `SELECT ${runColumns} FROM heed_runs r WHERE r.run_id = ? AND r.thread = ?`,
   addRun: `
     INSERT INTO heed_runs (thread, resource_id, run_id, agent_id, status, epoch, step, attempts, options, started, suspended,
-      started_at, ended_at, suspended_at, error, usage, first_seq, seal_seq, ordinal)
-    VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
+      started_at, ended_at, suspended_at, error, usage, first_seq, seal_seq, ordinal, taken)
+    VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
     ON CONFLICT (run_id, thread) DO NOTHING`,
   putRun: `
     UPDATE heed_runs SET status = ?, epoch = ?, step = ?, attempts = ?, started = ?, suspended = ?, ended_at = ?, suspended_at = ?,
-      error = ?, usage = ?, seal_seq = ?, staged = ?, lost = ?
+      error = ?, usage = ?, seal_seq = ?, staged = ?, lost = ?, taken = ?
     WHERE run_id = ? AND thread = ?`,
 
   row: `SELECT ${rowColumns} FROM heed_messages WHERE thread = ? AND id = ?`,

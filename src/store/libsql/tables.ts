@@ -1,5 +1,6 @@
 import type { Clock } from '../../clock.ts'
 import { newId } from '../../ids.ts'
+import { spansOf } from '../transaction/places.ts'
 import type { StartRow } from '../transaction/prune.ts'
 import type { MailRecord, RunRecord, ThreadRecord } from '../transaction/records.ts'
 import type { NewThreadRecord, ThreadTables } from '../transaction/tables.ts'
@@ -195,7 +196,7 @@ export class SqlTables extends SqlRows implements ThreadTables {
 
   putMail(thread: ThreadRecord, mail: MailRecord): void {
     if (this.#heldOf(thread).mail.has(mail.id)) return
-    const text = isOpen(mail) ? sql.takeMail : sql.closeMail
+    const text = isOpen(mail) ? sql.changeMail : sql.closeMail
     this.#statements.run(text, mail.state, mail.runId, mail.step, mail.rows, mail.reason, thread.key, mail.ord)
   }
 
@@ -207,9 +208,9 @@ export class SqlTables extends SqlRows implements ThreadTables {
     this.#statements.run(sql.settleOrder, thread.key)
   }
 
-  settleTaken(thread: ThreadRecord, state: 'consumed' | 'rejected', reason: string | null): void {
+  settleTaken(thread: ThreadRecord, places: string | null, state: 'consumed' | 'rejected', reason: string | null): void {
     this.#writeMail(this.#heldOf(thread))
-    this.#statements.run(sql.settleTaken, state, reason, thread.key)
+    for (const [from, to] of spansOf(places)) this.#statements.run(sql.settleTaken, state, reason, thread.key, from, to)
   }
 
   run(thread: ThreadRecord, runId: string): RunRecord | undefined {
@@ -221,7 +222,7 @@ export class SqlTables extends SqlRows implements ThreadTables {
     this.#recentThreads()
     const added = this.#statements.run(
       sql.addRun, thread.key, thread.resourceId, run.runId, run.agentId, run.status, run.epoch, run.step, run.attempts, run.options, run.started,
-      run.suspended, run.startedAt, run.endedAt, run.suspendedAt, run.error, run.usage, run.firstSeq, run.sealSeq, run.ordinal,
+      run.suspended, run.startedAt, run.endedAt, run.suspendedAt, run.error, run.usage, run.firstSeq, run.sealSeq, run.ordinal, run.taken,
     )
     this.#threadChanges = this.#statements.threadChanges
     if (added === 1) this.#heldOf(thread).run = run
@@ -232,7 +233,7 @@ export class SqlTables extends SqlRows implements ThreadTables {
     this.#recentThreads()
     this.#statements.run(
       sql.putRun, run.status, run.epoch, run.step, run.attempts, run.started, run.suspended, run.endedAt, run.suspendedAt, run.error, run.usage,
-      run.sealSeq, run.staged, run.lost, run.runId, thread.key,
+      run.sealSeq, run.staged, run.lost, run.taken, run.runId, thread.key,
     )
     this.#threadChanges = this.#statements.threadChanges
     this.#heldOf(thread).run = run.status === 'running' ? run : undefined
@@ -343,6 +344,7 @@ export class SqlTables extends SqlRows implements ThreadTables {
   }
 }
 
+/** What waits is found by an index of its own; what was taken, by the run that took it. */
 function isOpen(mail: MailRecord): 1 | null {
-  return mail.state === 'pending' || mail.state === 'taken' ? 1 : null
+  return mail.state === 'pending' ? 1 : null
 }

@@ -126,7 +126,7 @@ export class MemoryTables implements ThreadTables {
     shelf.open.sort((a, b) => a.ord - b.ord)
   }
 
-  settleTaken(thread: ThreadRecord, state: 'consumed' | 'rejected', reason: string | null): void {
+  settleTaken(thread: ThreadRecord, _: string | null, state: 'consumed' | 'rejected', reason: string | null): void {
     const shelf = this.#shelf(thread)
     for (const mail of shelf.open) if (mail.state === 'taken') shelf.settle({ ...mail, state, reason })
   }

@@ -48,9 +48,9 @@ function endBelow(tables: ThreadTables, thread: ThreadRecord, runId: string, seq
   if (mail?.state === 'pending') cancelMail(tables, thread, mail, 'The run that asked it was refused.')
   const gone = seq === undefined ? [] : takeBackFrom(tables, thread, seq)
   const run = tables.run(thread, runId)
-  if (run) tables.putRun(thread, { ...run, status: 'rejected', staged: null, endedAt: run.endedAt ?? tables.now() })
+  if (run) tables.putRun(thread, { ...run, status: 'rejected', staged: null, endedAt: run.endedAt ?? tables.now(), taken: null })
   if (thread.runId === runId) {
-    tables.settleTaken(thread, 'rejected', null)
+    tables.settleTaken(thread, run?.taken ?? null, 'rejected', null)
     settleTail(tables, thread)
     thread.epoch += 1
     release(tables, thread, tables.pending(thread).length > 0)

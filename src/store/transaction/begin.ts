@@ -7,6 +7,7 @@ import { fencedThread, scopedThread } from './guard.ts'
 import { release } from './lease.ts'
 import type { MailRecord, RowRecord, RunRecord, ThreadRecord } from './records.ts'
 import type { ThreadTables } from './tables.ts'
+import { placesOf } from './places.ts'
 import { takeMail } from './take.ts'
 import { runnable, startingRows } from './waiting.ts'
 
@@ -79,6 +80,7 @@ function startRun(
     staged: null,
     lost: null,
     ordinal: thread.ordinal,
+    taken: placesOf(rows),
   }
   tables.addRun(thread, run)
   thread.runId = what.runId

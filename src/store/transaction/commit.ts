@@ -11,6 +11,7 @@ import { advanceLane, forgetLaneSignals, stated } from './lanes.ts'
 import { move, promise, release } from './lease.ts'
 import { goOn, withChildren } from './nesting.ts'
 import { forgetWords, stillQuoting } from './quotes.ts'
+import { placesOf } from './places.ts'
 import type { MailRecord, RunRecord, ThreadRecord } from './records.ts'
 import type { ThreadTables } from './tables.ts'
 import { takeMail } from './take.ts'
@@ -88,10 +89,17 @@ function waiting(tables: ThreadTables, thread: ThreadRecord, run: RunRecord, own
 function drain(tables: ThreadTables, thread: ThreadRecord, run: RunRecord, step: number, owner: string): MailboxRow[] {
   const enters = waiting(tables, thread, run, owner)
   if (enters.length === 0) return []
-  tables.settleTaken(thread, 'consumed', null)
+  settle(tables, thread, run, 'consumed', null)
   run.sealSeq = thread.nextSeq
+  run.taken = placesOf(enters)
   applyStaged(tables, run)
   return takeMail(tables, thread, enters, { runId: run.runId, step })
+}
+
+/** The run has done with what it took. It is put by the caller. */
+export function settle(tables: ThreadTables, thread: ThreadRecord, run: RunRecord, state: 'consumed' | 'rejected', reason: string | null): void {
+  tables.settleTaken(thread, run.taken, state, reason)
+  run.taken = null
 }
 
 function progress(run: RunRecord, commit: StepCommit, words: Words, ends: boolean): void {
@@ -124,7 +132,7 @@ function settledCalls(rows: readonly MessageRow[]): Set<string> {
 function reject(tables: ThreadTables, thread: ThreadRecord, run: RunRecord, error: JSONObject | undefined): string[] {
   const gone = takeBackFrom(tables, thread, run.sealSeq)
   run.staged = null
-  tables.settleTaken(thread, 'rejected', typeof error?.message === 'string' ? error.message : null)
+  settle(tables, thread, run, 'rejected', typeof error?.message === 'string' ? error.message : null)
   return gone
 }
 
@@ -148,7 +156,7 @@ function finish(tables: ThreadTables, thread: ThreadRecord, run: RunRecord, end:
     tables.putThread(thread)
     return { ended: true, more: false }
   }
-  if (end.status !== 'rejected') tables.settleTaken(thread, 'consumed', null)
+  if (end.status !== 'rejected') settle(tables, thread, run, 'consumed', null)
   applyStaged(tables, run)
   run.endedAt = now
   run.error = words.error

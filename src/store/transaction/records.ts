@@ -106,6 +106,8 @@ export interface RunRecord {
   lost: string | null
   /** The thread's ordinal as the run began: its window stays where it was then. */
   readonly ordinal: number
+  /** Where the signals are in the mailbox that it took and that are not settled: see places.ts. */
+  taken: string | null
 }
 
 export interface LaneRecord {

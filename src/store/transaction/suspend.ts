@@ -3,7 +3,7 @@ import type { ToolInvocationPart } from '../../message/message.ts'
 import type { MessageRow } from '../../message/row.ts'
 import type { CallDecision, Decided, Scope, SuspendedCall, SuspendedEnd } from '../contract.ts'
 import { appendToRun, prepare, settleTail } from './append.ts'
-import { leftOver } from './commit.ts'
+import { leftOver, settle } from './commit.ts'
 import { messageRow } from './decode.ts'
 import { scopedThread } from './guard.ts'
 import { firstDecision, keepDecision } from './decisions.ts'
@@ -46,8 +46,8 @@ export function endSuspended(tables: ThreadTables, scope: Scope, runId: string, 
   run.status = 'aborted'
   run.endedAt = tables.now()
   applyStaged(tables, run)
+  settle(tables, thread, run, 'consumed', null)
   tables.putRun(thread, run)
-  tables.settleTaken(thread, 'consumed', null)
   settleTail(tables, thread)
   const pending = leftOver(tables, thread, options.clearPending === true)
   release(tables, thread, pending.length > 0)

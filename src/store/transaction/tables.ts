@@ -43,8 +43,8 @@ export interface ThreadTables {
   putMail(thread: ThreadRecord, mail: MailRecord): void
   /** Gives these records the `ord` they carry now: the same numbers in another order. */
   reorderMail(thread: ThreadRecord, mail: readonly MailRecord[]): void
-  /** What a run took and was answered, or refused. */
-  settleTaken(thread: ThreadRecord, state: 'consumed' | 'rejected', reason: string | null): void
+  /** What a run took, at these places (see places.ts), and was answered, or refused. */
+  settleTaken(thread: ThreadRecord, places: string | null, state: 'consumed' | 'rejected', reason: string | null): void
 
   run(thread: ThreadRecord, runId: string): RunRecord | undefined
   /** False, and nothing, when the thread has a run of this id. */

@@ -50,6 +50,10 @@ function checkProcessor(entry: unknown, where: string): void {
 
 function checkFields(processor: Record<string, unknown>, who: string): void {
   const { id, timeoutMs, maxDeltas } = processor
+  for (const field of ['name', 'stateId']) {
+    const text = processor[field]
+    if (text !== undefined && (typeof text !== 'string' || text === '')) throw new HeedError('invalid_agent', `${who}: ${field} must be a text that is not empty.`)
+  }
   for (const hook of allHooks) {
     if (processor[hook] !== undefined && typeof processor[hook] !== 'function') throw new HeedError('invalid_agent', `${who}: ${hook} must be a function.`)
   }

@@ -1,6 +1,7 @@
 import { describe, HeedError } from '../errors.ts'
 import type { Run } from '../run/run.ts'
 import type { CreatedAgentSignal, SignalInput } from '../signals/signal.ts'
+import { called } from './called.ts'
 import type { Hook } from './hooks.ts'
 import { inTime, isPromise, isTimeout } from './in-time.ts'
 import type { PartOfRun } from './part-of-run.ts'
@@ -42,7 +43,7 @@ export class HookCall {
   }
 
   private async send(signal: SignalInput): Promise<CreatedAgentSignal> {
-    if (this.over) throw new HeedError('no_active_run', `Processor '${this.processor.id}' was given up in ${this.hook}: its signal comes too late.`)
+    if (this.over) throw new HeedError('no_active_run', `Processor ${called(this.processor)} was given up in ${this.hook}: its signal comes too late.`)
     // A chunk is being looked at: the echo of a signal can't wait until that is over.
     return this.run.sendSignal(signal, this.hook === 'processOutputStream')
   }
@@ -85,7 +86,7 @@ export class HookCall {
     if (isTimeout(error) || isOfRun(this.run, error)) throw error
     this.holdToRefusal()
     if (error instanceof TripwireAbort) throw error
-    throw new HeedError('processor_failed', `Processor '${this.processor.id}' failed in ${this.hook}: ${describe(error)}`, {
+    throw new HeedError('processor_failed', `Processor ${called(this.processor)} failed in ${this.hook}: ${describe(error)}`, {
       cause: error,
       details: { processorId: this.processor.id, hook: this.hook, ...(this.about ? { messageIds: this.about.messages.map(({ id }) => id) } : {}) },
     })

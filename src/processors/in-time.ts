@@ -1,5 +1,6 @@
 import { HeedError, isHeedError } from '../errors.ts'
 import type { Run } from '../run/run.ts'
+import { called } from './called.ts'
 import type { Processor } from './processor.ts'
 
 const defaultTimeoutMs = 300_000
@@ -18,7 +19,7 @@ export function inTime<T>(run: Run, processor: Processor, hook: string, returned
   const timeoutMs = closing ? Math.min(allowed, closingMs) : allowed
   return new Promise((resolve, reject) => {
     const timer = run.clock.after(timeoutMs, () => {
-      const error = new HeedError('processor_timeout', `Processor '${processor.id}' did not come to an end in ${hook} within ${timeoutMs} ms. Give it a larger timeoutMs, or let it listen to abortSignal.`, {
+      const error = new HeedError('processor_timeout', `Processor ${called(processor)} did not come to an end in ${hook} within ${timeoutMs} ms. Give it a larger timeoutMs, or let it listen to abortSignal.`, {
         details: { processorId: processor.id, hook, timeoutMs },
       })
       ours.add(error)

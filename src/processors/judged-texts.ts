@@ -15,6 +15,11 @@ export interface JudgedTextsOptions {
    * at once and is judged when it is whole: what is refused then is not kept, but was seen. Defaults to false.
    */
   hold?: boolean
+  /**
+   * Judges what the model thinks as well, and holds it back where text is. Otherwise thoughts are shown and kept as they come: a model may well think about what it
+   * then doesn't say. Defaults to false.
+   */
+  thoughts?: boolean
 }
 
 /** What a text is to be replaced with, after a verdict that asks for it. */
@@ -23,19 +28,21 @@ export type Rewrite = (text: string) => string
 /** A text that is longer is refused, rather than kept in memory for a verdict. */
 const maxHeldText = 1_000_000
 
-/** Shows every text that enters, or that a model says, to a judge once. Thoughts are not looked at. */
+/** Shows every text that enters, or that a model says, to a judge once; what it thinks only where that is asked for. */
 export abstract class JudgedTexts<Id extends string> implements Processor<Id> {
   abstract readonly id: Id
   /** Only there where texts are held: to be asked about every chunk costs time. */
   readonly processOutputStream?: Processor['processOutputStream']
   readonly #phases: ReadonlySet<JudgedPhase>
   readonly #hold: boolean
+  readonly #thoughts: boolean
   readonly #held = new OfRun(() => new Map<string, string>())
   readonly #seen = new OfRun(() => new WeakSet<MessagePart>())
 
-  constructor(phases: readonly JudgedPhase[], hold: boolean) {
+  constructor(phases: readonly JudgedPhase[], hold: boolean, thoughts = false) {
     this.#phases = new Set(phases)
     this.#hold = hold && this.#phases.has('output')
+    this.#thoughts = thoughts
     if (this.#hold) this.processOutputStream = (args) => this.#holdText(args)
   }
 
@@ -56,11 +63,13 @@ export abstract class JudgedTexts<Id extends string> implements Processor<Id> {
   async processOutputResult(args: ProcessOutputResultArgs | ProcessOutputStepArgs): Promise<Message[] | undefined> {
     if (!this.#phases.has('output') || this.#hold) return undefined
     const seen = this.#seen.of(args.state)
-    const fresh = new Set<MessagePart>()
-    for (const { content } of args.messages) for (const part of content.parts) if (part.type === 'text' && !seen.has(part)) fresh.add(part)
-    for (const part of fresh) seen.add(part)
-    const texts = Array.from(fresh, (part) => (part.type === 'text' ? part.text : ''))
-    const rewrite = await this.judge(texts, args, 'output')
+    const fresh = new Map<MessagePart, string>()
+    for (const part of args.messages.flatMap(({ content }) => content.parts)) {
+      const text = part.type === 'text' ? part.text : part.type === 'reasoning' && this.#thoughts ? part.reasoning : undefined
+      if (text !== undefined && !seen.has(part)) fresh.set(part, text)
+    }
+    for (const part of fresh.keys()) seen.add(part)
+    const rewrite = await this.judge([...fresh.values()], args, 'output')
     return rewrite && withAllTexts(args.messages, (text, part) => (part && fresh.has(part) ? rewrite(text) : text))
   }
 
@@ -68,11 +77,11 @@ export abstract class JudgedTexts<Id extends string> implements Processor<Id> {
     const { part, state } = args
     if (part.type === 'raw') return null
     if (!isDelta(part) && !isEnd(part)) return undefined
-    if (part.type === 'reasoning-delta' || part.type === 'reasoning-end') return undefined
+    if (!this.#thoughts && part.type.startsWith('reasoning')) return undefined
     const blocks = this.#held.of(state)
     const key = blockOf(part)
     const text = blocks.get(key) ?? ''
-    if (part.type === 'text-delta') {
+    if (isDelta(part)) {
       if (text.length + part.payload.text.length > maxHeldText) args.abort(`Refused by ${this.id}: the text is too long to be held back`)
       blocks.set(key, text + part.payload.text)
       return null

@@ -120,6 +120,31 @@ describe('an answer that is held until it was judged', () => {
     expect([shown, result.text]).toEqual([['Ask [PERSON-NAME].'], 'Ask [PERSON-NAME].'])
   })
 
+  it('[G2.36] may be what the model thinks: never shown when it is refused, and shown as it was changed', async () => {
+    const thinking = () => scriptedModel([{ reasoning: 'Ann Lee again.', text: 'Hello.' }])
+    const named = { findings: [{ type: 'person-name', text: 'Ann Lee', score: 1 }] }
+    const stream = async (processor: Processor) => {
+      const running = await new Agent({ id: 'a', model: thinking(), outputProcessors: [processor] }).stream('Go.')
+      const chunks = await chunksOf(running)
+      return { thoughts: of(chunks, 'reasoning-delta').map(({ payload }) => payload.text).join(''), result: await running.result }
+    }
+    const refused = await stream(new PIIDetector({ judge: judging(named), hold: true, thoughts: true, strategy: 'block' }))
+    expect([refused.thoughts, refused.result.tripwire?.processorId]).toEqual(['', 'pii-detector'])
+    const judge = judging(named, { findings: [] })
+    const redacted = await stream(new PIIDetector({ judge, hold: true, thoughts: true }))
+    expect([redacted.thoughts, redacted.result.reasoningText, redacted.result.text, judge.seen.length]).toEqual(['[PERSON-NAME] again.', '[PERSON-NAME] again.', 'Hello.', 2])
+    const whole = judging(named)
+    const kept = await stream(new PIIDetector({ judge: whole, thoughts: true }))
+    expect([kept.thoughts, kept.result.reasoningText]).toEqual(['Ann Lee again.', '[PERSON-NAME] again.'])
+    expect(whole.seen).toEqual(['<checked-text>Ann Lee again.</checked-text>\n<checked-text>Hello.</checked-text>'])
+  })
+
+  it('[G2.36] is not what the model thinks unless that is asked for', async () => {
+    const judge = judging(fine)
+    await ask(scriptedModel([{ reasoning: 'Hm.', text: 'Good words.' }]), new ModerationProcessor({ judge, phases: ['output'] }))
+    expect(judge.seen).toEqual(['<checked-text>Good words.</checked-text>'])
+  })
+
   it('is refused when it is too long to be kept', async () => {
     const processor = new ModerationProcessor({ judge: judging(fine), hold: true })
     const context = asked()

@@ -28,13 +28,14 @@ export class ModerationProcessor extends JudgedTexts<'moderation'> {
   readonly #strategy: 'block' | 'warn'
 
   constructor(options: ModerationOptions) {
-    checkNames('ModerationProcessor', options, [...judgeNames, 'categories', 'strategy', 'phases', 'hold'])
-    const { categories = usual, strategy = 'block', phases = ['input', 'output'], hold = false } = options
+    checkNames('ModerationProcessor', options, [...judgeNames, 'categories', 'strategy', 'phases', 'hold', 'thoughts'])
+    const { categories = usual, strategy = 'block', phases = ['input', 'output'], hold = false, thoughts = false } = options
     checkTexts('moderation', 'phases', phases, ['input', 'output'])
     checkFlag('moderation', 'hold', hold)
+    checkFlag('moderation', 'thoughts', thoughts)
     checkWord('moderation', 'strategy', ['block', 'warn'], strategy)
     checkTexts('moderation', 'categories', categories)
-    super(phases, hold)
+    super(phases, hold, thoughts)
     this.#strategy = strategy
     this.#judge = new Judge({ processorId: this.id, question: questionOf(categories), schema: schemaOf(categories) }, options)
   }

@@ -32,13 +32,14 @@ export class PIIDetector extends JudgedTexts<'pii-detector'> {
   readonly #strategy: 'block' | 'redact' | 'warn'
 
   constructor(options: PIIDetectorOptions) {
-    checkNames('PIIDetector', options, [...judgeNames, 'types', 'strategy', 'phases', 'hold'])
-    const { types = usual, strategy = 'redact', phases = ['input', 'output'], hold = false } = options
+    checkNames('PIIDetector', options, [...judgeNames, 'types', 'strategy', 'phases', 'hold', 'thoughts'])
+    const { types = usual, strategy = 'redact', phases = ['input', 'output'], hold = false, thoughts = false } = options
     checkTexts('pii-detector', 'phases', phases, ['input', 'output'])
     checkFlag('pii-detector', 'hold', hold)
+    checkFlag('pii-detector', 'thoughts', thoughts)
     checkWord('pii-detector', 'strategy', ['block', 'redact', 'warn'], strategy)
     checkTexts('pii-detector', 'types', types)
-    super(phases, hold)
+    super(phases, hold, thoughts)
     this.#strategy = strategy
     this.#judge = new Judge({ processorId: this.id, question: questionOf(types), schema: schemaOf(types) }, options)
   }

@@ -17,6 +17,7 @@ import type { CreatedAgentSignal, SignalContents, SignalInput } from '../signals
  */
 export interface Processor<Id extends string = string> {
   readonly id: Id
+  /** What errors and logs call it beside its id. */
   readonly name?: string
   /** The state lane of `computeStateSignal`; the processor's id when absent. */
   readonly stateId?: string

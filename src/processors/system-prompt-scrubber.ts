@@ -5,7 +5,7 @@ import { quotedIn, replaced } from './passages.ts'
 import { checkFlag, checkTextOption, checkWord } from './option-kinds.ts'
 import type { ProcessorContext } from './processor.ts'
 
-export interface SystemPromptScrubberOptions extends JudgeOptions, Pick<JudgedTextsOptions, 'hold'> {
+export interface SystemPromptScrubberOptions extends JudgeOptions, Pick<JudgedTextsOptions, 'hold' | 'thoughts'> {
   /** What must not be told, as the agent has it. With it the judge can compare; without it, it has to guess. */
   prompt?: string
   /** `block`: refuse. `redact`: put `placeholder` in its place. `warn`: say so in the log. Defaults to `redact`. */
@@ -53,13 +53,14 @@ export class SystemPromptScrubber extends JudgedTexts<'system-prompt-scrubber'> 
   readonly #placeholder: string
 
   constructor(options: SystemPromptScrubberOptions) {
-    checkNames('SystemPromptScrubber', options, [...judgeNames, 'prompt', 'strategy', 'placeholder', 'hold'])
-    const { strategy = 'redact', prompt = '', placeholder = '[REDACTED]', hold = false } = options
+    checkNames('SystemPromptScrubber', options, [...judgeNames, 'prompt', 'strategy', 'placeholder', 'hold', 'thoughts'])
+    const { strategy = 'redact', prompt = '', placeholder = '[REDACTED]', hold = false, thoughts = false } = options
     checkFlag('system-prompt-scrubber', 'hold', hold)
+    checkFlag('system-prompt-scrubber', 'thoughts', thoughts)
     checkWord('system-prompt-scrubber', 'strategy', ['block', 'redact', 'warn'], strategy)
     checkTextOption('system-prompt-scrubber', 'placeholder', placeholder)
     if (options.prompt !== undefined) checkTextOption('system-prompt-scrubber', 'prompt', prompt)
-    super(['output'], hold)
+    super(['output'], hold, thoughts)
     this.#strategy = strategy
     this.#prompt = prompt
     this.#placeholder = placeholder

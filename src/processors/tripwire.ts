@@ -1,5 +1,6 @@
 import { describe } from '../errors.ts'
 import type { Run } from '../run/run.ts'
+import { called } from './called.ts'
 import type { Processor, Tripwire } from './processor.ts'
 
 /** Thrown by `abort()`. Travels through the processor's own code to the run that asked it. */
@@ -13,10 +14,11 @@ export class TripwireAbort extends Error {
 }
 
 /** A refusal in a form that can be stored and sent. Nothing that a processor says of it can make it fail: it refuses. */
-export function refusal(run: Run, { id }: Processor, reason: unknown, options: { retry?: boolean; metadata?: unknown } | undefined): TripwireAbort {
+export function refusal(run: Run, processor: Processor, reason: unknown, options: { retry?: boolean; metadata?: unknown } | undefined): TripwireAbort {
+  const { id } = processor
   const { retry, metadata } = options ?? {}
   const told = metadata === undefined || isJSON(metadata)
-  if (!told) run.logger.warn(`processor '${id}' refused with metadata that is no JSON; it is left out`, { runId: run.id })
+  if (!told) run.logger.warn(`processor ${called(processor)} refused with metadata that is no JSON; it is left out`, { runId: run.id })
   return new TripwireAbort({
     reason: inWords(reason) || `Refused by ${id}`,
     processorId: id,

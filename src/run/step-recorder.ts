@@ -178,12 +178,15 @@ export class StepRecorder {
 
   /** To be called when all is said: what processors changed is no longer what the provider remembers. */
   settleItems(): void {
-    const thoughts = this.#givenReasoning !== this.reasoningText
-    if (this.#watched && (thoughts || this.#givenText !== this.text)) this.forgetItems(thoughts)
+    if (this.#watched && (this.#thoughtsChanged || this.#givenText !== this.text)) this.forgetItems()
+  }
+
+  get #thoughtsChanged(): boolean {
+    return this.#watched && this.#givenReasoning !== this.reasoningText
   }
 
   /** What is kept of the step is sent to the provider as it stands, never by the ids that it gave it. */
-  forgetItems(thoughts = false): void {
+  forgetItems(thoughts = this.#thoughtsChanged): void {
     this.parts.splice(0, this.parts.length, ...withoutItems(this.parts, thoughts))
     for (const call of this.calls) call.part = this.parts.find((part) => isCall(part, call.part)) ?? call.part
   }

@@ -1,7 +1,11 @@
 import { HeedError } from '../errors.ts'
 
-/** The error of a send: `field` is the path of what is wrong, `why` completes the sentence that begins with it. */
-export function refusal(field: string, why: string, details: Record<string, unknown> = {}): HeedError {
+/** How much of a path is told: keys may be anybody's, and what refers to itself has no end. */
+const longestPath = 120
+
+/** The error of a send: `path` is that of what is wrong, `why` completes the sentence that begins with it. */
+export function refusal(path: string, why: string, details: Record<string, unknown> = {}): HeedError {
+  const field = path.length > longestPath ? `${path.slice(0, longestPath)}…` : path
   return new HeedError('invalid_signal', `Invalid signal: ${field} ${why}`, { details: { field, ...details } })
 }
 

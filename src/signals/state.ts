@@ -15,7 +15,9 @@ export interface StateInput {
   contents: SignalContents
   /** The whole state, or what changed. Defaults to `snapshot`. */
   mode?: 'snapshot' | 'delta'
+  /** The whole state, for programs. */
   value?: unknown
+  /** What changed, for programs: of a `delta` only, which may also say it in `contents` alone. */
   delta?: unknown
   /** Defaults to `state`. */
   tagName?: string
@@ -42,6 +44,9 @@ export function stateSignal(state: StateInput, threadId: string | undefined): St
     if (typeof text !== 'string' || text === '') throw new HeedError('invalid_signal', `A state signal needs its ${field}: a text that is not empty.`, { details: { field } })
   }
   if (mode !== 'snapshot' && mode !== 'delta') throw new HeedError('invalid_signal', `mode '${String(mode)}' is not known. Use 'snapshot' or 'delta'.`, { details: { field: 'mode' } })
+  if (mode === 'snapshot' && delta !== undefined) {
+    throw new HeedError('invalid_signal', "delta is what changed, and this is a snapshot. Say mode: 'delta', or pass the whole state as value.", { details: { field: 'delta' } })
+  }
   for (const [field, given] of Object.entries({ value, delta })) {
     if (given !== undefined || metadata?.[field] === undefined) continue
     const why = `metadata.${field} is where a state keeps its ${field}: pass it as ${field}, or under another name.`

@@ -107,7 +107,20 @@ describe.each(placeKinds())('states of one lane that are stored and delivered, $
     const sent = agent.sendStateSignal({ ...whole('a'), value: undefined, metadata: { [field]: 'mine' } }, { ...thread, ifIdle: { behavior: 'persist' } })
     await expect(sent).rejects.toMatchObject({ code: 'invalid_signal', details: { field: `metadata.${field}` } })
     expect(await agent.getLane({ ...thread, id: 'editor' })).toBeNull()
-    await agent.sendStateSignal({ ...whole('a'), delta: 1, metadata: { [field]: 'mine', note: 'kept' } }, { ...thread, ifIdle: { behavior: 'persist' } })
-    expect(await agent.getLane({ ...thread, id: 'editor' })).toMatchObject({ value: { file: 'a' }, snapshot: { delta: 1, signal: { metadata: { note: 'kept' } } } })
+    await agent.sendStateSignal({ ...whole('a'), mode: 'delta', delta: 1, metadata: { [field]: 'mine', note: 'kept' } }, { ...thread, ifIdle: { behavior: 'persist' } })
+    expect(await agent.getLane({ ...thread, id: 'editor' })).toMatchObject({ value: { file: 'a' }, deltas: [{ delta: 1, signal: { metadata: { note: 'kept' } } }] })
+  })
+
+  it('[L1.9] a snapshot with a delta is refused, and a delta may say in words alone what changed', async () => {
+    const { agent } = open(async () => {})
+    const quiet = { ...thread, ifIdle: { behavior: 'persist' } } as const
+    const { value: _, ...words } = whole('a')
+    for (const mode of [undefined, 'snapshot'] as const) {
+      const sent = agent.sendStateSignal({ ...words, ...(mode ? { mode } : {}), delta: { line: 7 } }, quiet)
+      await expect(sent).rejects.toMatchObject({ code: 'invalid_signal', message: expect.stringContaining("Say mode: 'delta'") as string, details: { field: 'delta' } })
+    }
+    expect(await agent.getLane({ ...thread, id: 'editor' })).toBeNull()
+    await agent.sendStateSignal({ ...words, mode: 'delta' }, quiet)
+    expect(await agent.getLane({ ...thread, id: 'editor' })).toMatchObject({ mode: 'delta', deltas: [{ mode: 'delta' }] })
   })
 })

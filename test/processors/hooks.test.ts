@@ -101,6 +101,18 @@ describe('the hooks of a run', () => {
     expect(await agent.activeRun(thread)).toBeNull()
   })
 
+  it('[G2.2] [G2.3] a processor that has a name is called by it beside its id', async () => {
+    const named = (processor: Omit<Processor, 'id' | 'name'>): Processor => ({ id: 'p', name: 'House rules', ...processor })
+    const { agent } = open(named({ processInput: () => { throw new Error('broke') } }))
+    expect(await rejection((await agent.stream('Go.', { memory })).result)).toMatchObject({ code: 'processor_failed', message: "Processor 'p' (House rules) failed in processInput: broke", details: { processorId: 'p' } })
+    const inside = gate()
+    const slow = open(named({ timeoutMs: 1_000, processInput: () => (inside.open(), new Promise<never>(() => {})) }))
+    const { result } = await slow.agent.stream('Go.', { memory })
+    await inside.promise
+    await slow.clock.advance(1_000)
+    expect(await rejection(result)).toMatchObject({ code: 'processor_timeout', message: expect.stringContaining("Processor 'p' (House rules) did not come to an end") as string })
+  })
+
   it.each(answers)('[G2.2] $hook that answers with $what ends the run by its name, and the thread goes on', async ({ hook, returned }) => {
     const { agent } = open(once(hook, () => returned))
     const failure = await rejection((await agent.stream('Go.', { memory })).result)

@@ -59,6 +59,8 @@ describe('a processor that can\'t be meant', () => {
     ['a timeoutMs below 0', { id: 'p', processInput() {}, timeoutMs: -1 }],
     ['a timeoutMs that is no number', { id: 'p', processInput() {}, timeoutMs: Number.NaN }],
     ['maxDeltas of 0', { id: 'p', computeStateSignal() {}, maxDeltas: 0 }],
+    ['a name that is a number', { id: 'p', name: 7, processInput() {} }],
+    ['a stateId that is empty', { id: 'p', stateId: '', computeStateSignal() {} }],
     ['no hook', { id: 'p' }],
     ['a method that is none', { id: 'p', check() {} }],
     ['proccessInput beside another hook', { id: 'p', processInputStep() {}, proccessInput() {} }],

@@ -37,6 +37,8 @@ export type LiveEvent =
   | { type: 'rest'; suspended: boolean; more?: boolean }
   /** What was said before no longer counts. */
   | { type: 'anew' }
+  /** What was said before was refused: it is for those who have read it, and for nobody else. */
+  | { type: 'withdrawn' }
 
 /** The live side of a thread at one moment, as far as it is kept. */
 export interface LiveState {

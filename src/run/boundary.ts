@@ -30,6 +30,8 @@ export interface StepEnd {
   change?: SegmentChange
   /** Its stream broke, and the next step goes on with the same answer. */
   broken?: boolean
+  /** Of what was shown something is refused, or can't be checked. */
+  withdrawn?: boolean
 }
 
 export interface Ending {
@@ -50,6 +52,7 @@ export async function boundary(run: Run, done: StepEnd): Promise<RunResult | und
   const result = run.resultOf(step)
   const { messageId } = run
   run.over = ended
+  if (done.withdrawn || done.end?.status === 'rejected') run.host.withdraw?.()
   if (entered.length > 0) run.settleInterrupt()
   if (done.drain) run.trace?.drained(entered.length, entered.flat(), result.stepNumber + 1)
   await welcome(run, entered.flat())

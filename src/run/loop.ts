@@ -91,7 +91,7 @@ async function takeStep(run: Run): Promise<StepEnd> {
   if ('retry' in checked) {
     recorder.revise([])
     recorder.finishReason = 'tripwire'
-    return { said: recorder, rows: [notAccepted(run, checked.retry)], drain: true }
+    return { said: recorder, rows: [notAccepted(run, checked.retry)], drain: true, withdrawn: true }
   }
   return act(run, said, checked.row)
 }
@@ -205,7 +205,7 @@ async function lastStep(run: Run, error: unknown, kept: StepEnd): Promise<StepEn
   const aborted = run.signal.aborted
   const end: Ending = aborted ? { status: 'aborted', reason: 'aborted' } : { status: 'failed', reason: 'error', error: asError(error) }
   if (run.unchecked) {
-    const left = withoutWords(run, { ...run.unchecked, end })
+    const left = { ...withoutWords(run, { ...run.unchecked, end }), withdrawn: true }
     return aborted ? left : { ...left, rows: withError(run, left.rows, error) }
   }
   try {

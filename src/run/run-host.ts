@@ -15,6 +15,8 @@ export interface RunHost {
   commit(commit: RunCommit): Promise<RunCommitted>
   /** A model is about to read what entered: processors have let it pass. */
   reading?(): void
+  /** What was shown of the run so far was refused, and that is stored: nobody who comes later is to see it. */
+  withdraw?(): void
   /** Asked right before a tool begins: aborts the run instead where its thread may be another's by now. */
   beforeTool?(): void
   /** Stores what processors made of input that was taken, before the model sees it. */

@@ -17,3 +17,7 @@ export function errorRowId(runId: string): string {
 export function refusalError({ reason, processorId, metadata }: Tripwire, unread: boolean): JSONObject {
   return { message: reason, processorId, ...(metadata === undefined ? {} : { metadata: metadata as JSONValue }), ...(unread ? { unread } : {}) }
 }
+
+export function errorJSON(error: Error): JSONObject {
+  return chunkError(error) as unknown as JSONObject
+}

@@ -1,5 +1,4 @@
 import { HeedError, isHeedError } from '../errors.ts'
-import type { JSONObject } from '../json.ts'
 import type { MessageRow } from '../message/row.ts'
 import type { Chunk } from '../run/chunk.ts'
 import { runLoop } from '../run/loop.ts'
@@ -14,7 +13,7 @@ import { signalToDataChunk } from '../signals/echo.ts'
 import { rowToSignal } from '../signals/row.ts'
 import type { BegunRun, Fence, MailboxRow, RunEnd, RunRow, StepCommit, StepCommitted } from '../store/contract.ts'
 import { continuationOf } from './continuation.ts'
-import { errorRow, errorRowId, refusalError } from './error-row.ts'
+import { errorJSON, errorRow, errorRowId, refusalError } from './error-row.ts'
 import { followOn } from './following.ts'
 import { follow } from './follow-signal.ts'
 import type { LiveThread } from './live.ts'
@@ -279,7 +278,7 @@ export class ThreadHost implements RunHost {
   async #park({ runId, step, attempts }: RunRow): Promise<RunResult> {
     const error = new HeedError('run_parked', `Run ${runId} was begun ${attempts - 1} times and never came to an end. It is parked: agent.retryParked() takes it up again.`, { details: { runId, attempts } })
     this.#runtime.logger.error('a run is parked', { threadId: this.fence.threadId, runId, attempts })
-    const { ended, more } = await this.#runtime.store.commitStep(this.fence, { runId, step, rows: [errorRow(runId, error, this.#runtime.clock.now())], end: { status: 'parked', error: json(error) } })
+    const { ended, more } = await this.#runtime.store.commitStep(this.fence, { runId, step, rows: [errorRow(runId, error, this.#runtime.clock.now())], end: { status: 'parked', error: errorJSON(error) } })
     if (ended) this.#expecting = more
     this.emit({ type: 'error', runId, from: 'AGENT', payload: { error: chunkError(error) } })
     return failedResult(runId, error)
@@ -317,7 +316,8 @@ export class ThreadHost implements RunHost {
     } finally {
       place?.release()
     }
-    const { taken, ended, more, left, rows, wantsTitle, waits = false } = committed
+    const { taken, ended, more, left, rows, wantsTitle, waits = false, gone } = committed
+    if (gone) for (const id of gone) this.#runtime.liveOf(id)?.withdraw()
     if (wantsTitle) this.#runtime.titles.start({ threadId: this.fence.threadId, agentId: run.agentId, attempts: 1 }, this.#titler)
     this.live.committed((takenRows(taken).at(-1) ?? rows.at(-1))?.seq)
     this.#took(taken, commit.step + 1, 'delivered', this.#run?.processors.guardsInput ?? false)
@@ -365,6 +365,10 @@ export class ThreadHost implements RunHost {
     return this.#taken.holds(signalId)
   }
 
+  withdraw(): void {
+    this.live.withdraw()
+  }
+
   reading(): void {
     this.#taken.tell()
   }
@@ -373,15 +377,11 @@ export class ThreadHost implements RunHost {
     if (end.status === 'suspended') return { status: 'suspended', calls: end.calls, usage: { ...end.usage } }
     if (end.status === 'rejected') return { status: 'rejected', error: refusalError(end.tripwire, this.#taken.unread) }
     const ended: RunEnd = { status: end.status, usage: { ...end.usage } }
-    if (end.error) ended.error = json(end.error)
+    if (end.error) ended.error = errorJSON(end.error)
     if (this.#clearPending) ended.clearPending = true
     if (place) ended.titleUntil = place.until
     return ended
   }
-}
-
-function json(error: Error): JSONObject {
-  return chunkError(error) as unknown as JSONObject
 }
 
 function closed(): HeedError {

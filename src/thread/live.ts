@@ -1,5 +1,6 @@
 import type { LiveEvent, LiveState } from '../bus/message.ts'
 import type { Chunk } from '../run/chunk.ts'
+import { ChunkRing } from './chunk-ring.ts'
 import { compareCursors, formatBefore, formatCursor, parseCursor, type Cursor } from './cursor.ts'
 import { Handing, type Handed } from './handing.ts'
 import type { LiveMark } from './live-mark.ts'
@@ -8,9 +9,6 @@ import { Beginning, cursorBefore, positionAfter } from './place.ts'
 import type { LiveRelay } from './live-relay.ts'
 import { boundaries, ends, PresentStep } from './present-step.ts'
 import type { Vigil } from './vigil.ts'
-
-/** How many chunks a thread keeps for those who read slowly or come back. Beyond it they start from a snapshot. */
-const ringSize = 8_192
 
 /** How many chunks are told at once to a process that begins to watch. */
 const stateChunks = 4_096
@@ -29,10 +27,7 @@ export class LiveThread {
   closed = false
   /** There only while the thread is run, or spoken for, by this process. */
   relay: LiveRelay | undefined
-  readonly #ring: Chunk[] = []
-  /** The position of the oldest chunk in the ring, and the one after the newest. */
-  #first = 0
-  #end = 0
+  readonly #ring = new ChunkRing()
   #runStart = 0
   #epoch = 0
   #index = 0
@@ -72,11 +67,11 @@ export class LiveThread {
   }
 
   get end(): number {
-    return this.#end
+    return this.#ring.end
   }
 
   get first(): number {
-    return this.#first
+    return this.#ring.first
   }
 
   get epoch(): number {
@@ -99,8 +94,8 @@ export class LiveThread {
 
   /** Where the active run began, or the edge when none is active; undefined when that is no longer kept. */
   get runStart(): number | undefined {
-    if (this.runId === undefined) return this.#end
-    return this.#runStart < this.#first ? undefined : this.#runStart
+    if (this.runId === undefined) return this.#ring.end
+    return this.#runStart < this.#ring.replayFrom ? undefined : this.#runStart
   }
 
   /** Whether this is known to be the thread of somebody else. */
@@ -109,12 +104,12 @@ export class LiveThread {
   }
 
   /** Whoever has `seen` the chunks up to a position only, and not the last word of the last run, is still told that. */
-  mark(seen = this.#end): LiveMark {
+  mark(seen = this.#ring.end): LiveMark {
     const { runId } = this
-    if (this.#running) return { position: this.#end, cursor: this.#stepCursor, runId, seq: this.#seq, step: this.#step.chunks(), runs: this.#runs }
-    const told = seen > this.#lastWord || this.#lastWord < this.#first
+    if (this.#running) return { position: this.#ring.end, cursor: this.#stepCursor, runId, seq: this.#seq, step: this.#step.chunks(), runs: this.#runs }
+    const told = seen > this.#lastWord || this.#lastWord < this.#ring.first
     return {
-      position: told ? this.#end : this.#lastWord,
+      position: told ? this.#ring.end : this.#lastWord,
       cursor: told ? this.#cursor : formatBefore(this.#cursorAt(this.#lastWord)),
       runId,
       seq: undefined,
@@ -163,7 +158,7 @@ export class LiveThread {
 
   /** A run is at work from here on; its chunks follow what history has up to `seq`. */
   startRun(runId: string, seq: number): void {
-    if (this.runId !== runId) this.#runStart = this.#end
+    if (this.runId !== runId) this.#runStart = this.#ring.end
     this.runId = runId
     this.#running = true
     this.#lastWord = -1
@@ -187,15 +182,23 @@ export class LiveThread {
   /** What the present step said is said again: everyone starts over from what is stored. */
   startOver(): void {
     this.generation++
-    this.#first = this.#end
+    this.#ring.clear()
     this.#index++
     this.#happened({ type: 'anew' })
     this.ring()
   }
 
+  /** What was said up to here was refused: those who come, or come back, begin with a snapshot. Those who are there read on. */
+  withdraw(): void {
+    this.#ring.withdraw()
+    this.#step.clear()
+    this.#stepCursor = this.#cursor
+    this.#happened({ type: 'withdrawn' })
+  }
+
   /** Something was said that isn't known here: watchers start over from what is stored. */
   skip(): void {
-    this.#first = ++this.#end
+    this.#ring.skip()
     this.#runStart = -1
     this.#skippedAt = this.#cursor
     this.ring()
@@ -239,9 +242,7 @@ export class LiveThread {
   }
 
   #add(chunk: Chunk, cursor: string): void {
-    this.#ring[this.#end % ringSize] = chunk
-    this.#end++
-    if (this.#end - this.#first > ringSize) this.#first = this.#end - ringSize
+    this.#ring.push(chunk)
     if (chunk.type === 'text-delta') {
       if (this.#running) this.#step.add(chunk)
     } else this.#account(chunk, cursor)
@@ -261,6 +262,8 @@ export class LiveThread {
         return this.endRun(event.suspended, event.more)
       case 'anew':
         return this.startOver()
+      case 'withdrawn':
+        return this.withdraw()
     }
   }
 
@@ -276,22 +279,18 @@ export class LiveThread {
 
   /** What is live, for a process that begins to watch: the active run, and what came after a cursor if that is kept. */
   state(after?: string): LiveState {
-    const wanted = Math.min(this.runStart ?? this.#first, (after === undefined ? undefined : this.after(after)) ?? this.#end)
-    const start = Math.max(wanted, this.#first, this.#end - stateChunks)
-    const chunks: Chunk[] = []
-    for (let position = start; position < this.#end; position++) chunks.push(this.#ring[position % ringSize] as Chunk)
+    const kept = this.#ring.replayFrom
+    const wanted = Math.min(this.runStart ?? kept, (after === undefined ? undefined : this.after(after)) ?? this.#ring.end)
+    const start = Math.max(wanted, kept, this.#ring.end - stateChunks)
     return {
       ...(this.#resourceId === undefined ? {} : { resourceId: this.#resourceId }),
-      epoch: this.#epoch,
-      index: this.#index,
+      epoch: this.#epoch, index: this.#index,
       ...(this.runId === undefined ? {} : { runId: this.runId }),
       running: this.#running,
-      seq: this.#seq,
-      committed: this.#committed,
-      step: this.#step.chunks(),
-      stepCursor: this.#stepCursor,
-      chunks,
-      ...(start > this.#first ? { before: formatCursor(this.#cursorAt(start - 1)) } : {}),
+      seq: this.#seq, committed: this.#committed,
+      step: this.#step.chunks(), stepCursor: this.#stepCursor,
+      chunks: this.#ring.from(start),
+      ...(start > kept ? { before: formatCursor(this.#cursorAt(start - 1)) } : {}),
       whole: this.runStart !== undefined && start <= this.runStart,
     }
   }
@@ -305,7 +304,7 @@ export class LiveThread {
       edge === state.before || edge === formatCursor(state) || state.chunks.some(({ cursor }) => cursor === edge)
       || (!this.#running && state.epoch === this.#epoch + 1 && (oldest ? oldest.cursor === `${state.epoch}.1` : state.index === 0))
     if (!follows) this.skip()
-    const start = this.#end
+    const start = this.#ring.end
     if (!follows) {
       this.#epoch = 0
       this.#index = 0
@@ -334,7 +333,7 @@ export class LiveThread {
       this.runId = undefined
       this.#running = false
       this.#step.clear()
-      this.#lastWord = this.#end - 1
+      this.#lastWord = this.#ring.end - 1
     } else if (chunk.type === 'start') this.#lastWord = -1
     if (!this.#running) return
     if (boundaries.has(chunk.type)) {
@@ -352,12 +351,12 @@ export class LiveThread {
 
   /** What a reader that has nothing to make up for gets at a position; undefined when it has, and at the edge. */
   ready(position: number, generation: number): Handed | undefined {
-    return position < this.#end && position >= this.#first && generation === this.generation ? this.#handing.at(position, this.#ring[position % ringSize] as Chunk) : undefined
+    return position >= this.#ring.first && generation === this.generation && position < this.#ring.end ? this.#handing.at(position, this.#ring.at(position) as Chunk) : undefined
   }
 
   /** The chunk at a position that is not before `first`; undefined at the edge. */
   at(position: number): Chunk | undefined {
-    return position < this.#end ? this.#ring[position % ringSize] : undefined
+    return this.#ring.at(position)
   }
 
   /** Resolves at the next chunk, for all who wait with one promise. */
@@ -379,8 +378,9 @@ export class LiveThread {
   /** The position after the place with this cursor; undefined when the ring can't tell what came after it. */
   after(text: string): number | undefined {
     const cursor = parseCursor(text)
-    if (compareCursors(cursor, { epoch: this.#epoch, index: this.#index }) === 0) return this.#skippedAt === this.#cursor ? undefined : this.#end
-    return this.#begun.positionOf(this, text) ?? positionAfter(this, cursor)
+    if (compareCursors(cursor, { epoch: this.#epoch, index: this.#index }) === 0) return this.#skippedAt === this.#cursor ? undefined : this.#ring.end
+    const kept = this.#ring.replayed(this.generation)
+    return this.#begun.positionOf(kept, text) ?? positionAfter(kept, cursor)
   }
 
   /** The cursor of the place before a position: whoever returns with it reads on from there, or is told by a snapshot. */

@@ -119,6 +119,8 @@ describe.each(placeKinds())('text that a guardrail holds back, $name', ({ make }
     expect(textOf(watching.chunks)).toContain(secret)
     const later = collect(await agent.subscribeToThread({ ...thread, after: '0.0' }))
     await soon(() => later.chunks.length).toBeGreaterThan(0)
+    expect(later.chunks).toMatchObject([{ type: 'data-thread-snapshot', data: { messages: [] } }])
+    expect(JSON.stringify(later.chunks)).not.toContain(secret)
     expect((await (await agent.getMemory()).recall({ ...thread, perPage: false })).messages).toEqual([])
   })
 })

@@ -9,9 +9,16 @@ import type { InboxSettings } from './options.ts'
 const longestSleepMs = 60_000
 const retryMs = 5_000
 
+export interface Dispatched {
+  /** Where it is the limit, there may be more. */
+  taken: number
+  /** How much of it was to be done: nothing on a thread that is still busy. */
+  done: number
+}
+
 export interface DispatchWork {
-  /** Does up to `limit` of what is due, and says how much that was. */
-  dispatch(limit: number): Promise<number>
+  /** Takes up to `limit` of what is due and does it. */
+  dispatch(limit: number): Promise<Dispatched>
   nextDue(): Promise<number | undefined>
 }
 
@@ -44,7 +51,8 @@ export class Dispatcher {
     const wait = Math.min(longestSleepMs, Math.max(0, at - clock.now()))
     const timer = clock.after(wait, () => {
       this.#timer = undefined
-      this.track(this.look().then(() => {}), 'dispatching failed; it is tried again')
+      if (clock.now() < at) this.expect(at)
+      else this.track(this.look().then(() => {}), 'dispatching failed; it is tried again')
     }, { background: true })
     this.#timer = { at, timer }
   }
@@ -61,7 +69,7 @@ export class Dispatcher {
   /** One round, also where this process doesn't dispatch by itself. */
   async once(limit: number): Promise<number> {
     if (this.#closed) return 0
-    const done = await this.#work.dispatch(limit)
+    const { done } = await this.#work.dispatch(limit)
     await this.findNext()
     return done
   }
@@ -86,8 +94,13 @@ export class Dispatcher {
 
   async #look(): Promise<number> {
     let total = 0
+    const { batchSize } = this.#settings
     try {
-      for (let done = this.#settings.batchSize; done >= this.#settings.batchSize && !this.#closed; total += done) done = await this.#work.dispatch(this.#settings.batchSize)
+      for (let more = true; more && !this.#closed; ) {
+        const { taken, done } = await this.#work.dispatch(batchSize)
+        total += done
+        more = taken >= batchSize
+      }
       await this.findNext()
     } catch (error) {
       if (!this.#endedBy(error)) this.expect(this.#runtime.clock.now() + retryMs)

@@ -8,14 +8,14 @@ import type { SettlementTerms, NotificationRecord, NotificationStore, Settled, S
 import { ChangeBell } from './bell.ts'
 import { Confirmations, confirmDelivery, confirmMs, type Unconfirmed } from './confirming.ts'
 import { decideDelivery } from './deciding.ts'
-import { Dispatcher } from './dispatcher.ts'
+import { Dispatcher, type Dispatched } from './dispatcher.ts'
 import { checkNotifications, type CheckedNotification, type NotificationInput } from './input.ts'
 import { checkTarget, type InboxSettings, type NotificationTarget } from './options.ts'
 import { duplicate, isSentNow, modeOf, resultOf, type Arrival, type Foretold, type Placing, type ThreadState } from './placing.ts'
 import { priorities, settledDecision, type NotificationDeliveryDecision } from './policy.ts'
 import { join, leave } from './readers.ts'
 import type { NotificationResult } from './result.ts'
-import { claimMs, settlementOf } from './settlement.ts'
+import { claimMs, recheckOf, settlementOf } from './settlement.ts'
 import { fullSignal } from './signals.ts'
 import { Summaries } from './summaries.ts'
 import { checkSubscribe, InboxWatchers, type InboxSubscribeOptions, type InboxSubscription } from './subscription.ts'
@@ -272,21 +272,22 @@ export class Inbox implements Attendant {
 
   // Dispatch
 
-  async #dispatch(limit: number): Promise<number> {
+  async #dispatch(limit: number): Promise<Dispatched> {
     const runtime = this.#runtime
     await runtime.open()
     const store = await this.store()
     const now = runtime.clock.now()
-    const due = await store.claimDue({ now, until: now + claimMs, limit, agentIds: this.#runtime.agentIds() })
+    const due = await store.claimDue({ now, until: now + claimMs, limit, agentIds: runtime.agentIds(), recheckMs: recheckOf(this.#options.settings) })
     const rank = (record: NotificationRecord) => priorities.indexOf(record.priority)
     await Promise.all([
       ...due.batches.map((batch) => this.#emitDue(store, batch)),
       ...due.records.toSorted((one, other) => rank(one) - rank(other)).map((record) => this.#deliver(store, record, modeOf(record))),
       ...due.unconfirmed.map((record) => confirmDelivery(runtime, store, record)),
       ...due.undecided.map((record) => this.#placeLate(store, record)),
-      ...due.idleThreads.map((threadId) => this.#becameIdle(store, threadId)),
     ])
-    return due.records.length + due.batches.length + due.undecided.length + due.unconfirmed.length + due.idleThreads.length
+    const sent = await Promise.all(due.idleThreads.map((threadId) => this.#becameIdle(store, threadId)))
+    const others = due.records.length + due.batches.length + due.undecided.length + due.unconfirmed.length
+    return { taken: others + due.idleThreads.length, done: others + sent.reduce((sum, count) => sum + count, 0) }
   }
 
   /** Nobody decided about it. Where that can't be done its record says why, and nothing else waits for it. */
@@ -301,10 +302,11 @@ export class Inbox implements Attendant {
     }
   }
 
-  async #becameIdle(store: NotificationStore, threadId: string): Promise<number> {
+  /** Also tells agents of other processes, where something waits for them. */
+  async #becameIdle(store: NotificationStore, threadId: string, agentIds = this.#runtime.agentIds()): Promise<number> {
     if (!(await store.awaitsIdle(threadId)) || (await this.#stateOf(threadId)) === 'active') return 0
     const now = this.#runtime.clock.now()
-    const records = await store.claimIdle(threadId, { now, until: now + claimMs, limit: this.#options.settings.batchSize, agentIds: this.#runtime.agentIds() })
+    const records = await store.claimIdle(threadId, { now, until: now + claimMs, limit: this.#options.settings.batchSize, agentIds })
     await Promise.all(records.map((record) => this.#deliver(store, record, 'now')))
     return records.length
   }
@@ -314,8 +316,13 @@ export class Inbox implements Attendant {
   /** A run ended here. */
   idle(threadId: string): void {
     this.#confirm(threadId)
-    if (this.#quiet() || !this.#options.settings.enabled) return
-    this.#dispatcher.track(this.store().then(async (store) => void (await this.#becameIdle(store, threadId))), 'what waited for a thread to be idle could not be sent')
+    if (this.#quiet()) return
+    const agentIds = this.#options.settings.enabled ? this.#runtime.agentIds() : []
+    const tell = async () => {
+      const store = await this.#open()
+      if (store) await this.#becameIdle(store, threadId, agentIds)
+    }
+    this.#dispatcher.track(tell(), 'what waited for a thread to be idle could not be sent')
   }
 
   /** Sends what waited for the end of a run, and answers how much that was, where somebody waits for it. */

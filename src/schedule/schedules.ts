@@ -62,7 +62,10 @@ export class Schedules implements Attendant {
     this.#source = store
     this.#ephemeral = ephemeral
     this.#dispatcher = new Dispatcher(runtime, { ...settings, cron: undefined }, {
-      dispatch: (limit) => this.#dispatch(limit),
+      dispatch: async (limit) => {
+        const taken = await this.#dispatch(limit)
+        return { taken, done: taken }
+      },
       nextDue: async () => (await this.#store()).nextScheduleDue(runtime.agentIds()),
     })
   }

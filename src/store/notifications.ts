@@ -28,7 +28,7 @@ export interface NotificationStore extends Belongings {
 
   /** Takes what is due, oldest first, for agents of this process. Summaries of one agent, resource and thread that are due are one. */
   claimDue(claim: DueClaim): Promise<Due>
-  /** Takes what waits for this thread to be idle. */
+  /** Takes what waits for this thread to be idle. What waits there for agents of other processes is due for them now. */
   claimIdle(threadId: string, claim: DueClaim): Promise<NotificationRecord[]>
   /** Whether anything waits for this thread to be idle. */
   awaitsIdle(threadId: string): Promise<boolean>
@@ -206,6 +206,13 @@ export interface DueClaim {
   until: number
   limit: number
   agentIds: readonly string[]
+  /** Until when what is undecided is hidden from others. As long as the rest unless given. */
+  decideUntil?: number
+  /**
+   * A thread for whose idleness something waits is looked at again after as long as that has waited, and within these. At `until` unless given. It is one look for all
+   * that waits there.
+   */
+  recheckMs?: { least: number; most: number }
 }
 
 export interface Due {

@@ -63,6 +63,24 @@ describe.each(placeKinds())('notifications.dispatch, $name', ({ make }) => {
     expect(limits.slice(0, 3)).toEqual([3, 3, 3])
   })
 
+  it('[N2.13] 500 that wait for a busy thread are a few looks in an hour, and are sent when the run ends', async () => {
+    const world = await openWorld(make)
+    await world.work()
+    await world.agent.sendNotificationSignal(Array.from({ length: 500 }, () => ({ ...ci, priority: 'high' as const })), thread)
+    const looks = limitsOf(world.inbox)
+    for (let passed = 0; passed < 3_600; passed += 15) {
+      await world.clock.advance(15 * second)
+      await new Promise((resolve) => setImmediate(resolve))
+    }
+    await soon(() => looks.length).toBeGreaterThan(5)
+    expect(looks.length).toBeLessThan(25)
+    await world.rest()
+    await soon(async () => {
+      await world.clock.advance(0)
+      return (await world.inbox.countNotifications(thread)).delivered
+    }).toBe(500)
+  })
+
   it('[N2.12] `enabled: false` leaves all of it to tick()', async () => {
     const world = await openWorld(make, {}, { dispatch: { enabled: false, cron: '* * * * * *', batchSize: 3 } })
     await world.heed.start()

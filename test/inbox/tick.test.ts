@@ -64,6 +64,17 @@ describe.each(placeKinds())('tick, $name', ({ make }) => {
     await rest()
   })
 
+  it('[N2.4] [N2.13] a tick that finds its thread busy counts nothing and hides nothing: the first after the run sends what waits', async () => {
+    const { agent, heed, work, rest, list } = await openWorld(make, {}, off)
+    await work()
+    await agent.sendNotificationSignal([{ ...ci, priority: 'high' }, { ...ci, priority: 'high' }], thread)
+    for (let index = 0; index < 3; index++) expect(await heed.tick({ timeoutMs: 0 })).toMatchObject({ notifications: 0 })
+    await rest()
+    expect((await list()).map(({ status }) => status)).toEqual(['pending', 'pending'])
+    expect(await heed.tick()).toMatchObject({ notifications: 2 })
+    expect((await list()).map(({ status }) => status)).toEqual(['delivered', 'delivered'])
+  })
+
   it('[N2.12] with `enabled: false` the end of a run sends nothing: the next tick does', async () => {
     const { agent, heed, work, rest, list, calls, clock } = await openWorld(make, {}, off)
     await work()

@@ -40,6 +40,34 @@ export const notificationDueConformance: NotificationCase[] = [
     },
   },
   {
+    name: '[N2.13] what waits for one idle thread is one look, later each time, and none once nothing waits there',
+    async run({ store: open }) {
+      const store = await open()
+      const idle = { action: 'defer', whenIdle: { recheckAt: now + 100 }, now, claimUntil: now } as const
+      await store.ingest(Array.from({ length: 150 }, (_, index) => note(`n${index}`, { settlement: idle })))
+      await store.ingest([note('far', { settlement: { ...idle, deliverAt: now + 5_000 } }), note('theirs', { agentId: 'agent-2', settlement: { ...idle, whenIdle: { recheckAt: now + 9_000 } } })])
+      const looks: number[] = []
+      for (let time = await store.nextDue(['agent-1']); time !== undefined && time < now + 2_000; time = await store.nextDue(['agent-1'])) {
+        const due = await store.claimDue({ ...claim, now: time, until: time + 10, recheckMs: { least: 100, most: 500 } })
+        assert.deepEqual([due.idleThreads, due.records], [[scope.threadId], []])
+        looks.push(time - now)
+      }
+      assert.deepEqual(looks, [100, 200, 400, 800, 1_300, 1_800])
+      // Idle at last: for those who look elsewhere, too.
+      assert.equal((await store.claimIdle(scope.threadId, { ...claim, now: now + 2_000, limit: 150 })).length, 150)
+      assert.deepEqual([await store.nextDue(['agent-2']), await store.nextDue(['agent-1'])], [now + 2_000, claim.until])
+      await store.markNotifications(scope, ['theirs'], 'seen', now)
+      assert.deepEqual((await store.claimDue({ ...claim, now: now + 2_000, agentIds: ['agent-2'] })).idleThreads, [])
+      assert.equal(await store.nextDue(['agent-2']), undefined)
+      // What has a time of its own waits with the others from then on.
+      const last = { ...claim, limit: 400, now: now + 5_000, until: now + 6_000, recheckMs: { least: 100, most: 500 } }
+      assert.deepEqual((await store.claimDue(last)).idleThreads, [scope.threadId])
+      assert.deepEqual((await store.claimDue({ ...last, now: now + 5_100 })).idleThreads, [scope.threadId])
+      await store.forgetThreads([scope.threadId])
+      assert.equal(await store.nextDue(['agent-1', 'agent-2']), undefined)
+    },
+  },
+  {
     name: '[N1.10] a summary that is taken back is due again, unless another counts what it counted',
     async run({ store: open }) {
       const store = await open()

@@ -5,6 +5,9 @@ import type { Statements } from './statements.ts'
 export const belongingsSql = {
   forgetNotifications: `DELETE FROM heed_notifications WHERE thread_id = ?1 AND (?2 IS NULL OR resource_id = ?2)`,
   forgetBatches: `DELETE FROM heed_notification_batches WHERE thread_id = ?1 AND (?2 IS NULL OR resource_id = ?2)`,
+  // Those of others on a thread of this id still wait.
+  forgetWaits: `
+    DELETE FROM heed_notification_waits WHERE thread_id = ?1 AND NOT EXISTS (SELECT 1 FROM heed_notifications n WHERE n.thread_id = ?1 AND n.when_idle = 1)`,
   forgetSchedules: `DELETE FROM heed_schedules WHERE thread_id = ?1 AND (?2 IS NULL OR resource_id = ?2)`,
   forgetSubscriptions: `DELETE FROM heed_subscriptions WHERE thread_id = ?1 AND (?2 IS NULL OR resource_id = ?2)`,
   // The resource is the fourth word of a slot.
@@ -25,6 +28,7 @@ export const belongingsSql = {
 export function forgetNotifications(statements: Statements, threadId: string, resourceId?: string): void {
   statements.run(belongingsSql.forgetNotifications, threadId, resourceId ?? null)
   statements.run(belongingsSql.forgetBatches, threadId, resourceId ?? null)
+  statements.run(belongingsSql.forgetWaits, threadId)
 }
 
 export function forgetSchedules(statements: Statements, threadId: string, resourceId?: string): void {

@@ -4,7 +4,7 @@ import { belowSchema } from './below-schema.ts'
 import { callsSchema } from './calls-schema.ts'
 import { keepingSchema, touchedSchema } from './keeping-schema.ts'
 import { mailboxSchema } from './mailbox-schema.ts'
-import { notificationChangeSchema, notificationIndexSchema, notificationMergedSchema, notificationOwnerSchema, notificationSchema, notificationSlotSchema, notificationSpanSchema } from './notification-schema.ts'
+import { notificationChangeSchema, notificationIndexSchema, notificationMergedSchema, notificationOwnerSchema, notificationSchema, notificationSlotSchema, notificationSpanSchema, notificationWaitSchema } from './notification-schema.ts'
 import { quotesSchema, recallChangesSchema } from './recall/schema.ts'
 import { scheduleSchema } from './schedule-schema.ts'
 import { subscriptionSchema, subscriptionTurnSchema } from './subscription-schema.ts'
@@ -249,6 +249,7 @@ export const migrations: readonly string[] = [
   callsSchema,
   waitingSchema,
   takenSchema,
+  notificationWaitSchema,
 ]
 
 /** 'Heed', where SQLite keeps the name of the program that a file belongs to. */

@@ -114,6 +114,7 @@ function settle(statements: Statements, settlement: Settlement, { told, newId }:
     const stays = summary !== undefined && (isTold(row, summary) || isToldSooner(row, summary, now))
     const batch = action === 'summarize' && summary && !stays ? join(statements, row, summary, { now, newId }) : undefined
     const { whenIdle, deliverAt, dueAt } = fullText(row, settlement)
+    if (whenIdle === 1 && dueAt === null) statements.run(sql.addWait, row.threadId, row.agentId, now, settlement.whenIdle?.recheckAt ?? now)
     statements.run(sql.wait, stays ? row.batch : (batch?.key ?? null), whenIdle, deliverAt, dueAt, reason, now, action, row.key)
     if (batch && summary?.form === 'now') {
       const settled: Settled = { applied: true, record: read(statements, row) }
@@ -136,11 +137,12 @@ function isToldSooner({ batch, summarised, summaryAt }: NotificationRow, time: S
 }
 
 /** When the full text comes. Once that is promised, another decision may bring it forward; only `persist` takes it back. */
-function fullText(row: NotificationRow, { action, whenIdle, deliverAt }: SettlementTerms): Pick<NotificationRow, 'whenIdle' | 'deliverAt' | 'dueAt'> {
+function fullText(row: NotificationRow, { action, whenIdle, deliverAt, now }: SettlementTerms): Pick<NotificationRow, 'whenIdle' | 'deliverAt' | 'dueAt'> {
   const promised = row.decided === 1 && action !== 'persist' && (row.whenIdle === 1 || row.deliverAt !== null)
   const sooner = deliverAt !== undefined && row.deliverAt !== null && deliverAt < row.deliverAt
   if (promised && !sooner) return row
-  const dueAt = whenIdle ? Math.max(whenIdle.recheckAt, deliverAt ?? 0) : (deliverAt ?? null)
+  // What waits for an idle thread has a timer with all others that do.
+  const dueAt = deliverAt === undefined || (whenIdle && deliverAt <= now) ? null : deliverAt
   return { whenIdle: whenIdle ? 1 : null, deliverAt: deliverAt ?? null, dueAt }
 }
 

@@ -150,6 +150,21 @@ export const notificationSlotSchema = `
   CREATE INDEX heed_notification_merged_slot ON heed_notification_merged (dedupe_slot) WHERE dedupe_slot IS NOT NULL;
 `
 
+/**
+ * The timer of those that wait for a thread to be idle, one for all of an agent: when to look, should nobody tell. They have none of their own, unless a time was
+ * set for them that is yet to come.
+ */
+export const notificationWaitSchema = `
+  CREATE TABLE heed_notification_waits (
+    thread_id TEXT NOT NULL,
+    agent_id TEXT NOT NULL,
+    since INTEGER NOT NULL,
+    due_at INTEGER NOT NULL,
+    PRIMARY KEY (thread_id, agent_id)
+  ) STRICT, WITHOUT ROWID;
+  CREATE INDEX heed_notification_waits_due ON heed_notification_waits (agent_id, due_at);
+`
+
 /** Before, it was thread, resource, agent, source and key. */
 function keyFirst(slot: string): string {
   return `json_array(${[4, 3, 0, 1, 2].map((index) => `${slot} ->> '$[${index}]'`).join(', ')})`

@@ -77,6 +77,17 @@ export const notificationSql = {
   idle: `
     ${fromNotifications} WHERE n.thread_id = ? AND n.when_idle = 1 AND n.agent_id = ? AND (n.deliver_at IS NULL OR n.deliver_at <= ?)
     ORDER BY n.key LIMIT ?`,
+  addWait: `INSERT INTO heed_notification_waits (thread_id, agent_id, since, due_at) VALUES (?, ?, ?, ?) ON CONFLICT DO NOTHING`,
+  dueWaits: `
+    SELECT thread_id AS threadId, agent_id AS agentId, since, due_at AS dueAt FROM heed_notification_waits
+    WHERE agent_id = ? AND due_at <= ? ORDER BY due_at LIMIT ?`,
+  nextWaitDue: `SELECT min(due_at) AS at FROM heed_notification_waits WHERE agent_id = ?`,
+  moveWait: `UPDATE heed_notification_waits SET due_at = ? WHERE thread_id = ? AND agent_id = ?`,
+  // Nobody waits for it any more.
+  endWait: `
+    DELETE FROM heed_notification_waits WHERE thread_id = ?1 AND agent_id = ?2 AND NOT EXISTS (
+      SELECT 1 FROM heed_notifications n WHERE n.thread_id = ?1 AND n.when_idle = 1 AND n.agent_id = ?2 AND n.due_at IS NULL)`,
+  laterWaits: `SELECT agent_id AS agentId FROM heed_notification_waits WHERE thread_id = ? AND due_at > ?`,
   anyIdle: `SELECT EXISTS (SELECT 1 FROM heed_notifications WHERE thread_id = ? AND when_idle = 1) AS found`,
   nextDue: `SELECT min(due_at) AS at FROM heed_notifications WHERE agent_id = ? AND due_at IS NOT NULL`,
   nextBatchDue: `SELECT min(due_at) AS at FROM heed_notification_batches WHERE agent_id = ? AND due_at IS NOT NULL`,

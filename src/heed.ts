@@ -71,7 +71,7 @@ export class Heed<Agents extends Record<string, Agent> = Record<string, Agent>> 
     this.clock = config.clock ?? systemClock
     this.tracing = config.tracing
     const inbox = inboxSettings(config.notifications)
-    if (inbox.cron !== undefined && cronOf(inbox.cron).nextAfter(this.clock.now()) === undefined) throw refused('notifications.dispatch.cron', 'a cron expression whose time comes')
+    if (inbox.cron !== undefined && cronOf(inbox.cron, undefined, 'notifications.dispatch.cron').nextAfter(this.clock.now()) === undefined) throw refused('notifications.dispatch.cron', 'a cron expression whose time comes')
     this.runtimes = new Runtimes({ clock: this.clock, logger: this.logger, tracing: config.tracing, inbox, ...(config.storage ? { storage: config.storage } : {}), ...(config.bus ? { bus: config.bus } : {}) })
     this.#agents = config.agents ?? ({} as Agents)
     const seen = new Map<string, string>()

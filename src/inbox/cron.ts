@@ -16,13 +16,13 @@ export interface CronTimes {
  * When that clock is set, none of its times is lost and none comes twice. A time of day that the clock skips comes as much later as the clock is set forward; one that it shows
  * twice comes the first time. What is for every hour comes in every hour that passes.
  */
-export function cronOf(expression: string, timeZone?: string): CronTimes {
-  if (/^\s*\d{4}-/.test(expression)) throw new HeedError('invalid_argument', `'${expression}' is a date and no cron expression. An example: '*/5 * * * *'.`, { details: { field: 'cron' } })
+export function cronOf(expression: string, timeZone?: string, field = 'cron'): CronTimes {
+  if (/^\s*\d{4}-/.test(expression)) throw new HeedError('invalid_argument', `${field}: '${expression}' is a date and no cron expression. An example: '*/5 * * * *'.`, { details: { field } })
   const of = (zone: string) => {
     try {
       return new Cron(expression, { paused: true, timezone: zone })
     } catch (error) {
-      throw new HeedError('invalid_argument', `'${expression}' is no cron expression: ${describe(error)}. An example: '*/5 * * * *'.`, { details: { field: 'cron' }, cause: error })
+      throw new HeedError('invalid_argument', `${field}: '${expression}' is no cron expression: ${describe(error)}. An example: '*/5 * * * *'.`, { details: { field }, cause: error })
     }
   }
   const zone = timeZone ?? new Intl.DateTimeFormat().resolvedOptions().timeZone

@@ -73,11 +73,17 @@ export function checkTarget(target: NotificationTarget): void {
   for (const field of ['resourceId', 'threadId'] as const) {
     if (!isName(target[field])) throw wrong(field, 'is missing, or no text of whole characters without NUL')
   }
+  checkParts('ifIdle', target.ifIdle)
+  checkParts('ifIdle.streamOptions', target.ifIdle?.streamOptions)
   for (const key of Object.keys(target.ifIdle ?? {})) if (key !== 'streamOptions') throw wrong(`ifIdle.${key}`, "is not an option: the delivery policy decides. Known: streamOptions")
 }
 
-function checkKeys(field: string, part: unknown): void {
-  if (typeof part !== 'object' || part === null) throw wrong(field, 'must be an object')
+function checkParts(field: string, part: unknown): void {
+  if (part !== undefined && (typeof part !== 'object' || part === null || Array.isArray(part))) throw wrong(field, 'must be an object')
+}
+
+function checkKeys(field: string, part: object): void {
+  checkParts(field, part)
   const names = known[field] ?? []
   for (const key of Object.keys(part)) if (!names.includes(key)) throw wrong(`${field}.${key}`, `is not known. Known: ${names.join(', ')}`)
 }

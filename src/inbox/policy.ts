@@ -42,6 +42,10 @@ export interface NotificationDeliveryPolicyConfig {
 export { priorities }
 const actions: readonly string[] = ['deliver', 'queue', 'defer', 'summarize', 'persist', 'discard'] satisfies NotificationDeliveryAction[]
 
+/** What has a time of its own. Everything else happens at once, or never. */
+const timesOf: Partial<Record<NotificationDeliveryAction, readonly string[]>> = { defer: ['deliverAt'], summarize: ['deliverAt', 'summaryAt'] }
+const times = "'defer' has a deliverAt, 'summarize' a summaryAt and a deliverAt"
+
 /** What is done where the policy has no opinion. */
 export function usualDecision({ record: { priority }, threadState, now }: PolicyContext): NotificationDeliveryDecision {
   switch (priority) {
@@ -67,12 +71,14 @@ export function settledDecision(policy: NotificationDeliveryPolicyConfig, contex
 /** A choice in its long form. Throws when it is none: policies come from outside. */
 export function decisionOf(choice: unknown, field = 'decide()'): NotificationDeliveryDecision {
   const decision: unknown = typeof choice === 'string' ? { action: choice } : choice
-  if (typeof decision !== 'object' || decision === null || !('action' in decision) || !actions.includes(String(decision.action))) {
+  if (typeof decision !== 'object' || decision === null || !('action' in decision) || typeof decision.action !== 'string' || !actions.includes(decision.action)) {
     throw wrong(field, `must be one of ${actions.join(', ')}, or an object with such an action`)
   }
-  const { action, deliverAt, summaryAt, reason } = decision as Partial<NotificationDeliveryDecision> & { action: NotificationDeliveryAction }
+  const { action, deliverAt, summaryAt, reason, ...rest } = decision as Partial<NotificationDeliveryDecision> & { action: NotificationDeliveryAction }
+  for (const [name, value] of Object.entries(rest)) if (value !== undefined) throw wrong(`${field}.${name}`, 'is not known. Known: action, deliverAt, summaryAt, reason')
   for (const [name, value] of Object.entries({ deliverAt, summaryAt })) {
     if (value !== undefined && !(value instanceof Date && !Number.isNaN(value.getTime()))) throw wrong(`${field}.${name}`, 'must be a valid Date')
+    if (value !== undefined && !timesOf[action]?.includes(name)) throw wrong(`${field}.${name}`, `says nothing beside '${action}'. ${times}`)
   }
   if (reason !== undefined && typeof reason !== 'string') throw wrong(`${field}.reason`, 'must be a text')
   return { action, ...(deliverAt ? { deliverAt } : {}), ...(summaryAt ? { summaryAt } : {}), ...(reason === undefined ? {} : { reason }) }
@@ -82,13 +88,13 @@ const known = new Set(['default', 'priorities', 'sources', 'decide'])
 
 /** Refuses what can be known to be wrong when the agent is made. */
 export function checkPolicy(policy: unknown): void {
-  if (typeof policy !== 'object' || policy === null) throw wrong('deliveryPolicy', 'must be an object')
+  if (typeof policy !== 'object' || policy === null || Array.isArray(policy)) throw wrong('deliveryPolicy', 'must be an object')
   const { default: fallback, priorities: byPriority, sources, decide } = policy as Record<string, unknown>
   for (const key of Object.keys(policy)) if (!known.has(key)) throw wrong(`deliveryPolicy.${key}`, `is not known. Known: ${[...known].join(', ')}`)
   if (fallback !== undefined) decisionOf(fallback, 'deliveryPolicy.default')
   for (const [field, choices] of Object.entries({ priorities: byPriority, sources })) {
     if (choices === undefined) continue
-    if (typeof choices !== 'object' || choices === null) throw wrong(`deliveryPolicy.${field}`, 'must be an object')
+    if (typeof choices !== 'object' || choices === null || Array.isArray(choices)) throw wrong(`deliveryPolicy.${field}`, 'must be an object')
     for (const [key, choice] of Object.entries(choices)) {
       if (field === 'priorities' && !priorities.includes(key as NotificationPriority)) throw wrong(`deliveryPolicy.priorities.${key}`, `is no priority. Use ${priorities.join(', ')}`)
       decisionOf(choice, `deliveryPolicy.${field}.${key}`)

@@ -1,6 +1,7 @@
 import { HeedError } from '../errors.ts'
 import { createTool, type Tool, type ToolContext } from '../run/tool.ts'
 import type { InboxScope, MarkedStatus, NotificationPriority, NotificationRecord, NotificationStatus, NotificationStore } from '../store/notifications.ts'
+import { longestSearch } from '../store/notification-query.ts'
 import { notificationStatuses } from '../store/notification-states.ts'
 import { priorities } from './policy.ts'
 import { readerFor } from './readers.ts'
@@ -33,7 +34,7 @@ const inputSchema = {
     status: { enum: notificationStatuses },
     priority: { enum: [...priorities] },
     source: text,
-    query: text,
+    query: { ...text, maxLength: longestSearch },
     limit: { type: 'integer', minimum: 1, maximum: maxLimit },
   },
   required: ['action'],
@@ -79,8 +80,10 @@ async function read(store: NotificationStore, scope: InboxScope, { id, limit = d
     : [await store.getNotification({ ...scope, id })].flatMap((record) => record ?? [])
   const reader = readerFor(store, context.agentId)
   const result = { delivered: 0, markedSeen: 0, unavailable: id !== undefined && found.length === 0 ? 1 : 0, alreadyRead: 0 }
+  const unread: Unread[] = []
   for (const record of found) {
-    if (record.status !== 'pending' && record.status !== 'delivered') result.alreadyRead++
+    if (isUnread(record)) unread.push(unreadOf(record))
+    else if (record.status !== 'pending' && record.status !== 'delivered') result.alreadyRead++
     else if (record.status === 'delivered') result.markedSeen += (await store.markNotifications(scope, [record.id], 'seen', reader?.now())).length
     else if (!reader) result.unavailable++
     else {
@@ -88,8 +91,28 @@ async function read(store: NotificationStore, scope: InboxScope, { id, limit = d
       result.delivered++
     }
   }
-  const message = result.delivered === 0 ? 'No unread notifications needed delivery.' : `${result.delivered} notification(s) will now be delivered.`
-  return { message, ...result }
+  const told = result.delivered === 0 ? 'No unread notifications needed delivery.' : `${result.delivered} notification(s) will now be delivered.`
+  if (unread.length === 0) return { message: told, ...result }
+  const others = unread.map(({ id: one, status, reason }) => `'${one}' is ${status}${reason === undefined ? '' : ` (${reason})`}`).join('; ')
+  return { message: `${result.delivered === 0 ? '' : `${told} `}Not delivered, and not read: ${others}.`, ...result, unavailable: result.unavailable + unread.length, unread }
+}
+
+/** One that never came to the conversation, and doesn't come by being read. */
+interface Unread {
+  id: string
+  status: NotificationStatus
+  reason?: string
+}
+
+/** What was put away may have been read before. */
+function isUnread({ status, seenAt, deliveredAt }: NotificationRecord): boolean {
+  if (status === 'failed' || status === 'discarded') return true
+  return (status === 'dismissed' || status === 'archived') && seenAt === undefined && deliveredAt === undefined
+}
+
+function unreadOf({ id, status, lastDeliveryError, deliveryReason }: NotificationRecord): Unread {
+  const reason = status === 'failed' ? lastDeliveryError : status === 'discarded' ? deliveryReason : undefined
+  return { id, status, ...(reason === undefined ? {} : { reason }) }
 }
 
 /** A call within a thread is about that thread. Without one, a thread may be named, of the resource that the call is for. */

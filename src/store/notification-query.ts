@@ -1,3 +1,4 @@
+import { isName } from '../arguments.ts'
 import { HeedError } from '../errors.ts'
 import { notificationPriorities, notificationStatuses } from './notification-states.ts'
 import type { InboxScope, MarkedStatus, NotificationQuery } from './notifications.ts'
@@ -6,11 +7,21 @@ const usualLimit = 100
 const longest = 10_000
 const marks: readonly string[] = ['seen', 'dismissed', 'archived'] satisfies MarkedStatus[]
 
+const filters = new Set(['threadId', 'resourceId', 'status', 'priority', 'source', 'kind', 'search', 'limit', 'after'])
+/** So many characters may be searched for: what a database takes for a pattern is limited. */
+export const longestSearch = 1_000
+
+function isSearch(search: string): boolean {
+  return search === '' || (isName(search) && search.length <= longestSearch)
+}
+
 /** Refuses by name what no list of notifications can be asked for. Answers how long it may be. */
 export function checkQuery(query: NotificationQuery): number {
   checkScope(query)
+  for (const [name, value] of Object.entries(query)) if (value !== undefined && !filters.has(name)) throw wrong(name, `is not known. Known: ${[...filters].join(', ')}`)
   const { status, priority, source, kind, search, after, limit = usualLimit } = query
   for (const [field, value] of Object.entries({ source, kind, search, after })) if (value !== undefined && typeof value !== 'string') throw wrong(field, 'must be a text')
+  if (search !== undefined && !isSearch(search)) throw wrong('search', `must be a text of up to ${longestSearch} whole characters without NUL`)
   for (const one of [status ?? []].flat()) if (!notificationStatuses.includes(one)) throw wrong('status', `must be of ${notificationStatuses.join(', ')}`)
   for (const one of [priority ?? []].flat()) if (!notificationPriorities.includes(one)) throw wrong('priority', `must be of ${notificationPriorities.join(', ')}`)
   if (!Number.isInteger(limit) || limit < 1 || limit > longest) throw wrong('limit', `must be a whole number from 1 to ${longest}`)

@@ -266,7 +266,7 @@ export interface NotificationQuery extends InboxScope {
   priority?: NotificationPriority | readonly NotificationPriority[]
   source?: string
   kind?: string
-  /** In summaries, sources and kinds, whatever the case. */
+  /** In summaries, sources and kinds, whatever the case, in every script that has one. At most 1,000 characters. */
   search?: string
   /** Defaults to 100; at most 10,000. */
   limit?: number

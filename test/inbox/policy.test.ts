@@ -142,7 +142,7 @@ describe('what is wrong with notifications', () => {
     expect(refusedAgent({ decide: 'me' })).toEqual({ field: 'deliveryPolicy.decide' })
     expect(refusedAgent({ policies: {} })).toEqual({ field: 'deliveryPolicy.policies' })
     const storage = new InMemoryStore()
-    expect(() => new Heed({ storage, notifications: { dispatch: { cron: 'every now and then' } } })).toThrow(expect.objectContaining({ code: 'invalid_argument', details: { field: 'cron' } }))
+    expect(() => new Heed({ storage, notifications: { dispatch: { cron: 'every now and then' } } })).toThrow(expect.objectContaining({ code: 'invalid_argument', details: { field: 'notifications.dispatch.cron' } }))
     expect(() => new Heed({ storage, notifications: { dispatch: { batchSize: 0 } } })).toThrow(expect.objectContaining({ details: { field: 'notifications.dispatch.batchSize' } }))
     expect(() => new Heed({ storage, notifications: { dispatch: { cron: 5 } } as never })).toThrow(expect.objectContaining({ details: { field: 'notifications.dispatch.cron' } }))
     expect(() => new Heed({ storage, notifications: { dedupeMemoryMs: 1e20 } })).toThrow(expect.objectContaining({ details: { field: 'notifications.dedupeMemoryMs' } }))

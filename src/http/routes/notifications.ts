@@ -2,6 +2,7 @@ import { inboxOf } from '../../agent/runtimes.ts'
 import { checkNotifications, type CheckedNotification, type NotificationInput } from '../../inbox/input.ts'
 import type { NotificationResult } from '../../inbox/result.ts'
 import type { InboxScope, MarkedStatus, NotificationPriority, NotificationStatus, NotificationStore } from '../../store/notifications.ts'
+import { longestSearch } from '../../store/notification-query.ts'
 import { notificationStatuses } from '../../store/notification-states.ts'
 import { HeedError } from '../../errors.ts'
 import { checkKey, keyReused } from '../idempotency.ts'
@@ -63,7 +64,7 @@ export const notifications: readonly Route[] = [
   }),
   route<never, Listing>({
     method: 'GET', path: inThread, summary: 'The notifications of a thread, newest first, and how many there are of each status', answer: 'json', read: true,
-    query: object({ resourceId: id, status: list(notificationStatuses), priority: list(priority.enum), source: text, kind: text, search: text, limit, after: id }),
+    query: object({ resourceId: id, status: list(notificationStatuses), priority: list(priority.enum), source: text, kind: text, search: { ...text, maxLength: longestSearch }, limit, after: id }),
     async handle(call) {
       const { resourceId: _, limit: most = 100, ...rest } = call.query
       const { store, scope } = await inbox(call, call.query.resourceId)

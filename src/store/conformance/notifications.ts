@@ -4,6 +4,7 @@ import { notificationChangeConformance } from './notification-changes.ts'
 import { notificationDueConformance } from './notification-due.ts'
 import { claim, decided, note, now, scope, window } from './notification-fixture.ts'
 import { notificationKeyConformance } from './notification-keys.ts'
+import { notificationSearchConformance } from './notification-search.ts'
 
 /** How the suite gets at the inbox it tries: a fresh one, empty and open. Whoever gives it out closes it after the case. */
 export interface NotificationHarness {
@@ -20,6 +21,7 @@ export const notificationConformance: NotificationCase[] = [
   ...notificationKeyConformance,
   ...notificationChangeConformance,
   ...notificationDueConformance,
+  ...notificationSearchConformance,
   {
     name: '[N1.1] [H1.2] an id that is there is the same notification, also when it was delivered, and nothing of another resource',
     async run({ store: open }) {

@@ -13,6 +13,7 @@ import { holdBatches, ingestAll, joinBatches, settleAll } from './notification-i
 import { tryAgain } from './notification-keys.ts'
 import { notificationOf, type NotificationRow } from './notification-row.ts'
 import { fromNotifications, notificationSql as sql } from './notification-sql.ts'
+import { searchPattern } from './search-pattern.ts'
 import type { Statements, SqlValue } from './statements.ts'
 
 /** The inbox in a database: that of the threads, or one of its own. */
@@ -200,8 +201,8 @@ function listed({ threadId, resourceId, status, priority, source, kind, search }
   if (source !== undefined) add('n.source = ?', source)
   if (kind !== undefined) add('n.kind = ?', kind)
   if (search !== undefined) {
-    const pattern = `%${search.replaceAll(/[\\%_]/g, (sign) => `\\${sign}`)}%`
-    add(String.raw`(n.summary LIKE ? ESCAPE '\' OR n.source LIKE ? ESCAPE '\' OR n.kind LIKE ? ESCAPE '\')`, pattern, pattern, pattern)
+    const pattern = searchPattern(search)
+    add('(n.summary GLOB ? OR n.source GLOB ? OR n.kind GLOB ?)', pattern, pattern, pattern)
   }
   if (before !== undefined) add('n.key < ?', before)
   // The order comes with the index; without the sign the planner would sort all of a status.

@@ -27,7 +27,6 @@ export const notificationSearchConformance: NotificationCase[] = [
       for (const search of ['x'.repeat(1_001), 'x'.repeat(60_000), 'a\0b', '\ud800']) await assert.rejects(store.listNotifications({ ...scope, search }), refused('search'))
       const misspelt = { ...scope, stauts: 'pending' }
       await assert.rejects(store.listNotifications(misspelt), refused('stauts'))
-      assert.deepEqual((await store.listNotifications({ ...scope, ...{ stauts: undefined } })).notifications, [])
     },
   },
 ]

@@ -38,6 +38,20 @@ describe('the record of a step', () => {
     expect(parts).toEqual([{ type: 'reasoning', reasoning: 'Hm.', providerMetadata: { p: { signature: 's' } } }])
   })
 
+  it('[G2.35] keeps no signature over a thought that was shown in other words, also where it was cut', () => {
+    const recorder = new StepRecorder('run-1')
+    const said: LanguageModelV4StreamPart[] = [
+      { type: 'reasoning-start', id: '1' }, { type: 'reasoning-delta', id: '1', delta: 'hunter2' }, { type: 'reasoning-end', id: '1', providerMetadata: { anthropic: { signature: 'sig' } } },
+      { type: 'text-start', id: '2' }, { type: 'text-delta', id: '2', delta: 'Half' },
+    ]
+    for (const part of said) {
+      const chunk = recorder.take(part)
+      if (chunk) recorder.keep(chunk, [chunk.type === 'reasoning-delta' ? { ...chunk, payload: { ...chunk.payload, text: '***' } } : chunk])
+    }
+    recorder.forgetItems()
+    expect(recorder.parts).toEqual([{ type: 'reasoning', reasoning: '***' }, { type: 'text', text: 'Half' }])
+  })
+
   it('keeps files as base64 or as their address, and those of a thought apart', () => {
     const { parts } = recorded([
       { type: 'file', mediaType: 'image/png', data: { type: 'data', data: new Uint8Array([1, 2, 3]) } },

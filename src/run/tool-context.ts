@@ -1,5 +1,6 @@
 import { HeedError, isHeedError } from '../errors.ts'
 import type { ToolInvocation } from '../message/message.ts'
+import { threadData } from '../processors/chunk-shapes.ts'
 import { TripwireAbort } from '../processors/tripwire.ts'
 import type { Chunk } from './chunk.ts'
 import { addUsage } from './model-parts.ts'
@@ -54,6 +55,7 @@ export class ToolExecution {
         if (typeof part.type !== 'string' || !part.type.startsWith('data-')) {
           throw new HeedError('invalid_argument', `${toolName} wrote a part of type '${String(part.type)}'. Types that a tool writes begin with 'data-'.`)
         }
+        if (threadData.has(part.type)) throw new HeedError('invalid_argument', `${toolName} wrote a part of type '${part.type}', which is the thread's to say. Choose another type, or send a signal with sendSignal().`)
         this.#say({ ...part, runId })
       },
       report: (output) => this.#say(this.#run.chunk('tool-output', { toolCallId, toolName, output })),

@@ -22,9 +22,7 @@ export async function sendState(
   const stateId = processor.stateId ?? processor.id
   const copies = laneCopies(part.rows, stateId)
   const inWindow = sinceSnapshot(copies)
-  // The window may have lost the snapshot; history has it.
-  const lost = !inWindow.snapshot && run.host.lanes.some(({ id }) => id === stateId)
-  const known = lost ? sinceSnapshot(laneCopies((await run.host.laneRows(stateId)).rows, stateId)) : inWindow
+  const known = inWindow.snapshot ? inWindow : await lostFrom(run, stateId, inWindow)
   const due = processor.maxDeltas !== undefined && known.deltas.length >= processor.maxDeltas
   const args: ComputeStateSignalArgs = {
     ...context,
@@ -38,6 +36,13 @@ export async function sendState(
     deltasSinceSnapshot: known.deltas.map(({ signal }) => signal),
   }
   await call.ask(hook, args, (returned) => (returned === undefined ? undefined : keepState(run, stateId, stateIn(returned), part)))
+}
+
+/** What the prompt has lost of a lane: the run has it, where a processor left it out, or history, where the window lies after it. */
+async function lostFrom(run: Run, stateId: string, inWindow: ReturnType<typeof sinceSnapshot>): Promise<ReturnType<typeof sinceSnapshot>> {
+  const inRun = sinceSnapshot(laneCopies(run.rows, stateId))
+  if (inRun.snapshot) return inRun
+  return run.host.lanes.some(({ id }) => id === stateId) ? sinceSnapshot(laneCopies((await run.host.laneRows(stateId)).rows, stateId)) : inWindow
 }
 
 function stateIn(returned: unknown): StateSignalResult {

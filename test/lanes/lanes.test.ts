@@ -181,6 +181,22 @@ describe.each(placeKinds())('the lanes of a thread, $name', ({ make }) => {
     expect(userTexts(model.calls.at(-1))).toEqual(['Two.', '<state>Open: b.ts.</state>'])
   })
 
+  it.each([{ where: 'on a thread', memory: { thread: 't', resource: 'u' } }, { where: 'without one', memory: undefined }])('[L1.5] a processor is given what its own run told, $where, also where another leaves it out of the prompt', async ({ memory }) => {
+    const given: unknown[] = []
+    const trim: Processor = { id: 'trim', processInputStep: ({ messages }) => messages.filter(({ role }) => role !== 'signal') }
+    const lane: Processor = {
+      id: 'lane',
+      computeStateSignal({ contextWindow, lastSnapshot, deltasSinceSnapshot, stepNumber }) {
+        given.push([contextWindow.hasSnapshot, lastSnapshot?.contents, deltasSinceSnapshot.map(({ contents }) => contents)])
+        return stepNumber === 0 ? { cacheKey: 's', contents: 'all' } : { mode: 'delta', cacheKey: `d${stepNumber}`, contents: `change ${stepNumber}`, delta: stepNumber }
+      },
+    }
+    const model = scriptedModel(({ index }) => (index < 3 ? { toolCalls: [{ toolName: 'look' }] } : 'Done.'))
+    const { agent } = open({ model, tools: { look: createTool({ id: 'look', execute: () => 'seen' }) }, inputProcessors: [trim, lane] })
+    await agent.generate('Go.', memory ? { memory } : {})
+    expect(given).toEqual([[false, undefined, []], [false, 'all', []], [false, 'all', ['change 1']], [false, 'all', ['change 1', 'change 2']]])
+  })
+
   it('[L1.5] of a processor and of producers outside share one count', async () => {
     const count: Processor = { id: 'editor', computeStateSignal: ({ stepNumber }) => ({ cacheKey: `own-${stepNumber}`, contents: `Own ${stepNumber}.` }) }
     const { agent, model } = open({ inputProcessors: [count], memory: new Memory({ window: { low: 5, high: 10 }, semanticRecall: false }) })

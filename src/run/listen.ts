@@ -1,5 +1,6 @@
 import type { LanguageModelV4CallOptions, LanguageModelV4StreamPart } from '@ai-sdk/provider'
 import type { HeedError } from '../errors.ts'
+import { modelMessagesOf } from '../prompt/from-rows.ts'
 import type { BrokenStream } from './broken-streams.ts'
 import { CallInputs } from './call-inputs.ts'
 import { endedEarly, type Answer } from './answer.ts'
@@ -8,7 +9,7 @@ import { addUsage, todaysPart } from './model-parts.ts'
 import { defaultMaxRetries, modelToolChoice, type ModelSettings } from './options.ts'
 import { GrowingObject } from './growing-object.ts'
 import { providerError } from './provider-error.ts'
-import { keepContext } from './own-rows.ts'
+import { keepContext, keepSent } from './own-rows.ts'
 import { repeatLanes } from './repeat-lanes.ts'
 import { interrupted, type Run } from './run.ts'
 import { StepRecorder } from './step-recorder.ts'
@@ -29,7 +30,7 @@ export async function listen(run: Run): Promise<Said> {
   // Only a provider's own tools may be called with a text.
   const recorder = new StepRecorder(run.id, (toolName) => run.tools.tools.get(toolName)?.provider !== undefined)
   const settings: ModelSettings = { ...run.options.modelSettings, ...change.modelSettings }
-  await run.say(run.chunk('step-start', { messageId: run.message.next(), request: {}, warnings: [], startedAt: run.clock.now() }))
+  await sayStart(run)
   const signal = run.openStep()
   const models = change.model ? [{ model: change.model, maxRetries: undefined }] : run.broken.left(run.models)
   const maxRetries = settings.maxRetries ?? defaultMaxRetries
@@ -38,12 +39,13 @@ export async function listen(run: Run): Promise<Said> {
   try {
     await run.broken.pause(run.clock, signal)
     run.host.reading?.()
-    answer = await callModel(models, callOptions(run, change, settings, signal), {
+    const options = callOptions(run, change, settings, signal)
+    answer = await callModel(models, options, {
       clock: run.clock,
       signal,
       maxRetries,
-      ...(run.trace ? { trace: (model, options) => run.trace?.chat(model, options, run.step) } : {}),
-      onFailure: run.processors.handlesErrors ? (error) => run.processors.apiError(run, error) : undefined,
+      ...(run.trace ? { trace: (model, asked) => run.trace?.chat(model, asked, run.step) } : {}),
+      onFailure: run.processors.handlesErrors ? (error) => failed(run, error, options) : undefined,
     })
     const error = await record(run, answer, recorder)
     if (error) broken = { error, models, index: answer.index, maxRetries }
@@ -61,6 +63,25 @@ export async function listen(run: Run): Promise<Said> {
   recorder.settleItems()
   await hideInTranscript(run, recorder.parts)
   return { recorder }
+}
+
+function sayStart(run: Run): ReturnType<Run['say']> {
+  return run.say(run.chunk('step-start', { messageId: run.message.next(), request: {}, warnings: [], startedAt: run.clock.now() }))
+}
+
+/**
+ * Whether to ask once more. What processors send when a call fails is for whoever is asked next: it is stored before, stands at the end of the
+ * prompt, and the answer after it.
+ */
+async function failed(run: Run, error: HeedError, options: LanguageModelV4CallOptions): Promise<boolean> {
+  const retry = await run.processors.apiError(run, error)
+  const sent = await keepSent(run)
+  if (sent.length === 0) return retry
+  // Another list: the provider may keep the one that it was given.
+  options.prompt = [...options.prompt, ...sent.flatMap((row) => modelMessagesOf(row))]
+  run.message.sealed = true
+  await sayStart(run)
+  return retry
 }
 
 function cutBy({ aborted, reason }: AbortSignal): 'interrupted' | 'aborted' | undefined {

@@ -172,7 +172,7 @@ describe('the hooks of a run', () => {
     processInput: ['start', 'step-start'],
     processInputStep: ['start', 'step-start'],
     computeStateSignal: ['start', 'step-start'],
-    processAPIError: ['step-start', 'response-metadata'],
+    processAPIError: ['step-start', 'step-start'],
     processOutputStream: ['text-start', 'text-delta'],
     processOutputStep: ['tool-call', 'tool-result'],
     processToolResult: ['tool-call', 'tool-result'],

@@ -109,7 +109,10 @@ function runChunk(view: ThreadView, chunk: RunChunk): ThreadView {
 /** A step goes on in the message of its id, which may be there already; each step begins with its mark, as in history. */
 function beginStep(view: ThreadView, id: string): ThreadView {
   const known = messageOf(view, id)
-  const writing = { ...view, writing: id, openTexts: [] }
+  const before = view.writing === id ? undefined : messageOf(view, view.writing)
+  // A step that goes on after something else said nothing before it.
+  const messages = before?.parts.every(({ type }) => type === 'step-start') ? view.messages.filter((message) => message !== before) : view.messages
+  const writing = { ...view, messages, writing: id, openTexts: [] }
   return known ? withPart(writing, { type: 'step-start' }) : withMessage(writing, { id, role: 'assistant', parts: [{ type: 'step-start' }] })
 }
 

@@ -45,6 +45,50 @@ describe('a cron when clocks are set', () => {
     expect(autumn('*/15 * * * *')).toHaveLength(100)
     expect(autumn('0 30 * * * *')).toHaveLength(25)
     expect(autumn('@hourly')).toHaveLength(25)
+    for (const hours of ['0-23', '*/1', '0-23/1', '0-11,12-23', Array.from({ length: 24 }, (_, hour) => hour).join()]) expect(autumn(`30 ${hours} * * *`), hours).toEqual(autumn('30 * * * *'))
+    for (const hours of ['0-22', '*/2', '1-23', '2']) expect(autumn(`30 ${hours} * * *`), hours).not.toContain('25T01:30')
+  })
+
+  it('[S1.8] what is for every hour, where clocks are set by half an hour', () => {
+    // On Lord Howe Island they go from 2:00 to 2:30 on 4 October 2026 (15:30 UTC the day before), and from 2:00 to 1:30 on 5 April (15:00 UTC).
+    const forward = (cron: string) => times(cron, '2026-10-03T14:00Z', '2026-10-03T17:00Z', 'Australia/Lord_Howe')
+    const back = (cron: string) => times(cron, '2026-04-04T13:00Z', '2026-04-04T17:00Z', 'Australia/Lord_Howe')
+    expect(forward('0 * * * *')).toEqual(['03T14:30', '03T15:30', '03T16:00'])
+    expect(forward('15 * * * *')).toEqual(['03T14:45', '03T15:45', '03T16:15'])
+    expect(forward('45 * * * *')).toEqual(['03T14:15', '03T15:15', '03T15:45', '03T16:45'])
+    expect(forward('15 0-23 * * *')).toEqual(forward('15 * * * *'))
+    expect(forward('*/10 * * * *')).toHaveLength(18)
+    expect(back('45 * * * *')).toEqual(['04T13:45', '04T14:45', '04T15:15', '04T16:15'])
+    expect(back('15 * * * *')).toEqual(['04T13:15', '04T14:15', '04T15:45', '04T16:45'])
+    expect(back('*/10 * * * *')).toHaveLength(24)
+  })
+
+  it('[S1.8] what is for every hour comes whenever the clock shows it, and what it skips as much later, and nothing else', () => {
+    const zones = ['Europe/Zurich', 'America/New_York', 'Australia/Lord_Howe', 'America/Santiago', 'Africa/Casablanca', 'Antarctica/Troll', 'UTC']
+    // Around a day on which some of them are set, minute by minute.
+    const days = ['2026-03-08', '2026-03-29', '2026-04-04', '2026-04-05', '2026-09-06', '2026-10-03', '2026-10-25', '2026-11-01']
+    fc.assert(fc.property(fc.constantFrom(...zones), fc.constantFrom(...days), fc.integer({ min: 0, max: 59 }), (zone, day, minute) => {
+      const from = Date.parse(`${day}T00:00Z`)
+      const cron = cronOf(`${minute} * * * *`, zone)
+      const clock = new Intl.DateTimeFormat('en', { timeZone: zone, minute: 'numeric' })
+      const found: number[] = []
+      for (let at = cron.nextAfter(from - 1); at !== undefined && at < from + 86_400_000; at = cron.nextAfter(at)) found.push(at)
+      const shown = Array.from({ length: 24 * 60 }, (_, index) => from + index * 60_000).filter((at) => Number(clock.format(at)) === minute)
+      expect(found).toEqual(expect.arrayContaining(shown))
+      // No more than one can be skipped where clocks are set by less than an hour, and none otherwise.
+      expect(found.length - shown.length).toBeLessThanOrEqual(zone === 'Australia/Lord_Howe' ? 1 : 0)
+      const gaps = found.slice(1).map((at, index) => (at - (found[index] ?? 0)) / 60_000)
+      expect(Math.min(60, ...gaps)).toBeGreaterThanOrEqual(30)
+      expect(Math.max(0, ...gaps)).toBeLessThanOrEqual(90)
+    }), { numRuns: 60 })
+  })
+
+  it('[S1.8] what is for every second is found at once, also in a night in which clocks are set', () => {
+    const cron = cronOf('* * * * * *', zurich)
+    for (const from of ['2026-03-29T00:59:58Z', '2026-03-29T01:30:00Z', '2026-10-25T00:30:00Z', '2026-10-25T00:59:58Z', '2026-10-25T01:30:00Z']) {
+      const start = Date.parse(from)
+      for (let at = start; at < start + 5_000; at += 1_000) expect(cron.nextAfter(at)).toBe(at + 1_000)
+    }
   })
 
   it('[S1.8] elsewhere: by half an hour, at midnight, and where clocks are never set', () => {

@@ -60,7 +60,8 @@ const threadNames: Record<keyof Exclude<MemoryTarget['thread'], string>, true> =
 /** Refuses options by name: those that don't exist, and those whose value can't be meant. `of` says whose options they are. */
 export function checkOptions(options: unknown, of: string): asserts options is AgentExecutionOptions {
   if (!isObject(options)) throw new HeedError('invalid_argument', `The options of ${of} must be an object.`)
-  for (const [name, value] of Object.entries(options)) {
+  for (const name of Object.keys(options)) {
+    const value = options[name]
     if (value === undefined) continue
     if (!Object.hasOwn(checks, name)) throw unknown(name, of, checks)
     const wanted = checks[name as keyof AgentExecutionOptions](value)
@@ -76,7 +77,8 @@ export function checkOptions(options: unknown, of: string): asserts options is A
 
 /** A misspelt name would otherwise pass for one that isn't given. */
 function checkNames(under: string, given: object | undefined, names: object, of: string): void {
-  for (const [name, value] of Object.entries(given ?? {})) if (value !== undefined && !Object.hasOwn(names, name)) throw unknown(`${under}.${name}`, of, names)
+  if (!given) return
+  for (const [name, value] of Object.entries(given)) if (value !== undefined && !Object.hasOwn(names, name)) throw unknown(`${under}.${name}`, of, names)
 }
 
 function unknown(option: string, of: string, names: object): HeedError {

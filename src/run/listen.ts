@@ -22,6 +22,8 @@ export interface Said {
   cut?: { kind: 'aborted' } | { kind: 'interrupted' } | { kind: 'broken'; error: HeedError; goesOn: boolean }
 }
 
+const noSettings: ModelSettings = {}
+
 /** Asks the model once and shows what it says as it comes. Throws when no model of the list would answer. */
 export async function listen(run: Run): Promise<Said> {
   await repeatLanes(run)
@@ -29,7 +31,7 @@ export async function listen(run: Run): Promise<Said> {
   await keepContext(run)
   // Only a provider's own tools may be called with a text.
   const recorder = new StepRecorder(run.id, (toolName) => run.tools.tools.get(toolName)?.provider !== undefined)
-  const settings: ModelSettings = { ...run.options.modelSettings, ...change.modelSettings }
+  const settings: ModelSettings = run.options.modelSettings || change.modelSettings ? { ...run.options.modelSettings, ...change.modelSettings } : noSettings
   await sayStart(run)
   const signal = run.openStep()
   const models = change.model ? [{ model: change.model, maxRetries: undefined }] : run.broken.left(run.models)
@@ -39,12 +41,13 @@ export async function listen(run: Run): Promise<Said> {
   try {
     await run.broken.pause(run.clock, signal)
     run.host.reading?.()
+    const { trace } = run
     const options = callOptions(run, change, settings, signal)
     answer = await callModel(models, options, {
       clock: run.clock,
       signal,
       maxRetries,
-      ...(run.trace ? { trace: (model, asked) => run.trace?.chat(model, asked, run.step) } : {}),
+      trace: trace && ((model, asked) => trace.chat(model, asked, run.step)),
       onFailure: run.processors.handlesErrors ? (error) => failed(run, error, options) : undefined,
     })
     const error = await record(run, answer, recorder)

@@ -15,7 +15,7 @@ export interface ModelCallContext {
   signal: AbortSignal
   maxRetries: number
   /** Begins the trace of one model's answer, retries included. */
-  trace?: (model: LanguageModel, options: LanguageModelV4CallOptions) => ChatTrace | undefined
+  trace?: ((model: LanguageModel, options: LanguageModelV4CallOptions) => ChatTrace | undefined) | undefined
   /** Asked when a model failed for good. True tries it once more. */
   onFailure?: (error: HeedError) => Promise<boolean>
 }

@@ -167,7 +167,9 @@ export class Run {
   }
 
   #textFrom(index: number): string {
-    return this.steps.slice(index).map(({ text }) => text).join('')
+    let text = ''
+    for (let at = index; at < this.steps.length; at++) text += this.steps[at]?.text ?? ''
+    return text
   }
 
   commit(commit: RunCommit): Promise<RunCommitted> {

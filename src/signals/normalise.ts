@@ -35,7 +35,7 @@ export function normaliseSignal(input: SignalInput, context: NormaliseContext): 
   if (!kind) throw refusal('type', unknownType(input.type))
   const { metadata, providerOptions } = input
   const tagName = input.tagName ?? kind.tagName
-  if (!isXMLName(tagName)) throw refusal('tagName', unsafeName('a tag'))
+  if (tagName !== kind.tagName && !isXMLName(tagName)) throw refusal('tagName', unsafeName('a tag'))
 
   const maxBytes = context.maxBytes ?? MAX_SIGNAL_BYTES
   const attributes = isGiven(input.attributes) ? attempt('attributes', () => normaliseAttributes(input.attributes)) : undefined

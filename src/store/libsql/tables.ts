@@ -1,5 +1,6 @@
 import type { Clock } from '../../clock.ts'
 import { newId } from '../../ids.ts'
+import { mailText } from '../transaction/mailed.ts'
 import { spansOf } from '../transaction/places.ts'
 import type { StartRow } from '../transaction/prune.ts'
 import type { MailRecord, RunRecord, ThreadRecord } from '../transaction/records.ts'
@@ -297,7 +298,7 @@ export class SqlTables extends SqlRows implements ThreadTables {
     for (const mail of held.mail.values()) {
       this.#statements.run(
         sql.addMail, held.thread.key, mail.ord, mail.id, mail.agentId, mail.route, mail.kind, mail.state, isOpen(mail), mail.runId,
-        mail.startRunId, mail.step, mail.rows, mail.options, mail.boundTo, mail.reason, mail.acceptedAt,
+        mail.startRunId, mail.step, mailText(mail), mail.options, mail.boundTo, mail.reason, mail.acceptedAt,
       )
     }
     held.mail.clear()

@@ -90,7 +90,7 @@ function store(tables: ThreadTables, send: Send, { found, route, rows, form, opt
     runId: null,
     startRunId: send.runId,
     step: null,
-    rows: form.placed ? '[]' : mailedRows(form.prepared),
+    rows: '[]',
     options,
     boundTo: send.boundTo ?? null,
     reason: null,
@@ -103,6 +103,7 @@ function store(tables: ThreadTables, send: Send, { found, route, rows, form, opt
   if (route === 'deliver' || route === 'interrupt') mail.runId = thread.runId
   const stored = form.placed ? persist(tables, thread, mail, form.prepared) : rows
   if (fence && tables.atEnd) mail.atHand = { rows: form.prepared, newRun: send.newRunId === true }
+  else if (!form.placed) mail.rows = mailedRows(form.prepared)
 
   tables.addMail(thread, mail)
   const lane = send.lane && advanceLane(tables, thread, send.lane, send.id)

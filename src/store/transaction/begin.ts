@@ -52,7 +52,7 @@ export function planRun(tables: ThreadTables, fence: Fence, window: Window | Win
 }
 
 function marksOf(window: Window | WindowOf, { agentId, options }: Pick<RunRecord, 'agentId' | 'options'>): Window {
-  return typeof window === 'function' ? window({ agentId, options: JSON.parse(options) as JSONObject }) : window
+  return typeof window === 'function' ? window({ agentId, options: options === '{}' ? {} : (JSON.parse(options) as JSONObject) }) : window
 }
 
 function startRun(

@@ -77,6 +77,7 @@ export function rowIds(rows: readonly MessageRow[]): string {
 
 /** The rows of a mailbox record, wherever they are now. Those that were removed from history are missing. */
 export function rowsOfMail(tables: Pick<ThreadTables, 'row'>, thread: ThreadRecord, mail: MailRecord): MessageRow[] {
+  if (mail.atHand) return mail.atHand.rows.map(({ row }) => row)
   return (JSON.parse(mail.rows) as MailedRow[]).flatMap((mailed) => {
     if (typeof mailed !== 'string') {
       return { ...mailed, createdAt: new Date(mailed.createdAt), threadId: thread.id, resourceId: thread.resourceId }

@@ -6,6 +6,11 @@ export function mailedRows(rows: readonly Prepared[]): string {
   return `[${rows.map(mailedRow).join()}]`
 }
 
+/** What is written of its rows. */
+export function mailText(mail: MailRecord): string {
+  return mail.atHand ? mailedRows(mail.atHand.rows) : mail.rows
+}
+
 function mailedRow({ stored: { id, messageId, role, type, content, createdAt } }: Prepared): string {
   const named = JSON.stringify({ id, messageId, role, ...(type !== null && { type }) })
   return `${named.slice(0, -1)},"content":${content},"createdAt":${createdAt}}`

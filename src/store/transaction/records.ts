@@ -66,7 +66,7 @@ export interface MailRecord extends Waiting {
   /** The id of the run that it starts, if it starts one. */
   readonly startRunId: string
   step: number | null
-  /** While it waits: the rows. Once they are in history: their ids. */
+  /** While it waits: the rows, unless they are at hand. Once they are in history: their ids. */
   rows: string
   readonly options: string | null
   readonly boundTo: string | null

@@ -9,7 +9,7 @@ import { virtualClock } from '../../src/testing/index.ts'
 import { killed, runChild, said } from '../lanes/child.ts'
 import { openHeed, placeKinds } from '../thread/places.ts'
 import { collect, soon, types } from '../thread/said.ts'
-import { guarded, places, startOf, thread, type Place } from './guarded.ts'
+import { approving, below, guarded, places, startOf, thread, type Place } from './guarded.ts'
 
 const text = ({ content }: Message) => content.parts.map((part) => (part.type === 'text' ? part.text : part.type === 'tool-invocation' ? `[${part.toolInvocation.toolName}]` : '')).join('')
 
@@ -38,6 +38,7 @@ async function expectNothingOf(place: Place, agent: Agent): Promise<void> {
   expect(await memory.getWorkingMemory(thread)).toBe(place === 'mid-run input' ? '# Kept in mind' : null)
   const { messages: found } = await memory.recall({ ...thread, vectorSearchString: 'What is FORBIDDEN? Looking at the start, in the middle, go.' })
   expect(JSON.stringify(found)).not.toContain('FORBIDDEN')
+  expect(await memory.getThreadById({ threadId: below.threadId })).toBeNull()
 }
 
 /** The index of a database has passages of messages that are there, and of no others. */
@@ -58,14 +59,16 @@ function expectIndexOf(path: string): void {
 
 describe.each(placeKinds())('a refusal, $name', ({ make }) => {
   it.each(places)('[R7.2] of %s leaves nothing of what it refuses in history, lanes, recall or working memory, however many steps were stored; what waited is answered', async (place) => {
-    const { agent, model } = guarded(place)
-    openHeed({ agent }, make().store())
+    const { agent, agents, model } = guarded(place)
+    openHeed(agents, make().store())
+    void approving(agent)
     const seen = collect(await agent.subscribeToThread(thread))
     await agent.generate('Before.', { memory: { thread: 't', resource: 'u' } })
     agent.queueMessage({ id: 'first', contents: startOf(place) }, thread)
     agent.queueMessage({ id: 'then', contents: 'Then.' }, thread)
     await expectNothingOf(place, agent)
     expect(types(seen.chunks).filter((type) => type === 'tripwire')).toHaveLength(1)
+    expect(types(seen.chunks).filter((type) => type === 'tool-call-approval')).toHaveLength(place === 'output result after an approval' ? 1 : 0)
     expect(JSON.stringify(model.calls.at(-1)?.prompt)).not.toContain('FORBIDDEN')
   })
 })
@@ -80,14 +83,15 @@ describe('a process that is killed while it refuses', () => {
   it.each(cases)('[R7.3] of $place, $moment, leaves nothing of it in history, lanes, working memory or the index of recall either', async ({ place, moment }) => {
     const url = `file:${join(folder, `${place}-${moments.indexOf(moment)}.db`.replaceAll(' ', '-'))}`
     const child = runChild(`
-      const { guarded, startOf, thread } = await import(${JSON.stringify(new URL('./guarded.ts', import.meta.url).href)})
+      const { approving, guarded, startOf, thread } = await import(${JSON.stringify(new URL('./guarded.ts', import.meta.url).href)})
       const die = () => process.kill(process.pid, 'SIGKILL')
       const early = ${JSON.stringify(moment === moments[0])}
       const refusing = async () => { if (early) { await waiting; process.send('refusing', die); await new Promise(() => {}) } }
-      const { agent } = guarded(${JSON.stringify(place)}, refusing)
-      new Heed({ agents: { agent }, storage: new LibSQLStore({ url: ${JSON.stringify(url)} }), logger: silentLogger })
+      const { agent, agents } = guarded(${JSON.stringify(place)}, refusing)
+      new Heed({ agents, storage: new LibSQLStore({ url: ${JSON.stringify(url)} }), logger: silentLogger })
       await agent.generate('Before.', { memory: { thread: 't', resource: 'u' } })
       const { stream } = await agent.subscribeToThread(thread)
+      void approving(agent)
       agent.queueMessage({ id: 'first', contents: startOf(${JSON.stringify(place)}) }, thread)
       var waiting = agent.queueMessage({ id: 'then', contents: 'Then.' }, thread).stored
       for await (const chunk of stream) if (chunk.type === 'tripwire') { process.send('refused', die); await new Promise(() => {}) }`)
@@ -96,8 +100,8 @@ describe('a process that is killed while it refuses', () => {
 
     // As much later as it takes until the dead process counts as gone.
     const clock = virtualClock(Date.now() + 60_000)
-    const { agent } = guarded(place)
-    const heed = openHeed({ agent }, new LibSQLStore({ url, clock }), { clock })
+    const { agent, agents } = guarded(place)
+    const heed = openHeed(agents, new LibSQLStore({ url, clock }), { clock })
     await heed.start()
     await expectNothingOf(place, agent)
     expectIndexOf(url.slice('file:'.length))

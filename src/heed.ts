@@ -151,6 +151,7 @@ export class Heed<Agents extends Record<string, Agent> = Record<string, Agent>> 
     const schedules = await Promise.all(runtimes.map((runtime) => schedulesOf(runtime).sweep(limit)))
     const notifications = await Promise.all(runtimes.map((runtime) => inboxOf(runtime).sweep(limit)))
     await within(this.clock, timeoutMs, Promise.all(runtimes.map(async (runtime, index) => {
+      await inboxOf(runtime).decided()
       await restOf(runtime, before[index] ?? new Set(), async (threadId) => {
         notifications.push(await inboxOf(runtime).rested(threadId))
       })

@@ -1,6 +1,7 @@
 import type { NotificationRecord, NotificationStore } from '../store/notifications.ts'
 import { isHeedError } from '../errors.ts'
 import type { ThreadRuntime } from '../thread/runtime.ts'
+import type { Dispatcher } from './dispatcher.ts'
 
 /** When a run that may refuse a notification is looked after, should nobody who waits for it be left. */
 export const confirmMs = 60_000
@@ -12,19 +13,36 @@ const mostThreads = 1_000
 
 /** What runs of this process may refuse, by the thread that they run on. */
 export class Confirmations {
+  readonly #runtime: ThreadRuntime
+  readonly #dispatcher: Dispatcher
+  readonly #store: () => Promise<NotificationStore>
   readonly #byThread = new Map<string, Unconfirmed[]>()
 
-  add(record: Unconfirmed): void {
+  constructor(runtime: ThreadRuntime, dispatcher: Dispatcher, store: () => Promise<NotificationStore>) {
+    this.#runtime = runtime
+    this.#dispatcher = dispatcher
+    this.#store = store
+  }
+
+  /** A run may refuse it until its end, which may have been before. */
+  expect(record: Unconfirmed, at: number): void {
+    this.#dispatcher.expect(at)
     const others = this.#byThread.get(record.threadId)
     if (others) others.push(record)
     else if (this.#byThread.size < mostThreads) this.#byThread.set(record.threadId, [record])
+    if (!this.#runtime.hostOf(record.threadId)) this.ended(record.threadId)
   }
 
   /** Nothing runs on the thread any more. */
-  take(threadId: string): Unconfirmed[] {
-    const found = this.#byThread.get(threadId) ?? []
+  ended(threadId: string): void {
+    const records = this.#byThread.get(threadId)
+    if (!records) return
     this.#byThread.delete(threadId)
-    return found
+    const confirm = async () => {
+      const store = await this.#store()
+      await Promise.all(records.map((record) => confirmDelivery(this.#runtime, store, record)))
+    }
+    this.#dispatcher.track(confirm(), 'what became of a notification could not be found out; it is looked up later')
   }
 }
 

@@ -1,40 +1,86 @@
 import type { Clock } from '../clock.ts'
-import { describe } from '../errors.ts'
-import { decisionOf, settledDecision, type DecideContext, type NotificationDeliveryDecision, type NotificationDeliveryPolicyConfig } from './policy.ts'
+import { describe, HeedError } from '../errors.ts'
+import type { NotificationRecord } from '../store/notifications.ts'
+import type { Runnable } from '../thread/runnable.ts'
+import type { ThreadRuntime } from '../thread/runtime.ts'
+import { decisionOf, settledDecision, type DecideContext, type NotificationDeliveryDecision } from './policy.ts'
 
 const late = Symbol('late')
 
+/** How long a record whose decision should be there waits until somebody else decides. */
+const graceMs = 25_000
+/** So many that nobody waits for are asked about at once. */
+const mostLate = 1_000
+
 /**
- * The policy's decision. `decide` is a program's: when it throws, answers nonsense or doesn't answer in time, the rest of the policy
- * decides, and the reason names what happened. A record is never lost to it.
+ * What policies decide. `decide` is a program's: when it throws, answers nonsense or doesn't answer in time, the rest of the policy decides, and
+ * the reason names what happened. A record is never lost to it, and nothing but it waits for the answer.
  */
-export async function decideDelivery(
-  policy: NotificationDeliveryPolicyConfig,
-  context: DecideContext,
-  { clock, timeoutMs, report }: { clock: Clock; timeoutMs: number; report(message: string): void },
-): Promise<NotificationDeliveryDecision> {
-  if (!policy.decide) return settledDecision(policy, context)
-  try {
-    const choice = await inTime(clock, timeoutMs, async () => policy.decide?.({ ...context, record: Object.freeze(structuredClone(context.record)) }))
-    if (choice === late) return instead('policy-timeout', `decide() did not answer within ${timeoutMs} ms`)
-    return choice === undefined || choice === null ? settledDecision(policy, context) : decisionOf(choice)
-  } catch (error) {
-    return instead('policy-failed', `decide() failed: ${describe(error)}`)
+export class Decisions {
+  readonly #runtime: ThreadRuntime
+  readonly #timeoutMs: number
+  readonly #waiting = new Set<(closed: HeedError) => void>()
+  readonly #late = new Set<Promise<void>>()
+  #closed: HeedError | undefined
+
+  constructor(runtime: ThreadRuntime, timeoutMs: number) {
+    this.#runtime = runtime
+    this.#timeoutMs = timeoutMs
   }
 
-  function instead(reason: string, message: string): NotificationDeliveryDecision {
-    report(message)
-    const decision = settledDecision(policy, context)
-    return { ...decision, reason: decision.reason === undefined ? reason : `${reason}: ${decision.reason}` }
+  /** Until when nobody else is to ask, though the answer takes as long as it may. */
+  hiddenFrom(now: number): number {
+    return now + this.#timeoutMs + graceMs
   }
-}
 
-async function inTime<Result>(clock: Clock, ms: number, work: () => Promise<Result>): Promise<Result | typeof late> {
-  const { promise, resolve } = Promise.withResolvers<typeof late>()
-  const timer = clock.after(ms, () => resolve(late))
-  try {
-    return await Promise.race([work(), promise])
-  } finally {
-    timer.cancel()
+  /** Rejects when this is closed before there is an answer: whoever comes next decides. */
+  async decide(agent: Runnable, record: NotificationRecord, threadState: DecideContext['threadState']): Promise<NotificationDeliveryDecision> {
+    const { clock, logger } = this.#runtime
+    const policy = agent.deliveryPolicy ?? {}
+    const context = { record, threadState, now: new Date(clock.now()) }
+    if (!policy.decide) return settledDecision(policy, context)
+    const instead = (reason: string, error: string): NotificationDeliveryDecision => {
+      logger.warn('a delivery policy had no answer; the rest of it decides', { agentId: agent.id, notificationId: record.id, error })
+      const decision = settledDecision(policy, context)
+      return { ...decision, reason: decision.reason === undefined ? reason : `${reason}: ${decision.reason}` }
+    }
+    try {
+      const choice = await this.#inTime(clock, async () => policy.decide?.({ ...context, record: Object.freeze(structuredClone(record)) }))
+      if (choice === late) return instead('policy-timeout', `decide() did not answer within ${this.#timeoutMs} ms`)
+      return choice === undefined || choice === null ? settledDecision(policy, context) : decisionOf(choice)
+    } catch (error) {
+      if (this.#closed) throw this.#closed
+      return instead('policy-failed', `decide() failed: ${describe(error)}`)
+    }
+  }
+
+  /** What is decided while others go on. `work` must not reject. Waits only while very many are. */
+  async later(work: () => Promise<void>): Promise<void> {
+    while (this.#late.size >= mostLate) await Promise.race(this.#late)
+    const deciding = work().finally(() => this.#late.delete(deciding))
+    this.#late.add(deciding)
+  }
+
+  /** Resolves when what was to be decided later until now is. */
+  async settled(): Promise<void> {
+    await Promise.all(this.#late)
+  }
+
+  close(): void {
+    this.#closed = new HeedError('closed', 'This Heed was closed before its policy decided about a notification. The process that runs next decides.')
+    for (const end of this.#waiting) end(this.#closed)
+  }
+
+  async #inTime<Result>(clock: Clock, work: () => Promise<Result>): Promise<Result | typeof late> {
+    if (this.#closed) throw this.#closed
+    const { promise, resolve, reject } = Promise.withResolvers<typeof late>()
+    const timer = clock.after(this.#timeoutMs, () => resolve(late))
+    this.#waiting.add(reject)
+    try {
+      return await Promise.race([work(), promise])
+    } finally {
+      this.#waiting.delete(reject)
+      timer.cancel()
+    }
   }
 }

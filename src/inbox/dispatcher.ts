@@ -34,6 +34,8 @@ export class Dispatcher {
   /** When it looks next. A timer may be shorter. */
   #cronAt: number | undefined
   #looking: Promise<number> | undefined
+  /** Somebody asked during the look. */
+  #again = false
   #closed = false
 
   constructor(runtime: ThreadRuntime, settings: InboxSettings, work: DispatchWork) {
@@ -57,12 +59,11 @@ export class Dispatcher {
     this.#timer = { at, timer }
   }
 
-  /** Does all that is due, then sets the timer for the next. Whoever asks meanwhile shares it. */
+  /** Does all that is due, then sets the timer for the next. Whoever asks meanwhile shares it, and has it look once more: what fell due since may be behind it. */
   look(): Promise<number> {
     if (this.#closed || !this.#settings.enabled) return Promise.resolve(0)
-    this.#looking ??= this.#look().finally(() => {
-      this.#looking = undefined
-    })
+    if (this.#looking) this.#again = true
+    this.#looking ??= this.#look()
     return this.#looking
   }
 
@@ -76,10 +77,16 @@ export class Dispatcher {
 
   /** Work that nobody awaits, but a close does. */
   track(work: Promise<void>, message: string): void {
+    void this.tracked(work, message)
+  }
+
+  /** The same for whoever wants to know when it is over. Never rejects. */
+  tracked(work: Promise<void>, message: string): Promise<void> {
     const tracked = work.catch((error: unknown) => {
       if (!this.#endedBy(error)) this.#runtime.logger.error(message, { error: describe(error) })
     }).finally(() => this.#pending.delete(tracked))
     this.#pending.add(tracked)
+    return tracked
   }
 
   /** Resolves when what was tracked until now is done. */
@@ -96,15 +103,18 @@ export class Dispatcher {
     let total = 0
     const { batchSize } = this.#settings
     try {
-      for (let more = true; more && !this.#closed; ) {
+      do {
+        this.#again = false
         const { taken, done } = await this.#work.dispatch(batchSize)
         total += done
-        more = taken >= batchSize
-      }
-      await this.findNext()
+        this.#again ||= taken >= batchSize
+        if (!this.#again) await this.findNext()
+      } while (this.#again && !this.#closed)
     } catch (error) {
       if (!this.#endedBy(error)) this.expect(this.#runtime.clock.now() + retryMs)
       throw error
+    } finally {
+      this.#looking = undefined
     }
     return total
   }

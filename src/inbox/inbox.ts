@@ -6,13 +6,13 @@ import type { ThreadRuntime } from '../thread/runtime.ts'
 import { sendAccepted } from '../thread/sending.ts'
 import type { SettlementTerms, NotificationRecord, NotificationStore, Settled, SummaryBatch } from '../store/notifications.ts'
 import { ChangeBell } from './bell.ts'
-import { Confirmations, confirmDelivery, confirmMs, type Unconfirmed } from './confirming.ts'
-import { decideDelivery } from './deciding.ts'
+import { Confirmations, confirmDelivery, confirmMs } from './confirming.ts'
+import { Decisions } from './deciding.ts'
 import { Dispatcher, type Dispatched } from './dispatcher.ts'
 import { checkNotifications, type CheckedNotification, type NotificationInput } from './input.ts'
 import { checkTarget, type InboxSettings, type NotificationTarget } from './options.ts'
 import { duplicate, isSentNow, modeOf, resultOf, type Arrival, type Foretold, type Placing, type ThreadState } from './placing.ts'
-import { priorities, settledDecision, type NotificationDeliveryDecision } from './policy.ts'
+import { priorities, settledDecision } from './policy.ts'
 import { join, leave } from './readers.ts'
 import type { NotificationResult } from './result.ts'
 import { claimMs, recheckOf, settlementOf } from './settlement.ts'
@@ -20,8 +20,6 @@ import { fullSignal } from './signals.ts'
 import { Summaries } from './summaries.ts'
 import { checkSubscribe, InboxWatchers, type InboxSubscribeOptions, type InboxSubscription } from './subscription.ts'
 
-/** How long a record that nobody decided about waits until somebody else does. */
-const undecidedMs = 30_000
 const firstRetryMs = 1_000
 const longestRetryMs = 300_000
 
@@ -40,8 +38,9 @@ export class Inbox implements Attendant {
   readonly #dispatcher: Dispatcher
   readonly #watchers = new InboxWatchers()
   readonly #bell: ChangeBell
-  readonly #confirmations = new Confirmations()
+  readonly #confirmations: Confirmations
   readonly #summaries: Summaries
+  readonly #decisions: Decisions
   #stopListening: (() => void) | undefined
   #opening: Promise<NotificationStore | undefined> | undefined
   /** Threads and notifications are in one database: what was written first is also kept first. */
@@ -50,12 +49,14 @@ export class Inbox implements Attendant {
   constructor(runtime: ThreadRuntime, options: InboxOptions) {
     this.#runtime = runtime
     this.#options = options
+    this.#decisions = new Decisions(runtime, options.settings.decideTimeoutMs)
     this.#summaries = new Summaries(runtime, async (store) => (this.#together ? undefined : store.flush()))
     this.#bell = new ChangeBell((resourceIds) => runtime.neighbours.inbox(resourceIds))
     this.#dispatcher = new Dispatcher(runtime, options.settings, {
       dispatch: (limit) => this.#dispatch(limit),
       nextDue: async () => (await this.store()).nextDue(this.#runtime.agentIds()),
     })
+    this.#confirmations = new Confirmations(runtime, this.#dispatcher, () => this.store())
   }
 
   /** The inbox of the storage; a named error where there is none. */
@@ -86,7 +87,7 @@ export class Inbox implements Attendant {
     const foretold = checked.map((item) => this.#foretell(agent, item, threadState, now))
     const ingested = await store.ingest(checked.map((item, index) => {
       const { settlement } = foretold[index] ?? {}
-      return { ...item, id: item.id ?? runtime.newId(), threadId, resourceId, agentId: agent.id, now, undecidedUntil: now + undecidedMs, rememberMs: this.#options.settings.dedupeMemoryMs, ...(settlement ? { settlement } : {}) }
+      return { ...item, id: item.id ?? runtime.newId(), threadId, resourceId, agentId: agent.id, now, undecidedUntil: this.#decisions.hiddenFrom(now), rememberMs: this.#options.settings.dedupeMemoryMs, ...(settlement ? { settlement } : {}) }
     }))
     return this.#place(store, agent, threadState, ingested.map((one, index) => ({ ...one, foretold: foretold[index] })), target)
   }
@@ -103,7 +104,7 @@ export class Inbox implements Attendant {
   async #place(store: NotificationStore, agent: Runnable, threadState: ThreadState, arrivals: readonly Arrival[], target?: NotificationTarget): Promise<NotificationResult[]> {
     const placings = await Promise.all(arrivals.map(async ({ record, outcome, settled, foretold }): Promise<Placing> => {
       if (outcome === 'counted') return { record, decision: duplicate }
-      return foretold && settled ? { record, settled, ...foretold } : { record, decision: await this.#decide(agent, record, threadState) }
+      return foretold && settled ? { record, settled, ...foretold } : { record, decision: await this.#decisions.decide(agent, record, threadState) }
     }))
     await this.#settle(store, placings, threadState)
     const receipts = new Map<string, SendReceipt>()
@@ -118,7 +119,8 @@ export class Inbox implements Attendant {
       const receipt = receipts.get(record.id)
       // What was sent, also in vain, isn't as it was decided any more, and what came several times is as the last of them left it.
       const known = placings.length === 1 && settled && !isSentNow(settled, settlement) ? settled.record : undefined
-      return resultOf(store, known ?? (await store.getNotification({ threadId: record.threadId, id: record.id })) ?? record, decision, receipt)
+      const stored = known ?? (await store.getNotification({ threadId: record.threadId, id: record.id })) ?? record
+      return resultOf(store, stored, decision, receipt && { receipt, acceptance: await receipt.acceptance })
     }))
   }
 
@@ -141,12 +143,6 @@ export class Inbox implements Attendant {
     const sending = summaries.get(batch.id) ?? this.#emit(store, batch)
     summaries.set(batch.id, sending)
     return sending
-  }
-
-  #decide(agent: Runnable, record: NotificationRecord, threadState: ThreadState): Promise<NotificationDeliveryDecision> {
-    const { clock, logger } = this.#runtime
-    const report = (message: string) => logger.warn('a delivery policy had no answer; the rest of it decides', { agentId: agent.id, notificationId: record.id, error: message })
-    return decideDelivery(agent.deliveryPolicy ?? {}, { record, threadState, now: new Date(clock.now()) }, { clock, timeoutMs: this.#options.settings.decideTimeoutMs, report })
   }
 
   /** The run may have ended between the look at the thread and the word that something waits for its end. */
@@ -178,7 +174,7 @@ export class Inbox implements Attendant {
       // Whoever waits for its outcome may be gone when it comes.
       const confirm = runtime.agent(record.agentId).canRefuse ? { confirmAt: now + confirmMs } : {}
       await store.delivered([{ threadId, id, signalId: receipt.signal.id, status: 'delivered', now, ...remember, ...confirm }])
-      if (confirm.confirmAt !== undefined) this.#confirmLater({ threadId, id, deliveredSignalId: receipt.signal.id }, confirm.confirmAt)
+      if (confirm.confirmAt !== undefined) this.#confirmations.expect({ threadId, id, deliveredSignalId: receipt.signal.id }, confirm.confirmAt)
       void receipt.outcome.then(({ action, reason }) => action === 'rejected' ? store.failed({ threadId, id, error: reason ?? 'rejected', now: runtime.clock.now() }) : undefined)
         .catch((error: unknown) => this.#warn('a rejected notification could not be marked', error))
       return receipt
@@ -187,23 +183,6 @@ export class Inbox implements Attendant {
       this.#runtime.logger.warn('a notification could not be delivered', { threadId, resourceId, notificationId: id, error: describe(error) })
       return undefined
     }
-  }
-
-  /** A run may refuse it until its end, which may have been before. */
-  #confirmLater(record: Unconfirmed, at: number): void {
-    this.#dispatcher.expect(at)
-    this.#confirmations.add(record)
-    if (!this.#runtime.hostOf(record.threadId)) this.#confirm(record.threadId)
-  }
-
-  #confirm(threadId: string): void {
-    const records = this.#confirmations.take(threadId)
-    if (records.length === 0) return
-    const confirm = async () => {
-      const store = await this.store()
-      await Promise.all(records.map((record) => confirmDelivery(this.#runtime, store, record)))
-    }
-    this.#dispatcher.track(confirm(), 'what became of a notification could not be found out; it is looked up later')
   }
 
   /** Sends the full text of a record to the agent that reads it, and marks it seen. Whoever else sends it sends the same signal. */
@@ -277,13 +256,14 @@ export class Inbox implements Attendant {
     await runtime.open()
     const store = await this.store()
     const now = runtime.clock.now()
-    const due = await store.claimDue({ now, until: now + claimMs, limit, agentIds: runtime.agentIds(), recheckMs: recheckOf(this.#options.settings) })
+    const due = await store.claimDue({ now, until: now + claimMs, limit, agentIds: runtime.agentIds(), decideUntil: this.#decisions.hiddenFrom(now), recheckMs: recheckOf(this.#options.settings) })
     const rank = (record: NotificationRecord) => priorities.indexOf(record.priority)
+    // A policy may take its time: nothing else that is due waits for it.
+    for (const record of due.undecided) await this.#decisions.later(() => this.#dispatcher.tracked(this.#placeLate(store, record), 'a notification could not be decided about'))
     await Promise.all([
       ...due.batches.map((batch) => this.#emitDue(store, batch)),
       ...due.records.toSorted((one, other) => rank(one) - rank(other)).map((record) => this.#deliver(store, record, modeOf(record))),
       ...due.unconfirmed.map((record) => confirmDelivery(runtime, store, record)),
-      ...due.undecided.map((record) => this.#placeLate(store, record)),
     ])
     const sent = await Promise.all(due.idleThreads.map((threadId) => this.#becameIdle(store, threadId)))
     const others = due.records.length + due.batches.length + due.undecided.length + due.unconfirmed.length
@@ -315,7 +295,7 @@ export class Inbox implements Attendant {
 
   /** A run ended here. */
   idle(threadId: string): void {
-    this.#confirm(threadId)
+    this.#confirmations.ended(threadId)
     if (this.#quiet()) return
     const agentIds = this.#options.settings.enabled ? this.#runtime.agentIds() : []
     const tell = async () => {
@@ -348,8 +328,14 @@ export class Inbox implements Attendant {
     return limit === undefined ? this.#dispatcher.look() : this.#dispatcher.once(limit)
   }
 
+  /** Resolves when what was left undecided is decided, and sent where that is to be. */
+  decided(): Promise<void> {
+    return this.#decisions.settled()
+  }
+
   async close(): Promise<void> {
     this.#watchers.close()
+    this.#decisions.close()
     await this.#dispatcher.close()
     this.#stopListening?.()
     this.#bell.close()

@@ -1,5 +1,6 @@
 import type { Ingested, NotificationRecord, NotificationStore, Settled, SettlementTerms } from '../store/notifications.ts'
 import type { SendMode } from '../thread/machine.ts'
+import type { Acceptance } from '../thread/acceptance.ts'
 import { optional, type SendReceipt } from '../thread/receipt.ts'
 import type { NotificationDeliveryDecision } from './policy.ts'
 import type { NotificationResult } from './result.ts'
@@ -36,7 +37,14 @@ export function modeOf({ deliveryAction }: NotificationRecord): SendMode {
 /** The event is known already: it was counted, and nothing is to be done. */
 export const duplicate: NotificationDeliveryDecision = { action: 'persist', reason: 'duplicate' }
 
-export function resultOf(store: NotificationStore, record: NotificationRecord, decision: NotificationDeliveryDecision, sent: SendReceipt | undefined): NotificationResult {
+/** A signal that its thread has. */
+export interface Placed {
+  receipt: SendReceipt
+  acceptance: Acceptance
+}
+
+/** The run is the one that the thread promised the signal; where it has none, as what is in history only, it is known by its own id. */
+export function resultOf(store: NotificationStore, record: NotificationRecord, decision: NotificationDeliveryDecision, sent: Placed | undefined): NotificationResult {
   let stored: Promise<void> | undefined
   return {
     accepted: true,
@@ -46,6 +54,6 @@ export function resultOf(store: NotificationStore, record: NotificationRecord, d
       stored ??= optional(store.flush())
       return stored
     },
-    ...(sent ? { runId: sent.runId, signal: sent.signal, ...(sent.persisted ? { persisted: sent.persisted } : {}) } : {}),
+    ...(sent ? { runId: sent.acceptance.runId ?? sent.receipt.signal.id, signal: sent.receipt.signal, ...(sent.receipt.persisted ? { persisted: sent.receipt.persisted } : {}) } : {}),
   }
 }

@@ -10,7 +10,7 @@ export interface NotificationResult {
   decision: NotificationDeliveryDecision
   /** Resolves when it would survive a power cut: whoever told of it may then forget it. */
   stored: Promise<void>
-  /** With `signal`: what was emitted at once, in full or as a summary. */
+  /** With `signal`: what was emitted at once, in full or as a summary, and the run that it went to; where it wakes none, the id of the signal. */
   runId?: string
   signal?: CreatedAgentSignal
   /** Where that is stored without waking an idle thread: resolves when it is in history. */

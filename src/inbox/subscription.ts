@@ -129,12 +129,22 @@ class InboxReader implements AsyncIterableIterator<InboxChange> {
     this.#onClose()
   }
 
+  /** A reader that fails is over: whoever reads goes on from its last cursor with another. */
+  async #lookOrClose(): Promise<InboxChanges> {
+    try {
+      return await this.#look(this.#cursor)
+    } catch (error) {
+      this.close()
+      throw error
+    }
+  }
+
   async #next(): Promise<IteratorResult<InboxChange, undefined>> {
     while (!this.#closed) {
       const change = this.#page.shift()
       if (change) return { done: false, value: change }
       this.#rung = false
-      const { changes, cursor, more } = await this.#look(this.#cursor)
+      const { changes, cursor, more } = await this.#lookOrClose()
       this.#cursor = cursor
       if (this.#closed) break
       this.#page = changes

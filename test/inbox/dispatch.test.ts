@@ -1,9 +1,9 @@
 import { describe, expect, it } from 'vitest'
-import { Agent, createTool, HeedError, type NotificationStore } from '../../src/index.ts'
+import { Agent, createTool, HeedError, type NotificationStore, type Processor } from '../../src/index.ts'
 import { notificationStoreOf } from '../../src/store/storage.ts'
 import { scriptedModel, virtualClock } from '../../src/testing/index.ts'
 import { openHeed, placeKinds } from '../thread/places.ts'
-import { soon, userTexts } from '../thread/said.ts'
+import { gate, idle, soon, userTexts } from '../thread/said.ts'
 import { ci, openWorld, thread } from './world.ts'
 
 const hour = 3_600_000
@@ -40,7 +40,7 @@ describe.each(placeKinds())('dispatch, $name', ({ make }) => {
     }).toBe('delivered')
     expect(lost).toBe(false)
     expect(await history()).toEqual(['notification'])
-    expect((await list())[0]).toMatchObject({ deliveredSignalId: `notification:${record.id}`, deliveryAttempts: 1 })
+    expect((await list())[0]).toMatchObject({ deliveredSignalId: `notification:${record.id}`, deliveryAttempts: 2 })
     await heed.close()
   })
 
@@ -98,6 +98,37 @@ describe.each(placeKinds())('dispatch, $name', ({ make }) => {
     }).toBe(idleTimers)
     await heed.close()
     expect(clock.pending).toBe(0)
+  })
+
+  it('[N2.5] what falls due while a look is under way is taken by it', async () => {
+    const { agent, inbox, clock, list } = await openWorld(make, deferred)
+    await agent.sendNotificationSignal(ci, thread)
+    const asked = gate()
+    const answer = gate()
+    const nextDue = inbox.nextDue.bind(inbox)
+    inbox.nextDue = async (...given) => {
+      const at = await nextDue(...given)
+      asked.open()
+      await answer.promise
+      return at
+    }
+    await clock.advance(1_000)
+    await asked.promise
+    await agent.sendNotificationSignal(ci, thread)
+    await clock.advance(1_000)
+    answer.open()
+    await soon(async () => (await list()).map(({ status }) => status)).toEqual(['delivered', 'delivered'])
+  })
+
+  it('[N2.2] every attempt is counted, the one that came through too; a refusal by its run is none', async () => {
+    const state = { refuses: false }
+    const inputProcessors: Processor[] = [{ id: 'guardrail', processInput: ({ messages, abort }) => (state.refuses ? abort('no') : messages) }]
+    const { agent, list } = await openWorld(make, { inputProcessors })
+    expect((await agent.sendNotificationSignal(ci, thread)).record).toMatchObject({ status: 'delivered', deliveryAttempts: 1 })
+    await idle(agent, thread)
+    state.refuses = true
+    await agent.sendNotificationSignal(ci, thread)
+    await soon(async () => (await list()).map(({ status, deliveryAttempts }) => [status, deliveryAttempts])).toEqual([['failed', 1], ['delivered', 1]])
   })
 
   it('[N2.7] a suspended thread is active: what waits for idleness waits for the decision too', async () => {

@@ -27,6 +27,22 @@ afterAll(() => rmSync(folder, { recursive: true, force: true }))
 const kept = { notifications: { deliveryPolicy: { default: 'persist' as const } } }
 
 describe.each(placeKinds())('a subscription to an inbox, $name', ({ make }) => {
+  it('[N4.2] a reader whose look fails is over, and another goes on from its cursor', async () => {
+    const { agent, inbox } = await openWorld(make, kept)
+    const subscription = await agent.subscribeToInbox(thread)
+    const reader = subscription.stream[Symbol.asyncIterator]()
+    await agent.sendNotificationSignal({ ...ci, summary: 'One.' }, thread)
+    const first = await reader.next()
+    const list = inbox.listChanges.bind(inbox)
+    inbox.listChanges = () => Promise.reject(new Error('disk is gone'))
+    await expect(reader.next()).rejects.toThrow('disk is gone')
+    inbox.listChanges = list
+    await agent.sendNotificationSignal({ ...ci, summary: 'Two.' }, thread)
+    expect(await reader.next()).toEqual({ done: true, value: undefined })
+    const { seen } = collectChanges(await agent.subscribeToInbox({ ...thread, after: (first.value as InboxChange).cursor }))
+    await soon(seen).toEqual(['Two. pending'])
+  })
+
   it('[N4.1] shows what changes: new, delivered, marked through the store', async () => {
     const { agent, inbox } = await openWorld(make)
     await agent.sendNotificationSignal({ ...ci, summary: 'Before.' }, thread)

@@ -96,13 +96,13 @@ export const notificationSql = {
       dedupe_slot = CASE WHEN coalesce(?2, remember_until, remember_ms) IS NOT NULL THEN dedupe_slot END,
       remember_until = coalesce(?2, remember_until, ?4 + remember_ms), delivered_signal_id = ?3,
       delivered_at = coalesce(delivered_at, ?4), seen_at = CASE WHEN ?1 = 'seen' THEN coalesce(seen_at, ?4) ELSE seen_at END,
-      attempted_at = ?4, updated_at = ?4, error = NULL, ${touched}
+      attempts = attempts + (delivered_signal_id IS NOT ?3), attempted_at = ?4, updated_at = ?4, error = NULL, ${touched}
     WHERE key = ?5`,
   confirmed: `UPDATE heed_notifications SET due_at = NULL, flight = 0 WHERE key = ?`,
   retry: `UPDATE heed_notifications SET due_at = ?, attempts = attempts + 1, attempted_at = ?, error = ?, updated_at = ?2, ${touched} WHERE key = ?`,
   fail: `
     UPDATE heed_notifications SET status = 'failed', due_at = NULL, when_idle = NULL, dedupe_slot = NULL, coalesce_slot = NULL, remember_until = NULL,
-      attempts = attempts + 1, attempted_at = ?, error = ?, updated_at = ?1, ${touched}
+      attempts = attempts + (status = 'pending'), attempted_at = ?, error = ?, updated_at = ?1, ${touched}
     WHERE key = ?`,
   again: `
     UPDATE heed_notifications SET status = 'pending', decided = coalesce(action, 'summarize') <> 'summarize' OR deliver_at IS NOT NULL,

@@ -11,7 +11,7 @@ import { Decisions } from './deciding.ts'
 import { Dispatcher, type Dispatched } from './dispatcher.ts'
 import { checkNotifications, type CheckedNotification, type NotificationInput } from './input.ts'
 import { checkTarget, type InboxSettings, type NotificationTarget } from './options.ts'
-import { duplicate, isSentNow, modeOf, resultOf, type Arrival, type Foretold, type Placing, type ThreadState } from './placing.ts'
+import { duplicate, isSentNow, modeOf, resultOf, stateOf, type Arrival, type Foretold, type Placing, type ThreadState } from './placing.ts'
 import { priorities, settledDecision } from './policy.ts'
 import { join, leave } from './readers.ts'
 import type { NotificationResult } from './result.ts'
@@ -82,12 +82,13 @@ export class Inbox implements Attendant {
     runtime.register(agent)
     await runtime.open()
     const store = await this.store()
-    const threadState = await this.#stateOf(threadId, resourceId)
+    const thread = await runtime.store.getThread({ threadId, resourceId })
+    const threadState = stateOf(thread)
     const now = runtime.clock.now()
     const foretold = checked.map((item) => this.#foretell(agent, item, threadState, now))
     const ingested = await store.ingest(checked.map((item, index) => {
       const { settlement } = foretold[index] ?? {}
-      return { ...item, id: item.id ?? runtime.newId(), threadId, resourceId, agentId: agent.id, now, undecidedUntil: this.#decisions.hiddenFrom(now), rememberMs: this.#options.settings.dedupeMemoryMs, ...(settlement ? { settlement } : {}) }
+      return { ...item, id: item.id ?? runtime.newId(), threadId, resourceId, agentId: agent.id, now, undecidedUntil: this.#decisions.hiddenFrom(now), rememberMs: this.#options.settings.dedupeMemoryMs, ...(settlement ? { settlement } : {}), ...(thread || item.id === undefined ? {} : { awaitsThread: true }) }
     }))
     return this.#place(store, agent, threadState, ingested.map((one, index) => ({ ...one, foretold: foretold[index] })), target)
   }
@@ -373,8 +374,7 @@ export class Inbox implements Attendant {
   }
 
   async #stateOf(threadId: string, resourceId?: string): Promise<ThreadState> {
-    const thread = await this.#runtime.store.getThread({ threadId, ...(resourceId === undefined ? {} : { resourceId }) })
-    return thread && thread.status !== 'idle' ? 'active' : 'idle'
+    return stateOf(await this.#runtime.store.getThread({ threadId, ...(resourceId === undefined ? {} : { resourceId }) }))
   }
 
   #warn(message: string, error: unknown): void {

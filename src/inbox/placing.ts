@@ -1,4 +1,5 @@
 import type { Ingested, NotificationRecord, NotificationStore, Settled, SettlementTerms } from '../store/notifications.ts'
+import type { ThreadRow } from '../store/thread-row.ts'
 import type { SendMode } from '../thread/machine.ts'
 import type { Acceptance } from '../thread/acceptance.ts'
 import { optional, type SendReceipt } from '../thread/receipt.ts'
@@ -6,6 +7,11 @@ import type { NotificationDeliveryDecision } from './policy.ts'
 import type { NotificationResult } from './result.ts'
 
 export type ThreadState = 'active' | 'idle'
+
+/** A suspended thread is active, and one that isn't there is idle. */
+export function stateOf(thread: ThreadRow | null): ThreadState {
+  return thread && thread.status !== 'idle' ? 'active' : 'idle'
+}
 
 /** A decision that could be made before its record was there. */
 export interface Foretold {

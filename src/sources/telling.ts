@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto'
 import { isName } from '../arguments.ts'
-import { describe, HeedError, isHeedError } from '../errors.ts'
+import { describe, HeedError, isHeedError, type HeedErrorCode } from '../errors.ts'
 import type { NotificationInput } from '../inbox/input.ts'
 import type { Logger } from '../logger.ts'
 import { maxNotificationId } from '../store/notification-states.ts'
@@ -54,9 +54,11 @@ function refuse(failed: ReadonlyArray<readonly [string, unknown]>, { known: { id
   if (wrong !== undefined) throw wrong
 }
 
+const final: ReadonlySet<string> = new Set<HeedErrorCode>(['invalid_argument', 'thread_forbidden', 'id_taken'])
+
 /** It would be refused again, however often it is sent. */
 function isFinal(error: unknown): boolean {
-  return isHeedError(error) && (error.code === 'invalid_argument' || error.code === 'thread_forbidden')
+  return isHeedError(error) && final.has(error.code)
 }
 
 /** The same for the same event, however long its own id is. */

@@ -19,7 +19,7 @@ export interface NotificationStore extends Belongings {
 
   // Ingress
 
-  /** Creates each record, or counts it on the one that has its key. One whose id is there is `counted` as it is. What is not settled soon is due for a decision. */
+  /** Creates each record, or counts it on the one that has its key. One whose id is there is `counted` as it is, and refused with `id_taken` where that is another resource's. What is not settled soon is due for a decision. */
   ingest(items: readonly NewNotification[]): Promise<Ingested[]>
   /** Writes what was decided. What waits already comes no later for it. Nothing when the record isn't pending any more, or is on its way already. */
   settle(settlements: readonly Settlement[]): Promise<Settled[]>
@@ -148,6 +148,8 @@ export interface NewNotification {
   attributes?: Record<string, string | number | boolean>
   metadata?: JSONObject
   now: number
+  /** Its id is its sender's, and the thread is not there yet: it is refused with `thread_forbidden` where another resource was the first to have records for it. */
+  awaitsThread?: boolean
   /** How long its `dedupeKey` is remembered once it no longer waits. */
   rememberMs?: number
   /** When it is due for a decision, should nobody settle it. */

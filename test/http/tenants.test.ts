@@ -31,6 +31,26 @@ describe('two tenants of one server', () => {
     expect(await make('bob', {}, 'other')).toMatchObject({ http: 409, code: 'idempotency_key_reused' })
   })
 
+  it('[N5.2] can\'t find out each other\'s notifications by their ids', async () => {
+    const ask = await world()
+    const notify = (who: Who, id: string, threadId = 'new') => ask(who, '/agents/guide/notifications', { threadId, notification: { id, source: 'ci', kind: 'status', summary: `Of ${who}.` } })
+    expect(await notify('alice', 'n')).toMatchObject({ http: 200 })
+    const [taken, free] = [await notify('bob', 'n'), await notify('bob', 'm')]
+    expect(taken).toMatchObject({ http: 403, code: 'thread_forbidden' })
+    expect(free).toEqual(taken)
+    // Without an id there is nothing to find out, and nothing changes by it.
+    expect(await ask('bob', '/agents/guide/notifications', { threadId: 'new', notification: { source: 'ci', kind: 'status', summary: 'Of bob.' } })).toMatchObject({ http: 200 })
+    for (const id of ['n', 'm']) expect(await notify('bob', id)).toEqual(taken)
+    expect(await notify('bob', 'n', 'another')).toMatchObject({ http: 200, record: { id: 'n', summary: 'Of bob.' } })
+    expect(await notify('alice', 'm')).toMatchObject({ http: 200, record: { id: 'm' } })
+    // A thread that is there is its owner's, whoever was told of something before.
+    expect(await ask('bob', '/agents/guide/send-message', { threadId: 'new', message: 'Mine.' })).toMatchObject({ http: 200 })
+    expect(await notify('bob', 'x', 'new')).toMatchObject({ http: 200, record: { id: 'x' } })
+    expect(await notify('bob', 'n', 'new')).toMatchObject({ http: 409, code: 'id_taken' })
+    expect(await ask('bob', '/agents/guide/threads/new/notifications')).toMatchObject({ notifications: [{ id: 'x' }, { summary: 'Of bob.' }] })
+    expect(await notify('alice', 'y')).toMatchObject({ http: 403, code: 'thread_forbidden' })
+  })
+
   it('[S1.6] the id of another agent\'s schedule is 409, and nothing of it changes', async () => {
     const ask = await world()
     const made = await ask('alice', '/agents/guide/schedules', { id: 's', threadId: 't', message: 'Ring!', every: 60_000 })

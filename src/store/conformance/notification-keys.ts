@@ -6,6 +6,23 @@ import type { NotificationCase } from './notifications.ts'
 /** What is said twice: what a `dedupeKey` and a `coalesceKey` promise. */
 export const notificationKeyConformance: NotificationCase[] = [
   {
+    name: '[N5.2] ids on a thread that is not there are for the first resource that has records for it, also at once; elsewhere one of another resource is taken',
+    async run({ store: open }) {
+      const store = await open()
+      const resources = ['resource-1', 'resource-2', 'resource-3']
+      const told = await Promise.allSettled(resources.map((resourceId, index) => store.ingest([note(`n${index}`, { resourceId, awaitsThread: true })])))
+      const first = told.findIndex(({ status }) => status === 'fulfilled')
+      assert.deepEqual(told.map(({ status }) => status), resources.map((_, index) => (index === first ? 'fulfilled' : 'rejected')))
+      const foreign = { resourceId: resources[(first + 1) % 3] ?? '' }
+      await store.ingest([note('made-up', foreign)])
+      for (const id of [`n${first}`, 'free', 'made-up']) await assert.rejects(store.ingest([note(id, { ...foreign, awaitsThread: true })]), { code: 'thread_forbidden' })
+      await assert.rejects(store.ingest([note(`n${first}`, foreign)]), { code: 'id_taken' })
+      await store.ingest([note('free', foreign)])
+      await store.ingest([note('n9', { ...foreign, awaitsThread: true, threadId: 'thread-9' })])
+      assert.equal((await store.listNotifications({ threadId: scope.threadId })).notifications.length, 3)
+    },
+  },
+  {
     name: '[E1.2] [N1.2] what was counted on another record is the same when it comes again: before and after that was read, and over no newer words',
     async run({ store: open }) {
       const store = await open()
@@ -25,7 +42,7 @@ export const notificationKeyConformance: NotificationCase[] = [
       assert.equal(await send('g', { dedupeKey: 'd', now: now + 100 }), 'created')
       // It is known on its thread alone, to its resource alone, and gone with it.
       assert.equal(await send('b', { threadId: 'thread-2' }), 'created')
-      await assert.rejects(store.ingest([note('b', { resourceId: 'resource-2' })]), { code: 'thread_forbidden' })
+      await assert.rejects(store.ingest([note('b', { resourceId: 'resource-2' })]), { code: 'id_taken' })
       await store.forgetThreads([scope.threadId])
       assert.equal(await send('b', state), 'created')
     },

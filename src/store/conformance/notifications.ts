@@ -32,7 +32,7 @@ export const notificationConformance: NotificationCase[] = [
       await store.delivered([{ threadId: scope.threadId, id: 'n1', signalId: 's1', status: 'delivered', now }])
       const [again] = await store.ingest([note('n1', { summary: 'other words' })])
       assert.deepEqual([again?.outcome, again?.record.status, again?.record.summary], ['counted', 'delivered', 'n1'])
-      await assert.rejects(store.ingest([note('n1', { resourceId: 'resource-2' })]), { code: 'thread_forbidden' })
+      await assert.rejects(store.ingest([note('n1', { resourceId: 'resource-2' })]), { code: 'id_taken' })
     },
   },
   {

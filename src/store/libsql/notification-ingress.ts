@@ -45,9 +45,10 @@ function takeTold(statements: Statements, told: ToldNow): void {
 
 function ingest(statements: Statements, item: NewNotification, settling: Settling): Ingested {
   const { threadId, agentId, resourceId, source, id, now } = item
+  if (item.awaitsThread) checkOwner(statements, item)
   const known = statements.one<NotificationRow>(sql.byId, threadId, id) ?? countedOn(statements, sql.mergedById, id, threadId)
   if (known) {
-    if (known.resourceId !== resourceId) throw new HeedError('thread_forbidden', `Thread ${threadId} belongs to another resource.`, { details: { threadId } })
+    if (known.resourceId !== resourceId) throw new HeedError('id_taken', `Thread ${threadId} has something else under the id ${id}. Take another id for the notification.`, { details: { threadId, id } })
     return { record: notificationOf(known), outcome: 'counted' }
   }
   const dedupeSlot = slotOf(item, item.dedupeKey)
@@ -70,6 +71,13 @@ function ingest(statements: Statements, item: NewNotification, settling: Settlin
   )
   const created = { record: read(statements, item), outcome: 'created' as const }
   return item.settlement ? { ...created, settled: settle(statements, { ...item.settlement, threadId, id }, settling) } : created
+}
+
+/** Ids on a thread that isn't there are for whoever was the first to have something for it: whatever others call theirs, they learn nothing of what is there. */
+function checkOwner(statements: Statements, { threadId, resourceId }: NewNotification): void {
+  const owner = statements.one<{ resourceId: string }>(sql.firstOwner, threadId)
+  if (!owner || owner.resourceId === resourceId) return
+  throw new HeedError('thread_forbidden', `Thread ${threadId} is not there yet, and notifications of another resource wait for it. Send yours without an id, or once the thread is yours.`, { details: { threadId } })
 }
 
 /** So many that were counted on one record are known when they come again. */

@@ -34,6 +34,7 @@ function putAway(status: MarkedStatus): string {
 /** What the inbox says to the database. Every one of them is a search: the tests look at their plans. */
 export const notificationSql = {
   byId: `${fromNotifications} WHERE n.thread_id = ? AND n.id = ?`,
+  firstOwner: `SELECT resource_id AS resourceId FROM heed_notifications WHERE thread_id = ? ORDER BY key LIMIT 1`,
   byKey: `${fromNotifications} WHERE n.key = ?`,
   byDedupeSlot: `${fromNotifications} WHERE n.dedupe_slot = ?`,
   byCoalesceSlot: `${fromNotifications} WHERE n.coalesce_slot = ?`,

@@ -21,7 +21,7 @@ export async function sendState(
 ): Promise<void> {
   const stateId = processor.stateId ?? processor.id
   const copies = laneCopies(part.rows, stateId)
-  const inWindow = sinceSnapshot(copies)
+  const inWindow = sinceSnapshot(copies, snapshotGone(run, stateId))
   const known = inWindow.snapshot ? inWindow : await lostFrom(run, stateId, inWindow)
   const due = processor.maxDeltas !== undefined && known.deltas.length >= processor.maxDeltas
   const args: ComputeStateSignalArgs = {
@@ -40,7 +40,7 @@ export async function sendState(
 
 /** What the prompt has lost of a lane: the run has it, where a processor left it out, or history, where the window lies after it. */
 async function lostFrom(run: Run, stateId: string, inWindow: ReturnType<typeof sinceSnapshot>): Promise<ReturnType<typeof sinceSnapshot>> {
-  const inRun = sinceSnapshot(laneCopies(run.rows, stateId))
+  const inRun = sinceSnapshot(laneCopies(run.rows, stateId), snapshotGone(run, stateId))
   if (inRun.snapshot) return inRun
   return run.host.lanes.some(({ id }) => id === stateId) ? sinceSnapshot(laneCopies((await run.host.laneRows(stateId)).rows, stateId)) : inWindow
 }
@@ -63,8 +63,14 @@ async function keepState(run: Run, stateId: string, { id = stateId, ...told }: S
   part.add(await run.sendState(guess, lane))
 }
 
-function sinceSnapshot(copies: readonly LaneCopy[]): { snapshot: LaneCopy | undefined; deltas: LaneCopy[] } {
-  const at = copies.findLastIndex(({ mode }) => mode === 'snapshot')
+/** The version up to which no snapshot counts: the last one was deleted, and what changed after it is no change of an older one. */
+function snapshotGone(run: Run, stateId: string): number {
+  const lane = run.host.lanes.find(({ id }) => id === stateId)
+  return lane && lane.lastSnapshotId === undefined ? lane.version : 0
+}
+
+function sinceSnapshot(copies: readonly LaneCopy[], gone = 0): { snapshot: LaneCopy | undefined; deltas: LaneCopy[] } {
+  const at = copies.findLastIndex(({ mode, version }) => mode === 'snapshot' && version > gone)
   return { snapshot: copies[at], deltas: copies.slice(at + 1) }
 }
 

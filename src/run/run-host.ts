@@ -22,7 +22,7 @@ export interface RunHost {
   /** Stores what processors made of input that was taken, before the model sees it. */
   revise(change: InputChange): Promise<void>
   /** The lanes that were there as the run began, with the last snapshot of each. */
-  readonly lanes: ReadonlyArray<{ id: string; lastSnapshotId?: string }>
+  readonly lanes: ReadonlyArray<{ id: string; version: number; lastSnapshotId?: string }>
   /** Rows of the thread's history: the newest before a `seq`, or the oldest after one; in their order, without context. */
   history(query: { before: number; limit: number } | { after: number; limit: number }): Promise<MessageRow[]>
   /** The last snapshot of a lane and what changed since, oldest first, as far as history has them; `left`: how many are left out. */

@@ -24,7 +24,7 @@ export interface Lane extends LaneRow {
    * and how they come together is the producer's to know.
    */
   value?: unknown
-  /** Absent when only changes were ever told. */
+  /** Absent when only changes were ever told, and when the one that they changed is gone. */
   snapshot?: LaneSignal
   /** Every change since the snapshot, oldest first; at most the last 999. */
   deltas: LaneSignal[]

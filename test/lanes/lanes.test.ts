@@ -197,6 +197,24 @@ describe.each(placeKinds())('the lanes of a thread, $name', ({ make }) => {
     expect(given).toEqual([[false, undefined, []], [false, 'all', []], [false, 'all', ['change 1']], [false, 'all', ['change 1', 'change 2']]])
   })
 
+  it('[L1.11] changes of a snapshot that was deleted are not given to a processor as those of an older one', async () => {
+    const given: unknown[] = []
+    const lane: Processor = {
+      id: 'editor',
+      computeStateSignal({ contextWindow, lastSnapshot, deltasSinceSnapshot }) {
+        given.push([contextWindow.hasSnapshot, lastSnapshot?.contents, deltasSinceSnapshot.map(({ contents }) => contents)])
+        return contextWindow.hasSnapshot ? undefined : { cacheKey: 'fresh', contents: 'All anew.' }
+      },
+    }
+    const { agent } = open({ memory: new Memory({ lastMessages: 100, semanticRecall: false }), inputProcessors: [lane] })
+    for (const state of [snapshot('old.ts'), delta('older.ts'), { ...snapshot('a.ts'), signalId: 'middle' }, delta('b.ts')]) await agent.sendStateSignal(state, quiet)
+    await (await agent.getMemory()).deleteMessages({ ...thread, messageIds: ['middle'] })
+    expect(await agent.getLane({ ...thread, id: 'editor' })).toMatchObject({ version: 4, deltas: [{ version: 4 }] })
+    expect(await agent.getLane({ ...thread, id: 'editor' })).not.toHaveProperty('snapshot')
+    for (const words of ['One.', 'Two.']) await agent.generate(words, { memory: { thread: 't', resource: 'u' } })
+    expect(given).toEqual([[false, undefined, ['Now: b.ts.']], [true, 'All anew.', []]])
+  })
+
   it('[L1.5] of a processor and of producers outside share one count', async () => {
     const count: Processor = { id: 'editor', computeStateSignal: ({ stepNumber }) => ({ cacheKey: `own-${stepNumber}`, contents: `Own ${stepNumber}.` }) }
     const { agent, model } = open({ inputProcessors: [count], memory: new Memory({ window: { low: 5, high: 10 }, semanticRecall: false }) })

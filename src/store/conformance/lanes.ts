@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import type { LaneWrite } from '../contract.ts'
 import type { StoreCase } from './case.ts'
-import { accept, acceptOne, begin, commit, finish, ids, persisted, queued, refuses, row, rowIds, scope, send, signalRow, start } from './fixture.ts'
+import { accept, acceptOne, begin, commit, finish, ids, persisted, queued, refuses, row, rowIds, scope, send, signalRow, start, tick } from './fixture.ts'
 
 const lane = (cacheKey: string, mode: LaneWrite['mode'] = 'snapshot', id = 'browser'): { lane: LaneWrite } => ({ lane: { id, cacheKey, mode } })
 
@@ -164,11 +164,52 @@ export const laneCases: StoreCase[] = [
       const { more } = await commit(store, run, { step: 1, end: { status: 'rejected' } })
       assert.equal(more, true)
       const read = await store.readLane(scope, 'browser')
-      assert.deepEqual(read?.signals.map((signal) => [signal.version, signal.row.id, signal.waiting]), [[1, 'a', false], [3, 'c', true]])
+      // A change of what was refused is none of what was there before.
+      assert.deepEqual(read?.signals.map((signal) => [signal.version, signal.row.id, signal.waiting]), [[3, 'c', true]])
       const next = await begin(store, run.fence)
-      assert.deepEqual(next.lanes.map(({ id, lastSignalId, lastSnapshotId }) => [id, lastSignalId, lastSnapshotId]), [['browser', 'c', 'a']])
+      assert.deepEqual(next.lanes.map(({ id, lastSignalId, lastSnapshotId }) => [id, lastSignalId, lastSnapshotId]), [['browser', 'c', undefined]])
       await commit(store, next, finish)
-      assert.deepEqual((await store.readLane(scope, 'browser'))?.signals.map((signal) => signal.waiting), [false, false])
+      assert.deepEqual((await store.readLane(scope, 'browser'))?.signals.map((signal) => signal.waiting), [false])
+    },
+  },
+  {
+    name: '[L1.11] changes of a snapshot that went are not those of the one before it, whatever goes and in which order; once they are gone too, it is as before',
+    async run(harness) {
+      let store = await harness.store()
+      const told = async (...kinds: string[]) => {
+        for (const id of kinds) await acceptOne(store, send(id, { ...persisted, ...lane(id, id.startsWith('d') ? 'delta' : 'snapshot') }))
+      }
+      const read = async () => {
+        const found = await store.readLane(scope, 'browser')
+        return [found?.signals.map(({ row: { id } }) => id).join(' '), found?.lastSnapshotId]
+      }
+      const history = async () => (await store.listLaneSignals(scope, 'browser', { limit: 10 })).signals.map(({ row: { id } }) => id).join(' ')
+      await told('s1', 'd2', 's3', 'd4', 'd5')
+      await store.deleteMessages(scope, ['s3'])
+      assert.deepEqual(await read(), ['d4 d5', undefined])
+      assert.equal(await history(), 'd5 d4 d2 s1')
+      for (const [limit, more] of [[2, true], [4, false]] as const) assert.equal((await store.listLaneSignals(scope, 'browser', { limit })).more, more)
+      assert.deepEqual((await store.listLaneSignals(scope, 'browser', { before: 4, limit: 1 })).signals.map(({ row: { id } }) => id), ['d2'])
+      if (harness.reopen) store = await harness.reopen(store)
+      const copy = await store.cloneThread(scope, { id: 'copy', metadata: {}, now: tick() })
+      assert.deepEqual((await store.readLane({ threadId: copy.id }, 'browser'))?.signals.map(({ version }) => version), [4, 5])
+
+      await store.deleteMessages(scope, ['d5'])
+      assert.deepEqual(await read(), ['d4', undefined])
+      await told('d6', 's7', 'd8')
+      assert.deepEqual(await read(), ['s7 d8', 's7'])
+      await store.deleteMessages(scope, ['d4', 's7', 'd6'])
+      assert.deepEqual(await read(), ['d8', undefined])
+      await store.deleteMessages(scope, ['d8'])
+      assert.deepEqual(await read(), ['s1 d2', 's1'])
+      await told('s9', 'd10', 's11')
+      await store.deleteMessages(scope, ['s9', 's11', 'd10'])
+      assert.deepEqual(await read(), ['s1 d2', 's1'])
+      await told('s12', 'd13')
+      await store.deleteMessages(scope, ['s12', 's1', 'd2'])
+      assert.deepEqual(await read(), ['d13', undefined])
+      await store.deleteMessages(scope)
+      assert.equal(await store.readLane(scope, 'browser'), null)
     },
   },
   {

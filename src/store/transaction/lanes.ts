@@ -45,14 +45,41 @@ export function stated(tables: ThreadTables, thread: ThreadRecord, rows: readonl
 
 /** These signals were taken back: their lanes are what they were before them, and what they said may be said again. */
 export function forgetLaneSignals(tables: ThreadTables, thread: ThreadRecord, signalIds: readonly string[]): void {
-  const changed = new Set<string>()
+  const going = new Map<string, LaneSignalRecord[]>()
   for (const id of signalIds) {
     const signal = tables.laneSignal(thread, id)
-    if (!signal) continue
-    tables.removeLaneSignal(thread, signal)
-    changed.add(signal.lane)
+    const others = signal && going.get(signal.lane)
+    if (others) others.push(signal)
+    else if (signal) going.set(signal.lane, [signal])
   }
-  for (const id of changed) takeBack(tables, thread, id)
+  for (const [id, signals] of going) forgetSignals(tables, thread, id, signals)
+}
+
+function forgetSignals(tables: ThreadTables, thread: ThreadRecord, id: string, going: readonly LaneSignalRecord[]): void {
+  for (const signal of going) tables.removeLaneSignal(thread, signal)
+  markGone(tables, thread, id, going)
+  takeBack(tables, thread, id)
+}
+
+/** Keeps the place of each snapshot that went for as long as changes of it are left, and no longer. */
+function markGone(tables: ThreadTables, thread: ThreadRecord, lane: string, going: readonly LaneSignalRecord[]): void {
+  const gone = going.filter(({ mode }) => mode === 'snapshot').map(({ version }) => version).toSorted((a, b) => b - a)
+  const oldest = going.reduce((least, { version }) => Math.min(least, version), Infinity)
+  let newer: LaneSignalRecord['mode'] | undefined
+  const markBefore = (version: number) => {
+    for (; (gone[0] ?? 0) > version; gone.shift()) {
+      if (newer !== 'delta') continue
+      newer = 'gone'
+      tables.addLaneSignal(thread, { lane, version: gone[0] as number, signalId: `${lane} ${gone[0]} gone`, cacheKey: '', mode: newer })
+    }
+  }
+  for (const signal of signalsOf(tables, thread, lane)) {
+    markBefore(signal.version)
+    if (signal.mode === 'gone' && newer !== 'delta') tables.removeLaneSignal(thread, signal)
+    else newer = signal.mode
+    if (signal.version < oldest) return
+  }
+  markBefore(0)
 }
 
 /** All of history goes; what waits stays, in its lane as in its mailbox. */
@@ -66,11 +93,12 @@ export function forgetPlacedSignals(tables: ThreadTables, thread: ThreadRecord):
 /** A copy of a thread has the lanes of what was copied. What waits stays with the first. */
 export function copyLanes(tables: ThreadTables, from: ThreadRecord, to: ThreadRecord): void {
   for (const lane of tables.lanes(from)) {
-    const copied = [...signalsOf(tables, from, lane.id)].map((signal) => ({ ...signal, signalId: signal.signalId + copyMark(to) })).filter(({ signalId }) => tables.row(to, signalId))
-    if (copied.length === 0) continue
+    const signals = [...signalsOf(tables, from, lane.id)].map((signal) => ({ ...signal, signalId: signal.signalId + copyMark(to) }))
+    const left = signals.filter(({ mode, signalId }) => mode !== 'gone' && !tables.row(to, signalId))
+    if (signals.every((signal) => signal.mode === 'gone' || left.includes(signal))) continue
     tables.putLane(to, lane)
-    for (const signal of copied) tables.addLaneSignal(to, signal)
-    takeBack(tables, to, lane.id)
+    for (const signal of signals) tables.addLaneSignal(to, signal)
+    forgetSignals(tables, to, lane.id, left)
   }
 }
 
@@ -80,15 +108,15 @@ function takeBack(tables: ThreadTables, thread: ThreadRecord, id: string): void 
   const [last] = tables.laneSignals(thread, id, Infinity, 1)
   let snapshot: LaneSignalRecord | undefined
   for (const signal of signalsOf(tables, thread, id)) {
-    if (signal.mode !== 'snapshot') continue
-    snapshot = signal
+    if (signal.mode === 'delta') continue
+    if (signal.mode === 'snapshot') snapshot = signal
     break
   }
   tables.putLane(thread, {
     ...lane,
     version: last?.version ?? 0,
     cacheKey: last?.cacheKey ?? '',
-    mode: last?.mode ?? 'snapshot',
+    mode: last?.mode === 'delta' ? 'delta' : 'snapshot',
     lastSignalId: last?.signalId ?? '',
     lastSnapshotId: snapshot?.signalId ?? null,
   })
@@ -97,8 +125,8 @@ function takeBack(tables: ThreadTables, thread: ThreadRecord, id: string): void 
 const page = 100
 
 /** Newest first. */
-function* signalsOf(tables: ThreadTables, thread: ThreadRecord, lane: string): Generator<LaneSignalRecord> {
-  for (let before = Infinity; ;) {
+function* signalsOf(tables: ThreadTables, thread: ThreadRecord, lane: string, below = Infinity): Generator<LaneSignalRecord> {
+  for (let before = below; ;) {
     const signals = tables.laneSignals(thread, lane, before, page)
     yield* signals
     if (signals.length < page) return
@@ -118,6 +146,7 @@ export function readLane(tables: ThreadTables, scope: Scope, id: string, { place
   const newest: LaneSignalRow[] = []
   let left = 0
   for (const record of signalsOf(tables, thread, id)) {
+    if (record.mode === 'gone') break
     const isSnapshot = record.mode === 'snapshot'
     if (newest.length >= maxLaneChain - 1 && !isSnapshot) {
       left += 1
@@ -135,12 +164,17 @@ export function listLaneSignals(
   tables: ThreadTables, scope: Scope, id: string, { before = Infinity, limit }: { before?: number; limit: number },
 ): { signals: LaneSignalRow[]; more: boolean } {
   const thread = scopedThread(tables, scope)
-  const found = tables.laneSignals(thread, id, before, limit + 1)
+  const found: LaneSignalRecord[] = []
+  for (const record of signalsOf(tables, thread, id, before)) {
+    if (record.mode !== 'gone') found.push(record)
+    if (found.length > limit) break
+  }
   return { signals: found.slice(0, limit).flatMap((record) => signalRow(tables, thread, record) ?? []), more: found.length > limit }
 }
 
 /** Its row is in history, or still in the mailbox. */
 function signalRow(tables: ThreadTables, thread: ThreadRecord, { version, cacheKey, mode, signalId }: LaneSignalRecord): LaneSignalRow | undefined {
+  if (mode === 'gone') return undefined
   const placed = tables.row(thread, signalId)
   if (placed) return { version, cacheKey, mode, waiting: placed.seq >= TAIL_SEQ, row: messageRow(thread, placed) }
   const mail = tables.mail(thread, signalId)

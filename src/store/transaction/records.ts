@@ -126,7 +126,8 @@ export interface LaneSignalRecord {
   readonly version: number
   readonly signalId: string
   readonly cacheKey: string
-  readonly mode: 'snapshot' | 'delta'
+  /** `gone`: a snapshot stood here of which changes are left. They are none of the snapshot before it. */
+  readonly mode: 'snapshot' | 'delta' | 'gone'
 }
 
 /** A thread that is to have a title. */

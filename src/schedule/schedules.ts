@@ -178,7 +178,7 @@ export class Schedules implements Attendant {
       const failed = { id, from, signalId: record.signal.id, error: describe(error), now }
       // Each time it is waited for as long as it has failed already. What the thread refuses it refuses again: on to the next, and the record says why.
       const failing = record.lastError !== undefined && record.updatedAt.getTime() >= from ? now - record.updatedAt.getTime() : 0
-      if (failing >= giveUpMs || (isHeedError(error) && error.code === 'thread_forbidden')) await store.advanceSchedule({ ...failed, ...next })
+      if (failing >= giveUpMs || (isHeedError(error) && (error.code === 'thread_forbidden' || error.code === 'id_taken'))) await store.advanceSchedule({ ...failed, ...next })
       else {
         const retryAt = now + Math.min(longestRetryMs, Math.max(firstRetryMs, failing))
         await store.failSchedule({ ...failed, retryAt })

@@ -63,9 +63,12 @@ export function hasRun({ behavior }: { behavior?: ActiveBehavior | IdleBehavior 
   return behavior !== 'persist' && behavior !== 'discard'
 }
 
-/** Sends a signal and answers when it is accepted: from then on it is the thread's. */
+/**
+ * Sends a signal whose id is made of what it says, and answers when it is accepted: from then on it is the thread's. Refused with `id_taken` where the thread has a
+ * message of that id which never was sent: what it says would be nowhere.
+ */
 export async function sendAccepted(runtime: ThreadRuntime, agent: Runnable, mode: SendMode, signal: Signal, options: SendOptions): Promise<SendReceipt> {
-  const { receipt, work } = send(runtime, agent, mode, signal, options)
+  const { receipt, work } = send(runtime, agent, mode, signal, options, undefined, { named: true })
   await work
   return receipt
 }

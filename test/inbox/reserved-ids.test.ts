@@ -31,4 +31,15 @@ describe.each(placeKinds())('ids that notifications and schedules have, $name', 
     await idle(agent, thread)
     await heed.close()
   })
+
+  it('[A3.8] a message of such an id that a call brought, or that was saved, hides nothing: the record says why it is not told', async () => {
+    const { agent, clock, list } = await openWorld(make, {}, { maxAttempts: 1 })
+    const memory = await agent.getMemory()
+    await agent.generate([{ role: 'user', content: 'Hello.', id: 'notification:n1' }], { memory: { thread: thread.threadId, resource: thread.resourceId } })
+    await memory.saveMessages({ messages: [{ id: 'notification:n2', role: 'user', content: { format: 2, parts: [{ type: 'text', text: 'Saved.' }] }, createdAt: new Date(clock.now()), ...thread }] })
+    for (const id of ['n1', 'n2']) {
+      await agent.sendNotificationSignal({ ...ci, id }, thread)
+      expect((await list())[0]).toMatchObject({ id, status: 'failed', lastDeliveryError: expect.stringContaining(`something else under the id notification:${id}`) })
+    }
+  })
 })

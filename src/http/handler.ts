@@ -1,6 +1,6 @@
-import type { Clock } from '../clock.ts'
 import { HeedError, isHeedError } from '../errors.ts'
 import type { Heed } from '../heed.ts'
+import { AuthWaits } from './auth-waits.ts'
 import { Cors, type CorsOptions } from './cors.ts'
 import { EventStreams } from './event-stream.ts'
 import { answerOf, jsonAnswer, PlatformAsked, responseOf, type Answer, type Asked } from './exchange.ts'
@@ -45,15 +45,12 @@ export interface HandlerOptions {
 /** The server as a function: mount it wherever a `Request` becomes a `Response`. */
 export interface Handler {
   (request: Request): Promise<Response>
-  /** Ends open streams, so that clients come back to whoever serves next. The Heed stays open. */
+  /** Ends open streams, and lets go of requests that `auth` hasn't answered, so that clients come back to whoever serves next. The Heed stays open. */
   close(): void
 }
 
 /** Of streams, in milliseconds. */
 export const defaults = { heartbeatMs: 25_000, stallMs: 30_000 }
-
-/** How long `auth` has to say who asks. */
-const authMs = 30_000
 
 const secure: Record<string, string> = {
   'x-content-type-options': 'nosniff',
@@ -74,6 +71,7 @@ export function createAnswering(heed: Heed, options: HandlerOptions): { answer(a
   const events = new EventStreams({ clock: heed.clock, logger: heed.logger, heartbeatMs, stallMs })
   const lingering = new Lingering(heed.clock, lingerMs)
   const metrics = new Metrics(events)
+  const waits = new AuthWaits(heed.clock)
   const limit = options.rateLimit ? new RateLimit(options.rateLimit, heed.clock) : undefined
   const cors = new Cors(options.cors)
   const all = routes({ metrics, openApi: () => openApi(all, prefix) })
@@ -84,7 +82,7 @@ export function createAnswering(heed: Heed, options: HandlerOptions): { answer(a
 
   const answerAt = async ({ route, checks }: { route: Route; checks: RequestChecks }, params: Record<string, string>, asked: Asked): Promise<Answer> => {
     try {
-      const found = route.open ? anonymous : authenticate(asked, options.auth, heed)
+      const found = route.open ? anonymous : authenticate(asked, options.auth, heed, waits)
       const principal = found instanceof Promise ? await found : found
       if (!route.unlimited) limit?.take(route.open ? `from ${asked.remote ?? 'anywhere'}` : `as ${principal.id}`)
       const call = new RequestCall(serving, asked, principal, params, await checks.read(asked))
@@ -120,6 +118,7 @@ export function createAnswering(heed: Heed, options: HandlerOptions): { answer(a
       return answer
     },
     close() {
+      waits.close()
       lingering.close()
       events.close()
     },
@@ -128,22 +127,22 @@ export function createAnswering(heed: Heed, options: HandlerOptions): { answer(a
 
 const anonymous: Principal = { id: 'anonymous', resources: [] }
 
-function authenticate(asked: Asked, auth: HandlerOptions['auth'], heed: Heed): Principal | Promise<Principal> {
+function authenticate(asked: Asked, auth: HandlerOptions['auth'], heed: Heed, waits: AuthWaits): Principal | Promise<Principal> {
   if (auth === 'local') {
     // A page of another site that was made to resolve to this machine still says its own name.
     if (isLoopback(asked.hostname)) return localPrincipal
     throw new HeedError('unauthorized', 'This server is open to this machine only. Ask it as localhost, or set up auth.')
   }
   if (!auth) throw new HeedError('unauthorized', "This server has no auth and is closed. Pass auth: a function that says who asks, apiKeys(), jwt(), or 'local'.")
-  return principalBy(auth, asked, heed)
+  return principalBy(auth, asked, heed, waits)
 }
 
-async function principalBy(auth: Authenticate, asked: Asked, heed: Heed): Promise<Principal> {
+async function principalBy(auth: Authenticate, asked: Asked, heed: Heed, waits: AuthWaits): Promise<Principal> {
   let principal
   let flaw: string | undefined
   try {
     const found = auth(asked.request)
-    principal = isLater(found) ? await inTime(found, heed.clock) : found
+    principal = isLater(found) ? await waits.inTime(found) : found
     flaw = principal ? flawOf(principal) : undefined
   } catch (error) {
     if (isHeedError(error)) throw error
@@ -158,17 +157,6 @@ async function principalBy(auth: Authenticate, asked: Asked, heed: Heed): Promis
 /** Promises of any make. */
 function isLater<T>(value: T | Promise<T>): value is Promise<T> {
   return typeof value === 'object' && value !== null && 'then' in value
-}
-
-/** A hook that never answers keeps no request. */
-async function inTime<T>(work: Promise<T>, clock: Clock): Promise<T> {
-  const late = Promise.withResolvers<never>()
-  const timer = clock.after(authMs, () => late.reject(new HeedError('unauthorized', 'Who you are could not be found out in time. Try again.', { retryable: true })), { background: true })
-  try {
-    return await Promise.race([work, late.promise])
-  } finally {
-    timer.cancel()
-  }
 }
 
 function answered(value: unknown): Answer {

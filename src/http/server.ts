@@ -25,7 +25,7 @@ export interface ServeOptions extends HandlerOptions {
 
 export interface RunningServer {
   url: string
-  /** Takes nothing new, lets requests finish, hands threads over, and closes the Heed. */
+  /** Takes nothing new, lets requests finish once it is known who asks, hands threads over, and closes the Heed. */
   close(): Promise<void>
 }
 

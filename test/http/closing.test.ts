@@ -3,11 +3,12 @@ import { connect, type Socket } from 'node:net'
 import { text } from 'node:stream/consumers'
 import { describe, expect, it } from 'vitest'
 import { Agent } from '../../src/index.ts'
+import type { ServeOptions } from '../../src/http/server.ts'
 import { scriptedModel } from '../../src/testing/index.ts'
 import { served, thread } from './serving.ts'
 
-async function server() {
-  const made = await served({ guide: new Agent({ id: 'guide', model: scriptedModel(['Yes.'], { loop: true }) }) })
+async function server(options: ServeOptions = {}) {
+  const made = await served({ guide: new Agent({ id: 'guide', model: scriptedModel(['Yes.'], { loop: true }) }) }, options)
   const { port } = new URL(made.server.url)
   const connected = async (): Promise<Socket> => {
     const socket = connect({ port: Number(port), host: '127.0.0.1' })
@@ -62,5 +63,20 @@ describe('a server that is closed', () => {
     const [told] = await Promise.all([text(socket), running.close()])
     expect(told).toContain(': connected')
     expect(told.endsWith('0\r\n\r\n')).toBe(true)
+  })
+
+  it('[H1.9] waits for no auth hook, and answers those that it was asked about', async () => {
+    const asked = Promise.withResolvers<void>()
+    const { server: running, ask } = await server({
+      auth: () => {
+        asked.resolve()
+        return new Promise(() => {})
+      },
+    })
+    const answer = ask('/agents/guide/send-message', { json: { message: 'Go.', ...thread } })
+    await asked.promise
+    const [told] = await Promise.all([answer, running.close()])
+    expect([told.status, told.headers.get('connection'), told.headers.get('retry-after')]).toEqual([503, 'close', '1'])
+    expect(await told.json()).toMatchObject({ code: 'closed', retryable: true })
   })
 })

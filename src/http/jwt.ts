@@ -8,6 +8,8 @@ export interface PublicJwk {
   kty?: string
   kid?: string
   use?: string
+  alg?: string
+  key_ops?: readonly string[]
   [field: string]: unknown
 }
 
@@ -50,7 +52,7 @@ export function jwt(options: JwtOptions): Authenticate {
     // What must be understood of a header, and isn't known here, is not understood.
     if (!header || !claims || rest.length > 0 || header.crit !== undefined) return null
     const algorithm = typeof header.alg === 'string' && Object.hasOwn(algorithms, header.alg) ? algorithms[header.alg] : undefined
-    const key = algorithm && (await keys.find(typeof header.kid === 'string' ? header.kid : undefined, algorithm.fits))
+    const key = algorithm && (await keys.find(typeof header.kid === 'string' ? header.kid : undefined, (key, alg) => (alg === undefined || alg === header.alg) && algorithm.fits(key)))
     if (!algorithm || !key || !algorithm.verifies(key, Buffer.from(`${head}.${payload}`), Buffer.from(signature, 'base64url'))) return null
     return isCurrent(claims, Date.now() / 1_000, toleranceSeconds) && claims.iss === issuer && audiences(claims).includes(audience) ? principalOf(claims) : null
   }

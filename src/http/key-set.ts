@@ -2,8 +2,16 @@ import { createPublicKey, type KeyObject } from 'node:crypto'
 import { HeedError } from '../errors.ts'
 import type { PublicJwk } from './jwt.ts'
 
+interface Key {
+  object: KeyObject
+  /** The only way of signing that it is for, where its issuer says so. */
+  alg: unknown
+}
+
+type Fits = (key: KeyObject, alg: unknown) => boolean
+
 /** Keys by their ids. Issuers publish keys of several kinds under one. */
-type Keys = ReadonlyMap<string, readonly KeyObject[]>
+type Keys = ReadonlyMap<string, readonly Key[]>
 
 /** Unknown key ids make the keys be read again, but not more often than this: a stranger must not make us ask. */
 const refreshMs = 60_000
@@ -24,7 +32,7 @@ export class KeySet {
     else this.#keys = imported(source.keys)
   }
 
-  async find(kid: string | undefined, fits: (key: KeyObject) => boolean): Promise<KeyObject | undefined> {
+  async find(kid: string | undefined, fits: Fits): Promise<KeyObject | undefined> {
     const found = this.#keys && pick(this.#keys, kid, fits)
     if (found || this.#url === undefined || (this.#keys && Date.now() - this.#readAt < refreshMs)) return found
     try {
@@ -54,25 +62,29 @@ export class KeySet {
 }
 
 /** A token that names no key is checked with the only one there is. */
-function pick(keys: Keys, kid: string | undefined, fits: (key: KeyObject) => boolean): KeyObject | undefined {
-  if (kid !== undefined) return keys.get(kid)?.find(fits)
+function pick(keys: Keys, kid: string | undefined, fits: Fits): KeyObject | undefined {
+  if (kid !== undefined) return keys.get(kid)?.find(({ object, alg }) => fits(object, alg))?.object
   const [only, ...others] = [...keys.values()].flat()
-  return only && others.length === 0 && fits(only) ? only : undefined
+  return only && others.length === 0 && fits(only.object, only.alg) ? only.object : undefined
 }
 
 /** Those that sign, of kinds that are known here. Issuers publish others beside them. */
 function imported(keys: readonly PublicJwk[]): Keys {
-  const known = new Map<string, KeyObject[]>()
+  const known = new Map<string, Key[]>()
   for (const [index, key] of keys.entries()) {
-    if (typeof key !== 'object' || key === null || (key.use !== undefined && key.use !== 'sig')) continue
+    if (typeof key !== 'object' || key === null || !isForSignatures(key)) continue
     try {
       const kid = key.kid ?? String(index)
-      known.set(kid, [...(known.get(kid) ?? []), createPublicKey({ key, format: 'jwk' })])
+      known.set(kid, [...(known.get(kid) ?? []), { object: createPublicKey({ key, format: 'jwk' }), alg: key.alg }])
     } catch {
       // A key that can't be read verifies nothing: tokens signed with it are unknown.
     }
   }
   return known
+}
+
+function isForSignatures({ use, key_ops: operations }: PublicJwk): boolean {
+  return (use === undefined || use === 'sig') && (operations === undefined || (Array.isArray(operations) && operations.includes('verify')))
 }
 
 async function fetchKeys(url: string): Promise<readonly PublicJwk[]> {

@@ -4,10 +4,18 @@ import type { Asked } from './exchange.ts'
 /** Values nested deeper than this are no message; they are an attempt to exhaust the stack. */
 const maxDepth = 100
 
-/** Refuses what doesn't say that it is JSON. */
+/** Refuses what doesn't say that it is JSON, or is packed. */
 export function checkType(asked: Asked): void {
+  checkEncoding(asked)
   const type = asked.header('content-type') ?? ''
   if (!json.test(type)) throw new HeedError('unsupported_media_type', 'Send JSON, with the header Content-Type: application/json.')
+}
+
+/** Bodies are bounded by what is sent, so nothing is unpacked here. */
+export function checkEncoding(asked: Asked): void {
+  const encoding = asked.header('content-encoding')?.trim() ?? ''
+  if (encoding === '' || encoding.toLowerCase() === 'identity') return
+  throw new HeedError('unsupported_media_type', 'Send the body as it is, without Content-Encoding: nothing is unpacked here.', { details: { field: 'Content-Encoding' } })
 }
 
 const json = /^application\/(?:[\w.+-]*\+)?json\b/i

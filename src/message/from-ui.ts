@@ -1,7 +1,7 @@
-import { describe, invalidMessage } from './invalid.ts'
+import { describe, invalidMessage, saidTime } from './invalid.ts'
 import type { Message, MessagePart } from './message.ts'
 import type { Raw } from './raw.ts'
-import { dateOf, firstText, isRaw } from './raw.ts'
+import { firstText, isRaw } from './raw.ts'
 import { readContent, readParts } from './stored-content.ts'
 
 export interface FromUIOptions {
@@ -28,7 +28,7 @@ export function fromUIMessage(message: unknown, index: number, { now, signals = 
     throw invalidMessage(index, `unknown role ${describe(role)}; use user, assistant or system`, { role })
   }
   const { createdAt: written, signal, ...metadata } = isRaw(message.metadata) ? message.metadata : {}
-  const createdAt = dateOf(written) ?? dateOf(message.createdAt) ?? now()
+  const createdAt = saidTime(written, index, 'metadata.createdAt') ?? saidTime(message.createdAt, index) ?? now()
   const isSignal = isRaw(signal)
   if (isSignal && !signals && role === 'system') return undefined
 

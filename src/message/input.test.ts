@@ -255,7 +255,9 @@ describe('what no agent can be asked', () => {
       'messages[0]: the content of a tool message is a list of tool-result parts',
     ],
     ['a stored message without an id', [{ ...stored, id: '' }], 'messages[0]: a stored message needs an `id`'],
-    ['a stored message without a time', [{ ...stored, createdAt: 'soon' }], 'messages[0]: a stored message needs `createdAt`'],
+    ['a stored message without a time', [{ ...stored, createdAt: undefined }], 'messages[0]: a stored message needs `createdAt`'],
+    ['a stored message with a time that is none', [{ ...stored, createdAt: 'soon' }], 'messages[0]: `createdAt` is not a time'],
+    ['a model message with a time that is none', [{ role: 'user', content: 'x', createdAt: 'soon' }], 'messages[0]: `createdAt` is not a time'],
   ])('is %s', (_, input, why) => {
     expect(() => rows(input as AgentInput)).toThrow(
       expect.objectContaining({ code: 'invalid_message', message: expect.stringContaining(why) as string }),

@@ -1,7 +1,7 @@
 import { HeedError } from '../errors.ts'
 import { ownAttachments } from './attachments.ts'
 import { fromUIMessage } from './from-ui.ts'
-import { describe, invalidMessage } from './invalid.ts'
+import { describe, invalidMessage, saidTime } from './invalid.ts'
 import type { Attachment, Message, MessagePart, MessageRole } from './message.ts'
 import type { Raw } from './raw.ts'
 import { dateOf, isRaw, optionsOf } from './raw.ts'
@@ -101,7 +101,7 @@ function readStored(item: Raw, content: Raw, index: number, lenient: boolean): M
     throw invalidMessage(index, `unknown role ${describe(item.role)}; use ${roles.join(', ')}`, { role: item.role })
   }
   if (typeof item.id !== 'string' || item.id === '') throw invalidMessage(index, 'a stored message needs an `id`')
-  if (dateOf(item.createdAt) === undefined) throw invalidMessage(index, 'a stored message needs `createdAt`')
+  if (saidTime(item.createdAt, index) === undefined) throw invalidMessage(index, 'a stored message needs `createdAt`')
   if (!Array.isArray(content.parts)) throw invalidMessage(index, 'the content of a stored message needs `parts`')
   const isAsStored = item.createdAt instanceof Date && ((isRow && lenient) || isCurrent(content))
   const stored: unknown = isAsStored
@@ -124,7 +124,7 @@ function modelRow(item: Raw, index: number, { newId, now }: InputContext, turn: 
     id,
     messageId: continues(role, item, turn) ? turn.messageId : id,
     role,
-    createdAt: dateOf(item.createdAt) ?? now(),
+    createdAt: saidTime(item.createdAt, index) ?? now(),
     content: { format: 2, parts, ...attachmentsOf(item, parts, index), ...optionsOf(item) },
   }
 }

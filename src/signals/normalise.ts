@@ -1,5 +1,6 @@
 import { isName } from '../arguments.ts'
 import { isoTime } from '../iso.ts'
+import { dateOf } from '../message/raw.ts'
 import { normaliseAttributes, unsafeName } from './attributes.ts'
 import { utf8Length } from './base64.ts'
 import { checkSize, MAX_SIGNAL_BYTES, normaliseContents } from './contents.ts'
@@ -31,6 +32,7 @@ const sized = ['attributes', 'metadata', 'providerOptions'] as const
 export function normaliseSignal(input: SignalInput, context: NormaliseContext): Signal {
   if (!isObject(input)) throw refusal('signal', `must be an object with type and contents, not ${describe(input)}.`)
   checkFields(input, signalFields)
+  checkTimes(input)
   const kind = kindOf(input.type)
   if (!kind) throw refusal('type', unknownType(input.type))
   const { metadata, providerOptions } = input
@@ -63,6 +65,7 @@ export function messageInputToSignal(input: MessageInput, context: NormaliseCont
     throw refusal('message', `must be a string, an array of parts or an object with contents, not ${describe(input)}.`)
   }
   checkFields(input, isUserSignal(input) ? signalFields : messageFields)
+  checkTimes(input)
   const { id, contents, attributes, metadata, providerOptions } = input
   return normaliseSignal({ type: 'user', id, contents, attributes, metadata, providerOptions }, context)
 }
@@ -81,6 +84,14 @@ function isUserSignal(input: object): boolean {
 function checkFields(input: object, fields: readonly string[]): void {
   for (const field of Object.keys(input)) {
     if (!fields.includes(field) && isGiven(input[field as keyof typeof input])) throw refusal(field, `is not known. Known: ${fields.filter((name) => !handedOut.includes(name)).join(', ')}.`)
+  }
+}
+
+/** The times of a signal are its acceptance's; one that says others which are none is mistaken in more. */
+function checkTimes(input: object): void {
+  const { createdAt, acceptedAt } = input as { createdAt?: unknown; acceptedAt?: unknown }
+  for (const [field, time] of [['createdAt', createdAt], ['acceptedAt', acceptedAt]] as const) {
+    if (isGiven(time) && dateOf(time) === undefined) throw refusal(field, `must be a time like 2026-01-31T12:00:00Z, or left out, not ${describe(time)}.`)
   }
 }
 

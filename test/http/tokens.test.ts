@@ -146,4 +146,24 @@ describe('tokens of an issuer', () => {
     expect(await status(token())).toBe(200)
     expect(await status(token({ alg: 'ES256', kid: 'ec', by: 'ec' }))).toBe(401)
   })
+
+  it.each([
+    ['another way of signing', { alg: 'RS512' }],
+    ['a way of encrypting', { alg: 'RSA-OAEP' }],
+    ['something that is no way', { alg: 1 }],
+    ['encryption', { use: 'enc' }],
+    ['other operations', { key_ops: ['encrypt', 'wrapKey'] }],
+    ['no operation', { key_ops: [] }],
+    ['what is no list of operations', { key_ops: 'verify' }],
+  ])('[H3.5] are not taken by a key that is said to be for %s, named or not', async (_what, more) => {
+    const { status, state } = await world(jwk('rsa', more))
+    expect(await status(token())).toBe(401)
+    expect(await status(token({ header: { kid: undefined } }))).toBe(401)
+    expect(state.asked).toBe(1)
+  })
+
+  it('[H3.5] are taken by a key that is said to be for them, also beside one of the same name that is not', async () => {
+    const { status } = await world(jwk('other', { kid: 'rsa', alg: 'PS256' }), jwk('rsa', { alg: 'RS256', use: 'sig', key_ops: ['verify'] }))
+    expect(await status(token())).toBe(200)
+  })
 })

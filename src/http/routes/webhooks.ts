@@ -1,4 +1,5 @@
 import { HeedError } from '../../errors.ts'
+import { checkEncoding } from '../read-body.ts'
 import { route, type Route } from '../route.ts'
 
 /** The largest webhook. Those of GitHub end at 25 MB, and are a few kB. */
@@ -10,6 +11,7 @@ export const webhooks: readonly Route[] = [
     async handle({ heed, params: { sourceId = '' }, asked }) {
       const source = heed.sources.get(sourceId)
       if (!source?.handleWebhook) throw new HeedError('not_found', 'There is no such source.')
+      checkEncoding(asked)
       const { status, body = {} } = await source.handleWebhook({ headers: asked.request.headers, body: await asked.text(maxBytes) })
       return Response.json(body, { status })
     },

@@ -36,7 +36,7 @@ export class Inbox implements Attendant {
   readonly #runtime: ThreadRuntime
   readonly #options: InboxOptions
   readonly #dispatcher: Dispatcher
-  readonly #watchers = new InboxWatchers()
+  readonly #watchers: InboxWatchers
   readonly #bell: ChangeBell
   readonly #confirmations: Confirmations
   readonly #summaries: Summaries
@@ -49,6 +49,7 @@ export class Inbox implements Attendant {
   constructor(runtime: ThreadRuntime, options: InboxOptions) {
     this.#runtime = runtime
     this.#options = options
+    this.#watchers = new InboxWatchers(runtime.vigil)
     this.#decisions = new Decisions(runtime, options.settings.decideTimeoutMs)
     this.#summaries = new Summaries(runtime, async (store) => (this.#together ? undefined : store.flush()))
     this.#bell = new ChangeBell((resourceIds) => runtime.neighbours.inbox(resourceIds))

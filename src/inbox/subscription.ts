@@ -1,4 +1,5 @@
 import { HeedError } from '../errors.ts'
+import type { Vigil } from '../thread/vigil.ts'
 import type { InboxChange, InboxChanges, NotificationStore } from '../store/notifications.ts'
 
 /** Whose inbox is watched: all of a resource, or one of its threads. */
@@ -24,6 +25,12 @@ const pageSize = 100
 /** Who watches inboxes here. Their readers wait, and are rung when there may be something for them. */
 export class InboxWatchers {
   readonly #byResource = new Map<string, Set<InboxReader>>()
+  readonly #vigil: Vigil
+
+  /** `vigil`: kept while anybody waits here. */
+  constructor(vigil: Vigil) {
+    this.#vigil = vigil
+  }
 
   /** Stays open until it is closed by whoever reads it, or with all the others. */
   async open(store: NotificationStore, options: InboxSubscribeOptions): Promise<InboxSubscription> {
@@ -37,7 +44,7 @@ export class InboxWatchers {
     return {
       stream: {
         [Symbol.asyncIterator]: () => {
-          const reader: InboxReader = new InboxReader((cursor) => store.listChanges({ ...scope, after: cursor, limit: pageSize }), after, () => {
+          const reader: InboxReader = new InboxReader((cursor) => store.listChanges({ ...scope, after: cursor, limit: pageSize }), after, this.#vigil, () => {
             readers.delete(reader)
             this.#remove(resourceId, reader)
           })
@@ -87,6 +94,7 @@ type Look = (cursor: string) => Promise<InboxChanges>
 class InboxReader implements AsyncIterableIterator<InboxChange> {
   readonly #look: Look
   readonly #onClose: () => void
+  readonly #vigil: Vigil
   #cursor: string
   #page: InboxChange[] = []
   #rung = false
@@ -95,8 +103,9 @@ class InboxReader implements AsyncIterableIterator<InboxChange> {
   /** One `next()` after the other. */
   #turn: Promise<unknown> = Promise.resolve()
 
-  constructor(look: Look, cursor: string, onClose: () => void) {
+  constructor(look: Look, cursor: string, vigil: Vigil, onClose: () => void) {
     this.#look = look
+    this.#vigil = vigil
     this.#cursor = cursor
     this.#onClose = onClose
   }
@@ -152,10 +161,16 @@ class InboxReader implements AsyncIterableIterator<InboxChange> {
       // A long way without anything of theirs: others go on meanwhile.
       if (more) await new Promise((resolve) => setImmediate(resolve))
       // What rang during the look may have come after it.
-      else if (!this.#rung) await new Promise<void>((resolve) => (this.#waiting = resolve))
-      this.#waiting = undefined
+      else if (!this.#rung) await this.#wait()
     }
     return { done: true, value: undefined }
+  }
+
+  async #wait(): Promise<void> {
+    this.#vigil.begin()
+    await new Promise<void>((resolve) => (this.#waiting = resolve))
+    this.#waiting = undefined
+    this.#vigil.end()
   }
 }
 

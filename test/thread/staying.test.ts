@@ -16,11 +16,26 @@ const children: ChildProcess[] = []
 afterEach(() => children.splice(0).forEach((child) => child.kill('SIGKILL')))
 afterAll(() => rmSync(folder, { recursive: true, force: true }))
 
-function sender(file: string) {
-  const child = spawn(process.execPath, [join(import.meta.dirname, 'sender.ts'), `file:${file}`], { stdio: ['ignore', 'pipe', 'ignore'] })
+function start(program: string, file: string, ...how: string[]) {
+  const child = spawn(process.execPath, [join(import.meta.dirname, program), `file:${file}`, ...how], { stdio: ['ignore', 'pipe', 'ignore'] })
   children.push(child)
-  return { ended: once(child, 'exit'), lines: createInterface({ input: child.stdout })[Symbol.asyncIterator]() }
+  return { child, ended: once(child, 'exit'), lines: createInterface({ input: child.stdout })[Symbol.asyncIterator]() }
 }
+
+describe('a program that only listens to an inbox', () => {
+  it('[W5.1] goes on listening', async () => {
+    const { child, lines, ended } = start('inbox-listener.ts', join(folder, 'inbox.db'), 'forever')
+    expect((await lines.next()).value).toBe('One.')
+    expect((await lines.next()).value).toBe('waits')
+    child.kill('SIGTERM')
+    expect(await ended).toEqual([null, 'SIGTERM'])
+  })
+
+  it.each(['close', 'unsubscribe', 'break'])('[W5.1] ends by itself after %s', async (how) => {
+    const { ended } = start('inbox-listener.ts', join(folder, `inbox-${how}.db`), how)
+    expect(await ended).toEqual([0, null])
+  })
+})
 
 describe('a program that only awaits an outcome', () => {
   it('[W5.2] runs its thread beside a process that never answers', async () => {
@@ -28,7 +43,7 @@ describe('a program that only awaits an outcome', () => {
     const silent = await Sidecar.open(`${file}-bus`, 'silent')
     try {
       silent.attend()
-      const { lines, ended } = sender(file)
+      const { lines, ended } = start('sender.ts', file)
       expect((await lines.next()).value).toBe('woke')
       expect(await ended).toEqual([0, null])
     } finally {
@@ -43,7 +58,7 @@ describe('a program that only awaits an outcome', () => {
     const heed = new Heed({ agents: { agent }, storage: new LibSQLStore({ url: `file:${file}` }), logger: silentLogger })
     try {
       await agent.sendMessage('Work.', { resourceId: 'user-7', threadId: 'trip-1' }).outcome
-      const { lines, ended } = sender(file)
+      const { lines, ended } = start('sender.ts', file)
       expect((await lines.next()).value).toBe('waits')
       gate.resolve()
       expect((await lines.next()).value).toBe('delivered')

@@ -9,16 +9,17 @@ import { inboxOf } from './runtimes.ts'
 
 export type { NotificationDeliveryPolicyConfig, NotificationInput, NotificationResult, NotificationTarget }
 
-/** One notification, or several that are stored together. */
+/** One notification, or several that are stored together. `areNew`: all or none of them, refused with `id_taken` where one of their ids is there. */
 export async function sendNotifications(
   agent: Runnable & { threads(): ThreadRuntime },
   given: NotificationInput | readonly NotificationInput[],
   target: NotificationTarget,
+  terms: { areNew?: boolean } = {},
 ): Promise<NotificationResult | NotificationResult[]> {
   checkSend(target)
   const inbox = inboxOf(agent.threads())
-  if (isList(given)) return given.length === 0 ? [] : inbox.send(agent, given, target)
-  const [result] = await inbox.send(agent, [given], target)
+  if (isList(given)) return given.length === 0 ? [] : inbox.send(agent, given, target, terms)
+  const [result] = await inbox.send(agent, [given], target, terms)
   return result as NotificationResult
 }
 

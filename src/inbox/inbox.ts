@@ -75,7 +75,7 @@ export class Inbox implements Attendant {
 
   // Ingress
 
-  async send(agent: Runnable, inputs: readonly NotificationInput[], target: NotificationTarget): Promise<NotificationResult[]> {
+  async send(agent: Runnable, inputs: readonly NotificationInput[], target: NotificationTarget, { areNew = false } = {}): Promise<NotificationResult[]> {
     checkTarget(target)
     const checked = checkNotifications(inputs)
     const { threadId, resourceId } = target
@@ -89,7 +89,7 @@ export class Inbox implements Attendant {
     const foretold = checked.map((item) => this.#foretell(agent, item, threadState, now))
     const ingested = await store.ingest(checked.map((item, index) => {
       const { settlement } = foretold[index] ?? {}
-      return { ...item, id: item.id ?? runtime.newId(), threadId, resourceId, agentId: agent.id, now, undecidedUntil: this.#decisions.hiddenFrom(now), rememberMs: this.#options.settings.dedupeMemoryMs, ...(settlement ? { settlement } : {}), ...(thread || item.id === undefined ? {} : { awaitsThread: true }) }
+      return { ...item, id: item.id ?? runtime.newId(), threadId, resourceId, agentId: agent.id, now, undecidedUntil: this.#decisions.hiddenFrom(now), rememberMs: this.#options.settings.dedupeMemoryMs, ...(settlement ? { settlement } : {}), ...(thread || item.id === undefined ? {} : { awaitsThread: true }), ...(areNew ? { isNew: true } : {}) }
     }))
     return this.#place(store, agent, threadState, ingested.map((one, index) => ({ ...one, foretold: foretold[index] })), target)
   }

@@ -150,6 +150,8 @@ export interface NewNotification {
   now: number
   /** Its id is its sender's, and the thread is not there yet: it is refused with `thread_forbidden` where another resource was the first to have records for it. */
   awaitsThread?: boolean
+  /** Its id is said to be new: with one that is there, nothing of the call is stored, and it is refused with `id_taken`. */
+  isNew?: boolean
   /** How long its `dedupeKey` is remembered once it no longer waits. */
   rememberMs?: number
   /** When it is due for a decision, should nobody settle it. */

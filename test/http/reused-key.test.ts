@@ -1,5 +1,6 @@
 import { describe, expect, it } from 'vitest'
 import { Agent } from '../../src/index.ts'
+import type { ServeOptions } from '../../src/http/server.ts'
 import { scriptedModel } from '../../src/testing/index.ts'
 import { served, thread } from './serving.ts'
 
@@ -12,9 +13,9 @@ interface Told {
   [field: string]: unknown
 }
 
-async function world() {
+async function world(options: ServeOptions = {}) {
   const agent = new Agent({ id: 'guide', model: scriptedModel(['Hello.'], { loop: true }), notifications: { deliveryPolicy: { default: 'persist' } } })
-  const { ask, client } = await served({ guide: agent })
+  const { ask, client } = await served({ guide: agent }, options)
   const send = async (path: string, json: object, key?: string): Promise<Told> => {
     const response = await ask(`/agents/guide/${path}`, { json: { ...thread, ...json }, headers: key === undefined ? {} : { 'idempotency-key': key } })
     return { ...((await response.json()) as object), http: response.status }
@@ -69,6 +70,38 @@ describe('one key for one thing', () => {
     expect(told.filter(({ http }) => http === 200)).toHaveLength(1)
     expect(told.filter(({ code }) => code === 'idempotency_key_reused')).toHaveLength(7)
     expect((await guide.notifications.list(thread)).notifications).toMatchObject([{ summary: `${told.findIndex(({ http }) => http === 200)}` }])
+  })
+
+  it.each([
+    ['of one length', (index: number) => [`${index}`, 'Same.', `${index}`]],
+    ['of several lengths', (index: number) => ['Same.', ...Array.from({ length: index }, (_, at) => `${at}`)]],
+  ])('[H6.5] of different lists %s at once under one key, one is there, and nothing of the others', async (_what, summaries) => {
+    const all = Promise.withResolvers<void>()
+    let waiting = 0
+    // None of them looks for the key before all of them are here.
+    const { send, guide } = await world({
+      async requestContext() {
+        if (++waiting === 8) all.resolve()
+        await all.promise
+        return {}
+      },
+    })
+    const told = await Promise.all(Array.from({ length: 8 }, (_, index) => send('notifications', { notifications: summaries(index).map((summary) => ({ ...one, summary })) }, 'key-1')))
+    expect(told.filter(({ http }) => http === 200)).toHaveLength(1)
+    expect(told.filter(({ code }) => code === 'idempotency_key_reused')).toHaveLength(7)
+    const { notifications } = await guide.notifications.list(thread)
+    expect(notifications.map(({ summary }) => summary).toReversed()).toEqual(summaries(told.findIndex(({ http }) => http === 200)))
+  })
+
+  it('[H6.5] nothing is left of another list where the first of those that are there was counted on another', async () => {
+    const { send, guide } = await world()
+    const counted = { ...one, dedupeKey: 'd' }
+    await send('notifications', { notification: counted }, 'key-0')
+    const two = { ...one, summary: 'Two.' }
+    expect(await send('notifications', { notifications: [counted, two] }, 'key-1')).toMatchObject({ http: 200 })
+    for (const other of [[counted, one], [counted, two, one], [one, two], [counted]]) expect(await send('notifications', { notifications: other }, 'key-1')).toMatchObject(reused)
+    expect(await send('notifications', { notifications: [counted, two] }, 'key-1')).toMatchObject({ http: 200 })
+    expect((await guide.notifications.list(thread)).notifications).toHaveLength(2)
   })
 
   it('[H6.5] a schedule is answered as it is there, and another is refused', async () => {

@@ -1,10 +1,11 @@
+import { sendNotifications, type NotificationTarget } from '../../agent/notifications.ts'
 import { inboxOf } from '../../agent/runtimes.ts'
 import { checkNotifications, type CheckedNotification, type NotificationInput } from '../../inbox/input.ts'
 import type { NotificationResult } from '../../inbox/result.ts'
 import type { InboxScope, MarkedStatus, NotificationPriority, NotificationStatus, NotificationStore } from '../../store/notifications.ts'
 import { longestSearch } from '../../store/notification-query.ts'
 import { notificationStatuses } from '../../store/notification-states.ts'
-import { HeedError } from '../../errors.ts'
+import { HeedError, isHeedError } from '../../errors.ts'
 import { checkKey, keyReused } from '../idempotency.ts'
 import { isOther } from '../notification-essence.ts'
 import { neededResource } from '../principal.ts'
@@ -52,11 +53,7 @@ export const notifications: readonly Route[] = [
       }
       const target = { threadId, resourceId: neededResource(call.principal, resourceId), ifIdle: { streamOptions: await optionsFrom(call, ifIdle?.streamOptions ?? {}) } }
       const inputs = keyed(several ?? (one ? [one] : []), call.idempotencyKey)
-      const checked = call.idempotencyKey === undefined ? [] : checkNotifications(inputs)
-      const known = call.idempotencyKey === undefined ? [] : await sentBefore(call, target, checked, call.idempotencyKey)
-      const sent = await call.agent.sendNotificationSignal(inputs, target)
-      // Sent at the same time under the same key.
-      if (sent.some(({ record }, index) => isOther(record, checked[index]))) throw keyReused()
+      const { sent, known } = await sendOnce(call, inputs, target)
       await Promise.all(sent.map(({ stored }) => stored))
       const results = sent.map((result, index) => (known[index] ? { ...answered(result), duplicate: true } : answered(result)))
       return one === undefined ? { accepted: true, results } : results[0]
@@ -115,6 +112,21 @@ function placed(key: string, index: number): string {
   return `${key}:${index}`
 }
 
+/** Under a key they are new, all of them in one transaction, or those that were sent under it before. */
+async function sendOnce(call: Call<unknown, unknown>, inputs: readonly NotificationInput[], target: NotificationTarget): Promise<{ sent: NotificationResult[]; known: boolean[] }> {
+  const { agent, idempotencyKey: key } = call
+  if (key === undefined) return { sent: await agent.sendNotificationSignal(inputs, target), known: [] }
+  const checked = checkNotifications(inputs)
+  const here = await agent.place(target.ifIdle?.streamOptions?.requestContext)
+  try {
+    return { sent: [await sendNotifications(here, inputs, target, { areNew: true })].flat(), known: [] }
+  } catch (error) {
+    if (!isHeedError(error) || error.code !== 'id_taken') throw error
+  }
+  const known = await sentBefore(call, target, checked, key)
+  return { sent: await agent.sendNotificationSignal(inputs, target), known }
+}
+
 /**
  * Which of these the thread has under their ids. Refuses a key that was used for others, or for more or fewer of them. What was counted on another
  * record has none of its own, and is known to the inbox.
@@ -124,13 +136,13 @@ async function sentBefore({ agent }: Call<unknown, unknown>, { threadId, resourc
   await runtime.open()
   const store = await inboxOf(runtime).store()
   const find = (id = key) => store.getNotification({ threadId, resourceId, id })
-  if (!(await find())) return []
-  const found = await Promise.all(inputs.map(({ id }) => find(id)))
+  const [further, ...found] = await Promise.all([find(placed(key, inputs.length)), ...inputs.map(({ id }) => find(id))])
+  if (!further && found.every((record) => record === null)) return []
   const reused = inputs.some((input, index) => {
     const record = found[index]
     return record ? isOther(record, input) : input.dedupeKey === undefined && input.coalesceKey === undefined
   })
-  if (reused || (await find(placed(key, inputs.length)))) throw keyReused()
+  if (reused || further) throw keyReused()
   return found.map((record) => record !== null)
 }
 

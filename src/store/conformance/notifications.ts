@@ -36,6 +36,19 @@ export const notificationConformance: NotificationCase[] = [
     },
   },
   {
+    name: '[H6.5] with an id that is said to be new and is there, nothing of the call is stored',
+    async run({ store: open }) {
+      const store = await open()
+      await store.ingest([note('n1', { isNew: true, dedupeKey: 'k' })])
+      await store.ingest([note('counted', { isNew: true, dedupeKey: 'k' })])
+      for (const there of ['n1', 'counted']) {
+        await assert.rejects(store.ingest([note('n2', { isNew: true }), note(there, { isNew: true }), note('n3', { isNew: true })]), { code: 'id_taken' })
+      }
+      const { notifications } = await store.listNotifications({ threadId: scope.threadId, limit: 10 })
+      assert.deepEqual(notifications.map(({ id, coalescedCount }) => [id, coalescedCount]), [['n1', 2]])
+    },
+  },
+  {
     name: '[N1.9] what is decided already is written with a record that is created, and not with one that takes it in',
     async run({ store: open }) {
       const store = await open()

@@ -48,7 +48,7 @@ function ingest(statements: Statements, item: NewNotification, settling: Settlin
   if (item.awaitsThread) checkOwner(statements, item)
   const known = statements.one<NotificationRow>(sql.byId, threadId, id) ?? countedOn(statements, sql.mergedById, id, threadId)
   if (known) {
-    if (known.resourceId !== resourceId) throw new HeedError('id_taken', `Thread ${threadId} has something else under the id ${id}. Take another id for the notification.`, { details: { threadId, id } })
+    if (known.resourceId !== resourceId || item.isNew) throw new HeedError('id_taken', `Thread ${threadId} has something else under the id ${id}. Take another id for the notification.`, { details: { threadId, id } })
     return { record: notificationOf(known), outcome: 'counted' }
   }
   const dedupeSlot = slotOf(item, item.dedupeKey)

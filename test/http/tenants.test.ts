@@ -51,6 +51,13 @@ describe('two tenants of one server', () => {
     expect(await notify('alice', 'y')).toMatchObject({ http: 403, code: 'thread_forbidden' })
   })
 
+  it('[N4.4] a search that is too long is 400', async () => {
+    const ask = await world()
+    const search = (length: number) => ask('alice', `/agents/guide/threads/t/notifications?search=${'x'.repeat(length)}`)
+    expect(await search(1_000)).toMatchObject({ http: 200, notifications: [] })
+    expect(await search(1_001)).toMatchObject({ http: 400, code: 'invalid_argument', details: { issues: [{ path: 'search' }] } })
+  })
+
   it('[S1.6] the id of another agent\'s schedule is 409, and nothing of it changes', async () => {
     const ask = await world()
     const made = await ask('alice', '/agents/guide/schedules', { id: 's', threadId: 't', message: 'Ring!', every: 60_000 })

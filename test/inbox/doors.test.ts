@@ -1,7 +1,8 @@
 import { describe, expect, it } from 'vitest'
-import { Agent, createNotificationInboxTool, Heed, InMemoryStore, type HeedError, type NotificationDeliveryPolicyConfig } from '../../src/index.ts'
+import { Agent, createNotificationInboxTool, Heed, InMemoryStore, type HeedError, type NotificationDeliveryPolicyConfig, type NotificationStore } from '../../src/index.ts'
+import { notificationStoreOf } from '../../src/store/storage.ts'
 import { scriptedModel } from '../../src/testing/index.ts'
-import { placeKinds } from '../thread/places.ts'
+import { openHeed, placeKinds } from '../thread/places.ts'
 import { ci, openWorld, thread } from './world.ts'
 
 const model = scriptedModel(() => 'Ok.')
@@ -51,6 +52,20 @@ describe.each(placeKinds())('what a notification can\'t be sent with, $name', ({
     const answers: object[] = [{ action: 'deliver', deliverAt: soon }, { action: ['deliver'] }, { action: 'deliver', when: 'now' }]
     const { agent } = await openWorld(make, { notifications: { deliveryPolicy: { decide: () => answers.shift() as never, default: 'persist' } } })
     while (answers.length > 0) expect((await agent.sendNotificationSignal(ci, thread)).record).toMatchObject({ deliveryReason: 'policy-failed', deliveryAction: 'persist' })
+  })
+})
+
+describe.each(placeKinds())('the inbox tool and what can\'t be searched for, $name', ({ make }) => {
+  it('[N4.4] is told so by name', async () => {
+    const storage = make().store()
+    const inbox = (await notificationStoreOf(storage)) as NotificationStore
+    const searching = scriptedModel([{ toolCalls: [{ toolName: 'inbox', input: { action: 'search', query: 'x'.repeat(60_000) } }] }, 'Done.'])
+    const agent = new Agent({ id: 'support', model: searching, tools: { inbox: createNotificationInboxTool({ storage: inbox }) } })
+    openHeed({ agent }, storage)
+    await agent.generate('Look.', { memory: { thread: thread.threadId, resource: thread.resourceId } })
+    const told = JSON.stringify(searching.calls[1]?.prompt.at(-1))
+    expect(told).toContain('query')
+    expect(told).toContain('1000')
   })
 })
 

@@ -54,10 +54,14 @@ export class Decisions {
     }
   }
 
-  /** What is decided while others go on. `work` must not reject. Waits only while very many are. */
-  async later(work: () => Promise<void>): Promise<void> {
-    while (this.#late.size >= mostLate) await Promise.race(this.#late)
-    const deciding = work().finally(() => this.#late.delete(deciding))
+  /** How many more may be decided later. */
+  get room(): number {
+    return Math.max(0, mostLate - this.#late.size)
+  }
+
+  /** What is decided while others go on. `work` must not reject. */
+  later(work: Promise<void>): void {
+    const deciding = work.finally(() => this.#late.delete(deciding))
     this.#late.add(deciding)
   }
 

@@ -258,10 +258,11 @@ export class Inbox implements Attendant {
     await runtime.open()
     const store = await this.store()
     const now = runtime.clock.now()
-    const due = await store.claimDue({ now, until: now + claimMs, limit, agentIds: runtime.agentIds(), decideUntil: this.#decisions.hiddenFrom(now), recheckMs: recheckOf(this.#options.settings) })
+    const undecided = { limit: this.#decisions.room, until: this.#decisions.hiddenFrom(now) }
+    const due = await store.claimDue({ now, until: now + claimMs, limit, agentIds: runtime.agentIds(), undecided, recheckMs: recheckOf(this.#options.settings) })
     const rank = (record: NotificationRecord) => priorities.indexOf(record.priority)
     // A policy may take its time: nothing else that is due waits for it.
-    for (const record of due.undecided) await this.#decisions.later(() => this.#dispatcher.tracked(this.#placeLate(store, record), 'a notification could not be decided about'))
+    for (const record of due.undecided) this.#decisions.later(this.#dispatcher.tracked(this.#placeLate(store, record), 'a notification could not be decided about'))
     await Promise.all([
       ...due.batches.map((batch) => this.#emitDue(store, batch)),
       ...due.records.toSorted((one, other) => rank(one) - rank(other)).map((record) => this.#deliver(store, record, modeOf(record))),

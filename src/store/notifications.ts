@@ -210,8 +210,8 @@ export interface DueClaim {
   until: number
   limit: number
   agentIds: readonly string[]
-  /** Until when what is undecided is hidden from others. As long as the rest unless given. */
-  decideUntil?: number
+  /** So many undecided ones are taken, hidden until `until`; those beyond are left until the end of the claim. Without it, as many as there are. */
+  undecided?: { limit: number; until: number }
   /**
    * A thread for whose idleness something waits is looked at again after as long as that has waited, and within these. At `until` unless given. It is one look for all
    * that waits there.

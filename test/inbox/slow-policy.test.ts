@@ -53,6 +53,21 @@ describe.each(placeKinds())('a policy that takes its time, $name', ({ make }) =>
     expect(asked()).toBe(3)
   })
 
+  it('[N2.11] is asked about a thousand at once and no more, about the others when there is room', async () => {
+    const { asked, config } = hanging()
+    const world = await openWorld(make, config, { decideTimeoutMs: 60 * second })
+    await world.agent.sendNotificationSignal(ci, thread)
+    await leave(world.inbox, world.clock.now(), 1_100)
+    await world.heed.start()
+    await soon(asked).toBe(1_000)
+    await pass(world, 59)
+    expect(asked()).toBe(1_000)
+    await soon(async () => {
+      await world.clock.advance(second)
+      return asked()
+    }).toBe(1_100)
+  })
+
   it('[N1.6] is asked once, however long it may take, and by nobody else meanwhile', async () => {
     const { asked, config } = hanging()
     const world = await openWorld(make, config, { decideTimeoutMs: 300 * second })

@@ -68,6 +68,22 @@ export const notificationDueConformance: NotificationCase[] = [
     },
   },
   {
+    name: '[N1.6] [N2.11] what is undecided is taken in such numbers and hidden for as long as is asked; what is beyond keeps nothing else from being taken',
+    async run({ store: open }) {
+      const store = await open()
+      await store.ingest(Array.from({ length: 5 }, (_, index) => note(`n${index}`, { undecidedUntil: now })))
+      await store.ingest([note('due', { settlement: { action: 'defer', deliverAt: now + 5, now, claimUntil: now } })])
+      const taken = async (time: number) => {
+        const { undecided, records } = await store.claimDue({ ...claim, now: time, until: time + 10, undecided: { limit: 3, until: time + 100 } })
+        return [...undecided, ...records].map(({ id }) => id)
+      }
+      assert.deepEqual(await taken(now + 5), ['n0', 'n1', 'n2', 'due'])
+      await store.delivered([{ threadId: scope.threadId, id: 'due', signalId: 's', status: 'delivered', now }])
+      assert.deepEqual([await taken(now + 14), await taken(now + 15), await taken(now + 104)], [[], ['n3', 'n4'], []])
+      assert.deepEqual(await taken(now + 105), ['n0', 'n1', 'n2'])
+    },
+  },
+  {
     name: '[N1.10] a summary that is taken back is due again, unless another counts what it counted',
     async run({ store: open }) {
       const store = await open()

@@ -56,7 +56,7 @@ function takeOldest(statements: Statements, agentId: string, { limit, ...claim }
   return oldest.filter(({ take }) => take()).length
 }
 
-function takeRow(statements: Statements, row: NotificationRow, { now, until, decideUntil = until, recheckMs }: Claim, due: Due): boolean {
+function takeRow(statements: Statements, row: NotificationRow, { now, until, undecided = { limit: Infinity, until }, recheckMs }: Claim, due: Due): boolean {
   if (row.decided === 1 && row.whenIdle === null && row.flight !== 2) {
     statements.run(sql.take, until, row.key)
     due.records.push(notificationOf(row))
@@ -69,9 +69,10 @@ function takeRow(statements: Statements, row: NotificationRow, { now, until, dec
     due.idleThreads.push(row.threadId)
     return true
   }
-  statements.run(sql.postpone, row.flight === 2 ? until : decideUntil, row.key)
-  if (row.flight === 2) due.unconfirmed.push(notificationOf(row))
-  else due.undecided.push(notificationOf(row))
+  const asks = row.flight !== 2 && due.undecided.length < undecided.limit
+  statements.run(sql.postpone, asks ? undecided.until : until, row.key)
+  if (asks) due.undecided.push(notificationOf(row))
+  else if (row.flight === 2) due.unconfirmed.push(notificationOf(row))
   return true
 }
 

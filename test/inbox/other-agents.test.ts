@@ -1,0 +1,41 @@
+import { describe, expect, it } from 'vitest'
+import { Agent } from '../../src/index.ts'
+import { notificationStoreOf } from '../../src/store/storage.ts'
+import { scriptedModel, virtualClock } from '../../src/testing/index.ts'
+import { openHeed, placeKinds } from '../thread/places.ts'
+import { gate, idle, soon, userTexts } from '../thread/said.ts'
+import { ci, thread } from './world.ts'
+
+describe.each(placeKinds())('agents of several processes on one thread, $name', ({ make }) => {
+  it.each([true, false])('[N2.13] what waits for an agent elsewhere is sent soon after the run, by the word of whoever ended it (dispatches itself: %s)', async (enabled) => {
+    const clock = virtualClock()
+    const place = make({ clock })
+    const hold = gate()
+    const working = new Agent({ id: 'working', model: scriptedModel(() => ({ text: 'Working.', gate: hold.promise })) })
+    const model = scriptedModel(() => 'Noted.')
+    const listening = new Agent({ id: 'listening', model })
+    openHeed({ working }, place.store(), { clock, notifications: { dispatch: { enabled } } })
+    // So that its inbox is in use: one in memory that nobody has used is not looked at.
+    await working.sendNotificationSignal({ ...ci, priority: 'low' }, { ...thread, threadId: 'thread-2' })
+    const storage = place.store()
+    await openHeed({ listening }, storage, { clock }).start()
+    const inbox = await notificationStoreOf(storage)
+    await working.sendMessage('Work.', thread).outcome
+    await listening.sendNotificationSignal({ ...ci, priority: 'high' }, thread)
+    // Long enough for the looks at the thread to have become rare.
+    for (let passed = 0; passed < 20; passed++) {
+      await clock.advance(60_000)
+      await new Promise((resolve) => setImmediate(resolve))
+    }
+    expect(model.callCount).toBe(0)
+    hold.open()
+    await idle(working, thread)
+    await soon(async () => ((await inbox?.nextDue(['listening'])) ?? 0) <= clock.now()).toBe(true)
+    // One sweep, and no look at the thread, which is minutes away.
+    await clock.advance(7_000)
+    await soon(async () => {
+      await clock.advance(0)
+      return userTexts(model.calls.at(-1)).some((text) => text.includes('status="delivered"'))
+    }).toBe(true)
+  })
+})

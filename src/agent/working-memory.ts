@@ -4,12 +4,14 @@ import { workingMemoryHowTo } from '../memory/working-memory/how-to.ts'
 import { ownerIn, workingMemoryIn, type WorkingMemorySetting } from '../memory/working-memory/setting.ts'
 import { toolName } from '../memory/working-memory/tool-name.ts'
 import { workingMemoryTool, type WorkingMemorySeat } from '../memory/working-memory/tool.ts'
+import type { MessageRow } from '../message/row.ts'
 import type { Processor } from '../processors/processor.ts'
 import type { SystemMessage } from '../prompt/system.ts'
-import type { ContextSource } from '../run/context-source.ts'
+import type { ContextBlock, ContextSource } from '../run/context-source.ts'
 import type { AgentExecutionOptions } from '../run/options.ts'
 import type { RequestContext } from '../run/request-context.ts'
 import type { ToolsInput } from '../run/tool-set.ts'
+import type { ThreadStore } from '../store/contract.ts'
 import type { RunRequest } from '../thread/runnable.ts'
 import type { ThreadRuntime } from '../thread/runtime.ts'
 import type { AgentConfig } from './config.ts'
@@ -43,6 +45,16 @@ export async function workingMemoryParts(setting: WorkingMemorySetting | undefin
     tools: setting.readOnly ? {} : { [toolName]: await workingMemoryTool(setting, seat) },
     context: seat ? [(rows) => blockFor(seat, rows)] : [],
   }
+}
+
+/** What a run that began with these rows would be told of its working memory. Nothing is stored. */
+export async function workingMemoryAhead(
+  setting: WorkingMemorySetting | undefined, store: ThreadStore, scope: { threadId: string; resourceId: string }, rows: readonly MessageRow[],
+): Promise<ContextBlock | undefined> {
+  // A thread that is still to be made has none of its own.
+  if (!setting || (setting.scope === 'thread' && !(await store.getThread(scope)))) return undefined
+  const of = ownerIn(setting, scope)
+  return workingMemoryBlock(rows, await store.getWorkingMemory(of), of.scope)
 }
 
 async function blockFor({ store, of, by }: WorkingMemorySeat, rows: Parameters<ContextSource>[0]) {

@@ -78,4 +78,27 @@ describe('explainPrompt', () => {
     expect(counts[0]).toBeLessThan(counts[1] ?? 0)
     await heed.close()
   })
+
+  it.each(['resource', 'thread'] as const)('[M2.9] shows what the next call is told of working memory: all of it, a change of it, or nothing (%s)', async (scope) => {
+    const model = scriptedModel(['one', 'two', 'three', 'four'])
+    const kept = new Memory({ storage: new InMemoryStore(), semanticRecall: false, workingMemory: { enabled: true, scope } })
+    const agent = new Agent({ id: 'a', instructions: 'Be brief.', model, memory: kept })
+    const memory = { thread: 't', resource: 'u' }
+    const target = { threadId: 't', resourceId: 'u' }
+    const told = async (text: string) => {
+      const { parts } = await agent.explainPrompt(text, { memory })
+      await agent.generate(text, { memory })
+      const { prompt = [], tools = [] } = model.calls.at(-1) ?? {}
+      expect(parts.map(({ bytes }) => bytes)).toEqual([...tools, ...prompt].map((part) => JSON.stringify(part).length))
+      const { source, preview } = parts.at(-1) ?? {}
+      return [source, preview]
+    }
+    expect(await told('first')).toEqual(['input', 'first'])
+    const many = Array.from({ length: 30 }, (_, index) => `- Likes number ${index}.`).join('\n')
+    await kept.updateWorkingMemory({ ...target, workingMemory: many })
+    expect(await told('second')).toEqual(['context', expect.stringContaining('<working-memory>')])
+    expect(await told('third')).toEqual(['input', 'third'])
+    await kept.updateWorkingMemory({ ...target, workingMemory: `${many}\n- Likes trains.` })
+    expect(await told('fourth')).toEqual(['context', expect.stringContaining('mode="delta"')])
+  })
 })

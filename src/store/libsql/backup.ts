@@ -1,16 +1,17 @@
 import { existsSync, statSync } from 'node:fs'
-import { mkdir, open, rename, rm } from 'node:fs/promises'
+import { open, rename, rm } from 'node:fs/promises'
 import { dirname } from 'node:path'
 import type { DatabaseSync } from 'node:sqlite'
 import { refused } from '../../arguments.ts'
 import { HeedError } from '../../errors.ts'
 import { newId } from '../../ids.ts'
+import { makeFolder } from './made-folder.ts'
 import { refuseUnknown } from './migrations.ts'
 
 /** Writes a backup under another name first: what has the wanted name is whole and on the disk. */
 export async function writeBackup(to: string, write: (path: string) => Promise<unknown>): Promise<void> {
   if (existsSync(to)) throw new HeedError('invalid_argument', `There is a file ${to} already. Name another for the backup, or remove it.`, { details: { field: 'path' } })
-  await mkdir(dirname(to), { recursive: true })
+  await makeFolder(dirname(to))
   const partial = `${to}.${newId()}.partial`
   try {
     await write(partial)

@@ -1,8 +1,8 @@
-import { mkdir } from 'node:fs/promises'
 import { dirname, resolve } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { HeedError } from '../../errors.ts'
 import { realFile } from '../real-file.ts'
+import { makeFolder } from './made-folder.ts'
 
 /** Where a database is: a file, this process's memory, or a server. */
 export type Location = LocalLocation | { kind: 'remote'; url: string }
@@ -30,6 +30,6 @@ export function placeAt(location: Location): string | undefined {
 /** The one name of a file, however it was written. Makes its folder, which SQLite wouldn't. */
 export async function resolveFile(path: string): Promise<string> {
   const file = realFile(path)
-  await mkdir(dirname(file), { recursive: true })
+  await makeFolder(dirname(file))
   return file
 }

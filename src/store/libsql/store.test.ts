@@ -30,6 +30,20 @@ describe('where a database is', () => {
     expect(() => new LibSQLStore({ url })).toThrow(expect.objectContaining({ code: 'invalid_argument' }))
   })
 
+  it.skipIf(process.platform !== 'linux')('a folder that can\'t be made is refused by name, at once', async () => {
+    const refused = expect.objectContaining({ code: 'store_failed', message: expect.stringContaining('/proc/nope') as string }) as Error
+    for (const url of ['file:/proc/nope/x.db', 'file:/proc/nope/deep/er/x.db']) await expect(storeAt(url).open()).rejects.toThrow(refused)
+    const store = storeAt(':memory:')
+    await store.open()
+    await expect(store.backup('/proc/nope/x.db')).rejects.toThrow(refused)
+  })
+
+  it('a file where a folder should be is refused by name', async () => {
+    const path = newFile()
+    writeFileSync(path, '')
+    await expect(storeAt(`file:${join(path, 'x.db')}`).open()).rejects.toThrow(expect.objectContaining({ code: 'store_failed' }) as Error)
+  })
+
   it('makes the folder of a new file', async () => {
     const path = join(folder, 'deep', 'er', 'a.db')
     await storeAt(`file:${path}`).open()

@@ -320,7 +320,9 @@ export class LibSQLStore implements ThreadStore {
   /** Writes one state of the database to a new file, while everything goes on. It can be opened like any other. */
   async backup(path: string): Promise<void> {
     const connection = await this.#local()
-    await writeBackup(path, (to) => (connection.path === undefined ? connection.copyTo(to) : connection.bulk({ kind: 'backup', to })))
+    await writeBackup(path, (to) => (connection.path === undefined ? connection.copyTo(to) : connection.bulk({ kind: 'backup', to }))).catch((error: unknown) => {
+      throw storeFailure(error, path)
+    })
   }
 
   /**

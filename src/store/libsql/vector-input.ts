@@ -43,6 +43,15 @@ export function checkLength(field: string, list: unknown, length: number): asser
   if (!Array.isArray(list) || list.length !== length) throw refused(field, 'a list, as long as that of vectors')
 }
 
+/** Of two vectors under one id only one would stay, and nobody said which. */
+export function refuseTwice(ids: readonly string[]): void {
+  const seen = new Set<string>()
+  for (const id of ids) {
+    if (seen.has(id)) throw new HeedError('invalid_argument', `ids has '${id}' twice: an id is one vector. Nothing was stored.`, { details: { field: 'ids', id } })
+    seen.add(id)
+  }
+}
+
 /** Which vectors a change is meant for: one of the three. */
 export function choiceOf({ id, ids, filter }: { id?: string; ids?: readonly string[]; filter?: MetadataFilter }): { ids: readonly string[] } | { filter: MetadataFilter } {
   if ([id, ids, filter].filter((given) => given !== undefined).length !== 1) throw refused('id', 'given, or ids, or a filter: one of them')

@@ -50,6 +50,7 @@ describe.each(['file', 'memory'] as const)('vectors in a %s', (kind) => {
     const bad: ReadonlyArray<[keyof typeof untyped, object | undefined, string]> = [
       ['upsert', { ids: ['', 'a'], vectors: [[1, 0], [0, 1]] }, 'ids'],
       ['upsert', { ids: [1, 2], vectors: [[1, 0], [0, 1]] }, 'ids'],
+      ['upsert', { ids: ['a', 'a'], vectors: [[1, 0], [0, 1]] }, 'ids'],
       ['upsert', { ids: 'ab', vectors: [[1, 0], [0, 1]] }, 'ids'],
       ['upsert', { ids: ['a'], vectors: [[1, 0], [0, 1]] }, 'ids'],
       ['upsert', {}, 'vectors'],

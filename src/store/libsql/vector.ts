@@ -6,7 +6,7 @@ import { storeFailure } from './failure.ts'
 import { parseLocation, resolveFile, type Location } from './location.ts'
 import type { VectorEngine, VectorIndexDescription, VectorMetric, VectorQueryResult } from './recall/vector-engine.ts'
 import { WorkerCalls } from './recall/worker-calls.ts'
-import { checkChoosing, checkLength, choiceOf, describedBy, metadataText, numbersOf, type VectorNumbers } from './vector-input.ts'
+import { checkChoosing, checkLength, choiceOf, describedBy, metadataText, numbersOf, refuseTwice, type VectorNumbers } from './vector-input.ts'
 
 export interface LibSQLVectorOptions {
   id?: string
@@ -86,6 +86,7 @@ export class LibSQLVector {
     if (!Array.isArray(vectors)) throw refused('vectors', 'a list of vectors')
     if (ids !== undefined) checkLength('ids', ids, vectors.length)
     for (const id of ids ?? []) checkName('ids', id)
+    refuseTwice(ids ?? [])
     const described = describedBy(metadata, vectors.length)
     const items = Array.from(vectors, (vector: unknown, at) => ({ id: ids?.[at] ?? newId(), vector: numbersOf(`vectors[${at}]`, vector), metadata: described[at] ?? '{}' }))
     await this.#ask('upsert', named(indexName), items, deleteFilter === undefined ? undefined : checkChoosing('deleteFilter', deleteFilter))

@@ -4,13 +4,13 @@ import type { TextEmbedder } from '../../../recall/embedder.ts'
 import type { RecallProgress, RecallStatus } from '../../recall.ts'
 import type { Connection } from '../connection.ts'
 import { openEngine, type EnginePort } from './engine-port.ts'
+import { Renewal } from './renewal.ts'
 import { Vectoriser } from './vectoriser.ts'
 
 /** Changes that may wait to be forgotten after they were indexed. */
 const keptChanges = 500
 const firstPause = 250
 const longestPause = 30_000
-const renewedMs = 86_400_000
 
 /** Keeps the index of one database up to date, for all that share its connection. Ends with it. */
 export class RecallDriver {
@@ -23,7 +23,7 @@ export class RecallDriver {
   #indexing: Promise<void> | undefined
   #dirty = false
   #timer: Timer | undefined
-  #renewal: Timer
+  readonly #renewal: Renewal
   #pause = firstPause
   #error: string | undefined
   #forgotten = 0
@@ -41,7 +41,7 @@ export class RecallDriver {
     this.#clock = clock
     connection.onMessages.add(this.#noticed)
     connection.onClose.add(() => this.#close())
-    this.#renewal = this.#renewLater()
+    this.#renewal = new Renewal(clock, () => this.#renew())
     this.#noticed()
   }
 
@@ -70,12 +70,13 @@ export class RecallDriver {
 
   async status(): Promise<RecallStatus> {
     const { embedders, ...status } = await this.engine.ask('status')
+    const error = this.#error ?? this.#renewal.error
     return {
       ...status,
       embedders: embedders.map((embedder) => {
         return { ...embedder, ...this.#vectorisers.get(embedder.id)?.failure }
       }),
-      ...(this.#error !== undefined && { error: this.#error }),
+      ...(error !== undefined && { error }),
     }
   }
 
@@ -126,14 +127,6 @@ export class RecallDriver {
     }
   }
 
-  #renewLater(): Timer {
-    return this.#clock.after(renewedMs, () => {
-      this.#renewal = this.#renewLater()
-      // What fails is done the next day: nobody is forgotten sooner than in seven.
-      this.#renew().catch(() => {})
-    }, { background: true })
-  }
-
   async #renew(): Promise<void> {
     for (const vectoriser of this.#vectorisers.values()) if (await this.#isNeeded(vectoriser)) vectoriser.renew()
   }
@@ -159,7 +152,7 @@ export class RecallDriver {
     this.#closed = true
     this.#connection.onMessages.delete(this.#noticed)
     this.#timer?.cancel()
-    this.#renewal.cancel()
+    this.#renewal.close()
     await Promise.allSettled([...this.#vectorisers.values()].map((vectoriser) => vectoriser.close()))
     await this.#indexing
     await this.engine.close()

@@ -1,0 +1,49 @@
+import type { Clock, Timer } from '../../../clock.ts'
+import { describe } from '../../../errors.ts'
+
+/** Nobody is forgotten sooner than in seven days. */
+const renewedMs = 86_400_000
+const firstRetryMs = 60_000
+
+/** Does something once a day. What fails is tried again after a minute, and then after twice as long each time. */
+export class Renewal {
+  readonly #clock: Clock
+  readonly #renew: () => Promise<void>
+  #timer: Timer
+  #retryMs = firstRetryMs
+  #error: string | undefined
+  #closed = false
+
+  constructor(clock: Clock, renew: () => Promise<void>) {
+    this.#clock = clock
+    this.#renew = renew
+    this.#timer = this.#after(renewedMs)
+  }
+
+  /** What went wrong the last time, until it goes right. */
+  get error(): string | undefined {
+    return this.#error
+  }
+
+  close(): void {
+    this.#closed = true
+    this.#timer.cancel()
+  }
+
+  #after(ms: number): Timer {
+    return this.#clock.after(ms, () => void this.#run(), { background: true })
+  }
+
+  async #run(): Promise<void> {
+    try {
+      await this.#renew()
+      this.#error = undefined
+      this.#retryMs = firstRetryMs
+      if (!this.#closed) this.#timer = this.#after(renewedMs)
+    } catch (error) {
+      this.#error = describe(error)
+      if (!this.#closed) this.#timer = this.#after(this.#retryMs)
+      this.#retryMs = Math.min(renewedMs, this.#retryMs * 2)
+    }
+  }
+}

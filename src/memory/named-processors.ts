@@ -12,7 +12,9 @@ type Lists = ReadonlyArray<readonly Processor[] | undefined>
 function namedProcessor(lists: Lists, id: string): Processor | undefined {
   let found: Processor | undefined
   for (const list of lists) {
-    for (const processor of list ?? []) {
+    // Every run looks through all of them, for each name.
+    for (let index = 0; list !== undefined && index < list.length; index++) {
+      const processor = list[index] as Processor
       if (processor.id !== id || processor === found) continue
       if (found) throw new HeedError('invalid_agent', `Two processors are called '${id}', and only one can be the memory's. Leave one out.`, { details: { processor: id } })
       found = processor

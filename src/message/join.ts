@@ -7,12 +7,13 @@ import type { MessageRow } from './row.ts'
  * `step-start` opens what each assistant row says, and each result stands in the part of its call. Context rows are hidden and
  * separate nothing. Every other row is a message.
  */
-export function joinRows(rows: Iterable<MessageRow>): Message[] {
+export function joinRows(rows: readonly MessageRow[]): Message[] {
   const messages: Message[] = []
   const calls = new Map<string, CallPlace>()
   let open: Message | undefined
 
-  for (const row of rows) {
+  for (let index = 0; index < rows.length; index++) {
+    const row = rows[index] as MessageRow
     if (row.role === 'context') continue
     if (row.role !== 'assistant' && row.role !== 'tool') {
       open = undefined
@@ -124,11 +125,15 @@ function openStep({ content }: MessageRow, { content: turn }: Message): MessageP
   const isLater = turn.parts.length > 0
   if (options && !start.providerMetadata && !isLater) turn.providerMetadata = options
   const opened = options && !start.providerMetadata && isLater ? { ...start, providerMetadata: options } : start
-  return opened === first ? parts.slice() : [opened, ...(begins ? parts.slice(1) : parts)]
+  return opened === first ? parts.slice() : [opened as MessagePart].concat(begins ? parts.slice(1) : parts)
 }
 
 /** The message that a row begins. */
 export function messageOf({ messageId, createdAt, threadId, resourceId, type }: MessageRow, role: Message['role'], content: MessageContent): Message {
+  // Most are a thread's, and a window is full of them: each is one object, made in one piece.
+  if (threadId !== undefined && resourceId !== undefined) {
+    return type === undefined ? { id: messageId, role, createdAt, content, threadId, resourceId } : { id: messageId, role, createdAt, content, threadId, resourceId, type }
+  }
   const message: Message = { id: messageId, role, createdAt, content }
   if (threadId !== undefined) message.threadId = threadId
   if (resourceId !== undefined) message.resourceId = resourceId

@@ -133,6 +133,7 @@ export class MessageList {
 
   /** Without a tag, all of them. */
   systemMessages(tag?: string): SystemModelMessage[] {
+    if (this.#system.length === 0) return []
     return this.#system.filter(known => tag === undefined || known.tag === tag).map(({ message }) => message)
   }
 

@@ -113,14 +113,14 @@ export class OutputStepArgs extends HookContext implements ProcessOutputStepArgs
   declare finishReason: ProcessOutputStepArgs['finishReason']
   declare usage: ProcessOutputStepArgs['usage']
 
-  constructor(run: Run, seat: Seat, call: HookCall, part: PartOfRun, said: StepRecorder) {
+  constructor(run: Run, seat: Seat, call: HookCall, part: PartOfRun, said: StepRecorder, toolCalls: ProcessOutputStepArgs['toolCalls']) {
     super(run, seat, call)
     this.messages = part.messages
     this.messageList = part.list
     this.stepNumber = run.step
     this.steps = run.steps
     this.text = said.text
-    this.toolCalls = said.calls.map(({ part: { toolInvocation } }) => toolInvocation)
+    this.toolCalls = toolCalls
     this.finishReason = said.finishReason
     this.usage = said.usage
   }

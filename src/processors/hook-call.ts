@@ -5,45 +5,59 @@ import { called } from './called.ts'
 import type { Hook } from './hooks.ts'
 import { inTime, isPromise, isTimeout } from './in-time.ts'
 import type { PartOfRun } from './part-of-run.ts'
-import type { Processor, ProcessorContext } from './processor.ts'
+import type { ProcessorContext } from './processor.ts'
+import type { Seat } from './seat.ts'
 import { refusal, TripwireAbort } from './tripwire.ts'
 
 type Take<Args> = (returned: unknown, args: Args) => void | Promise<void>
 
-/** One call of a hook: what it may do meanwhile, and what its failure is called. Made as often as what the hook is given, and in the same way. */
+/**
+ * A call of a hook: what it may do meanwhile, and what its failure is called. A processor's calls are one object for as long as they end well, and
+ * what a hook has kept of an earlier one goes on to work: most hooks return at once, and what is made for each call is what such a hook costs.
+ */
 export class HookCall {
+  readonly abort: ProcessorContext['abort'] = (reason, options) => this.refuse(reason, options)
+  readonly sendSignal: ProcessorContext['sendSignal'] = (signal) => this.send(signal)
   /** Of a call that the end of the run does not end. */
   declare readonly closing: AbortController | undefined
-  declare readonly abort: ProcessorContext['abort']
-  declare readonly sendSignal: ProcessorContext['sendSignal']
   declare private readonly run: Run
-  declare private readonly processor: Processor
-  declare private readonly hook: Hook
+  declare private readonly seat: Seat
+  declare private hook: Hook
   /** What the hook was asked about, where that may be why it fails. */
-  declare private readonly about: PartOfRun | undefined
+  declare private about: PartOfRun | undefined
   /** It was given up. */
   declare private over: boolean
   declare private refusal: TripwireAbort | undefined
 
-  constructor(run: Run, processor: Processor, hook: Hook, about?: PartOfRun) {
-    // What was said before an abort is still looked at, by hooks that must not be told that it is over.
-    this.closing = hook === 'processOutputResult' && run.signal.aborted ? new AbortController() : undefined
-    this.abort = (reason, options) => this.refuse(reason, options)
-    this.sendSignal = (signal) => this.send(signal)
+  private constructor(run: Run, seat: Seat, hook: Hook, about: PartOfRun | undefined, closing: AbortController | undefined) {
+    this.closing = closing
     this.run = run
-    this.processor = processor
+    this.seat = seat
     this.hook = hook
     this.about = about
     this.over = false
     this.refusal = undefined
   }
 
+  /** The processor's last one if that has ended well, else a new one. */
+  static of(run: Run, seat: Seat, hook: Hook, about?: PartOfRun): HookCall {
+    // What was said before an abort is still looked at, by hooks that must not be told that it is over.
+    if (hook === 'processOutputResult' && run.signal.aborted) return new HookCall(run, seat, hook, about, new AbortController())
+    const { idle } = seat
+    if (!idle) return new HookCall(run, seat, hook, about, undefined)
+    seat.idle = undefined
+    idle.hook = hook
+    idle.about = about
+    idle.refusal = undefined
+    return idle
+  }
+
   private refuse(reason: string | undefined, options: { retry?: boolean; metadata?: unknown } | undefined): never {
-    throw (this.refusal = refusal(this.run, this.processor, reason, options))
+    throw (this.refusal = refusal(this.run, this.seat.processor, reason, options))
   }
 
   private async send(signal: SignalInput): Promise<CreatedAgentSignal> {
-    if (this.over) throw new HeedError('no_active_run', `Processor ${called(this.processor)} was given up in ${this.hook}: its signal comes too late.`)
+    if (this.over) throw new HeedError('no_active_run', `Processor ${called(this.seat.processor)} was given up in ${this.hook}: its signal comes too late.`)
     // A chunk is being looked at: the echo of a signal can't wait until that is over.
     return this.run.sendSignal(signal, this.hook === 'processOutputStream')
   }
@@ -51,11 +65,11 @@ export class HookCall {
   /** Asks, and hands over what was answered. A promise only where the hook, or what is done about its answer, makes one wait. */
   ask<Args>(hook: (args: Args) => unknown, args: Args, take: Take<Args>): Promise<void> | undefined {
     try {
-      const returned = hook.call(this.processor, args)
+      const returned = hook.call(this.seat.processor, args)
       if (isPromise(returned)) return this.settled(this.answer(returned, args, take))
       const taken = take(returned, args)
       if (taken) return this.settled(taken)
-      this.holdToRefusal()
+      this.end()
       return undefined
     } catch (error) {
       return this.fail(error)
@@ -63,16 +77,21 @@ export class HookCall {
   }
 
   private async answer<Args>(returned: Promise<unknown>, args: Args, take: Take<Args>): Promise<void> {
-    await take(await inTime(this.run, this.processor, this.hook, returned, this.closing !== undefined), args)
+    await take(await inTime(this.run, this.seat.processor, this.hook, returned, this.closing !== undefined), args)
   }
 
   private async settled(answered: Promise<void>): Promise<void> {
     try {
       await answered
-      this.holdToRefusal()
+      this.end()
     } catch (error) {
       this.fail(error)
     }
+  }
+
+  private end(): void {
+    this.holdToRefusal()
+    if (!this.closing) this.seat.idle = this
   }
 
   /** A refusal counts, whatever the hook's own code made of it. */
@@ -81,14 +100,16 @@ export class HookCall {
   }
 
   private fail(error: unknown): never {
-    this.over = true
+    // One that wants the model to be asked again is not given up: the run goes on, and so does what was kept of its earlier calls.
+    this.over = !this.refusal?.tripwire.retry
     this.closing?.abort()
     if (isTimeout(error) || isOfRun(this.run, error)) throw error
     this.holdToRefusal()
     if (error instanceof TripwireAbort) throw error
-    throw new HeedError('processor_failed', `Processor ${called(this.processor)} failed in ${this.hook}: ${describe(error)}`, {
+    const { id } = this.seat.processor
+    throw new HeedError('processor_failed', `Processor ${called(this.seat.processor)} failed in ${this.hook}: ${describe(error)}`, {
       cause: error,
-      details: { processorId: this.processor.id, hook: this.hook, ...(this.about ? { messageIds: this.about.messages.map(({ id }) => id) } : {}) },
+      details: { processorId: id, hook: this.hook, ...(this.about ? { messageIds: this.about.messages.map(({ id }) => id) } : {}) },
     })
   }
 }

@@ -26,6 +26,8 @@ export class PartOfRun implements UnreadRows {
   readonly #more: readonly MessageRow[]
   #own: ReadonlySet<MessageRow> | undefined
   #messages: readonly Message[] | undefined
+  /** A copy of these, for hooks. */
+  #given: Message[] | undefined
 
   /** `list`: the one that somebody has looked at before. */
   constructor(run: Run, part: readonly MessageRow[], kind: PartKind, more: readonly MessageRow[] = none, list?: MessageList) {
@@ -58,11 +60,12 @@ export class PartOfRun implements UnreadRows {
     return new Date(this.#run.clock.now())
   }
 
-  /** A copy: hooks may do with it what they like. */
+  /** One after the other is given the same array until somebody changes it: whoever comes after that gets one as it was. */
   get messages(): Message[] {
     if (this.looked) return this.list.get[sources[this.#kind]].db()
     this.#messages ??= seenMessages(this.#part)
-    return [...this.#messages]
+    if (!this.#given || !areSame(this.#given, this.#messages)) this.#given = [...this.#messages]
+    return this.#given
   }
 
   /** What a hook returned in place of the messages that it was given. */
@@ -84,7 +87,7 @@ export class PartOfRun implements UnreadRows {
   get changed(): MessageRow[] | undefined {
     if (!this.looked) return undefined
     const rows = this.#listed
-    return sameRows(rows, this.#part) ? undefined : rows
+    return areSame(rows, this.#part) ? undefined : rows
   }
 
   get #listed(): MessageRow[] {
@@ -97,6 +100,8 @@ export function isResponse(run: Run, { runId, role }: MessageRow): boolean {
   return runId === run.id && role !== 'user' && role !== 'signal'
 }
 
-function sameRows(a: readonly MessageRow[], b: readonly MessageRow[]): boolean {
-  return a.length === b.length && a.every((row, index) => row === b[index])
+function areSame<T>(a: readonly T[], b: readonly T[]): boolean {
+  if (a.length !== b.length) return false
+  for (let index = 0; index < a.length; index++) if (a[index] !== b[index]) return false
+  return true
 }

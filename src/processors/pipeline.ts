@@ -94,7 +94,7 @@ export class ProcessorPipeline {
     for (const seat of this.#seats.input) {
       const { processInput } = seat.processor
       if (!processInput) continue
-      const call = new HookCall(run, seat.processor, 'processInput', part)
+      const call = HookCall.of(run, seat, 'processInput', part)
       const asked = call.ask(processInput, new InputArgs(run, seat, call, part), take)
       if (asked) await asked
     }
@@ -118,7 +118,7 @@ export class ProcessorPipeline {
     for (const seat of this.#seats.input) {
       const { processInputStep } = seat.processor
       if (!processInputStep) continue
-      const call = new HookCall(run, seat.processor, 'processInputStep')
+      const call = HookCall.of(run, seat, 'processInputStep')
       const asked = call.ask(processInputStep, new InputStepArgs(run, seat, call, part, change, model), take)
       if (asked) await asked
     }
@@ -126,7 +126,7 @@ export class ProcessorPipeline {
       for (const seat of this.#seats.input) {
         const { computeStateSignal } = seat.processor
         if (!computeStateSignal) continue
-        const call = new HookCall(run, seat.processor, 'computeStateSignal')
+        const call = HookCall.of(run, seat, 'computeStateSignal')
         await sendState(run, seat.processor, computeStateSignal, call, new HookContext(run, seat, call), part)
       }
     }
@@ -164,7 +164,7 @@ export class ProcessorPipeline {
   #shown(run: Run, seat: Seat, hook: HookOf<'processOutputStream'>, chunks: readonly Chunk[], from: number, made: Chunk[]): Chunk[] | Promise<Chunk[]> {
     for (let index = from; index < chunks.length; index++) {
       const part = chunks[index] as Chunk
-      const call = new HookCall(run, seat.processor, 'processOutputStream')
+      const call = HookCall.of(run, seat, 'processOutputStream')
       const emit = (more: Chunk) => void made.push(emittedChunk(more, part))
       const asked = call.ask(hook, new OutputStreamArgs(run, seat, call, part, this.#seen, emit), (returned) => {
         const shown = returnedChunk(returned, part)
@@ -179,6 +179,7 @@ export class ProcessorPipeline {
   async outputStep(run: Run, said: StepRecorder, row: MessageRow | undefined): Promise<{ row: MessageRow | undefined } | { retry: string }> {
     if (!this.#checksSteps) return { row }
     const part = this.#messages.said(run, row)
+    const toolCalls = said.calls.map(({ part: { toolInvocation } }) => toolInvocation)
     const take = (returned: unknown, { messages }: OutputStepArgs) => {
       if (returned === undefined) return
       part.take(messages, returned)
@@ -187,9 +188,9 @@ export class ProcessorPipeline {
     for (const seat of this.#seats.output) {
       const { processOutputStep } = seat.processor
       if (!processOutputStep) continue
-      const call = new HookCall(run, seat.processor, 'processOutputStep')
+      const call = HookCall.of(run, seat, 'processOutputStep')
       try {
-        const asked = call.ask(processOutputStep, new OutputStepArgs(run, seat, call, part, said), take)
+        const asked = call.ask(processOutputStep, new OutputStepArgs(run, seat, call, part, said, toolCalls), take)
         if (asked) await asked
       } catch (error) {
         return { retry: this.#retried(run, error) }
@@ -210,7 +211,7 @@ export class ProcessorPipeline {
     for (const seat of this.#seats.output) {
       const { processToolResult } = seat.processor
       if (!processToolResult) continue
-      const call = new HookCall(run, seat.processor, 'processToolResult')
+      const call = HookCall.of(run, seat, 'processToolResult')
       try {
         const asked = call.ask(processToolResult, new ToolResultArgs(run, seat, call, invocation, seen, isError, preliminary), take)
         if (asked) await asked
@@ -232,7 +233,7 @@ export class ProcessorPipeline {
     for (const seat of this.#seats.output) {
       const { processOutputResult } = seat.processor
       if (!processOutputResult) continue
-      const call = new HookCall(run, seat.processor, 'processOutputResult')
+      const call = HookCall.of(run, seat, 'processOutputResult')
       const asked = call.ask(processOutputResult, new OutputResultArgs(run, seat, call, part, result), take)
       if (asked) await asked
     }
@@ -250,7 +251,7 @@ export class ProcessorPipeline {
     for (const seat of this.#seats.all) {
       const { processAPIError } = seat.processor
       if (!processAPIError) continue
-      const call = new HookCall(run, seat.processor, 'processAPIError')
+      const call = HookCall.of(run, seat, 'processAPIError')
       const asked = call.ask(processAPIError, new APIErrorArgs(run, seat, call, part, error), take)
       if (asked) await asked
       if (retry) return true

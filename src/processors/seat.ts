@@ -1,13 +1,17 @@
+import type { HookCall } from './hook-call.ts'
 import type { Processor } from './processor.ts'
 
 /** A processor in one run. */
 export class Seat {
   declare readonly processor: Processor
   declare readonly state: Record<string, unknown>
+  /** A call that has ended and can be used again. */
+  declare idle: HookCall | undefined
 
   constructor(processor: Processor) {
     this.processor = processor
     this.state = {}
+    this.idle = undefined
   }
 }
 
@@ -25,21 +29,15 @@ const nobody: Seats = { input: none, output: none, all: none }
 export function seatsOf(input: readonly Processor[], output: readonly Processor[]): Seats {
   if (input.length + output.length === 0) return nobody
   const all: Seat[] = []
-  const seats = { input: seated(input, all), output: seated(output, all), all }
-  return seats
-}
-
-function seated(list: readonly Processor[], all: Seat[]): Seat[] {
-  const seats: Seat[] = []
-  for (const processor of list) seats.push(seatOf(processor, all, seats.length))
-  return seats
+  const seated = (processor: Processor, at: number) => seatOf(processor, all, at)
+  return { input: input.map(seated), output: output.map(seated), all }
 }
 
 /** A run has a handful of them: looking through those costs less than keeping a map. `at`: where it is in most cases, if it has one. */
 function seatOf(processor: Processor, all: Seat[], at: number): Seat {
-  const likely = all[at]
-  if (likely?.processor === processor) return likely
-  for (const seat of all) if (seat.processor === processor) return seat
+  const count = all.length
+  for (let index = at < count ? at : 0; index < count; index++) if (all[index]?.processor === processor) return all[index] as Seat
+  for (let index = 0; index < at && index < count; index++) if (all[index]?.processor === processor) return all[index] as Seat
   const seat = new Seat(processor)
   all.push(seat)
   return seat

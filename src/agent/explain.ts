@@ -24,13 +24,14 @@ export async function explainAgentPrompt(agent: Askable, config: AgentConfig, me
   const setting = options.memory && (await workingMemorySetting(config, options, [before, after]))
   const working = await workingMemoryParts(setting)
   const { system, offered: tools } = await resolvePrompt(config, options, agent.id, agent.threads(), working)
+  const tags = agent.signalTags
   const input = inputRows(agent, messages)
   const history = await historyOf(agent, options, input.filter((row) => isUserAuthored(row)).length)
   // What the last call was sent: everything before what it answered.
   const answered = history.findLastIndex((row) => row.role === 'assistant')
-  const previous = answered < 0 ? [] : explainPrompt({ system, tools, rows: history.slice(0, answered) }).fingerprints
+  const previous = answered < 0 ? [] : explainPrompt({ system, tools, tags, rows: history.slice(0, answered) }).fingerprints
   const context = await contextRows(agent, config, options, { setting, processors: [before, after], history, input })
-  return explainPrompt({ system, tools, rows: [...history, ...input, ...context], previous })
+  return explainPrompt({ system, tools, tags, rows: [...history, ...input, ...context], previous })
 }
 
 interface Coming {

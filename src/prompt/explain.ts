@@ -49,10 +49,12 @@ export interface ExplainedInput {
   previous?: readonly Fingerprint[]
   /** The run that the prompt is for: its rows are `input` and `response`, the others `history`. */
   runId?: string
+  /** Of the agent's own: see `modelMessagesOf`. */
+  tags?: readonly string[]
 }
 
 /** What a prompt is made of, in its order: tools, instructions, rows. */
-export function explainPrompt({ system, rows, tools = [], previous = [], runId }: ExplainedInput): ExplainedPrompt {
+export function explainPrompt({ system, rows, tools = [], previous = [], runId, tags }: ExplainedInput): ExplainedPrompt {
   const parts: ExplainedPart[] = []
   const fingerprints: Fingerprint[] = []
   const add = (part: Omit<ExplainedPart, 'bytes'>, of: object) => {
@@ -71,7 +73,7 @@ export function explainPrompt({ system, rows, tools = [], previous = [], runId }
   for (const row of shown) {
     const source = sourceOf(row, isInput(row))
     const recalled = row.role === 'context' ? recalledIn(row) : []
-    for (const message of modelMessagesOf(row)) add({ source, messageId: row.messageId, ...told(message), ...(recalled.length > 0 && { recalled }) }, message)
+    for (const message of modelMessagesOf(row, tags)) add({ source, messageId: row.messageId, ...told(message), ...(recalled.length > 0 && { recalled }) }, message)
   }
 
   return {

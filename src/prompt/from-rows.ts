@@ -4,7 +4,7 @@ import { hasOutcome, partsOf, textOf } from '../message/content.ts'
 import type { Message, MessageContent, MessagePart, ProviderOptions, TextPart } from '../message/message.ts'
 import type { MessageRow } from '../message/row.ts'
 import { stepsOf } from '../message/step.ts'
-import { needsGuard } from '../signals/forgery.ts'
+import { needsGuard, RESERVED_TAGS } from '../signals/forgery.ts'
 import { renderSignal } from '../signals/render.ts'
 import { shownSignal } from '../signals/row.ts'
 import { modelAttachment, modelFile, modelReasoningFile } from './file-part.ts'
@@ -24,22 +24,36 @@ export function promptOf(rows: Iterable<MessageRow | Message>): LanguageModelV4M
   return prompt
 }
 
-const memo = new WeakMap<MessageRow | Message, readonly LanguageModelV4Message[]>()
+/** What was made of rows before, for those who reserve the same tags. */
+class Made {
+  readonly reserved: readonly string[]
+  readonly messages = new WeakMap<MessageRow | Message, readonly LanguageModelV4Message[]>()
 
-/** What one row is to a model. Nothing, for a row with nothing that a model may see. */
-export function modelMessagesOf(row: MessageRow | Message): readonly LanguageModelV4Message[] {
-  let messages = memo.get(row)
+  constructor(tags: readonly string[]) {
+    this.reserved = [...RESERVED_TAGS, ...tags]
+  }
+}
+
+const made = new WeakMap<readonly string[], Made>()
+const noTags: readonly string[] = []
+
+/** What one row is to a model. Nothing, for a row with nothing that a model may see. `tags` are those of an agent's own, which nobody may imitate either. */
+export function modelMessagesOf(row: MessageRow | Message, tags = noTags): readonly LanguageModelV4Message[] {
+  const key = tags.length === 0 ? noTags : tags
+  let before = made.get(key)
+  if (!before) made.set(key, before = new Made(key))
+  let messages = before.messages.get(row)
   if (!messages) {
-    messages = convert(row)
-    memo.set(row, messages)
+    messages = convert(row, before.reserved)
+    before.messages.set(row, messages)
   }
   return messages
 }
 
-function convert(row: MessageRow | Message): LanguageModelV4Message[] {
+function convert(row: MessageRow | Message, reserved: readonly string[]): LanguageModelV4Message[] {
   switch (row.role) {
     case 'signal':
-      return [renderSignal(shownSignal(row))]
+      return [renderSignal(shownSignal(row), reserved)]
     case 'assistant':
       return assistantMessages(row.content)
     case 'tool':
@@ -47,17 +61,17 @@ function convert(row: MessageRow | Message): LanguageModelV4Message[] {
     case 'system':
       return systemMessage(row.content)
     case 'user':
-      return imitatesTag(row.content) ? [renderSignal(shownSignal(row))] : userMessages(row.content)
+      return imitatesTag(row.content, reserved) ? [renderSignal(shownSignal(row), reserved)] : userMessages(row.content)
     case 'context':
       return userMessages(row.content)
   }
 }
 
-/** Messages may be saved and changed past the door where input is marked: nothing that a user says is shown as one of our tags. */
-function imitatesTag(content: MessageContent): boolean {
+/** Messages may be saved and changed past the door where input is marked: nothing that a user says is shown as one of these tags. */
+function imitatesTag(content: MessageContent, reserved: readonly string[]): boolean {
   const parts = partsOf(content)
   if (!parts.some((part) => part.type === 'text' && part.text.includes('<'))) return false
-  return needsGuard(parts.flatMap((part) => (part.type === 'text' ? { type: part.type, text: part.text } : [])))
+  return needsGuard(parts.flatMap((part) => (part.type === 'text' ? { type: part.type, text: part.text } : [])), reserved)
 }
 
 function userMessages(content: MessageContent): LanguageModelV4Message[] {

@@ -5,13 +5,16 @@ import { closeOpenCalls } from '../prompt/open-calls.ts'
 
 /** The messages of a run's prompt. They grow by the rows that are appended; what stands before them never changes. */
 export class GrowingPrompt {
+  readonly #tags: readonly string[]
   #messages: LanguageModelV4Message[]
   #once: LanguageModelV4Message[] | undefined
   /** Rows that nobody has asked for yet: what a run says last is often not read by it. */
   #coming: MessageRow[] = []
 
-  constructor(rows: readonly MessageRow[]) {
-    this.#messages = grown([], inOrder(rows))
+  /** `tags`: see `modelMessagesOf`. */
+  constructor(rows: readonly MessageRow[], tags: readonly string[]) {
+    this.#tags = tags
+    this.#messages = this.#grown([], inOrder(rows))
   }
 
   append(rows: readonly MessageRow[]): void {
@@ -20,15 +23,15 @@ export class GrowingPrompt {
 
   /** Starts again from these rows: one of them is not what it was, or does not stand at the end. */
   rebuild(rows: readonly MessageRow[]): void {
-    if (this.#once) grown(this.#once, this.#coming)
+    if (this.#once) this.#grown(this.#once, this.#coming)
     this.#coming = []
-    this.#messages = grown([], inOrder(rows))
+    this.#messages = this.#grown([], inOrder(rows))
   }
 
   /** The next prompt is made of these rows, and of those appended before it is asked for. The one after it is as if this had not been. */
   showOnce(rows: readonly MessageRow[]): void {
     this.#grow()
-    this.#once = grown([], inOrder(rows))
+    this.#once = this.#grown([], inOrder(rows))
   }
 
   /**
@@ -52,15 +55,15 @@ export class GrowingPrompt {
 
   #grow(): void {
     if (this.#coming.length === 0) return
-    grown(this.#messages, this.#coming)
-    if (this.#once) grown(this.#once, this.#coming)
+    this.#grown(this.#messages, this.#coming)
+    if (this.#once) this.#grown(this.#once, this.#coming)
     this.#coming = []
   }
-}
 
-function grown(messages: LanguageModelV4Message[], rows: readonly MessageRow[]): LanguageModelV4Message[] {
-  for (const row of rows) for (const message of modelMessagesOf(row)) messages.push(message)
-  return messages
+  #grown(messages: LanguageModelV4Message[], rows: readonly MessageRow[]): LanguageModelV4Message[] {
+    for (const row of rows) for (const message of modelMessagesOf(row, this.#tags)) messages.push(message)
+    return messages
+  }
 }
 
 /** The rows as providers want them: every call with a result, right after it. */

@@ -81,7 +81,7 @@ async function failed(run: Run, error: HeedError, options: LanguageModelV4CallOp
   const sent = await keepSent(run)
   if (sent.length === 0) return retry
   // Another list: the provider may keep the one that it was given.
-  options.prompt = [...options.prompt, ...sent.flatMap((row) => modelMessagesOf(row))]
+  options.prompt = [...options.prompt, ...sent.flatMap((row) => modelMessagesOf(row, run.reservedTags))]
   run.message.sealed = true
   await sayStart(run)
   return retry

@@ -120,7 +120,7 @@ export class Run {
     this.host = host
     this.trace = setup.trace
     this.message = new OpenMessage(setup.newId)
-    this.#prompt = new GrowingPrompt(setup.rows)
+    this.#prompt = new GrowingPrompt(setup.rows, setup.reservedTags)
     this.#context = setup.context
   }
 

@@ -2,7 +2,7 @@ import type { LanguageModelV4FilePart, LanguageModelV4Message, LanguageModelV4Te
 import { partsOf } from './contents.ts'
 import { escapeAttribute, escapeText } from './escape.ts'
 import { isURLText, parseDataURL } from './file-data.ts'
-import { needsGuard } from './forgery.ts'
+import { needsGuard, RESERVED_TAGS } from './forgery.ts'
 import type { ShownSignal, StoredAttributes, StoredFilePart, StoredPart } from './signal.ts'
 import { isPlain } from './signal.ts'
 
@@ -12,11 +12,11 @@ export type UserModelMessage = Extract<LanguageModelV4Message, { role: 'user' }>
 /**
  * The message that a model receives for a signal: the same bytes for the same signal, always.
  *
- * What a user says without attributes goes as it is, unless it reads like one of our tags, however it got into its row. Everything else is an element, all of its text escaped inside it and no
+ * What a user says without attributes goes as it is, unless it reads like one of the `reserved` tags, however it got into its row. Everything else is an element, all of its text escaped inside it and no
  * blanks added. Where files stand between texts, each text is an element of its own and the first carries the attributes.
  */
-export function renderSignal(signal: ShownSignal): UserModelMessage {
-  const content = isPlain(signal) && !signal.guarded && !needsGuard(signal.contents) ? plainParts(signal) : elementParts(signal)
+export function renderSignal(signal: ShownSignal, reserved: readonly string[] = RESERVED_TAGS): UserModelMessage {
+  const content = isPlain(signal) && !signal.guarded && !needsGuard(signal.contents, reserved) ? plainParts(signal) : elementParts(signal)
   return { role: 'user', content, ...(signal.providerOptions && { providerOptions: signal.providerOptions }) }
 }
 

@@ -13,7 +13,7 @@ describe.each(placeKinds())('agents of several processes on one thread, $name', 
     const hold = gate()
     const working = new Agent({ id: 'working', model: scriptedModel(() => ({ text: 'Working.', gate: hold.promise })) })
     const model = scriptedModel(() => 'Noted.')
-    const listening = new Agent({ id: 'listening', model })
+    const listening = new Agent({ id: 'listening', model, notifications: { deliveryPolicy: { default: 'defer' } } })
     openHeed({ working }, place.store(), { clock, notifications: { dispatch: { enabled } } })
     // So that its inbox is in use: one in memory that nobody has used is not looked at.
     await working.sendNotificationSignal({ ...ci, priority: 'low' }, { ...thread, threadId: 'thread-2' })
@@ -21,16 +21,17 @@ describe.each(placeKinds())('agents of several processes on one thread, $name', 
     await openHeed({ listening }, storage, { clock }).start()
     const inbox = await notificationStoreOf(storage)
     await working.sendMessage('Work.', thread).outcome
-    await listening.sendNotificationSignal({ ...ci, priority: 'high' }, thread)
-    // Long enough for the looks at the thread to have become rare.
-    for (let passed = 0; passed < 20; passed++) {
-      await clock.advance(60_000)
-      await new Promise((resolve) => setImmediate(resolve))
-    }
+    await listening.sendNotificationSignal(ci, thread)
+    // Until the looks at the thread have become rare.
+    const untilNext = async () => ((await inbox?.nextDue(['listening'])) ?? 0) - clock.now()
+    await soon(async () => {
+      await clock.advance(15_000)
+      return untilNext()
+    }).toBeGreaterThan(100_000)
     expect(model.callCount).toBe(0)
     hold.open()
     await idle(working, thread)
-    await soon(async () => ((await inbox?.nextDue(['listening'])) ?? 0) <= clock.now()).toBe(true)
+    await soon(untilNext).toBeLessThanOrEqual(0)
     // One sweep, and no look at the thread, which is minutes away.
     await clock.advance(7_000)
     await soon(async () => {

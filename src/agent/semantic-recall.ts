@@ -38,7 +38,7 @@ export async function recallSources(
   const index = found && (await recallIndexOf(runtime.store))
   if (!found || !index) return []
   const { setting, embedder } = found
-  if (embedder) index.embedWith(embedder)
+  if (embedder) index.embedWith(embedder, environment.logger)
   return [recallSource(setting, { store: runtime.store, index, embedder, threadId, resourceId, guarded, input: rows.slice(-inputCount), logger: environment.logger, trace })]
 }
 

@@ -1,4 +1,5 @@
 import { describe, isHeedError, type HeedErrorCode } from '../errors.ts'
+import type { Logger } from '../logger.ts'
 import type { TextEmbedder } from '../recall/embedder.ts'
 import type { MetadataFilter } from '../recall/filter.ts'
 import type { Reasons } from '../recall/rank.ts'
@@ -11,8 +12,8 @@ import type { Reasons } from '../recall/rank.ts'
  */
 export interface RecallIndex {
   search(query: RecallQuery): Promise<RecallHit[]>
-  /** From now on vectors are made with this one, of what is there and of what comes. Those of its former one serve until it is through. */
-  embedWith(embedder: TextEmbedder): void
+  /** From now on vectors are made with this one, of what is there and of what comes. Those of its former one serve until it is through. `logger` is told what fails and nobody waits for. */
+  embedWith(embedder: TextEmbedder, logger?: Logger): void
   status(): Promise<RecallStatus>
   /**
    * Indexes everything again, while what is there serves. An `onProgress` that throws stops nothing: when all is done, this rejects with what it threw first. It

@@ -1,5 +1,6 @@
 import type { Clock, Timer } from '../../../clock.ts'
 import { describe } from '../../../errors.ts'
+import type { Logger } from '../../../logger.ts'
 import type { TextEmbedder } from '../../../recall/embedder.ts'
 import type { RecallProgress, RecallStatus } from '../../recall.ts'
 import type { Connection } from '../connection.ts'
@@ -15,6 +16,8 @@ const longestPause = 30_000
 /** Keeps the index of one database up to date, for all that share its connection. Ends with it. */
 export class RecallDriver {
   readonly engine: EnginePort
+  /** Whoever uses the index last is told what fails unseen. */
+  logger: Logger | undefined
   readonly #connection: Connection
   readonly #clock: Clock
   readonly #vectorisers = new Map<string, Vectoriser>()
@@ -41,7 +44,7 @@ export class RecallDriver {
     this.#clock = clock
     connection.onMessages.add(this.#noticed)
     connection.onClose.add(() => this.#close())
-    this.#renewal = new Renewal(clock, () => this.#renew())
+    this.#renewal = new Renewal(clock, () => this.#renew(), (error) => this.logger?.warn('embedders could not be renewed; it is tried again', { error }))
     this.#noticed()
   }
 

@@ -1,7 +1,9 @@
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { DatabaseSync } from 'node:sqlite'
 import { afterAll, afterEach, describe, expect, it } from 'vitest'
+import { silentLogger } from '../../../logger.ts'
 import type { Message } from '../../../message/message.ts'
 import type { TextEmbedder } from '../../../recall/embedder.ts'
 import { virtualClock, type VirtualClock } from '../../../testing/virtual-clock.ts'
@@ -153,6 +155,32 @@ describe('several embedders', () => {
     await say(store, 'A dog came.')
     await through(recall, kept)
     expect(kept.given).toEqual(['puppy', 'A dog came.', 'Taxes are due.\nA dog came.'])
+  })
+
+  it('[K1.15] a renewal that fails is logged, and tried again before a day is over', async () => {
+    const url = newFile()
+    const clock = virtualClock()
+    const first = await storeAt(url, clock)
+    await say(first.store, 'Our hound is old.', 'Taxes are due.')
+    first.recall.embedWith(embedderOf('old'))
+    await through(first.recall, { ...embedderOf('old') })
+    await first.store.close()
+    const { recall } = await storeAt(url, clock)
+    const next = Object.assign(embedderOf('next', () => Promise.reject(new Error('down'))), { former: embedderOf('old') })
+    const logged: string[] = []
+    recall.embedWith(next, { ...silentLogger, warn: (message) => void logged.push(message) })
+    await recall.search({ resourceId: 'r', text: 'puppy', limit: 1, embedder: next })
+    const index = new DatabaseSync(`${url.slice('file:'.length)}-recall`)
+    index.exec('ALTER TABLE embedders RENAME TO elsewhere')
+    await clock.advance(day)
+    await expect.poll(() => logged).toEqual([expect.stringContaining('renewed')])
+    await clock.advance(60_000)
+    await expect.poll(() => logged).toHaveLength(2)
+    index.exec('ALTER TABLE elsewhere RENAME TO embedders')
+    index.close()
+    await clock.advance(120_000)
+    await recall.status()
+    expect(logged).toHaveLength(2)
   })
 
   it('[K1.15] one that was forgotten makes its vectors anew when it is asked', async () => {

@@ -1,5 +1,6 @@
 import type { Clock } from '../../../clock.ts'
 import { HeedError } from '../../../errors.ts'
+import type { Logger } from '../../../logger.ts'
 import type { TextEmbedder } from '../../../recall/embedder.ts'
 import { compileFilter } from '../../../recall/filter.ts'
 import type { RecallHit, RecallIndex, RecallProgress, RecallQuery, RecallStatus } from '../../recall.ts'
@@ -35,10 +36,13 @@ export class LibSQLRecall implements RecallIndex {
     })
   }
 
-  embedWith(embedder: TextEmbedder): void {
+  embedWith(embedder: TextEmbedder, logger?: Logger): void {
     this.#embedder = embedder
     // Whoever searches next is told what is wrong with the database.
-    this.#use(async (driver) => driver.vectoriser(embedder)).catch(() => {})
+    this.#use(async (driver) => {
+      if (logger) driver.logger = logger
+      driver.vectoriser(embedder)
+    }).catch(() => {})
   }
 
   status(): Promise<RecallStatus> {

@@ -7,11 +7,11 @@ const day = 86_400_000
 
 function world() {
   const clock = virtualClock(0)
-  const state = { fails: false, at: [] as number[] }
+  const state = { fails: false, at: [] as number[], told: [] as string[] }
   const renewal = new Renewal(clock, async () => {
     state.at.push(clock.now())
     if (state.fails) throw new Error('the disk is gone')
-  })
+  }, (error) => void state.told.push(error))
   return { clock, state, renewal }
 }
 
@@ -30,6 +30,7 @@ describe('the renewal of what a process uses', () => {
     await clock.advance(day + 7 * minute)
     expect(state.at).toEqual([0, 1, 3, 7].map((minutes) => day + minutes * minute))
     expect(renewal.error).toContain('the disk is gone')
+    expect(state.told).toHaveLength(4)
     state.fails = false
     await clock.advance(8 * minute)
     expect(state.at).toHaveLength(5)

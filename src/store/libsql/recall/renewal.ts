@@ -9,14 +9,17 @@ const firstRetryMs = 60_000
 export class Renewal {
   readonly #clock: Clock
   readonly #renew: () => Promise<void>
+  readonly #failed: (error: string) => void
   #timer: Timer
   #retryMs = firstRetryMs
   #error: string | undefined
   #closed = false
 
-  constructor(clock: Clock, renew: () => Promise<void>) {
+  /** `failed` must not throw. */
+  constructor(clock: Clock, renew: () => Promise<void>, failed: (error: string) => void) {
     this.#clock = clock
     this.#renew = renew
+    this.#failed = failed
     this.#timer = this.#after(renewedMs)
   }
 
@@ -41,8 +44,10 @@ export class Renewal {
       this.#retryMs = firstRetryMs
       if (!this.#closed) this.#timer = this.#after(renewedMs)
     } catch (error) {
+      if (this.#closed) return
       this.#error = describe(error)
-      if (!this.#closed) this.#timer = this.#after(this.#retryMs)
+      this.#failed(this.#error)
+      this.#timer = this.#after(this.#retryMs)
       this.#retryMs = Math.min(renewedMs, this.#retryMs * 2)
     }
   }

@@ -75,12 +75,22 @@ async function endAbandoned(runtime: ThreadRuntime, thread: ThreadRow, clearPend
     runtime.run(fence, resourceId)
     return false
   }
-  const { more, left } = await runtime.store.commitStep(fence, { runId, step: run.step, rows: [], end: { status: 'aborted', ...(clearPending ? { clearPending } : {}) } })
-  sayAborted(runtime, threadId, runId, fence.epoch, clearPending)
+  const { more, left } = await announced(runtime, threadId, () => runtime.store.commitStep(fence, { runId, step: run.step, rows: [], end: { status: 'aborted', ...(clearPending ? { clearPending } : {}) } }), () =>
+    sayAborted(runtime, threadId, runId, fence.epoch, clearPending))
   if (more) runtime.run(fence, resourceId)
   else if (left) runtime.neighbours.mail(threadId)
   await settleWaiting(runtime, threadId)
   return true
+}
+
+/** Ends a run and tells of it, after what was kept on the thread before. */
+function announced<End>({ announcing }: ThreadRuntime, threadId: string, end: () => Promise<End>, tell: (ended: End) => void): Promise<End> {
+  return announcing.ended.during(threadId, async () => {
+    const ended = await end()
+    await announcing.kept.soFar(threadId)
+    tell(ended)
+    return ended
+  })
 }
 
 /** A run that nobody was at work on is over: those who watch it, follow it or waited behind it are told. */
@@ -106,9 +116,10 @@ export async function endSuspended(runtime: ThreadRuntime, scope: Scope, expecte
   const runId = expectedRunId ?? (await suspendedRun(runtime, scope))?.runId
   if (runId === undefined) return false
   const waiting = (await runtime.store.getRun(scope, runId))?.suspended ?? []
-  const { ended, denied, more, epoch, parents } = await runtime.store.endSuspended(scope, runId, { clearPending })
+  const { ended, more, parents } = await announced(runtime, scope.threadId, () => runtime.store.endSuspended(scope, runId, { clearPending }), (end) => {
+    if (end.ended) sayAborted(runtime, scope.threadId, runId, end.epoch, clearPending, end.denied)
+  })
   if (!ended) return false
-  sayAborted(runtime, scope.threadId, runId, epoch, clearPending, denied)
   // What agents below it wait for is nobody's question any more.
   for (const { child } of waiting) if (child) await endSuspended(runtime, { threadId: child.threadId }, child.runId, clearPending).catch(unlessGone)
   for (const threadId of [...parents, ...(more ? [scope.threadId] : [])]) if (!(await runtime.wake(threadId))) runtime.neighbours.mail(threadId)

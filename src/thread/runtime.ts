@@ -4,9 +4,11 @@ import { HeedError, isHeedError } from '../errors.ts'
 import { newId } from '../ids.ts'
 import { consoleLogger, type Logger } from '../logger.ts'
 import type { Accepted, BegunRun, Claim, Fence, RunRow, Send, ThreadStore, Window } from '../store/contract.ts'
+import { Announcing } from './announcing.ts'
 import { echo } from './echoing.ts'
 import { Expectations } from './expectations.ts'
 import { ThreadHost } from './host.ts'
+import { interrupt } from './interrupting.ts'
 import { LiveThread } from './live.ts'
 import { Neighbours } from './neighbours.ts'
 import type { Attendant, Runnable, RunEnvironment } from './runnable.ts'
@@ -49,6 +51,8 @@ export class ThreadRuntime implements RunEnvironment {
   readonly sending = new Map<string, Promise<void>>()
   /** Sends that are on their way to the store or to the disk. */
   readonly underway = new Underway()
+  /** Signals that are kept, and runs that are ended while nobody is at work on them. */
+  readonly announcing = { kept: new Announcing(), ended: new Announcing() }
   closing = false
   /** The store can be asked at once. */
   isOpen = false
@@ -376,7 +380,12 @@ export class ThreadRuntime implements RunEnvironment {
   }
 
   /** Stores a send and starts what it starts. */
-  async accept(send: Send): Promise<Accepted> {
+  accept(send: Send): Promise<Accepted> {
+    const keeps = send.ifIdle.behavior === 'persist' || send.ifActive.behavior === 'persist'
+    return keeps ? this.announcing.kept.during(send.threadId, () => this.#accept(send)) : this.#accept(send)
+  }
+
+  async #accept(send: Send): Promise<Accepted> {
     if (!this.isOpen || this.closing) await this.open()
     const [answer] = await this.answered(send.threadId, () => this.store.accept([send]))
     if (!answer) throw new HeedError('store_failed', 'The store gave no answer to a send.')
@@ -384,12 +393,7 @@ export class ThreadRuntime implements RunEnvironment {
     if (answer.fence) this.run(answer.fence, send.resourceId, answer.begun)
     else if (answer.route === 'persist' && (answer.owner === undefined || answer.owner === this.owner) && !answer.duplicate) echo(this, send, answer)
     // It may have entered before this process learned that it was accepted.
-    else if (answer.route === 'interrupt' && this.expectations.awaitsOutcome(send.threadId, send.id)) this.#interrupt(send, answer.owner)
+    else if (answer.route === 'interrupt' && this.expectations.awaitsOutcome(send.threadId, send.id)) interrupt(this, send, answer.owner)
     return answer
-  }
-
-  #interrupt({ threadId, id }: Send, owner: string | undefined): void {
-    if (owner === undefined || owner === this.owner) this.hostOf(threadId)?.interrupt(id)
-    else this.neighbours.interrupt(owner, threadId, id)
   }
 }

@@ -60,6 +60,11 @@ export function snapshotReader(runtime: ThreadRuntime, scope: Scope): SnapshotRe
       // Looked at after the rows: what happened since can't be in them.
       const now: ThreadRow | null = thread && seq === undefined && !asked ? await runtime.store.getThread(scope) : null
       if (now && isAhead(runtime, live, now, rows)) {
+        const told = runtime.announcing.kept.soFar(scope.threadId) ?? runtime.announcing.ended.soFar(scope.threadId)
+        if (told) {
+          await told
+          continue
+        }
         asked = now.status === 'running'
         await catchUp(runtime, live, now)
         continue

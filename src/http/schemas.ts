@@ -28,7 +28,8 @@ export const contents: JSONSchema = { anyOf: [text, { type: 'array', items: part
 /** Attributes may be any JSON: what isn't a plain value is written as JSON. */
 const beside = { id, attributes: record, metadata: record, providerOptions: record }
 
-const messageObject = object({ contents, ...beside }, ['contents'])
+/** `createdAt` is of one that was handed out and is sent again: it counts for nothing, but has to be a time. */
+const messageObject = object({ contents, createdAt: anything, ...beside }, ['contents'])
 export const message: JSONSchema = { anyOf: [text, { type: 'array', items: part, maxItems: 1_000 }, messageObject] }
 export const messageFields = Object.keys(messageObject.properties)
 

@@ -14,6 +14,8 @@ const memory = { thread: thread.threadId, resource: thread.resourceId }
 describe('a time that is none', () => {
   const routes: Array<[string, string, object]> = [
     ['a signal', '/agents/guide/signals', { signal: { type: 'reactive', contents: 'x', createdAt: none }, ...thread }],
+    ['a message', '/agents/guide/send-message', { message: { contents: 'x', createdAt: none }, ...thread }],
+    ['a queued message', '/agents/guide/queue-message', { message: { contents: 'x', createdAt: none }, ...thread }],
     ['a question to a thread', '/agents/guide/generate', { messages: [{ role: 'user', content: 'x', createdAt: none }], memory }],
     ['a question without one', '/agents/guide/stream', { messages: [{ role: 'user', content: 'x', createdAt: none }] }],
     ['a message of a display', '/agents/guide/generate', { messages: [{ id: 'u', role: 'user', parts: [{ type: 'text', text: 'x' }], createdAt: none }], memory }],

@@ -32,9 +32,13 @@ async function turns({ agent, target, thread }, count) {
   }
 }
 
-for (const side of sides) await turns(side, input.warmup)
+// Whoever comes after another has some of its garbage collected: none always has the same before it.
+const orders = [[0, 1, 2], [2, 1, 0], [1, 2, 0], [0, 2, 1], [2, 0, 1], [1, 0, 2]]
+const inOrder = (block) => orders[block % orders.length].map((index) => sides[index])
+
+for (let done = 0; done < input.warmup; done += input.turns) for (const side of inOrder(done / input.turns)) await turns(side, input.turns)
 for (let block = 0; block < input.blocks; block++) {
-  for (const side of sides) {
+  for (const side of inOrder(block)) {
     const stop = stopwatch()
     await turns(side, input.turns)
     side.spent.push(stop().cpu / input.turns)

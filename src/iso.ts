@@ -7,21 +7,23 @@ const thousandths = Array.from({ length: 1_000 }, (_, number) => String(number).
 
 let last = Number.NaN
 let text = ''
+let textBefore = ''
 let lastDay = Number.NaN
 let date = ''
 
 /** A time in ISO 8601. What is asked for many times in one millisecond is written once, and its date once a day: where many are compared, that counts. */
 export function isoTime(time: number): string {
   if (time !== last) {
+    textBefore = text
     text = written(time)
     last = time
   }
   return text
 }
 
-/** True for the text that was written last: it is as it should be. */
+/** True for the texts that were written last: they are as they should be. */
 export function isWritten(iso: string): boolean {
-  return iso === text
+  return iso === text || iso === textBefore
 }
 
 /** The date that such a text names. The one that was written last needs no reading. */

@@ -125,7 +125,7 @@ function openStep({ content }: MessageRow, { content: turn }: Message): MessageP
   const isLater = turn.parts.length > 0
   if (options && !start.providerMetadata && !isLater) turn.providerMetadata = options
   const opened = options && !start.providerMetadata && isLater ? { ...start, providerMetadata: options } : start
-  return opened === first ? parts.slice() : [opened as MessagePart].concat(begins ? parts.slice(1) : parts)
+  return opened === first ? parts.slice() : [opened, ...(begins ? parts.slice(1) : parts)]
 }
 
 /** The message that a row begins. */

@@ -1,5 +1,5 @@
 import { withAttachments } from './attachments.ts'
-import { joinRow, joinRows, messageOf } from './join.ts'
+import { joinRow, joinRowsWith, messageOf } from './join.ts'
 import type { Message, MessageContent } from './message.ts'
 import type { MessageRow } from './row.ts'
 import { signalType } from './signal-record.ts'
@@ -11,18 +11,18 @@ import { signalType } from './signal-record.ts'
  */
 export function seenMessages(rows: readonly MessageRow[]): Message[] {
   const [only] = rows
-  if (!only || rows.length > 1) {
-    const messages = joinRows(rows)
-    for (const message of messages) if (message.role === 'user' || isUserSignal(message)) showUser(message)
-    return messages
-  }
+  if (!only || rows.length > 1) return joinRowsWith(rows, ofOneRow)
   const message = seenMessage(only)
   return message ? [message] : []
 }
 
 /** The message of a row that is all there is of it, as processors see it. Nothing for one that only a model sees. */
 export function seenMessage(row: MessageRow): Message | undefined {
-  return row.role === 'user' || isUserSignal(row) ? messageOf(row, 'user', withAttachments(row.content)) : joinRow(row)
+  return row.role === 'assistant' || row.role === 'tool' || row.role === 'context' ? joinRow(row) : ofOneRow(row)
+}
+
+function ofOneRow(row: MessageRow): Message {
+  return row.role === 'user' || isUserSignal(row) ? messageOf(row, 'user', withAttachments(row.content)) : messageOf(row, row.role as Message['role'], row.content)
 }
 
 /** A message as processors see it. */
@@ -31,12 +31,6 @@ export function asSeen(message: Message): Message {
   if (!isSignal && message.role !== 'user') return message
   const content = withAttachments(message.content)
   return isSignal || content !== message.content ? { ...message, role: 'user', content } : message
-}
-
-/** The same, of a message that nobody has seen yet. */
-function showUser(message: Message): void {
-  message.role = 'user'
-  message.content = withAttachments(message.content)
 }
 
 /** True when `row` is the stored form of what processors see with the role `user`. */

@@ -8,8 +8,13 @@ import type { MessageRow } from './row.ts'
  * separate nothing. Every other row is a message.
  */
 export function joinRows(rows: readonly MessageRow[]): Message[] {
+  return joinRowsWith(rows, messageAsStored)
+}
+
+/** The same, with `messageFrom` for the rows that are messages of their own. */
+export function joinRowsWith(rows: readonly MessageRow[], messageFrom: (row: MessageRow) => Message): Message[] {
   const messages: Message[] = []
-  const calls = new Map<string, CallPlace>()
+  const calls = new CallPlaces()
   let open: Message | undefined
 
   for (let index = 0; index < rows.length; index++) {
@@ -17,7 +22,7 @@ export function joinRows(rows: readonly MessageRow[]): Message[] {
     if (row.role === 'context') continue
     if (row.role !== 'assistant' && row.role !== 'tool') {
       open = undefined
-      messages.push(messageOf(row, row.role, row.content))
+      messages.push(messageFrom(row))
       continue
     }
     const turn = joined(open, row, calls)
@@ -30,13 +35,13 @@ export function joinRows(rows: readonly MessageRow[]): Message[] {
 /** The message of a row that is all there is of it. Nothing for one that only a model sees. */
 export function joinRow(row: MessageRow): Message | undefined {
   if (row.role === 'context') return undefined
-  if (row.role === 'assistant' || row.role === 'tool') return joined(undefined, row, new Map())
-  return messageOf(row, row.role, row.content)
+  if (row.role === 'assistant' || row.role === 'tool') return joined(undefined, row, new CallPlaces())
+  return messageAsStored(row)
 }
 
 /** One message of an assistant while its rows come. Each costs what it adds, however many there were before. */
 export class GrowingMessage {
-  readonly #calls = new Map<string, CallPlace>()
+  readonly #calls = new CallPlaces()
   #open: Message | undefined
   /** How many rows it has. */
   count = 0
@@ -56,10 +61,10 @@ export class GrowingMessage {
 }
 
 /** Adds an assistant's or a tool's row to the message that is open, or begins another. */
-function joined(open: Message | undefined, row: MessageRow, calls: Map<string, CallPlace>): Message | undefined {
+function joined(open: Message | undefined, row: MessageRow, calls: CallPlaces): Message | undefined {
   const results = row.role === 'tool' ? unplacedResults(row, calls) : undefined
   if (results?.length === 0) return open
-  const turn: Message = open?.id === row.messageId ? open : messageOf(row, 'assistant', { format: 2, parts: [] })
+  const turn: Message = open?.id === row.messageId ? open : messageOf(row, 'assistant', { format: 2, parts: nothing })
   const added = results ?? openStep(row, turn)
   const { length: before } = turn.content.parts
   // Most messages are one row.
@@ -73,9 +78,26 @@ function joined(open: Message | undefined, row: MessageRow, calls: Map<string, C
   return turn
 }
 
+/** What a message has before the parts of its first row become its own. */
+const nothing: MessagePart[] = []
+
 interface CallPlace {
   parts: MessagePart[]
   index: number
+}
+
+/** Where calls stand. Most messages call nothing. */
+class CallPlaces {
+  #places: Map<string, CallPlace> | undefined
+
+  get(key: string): CallPlace | undefined {
+    return this.#places?.get(key)
+  }
+
+  set(key: string, place: CallPlace): void {
+    this.#places ??= new Map()
+    this.#places.set(key, place)
+  }
 }
 
 // Some providers number their calls anew in every turn, so a call is only known together with its message.
@@ -84,7 +106,7 @@ function callKey({ messageId }: MessageRow, { toolInvocation }: ToolInvocationPa
 }
 
 /** Writes each result into its call, and gives those whose call isn't there. */
-function unplacedResults(row: MessageRow, calls: ReadonlyMap<string, CallPlace>): ToolInvocationPart[] {
+function unplacedResults(row: MessageRow, calls: CallPlaces): ToolInvocationPart[] {
   const unplaced: ToolInvocationPart[] = []
   for (const part of row.content.parts) {
     if (part.type !== 'tool-invocation' || !hasOutcome(part.toolInvocation)) continue
@@ -125,7 +147,14 @@ function openStep({ content }: MessageRow, { content: turn }: Message): MessageP
   const isLater = turn.parts.length > 0
   if (options && !start.providerMetadata && !isLater) turn.providerMetadata = options
   const opened = options && !start.providerMetadata && isLater ? { ...start, providerMetadata: options } : start
-  return opened === first ? parts.slice() : [opened, ...(begins ? parts.slice(1) : parts)]
+  if (opened === first) return parts.slice()
+  const said = begins ? parts.slice(1) : parts
+  // Most say one thing: a list that is made in one piece is an eighth of one that grows.
+  return said.length === 1 ? [opened, said[0] as MessagePart] : [opened, ...said]
+}
+
+function messageAsStored(row: MessageRow): Message {
+  return messageOf(row, row.role as Message['role'], row.content)
 }
 
 /** The message that a row begins. */

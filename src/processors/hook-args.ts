@@ -2,6 +2,7 @@ import type { HeedError } from '../errors.ts'
 import type { JSONValue } from '../json.ts'
 import type { ToolInvocation } from '../message/message.ts'
 import type { Chunk } from '../run/chunk.ts'
+import type { ModelSettings } from '../run/options.ts'
 import type { Run } from '../run/run.ts'
 import type { StepRecorder } from '../run/step-recorder.ts'
 import type { HookCall } from './hook-call.ts'
@@ -74,7 +75,7 @@ export class InputStepArgs extends HookContext implements ProcessInputStepArgs {
   declare providerOptions: ProcessInputStepArgs['providerOptions']
 
   /** `change`: what the processors before it have changed. */
-  constructor(run: Run, seat: Seat, call: HookCall, part: PartOfRun, change: StepChange, model: ProcessInputStepArgs['model']) {
+  constructor(run: Run, seat: Seat, call: HookCall, part: PartOfRun, change: StepChange, model: ProcessInputStepArgs['model'], settings: ModelSettings) {
     super(run, seat, call)
     this.messages = part.messages
     this.messageList = part.list
@@ -85,7 +86,7 @@ export class InputStepArgs extends HookContext implements ProcessInputStepArgs {
     this.tools = run.tools.definitions
     this.toolChoice = change.toolChoice
     this.activeTools = change.activeTools ?? run.options.activeTools
-    this.modelSettings = change.modelSettings ?? run.options.modelSettings ?? {}
+    this.modelSettings = change.modelSettings ?? settings
     this.providerOptions = change.providerOptions ?? run.options.providerOptions
   }
 }

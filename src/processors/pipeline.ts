@@ -58,18 +58,21 @@ export class ProcessorPipeline {
     this.#maxRetries = maxRetries
     let readsInput = false, changesSteps = false, watchesStream = false, checksSteps = false, checksResults = false, checksAnswers = false, handlesErrors = false
     let lanes: Set<string> | undefined
-    for (const { processor } of this.#seats.input) {
+    const { input: before, output: after, all } = this.#seats
+    for (let index = 0; index < before.length; index++) {
+      const { processor } = before[index] as Seat
       readsInput ||= processor.processInput !== undefined
       changesSteps ||= processor.processInputStep !== undefined
       if (processor.computeStateSignal !== undefined) (lanes ??= new Set()).add(processor.stateId ?? processor.id)
     }
-    for (const { processor } of this.#seats.output) {
+    for (let index = 0; index < after.length; index++) {
+      const { processor } = after[index] as Seat
       watchesStream ||= processor.processOutputStream !== undefined
       checksSteps ||= processor.processOutputStep !== undefined
       checksResults ||= processor.processToolResult !== undefined
       checksAnswers ||= processor.processOutputResult !== undefined
     }
-    for (const { processor } of this.#seats.all) handlesErrors ||= processor.processAPIError !== undefined
+    for (let index = 0; index < all.length; index++) handlesErrors ||= (all[index] as Seat).processor.processAPIError !== undefined
     this.canRefuse = readsInput || changesSteps || lanes !== undefined || watchesStream || checksSteps || checksResults || checksAnswers || handlesErrors
     this.readsInput = readsInput
     this.guardsInput = readsInput || changesSteps || lanes !== undefined
@@ -91,13 +94,13 @@ export class ProcessorPipeline {
       if (change?.systemMessages !== undefined) run.system = systemIn(change.systemMessages)
       part.take(messages, change ? change.messages : returned)
     }
-    for (const seat of this.#seats.input) {
+    const asked = eachInTurn(this.#seats.input, (seat) => {
       const { processInput } = seat.processor
-      if (!processInput) continue
+      if (!processInput) return undefined
       const call = HookCall.of(run, seat, 'processInput', part)
-      const asked = call.ask(processInput, new InputArgs(run, seat, call, part), take)
-      if (asked) await asked
-    }
+      return call.ask(processInput, new InputArgs(run, seat, call, part), take)
+    })
+    if (asked) await asked
     const added = part.list.systemMessages().filter(({ content }) => !run.system.some((told) => told.content === content))
     if (added.length > 0) run.system = [...run.system, ...(added as typeof run.system)]
     return part.changed
@@ -109,26 +112,27 @@ export class ProcessorPipeline {
     const change: StepChange = {}
     const part = this.#messages.all(run)
     const model = firstModel(run)
+    const settings = run.options.modelSettings ?? {}
     const take = (returned: unknown, { messages, activeTools }: InputStepArgs) => {
       if (returned === undefined) return
       const step = stepChangeIn(returned, run, activeTools)
       part.take(messages, step ? (step.messageList ?? step.messages) : returned)
       Object.assign(change, step)
     }
-    for (const seat of this.#seats.input) {
+    const asked = eachInTurn(this.#seats.input, (seat) => {
       const { processInputStep } = seat.processor
-      if (!processInputStep) continue
+      if (!processInputStep) return undefined
       const call = HookCall.of(run, seat, 'processInputStep')
-      const asked = call.ask(processInputStep, new InputStepArgs(run, seat, call, part, change, model), take)
-      if (asked) await asked
-    }
+      return call.ask(processInputStep, new InputStepArgs(run, seat, call, part, change, model, settings), take)
+    })
+    if (asked) await asked
     if (this.lanes.size > 0) {
-      for (const seat of this.#seats.input) {
+      await eachInTurn(this.#seats.input, (seat) => {
         const { computeStateSignal } = seat.processor
-        if (!computeStateSignal) continue
+        if (!computeStateSignal) return undefined
         const call = HookCall.of(run, seat, 'computeStateSignal')
-        await sendState(run, seat.processor, computeStateSignal, call, new HookContext(run, seat, call), part)
-      }
+        return sendState(run, seat.processor, computeStateSignal, call, new HookContext(run, seat, call), part)
+      })
     }
     const shown = part.changed
     if (shown) run.showOnce(shown)
@@ -185,16 +189,16 @@ export class ProcessorPipeline {
       part.take(messages, returned)
       if (row && said.calls.length > 0 && Array.isArray(returned)) checkCalls(part, row)
     }
-    for (const seat of this.#seats.output) {
-      const { processOutputStep } = seat.processor
-      if (!processOutputStep) continue
-      const call = HookCall.of(run, seat, 'processOutputStep')
-      try {
-        const asked = call.ask(processOutputStep, new OutputStepArgs(run, seat, call, part, said, toolCalls), take)
-        if (asked) await asked
-      } catch (error) {
-        return { retry: this.#retried(run, error) }
-      }
+    try {
+      const asked = eachInTurn(this.#seats.output, (seat) => {
+        const { processOutputStep } = seat.processor
+        if (!processOutputStep) return undefined
+        const call = HookCall.of(run, seat, 'processOutputStep')
+        return call.ask(processOutputStep, new OutputStepArgs(run, seat, call, part, said, toolCalls), take)
+      })
+      if (asked) await asked
+    } catch (error) {
+      return { retry: this.#retried(run, error) }
     }
     return { row: row && part.looked ? revisedStep(row, part.list, said) : row }
   }
@@ -208,18 +212,17 @@ export class ProcessorPipeline {
       const change = objectIn<{ result: JSONValue }>(returned, ['result'])
       if (change) seen = jsonIn(change.result, 'as the result')
     }
-    for (const seat of this.#seats.output) {
-      const { processToolResult } = seat.processor
-      if (!processToolResult) continue
-      const call = HookCall.of(run, seat, 'processToolResult')
-      try {
-        const asked = call.ask(processToolResult, new ToolResultArgs(run, seat, call, invocation, seen, isError, preliminary), take)
-        if (asked) await asked
-      } catch (error) {
-        // What is only on its way is not shown then, and the model is told nothing of it.
-        if (preliminary && error instanceof TripwireAbort && error.tripwire.retry) return { refused: error.tripwire.reason }
-        return { refused: `The result of ${toolName} was not accepted: ${this.#retried(run, error)}` }
-      }
+    try {
+      await eachInTurn(this.#seats.output, (seat) => {
+        const { processToolResult } = seat.processor
+        if (!processToolResult) return undefined
+        const call = HookCall.of(run, seat, 'processToolResult')
+        return call.ask(processToolResult, new ToolResultArgs(run, seat, call, invocation, seen, isError, preliminary), take)
+      })
+    } catch (error) {
+      // What is only on its way is not shown then, and the model is told nothing of it.
+      if (preliminary && error instanceof TripwireAbort && error.tripwire.retry) return { refused: error.tripwire.reason }
+      return { refused: `The result of ${toolName} was not accepted: ${this.#retried(run, error)}` }
     }
     return { result: seen }
   }
@@ -230,13 +233,13 @@ export class ProcessorPipeline {
   ): Promise<MessageRow[] | undefined> {
     const part = new PartOfRun(run, segment, 'segment', coming)
     const take = (returned: unknown, { messages }: OutputResultArgs) => part.take(messages, returned)
-    for (const seat of this.#seats.output) {
+    const asked = eachInTurn(this.#seats.output, (seat) => {
       const { processOutputResult } = seat.processor
-      if (!processOutputResult) continue
+      if (!processOutputResult) return undefined
       const call = HookCall.of(run, seat, 'processOutputResult')
-      const asked = call.ask(processOutputResult, new OutputResultArgs(run, seat, call, part, result), take)
-      if (asked) await asked
-    }
+      return call.ask(processOutputResult, new OutputResultArgs(run, seat, call, part, result), take)
+    })
+    if (asked) await asked
     return part.changed
   }
 
@@ -248,15 +251,13 @@ export class ProcessorPipeline {
       if (typeof wanted !== 'boolean') throw new Error('it returned no { retry } that is true or false.')
       retry = wanted
     }
-    for (const seat of this.#seats.all) {
+    await eachInTurn(this.#seats.all, (seat) => {
       const { processAPIError } = seat.processor
-      if (!processAPIError) continue
+      if (!processAPIError || retry) return undefined
       const call = HookCall.of(run, seat, 'processAPIError')
-      const asked = call.ask(processAPIError, new APIErrorArgs(run, seat, call, part, error), take)
-      if (asked) await asked
-      if (retry) return true
-    }
-    return false
+      return call.ask(processAPIError, new APIErrorArgs(run, seat, call, part, error), take)
+    })
+    return retry
   }
 
   /** Counts a refusal after which the model is asked again, and answers its reason. Throws every other error. */
@@ -266,6 +267,15 @@ export class ProcessorPipeline {
     run.tell(run.chunk('tripwire', error.tripwire))
     return error.tripwire.reason
   }
+}
+
+/** Asks one after the other. A promise only from where one makes the others wait. */
+function eachInTurn(seats: readonly Seat[], ask: (seat: Seat) => Promise<void> | undefined, from = 0): Promise<void> | undefined {
+  for (let index = from; index < seats.length; index++) {
+    const asked = ask(seats[index] as Seat)
+    if (asked) return asked.then(() => eachInTurn(seats, ask, index + 1))
+  }
+  return undefined
 }
 
 /** What the model said with calls is not gone because a hook gave nothing back: whoever wants that refuses. */

@@ -17,18 +17,23 @@ const hookless: readonly string[] = ['message-history', 'working-memory', 'seman
 
 /** Refuses what is no processor, and processors that would never be asked: a guardrail that does nothing must not look like one. */
 export function checkProcessors(lists: ProcessorLists, agent: string): void {
-  for (const side of ['input', 'output'] as const) {
-    const list = lists[side]
-    if (list === undefined) continue
-    const key = `${side}Processors`
-    if (!Array.isArray(list)) throw new HeedError('invalid_agent', `${key} of agent '${agent}' must be a list of processors.`)
-    for (const entry of list as unknown[]) {
-      if (asked[side].has(entry as object)) continue
-      if (!isKnown(entry)) checkProcessor(entry, `${key} of agent '${agent}'`)
-      if (!isKnown(entry)) continue
-      if (!isAsked(entry, side) && !isInBoth(entry, lists, side)) throw neverAsked(entry, side, agent)
-      if (isAsked(entry, side)) asked[side].add(entry)
-    }
+  checkSide(lists, 'input', agent)
+  checkSide(lists, 'output', agent)
+}
+
+function checkSide(lists: ProcessorLists, side: keyof ProcessorLists, agent: string): void {
+  const list = lists[side]
+  if (list === undefined) return
+  const key = `${side}Processors`
+  if (!Array.isArray(list)) throw new HeedError('invalid_agent', `${key} of agent '${agent}' must be a list of processors.`)
+  const before = asked[side]
+  for (let index = 0; index < list.length; index++) {
+    const entry: unknown = list[index]
+    if (before.has(entry as object)) continue
+    if (!isKnown(entry)) checkProcessor(entry, `${key} of agent '${agent}'`)
+    if (!isKnown(entry)) continue
+    if (!isAsked(entry, side) && !isInBoth(entry, lists, side)) throw neverAsked(entry, side, agent)
+    if (isAsked(entry, side)) before.add(entry)
   }
 }
 

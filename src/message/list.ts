@@ -46,7 +46,7 @@ export class MessageList {
   #views: MessageViews | undefined
   /** What it was made of, until somebody looks. */
   #unread: Pick<UnreadRows, 'read' | 'sourceOf'> | undefined
-  readonly #system: Array<{ tag: string | undefined; message: SystemModelMessage }> = []
+  #system: Array<{ tag: string | undefined; message: SystemModelMessage }> | undefined
   readonly #given: Partial<Pick<InputContext, 'newId' | 'now'>>
 
   constructor(context: Partial<Pick<InputContext, 'newId' | 'now'>> = {}) {
@@ -124,16 +124,16 @@ export class MessageList {
 
   /** Instructions for this run, before all messages. The same text under the same tag is added once. */
   addSystem(instructions: SystemMessageInput, tag?: string): this {
+    const added = (this.#system ??= [])
     for (const message of systemMessages(instructions)) {
-      const known = this.#system.some(added => added.tag === tag && added.message.content === message.content)
-      if (!known) this.#system.push({ tag, message })
+      if (!added.some((known) => known.tag === tag && known.message.content === message.content)) added.push({ tag, message })
     }
     return this
   }
 
   /** Without a tag, all of them. */
   systemMessages(tag?: string): SystemModelMessage[] {
-    if (this.#system.length === 0) return []
+    if (!this.#system) return []
     return this.#system.filter(known => tag === undefined || known.tag === tag).map(({ message }) => message)
   }
 

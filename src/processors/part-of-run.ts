@@ -16,82 +16,85 @@ const none: readonly MessageRow[] = []
 
 /** Some rows of a run that hooks may change, and the list that they see them in. That is made when it is first looked at: few look. */
 export class PartOfRun implements UnreadRows {
-  readonly list: MessageList
+  declare readonly list: MessageList
   /** Whether somebody looked at the list, and may have changed it. */
-  looked: boolean
-  readonly #run: Run
-  readonly #part: readonly MessageRow[]
-  readonly #kind: PartKind
+  declare looked: boolean
+  declare private readonly run: Run
+  declare private readonly part: readonly MessageRow[]
+  declare private readonly kind: PartKind
   /** Rows that the run doesn't have: input before those that it has, else after them. */
-  readonly #more: readonly MessageRow[]
-  #own: ReadonlySet<MessageRow> | undefined
-  #messages: readonly Message[] | undefined
+  declare private readonly more: readonly MessageRow[]
+  declare private own: ReadonlySet<MessageRow> | undefined
+  declare private made: readonly Message[] | undefined
   /** A copy of these, for hooks. */
-  #given: Message[] | undefined
+  declare private given: Message[] | undefined
 
   /** `list`: the one that somebody has looked at before. */
   constructor(run: Run, part: readonly MessageRow[], kind: PartKind, more: readonly MessageRow[] = none, list?: MessageList) {
-    this.#run = run
-    this.#part = part
-    this.#kind = kind
-    this.#more = more
+    this.run = run
+    this.part = part
+    this.kind = kind
+    this.more = more
     this.looked = list !== undefined
+    this.own = undefined
+    this.made = undefined
+    this.given = undefined
     this.list = list ?? MessageList.of(this)
   }
 
   read(): readonly MessageRow[] {
     this.looked = true
-    const { rows } = this.#run
-    if (this.#more.length === 0) return rows
-    return this.#kind === 'input' ? [...this.#more, ...rows] : [...rows, ...this.#more]
+    const { rows } = this.run
+    if (this.more.length === 0) return rows
+    return this.kind === 'input' ? [...this.more, ...rows] : [...rows, ...this.more]
   }
 
   sourceOf(row: MessageRow): MessageSource {
-    this.#own ??= new Set(this.#part)
-    if (this.#kind !== 'all' && this.#own.has(row)) return sources[this.#kind]
-    return this.#kind !== 'segment' && isResponse(this.#run, row) ? 'response' : 'memory'
+    this.own ??= new Set(this.part)
+    if (this.kind !== 'all' && this.own.has(row)) return sources[this.kind]
+    return this.kind !== 'segment' && isResponse(this.run, row) ? 'response' : 'memory'
   }
 
   newId(): string {
-    return this.#run.newId()
+    return this.run.newId()
   }
 
   now(): Date {
-    return new Date(this.#run.clock.now())
+    return new Date(this.run.clock.now())
   }
 
   /** One after the other is given the same array until somebody changes it: whoever comes after that gets one as it was. */
   get messages(): Message[] {
-    if (this.looked) return this.list.get[sources[this.#kind]].db()
-    this.#messages ??= seenMessages(this.#part)
-    if (!this.#given || !areSame(this.#given, this.#messages)) this.#given = [...this.#messages]
-    return this.#given
+    if (this.looked) return this.list.get[sources[this.kind]].db()
+    this.made ??= seenMessages(this.part)
+    if (!this.given || !areSame(this.given, this.made)) this.given = [...this.made]
+    return this.given
   }
 
   /** What a hook returned in place of the messages that it was given. */
   take(given: Message[], returned: unknown): void {
-    takeMessages(this.list, given, returned, sources[this.#kind])
+    takeMessages(this.list, given, returned, sources[this.kind])
   }
 
   /** Rows that history has gained. */
   add(rows: readonly MessageRow[]): void {
-    this.#messages = undefined
+    this.made = undefined
     if (this.looked) for (const row of rows) this.list.add(row, 'memory')
   }
 
   get rows(): readonly MessageRow[] {
-    return this.looked ? this.#listed : this.#part
+    return this.looked ? this.listed : this.part
   }
 
   /** The rows that they are now; nothing when they are what they were. */
   get changed(): MessageRow[] | undefined {
     if (!this.looked) return undefined
-    const rows = this.#listed
-    return areSame(rows, this.#part) ? undefined : rows
+    const rows = this.listed
+    return areSame(rows, this.part) ? undefined : rows
   }
 
-  get #listed(): MessageRow[] {
-    const source = sources[this.#kind]
+  private get listed(): MessageRow[] {
+    const source = sources[this.kind]
     return this.list.rows(source === 'all' ? undefined : source)
   }
 }

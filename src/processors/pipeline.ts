@@ -5,22 +5,25 @@ import { HeedError } from '../errors.ts'
 import type { JSONValue } from '../json.ts'
 import type { ToolInvocation } from '../message/message.ts'
 import type { MessageRow } from '../message/row.ts'
-import { APIErrorArgs, HookContext, InputArgs, InputStepArgs, OutputResultArgs, OutputStepArgs, OutputStreamArgs, ToolResultArgs } from './hook-args.ts'
-import { HookCall } from './hook-call.ts'
+import { apiErrorArgs, contextFor, inputArgs, inputStepArgs, outputResultArgs, outputStepArgs, outputStreamArgs, toolResultArgs } from './hook-args.ts'
+import type { HookCall } from './hook-call.ts'
 import type { HookOf } from './hooks.ts'
 import { isPromise, whenKnown } from './in-time.ts'
 import { sendState } from './lane-of-run.ts'
 import { PartOfRun } from './part-of-run.ts'
-import type { Processor, ProcessOutputResultArgs } from './processor.ts'
+import type { Processor, ProcessInputArgs, ProcessInputStepArgs, ProcessOutputResultArgs, ProcessOutputStepArgs } from './processor.ts'
 import { changeIn, jsonIn, objectIn, systemIn } from './returned.ts'
 import { emittedChunk, returnedChunk } from './returned-chunk.ts'
 import { revisedStep, RunMessages } from './run-messages.ts'
-import { seatsOf, type Seat, type Seats } from './seat.ts'
+import { allSeats, seatsOf, type Seats } from './seat.ts'
 import { stepChangeIn, type StepChange } from './step-change.ts'
 import { TripwireAbort } from './tripwire.ts'
 
 const streamMemory = 1_000
 const noLanes: ReadonlySet<string> = new Set()
+
+/** Most hooks answer at once, and then so does the place that asks them. */
+type Known<T> = T | Promise<T>
 
 /** What is told of a tool's result besides what it is. */
 export interface ResultKind {
@@ -34,45 +37,45 @@ export interface ResultKind {
  */
 export class ProcessorPipeline {
   /** Any of them may refuse: what the run does counts when it is over. */
-  readonly canRefuse: boolean
+  declare readonly canRefuse: boolean
   /** Whether anybody looks at what enters. */
-  readonly readsInput: boolean
+  declare readonly readsInput: boolean
   /** Whether anybody may refuse it before a model reads it. */
-  readonly guardsInput: boolean
-  readonly watchesStream: boolean
-  readonly handlesErrors: boolean
+  declare readonly guardsInput: boolean
+  declare readonly watchesStream: boolean
+  declare readonly handlesErrors: boolean
   /** Whether anybody looks at what was said as a whole. */
-  readonly checksAnswers: boolean
+  declare readonly checksAnswers: boolean
   /** The lanes that processors of this run keep. */
-  readonly lanes: ReadonlySet<string>
-  readonly #changesSteps: boolean
-  readonly #checksSteps: boolean
-  readonly #seats: Seats
-  readonly #maxRetries: number
-  readonly #seen: Chunk[] = []
-  readonly #messages = new RunMessages()
+  declare readonly lanes: ReadonlySet<string>
+  declare private readonly changesSteps: boolean
+  declare private readonly checksSteps: boolean
+  declare private readonly lists: readonly [input: readonly Processor[], output: readonly Processor[]]
+  declare private readonly maxRetries: number
+  /** Made when they are first asked. */
+  declare private seats: Seats | undefined
+  declare private seen: Chunk[] | undefined
+  declare private messages: RunMessages | undefined
 
   /** Looks at every processor in every run: a list, and what is in it, may change between two. */
   constructor(input: readonly Processor[], output: readonly Processor[], maxRetries: number) {
-    this.#seats = seatsOf(input, output)
-    this.#maxRetries = maxRetries
     let readsInput = false, changesSteps = false, watchesStream = false, checksSteps = false, checksResults = false, checksAnswers = false, handlesErrors = false
     let lanes: Set<string> | undefined
-    const { input: before, output: after, all } = this.#seats
-    for (let index = 0; index < before.length; index++) {
-      const { processor } = before[index] as Seat
+    for (let index = 0; index < input.length; index++) {
+      const processor = input[index] as Processor
       readsInput ||= processor.processInput !== undefined
       changesSteps ||= processor.processInputStep !== undefined
+      handlesErrors ||= processor.processAPIError !== undefined
       if (processor.computeStateSignal !== undefined) (lanes ??= new Set()).add(processor.stateId ?? processor.id)
     }
-    for (let index = 0; index < after.length; index++) {
-      const { processor } = after[index] as Seat
+    for (let index = 0; index < output.length; index++) {
+      const processor = output[index] as Processor
       watchesStream ||= processor.processOutputStream !== undefined
       checksSteps ||= processor.processOutputStep !== undefined
       checksResults ||= processor.processToolResult !== undefined
       checksAnswers ||= processor.processOutputResult !== undefined
+      handlesErrors ||= processor.processAPIError !== undefined
     }
-    for (let index = 0; index < all.length; index++) handlesErrors ||= (all[index] as Seat).processor.processAPIError !== undefined
     this.canRefuse = readsInput || changesSteps || lanes !== undefined || watchesStream || checksSteps || checksResults || checksAnswers || handlesErrors
     this.readsInput = readsInput
     this.guardsInput = readsInput || changesSteps || lanes !== undefined
@@ -80,127 +83,149 @@ export class ProcessorPipeline {
     this.handlesErrors = handlesErrors
     this.checksAnswers = checksAnswers
     this.lanes = lanes ?? noLanes
-    this.#changesSteps = changesSteps || lanes !== undefined
-    this.#checksSteps = checksSteps
+    this.changesSteps = changesSteps || lanes !== undefined
+    this.checksSteps = checksSteps
+    this.lists = [input, output]
+    this.maxRetries = maxRetries
+    this.seats = undefined
+    this.seen = undefined
+    this.messages = undefined
+  }
+
+  private seatsOf(run: Run): Seats {
+    return (this.seats ??= seatsOf(run, this.lists[0], this.lists[1]))
+  }
+
+  private get streamed(): Chunk[] {
+    return (this.seen ??= [])
+  }
+
+  private get whole(): RunMessages {
+    return (this.messages ??= new RunMessages())
   }
 
   /** What enters, as it may enter; nothing when it may enter as it is. `outside`: the run doesn't have these rows. */
-  async input(run: Run, rows: readonly MessageRow[], outside = false): Promise<MessageRow[] | undefined> {
+  input(run: Run, rows: readonly MessageRow[], outside = false): Known<MessageRow[] | undefined> {
     if (!this.readsInput) return undefined
     const part = new PartOfRun(run, rows, 'input', outside ? rows : undefined)
-    const take = (returned: unknown, { messages }: InputArgs) => {
+    const take = (returned: unknown, { messages }: ProcessInputArgs) => {
       if (returned === undefined) return
       const change = changeIn<{ messages?: unknown; systemMessages?: unknown }>(returned, ['messages', 'systemMessages'])
       if (change?.systemMessages !== undefined) run.system = systemIn(change.systemMessages)
       part.take(messages, change ? change.messages : returned)
     }
-    const asked = eachInTurn(this.#seats.input, (seat) => {
+    const asked = eachInTurn(this.seatsOf(run).input, (seat) => {
       const { processInput } = seat.processor
       if (!processInput) return undefined
-      const call = HookCall.of(run, seat, 'processInput', part)
-      return call.ask(processInput, new InputArgs(run, seat, call, part), take)
+      const call = seat.next('processInput', part)
+      return call.ask(processInput, inputArgs(run, call, part), take)
     })
-    if (asked) await asked
-    const added = part.list.systemMessages().filter(({ content }) => !run.system.some((told) => told.content === content))
-    if (added.length > 0) run.system = [...run.system, ...(added as typeof run.system)]
-    return part.changed
+    return whenKnown(asked, () => {
+      const told = part.list.systemMessages()
+      if (told.length > 0) run.system = run.system.concat(told.filter(({ content }) => !run.system.some((known) => known.content === content)) as typeof run.system)
+      return part.changed
+    })
   }
 
   /** What this step's call is made with, besides the run's own. */
-  async inputStep(run: Run): Promise<Omit<StepChange, 'messages' | 'messageList'>> {
-    if (!this.#changesSteps) return noChange
+  inputStep(run: Run): Known<Omit<StepChange, 'messages' | 'messageList'>> {
+    if (!this.changesSteps) return noChange
     const change: StepChange = {}
-    const part = this.#messages.all(run)
-    const model = firstModel(run)
-    const settings = run.options.modelSettings ?? {}
-    const take = (returned: unknown, { messages, activeTools }: InputStepArgs) => {
+    const part = this.whole.all(run)
+    const own = { model: firstModel(run), modelSettings: run.options.modelSettings ?? {} }
+    const take = (returned: unknown, { messages, activeTools }: ProcessInputStepArgs) => {
       if (returned === undefined) return
       const step = stepChangeIn(returned, run, activeTools)
       part.take(messages, step ? (step.messageList ?? step.messages) : returned)
       Object.assign(change, step)
     }
-    const asked = eachInTurn(this.#seats.input, (seat) => {
+    const asked = eachInTurn(this.seatsOf(run).input, (seat) => {
       const { processInputStep } = seat.processor
       if (!processInputStep) return undefined
-      const call = HookCall.of(run, seat, 'processInputStep')
-      return call.ask(processInputStep, new InputStepArgs(run, seat, call, part, change, model, settings), take)
+      const call = seat.next('processInputStep')
+      return call.ask(processInputStep, inputStepArgs(run, call, part, change, own), take)
     })
-    if (asked) await asked
-    if (this.lanes.size > 0) {
-      await eachInTurn(this.#seats.input, (seat) => {
-        const { computeStateSignal } = seat.processor
-        if (!computeStateSignal) return undefined
-        const call = HookCall.of(run, seat, 'computeStateSignal')
-        return sendState(run, seat.processor, computeStateSignal, call, new HookContext(run, seat, call), part)
-      })
-    }
-    const shown = part.changed
-    if (shown) run.showOnce(shown)
-    const added = part.list.systemMessages()
-    return added.length === 0 ? change : { ...change, systemMessages: [...(change.systemMessages ?? run.system), ...(added as typeof run.system)] }
+    return whenKnown(asked, () => whenKnown(this.tellLanes(run, part), () => {
+      const shown = part.changed
+      if (shown) run.showOnce(shown)
+      const added = part.list.systemMessages()
+      return added.length === 0 ? change : { ...change, systemMessages: [...(change.systemMessages ?? run.system), ...(added as typeof run.system)] }
+    }))
+  }
+
+  private tellLanes(run: Run, part: PartOfRun): Promise<void> | undefined {
+    if (this.lanes.size === 0) return undefined
+    return eachInTurn(this.seatsOf(run).input, (seat) => {
+      const { computeStateSignal } = seat.processor
+      if (!computeStateSignal) return undefined
+      const call = seat.next('computeStateSignal')
+      return sendState(run, seat.processor, computeStateSignal, call, contextFor(run, call), part)
+    })
   }
 
   /** What is shown in the place of a chunk, in order. */
   outputStream(run: Run, chunk: Chunk): Chunk[] | Promise<Chunk[]> {
-    return whenKnown(this.#passed(run, [chunk], 0), (shown) => {
-      for (const part of shown) this.#seen.push(part)
-      if (this.#seen.length > streamMemory) this.#seen.splice(0, streamMemory / 2)
+    return whenKnown(this.passed(run, [chunk], 0), (shown) => {
+      const { streamed } = this
+      for (const part of shown) streamed.push(part)
+      if (streamed.length > streamMemory) streamed.splice(0, streamMemory / 2)
       return shown
     })
   }
 
   /** What the processors from the one at `from` on leave of chunks. */
-  #passed(run: Run, chunks: Chunk[], from: number): Chunk[] | Promise<Chunk[]> {
-    const { output } = this.#seats
+  private passed(run: Run, chunks: Chunk[], from: number): Chunk[] | Promise<Chunk[]> {
+    const { output } = this.seatsOf(run)
     let shown = chunks
     for (let index = from; index < output.length; index++) {
-      const seat = output[index] as Seat
+      const seat = output[index] as HookCall
       const { processOutputStream } = seat.processor
       if (!processOutputStream) continue
-      const made = this.#shown(run, seat, processOutputStream, shown, 0, [])
-      if (isPromise(made)) return made.then((more) => this.#passed(run, more, index + 1))
+      const made = this.shown(run, seat, processOutputStream, shown, 0, [])
+      if (isPromise(made)) return made.then((more) => this.passed(run, more, index + 1))
       shown = made
     }
     return shown
   }
 
   /** What a processor makes of chunks, one after the other, after what it has `made` of those before `from`. */
-  #shown(run: Run, seat: Seat, hook: HookOf<'processOutputStream'>, chunks: readonly Chunk[], from: number, made: Chunk[]): Chunk[] | Promise<Chunk[]> {
+  private shown(run: Run, seat: HookCall, hook: HookOf<'processOutputStream'>, chunks: readonly Chunk[], from: number, made: Chunk[]): Chunk[] | Promise<Chunk[]> {
     for (let index = from; index < chunks.length; index++) {
       const part = chunks[index] as Chunk
-      const call = HookCall.of(run, seat, 'processOutputStream')
+      const call = seat.next('processOutputStream')
       const emit = (more: Chunk) => void made.push(emittedChunk(more, part))
-      const asked = call.ask(hook, new OutputStreamArgs(run, seat, call, part, this.#seen, emit), (returned) => {
+      const asked = call.ask(hook, outputStreamArgs(run, call, part, this.streamed, emit), (returned) => {
         const shown = returnedChunk(returned, part)
         if (shown) made.push(shown)
       })
-      if (asked) return asked.then(() => this.#shown(run, seat, hook, chunks, index + 1, made))
+      if (asked) return asked.then(() => this.shown(run, seat, hook, chunks, index + 1, made))
     }
     return made
   }
 
   /** What the model said as it may stand, or why it has to be asked again. */
-  async outputStep(run: Run, said: StepRecorder, row: MessageRow | undefined): Promise<{ row: MessageRow | undefined } | { retry: string }> {
-    if (!this.#checksSteps) return { row }
-    const part = this.#messages.said(run, row)
+  outputStep(run: Run, said: StepRecorder, row: MessageRow | undefined): Known<{ row: MessageRow | undefined } | { retry: string }> {
+    if (!this.checksSteps) return { row }
+    const part = this.whole.said(run, row)
     const toolCalls = said.calls.map(({ part: { toolInvocation } }) => toolInvocation)
-    const take = (returned: unknown, { messages }: OutputStepArgs) => {
+    const take = (returned: unknown, { messages }: ProcessOutputStepArgs) => {
       if (returned === undefined) return
       part.take(messages, returned)
       if (row && said.calls.length > 0 && Array.isArray(returned)) checkCalls(part, row)
     }
+    const stands = () => ({ row: row && part.looked ? revisedStep(row, part.list, said) : row })
+    const refused = (error: unknown) => ({ retry: this.retried(run, error) })
     try {
-      const asked = eachInTurn(this.#seats.output, (seat) => {
+      const asked = eachInTurn(this.seatsOf(run).output, (seat) => {
         const { processOutputStep } = seat.processor
         if (!processOutputStep) return undefined
-        const call = HookCall.of(run, seat, 'processOutputStep')
-        return call.ask(processOutputStep, new OutputStepArgs(run, seat, call, part, said, toolCalls), take)
+        const call = seat.next('processOutputStep')
+        return call.ask(processOutputStep, outputStepArgs(run, call, part, said, toolCalls), take)
       })
-      if (asked) await asked
+      return asked ? asked.then(stands, refused) : stands()
     } catch (error) {
-      return { retry: this.#retried(run, error) }
+      return refused(error)
     }
-    return { row: row && part.looked ? revisedStep(row, part.list, said) : row }
   }
 
   /** A tool's result as the model may see it. `refused`: the model is told why it doesn't see it. */
@@ -213,56 +238,55 @@ export class ProcessorPipeline {
       if (change) seen = jsonIn(change.result, 'as the result')
     }
     try {
-      await eachInTurn(this.#seats.output, (seat) => {
+      await eachInTurn(this.seatsOf(run).output, (seat) => {
         const { processToolResult } = seat.processor
         if (!processToolResult) return undefined
-        const call = HookCall.of(run, seat, 'processToolResult')
-        return call.ask(processToolResult, new ToolResultArgs(run, seat, call, invocation, seen, isError, preliminary), take)
+        const call = seat.next('processToolResult')
+        return call.ask(processToolResult, toolResultArgs(run, call, invocation, seen, isError, preliminary), take)
       })
     } catch (error) {
       // What is only on its way is not shown then, and the model is told nothing of it.
       if (preliminary && error instanceof TripwireAbort && error.tripwire.retry) return { refused: error.tripwire.reason }
-      return { refused: `The result of ${toolName} was not accepted: ${this.#retried(run, error)}` }
+      return { refused: `The result of ${toolName} was not accepted: ${this.retried(run, error)}` }
     }
     return { result: seen }
   }
 
   /** A segment as it may stay; nothing when it may stay as it is. `coming`: rows that have no place in history yet. */
-  async outputResult(
+  outputResult(
     run: Run, segment: readonly MessageRow[], coming: readonly MessageRow[], result: ProcessOutputResultArgs['result'],
-  ): Promise<MessageRow[] | undefined> {
+  ): Known<MessageRow[] | undefined> {
     const part = new PartOfRun(run, segment, 'segment', coming)
-    const take = (returned: unknown, { messages }: OutputResultArgs) => part.take(messages, returned)
-    const asked = eachInTurn(this.#seats.output, (seat) => {
+    const take = (returned: unknown, { messages }: ProcessOutputResultArgs) => part.take(messages, returned)
+    const asked = eachInTurn(this.seatsOf(run).output, (seat) => {
       const { processOutputResult } = seat.processor
       if (!processOutputResult) return undefined
-      const call = HookCall.of(run, seat, 'processOutputResult')
-      return call.ask(processOutputResult, new OutputResultArgs(run, seat, call, part, result), take)
+      const call = seat.next('processOutputResult')
+      return call.ask(processOutputResult, outputResultArgs(run, call, part, result), take)
     })
-    if (asked) await asked
-    return part.changed
+    return whenKnown(asked, () => part.changed)
   }
 
   async apiError(run: Run, error: HeedError): Promise<boolean> {
-    const part = this.#messages.all(run)
+    const part = this.whole.all(run)
     let retry = false
     const take = (returned: unknown) => {
       const { retry: wanted = false } = objectIn<{ retry: unknown }>(returned, ['retry']) ?? {}
       if (typeof wanted !== 'boolean') throw new Error('it returned no { retry } that is true or false.')
       retry = wanted
     }
-    await eachInTurn(this.#seats.all, (seat) => {
+    await eachInTurn(allSeats(this.seatsOf(run)), (seat) => {
       const { processAPIError } = seat.processor
       if (!processAPIError || retry) return undefined
-      const call = HookCall.of(run, seat, 'processAPIError')
-      return call.ask(processAPIError, new APIErrorArgs(run, seat, call, part, error), take)
+      const call = seat.next('processAPIError')
+      return call.ask(processAPIError, apiErrorArgs(run, call, part, error), take)
     })
     return retry
   }
 
   /** Counts a refusal after which the model is asked again, and answers its reason. Throws every other error. */
-  #retried(run: Run, error: unknown): string {
-    if (!(error instanceof TripwireAbort) || !error.tripwire.retry || run.retries >= this.#maxRetries || run.atLimit) throw error
+  private retried(run: Run, error: unknown): string {
+    if (!(error instanceof TripwireAbort) || !error.tripwire.retry || run.retries >= this.maxRetries || run.atLimit) throw error
     run.retries++
     run.tell(run.chunk('tripwire', error.tripwire))
     return error.tripwire.reason
@@ -270,9 +294,9 @@ export class ProcessorPipeline {
 }
 
 /** Asks one after the other. A promise only from where one makes the others wait. */
-function eachInTurn(seats: readonly Seat[], ask: (seat: Seat) => Promise<void> | undefined, from = 0): Promise<void> | undefined {
+function eachInTurn(seats: readonly HookCall[], ask: (seat: HookCall) => Promise<void> | undefined, from = 0): Promise<void> | undefined {
   for (let index = from; index < seats.length; index++) {
-    const asked = ask(seats[index] as Seat)
+    const asked = ask(seats[index] as HookCall)
     if (asked) return asked.then(() => eachInTurn(seats, ask, index + 1))
   }
   return undefined

@@ -61,8 +61,8 @@ export type ProcessorReturn<T> = T | undefined | void | Promise<T | undefined | 
 export interface ProcessorContext {
   agent: { id: string; name: string }
   runId: string
-  threadId?: string
-  resourceId?: string
+  threadId?: string | undefined
+  resourceId?: string | undefined
   requestContext: RequestContext
   abortSignal: AbortSignal
   logger: Logger

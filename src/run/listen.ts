@@ -13,6 +13,7 @@ import { keepContext, keepSent } from './own-rows.ts'
 import { repeatLanes } from './repeat-lanes.ts'
 import { interrupted, type Run } from './run.ts'
 import { StepRecorder } from './step-recorder.ts'
+import { isPromise } from './until-aborted.ts'
 import { hideInTranscript } from './tool-display.ts'
 import type { Chunk } from './chunk.ts'
 
@@ -27,7 +28,8 @@ const noSettings: ModelSettings = {}
 /** Asks the model once and shows what it says as it comes. Throws when no model of the list would answer. */
 export async function listen(run: Run): Promise<Said> {
   await repeatLanes(run)
-  const change = await run.processors.inputStep(run)
+  const known = run.processors.inputStep(run)
+  const change = isPromise(known) ? await known : known
   await keepContext(run)
   // Only a provider's own tools may be called with a text.
   const recorder = new StepRecorder(run.id, (toolName) => run.tools.tools.get(toolName)?.provider !== undefined)

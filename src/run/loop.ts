@@ -13,6 +13,7 @@ import { checkSegment, withoutWords } from './segment.ts'
 import type { StepRecorder } from './step-recorder.ts'
 import { repairRequest, structuredOutputError, type StructuredOutput } from './structured-output.ts'
 import { unansweredBefore, unansweredInput, unansweredOutside } from './unanswered.ts'
+import { isPromise } from './until-aborted.ts'
 
 /** How a run that was suspended, or whose process died, goes on: its calls without a result and what was decided about them. */
 export interface Continuation {
@@ -87,7 +88,8 @@ async function takeStep(run: Run): Promise<StepEnd> {
   const { recorder, cut } = said
   const row = assistantRow(run, recorder.parts)
   if (cut) return cutShort(run, said, row)
-  const checked = await run.processors.outputStep(run, recorder, row)
+  const known = run.processors.outputStep(run, recorder, row)
+  const checked = isPromise(known) ? await known : known
   if ('retry' in checked) {
     recorder.revise([])
     recorder.finishReason = 'tripwire'

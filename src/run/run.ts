@@ -199,7 +199,8 @@ export class Run {
 
   /** Lets processors see rows before the model does, and keeps what they made of them. `outside`: the window doesn't have them. */
   async admit(rows: readonly MessageRow[], outside = false): Promise<void> {
-    const changed = await this.processors.input(this, rows, outside)
+    const known = this.processors.input(this, rows, outside)
+    const changed = isPromise(known) ? await known : known
     if (!changed) return
     const change = inputChange(rows, changed)
     this.rows.splice(0, this.rows.length, ...withInput(this.rows, rows, change))

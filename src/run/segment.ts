@@ -7,6 +7,7 @@ import { callOf, resultOf } from './outcome.ts'
 import { withoutItems } from './provider-items.ts'
 import type { Run } from './run.ts'
 import type { StepResult } from './step-result.ts'
+import { isPromise } from './until-aborted.ts'
 
 /*
  * A segment is what was said since input last entered. Output processors see it as a whole before it stays for good: before new input
@@ -46,16 +47,17 @@ export async function checkSegment(run: Run, step: StepEnd): Promise<StepEnd> {
   // Whoever has the thread now, or takes it up again, asks.
   if (step.checked || !run.processors.checksAnswers || (run.signal.aborted && run.isLost(run.signal.reason))) return step
   const stored = spoken(run)
-  const segment = stored.concat(step.rows.filter(isSaid))
+  const segment = stored.length > 0 || !step.rows.every(isSaid) ? stored.concat(step.rows.filter(isSaid)) : step.rows
   if (segment.length === 0) return { ...step, checked: true }
   const { said } = step
   try {
-    const changed = await run.processors.outputResult(run, segment, step.rows, {
+    const known = run.processors.outputResult(run, segment, step.rows, {
       text: run.unfinished + (said?.text ?? ''),
       usage: run.usage,
       finishReason: step.end?.reason ?? said?.finishReason ?? 'tool-calls',
       steps: run.steps,
     })
+    const changed = isPromise(known) ? await known : known
     return changed ? revisedStep(run, step, stored, changed) : { ...step, checked: true }
   } catch (error) {
     if (!(error instanceof TripwireAbort)) run.unchecked = step

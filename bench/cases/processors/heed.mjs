@@ -1,4 +1,3 @@
-import { median } from '../../harness/median.mjs'
 import { expect, importHeed, input, report, stopwatch } from '../../harness/side.mjs'
 import { instantModel, textParts } from '../../instant-model.mjs'
 import { newDatabase } from '../../threads/database.mjs'
@@ -13,15 +12,21 @@ const model = instantModel(() => answer)
 const ten = (make) => Array.from({ length: 10 }, (_, index) => make(`nothing-${index}`))
 const quiet = ten((id) => ({ id, processInput() {}, processInputStep() {}, processOutputStep() {}, processOutputResult() {} }))
 const streaming = ten((id) => ({ id, processInput() {}, processInputStep() {}, processOutputStep() {}, processOutputResult() {}, processOutputStream: ({ part }) => part }))
-const agentWith = (id, processors) => new Agent({ id, instructions: 'You answer.', model, inputProcessors: processors, outputProcessors: processors })
-const agents = { none: agentWith('none', []), ten: agentWith('ten', quiet), streaming: agentWith('streaming', streaming) }
+const kinds = { none: [], ten: quiet, streaming }
+
+// Each kind has two agents, one that was made before those of the others and one after them: what is made first has the better places in memory.
+const agents = {}
+for (const kind of ['none', 'ten', 'streaming', 'streaming', 'ten', 'none']) {
+  const id = kind in agents ? `${kind}-again` : kind
+  agents[id] = new Agent({ id, instructions: 'You answer.', model, inputProcessors: kinds[kind], outputProcessors: kinds[kind] })
+}
 const heed = new Heed({ agents, storage: new LibSQLStore({ url: newDatabase() }) })
 await heed.start()
 
 const sides = []
 for (const [name, agent] of Object.entries(agents)) {
   const target = { threadId: name, resourceId: 'resource' }
-  sides.push({ name, agent, target, thread: follow(await agent.subscribeToThread(target)), spent: [] })
+  sides.push({ kind: name.replace('-again', ''), name, agent, target, thread: follow(await agent.subscribeToThread(target)) })
 }
 
 async function turns({ agent, target, thread }, count) {
@@ -32,21 +37,24 @@ async function turns({ agent, target, thread }, count) {
   }
 }
 
-// Whoever comes after another has some of its garbage collected: none always has the same before it.
-const orders = [[0, 1, 2], [2, 1, 0], [1, 2, 0], [0, 2, 1], [2, 0, 1], [1, 0, 2]]
-const inOrder = (block) => orders[block % orders.length].map((index) => sides[index])
+// Whoever comes after another has some of its garbage collected: each comes after both of its neighbours as often, and first as often as last.
+function inOrder(block) {
+  const start = Math.floor(block / 2) % sides.length
+  const order = [...sides.slice(start), ...sides.slice(0, start)]
+  return block % 2 === 0 ? order : order.reverse()
+}
 
 for (let done = 0; done < input.warmup; done += input.turns) for (const side of inOrder(done / input.turns)) await turns(side, input.turns)
+const spent = { none: 0, ten: 0, streaming: 0 }
 for (let block = 0; block < input.blocks; block++) {
   for (const side of inOrder(block)) {
     const stop = stopwatch()
     await turns(side, input.turns)
-    side.spent.push(stop().cpu / input.turns)
+    spent[side.kind] += stop().cpu
   }
 }
-const sample = {}
-for (const { name, agent, target, spent } of sides) {
+for (const { name, agent, target } of sides) {
   expect(`messages with ${name}`, (await storedMessages(await agent.getMemory(), target)).length, 2 * (input.warmup + input.blocks * input.turns))
-  sample[name] = median(spent)
 }
+const sample = Object.fromEntries(Object.entries(spent).map(([kind, cpu]) => [kind, cpu / (2 * input.blocks * input.turns)]))
 report({ ...sample, 'ten over none': sample.ten / sample.none, 'streaming over none': sample.streaming / sample.none })

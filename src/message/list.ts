@@ -131,6 +131,11 @@ export class MessageList {
     return this
   }
 
+  /** Whether anybody added instructions. */
+  get hasSystem(): boolean {
+    return this.#system !== undefined && this.#system.length > 0
+  }
+
   /** Without a tag, all of them. */
   systemMessages(tag?: string): SystemModelMessage[] {
     if (!this.#system) return []

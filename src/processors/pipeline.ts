@@ -21,6 +21,7 @@ import { TripwireAbort } from './tripwire.ts'
 
 const streamMemory = 1_000
 const noLanes: ReadonlySet<string> = new Set()
+const noCalls: readonly ToolInvocation[] = []
 
 /** Most hooks answer at once, and then so does the place that asks them. */
 type Known<T> = T | Promise<T>
@@ -120,11 +121,7 @@ export class ProcessorPipeline {
       const call = seat.next('processInput', part)
       return call.ask(processInput, inputArgs(run, call, part), take)
     })
-    return whenKnown(asked, () => {
-      const told = part.list.systemMessages()
-      if (told.length > 0) run.system = run.system.concat(told.filter(({ content }) => !run.system.some((known) => known.content === content)) as typeof run.system)
-      return part.changed
-    })
+    return asked ? asked.then(() => entered(run, part)) : entered(run, part)
   }
 
   /** What this step's call is made with, besides the run's own. */
@@ -145,12 +142,8 @@ export class ProcessorPipeline {
       const call = seat.next('processInputStep')
       return call.ask(processInputStep, inputStepArgs(run, call, part, change, own), take)
     })
-    return whenKnown(asked, () => whenKnown(this.tellLanes(run, part), () => {
-      const shown = part.changed
-      if (shown) run.showOnce(shown)
-      const added = part.list.systemMessages()
-      return added.length === 0 ? change : { ...change, systemMessages: [...(change.systemMessages ?? run.system), ...(added as typeof run.system)] }
-    }))
+    const told = asked ? asked.then(() => this.tellLanes(run, part)) : this.tellLanes(run, part)
+    return told ? told.then(() => changedStep(run, part, change)) : changedStep(run, part, change)
   }
 
   private tellLanes(run: Run, part: PartOfRun): Promise<void> | undefined {
@@ -207,14 +200,12 @@ export class ProcessorPipeline {
   outputStep(run: Run, said: StepRecorder, row: MessageRow | undefined): Known<{ row: MessageRow | undefined } | { retry: string }> {
     if (!this.checksSteps) return { row }
     const part = this.whole.said(run, row)
-    const toolCalls = said.calls.map(({ part: { toolInvocation } }) => toolInvocation)
+    const toolCalls = said.calls.length === 0 ? noCalls : said.calls.map(({ part: { toolInvocation } }) => toolInvocation)
     const take = (returned: unknown, { messages }: ProcessOutputStepArgs) => {
       if (returned === undefined) return
       part.take(messages, returned)
       if (row && said.calls.length > 0 && Array.isArray(returned)) checkCalls(part, row)
     }
-    const stands = () => ({ row: row && part.looked ? revisedStep(row, part.list, said) : row })
-    const refused = (error: unknown) => ({ retry: this.retried(run, error) })
     try {
       const asked = eachInTurn(this.seatsOf(run).output, (seat) => {
         const { processOutputStep } = seat.processor
@@ -222,9 +213,10 @@ export class ProcessorPipeline {
         const call = seat.next('processOutputStep')
         return call.ask(processOutputStep, outputStepArgs(run, call, part, said, toolCalls), take)
       })
-      return asked ? asked.then(stands, refused) : stands()
+      if (!asked) return { row: standing(row, part, said) }
+      return asked.then(() => ({ row: standing(row, part, said) }), (error: unknown) => ({ retry: this.retried(run, error) }))
     } catch (error) {
-      return refused(error)
+      return { retry: this.retried(run, error) }
     }
   }
 
@@ -264,7 +256,7 @@ export class ProcessorPipeline {
       const call = seat.next('processOutputResult')
       return call.ask(processOutputResult, outputResultArgs(run, call, part, result), take)
     })
-    return whenKnown(asked, () => part.changed)
+    return asked ? asked.then(() => part.changed) : part.changed
   }
 
   async apiError(run: Run, error: HeedError): Promise<boolean> {
@@ -300,6 +292,26 @@ function eachInTurn(seats: readonly HookCall[], ask: (seat: HookCall) => Promise
     if (asked) return asked.then(() => eachInTurn(seats, ask, index + 1))
   }
   return undefined
+}
+
+/** Input as processors left it, with what they added to the run's instructions. */
+function entered(run: Run, part: PartOfRun): MessageRow[] | undefined {
+  if (part.list.hasSystem) {
+    const told = part.list.systemMessages().filter(({ content }) => !run.system.some((known) => known.content === content))
+    run.system = [...run.system, ...(told as typeof run.system)]
+  }
+  return part.changed
+}
+
+function changedStep(run: Run, part: PartOfRun, change: StepChange): StepChange {
+  const shown = part.changed
+  if (shown) run.showOnce(shown)
+  if (!part.list.hasSystem) return change
+  return { ...change, systemMessages: [...(change.systemMessages ?? run.system), ...(part.list.systemMessages() as typeof run.system)] }
+}
+
+function standing(row: MessageRow | undefined, part: PartOfRun, said: StepRecorder): MessageRow | undefined {
+  return row && part.looked ? revisedStep(row, part.list, said) : row
 }
 
 /** What the model said with calls is not gone because a hook gave nothing back: whoever wants that refuses. */

@@ -42,13 +42,15 @@ function isSaid({ role }: MessageRow): boolean {
   return role === 'assistant' || role === 'tool'
 }
 
+const seen = { checked: true }
+
 /** A step as it may be stored. Throws what a processor throws: then nothing of the segment counts as seen. */
 export async function checkSegment(run: Run, step: StepEnd): Promise<StepEnd> {
   // Whoever has the thread now, or takes it up again, asks.
   if (step.checked || !run.processors.checksAnswers || (run.signal.aborted && run.isLost(run.signal.reason))) return step
   const stored = spoken(run)
   const segment = stored.length > 0 || !step.rows.every(isSaid) ? stored.concat(step.rows.filter(isSaid)) : step.rows
-  if (segment.length === 0) return { ...step, checked: true }
+  if (segment.length === 0) return Object.assign(step, seen)
   const { said } = step
   try {
     const known = run.processors.outputResult(run, segment, step.rows, {
@@ -58,7 +60,7 @@ export async function checkSegment(run: Run, step: StepEnd): Promise<StepEnd> {
       steps: run.steps,
     })
     const changed = isPromise(known) ? await known : known
-    return changed ? revisedStep(run, step, stored, changed) : { ...step, checked: true }
+    return changed ? revisedStep(run, step, stored, changed) : Object.assign(step, seen)
   } catch (error) {
     if (!(error instanceof TripwireAbort)) run.unchecked = step
     throw error

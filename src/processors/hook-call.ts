@@ -110,6 +110,7 @@ export class HookCall {
   private fail(error: unknown): never {
     // One that wants the model to be asked again is not given up: the run goes on, and so does what was kept of its earlier calls.
     this.over = !this.refusal?.tripwire.retry
+    this.busy = this.over
     this.closing?.abort()
     if (isTimeout(error) || isOfRun(this.run, error)) throw error
     this.holdToRefusal()

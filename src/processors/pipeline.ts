@@ -21,6 +21,10 @@ import { TripwireAbort } from './tripwire.ts'
 
 const streamMemory = 1_000
 const noLanes: ReadonlySet<string> = new Set()
+
+type Lists = readonly [input: readonly Processor[], output: readonly Processor[]]
+const nobody: Lists = [[], []]
+
 const noCalls: readonly ToolInvocation[] = []
 
 /** Most hooks answer at once, and then so does the place that asks them. */
@@ -51,7 +55,7 @@ export class ProcessorPipeline {
   declare readonly lanes: ReadonlySet<string>
   declare private readonly changesSteps: boolean
   declare private readonly checksSteps: boolean
-  declare private readonly lists: readonly [input: readonly Processor[], output: readonly Processor[]]
+  declare private readonly lists: Lists
   declare private readonly maxRetries: number
   /** Made when they are first asked. */
   declare private seats: Seats | undefined
@@ -77,7 +81,8 @@ export class ProcessorPipeline {
       checksAnswers ||= processor.processOutputResult !== undefined
       handlesErrors ||= processor.processAPIError !== undefined
     }
-    this.canRefuse = readsInput || changesSteps || lanes !== undefined || watchesStream || checksSteps || checksResults || checksAnswers || handlesErrors
+    const canRefuse = readsInput || changesSteps || lanes !== undefined || watchesStream || checksSteps || checksResults || checksAnswers || handlesErrors
+    this.canRefuse = canRefuse
     this.readsInput = readsInput
     this.guardsInput = readsInput || changesSteps || lanes !== undefined
     this.watchesStream = watchesStream
@@ -86,7 +91,7 @@ export class ProcessorPipeline {
     this.lanes = lanes ?? noLanes
     this.changesSteps = changesSteps || lanes !== undefined
     this.checksSteps = checksSteps
-    this.lists = [input, output]
+    this.lists = canRefuse ? [input.slice(), output.slice()] : nobody
     this.maxRetries = maxRetries
     this.seats = undefined
     this.seen = undefined

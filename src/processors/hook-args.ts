@@ -33,20 +33,18 @@ export function inputArgs(run: Run, call: HookCall, part: PartOfRun): ProcessInp
   }
 }
 
-/** `before`: what the processors before it have changed of the run's `own`. */
-export function inputStepArgs(
-  run: Run, call: HookCall, part: PartOfRun, before: StepChange, own: Pick<ProcessInputStepArgs, 'model' | 'modelSettings'>,
-): ProcessInputStepArgs {
+/** `before`: what the processors before it have changed. */
+export function inputStepArgs(run: Run, call: HookCall, part: PartOfRun, before: StepChange, model: ProcessInputStepArgs['model']): ProcessInputStepArgs {
   const { options } = run
   return {
     agent: run.agent, runId: run.id, threadId: run.threadId, resourceId: run.resourceId, requestContext: run.requestContext, logger: run.logger,
     retryCount: run.retries, abortSignal: call.signal, state: call.state, abort: call.abort, sendSignal: call.sendSignal,
     messages: part.messages, messageList: part.list, stepNumber: run.step, steps: run.steps, tools: run.tools.definitions,
     systemMessages: before.systemMessages ?? run.system,
-    model: before.model ?? own.model,
+    model: before.model ?? model,
     toolChoice: before.toolChoice,
     activeTools: before.activeTools ?? options.activeTools,
-    modelSettings: before.modelSettings ?? own.modelSettings,
+    modelSettings: before.modelSettings ?? options.modelSettings ?? {},
     providerOptions: before.providerOptions ?? options.providerOptions,
   }
 }

@@ -1,9 +1,10 @@
 import { describe, HeedError } from '../errors.ts'
 import type { Run } from '../run/run.ts'
+import { isPromise } from '../run/until-aborted.ts'
 import type { CreatedAgentSignal, SignalInput } from '../signals/signal.ts'
 import { called } from './called.ts'
 import type { Hook } from './hooks.ts'
-import { inTime, isPromise, isTimeout } from './in-time.ts'
+import { inTime, isTimeout } from './in-time.ts'
 import type { PartOfRun } from './part-of-run.ts'
 import type { Processor, ProcessorContext } from './processor.ts'
 import { refusal, TripwireAbort } from './tripwire.ts'
@@ -74,7 +75,7 @@ export class HookCall {
   ask<Args>(hook: (args: Args) => unknown, args: Args, take: Take<Args>): Promise<void> | undefined {
     try {
       const returned = hook.call(this.processor, args)
-      if (isPromise(returned)) return this.settled(this.answer(returned, args, take))
+      if (isPromise(returned)) return this.answer(returned, args, take)
       const taken = take(returned, args)
       if (taken) return this.settled(taken)
       this.end()
@@ -85,12 +86,19 @@ export class HookCall {
   }
 
   private async answer<Args>(returned: Promise<unknown>, args: Args, take: Take<Args>): Promise<void> {
-    await take(await inTime(this.run, this.processor, this.hook, returned, this.closing !== undefined), args)
+    try {
+      const answered = await inTime(this.run, this.processor, this.hook, returned, this.closing !== undefined)
+      const taken = take(answered, args)
+      if (taken) await taken
+      this.end()
+    } catch (error) {
+      this.fail(error)
+    }
   }
 
-  private async settled(answered: Promise<void>): Promise<void> {
+  private async settled(taken: Promise<void>): Promise<void> {
     try {
-      await answered
+      await taken
       this.end()
     } catch (error) {
       this.fail(error)

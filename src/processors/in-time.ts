@@ -1,5 +1,6 @@
 import { HeedError, isHeedError } from '../errors.ts'
 import type { Run } from '../run/run.ts'
+import { isPromise } from '../run/until-aborted.ts'
 import { called } from './called.ts'
 import type { Processor } from './processor.ts'
 
@@ -9,12 +10,23 @@ const closingMs = 10_000
 
 const ours = new WeakSet<HeedError>()
 
-/** Waits for what a hook returned: not beyond an abort of the run, and not longer than it may take. */
-export type Wait = <T>(returned: T | Promise<T>) => T | Promise<T>
+const notYet = Symbol('not yet')
+const known = Promise.resolve(notYet)
 
-/** Most hooks answer at once, and then there is nothing to wait for. `closing`: the run is aborted already and this is still wanted. */
-export function inTime<T>(run: Run, processor: Processor, hook: string, returned: T | Promise<T>, closing = false): T | Promise<T> {
-  if (!isPromise(returned)) return returned
+/**
+ * Waits for what a hook returned: not beyond an abort of the run, and not longer than it may take. What an async function that awaits nothing returned
+ * is there already, and is not worth a timer. `closing`: the run is aborted already and this is still wanted.
+ */
+export async function inTime<T>(run: Run, processor: Processor, hook: string, returned: Promise<T>, closing = false): Promise<T> {
+  // Once: what only looks like a promise may begin its work whenever somebody waits for it.
+  const promise = Promise.resolve(returned)
+  const first = await Promise.race([promise, known])
+  return first === notYet ? unlessLate(run, processor, hook, promise, closing) : first
+}
+
+async function unlessLate<T>(run: Run, processor: Processor, hook: string, returned: Promise<T>, closing: boolean): Promise<T> {
+  // Then it is not waited for, and no timer need say so.
+  if (!closing && run.signal.aborted) return run.unlessAborted(returned)
   const { timeoutMs: allowed = defaultTimeoutMs } = processor
   const timeoutMs = closing ? Math.min(allowed, closingMs) : allowed
   return new Promise((resolve, reject) => {
@@ -31,10 +43,6 @@ export function inTime<T>(run: Run, processor: Processor, hook: string, returned
     }
     Promise.resolve(closing ? returned : run.unlessAborted(returned)).then(settle(resolve), settle(reject))
   })
-}
-
-export function isPromise<T>(value: T | Promise<T>): value is Promise<T> {
-  return typeof (value as Partial<Promise<T>> | null | undefined)?.then === 'function'
 }
 
 /** Goes on with a value when it is there: at once, if that is now. */

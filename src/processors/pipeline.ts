@@ -1,6 +1,7 @@
 import type { Chunk } from '../run/chunk.ts'
 import type { Run } from '../run/run.ts'
 import type { StepRecorder } from '../run/step-recorder.ts'
+import { isPromise } from '../run/until-aborted.ts'
 import { HeedError } from '../errors.ts'
 import type { JSONValue } from '../json.ts'
 import type { ToolInvocation } from '../message/message.ts'
@@ -8,7 +9,7 @@ import type { MessageRow } from '../message/row.ts'
 import { apiErrorArgs, contextFor, inputArgs, inputStepArgs, outputResultArgs, outputStepArgs, outputStreamArgs, toolResultArgs } from './hook-args.ts'
 import type { HookCall } from './hook-call.ts'
 import type { HookOf } from './hooks.ts'
-import { isPromise, whenKnown } from './in-time.ts'
+import { whenKnown } from './in-time.ts'
 import { sendState } from './lane-of-run.ts'
 import { PartOfRun } from './part-of-run.ts'
 import type { Processor, ProcessInputArgs, ProcessInputStepArgs, ProcessOutputResultArgs, ProcessOutputStepArgs } from './processor.ts'
@@ -24,8 +25,6 @@ const noLanes: ReadonlySet<string> = new Set()
 
 type Lists = readonly [input: readonly Processor[], output: readonly Processor[]]
 const nobody: Lists = [[], []]
-
-const noCalls: readonly ToolInvocation[] = []
 
 /** Most hooks answer at once, and then so does the place that asks them. */
 type Known<T> = T | Promise<T>
@@ -134,7 +133,7 @@ export class ProcessorPipeline {
     if (!this.changesSteps) return noChange
     const change: StepChange = {}
     const part = this.whole.all(run)
-    const own = { model: firstModel(run), modelSettings: run.options.modelSettings ?? {} }
+    const model = firstModel(run)
     const take = (returned: unknown, { messages, activeTools }: ProcessInputStepArgs) => {
       if (returned === undefined) return
       const step = stepChangeIn(returned, run, activeTools)
@@ -145,7 +144,7 @@ export class ProcessorPipeline {
       const { processInputStep } = seat.processor
       if (!processInputStep) return undefined
       const call = seat.next('processInputStep')
-      return call.ask(processInputStep, inputStepArgs(run, call, part, change, own), take)
+      return call.ask(processInputStep, inputStepArgs(run, call, part, change, model), take)
     })
     const told = asked ? asked.then(() => this.tellLanes(run, part)) : this.tellLanes(run, part)
     return told ? told.then(() => changedStep(run, part, change)) : changedStep(run, part, change)
@@ -205,7 +204,7 @@ export class ProcessorPipeline {
   outputStep(run: Run, said: StepRecorder, row: MessageRow | undefined): Known<{ row: MessageRow | undefined } | { retry: string }> {
     if (!this.checksSteps) return { row }
     const part = this.whole.said(run, row)
-    const toolCalls = said.calls.length === 0 ? noCalls : said.calls.map(({ part: { toolInvocation } }) => toolInvocation)
+    const toolCalls = said.calls.map(({ part: { toolInvocation } }) => toolInvocation)
     const take = (returned: unknown, { messages }: ProcessOutputStepArgs) => {
       if (returned === undefined) return
       part.take(messages, returned)
@@ -291,12 +290,20 @@ export class ProcessorPipeline {
 }
 
 /** Asks one after the other. A promise only from where one makes the others wait. */
-function eachInTurn(seats: readonly HookCall[], ask: (seat: HookCall) => Promise<void> | undefined, from = 0): Promise<void> | undefined {
-  for (let index = from; index < seats.length; index++) {
+function eachInTurn(seats: readonly HookCall[], ask: (seat: HookCall) => Promise<void> | undefined): Promise<void> | undefined {
+  for (let index = 0; index < seats.length; index++) {
     const asked = ask(seats[index] as HookCall)
-    if (asked) return asked.then(() => eachInTurn(seats, ask, index + 1))
+    if (asked) return othersInTurn(seats, ask, index + 1, asked)
   }
   return undefined
+}
+
+async function othersInTurn(seats: readonly HookCall[], ask: (seat: HookCall) => Promise<void> | undefined, from: number, before: Promise<void>): Promise<void> {
+  await before
+  for (let index = from; index < seats.length; index++) {
+    const asked = ask(seats[index] as HookCall)
+    if (asked) await asked
+  }
 }
 
 /** Input as processors left it, with what they added to the run's instructions. */

@@ -80,4 +80,89 @@ describe.each(placeKinds())('the processors of a run, $name', ({ make }) => {
     expect((await agent.generate('Go.', { memory })).tripwire).toMatchObject({ reason: 'No.', processorId: 'strict' })
     expect(steps).toBe(2)
   })
+
+  it('[G2.6] refuse with an abort that is kept, and caught, in the stream after the model was asked again', async () => {
+    const processor: Processor<'p'> = {
+      id: 'p',
+      processInputStep({ state, abort }) {
+        state.abort = abort
+      },
+      processOutputStream({ part, state }) {
+        if (part.type !== 'text-delta' || !part.payload.text.includes('secret')) return part
+        try {
+          ;(state.abort as ProcessorContext['abort'])('blocked')
+        } catch {
+          return part
+        }
+      },
+      processOutputStep({ text, abort }) {
+        if (text === 'bad') abort('again', { retry: true })
+      },
+    }
+    const agent = new Agent({ id: 'a', model: scriptedModel(['bad', 'secret']), inputProcessors: [processor], outputProcessors: [processor] })
+    openHeed({ agent }, make().store())
+    expect((await agent.generate('Go.', { memory })).tripwire).toMatchObject({ reason: 'blocked' })
+  })
+
+  it('[G2.4] send with a sendSignal that is kept, and awaited in the stream after the model was asked again', async () => {
+    const processor: Processor<'p'> = {
+      id: 'p',
+      timeoutMs: 5_000,
+      processInput({ state, sendSignal }) {
+        state.send = sendSignal
+      },
+      async processOutputStream({ part, state }) {
+        const send = state.send as ProcessorContext['sendSignal']
+        if (part.type === 'text-delta' && part.payload.text.includes('two')) await send({ type: 'system-reminder', contents: 'Counted.' })
+        return part
+      },
+      processOutputStep({ text, abort }) {
+        if (text === 'one') abort('again', { retry: true })
+      },
+    }
+    const agent = new Agent({ id: 'a', model: scriptedModel(['one', 'two']), inputProcessors: [processor], outputProcessors: [processor] })
+    openHeed({ agent }, make().store())
+    expect((await agent.generate('Go.', { memory })).text).toBe('two')
+  })
+
+  it('[G2.7] get lists and settings of their own: what one changes in place is no other run\'s, nor the next one\'s', async () => {
+    const seen: unknown[] = []
+    const processor: Processor = {
+      id: 'p',
+      processInputStep({ modelSettings }) {
+        seen.push({ ...modelSettings })
+        modelSettings.temperature = 1
+      },
+      processOutputStep({ toolCalls }) {
+        seen.push(toolCalls.length)
+        ;(toolCalls as unknown[]).push('mine')
+      },
+    }
+    const other = { ...processor, id: 'q' }
+    const agent = new Agent({ id: 'a', model: scriptedModel(['One.', 'Two.']), inputProcessors: [processor, other], outputProcessors: [processor] })
+    openHeed({ agent }, make().store())
+    await agent.generate('Go.', { memory })
+    await agent.generate('Go on.', { memory })
+    expect(seen).toEqual([{}, {}, 0, {}, {}, 0])
+  })
+
+  it('[G2.3] wait once for what only looks like a promise', async () => {
+    let begun = 0
+    class Lazy extends Promise<undefined> {
+      static override get [Symbol.species]() {
+        return Promise
+      }
+
+      // oxlint-disable-next-line unicorn/no-thenable -- it is what is tested
+      override then<A, B>(resolved?: ((value: undefined) => A | PromiseLike<A>) | null, rejected?: ((reason: unknown) => B | PromiseLike<B>) | null): Promise<A | B> {
+        begun++
+        return super.then(resolved, rejected)
+      }
+    }
+    const lazy = new Lazy((resolve) => void setImmediate(() => resolve(undefined)))
+    const agent = new Agent({ id: 'a', model: scriptedModel(['Hello.']), inputProcessors: [{ id: 'p', processInput: () => lazy }] })
+    openHeed({ agent }, make().store())
+    expect((await agent.generate('Go.', { memory })).text).toBe('Hello.')
+    expect(begun).toBe(1)
+  })
 })

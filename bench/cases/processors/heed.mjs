@@ -11,12 +11,13 @@ const answer = textParts(10)
 const model = instantModel(() => answer)
 const ten = (make) => Array.from({ length: 10 }, (_, index) => make(`nothing-${index}`))
 const quiet = ten((id) => ({ id, processInput() {}, processInputStep() {}, processOutputStep() {}, processOutputResult() {} }))
+const later = ten((id) => ({ id, async processInput() {}, async processInputStep() {}, async processOutputStep() {}, async processOutputResult() {} }))
 const streaming = ten((id) => ({ id, processInput() {}, processInputStep() {}, processOutputStep() {}, processOutputResult() {}, processOutputStream: ({ part }) => part }))
-const kinds = { none: [], ten: quiet, streaming }
+const kinds = { none: [], ten: quiet, async: later, streaming }
 
 // Each kind has two agents, one that was made before those of the others and one after them: what is made first has the better places in memory.
 const agents = {}
-for (const kind of ['none', 'ten', 'streaming', 'streaming', 'ten', 'none']) {
+for (const kind of ['none', 'ten', 'async', 'streaming', 'streaming', 'async', 'ten', 'none']) {
   const id = kind in agents ? `${kind}-again` : kind
   agents[id] = new Agent({ id, instructions: 'You answer.', model, inputProcessors: kinds[kind], outputProcessors: kinds[kind] })
 }
@@ -45,7 +46,7 @@ function inOrder(block) {
 }
 
 for (let done = 0; done < input.warmup; done += input.turns) for (const side of inOrder(done / input.turns)) await turns(side, input.turns)
-const spent = { none: 0, ten: 0, streaming: 0 }
+const spent = { none: 0, ten: 0, async: 0, streaming: 0 }
 for (let block = 0; block < input.blocks; block++) {
   for (const side of inOrder(block)) {
     const stop = stopwatch()
@@ -57,4 +58,4 @@ for (const { name, agent, target } of sides) {
   expect(`messages with ${name}`, (await storedMessages(await agent.getMemory(), target)).length, 2 * (input.warmup + input.blocks * input.turns))
 }
 const sample = Object.fromEntries(Object.entries(spent).map(([kind, cpu]) => [kind, cpu / (2 * input.blocks * input.turns)]))
-report({ ...sample, 'ten over none': sample.ten / sample.none, 'streaming over none': sample.streaming / sample.none })
+report({ ...sample, 'ten over none': sample.ten / sample.none, 'async over none': sample.async / sample.none, 'streaming over none': sample.streaming / sample.none })

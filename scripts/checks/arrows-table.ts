@@ -12,7 +12,7 @@
 export type ArrowTable = Readonly<Record<string, readonly string[]>>
 
 /** What knows nothing of the rest. */
-const leaves = ['errors.ts', 'json.ts', 'arguments.ts', 'clock.ts', 'ids.ts', 'iso.ts', 'redact.ts', 'logger.ts', 'retry-after.ts']
+const leaves = ['errors.ts', 'json.ts', 'is-promise.ts', 'arguments.ts', 'clock.ts', 'ids.ts', 'iso.ts', 'redact.ts', 'logger.ts', 'retry-after.ts']
 /** The leaves that pure code may use: no clock, no output. */
 const pureLeaves = ['errors.ts', 'json.ts', 'arguments.ts', 'iso.ts']
 
@@ -41,6 +41,7 @@ const drivers = ['store/*/**', 'bus/*/**']
 export const arrows: ArrowTable = {
   'errors.ts': [],
   'json.ts': [],
+  'is-promise.ts': [],
   'arguments.ts': ['errors.ts'],
   'clock.ts': [],
   'ids.ts': [],

@@ -1,6 +1,6 @@
 import { describe, HeedError } from '../errors.ts'
 import type { Run } from '../run/run.ts'
-import { isPromise } from '../run/until-aborted.ts'
+import { isPromise } from '../is-promise.ts'
 import type { CreatedAgentSignal, SignalInput } from '../signals/signal.ts'
 import { called } from './called.ts'
 import type { Hook } from './hooks.ts'

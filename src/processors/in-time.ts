@@ -1,6 +1,6 @@
 import { HeedError, isHeedError } from '../errors.ts'
 import type { Run } from '../run/run.ts'
-import { isPromise } from '../run/until-aborted.ts'
+import { isPromise } from '../is-promise.ts'
 import { called } from './called.ts'
 import type { Processor } from './processor.ts'
 

@@ -1,7 +1,7 @@
 import type { Chunk } from '../run/chunk.ts'
 import type { Run } from '../run/run.ts'
 import type { StepRecorder } from '../run/step-recorder.ts'
-import { isPromise } from '../run/until-aborted.ts'
+import { isPromise } from '../is-promise.ts'
 import { HeedError } from '../errors.ts'
 import type { JSONValue } from '../json.ts'
 import type { ToolInvocation } from '../message/message.ts'

@@ -1,4 +1,4 @@
-import { isPromise } from './until-aborted.ts'
+import { isPromise } from '../is-promise.ts'
 
 /** Work that is done one after the other, in the order in which it came. What can be done at once is, if nothing is before it. */
 export class InTurn {

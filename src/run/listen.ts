@@ -13,7 +13,7 @@ import { keepContext, keepSent } from './own-rows.ts'
 import { repeatLanes } from './repeat-lanes.ts'
 import { interrupted, type Run } from './run.ts'
 import { StepRecorder } from './step-recorder.ts'
-import { isPromise } from './until-aborted.ts'
+import { isPromise } from '../is-promise.ts'
 import { hideInTranscript } from './tool-display.ts'
 import type { Chunk } from './chunk.ts'
 

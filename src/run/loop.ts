@@ -13,7 +13,7 @@ import { checkSegment, withoutWords } from './segment.ts'
 import type { StepRecorder } from './step-recorder.ts'
 import { repairRequest, structuredOutputError, type StructuredOutput } from './structured-output.ts'
 import { unansweredBefore, unansweredInput, unansweredOutside } from './unanswered.ts'
-import { isPromise } from './until-aborted.ts'
+import { isPromise } from '../is-promise.ts'
 
 /** How a run that was suspended, or whose process died, goes on: its calls without a result and what was decided about them. */
 export interface Continuation {

@@ -37,7 +37,8 @@ import type { StructuredOutput } from './structured-output.ts'
 import { showToolCall, showToolResult } from './tool-display.ts'
 import type { ResolvedTool, ToolSet } from './tool-set.ts'
 import type { Transformer } from './transform.ts'
-import { isPromise, untilAborted } from './until-aborted.ts'
+import { isPromise } from '../is-promise.ts'
+import { untilAborted } from './until-aborted.ts'
 
 /** A run at work: its rows, its growing prompt, and how it speaks to watchers. */
 export class Run {

@@ -7,7 +7,7 @@ import { callOf, resultOf } from './outcome.ts'
 import { withoutItems } from './provider-items.ts'
 import type { Run } from './run.ts'
 import type { StepResult } from './step-result.ts'
-import { isPromise } from './until-aborted.ts'
+import { isPromise } from '../is-promise.ts'
 
 /*
  * A segment is what was said since input last entered. Output processors see it as a whole before it stays for good: before new input

@@ -14,7 +14,7 @@ afterAll(() => rmSync(folder, { recursive: true }))
 const thread = { threadId: 't', resourceId: 'u' }
 
 describe('a process that is killed between acceptance and delivery of states', () => {
-  it('[L1.7] leaves lane and history in agreement, and they are delivered in order', async () => {
+  it('[L1.7] leaves lane and history in agreement, and the states are delivered in order', async () => {
     const url = `file:${join(folder, 'lanes.db')}`
     const child = runChild(`
       const model = scriptedModel([{ text: ['a', 'b'], gate: { parts: 2, until: new Promise(() => {}) } }])

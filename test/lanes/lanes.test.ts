@@ -20,7 +20,7 @@ describe.each(placeKinds())('the lanes of a thread, $name', ({ make }) => {
   it.each([
     { name: 'where all is in the window', memory: { lastMessages: 100 } },
     { name: 'where the window loses it', memory: { window: { low: 2, high: 6 } } },
-  ])('[L1.10] a TokenLimiter leaves how a lane is now in every prompt, and nothing of how it was, $name', async ({ memory }) => {
+  ])('[L1.10] a TokenLimiter keeps the current state of a lane in every prompt, and no earlier state, $name', async ({ memory }) => {
     const model = scriptedModel(() => 'y'.repeat(400))
     const { agent } = open({ model, memory: new Memory({ ...memory, semanticRecall: false }), inputProcessors: [new TokenLimiter(400)] })
     for (const state of [snapshot('old.ts'), delta('older.ts'), snapshot('a.ts'), delta('b.ts')]) await agent.sendStateSignal(state, quiet)
@@ -34,14 +34,14 @@ describe.each(placeKinds())('the lanes of a thread, $name', ({ make }) => {
     }
   })
 
-  it('[L1.1] twenty at once of one key are one, and nineteen that say so', async () => {
+  it('[L1.1] of twenty concurrent states with one cacheKey one is stored and nineteen report skipped', async () => {
     const { agent } = open()
     const answers = await Promise.all(Array.from({ length: 20 }, () => agent.sendStateSignal(snapshot('a.ts'), quiet)))
     expect(answers.filter(({ skipped }) => skipped)).toHaveLength(19)
     expect((await agent.listLaneHistory({ ...thread, id: 'editor' })).signals).toHaveLength(1)
   })
 
-  it('[L1.2] twenty of different lanes at once are all tracked', async () => {
+  it('[L1.2] twenty concurrent states of different lanes are all tracked', async () => {
     const { agent } = open()
     await Promise.all(Array.from({ length: 20 }, (_, index) => agent.sendStateSignal({ ...snapshot('a.ts'), id: `lane-${index}` }, quiet)))
     expect(await agent.listLanes(thread)).toHaveLength(20)
@@ -53,7 +53,7 @@ describe.each(placeKinds())('the lanes of a thread, $name', ({ make }) => {
     })
   })
 
-  it('[L1.1] what was discarded is stored when it is sent again', async () => {
+  it('[L1.1] a discarded state is stored if it is sent again', async () => {
     const { agent } = open()
     await agent.sendStateSignal(snapshot('a.ts'), { ...thread, ifIdle: { behavior: 'discard' } })
     expect(await agent.getLane({ ...thread, id: 'editor' })).toBeNull()
@@ -61,7 +61,7 @@ describe.each(placeKinds())('the lanes of a thread, $name', ({ make }) => {
     expect(await agent.getLane({ ...thread, id: 'editor' })).toMatchObject({ version: 1, value: { file: 'a.ts' } })
   })
 
-  it('[L1.3] can be read: the present, every change since the snapshot in order, and the history by version', async () => {
+  it('[L1.3] can be read: the current state, every delta since the snapshot in order, and the history by version', async () => {
     const { agent } = open()
     await agent.sendStateSignal(snapshot('old.ts'), quiet)
     await agent.sendStateSignal(snapshot('a.ts'), quiet)
@@ -76,7 +76,7 @@ describe.each(placeKinds())('the lanes of a thread, $name', ({ make }) => {
     expect([rest.signals.map(({ signal }) => signal.contents), rest.more]).toEqual([['Now: b.ts.', 'Open: a.ts.', 'Open: old.ts.'], false])
   })
 
-  it('are empty on a thread that is not there, refused to another resource, and checked', async () => {
+  it('are empty on a thread that does not exist, rejected for another resource, and validated', async () => {
     const { agent } = open()
     expect([await agent.getLane({ ...thread, id: 'x' }), await agent.listLanes(thread), await agent.listLaneHistory({ ...thread, id: 'x' })]).toEqual([null, [], { signals: [], more: false }])
     await agent.sendStateSignal(snapshot('a.ts'), quiet)
@@ -84,7 +84,7 @@ describe.each(placeKinds())('the lanes of a thread, $name', ({ make }) => {
     await expect(agent.listLanes({ ...thread, limit: 0 })).rejects.toMatchObject({ code: 'invalid_argument', details: { field: 'limit' } })
   })
 
-  it('[L1.4] a state whose run a guardrail refused is news again', async () => {
+  it('[L1.4] a state whose run a guardrail rejected is stored again', async () => {
     const picky: Processor = { id: 'picky', processInput: ({ messages, abort }) => (JSON.stringify(messages).includes('secret') ? abort('no') : undefined) }
     const { agent } = open({ inputProcessors: [picky] })
     await agent.sendStateSignal(snapshot('a.ts'), quiet)
@@ -94,7 +94,7 @@ describe.each(placeKinds())('the lanes of a thread, $name', ({ make }) => {
     expect(await agent.sendStateSignal(snapshot('secret.ts'), quiet)).toMatchObject({ skipped: false, signal: { metadata: { state: { version: 3 } } } })
   })
 
-  it('[L1.4] a state that was cancelled before a run took it is news again', async () => {
+  it('[L1.4] a state that was cancelled before a run took it is stored again', async () => {
     const hold = Promise.withResolvers<void>()
     const model = scriptedModel([{ text: ['a', 'b'], gate: { parts: 2, until: hold.promise } }, 'more', 'more'])
     const { agent } = open({ model })
@@ -108,7 +108,7 @@ describe.each(placeKinds())('the lanes of a thread, $name', ({ make }) => {
     await idle(agent, thread)
   })
 
-  it('[L1.6] that the window has lost are told again, once, as one row of context that readers do not see', async () => {
+  it('[L1.6] that the window has lost are repeated once, as one context row that readers do not see', async () => {
     const { agent, model } = open()
     await agent.sendStateSignal(snapshot('a.ts'), quiet)
     await agent.sendStateSignal(delta('b.ts'), quiet)
@@ -122,7 +122,7 @@ describe.each(placeKinds())('the lanes of a thread, $name', ({ make }) => {
     expect(await agent.listLanes(thread)).toMatchObject([{ version: 2 }])
   })
 
-  it('[L1.6] are not told again while they are in sight, nor twice while the repetition is', async () => {
+  it('[L1.6] are not repeated while they are in the window, nor twice while the repetition is', async () => {
     const { agent, model } = open({ memory: new Memory({ window: { low: 2, high: 4 }, semanticRecall: false }) })
     await agent.sendStateSignal(snapshot('a.ts'), quiet)
     const memory = { thread: 't', resource: 'u' }
@@ -133,7 +133,7 @@ describe.each(placeKinds())('the lanes of a thread, $name', ({ make }) => {
     expect(userTexts(model.calls.at(-1))[0]).not.toBe('<state>Open: a.ts.</state>')
   })
 
-  it('[L1.6] go with what they quote', async () => {
+  it('[L1.6] are deleted with the states that they quote', async () => {
     const { agent, model, place } = open({ memory: new Memory({ window: { low: 2, high: 2 }, semanticRecall: false }) })
     const sent = await agent.sendStateSignal(snapshot('a.ts'), quiet)
     const memory = { thread: 't', resource: 'u' }
@@ -146,7 +146,7 @@ describe.each(placeKinds())('the lanes of a thread, $name', ({ make }) => {
     expect(await agent.listLanes(thread)).toEqual([])
   })
 
-  it('[L1.5] of a processor: skipped only while the copy is in the window; snapshot and changes come from history when it is lost', async () => {
+  it('[L1.5] of a processor: skipped only while the copy is in the window; snapshot and deltas come from history when it is lost', async () => {
     let file = 'a.ts'
     const seen: Array<Pick<ComputeStateSignalArgs, 'contextWindow'> & { active: number; last: unknown; deltas: unknown[] }> = []
     const editor: Processor = {
@@ -181,7 +181,7 @@ describe.each(placeKinds())('the lanes of a thread, $name', ({ make }) => {
     expect(userTexts(model.calls.at(-1))).toEqual(['Two.', '<state>Open: b.ts.</state>'])
   })
 
-  it.each([{ where: 'on a thread', memory: { thread: 't', resource: 'u' } }, { where: 'without one', memory: undefined }])('[L1.5] a processor is given what its own run told, $where, also where another leaves it out of the prompt', async ({ memory }) => {
+  it.each([{ where: 'on a thread', memory: { thread: 't', resource: 'u' } }, { where: 'without one', memory: undefined }])('[L1.5] a processor receives the states of its own run, $where, also if another processor removes them from the prompt', async ({ memory }) => {
     const given: unknown[] = []
     const trim: Processor = { id: 'trim', processInputStep: ({ messages }) => messages.filter(({ role }) => role !== 'signal') }
     const lane: Processor = {
@@ -197,7 +197,7 @@ describe.each(placeKinds())('the lanes of a thread, $name', ({ make }) => {
     expect(given).toEqual([[false, undefined, []], [false, 'all', []], [false, 'all', ['change 1']], [false, 'all', ['change 1', 'change 2']]])
   })
 
-  it('[L1.11] changes of a snapshot that was deleted are not given to a processor as those of an older one', async () => {
+  it('[L1.11] deltas of a deleted snapshot are not passed to a processor as those of an older one', async () => {
     const given: unknown[] = []
     const lane: Processor = {
       id: 'editor',
@@ -215,7 +215,7 @@ describe.each(placeKinds())('the lanes of a thread, $name', ({ make }) => {
     expect(given).toEqual([[false, undefined, ['Now: b.ts.']], [true, 'All anew.', []]])
   })
 
-  it('[L1.5] of a processor and of producers outside share one count', async () => {
+  it('[L1.5] of a processor and of sends share one version count', async () => {
     const count: Processor = { id: 'editor', computeStateSignal: ({ stepNumber }) => ({ cacheKey: `own-${stepNumber}`, contents: `Own ${stepNumber}.` }) }
     const { agent, model } = open({ inputProcessors: [count], memory: new Memory({ window: { low: 5, high: 10 }, semanticRecall: false }) })
     await agent.sendStateSignal(snapshot('a.ts'), quiet)
@@ -227,7 +227,7 @@ describe.each(placeKinds())('the lanes of a thread, $name', ({ make }) => {
     expect(userTexts(model.calls[0])).toEqual(['<state>Open: a.ts.</state>', 'Go.', '<state>Own 0.</state>'])
   })
 
-  it('[L1.5] a processor is asked for a fresh snapshot after a chain of changes', async () => {
+  it('[L1.5] a processor is asked for a new snapshot after maxDeltas deltas', async () => {
     let step = 0
     const chain: Processor = {
       id: 'chain',

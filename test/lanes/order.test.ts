@@ -10,7 +10,7 @@ const beside = { ...thread, ifActive: { behavior: 'persist' } } as const
 const whole = (key: string) => ({ id: 'editor', cacheKey: key, contents: `Open: ${key}.`, value: { file: key } })
 const change = (key: string) => ({ id: 'editor', mode: 'delta', cacheKey: key, contents: `Now: ${key}.`, delta: { to: key } }) as const
 
-describe.each(placeKinds())('states of one lane that are stored and delivered, $name', ({ make }) => {
+describe.each(placeKinds())('persisted and delivered states of one lane, $name', ({ make }) => {
   /** A run with one tool call, in which `tell` happens. */
   function open(tell: (agent: Agent) => Promise<unknown>, inputProcessors: Processor[] = []) {
     const model = scriptedModel(({ prompt }) => (prompt.some(({ role }) => role === 'tool') ? 'Done.' : { toolCalls: [{ toolName: 'look' }] }))
@@ -22,7 +22,7 @@ describe.each(placeKinds())('states of one lane that are stored and delivered, $
 
   const states = (call: Parameters<typeof userTexts>[0]) => userTexts(call).filter((text) => text.includes('<state>')).map((text) => text.replaceAll(/<\/?state>/g, ''))
 
-  it('[L1.8] the older is not the last that the model reads, and what it reads again it reads once', async () => {
+  it('[L1.8] the older state is not the last that the model reads, and the newest is repeated once', async () => {
     const { agent, model } = open(async () => {
       await agent.sendStateSignal(whole('one'), beside)
       await agent.sendStateSignal(whole('two'), thread)
@@ -40,7 +40,7 @@ describe.each(placeKinds())('states of one lane that are stored and delivered, $
     }
   })
 
-  it('[L1.8] a change that was delivered before the one it builds on is read again after it, in the order of their versions', async () => {
+  it('[L1.8] a delta that was delivered before its predecessor is repeated after it, in the order of versions', async () => {
     const { agent, model } = open(async () => {
       await agent.sendStateSignal(change('b'), beside)
       await agent.sendStateSignal(change('c'), thread)
@@ -51,7 +51,7 @@ describe.each(placeKinds())('states of one lane that are stored and delivered, $
     expect(states(model.calls[2])).toEqual(['Open: a.', 'Now: c.', 'Now: b.', 'Open: a.Now: b.Now: c.'])
   })
 
-  it('[L1.8] a state that waited while a processor of the run told a newer one is followed by that', async () => {
+  it('[L1.8] a state that was pending while a processor of the run stored a newer one is followed by the newer one', async () => {
     const keeper: Processor = {
       id: 'keeper',
       stateId: 'editor',
@@ -68,7 +68,7 @@ describe.each(placeKinds())('states of one lane that are stored and delivered, $
     expect(states(model.calls[1])).toEqual(['Open: own.', 'Open: outside.', 'Open: own.'])
   })
 
-  it('[L1.8] a state that waits for another agent\'s run and is older than what was stored since is followed by that', async () => {
+  it('[L1.8] a state that was pending for another agent\'s run and is older than a stored one is followed by the newer one', async () => {
     const hold = gate()
     const first = new Agent({ id: 'first', model: scriptedModel([{ text: ['a', 'b'], gate: { parts: 2, until: hold.promise } }]), memory: new Memory({ semanticRecall: false }) })
     const model = scriptedModel(() => 'Done.')
@@ -82,7 +82,7 @@ describe.each(placeKinds())('states of one lane that are stored and delivered, $
     expect(states(model.calls[0])).toEqual(['Open: two.', 'Open: one.', 'Open: two.'])
   })
 
-  it('[L1.8] a processor is given them by version, and none is told again that is the newest', async () => {
+  it('[L1.8] a processor receives them by version, and the newest is not repeated', async () => {
     const seen: unknown[] = []
     const keeper: Processor = {
       id: 'keeper',
@@ -102,7 +102,7 @@ describe.each(placeKinds())('states of one lane that are stored and delivered, $
     expect(states(model.calls[2])).toEqual(['Open: two.', 'Open: one.', 'Open: two.'])
   })
 
-  it.each(['value', 'delta'])('[L1.9] metadata.%s is refused where it would be taken for the lane\'s', async (field) => {
+  it.each(['value', 'delta'])('[L1.9] metadata.%s is rejected if the lane would take it as its value', async (field) => {
     const { agent } = open(async () => {})
     const sent = agent.sendStateSignal({ ...whole('a'), value: undefined, metadata: { [field]: 'mine' } }, { ...thread, ifIdle: { behavior: 'persist' } })
     await expect(sent).rejects.toMatchObject({ code: 'invalid_signal', details: { field: `metadata.${field}` } })
@@ -111,7 +111,7 @@ describe.each(placeKinds())('states of one lane that are stored and delivered, $
     expect(await agent.getLane({ ...thread, id: 'editor' })).toMatchObject({ value: { file: 'a' }, deltas: [{ delta: 1, signal: { metadata: { note: 'kept' } } }] })
   })
 
-  it('[L1.9] a snapshot with a delta is refused, and a delta may say in words alone what changed', async () => {
+  it('[L1.9] a snapshot with a delta is rejected, and a delta may consist of contents alone', async () => {
     const { agent } = open(async () => {})
     const quiet = { ...thread, ifIdle: { behavior: 'persist' } } as const
     const { value: _, ...words } = whole('a')

@@ -16,8 +16,8 @@ async function leaveUnfinished(place: Place): Promise<string> {
   return runId ?? ''
 }
 
-describe.each(placeKinds())('a run of an agent that nobody has, $name', ({ make }) => {
-  it('[R5.6] is ended by abortRun, its watchers are told, and what waited goes on', async () => {
+describe.each(placeKinds())('a run whose agent no process has, $name', ({ make }) => {
+  it('[R5.6] is ended by abortRun, subscribers receive the abort, and pending signals are processed', async () => {
     const place = make()
     const runId = await leaveUnfinished(place)
     const model = scriptedModel(() => 'Done.')
@@ -34,7 +34,7 @@ describe.each(placeKinds())('a run of an agent that nobody has, $name', ({ make 
     expect((await agent.generate('And now?', { memory })).text).toBe('Done.')
   })
 
-  it('[R5.6] is ended with what waits when that is asked', async () => {
+  it('[R5.6] is ended together with its pending signals if clearPendingSignals is set', async () => {
     const place = make()
     const runId = await leaveUnfinished(place)
     const model = scriptedModel(() => 'Done.')
@@ -47,7 +47,7 @@ describe.each(placeKinds())('a run of an agent that nobody has, $name', ({ make 
     expect(model.callCount).toBe(0)
   })
 
-  it('[R5.6] refuses whoever calls behind it, by name, and leaves nothing of the call', async () => {
+  it('[R5.6] rejects generate() behind it with run_abandoned and stores nothing of the call', async () => {
     const clock = virtualClock()
     const place = make({ clock })
     const runId = await leaveUnfinished(place)

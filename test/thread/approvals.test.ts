@@ -43,8 +43,8 @@ async function suspend(agent: Shop, text = 'Buy it.'): Promise<{ reader: AsyncIt
   return { reader, chunks, runId: runId ?? '' }
 }
 
-describe.each(placeKinds())('a call that waits for somebody, $name', ({ make }) => {
-  it('goes on when it is approved, on the same subscription and without another start', async () => {
+describe.each(placeKinds())('a tool call that waits for a decision, $name', ({ make }) => {
+  it('continues after approval on the same subscription, without another start chunk', async () => {
     const { agent, model, paid } = shop([{ toolCalls: [pay('c1', 5)] }, 'Bought.'])
     openHeed({ agent }, make().store())
     const { reader, chunks, runId } = await suspend(agent)
@@ -66,7 +66,7 @@ describe.each(placeKinds())('a call that waits for somebody, $name', ({ make }) 
     await expect(agent.sendToolApproval({ ...thread, toolCallId: 'c1', approved: true })).rejects.toMatchObject({ code: 'run_not_suspended' })
   })
 
-  it('may be decided in the very moment it is shown', async () => {
+  it('can be decided as soon as its chunk is published', async () => {
     const { agent, paid } = shop([{ toolCalls: [pay('c1', 5)] }, 'Bought.'])
     openHeed({ agent }, make().store())
     const watcher = await agent.subscribeToThread(thread)
@@ -89,7 +89,7 @@ describe.each(placeKinds())('a call that waits for somebody, $name', ({ make }) 
     expect(paid).toEqual([])
   })
 
-  it('waits for all that were asked for, and needs to be told which is meant', async () => {
+  it('waits for all decisions, and requires a toolCallId while several calls wait', async () => {
     const { agent, model, paid } = shop([{ toolCalls: [pay('c1', 1), { toolName: 'look', toolCallId: 'c2' }, pay('c3', 3)] }, 'Done.'])
     openHeed({ agent }, make().store())
     const { reader, runId } = await suspend(agent)
@@ -119,7 +119,7 @@ describe.each(placeKinds())('a call that waits for somebody, $name', ({ make }) 
     expect(texts(model.calls[1]?.prompt ?? []).at(-1)).toContain('ordered {\\"size\\":\\"L\\"}')
   })
 
-  it('answers approveToolCall, declineToolCall and resumeStream with the stream of what follows', async () => {
+  it('returns the stream of the continued run from approveToolCall, declineToolCall and resumeStream', async () => {
     const { agent, paid } = shop([
       { toolCalls: [pay('c1', 1)] }, 'One.', { toolCalls: [pay('c2', 2)] }, 'Two.', { toolCalls: [{ toolName: 'order', toolCallId: 'c3' }] }, 'Three.',
     ])
@@ -144,7 +144,7 @@ describe.each(placeKinds())('a call that waits for somebody, $name', ({ make }) 
     await expect(agent.approveToolCall({ runId: 'unknown' })).rejects.toMatchObject({ code: 'run_not_suspended' })
   })
 
-  it('lets everyone who answered a part of it follow what comes', async () => {
+  it('gives each decider of several calls the stream of the continued run', async () => {
     const { agent } = shop([{ toolCalls: [pay('c1', 1), pay('c2', 2)] }, 'Both.'])
     openHeed({ agent }, make().store())
     const { runId } = await suspend(agent)
@@ -153,7 +153,7 @@ describe.each(placeKinds())('a call that waits for somebody, $name', ({ make }) 
     expect(await Promise.all([first.text, second.text])).toEqual(['Both.', 'Both.'])
   })
 
-  it('goes on with the tools and the callbacks that its call brought', async () => {
+  it('continues with the tools and callbacks of its call', async () => {
     const { agent, model } = shop([{ toolCalls: [{ toolName: 'gift', toolCallId: 'c1' }] }, 'Given.'])
     openHeed({ agent }, make().store())
     const gift = createTool({ id: 'gift', requireApproval: true, execute: () => 'a ribbon' })
@@ -165,7 +165,7 @@ describe.each(placeKinds())('a call that waits for somebody, $name', ({ make }) 
     expect(finished).toBe(1)
   })
 
-  it('[A4.1] lets input wait, visibly, and enter after the result', async () => {
+  it('[A4.1] keeps input pending and listed, and lets it enter after the result', async () => {
     const { agent, model } = shop([{ toolCalls: [pay('c1', 5)] }, 'Bought.'])
     openHeed({ agent }, make().store())
     const { reader, runId } = await suspend(agent)
@@ -182,7 +182,7 @@ describe.each(placeKinds())('a call that waits for somebody, $name', ({ make }) 
     expect(await agent.explain({ ...thread, signalId: more.signal.id })).toMatchObject({ state: 'consumed', runId, step: 1 })
   })
 
-  it('[A4.1] settles what was sent before the run was suspended', async () => {
+  it('[A4.1] resolves the outcomes of sends made before the suspension', async () => {
     const running = gate()
     const go = gate()
     const model = scriptedModel([{ toolCalls: [{ toolName: 'both', toolCallId: 'c1' }] }, 'Done.'])
@@ -202,7 +202,7 @@ describe.each(placeKinds())('a call that waits for somebody, $name', ({ make }) 
     expect(userTexts(model.calls[1])).toEqual(['Go.', 'steer'])
   })
 
-  it('makes generate() and stream() refuse instead of hang', async () => {
+  it('rejects generate() and stream() instead of blocking them', async () => {
     const { agent } = shop([{ toolCalls: [pay('c1', 5)] }])
     openHeed({ agent }, make().store())
     await suspend(agent)
@@ -224,7 +224,7 @@ describe.each(placeKinds())('a call that waits for somebody, $name', ({ make }) 
     expect(paid).toEqual([])
   })
 
-  it('[R2.3] is declined by an interrupt that came before it waited', async () => {
+  it('[R2.3] is declined by an interrupt sent before the suspension', async () => {
     const running = gate()
     const go = gate()
     const model = scriptedModel([{ toolCalls: [{ toolName: 'both', toolCallId: 'c1' }] }, 'Done.'])
@@ -241,7 +241,7 @@ describe.each(placeKinds())('a call that waits for somebody, $name', ({ make }) 
     expect(userTexts(model.calls[1])).toEqual(['Go.', 'Stop.'])
   })
 
-  it('[R6.7] is found by the time since when it waits', async () => {
+  it('[R6.7] is listed by the time of its suspension', async () => {
     const clock = virtualClock(1_000)
     const { agent } = shop(async () => {
       await clock.advance(60_000)
@@ -259,7 +259,7 @@ describe.each(placeKinds())('a call that waits for somebody, $name', ({ make }) 
     expect(await found(61_001, 99_000)).toEqual([])
   })
 
-  it('[R8.5] that is aborted was not run, and the model is told so; of one that had begun nothing is known', async () => {
+  it('[R8.5] is reported to the model as not run after an abort; a call that had started has an unknown result', async () => {
     const { agent, model, paid } = shop([{ toolCalls: [pay('c1', 5), { toolName: 'look', toolCallId: 'c2', input: {} }, { toolName: 'order', toolCallId: 'c3', input: {} }] }, 'I see.'])
     openHeed({ agent }, make().store())
     const { reader } = await suspend(agent)
@@ -274,7 +274,7 @@ describe.each(placeKinds())('a call that waits for somebody, $name', ({ make }) 
     expect(results?.toSorted()).toEqual([['c1', 'execution-denied'], ['c2', 'text'], ['c3', 'error-text']])
   })
 
-  it('[R8.2] ends with an abort, and what waited behind it is answered', async () => {
+  it('[R8.2] ends with an abort, and the pending signals behind it are answered', async () => {
     const { agent, model, paid } = shop([{ toolCalls: [pay('c1', 5)] }, 'Answered.'])
     openHeed({ agent }, make().store())
     const { reader, runId } = await suspend(agent)
@@ -289,7 +289,7 @@ describe.each(placeKinds())('a call that waits for somebody, $name', ({ make }) 
     expect((await agent.listSuspendedRuns()).runs).toEqual([])
   })
 
-  it('[R8.2] ends with an abort also when this process never saw it, and tells those who follow it', async () => {
+  it('[R8.2] ends with an abort from a process that did not run it, and subscribers receive the abort', async () => {
     const place = make()
     const before = shop([{ toolCalls: [pay('c1', 1), pay('c2', 2)] }])
     const first = openHeed({ agent: before.agent }, place.store())
@@ -327,7 +327,7 @@ describe.each(placeKinds())('a call that waits for somebody, $name', ({ make }) 
     expect(texts(model.calls[0]?.prompt ?? [])).toEqual(['user: Buy it.', 'assistant: pay({"amount":5})', 'tool: = {"type":"text","value":"paid"}', 'user: And wrap it.'])
   })
 
-  it('[R5.2] is not paid twice when the process dies after the approval', async () => {
+  it('[R5.2] does not run twice if the process dies after the approval', async () => {
     const place = make()
     const running = gate()
     const model = scriptedModel([{ toolCalls: [pay('c1', 5)] }])

@@ -11,7 +11,7 @@ const unsaved = { memory: { thread: 'thread-1', resource: 'user-1', options: { s
 const calls = [{ name: 'without a thread', options: {} }, { name: 'that is not saved', options: unsaved }]
 
 describe.each(calls)('closing amid a run $name', ({ options }) => {
-  it('ends it with `closed`, and refuses later ones', async () => {
+  it('ends it with `closed` and rejects later calls', async () => {
     const model = scriptedModel([{ text: 'Half', hang: true }], { loop: true })
     const agent = new Agent({ id: 'guide', model })
     const heed = opened(agent)
@@ -32,7 +32,7 @@ describe.each(calls)('closing amid a run $name', ({ options }) => {
     expect(model.callCount).toBe(1)
   })
 
-  it('waits for neither a tool nor a function of the agent that never ends', async () => {
+  it('does not wait for a tool or an agent function that never settles', async () => {
     const begun = Promise.withResolvers<void>()
     const tools = { wait: createTool({ id: 'wait', execute: () => (begun.resolve(), never()) }) }
     const agent = new Agent({ id: 'guide', model: scriptedModel([{ toolCalls: [{ toolName: 'wait' }] }]), tools })

@@ -14,7 +14,7 @@ const memory = { thread: thread.threadId, resource: thread.resourceId }
 const source = (path: string) => JSON.stringify(join(import.meta.dirname, '../../src', path))
 
 describe.each(placeKinds())('closing, $name', ({ make }) => {
-  it('before anything was asked refuses what comes later', async () => {
+  it('before the first call rejects later calls', async () => {
     const agent = new Agent({ id: 'guide', model: scriptedModel(['Hello.'], { loop: true }) })
     const place = make()
     const heed = openHeed({ agent }, place.store())
@@ -30,7 +30,7 @@ describe.each(placeKinds())('closing, $name', ({ make }) => {
     expect(await next.listActiveThreads()).toEqual([])
   })
 
-  it('[A4.1] confirms what was on its way and is stored; what it refuses is not there', async () => {
+  it('[A4.1] resolves sends that are stored; rejected sends are not stored', async () => {
     const place = make()
     const keeper = place.store()
     await keeper.open()
@@ -50,7 +50,7 @@ describe.each(placeKinds())('closing, $name', ({ make }) => {
     await keeper.close()
   })
 
-  it('settles what is waited for, ends the watchers, and refuses what comes later', async () => {
+  it('settles awaited promises, ends subscriptions, and rejects later calls', async () => {
     const agent = new Agent({ id: 'guide', model: scriptedModel([{ text: 'Long', hang: true }]) })
     const place = make()
     const heed = openHeed({ agent }, place.store())
@@ -107,7 +107,7 @@ describe.each(placeKinds())('closing, $name', ({ make }) => {
     expect(clock.pending).toBe(0)
   })
 
-  it('does not wait for a tool or a set-up that never ends', async () => {
+  it('does not wait for a tool or a setup that never settles', async () => {
     const agent = new Agent({ id: 'guide', model: scriptedModel([{ toolCalls: [{ toolName: 'stuck' }] }]), tools: { stuck: createTool({ id: 'stuck', execute: () => new Promise(() => {}) }) } })
     const silent = new Agent({ id: 'silent', model: () => new Promise(() => {}) })
     const heed = openHeed({ agent, silent }, make().store())
@@ -134,7 +134,7 @@ describe('a Heed', () => {
     expect(await agent.sendMessage('Go.', thread).outcome).toMatchObject({ action: 'woke' })
   })
 
-  it('goes on with a thread whose store failed in the middle, and watchers start over', async () => {
+  it('continues a thread after a store failure, and subscribers restart from a snapshot', async () => {
     const clock = virtualClock()
     const stopped = gate()
     let broken = false

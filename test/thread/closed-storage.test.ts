@@ -16,7 +16,7 @@ function journal() {
 }
 
 describe.each(placeKinds())('a storage that is closed before its Heed, $name', ({ make }) => {
-  it('[M4.6] is asked no more: no timer is left, and nothing is told of as failed', async () => {
+  it('[M4.6] is not used any more: no timer is left, and no failure is logged', async () => {
     const clock = virtualClock()
     const { lines, logger } = journal()
     const storage = make({ clock }).store()
@@ -39,7 +39,7 @@ describe.each(placeKinds())('a storage that is closed before its Heed, $name', (
 })
 
 describe('a storage that is opened again', () => {
-  it('[M4.6] goes on with the run that was cut, which was said once', async () => {
+  it('[M4.6] continues the run that was cut, and its answer is stored once', async () => {
     const clock = virtualClock()
     const url = `file:${newFile()}`
     const { lines, logger } = journal()
@@ -66,7 +66,7 @@ describe('a storage that is opened again', () => {
     expect(lines.filter((line) => line.includes('orphaned') || line.includes('heartbeat'))).toEqual([])
   })
 
-  it('[M4.6] serves agents of no Heed as the first did, in the same process', async () => {
+  it('[M4.6] works for agents without a Heed as the first storage did, in the same process', async () => {
     const url = `file:${newFile()}`
     const ask = async (storage: LibSQLStore) => {
       const agent = new Agent({ id: 'a', model: scriptedModel(() => 'Yes.'), memory: new Memory({ storage }) })

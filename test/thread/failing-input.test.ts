@@ -19,7 +19,7 @@ async function failure(work: Promise<unknown>): Promise<HeedError> {
 }
 
 describe('a processInput that throws for one message', () => {
-  it('names it, in later runs too, until it is deleted', async () => {
+  it('is reported with the message id, in later runs too, until the message is deleted', async () => {
     const agent = new Agent({ id: 'guide', model: scriptedModel(['Hello.'], { loop: true }), inputProcessors: [picky] })
     const heed = new Heed({ agents: { agent }, storage: new InMemoryStore(), logger: silentLogger })
     const first = await failure(agent.generate('bad', { memory }))

@@ -33,8 +33,8 @@ function made(storage: Kept, gate?: Promise<void>) {
 
 const taken = { action: 'rejected', code: 'id_taken' }
 
-describe.each([['a file', file], ['memory', (): Kept => new InMemoryStore()]])('an id that the caller gave, in %s', (_, storage) => {
-  it('[A2.4] and that a message, an answer or input of a call has is refused to every kind of send, and nothing is written', async () => {
+describe.each([['a file', file], ['memory', (): Kept => new InMemoryStore()]])('a caller id, in %s', (_, storage) => {
+  it('[A2.4] that belongs to a message, an answer or input of a call is rejected for every kind of send, and nothing is written', async () => {
     const { agent, model, said } = made(storage())
     await agent.generate([{ id: 'asked', role: 'user', content: 'What is 2+2?' }], { memory })
     const before = await said()
@@ -51,7 +51,7 @@ describe.each([['a file', file], ['memory', (): Kept => new InMemoryStore()]])('
     expect(await agent.listLanes(target)).toEqual([])
   })
 
-  it('[A2.4] is of one thing while a call and a send are under way, whichever came first', async () => {
+  it('[A2.4] belongs to one of a concurrent call and send, whichever was accepted first', async () => {
     const { promise: gate, resolve: release } = Promise.withResolvers<void>()
     const { agent, said } = made(storage(), gate)
     await agent.sendMessage({ id: 'go', contents: 'go' }, target).outcome
@@ -67,7 +67,7 @@ describe.each([['a file', file], ['memory', (): Kept => new InMemoryStore()]])('
     }
   })
 
-  it('[A2.5] is known by its message after its record was pruned', async () => {
+  it('[A2.5] is recognised by its message after its record was pruned', async () => {
     const store = storage()
     const { agent, model, said } = made(store)
     const first = agent.sendMessage({ id: 's', contents: 'one' }, target)
@@ -86,7 +86,7 @@ describe.each([['a file', file], ['memory', (): Kept => new InMemoryStore()]])('
     expect(model.callCount).toBe(2)
   })
 
-  it('[A2.6] of a message means that message when a call says the same, and is refused when it says something else', async () => {
+  it('[A2.6] of a message identifies that message if a call has equal content, and is rejected if the content differs', async () => {
     const { agent, model, said } = made(storage())
     const ask = (content: string, id = 'm') => agent.generate([{ id, role: 'user', content }], { memory })
     await ask('What is 2+2?')
@@ -104,7 +104,7 @@ describe.each([['a file', file], ['memory', (): Kept => new InMemoryStore()]])('
     expect(model.callCount).toBe(5)
   })
 
-  it('[A2.6] may be of history that comes along, as a display has it', async () => {
+  it('[A2.6] may be in history that a user interface sends along', async () => {
     const { agent, said } = made(storage())
     await agent.generate([{ id: 'one', role: 'user', content: 'Tell me.' }], { memory })
     const [, [answerId = ''] = []] = await said()
@@ -119,7 +119,7 @@ describe.each([['a file', file], ['memory', (): Kept => new InMemoryStore()]])('
     expect((await said()).map(([, text]) => text)).toEqual(['Tell me.', 'Answer 0.', 'Go on.', 'Answer 1.', 'Answer 2.'])
   })
 
-  it('[A2.6] brings the result of a tool of the caller to the call that is there', async () => {
+  it('[A2.6] adds the result of a client tool to the stored call', async () => {
     const model = scriptedModel(({ prompt }) => (prompt.at(-1)?.role === 'user' ? { toolCalls: [{ toolName: 'place', toolCallId: 'c', input: {} }] } : 'Berlin, then.'))
     const agent = new Agent({ id: 'a', model, memory: new Memory({ semanticRecall: false }), tools: { place: createTool({ id: 'place', description: 'Where I am.' }) } })
     const heed = new Heed({ agents: { agent }, storage: storage() })
@@ -138,7 +138,7 @@ describe.each([['a file', file], ['memory', (): Kept => new InMemoryStore()]])('
     expect(model.calls.at(-1)?.prompt.map(({ role }) => role)).toEqual(['user', 'assistant', 'tool', 'assistant', 'user'])
   })
 
-  it('[M1.16] of what waits is refused to whoever saves or changes messages', async () => {
+  it('[M1.16] of a pending signal is rejected by saveMessages and updateMessages', async () => {
     const { promise: gate, resolve: release } = Promise.withResolvers<void>()
     const { agent, said } = made(storage(), gate)
     await agent.sendMessage({ id: 'go', contents: 'go' }, target).outcome

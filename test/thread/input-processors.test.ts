@@ -5,7 +5,7 @@ import { scriptedModel } from '../../src/testing/index.ts'
 
 const text = (message: Message) => message.content.parts.map((part) => (part.type === 'text' ? part.text : '')).join('')
 
-describe.each([['in memory', () => new InMemoryStore()], ['in a database', () => new LibSQLStore({ url: ':memory:' })]])('what processInput makes of input, %s', (_, store) => {
+describe.each([['in memory', () => new InMemoryStore()], ['in a database', () => new LibSQLStore({ url: ':memory:' })]])('the result of processInput, %s', (_, store) => {
   async function talk(processor: Processor) {
     const model = scriptedModel(['one', 'two'])
     const agent = new Agent({ id: 'a', model, inputProcessors: [processor] })
@@ -20,13 +20,13 @@ describe.each([['in memory', () => new InMemoryStore()], ['in a database', () =>
     return { prompts: JSON.stringify(model.calls.map((call) => call.prompt)), history: messages.map(text) }
   }
 
-  it('[P1.2] keeps what it takes out away from history and from every later prompt', async () => {
+  it('[P1.2] keeps removed input out of history and of every later prompt', async () => {
     const { prompts, history } = await talk({ id: 'drop', processInput: ({ messages }) => messages.filter((message) => !text(message).includes('secret')) })
     expect(prompts).not.toContain('secret')
     expect(history).toEqual(['hello', 'one', 'again', 'two'])
   })
 
-  it('[P1.2] keeps what it adds in history and in every later prompt', async () => {
+  it('[P1.2] keeps added messages in history and in every later prompt', async () => {
     const note = (): Message => ({ id: crypto.randomUUID(), role: 'user', createdAt: new Date(0), content: { format: 2, parts: [{ type: 'text', text: 'a note' }] } })
     let added = false
     const { history } = await talk({
@@ -40,7 +40,7 @@ describe.each([['in memory', () => new InMemoryStore()], ['in a database', () =>
     expect(history).toEqual(['my secret', 'hello', 'a note', 'one', 'again', 'two'])
   })
 
-  it('keeps what it changes as it was changed', async () => {
+  it('stores changed input as changed', async () => {
     const { prompts, history } = await talk({
       id: 'change',
       processInput: ({ messages }) => messages.map((message) => ({ ...message, content: { ...message.content, parts: [{ type: 'text', text: text(message).replace('secret', '***') }] } })),

@@ -14,8 +14,8 @@ async function leaveUnfinished(place: Place): Promise<void> {
   await heed.close()
 }
 
-describe.each(placeKinds())('a process that just began, $name', ({ name, make }) => {
-  it('[N2.4] does with tick() what another left', async () => {
+describe.each(placeKinds())('a new process, $name', ({ name, make }) => {
+  it('[N2.4] processes with tick() what another process left', async () => {
     const place = make()
     await leaveUnfinished(place)
     const model = scriptedModel(() => 'Done.')
@@ -42,7 +42,7 @@ describe.each(placeKinds())('a process that just began, $name', ({ name, make })
     expect(await heed.tick()).toMatchObject({ notifications: 0 })
   })
 
-  it('[G1.11] goes on at start() with what an agent left that was made with its Heed', async () => {
+  it('[G1.11] continues at start() the runs of an agent that was created with its Heed', async () => {
     const place = make()
     await leaveUnfinished(place)
     const heed = openHeed({}, place.store())
@@ -53,7 +53,7 @@ describe.each(placeKinds())('a process that just began, $name', ({ name, make })
     expect(model.callCount).toBe(1)
   })
 
-  it('[A4.1] tells of a signal to a run that nobody has yet that it entered, not that it waits for a decision', async () => {
+  it('[A4.1] reports that a signal entered a run without a live owner, not that it waits for a decision', async () => {
     const place = make()
     await leaveUnfinished(place)
     const agent = new Agent({ id: 'a', model: scriptedModel(() => 'Done.') })
@@ -81,7 +81,7 @@ describe('an agent that names its Heed', () => {
     await heed.close()
   })
 
-  it('[G1.11] is found by its Heed also when that has started already', async () => {
+  it('[G1.11] is registered with its Heed after start() too', async () => {
     const heed = new Heed({ storage: new InMemoryStore(), logger: silentLogger })
     await heed.start()
     const agent = new Agent({ id: 'a', model: model(), heed })
@@ -89,7 +89,7 @@ describe('an agent that names its Heed', () => {
     await heed.close()
   })
 
-  it('[G1.11] is refused by a second Heed while the first is open', async () => {
+  it('[G1.11] is rejected by a second Heed while the first is open', async () => {
     const agent = new Agent({ id: 'a', model: model() })
     const first = new Heed({ agents: { agent }, storage: new InMemoryStore(), logger: silentLogger })
     expect(() => new Heed({ agents: { agent }, storage: new InMemoryStore() })).toThrow(expect.objectContaining({ code: 'invalid_agent' }))

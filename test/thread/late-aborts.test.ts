@@ -6,7 +6,7 @@ import { idle } from './said.ts'
 
 const thread = { threadId: 't', resourceId: 'u' }
 
-describe.each(placeKinds())('an abort of a thread on which nothing is active, $name', ({ make }) => {
+describe.each(placeKinds())('an abort of an idle thread, $name', ({ make }) => {
   const setting = async (used: boolean) => {
     const agent = new Agent({ id: 'a', model: scriptedModel(() => ({ text: ['a ', 'b ', 'c'] })) })
     openHeed({ agent }, make().store())
@@ -15,7 +15,7 @@ describe.each(placeKinds())('an abort of a thread on which nothing is active, $n
   }
   const statusOf = async (agent: Agent, signalId: string) => (await agent.explain({ ...thread, signalId }))?.run?.status
 
-  it.each([false, true])('[R8.4] leaves the run of the next message alone (thread was used: %s)', async (used) => {
+  it.each([false, true])('[R8.4] does not end the run of the next message (thread was used: %s)', async (used) => {
     const agent = await setting(used)
     const watcher = await agent.subscribeToThread(thread)
     expect(watcher.abort()).toBe(false)
@@ -25,7 +25,7 @@ describe.each(placeKinds())('an abort of a thread on which nothing is active, $n
     expect(await statusOf(agent, receipt.signal.id)).toBe('finished')
   })
 
-  it('[R8.4] does so where nobody watches, and when another thread is sent to', async () => {
+  it('[R8.4] does not end it without a subscriber, or with a send to another thread', async () => {
     const agent = await setting(true)
     agent.sendMessage('Elsewhere', { threadId: 't2', resourceId: 'u' })
     expect(agent.abortThreadStream(thread)).toBe(false)
@@ -37,7 +37,7 @@ describe.each(placeKinds())('an abort of a thread on which nothing is active, $n
     expect(await statusOf(agent, receipt.signal.id)).toBe('finished')
   })
 
-  it('[R8.4] does so before the store was opened', async () => {
+  it('[R8.4] does not end it if the store was not open yet', async () => {
     const agent = await setting(false)
     expect(agent.abortThreadStream(thread)).toBe(false)
     const receipt = agent.sendMessage('One', thread)

@@ -24,8 +24,8 @@ async function line(child: ChildProcess): Promise<string> {
   return text
 }
 
-describe('a program that only listens', () => {
-  it('[W5.1] goes on listening when everything is said', async () => {
+describe('a program that only subscribes', () => {
+  it('[W5.1] stays alive after the last chunk', async () => {
     const child = listener('forever')
     const ended = once(child, 'exit')
     expect(await line(child)).toBe('Said.Said.\n')
@@ -43,7 +43,7 @@ describe('a program that only listens', () => {
 describe('a vigil', () => {
   const timers = () => process.getActiveResourcesInfo().filter((name) => name === 'Timeout').length
 
-  it('[W5.1] lasts as long as anybody waits', async () => {
+  it('[W5.1] holds the process while a reader waits', async () => {
     await setImmediate()
     const before = timers()
     const vigil = new Vigil()

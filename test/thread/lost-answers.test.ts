@@ -24,8 +24,8 @@ function losing(method: keyof ThreadStore, when: 'before' | 'after', call = 1): 
   })
 }
 
-describe('a store whose answer is lost', () => {
-  it.each(['before', 'after'] as const)('[A4.1] accepts once all the same, %s the write', async (when) => {
+describe('a store whose response is lost', () => {
+  it.each(['before', 'after'] as const)('[A4.1] accepts once if the response is lost %s the write', async (when) => {
     const model = scriptedModel(['hello'])
     const agent = new Agent({ id: 'a', model })
     const heed = new Heed({ agents: { agent }, storage: losing('accept', when), logger: silentLogger })
@@ -37,7 +37,7 @@ describe('a store whose answer is lost', () => {
     await heed.close()
   })
 
-  it.each(['before', 'after'] as const)('[R6.2] decides once all the same, %s the write', async (when) => {
+  it.each(['before', 'after'] as const)('[R6.2] decides once if the response is lost %s the write', async (when) => {
     let paid = 0
     const pay = createTool({ id: 'pay', requireApproval: true, execute: () => `paid ${++paid}` })
     const agent = new Agent({ id: 'a', model: scriptedModel([{ toolCalls: [{ toolName: 'pay', input: {} }] }, 'done']), tools: { pay } })
@@ -49,7 +49,7 @@ describe('a store whose answer is lost', () => {
     await heed.close()
   })
 
-  it.each([['before', 1], ['after', 1]] as const)('[R5.2] goes on from what is stored when a commit fails, %s the write', async (when, call) => {
+  it.each([['before', 1], ['after', 1]] as const)('[R5.2] continues from the stored state if a commit fails %s the write', async (when, call) => {
     const model = scriptedModel(['one', 'two', 'three'])
     const agent = new Agent({ id: 'a', model })
     const heed = new Heed({ agents: { agent }, storage: losing('commitStep', when, call), logger: silentLogger })
@@ -74,7 +74,7 @@ describe('a store whose answer is lost', () => {
       return { agent, heed: new Heed({ agents: { agent }, storage, logger: silentLogger }) }
     }
 
-    it('[R10.2] answers generate() with how the run ended', async () => {
+    it('[R10.2] resolves generate() as the continued run ends', async () => {
       const { agent, heed } = agentWith(losing('commitStep', when, call))
       const result = await agent.generate('hi', { memory })
       expect(result).toMatchObject({ text: 'It is there.', finishReason: 'stop' })
@@ -82,7 +82,7 @@ describe('a store whose answer is lost', () => {
       await heed.close()
     })
 
-    it('[R10.2] lets stream() say from where it goes on, and end', async () => {
+    it('[R10.2] marks in stream() the step from which the run continues, and ends it', async () => {
       const { agent, heed } = agentWith(losing('commitStep', when, call))
       const stream = await agent.stream('hi', { memory })
       const chunks = []
@@ -93,7 +93,7 @@ describe('a store whose answer is lost', () => {
     })
   })
 
-  it.each(['before', 'after'] as const)('[R10.2] answers generate() when the last commit fails, %s the write', async (when) => {
+  it.each(['before', 'after'] as const)('[R10.2] resolves generate() if the last commit fails %s the write', async (when) => {
     const agent = new Agent({ id: 'a', model: scriptedModel(['One.', 'Two.']) })
     const heed = new Heed({ agents: { agent }, storage: losing('commitStep', when), logger: silentLogger })
     const { text, messages, usage } = await agent.generate('hi', { memory: { thread: 't', resource: 'u' } })
@@ -102,7 +102,7 @@ describe('a store whose answer is lost', () => {
     await heed.close()
   })
 
-  it('[R10.2] names the object that is lost with the answer to the last commit', async () => {
+  it('[R10.2] rejects with the name of the object that is lost with the last commit', async () => {
     const agent = new Agent({ id: 'a', model: scriptedModel(['{"n":1}']) })
     const heed = new Heed({ agents: { agent }, storage: losing('commitStep', 'after'), logger: silentLogger })
     const structuredOutput = { schema: { type: 'object', properties: { n: { type: 'number' } } } } as const
@@ -111,7 +111,7 @@ describe('a store whose answer is lost', () => {
     await heed.close()
   })
 
-  it('leaves a store open that another Heed still uses', async () => {
+  it('does not close a store that another Heed uses', async () => {
     const storage = new InMemoryStore()
     const [first, second] = ['a', 'b'].map((id) => new Agent({ id, model: scriptedModel(['x'], { loop: true }) }))
     const heeds = [new Heed({ agents: { first: first as Agent }, storage }), new Heed({ agents: { second: second as Agent }, storage })]

@@ -33,7 +33,7 @@ const given = () => ({ requestContext: context(), tools: { look }, onFinish: () 
 const lost = ['tools', 'onFinish', 'requestContext.token', 'requestContext.handle']
 
 describe.each(placeKinds())('options of a run whose process ended, $name', ({ make }) => {
-  it.each(['signal', 'call', 'queued signal'] as const)('[R10.1] are listed where they are lost, and the declared context is there again: of a %s', async (what) => {
+  it.each(['signal', 'call', 'queued signal'] as const)('[R10.1] are listed in lost, and the declared request context is restored: of a %s', async (what) => {
     const place = make()
     const before = guide(true)
     const first = openHeed({ agent: before.agent }, place.store())
@@ -59,7 +59,7 @@ describe.each(placeKinds())('options of a run whose process ended, $name', ({ ma
     expect(logged[0]).toMatchObject([expect.stringContaining('without options'), { lost }])
   })
 
-  it('are not lost where the process goes on', async () => {
+  it('are not lost while the process runs', async () => {
     const { agent, seen } = guide(false)
     openHeed({ agent }, make().store())
     await agent.generate('Go.', { memory, ...given() })
@@ -72,7 +72,7 @@ describe('a request context', () => {
   const folder = mkdtempSync(join(tmpdir(), 'heed-context-'))
   afterAll(() => rmSync(folder, { recursive: true }))
 
-  it('[R10.1] leaves nothing on the disk but what is declared', async () => {
+  it('[R10.1] stores only what its schema declares', async () => {
     const { agent } = guide(false)
     const heed = openHeed({ agent }, new LibSQLStore({ url: `file:${join(folder, 'a.db')}` }))
     await agent.generate('Go.', { memory, ...given() })

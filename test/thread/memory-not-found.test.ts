@@ -17,7 +17,7 @@ const failing: Array<{ name: string; code: string | undefined; memory: () => Mem
 ]
 
 describe.each(failing)('a memory function that $name', ({ memory, code }) => {
-  it('has every way to send answer with a receipt whose outcome says so', async () => {
+  it('makes every kind of send return a receipt with the error as outcome', async () => {
     const { agent, model, heed } = opened(memory)
     const keeping = { ...thread, ifIdle: { behavior: 'persist' as const } }
     const receipts = [agent.sendMessage('Go.', thread), agent.queueMessage('Go.', thread), agent.sendSignal({ type: 'system-reminder', contents: 'Go.' }, thread), agent.sendMessage('Go.', keeping)]
@@ -32,12 +32,12 @@ describe.each(failing)('a memory function that $name', ({ memory, code }) => {
   })
 })
 
-it('what a throwing and a rejecting memory function come to is the same', async () => {
+it('a throwing and a rejecting memory function have the same outcome', async () => {
   const [thrown, rejected] = await Promise.all(failing.slice(0, 2).map(({ memory }) => opened(memory).agent.sendMessage('Go.', thread).outcome))
   expect(thrown).toEqual(rejected)
 })
 
-it('a memory that is not found while an earlier send is on its way is told by its own receipt alone', async () => {
+it('a missing memory is reported only by the receipt of its own send while an earlier send is in flight', async () => {
   const slow = Promise.withResolvers<Memory>()
   let found = true
   const { agent, heed } = opened(() => (found ? slow.promise : Promise.reject(new Error('no tenant'))))

@@ -4,8 +4,8 @@ import { scriptedModel } from '../../src/testing/index.ts'
 import { served } from '../http/serving.ts'
 import { openHeed, placeKinds } from './places.ts'
 
-describe.each(placeKinds())('a thread to which nothing was sent yet, $name', ({ make }) => {
-  it('[R4.3] has nothing that waits, runs or was told', async () => {
+describe.each(placeKinds())('a thread that has received no send, $name', ({ make }) => {
+  it('[R4.3] has no pending signal, run or lane, and causes no error', async () => {
     const agent = new Agent({ id: 'a', model: scriptedModel([]) })
     openHeed({ agent }, make().store())
     for (const scope of [{ threadId: 'new', resourceId: 'u' }, { threadId: 'new' }]) {
@@ -19,7 +19,7 @@ describe.each(placeKinds())('a thread to which nothing was sent yet, $name', ({ 
     }
   })
 
-  it('[R4.3] is not there over HTTP', async () => {
+  it('[R4.3] is thread_not_found over HTTP', async () => {
     const { ask } = await served({ guide: new Agent({ id: 'guide', model: scriptedModel([]) }) })
     const path = '/agents/guide/threads/new'
     const bodies = [ask(`${path}/queue?resourceId=u`), ask(`${path}/queue/cancel`, { json: { resourceId: 'u', signalIds: ['s'] } }), ask(`${path}/queue/reorder`, { json: { resourceId: 'u', signalIds: ['s'] } }), ask(`${path}/signals/s?resourceId=u`), ask(`${path}/active-run?resourceId=u`), ask(`${path}/lanes?resourceId=u`)]

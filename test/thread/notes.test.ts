@@ -8,8 +8,8 @@ const thread = { resourceId: 'user-1', threadId: 'thread-1' }
 const note = { ...thread, ifActive: { behavior: 'persist' } } as const
 const saidIn = (chunk: Chunk) => (chunk as { data: { contents?: unknown } }).data.contents
 
-describe.each(placeKinds())('what is persisted while a run is active, $name', ({ make }) => {
-  it('[W4.1] is shown at once, in order, and is no part of the run', async () => {
+describe.each(placeKinds())('a signal that is persisted while a run is active, $name', ({ make }) => {
+  it('[W4.1] is published at once, in order, and does not enter the run', async () => {
     const hold = gate()
     const model = scriptedModel([{ text: ['One ', 'two.'], gate: { parts: 3, until: hold.promise } }, 'Next.'])
     const agent = new Agent({ id: 'guide', model })
@@ -34,7 +34,7 @@ describe.each(placeKinds())('what is persisted while a run is active, $name', ({
     expect(userTexts(model.calls[1])).toEqual(['Go.', 'a', 'b', 'c', 'And?'])
   })
 
-  it('[W4.1] is in the snapshot of whoever comes later, in this step and in the next', async () => {
+  it('[W4.1] is in later snapshots, in this step and in the next', async () => {
     const holds = [gate(), gate()]
     const model = scriptedModel(({ index }) => ({ text: ['One ', 'two.'], gate: { parts: 3, until: holds[index]?.promise ?? Promise.resolve() } }))
     const agent = new Agent({ id: 'guide', model })

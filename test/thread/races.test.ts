@@ -38,8 +38,8 @@ function holding(method: Method, hold: 'before' | 'after') {
   return { store: slow, arm: () => (armed = true), reached: reached.promise, release: released.open }
 }
 
-describe('when the store answers late', () => {
-  it('[R2.3] an interrupt that entered already cuts nothing', async () => {
+describe('if the store responds late', () => {
+  it('[R2.3] an interrupt that has already entered does not cut the stream', async () => {
     const first = gate()
     const second = gate()
     const model = scriptedModel([
@@ -68,7 +68,7 @@ describe('when the store answers late', () => {
     expect(model.callCount).toBe(2)
   })
 
-  it('[W2.1] what is kept after a run is shown after its last word', async () => {
+  it('[W2.1] a signal that is persisted after a run is published after its last chunk', async () => {
     const agent = new Agent({ id: 'guide', model: scriptedModel(['Done.']) })
     const { store, arm, reached, release } = holding('commitStep', 'after')
     openHeed({ agent }, store)
@@ -84,7 +84,7 @@ describe('when the store answers late', () => {
     expect(types(chunks).slice(-3)).toEqual(['step-finish', 'finish', 'data-user-message'])
   })
 
-  it('[R8.2] an abort that comes before the run is there still ends it', async () => {
+  it('[R8.2] an abort before the run exists still ends it', async () => {
     const model = scriptedModel(['Never said.'])
     const agent = new Agent({ id: 'guide', model })
     const { store, arm, reached, release } = holding('beginRun', 'before')
@@ -102,7 +102,7 @@ describe('when the store answers late', () => {
     expect(agent.abortThreadStream(thread)).toBe(false)
   })
 
-  it('a call that is aborted while it is accepted leaves the queue at once', async () => {
+  it('a call that is aborted during acceptance is removed from the queue at once', async () => {
     const agent = new Agent({ id: 'guide', model: scriptedModel([{ text: 'Long', hang: true }]) })
     const { store, arm, reached, release } = holding('accept', 'after')
     openHeed({ agent }, store)
@@ -117,7 +117,7 @@ describe('when the store answers late', () => {
     expect(await agent.listQueued(thread)).toEqual([])
   })
 
-  it('[W1.1] a signal that a snapshot has is not shown again', async () => {
+  it('[W1.1] a signal that a snapshot contains is not published again', async () => {
     const agent = new Agent({ id: 'guide', model: scriptedModel([]) })
     const { store, arm, reached, release } = holding('accept', 'after')
     openHeed({ agent }, store)
@@ -137,7 +137,7 @@ describe('when the store answers late', () => {
     expect(told(log)).toEqual(['signal first', 'signal second', 'signal third'])
   })
 
-  it('[W1.1] a snapshot that was overtaken by a whole run is read anew', async () => {
+  it('[W1.1] a snapshot is read again if a whole run ended meanwhile', async () => {
     const agent = new Agent({ id: 'guide', model: scriptedModel(['Done.']) })
     const { store, arm, reached, release } = holding('listRows', 'before')
     openHeed({ agent }, store)
@@ -155,7 +155,7 @@ describe('when the store answers late', () => {
     expect(seen.chunks.filter(isType('data-thread-snapshot'))).toHaveLength(1)
   })
 
-  it('a Heed that closes while a thread waits to be tried again leaves no timer', async () => {
+  it('closing a Heed while a thread waits for a retry leaves no timer', async () => {
     const clock = virtualClock()
     const stopped = gate()
     class Broken extends InMemoryStore {

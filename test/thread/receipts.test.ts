@@ -15,7 +15,7 @@ function busyAgent(more: Partial<ConstructorParameters<typeof Agent>[0]> = {}) {
 }
 
 describe.each(placeKinds())('a receipt $name', ({ make }) => {
-  it('[A4.1] says woke, delivered, queued, persisted and discarded, with the run and the step', async () => {
+  it('[A4.1] reports woke, delivered, queued, persisted and discarded, with the run and the step', async () => {
     const { agent, release } = busyAgent()
     openHeed({ agent }, make().store())
 
@@ -48,7 +48,7 @@ describe.each(placeKinds())('a receipt $name', ({ make }) => {
     expect(await agent.explain({ ...thread, signalId: 'unknown' })).toBeNull()
   })
 
-  it('[A4.1] says rejected with the code, and does not crash a sender who looks away', async () => {
+  it('[A4.1] reports rejected with the code, and causes no unhandled rejection', async () => {
     const { agent } = busyAgent()
     openHeed({ agent }, make().store())
     await agent.sendMessage('mine', thread).stored
@@ -61,7 +61,7 @@ describe.each(placeKinds())('a receipt $name', ({ make }) => {
     expect(await persisted.outcome).toMatchObject({ action: 'rejected' })
   })
 
-  it('[A4.1] of a run whose guardrail refuses it tells later senders that it was rejected', async () => {
+  it('[A4.1] reports rejected to later senders of a signal that a guardrail rejected', async () => {
     const guard = { id: 'guard', processInput: ({ abort }: { abort(reason: string): never }) => abort('not allowed') }
     const { agent } = busyAgent({ inputProcessors: [guard] })
     openHeed({ agent }, make().store())
@@ -76,7 +76,7 @@ describe.each(placeKinds())('a receipt $name', ({ make }) => {
     ['sendSignal', (agent, id) => agent.sendSignal({ type: 'notification', contents: 'hi', id }, thread)],
     ['an interrupt', (agent, id) => agent.sendMessage({ contents: 'hi', id }, { ...thread, ifActive: { behavior: 'interrupt' } })],
     ['a persisted one', (agent, id) => agent.sendMessage({ contents: 'hi', id }, { ...thread, ifIdle: { behavior: 'persist' }, ifActive: { behavior: 'persist' } })],
-  ])('[A2.2] of %s that is repeated at once and later is of one signal, and says so', async (_, send) => {
+  ])('[A2.2] of %s that is repeated, concurrently and later, is of one signal and reports duplicate', async (_, send) => {
     const agent = new Agent({ id: 'guide', model: scriptedModel(['Answer.'], { loop: true }) })
     openHeed({ agent }, make().store())
     const receipts = Array.from({ length: 8 }, () => send(agent, 'signal-1'))
@@ -107,7 +107,7 @@ describe.each(placeKinds())('a receipt $name', ({ make }) => {
     expect(await agent.queueMessage({ contents: 'later', id: 'later' }, thread).outcome).toEqual({ action: 'woke', runId, step: 0, duplicate: true })
   })
 
-  it('finds the thread by the run alone, also before the run has begun', async () => {
+  it('finds the thread by its runId alone, also before the run has begun', async () => {
     const { agent, model, release } = busyAgent()
     openHeed({ agent }, make().store())
     const first = agent.sendMessage('Go.', thread)
@@ -143,7 +143,7 @@ describe.each(placeKinds())('a receipt $name', ({ make }) => {
     expect(activeSend.signal.attributes).toEqual({ source: 'chat' })
   })
 
-  it('takes the older types of signals', async () => {
+  it('accepts the legacy signal types', async () => {
     const agent = new Agent({ id: 'guide', model: scriptedModel(['Answer.'], { loop: true }) })
     openHeed({ agent }, make().store())
     const user = agent.sendSignal({ type: 'user-message', contents: 'Hello.' }, thread)
@@ -156,7 +156,7 @@ describe.each(placeKinds())('a receipt $name', ({ make }) => {
     expect(messages.filter(({ role }) => role === 'signal').map(({ type }) => type)).toEqual(['user', 'system-reminder'])
   })
 
-  it('keeps the order of sends, however long the memory of each takes to be found', async () => {
+  it('keeps the order of sends, however long the memory function takes for each', async () => {
     const slow = gate()
     let waits = false
     const { Memory } = await import('../../src/index.ts')
@@ -179,7 +179,7 @@ describe.each(placeKinds())('a receipt $name', ({ make }) => {
     expect(userTexts(model.calls[1])).toEqual(['Go.', 'slow', 'quick', 'quicker'])
   })
 
-  it('starts the woken run with the options of the send, what is no JSON included', async () => {
+  it('starts the woken run with the options of the send, including those that are not JSON', async () => {
     const model = scriptedModel([{ toolCalls: [{ toolName: 'extra' }] }, 'Done.'])
     const agent = new Agent({ id: 'guide', model })
     openHeed({ agent }, make().store())
@@ -192,7 +192,7 @@ describe.each(placeKinds())('a receipt $name', ({ make }) => {
     expect(model.calls[0]?.temperature).toBe(0.5)
   })
 
-  it('of a generate() in between keeps its turn', async () => {
+  it('keeps the order of sends, generate() and stream()', async () => {
     const { agent, model, release } = busyAgent()
     openHeed({ agent }, make().store())
     await agent.sendMessage('Go.', thread).outcome
@@ -205,7 +205,7 @@ describe.each(placeKinds())('a receipt $name', ({ make }) => {
     expect(model.calls.map((call) => userTexts(call).at(-1))).toEqual(['Go.', 'A question.', 'Another.'])
   })
 
-  it('lets a call that is aborted or cancelled before its turn go', async () => {
+  it('releases a call that is aborted or cancelled before its turn', async () => {
     const { agent, model, release } = busyAgent()
     openHeed({ agent }, make().store())
     await agent.sendMessage('Go.', thread).outcome
@@ -223,7 +223,7 @@ describe.each(placeKinds())('a receipt $name', ({ make }) => {
     expect(model.callCount).toBe(1)
   })
 
-  it('of what is sent while a thread fails to start is answered by the next run that can', async () => {
+  it('of a send while a thread fails to start: the next run that starts answers it', async () => {
     let fails = true
     const model = scriptedModel(['Answered.'], { loop: true })
     const agent = new Agent({ id: 'guide', model: () => (fails ? Promise.reject(new Error('no model today')) : model) })
@@ -241,7 +241,7 @@ describe.each(placeKinds())('a receipt $name', ({ make }) => {
   })
 })
 
-describe('what is wrong with a send', () => {
+describe('an invalid send', () => {
   const agent = new Agent({ id: 'guide', model: scriptedModel([]), signalTags: ['alarm'] })
   const store = new InMemoryStore()
 
@@ -269,7 +269,7 @@ describe('what is wrong with a send', () => {
 })
 
 describe('stored', () => {
-  it('[A1.1] resolves only after the store flushed, and rejects when it could not', async () => {
+  it('[A1.1] resolves only after the store flushed, and rejects if the flush failed', async () => {
     const flushed = gate()
     let flushes = 0
     class SlowDisk extends InMemoryStore {
@@ -294,7 +294,7 @@ describe('stored', () => {
   })
 })
 
-it('a receipt holds what it tells as its own: a copy of a receipt tells the same', async () => {
+it('the fields of a receipt are its own properties: a copy of a receipt has them too', async () => {
   const agent = new Agent({ id: 'a', model: scriptedModel(['Hi.']) })
   openHeed({ agent }, new InMemoryStore())
   const noted = agent.sendSignal({ id: 's1', type: 'notification', contents: 'x' }, { ...thread, ifIdle: { behavior: 'persist' } })

@@ -16,7 +16,7 @@ function made() {
   return { agent, model, threads: async () => (await (await agent.getMemory()).listThreads()).threads }
 }
 
-describe('a field that there is not', () => {
+describe('an unknown field', () => {
   it.each([
     ['ifActive.behaviour', { ...target, ifActive: { behaviour: 'persist' } }],
     ['ifActive.streamOptions', { ...target, ifActive: { streamOptions: {} } }],
@@ -24,7 +24,7 @@ describe('a field that there is not', () => {
     ['ifIdle.attribute', { ...target, ifIdle: { attribute: { a: 1 } } }],
     ['ifidle', { ...target, ifidle: {} }],
     ['ifIdle', { ...target, ifIdle: 'persist' }],
-  ])('[A3.4] %s of a send is refused by name', async (field, options) => {
+  ])('[A3.4] %s of a send is rejected by name', async (field, options) => {
     const { agent, model, threads } = made()
     const refused = { code: 'invalid_argument', details: { field } }
     expect(thrownBy(() => agent.sendMessage('Hello.', options as never))).toMatchObject(refused)
@@ -35,7 +35,7 @@ describe('a field that there is not', () => {
     expect(model.callCount).toBe(0)
   })
 
-  it('[A3.4] of a message, a signal or a state is refused by name', async () => {
+  it('[A3.4] of a message, a signal or a state is rejected by name', async () => {
     const { agent, threads } = made()
     const wrong = (field: string) => ({ code: 'invalid_signal', details: { field } })
     expect(thrownBy(() => agent.sendMessage({ contents: 'x', attribute: { a: 1 } } as never, target))).toMatchObject(wrong('attribute'))
@@ -46,7 +46,7 @@ describe('a field that there is not', () => {
     expect(await threads()).toEqual([])
   })
 
-  it('[A3.4] is none on a signal that was handed out, which may be sent again', async () => {
+  it('[A3.4] is not reported for a signal from a receipt, which may be sent again', async () => {
     const { agent } = made()
     const first = agent.sendSignal({ type: 'notification', contents: 'CI failed.', attributes: { pr: 1 } }, { ...target, ifIdle: { behavior: 'persist' } })
     const again = agent.sendSignal(first.signal, { ...target, threadId: 'other', ifIdle: { behavior: 'persist' } })
@@ -56,7 +56,7 @@ describe('a field that there is not', () => {
 })
 
 describe('a send to a run', () => {
-  it('[A3.7] that is not active is refused, also where its thread is named', async () => {
+  it('[A3.7] that is not active is rejected, also if the thread is named', async () => {
     const { agent, model } = made()
     const { runId = '' } = await agent.sendMessage('Hello.', target).outcome
     await expect.poll(() => agent.activeRun(target)).toBeNull()
@@ -69,7 +69,7 @@ describe('a send to a run', () => {
   })
 })
 
-describe('what fails when it is read', () => {
+describe('a value that throws when it is read', () => {
   const boom = () => {
     throw new Error('boom')
   }
@@ -81,7 +81,7 @@ describe('what fails when it is read', () => {
     ['attributes', { attributes: { v: new Proxy({}, { getPrototypeOf: boom }) } }],
     ['metadata', { metadata: new Proxy({}, { getPrototypeOf: boom }) }],
     ['providerOptions', { providerOptions: new Proxy({}, { ownKeys: boom }) }],
-  ])('[A3.1] is refused by the name of its field: %s', async (field, more) => {
+  ])('[A3.1] is rejected with the name of its field: %s', async (field, more) => {
     const { agent, threads } = made()
     expect(thrownBy(() => agent.sendMessage({ contents: 'x', ...more } as never, target))).toMatchObject({ code: 'invalid_signal', details: { field } })
     if ('attributes' in more) expect(thrownBy(() => agent.sendMessage('x', { ...target, ifIdle: { attributes: more.attributes } } as never))).toMatchObject({ code: 'invalid_signal', details: { field: `ifIdle.${field}` } })
@@ -90,7 +90,7 @@ describe('what fails when it is read', () => {
 })
 
 describe('a message', () => {
-  it.each([[''], ['  \n'], [[]], [[{ type: 'text', text: ' ' }]], [{ contents: '' }], [{ contents: [] }]])('[A3.5] of nothing (%j) is refused like a question of nothing', async (nothing) => {
+  it.each([[''], ['  \n'], [[]], [[{ type: 'text', text: ' ' }]], [{ contents: '' }], [{ contents: [] }]])('[A3.5] that is empty (%j) is rejected with invalid_message, as generate() is', async (nothing) => {
     const { agent, model, threads } = made()
     const refused = { code: 'invalid_message', message: 'The message is empty. Pass a text or a file.' }
     expect(await rejection(agent.generate(''))).toMatchObject(refused)
@@ -101,7 +101,7 @@ describe('a message', () => {
     expect(model.callCount).toBe(0)
   })
 
-  it('[A3.5] of a file alone, or of attributes alone, says something', async () => {
+  it('[A3.5] of a file alone, or of attributes alone, is not empty', async () => {
     const { agent } = made()
     const persist = { ...target, ifIdle: { behavior: 'persist' } } as const
     expect((await agent.sendMessage([{ type: 'file', data: 'aGVsbG8=', mediaType: 'image/png' }], persist).outcome).action).toBe('persisted')
@@ -110,7 +110,7 @@ describe('a message', () => {
   })
 })
 
-describe('the place of the run that a send starts', () => {
+describe('the thread and resource of the run that a send starts', () => {
   it.each([
     ['thread', { thread: 'other' }],
     ['thread', { thread: { id: 'other', title: 'x' } }],
@@ -125,7 +125,7 @@ describe('the place of the run that a send starts', () => {
     expect(await threads()).toEqual([])
   })
 
-  it('[A3.6] may be said again', async () => {
+  it('[A3.6] may be repeated in streamOptions.memory', async () => {
     const { agent } = made()
     const said = agent.sendMessage('x', { ...target, ifIdle: { streamOptions: { memory: { thread: 't', resource: 'u' } } } })
     expect((await said.outcome).action).toBe('woke')

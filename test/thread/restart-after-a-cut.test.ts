@@ -65,7 +65,7 @@ const cuts: Array<{ name: string; cut: (teller: Teller) => Promise<void> }> = [
 ]
 
 describe.each(placeKinds())('a thread whose process ended after a cut, $name', ({ make }) => {
-  it.each(cuts)('[R5.2] goes on with the same bytes after $name', async ({ cut }) => {
+  it.each(cuts)('[R5.2] continues with the same bytes after $name', async ({ cut }) => {
     const run = async (place: Place, here: Teller) => {
       const heed = openHeed({ agent: here.agent }, place.store())
       await cut(here)

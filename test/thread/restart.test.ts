@@ -48,7 +48,7 @@ async function reference(place: Place, send: (agent: Sender) => Promise<void>): 
 const untilAborted = (signal: AbortSignal) => new Promise<void>((resolve) => signal.addEventListener('abort', () => resolve()))
 
 describe.each(placeKinds())('a thread whose process ended, $name', ({ make }) => {
-  it.each([0, 1, 2])('[R5.2] goes on with the bytes of the prompt that it was asked with, in the stream of step %i', async (step) => {
+  it.each([0, 1, 2])('[R5.2] continues with the same prompt bytes, cut in the stream of step %i', async (step) => {
     const whole = await reference(make(), async (agent) => void (await agent.sendMessage('Ten files.', thread).outcome))
     const place = make()
     const before = clerk({ hangIn: (results) => results === step })
@@ -72,7 +72,7 @@ describe.each(placeKinds())('a thread whose process ended, $name', ({ make }) =>
     expect(messages[1]?.content.parts.filter((part) => part.type === 'text').map((part) => part.text)).toEqual(['Working on 1.', 'Working on 1.', 'Done with 1.'])
   })
 
-  it('[R5.2] runs a tool again that may be run twice, and goes on with the same bytes', async () => {
+  it('[R5.2] runs an idempotent tool again and continues with the same bytes', async () => {
     const whole = await reference(make(), async (agent) => void (await agent.sendMessage('Ten files.', thread).outcome))
     const place = make()
     const before = clerk({ idempotent: true, work: untilAborted })
@@ -88,7 +88,7 @@ describe.each(placeKinds())('a thread whose process ended, $name', ({ make }) =>
     expect(prompts(after.model)).toEqual(whole.slice(1))
   })
 
-  it('[R5.2] tells the model of a tool that may not be run twice', async () => {
+  it('[R5.2] reports to the model that a non-idempotent tool was interrupted', async () => {
     const whole = await reference(make(), async (agent) => void (await agent.sendMessage('Ten files.', thread).outcome))
     const place = make()
     const before = clerk({ work: untilAborted })
@@ -108,7 +108,7 @@ describe.each(placeKinds())('a thread whose process ended, $name', ({ make }) =>
     expect(JSON.stringify(shown.slice(0, -1))).toBe(JSON.stringify(expected.slice(0, -1)))
   })
 
-  it('[R5.2] continues with what entered, what waits, and the queue, as if nothing had happened', async () => {
+  it('[R5.2] continues with the signals that entered, the pending ones and the queue, as without a restart', async () => {
     const sends = async (agent: Sender) => {
       const steer = agent.sendMessage('Also these.', thread)
       const turns = [agent.queueMessage('Then these.', thread), agent.queueMessage('And those.', thread)]
@@ -141,7 +141,7 @@ describe.each(placeKinds())('a thread whose process ended, $name', ({ make }) =>
     expect(prompts(after.model)).toEqual(prompts(uninterrupted.model).slice(1))
   })
 
-  it('[R6.2] continues from an approval with the bytes of an unbroken run', async () => {
+  it('[R6.2] continues from an approval with the bytes of an uninterrupted run', async () => {
     const clerkWhoAsks = () => {
       const model = scriptedModel((call) => (call.prompt.length < 3 ? { toolCalls: [{ toolName: 'sign', toolCallId: 'c1' }] } : 'Signed.'))
       const sign = createTool({ id: 'sign', requireApproval: true, execute: () => ({ signed: true }) })
@@ -169,7 +169,7 @@ describe.each(placeKinds())('a thread whose process ended, $name', ({ make }) =>
     expect([...prompts(before.model), ...prompts(after.model)]).toEqual(prompts(whole.model))
   })
 
-  it('[R5.2] wakes for what was accepted and never begun', async () => {
+  it('[R5.2] wakes for a signal that was accepted and whose run never began', async () => {
     const whole = await reference(make(), async (agent) => void (await agent.sendMessage({ contents: 'Ten files.', id: 's1' }, thread).outcome))
     const place = make()
     const store = place.store()
@@ -188,7 +188,7 @@ describe.each(placeKinds())('a thread whose process ended, $name', ({ make }) =>
     expect(await agent.explain({ ...thread, signalId: 's1' })).toMatchObject({ state: 'consumed', runId: 'run-1' })
   })
 
-  it('[R5.2] is taken up by the next send, when nobody has looked yet', async () => {
+  it('[R5.2] is continued by the next send, before the first sweep', async () => {
     const clock = virtualClock()
     const place = make({ clock })
     const before = clerk({ hangIn: () => true })
@@ -206,7 +206,7 @@ describe.each(placeKinds())('a thread whose process ended, $name', ({ make }) =>
     expect(prompts(model)[0]).toBe(prompts(before.model)[0])
   })
 
-  it('[R2.3] obeys an interrupt that came too late for the process before', async () => {
+  it('[R2.3] honours an interrupt that arrived too late for the previous process', async () => {
     const clock = virtualClock()
     const place = make({ clock })
     const before = clerk({ hangIn: () => true })
@@ -230,7 +230,7 @@ describe.each(placeKinds())('a thread whose process ended, $name', ({ make }) =>
     expect(await agent.explain({ ...thread, signalId: 'stop' })).toMatchObject({ state: 'consumed', runId })
   })
 
-  it('[R5.2] is found among many, page by page', async () => {
+  it('[R5.2] is found among many threads, page by page', async () => {
     const place = make()
     const before = clerk({ hangIn: () => true })
     const first = openHeed({ agent: before.agent }, place.store())
@@ -244,7 +244,7 @@ describe.each(placeKinds())('a thread whose process ended, $name', ({ make }) =>
     await soon(() => agent.listActiveThreads()).toEqual([])
   })
 
-  it('parks a run that never comes to an end, tells so, and goes on with what waits', async () => {
+  it('parks a run that never ends, reports it, and continues with the pending signals', async () => {
     const clock = virtualClock()
     const place = make({ clock })
     for (let attempt = 1; attempt <= 10; attempt++) {
@@ -285,7 +285,7 @@ describe.each(placeKinds())('a thread whose process ended, $name', ({ make }) =>
     expect(await agent.explain({ ...thread, signalId: 'first' })).toMatchObject({ state: 'consumed', run: { status: 'finished' } })
   })
 
-  it('[R5.3] takes a parked run up again from its last finished step', async () => {
+  it('[R5.3] continues a parked run from its last finished step', async () => {
     const whole = await reference(make(), async (agent) => void (await agent.sendMessage('Ten files.', thread).outcome))
     const clock = virtualClock()
     const place = make({ clock })
@@ -322,8 +322,8 @@ describe.each(placeKinds())('a thread whose process ended, $name', ({ make }) =>
   })
 })
 
-describe.each(placeKinds())('a process that was only stopped, $name', ({ make }) => {
-  it('[R1.3] may neither write nor speak after another took its thread', async () => {
+describe.each(placeKinds())('a process that was paused, $name', ({ make }) => {
+  it('[R1.3] neither writes nor publishes after another process took over its thread', async () => {
     const clock = virtualClock()
     const place = make({ clock })
     // Its own clock stands still: no heartbeat leaves it.

@@ -7,7 +7,7 @@ import { gate, idle, isType, readUntil, soon, userTexts } from './said.ts'
 const thread = { resourceId: 'user-1', threadId: 'thread-1' }
 
 describe.each(placeKinds())('several agents, $name', ({ make }) => {
-  it('share a thread: what is sent to one never enters the run of another', async () => {
+  it('share a thread: a send to one never enters the run of another', async () => {
     const hold = gate()
     const writerModel = scriptedModel((call) => (call.index === 0 ? { text: 'Writing.', gate: hold.promise } : 'Written.'))
     const criticModel = scriptedModel(['Hm.', 'Well.'])
@@ -59,7 +59,7 @@ describe.each(placeKinds())('several agents, $name', ({ make }) => {
     expect([model.callCount, judge.callCount]).toEqual([1, 1])
   })
 
-  it('let an approval through another agent go to the one that waits', async () => {
+  it('pass an approval through another agent to the suspended one', async () => {
     const pay = createTool({ id: 'pay', requireApproval: true, execute: () => 'paid' })
     const place = make()
     const model = scriptedModel([{ toolCalls: [{ toolName: 'pay', toolCallId: 'c1' }] }, 'Paid.'])

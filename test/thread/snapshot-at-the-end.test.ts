@@ -18,8 +18,8 @@ async function snapshotOn(type: string, agent: Agent): Promise<ThreadSnapshot> {
   throw new Error(`no ${type}`)
 }
 
-describe('a snapshot that is asked for on the last chunk', () => {
-  it('[W1.1] of a run says that the thread is idle, with the answer in its messages', async () => {
+describe('a snapshot requested at the last chunk', () => {
+  it('[W1.1] of a run has the status idle, with the answer in its messages', async () => {
     const agent = new Agent({ id: 'a', model: scriptedModel(['done']) })
     const heed = new Heed({ agents: { agent }, storage: new InMemoryStore() })
     const snapshot = await snapshotOn('finish', agent)
@@ -28,7 +28,7 @@ describe('a snapshot that is asked for on the last chunk', () => {
     await heed.close()
   })
 
-  it('[W1.1] of a run that waits says what for', async () => {
+  it('[W1.1] of a suspended run has the calls that wait', async () => {
     const pay = createTool({ id: 'pay', requireApproval: true, execute: () => 'paid' })
     const agent = new Agent({ id: 'a', model: scriptedModel([{ toolCalls: [{ toolName: 'pay', input: {} }] }]), tools: { pay } })
     const heed = new Heed({ agents: { agent }, storage: new InMemoryStore() })
@@ -36,7 +36,7 @@ describe('a snapshot that is asked for on the last chunk', () => {
     await heed.close()
   })
 
-  it('[G1.10] shows nothing that a transform hides', async () => {
+  it('[G1.10] contains nothing that a transform hides', async () => {
     const hide = { input: () => 'in', output: () => 'out' }
     const card = createTool({ id: 'card', execute: () => 'SECRET42', transform: { display: hide, transcript: hide } })
     const agent = new Agent({ id: 'a', model: scriptedModel([{ toolCalls: [{ toolName: 'card', input: { number: 'SECRET42' } }] }, 'ok']), tools: { card } })

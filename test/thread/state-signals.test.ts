@@ -22,7 +22,7 @@ describe.each([['in memory', () => new InMemoryStore()], ['in a database', () =>
     await heed.close()
   })
 
-  it('[L1.1] that say nothing new are skipped, also when sent at once; what is new has the next version', async () => {
+  it('[L1.1] that are unchanged are skipped, also if concurrent; a changed one has the next version', async () => {
     const { agent, heed } = open()
     const quiet = { ...thread, ifIdle: { behavior: 'persist' } } as const
     const answers = await Promise.all(Array.from({ length: 20 }, () => agent.sendStateSignal(state('a.ts'), quiet)))
@@ -37,14 +37,14 @@ describe.each([['in memory', () => new InMemoryStore()], ['in a database', () =>
     await heed.close()
   })
 
-  it('[L1.1] that were discarded are news the next time', async () => {
+  it('[L1.1] that were discarded are stored the next time', async () => {
     const { agent, heed } = open()
     await agent.sendStateSignal(state('a.ts'), { ...thread, ifIdle: { behavior: 'discard' } })
     expect(await agent.sendStateSignal(state('a.ts'), { ...thread, ifIdle: { behavior: 'persist' } })).toMatchObject({ skipped: false })
     await heed.close()
   })
 
-  it('[A3.3] without a lane or a key are refused', async () => {
+  it('[A3.3] without a lane or a cacheKey are rejected', async () => {
     const { agent, heed } = open()
     await expect(agent.sendStateSignal({ ...state('a.ts'), id: '' }, thread)).rejects.toMatchObject({ code: 'invalid_signal', details: { field: 'id' } })
     await expect(agent.sendStateSignal({ ...state('') }, thread)).rejects.toMatchObject({ details: { field: 'cacheKey' } })

@@ -22,8 +22,8 @@ function start(program: string, file: string, ...how: string[]) {
   return { child, ended: once(child, 'exit'), lines: createInterface({ input: child.stdout })[Symbol.asyncIterator]() }
 }
 
-describe('a program that only listens to an inbox', () => {
-  it('[W5.1] goes on listening', async () => {
+describe('a program that only subscribes to an inbox', () => {
+  it('[W5.1] stays alive', async () => {
     const { child, lines, ended } = start('inbox-listener.ts', join(folder, 'inbox.db'), 'forever')
     expect((await lines.next()).value).toBe('One.')
     expect((await lines.next()).value).toBe('waits')
@@ -38,7 +38,7 @@ describe('a program that only listens to an inbox', () => {
 })
 
 describe('a program that only awaits an outcome', () => {
-  it('[W5.2] runs its thread beside a process that never answers', async () => {
+  it('[W5.2] runs its thread beside a process that never responds', async () => {
     const file = join(folder, 'silent.db')
     const silent = await Sidecar.open(`${file}-bus`, 'silent')
     try {

@@ -7,7 +7,7 @@ import { gate, idle, isType, readUntil, soon, texts, types, userTexts } from './
 const thread = { resourceId: 'user-1', threadId: 'thread-1' }
 
 describe.each(placeKinds())('a thread $name', ({ make }) => {
-  it('[R2.2] lets everything that waits enter at a boundary, in order, as separate messages of one call', async () => {
+  it('[R2.2] lets all pending signals enter at a boundary, in order, as separate messages of one call', async () => {
     const model = scriptedModel([{ toolCalls: [{ toolName: 'look' }] }, 'Seen.'])
     const running = gate()
     const go = gate()
@@ -37,7 +37,7 @@ describe.each(placeKinds())('a thread $name', ({ make }) => {
     ])
   })
 
-  it('[R2.3] cuts the stream for an interrupt, keeps what was said, and goes on with the input', async () => {
+  it('[R2.3] cuts the stream for an interrupt, keeps the output so far, and continues with the input', async () => {
     const model = scriptedModel([{ text: ['I shall ', 'tell a long story'], hang: { parts: 2 } }, 'Very well.'])
     const agent = new Agent({ id: 'guide', model })
     openHeed({ agent }, make().store())
@@ -61,7 +61,7 @@ describe.each(placeKinds())('a thread $name', ({ make }) => {
     expect(messages[1]?.content.metadata).toEqual({ incomplete: 'interrupted' })
   })
 
-  it('[R2.3] does not forget an interrupt that comes before the stream is there', async () => {
+  it('[R2.3] honours an interrupt that arrives before the stream exists', async () => {
     const model = scriptedModel((call) => (call.prompt.length === 1 ? { text: 'Never said', hang: true } : 'Heard both.'))
     const asked = gate()
     const ready = gate()
@@ -102,7 +102,7 @@ describe.each(placeKinds())('a thread $name', ({ make }) => {
     expect(await agent.listQueued(thread)).toEqual([])
   })
 
-  it('lists what enters before the queue, reorders the queue, and takes out what is cancelled', async () => {
+  it('lists entering signals before the queue, reorders the queue, and removes cancelled signals', async () => {
     const hold = gate()
     const model = scriptedModel((call) => (call.index === 0 ? { text: 'Answer', gate: hold.promise } : 'Answer'))
     const agent = new Agent({ id: 'guide', model })
@@ -126,7 +126,7 @@ describe.each(placeKinds())('a thread $name', ({ make }) => {
     expect(model.calls.map((call) => userTexts(call).at(-1))).toEqual(['now', 'q3', 'q2'])
   })
 
-  it('[R3.2] does not count a last step that an interrupt cut before its first word', async () => {
+  it('[R3.2] does not count a last step that an interrupt cut before its first chunk', async () => {
     const model = scriptedModel((call) => (userTexts(call).includes('Second.') ? 'Heard both.' : { text: 'Never said', hang: { parts: 0 } }))
     const agent = new Agent({ id: 'guide', model })
     openHeed({ agent }, make().store())
@@ -141,7 +141,7 @@ describe.each(placeKinds())('a thread $name', ({ make }) => {
     expect(model.callCount).toBe(2)
   })
 
-  it('[R3.2] answers what arrives at maxSteps in another run', async () => {
+  it('[R3.2] answers a signal that arrives at maxSteps in another run', async () => {
     const running = gate()
     const go = gate()
     const look = createTool({ id: 'look', execute: async () => (running.open(), await go.promise, 1) })
@@ -161,7 +161,7 @@ describe.each(placeKinds())('a thread $name', ({ make }) => {
     expect(userTexts(model.calls[1])).toEqual(['Go.', 'And this?'])
   })
 
-  it('[R8.2] keeps what was said before an abort and answers what waits next', async () => {
+  it('[R8.2] keeps the output before an abort and answers pending signals next', async () => {
     const model = scriptedModel([{ text: ['Half ', 'an answer'], hang: { parts: 2 } }, 'Answered.'])
     const agent = new Agent({ id: 'guide', model })
     openHeed({ agent }, make().store())
@@ -182,7 +182,7 @@ describe.each(placeKinds())('a thread $name', ({ make }) => {
     expect(watcher.activeRunId()).toBeNull()
   })
 
-  it('[R8.2] clears what waits when asked, and says so to everyone who waits', async () => {
+  it('[R8.2] clears pending signals if requested, and settles all their outcomes', async () => {
     const model = scriptedModel([{ text: 'Long', hang: true }])
     const agent = new Agent({ id: 'guide', model })
     openHeed({ agent }, make().store())
@@ -205,7 +205,7 @@ describe.each(placeKinds())('a thread $name', ({ make }) => {
     expect(model.callCount).toBe(1)
   })
 
-  it('[R8.2] aborts a run that is only being prepared', async () => {
+  it('[R8.2] aborts a run that is being prepared', async () => {
     const asked = gate()
     const agent = new Agent({ id: 'guide', model: scriptedModel(['Never.']), instructions: () => (asked.open(), new Promise<string>(() => {})) })
     openHeed({ agent }, make().store())
@@ -228,7 +228,7 @@ describe.each(placeKinds())('a thread $name', ({ make }) => {
     expect(agent.abortThreadStream(thread)).toBe(false)
   })
 
-  it('runs to the end with nobody watching', async () => {
+  it('runs to the end without a subscriber', async () => {
     const agent = new Agent({ id: 'guide', model: scriptedModel(['All said.']) })
     openHeed({ agent }, make().store())
     agent.sendMessage('Go.', thread)
@@ -236,7 +236,7 @@ describe.each(placeKinds())('a thread $name', ({ make }) => {
     await soon(async () => (await memory.recall(thread)).messages.map(({ role }) => role)).toEqual(['signal', 'assistant'])
   })
 
-  it('shows a signal where the model sees it: after start, before step-finish, alone on an idle thread', async () => {
+  it('publishes a signal where the model reads it: after start, before step-finish, alone on an idle thread', async () => {
     const running = gate()
     const go = gate()
     const look = createTool({ id: 'look', execute: async () => (running.open(), await go.promise, 1) })
@@ -262,7 +262,7 @@ describe.each(placeKinds())('a thread $name', ({ make }) => {
     expect(echoes.map(({ data }) => data.contents)).toEqual(['Go.', 'steer'])
   })
 
-  it('keeps what is persisted while active from the running loop, and readable at once', async () => {
+  it('keeps a signal persisted while active out of the running loop, and readable at once', async () => {
     const running = gate()
     const go = gate()
     const look = createTool({ id: 'look', execute: async () => (running.open(), await go.promise, 1) })

@@ -139,8 +139,8 @@ async function storm(agent: Agent, model: ListeningModel, chance: Chance, option
 
 const seeds = Array.from({ length: 12 }, (_, index) => index + 1)
 
-describe.each(placeKinds())('anything at any moment, $name', ({ make }) => {
-  it.each(seeds)('[R1.3] [R2.2] [W2.1] [A4.1] leaves everything accepted in history once, answered once, and seen by all alike: seed %i', (seed) =>
+describe.each(placeKinds())('random operations at random moments, $name', ({ make }) => {
+  it.each(seeds)('[R1.3] [R2.2] [W2.1] [A4.1] leave each accepted signal in history once, answered once, and published to all subscribers alike: seed %i', (seed) =>
     seeded(seed, async (chance) => {
       const { agent, model, most } = restless(chance)
       openHeed({ agent }, make().store())
@@ -177,7 +177,7 @@ describe.each(placeKinds())('anything at any moment, $name', ({ make }) => {
       expect(new Set(shown).size).toBe(shown.length)
     }))
 
-  it.each(seeds.slice(0, 6))('[R8.2] [R1.3] the same between aborts: seed %i', (seed) =>
+  it.each(seeds.slice(0, 6))('[R8.2] [R1.3] do the same between aborts: seed %i', (seed) =>
     seeded(100 + seed, async (chance) => {
       const { agent, model, most } = restless(chance)
       openHeed({ agent }, make().store())

@@ -57,8 +57,8 @@ const lastText = async (agent: Agent) => {
 
 const untilAborted = (signal: AbortSignal) => new Promise<void>((resolve) => signal.addEventListener('abort', () => resolve()))
 
-describe.each(placeKinds())('an agent that was asked by another, $name', ({ make }) => {
-  it('[R9.1] goes on after a restart, and the one that asked follows it', async () => {
+describe.each(placeKinds())('an agent that another agent calls, $name', ({ make }) => {
+  it('[R9.1] continues after a restart, and the calling agent follows it', async () => {
     const place = make()
     const before = office({ hang: true, pays: [] })
     const first = openHeed({ clerk: before.clerk }, place.store())
@@ -75,7 +75,7 @@ describe.each(placeKinds())('an agent that was asked by another, $name', ({ make
     expect(await lastText(after.clerk)).toContain('Bought: user: Buy a hat.')
   })
 
-  it('[R9.1] is not asked again when it had answered before the restart', async () => {
+  it('[R9.1] is not called again if it had answered before the restart', async () => {
     const place = make()
     const before = office({ pays: [], beside: untilAborted })
     const first = openHeed({ clerk: before.clerk }, place.store())
@@ -92,7 +92,7 @@ describe.each(placeKinds())('an agent that was asked by another, $name', ({ make
     expect(await transcript(after.clerk, child)).toEqual(['user', 'assistant'])
   })
 
-  it('[R9.1] is asked anew by a call that has the id of an earlier one', async () => {
+  it('[R9.1] is called again by a call with the id of an earlier one', async () => {
     const buyer = new Agent({ id: 'buyer', model: scriptedModel(['One.', 'Two.']) })
     const clerk = new Agent({ id: 'clerk', model: scriptedModel([{ toolCalls: [ask] }, { toolCalls: [ask] }, 'Done.']), agents: { buyer } })
     openHeed({ clerk }, make().store())
@@ -100,7 +100,7 @@ describe.each(placeKinds())('an agent that was asked by another, $name', ({ make
     expect(toolResults.map(({ result }) => result)).toEqual([{ text: 'One.' }, { text: 'Two.' }])
   })
 
-  describe.each(['here', 'after a restart'] as const)('that waits for somebody, decided %s', (when) => {
+  describe.each(['here', 'after a restart'] as const)('that is suspended, decided %s', (when) => {
     const moved = async (at: Office, place: { store(): ReturnType<ReturnType<typeof make>['store']> }, heed: { close(): Promise<void> }): Promise<Office> => {
       if (when === 'here') return at
       await heed.close()
@@ -109,7 +109,7 @@ describe.each(placeKinds())('an agent that was asked by another, $name', ({ make
       return after
     }
 
-    it.each(['on the thread above', 'by the run above', 'on the thread below', 'by the run below'] as const)('[R9.2] %s, lets both go on', async (where) => {
+    it.each(['on the thread above', 'by the run above', 'on the thread below', 'by the run below'] as const)('[R9.2] %s, resumes both runs', async (where) => {
       const place = make()
       const before = office()
       const heed = openHeed({ clerk: before.clerk, buyer: before.buyer }, place.store())
@@ -130,7 +130,7 @@ describe.each(placeKinds())('an agent that was asked by another, $name', ({ make
       expect(await clerk.listSuspendedRuns()).toEqual({ runs: [] })
     })
 
-    it('[R9.3] and declined, is told so and answers', async () => {
+    it('[R9.3] and declined, reads the decision and answers', async () => {
       const place = make()
       const before = office()
       const heed = openHeed({ clerk: before.clerk, buyer: before.buyer }, place.store())
@@ -143,7 +143,7 @@ describe.each(placeKinds())('an agent that was asked by another, $name', ({ make
       expect(await lastText(clerk)).toContain('Too dear.')
     })
 
-    it('[R9.3] ends with the run above that is aborted', async () => {
+    it('[R9.3] ends with the calling run that is aborted', async () => {
       const place = make()
       const before = office()
       const heed = openHeed({ clerk: before.clerk, buyer: before.buyer }, place.store())
@@ -156,7 +156,7 @@ describe.each(placeKinds())('an agent that was asked by another, $name', ({ make
     })
   })
 
-  it('[R9.2] asks one question after the other', async () => {
+  it('[R9.2] asks for one decision after the other', async () => {
     const { clerk, paid, ...rest } = office({ pays: ['p1', 'p2'] })
     openHeed({ clerk }, make().store())
     const { reader, chunks } = await suspend({ clerk, paid, ...rest })
@@ -168,7 +168,7 @@ describe.each(placeKinds())('an agent that was asked by another, $name', ({ make
     expect(paid).toEqual([5])
   })
 
-  it('[R9.2] shows above what it suspended with, and takes the data that is given there', async () => {
+  it('[R9.2] shows its suspendPayload on the calling thread, and accepts resumeData there', async () => {
     const buyer = new Agent({
       id: 'buyer',
       model: scriptedModel([{ toolCalls: [{ toolName: 'size', toolCallId: 's' }] }, 'Done.']),
@@ -185,7 +185,7 @@ describe.each(placeKinds())('an agent that was asked by another, $name', ({ make
     expect(await rest.text).toBe('Thanks.')
   })
 
-  it('[R9.2] may be decided below in the very moment it waits', async () => {
+  it('[R9.2] may be decided on the child thread as soon as it is suspended', async () => {
     const { clerk, buyer, paid } = office()
     openHeed({ clerk, buyer }, make().store())
     const watcher = await buyer.subscribeToThread(child)
@@ -197,7 +197,7 @@ describe.each(placeKinds())('an agent that was asked by another, $name', ({ make
     expect(paid).toEqual([5])
   })
 
-  it('[R9.2] passes what it waits for on through any number of agents', async () => {
+  it('[R9.2] passes its suspension on through any number of agents', async () => {
     const { clerk, buyer, paid } = office()
     const boss = new Agent({ id: 'boss', model: scriptedModel([{ toolCalls: [{ toolName: 'agent-clerk', toolCallId: 'deep', input: { prompt: 'A hat.' } }] }, 'All done.', { toolCalls: [{ toolName: 'agent-clerk', toolCallId: 'deep2', input: { prompt: 'A hat.' } }] }, 'Again.']), agents: { clerk } })
     openHeed({ boss, buyer, clerk }, make().store())
@@ -213,7 +213,7 @@ describe.each(placeKinds())('an agent that was asked by another, $name', ({ make
     expect(paid).toEqual([5, 5])
   })
 
-  it('[R9.3] is aborted with the run that asked it, be it at work or about to be', async () => {
+  it('[R9.3] is aborted with the calling run, whether it runs or is about to', async () => {
     const started = gate()
     const buyer = new Agent({ id: 'buyer', model: scriptedModel(() => (started.open(), { text: 'Well', hang: true })) })
     const clerk = new Agent({ id: 'clerk', model: scriptedModel([{ toolCalls: [ask] }, 'x']), agents: { buyer } })
@@ -226,7 +226,7 @@ describe.each(placeKinds())('an agent that was asked by another, $name', ({ make
     expect((await buyer.threads().store.listRuns({ threadId: child.threadId })).map(({ status }) => status)).toEqual(['aborted'])
   })
 
-  it('counts what it cost', async () => {
+  it('counts its token usage', async () => {
     const usage = { inputTokens: 10, outputTokens: 5 }
     const buyer = new Agent({ id: 'buyer', model: scriptedModel([{ text: 'Ok.', usage }]) })
     const clerk = new Agent({ id: 'clerk', model: scriptedModel([{ toolCalls: [ask], usage }, { text: 'Done.', usage }]), agents: { buyer } })

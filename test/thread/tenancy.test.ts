@@ -67,7 +67,7 @@ const sends: Array<[string, Attempt]> = [
 ]
 
 describe.each(placeKinds())("another resource's thread, $name", ({ make }) => {
-  it.each(sends)('[X1.3] is refused by %s', async (_, attempt) => {
+  it.each(sends)('[X1.3] is rejected by %s', async (_, attempt) => {
     const agent = keeper()
     const place = make()
     openHeed({ agent }, place.store())
@@ -83,7 +83,7 @@ describe.each(placeKinds())("another resource's thread, $name", ({ make }) => {
     await store.close()
   })
 
-  it('[X1.3] has no run that can be decided about by its id', async () => {
+  it('[X1.3] has no run that another resource can decide by its id', async () => {
     const agent = keeper()
     openHeed({ agent }, make().store())
     const runId = await suspendedThread(agent)
@@ -108,7 +108,7 @@ describe.each(placeKinds())("another resource's thread, $name", ({ make }) => {
     watcher.unsubscribe()
   })
 
-  it('[X1.3] is not aborted while it runs, and its run is not named to others', async () => {
+  it('[X1.3] is not aborted while it runs, and its runId is not revealed', async () => {
     const agent = new Agent({ id: 'keeper', model: scriptedModel([{ text: 'Long', hang: true }]) })
     openHeed({ agent }, make().store())
     const { runId } = await agent.sendMessage('Go.', mine).outcome
@@ -124,7 +124,7 @@ describe.each(placeKinds())("another resource's thread, $name", ({ make }) => {
     await idle(agent, mine)
   })
 
-  it('[X1.3] is not aborted before its run is there', async () => {
+  it('[X1.3] is not aborted before its run exists', async () => {
     const asked = gate()
     const ready = gate()
     const agent = new Agent({ id: 'keeper', model: scriptedModel(['Kept.']), instructions: async () => (asked.open(), await ready.promise, '') })
@@ -138,7 +138,7 @@ describe.each(placeKinds())("another resource's thread, $name", ({ make }) => {
     expect(messages.map(({ role }) => role)).toEqual(['signal', 'assistant'])
   })
 
-  it('[X1.3] shows nothing to somebody who watched before it was made', async () => {
+  it('[X1.3] publishes nothing to a subscriber of another resource from before its creation', async () => {
     const agent = new Agent({ id: 'keeper', model: scriptedModel(['Kept.']) })
     openHeed({ agent }, make().store())
     const early = await agent.subscribeToThread(theirs)
@@ -154,7 +154,7 @@ describe.each(placeKinds())("another resource's thread, $name", ({ make }) => {
     early.unsubscribe()
   })
 
-  it('[X1.3] shows nothing to somebody who watched before something was kept in it', async () => {
+  it('[X1.3] publishes nothing to a subscriber of another resource from before its first persisted signal', async () => {
     const agent = new Agent({ id: 'keeper', model: scriptedModel([]) })
     openHeed({ agent }, make().store())
     const early = await agent.subscribeToThread(theirs)
@@ -163,7 +163,7 @@ describe.each(placeKinds())("another resource's thread, $name", ({ make }) => {
     await refused
   })
 
-  it('[X1.3] shows nothing of itself when it was deleted and came again as of somebody else', async () => {
+  it('[X1.3] publishes nothing to its former resource after it was deleted and created by another', async () => {
     const place = make()
     const agent = new Agent({ id: 'keeper', model: scriptedModel(['First.', 'Second.']) })
     openHeed({ agent }, place.store())
@@ -187,7 +187,7 @@ describe.each(placeKinds())("another resource's thread, $name", ({ make }) => {
     await expect(agent.subscribeToThread(mine)).rejects.toMatchObject(forbidden)
   })
 
-  it('[X1.3] may have messages and signals of the same ids, which stay apart', async () => {
+  it('[X1.3] may have messages and signals with the same ids, which stay separate', async () => {
     const model = scriptedModel(['One.', 'Two.'])
     const agent = new Agent({ id: 'keeper', model })
     openHeed({ agent }, make().store())

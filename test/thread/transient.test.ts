@@ -10,7 +10,7 @@ const thread = { resourceId: 'user-1', threadId: 'thread-1' }
 const weather = { type: 'reactive', tagName: 'weather', contents: 'It rains in Bern.', transient: true } as const
 
 describe.each(placeKinds())('a transient signal $name', ({ make }) => {
-  it('[A4.3] is read by the run that takes it, and is neither shown nor found afterwards', async () => {
+  it('[A4.3] is read by the run that takes it, and is neither displayed nor found afterwards', async () => {
     const model = scriptedModel(['Take an umbrella.', 'Fine.'])
     const agent = new Agent({ id: 'guide', model, memory: new Memory() })
     openHeed({ agent }, make().store())
@@ -31,7 +31,7 @@ describe.each(placeKinds())('a transient signal $name', ({ make }) => {
     expect((await memory.recall({ ...thread, vectorSearchString: 'rains in Bern' })).hits ?? []).toEqual([])
   })
 
-  it('[A4.3] is discarded where it would only be persisted', async () => {
+  it('[A4.3] is discarded if it would only be persisted', async () => {
     const agent = new Agent({ id: 'guide', model: scriptedModel(['Hello.']) })
     openHeed({ agent }, make().store())
     await agent.sendMessage('Hi.', thread).outcome
@@ -42,7 +42,7 @@ describe.each(placeKinds())('a transient signal $name', ({ make }) => {
     expect((await (await agent.getMemory()).recall({ ...thread, perPage: false })).messages).toHaveLength(2)
   })
 
-  it('[A3.1] is refused as a state, and with anything but true or false', () => {
+  it('[A3.1] is rejected as a state, and with a value other than a boolean', () => {
     const agent = new Agent({ id: 'guide', model: scriptedModel([]) })
     openHeed({ agent }, make().store())
     expect(() => agent.sendSignal({ ...weather, type: 'state' }, thread)).toThrow(expect.objectContaining({ code: 'invalid_signal', details: expect.objectContaining({ field: 'transient' }) as object }))

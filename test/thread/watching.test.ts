@@ -90,8 +90,8 @@ function soonOrNever(chance: Chance): () => Promise<undefined> {
 
 const seeds = Array.from({ length: 8 }, (_, index) => index + 1)
 
-describe.each(placeKinds())('watchers, $name', ({ make }) => {
-  it.each(seeds)('[W1.1] that come and go see what one sees that never left: seed %i', (seed) =>
+describe.each(placeKinds())('subscribers, $name', ({ make }) => {
+  it.each(seeds)('[W1.1] that reconnect receive what a permanent subscriber receives: seed %i', (seed) =>
     seeded(seed, async (chance) => {
       const agent = talker(chance, 30)
       openHeed({ agent }, make().store())
@@ -112,7 +112,7 @@ describe.each(placeKinds())('watchers, $name', ({ make }) => {
       }
     }))
 
-  it.each(seeds)('[W1.1] that come and go alone know the whole in the end, by what they missed or by a snapshot: seed %i', (seed) =>
+  it.each(seeds)('[W1.1] that reconnect alone have the whole log in the end, by missed chunks or by a snapshot: seed %i', (seed) =>
     seeded(50 + seed, async (chance) => {
       const agent = talker(chance, 30)
       openHeed({ agent }, make().store())
@@ -126,7 +126,7 @@ describe.each(placeKinds())('watchers, $name', ({ make }) => {
       }
     }))
 
-  it.each(seeds)('[W1.1] that begin with a snapshot at any moment have exactly the rest: seed %i', (seed) =>
+  it.each(seeds)('[W1.1] that begin with a snapshot at any moment receive exactly the rest: seed %i', (seed) =>
     seeded(100 + seed, async (chance) => {
       const agent = talker(chance, 200)
       openHeed({ agent }, make().store())
@@ -154,7 +154,7 @@ describe.each(placeKinds())('watchers, $name', ({ make }) => {
       }
     }))
 
-  it('[W1.1] that return too late are told so and start from a snapshot', async () => {
+  it('[W1.1] that return too late start from a snapshot with the reason', async () => {
     const agent = new Agent({ id: 'talker', model: scriptedModel([{ text: ['One'] }, { text: Array.from({ length: 10_000 }, () => 'x') }], { record: false }) })
     openHeed({ agent }, make().store())
     const watcher = await agent.subscribeToThread(thread)
@@ -174,7 +174,7 @@ describe.each(placeKinds())('watchers, $name', ({ make }) => {
     await expect(agent.subscribeToThread({ ...thread, threadId: '' })).rejects.toMatchObject({ code: 'invalid_argument' })
   })
 
-  it('[W2.1] in any number see the same in the same order, from the start of the run', async () => {
+  it('[W2.1] in any number receive the same chunks in the same order, from the start of the run', async () => {
     const hold = gate()
     const model = scriptedModel([{ text: ['a ', 'b ', 'c '], gate: { parts: 2, until: hold.promise } }])
     const agent = new Agent({ id: 'talker', model })
@@ -192,7 +192,7 @@ describe.each(placeKinds())('watchers, $name', ({ make }) => {
     expect(types(await readUntil(after.stream, () => true))).toEqual(['data-user-message'])
   })
 
-  it('that stop in the middle leave the run and the others alone, and end at once', async () => {
+  it('that unsubscribe in the middle do not affect the run and the others, and end at once', async () => {
     const hold = gate()
     const agent = new Agent({ id: 'talker', model: scriptedModel([{ text: 'A long answer.', gate: { parts: 2, until: hold.promise } }]) })
     openHeed({ agent }, make().store())
@@ -210,8 +210,8 @@ describe.each(placeKinds())('watchers, $name', ({ make }) => {
   })
 })
 
-describe('a watcher that never reads', () => {
-  it('[W3.1] costs nothing while a million chunks stream, harms nobody, and knows the whole when it looks', { timeout: 60_000 }, async () => {
+describe('a subscriber that never reads', () => {
+  it('[W3.1] uses no memory while a million chunks stream, slows no other, and has the whole log when it reads', { timeout: 60_000 }, async () => {
     setFlagsFromString('--expose-gc')
     const collectGarbage = runInNewContext('gc') as () => void
     const heap = () => {
@@ -261,7 +261,7 @@ describe('a watcher that never reads', () => {
     }
   })
 
-  it('[W3.1] does not fill the thread with what is kept while nobody runs', async () => {
+  it('[W3.1] does not fill the thread with signals that are persisted while it is idle', async () => {
     const agent = new Agent({ id: 'talker', model: scriptedModel([]) })
     const [{ make }] = placeKinds() as [ReturnType<typeof placeKinds>[0]]
     openHeed({ agent }, make().store())

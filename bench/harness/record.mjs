@@ -19,12 +19,14 @@ function markdown(benchmarks, cases) {
   return `${[
     '# Benchmarks',
     '',
-    'Written by `npm run bench`; not to be edited by hand.',
+    '<!-- Written by `npm run bench`; not to be edited by hand. -->',
     '',
-    'Machines differ and are shared: read ratios, not times. All sides of a benchmark run on one machine in turns, each time in a process',
-    'of its own. A ratio is that of the medians; in brackets are the lowest and the highest of single rounds. CPU counts all threads of a',
-    'process. `ai` is the loop of the AI SDK, `peer` an established agent framework with its memory and its libSQL store; the versions are',
-    'pinned in `bench/package.json`. Heed is measured as it is installed from its packed tarball.',
+    'This page compares the cost of Heed with the AI SDK (`ai`: its loop) and with an established agent framework (`peer`: with its memory',
+    'and its libSQL store). Their versions are pinned in `bench/package.json`. Heed is installed from its packed tarball.',
+    '',
+    'Compare ratios, not times: machines differ and are shared. All sides of a benchmark run alternately on one machine, each time in a new',
+    'process. A ratio is the ratio of the medians; the lowest and highest single rounds are in brackets. CPU time includes all threads of a',
+    'process. To run one benchmark: `npm run bench -- --only idle-send`.',
     ...benchmarks.flatMap((benchmark) => section(benchmark, about.get(benchmark.name))),
   ].join('\n')}\n`
 }
@@ -34,7 +36,7 @@ function section({ name, title, date, rounds, machine, sides, comparisons }, abo
     '',
     `## ${title}`,
     '',
-    ...(about === undefined ? [] : [about, '']),
+    ...(about === undefined ? [] : [...wrapped(about), '']),
     '| compared | result | wanted | |',
     '|---|---|---|---|',
     ...comparisons.map((comparison) => `| ${subject(comparison)} | ${value(comparison)} | ${wanted(comparison)} | ${verdict(comparison)} |`),
@@ -43,6 +45,15 @@ function section({ name, title, date, rounds, machine, sides, comparisons }, abo
     '',
     `\`--only ${name}\`: ${date.slice(0, 10)}, ${rounds} ${rounds === 1 ? 'round' : 'rounds'}, Node ${machine.node.slice(1)}, ${machine.cores} cores.`,
   ]
+}
+
+/** The lines of a paragraph, at most 138 characters each. */
+function wrapped(text) {
+  return text.split(' ').reduce((lines, word) => {
+    const last = lines.pop()
+    if (last === undefined) return [word]
+    return `${last} ${word}`.length <= 138 ? [...lines, `${last} ${word}`] : [...lines, last, word]
+  }, [])
 }
 
 function measured(sides) {

@@ -48,9 +48,9 @@ else {
 }
 
 function table(results: readonly PeaceResult[]): string {
-  return `\`npm run test:cluster -- --minutes ${values.minutes} --seed ${values.seed}\`: processes on one file, all of them sending, running, deciding and watching.
+  return `\`npm run test:cluster -- --minutes ${values.minutes} --seed ${values.seed}\`: processes on one file that all send, run, decide and subscribe.
 
-| processes | seconds | sends | runs | broken promises | sent in one, entered a run of another | accepted → entered, p50, p99 | of that beyond the step's own time, p50, p99 | said → seen elsewhere, p50, p99 |
+| processes | seconds | sends | runs | broken guarantees | sent in one process, entered a run of another | accepted → entered, p50, p99 | of that, beyond the step's own time, p50, p99 | published → received in another process, p50, p99 |
 |---|---|---|---|---|---|---|---|---|
 ${results.map(rowOf).join('\n')}
 `

@@ -28,29 +28,29 @@ function resultOf({ seed, rounds }: CampaignState, cost: TakeoverCost): string {
 |---|---|
 | SIGKILLs | ${number(kills)} |
 | SIGSTOPs beyond the lease, continued | ${number(sum(rounds.map(({ stops }) => stops)))} |
-| processes that were asked to end and handed over | ${number(sum(rounds.map(({ retired }) => retired)))} |
-| sends, repeated ones included | ${facts('sent')} |
+| processes that closed and handed over | ${number(sum(rounds.map(({ retired }) => retired)))} |
+| sends, including repeated ones | ${facts('sent')} |
 | of those confirmed by \`stored\` | ${facts('stored')} |
 | model calls | ${facts('steps')} |
 | tool effects | ${facts('effects')} |
-| threads taken over or woken by a look for work | ${facts('takeovers')} |
-| calls of which the model was told that they were interrupted or cut | ${facts('interrupted')} |
+| threads taken over or woken by a sweep | ${facts('takeovers')} |
+| calls that the model read as interrupted or cut | ${facts('interrupted')} |
 | runs parked | ${facts('parked')} |
-| chunks seen by watchers, and snapshots | ${facts('seen')}, ${facts('snapshots')} |
-| **broken promises** | **${broken.length}** |
+| chunks and snapshots received by subscribers | ${facts('seen')}, ${facts('snapshots')} |
+| **broken guarantees** | **${broken.length}** |
 
-Where the kills fell: ${points(rounds)}.
+Kill points: ${points(rounds)}.
 
-${costOf(cost)} \`npm run test:crash -- --kills 0 --stops 0 --no-page\` measures that alone.
+${costOf(cost)} \`npm run test:crash -- --kills 0 --stops 0 --no-page\` measures only this.
 ${broken.length === 0 ? '' : `\n${broken.slice(0, 20).map(({ promise, what }) => `- ${promise}: ${what}`).join('\n')}\n`}`
 }
 
 /** What a takeover costs, in a sentence or two. */
 export function costOf({ firstChunkMs, transactions, startMs }: TakeoverCost): string {
   const writes = Object.entries(transactions).map(([name, count]) => `${name} ${count}`).join(', ')
-  return `What a takeover costs, the wait for the lease apart: ${Math.round(firstChunkMs)} ms from opening the file to the first chunk, in
-${number(sum(Object.values(transactions)))} write transactions (${writes}). Opening and looking for work takes ${startMs.alone.toFixed(1)} ms on an empty
-file and ${startMs.among.toFixed(1)} ms among 10,000 idle threads. The times are of one machine; the counts are not.`
+  return `Cost of a takeover, without the wait for the lease: ${Math.round(firstChunkMs)} ms from opening the file to the first chunk, in
+${number(sum(Object.values(transactions)))} write transactions (${writes}). Opening the file and the first sweep take ${startMs.alone.toFixed(1)} ms on an empty
+file and ${startMs.among.toFixed(1)} ms among 10,000 idle threads. The times depend on the machine; the counts do not.`
 }
 
 function points(rounds: readonly RoundResult[]): string {

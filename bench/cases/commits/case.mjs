@@ -2,7 +2,10 @@ export const commits = {
   name: 'commits',
   title: 'How long a transaction keeps the event loop',
   about:
-    'Messages to 500 threads of one `file:` database, over and over, all at once; an instant model answers in 10 pieces. Every transaction is timed from its begin to the end of its commit: nothing else happens on the event loop meanwhile. `cpu` is what the thread of the event loop worked in that time; the rest it waited, for the disk or for whatever else the machine did. Milliseconds.',
+    'Messages to 500 threads of one `file:` database, repeatedly, all at once; an instant model answers in 10 deltas. Every ' +
+    'transaction is timed from its begin to the end of its commit; it blocks the event loop for that time. `cpu` is the CPU time ' +
+    "of the event loop's thread in that interval; the rest is waiting for the disk or for other programs on the machine. " +
+    'Milliseconds.',
   sides: ['heed'],
   rounds: { full: 5, quick: 1 },
   input: { full: { threads: 500, turns: 40, warmup: 4 }, quick: { threads: 500, turns: 10, warmup: 2 } },

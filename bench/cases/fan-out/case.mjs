@@ -2,7 +2,8 @@ export const fanOut = {
   name: 'fan-out',
   title: '20,000 chunks to one and to 100 subscribers',
   about:
-    'One run on a `file:` database with history on, an instant model that answers in 20,000 pieces. Chunks a second, from the send until every subscriber has the last one, the median of several runs; CPU in microseconds a chunk.',
+    'One run on a `file:` database, with history; an instant model answers in 20,000 deltas. Chunks per second, from the send ' +
+    'until every subscriber has the last one, the median of several runs; CPU in microseconds per chunk.',
   sides: ['heed', 'peer'],
   rounds: { full: 5, quick: 1 },
   input: {

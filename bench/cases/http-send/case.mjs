@@ -2,7 +2,10 @@ export const httpSend = {
   name: 'http-send',
   title: 'send-message over HTTP, with storing',
   about:
-    'One load generator for both servers, in a process of its own: 64 connections, each with one request on its way, for a few seconds, on a `file:` database with history on. `persisted`: messages to 100 idle threads that wake nothing. `woken`: each message begins a thread and its run, an instant model answers in 10 pieces. Requests a second until the last message and the last answer are stored; latency of the answer in milliseconds; CPU of the server in milliseconds a request.',
+    'The same load generator, in a separate process, for both servers: 64 connections with one request each at a time, for a few ' +
+    'seconds, on a `file:` database, with history. `persisted`: messages to 100 idle threads that wake no agent. `woken`: each ' +
+    'message starts a thread and its run; an instant model answers in 10 deltas. Requests per second until the last message and ' +
+    'the last answer are stored; latency of the response in milliseconds; CPU of the server in milliseconds per request.',
   sides: ['heed', 'peer'],
   rounds: { full: 5, quick: 1 },
   input: { full: { warmMs: 3_000, forMs: 5_000, connections: 64, threads: 100 }, quick: { warmMs: 1_000, forMs: 2_000, connections: 64, threads: 100 } },

@@ -2,7 +2,10 @@ export const httpStreams = {
   name: 'http-streams',
   title: '1,000 subscriptions over HTTP',
   about:
-    '1,000 open streams of server-sent events on one process, ten for each of 100 threads in ten groups; each group says 50 events a second, so 5,000 a second go out. All runs are stored on a `file:` database. Latency from the moment the model said something to the moment another process read it, in milliseconds; CPU of the server in percent of one core; memory a connection in kB, while all are open and silent.',
+    '1,000 open streams of server-sent events on one process, ten for each of 100 threads in ten groups; each group produces 50 ' +
+    "events per second, so 5,000 per second are sent. All runs are stored on a `file:` database. Latency from the model's output " +
+    'to its receipt in another process, in milliseconds; CPU of the server in percent of one core; memory per connection in kB, ' +
+    'while all are open and idle.',
   sides: ['heed'],
   rounds: { full: 3, quick: 1 },
   input: {

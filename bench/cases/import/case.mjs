@@ -2,7 +2,8 @@ export const importing = {
   name: 'import',
   title: 'Importing',
   about:
-    "Importing `heed`, which loads its store when a thread is first used, and `heed/libsql` with it; beside the peer's agent, memory and libSQL store. Milliseconds; `rssMB` is what the process holds afterwards.",
+    "Imports `heed`, which loads its store at the first use of a thread, and `heed/libsql`; compared with the peer's agent, " +
+    'memory and libSQL store. Milliseconds; `rssMB` is the memory of the process afterwards.',
   sides: ['heed', 'peer'],
   rounds: { full: 9, quick: 3 },
   comparisons: [

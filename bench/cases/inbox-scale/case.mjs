@@ -2,7 +2,14 @@ export const inboxScale = {
   name: 'inbox-scale',
   title: 'An inbox with 1,000, 100,000 and 1,000,000 records that wait',
   about:
-    'A `file:` database for each, with its records on 10,000 threads and due at various times, filled by a process of its own. One process then works with all three, in turns and back and forth, so that whatever else the machine does meets them alike. Each process has practised on another database before. Ingress: to any of the threads, 50 at a time, each with a `dedupeKey`. Dispatch: what is due wakes idle threads, to the end of their runs. A second, by the median turn; rates are compared turn by turn, each with the one beside it, and the median of that is told. Microseconds of CPU for each, of all turns, all threads of the process and the copying of the log included. Next due: milliseconds for one look, the median of a hundred. Memory: RSS of the process that filled it, in MB, after a collection that gives back what V8 keeps for objects to come.',
+    'One `file:` database per size, with its records on 10,000 threads and due at various times, filled by a separate process. ' +
+    'One process then uses all three alternately, back and forth, so that other load on the machine affects them equally. Each ' +
+    'process has warmed up on another database. Ingress: to any of the threads, 50 at a time, each with a `dedupeKey`. Dispatch: ' +
+    'due records wake idle threads, to the end of their runs. Rates are per second, of the median round; each rate is compared ' +
+    'with the one measured next to it, and the median ratio is reported. CPU in microseconds per record, over all rounds and all ' +
+    'threads of the process, including checkpoints of the log. Next due: milliseconds for one query, the median of a hundred. ' +
+    'Memory: RSS of the process that filled the database, in MB, after a garbage collection that returns the pages reserved for ' +
+    'new objects.',
   sides: ['heed'],
   rounds: { full: 1, quick: 1 },
   input: {

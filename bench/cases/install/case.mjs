@@ -1,7 +1,8 @@
 export const install = {
   name: 'install',
   title: 'Installed into an empty project',
-  about: 'Packages and megabytes below `node_modules`. The peer: its agent, memory and libSQL store.',
+  about:
+    'Packages and megabytes in `node_modules`. The peer: its agent, memory and libSQL store.',
   sides: ['heed', 'peer'],
   rounds: { full: 1, quick: 1 },
   comparisons: [

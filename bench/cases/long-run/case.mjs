@@ -2,7 +2,9 @@ export const longRun = {
   name: 'long-run',
   title: '300 steps in one run',
   about:
-    'A tool call in each step, on a model that does not read its prompt, so that what grows is the loop itself. `growth` is the CPU of the last ten steps over that of the first ten, the median of several runs in one process. Milliseconds for ten steps.',
+    'Each step makes a tool call. The model does not read its prompt, so only the loop itself can grow. `growth` is the CPU time ' +
+    'of the last ten steps divided by that of the first ten, the median of several runs in one process. Milliseconds per ten ' +
+    'steps.',
   sides: ['heed', 'ai', 'peer'],
   rounds: { full: 5, quick: 2 },
   // As many as give each side a steady median.

@@ -2,7 +2,10 @@ export const notifications = {
   name: 'notifications',
   title: 'Notifications into the inbox, and out of it',
   about:
-    'On `file:` databases. Ingress: 2,000 of low priority to 100 idle threads, 50 at a time, each with a `dedupeKey` and a payload, then 500 one after the other; a second, until they are stored: for Heed on the disk, beyond a power cut (`stored`), for the peer committed. Dispatch: 400 that are due, each on an idle thread of its own; a second, until all are marked as delivered and every model was called that they wake.',
+    'On `file:` databases. Ingress: 2,000 notifications of low priority to 100 idle threads, 50 at a time, each with a ' +
+    '`dedupeKey` and a payload, then 500 one after the other; per second, until they are stored: for Heed flushed to disk ' +
+    '(`stored`), for the peer committed. Dispatch: 400 due notifications, each on its own idle thread; per second, until all are ' +
+    'marked as delivered and every model that they wake was called.',
   sides: ['heed', 'peer'],
   rounds: { full: 5, quick: 1 },
   input: { full: { warmup: 200, atOnce: 2_000, width: 50, inTurn: 500, due: 400 }, quick: { warmup: 50, atOnce: 500, width: 50, inTurn: 100, due: 100 } },

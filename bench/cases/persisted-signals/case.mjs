@@ -2,7 +2,10 @@ export const persistedSignals = {
   name: 'persisted-signals',
   title: '1,000 signals stored on an idle thread',
   about:
-    'Signals that are kept without waking the agent, on a `file:` database: all at once, then one after the other. Signals a second, until the last is stored: for Heed on the disk, beyond a power cut, for the peer committed. CPU in microseconds a signal, sent at once. Both sides have stored 5,000 before. `inversions`: signals that stand in the store before one that was sent earlier.',
+    'Signals that are stored without waking the agent, on a `file:` database: all at once, then one after the other. Signals per ' +
+    'second, until the last is stored: for Heed flushed to disk, so that it survives a power loss; for the peer committed. CPU in ' +
+    'microseconds per signal, sent at once. Both sides have stored 5,000 before. `inversions`: signals that are stored before one ' +
+    'that was sent earlier.',
   sides: ['heed', 'peer'],
   rounds: { full: 9, quick: 2 },
   input: { full: { signals: 1_000, batches: 5, warmup: 5_000 }, quick: { signals: 1_000, batches: 2, warmup: 1_000 } },

@@ -1,7 +1,9 @@
 export const toolRun = {
   name: 'tool-run',
   title: 'A run of two steps with a tool',
-  about: 'An instant model calls a tool, then answers in 50 pieces of text; the whole stream is read. Nothing is stored. Milliseconds a run.',
+  about:
+    'An instant model calls a tool, then answers in 50 text deltas; the whole stream is read. Nothing is stored. Milliseconds per ' +
+    'run.',
   sides: ['heed', 'ai', 'peer'],
   rounds: { full: 7, quick: 2 },
   input: { full: { warmup: 300, runs: 500 }, quick: { warmup: 100, runs: 200 } },

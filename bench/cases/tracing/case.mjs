@@ -2,7 +2,10 @@ export const tracing = {
   name: 'tracing',
   title: 'What tracing costs',
   about:
-    'A run of two steps with a tool on a thread in memory, with an instant model that answers in 50 pieces. `off`: as it is installed, no OpenTelemetry SDK registered. `without` and `without-too`: the same build with a look for an SDK that is a constant and finds none; both are the same, and what lies between them is noise. `on`: an SDK that makes every span. Milliseconds a run. Where no SDK is registered, all that is done for traces is to look for one: `looks over a run` is the share of a run that this takes.',
+    'A run of two steps with a tool on a thread in memory, with an instant model that answers in 50 deltas. `off`: as installed, ' +
+    'without an OpenTelemetry SDK. `without` and `without-too`: the same build with the lookup of an SDK replaced by a constant; ' +
+    'both are identical, and the difference between them is noise. `on`: an SDK that records every span. Milliseconds per run. ' +
+    'Without an SDK, the lookup is the only work for traces: `looks over a run` is its share of a run.',
   sides: ['without', 'off', 'without-too', 'on'],
   rounds: { full: 11, quick: 3 },
   input: { full: { warmup: 400, runs: 1_000 }, quick: { warmup: 300, runs: 500 } },

@@ -1,16 +1,17 @@
 import { chromium, type Browser, type Page } from 'playwright-core'
 import { afterAll, beforeAll } from 'vitest'
-import { findChromium } from '../../scripts/chromium.mjs'
+import { findProgram, whySkipped } from '../../scripts/programs.ts'
 import { createTool, toUIMessages, type Agent, type UIMessage } from '../../src/index.ts'
 import { served } from '../http/serving.ts'
 import { site } from './site.ts'
 
 export type Kind = 'use-thread' | 'use-chat'
 
-const found = await findChromium({ install: true })
+const found = await findProgram('chromium')
 
-/** Why there is no browser, where there is none. */
-export const missing = 'missing' in found ? found.missing : undefined
+/** Whether there is no browser; and why, for the titles of the tests that are skipped. */
+export const missing = 'missing' in found
+export const why = whySkipped(found)
 
 export const lines = (page: Page) => page.locator('#messages li').allTextContents()
 

@@ -2,11 +2,11 @@ import { describe, expect, it } from 'vitest'
 import { Agent } from '../../src/index.ts'
 import { scriptedModel } from '../../src/testing/index.ts'
 import { served } from '../http/serving.ts'
-import { browsing, held, lines, missing, subscriptions, write } from './browsing.ts'
+import { browsing, held, lines, missing, subscriptions, why, write } from './browsing.ts'
 
 const kinds = ['use-thread', 'use-chat'] as const
 
-describe.skipIf(missing)('one page and one thread in a real browser', () => {
+describe.skipIf(missing)(`one page and one thread in a real browser${why}`, () => {
   const { opened, url } = browsing()
 
   it.each(kinds)('[U1.8] %s: steers as often as its user likes on one connection, and can still be stopped', { timeout: 90_000 }, async (kind) => {

@@ -7,9 +7,9 @@ import { HeedClient } from '../../src/client/index.ts'
 import { Agent, createTool } from '../../src/index.ts'
 import { scriptedModel } from '../../src/testing/index.ts'
 import { ServerProcess } from '../http/killable.ts'
-import { browsing, held, lines, missing, shown, write } from './browsing.ts'
+import { browsing, held, lines, missing, shown, why, write } from './browsing.ts'
 
-describe.skipIf(missing)(`pages in a real browser${missing ? ` (skipped: ${missing})` : ''}`, () => {
+describe.skipIf(missing)(`pages in a real browser${why}`, () => {
   const { newPage, url: pagesUrl, opened } = browsing()
 
   it('[U1.3] useThread: sends, steers, queues, survives a reload, and two tabs show what history says', { timeout: 60_000 }, async () => {

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest'
 import { Agent, createTool } from '../../src/index.ts'
 import { scriptedModel } from '../../src/testing/index.ts'
-import { browsing, lines, missing, write } from './browsing.ts'
+import { browsing, lines, missing, why, write } from './browsing.ts'
 
 const kinds = ['use-thread', 'use-chat'] as const
 const pay = createTool({ id: 'pay', requireApproval: true, execute: async () => 'paid' })
@@ -10,7 +10,7 @@ const pay = createTool({ id: 'pay', requireApproval: true, execute: async () => 
 const payer = (calls: number) =>
   new Agent({ id: 'guide', model: scriptedModel([{ toolCalls: Array.from({ length: calls }, (_, n) => ({ toolName: 'pay', input: { n } })) }, 'Paid.', 'Next.']), tools: { pay } })
 
-describe.skipIf(missing)('calls that wait, on pages in a real browser', () => {
+describe.skipIf(missing)(`calls that wait, on pages in a real browser${why}`, () => {
   const { opened } = browsing()
 
   it.each(kinds)('[U1.7] %s: asks again after a reload and in another tab', { timeout: 60_000 }, async (kind) => {

@@ -1,15 +1,14 @@
 import { chromium } from 'playwright-core'
 import { expect, it, onTestFinished } from 'vitest'
-import { findChromium } from '../../scripts/chromium.mjs'
+import { findProgram, whySkipped } from '../../scripts/programs.ts'
 import { Agent } from '../../src/index.ts'
 import { scriptedModel } from '../../src/testing/index.ts'
 import { served } from '../http/serving.ts'
 import { site } from './site.ts'
 
-const found = await findChromium({ install: true })
-const missing = 'missing' in found ? found.missing : undefined
+const found = await findProgram('chromium')
 
-it.skipIf(missing !== undefined)(`[H1.8] the client watches, sends and reads in a worker of Chromium${missing ? ` (${missing})` : ''}`, { timeout: 120_000 }, async () => {
+it.skipIf('missing' in found)(`[H1.8] the client watches, sends and reads in a worker of Chromium${whySkipped(found)}`, { timeout: 120_000 }, async () => {
   const pages = await site(['worker'])
   onTestFinished(() => pages.close())
   const { server } = await served({ guide: new Agent({ id: 'guide', model: scriptedModel(['Hello, worker.']) }) }, { cors: { origin: [pages.url] } })

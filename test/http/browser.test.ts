@@ -2,14 +2,13 @@ import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { chromium } from 'playwright-core'
 import { expect, it, onTestFinished } from 'vitest'
-import { findChromium } from '../../scripts/chromium.mjs'
+import { findProgram, whySkipped } from '../../scripts/programs.ts'
 import { Agent, type Chunk } from '../../src/index.ts'
 import { scriptedModel } from '../../src/testing/index.ts'
 import { harmfulProxy } from './proxy.ts'
 import { served, thread } from './serving.ts'
 
-const found = await findChromium({ install: true })
-const missing = 'missing' in found ? found.missing : undefined
+const found = await findProgram('chromium')
 
 /** A page of an origin of its own. */
 async function page(): Promise<string> {
@@ -19,7 +18,7 @@ async function page(): Promise<string> {
   return `http://127.0.0.1:${(server.address() as AddressInfo).port}`
 }
 
-it.skipIf(missing !== undefined)(`[H2.5] EventSource in Chromium goes on from Last-Event-ID${missing ? ` (${missing})` : ''}`, { timeout: 60_000 }, async () => {
+it.skipIf('missing' in found)(`[H2.5] EventSource in Chromium goes on from Last-Event-ID${whySkipped(found)}`, { timeout: 60_000 }, async () => {
   const origin = await page()
   const agent = new Agent({ id: 'guide', model: scriptedModel(({ index }) => `Answer ${index}.`) })
   const { server } = await served({ guide: agent }, { cors: { origin } })

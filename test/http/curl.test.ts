@@ -1,16 +1,15 @@
 import { spawn } from 'node:child_process'
 import { createInterface } from 'node:readline'
 import { expect, it, onTestFinished } from 'vitest'
-import { findCurl } from '../../scripts/curl.mjs'
+import { findProgram, whySkipped } from '../../scripts/programs.ts'
 import { Agent } from '../../src/index.ts'
 import { scriptedModel } from '../../src/testing/index.ts'
 import { gate } from '../thread/said.ts'
 import { served, thread } from './serving.ts'
 
-const found = await findCurl({ install: true })
-const missing = 'missing' in found ? found.missing : undefined
+const found = await findProgram('curl')
 
-it.skipIf(missing !== undefined)(`[H2.5] curl --no-buffer shows each chunk when it is said${missing ? ` (${missing})` : ''}`, async () => {
+it.skipIf('missing' in found)(`[H2.5] curl --no-buffer shows each chunk when it is said${whySkipped(found)}`, async () => {
   const hold = gate()
   const model = scriptedModel([{ text: ['First ', 'words.'] }, { text: 'Later.', gate: hold.promise }])
   const { server, ask } = await served({ guide: new Agent({ id: 'guide', model }) })

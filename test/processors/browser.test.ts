@@ -2,16 +2,15 @@ import { createServer, type Server } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { chromium, type Browser, type BrowserContext, type Page } from 'playwright-core'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { findChromium } from '../../scripts/chromium.mjs'
+import { findProgram, whySkipped } from '../../scripts/programs.ts'
 import { Agent, createTool, InMemoryStore } from '../../src/index.ts'
 import { browserLane } from '../../src/processors/index.ts'
 import { scriptedModel } from '../../src/testing/index.ts'
 import { openHeed } from '../thread/places.ts'
 
-const found = await findChromium({ install: true })
-const why = 'missing' in found ? ` (skipped: ${found.missing})` : ''
+const found = await findProgram('chromium')
 
-describe.skipIf('missing' in found)(`browserLane with a real browser${why}`, () => {
+describe.skipIf('missing' in found)(`browserLane with a real browser${whySkipped(found)}`, () => {
   let browser: Browser
   let server: Server
   let base: string

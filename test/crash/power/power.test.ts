@@ -5,6 +5,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { findProgram, whySkipped } from '../../../scripts/programs.ts'
 import { Chance } from '../../../src/store/conformance/chance.ts'
 import type { ChildPlan } from '../child.ts'
 import { checks, type Evidence } from '../checks/index.ts'
@@ -16,12 +17,14 @@ import { pause } from '../restless-model.ts'
 import { buildLayer, cutPower, underLayer } from './unsynced.ts'
 
 const work = realpathSync(mkdtempSync(join(tmpdir(), 'heed-power-')))
-const layer = buildLayer(work)
+const compiler = await findProgram('cc')
 const cuts = 12
 
-describe.skipIf(layer === undefined)('a power cut, played by a layer that undoes what was not synced', () => {
+describe.skipIf('missing' in compiler)(`a power cut, played by a layer that undoes what was not synced${whySkipped(compiler)}`, () => {
   let program = ''
+  let layer = ''
   beforeAll(async () => {
+    layer = buildLayer('path' in compiler ? compiler.path : '', work)
     program = await buildProgram(work)
   })
   afterAll(() => rmSync(work, { recursive: true, force: true }))
@@ -39,7 +42,7 @@ describe.skipIf(layer === undefined)('a power cut, played by a layer that undoes
     }
     for (let life = 0; life < cuts; life++) {
       const checkpoint = life % 4 === 3
-      const child = start(life, underLayer(layer ?? '', folder), checkpoint ? { kill: { point: 'checkpoint', nth: 2 + chance.below(4) } } : {})
+      const child = start(life, underLayer(layer, folder), checkpoint ? { kill: { point: 'checkpoint', nth: 2 + chance.below(4) } } : {})
       const gone = once(child, 'exit')
       await Promise.race([once(child, 'message'), gone])
       if (!checkpoint) await Promise.race([gone, pause(50 + chance.below(500))]).then(() => child.kill('SIGKILL'))

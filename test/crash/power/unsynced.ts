@@ -2,16 +2,13 @@ import { execFileSync } from 'node:child_process'
 import { closeSync, existsSync, ftruncateSync, openSync, readFileSync, rmSync, writeSync } from 'node:fs'
 import { join } from 'node:path'
 
-/** Builds the layer; undefined where there is no C compiler. */
-export function buildLayer(folder: string): string | undefined {
+/** Builds the layer with this C compiler, and returns its path. */
+export function buildLayer(compiler: string, folder: string): string {
   const library = join(folder, 'unsynced.so')
-  try {
-    execFileSync('cc', ['-shared', '-fPIC', '-O1', '-Wall', '-Werror', '-o', library, join(import.meta.dirname, 'unsynced.c'), '-ldl', '-lpthread'], { stdio: ['ignore', 'ignore', 'pipe'] })
-    return library
-  } catch (error) {
-    if ((error as NodeJS.ErrnoException).code === 'ENOENT') return undefined
-    throw error
-  }
+  const source = join(import.meta.dirname, 'unsynced.c')
+  const options = ['-shared', '-fPIC', '-O1', '-Wall', '-Werror', '-o', library, source, '-ldl', '-lpthread']
+  execFileSync(compiler, options, { stdio: ['ignore', 'ignore', 'pipe'] })
+  return library
 }
 
 /** What a process needs to be under the layer. */

@@ -1,6 +1,7 @@
-import { createVerify, verify, type KeyObject } from 'node:crypto'
+import type { CryptoKey, JWTVerifyGetKey } from 'jose'
+import { HeedError } from '../errors.ts'
 import { bearer } from './api-keys.ts'
-import { KeySet } from './key-set.ts'
+import { keySet } from './key-set.ts'
 import type { Authenticate, Principal } from './principal.ts'
 
 /** A public key as issuers publish it. */
@@ -26,52 +27,47 @@ export interface JwtOptions {
 
 export type JwtClaims = Record<string, unknown> & { sub?: string; exp: number }
 
-/** Only signatures by a public key: a shared secret or none at all is never taken. */
-const algorithms: Record<string, Algorithm> = {
-  RS256: { fits: (key) => key.asymmetricKeyType === 'rsa', verifies: (key, data, signature) => createVerify('RSA-SHA256').update(data).verify(key, signature) },
-  ES256: { fits: (key) => key.asymmetricKeyDetails?.namedCurve === 'prime256v1', verifies: (key, data, signature) => verify('sha256', data, { key, dsaEncoding: 'ieee-p1363' }, signature) },
-  EdDSA: { fits: (key) => key.asymmetricKeyType === 'ed25519', verifies: (key, data, signature) => verify(null, data, key, signature) },
-}
+/** Signatures by a private key only: a shared secret, or no signature, is never accepted. */
+const algorithms = ['RS256', 'ES256', 'EdDSA']
 
-interface Algorithm {
-  fits(key: KeyObject): boolean
-  verifies(key: KeyObject, data: Buffer, signature: Buffer): boolean
-}
-
-/** Callers by a signed token (`Authorization: Bearer`), checked with the issuer's published keys. */
+/** Authenticates callers by a signed token (`Authorization: Bearer`), verified with the keys that the issuer publishes. */
 export function jwt(options: JwtOptions): Authenticate {
-  const { issuer, audience, toleranceSeconds = 30 } = options
+  const { jwks } = options
+  if (typeof jwks === 'string' ? !URL.canParse(jwks) : !Array.isArray(jwks?.keys)) {
+    throw new HeedError('invalid_argument', 'jwks must be a URL, or an object with a list of keys.', { details: { option: 'jwks' } })
+  }
   const principalOf = options.principal ?? (({ sub }) => (typeof sub === 'string' && sub !== '' ? { id: sub, resources: [sub] } : null))
-  const keys = new KeySet(options.jwks)
+  let verifier: ReturnType<typeof verifierOf> | undefined
   return async (request) => {
     const token = bearer(request)
     if (token === null) return null
-    const [head = '', payload = '', signature = '', ...rest] = token.split('.')
-    const header = decode(head)
-    const claims = decode(payload) as JwtClaims | null
-    // What must be understood of a header, and isn't known here, is not understood.
-    if (!header || !claims || rest.length > 0 || header.crit !== undefined) return null
-    const algorithm = typeof header.alg === 'string' && Object.hasOwn(algorithms, header.alg) ? algorithms[header.alg] : undefined
-    const key = algorithm && (await keys.find(typeof header.kid === 'string' ? header.kid : undefined, (key, alg) => (alg === undefined || alg === header.alg) && algorithm.fits(key)))
-    if (!algorithm || !key || !algorithm.verifies(key, Buffer.from(`${head}.${payload}`), Buffer.from(signature, 'base64url'))) return null
-    return isCurrent(claims, Date.now() / 1_000, toleranceSeconds) && claims.iss === issuer && audiences(claims).includes(audience) ? principalOf(claims) : null
+    verifier ??= verifierOf(options)
+    const claims = await (await verifier)(token)
+    return claims && principalOf(claims)
   }
 }
 
-function isCurrent({ exp, nbf }: JwtClaims, now: number, tolerance: number): boolean {
-  return typeof exp === 'number' && now <= exp + tolerance && (nbf === undefined || (typeof nbf === 'number' && now >= nbf - tolerance))
-}
-
-function audiences({ aud }: JwtClaims): readonly unknown[] {
-  return Array.isArray(aud) ? aud : [aud]
-}
-
-function decode(part: string): Record<string, unknown> | null {
-  try {
-    const value: unknown = JSON.parse(Buffer.from(part, 'base64url').toString('utf8'))
-    return typeof value === 'object' && value !== null && !Array.isArray(value) ? (value as Record<string, unknown>) : null
-  } catch {
-    // Not a token: whoever sent it is nobody.
-    return null
+/** Loads jose: only servers that verify tokens need it. */
+async function verifierOf(options: JwtOptions): Promise<(token: string) => Promise<JwtClaims | null>> {
+  const { errors, jwtVerify } = await import('jose')
+  const { issuer, audience, toleranceSeconds: clockTolerance = 30 } = options
+  const keys = await keySet(options.jwks)
+  const claimsOf = async (token: string, key: JWTVerifyGetKey | CryptoKey): Promise<JwtClaims> => {
+    const getKey: JWTVerifyGetKey = typeof key === 'function' ? key : () => key
+    return (await jwtVerify<JwtClaims>(token, getKey, { algorithms, issuer, audience, clockTolerance, requiredClaims: ['exp'] })).payload
+  }
+  return async (token) => {
+    try {
+      return await claimsOf(token, keys)
+    } catch (error) {
+      if (error instanceof HeedError) throw error
+      // The token, or the key that it names, can't be used.
+      if (!(error instanceof errors.JWKSMultipleMatchingKeys)) return null
+      for await (const key of error) {
+        const claims = await claimsOf(token, key).catch(() => null)
+        if (claims) return claims
+      }
+      return null
+    }
   }
 }

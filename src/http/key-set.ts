@@ -1,105 +1,58 @@
-import { createPublicKey, type KeyObject } from 'node:crypto'
+import type { FetchImplementation, JWK, JWTVerifyGetKey } from 'jose'
 import { HeedError } from '../errors.ts'
-import type { PublicJwk } from './jwt.ts'
+import type { JwtOptions } from './jwt.ts'
 
-interface Key {
-  object: KeyObject
-  /** The only way of signing that it is for, where its issuer says so. */
-  alg: unknown
-}
-
-type Fits = (key: KeyObject, alg: unknown) => boolean
-
-/** Keys by their ids. Issuers publish keys of several kinds under one. */
-type Keys = ReadonlyMap<string, readonly Key[]>
-
-/** Unknown key ids make the keys be read again, but not more often than this: a stranger must not make us ask. */
+/** A key id that is unknown makes the keys be read again, but not more often than this: strangers must not cause requests. */
 const refreshMs = 60_000
-/** The same for an issuer that doesn't answer. */
+/** The same for an issuer that does not answer. */
 const retryMs = 5_000
 const timeoutMs = 10_000
 
-/** The public keys of an issuer. Those that were read stay good while new ones can't be had. */
-export class KeySet {
-  readonly #url: string | undefined
-  #keys: Keys | undefined
-  #reading: Promise<Keys> | undefined
-  #failure: { error: unknown; at: number } | undefined
-  #readAt = -Infinity
+/** The public keys of an issuer. Keys that were read stay valid while the issuer is down. */
+export async function keySet(source: JwtOptions['jwks']): Promise<JWTVerifyGetKey> {
+  const { createLocalJWKSet, createRemoteJWKSet, customFetch, errors } = await import('jose')
+  const keys = typeof source === 'string'
+    ? createRemoteJWKSet(new URL(source), {
+      cooldownDuration: refreshMs, cacheMaxAge: Infinity, timeoutDuration: timeoutMs, [customFetch]: readKeys(),
+    })
+    : createLocalJWKSet({ keys: forSignatures(source.keys) })
 
-  constructor(source: string | { keys: readonly PublicJwk[] }) {
-    if (typeof source === 'string') this.#url = source
-    else this.#keys = imported(source.keys)
-  }
-
-  async find(kid: string | undefined, fits: Fits): Promise<KeyObject | undefined> {
-    const found = this.#keys && pick(this.#keys, kid, fits)
-    if (found || this.#url === undefined || (this.#keys && Date.now() - this.#readAt < refreshMs)) return found
+  return async (header, token) => {
     try {
-      return pick(await this.#read(this.#url), kid, fits)
+      const key = await keys(header, token)
+      // A token that names no key is verified with the only key there is.
+      if (header.kid !== undefined || keys.jwks()?.keys.length === 1) return key
     } catch (error) {
-      if (!this.#keys) throw error
-      return undefined
+      if (!(error instanceof HeedError) || !keys.jwks()) throw error
     }
-  }
-
-  /** Those who ask at the same time wait for one answer. */
-  #read(url: string): Promise<Keys> {
-    if (this.#failure && Date.now() - this.#failure.at < retryMs) return Promise.reject(this.#failure.error)
-    this.#reading ??= fetchKeys(url).then(
-      (keys) => {
-        this.#failure = undefined
-        this.#readAt = Date.now()
-        return (this.#keys = imported(keys))
-      },
-      (error: unknown) => {
-        this.#failure = { error, at: Date.now() }
-        throw error
-      },
-    ).finally(() => (this.#reading = undefined))
-    return this.#reading
+    throw new errors.JWKSNoMatchingKey()
   }
 }
 
-/** A token that names no key is checked with the only one there is. */
-function pick(keys: Keys, kid: string | undefined, fits: Fits): KeyObject | undefined {
-  if (kid !== undefined) return keys.get(kid)?.find(({ object, alg }) => fits(object, alg))?.object
-  const [only, ...others] = [...keys.values()].flat()
-  return only && others.length === 0 && fits(only.object, only.alg) ? only.object : undefined
-}
-
-/** Those that sign, of kinds that are known here. Issuers publish others beside them. */
-function imported(keys: readonly PublicJwk[]): Keys {
-  const known = new Map<string, Key[]>()
-  for (const [index, key] of keys.entries()) {
-    if (typeof key !== 'object' || key === null || !isForSignatures(key)) continue
+/** Reads the keys at a URL. A failure is the answer for the next `retryMs`. */
+function readKeys(): FetchImplementation {
+  let failure: { error: HeedError; at: number } | undefined
+  return async (url, { headers, signal }) => {
+    if (failure && Date.now() - failure.at < retryMs) throw failure.error
     try {
-      const kid = key.kid ?? String(index)
-      known.set(kid, [...(known.get(kid) ?? []), { object: createPublicKey({ key, format: 'jwk' }), alg: key.alg }])
-    } catch {
-      // A key that can't be read verifies nothing: tokens signed with it are unknown.
+      const response = await fetch(url, { headers, signal })
+      const { keys } = response.ok ? ((await response.json()) as { keys?: unknown }) : {}
+      if (!Array.isArray(keys)) throw new Error(`The response was ${response.status} without a list of keys.`)
+      failure = undefined
+      return Response.json({ keys: forSignatures(keys) })
+    } catch (cause) {
+      const error = new HeedError('unauthorized', `The issuer's keys at ${url} could not be read.`, { cause, retryable: true })
+      failure = { error, at: Date.now() }
+      throw error
     }
   }
-  return known
 }
 
-function isForSignatures({ use, key_ops: operations }: PublicJwk): boolean {
-  return (use === undefined || use === 'sig') && (operations === undefined || (Array.isArray(operations) && operations.includes('verify')))
-}
-
-async function fetchKeys(url: string): Promise<readonly PublicJwk[]> {
-  let status: number | undefined
-  try {
-    const response = await fetch(url, { signal: AbortSignal.timeout(timeoutMs) })
-    status = response.status
-    const { keys } = response.ok ? ((await response.json()) as { keys?: readonly PublicJwk[] }) : {}
-    if (Array.isArray(keys)) return keys as readonly PublicJwk[]
-  } catch (cause) {
-    throw unreadable(url, cause)
-  }
-  throw unreadable(url, new Error(`It answered ${status} without a list of keys.`))
-}
-
-function unreadable(url: string, cause: unknown): HeedError {
-  return new HeedError('unauthorized', `The issuer's keys at ${url} could not be read.`, { cause, retryable: true })
+/** Issuers publish keys for encryption, and of kinds that are unknown here, beside those that sign tokens. */
+function forSignatures(keys: readonly unknown[]): JWK[] {
+  return keys.filter((key): key is JWK => {
+    if (typeof key !== 'object' || key === null) return false
+    const { kty, use = 'sig' } = key as JWK
+    return use === 'sig' && ['RSA', 'EC', 'OKP'].includes(String(kty))
+  })
 }

@@ -13,6 +13,7 @@ const pairs = {
   other: generateKeyPairSync('rsa', { modulusLength: 2048 }),
   ec: generateKeyPairSync('ec', { namedCurve: 'P-256' }),
   ed: generateKeyPairSync('ed25519'),
+  short: generateKeyPairSync('rsa', { modulusLength: 1024 }),
   p384: generateKeyPairSync('ec', { namedCurve: 'P-384' }),
 }
 const jwk = (kid: keyof typeof pairs, more: object = {}) => ({ ...pairs[kid].publicKey.export({ format: 'jwk' }), kid, ...more })
@@ -160,6 +161,53 @@ describe('tokens of an issuer', () => {
     expect(await status(token())).toBe(401)
     expect(await status(token({ header: { kid: undefined } }))).toBe(401)
     expect(state.asked).toBe(1)
+  })
+
+  it('[H3.5] are known by each of several keys of one kind and name', async () => {
+    const { status } = await world(null as never, jwk('rsa', { kid: 'same', n: 'AQAB' }), jwk('other', { kid: 'same' }), jwk('rsa', { kid: 'same' }))
+    expect(await status(token({ kid: 'same' }))).toBe(200)
+    expect(await status(token({ kid: 'same', by: 'other' }))).toBe(200)
+    expect(await status(token({ alg: 'ES256', kid: 'same', by: 'ec' }))).toBe(401)
+    expect(await status(token({ kid: 'same' }).replace(/[^.]*$/, ''))).toBe(401)
+  })
+
+  it('[H3.5] are refused with an RSA key that is too short, and with one that cannot be read', async () => {
+    const { status } = await world(jwk('short'), jwk('rsa', { n: 1 }))
+    expect(await status(token({ kid: 'short', by: 'short' }))).toBe(401)
+    expect(await status(token())).toBe(401)
+  })
+
+  it('[H3.5] are verified with keys that are given, and with the only one where they name none', async () => {
+    const call = (bearer: string) => new Request('http://heed.example', { headers: { authorization: `Bearer ${bearer}` } })
+    const auth = jwt({ jwks: { keys: [jwk('rsa'), jwk('ec', { use: 'enc' })] }, issuer, audience: 'heed', principal: ({ sub }) => ({ id: `${sub}!`, resources: [] }) })
+    expect(await auth(call(token()))).toEqual({ id: 'user-1!', resources: [] })
+    expect(await auth(call(token({ header: { kid: undefined } })))).toEqual({ id: 'user-1!', resources: [] })
+    expect(await auth(call(token({ kid: 'ec' })))).toBe(null)
+  })
+
+  it('[H3.5] cause one request for keys where many come at once, and a retryable error where the issuer does not answer', async () => {
+    const { state, jwks } = await published(jwk('rsa'))
+    const call = () => new Request('http://heed.example', { headers: { authorization: `Bearer ${token()}` } })
+    const auth = jwt({ jwks, issuer, audience: 'heed' })
+    expect(await Promise.all(Array.from({ length: 20 }, async () => auth(call())))).toHaveLength(20)
+    expect(state.asked).toBe(1)
+    state.up = false
+    await expect(jwt({ jwks, issuer, audience: 'heed' })(call())).rejects.toMatchObject({ code: 'unauthorized', retryable: true })
+  })
+
+  it.each([
+    ['inside the tolerance', -29, 29, 200],
+    ['outside the tolerance', -31, 0, 401],
+    ['too early', 60, 32, 401],
+  ])('[H3.5] may be %s of 30 s', async (_what, exp, nbf, expected) => {
+    vi.useFakeTimers({ toFake: ['Date'], now: 1_800_000_000_000 })
+    const { status } = await world(jwk('rsa'))
+    const now = Date.now() / 1_000
+    expect(await status(token({ exp: now + exp, nbf: now + nbf }))).toBe(expected)
+  })
+
+  it.each(['issuer.example/keys', '', {}, { keys: 'none' }])('need keys: %j is refused when the server is set up', (jwks) => {
+    expect(() => jwt({ jwks: jwks as string, issuer, audience: 'heed' })).toThrow(expect.objectContaining({ code: 'invalid_argument', details: { option: 'jwks' } }))
   })
 
   it('[H3.5] are taken by a key that is said to be for them, also beside one of the same name that is not', async () => {

@@ -51,10 +51,11 @@ export interface ThreadStore extends TitleStore, Conversations, WorkingMemorySto
   claim(threadId: string, owner: string, agentIds?: readonly string[], again?: Fence): Promise<Claimed | null>
   /**
    * Starts the next run of a claimed thread, or continues the one that was interrupted: takes what starts it into history, and
-   * loads the window. With nothing to run for one of `agentIds` it releases the lease and answers null. A run that is continued
-   * has the window it began with, and what it appended since.
+   * loads its window: `options.window` of the run, else that of its agent in `windows`. With nothing to run for one of these agents it
+   * releases the lease and answers null. A run that is continued has the window it began with, and what it appended since; where its
+   * agent is not among them it is refused with `unknown_agent`.
    */
-  beginRun(fence: Fence, window: Window | WindowOf, agentIds?: readonly string[]): Promise<BegunRun | null>
+  beginRun(fence: Fence, windows: Windows): Promise<BegunRun | null>
   /** Appends rows, marks progress, takes what may enter, ends or suspends the run: see `StepCommit`. */
   commitStep(fence: Fence, commit: StepCommit): Promise<StepCommitted>
   /**
@@ -164,7 +165,7 @@ export interface Send {
   claim?: Claim
   /** Only this process may run it (a call whose caller holds its stream). It is cancelled when the process goes before it started. */
   boundTo?: string
-  /** The JSON part of the options of the run it starts. */
+  /** The JSON part of the options of the run it starts. Its `window`, a `Window`, takes the place of the agent's. */
   options?: JSONObject
   lane?: LaneWrite
   /** For threads that are created by this send. */
@@ -179,10 +180,10 @@ export interface Send {
 export interface Claim {
   owner: string
   /**
-   * What `beginRun` would be asked next. A store may do it at once, at the end of the transaction that accepts, with all that was
-   * sent in the same moment: see `Accepted.begun`.
+   * What `beginRun` would be called with next. A store may do it at once, as the last step of the transaction that accepts, with all sends
+   * that share this transaction: see `Accepted.begun`.
    */
-  begin?: { window: Window | WindowOf; agentIds: readonly string[] }
+  begin?: Windows
 }
 
 export interface Branch<Behavior> {
@@ -220,8 +221,8 @@ export interface Claimed {
 /** `low` and `high` as in the window function of the prompt; `false`: only this run's own rows. */
 export type Window = { low: number; high: number } | false
 
-/** The window of a run that is only known inside the transaction: agents of one thread may want different ones. Must not wait. */
-export type WindowOf = (run: { agentId: string; options: JSONObject }) => Window
+/** The agents that a process may run, by id, with the window of each. */
+export type Windows = ReadonlyMap<string, Window>
 
 export interface BegunRun {
   run: RunRow

@@ -90,7 +90,7 @@ export class ThreadHost implements RunHost {
     this.live.begin(this.fence.epoch)
     try {
       for (let begun = first; this.#expecting; begun = undefined) {
-        if (begun === undefined) begun = await this.#runtime.store.beginRun(this.fence, (run) => this.#runtime.windowOf(run), this.#runtime.agentIds())
+        if (begun === undefined) begun = await this.#runtime.store.beginRun(this.fence, this.#runtime.windows)
         // What is left is for a process that has its agent.
         if (!begun) return this.#runtime.neighbours.mail(this.fence.threadId)
         await this.#perform(begun)

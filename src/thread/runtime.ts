@@ -3,7 +3,7 @@ import { systemClock, type Clock, type Timer } from '../clock.ts'
 import { HeedError, isHeedError } from '../errors.ts'
 import { newId } from '../ids.ts'
 import { consoleLogger, type Logger } from '../logger.ts'
-import type { Accepted, BegunRun, Claim, Fence, RunRow, Send, ThreadStore, Window } from '../store/contract.ts'
+import type { Accepted, BegunRun, Claim, Fence, Send, ThreadStore, Window, Windows } from '../store/contract.ts'
 import { Announcing } from './announcing.ts'
 import { echo } from './echoing.ts'
 import { Expectations } from './expectations.ts'
@@ -61,6 +61,7 @@ export class ThreadRuntime implements RunEnvironment {
   #store: ThreadStore | undefined
   readonly #bus: Bus | undefined
   readonly #agents = new Map<string, Runnable>()
+  #windows: Windows = new Map()
   readonly #hosts = new Map<string, { host: ThreadHost; done: Promise<void> }>()
   readonly #lives = new Map<string, { live: LiveThread; users: number }>()
   readonly #leaseMs: number
@@ -105,6 +106,13 @@ export class ThreadRuntime implements RunEnvironment {
 
   register(agent: Runnable): void {
     this.#agents.set(agent.id, agent)
+    const window = agent.window({})
+    if (!isSameWindow(this.#windows.get(agent.id), window)) this.#windows = new Map(this.#windows).set(agent.id, window)
+  }
+
+  /** The agents that may run here, with the window of each as it was last registered. Not changed once it is handed out. */
+  get windows(): Windows {
+    return this.#windows
   }
 
   agent(id: string): Runnable {
@@ -127,10 +135,6 @@ export class ThreadRuntime implements RunEnvironment {
 
   inboxChanged(resourceIds: readonly string[]): void {
     for (const attendant of this.#attendants) attendant.changed?.(resourceIds)
-  }
-
-  windowOf(run: Pick<RunRow, 'agentId' | 'options'>): Window {
-    return this.agent(run.agentId).window(run.options)
   }
 
   // Life
@@ -376,7 +380,7 @@ export class ThreadRuntime implements RunEnvironment {
 
   /** For sends that wake a thread: it is run here, and begun as soon as the store can. */
   get claim(): Claim {
-    return { owner: this.owner, begin: { window: (run) => this.windowOf(run), agentIds: this.agentIds() } }
+    return { owner: this.owner, begin: this.#windows }
   }
 
   /** Stores a send and starts what it starts. */
@@ -396,4 +400,9 @@ export class ThreadRuntime implements RunEnvironment {
     else if (answer.route === 'interrupt' && this.expectations.awaitsOutcome(send.threadId, send.id)) interrupt(this, send, answer.owner)
     return answer
   }
+}
+
+function isSameWindow(one: Window | undefined, other: Window): boolean {
+  if (one === undefined || one === false || other === false) return one === other
+  return one.low === other.low && one.high === other.high
 }

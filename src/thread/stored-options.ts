@@ -5,16 +5,17 @@ import type { Runnable } from './runnable.ts'
 
 /**
  * Options of a run as they are stored with it: those that are JSON, of the request context what the agent's `requestContextSchema`
- * declares, and under `bound` the names of everything that only this process has. What isn't declared may be a secret.
+ * declares, under `bound` the names of everything that only this process has, and under `window` how much history the run wants where that is
+ * not what its agent always wants. What isn't declared may be a secret.
  */
 export function storedOptions(agent: Runnable, options: AgentExecutionOptions): JSONObject | undefined | Promise<JSONObject | undefined> {
   const context = options.requestContext
   const keys = context && agent.contextKeys?.()
-  if (!keys) return stored(options, [])
-  return keys.then((declared) => stored(options, declared))
+  if (!keys) return stored(agent, options, [])
+  return keys.then((declared) => stored(agent, options, declared))
 }
 
-function stored(options: AgentExecutionOptions, declared: readonly string[]): JSONObject | undefined {
+function stored(agent: Runnable, options: AgentExecutionOptions, declared: readonly string[]): JSONObject | undefined {
   const storable: JSONObject = {}
   const bound: string[] = []
   for (const [key, value] of Object.entries(options)) {
@@ -29,6 +30,8 @@ function stored(options: AgentExecutionOptions, declared: readonly string[]): JS
   }
   if (Object.keys(context).length > 0) storable.requestContext = context
   if (bound.length > 0) storable.bound = bound
+  const { lastMessages, window } = options.memory?.options ?? {}
+  if (lastMessages !== undefined || window !== undefined) storable.window = agent.window(options)
   return Object.keys(storable).length === 0 ? undefined : storable
 }
 
@@ -40,7 +43,7 @@ export interface FoundOptions {
 
 /** Options of the run: what the process here has of them, else what was stored. */
 export function foundOptions(stored: JSONObject, here: AgentExecutionOptions | undefined): FoundOptions {
-  const { bound, requestContext, ...options } = stored
+  const { bound, requestContext, window: _, ...options } = stored
   const context = typeof requestContext === 'object' && requestContext !== null ? { requestContext: new RequestContext(requestContext as JSONObject) } : {}
   return {
     options: { ...(options as AgentExecutionOptions), ...context, ...here },

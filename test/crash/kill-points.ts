@@ -66,10 +66,10 @@ export function underFire(store: ThreadStore, kill: KillSwitch, journal: Journal
     }
     return claimed
   }
-  const beginRun: Method<'beginRun'> = async (fence, window, agentIds) => {
+  const beginRun: Method<'beginRun'> = async (fence, windows) => {
     const began = steadyNow()
     kill.at('begin:before')
-    const begun: BegunRun | null = await store.beginRun(fence, window, agentIds)
+    const begun: BegunRun | null = await store.beginRun(fence, windows)
     kill.at('begin:after')
     note('begin', fence, began, begun?.taken.map(({ id }) => id))
     return begun

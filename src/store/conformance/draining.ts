@@ -3,7 +3,7 @@ import type { Fence, ThreadStore } from '../contract.ts'
 import type { StoreCase } from './case.ts'
 import { withChance, type Chance } from './chance.ts'
 import {
-  accept, acceptOne, begin, commit, finish, ids, persisted, queued, row, rowIds, scope, send, start, states, status, wide,
+  accept, acceptOne, begin, commit, finish, ids, persisted, queued, row, rowIds, scope, send, start, states, status, wide, windows,
 } from './fixture.ts'
 
 export const drainingCases: StoreCase[] = [
@@ -164,7 +164,7 @@ class Runner {
   /** Begins a run or does a step of it; answers whether the lease is still held. */
   async #act(fence: Fence): Promise<boolean> {
     if (!this.#run) {
-      const begun = await this.#store.beginRun(fence, wide)
+      const begun = await this.#store.beginRun(fence, windows(wide))
       if (begun) this.#run = { runId: begun.run.runId, step: 0 }
       return begun !== null
     }

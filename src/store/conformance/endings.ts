@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import type { StepCommit } from '../contract.ts'
 import type { StoreCase } from './case.ts'
 import {
-  accept, acceptOne, begin, commit, everything, finish, ids, persisted, queued, refuses, row, rowIds, scope, send, start, states, status, threadId, wide,
+  accept, acceptOne, begin, commit, everything, finish, ids, persisted, queued, refuses, row, rowIds, scope, send, start, states, status, threadId, wide, windows,
 } from './fixture.ts'
 
 const refused = { end: { status: 'rejected', error: { message: 'not allowed' } } } as const
@@ -133,7 +133,7 @@ export const endingCases: StoreCase[] = [
       assert.deepEqual(await rowIds(store), ['u1', 'answer-u1', 'u2', 'answer-u2', 'note'])
       const { fence } = await acceptOne(store, send('u3'))
       assert.ok(fence)
-      const next = await store.beginRun(fence, { low: 2, high: 5 })
+      const next = await store.beginRun(fence, windows({ low: 2, high: 5 }))
       assert.deepEqual(ids(next?.rows ?? []), ['u2', 'answer-u2', 'note', 'u3'], 'six messages: one chunk of three is cut, back to its turn')
     },
   },
@@ -200,7 +200,7 @@ export const endingCases: StoreCase[] = [
       assert.deepEqual(rows.map(({ id, seq, role }) => [id, seq, role]), [['a', 1, 'signal'], ['said', 2, 'assistant']])
       const { fence } = await acceptOne(store, send('again', { rows: [row('said', 'user'), row('new')] }))
       assert.ok(fence)
-      const next = await store.beginRun(fence, wide)
+      const next = await store.beginRun(fence, windows(wide))
       assert.deepEqual(next?.rows.map(({ id, seq, role }) => [id, seq, role]), [['a', 1, 'signal'], ['said', 2, 'assistant'], ['new', 3, 'user']])
     },
   },

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { isHeedError, type HeedErrorCode } from '../../errors.ts'
 import type { MessageRow, RowRole } from '../../message/row.ts'
-import type { Accepted, BegunRun, Fence, Send, StepCommit, StepCommitted, ThreadStore } from '../contract.ts'
+import type { Accepted, BegunRun, Fence, Send, StepCommit, StepCommitted, ThreadStore, Window, Windows } from '../contract.ts'
 
 /** What the cases say to a store, as short as it can be said. */
 
@@ -81,6 +81,11 @@ export function gone(store: ThreadStore, owner: string): Promise<void> {
   return store.heartbeat(owner, 1)
 }
 
+/** The same window for each of these agents. */
+export function windows(window: Window, ...agentIds: string[]): Windows {
+  return new Map((agentIds.length > 0 ? agentIds : ['agent-1', 'agent-2', 'agent-3']).map((agentId) => [agentId, window]))
+}
+
 export interface Begun extends BegunRun {
   fence: Fence
 }
@@ -94,7 +99,7 @@ export async function start(store: ThreadStore, id = 'a', more: Partial<Send> = 
 }
 
 export async function begin(store: ThreadStore, fence: Fence): Promise<Begun> {
-  const begun = await store.beginRun(fence, wide)
+  const begun = await store.beginRun(fence, windows(wide))
   assert.ok(begun, 'something waits to be run')
   return { ...begun, fence }
 }

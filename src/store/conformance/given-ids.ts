@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import type { Accepted, Send, ThreadStore } from '../contract.ts'
 import type { StoreCase } from './case.ts'
-import { acceptOne, commit, everything, finish, persisted, queued, refuses, row, rowIds, scope, send, start } from './fixture.ts'
+import { acceptOne, commit, everything, finish, persisted, queued, refuses, row, rowIds, scope, send, start, windows } from './fixture.ts'
 
 /** A signal as it comes from outside, under an id that its sender chose. */
 function sentRow(id: string, text = id) {
@@ -89,7 +89,7 @@ export const givenIdCases: StoreCase[] = [
       // History that comes along is the thread's own, whatever a display made of it.
       const again = await acceptOne(store, call('again', [row('a', 'user', 'as it was shown'), row('a/0', 'assistant', 'shortened', { messageId: 'of-a' }), row('new')]))
       assert.ok(again.fence)
-      const run = { ...(await store.beginRun(again.fence, { low: 10, high: 20 }))!, fence: again.fence }
+      const run = { ...(await store.beginRun(again.fence, windows({ low: 10, high: 20 })))!, fence: again.fence }
       await commit(store, run, finish)
       assert.deepEqual(await rowIds(store), ['a', 'a/0', 'new'])
     },

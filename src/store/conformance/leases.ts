@@ -2,11 +2,11 @@ import assert from 'node:assert/strict'
 import type { Fence } from '../contract.ts'
 import type { StoreCase } from './case.ts'
 import {
-  accept, acceptOne, alive, begin, commit, everything, finish, gone, ids, persisted, queued, refuses, row, scope, send, start, states, status, threadId, unclaimed, wide,
+  accept, acceptOne, alive, begin, commit, everything, finish, gone, ids, persisted, queued, refuses, row, scope, send, start, states, status, threadId, unclaimed, wide, windows,
 } from './fixture.ts'
 
 /** What a send may ask for beside the lease. */
-const beginning = { claim: { owner: 'p1', begin: { window: wide, agentIds: ['agent-1'] } } }
+const beginning = { claim: { owner: 'p1', begin: windows(wide, 'agent-1') } }
 
 export const leaseCases: StoreCase[] = [
   {
@@ -33,18 +33,32 @@ export const leaseCases: StoreCase[] = [
     },
   },
   {
-    name: '[R1.2] a wake whose run can\'t begin is accepted all the same',
+    name: '[R1.2] a wake without a window for its agent is accepted, and its thread is released',
     async run({ store: open }) {
       const store = await open()
       await alive(store, 'p1')
-      const window = () => {
-        throw new Error('nobody knows this agent')
-      }
-      const { fence, begun } = await acceptOne(store, send('a', { claim: { owner: 'p1', begin: { window, agentIds: ['agent-1'] } } }))
+      const others = windows(wide, 'agent-2')
+      const { fence, begun } = await acceptOne(store, send('a', { claim: { owner: 'p1', begin: others } }))
       assert.ok(fence)
-      assert.equal(begun, undefined)
+      assert.equal(begun === undefined ? await store.beginRun(fence, others) : begun, null)
       assert.deepEqual(await states(store), { a: 'pending' })
-      assert.deepEqual(ids((await begin(store, fence)).taken), ['a'])
+      const claimed = await store.claim(threadId, 'p1')
+      assert.ok(claimed)
+      assert.deepEqual(ids((await begin(store, claimed.fence)).taken), ['a'])
+    },
+  },
+  {
+    name: '[R1.2] a run begins with the window of its options, else with that of its agent',
+    async run({ store: open }) {
+      const store = await open()
+      const history = ['u1', 'u2', 'u3', 'u4', 'u5'].map((id) => row(id, 'user'))
+      await store.createThread({ id: threadId, resourceId: scope.resourceId, now: 1 })
+      await store.saveRows(scope, history)
+      const own = await start(store, 'a', { options: { window: { low: 2, high: 2 } } })
+      assert.deepEqual(ids(own.rows), ['u5', 'a'])
+      await commit(store, own, finish)
+      const agents = await start(store, 'b')
+      assert.deepEqual(ids(agents.rows), ['u1', 'u2', 'u3', 'u4', 'u5', 'a', 'b'])
     },
   },
   {
@@ -56,7 +70,7 @@ export const leaseCases: StoreCase[] = [
       const before = await everything(store)
       const stale: Fence[] = [{ ...fence, epoch: fence.epoch - 1 }, { ...fence, epoch: fence.epoch + 1 }, { ...fence, owner: 'p2' }]
       for (const wrong of [...stale, { ...fence, threadId: 'nowhere' }]) {
-        await refuses('fenced', store.beginRun(wrong, wide))
+        await refuses('fenced', store.beginRun(wrong, windows(wide)))
         await refuses('fenced', store.commitStep(wrong, { runId: run.runId, step: 0, rows: [row('x', 'assistant')], ...finish }))
         await refuses('fenced', store.commitStep(wrong, { runId: run.runId, step: 0, rows: [], end: { status: 'rejected' } }))
       }
@@ -182,7 +196,7 @@ export const leaseCases: StoreCase[] = [
       assert.equal(await store.claim(threadId, 'p2', ['agent-2']), null, 'nor a run whose owner is gone')
       await accept(store, send('b', { agentId: 'agent-2' }))
       assert.deepEqual(await commit(store, begun, finish), { rows: [], taken: [], ended: true, more: true })
-      assert.equal(await store.beginRun(begun.fence, wide, ['agent-1']), null, 'it may not run what is next, and lets go')
+      assert.equal(await store.beginRun(begun.fence, windows(wide, 'agent-1')), null, 'it may not run what is next, and lets go')
       assert.deepEqual([await status(store), await states(store)], ['idle', { a: 'consumed', b: 'pending' }])
       assert.deepEqual(await store.listOrphans(Date.now(), 10, ['agent-1']), [])
       assert.deepEqual(await store.listOrphans(Date.now(), 10, ['agent-2']), [{ threadId, agentId: 'agent-2' }])
@@ -195,7 +209,7 @@ export const leaseCases: StoreCase[] = [
       const { fence } = await acceptOne(store, send('a', queued))
       assert.ok(fence)
       assert.deepEqual(await store.cancelSignals(scope, ['a']), ['a'])
-      assert.equal(await store.beginRun(fence, wide), null)
+      assert.equal(await store.beginRun(fence, windows(wide)), null)
       assert.equal(await status(store), 'idle')
       assert.deepEqual(await store.listOrphans(Date.now(), 10), [])
     },

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import type { StoreCase } from './case.ts'
-import { accept, acceptOne, begin, commit, finish, ids, persisted, queued, row, rowIds, scope, send, signalRow, start, wide } from './fixture.ts'
+import { accept, acceptOne, begin, commit, finish, ids, persisted, queued, row, rowIds, scope, send, signalRow, start, wide, windows } from './fixture.ts'
 
 export const orderCases: StoreCase[] = [
   {
@@ -64,7 +64,7 @@ export const orderCases: StoreCase[] = [
       await accept(store, send('note', persisted), send('q', queued))
       await commit(store, run, { rows: [row('said', 'assistant')], ...finish })
       await acceptOne(store, send('between', persisted))
-      const next = await store.beginRun(run.fence, wide)
+      const next = await store.beginRun(run.fence, windows(wide))
       assert.deepEqual(ids(next?.rows ?? []), ['a', 'said', 'note', 'q'])
       assert.deepEqual(await rowIds(store), ['a', 'said', 'note', 'q', 'between'])
     },

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import type { StoreCase } from './case.ts'
 import {
-  accept, acceptOne, alive, begin, commit, finish, gone, ids, queued, resultRow, row, rowIds, scope, send, start, states, status, threadId, unclaimed, wide,
+  accept, acceptOne, alive, begin, commit, finish, gone, ids, queued, resultRow, row, rowIds, scope, send, start, states, status, threadId, unclaimed, wide, windows,
 } from './fixture.ts'
 
 const small = { low: 1, high: 4 }
@@ -78,7 +78,7 @@ export const recoveryCases: StoreCase[] = [
       }
       const { fence } = await acceptOne(store, send('u4'))
       assert.ok(fence)
-      const begun = await store.beginRun(fence, small)
+      const begun = await store.beginRun(fence, windows(small))
       assert.ok(begun)
       for (const step of [0, 1, 2, 3]) {
         await store.commitStep(fence, { runId: begun.run.runId, step, rows: [row(`step-${step}`, 'assistant')], drain: true })
@@ -86,7 +86,7 @@ export const recoveryCases: StoreCase[] = [
       await gone(store, 'p1')
       const claimed = await store.claim(threadId, 'p2')
       assert.ok(claimed)
-      const again = await store.beginRun(claimed.fence, small)
+      const again = await store.beginRun(claimed.fence, windows(small))
       assert.deepEqual(ids(again?.rows ?? []), [...ids(begun.rows), 'step-0', 'step-1', 'step-2', 'step-3'])
     },
   },
@@ -234,7 +234,7 @@ export const recoveryCases: StoreCase[] = [
       await gone(store, 'p1')
       const claimed = await store.claim(threadId, 'p2')
       assert.ok(claimed)
-      const next = await store.beginRun(claimed.fence, wide)
+      const next = await store.beginRun(claimed.fence, windows(wide))
       assert.deepEqual([claimed.takenOver, next?.run.runId], [false, 'run-of-q'])
     },
   },

@@ -3,13 +3,13 @@ import type { MessageRow } from '../../message/row.ts'
 import type { ThreadStore, Window } from '../contract.ts'
 import { windowStart } from '../window.ts'
 import type { StoreCase } from './case.ts'
-import { acceptOne, alive, commit, finish, ids, row, scope, send, signalRow, start } from './fixture.ts'
+import { acceptOne, alive, commit, finish, ids, row, scope, send, signalRow, start, windows } from './fixture.ts'
 
 /** One turn: the user's row, what is given, and an answer in two steps with a tool result between them. */
 async function turn(store: ThreadStore, index: number, window: Window, extra: MessageRow[] = []): Promise<string[]> {
   const { fence } = await acceptOne(store, send(`u${index}`))
   assert.ok(fence)
-  const begun = await store.beginRun(fence, window)
+  const begun = await store.beginRun(fence, windows(window))
   assert.ok(begun)
   const messageId = `m${index}`
   const part = (id: string, role: 'assistant' | 'tool') => row(`${messageId}/${id}`, role, id, { messageId })
@@ -85,7 +85,7 @@ export const windowCases: StoreCase[] = [
       for (let index = 0; index < 40; index += 1) {
         const { fence } = await acceptOne(store, send(`s${index}`, { rows: [signalRow(`s${index}`, index === 0 ? 'user' : 'reactive')] }))
         assert.ok(fence)
-        const begun = await store.beginRun(fence, marks)
+        const begun = await store.beginRun(fence, windows(marks))
         assert.ok(begun)
         shown = ids(begun.rows)
         await store.commitStep(fence, { runId: begun.run.runId, step: 0, rows: [row(`m${index}`, 'assistant')], ...finish })
@@ -106,7 +106,7 @@ export const windowCases: StoreCase[] = [
       const shown = async () => {
         const { fence } = await acceptOne(store, send('last'))
         assert.ok(fence)
-        const begun = await store.beginRun(fence, { low: 1, high: 2 })
+        const begun = await store.beginRun(fence, windows({ low: 1, high: 2 }))
         return ids(begun?.rows ?? [])
       }
       const beside = await start(store, 'u')
@@ -131,7 +131,7 @@ export const windowCases: StoreCase[] = [
       assert.deepEqual(await turn(store, 1, false), ['u1'])
       const { fence } = await acceptOne(store, send('many', { rows: ['x', 'y', 'z', 'w'].map((id) => row(id)) }))
       assert.ok(fence)
-      const begun = await store.beginRun(fence, { low: 1, high: 1 })
+      const begun = await store.beginRun(fence, windows({ low: 1, high: 1 }))
       assert.deepEqual(ids(begun?.rows ?? []), ['x', 'y', 'z', 'w'])
     },
   },
@@ -159,7 +159,7 @@ export const windowCases: StoreCase[] = [
       await commit(store, run, { step: 30, ...finish })
       const { fence } = await acceptOne(store, send('u1'))
       assert.ok(fence)
-      const begun = await store.beginRun(fence, { low: 3, high: 3 })
+      const begun = await store.beginRun(fence, windows({ low: 3, high: 3 }))
       assert.equal(begun?.rows.length, 32)
     },
   },

@@ -23,7 +23,7 @@ function work(database: DatabaseSync): unknown {
   database.exec('BEGIN IMMEDIATE')
   try {
     const result = transaction(tables, job)
-    tables.settle()
+    tables.writeHeld()
     database.exec('COMMIT')
     return result
   } catch (error) {

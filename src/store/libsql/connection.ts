@@ -8,7 +8,7 @@ import { FileCheck } from './file-check.ts'
 import { Flusher, LogFile } from './flush.ts'
 import type { LocalLocation } from './location.ts'
 import { migrate, refuseUnknown } from './migrations.ts'
-import type { DatabaseConnection } from './remote.ts'
+import type { DatabaseConnection, TransactionSteps } from './remote.ts'
 import { Statements } from './statements.ts'
 import { SqlTables } from './tables.ts'
 import { Writer } from './writer.ts'
@@ -85,8 +85,8 @@ export class Connection implements DatabaseConnection {
   }
 
   /** One transaction, shared with whatever else is asked for in this turn of the event loop. */
-  write<Result>(work: (tables: SqlTables, statements: Statements) => Result, first = false): Promise<Result> {
-    return this.#writer.write(() => work(this.#tables, this.statements), first)
+  write<Result>(work: (tables: SqlTables, statements: Statements) => Result, { first, last }: TransactionSteps<Result> = {}): Promise<Result> {
+    return this.#writer.write(() => work(this.#tables, this.statements), { first, last: last && ((result) => last(this.#tables, result)) })
   }
 
   /** Sees one state of the database, also where it takes several statements. */
@@ -179,7 +179,7 @@ export class Connection implements DatabaseConnection {
         this.#refuseNewer()
       },
       commit: () => {
-        this.#tables.settle()
+        this.#tables.writeHeld()
         this.statements.run('COMMIT')
         this.#tables.committed()
         this.#flusher?.committed()

@@ -1,7 +1,7 @@
 import { systemClock } from '../../clock.ts'
 import { DatabaseSync } from 'node:sqlite'
 import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest'
-import { accept, acceptOne, commit, finish, gone, persisted, row, scope, send, start, threadId, wide } from '../conformance/fixture.ts'
+import { accept, acceptOne, commit, finish, gone, persisted, row, scope, send, start, threadId, wide, windows } from '../conformance/fixture.ts'
 import { belongingsSql } from './belongings.ts'
 import { copySql } from './copy-sql.ts'
 import { findMessagesSql } from './conversations.ts'
@@ -178,7 +178,7 @@ describe('a plain turn', () => {
   it('is two transactions where the send begins the run', async () => {
     const store = new LibSQLStore({ url: ':memory:' })
     await store.open()
-    const claim = { owner: 'p1', begin: { window: wide, agentIds: ['agent-1'] } }
+    const claim = { owner: 'p1', begin: windows(wide, 'agent-1') }
     const turn = async (id: string) => {
       const { fence, begun } = await acceptOne(store, send(id, { claim }))
       if (!fence || !begun) throw new Error('The run was to begin with the send.')

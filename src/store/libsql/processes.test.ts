@@ -4,7 +4,7 @@ import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, afterEach, describe, expect, it } from 'vitest'
-import { acceptOne, persisted, scope, send, states, threadId } from '../conformance/fixture.ts'
+import { acceptOne, persisted, scope, send, states, threadId, windows } from '../conformance/fixture.ts'
 import { LibSQLStore } from './store.ts'
 
 const folder = mkdtempSync(join(tmpdir(), 'heed-processes-'))
@@ -75,7 +75,7 @@ describe('another process', () => {
     expect(Object.values(await states(store))).toEqual(['taken', ...Array.from({ length: 200 }, () => 'pending')])
     await store.resign('p1')
     const claimed = await store.claim(threadId, 'p2')
-    const begun = claimed && (await store.beginRun(claimed.fence, { low: 10, high: 20 }))
+    const begun = claimed && (await store.beginRun(claimed.fence, windows({ low: 10, high: 20 })))
     expect(begun).toMatchObject({ resumed: true, run: { runId: 'run-of-first', started: ['call-1'], attempts: 2 } })
     expect(begun?.rows.map(({ id }) => id)).toEqual(['first', 'said'])
   })

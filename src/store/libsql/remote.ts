@@ -8,8 +8,8 @@ import type { SqlTables } from './tables.ts'
 
 /** What a store does with a database, near or far. */
 export interface DatabaseConnection {
-  /** One transaction; with `first`, before what waits already. */
-  write<Result>(work: (tables: SqlTables, statements: Statements) => Result, first?: boolean): Promise<Result>
+  /** Runs `work` in one transaction, which it may share with others. */
+  write<Result>(work: (tables: SqlTables, statements: Statements) => Result, steps?: TransactionSteps<Result>): Promise<Result>
   /** Sees one state of the database. */
   read<Result>(work: (tables: SqlTables, statements: Statements) => Result): Promise<Result>
   /** The same for one statement, which needs no transaction to be one state. */
@@ -19,8 +19,16 @@ export interface DatabaseConnection {
   close(): Promise<void>
 }
 
+export interface TransactionSteps<Result> {
+  /** Before all writes that are queued. */
+  first?: boolean
+  /** Runs in the same transaction after the work of all that share it, and answers the result. */
+  last?(tables: SqlTables, result: Result): Result
+}
+
 interface Job {
   work(tables: SqlTables, statements: Statements): unknown
+  last: ((tables: SqlTables, result: unknown) => unknown) | undefined
   resolve(result: unknown): void
   reject(error: unknown): void
 }
@@ -57,17 +65,17 @@ export class RemoteConnection implements DatabaseConnection {
   }
 
   /** In the order in which they came. What is asked for while others are at work shares the next transaction. */
-  write<Result>(work: (tables: SqlTables, statements: Statements) => Result, first = false): Promise<Result> {
+  write<Result>(work: (tables: SqlTables, statements: Statements) => Result, steps?: TransactionSteps<Result>): Promise<Result> {
     if (this.#closed) return Promise.reject(new HeedError('closed', 'This store was closed. Open a new one.'))
-    return this.#add(work, first)
+    return this.#add(work, steps)
   }
 
-  #add<Result>(work: (tables: SqlTables, statements: Statements) => Result, first = false): Promise<Result> {
+  #add<Result>(work: (tables: SqlTables, statements: Statements) => Result, { first, last }: TransactionSteps<Result> = {}): Promise<Result> {
     if (this.#jobs.length >= maxQueued) {
       return Promise.reject(new HeedError('store_failed', `${maxQueued} writes wait already. Send slower, or try again.`, { retryable: true }))
     }
     return new Promise<Result>((resolve, reject) => {
-      const job: Job = { work, resolve: (result) => resolve(result as Result), reject }
+      const job: Job = { work, last: last as Job['last'], resolve: (result) => resolve(result as Result), reject }
       if (first) this.#jobs.unshift(job)
       else this.#jobs.push(job)
       this.#pumping ??= this.#pump()
@@ -88,7 +96,10 @@ export class RemoteConnection implements DatabaseConnection {
   /** False, and nothing, when one of several was refused. */
   async #perform(jobs: readonly Job[], several: boolean): Promise<boolean> {
     try {
-      const { result, purging } = await this.#replayed('write', (tables, statements) => jobs.map(({ work }) => work(tables, statements)))
+      const { result, purging } = await this.#replayed('write', (tables, statements) => {
+        const results = jobs.map(({ work }) => work(tables, statements))
+        return jobs.map(({ last }, index) => (last ? last(tables, results[index]) : results[index]))
+      })
       for (const [index, { resolve }] of jobs.entries()) resolve(result[index])
       if (purging) this.#purge()
       return true

@@ -195,7 +195,7 @@ export async function replay<Result>(
     const tables = new SqlTables(statements, { ...clock, now: () => now }, () => (ids[nth++] ??= newId()))
     const outcome = attempt(() => {
       const result = work(tables, statements)
-      tables.settle()
+      tables.writeHeld()
       return { result, purging: tables.purging }
     })
     const { divergedAt, pending } = statements

@@ -8,12 +8,12 @@ import type { MessageRow } from '../../message/row.ts'
 import type { SignalState } from '../../thread/machine.ts'
 import type {
   Accepted, BegunRun, CallDecision, Claimed, Decided, Fence, LaneRow, LaneSignalRow, LaneState, MailboxRow, NewThread, RowQuery, RunFilter, RunPage,
-  RunRow, Scope, Send, StepCommit, StepCommitted, SuspendedEnd, ThreadQuery, ThreadRow, ThreadStore, Window, WindowOf,
+  RunRow, Scope, Send, StepCommit, StepCommitted, SuspendedEnd, ThreadQuery, ThreadRow, ThreadStore, Window, Windows,
 } from '../contract.ts'
 import type { DuePolicy, MessageGroup, MessagePatches, MessagePlace, MessageStart, MessageStartQuery, PrunePolicy, Pruned, ThreadClone } from '../conversations.ts'
 import { pruneStore, type PruneOptions, type PruneResult, type Retention } from '../retention.ts'
 import type { StoreDomains } from '../storage.ts'
-import { acceptSends } from '../transaction/accept.ts'
+import { acceptSends, beginWoken } from '../transaction/accept.ts'
 import { beginRun, readWindow } from '../transaction/begin.ts'
 import { claimThread, resign } from '../transaction/claim.ts'
 import { cloneThread, transferThread } from '../transaction/clone.ts'
@@ -108,7 +108,10 @@ export class LibSQLStore implements ThreadStore {
   }
 
   accept(sends: readonly Send[]): Promise<Array<Accepted | { error: Error }>> {
-    return this.#write((tables) => answersOf(acceptSends(tables, sends)))
+    return this.#use((connection) => connection.write(
+      (tables) => answersOf(acceptSends(tables, sends)),
+      { last: (tables, answers) => beginWoken(tables, sends, answers) },
+    ))
   }
 
   flush(): Promise<void> {
@@ -119,8 +122,8 @@ export class LibSQLStore implements ThreadStore {
     return this.#write((tables) => claimThread(tables, threadId, owner, agentIds, again))
   }
 
-  beginRun(fence: Fence, window: Window | WindowOf, agentIds?: readonly string[]): Promise<BegunRun | null> {
-    return this.#write((tables) => beginRun(tables, fence, window, agentIds))
+  beginRun(fence: Fence, windows: Windows): Promise<BegunRun | null> {
+    return this.#write((tables) => beginRun(tables, fence, windows))
   }
 
   commitStep(fence: Fence, commit: StepCommit): Promise<StepCommitted> {
@@ -142,7 +145,7 @@ export class LibSQLStore implements ThreadStore {
   /** Before all that waits: a process that has much to do must not count as gone for it. */
   async heartbeat(owner: string, until: number): Promise<void> {
     const connection = await this.#connection()
-    return connection.write((tables) => tables.putProcess(owner, until), true)
+    return connection.write((tables) => tables.putProcess(owner, until), { first: true })
   }
 
   resign(owner: string): Promise<void> {

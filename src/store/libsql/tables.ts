@@ -53,7 +53,6 @@ export class SqlTables extends SqlRows implements ThreadTables {
   /** What the recent threads were kept by. */
   #threadChanges = 0
   #version = -1
-  readonly #last: Array<() => void> = []
   /** True when a deleted thread has rows left. */
   purging = false
 
@@ -64,17 +63,8 @@ export class SqlTables extends SqlRows implements ThreadTables {
     this.newId = ids
   }
 
-  atEnd(work: () => void): void {
-    this.#last.push(work)
-  }
-
-  /** Does what was left for the end, and writes what was held back. Comes before every commit. */
-  settle(): void {
-    for (const work of this.#last.splice(0)) work()
-    this.#writeHeld()
-  }
-
-  #writeHeld(): void {
+  /** Writes the threads and signals that the transaction changed. Comes before every commit. */
+  writeHeld(): void {
     for (const held of this.#held.values()) {
       this.#writeMail(held)
       if (!held.changed) continue
@@ -95,7 +85,6 @@ export class SqlTables extends SqlRows implements ThreadTables {
   forget(): void {
     // A map that lives on and is cleared holds what was in it until all memory is swept.
     if (this.#held.size > 0) this.#held = new Map()
-    this.#last.length = 0
     this.forgetLanes()
     this.compareRows()
   }
@@ -150,7 +139,7 @@ export class SqlTables extends SqlRows implements ThreadTables {
   }
 
   transferThread(thread: ThreadRecord, resourceId: string): ThreadRecord {
-    this.#writeHeld()
+    this.writeHeld()
     this.#statements.run(copySql.transferThread, resourceId, thread.key)
     this.#statements.run(copySql.transferRuns, resourceId, thread.key)
     this.#statements.run(copySql.removeContext, thread.key)
@@ -241,7 +230,7 @@ export class SqlTables extends SqlRows implements ThreadTables {
   }
 
   threadsAfter(key: number, limit: number): ThreadRecord[] {
-    this.#writeHeld()
+    this.writeHeld()
     const found = this.#statements.all<ThreadRecord>(copySql.threadsAfter, key, limit)
     return found.map((thread) => this.#held.get(thread.id)?.thread ?? this.#hold(thread, false).thread)
   }
@@ -269,7 +258,7 @@ export class SqlTables extends SqlRows implements ThreadTables {
   }
 
   handOver(owner: string): void {
-    this.#writeHeld()
+    this.writeHeld()
     this.#held.clear()
     this.#statements.run(sql.handOverRuns, owner)
     this.#statements.run(sql.handOver, this.now(), owner)
@@ -277,7 +266,7 @@ export class SqlTables extends SqlRows implements ThreadTables {
   }
 
   cancelBound(owner: string, reason: string): void {
-    this.#writeHeld()
+    this.writeHeld()
     this.#held.clear()
     this.#statements.run(sql.cancelBound, reason, owner)
     this.#statements.run(sql.forgetDue)

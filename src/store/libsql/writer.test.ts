@@ -52,7 +52,7 @@ describe('the group commit', () => {
     const writer = new Writer(journal, 1000)
     const waiting = Array.from({ length: 2_000 }, (_, index) => writer.write(() => journal.add(`${index}`)))
     const answers: string[] = []
-    await Promise.all([...waiting, writer.write(() => journal.add('beat'), true)].map((answer) => answer.then((name) => answers.push(name))))
+    await Promise.all([...waiting, writer.write(() => journal.add('beat'), { first: true })].map((answer) => answer.then((name) => answers.push(name))))
     expect(journal.stored.slice(0, 3)).toEqual(['beat', '0', '1'])
     expect(journal.stored).toHaveLength(2_001)
     expect(answers).toHaveLength(2_001)

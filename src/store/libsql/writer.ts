@@ -11,8 +11,17 @@ export interface Transactions {
   failure(error: unknown): Error
 }
 
+export interface WriteOptions<Result> {
+  first?: boolean
+  last?: ((result: Result) => Result) | undefined
+}
+
+const none = {}
+
 interface Job {
   work(): unknown
+  /** The last step of the job, after the work of all jobs that share its transaction. It answers the result. */
+  last: ((result: unknown) => unknown) | undefined
   result: unknown
   resolve(result: unknown): void
   reject(error: unknown): void
@@ -51,14 +60,17 @@ export class Writer {
     this.#busyTimeout = busyTimeout
   }
 
-  /** Runs `work` inside of a transaction; resolves when that is committed. `first`: before all that waits, also when too much does. */
-  write<Result>(work: () => Result, first = false): Promise<Result> {
+  /**
+   * Runs `work` inside of a transaction; resolves when that is committed. `first`: before all jobs in the queue, also when the queue is full.
+   * `last` runs in the same transaction after the work of all jobs that share it, and answers the result.
+   */
+  write<Result>(work: () => Result, { first = false, last }: WriteOptions<Result> = none): Promise<Result> {
     if (this.#closed) return Promise.reject(new HeedError('closed', 'This store was closed. Open a new one.'))
     if (!first && this.#queue.length - this.#head >= maxQueued) {
       return Promise.reject(new HeedError('store_failed', `${maxQueued} writes wait already. Send slower, or try again.`, { retryable: true }))
     }
     return new Promise<Result>((resolve, reject) => {
-      const job: Job = { work, result: undefined, resolve, reject, alone: false }
+      const job: Job = { work, last: last as Job['last'], result: undefined, resolve: resolve as Job['resolve'], reject, alone: false }
       if (first) this.#queue.splice(this.#head, 0, job)
       else this.#queue.push(job)
       this.#schedule()
@@ -132,8 +144,17 @@ export class Writer {
     this.#forgetDone()
   }
 
-  /** Runs jobs from the head on, and moves it behind them. */
+  /** Runs jobs from the head on with their last steps, and moves it behind them. */
   #runSome(): void {
+    const from = this.#head
+    this.#runWork()
+    for (let index = from; index < this.#head; index += 1) {
+      const job = this.#queue[index]
+      if (job?.last) job.result = job.last(job.result)
+    }
+  }
+
+  #runWork(): void {
     const started = performance.now()
     const from = this.#head
     const end = Math.min(this.#queue.length, from + batchJobs)

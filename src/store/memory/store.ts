@@ -8,7 +8,7 @@ import type { MessageRow } from '../../message/row.ts'
 import { nextRun, type SignalState } from '../../thread/machine.ts'
 import type {
   Accepted, BegunRun, CallDecision, Claimed, Decided, Fence, LaneRow, LaneSignalRow, LaneState, MailboxRow, NewThread, RowQuery, RunFilter, RunPage,
-  RunRow, Scope, Send, StepCommit, StepCommitted, SuspendedEnd, ThreadQuery, ThreadRow, ThreadStore, Window, WindowOf,
+  RunRow, Scope, Send, StepCommit, StepCommitted, SuspendedEnd, ThreadQuery, ThreadRow, ThreadStore, Window, Windows,
 } from '../contract.ts'
 import type { Belongings } from '../belongings.ts'
 import type { DuePolicy, MessageGroup, MessagePatches, MessagePlace, MessageStart, MessageStartQuery, PrunePolicy, Pruned, ThreadClone } from '../conversations.ts'
@@ -78,7 +78,8 @@ export class InMemoryStore implements ThreadStore {
   }
 
   async accept(sends: readonly Send[]): Promise<Array<Accepted | { error: Error }>> {
-    return acceptSends(this.#use(), sends)
+    // Sends of one moment are transactions of their own here: the run begins with the next one, and takes all of them.
+    return acceptSends(this.#use(), sends.map((send) => (send.claim ? { ...send, claim: { owner: send.claim.owner } } : send)))
   }
 
   async flush(): Promise<void> {
@@ -89,8 +90,8 @@ export class InMemoryStore implements ThreadStore {
     return claimThread(this.#use(), threadId, owner, agentIds, again)
   }
 
-  async beginRun(fence: Fence, window: Window | WindowOf, agentIds?: readonly string[]): Promise<BegunRun | null> {
-    return beginRun(this.#use(), fence, window, agentIds)
+  async beginRun(fence: Fence, windows: Windows): Promise<BegunRun | null> {
+    return beginRun(this.#use(), fence, windows)
   }
 
   async commitStep(fence: Fence, commit: StepCommit): Promise<StepCommitted> {

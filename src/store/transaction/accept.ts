@@ -1,12 +1,12 @@
 import { HeedError } from '../../errors.ts'
 import type { MessageRow } from '../../message/row.ts'
 import { nextRun, route as routeOf, type Route } from '../../thread/machine.ts'
-import type { Accepted, Branch, Claim, Fence, Send } from '../contract.ts'
+import type { Accepted, Branch, Fence, Send } from '../contract.ts'
 import { appendBeside, prepare, type Prepared } from './append.ts'
-import { planRun } from './begin.ts'
+import { beginRun } from './begin.ts'
 import { jsonOrNull, laneRow, rowIds, rowsOfMail, untracked } from './decode.ts'
 import { meetGivenIds, unknownRows } from './given-ids.ts'
-import { findThread } from './guard.ts'
+import { findThread, holds } from './guard.ts'
 import { advanceLane, laneHas, withVersion } from './lanes.ts'
 import { lease, promise } from './lease.ts'
 import { mailedRows } from './mailed.ts'
@@ -25,6 +25,18 @@ export function acceptSends(tables: ThreadTables, sends: readonly Send[]): Array
       return { error: error instanceof Error ? error : new Error(String(error)) }
     }
     return decision.answer ?? store(tables, send, decision)
+  })
+}
+
+/**
+ * The last step of the transaction that accepted these sends, after all others that share it: begins the runs of the threads that they woke, each with
+ * everything that was sent to it in this transaction. A thread that another write of the same transaction took away is left as it is.
+ */
+export function beginWoken(tables: ThreadTables, sends: readonly Send[], answers: ReadonlyArray<Accepted | { error: Error }>): Array<Accepted | { error: Error }> {
+  return answers.map((answer, index) => {
+    const windows = sends[index]?.claim?.begin
+    if (!windows || 'error' in answer || !answer.fence || !holds(tables, answer.fence)) return answer
+    return { ...answer, begun: beginRun(tables, answer.fence, windows) }
   })
 }
 
@@ -102,7 +114,7 @@ function store(tables: ThreadTables, send: Send, { found, route, rows, form, opt
   if (route === 'queue') mail.runId = mail.startRunId
   if (route === 'deliver' || route === 'interrupt') mail.runId = thread.runId
   const stored = form.placed ? persist(tables, thread, mail, form.prepared) : rows
-  if (fence && tables.atEnd) mail.atHand = { rows: form.prepared, newRun: send.newRunId === true }
+  if (fence && send.claim?.begin) mail.atHand = { rows: form.prepared, newRun: send.newRunId === true }
   else if (!form.placed) mail.rows = mailedRows(form.prepared)
 
   tables.addMail(thread, mail)
@@ -113,23 +125,7 @@ function store(tables: ThreadTables, send: Send, { found, route, rows, form, opt
   if (fence) answer.fence = fence
   if (thread.owner !== null) answer.owner = thread.owner
   if (lane) answer.lane = lane
-  if (fence) beginLater(tables, answer, fence, send.claim?.begin)
   return answer
-}
-
-/** Begins the run with all that comes in the same moment, as it would if `beginRun` were asked next. */
-function beginLater(tables: ThreadTables, answer: Accepted, fence: Fence, begin: Claim['begin']): void {
-  if (!begin) return
-  tables.atEnd?.(() => {
-    let perform: ReturnType<typeof planRun>
-    try {
-      perform = planRun(tables, fence, begin.window, begin.agentIds)
-    } catch {
-      // Nothing was written. Whoever has the lease asks again and is told what is wrong; the send is accepted all the same.
-      return
-    }
-    answer.begun = perform()
-  })
 }
 
 function newThread(tables: ThreadTables, send: Send): ThreadRecord {

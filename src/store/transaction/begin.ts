@@ -1,6 +1,6 @@
-import type { JSONObject } from '../../json.ts'
+import { HeedError } from '../../errors.ts'
 import type { MessageRow } from '../../message/row.ts'
-import type { BegunRun, Fence, MailboxRow, Scope, Window, WindowOf } from '../contract.ts'
+import type { BegunRun, Fence, MailboxRow, Scope, Window, Windows } from '../contract.ts'
 import { turnBoundary, windowStart } from '../window.ts'
 import { laneRow, messageRow, runRow, threadRow } from './decode.ts'
 import { fencedThread, scopedThread } from './guard.ts'
@@ -11,48 +11,46 @@ import { placesOf } from './places.ts'
 import { takeMail } from './take.ts'
 import { runnable, startingRows } from './waiting.ts'
 
-export function beginRun(tables: ThreadTables, fence: Fence, window: Window | WindowOf, agentIds?: readonly string[]): BegunRun | null {
-  return planRun(tables, fence, window, agentIds)()
-}
-
-/** Everything that can refuse a begin; the answer writes. */
-export function planRun(tables: ThreadTables, fence: Fence, window: Window | WindowOf, agentIds?: readonly string[]): () => BegunRun | null {
+export function beginRun(tables: ThreadTables, fence: Fence, windows: Windows): BegunRun | null {
   const thread = fencedThread(tables, fence)
   const unfinished = thread.begun === 1 && thread.runId !== null ? tables.run(thread, thread.runId) : undefined
-  if (unfinished) {
-    const marks = marksOf(window, unfinished)
-    return () => {
-      unfinished.epoch = fence.epoch
-      unfinished.attempts += 1
-      tables.putRun(thread, unfinished)
-      return begun(tables, thread, unfinished, marks)
-    }
-  }
+  if (unfinished) return continueRun(tables, thread, unfinished, windows)
 
   const pending = tables.pending(thread)
-  const start = startingRows(runnable(pending, fence.owner, agentIds), thread.runId)
+  const start = startingRows(runnable(pending, fence.owner, [...windows.keys()]), thread.runId)
   const [first] = start?.rows ?? []
-  if (!start || !first) {
-    return () => {
-      release(tables, thread, pending.length > 0)
-      tables.putThread(thread)
-      return null
-    }
+  const agentWindow = first && windows.get(first.agentId)
+  if (!start || !first || agentWindow === undefined) {
+    release(tables, thread, pending.length > 0)
+    tables.putThread(thread)
+    return null
   }
-  const { agentId } = first
   const options = start.rows.find((mail) => mail.options !== null)?.options ?? '{}'
-  const marks = marksOf(window, { agentId, options })
-  return () => {
-    const isNew = first.atHand?.newRun === true && first.startRunId === start.runId
-    // A caller may have promised an id that an earlier run of the thread has.
-    const runId = !isNew && tables.run(thread, start.runId) ? tables.newId() : start.runId
-    const { run, taken } = startRun(tables, thread, { runId, agentId, options }, start.rows)
-    return begun(tables, thread, run, marks, taken)
-  }
+  const isNew = first.atHand?.newRun === true && first.startRunId === start.runId
+  // A caller may have promised an id that an earlier run of the thread has.
+  const runId = !isNew && tables.run(thread, start.runId) ? tables.newId() : start.runId
+  const { run, taken } = startRun(tables, thread, { runId, agentId: first.agentId, options }, start.rows)
+  return begun(tables, thread, run, windowIn(options, agentWindow), taken)
 }
 
-function marksOf(window: Window | WindowOf, { agentId, options }: Pick<RunRecord, 'agentId' | 'options'>): Window {
-  return typeof window === 'function' ? window({ agentId, options: options === '{}' ? {} : (JSON.parse(options) as JSONObject) }) : window
+function continueRun(tables: ThreadTables, thread: ThreadRecord, run: RunRecord, windows: Windows): BegunRun {
+  const agentWindow = windows.get(run.agentId)
+  if (agentWindow === undefined) {
+    throw new HeedError('unknown_agent', `Run ${run.runId} of thread ${thread.id} is of agent '${run.agentId}', which this process does not run.`, {
+      details: { agentId: run.agentId, runId: run.runId },
+    })
+  }
+  run.epoch = thread.epoch
+  run.attempts += 1
+  tables.putRun(thread, run)
+  return begun(tables, thread, run, windowIn(run.options, agentWindow))
+}
+
+/** The window that the options of a run name, else that of its agent. */
+function windowIn(options: string, agentWindow: Window): Window {
+  if (!options.includes('"window"')) return agentWindow
+  const { window } = JSON.parse(options) as { window?: Window }
+  return window ?? agentWindow
 }
 
 function startRun(

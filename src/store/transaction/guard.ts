@@ -26,9 +26,19 @@ export function scopedThread(tables: Threads, scope: Scope): ThreadRecord {
   })
 }
 
-export function fencedThread(tables: Threads, fence: Fence): ThreadRecord {
+/** Whether the thread is leased to the owner of the fence, at its epoch. */
+export function holds(tables: Threads, fence: Fence): boolean {
+  return heldThread(tables, fence) !== undefined
+}
+
+function heldThread(tables: Threads, fence: Fence): ThreadRecord | undefined {
   const thread = tables.thread(fence.threadId)
-  if (thread && thread.epoch === fence.epoch && thread.owner === fence.owner) return thread
+  return thread && thread.epoch === fence.epoch && thread.owner === fence.owner ? thread : undefined
+}
+
+export function fencedThread(tables: Threads, fence: Fence): ThreadRecord {
+  const thread = heldThread(tables, fence)
+  if (thread) return thread
   throw new HeedError('fenced', `Thread ${fence.threadId} is no longer held by ${fence.owner} at epoch ${fence.epoch}. Stop this run: its owner is another.`, {
     details: { threadId: fence.threadId, epoch: fence.epoch },
   })

@@ -12,11 +12,6 @@ export interface ThreadTables {
   now(): number
   /** An id that nobody has. From here, because a transaction may be done again and must then take the same way. */
   newId(): string
-  /**
-   * Does `work` in this transaction after everything else that is asked of it, also by others. Absent where every transaction is
-   * of one caller.
-   */
-  atEnd?(work: () => void): void
 
   thread(id: string): ThreadRecord | undefined
   /** The threads right below it. */

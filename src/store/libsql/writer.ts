@@ -70,7 +70,7 @@ export class Writer {
       return Promise.reject(new HeedError('store_failed', `${maxQueued} writes wait already. Send slower, or try again.`, { retryable: true }))
     }
     return new Promise<Result>((resolve, reject) => {
-      const job: Job = { work, last: last as Job['last'], result: undefined, resolve: resolve as Job['resolve'], reject, alone: false }
+      const job: Job = { work, last: last as Job['last'], result: undefined, resolve, reject, alone: false }
       if (first) this.#queue.splice(this.#head, 0, job)
       else this.#queue.push(job)
       this.#schedule()

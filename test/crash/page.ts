@@ -38,10 +38,10 @@ function resultOf({ seed, rounds }: CampaignState, cost: TakeoverCost): string {
 | runs parked | ${facts('parked')} |
 | chunks and snapshots received by subscribers | ${facts('seen')}, ${facts('snapshots')} |
 | **broken guarantees** | **${broken.length}** |
+| kill points | ${points(rounds)} |
 
-Kill points: ${points(rounds)}.
-
-${costOf(cost)} \`npm run test:crash -- --kills 0 --stops 0 --no-page\` measures only this.
+${costOf(cost)}
+\`npm run test:crash -- --kills 0 --stops 0 --no-page\` measures only this.
 ${broken.length === 0 ? '' : `\n${broken.slice(0, 20).map(({ promise, what }) => `- ${promise}: ${what}`).join('\n')}\n`}`
 }
 

@@ -11,7 +11,7 @@ export default defineConfig({
       { find: /^heed\/ai-sdk$/, replacement: source('client/ai-sdk/index.ts') },
       { find: /^heed\/client$/, replacement: source('client/index.ts') },
       { find: /^heed\/embed$/, replacement: source('embed/index.ts') },
-      { find: /^heed\/libsql$/, replacement: source('store/libsql/index.ts') },
+      { find: /^heed\/libsql$/, replacement: source('store/sqlite/index.ts') },
       { find: /^heed\/processors$/, replacement: source('processors/index.ts') },
       { find: /^heed\/react$/, replacement: source('client/react/index.ts') },
       { find: /^heed\/server$/, replacement: source('http/server.ts') },

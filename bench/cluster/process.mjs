@@ -1,5 +1,5 @@
 import { Agent, createTool, Heed, silentLogger } from '../../src/index.ts'
-import { LibSQLStore } from '../../src/store/libsql/index.ts'
+import { LibSQLStore } from '../../src/store/sqlite/index.ts'
 import { scriptedModel } from '../../src/testing/index.ts'
 
 // One process on the file. Times are microseconds on a clock that all processes of a machine share.

@@ -1,8 +1,8 @@
 import { readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { neighbours, type Collection, type Posting } from '../../src/recall/collection.ts'
-import { isQuestion, withContext } from '../../src/recall/passages.ts'
-import { wordsOf } from '../../src/recall/words.ts'
+import { neighbours, type Collection, type Posting } from '../../src/recall/rank/collection.ts'
+import { isQuestion, withContext } from '../../src/recall/text/passages.ts'
+import { wordsOf } from '../../src/recall/text/words.ts'
 
 export interface Conversation {
   id: string

@@ -1,5 +1,5 @@
-import { rank, type Meanings } from '../../src/recall/rank.ts'
-import { defaultWeights, type Weights } from '../../src/recall/weights.ts'
+import { rank, type Meanings } from '../../src/recall/rank/rank.ts'
+import { defaultWeights, type Weights } from '../../src/recall/rank/weights.ts'
 import type { Conversation } from './conversations.ts'
 
 export type Ways = 'words' | 'vectors' | 'fused'

@@ -9,10 +9,10 @@ import { DatabaseSync } from 'node:sqlite'
 import { parseArgs } from 'node:util'
 import { localEmbedder } from '../../src/embed/index.ts'
 import { textEmbedder } from '../../src/memory/semantic/embedder.ts'
-import type { MetadataFilter } from '../../src/recall/filter.ts'
-import { quantised } from '../../src/recall/quantised.ts'
+import type { MetadataFilter } from '../../src/recall/filter/filter.ts'
+import { quantised } from '../../src/recall/rank/quantised.ts'
 import type { TextEmbedder } from '../../src/recall/embedder.ts'
-import { LibSQLStore } from '../../src/store/libsql/store.ts'
+import { LibSQLStore } from '../../src/store/sqlite/store.ts'
 import { watchStalls } from '../harness/stalls.mjs'
 
 const { values } = parseArgs({ options: { messages: { type: 'string', default: '100000' }, others: { type: 'string', default: '1000000' } } })

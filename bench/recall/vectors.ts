@@ -3,7 +3,7 @@ import { existsSync, mkdirSync, readFileSync, renameSync, writeFileSync } from '
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { localEmbedder } from '../../src/embed/index.ts'
-import type { Meanings } from '../../src/recall/rank.ts'
+import type { Meanings } from '../../src/recall/rank/rank.ts'
 import type { Conversation } from './conversations.ts'
 
 const folder = join(tmpdir(), 'heed-bench-recall')

@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { signalTransitions, threadTransitions } from '../../src/thread/machine.ts'
+import { signalTransitions, threadTransitions } from '../../src/machine.ts'
 import type { CheckResult } from './report.ts'
 
 /** The page that shows the machines. */

@@ -1,5 +1,5 @@
 import { Agent, Heed, createTool } from '../../src/index.ts'
-import { LibSQLStore } from '../../src/store/libsql/index.ts'
+import { LibSQLStore } from '../../src/store/sqlite/index.ts'
 import { scriptedModel } from '../../src/testing/index.ts'
 
 export const target = { resourceId: 'user-1', threadId: 'main' }

@@ -3,7 +3,7 @@ import { expectTypeOf } from 'vitest'
 import { z } from 'zod'
 import { Memory } from '../memory/memory.ts'
 import { RequestContext } from '../run/request-context.ts'
-import { createTool } from '../run/tool.ts'
+import { createTool } from '../run/tools/tool.ts'
 import { Agent } from './agent.ts'
 
 const weather = createTool({ id: 'weather', inputSchema: z.object({ city: z.string() }), execute: async () => ({ sky: 'rain' }) })

@@ -1,6 +1,6 @@
-import type { RunResult } from '../run/run-result.ts'
-import type { ToolCall, ToolResult } from '../run/step-result.ts'
-import type { ToolArgs, ToolOutput, ToolsInput } from '../run/tool-set.ts'
+import type { RunResult } from '../run/output/run-result.ts'
+import type { ToolCall, ToolResult } from '../run/step/step-result.ts'
+import type { ToolArgs, ToolOutput, ToolsInput } from '../run/tools/tool-set.ts'
 import type { InferOutput } from '../schema/schema.ts'
 import type { AgentStream } from './stream.ts'
 

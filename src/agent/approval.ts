@@ -1,5 +1,5 @@
-import type { JSONValue } from '../json.ts'
-import { decide, type Decision } from '../thread/deciding.ts'
+import type { JSONValue } from '../base/json.ts'
+import { decide, type Decision } from '../thread/control/decide.ts'
 import type { Askable } from './askable.ts'
 import type { AgentConfig } from './config.ts'
 import { checkResumeData } from './resume.ts'

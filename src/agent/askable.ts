@@ -1,9 +1,9 @@
-import type { JSONObject } from '../json.ts'
+import type { JSONObject } from '../base/json.ts'
 import type { AgentExecutionOptions, MemoryTarget } from '../run/options.ts'
 import type { RequestContext } from '../run/request-context.ts'
-import type { Runnable } from '../thread/runnable.ts'
-import type { Send } from '../store/contract.ts'
-import type { ThreadRuntime } from '../thread/runtime.ts'
+import type { Runnable } from '../thread/runtime/runnable.ts'
+import type { Send } from '../store/contract/threads.ts'
+import type { ThreadRuntime } from '../thread/runtime/runtime.ts'
 
 /** An agent, and where its threads live. */
 export interface Askable extends Runnable {

@@ -1,6 +1,6 @@
-import { HeedError } from '../errors.ts'
+import { HeedError } from '../base/errors.ts'
 import { compileSchema } from '../schema/compile.ts'
-import { checkModel } from '../run/model.ts'
+import { checkModel } from '../run/model/model.ts'
 import { isXMLName } from '../signals/kinds.ts'
 import { checkPolicy } from '../inbox/policy.ts'
 import { Memory } from '../memory/memory.ts'

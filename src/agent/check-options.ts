@@ -1,8 +1,8 @@
-import { isName } from '../arguments.ts'
-import { HeedError } from '../errors.ts'
+import { isName } from '../base/arguments.ts'
+import { HeedError } from '../base/errors.ts'
 import { checkMemoryOptions } from '../memory/options.ts'
 import type { AgentExecutionOptions, MemoryTarget, ModelSettings, StructuredOutputOptions } from '../run/options.ts'
-import type { ToolSet } from '../run/tool-set.ts'
+import type { ToolSet } from '../run/tools/tool-set.ts'
 
 type Check = (value: unknown) => string | undefined
 

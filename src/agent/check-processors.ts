@@ -1,4 +1,4 @@
-import { HeedError } from '../errors.ts'
+import { HeedError } from '../base/errors.ts'
 import { allHooks, inputHooks, outputHooks, type Hook } from '../processors/hooks.ts'
 import type { Processor } from '../processors/processor.ts'
 

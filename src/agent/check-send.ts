@@ -1,4 +1,4 @@
-import { HeedError } from '../errors.ts'
+import { HeedError } from '../base/errors.ts'
 import type { AgentExecutionOptions } from '../run/options.ts'
 import { checkOptions } from './check-options.ts'
 

@@ -1,4 +1,4 @@
-import { isHeedError } from '../errors.ts'
+import { isHeedError } from '../base/errors.ts'
 import { compileSchema } from '../schema/compile.ts'
 import type { AgentConfig } from './config.ts'
 

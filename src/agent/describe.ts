@@ -1,5 +1,5 @@
 import type { RequestContext } from '../run/request-context.ts'
-import type { ThreadRuntime } from '../thread/runtime.ts'
+import type { ThreadRuntime } from '../thread/runtime/runtime.ts'
 import type { AgentConfig } from './config.ts'
 import { resolveToolSet } from './prepare.ts'
 import { resolve } from './resolve.ts'

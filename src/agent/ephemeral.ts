@@ -1,5 +1,5 @@
 import type { Chunk } from '../run/chunk.ts'
-import type { RunCommit, RunCommitted, RunHost } from '../run/run-host.ts'
+import type { RunCommit, RunCommitted, RunHost } from '../run/loop/run-host.ts'
 
 /** A run that belongs to one call and to no thread: nothing is stored, nothing can enter. */
 export class EphemeralHost implements RunHost {

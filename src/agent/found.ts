@@ -1,4 +1,4 @@
-import { HeedError } from '../errors.ts'
+import { HeedError } from '../base/errors.ts'
 
 /*
  * What an agent was given or found for a request. A function that answers nothing, or something else, is refused by name: what it was

@@ -1,4 +1,4 @@
-import { checkNames, refused } from '../arguments.ts'
+import { checkNames, refused } from '../base/arguments.ts'
 import { RequestContext } from '../run/request-context.ts'
 
 /** For which request something is asked. */

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { toRows } from '../message/input.ts'
+import { toRows } from '../message/read/input.ts'
 import { promptOf } from '../prompt/from-rows.ts'
 import { guardInput } from './guard.ts'
 

@@ -1,4 +1,4 @@
-import { HeedError } from '../errors.ts'
+import { HeedError } from '../base/errors.ts'
 import { historyIn } from '../memory/named-processors.ts'
 import { historyOption } from '../memory/window.ts'
 import type { Processor } from '../processors/processor.ts'

@@ -1,6 +1,6 @@
 import type { LanguageModelV4Message } from '@ai-sdk/provider'
-import { HeedError } from '../errors.ts'
-import { toRows, type AgentInput } from '../message/input.ts'
+import { HeedError } from '../base/errors.ts'
+import { toRows, type AgentInput } from '../message/read/input.ts'
 import type { MessageRow } from '../message/row.ts'
 import { checkStorable } from '../message/storable.ts'
 import { modelMessagesOf } from '../prompt/from-rows.ts'

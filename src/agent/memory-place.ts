@@ -1,4 +1,4 @@
-import { HeedError } from '../errors.ts'
+import { HeedError } from '../base/errors.ts'
 import { Memory } from '../memory/memory.ts'
 import { RequestContext } from '../run/request-context.ts'
 import { compileSchema, describeIssues } from '../schema/compile.ts'

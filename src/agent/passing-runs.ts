@@ -1,6 +1,6 @@
-import { HeedError } from '../errors.ts'
-import type { Attendant } from '../thread/runnable.ts'
-import { Underway } from '../thread/underway.ts'
+import { HeedError } from '../base/errors.ts'
+import type { Attendant } from '../thread/runtime/runnable.ts'
+import { Underway } from '../base/in-flight.ts'
 
 /** A run that has no thread, from when it is asked for until it said its last word. */
 export interface PassingRun {

@@ -1,8 +1,8 @@
-import { checkNames, checkObject, checkName, checkWhole, refused } from '../arguments.ts'
-import { HeedError } from '../errors.ts'
+import { checkNames, checkObject, checkName, checkWhole, refused } from '../base/arguments.ts'
+import { HeedError } from '../base/errors.ts'
 import type { ScheduleOnce, ScheduleOptions } from '../schedule/schedules.ts'
 import type { MessageInput, Signal, SignalInput } from '../signals/signal.ts'
-import type { ScheduleQuery, ScheduleRecord, ScheduleScope, ScheduleStatus } from '../store/schedules.ts'
+import type { ScheduleQuery, ScheduleRecord, ScheduleScope, ScheduleStatus } from '../store/contract/schedules.ts'
 import type { Askable } from './askable.ts'
 import { schedulesOf } from './runtimes.ts'
 

@@ -1,4 +1,4 @@
-import { HeedError } from '../errors.ts'
+import { HeedError } from '../base/errors.ts'
 import { messageInputToSignal, normaliseSignal, type NormaliseContext } from '../signals/normalise.ts'
 import { isPlain, type MessageInput, type Signal, type SignalInput, type StoredContents } from '../signals/signal.ts'
 import type { Askable } from './askable.ts'

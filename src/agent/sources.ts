@@ -1,10 +1,10 @@
-import { HeedError } from '../errors.ts'
+import { HeedError } from '../base/errors.ts'
 import type { Heed } from '../heed.ts'
 import type { NotificationInput } from '../inbox/input.ts'
 import { leaveNotification } from '../inbox/leaving.ts'
 import type { SignalProvider } from '../sources/source.ts'
-import { subscriptionStoreOf } from '../store/storage.ts'
-import type { SubscriptionRecord, SubscriptionStore } from '../store/subscriptions.ts'
+import { subscriptionStoreOf } from '../store/contract/storage.ts'
+import type { SubscriptionRecord, SubscriptionStore } from '../store/contract/subscriptions.ts'
 import { inboxOf, storageOf } from './runtimes.ts'
 
 /** The sources of a Heed: where their subscriptions are kept, and how what they tell reaches a thread. */

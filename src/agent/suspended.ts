@@ -1,6 +1,6 @@
-import type { JSONValue } from '../json.ts'
-import type { ChildCall, RunFilter, RunRow } from '../store/contract.ts'
-import type { ThreadRuntime } from '../thread/runtime.ts'
+import type { JSONValue } from '../base/json.ts'
+import type { ChildCall, RunFilter, RunRow } from '../store/contract/threads.ts'
+import type { ThreadRuntime } from '../thread/runtime/runtime.ts'
 
 /** A run that waits for somebody. */
 export interface SuspendedRun {

@@ -1,9 +1,9 @@
-import { HeedError } from '../errors.ts'
-import { orderedJSON } from '../json.ts'
-import type { AgentInput } from '../message/input.ts'
+import { HeedError } from '../base/errors.ts'
+import { orderedJSON } from '../base/json.ts'
+import type { AgentInput } from '../message/read/input.ts'
 import type { MessageRow } from '../message/row.ts'
 import type { AgentExecutionOptions } from '../run/options.ts'
-import { askOnce } from '../thread/asking.ts'
+import { askOnce } from '../thread/send/enqueue-turn.ts'
 import type { Askable } from './askable.ts'
 import { checkInput, namedRows } from './input.ts'
 

@@ -1,7 +1,7 @@
 import { Agent } from '../agent/agent.ts'
-import { sleep, systemClock } from '../clock.ts'
-import type { ModelConfig } from '../run/model.ts'
-import { createTool } from '../run/tool.ts'
+import { sleep, systemClock } from '../base/clock.ts'
+import type { ModelConfig } from '../run/model/model.ts'
+import { createTool } from '../run/tools/tool.ts'
 
 export interface ReleaseDesk {
   model: ModelConfig

@@ -1,5 +1,5 @@
-import { HeedError, isHeedError, type HeedErrorCode } from '../errors.ts'
-import { heartbeatHeader } from '../stream-headers.ts'
+import { HeedError, isHeedError, type HeedErrorCode } from '../base/errors.ts'
+import { heartbeatHeader } from '../base/stream-headers.ts'
 
 export interface ClientOptions {
   /** Where the server is, such as `http://localhost:4111`. */

@@ -59,4 +59,4 @@ export type { NotificationAnswer, NotificationFilter, NotificationsClient } from
 export type { NewSchedule, SchedulesClient } from './schedules.ts'
 export type { ProcessOptions, Reconnect, SubscribeParams, ThreadSubscription } from './thread-subscription.ts'
 export type { OverWire } from './wire.ts'
-export { HeedError, isHeedError } from '../errors.ts'
+export { HeedError, isHeedError } from '../base/errors.ts'

@@ -1,7 +1,7 @@
 import type { NotificationInput } from '../inbox/input.ts'
 import type { NotificationDeliveryDecision } from '../inbox/policy.ts'
 import type { Signal } from '../signals/signal.ts'
-import type { MarkedStatus, NotificationPriority, NotificationRecord, NotificationStatus } from '../store/notifications.ts'
+import type { MarkedStatus, NotificationPriority, NotificationRecord, NotificationStatus } from '../store/contract/notifications.ts'
 import type { ThreadScope } from './agent.ts'
 import { freshKey, onceBy, type Connection } from './connection.ts'
 import type { OverWire } from './wire.ts'

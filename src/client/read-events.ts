@@ -1,4 +1,4 @@
-import { HeedError, isHeedError } from '../errors.ts'
+import { HeedError, isHeedError } from '../base/errors.ts'
 
 /** The data of each server-sent event. Ends at `[DONE]`, or when the connection does; throws when it broke, or nothing came for too long. */
 export async function* readEvents(response: Response, idleMs: number): AsyncGenerator<unknown> {

@@ -1,5 +1,5 @@
 import type { ScheduleInput, ScheduleRecord } from '../agent/schedules.ts'
-import type { ScheduleStatus } from '../store/schedules.ts'
+import type { ScheduleStatus } from '../store/contract/schedules.ts'
 import { onceBy, type Connection } from './connection.ts'
 import type { OverWire } from './wire.ts'
 

@@ -1,6 +1,6 @@
-import { isHeedError } from '../errors.ts'
+import { isHeedError } from '../base/errors.ts'
 import type { Chunk } from '../run/chunk.ts'
-import { cursorHeader } from '../stream-headers.ts'
+import { cursorHeader } from '../base/stream-headers.ts'
 import { askedToWaitMs, backoff, pause, type Connection } from './connection.ts'
 import { readEvents } from './read-events.ts'
 

@@ -1,5 +1,5 @@
 import type { EmbeddingModelV4, EmbeddingModelV4CallOptions, EmbeddingModelV4Result } from '@ai-sdk/provider'
-import { HeedError } from '../errors.ts'
+import { HeedError } from '../base/errors.ts'
 import { openSeat, type Seat } from './seat.ts'
 import type { EmbedAnswer, EngineName } from './worker.ts'
 

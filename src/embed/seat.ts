@@ -1,7 +1,7 @@
 import { fork } from 'node:child_process'
 import { fileURLToPath } from 'node:url'
-import { HeedError } from '../errors.ts'
-import { inheritedFlags, openWorker, siblingOf } from '../worker.ts'
+import { HeedError } from '../base/errors.ts'
+import { inheritedFlags, openWorker, siblingOf } from '../base/worker.ts'
 import { fastPackage, isInstalled } from './package-of.ts'
 import type { EmbedAnswer, EmbedRequest } from './worker.ts'
 

@@ -1,5 +1,5 @@
 import type { Heed } from '../heed.ts'
-import type { EventStreams } from './event-stream.ts'
+import type { EventStreams } from './sse/event-stream.ts'
 
 /** What operators watch, in the text format of Prometheus. */
 export class Metrics {

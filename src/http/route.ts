@@ -1,10 +1,10 @@
 import type { Agent } from '../agent/agent.ts'
 import type { Heed } from '../heed.ts'
-import type { EventStreams } from './event-stream.ts'
-import type { Asked } from './exchange.ts'
-import type { Lingering } from './lingering.ts'
-import type { Principal } from './principal.ts'
-import type { MaybeContext } from './request-context.ts'
+import type { EventStreams } from './sse/event-stream.ts'
+import type { Asked } from './request/exchange.ts'
+import type { Lingering } from './sse/grace-period.ts'
+import type { Principal } from './auth/principal.ts'
+import type { MaybeContext } from './request/request-context.ts'
 
 export type Method = 'GET' | 'POST' | 'PATCH' | 'DELETE'
 

@@ -1,18 +1,18 @@
 import { createServer, type Server } from 'node:http'
 import type { AddressInfo, Socket } from 'node:net'
-import { HeedError } from '../errors.ts'
+import { HeedError } from '../base/errors.ts'
 import type { Heed } from '../heed.ts'
 import { createAnswering, defaults, type HandlerOptions } from './handler.ts'
-import { isLoopback } from './host.ts'
-import { NodeListener } from './node-exchange.ts'
+import { isLoopback } from './auth/host.ts'
+import { NodeListener } from './request/node-exchange.ts'
 
 export { createHandler, type Handler, type HandlerOptions } from './handler.ts'
-export { apiKeys } from './api-keys.ts'
-export { jwt, type JwtClaims, type JwtOptions } from './jwt.ts'
-export type { Authenticate, Principal } from './principal.ts'
-export type { CorsOptions } from './cors.ts'
-export type { ContextOf } from './request-context.ts'
-export type { RateLimitOptions } from './rate-limit.ts'
+export { apiKeys } from './auth/api-keys.ts'
+export { jwt, type JwtClaims, type JwtOptions } from './auth/jwt.ts'
+export type { Authenticate, Principal } from './auth/principal.ts'
+export type { CorsOptions } from './auth/cors.ts'
+export type { ContextOf } from './request/request-context.ts'
+export type { RateLimitOptions } from './auth/rate-limit.ts'
 
 export interface ServeOptions extends HandlerOptions {
   /** Defaults to 4111; 0 takes a free one. */

@@ -1,8 +1,8 @@
-import type { Clock } from '../clock.ts'
-import { describe, HeedError } from '../errors.ts'
-import type { NotificationRecord } from '../store/notifications.ts'
-import type { Runnable } from '../thread/runnable.ts'
-import type { ThreadRuntime } from '../thread/runtime.ts'
+import type { Clock } from '../base/clock.ts'
+import { describe, HeedError } from '../base/errors.ts'
+import type { NotificationRecord } from '../store/contract/notifications.ts'
+import type { Runnable } from '../thread/runtime/runnable.ts'
+import type { ThreadRuntime } from '../thread/runtime/runtime.ts'
 import { decisionOf, settledDecision, type DecideContext, type NotificationDeliveryDecision } from './policy.ts'
 
 const late = Symbol('late')

@@ -1,5 +1,5 @@
-import type { NotificationStore } from '../store/notifications.ts'
-import type { ThreadRuntime } from '../thread/runtime.ts'
+import type { NotificationStore } from '../store/contract/notifications.ts'
+import type { ThreadRuntime } from '../thread/runtime/runtime.ts'
 import { checkNotifications, type NotificationInput } from './input.ts'
 
 /** Keeps what happened for an agent that is not in this process. One that has it decides about it. Resolves when it would survive a power cut. */

@@ -1,5 +1,5 @@
-import { isName } from '../arguments.ts'
-import { HeedError } from '../errors.ts'
+import { isName } from '../base/arguments.ts'
+import { HeedError } from '../base/errors.ts'
 import type { AgentExecutionOptions } from '../run/options.ts'
 
 /** Where a notification goes. */

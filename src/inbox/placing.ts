@@ -1,8 +1,8 @@
-import type { Ingested, NotificationRecord, NotificationStore, Settled, SettlementTerms } from '../store/notifications.ts'
-import type { ThreadRow } from '../store/thread-row.ts'
-import type { SendMode } from '../thread/machine.ts'
-import type { Acceptance } from '../thread/acceptance.ts'
-import { optional, type SendReceipt } from '../thread/receipt.ts'
+import type { Ingested, NotificationRecord, NotificationStore, Settled, SettlementTerms } from '../store/contract/notifications.ts'
+import type { ThreadRow } from '../store/contract/thread-row.ts'
+import type { SendMode } from '../machine.ts'
+import type { Acceptance } from '../thread/send/acceptance.ts'
+import { optional, type SendReceipt } from '../thread/send/receipt.ts'
 import type { NotificationDeliveryDecision } from './policy.ts'
 import type { NotificationResult } from './result.ts'
 

@@ -1,6 +1,6 @@
-import { HeedError } from '../errors.ts'
-import { notificationPriorities as priorities } from '../store/notification-states.ts'
-import type { NotificationDeliveryAction, NotificationPriority, NotificationRecord } from '../store/notifications.ts'
+import { HeedError } from '../base/errors.ts'
+import { notificationPriorities as priorities } from '../store/contract/notification-states.ts'
+import type { NotificationDeliveryAction, NotificationPriority, NotificationRecord } from '../store/contract/notifications.ts'
 
 /** What is to happen to a notification. */
 export interface NotificationDeliveryDecision {

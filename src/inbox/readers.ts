@@ -1,4 +1,4 @@
-import type { NotificationRecord, NotificationStore } from '../store/notifications.ts'
+import type { NotificationRecord, NotificationStore } from '../store/contract/notifications.ts'
 
 /** Whoever can send the full text of a record to an agent that runs here. */
 export interface NotificationReader {

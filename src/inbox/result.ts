@@ -1,5 +1,5 @@
 import type { CreatedAgentSignal } from '../signals/signal.ts'
-import type { NotificationRecord } from '../store/notifications.ts'
+import type { NotificationRecord } from '../store/contract/notifications.ts'
 import type { NotificationDeliveryDecision } from './policy.ts'
 
 /** What became of a notification at its ingress. */

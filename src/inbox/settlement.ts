@@ -1,4 +1,4 @@
-import type { SettlementTerms } from '../store/notifications.ts'
+import type { SettlementTerms } from '../store/contract/notifications.ts'
 import type { InboxSettings } from './options.ts'
 import type { NotificationDeliveryDecision } from './policy.ts'
 

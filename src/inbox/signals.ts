@@ -1,7 +1,7 @@
 import { normaliseSignal } from '../signals/normalise.ts'
 import { reservedIds } from '../signals/reserved-ids.ts'
 import type { Signal } from '../signals/signal.ts'
-import type { NotificationRecord, SummaryBatch } from '../store/notifications.ts'
+import type { NotificationRecord, SummaryBatch } from '../store/contract/notifications.ts'
 
 /**
  * A record has one signal of its full text, whoever sends it and however often: the thread takes it once. One that was refused stays

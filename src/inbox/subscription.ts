@@ -1,6 +1,6 @@
-import { HeedError } from '../errors.ts'
-import type { Vigil } from '../thread/vigil.ts'
-import type { InboxChange, InboxChanges, NotificationStore } from '../store/notifications.ts'
+import { HeedError } from '../base/errors.ts'
+import type { Vigil } from '../base/keep-alive.ts'
+import type { InboxChange, InboxChanges, NotificationStore } from '../store/contract/notifications.ts'
 
 /** Whose inbox is watched: all of a resource, or one of its threads. */
 export interface InboxSubscribeOptions {

@@ -1,11 +1,11 @@
-import type { NotificationStore, SummaryBatch } from '../store/notifications.ts'
-import { cancelQueued } from '../thread/queue.ts'
-import type { SendReceipt } from '../thread/receipt.ts'
-import type { ThreadRuntime } from '../thread/runtime.ts'
-import { sendAccepted } from '../thread/sending.ts'
+import type { NotificationStore, SummaryBatch } from '../store/contract/notifications.ts'
+import { cancelQueued } from '../thread/send/queue.ts'
+import type { SendReceipt } from '../thread/send/receipt.ts'
+import type { ThreadRuntime } from '../thread/runtime/runtime.ts'
+import { sendAccepted } from '../thread/send/send.ts'
 import { claimMs } from './settlement.ts'
 import { batchIdOf, pendingIn, summarySignal, summarySignalId } from './signals.ts'
-import { Turns } from './turns.ts'
+import { Turns } from '../base/keyed-mutex.ts'
 
 /** Where more waits on a thread than this, what its mailbox has behind it is not looked through. */
 const mostLookedAt = 100

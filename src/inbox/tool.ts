@@ -1,8 +1,8 @@
-import { HeedError } from '../errors.ts'
-import { createTool, type Tool, type ToolContext } from '../run/tool.ts'
-import type { InboxScope, MarkedStatus, NotificationPriority, NotificationRecord, NotificationStatus, NotificationStore } from '../store/notifications.ts'
-import { longestSearch } from '../store/notification-query.ts'
-import { notificationStatuses } from '../store/notification-states.ts'
+import { HeedError } from '../base/errors.ts'
+import { createTool, type Tool, type ToolContext } from '../run/tools/tool.ts'
+import type { InboxScope, MarkedStatus, NotificationPriority, NotificationRecord, NotificationStatus, NotificationStore } from '../store/contract/notifications.ts'
+import { longestSearch } from '../store/contract/notification-query.ts'
+import { notificationStatuses } from '../store/contract/notification-states.ts'
 import { priorities } from './policy.ts'
 import { readerFor } from './readers.ts'
 

@@ -1,9 +1,9 @@
-import { checkName, checkNames, checkObject, checkWhole, refused } from '../arguments.ts'
-import { HeedError } from '../errors.ts'
-import type { JSONValue } from '../json.ts'
-import type { Scope } from '../store/contract.ts'
+import { checkName, checkNames, checkObject, checkWhole, refused } from '../base/arguments.ts'
+import { HeedError } from '../base/errors.ts'
+import type { JSONValue } from '../base/json.ts'
+import type { Scope } from '../store/contract/threads.ts'
 
-export { checkName, checkNames, checkObject, checkText, checkWhole, refused } from '../arguments.ts'
+export { checkName, checkNames, checkObject, checkText, checkWhole, refused } from '../base/arguments.ts'
 
 /** What callers of a memory pass, refused by name before anything is read or written. */
 

@@ -1,7 +1,7 @@
-import { newId } from '../ids.ts'
-import type { JSONValue } from '../json.ts'
+import { newId } from '../base/ids.ts'
+import type { JSONValue } from '../base/json.ts'
 import type { Message } from '../message/message.ts'
-import type { ThreadRow, ThreadStore } from '../store/contract.ts'
+import type { ThreadRow, ThreadStore } from '../store/contract/threads.ts'
 import { checkNames, checkName, checkTitle, checkWhole, metadataOf, refused, scopeOf, timeOf } from './arguments.ts'
 import { allMessages } from './messages.ts'
 

@@ -1,4 +1,4 @@
-import { HeedError } from '../errors.ts'
+import { HeedError } from '../base/errors.ts'
 
 /** Where a list was left. It says of which list, so that it can't be used with another. */
 export interface Place {

@@ -1,4 +1,4 @@
-import { HeedError } from '../errors.ts'
+import { HeedError } from '../base/errors.ts'
 import type { MemoryPlace } from './place.ts'
 
 /** Where the agents of a memory keep their threads. Several places are no answer to who asks the memory itself. */

@@ -1,7 +1,7 @@
-import { HeedError } from '../errors.ts'
+import { HeedError } from '../base/errors.ts'
 import type { Processor } from '../processors/processor.ts'
 import type { MemoryOptions } from '../run/options.ts'
-import type { Storage } from '../store/storage.ts'
+import type { Storage } from '../store/contract/storage.ts'
 import { windowOf } from './window.ts'
 
 export interface MessageHistoryOptions extends Pick<MemoryOptions, 'lastMessages' | 'window'> {

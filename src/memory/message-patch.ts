@@ -1,8 +1,8 @@
-import { invalidMessage } from '../message/invalid.ts'
+import { invalidMessage } from '../message/read/invalid.ts'
 import type { MessageContent, MessagePart } from '../message/message.ts'
 import { checkStorable } from '../message/storable.ts'
-import { isCurrent, readParts } from '../message/stored-content.ts'
-import type { MessagePatch } from '../store/conversations.ts'
+import { isCurrent, readParts } from '../message/read/stored-content.ts'
+import type { MessagePatch } from '../store/contract/messages.ts'
 import { checkNames, checkObject, checkName, refused, timeOf } from './arguments.ts'
 
 export type GivenPatch = MessagePatch & { threadId?: string; resourceId?: string }

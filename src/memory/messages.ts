@@ -1,8 +1,8 @@
 import type { Message } from '../message/message.ts'
 import { joinRows } from '../message/join.ts'
 import type { MessageRow } from '../message/row.ts'
-import type { Scope, ThreadStore } from '../store/contract.ts'
-import type { MessageStart } from '../store/conversations.ts'
+import type { Scope, ThreadStore } from '../store/contract/threads.ts'
+import type { MessageStart } from '../store/contract/messages.ts'
 
 /** A message and where it begins. */
 export interface Placed {

@@ -1,4 +1,4 @@
-import { HeedError } from '../errors.ts'
+import { HeedError } from '../base/errors.ts'
 import type { MemoryOptions } from '../run/options.ts'
 import { titleOptionsIn } from './titles.ts'
 import { recallSettingIn } from './semantic/setting.ts'

@@ -1,5 +1,5 @@
-import type { ThreadStore } from '../store/contract.ts'
-import type { Storage } from '../store/storage.ts'
+import type { ThreadStore } from '../store/contract/threads.ts'
+import type { Storage } from '../store/contract/storage.ts'
 
 /** Where an agent keeps what its memory is asked for, and whom that concerns. */
 export interface MemoryPlace {

@@ -1,6 +1,6 @@
-import { HeedError } from '../errors.ts'
+import { HeedError } from '../base/errors.ts'
 import type { MemoryOptions, TitleOptions } from '../run/options.ts'
-import { checkModel } from '../run/model.ts'
+import { checkModel } from '../run/model/model.ts'
 
 const known: readonly string[] = ['model', 'instructions']
 const longestTitle = 100

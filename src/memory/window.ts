@@ -1,6 +1,6 @@
-import { HeedError } from '../errors.ts'
+import { HeedError } from '../base/errors.ts'
 import type { MemoryOptions } from '../run/options.ts'
-import type { Window } from '../store/contract.ts'
+import type { Window } from '../store/contract/threads.ts'
 
 export const defaultLastMessages = 10
 

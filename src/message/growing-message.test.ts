@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest'
-import { Chance } from '../store/conformance/chance.ts'
+import { Chance } from '../store/conformance/runs/chance.ts'
 import { joinRows } from './join.ts'
-import { MessageList } from './list.ts'
+import { MessageList } from './list/list.ts'
 import type { MessagePart } from './message.ts'
 import type { MessageRow } from './row.ts'
 

@@ -1,4 +1,4 @@
-import type { JSONObject, JSONValue } from '../json.ts'
+import type { JSONObject, JSONValue } from '../base/json.ts'
 import type { ModelToolOutput } from './tool-output.ts'
 
 /** Options for one provider, keyed by its name: `{ anthropic: { cacheControl: { type: 'ephemeral' } } }`. */

@@ -1,5 +1,5 @@
 import type { MessageContent } from './message.ts'
-import { firstText, isRaw } from './raw.ts'
+import { firstText, isRaw } from './read/raw.ts'
 
 /** What a signal's message keeps of it beside its parts, as far as a reader of messages needs it. */
 export interface SignalView {

@@ -1,6 +1,6 @@
-import { readFileData } from './file-data.ts'
-import type { Raw } from './raw.ts'
-import { asJSON, firstText, isRaw, optionsOf } from './raw.ts'
+import { readFileData } from './read/file-data.ts'
+import type { Raw } from './read/raw.ts'
+import { asJSON, firstText, isRaw, optionsOf } from './read/raw.ts'
 import type { ModelToolOutput } from './tool-output.ts'
 
 /**

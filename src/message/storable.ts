@@ -1,4 +1,4 @@
-import { HeedError } from '../errors.ts'
+import { HeedError } from '../base/errors.ts'
 
 /** A message as the largest signal may be. */
 const maxBytes = 10 * 1024 * 1024

@@ -1,9 +1,9 @@
-import type { HeedError } from '../errors.ts'
-import type { JSONValue } from '../json.ts'
+import type { HeedError } from '../base/errors.ts'
+import type { JSONValue } from '../base/json.ts'
 import type { ToolInvocation } from '../message/message.ts'
 import type { Chunk } from '../run/chunk.ts'
-import type { Run } from '../run/run.ts'
-import type { StepRecorder } from '../run/step-recorder.ts'
+import type { Run } from '../run/loop/run.ts'
+import type { StepRecorder } from '../run/step/step-recorder.ts'
 import type { HookCall } from './hook-call.ts'
 import type { PartOfRun } from './part-of-run.ts'
 import type {

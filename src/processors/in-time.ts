@@ -1,6 +1,6 @@
-import { HeedError, isHeedError } from '../errors.ts'
-import type { Run } from '../run/run.ts'
-import { isPromise } from '../is-promise.ts'
+import { HeedError, isHeedError } from '../base/errors.ts'
+import type { Run } from '../run/loop/run.ts'
+import { isPromise } from '../base/is-promise.ts'
 import { called } from './called.ts'
 import type { Processor } from './processor.ts'
 

@@ -1,4 +1,4 @@
-import type { Run } from '../run/run.ts'
+import type { Run } from '../run/loop/run.ts'
 import type { MessageRow } from '../message/row.ts'
 import { createdSignal } from '../signals/created.ts'
 import { laneOf, type LanePlace } from '../signals/lane-of.ts'

@@ -1,6 +1,6 @@
-import type { Run } from '../run/run.ts'
+import type { Run } from '../run/loop/run.ts'
 import { seenMessages } from '../message/as-seen.ts'
-import { MessageList, type MessageSource, type UnreadRows } from '../message/list.ts'
+import { MessageList, type MessageSource, type UnreadRows } from '../message/list/list.ts'
 import type { Message } from '../message/message.ts'
 import type { MessageRow } from '../message/row.ts'
 import { takeMessages } from './returned.ts'

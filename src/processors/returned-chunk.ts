@@ -1,4 +1,4 @@
-import { orderedJSON } from '../json.ts'
+import { orderedJSON } from '../base/json.ts'
 import type { Chunk, ChunkPayloads } from '../run/chunk.ts'
 import { chunkShapes, isObject, misfitIn, threadData, type OwnChunk } from './chunk-shapes.ts'
 import { described, jsonIn } from './returned.ts'

@@ -1,5 +1,5 @@
-import { describe } from '../errors.ts'
-import { MessageList } from '../message/list.ts'
+import { describe } from '../base/errors.ts'
+import { MessageList } from '../message/list/list.ts'
 import type { Message } from '../message/message.ts'
 import type { SystemMessage } from '../prompt/system.ts'
 

@@ -1,5 +1,5 @@
 import type { LanguageModelV4ToolChoice } from '@ai-sdk/provider'
-import type { Run } from '../run/run.ts'
+import type { Run } from '../run/loop/run.ts'
 import type { ModelSettings } from '../run/options.ts'
 import type { InputStepChange } from './processor.ts'
 import { changeIn, described, systemIn } from './returned.ts'

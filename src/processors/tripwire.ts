@@ -1,5 +1,5 @@
-import { describe } from '../errors.ts'
-import type { Run } from '../run/run.ts'
+import { describe } from '../base/errors.ts'
+import type { Run } from '../run/loop/run.ts'
 import { called } from './called.ts'
 import type { Processor, Tripwire } from './processor.ts'
 

@@ -1,6 +1,6 @@
 import type { LanguageModelV4Message } from '@ai-sdk/provider'
-import { HeedError } from '../errors.ts'
-import { isProviderOptions, isRaw } from '../message/raw.ts'
+import { HeedError } from '../base/errors.ts'
+import { isProviderOptions, isRaw } from '../message/read/raw.ts'
 import type { ProviderOptions } from '../message/message.ts'
 
 export interface SystemMessage {

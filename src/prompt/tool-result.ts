@@ -1,5 +1,5 @@
 import type { LanguageModelV4ToolResultPart } from '@ai-sdk/provider'
-import type { JSONValue } from '../json.ts'
+import type { JSONValue } from '../base/json.ts'
 import type { ProviderOptions, ToolInvocation } from '../message/message.ts'
 import type { ModelToolOutput } from '../message/tool-output.ts'
 

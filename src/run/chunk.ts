@@ -1,6 +1,6 @@
-import type { JSONValue } from '../json.ts'
+import type { JSONValue } from '../base/json.ts'
 import type { ProviderOptions } from '../message/message.ts'
-import type { ChildCall } from './nesting.ts'
+import type { ChildCall } from './tools/nesting.ts'
 
 /** Everything a run or a thread says to whoever watches. `runId` names the run; `cursor` is there on threads. */
 export type Chunk = RunChunk | DataChunk

@@ -1,17 +1,17 @@
 import type { LanguageModelV4CallOptions, LanguageModelV4ToolChoice } from '@ai-sdk/provider'
-import type { JSONValue } from '../json.ts'
+import type { JSONValue } from '../base/json.ts'
 import type { ProviderOptions } from '../message/message.ts'
 import type { Processor } from '../processors/processor.ts'
 import type { Schema } from '../schema/schema.ts'
 import type { Chunk } from './chunk.ts'
 import type { SystemMessageInput } from '../prompt/system.ts'
-import type { ModelConfig } from './model.ts'
+import type { ModelConfig } from './model/model.ts'
 import type { RequestContext } from './request-context.ts'
-import type { RunResult } from './run-result.ts'
-import type { StepResult } from './step-result.ts'
+import type { RunResult } from './output/run-result.ts'
+import type { StepResult } from './step/step-result.ts'
 import type { StopCondition } from './stop.ts'
-import type { ToolsInput } from './tool-set.ts'
-import type { ToolPayloadTransformPolicy } from './transform.ts'
+import type { ToolsInput } from './tools/tool-set.ts'
+import type { ToolPayloadTransformPolicy } from './tools/transform.ts'
 
 export const defaultMaxSteps = 20
 export const defaultMaxRetries = 2

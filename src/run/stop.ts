@@ -1,4 +1,4 @@
-import type { StepResult } from './step-result.ts'
+import type { StepResult } from './step/step-result.ts'
 
 /** Asked after each step that would be followed by another. True ends the run. */
 export type StopCondition = (context: { steps: readonly StepResult[] }) => boolean | Promise<boolean>

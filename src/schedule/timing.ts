@@ -1,6 +1,6 @@
-import { HeedError } from '../errors.ts'
-import { cronOf } from '../inbox/cron.ts'
-import type { ScheduleMissed, ScheduleTiming } from '../store/schedules.ts'
+import { HeedError } from '../base/errors.ts'
+import { cronOf } from './cron.ts'
+import type { ScheduleMissed, ScheduleTiming } from '../store/contract/schedules.ts'
 
 const shortestMs = 1_000
 /** A hundred years. */

@@ -1,6 +1,6 @@
 import type { StandardJSONSchemaV1, StandardSchemaV1 } from '@standard-schema/spec'
 import type { JSONSchema7 } from '@ai-sdk/provider'
-import { HeedError } from '../errors.ts'
+import { HeedError } from '../base/errors.ts'
 import { closedObjects } from './closed-objects.ts'
 import { jsonSchemaValidator } from './json-schema.ts'
 import type { AISDKSchema, Issue, PlainJSONSchema, Validation } from './schema.ts'

@@ -1,5 +1,5 @@
 import type { JSONSchema7 } from '@ai-sdk/provider'
-import { HeedError } from '../errors.ts'
+import { HeedError } from '../base/errors.ts'
 import type { Validation } from './schema.ts'
 
 /** A validator for plain JSON Schema. Loaded when the first such schema is used: most programs never need it. */

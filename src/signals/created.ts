@@ -1,4 +1,4 @@
-import { dateOf } from '../iso.ts'
+import { dateOf } from '../base/iso.ts'
 import { signalToDataPart } from './echo.ts'
 import { renderSignal } from './render.ts'
 import { signalToMessage } from './row.ts'

@@ -1,6 +1,6 @@
-import type { JSONObject, JSONValue } from '../json.ts'
+import type { JSONObject, JSONValue } from '../base/json.ts'
 import type { ProviderOptions } from '../message/message.ts'
-import { describe as messageOf, isHeedError } from '../errors.ts'
+import { describe as messageOf, isHeedError } from '../base/errors.ts'
 import { describe, refusal } from './refusal.ts'
 
 const maxDepth = 128

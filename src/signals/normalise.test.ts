@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { isHeedError } from '../errors.ts'
+import { isHeedError } from '../base/errors.ts'
 import { mergeAttributes, normaliseAttributes } from './attributes.ts'
 import { MAX_SIGNAL_BYTES } from './contents.ts'
 import { messageInputToSignal, normaliseSignal } from './normalise.ts'

@@ -1,6 +1,6 @@
 import * as fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import type { JSONValue } from '../json.ts'
+import type { JSONValue } from '../base/json.ts'
 import { needsGuard, RESERVED_TAGS } from './forgery.ts'
 import { normaliseSignal } from './normalise.ts'
 import { renderSignal } from './render.ts'

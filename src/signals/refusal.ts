@@ -1,4 +1,4 @@
-import { HeedError } from '../errors.ts'
+import { HeedError } from '../base/errors.ts'
 
 /** How much of a path is told: keys may be anybody's, and what refers to itself has no end. */
 const longestPath = 120

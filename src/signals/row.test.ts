@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest'
 import type { DataChunk } from '../run/chunk.ts'
-import { isHeedError } from '../errors.ts'
+import { isHeedError } from '../base/errors.ts'
 import type { Message, MessageContent, MessageRole } from '../message/message.ts'
 import { createdSignal } from './created.ts'
 import { signalToDataChunk } from './echo.ts'

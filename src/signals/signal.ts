@@ -1,4 +1,4 @@
-import type { JSONObject, JSONValue } from '../json.ts'
+import type { JSONObject, JSONValue } from '../base/json.ts'
 import type { Message, ProviderOptions } from '../message/message.ts'
 import type { SignalDataPart } from './echo.ts'
 import type { SignalInputType, SignalType } from './kinds.ts'

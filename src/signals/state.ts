@@ -1,4 +1,4 @@
-import { HeedError } from '../errors.ts'
+import { HeedError } from '../base/errors.ts'
 import { isPlainObject } from './json-copy.ts'
 import { describe, refusal } from './refusal.ts'
 import { ownId } from './reserved-ids.ts'

@@ -1,9 +1,9 @@
-import type { Clock, Timer } from '../clock.ts'
-import { describe, HeedError } from '../errors.ts'
-import { newId } from '../ids.ts'
-import type { JSONValue } from '../json.ts'
-import type { Logger } from '../logger.ts'
-import type { PollTurn, SubscriptionRecord, SubscriptionStore } from '../store/subscriptions.ts'
+import type { Clock, Timer } from '../base/clock.ts'
+import { describe, HeedError } from '../base/errors.ts'
+import { newId } from '../base/ids.ts'
+import type { JSONValue } from '../base/json.ts'
+import type { Logger } from '../base/logger.ts'
+import type { PollTurn, SubscriptionRecord, SubscriptionStore } from '../store/contract/subscriptions.ts'
 import type { PollAnswer, PollContext, SourceEvent } from './event.ts'
 
 /** A process that dies while it asks leaves its turn to the next after this. */

@@ -1,6 +1,6 @@
 import type { NotificationInput } from '../inbox/input.ts'
-import type { JSONValue } from '../json.ts'
-import type { SubscriptionRecord } from '../store/subscriptions.ts'
+import type { JSONValue } from '../base/json.ts'
+import type { SubscriptionRecord } from '../store/contract/subscriptions.ts'
 
 /** Something that happened outside. */
 export interface SourceEvent {

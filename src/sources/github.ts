@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto'
-import { HeedError } from '../errors.ts'
+import { HeedError } from '../base/errors.ts'
 import type { WebhookAnswer, WebhookRequest } from './event.ts'
 import { toldByGitHub, type GitHubPayload } from './github-events.ts'
 import { checkSecrets, verifyHexSignature } from './signature.ts'

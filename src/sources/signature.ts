@@ -1,6 +1,6 @@
 import { createHmac, timingSafeEqual } from 'node:crypto'
-import { HeedError } from '../errors.ts'
-import { keepSecret } from '../redact.ts'
+import { HeedError } from '../base/errors.ts'
+import { keepSecret } from '../base/redact.ts'
 
 /** What a signed request says of itself once it is believed. */
 export interface Delivery {

@@ -1,10 +1,10 @@
 import { createHash } from 'node:crypto'
-import { isName } from '../arguments.ts'
-import { describe, HeedError, isHeedError, type HeedErrorCode } from '../errors.ts'
+import { isName } from '../base/arguments.ts'
+import { describe, HeedError, isHeedError, type HeedErrorCode } from '../base/errors.ts'
 import type { NotificationInput } from '../inbox/input.ts'
-import type { Logger } from '../logger.ts'
-import { maxNotificationId } from '../store/notification-states.ts'
-import type { SubscriptionRecord } from '../store/subscriptions.ts'
+import type { Logger } from '../base/logger.ts'
+import { maxNotificationId } from '../store/contract/notification-states.ts'
+import type { SubscriptionRecord } from '../store/contract/subscriptions.ts'
 import type { SourceEvent } from './event.ts'
 
 export interface Telling {

@@ -1,5 +1,5 @@
-import { HeedError } from '../errors.ts'
-import { createTool, type Tool, type ToolContext } from '../run/tool.ts'
+import { HeedError } from '../base/errors.ts'
+import { createTool, type Tool, type ToolContext } from '../run/tools/tool.ts'
 import type { PlainJSONSchema } from '../schema/schema.ts'
 import type { SignalProvider } from './source.ts'
 

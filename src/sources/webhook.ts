@@ -1,5 +1,5 @@
-import { HeedError } from '../errors.ts'
-import type { JSONObject, JSONValue } from '../json.ts'
+import { HeedError } from '../base/errors.ts'
+import type { JSONObject, JSONValue } from '../base/json.ts'
 import { checkSecrets, isKey, verifyStandardWebhook } from './signature.ts'
 import type { ToldOfEvent, WebhookAnswer, WebhookRequest } from './event.ts'
 import { SignalProvider } from './source.ts'

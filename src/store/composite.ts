@@ -1,7 +1,7 @@
-import { HeedError } from '../errors.ts'
-import { belongingsOf } from './belongings.ts'
+import { HeedError } from '../base/errors.ts'
+import { belongingsOf } from './contract/thread-dependents.ts'
 import { checkRetention, pruneStore, type PruneOptions, type PruneResult, type Retention } from './retention.ts'
-import { threadStoreOf, type DomainStorage, type Storage, type StoreDomains } from './storage.ts'
+import { threadStoreOf, type DomainStorage, type Storage, type StoreDomains } from './contract/storage.ts'
 
 type Domain = keyof StoreDomains
 

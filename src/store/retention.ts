@@ -1,5 +1,5 @@
-import { HeedError } from '../errors.ts'
-import type { Conversations, PrunePolicy, Pruned } from './conversations.ts'
+import { HeedError } from '../base/errors.ts'
+import type { Conversations, PrunePolicy, Pruned } from './contract/messages.ts'
 
 /** A span of time: milliseconds, or a number with its unit. */
 export type Age = number | `${number}${'s' | 'm' | 'h' | 'd' | 'w'}`

@@ -1,4 +1,4 @@
-import type { ThreadStore } from './contract.ts'
+import type { ThreadStore } from './contract/threads.ts'
 
 const users = new WeakMap<ThreadStore, number>()
 

@@ -17,7 +17,7 @@ import type {
   SharedV3Warning,
   SharedV4Warning,
 } from '@ai-sdk/provider'
-import { HeedError } from '../errors.ts'
+import { HeedError } from '../base/errors.ts'
 
 type LanguageModelV2GenerateResult = Awaited<ReturnType<LanguageModelV2['doGenerate']>>
 

@@ -14,16 +14,16 @@ export type {
 } from './scripted-step.ts'
 export type { Pace } from './playback.ts'
 
-export { providerServer } from './provider-server.ts'
-export type { ProviderServer, ProviderServerOptions, RecordedRequest } from './provider-server.ts'
-export type { WireProtocolName } from './wire-protocol.ts'
+export { providerServer } from './providers/provider-server.ts'
+export type { ProviderServer, ProviderServerOptions, RecordedRequest } from './providers/provider-server.ts'
+export type { WireProtocolName } from './providers/wire-protocol.ts'
 
 export { virtualClock } from './virtual-clock.ts'
 export type { VirtualClock } from './virtual-clock.ts'
 
 // What every store promises, for any test runner: run each case, and name it by its `name`.
-export { storeConformance, type StoreCase, type StoreHarness } from '../store/conformance.ts'
-export { notificationConformance, type NotificationCase, type NotificationHarness } from '../store/conformance/notifications.ts'
+export { storeConformance, type StoreCase, type StoreHarness } from '../store/conformance/index.ts'
+export { notificationConformance, type NotificationCase, type NotificationHarness } from '../store/conformance/notifications/notifications.ts'
 export { scheduleConformance, type ScheduleCase, type ScheduleHarness } from '../store/conformance/schedules.ts'
 export { subscriptionConformance, type SubscriptionCase, type SubscriptionHarness } from '../store/conformance/subscriptions.ts'
 export { sourceConformance, type SourceCase, type SourceHarness } from './source-conformance.ts'

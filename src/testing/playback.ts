@@ -1,4 +1,4 @@
-import { type Clock, sleep } from '../clock.ts'
+import { type Clock, sleep } from '../base/clock.ts'
 import type { ScriptedAnswer } from './scripted-step.ts'
 
 /** How fast an answer is said. */

@@ -1,4 +1,4 @@
-import { HeedError } from '../errors.ts'
+import { HeedError } from '../base/errors.ts'
 import type { Script, ScriptedAnswer } from './scripted-step.ts'
 
 /** The answer for a call, `index` being its place in the script. Throws when an array of steps has run out. */

@@ -8,7 +8,7 @@ import type {
   LanguageModelV4GenerateResult,
   LanguageModelV4StreamPart,
 } from '@ai-sdk/provider'
-import { type Clock, systemClock } from '../clock.ts'
+import { type Clock, systemClock } from '../base/clock.ts'
 import { toV2Part, toV2Result, toV3Part, toV3Result } from './earlier-specification.ts'
 import { generated, readParts } from './generated.ts'
 import { partStream } from './part-stream.ts'

@@ -1,12 +1,12 @@
 import assert from 'node:assert/strict'
 import { Agent } from '../agent/agent.ts'
-import { isHeedError } from '../errors.ts'
+import { isHeedError } from '../base/errors.ts'
 import { Heed } from '../heed.ts'
-import { silentLogger } from '../logger.ts'
+import { silentLogger } from '../base/logger.ts'
 import type { SourceEvent, WebhookRequest } from '../sources/event.ts'
 import type { SignalProvider } from '../sources/source.ts'
-import type { NotificationRecord } from '../store/notifications.ts'
-import { notificationStoreOf, type Storage } from '../store/storage.ts'
+import type { NotificationRecord } from '../store/contract/notifications.ts'
+import { notificationStoreOf, type Storage } from '../store/contract/storage.ts'
 import { scriptedModel } from './scripted-model.ts'
 
 /** How the suite gets at the source it tries. */

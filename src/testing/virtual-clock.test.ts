@@ -1,5 +1,5 @@
 import { describe, expect, it, vi } from 'vitest'
-import { sleep } from '../clock.ts'
+import { sleep } from '../base/clock.ts'
 import { virtualClock } from './virtual-clock.ts'
 
 describe('virtualClock', () => {

@@ -1,5 +1,5 @@
-import type { Clock } from '../clock.ts'
-import { HeedError } from '../errors.ts'
+import type { Clock } from '../base/clock.ts'
+import { HeedError } from '../base/errors.ts'
 
 /**
  * A clock that stands still until it is told to move. What is due without a move, a timer of 0 ms, fires by itself once

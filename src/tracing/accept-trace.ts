@@ -1,6 +1,6 @@
 import type { MessageRow } from '../message/row.ts'
 import type { Signal } from '../signals/signal.ts'
-import type { Accepted, LaneWrite } from '../store/contract.ts'
+import type { Accepted, LaneWrite } from '../store/contract/threads.ts'
 import { Operation } from './operation.ts'
 import type { TracingOptions } from './options.ts'
 import { telemetry, type Telemetry } from './telemetry.ts'

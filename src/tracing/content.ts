@@ -1,6 +1,6 @@
 import type { LanguageModelV4Message } from '@ai-sdk/provider'
 import type { MessagePart } from '../message/message.ts'
-import { redact, unlimited } from '../redact.ts'
+import { redact, unlimited } from '../base/redact.ts'
 
 /** What was said, in the form that the conventions have for it. Only asked for when a program wants it written down. */
 export function inputMessages(prompt: readonly LanguageModelV4Message[]): string {

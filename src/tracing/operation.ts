@@ -1,5 +1,5 @@
-import { describe, isHeedError } from '../errors.ts'
-import { redactText } from '../redact.ts'
+import { describe, isHeedError } from '../base/errors.ts'
+import { redactText } from '../base/redact.ts'
 import { root, withSpan, type Attributes, type Context, type Histogram, type Link, type Span, type SpanContext, type SpanKind } from './open-telemetry.ts'
 import { recordsErrors, type TracingOptions } from './options.ts'
 import { present, type Telemetry } from './telemetry.ts'

@@ -1,4 +1,4 @@
-import { HeedError } from '../errors.ts'
+import { HeedError } from '../base/errors.ts'
 
 /** What of a conversation is written into traces. Names, times, counts and ids always are, where an SDK is registered. */
 export interface TracingOptions {

@@ -1,4 +1,4 @@
-import type { JSONObject } from '../json.ts'
+import type { JSONObject } from '../base/json.ts'
 import type { MessageRow } from '../message/row.ts'
 import type { Link, SpanContext } from './open-telemetry.ts'
 

@@ -4,7 +4,7 @@ import { z } from 'zod'
 import { Agent } from '../../src/agent/agent.ts'
 import type { AgentStream } from '../../src/agent/stream.ts'
 import type { Processor } from '../../src/processors/processor.ts'
-import { createTool } from '../../src/run/tool.ts'
+import { createTool } from '../../src/run/tools/tool.ts'
 import { scriptedModel, virtualClock } from '../../src/testing/index.ts'
 import { chunksOf, of, recordedHeed, refuseStrayRejections, rejection, turn, typesOf } from './asking.ts'
 

@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, expect } from 'vitest'
-import type { Clock } from '../../src/clock.ts'
+import type { Clock } from '../../src/base/clock.ts'
 import { Heed } from '../../src/heed.ts'
 import type { Chunk, DataChunk } from '../../src/run/chunk.ts'
 

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest'
 import { z } from 'zod'
 import { Agent } from '../../src/agent/agent.ts'
-import { createTool } from '../../src/run/tool.ts'
+import { createTool } from '../../src/run/tools/tool.ts'
 import { scriptedModel, type ScriptedStep } from '../../src/testing/index.ts'
 import { chunksOf, of, recordedHeed, refuseStrayRejections, rejection, thrownBy, typesOf } from './asking.ts'
 

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest'
 import { z } from 'zod'
 import { Agent } from '../../src/agent/agent.ts'
-import { createTool } from '../../src/run/tool.ts'
+import { createTool } from '../../src/run/tools/tool.ts'
 import { scriptedModel, type ScriptedModel } from '../../src/testing/index.ts'
 import { chunksOf, of, rejection, typesOf } from './asking.ts'
 

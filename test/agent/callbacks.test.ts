@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest'
 import { Agent } from '../../src/agent/agent.ts'
 import type { AgentExecutionOptions } from '../../src/run/options.ts'
-import { createTool } from '../../src/run/tool.ts'
+import { createTool } from '../../src/run/tools/tool.ts'
 import { scriptedModel } from '../../src/testing/index.ts'
 import { chunksOf, recordedHeed, refuseStrayRejections, rejection, turn, typesOf } from './asking.ts'
 

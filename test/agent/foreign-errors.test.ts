@@ -1,9 +1,9 @@
 import type { LanguageModelV4 } from '@ai-sdk/provider'
 import { describe, expect, it } from 'vitest'
 import { Agent } from '../../src/agent/agent.ts'
-import { HeedError } from '../../src/errors.ts'
+import { HeedError } from '../../src/base/errors.ts'
 import type { Processor } from '../../src/processors/processor.ts'
-import { createTool } from '../../src/run/tool.ts'
+import { createTool } from '../../src/run/tools/tool.ts'
 import { scriptedModel } from '../../src/testing/index.ts'
 import { chunksOf, of, recordedHeed, refuseStrayRejections, rejection, typesOf } from './asking.ts'
 

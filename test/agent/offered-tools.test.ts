@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest'
 import { Agent } from '../../src/agent/agent.ts'
-import { createTool } from '../../src/run/tool.ts'
+import { createTool } from '../../src/run/tools/tool.ts'
 import { scriptedModel } from '../../src/testing/index.ts'
 
 const tool = (id: string) => createTool({ id, execute: async () => `${id} ran` })

@@ -1,9 +1,9 @@
 import { describe, expect, it } from 'vitest'
 import { Agent } from '../../src/agent/agent.ts'
-import { MessageList } from '../../src/message/list.ts'
+import { MessageList } from '../../src/message/list/list.ts'
 import type { Message, MessagePart } from '../../src/message/message.ts'
 import type { Processor } from '../../src/processors/processor.ts'
-import { createTool } from '../../src/run/tool.ts'
+import { createTool } from '../../src/run/tools/tool.ts'
 import { scriptedModel, virtualClock } from '../../src/testing/index.ts'
 import { chunksOf, of, recordedHeed, refuseStrayRejections, rejection, typesOf } from './asking.ts'
 

@@ -3,7 +3,7 @@ import { createOpenAI } from '@ai-sdk/openai'
 import { describe, expect, it } from 'vitest'
 import { z } from 'zod'
 import { Agent } from '../../src/agent/agent.ts'
-import { createTool } from '../../src/run/tool.ts'
+import { createTool } from '../../src/run/tools/tool.ts'
 import { providerServer, scriptedModel, virtualClock, type ProviderServer, type ScriptedStep, type VirtualClock } from '../../src/testing/index.ts'
 import { chunksOf, of, recordedHeed, refuseStrayRejections, rejection, typesOf } from './asking.ts'
 

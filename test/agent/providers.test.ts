@@ -3,7 +3,7 @@ import { createOpenAI } from '@ai-sdk/openai'
 import { describe, expect, it } from 'vitest'
 import { z } from 'zod'
 import { Agent } from '../../src/agent/agent.ts'
-import { createTool } from '../../src/run/tool.ts'
+import { createTool } from '../../src/run/tools/tool.ts'
 import { providerServer, type ProviderServer } from '../../src/testing/index.ts'
 import { chunksOf, of, refuseStrayRejections, typesOf } from './asking.ts'
 

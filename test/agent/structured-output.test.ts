@@ -2,7 +2,7 @@ import { jsonSchema } from 'ai'
 import { describe, expect, expectTypeOf, it } from 'vitest'
 import { z } from 'zod'
 import { Agent } from '../../src/agent/agent.ts'
-import { createTool } from '../../src/run/tool.ts'
+import { createTool } from '../../src/run/tools/tool.ts'
 import { scriptedModel } from '../../src/testing/index.ts'
 import { chunksOf, of, recordedHeed, rejection, typesOf } from './asking.ts'
 

@@ -3,7 +3,7 @@ import { describe, expect, it } from 'vitest'
 import { z } from 'zod'
 import { Agent } from '../../src/agent/agent.ts'
 import { RequestContext } from '../../src/run/request-context.ts'
-import { createTool, type ToolContext } from '../../src/run/tool.ts'
+import { createTool, type ToolContext } from '../../src/run/tools/tool.ts'
 import { scriptedModel, virtualClock } from '../../src/testing/index.ts'
 import { chunksOf, of, recordedHeed, refuseStrayRejections, thrownBy, turn, typesOf } from './asking.ts'
 

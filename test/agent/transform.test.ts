@@ -1,9 +1,9 @@
 import { describe, expect, it } from 'vitest'
 import { z } from 'zod'
 import { Agent } from '../../src/agent/agent.ts'
-import { toUIMessages } from '../../src/message/ui.ts'
-import { createTool } from '../../src/run/tool.ts'
-import type { ToolTransform, TransformContext } from '../../src/run/transform.ts'
+import { toUIMessages } from '../../src/message/ui/ui.ts'
+import { createTool } from '../../src/run/tools/tool.ts'
+import type { ToolTransform, TransformContext } from '../../src/run/tools/transform.ts'
 import { scriptedModel } from '../../src/testing/index.ts'
 import { chunksOf, of, recordedHeed } from './asking.ts'
 

@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest'
 import { z } from 'zod'
 import { Agent } from '../../src/agent/agent.ts'
 import { RequestContext } from '../../src/run/request-context.ts'
-import { createTool } from '../../src/run/tool.ts'
+import { createTool } from '../../src/run/tools/tool.ts'
 import { scriptedModel } from '../../src/testing/index.ts'
 import { chunksOf, of, typesOf } from './asking.ts'
 

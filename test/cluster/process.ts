@@ -1,5 +1,5 @@
 import { Agent, createTool, Heed, silentLogger, type AgentThreadSubscription, type Chunk, type SendOptions, type SubscribeOptions } from '../../src/index.ts'
-import { LibSQLStore } from '../../src/store/libsql/index.ts'
+import { LibSQLStore } from '../../src/store/sqlite/index.ts'
 import { scriptedModel, type ScriptedCall, type ScriptedStep } from '../../src/testing/index.ts'
 
 /** One process of a cluster: it opens the file it is told and does what its parent asks, by messages. */

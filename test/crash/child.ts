@@ -2,9 +2,9 @@ import { once } from 'node:events'
 import { DatabaseSync } from 'node:sqlite'
 import { Worker } from 'node:worker_threads'
 import { Heed } from '../../src/index.ts'
-import { Chance } from '../../src/store/conformance/chance.ts'
-import { LibSQLStore } from '../../src/store/libsql/store.ts'
-import { LiveThread } from '../../src/thread/live.ts'
+import { Chance } from '../../src/store/conformance/runs/chance.ts'
+import { LibSQLStore } from '../../src/store/sqlite/store.ts'
+import { LiveThread } from '../../src/thread/watch/live.ts'
 import { EffectFile } from './effects.ts'
 import { fastClock } from './fast-clock.ts'
 import { JournalWriter, readJournals, type Journal } from './journal.ts'
@@ -151,7 +151,7 @@ function dieWhileMigrating(): void {
 
 /** The store's own worker copies the log while this process works; somewhere in there it dies. */
 function dieInCheckpoint(times: number): void {
-  const extension = import.meta.url.endsWith('.ts') ? '../../src/store/libsql/checkpoint-worker.ts' : './checkpoint-worker.js'
+  const extension = import.meta.url.endsWith('.ts') ? '../../src/store/sqlite/checkpoint-worker.ts' : './checkpoint-worker.js'
   const copier = new Worker(new URL(extension, import.meta.url), { workerData: { path: plan.database } })
   const go = async () => {
     for (let left = 3 * times; ; left--) {

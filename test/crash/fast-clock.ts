@@ -1,4 +1,4 @@
-import type { Clock } from '../../src/clock.ts'
+import type { Clock } from '../../src/base/clock.ts'
 
 /** The system's clock, so many times as fast: leases of ten seconds last for a fraction of one. The same in every process. */
 export function fastClock(speed: number, origin: number): Clock {

@@ -1,4 +1,4 @@
-import type { BegunRun, Fence, StepCommit, ThreadStore } from '../../src/store/contract.ts'
+import type { BegunRun, Fence, StepCommit, ThreadStore } from '../../src/store/contract/threads.ts'
 import { steadyNow, type JournalWriter } from './journal.ts'
 
 /** Where a process may be told to kill itself. */

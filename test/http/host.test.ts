@@ -1,7 +1,7 @@
 import { connect } from 'node:net'
 import { describe, expect, it, onTestFinished } from 'vitest'
 import { Agent } from '../../src/index.ts'
-import { hostOf, isLoopback } from '../../src/http/host.ts'
+import { hostOf, isLoopback } from '../../src/http/auth/host.ts'
 import { scriptedModel } from '../../src/testing/index.ts'
 import { served } from './serving.ts'
 

@@ -1,7 +1,7 @@
 import { describe, expect, it, onTestFinished } from 'vitest'
 import { Agent, createConsoleLogger, Heed, InMemoryStore } from '../../src/index.ts'
 import { apiKeys, createHandler, type Principal } from '../../src/http/server.ts'
-import { flawOf, mayReach, resourceOf } from '../../src/http/principal.ts'
+import { flawOf, mayReach, resourceOf } from '../../src/http/auth/principal.ts'
 import { scriptedModel } from '../../src/testing/index.ts'
 import { listed, request } from './every-route.ts'
 import { thread } from './serving.ts'

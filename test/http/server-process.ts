@@ -1,6 +1,6 @@
 import { Agent, Heed, silentLogger } from '../../src/index.ts'
 import { serve } from '../../src/http/server.ts'
-import { LibSQLStore } from '../../src/store/libsql/index.ts'
+import { LibSQLStore } from '../../src/store/sqlite/index.ts'
 import { scriptedModel } from '../../src/testing/index.ts'
 
 /**

@@ -5,7 +5,7 @@ import { createClient } from '@libsql/client'
 import { describe, expect, it, onTestFinished } from 'vitest'
 import { Agent, Heed, InMemoryStore, silentLogger } from '../../src/index.ts'
 import { createHandler } from '../../src/http/server.ts'
-import { LibSQLStore } from '../../src/store/libsql/index.ts'
+import { LibSQLStore } from '../../src/store/sqlite/index.ts'
 import { scriptedModel } from '../../src/testing/index.ts'
 import { served, thread } from './serving.ts'
 

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest'
 import { Agent, createTool, HeedError, type NotificationStore, type Processor } from '../../src/index.ts'
-import { notificationStoreOf } from '../../src/store/storage.ts'
+import { notificationStoreOf } from '../../src/store/contract/storage.ts'
 import { scriptedModel, virtualClock } from '../../src/testing/index.ts'
 import { openHeed, placeKinds } from '../thread/places.ts'
 import { gate, idle, soon, userTexts } from '../thread/said.ts'

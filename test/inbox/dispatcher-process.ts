@@ -1,6 +1,6 @@
 import { Agent, Heed, silentLogger, systemClock, type Clock, type NotificationStore } from '../../src/index.ts'
-import { LibSQLStore } from '../../src/store/libsql/index.ts'
-import { notificationStoreOf } from '../../src/store/storage.ts'
+import { LibSQLStore } from '../../src/store/sqlite/index.ts'
+import { notificationStoreOf } from '../../src/store/contract/storage.ts'
 import { scriptedModel } from '../../src/testing/index.ts'
 
 // A process that dispatches what is due in the file of its first argument until it is killed. Its clock is ahead by the second. At the step of

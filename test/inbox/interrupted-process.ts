@@ -1,6 +1,6 @@
 import { Agent, Heed, silentLogger, type NotificationStore, type Processor } from '../../src/index.ts'
-import { LibSQLStore } from '../../src/store/libsql/index.ts'
-import { notificationStoreOf } from '../../src/store/storage.ts'
+import { LibSQLStore } from '../../src/store/sqlite/index.ts'
+import { notificationStoreOf } from '../../src/store/contract/storage.ts'
 import { scriptedModel } from '../../src/testing/index.ts'
 
 // A process that notifies the thread in the file of its first argument, and is killed on the way: `queue`, when it has decided to queue the

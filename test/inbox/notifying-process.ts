@@ -1,5 +1,5 @@
 import { Agent, Heed, silentLogger } from '../../src/index.ts'
-import { LibSQLStore } from '../../src/store/libsql/index.ts'
+import { LibSQLStore } from '../../src/store/sqlite/index.ts'
 import { scriptedModel } from '../../src/testing/index.ts'
 
 // A process that notifies a thread in the file of its first argument each time it is told to, with the words that it is told; all of them under

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest'
 import type { HeedError } from '../../src/index.ts'
-import { scheduleStoreOf } from '../../src/store/storage.ts'
+import { scheduleStoreOf } from '../../src/store/contract/storage.ts'
 import { placeKinds } from '../thread/places.ts'
 import { idle, soon } from '../thread/said.ts'
 import { ci, openWorld, thread } from './world.ts'

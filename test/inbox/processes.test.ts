@@ -5,9 +5,9 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, afterEach, describe, expect, it } from 'vitest'
 import type { NotificationStore, ThreadStore } from '../../src/index.ts'
-import { LibSQLStore } from '../../src/store/libsql/index.ts'
-import { Chance } from '../../src/store/conformance/chance.ts'
-import { notificationStoreOf } from '../../src/store/storage.ts'
+import { LibSQLStore } from '../../src/store/sqlite/index.ts'
+import { Chance } from '../../src/store/conformance/runs/chance.ts'
+import { notificationStoreOf } from '../../src/store/contract/storage.ts'
 
 /** The long form: HEED_INBOX_RECORDS=10000 HEED_INBOX_KILLS=200. */
 const total = Number(process.env.HEED_INBOX_RECORDS ?? 400)

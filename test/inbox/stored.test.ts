@@ -4,7 +4,7 @@ import { join } from 'node:path'
 import { afterAll, describe, expect, it } from 'vitest'
 import { Agent, CompositeStore, Heed, silentLogger } from '../../src/index.ts'
 import { createHandler } from '../../src/http/server.ts'
-import { LibSQLStore, NotificationsLibSQL } from '../../src/store/libsql/index.ts'
+import { LibSQLStore, NotificationsLibSQL } from '../../src/store/sqlite/index.ts'
 import { scriptedModel } from '../../src/testing/index.ts'
 import { ci, thread } from './world.ts'
 

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest'
 import { Agent, createNotificationInboxTool, type NotificationInboxInput, type NotificationStore } from '../../src/index.ts'
-import { notificationStoreOf } from '../../src/store/storage.ts'
+import { notificationStoreOf } from '../../src/store/contract/storage.ts'
 import { scriptedModel, virtualClock } from '../../src/testing/index.ts'
 import { openHeed, placeKinds, type PlaceKind } from '../thread/places.ts'
 import { idle, soon, userTexts } from '../thread/said.ts'

@@ -1,5 +1,5 @@
 import { Agent, type AgentConfig, type HeedConfig, type NotificationInput, type NotificationStore } from '../../src/index.ts'
-import { notificationStoreOf } from '../../src/store/storage.ts'
+import { notificationStoreOf } from '../../src/store/contract/storage.ts'
 import { scriptedModel, virtualClock } from '../../src/testing/index.ts'
 import { openHeed, type PlaceKind } from '../thread/places.ts'
 import { gate, idle, soon, userTexts } from '../thread/said.ts'

@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, afterEach } from 'vitest'
 import { InMemoryStore, Memory, type Message, type MemoryConfig, type ThreadStore } from '../../src/index.ts'
-import { LibSQLStore } from '../../src/store/libsql/index.ts'
+import { LibSQLStore } from '../../src/store/sqlite/index.ts'
 
 const folder = mkdtempSync(join(tmpdir(), 'heed-memory-'))
 afterAll(() => rmSync(folder, { recursive: true }))

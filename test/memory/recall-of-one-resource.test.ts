@@ -1,6 +1,6 @@
 import { expect, it } from 'vitest'
 import { InMemoryStore, Memory } from '../../src/index.ts'
-import { LibSQLStore } from '../../src/store/libsql/index.ts'
+import { LibSQLStore } from '../../src/store/sqlite/index.ts'
 import { dogs } from './dogs.ts'
 
 it.each([['InMemoryStore', () => new InMemoryStore()], ['LibSQLStore', () => new LibSQLStore({ url: ':memory:' })]] as const)('a memory of one resource says how far recall is and indexes again, in an %s', async (_, make) => {

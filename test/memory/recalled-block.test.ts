@@ -4,8 +4,8 @@ import { Agent, createTool, Memory, type MemoryConfig } from '../../src/index.ts
 import type { Processor } from '../../src/processors/processor.ts'
 import { estimateTokens } from '../../src/prompt/tokens.ts'
 import { scriptedModel, type Script } from '../../src/testing/index.ts'
-import type { ThreadStore } from '../../src/store/contract.ts'
-import { recallIndexOf } from '../../src/store/storage.ts'
+import type { ThreadStore } from '../../src/store/contract/threads.ts'
+import { recallIndexOf } from '../../src/store/contract/storage.ts'
 import { openHeed, placeKinds, type Place } from '../thread/places.ts'
 import { texts } from '../thread/said.ts'
 

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest'
 import { z } from 'zod'
 import { Agent, Heed, Memory, silentLogger, type WorkingMemoryOptions } from '../../src/index.ts'
-import { LibSQLStore, LibSQLVector } from '../../src/store/libsql/index.ts'
+import { LibSQLStore, LibSQLVector } from '../../src/store/sqlite/index.ts'
 import { scriptedModel } from '../../src/testing/index.ts'
 import { conversation, ids, kept, memoryOn, said, stores } from './kept.ts'
 

@@ -3,7 +3,7 @@ import { writeFileSync } from 'node:fs'
 import { promisify } from 'node:util'
 import { describe, expect, it } from 'vitest'
 import { Agent, Heed, Memory, silentLogger } from '../../src/index.ts'
-import { LibSQLStore } from '../../src/store/libsql/index.ts'
+import { LibSQLStore } from '../../src/store/sqlite/index.ts'
 import { scriptedModel, virtualClock } from '../../src/testing/index.ts'
 import { gate, soon } from '../thread/said.ts'
 import { hranaServer } from './hrana-server.ts'
@@ -128,7 +128,7 @@ describe('a database on a server', () => {
 async function asked(url: string, trusted?: string): Promise<unknown> {
   const code = `
     import { Memory } from ${JSON.stringify(new URL('../../src/index.ts', import.meta.url).href)}
-    import { LibSQLStore } from ${JSON.stringify(new URL('../../src/store/libsql/index.ts', import.meta.url).href)}
+    import { LibSQLStore } from ${JSON.stringify(new URL('../../src/store/sqlite/index.ts', import.meta.url).href)}
     const storage = new LibSQLStore({ url: ${JSON.stringify(url)}, authToken: ${JSON.stringify(token)}, busyTimeout: 50 })
     const memory = new Memory({ storage })
     try {

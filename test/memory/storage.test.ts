@@ -6,7 +6,7 @@ import { promisify } from 'node:util'
 import { describe, expect, it } from 'vitest'
 import { Agent, CompositeStore, Heed, InMemoryStore, Memory, silentLogger } from '../../src/index.ts'
 import { begin } from '../../src/store/conformance/fixture.ts'
-import { LibSQLStore, MemoryLibSQL } from '../../src/store/libsql/index.ts'
+import { LibSQLStore, MemoryLibSQL } from '../../src/store/sqlite/index.ts'
 import { scriptedModel } from '../../src/testing/index.ts'
 import { conversation, ids, sourceIds, kept, memoryOn, newFile, said } from './kept.ts'
 

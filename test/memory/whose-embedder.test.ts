@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, describe, expect, it } from 'vitest'
 import { InMemoryStore, Memory, type AnyEmbeddingModel } from '../../src/index.ts'
-import { LibSQLStore } from '../../src/store/libsql/index.ts'
+import { LibSQLStore } from '../../src/store/sqlite/index.ts'
 
 const folder = mkdtempSync(join(tmpdir(), 'heed-whose-embedder-'))
 afterAll(() => rmSync(folder, { recursive: true }))

@@ -7,11 +7,11 @@ const problems = (files: Record<string, string | object>) => checkArrows(tree(fi
 describe('arrows', () => {
   it('accepts what the table allows, and counts it', () => {
     const root = tree({
-      'src/errors.ts': 'export class HeedError extends Error {}',
+      'src/base/errors.ts': 'export class HeedError extends Error {}',
       'src/message/message.ts': `import { HeedError } from '../errors.ts'\nexport const message = HeedError`,
-      'src/message/list.ts': `export * from './message.ts'`,
+      'src/message/list/list.ts': `export * from './message.ts'`,
       'src/prompt/from-rows.ts': `import { message } from '../message/message.ts'\nexport const prompt = message`,
-      'src/run/run.ts': `import { prompt } from '../prompt/from-rows.ts'\nexport const agent = prompt`,
+      'src/run/loop/run.ts': `import { prompt } from '../prompt/from-rows.ts'\nexport const agent = prompt`,
       'src/processors/tripwire.ts': `import type { agent } from '../run/run.ts'\nexport type A = typeof agent`,
       'src/prompt/from-rows.test.ts': `import '../testing/index.ts'`,
       'src/testing/index.ts': `export * from '../run/run.ts'`,
@@ -28,8 +28,8 @@ describe('arrows', () => {
     ['a type import', `import type { agent } from '../run/run.ts'\nexport type X = typeof agent`],
     ['an inline type import', `export type X = import('../run/run.ts').Agent`],
   ])('refuses %s against the arrow, and says where the rule is', (_, text) => {
-    expect(problems({ 'src/prompt/x.ts': text, 'src/run/run.ts': 'export const agent = 1' })).toEqual([
-      'src/prompt/x.ts:1 imports src/run/run.ts: prompt/** may not import run/**. Pass it in, move what both need inward, ' +
+    expect(problems({ 'src/prompt/x.ts': text, 'src/run/loop/run.ts': 'export const agent = 1' })).toEqual([
+      'src/prompt/x.ts:1 imports src/run/loop/run.ts: prompt/** may not import run/**. Pass it in, move what both need inward, ' +
         'or change the line of prompt/** in scripts/checks/arrows-table.ts.',
     ])
   })
@@ -41,12 +41,12 @@ describe('arrows', () => {
       'export const a = `import "../run/run.ts"`',
       `export const b = /import '..\\/agent\\/agent.ts'/`,
     ]
-    expect(problems({ 'src/prompt/x.ts': text.join('\n'), 'src/run/run.ts': 'export {}' })).toEqual([])
+    expect(problems({ 'src/prompt/x.ts': text.join('\n'), 'src/run/loop/run.ts': 'export {}' })).toEqual([])
   })
 
   it('tells a type import from one that loads', () => {
-    const files = { 'src/run/run.ts': 'export const agent = 1\nexport type Agent = 1' }
-    const loads = 'src/processors/p.ts:1 loads src/run/run.ts: processors/** may only use its types. Write `import type`.'
+    const files = { 'src/run/loop/run.ts': 'export const agent = 1\nexport type Agent = 1' }
+    const loads = 'src/processors/p.ts:1 loads src/run/loop/run.ts: processors/** may only use its types. Write `import type`.'
     expect(problems({ ...files, 'src/processors/p.ts': `export type { Agent } from '../run/run.ts'` })).toEqual([])
     expect(problems({ ...files, 'src/processors/p.ts': `export { agent } from '../run/run.ts'` })).toEqual([loads])
     const inline = `import { type Agent } from '../run/run.ts'\nexport type A = Agent`
@@ -55,34 +55,34 @@ describe('arrows', () => {
 
   it('lets a thread know stores by contract only, and stores know the machine only', () => {
     const found = problems({
-      'src/store/contract.ts': `import { next } from '../thread/machine.ts'\nexport const store = next`,
-      'src/store/libsql/store.ts': `export { host } from '../../thread/host.ts'\nexport { store } from '../contract.ts'`,
-      'src/thread/machine.ts': 'export const next = 1',
+      'src/store/contract/threads.ts': `import { next } from '../thread/machine.ts'\nexport const store = next`,
+      'src/store/sqlite/store.ts': `export { host } from '../../thread/host.ts'\nexport { store } from '../contract.ts'`,
+      'src/machine.ts': 'export const next = 1',
       'src/thread/lease.ts': `import { store } from '../store/contract.ts'\nexport const lease = store`,
-      'src/thread/host.ts': `import { store } from '../store/libsql/store.ts'\nexport const host = store`,
+      'src/thread/runtime/host.ts': `import { store } from '../store/libsql/store.ts'\nexport const host = store`,
     })
     expect(found).toHaveLength(3)
-    expect(found[0]).toContain('src/store/libsql/store.ts:1 imports src/thread/host.ts: store/*/** may not import thread/**.')
-    expect(found[1]).toContain('src/thread/host.ts:1 imports src/store/libsql/store.ts: thread/** may not import store/*/**.')
+    expect(found[0]).toContain('src/store/sqlite/store.ts:1 imports src/thread/runtime/host.ts: store/*/** may not import thread/**.')
+    expect(found[1]).toContain('src/thread/runtime/host.ts:1 imports src/store/sqlite/store.ts: thread/** may not import store/*/**.')
     expect(found[2]).toContain('is a cycle')
   })
 
   it('lets the runtime load a driver only when it is used', () => {
-    const files = { 'src/store/libsql/index.ts': 'export const store = 1' }
+    const files = { 'src/store/sqlite/index.ts': 'export const store = 1' }
     expect(problems({ ...files, 'src/heed.ts': `export const open = () => import('./store/libsql/index.ts')` })).toEqual([])
     expect(problems({ ...files, 'src/heed.ts': `export { store } from './store/libsql/index.ts'` })).toEqual([
-      'src/heed.ts:1 loads src/store/libsql/index.ts at once: heed.ts may only `await import()` it, where it is used.',
+      'src/heed.ts:1 loads src/store/sqlite/index.ts at once: heed.ts may only `await import()` it, where it is used.',
     ])
   })
 
   it('keeps the outside out of the core, and imports inside src', () => {
     const found = problems({
       'src/http/routes.ts': `export * from '../run/run.ts'`,
-      'src/run/run.ts': `export { version } from '../../package.json'\nexport type { R } from '../http/routes.ts'`,
+      'src/run/loop/run.ts': `export { version } from '../../package.json'\nexport type { R } from '../http/routes.ts'`,
     })
     expect(found).toEqual([
-      'src/run/run.ts:1 imports package.json, outside src: the published package has only what is in src.',
-      expect.stringContaining('src/run/run.ts:2 imports src/http/routes.ts: run/** may not import http/**.'),
+      'src/run/loop/run.ts:1 imports package.json, outside src: the published package has only what is in src.',
+      expect.stringContaining('src/run/loop/run.ts:2 imports src/http/routes.ts: run/** may not import http/**.'),
     ])
   })
 
@@ -143,9 +143,9 @@ describe('purity', () => {
   })
 
   it('refuses Node and the clock, not words in comments, strings and property names', () => {
-    expect(problems({ 'src/clock.ts': 'export const now = 1', 'src/prompt/x.ts': `import 'node:fs'\nimport '../clock.ts'` })).toEqual([
+    expect(problems({ 'src/base/clock.ts': 'export const now = 1', 'src/prompt/x.ts': `import 'node:fs'\nimport '../clock.ts'` })).toEqual([
       'src/prompt/x.ts:1 imports node:fs: this file is pure. Take what it gives as a parameter.',
-      expect.stringContaining('src/prompt/x.ts:2 imports src/clock.ts: prompt/** may not import clock.ts.'),
+      expect.stringContaining('src/prompt/x.ts:2 imports src/base/clock.ts: prompt/** may not import clock.ts.'),
     ])
     const harmless = [
       '// Date.now()',

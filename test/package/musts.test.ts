@@ -28,7 +28,7 @@ describe('musts', () => {
   })
 
   it('counts what a conformance suite cites', () => {
-    const root = tree({ 'PROTOCOL.md': '**[A1.1]** It MUST.', 'src/store/conformance/order.ts': cites('[A1.1] x') })
+    const root = tree({ 'PROTOCOL.md': '**[A1.1]** It MUST.', 'src/store/conformance/runs/order.ts': cites('[A1.1] x') })
     expect(checkMusts(root).problems).toEqual([])
   })
 

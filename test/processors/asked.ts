@@ -1,5 +1,5 @@
 import { RequestContext } from '../../src/run/request-context.ts'
-import { MessageList } from '../../src/message/list.ts'
+import { MessageList } from '../../src/message/list/list.ts'
 import type { Message, MessagePart } from '../../src/message/message.ts'
 import type { ProcessInputArgs, ProcessInputStepArgs, ProcessOutputResultArgs, ProcessorContext, Tripwire } from '../../src/processors/processor.ts'
 import { TripwireAbort } from '../../src/processors/tripwire.ts'

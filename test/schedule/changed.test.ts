@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest'
 import { Agent, type HeedError, type ScheduleStore } from '../../src/index.ts'
-import { scheduleStoreOf } from '../../src/store/storage.ts'
+import { scheduleStoreOf } from '../../src/store/contract/storage.ts'
 import { scriptedModel } from '../../src/testing/index.ts'
 import { openWorld, thread, type World } from '../inbox/world.ts'
 import { openHeed, placeKinds } from '../thread/places.ts'

@@ -3,7 +3,7 @@ import { Agent, Heed, InMemoryStore, silentLogger } from '../../src/index.ts'
 import { scriptedModel } from '../../src/testing/index.ts'
 import { placeKinds } from '../thread/places.ts'
 import { idle, soon } from '../thread/said.ts'
-import { scheduleStoreOf } from '../../src/store/storage.ts'
+import { scheduleStoreOf } from '../../src/store/contract/storage.ts'
 import { openWorld, thread, type World } from '../inbox/world.ts'
 
 const minute = 60_000

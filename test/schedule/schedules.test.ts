@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest'
 import { Agent, type HeedError, type ScheduleInput, type ScheduleStore } from '../../src/index.ts'
-import { scheduleStoreOf } from '../../src/store/storage.ts'
+import { scheduleStoreOf } from '../../src/store/contract/storage.ts'
 import { scriptedModel, virtualClock, type VirtualClock } from '../../src/testing/index.ts'
 import { openHeed, placeKinds, type Place, type PlaceKind } from '../thread/places.ts'
 import { gate, idle, soon, userTexts } from '../thread/said.ts'

@@ -4,7 +4,7 @@ import { join } from 'node:path'
 import { describe, expect, it, onTestFinished } from 'vitest'
 import { HeedError, InMemoryStore } from '../../src/index.ts'
 import { GitHubSignals, SignalProvider, WebhookSignals, type SourceEvent, type WebhookRequest } from '../../src/sources/index.ts'
-import { LibSQLStore } from '../../src/store/libsql/index.ts'
+import { LibSQLStore } from '../../src/store/sqlite/index.ts'
 import { sourceConformance, type SourceHarness } from '../../src/testing/index.ts'
 import { hub, hubSecret, secret, standard } from './signing.ts'
 

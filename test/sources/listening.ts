@@ -5,7 +5,7 @@ import { onTestFinished } from 'vitest'
 import { Agent, Heed, InMemoryStore, silentLogger, type LanguageModel, type Logger, type NotificationRecord } from '../../src/index.ts'
 import { serve } from '../../src/http/server.ts'
 import { GitHubSignals, WebhookSignals, type WebhookSignalsOptions } from '../../src/sources/index.ts'
-import { LibSQLStore } from '../../src/store/libsql/index.ts'
+import { LibSQLStore } from '../../src/store/sqlite/index.ts'
 import { scriptedModel } from '../../src/testing/index.ts'
 import { hubSecret, secret } from './signing.ts'
 

@@ -4,7 +4,7 @@ import { join } from 'node:path'
 import { expect, it, onTestFinished } from 'vitest'
 import { Agent, Heed, silentLogger, type NotificationPriority } from '../../src/index.ts'
 import { SignalProvider, type SourceEvent } from '../../src/sources/index.ts'
-import { LibSQLStore } from '../../src/store/libsql/index.ts'
+import { LibSQLStore } from '../../src/store/sqlite/index.ts'
 import { scriptedModel, virtualClock } from '../../src/testing/index.ts'
 
 class Builds extends SignalProvider {

@@ -4,7 +4,7 @@ import { join } from 'node:path'
 import { expect, it, onTestFinished } from 'vitest'
 import { Agent, Heed, silentLogger, type Logger } from '../../src/index.ts'
 import { SignalProvider, type PollAnswer, type PollContext, type SourceEvent, type ToldOfEvent } from '../../src/sources/index.ts'
-import { LibSQLStore } from '../../src/store/libsql/index.ts'
+import { LibSQLStore } from '../../src/store/sqlite/index.ts'
 import { scriptedModel, virtualClock, type VirtualClock } from '../../src/testing/index.ts'
 import { persist, thread } from './listening.ts'
 

@@ -1,7 +1,7 @@
 import { Agent, Heed, silentLogger } from '../../src/index.ts'
 import { serve } from '../../src/http/server.ts'
 import { WebhookSignals, type SourceEvent } from '../../src/sources/index.ts'
-import { LibSQLStore } from '../../src/store/libsql/index.ts'
+import { LibSQLStore } from '../../src/store/sqlite/index.ts'
 import { scriptedModel } from '../../src/testing/index.ts'
 import { secret } from './signing.ts'
 

@@ -8,7 +8,7 @@ import { describe, expect, it, onTestFinished } from 'vitest'
 import { Agent, Heed, InMemoryStore, silentLogger, type LanguageModel } from '../../src/index.ts'
 import { serve } from '../../src/http/server.ts'
 import { GitHubSignals, WebhookSignals } from '../../src/sources/index.ts'
-import { LibSQLStore } from '../../src/store/libsql/index.ts'
+import { LibSQLStore } from '../../src/store/sqlite/index.ts'
 import { scriptedModel } from '../../src/testing/index.ts'
 import { hub, hubSecret, secret, standard } from './signing.ts'
 

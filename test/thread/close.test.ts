@@ -170,7 +170,7 @@ describe('a Heed', () => {
     try {
       const script = `
         import { Agent, Heed } from ${source('index.ts')}
-        import { LibSQLStore } from ${source('store/libsql/index.ts')}
+        import { LibSQLStore } from ${source('store/sqlite/index.ts')}
         import { scriptedModel } from ${source('testing/index.ts')}
         const agent = new Agent({ id: 'guide', model: scriptedModel(['Answer.', { text: 'Long', hang: true }]) })
         const heed = new Heed({ agents: { agent }, storage: new LibSQLStore({ url: 'file:' + process.cwd() + '/heed.db' }) })

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest'
 import { Agent, Memory, type Logger } from '../../src/index.ts'
-import { LibSQLStore } from '../../src/store/libsql/index.ts'
+import { LibSQLStore } from '../../src/store/sqlite/index.ts'
 import { scriptedModel, virtualClock } from '../../src/testing/index.ts'
 import { kept, newFile } from '../memory/kept.ts'
 import { openHeed, placeKinds } from './places.ts'

@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterEach, describe, expect, it } from 'vitest'
 import { Agent, createTool, Heed, InMemoryStore, Memory } from '../../src/index.ts'
-import { LibSQLStore } from '../../src/store/libsql/index.ts'
+import { LibSQLStore } from '../../src/store/sqlite/index.ts'
 import { scriptedModel } from '../../src/testing/index.ts'
 import { rejection } from '../agent/asking.ts'
 

@@ -1,5 +1,5 @@
 import { Agent, Heed } from '../../src/index.ts'
-import { LibSQLStore } from '../../src/store/libsql/index.ts'
+import { LibSQLStore } from '../../src/store/sqlite/index.ts'
 import { scriptedModel } from '../../src/testing/index.ts'
 
 // A program that only listens to an inbox. It does nothing else to stay alive.

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest'
 import { Agent, Heed, InMemoryStore, type Message, type Processor } from '../../src/index.ts'
-import { LibSQLStore } from '../../src/store/libsql/index.ts'
+import { LibSQLStore } from '../../src/store/sqlite/index.ts'
 import { scriptedModel } from '../../src/testing/index.ts'
 
 const text = (message: Message) => message.content.parts.map((part) => (part.type === 'text' ? part.text : '')).join('')

@@ -1,5 +1,5 @@
 import { Agent, Heed } from '../../src/index.ts'
-import { LibSQLStore } from '../../src/store/libsql/index.ts'
+import { LibSQLStore } from '../../src/store/sqlite/index.ts'
 import { scriptedModel } from '../../src/testing/index.ts'
 
 // A program that sends and then only listens. It does nothing else to stay alive.

@@ -5,7 +5,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { setImmediate } from 'node:timers/promises'
 import { afterAll, afterEach, describe, expect, it } from 'vitest'
-import { Vigil } from '../../src/thread/vigil.ts'
+import { Vigil } from '../../src/base/keep-alive.ts'
 
 const folder = mkdtempSync(join(tmpdir(), 'heed-listening-'))
 const children: ChildProcess[] = []

@@ -2,11 +2,11 @@ import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, afterEach } from 'vitest'
-import type { Clock } from '../../src/clock.ts'
-import { HeedError } from '../../src/errors.ts'
+import type { Clock } from '../../src/base/clock.ts'
+import { HeedError } from '../../src/base/errors.ts'
 import { Heed, InMemoryStore, silentLogger, type HeedConfig } from '../../src/index.ts'
-import { LibSQLStore } from '../../src/store/libsql/index.ts'
-import type { ThreadStore } from '../../src/store/contract.ts'
+import { LibSQLStore } from '../../src/store/sqlite/index.ts'
+import type { ThreadStore } from '../../src/store/contract/threads.ts'
 
 /** A database that outlives the processes on it: each `store()` is one that a process opens, uses and closes. */
 export interface Place {

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest'
 import { Agent, Heed, InMemoryStore } from '../../src/index.ts'
-import { LibSQLStore } from '../../src/store/libsql/index.ts'
+import { LibSQLStore } from '../../src/store/sqlite/index.ts'
 import { scriptedModel } from '../../src/testing/index.ts'
 
 const thread = { threadId: 't', resourceId: 'u' }

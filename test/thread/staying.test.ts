@@ -7,8 +7,8 @@ import { createInterface } from 'node:readline'
 import { afterAll, afterEach, describe, expect, it } from 'vitest'
 import { Sidecar } from '../../src/bus/libsql/sidecar.ts'
 import { Agent, Heed } from '../../src/index.ts'
-import { silentLogger } from '../../src/logger.ts'
-import { LibSQLStore } from '../../src/store/libsql/index.ts'
+import { silentLogger } from '../../src/base/logger.ts'
+import { LibSQLStore } from '../../src/store/sqlite/index.ts'
 import { scriptedModel } from '../../src/testing/index.ts'
 
 const folder = mkdtempSync(join(tmpdir(), 'heed-staying-'))

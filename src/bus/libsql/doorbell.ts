@@ -1,6 +1,6 @@
 import { closeSync, constants, openSync, watch, writeSync, type FSWatcher } from 'node:fs'
 import { join } from 'node:path'
-import { systemClock, type Timer } from '../../clock.ts'
+import { systemClock, type Timer } from '../../base/clock.ts'
 
 /** How often to look, in milliseconds: where the system tells of changes, only in case it forgets to. */
 const told = { attentive: 1_000, idle: 5_000 }

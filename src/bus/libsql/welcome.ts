@@ -1,4 +1,4 @@
-import { systemClock, type Timer } from '../../clock.ts'
+import { systemClock, type Timer } from '../../base/clock.ts'
 
 /** How long those who were there first are waited for: one that sleeps, or died a moment ago, never answers. Runs wait for it, so it keeps the process alive. */
 const welcomeMs = 50

@@ -1,4 +1,4 @@
-import type { UIMessage } from '../../message/ui-message.ts'
+import type { UIMessage } from '../../message/ui/ui-message.ts'
 import type { Chunk } from '../../run/chunk.ts'
 import { isCall } from '../view/parts.ts'
 import type { ThreadView } from '../view/thread-view.ts'

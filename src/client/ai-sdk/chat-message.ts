@@ -1,5 +1,5 @@
-import type { JSONValue } from '../../json.ts'
-import type { UIMessage } from '../../message/ui-message.ts'
+import type { JSONValue } from '../../base/json.ts'
+import type { UIMessage } from '../../message/ui/ui-message.ts'
 import type { SignalContents } from '../../signals/signal.ts'
 import { isCall } from '../view/parts.ts'
 import type { ThreadView } from '../view/thread-view.ts'

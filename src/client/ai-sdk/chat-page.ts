@@ -1,4 +1,4 @@
-import type { UIMessage, UIPart, UIToolPart } from '../../message/ui-message.ts'
+import type { UIMessage, UIPart, UIToolPart } from '../../message/ui/ui-message.ts'
 import type { Chunk } from '../../run/chunk.ts'
 import type { AgentClient, ThreadScope } from '../agent.ts'
 import { givenUp } from '../view/given-up.ts'

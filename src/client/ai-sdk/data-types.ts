@@ -1,4 +1,4 @@
-import type { JSONValue } from '../../json.ts'
+import type { JSONValue } from '../../base/json.ts'
 import type { Tripwire } from '../../processors/processor.ts'
 import type { Signal } from '../../signals/signal.ts'
 import type { OverWire } from '../wire.ts'

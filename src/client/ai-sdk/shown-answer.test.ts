@@ -1,6 +1,6 @@
 import * as fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import type { UIPart } from '../../message/ui-message.ts'
+import type { UIPart } from '../../message/ui/ui-message.ts'
 import { ShownAnswer } from './shown-answer.ts'
 import { chunksOfPart, type UIChunk } from './ui-chunks.ts'
 

@@ -1,4 +1,4 @@
-import type { UIPart, UIToolPart } from '../../message/ui-message.ts'
+import type { UIPart, UIToolPart } from '../../message/ui/ui-message.ts'
 import type { WaitingForData } from './data-types.ts'
 import { chunksOfPart, question, type UIChunk } from './ui-chunks.ts'
 

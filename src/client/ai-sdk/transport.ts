@@ -1,5 +1,5 @@
-import { HeedError, isHeedError } from '../../errors.ts'
-import type { UIMessage } from '../../message/ui-message.ts'
+import { HeedError, isHeedError } from '../../base/errors.ts'
+import type { UIMessage } from '../../message/ui/ui-message.ts'
 import type { AgentClient } from '../agent.ts'
 import type { Answer, Asked } from './answer.ts'
 import { contentsOf, givenIn, questionsIn, type ChatMessage } from './chat-message.ts'

@@ -1,4 +1,4 @@
-import type { UIPart, UIToolPart } from '../../message/ui-message.ts'
+import type { UIPart, UIToolPart } from '../../message/ui/ui-message.ts'
 import type { Chunk, RunChunk } from '../../run/chunk.ts'
 import type { WaitingForData } from './data-types.ts'
 

@@ -1,4 +1,4 @@
-import { isHeedError } from '../../errors.ts'
+import { isHeedError } from '../../base/errors.ts'
 import type { AgentClient, ThreadScope } from '../agent.ts'
 
 /** Which of these signals no run will take: taken out before one did, refused, or never kept. Of what can't be known, none. */

@@ -1,4 +1,4 @@
-import type { UIMessage } from '../../message/ui-message.ts'
+import type { UIMessage } from '../../message/ui/ui-message.ts'
 import type { MemoryClient } from '../memory.ts'
 import type { ThreadView } from './thread-view.ts'
 

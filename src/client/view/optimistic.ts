@@ -1,5 +1,5 @@
-import { isURLText, readFileData } from '../../message/file-data.ts'
-import type { UIMessage, UIPart } from '../../message/ui-message.ts'
+import { isURLText, readFileData } from '../../message/read/file-data.ts'
+import type { UIMessage, UIPart } from '../../message/ui/ui-message.ts'
 import type { MessageInput, SignalContents } from '../../signals/signal.ts'
 
 /** A message as it will look, before the server has said anything. `metadata.optimistic` tells it apart. */

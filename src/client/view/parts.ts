@@ -1,4 +1,4 @@
-import type { UIMessage, UIPart, UIToolPart } from '../../message/ui-message.ts'
+import type { UIMessage, UIPart, UIToolPart } from '../../message/ui/ui-message.ts'
 import { messageOf, withMessage, type ThreadView } from './thread-view.ts'
 
 /** Appends a part to the message that is being written. */

@@ -1,5 +1,5 @@
-import type { ThreadStatus } from '../../thread/machine.ts'
-import type { UIMessage } from '../../message/ui-message.ts'
+import type { ThreadStatus } from '../../machine.ts'
+import type { UIMessage } from '../../message/ui/ui-message.ts'
 
 /** A call that waits for somebody. */
 export interface WaitingApproval {

@@ -1,5 +1,5 @@
 import type { Agent } from '../../agent/agent.ts'
-import { agent as agentShape, agentsById } from '../answer-schemas.ts'
+import { agent as agentShape, agentsById } from '../schema/answer-schemas.ts'
 import { route, type Call, type Route } from '../route.ts'
 import { given } from './threads.ts'
 

@@ -1,12 +1,12 @@
-import type { AgentInput } from '../../message/input.ts'
+import type { AgentInput } from '../../message/read/input.ts'
 import type { AgentExecutionOptions } from '../../run/options.ts'
-import { HeedError } from '../../errors.ts'
-import { whole } from '../answer-schemas.ts'
-import { resourceOf } from '../principal.ts'
+import { HeedError } from '../../base/errors.ts'
+import { whole } from '../schema/answer-schemas.ts'
+import { resourceOf } from '../auth/principal.ts'
 import { route, type Call, type Route } from '../route.ts'
-import { optionsFrom } from '../run-options.ts'
-import { anything, id, object, runOptions } from '../schemas.ts'
-import { wholeAnswer } from '../whole-answer.ts'
+import { optionsFrom } from '../request/run-options.ts'
+import { anything, id, object, runOptions } from '../schema/schemas.ts'
+import { wholeAnswer } from './whole-answer.ts'
 
 interface Ask extends Record<string, unknown> {
   messages: AgentInput

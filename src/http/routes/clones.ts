@@ -1,7 +1,7 @@
-import { HeedError } from '../../errors.ts'
-import { ownMemory, type MemoryQuery } from '../memory-of.ts'
+import { HeedError } from '../../base/errors.ts'
+import { ownMemory, type MemoryQuery } from './memory-of.ts'
 import { route, type Route } from '../route.ts'
-import { object } from '../schemas.ts'
+import { object } from '../schema/schemas.ts'
 import { found, of, threadOf } from './threads.ts'
 
 const path = '/memory/threads/:threadId'

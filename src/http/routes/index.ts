@@ -1,5 +1,5 @@
 import type { Metrics } from '../metrics.ts'
-import { requireOperator } from '../principal.ts'
+import { requireOperator } from '../auth/principal.ts'
 import { route, type JSONSchema, type Route } from '../route.ts'
 import { agents } from './agents.ts'
 import { approvals } from './approvals.ts'

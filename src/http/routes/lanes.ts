@@ -1,7 +1,7 @@
-import { HeedError } from '../../errors.ts'
+import { HeedError } from '../../base/errors.ts'
 import { route, type Route } from '../route.ts'
-import { id, limit, object } from '../schemas.ts'
-import { there } from '../there.ts'
+import { id, limit, object } from '../schema/schemas.ts'
+import { there } from './require-thread.ts'
 import { scopeOf } from './watching.ts'
 
 interface Owner {

@@ -1,11 +1,11 @@
-import { HeedError } from '../../errors.ts'
+import { HeedError } from '../../base/errors.ts'
 import { recallSettingIn } from '../../memory/semantic/setting.ts'
 import { windowOf } from '../../memory/window.ts'
 import { workingMemoryIn } from '../../memory/working-memory/setting.ts'
-import { memoryConfig, memoryStatus } from '../answer-schemas.ts'
-import { memoryOf, type MemoryQuery } from '../memory-of.ts'
+import { memoryConfig, memoryStatus } from '../schema/answer-schemas.ts'
+import { memoryOf, type MemoryQuery } from './memory-of.ts'
 import { route, type Route } from '../route.ts'
-import { id, object } from '../schemas.ts'
+import { id, object } from '../schema/schemas.ts'
 import { of } from './threads.ts'
 
 /** How a memory is set up. */

@@ -1,7 +1,7 @@
-import { HeedError } from '../../errors.ts'
-import { requireOperator } from '../principal.ts'
+import { HeedError } from '../../base/errors.ts'
+import { requireOperator } from '../auth/principal.ts'
 import { route, type Route } from '../route.ts'
-import { closed } from '../schemas.ts'
+import { closed } from '../schema/schemas.ts'
 
 export const operations: readonly Route[] = [
   route({ method: 'GET', path: '/health', summary: 'The process lives', answer: 'json', open: true, unlimited: true, handle: () => ({ status: 'ok' }) }),

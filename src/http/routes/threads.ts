@@ -1,10 +1,10 @@
-import type { JSONValue } from '../../json.ts'
-import { HeedError } from '../../errors.ts'
-import * as shapes from '../answer-schemas.ts'
-import { memoryOf, ownMemory, type MemoryQuery } from '../memory-of.ts'
-import { resourceOf } from '../principal.ts'
+import type { JSONValue } from '../../base/json.ts'
+import { HeedError } from '../../base/errors.ts'
+import * as shapes from '../schema/answer-schemas.ts'
+import { memoryOf, ownMemory, type MemoryQuery } from './memory-of.ts'
+import { resourceOf } from '../auth/principal.ts'
 import { route, type Call, type Route } from '../route.ts'
-import { flag, id, object, page, perPage, record, text } from '../schemas.ts'
+import { flag, id, object, page, perPage, record, text } from '../schema/schemas.ts'
 
 interface ListQuery extends MemoryQuery {
   metadata?: Record<string, string | number | boolean | null>

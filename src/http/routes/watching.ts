@@ -1,10 +1,10 @@
-import { aborted } from '../answer-schemas.ts'
-import { resourceOf, type Principal } from '../principal.ts'
+import { aborted } from '../schema/answer-schemas.ts'
+import { resourceOf, type Principal } from '../auth/principal.ts'
 import { route, type Call, type Route } from '../route.ts'
-import { flag, id, object, text, threadScope } from '../schemas.ts'
-import type { Streamed } from '../frames.ts'
-import { tellInbox } from '../inbox-counts.ts'
-import { subscribeUnseen } from '../unseen-thread.ts'
+import { flag, id, object, text, threadScope } from '../schema/schemas.ts'
+import type { Streamed } from '../sse/frames.ts'
+import { tellInbox } from '../sse/inbox-counts.ts'
+import { subscribeUnseen } from './unseen-thread.ts'
 
 interface Subscribe {
   threadId: string

@@ -1,5 +1,5 @@
-import { HeedError } from '../../errors.ts'
-import { checkEncoding } from '../read-body.ts'
+import { HeedError } from '../../base/errors.ts'
+import { checkEncoding } from '../request/read-body.ts'
 import { route, type Route } from '../route.ts'
 
 /** The largest webhook. Those of GitHub end at 25 MB, and are a few kB. */

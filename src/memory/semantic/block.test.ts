@@ -2,7 +2,7 @@ import * as fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import type { Message } from '../../message/message.ts'
 import { estimateTokens } from '../../prompt/tokens.ts'
-import { passagesOf } from '../../recall/passages.ts'
+import { passagesOf } from '../../recall/text/passages.ts'
 import { recallBlock, type RecalledPassage } from './block.ts'
 
 const reasons = { words: 0.98765, wordsOfPair: 0, meaning: 0.5, meaningOfPair: 0, previous: 0, next: 0, thread: 1, wordsOfThread: 0, question: 0 }

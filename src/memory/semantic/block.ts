@@ -1,13 +1,13 @@
 import type { Message } from '../../message/message.ts'
 import type { MessageRow } from '../../message/row.ts'
 import { estimateTokens } from '../../prompt/tokens.ts'
-import { excerptOf, passageIn } from '../../recall/excerpt.ts'
-import type { Reasons } from '../../recall/rank.ts'
-import { searchableText } from '../../recall/searchable.ts'
-import { wordsOf } from '../../recall/words.ts'
-import type { ContextBlock } from '../../run/context-source.ts'
+import { excerptOf, passageIn } from '../../recall/text/excerpt.ts'
+import type { Reasons } from '../../recall/rank/rank.ts'
+import { searchableText } from '../../recall/text/searchable.ts'
+import { wordsOf } from '../../recall/text/words.ts'
+import type { ContextBlock } from '../../run/loop/context-source.ts'
 import { escapeText } from '../../signals/escape.ts'
-import type { MessageRef } from '../../store/recall.ts'
+import type { MessageRef } from '../../store/contract/recall.ts'
 
 /** Messages of a thread that follow each other, with those that were found among them. */
 export interface RecalledPassage {

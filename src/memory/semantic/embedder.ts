@@ -1,5 +1,5 @@
 import type { TextEmbedder } from '../../recall/embedder.ts'
-import { embeddingModelOf, type EmbedderInput } from '../../run/embedding-model.ts'
+import { embeddingModelOf, type EmbedderInput } from '../../run/model/embedding-model.ts'
 
 /** Of models that don't say how many texts they take at once. */
 const defaultBatch = 96

@@ -1,6 +1,6 @@
 import type { MessageRow } from '../../message/row.ts'
-import { isAnswer, isSent } from '../../run/unanswered.ts'
-import type { Scope, ThreadStore } from '../../store/contract.ts'
+import { isAnswer, isSent } from '../../run/loop/unanswered.ts'
+import type { Scope, ThreadStore } from '../../store/contract/threads.ts'
 import type { RecalledPassage } from './block.ts'
 
 const page = 50

@@ -1,5 +1,5 @@
-import { HeedError } from '../../errors.ts'
-import { compileFilter, type MetadataFilter } from '../../recall/filter.ts'
+import { HeedError } from '../../base/errors.ts'
+import { compileFilter, type MetadataFilter } from '../../recall/filter/filter.ts'
 import { isPlainObject } from '../../signals/json-copy.ts'
 import type { MemoryOptions, SemanticRecallOptions, VectorIndexConfig } from '../../run/options.ts'
 

@@ -1,8 +1,8 @@
 import type { MessageRow } from '../../message/row.ts'
-import type { ContextBlock } from '../../run/context-source.ts'
+import type { ContextBlock } from '../../run/loop/context-source.ts'
 import { escapeText } from '../../signals/escape.ts'
-import type { WorkingMemoryOf, WorkingMemoryRow, WorkingMemoryValue } from '../../store/contract.ts'
-import { patchBetween } from '../../store/working-memory.ts'
+import type { WorkingMemoryOf, WorkingMemoryRow, WorkingMemoryValue } from '../../store/contract/threads.ts'
+import { patchBetween } from '../../store/contract/working-memory.ts'
 
 /** What a context row of working memory says of itself. */
 interface Shown {

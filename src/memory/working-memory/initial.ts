@@ -1,6 +1,6 @@
-import { HeedError } from '../../errors.ts'
-import type { JSONValue } from '../../json.ts'
-import type { InitialWorkingMemory } from '../../store/contract.ts'
+import { HeedError } from '../../base/errors.ts'
+import type { JSONValue } from '../../base/json.ts'
+import type { InitialWorkingMemory } from '../../store/contract/threads.ts'
 import { changeOf, refuseReadOnly } from './access.ts'
 import type { WorkingMemorySetting } from './setting.ts'
 

@@ -1,5 +1,5 @@
 import type { JSONSchema7 } from '@ai-sdk/provider'
-import { HeedError } from '../../errors.ts'
+import { HeedError } from '../../base/errors.ts'
 import { compileSchema } from '../../schema/compile.ts'
 import type { PlainJSONSchema, Schema } from '../../schema/schema.ts'
 

@@ -1,4 +1,4 @@
-import { HeedError } from '../../errors.ts'
+import { HeedError } from '../../base/errors.ts'
 import type { Processor } from '../../processors/processor.ts'
 import type { WorkingMemoryOptions } from '../../run/options.ts'
 import { workingMemoryIn } from './setting.ts'

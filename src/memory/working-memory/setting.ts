@@ -1,8 +1,8 @@
-import { HeedError } from '../../errors.ts'
+import { HeedError } from '../../base/errors.ts'
 import type { MemoryOptions, WorkingMemoryOptions } from '../../run/options.ts'
 import { compileSchema } from '../../schema/compile.ts'
 import type { Schema } from '../../schema/schema.ts'
-import type { WorkingMemoryOf } from '../../store/contract.ts'
+import type { WorkingMemoryOf } from '../../store/contract/threads.ts'
 
 /** Working memory as it is meant, nothing left open. */
 export interface WorkingMemorySetting {

@@ -1,7 +1,7 @@
 import type { StandardSchemaV1 } from '@standard-schema/spec'
-import { HeedError } from '../../errors.ts'
+import { HeedError } from '../../base/errors.ts'
 import type { Schema } from '../../schema/schema.ts'
-import { isObject, type WorkingMemoryChange, type WorkingMemoryValue } from '../../store/working-memory.ts'
+import { isObject, type WorkingMemoryChange, type WorkingMemoryValue } from '../../store/contract/working-memory.ts'
 
 /**
  * Holds what a change makes of the whole to the schema itself, with all that JSON Schema has no word for. What is not known yet may be

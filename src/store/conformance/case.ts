@@ -1,4 +1,4 @@
-import type { ThreadStore } from '../contract.ts'
+import type { ThreadStore } from '../contract/threads.ts'
 
 /** How the suite gets at the store it tries. */
 export interface StoreHarness {

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
-import { isHeedError, type HeedErrorCode } from '../../errors.ts'
+import { isHeedError, type HeedErrorCode } from '../../base/errors.ts'
 import type { MessageRow, RowRole } from '../../message/row.ts'
-import type { Accepted, BegunRun, Fence, Send, StepCommit, StepCommitted, ThreadStore, Window, Windows } from '../contract.ts'
+import type { Accepted, BegunRun, Fence, Send, StepCommit, StepCommitted, ThreadStore, Window, Windows } from '../contract/threads.ts'
 
 /** What the cases say to a store, as short as it can be said. */
 

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
-import type { DueClaim } from '../notifications.ts'
-import type { NewSchedule, ScheduleStore } from '../schedules.ts'
+import type { DueClaim } from '../contract/notifications.ts'
+import type { NewSchedule, ScheduleStore } from '../contract/schedules.ts'
 
 /** How the suite gets at the schedules it tries: fresh ones, none there and open. Whoever gives them out closes them after the case. */
 export interface ScheduleHarness {

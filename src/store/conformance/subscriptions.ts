@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict'
-import type { NewSubscription, SubscriptionStore } from '../subscriptions.ts'
+import type { NewSubscription, SubscriptionStore } from '../contract/subscriptions.ts'
 
 /** How the suite gets at the subscriptions it tries: fresh ones, none there and open. Whoever gives them out closes them after the case. */
 export interface SubscriptionHarness {

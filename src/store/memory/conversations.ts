@@ -1,5 +1,5 @@
-import type { MessagePlace, MessageStart, MessageStartQuery } from '../conversations.ts'
-import { startsMessage } from '../transaction/starts.ts'
+import type { MessagePlace, MessageStart, MessageStartQuery } from '../contract/messages.ts'
+import { startsMessage } from '../core/starts.ts'
 import type { Shelf } from './shelf.ts'
 
 export function listMessageStarts(shelf: Shelf, query: MessageStartQuery): { starts: MessageStart[]; more: boolean } {

@@ -1,7 +1,7 @@
 import type { MessageContent } from '../../message/message.ts'
-import type { RowRecord } from '../transaction/records.ts'
-import { startsMessage } from '../transaction/starts.ts'
-import type { WantedMessages } from '../transaction/tables.ts'
+import type { RowRecord } from '../core/records.ts'
+import { startsMessage } from '../core/starts.ts'
+import type { WantedMessages } from '../core/tables.ts'
 
 /** The rows of the wanted messages, numbered and counted from 1. */
 export function copiedRows(rows: readonly RowRecord[], wanted: WantedMessages): RowRecord[] {

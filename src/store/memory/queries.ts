@@ -1,8 +1,8 @@
-import type { MailboxRow, RowQuery, RunPage, RunRow, ThreadQuery, ThreadRow } from '../contract.ts'
+import type { MailboxRow, RowQuery, RunPage, RunRow, ThreadQuery, ThreadRow } from '../contract/threads.ts'
 import type { MessageRow } from '../../message/row.ts'
-import type { SignalState } from '../../thread/machine.ts'
-import { mailboxRow, messageRow, rowsOfMail, runRow, threadRow } from '../transaction/decode.ts'
-import type { RowRecord } from '../transaction/records.ts'
+import type { SignalState } from '../../machine.ts'
+import { mailboxRow, messageRow, rowsOfMail, runRow, threadRow } from '../core/decode.ts'
+import type { RowRecord } from '../core/records.ts'
 import type { Shelf } from './shelf.ts'
 
 export function listSignals(shelf: Shelf, options: { states?: SignalState[]; limit?: number; after?: number }): MailboxRow[] {

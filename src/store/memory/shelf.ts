@@ -1,4 +1,4 @@
-import { TAIL_SEQ, type LaneRecord, type LaneSignalRecord, type MailRecord, type RowRecord, type RunRecord, type ThreadRecord } from '../transaction/records.ts'
+import { TAIL_SEQ, type LaneRecord, type LaneSignalRecord, type MailRecord, type RowRecord, type RunRecord, type ThreadRecord } from '../core/records.ts'
 
 /** Everything of one thread. */
 export class Shelf {

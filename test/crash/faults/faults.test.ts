@@ -5,8 +5,8 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest'
-import { Chance } from '../../../src/store/conformance/chance.ts'
-import { LibSQLStore } from '../../../src/store/libsql/store.ts'
+import { Chance } from '../../../src/store/conformance/runs/chance.ts'
+import { LibSQLStore } from '../../../src/store/sqlite/store.ts'
 import type { SenderPlan, SenderReport } from './sender.ts'
 
 const work = mkdtempSync(join(tmpdir(), 'heed-faults-'))

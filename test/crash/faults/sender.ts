@@ -1,7 +1,7 @@
 import { once } from 'node:events'
-import { isHeedError } from '../../../src/errors.ts'
+import { isHeedError } from '../../../src/base/errors.ts'
 import { Agent, Heed, silentLogger } from '../../../src/index.ts'
-import { LibSQLStore } from '../../../src/store/libsql/store.ts'
+import { LibSQLStore } from '../../../src/store/sqlite/store.ts'
 import { scriptedModel } from '../../../src/testing/index.ts'
 
 /**

@@ -1,6 +1,6 @@
 import { beforeEach, describe, expect, it } from 'vitest'
 import { Agent, Heed, Memory, silentLogger, toUIMessages } from '../../../src/index.ts'
-import { LibSQLStore } from '../../../src/store/libsql/index.ts'
+import { LibSQLStore } from '../../../src/store/sqlite/index.ts'
 import { scriptedModel } from '../../../src/testing/index.ts'
 import { ids, kept, newFile, said } from '../kept.ts'
 

@@ -1,0 +1,73 @@
+import { HeedError, isHeedError, type HeedErrorCode } from '../../base/errors.ts'
+import type { Logger } from '../../base/logger.ts'
+import { jsonAnswer, type Answer } from './exchange.ts'
+
+const statuses: Partial<Record<HeedErrorCode, number>> = {
+  unauthorized: 401,
+  forbidden: 403,
+  thread_forbidden: 403,
+  read_only: 403,
+  not_found: 404,
+  unknown_agent: 404,
+  thread_not_found: 404,
+  message_not_found: 404,
+  method_not_allowed: 405,
+  // Not 404: clients take that for a server without this route.
+  no_active_run: 409,
+  run_not_suspended: 409,
+  run_not_parked: 409,
+  thread_exists: 409,
+  id_taken: 409,
+  thread_active: 409,
+  working_memory_conflict: 409,
+  working_memory_version_gone: 409,
+  thread_suspended: 409,
+  aborted: 409,
+  idempotency_key_reused: 409,
+  too_large: 413,
+  unsupported_media_type: 415,
+  rate_limited: 429,
+  provider_error: 502,
+  stream_broken: 502,
+  closed: 503,
+  fenced: 503,
+  store_failed: 503,
+  store_full: 503,
+  store_readonly: 503,
+  store_gone: 503,
+  store_newer: 503,
+  store_corrupt: 503,
+  bus_failed: 503,
+  // The caller asked for nothing wrong; whoever set up the agent did.
+  model_missing: 500,
+  unknown_provider: 500,
+  provider_not_installed: 500,
+  api_key_missing: 500,
+  unsupported_model: 500,
+  processor_failed: 500,
+  tool_timeout: 500,
+}
+
+/** What a caller is told of a failure: its name and what to do, never a stack or a cause. */
+export function failed(error: unknown, logger: Logger, where: { method: string; path: string }): Answer {
+  if (!isHeedError(error)) {
+    logger.error('a request failed', { ...where, error: String(error) })
+    return failure(500, { error: 'Something went wrong here. It was logged.', code: 'internal_error', retryable: false })
+  }
+  const status = statuses[error.code] ?? 400
+  if (status >= 500) logger.error('a request failed', { ...where, code: error.code, error: error.message })
+  const { code, message, retryable, details } = error
+  return failure(status, { error: message, code, retryable, ...(details ? { details } : {}) })
+}
+
+/** What of another resource is told like what isn't there, so that a read can't find out which it is. */
+export function asAbsent(error: unknown, threadId: string | undefined): unknown {
+  if (!isHeedError(error) || (error.code !== 'thread_forbidden' && error.code !== 'thread_not_found')) return error
+  return new HeedError('thread_not_found', 'There is no such thread.', threadId === undefined ? {} : { details: { threadId } })
+}
+
+function failure(status: number, body: Record<string, unknown>): Answer {
+  const { retryAfterMs = 1000 } = (body.details ?? {}) as { retryAfterMs?: number }
+  if (status === 401) return jsonAnswer(status, body, { 'www-authenticate': 'Bearer' })
+  return jsonAnswer(status, body, status === 429 || status === 503 ? { 'retry-after': String(Math.ceil(retryAfterMs / 1000)) } : {})
+}

@@ -1,0 +1,72 @@
+import type { JSONSchema, ObjectSchema } from '../route.ts'
+
+export const id: JSONSchema = { type: 'string', minLength: 1, maxLength: 512 }
+export const text: JSONSchema = { type: 'string' }
+export const flag: JSONSchema = { type: 'boolean' }
+export const anything: JSONSchema = {}
+export const record: JSONSchema = { type: 'object' }
+export const date: JSONSchema = { type: 'string', maxLength: 64, description: 'ISO 8601' }
+export const page: JSONSchema = { type: 'integer', minimum: 0, maximum: 1_000_000_000 }
+export const perPage: JSONSchema = { type: 'integer', minimum: 1, maximum: 1_000 }
+export const limit: JSONSchema = { type: 'integer', minimum: 1, maximum: 1_000 }
+export const ids: JSONSchema = { type: 'array', items: id, maxItems: 10_000 }
+
+/** An object of which these are known. What else existing clients put in is passed over. */
+export function object(properties: Record<string, JSONSchema>, required: readonly string[] = []): ObjectSchema {
+  return { type: 'object', properties, required }
+}
+
+/** An object of these and no others. */
+export function closed(properties: Record<string, JSONSchema>, required: readonly string[] = []): ObjectSchema {
+  return { ...object(properties, required), additionalProperties: false }
+}
+
+const part: JSONSchema = object({ type: { enum: ['text', 'file', 'image'] } }, ['type'])
+
+export const contents: JSONSchema = { anyOf: [text, { type: 'array', items: part, maxItems: 1_000 }] }
+
+/** Attributes may be any JSON: what isn't a plain value is written as JSON. */
+const beside = { id, attributes: record, metadata: record, providerOptions: record }
+
+/** `createdAt` is of one that was handed out and is sent again: it counts for nothing, but has to be a time. */
+const messageObject = object({ contents, createdAt: anything, ...beside }, ['contents'])
+export const message: JSONSchema = { anyOf: [text, { type: 'array', items: part, maxItems: 1_000 }, messageObject] }
+export const messageFields = Object.keys(messageObject.properties)
+
+export const signal = object({ type: text, tagName: text, contents, createdAt: text, transient: flag, ...beside }, ['type', 'contents'])
+export const signalFields = Object.keys(signal.properties)
+
+export const state = object(
+  { stateId: id, mode: { enum: ['snapshot', 'delta'] }, cacheKey: text, contents, value: anything, delta: anything, tagName: text, signalId: id, ...beside },
+  ['cacheKey', 'contents'],
+)
+
+export const stateFields = Object.keys(state.properties)
+
+/** The part of a run's options that can be said in JSON. */
+export const runOptions: Record<string, JSONSchema> = {
+  maxSteps: { type: 'integer', minimum: 1, maximum: 1_000 },
+  toolChoice: anything,
+  activeTools: { type: 'array', items: text },
+  modelSettings: record,
+  providerOptions: record,
+  requestContext: record,
+  instructions: anything,
+  system: anything,
+  structuredOutput: object({ schema: record, name: text, description: text, jsonPromptInjection: flag }, ['schema']),
+  requireToolApproval: flag,
+  clientTools: record,
+}
+
+const streamOptions: JSONSchema = object({ ...runOptions, memory: record })
+
+/** Where a send goes: the active run, or a thread of a resource. */
+export const target = {
+  runId: id,
+  resourceId: id,
+  threadId: id,
+  ifActive: object({ behavior: { enum: ['deliver', 'interrupt', 'persist', 'discard'] }, attributes: record }),
+  ifIdle: object({ behavior: { enum: ['wake', 'persist', 'discard'] }, attributes: record, streamOptions }),
+}
+
+export const threadScope: Record<string, JSONSchema> = { threadId: id, resourceId: id }

@@ -1,0 +1,137 @@
+import { checkNames } from '../../base/arguments.ts'
+import { HeedError } from '../../base/errors.ts'
+import { withoutShown } from '../../message/attachments.ts'
+import type { Attachment, FilePart, Message, MessagePart } from '../../message/message.ts'
+import { isURLText, parseDataURL } from '../../signals/file-data.ts'
+import { checkCount } from './option-kinds.ts'
+import type { Processor, ProcessInputArgs } from '../processor.ts'
+
+/** A file that came as bytes. */
+export interface UploadedAttachment {
+  data: Uint8Array
+  contentType: string
+  name?: string
+}
+
+export interface AttachmentUploaderOptions {
+  /** Puts a file where models can read it, and gives its URL. The signal aborts with the run. */
+  upload(attachment: UploadedAttachment, options: { abortSignal: AbortSignal }): Promise<string>
+  /** Smaller files stay as they are. Defaults to 0. */
+  minBytes?: number
+  /** How many files are uploaded at once. Defaults to 4. */
+  concurrency?: number
+}
+
+/**
+ * Puts URLs in the place of the bytes of files that enter, both those among the parts of a message and its
+ * `experimental_attachments`: history and prompts then carry no base64. A file that can't be uploaded fails the run and is named.
+ * What is uploaded stays where it is, also when something else refuses the message.
+ *
+ * @example new AttachmentUploader({ upload: async ({ data, contentType }) => (await bucket.put(data, { contentType })).url })
+ */
+export class AttachmentUploader implements Processor<'attachment-uploader'> {
+  readonly id = 'attachment-uploader'
+  readonly #options: Required<AttachmentUploaderOptions>
+
+  constructor(options: AttachmentUploaderOptions) {
+    checkNames('AttachmentUploader', options, ['upload', 'minBytes', 'concurrency'])
+    const { upload, minBytes = 0, concurrency = 4 } = options
+    if (typeof upload !== 'function') throw invalid('upload', 'needs `upload`: a function that stores a file and gives its URL.')
+    checkCount('AttachmentUploader', 'minBytes', minBytes, 0)
+    checkCount('AttachmentUploader', 'concurrency', concurrency, 1)
+    this.#options = { upload, minBytes, concurrency }
+  }
+
+  async processInput({ messages, abortSignal }: ProcessInputArgs): Promise<Message[] | undefined> {
+    const files = messages.flatMap(filesOf)
+    const urls = await this.#uploadAll(files, abortSignal)
+    return urls.size === 0 ? undefined : messages.map((message) => withURLs(message, urls))
+  }
+
+  /** The URLs by the part or attachment that they are for. The first failure stops those that have not begun. */
+  async #uploadAll(files: readonly InlineFile[], abortSignal: AbortSignal): Promise<Map<object, string>> {
+    const { minBytes, concurrency } = this.#options
+    const large = files.filter(({ base64 }) => bytesIn(base64) >= minBytes)
+    const urls = new Map<object, string>()
+    let next = 0
+    let failed = false
+    const worker = async () => {
+      for (let file = large[next++]; file && !failed; file = large[next++]) {
+        try {
+          urls.set(file.of, await this.#upload(file, abortSignal))
+        } catch (error) {
+          failed = true
+          throw error
+        }
+      }
+    }
+    const settled = await Promise.allSettled(Array.from({ length: Math.min(concurrency, large.length) }, worker))
+    const failure = settled.find((result) => result.status === 'rejected')
+    if (failure) throw failure.reason
+    return urls
+  }
+
+  async #upload({ base64, contentType, name }: InlineFile, abortSignal: AbortSignal): Promise<string> {
+    abortSignal.throwIfAborted()
+    const data = new Uint8Array(Buffer.from(base64, 'base64'))
+    const file = name === undefined ? `A file of type ${contentType}` : `The file ${JSON.stringify(name)}`
+    let url: unknown
+    try {
+      url = await this.#options.upload({ data, contentType, ...(name === undefined ? {} : { name }) }, { abortSignal })
+    } catch (cause) {
+      if (abortSignal.aborted) throw abortSignal.reason
+      const why = cause instanceof Error ? cause.message : String(cause)
+      throw new HeedError('processor_failed', `${file} could not be uploaded: ${why}`, { cause, details: { name, contentType } })
+    }
+    if (typeof url === 'string' && URL.canParse(url) && !/^data:/i.test(url)) return url
+    throw new HeedError('processor_failed', `${file} was uploaded, but \`upload\` gave no URL for it.`, { details: { name, contentType } })
+  }
+}
+
+/** A file whose bytes are in the message. */
+interface InlineFile {
+  of: MessagePart | Attachment
+  base64: string
+  contentType: string
+  name?: string
+}
+
+function filesOf(message: Message): InlineFile[] {
+  const content = withoutShown(message.content)
+  const parts = content.parts.flatMap((part) => (part.type === 'file' ? inlinePart(part) : []))
+  return [...parts, ...(content.experimental_attachments ?? []).flatMap(inlineAttachment)]
+}
+
+function inlinePart(part: FilePart): InlineFile[] {
+  const { data, mimeType, filename } = part
+  if (part.reference || data === '') return []
+  const base64 = parseDataURL(data)?.base64 ?? (isURLText(data) ? undefined : data)
+  return base64 === undefined ? [] : [{ of: part, base64, contentType: mimeType, ...(filename === undefined ? {} : { name: filename }) }]
+}
+
+function inlineAttachment(attachment: Attachment): InlineFile[] {
+  const inline = parseDataURL(attachment.url)
+  if (!inline) return []
+  const contentType = attachment.contentType ?? (inline.mediaType || 'application/octet-stream')
+  return [{ of: attachment, base64: inline.base64, contentType, ...(attachment.name === undefined ? {} : { name: attachment.name }) }]
+}
+
+function withURLs(message: Message, urls: ReadonlyMap<object, string>): Message {
+  const { parts, experimental_attachments: attachments } = message.content
+  if (![...parts, ...(attachments ?? [])].some((file) => urls.has(file))) return message
+  const content = {
+    ...message.content,
+    parts: parts.map((part) => (part.type === 'file' && urls.has(part) ? { ...part, data: urls.get(part) ?? part.data } : part)),
+    ...(attachments && { experimental_attachments: attachments.map((file) => (urls.has(file) ? { ...file, url: urls.get(file) ?? file.url } : file)) }),
+  }
+  return { ...message, content }
+}
+
+function invalid(field: string, why: string): HeedError {
+  return new HeedError('invalid_argument', `AttachmentUploader ${why}`, { details: { field } })
+}
+
+function bytesIn(base64: string): number {
+  const padding = base64.endsWith('==') ? 2 : base64.endsWith('=') ? 1 : 0
+  return Math.floor(((base64.length - padding) * 3) / 4)
+}

@@ -1,0 +1,92 @@
+import type {
+  LanguageModelV2StreamPart,
+  LanguageModelV2Usage,
+  LanguageModelV3StreamPart,
+  LanguageModelV4FinishReason,
+  LanguageModelV4StreamPart,
+  LanguageModelV4Usage,
+} from '@ai-sdk/provider'
+import type { FinishReason, Usage } from '../chunk.ts'
+
+/** A part of any version of the interface. */
+export type AnyPart = LanguageModelV4StreamPart | LanguageModelV3StreamPart | LanguageModelV2StreamPart
+
+/** A part in today's form, whichever version of the interface the model speaks. Only files and the finish differ. */
+export function todaysPart(part: AnyPart): LanguageModelV4StreamPart {
+  if (part.type === 'finish') {
+    return {
+      type: 'finish',
+      finishReason: typeof part.finishReason === 'string' ? oldFinishReason(part.finishReason) : part.finishReason,
+      usage: isOldUsage(part.usage) ? oldUsage(part.usage) : part.usage,
+      providerMetadata: part.providerMetadata,
+    }
+  }
+  if (part.type === 'file' && (typeof part.data === 'string' || part.data instanceof Uint8Array)) {
+    return { ...part, data: { type: 'data', data: part.data } }
+  }
+  return part as LanguageModelV4StreamPart
+}
+
+function oldFinishReason(reason: string): LanguageModelV4FinishReason {
+  const known = ['stop', 'length', 'content-filter', 'tool-calls', 'error']
+  return { unified: known.includes(reason) ? (reason as LanguageModelV4FinishReason['unified']) : 'other', raw: reason }
+}
+
+function isOldUsage(usage: LanguageModelV2Usage | LanguageModelV4Usage | undefined): usage is LanguageModelV2Usage {
+  return usage !== undefined && typeof usage.inputTokens !== 'object'
+}
+
+function oldUsage(usage: LanguageModelV2Usage): LanguageModelV4Usage {
+  const { inputTokens, cachedInputTokens, outputTokens, reasoningTokens } = usage
+  return {
+    inputTokens: {
+      total: inputTokens,
+      noCache: inputTokens === undefined ? undefined : inputTokens - (cachedInputTokens ?? 0),
+      cacheRead: cachedInputTokens,
+      cacheWrite: undefined,
+    },
+    outputTokens: {
+      total: outputTokens,
+      text: outputTokens === undefined ? undefined : outputTokens - (reasoningTokens ?? 0),
+      reasoning: reasoningTokens,
+    },
+  }
+}
+
+export const noUsage: Usage = Object.freeze({
+  inputTokens: 0,
+  outputTokens: 0,
+  totalTokens: 0,
+  reasoningTokens: 0,
+  cachedInputTokens: 0,
+  cacheWriteTokens: 0,
+})
+
+export function usageOf(usage: LanguageModelV4Usage | undefined): Usage {
+  if (!usage) return noUsage
+  const input = usage.inputTokens.total ?? 0
+  const output = usage.outputTokens.total ?? 0
+  return {
+    inputTokens: input,
+    outputTokens: output,
+    totalTokens: input + output,
+    reasoningTokens: usage.outputTokens.reasoning ?? 0,
+    cachedInputTokens: usage.inputTokens.cacheRead ?? 0,
+    cacheWriteTokens: usage.inputTokens.cacheWrite ?? 0,
+  }
+}
+
+export function addUsage(a: Usage, b: Usage): Usage {
+  return {
+    inputTokens: a.inputTokens + b.inputTokens,
+    outputTokens: a.outputTokens + b.outputTokens,
+    totalTokens: a.totalTokens + b.totalTokens,
+    reasoningTokens: a.reasoningTokens + b.reasoningTokens,
+    cachedInputTokens: a.cachedInputTokens + b.cachedInputTokens,
+    cacheWriteTokens: a.cacheWriteTokens + b.cacheWriteTokens,
+  }
+}
+
+export function finishReasonOf(reason: LanguageModelV4FinishReason | undefined): FinishReason {
+  return reason?.unified ?? 'other'
+}

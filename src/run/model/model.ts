@@ -1,0 +1,87 @@
+import type { LanguageModelV2, LanguageModelV3, LanguageModelV4 } from '@ai-sdk/provider'
+import { HeedError } from '../../base/errors.ts'
+import { loadModel, parseModelId } from './model-router.ts'
+
+/** A model object of the AI SDK's provider interface, any of its living versions. */
+export type LanguageModel = LanguageModelV4 | LanguageModelV3 | LanguageModelV2
+
+/** `'openai/gpt-5.5'`: the provider's own package is loaded when the model is first used. */
+export type ModelId = `${string}/${string}`
+
+export type SingleModel = LanguageModel | ModelId
+
+/** One of several models to try in order. */
+export interface ModelCandidate {
+  model: SingleModel
+  /** Retries of this model before the next is tried. Defaults to the call's `modelSettings.maxRetries`. */
+  maxRetries?: number
+}
+
+export type ModelConfig = SingleModel | Array<SingleModel | ModelCandidate>
+
+export interface ResolvedModel {
+  /** A function loads it: one that is only tried when others failed may be missing until then. */
+  model: LanguageModel | (() => Promise<LanguageModel>)
+  maxRetries: number | undefined
+}
+
+/** Refuses what can't be a model, without loading anything. */
+export function checkModel(config: unknown, agent: string): void {
+  if (typeof config === 'function') return
+  const list = Array.isArray(config) ? config : [config]
+  if (list.length === 0) throw new HeedError('model_missing', `Agent '${agent}' has an empty list of models. Name at least one.`)
+  for (const entry of list) {
+    const model: unknown = isCandidate(entry) ? entry.model : entry
+    if (typeof model === 'string') parseModelId(model)
+    else if (!isLanguageModel(model)) throw unsupported(model, agent)
+  }
+}
+
+/**
+ * Answers the models in the order in which they are tried. The first is loaded here if a string names it; those after it when their
+ * turn comes, so that a key that is missing for one of them is no failure of the first.
+ */
+export async function resolveModels(config: ModelConfig, agent: string): Promise<ResolvedModel[]> {
+  checkModel(config, agent)
+  if (isLanguageModel(config)) return [{ model: config, maxRetries: undefined }]
+  const list = Array.isArray(config) ? config : [config]
+  return Promise.all(
+    list.map(async (entry, index) => {
+      const { model, maxRetries }: ModelCandidate = isCandidate(entry) ? entry : { model: entry }
+      if (typeof model !== 'string') return { model, maxRetries }
+      const load = () => loaded(model, agent)
+      return { model: index === 0 ? await load() : once(load), maxRetries }
+    }),
+  )
+}
+
+async function loaded(id: ModelId, agent: string): Promise<LanguageModel> {
+  const model: unknown = await loadModel(id)
+  if (!isLanguageModel(model)) throw unsupported(model, agent)
+  return model
+}
+
+function once<T>(load: () => Promise<T>): () => Promise<T> {
+  let loading: Promise<T> | undefined
+  return () => (loading ??= load())
+}
+
+export function isLanguageModel(value: unknown): value is LanguageModel {
+  if (typeof value !== 'object' || value === null) return false
+  const { specificationVersion, doStream } = value as Partial<LanguageModel>
+  return typeof doStream === 'function' && (specificationVersion === 'v4' || specificationVersion === 'v3' || specificationVersion === 'v2')
+}
+
+function isCandidate(value: unknown): value is ModelCandidate {
+  return typeof value === 'object' && value !== null && 'model' in value && !('doStream' in value)
+}
+
+function unsupported(value: unknown, agent: string): HeedError {
+  const version = typeof value === 'object' && value !== null ? (value as { specificationVersion?: unknown }).specificationVersion : undefined
+  return new HeedError(
+    'unsupported_model',
+    version === undefined
+      ? `The model of agent '${agent}' is not a model. Pass 'provider/model', a model object of an AI SDK provider package, a list of those, or a function that returns one.`
+      : `The model of agent '${agent}' speaks version '${String(version)}' of the provider interface; v4, v3 and v2 are supported. Update its package.`,
+  )
+}

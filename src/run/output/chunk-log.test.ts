@@ -1,0 +1,30 @@
+import { describe, expect, it } from 'vitest'
+import type { Chunk } from '../chunk.ts'
+import { ChunkLog } from './chunk-log.ts'
+
+const chunk = (id: string): Chunk => ({ type: 'text-start', runId: 'r', from: 'AGENT', payload: { id } })
+const everything = (log: ChunkLog) => log.read((said) => said)[Symbol.asyncIterator]()
+
+describe('a reader of a log', () => {
+  it('that leaves ends the read it waits in, and no other reader notices', async () => {
+    const log = new ChunkLog()
+    const leaving = everything(log)
+    const staying = everything(log)
+    const [waiting, other] = [leaving.next(), staying.next()]
+    expect(await leaving.return?.()).toEqual({ done: true, value: undefined })
+    expect(await waiting).toEqual({ done: true, value: undefined })
+    log.push(chunk('a'))
+    expect(await other).toEqual({ done: false, value: chunk('a') })
+    expect(await leaving.next()).toEqual({ done: true, value: undefined })
+    log.end()
+    expect(await staying.next()).toEqual({ done: true, value: undefined })
+  })
+
+  it('begins at the start whenever it comes', async () => {
+    const log = new ChunkLog()
+    log.push(chunk('a'))
+    log.end()
+    expect(await everything(log).next()).toEqual({ done: false, value: chunk('a') })
+    expect(await everything(log).next()).toEqual({ done: false, value: chunk('a') })
+  })
+})

@@ -1,0 +1,368 @@
+import type { LanguageModelV4StreamPart } from '@ai-sdk/provider'
+import { HeedError } from '../../base/errors.ts'
+import type { JSONValue } from '../../base/json.ts'
+import type { FilePart, MessagePart, ProviderOptions, ReasoningPart, SourcePart, TextPart, ToolInvocationPart } from '../../message/message.ts'
+import type { Chunk, ChunkPayloads, FinishReason, RunChunk, Usage } from '../chunk.ts'
+import { finishReasonOf, noUsage, usageOf } from '../model/model-parts.ts'
+import { withoutItems } from './provider-items.ts'
+
+/** A call as the model made it. `invalid` says why its input can't be used. */
+export interface ModelToolCall {
+  part: ToolInvocationPart
+  invalid?: string
+}
+
+/** What watchers saw in the place of a chunk: itself, or what processors made of it. */
+export type Shown = Chunk | readonly Chunk[]
+
+type PartOf<Type extends LanguageModelV4StreamPart['type']> = Extract<LanguageModelV4StreamPart, { type: Type }>
+
+/** Turns the parts of one model call into chunks for watchers and into the parts of the message that is stored. */
+export class StepRecorder {
+  readonly parts: MessagePart[] = []
+  readonly calls: ModelToolCall[] = []
+  readonly warnings: unknown[] = []
+  text = ''
+  reasoningText = ''
+  finishReason: FinishReason = 'other'
+  finished = false
+  usage: Usage = noUsage
+  modelId: string | undefined
+  providerMetadata: ProviderOptions | undefined
+  readonly #runId: string
+  readonly #takesText: (toolName: string) => boolean
+  readonly #openText = new Map<string, TextPart>()
+  readonly #openReasoning = new Map<string, ReasoningPart>()
+  /** Words that a processor held back come when their block has ended. */
+  readonly #endedText = new Map<string, TextPart>()
+  readonly #endedReasoning = new Map<string, ReasoningPart>()
+  readonly #toolNames = new Map<string, string>()
+  /** What the model said, where processors decide what is kept of it. */
+  #watched = false
+  #givenText = ''
+  #givenReasoning = ''
+
+  /** `takesText` says which tools are called with something else than an object. */
+  constructor(runId: string, takesText: (toolName: string) => boolean = () => false) {
+    this.#runId = runId
+    this.#takesText = takesText
+  }
+
+  /** Takes a part, and answers what watchers are to see of it. Words are kept when they were shown: see `keep`. */
+  take(part: LanguageModelV4StreamPart): Chunk | undefined {
+    switch (part.type) {
+      case 'text-delta':
+        this.#textPart(part.id, part.providerMetadata)
+        // Most of what a model says comes this way: no object is made in vain.
+        return this.#chunk('text-delta', part.providerMetadata === undefined ? { id: part.id, text: part.delta } : { id: part.id, text: part.delta, ...meta(part) })
+      case 'text-start':
+        this.#textPart(part.id, part.providerMetadata)
+        return this.#chunk('text-start', { id: part.id, ...meta(part) })
+      case 'text-end':
+        keepMeta(this.#openText.get(part.id), part.providerMetadata)
+        end(part.id, this.#openText, this.#endedText)
+        return this.#chunk('text-end', { id: part.id, ...meta(part) })
+      case 'reasoning-delta':
+        this.#reasoningPart(part.id, part.providerMetadata)
+        return this.#chunk('reasoning-delta', { id: part.id, text: part.delta, ...meta(part) })
+      case 'reasoning-start':
+        this.#reasoningPart(part.id, part.providerMetadata)
+        return this.#chunk('reasoning-start', { id: part.id, ...meta(part) })
+      case 'reasoning-end':
+        keepMeta(this.#openReasoning.get(part.id), part.providerMetadata)
+        end(part.id, this.#openReasoning, this.#endedReasoning)
+        return this.#chunk('reasoning-end', { id: part.id, ...meta(part) })
+      case 'tool-input-start':
+        this.#toolNames.set(part.id, part.toolName)
+        return this.#chunk('tool-call-input-streaming-start', {
+          toolCallId: part.id,
+          toolName: part.toolName,
+          ...(part.providerExecuted ? { providerExecuted: true } : {}),
+          ...(part.dynamic ? { dynamic: true } : {}),
+          ...meta(part),
+        })
+      case 'tool-input-delta':
+        return this.#chunk('tool-call-delta', {
+          toolCallId: part.id,
+          toolName: this.#toolNames.get(part.id),
+          argsTextDelta: part.delta,
+          ...meta(part),
+        })
+      case 'tool-input-end':
+        this.#toolNames.delete(part.id)
+        return this.#chunk('tool-call-input-streaming-end', { toolCallId: part.id, ...meta(part) })
+      case 'tool-call':
+        return this.#toolCall(part)
+      case 'tool-result':
+        return this.#providerResult(part)
+      case 'source':
+        return this.#source(part)
+      case 'file':
+      case 'reasoning-file':
+        return this.#file(part)
+      case 'custom':
+        this.parts.push({ type: 'custom', kind: part.kind, ...meta(part) })
+        return undefined
+      case 'stream-start':
+        this.warnings.push(...part.warnings)
+        return undefined
+      case 'response-metadata':
+        this.modelId = part.modelId
+        return this.#chunk('response-metadata', { id: part.id, modelId: part.modelId, timestamp: part.timestamp?.toISOString() })
+      case 'finish':
+        this.finished = true
+        this.finishReason = finishReasonOf(part.finishReason)
+        this.usage = usageOf(part.usage)
+        this.providerMetadata = part.providerMetadata as ProviderOptions | undefined
+        return undefined
+      case 'raw':
+        return this.#chunk('raw', part.rawValue)
+      case 'ping':
+        return undefined
+      case 'tool-approval-request':
+        throw new HeedError('unsupported_option', 'The provider asks for approval of a tool that it runs itself. Turn that off in its tool options: only approvals of tools that run here are supported.')
+      case 'error':
+        throw part.error
+    }
+  }
+
+  /** Keeps of a chunk what was shown in its place: what a processor took out is neither stored nor shown to the model again. */
+  keep(taken: Chunk, shown: Shown): void {
+    if (!isList(shown)) return this.#keepWords(shown)
+    // Words may come later than they were said, so that only the sum can be compared.
+    this.#watched = true
+    if (taken.type === 'text-delta') this.#givenText += taken.payload.text
+    else if (taken.type === 'reasoning-delta') this.#givenReasoning += taken.payload.text
+    const given = isPiece(taken) ? this.parts.pop() : undefined
+    for (const chunk of shown) {
+      if (chunk === taken && given) this.parts.push(given)
+      else if (isPiece(chunk)) this.parts.push(pieceOf(chunk, given))
+      else this.#keepWords(chunk)
+    }
+  }
+
+  #keepWords(chunk: Chunk): void {
+    if (chunk.type === 'text-delta') {
+      this.text += chunk.payload.text
+      const { id } = chunk.payload
+      const part = this.#openText.get(id) ?? this.#endedText.get(id) ?? this.#textPart(id, undefined)
+      part.text += chunk.payload.text
+    } else if (chunk.type === 'reasoning-delta') {
+      this.reasoningText += chunk.payload.text
+      const { id } = chunk.payload
+      const part = this.#openReasoning.get(id) ?? this.#endedReasoning.get(id) ?? this.#reasoningPart(id, undefined)
+      part.reasoning += chunk.payload.text
+    }
+  }
+
+  /** What a processor made of the step: other words, or fewer calls. */
+  revise(parts: readonly MessagePart[]): void {
+    const { reasoningText } = this
+    const before = substance(this.parts)
+    const calls = new Map<string, ToolInvocationPart>()
+    this.text = ''
+    this.reasoningText = ''
+    for (const part of parts) {
+      if (part.type === 'text') this.text += part.text
+      else if (part.type === 'reasoning') this.reasoningText += part.reasoning
+      else if (part.type === 'tool-invocation') calls.set(part.toolInvocation.toolCallId, part)
+    }
+    const kept = this.calls.flatMap((call) => {
+      const part = calls.get(call.part.toolInvocation.toolCallId)
+      return part ? [{ ...call, part }] : []
+    })
+    this.calls.splice(0, this.calls.length, ...kept)
+    this.parts.splice(0, this.parts.length, ...parts)
+    if (substance(parts) !== before) this.forgetItems(this.reasoningText !== reasoningText)
+  }
+
+  /** To be called when all is said: what processors changed is no longer what the provider remembers. */
+  settleItems(): void {
+    if (this.#watched && (this.#thoughtsChanged || this.#givenText !== this.text)) this.forgetItems()
+  }
+
+  get #thoughtsChanged(): boolean {
+    return this.#watched && this.#givenReasoning !== this.reasoningText
+  }
+
+  /** What is kept of the step is sent to the provider as it stands, never by the ids that it gave it. */
+  forgetItems(thoughts = this.#thoughtsChanged): void {
+    this.parts.splice(0, this.parts.length, ...withoutItems(this.parts, thoughts))
+    for (const call of this.calls) call.part = this.parts.find((part) => isCall(part, call.part)) ?? call.part
+  }
+
+  /** The ends that a stream which was cut still owes to whoever follows it. To be kept like any other chunk. */
+  closeOpen(): Chunk[] {
+    const ends = [
+      ...[...this.#openText.keys()].map((id) => this.#chunk('text-end', { id })),
+      ...[...this.#openReasoning.keys()].map((id) => this.#chunk('reasoning-end', { id })),
+      ...[...this.#toolNames.keys()].map((toolCallId) => this.#chunk('tool-call-input-streaming-end', { toolCallId })),
+    ]
+    for (const id of this.#openText.keys()) end(id, this.#openText, this.#endedText)
+    for (const id of this.#openReasoning.keys()) end(id, this.#openReasoning, this.#endedReasoning)
+    this.#toolNames.clear()
+    return ends
+  }
+
+  /** Drops calls that will never have a result, as after an interrupt. Text and thoughts stay. */
+  dropOpenCalls(): void {
+    this.calls.length = 0
+    const kept = this.parts.filter((part) => part.type !== 'tool-invocation' || part.toolInvocation.state !== 'call')
+    this.parts.splice(0, this.parts.length, ...kept)
+  }
+
+  #chunk<Type extends keyof ChunkPayloads>(type: Type, payload: ChunkPayloads[Type]): RunChunk {
+    return { type, runId: this.#runId, from: 'AGENT', payload } as RunChunk
+  }
+
+  #textPart(id: string, metadata: unknown): TextPart {
+    let part = this.#openText.get(id)
+    if (!part) {
+      part = { type: 'text', text: '' }
+      this.#openText.set(id, part)
+      this.parts.push(part)
+    }
+    keepMeta(part, metadata)
+    return part
+  }
+
+  #reasoningPart(id: string, metadata: unknown): ReasoningPart {
+    let part = this.#openReasoning.get(id)
+    if (!part) {
+      part = { type: 'reasoning', reasoning: '' }
+      this.#openReasoning.set(id, part)
+      this.parts.push(part)
+    }
+    keepMeta(part, metadata)
+    return part
+  }
+
+  #toolCall(call: PartOf<'tool-call'>): Chunk {
+    const { args, invalid } = parseInput(call.input, call.providerExecuted === true || this.#takesText(call.toolName))
+    const part: ToolInvocationPart = {
+      type: 'tool-invocation',
+      toolInvocation: { toolCallId: call.toolCallId, toolName: call.toolName, args, state: 'call' },
+      ...(call.providerExecuted ? { providerExecuted: true } : {}),
+      ...meta(call),
+    }
+    this.parts.push(part)
+    if (!call.providerExecuted) this.calls.push(invalid === undefined ? { part } : { part, invalid })
+    return this.#chunk('tool-call', {
+      toolCallId: call.toolCallId,
+      toolName: call.toolName,
+      args,
+      ...(call.providerExecuted ? { providerExecuted: true } : {}),
+      ...(call.dynamic ? { dynamic: true } : {}),
+      ...meta(call),
+    })
+  }
+
+  #providerResult(result: PartOf<'tool-result'>): Chunk {
+    const value = result.result as JSONValue
+    const call = this.parts.find(
+      (part): part is ToolInvocationPart => part.type === 'tool-invocation' && part.toolInvocation.toolCallId === result.toolCallId,
+    )
+    if (call && !result.preliminary) {
+      call.toolInvocation.state = result.isError ? 'output-error' : 'result'
+      if (result.isError) call.toolInvocation.errorText = typeof value === 'string' ? value : JSON.stringify(value)
+      else call.toolInvocation.result = value
+      if (result.providerMetadata !== undefined) call.resultProviderMetadata = result.providerMetadata as ProviderOptions
+    }
+    return this.#chunk('tool-result', {
+      toolCallId: result.toolCallId,
+      toolName: result.toolName,
+      args: call?.toolInvocation.args ?? null,
+      result: value,
+      providerExecuted: true,
+      ...(result.isError ? { isError: true } : {}),
+      ...(result.preliminary ? { preliminary: true } : {}),
+      ...meta(result),
+    })
+  }
+
+  #source(part: PartOf<'source'>): Chunk {
+    const { type: _, providerMetadata: __, ...source } = part
+    this.parts.push({ type: 'source', source, ...meta(part) })
+    return this.#chunk('source', part.sourceType === 'url'
+      ? { id: part.id, sourceType: 'url', url: part.url, title: part.title, ...meta(part) }
+      : { id: part.id, sourceType: 'document', title: part.title, mimeType: part.mediaType, filename: part.filename, ...meta(part) })
+  }
+
+  #file(part: PartOf<'file'> | PartOf<'reasoning-file'>): Chunk {
+    const data = part.data.type === 'url' ? part.data.url.toString() : base64(part.data.data)
+    const file: FilePart = { type: 'file', data, mimeType: part.mediaType, ...(part.type === 'reasoning-file' ? { reasoning: true } : {}), ...meta(part) }
+    this.parts.push(file)
+    return this.#chunk('file', { data, mimeType: part.mediaType, ...meta(part) })
+  }
+}
+
+/** What a provider would remember of the parts. */
+function substance(parts: readonly MessagePart[]): string {
+  return JSON.stringify(parts.map((part) => {
+    if (part.type === 'text') return part.text
+    if (part.type === 'reasoning') return [part.reasoning]
+    return part.type === 'tool-invocation' ? { id: part.toolInvocation.toolCallId, args: part.toolInvocation.args } : part.type
+  }))
+}
+
+function isCall(part: MessagePart, { toolInvocation }: ToolInvocationPart): part is ToolInvocationPart {
+  return part.type === 'tool-invocation' && part.toolInvocation.toolCallId === toolInvocation.toolCallId
+}
+
+function end<Part>(id: string, open: Map<string, Part>, ended: Map<string, Part>): void {
+  const part = open.get(id)
+  if (part && open.delete(id)) ended.set(id, part)
+}
+
+function isList(shown: Shown): shown is readonly Chunk[] {
+  return Array.isArray(shown)
+}
+
+type Piece = Extract<Chunk, { type: 'file' | 'source' }>
+
+function isPiece(chunk: Chunk): chunk is Piece {
+  return chunk.type === 'file' || chunk.type === 'source'
+}
+
+/** A file or a source that a processor made. `given`: the part that it was made of. */
+function pieceOf({ type, payload }: Piece, given: MessagePart | undefined): FilePart | SourcePart {
+  if (type === 'file') {
+    return { type, data: payload.data, mimeType: payload.mimeType, ...(given?.type === 'file' && given.reasoning ? { reasoning: true } : {}), ...meta(payload) }
+  }
+  const { id, sourceType, url = '', title, mimeType = 'application/octet-stream', filename } = payload
+  const source: SourcePart['source'] = sourceType === 'url'
+    ? { sourceType, id, url, ...(title === undefined ? {} : { title }) }
+    : { sourceType, id, mediaType: mimeType, title: title ?? '', ...(filename === undefined ? {} : { filename }) }
+  return { type, source, ...meta(payload) }
+}
+
+/** Providers insist on an object when the call is shown to them again; a text that is none stays readable in one. */
+function parseInput(input: string, anything: boolean): { args: JSONValue; invalid?: string } {
+  if (input.trim() === '') return { args: {} }
+  try {
+    const args = JSON.parse(input) as JSONValue
+    if (args === null) return { args: {} }
+    if (anything || (typeof args === 'object' && !Array.isArray(args))) return { args }
+    return { args: { malformed: input }, invalid: 'The input is not a JSON object' }
+  } catch (error) {
+    return { args: { malformed: input }, invalid: `The input is not valid JSON: ${withoutQuote((error as Error).message)}` }
+  }
+}
+
+/** The engine quotes what it could not read, and a `transform` may hide just that. */
+function withoutQuote(message: string): string {
+  return message.replace(/,? ?(?:\.\.\.)?"[\s\S]*"(?:\.\.\.)? is not valid JSON$/, '')
+}
+
+function meta(part: { providerMetadata?: unknown }): { providerMetadata?: ProviderOptions } {
+  return part.providerMetadata === undefined ? {} : { providerMetadata: part.providerMetadata as ProviderOptions }
+}
+
+/** Providers complete their metadata over several parts, a signature at the end for one. The newest wins. */
+function keepMeta(part: { providerMetadata?: ProviderOptions } | undefined, metadata: unknown): void {
+  if (part && metadata !== undefined) part.providerMetadata = metadata as ProviderOptions
+}
+
+function base64(data: string | Uint8Array): string {
+  return typeof data === 'string' ? data : Buffer.from(data).toString('base64')
+}

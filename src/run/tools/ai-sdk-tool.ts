@@ -1,0 +1,90 @@
+import type { JSONObject } from '../../base/json.ts'
+import type { ProviderOptions } from '../../message/message.ts'
+import type { ModelToolOutput } from '../../message/tool-output.ts'
+import type { Schema } from '../../schema/schema.ts'
+import { createTool, type InputContext, type Tool } from './tool.ts'
+
+/** A tool of the `ai` package, or of an MCP client that speaks its shape. It works here as it is. */
+export interface AISDKTool {
+  type?: 'function' | 'dynamic' | undefined
+  description?: string | ((options: never) => string)
+  inputSchema: unknown
+  outputSchema?: unknown
+  execute?(input: never, options: never): unknown
+  toModelOutput?(options: never): unknown
+  needsApproval?: unknown
+  strict?: boolean
+  inputExamples?: Array<{ input: unknown }>
+  providerOptions?: unknown
+}
+
+/** A tool that a provider defines: one that it runs, such as its web search, or one that is run here, such as its shell. */
+export interface ProviderTool {
+  type: 'provider' | 'provider-defined'
+  id: `${string}.${string}`
+  args: Record<string, unknown>
+  isProviderExecuted?: boolean
+  inputSchema?: unknown
+  execute?(input: never, options: never): unknown
+  toModelOutput?(options: never): unknown
+  needsApproval?: unknown
+}
+
+export function isProviderTool(value: unknown): value is ProviderTool {
+  if (typeof value !== 'object' || value === null) return false
+  const { type, id } = value as Partial<ProviderTool>
+  return (type === 'provider' || type === 'provider-defined') && typeof id === 'string'
+}
+
+/** True for a provider's tool whose calls are for us. */
+export function runsHere({ isProviderExecuted, execute }: ProviderTool): boolean {
+  return isProviderExecuted === false || (isProviderExecuted === undefined && typeof execute === 'function')
+}
+
+export function isAISDKTool(value: unknown): value is AISDKTool {
+  return typeof value === 'object' && value !== null && 'inputSchema' in value
+}
+
+interface Executable extends Pick<AISDKTool, 'strict' | 'inputExamples' | 'providerOptions'> {
+  execute?(input: unknown, options: object): unknown
+  toModelOutput?(options: object): ModelToolOutput | Promise<ModelToolOutput>
+  needsApproval?: boolean | ((input: unknown, options: object) => boolean | Promise<boolean>)
+  description?: string | ((options: object) => string)
+  onInputStart?(options: object): void | PromiseLike<void>
+  onInputDelta?(options: object): void | PromiseLike<void>
+  onInputAvailable?(options: object): void | PromiseLike<void>
+}
+
+export function aiSDKTool(name: string, source: AISDKTool | ProviderTool): Tool {
+  const { execute, toModelOutput, needsApproval, description, strict, inputExamples, providerOptions } = source as Executable
+  const told = (hook: 'onInputStart' | 'onInputDelta' | 'onInputAvailable') => {
+    const tell = (source as Executable)[hook]
+    return tell && { [hook]: async (event: InputContext) => tell.call(source, { ...event, ...aiSDKOptions(event) }) }
+  }
+  return createTool({
+    id: name,
+    description: typeof description === 'function' ? description({ context: {} }) : description,
+    inputSchema: source.inputSchema as Schema | undefined,
+    strict,
+    inputExamples: inputExamples as Array<{ input: JSONObject }> | undefined,
+    providerOptions: providerOptions as ProviderOptions | undefined,
+    requireApproval: typeof needsApproval === 'function'
+      ? (input, context) => needsApproval(input, { toolCallId: context.toolCallId, messages: context.messages, context: context.requestContext })
+      : needsApproval,
+    execute: execute && ((input, context) => execute.call(source, input, aiSDKOptions(context))),
+    ...told('onInputStart'),
+    ...told('onInputDelta'),
+    ...told('onInputAvailable'),
+    toModelOutput: toModelOutput && ((output: unknown, call) => toModelOutput.call(source, { ...call, output })),
+  })
+}
+
+function aiSDKOptions(context: InputContext): object {
+  return {
+    toolCallId: context.toolCallId,
+    messages: context.messages,
+    abortSignal: context.abortSignal,
+    context: context.requestContext,
+    experimental_context: context.requestContext,
+  }
+}

@@ -1,0 +1,178 @@
+import type { LanguageModelV4FunctionTool, LanguageModelV4Message } from '@ai-sdk/provider'
+import { HeedError } from '../../base/errors.ts'
+import type { JSONObject, JSONValue } from '../../base/json.ts'
+import type { ModelToolOutput } from '../../message/tool-output.ts'
+import type { ProviderOptions } from '../../message/message.ts'
+import { compileSchema } from '../../schema/compile.ts'
+import type { InferInput, InferOutput, Schema } from '../../schema/schema.ts'
+import type { SignalInput } from '../../signals/signal.ts'
+import type { RequestContext } from '../request-context.ts'
+import type { ToolTransform } from './transform.ts'
+
+const marker = Symbol.for('heed.tool')
+
+/** Something an agent may do. Make one with `createTool`. */
+export interface Tool<Id extends string = string, Input = unknown, Output = unknown, InputSchema extends Schema = Schema> {
+  readonly id: Id
+  readonly description: string | undefined
+  readonly inputSchema: InputSchema | undefined
+  readonly outputSchema: Schema | undefined
+  readonly suspendSchema: Schema | undefined
+  readonly resumeSchema: Schema | undefined
+  readonly idempotent: boolean
+  readonly timeoutMs: number | undefined
+  readonly strict: boolean | undefined
+  readonly inputExamples: LanguageModelV4FunctionTool['inputExamples']
+  readonly providerOptions: ProviderOptions | undefined
+  readonly transform: ToolTransform | undefined
+  requireApproval(input: Input, context: ApprovalContext): boolean | Promise<boolean>
+  execute?(input: Input, context: ToolContext): Output | Promise<Output> | AsyncIterable<Output>
+  toModelOutput?(output: Output, call: { toolCallId: string; input: Input }): ModelToolOutput | Promise<ModelToolOutput>
+  onInputStart?(context: InputContext): void | Promise<void>
+  onInputDelta?(event: InputContext & { inputTextDelta: string }): void | Promise<void>
+  onInputAvailable?(event: InputContext & { input: Input }): void | Promise<void>
+}
+
+/** What a tool knows of the call it serves. */
+export interface ToolContext<Suspend = unknown, Resume = unknown> {
+  toolCallId: string
+  toolName: string
+  runId: string
+  agentId: string
+  threadId?: string
+  resourceId?: string
+  /** Aborts when the run does, or when `timeoutMs` is over. */
+  abortSignal: AbortSignal
+  requestContext: RequestContext
+  /** What the model was sent before it made the call, without the system messages. */
+  readonly messages: LanguageModelV4Message[]
+  /**
+   * Ends the call here until someone resumes it, minutes or weeks later: `return suspend({ question: '…' })`.
+   * The tool is then called again with `resumeData`.
+   */
+  suspend(payload: Suspend): never
+  /** What the call was resumed with; absent the first time. */
+  resumeData?: Resume
+  /** Shows data to whoever watches, as a `data-…` chunk. */
+  write(part: { type: `data-${string}`; data: JSONValue; id?: string }): void
+  /** Shows a piece of output while the tool still works, as a `tool-output` chunk: a log line, or what another agent says. */
+  report(output: unknown): void
+  /** Adds context for the model's next step. */
+  sendSignal(signal: SignalInput): Promise<void>
+}
+
+/** What a tool knows of a call that the model is still writing. */
+export interface InputContext {
+  toolCallId: string
+  abortSignal: AbortSignal
+  requestContext: RequestContext
+  /** What the model was sent, without the system messages. */
+  messages: LanguageModelV4Message[]
+}
+
+export interface ApprovalContext {
+  /** As for the tool itself. */
+  readonly messages: LanguageModelV4Message[]
+  toolCallId: string
+  runId: string
+  threadId?: string
+  resourceId?: string
+  requestContext: RequestContext
+}
+
+export interface ToolConfig<
+  Id extends string,
+  InputSchema extends Schema,
+  OutputSchema extends Schema,
+  SuspendSchema extends Schema,
+  ResumeSchema extends Schema,
+  Result,
+> {
+  id: Id
+  description?: string
+  inputSchema?: InputSchema
+  /** Checked before the result is stored; a result that doesn't match is an error the model sees. */
+  outputSchema?: OutputSchema
+  suspendSchema?: SuspendSchema
+  resumeSchema?: ResumeSchema
+  /** True when running it twice with one input does no harm: after a crash it may then be run again. Defaults to false. */
+  idempotent?: boolean
+  /** After this the call is aborted and the model told so. No limit by default. */
+  timeoutMs?: number
+  /** Ask a person first. A function decides by input. */
+  requireApproval?: boolean | ((input: InferOutput<InputSchema>, context: ApprovalContext) => boolean | Promise<boolean>)
+  /** Left out for tools that the client runs. */
+  execute?: (
+    input: InferOutput<InputSchema>,
+    context: ToolContext<InferInput<SuspendSchema>, InferOutput<ResumeSchema>>,
+  ) => Result | Promise<Result> | AsyncIterable<Result>
+  /** What the model reads in place of the result. Decided once, when the tool ran. */
+  toModelOutput?: (
+    output: NoInfer<Result>,
+    call: { toolCallId: string; input: InferOutput<InputSchema> },
+  ) => ModelToolOutput | Promise<ModelToolOutput>
+  /** Told when the model begins to write a call. The model is not read on before it is done; an error is logged. */
+  onInputStart?: (context: InputContext) => void | Promise<void>
+  /** Told each piece of the input's text. */
+  onInputDelta?: (event: InputContext & { inputTextDelta: string }) => void | Promise<void>
+  /** Told the whole input, once it is valid and before anything is done with it. */
+  onInputAvailable?: (event: InputContext & { input: InferOutput<InputSchema> }) => void | Promise<void>
+  /** What displays and transcripts see of the payloads. */
+  transform?: ToolTransform
+  strict?: boolean
+  inputExamples?: Array<{ input: JSONObject }>
+  providerOptions?: ProviderOptions
+}
+
+export function createTool<
+  const Id extends string,
+  InputSchema extends Schema = Schema,
+  OutputSchema extends Schema = Schema,
+  SuspendSchema extends Schema = Schema,
+  ResumeSchema extends Schema = Schema,
+  Result extends InferInput<OutputSchema> = InferInput<OutputSchema>,
+>(
+  config: ToolConfig<Id, InputSchema, OutputSchema, SuspendSchema, ResumeSchema, Result>,
+): Tool<Id, InferOutput<InputSchema>, Result, InputSchema> {
+  const name = `tool '${(config as Partial<typeof config> | undefined)?.id}'`
+  if (typeof config !== 'object' || config === null || typeof config.id !== 'string' || config.id.trim() === '') {
+    throw new HeedError('invalid_tool', "A tool needs an id: createTool({ id: 'weather', … }).")
+  }
+  for (const key of ['inputSchema', 'outputSchema', 'suspendSchema', 'resumeSchema'] as const) {
+    if (config[key] !== undefined) compileSchema(config[key], `${key} of ${name}`)
+  }
+  if (config.timeoutMs !== undefined && !(config.timeoutMs > 0)) {
+    throw new HeedError('invalid_tool', `timeoutMs of ${name} must be a number above 0.`)
+  }
+  const approval = config.requireApproval ?? false
+  if (typeof approval !== 'boolean' && typeof approval !== 'function') throw new HeedError('invalid_tool', `requireApproval of ${name} must be true, false or a function.`)
+  for (const key of ['execute', 'toModelOutput', 'onInputStart', 'onInputDelta', 'onInputAvailable'] as const) {
+    if (config[key] !== undefined && typeof config[key] !== 'function') throw new HeedError('invalid_tool', `${key} of ${name} must be a function.`)
+  }
+  const tool = {
+    id: config.id,
+    description: config.description,
+    inputSchema: config.inputSchema,
+    outputSchema: config.outputSchema,
+    suspendSchema: config.suspendSchema,
+    resumeSchema: config.resumeSchema,
+    idempotent: config.idempotent ?? false,
+    timeoutMs: config.timeoutMs,
+    strict: config.strict,
+    inputExamples: config.inputExamples,
+    providerOptions: config.providerOptions,
+    transform: config.transform,
+    requireApproval: typeof approval === 'function' ? approval : () => approval,
+    ...(config.execute ? { execute: config.execute } : {}),
+    ...(config.toModelOutput ? { toModelOutput: config.toModelOutput } : {}),
+    ...(config.onInputStart ? { onInputStart: config.onInputStart } : {}),
+    ...(config.onInputDelta ? { onInputDelta: config.onInputDelta } : {}),
+    ...(config.onInputAvailable ? { onInputAvailable: config.onInputAvailable } : {}),
+  }
+  Object.defineProperty(tool, marker, { value: true })
+  return tool
+}
+
+export function isTool(value: unknown): value is Tool {
+  return typeof value === 'object' && value !== null && (value as Record<symbol, unknown>)[marker] === true
+}

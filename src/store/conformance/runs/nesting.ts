@@ -1,0 +1,168 @@
+import assert from 'node:assert/strict'
+import type { SuspendedCall, ThreadStore } from '../../contract/threads.ts'
+import type { StoreCase } from '../case.ts'
+import { acceptOne, begin, commit, finish, refuses, row, rowIds, send, start, states, status, type Begun } from '../fixture.ts'
+
+const top = { threadId: 'top' }
+const below = (threadId: string, parentId: string) => ({ threadId, thread: { parentId } })
+const own: SuspendedCall = { toolCallId: 'pay-1', toolName: 'pay', args: {}, kind: 'approval' }
+
+/** A call that waits for the call of a run below it. */
+function standsFor(toolCallId: string, threadId: string, childCall = 'pay-1'): SuspendedCall {
+  const child = { threadId, runId: 'run-of-a', step: 0, toolCallId: childCall, toolName: 'pay' }
+  return { toolCallId, toolName: 'agent-x', args: {}, kind: 'approval', child }
+}
+
+async function suspend(store: ThreadStore, run: Begun, ...calls: SuspendedCall[]) {
+  return commit(store, run, { rows: [row(`said-${run.thread.id}`, 'assistant')], started: calls.map((call) => call.toolCallId), end: { status: 'suspended', calls } })
+}
+
+/** `top` asked the agent on `top/x`, which asked the one on `top/x/y`; all of them wait for the last. */
+async function family(store: ThreadStore, ...more: SuspendedCall[]): Promise<Begun[]> {
+  const runs = [await start(store, 'a', top), await start(store, 'a', below('top/x', 'top')), await start(store, 'a', below('top/x/y', 'top/x'))]
+  const [first, second, third] = runs as [Begun, Begun, Begun]
+  await suspend(store, third, own)
+  await suspend(store, second, standsFor('y', 'top/x/y'))
+  await suspend(store, first, standsFor('x', 'top/x', 'y'), ...more)
+  return runs
+}
+
+/** What a model says when it asks the agents below with these calls. */
+const asking = (id: string, ...toolCallIds: string[]) => row(id, 'assistant', id, {
+  content: { format: 2, parts: toolCallIds.map((toolCallId) => ({ type: 'tool-invocation' as const, toolInvocation: { toolCallId, toolName: 'agent-x', args: {}, state: 'call' as const } })) },
+})
+
+/** A question below, named after the call of the first step of `run` that asks it. */
+const asked = ({ run, thread }: Begun, toolCallId: string) => {
+  const id = `${run.runId}/0/${toolCallId}`
+  return [id, { threadId: `${thread.id}/${toolCallId}`, thread: { parentId: thread.id }, askedBy: { threadId: thread.id, runId: run.runId }, runId: id }] as const
+}
+
+const rejected = { end: { status: 'rejected', error: { message: 'no' } } } as const
+
+const statuses = (store: ThreadStore) => Promise.all(['top', 'top/x', 'top/x/y'].map((threadId) => status(store, threadId)))
+
+export const nestingCases: StoreCase[] = [
+  {
+    name: '[R9.2] a decision below lets every run above go on that waited for it, in the same transaction',
+    async run(harness) {
+      let store = await harness.store()
+      const [first] = await family(store)
+      assert.deepEqual(await statuses(store), ['suspended', 'suspended', 'suspended'])
+      if (harness.reopen) store = await harness.reopen(store)
+      const decided = await store.decide({ threadId: 'top/x/y' }, { approved: true }, 'p2')
+      assert.deepEqual(decided.parents, ['top/x', 'top'])
+      assert.deepEqual(await statuses(store), ['running', 'running', 'running'])
+      assert.deepEqual((await store.listOrphans(Date.now(), 10)).map((orphan) => orphan.threadId).filter((id) => id !== 'top/x/y').toSorted(), ['top', 'top/x'])
+      const claimed = await store.claim('top', 'p2')
+      assert.ok(claimed)
+      assert.equal(claimed.fence.epoch, (first?.fence.epoch ?? 0) + 1)
+      const { run } = await begin(store, claimed.fence)
+      assert.deepEqual([run.suspended[0]?.decision, run.attempts], [{}, 1])
+    },
+  },
+  {
+    name: '[R9.2] a decision above leaves what is below to whoever hands it on',
+    async run({ store: open }) {
+      const store = await open()
+      await family(store)
+      const decided = await store.decide(top, { approved: false, reason: 'no' }, 'p2')
+      assert.deepEqual([decided.parents, await statuses(store)], [[], ['running', 'suspended', 'suspended']])
+      const handed = await store.decide({ threadId: 'top/x' }, { runId: 'run-of-a', step: 0, toolCallId: 'y', approved: false }, 'p2')
+      assert.deepEqual([handed.parents, await statuses(store)], [[], ['running', 'running', 'suspended']])
+    },
+  },
+  {
+    name: '[R9.2] a run that waits for more than its child goes on waiting',
+    async run({ store: open }) {
+      const store = await open()
+      await family(store, { ...own, toolCallId: 'pay-2' })
+      assert.deepEqual((await store.decide({ threadId: 'top/x/y' }, { approved: true }, 'p2')).parents, ['top/x'])
+      assert.equal(await status(store, 'top'), 'suspended')
+      assert.deepEqual((await store.getRun(top, 'run-of-a'))?.suspended.map((call) => call.decision), [{}, undefined])
+    },
+  },
+  {
+    name: '[R9.2] a run does not wait for a child that went on before it could wait',
+    async run({ store: open }) {
+      const store = await open()
+      const first = await start(store, 'a', top)
+      await suspend(store, await start(store, 'a', below('top/x', 'top')), own)
+      assert.deepEqual((await store.decide({ threadId: 'top/x' }, { approved: true }, 'p2')).parents, [], 'nobody waits yet')
+      const { ended, more } = await suspend(store, first, standsFor('x', 'top/x'))
+      assert.deepEqual([ended, more, await status(store, 'top')], [true, true, 'running'])
+      const again = await begin(store, first.fence)
+      assert.deepEqual([again.resumed, again.run.suspended[0]?.decision, again.run.started], [true, {}, ['x']])
+    },
+  },
+  {
+    name: '[R9.3] a suspended child that is ended lets its parent go on',
+    async run({ store: open }) {
+      const store = await open()
+      await family(store)
+      assert.deepEqual((await store.endSuspended({ threadId: 'top/x/y' }, 'run-of-a', {})).parents, ['top/x', 'top'])
+      assert.deepEqual(await statuses(store), ['running', 'running', 'idle'])
+    },
+  },
+  {
+    name: '[X1.1] a thread that calls itself a child of another resource\'s moves nothing there',
+    async run({ store: open }) {
+      const store = await open()
+      const theirs = await start(store, 'a', top)
+      await suspend(store, theirs, standsFor('x', 'top/x'))
+      await suspend(store, await start(store, 'a', { ...below('top/x', 'top'), resourceId: 'resource-2' }), own)
+      assert.deepEqual((await store.decide({ threadId: 'top/x' }, { approved: true }, 'p2')).parents, [])
+      assert.equal(await status(store, 'top'), 'suspended')
+    },
+  },
+  {
+    name: '[R7.8] a refused run takes along what it asked on the threads below, also where that is answered, at work or waits, and nothing else',
+    async run(harness) {
+      let store = await harness.store()
+      await start(store, 'a', below('top/other', 'top'))
+      const before = await start(store, 'before', top)
+      await commit(store, before, { rows: [asking('kept', 'kept')] })
+      await commit(store, await start(store, ...asked(before, 'kept')), finish)
+      await commit(store, before, finish)
+      const run = await start(store, 'a', top)
+      await commit(store, run, { rows: [asking('asks', 'answered', 'working', 'waiting', 'pay-1')], started: ['answered', 'working', 'waiting', 'pay-1'] })
+      await commit(store, await start(store, ...asked(run, 'answered')), { rows: [row('secret', 'assistant')], ...finish })
+      const working = await start(store, ...asked(run, 'working'))
+      await commit(store, working, { rows: [asking('asks-on', 'deeper')] })
+      const deeper = await start(store, ...asked(working, 'deeper'))
+      await suspend(store, await start(store, ...asked(run, 'waiting')), own)
+      const { gone = [] } = await commit(store, run, rejected)
+      assert.deepEqual(gone.toSorted(), ['top/answered', 'top/waiting', 'top/working', 'top/working/deeper'])
+      if (harness.reopen) store = await harness.reopen(store)
+      for (const threadId of gone) assert.equal(await store.getThread({ threadId }), null, threadId)
+      assert.deepEqual(await rowIds(store, 'top'), ['before', 'kept'])
+      assert.deepEqual([await status(store, 'top/kept'), await status(store, 'top/other')], ['idle', 'running'])
+      for (const late of [working, deeper]) await refuses('fenced', commit(store, late, { rows: [row('late', 'assistant')], ...finish }))
+      await refuses('no_active_run', acceptOne(store, send(...asked(run, 'answered'))))
+      assert.equal(await store.getThread({ threadId: 'top/answered' }), null)
+    },
+  },
+  {
+    name: '[R7.8] a thread below on which earlier calls of the same name were answered keeps those',
+    async run(harness) {
+      let store = await harness.store()
+      const first = await start(store, 'first', top)
+      await commit(store, first, { rows: [asking('asks-1', 'x')] })
+      await commit(store, await start(store, ...asked(first, 'x')), { rows: [row('answer-1', 'assistant')], ...finish })
+      await commit(store, first, finish)
+      const run = await start(store, 'second', top)
+      await commit(store, run, { rows: [asking('asks-2', 'x')] })
+      const working = await start(store, ...asked(run, 'x'))
+      await commit(store, working, { rows: [asking('asks-on', 'y')] })
+      await start(store, ...asked(working, 'y'))
+      await acceptOne(store, send('waits', { threadId: 'top/x', mode: 'queue' }))
+      assert.deepEqual((await commit(store, run, rejected)).gone, ['top/x/y'])
+      if (harness.reopen) store = await harness.reopen(store)
+      assert.deepEqual(await rowIds(store, 'top/x'), ['run-of-first/0/x', 'answer-1'])
+      assert.deepEqual(await states(store, 'top/x'), { 'run-of-first/0/x': 'consumed', 'run-of-second/0/x': 'rejected', waits: 'pending' })
+      await refuses('fenced', commit(store, working, { rows: [row('late', 'assistant')], ...finish }))
+      assert.equal((await store.getRun({ threadId: 'top/x' }, 'run-of-second/0/x'))?.status, 'rejected')
+      assert.deepEqual((await store.listOrphans(Date.now(), 10)).map(({ threadId }) => threadId), ['top/x'])
+    },
+  },
+]

@@ -1,0 +1,152 @@
+import { canBecome } from '../../contract/notification-states.ts'
+import type { DueClaim, Delivery, DeliveryFailure, Due, NotificationRecord } from '../../contract/notifications.ts'
+import { takeBatch } from './ingress.ts'
+import { notificationOf, type BatchRow, type NotificationRow } from './row.ts'
+import { notificationSql as sql } from './sql.ts'
+import type { Statements } from '../statements.ts'
+
+/**
+ * Takes what is due. No agent gets more than its share while others wait; what they leave is for whoever has more. Where there is less than one for each,
+ * those come first who have waited longest.
+ */
+export function claimDue(statements: Statements, { limit, agentIds, ...claim }: DueClaim): Due {
+  const due: Due = { records: [], undecided: [], unconfirmed: [], batches: [], idleThreads: [] }
+  const waiting = longestWaiting(agentIds, claim.now, (agentId) => nextDue(statements, [agentId]))
+  const share = Math.max(1, Math.ceil(limit / Math.max(1, waiting.length)))
+  let left = limit
+  for (const most of [share, limit]) for (const agentId of waiting) left -= takeOldest(statements, agentId, { ...claim, limit: Math.min(most, left) }, due)
+  due.idleThreads = [...new Set(due.idleThreads)]
+  return due
+}
+
+/** Agents for whom something is due, by how long that has waited. */
+export function longestWaiting(agentIds: readonly string[], now: number, nextDueOf: (agentId: string) => number | undefined): string[] {
+  return agentIds.map((agentId) => ({ agentId, at: nextDueOf(agentId) ?? Infinity }))
+    .filter(({ at }) => at <= now).toSorted((one, other) => one.at - other.at).map(({ agentId }) => agentId)
+}
+
+type Claim = Omit<DueClaim, 'agentIds' | 'limit'>
+
+/** The timer of what waits for a thread to be idle. */
+interface Wait {
+  threadId: string
+  agentId: string
+  since: number
+  dueAt: number
+}
+
+/** Of one agent, what has waited longest, be it a record, a summary or a thread to look at. Answers how much that was. */
+function takeOldest(statements: Statements, agentId: string, { limit, ...claim }: Omit<DueClaim, 'agentIds'>, due: Due): number {
+  if (limit <= 0) return 0
+  const { now } = claim
+  const gone = new Set<number>()
+  const batches = statements.all<BatchRow>(sql.dueBatches, agentId, now, limit).map((batch) => ({
+    dueAt: batch.dueAt ?? 0,
+    take() {
+      if (gone.has(batch.key)) return false
+      const taken = takeBatch(statements, batch, claim)
+      for (const key of taken.joined) gone.add(key)
+      due.batches.push(taken.batch)
+      return true
+    },
+  }))
+  const rows = statements.all<NotificationRow>(sql.due, agentId, now, limit).map((row) => ({ dueAt: row.dueAt ?? 0, take: () => takeRow(statements, row, claim, due) }))
+  const waits = statements.all<Wait>(sql.dueWaits, agentId, now, limit).map((wait) => ({ dueAt: wait.dueAt, take: () => takeWait(statements, wait, claim, due) }))
+  const oldest = [...batches, ...rows, ...waits].toSorted((one, other) => one.dueAt - other.dueAt).slice(0, limit)
+  return oldest.filter(({ take }) => take()).length
+}
+
+function takeRow(statements: Statements, row: NotificationRow, { now, until, undecided = { limit: Infinity, until }, recheckMs }: Claim, due: Due): boolean {
+  if (row.decided === 1 && row.whenIdle === null && row.flight !== 2) {
+    statements.run(sql.take, until, row.key)
+    due.records.push(notificationOf(row))
+    return true
+  }
+  if (row.flight !== 2 && row.decided === 1) {
+    // Its own time has come: from now on it waits with the others of its thread.
+    statements.run(sql.postpone, null, row.key)
+    statements.run(sql.addWait, row.threadId, row.agentId, now, recheckMs ? now + recheckMs.least : until)
+    due.idleThreads.push(row.threadId)
+    return true
+  }
+  const asks = row.flight !== 2 && due.undecided.length < undecided.limit
+  statements.run(sql.postpone, asks ? undecided.until : until, row.key)
+  if (asks) due.undecided.push(notificationOf(row))
+  else if (row.flight === 2) due.unconfirmed.push(notificationOf(row))
+  return true
+}
+
+/** A thread is looked at again after as long as that has waited: whoever is at work on it tells when it is idle. */
+function takeWait(statements: Statements, { threadId, agentId, since }: Wait, { now, until, recheckMs }: Claim, due: Due): boolean {
+  if (statements.run(sql.endWait, threadId, agentId) > 0) return false
+  statements.run(sql.moveWait, recheckMs ? now + Math.min(recheckMs.most, Math.max(recheckMs.least, now - since)) : until, threadId, agentId)
+  due.idleThreads.push(threadId)
+  return true
+}
+
+/** Takes what waits for the thread to be idle, unless its own time has yet to come. What waits for agents elsewhere is due for them. */
+export function claimIdle(statements: Statements, threadId: string, { now, until, limit, agentIds }: DueClaim): NotificationRecord[] {
+  const ready = agentIds.flatMap((agentId) => statements.all<NotificationRow>(sql.idle, threadId, agentId, now, limit))
+  const oldest = ready.toSorted((one, other) => one.key - other.key).slice(0, limit)
+  for (const row of oldest) statements.run(sql.take, until, row.key)
+  for (const agentId of new Set(oldest.map((row) => row.agentId))) statements.run(sql.endWait, threadId, agentId)
+  const others = statements.all<{ agentId: string }>(sql.laterWaits, threadId, now).filter(({ agentId }) => !agentIds.includes(agentId))
+  for (const { agentId } of others) statements.run(sql.moveWait, now, threadId, agentId)
+  return oldest.map(notificationOf)
+}
+
+export function nextDue(statements: Statements, agentIds: readonly string[]): number | undefined {
+  let next: number | undefined
+  for (const agentId of agentIds) {
+    for (const text of [sql.nextDue, sql.nextBatchDue, sql.nextWaitDue]) {
+      const at = statements.one<{ at: number | null }>(text, agentId)?.at ?? undefined
+      if (at !== undefined && (next === undefined || at < next)) next = at
+    }
+  }
+  return next
+}
+
+export function delivered(statements: Statements, { threadId, id, signalId, status, now, rememberUntil, confirmAt }: Delivery): NotificationRow | undefined {
+  const row = statements.one<NotificationRow>(sql.byId, threadId, id)
+  if (!row) return undefined
+  const next = canBecome(row.status, status) ? status : row.status
+  // What was put away needs no confirmation.
+  const confirm = next === 'delivered' ? (confirmAt ?? null) : null
+  statements.run(sql.delivered, next, rememberUntil ?? null, signalId, now, row.key, confirm)
+  return row
+}
+
+/** A record that was put away meanwhile has nothing to be tried for. */
+export function failed(statements: Statements, { threadId, id, error, retryAt, now }: DeliveryFailure): NotificationRow | undefined {
+  const row = statements.one<NotificationRow>(sql.byId, threadId, id)
+  if (!row || !canBecome(row.status, 'failed')) return undefined
+  if (retryAt === undefined) statements.run(sql.fail, now, error, row.key)
+  else if (row.status === 'pending') statements.run(sql.retry, retryAt, now, error, row.key)
+  return row
+}
+
+export function batchFailed(statements: Statements, { batchId, error, retryAt, now }: { batchId: string; error: string; retryAt?: number; now: number }): BatchRow | undefined {
+  const batch = statements.one<BatchRow>(sql.batch, batchId)
+  if (!batch) return undefined
+  if (retryAt !== undefined) {
+    statements.run(sql.retryBatch, retryAt, batch.key)
+    return undefined
+  }
+  statements.run(sql.failBatch, batch.key)
+  statements.run(sql.failCounted, now, error, batch.key)
+  return batch
+}
+
+/** The summary is in the thread: what it counted says so. Nothing where there was nothing to count. */
+export function summarised(statements: Statements, batchId: string, signalId: string | undefined): BatchRow | undefined {
+  statements.run(sql.emitted, signalId ?? null, batchId)
+  const batch = signalId === undefined ? undefined : statements.one<BatchRow>(sql.batch, batchId)
+  if (batch) statements.run(sql.countedAnew, batch.key)
+  return batch
+}
+
+/** Those that are still unconfirmed have nothing more to be looked at for. */
+export function confirm(statements: Statements, { threadId, id }: { threadId: string; id: string }): void {
+  const row = statements.one<NotificationRow>(sql.byId, threadId, id)
+  if (row?.flight === 2) statements.run(sql.confirmed, row.key)
+}

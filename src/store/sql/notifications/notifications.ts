@@ -1,0 +1,210 @@
+import { HeedError } from '../../../base/errors.ts'
+import { checkId, checkIds, checkMark, checkQuery, checkScope } from '../../contract/notification-query.ts'
+import type {
+  ChangeQuery, DueClaim, Delivery, DeliveryFailure, Due, InboxScope, Ingested, InboxChanges, MarkedStatus, NewNotification, NotificationQuery, NotificationRecord,
+  NotificationStatus, NotificationStore, Settled, Settlement, SummaryBatch,
+} from '../../contract/notifications.ts'
+import { canBecome } from '../../contract/notification-states.ts'
+import { forgetNotifications, giveNotifications } from '../thread-dependents.ts'
+import { LibSQLDomain } from '../domain.ts'
+import { changesAfter } from './changes.ts'
+import { batchFailed, claimDue, claimIdle, confirm, delivered, failed, nextDue, summarised } from './dispatch.ts'
+import { holdBatches, ingestAll, joinBatches, settleAll } from './ingress.ts'
+import { tryAgain } from './keys.ts'
+import { notificationOf, type NotificationRow } from './row.ts'
+import { fromNotifications, notificationSql as sql } from './sql.ts'
+import { searchPattern } from './search-pattern.ts'
+import type { Statements, SqlValue } from '../statements.ts'
+
+/** The inbox in a database: that of the threads, or one of its own. */
+export class LibSQLInbox extends LibSQLDomain implements NotificationStore {
+  readonly #listeners = new Set<(resourceIds: readonly string[], due: boolean) => void>()
+
+  ingest(items: readonly NewNotification[]): Promise<Ingested[]> {
+    return this.#change((statements, touch, newId) => {
+      for (const item of items) touch(item)
+      return ingestAll(statements, items, newId)
+    })
+  }
+
+  settle(settlements: readonly Settlement[]): Promise<Settled[]> {
+    return this.#change((statements, touch, newId) => {
+      const all = settleAll(statements, settlements, newId)
+      for (const { record } of all) touch(record)
+      return all
+    })
+  }
+
+  claimDue(claim: DueClaim): Promise<Due> {
+    return this.write((statements) => claimDue(statements, claim))
+  }
+
+  claimIdle(threadId: string, claim: DueClaim): Promise<NotificationRecord[]> {
+    return this.write((statements) => claimIdle(statements, threadId, claim))
+  }
+
+  /** Asked after every run. */
+  awaitsIdle(threadId: string): Promise<boolean> {
+    return this.peek((statements) => statements.one<{ found: number }>(sql.anyIdle, threadId)?.found === 1)
+  }
+
+  nextDue(agentIds: readonly string[]): Promise<number | undefined> {
+    return this.read((statements) => nextDue(statements, agentIds))
+  }
+
+  delivered(deliveries: readonly Delivery[]): Promise<void> {
+    return this.#change((statements, touch) => {
+      for (const delivery of deliveries) touch(delivered(statements, delivery))
+    })
+  }
+
+  holdBatches(batchIds: readonly string[], until: number): Promise<void> {
+    return this.write((statements) => holdBatches(statements, batchIds, until))
+  }
+
+  joinBatches(batchId: string, earlier: readonly string[]): Promise<SummaryBatch | null> {
+    return this.write((statements) => joinBatches(statements, batchId, earlier))
+  }
+
+  summarised(batchId: string, signalId: string | undefined): Promise<void> {
+    return this.#change((statements, touch) => touch(summarised(statements, batchId, signalId)))
+  }
+
+  failed(failure: DeliveryFailure): Promise<void> {
+    return this.#change((statements, touch) => touch(failed(statements, failure)))
+  }
+
+  batchFailed(failure: { batchId: string; error: string; retryAt?: number; now: number }): Promise<void> {
+    return this.#change((statements, touch) => touch(batchFailed(statements, failure)))
+  }
+
+  confirm(records: ReadonlyArray<{ threadId: string; id: string }>): Promise<void> {
+    return this.write((statements) => {
+      for (const record of records) confirm(statements, record)
+    })
+  }
+
+  getNotification({ id, ...scope }: InboxScope & { id: string }): Promise<NotificationRecord | null> {
+    return this.read((statements) => {
+      checkScope(scope)
+      const row = scoped(statements, scope, checkId(id))
+      return row ? notificationOf(row) : null
+    })
+  }
+
+  listNotifications(query: NotificationQuery): Promise<{ notifications: NotificationRecord[]; more: boolean }> {
+    return this.read((statements) => {
+      const limit = checkQuery(query)
+      const { text, values } = listed(query, query.after === undefined ? undefined : placeOf(statements, query, query.after))
+      const found = statements.all<NotificationRow>(text, ...values, limit + 1)
+      return { notifications: found.slice(0, limit).map(notificationOf), more: found.length > limit }
+    })
+  }
+
+  countNotifications(scope: InboxScope): Promise<Partial<Record<NotificationStatus, number>>> {
+    return this.read((statements) => {
+      checkScope(scope)
+      const { threadId, resourceId } = scope
+      const [text, values] = resourceId === undefined ? [sql.counts, [threadId]] as const : [sql.countsOfResource, [threadId, resourceId]] as const
+      const counts = statements.one<Record<NotificationStatus, number | null>>(text, ...values) ?? {}
+      return Object.fromEntries(Object.entries(counts).filter(([, count]) => count))
+    })
+  }
+
+  markNotifications(scope: InboxScope, ids: readonly string[], status: MarkedStatus, now = this.now()): Promise<NotificationRecord[]> {
+    return this.#change((statements, touch) => {
+      checkScope(scope)
+      return checkMark(ids, status).flatMap((id) => {
+        const row = scoped(statements, scope, id)
+        if (!row || !canBecome(row.status, status)) return []
+        touch(row)
+        statements.run(sql[status], now, row.key)
+        const marked = scoped(statements, scope, id)
+        return marked ? [notificationOf(marked)] : []
+      })
+    })
+  }
+
+  retryNotifications(scope: InboxScope, ids: readonly string[], now = this.now()): Promise<number> {
+    return this.#change((statements, touch) => {
+      checkScope(scope)
+      return checkIds(ids).filter((id) => {
+        const row = scoped(statements, scope, id)
+        if (!row || !canBecome(row.status, 'pending')) return false
+        touch(row)
+        return tryAgain(statements, row, now)
+      }).length
+    }, true)
+  }
+
+  forgetThreads(threadIds: readonly string[], resourceId?: string): Promise<void> {
+    return this.write((statements) => {
+      for (const threadId of threadIds) forgetNotifications(statements, threadId, resourceId)
+    })
+  }
+
+  giveThread(threadId: string, resourceId: string): Promise<void> {
+    return this.#change((statements, touch) => {
+      giveNotifications(statements, threadId, resourceId)
+      touch({ resourceId })
+    })
+  }
+
+  listChanges(query: ChangeQuery): Promise<InboxChanges> {
+    return this.read((statements) => changesAfter(statements, query))
+  }
+
+  onChange(listener: (resourceIds: readonly string[], due: boolean) => void): () => void {
+    // An entry of its own: whoever listens twice stops twice.
+    const entry = (resourceIds: readonly string[], due: boolean) => listener(resourceIds, due)
+    this.#listeners.add(entry)
+    return () => void this.#listeners.delete(entry)
+  }
+
+  /** A write that others may want to know of. Whose inbox it touched is told when it counts. */
+  async #change<Result>(work: (statements: Statements, touch: (row: { resourceId: string } | undefined) => void, newId: () => string) => Result, due = false): Promise<Result> {
+    let touched = new Set<string>()
+    const result = await this.write((statements, newId) => {
+      // A transaction may be tried again.
+      touched = new Set()
+      statements.run(sql.countChange)
+      return work(statements, (row) => row && touched.add(row.resourceId), newId)
+    })
+    if (touched.size > 0) for (const tell of this.#listeners) tell([...touched], due)
+    return result
+  }
+}
+
+/** A record of another resource is none. */
+function scoped(statements: Statements, { threadId, resourceId }: InboxScope, id: string): NotificationRow | undefined {
+  const row = statements.one<NotificationRow>(sql.byId, threadId, id)
+  return row && (resourceId === undefined || row.resourceId === resourceId) ? row : undefined
+}
+
+/** Where a page begins: behind the last record of the one before. */
+function placeOf(statements: Statements, scope: InboxScope, after: string): number {
+  const row = scoped(statements, scope, after)
+  if (row) return row.key
+  throw new HeedError('invalid_argument', `The thread has no notification '${after}' to go on after.`, { details: { field: 'after' } })
+}
+
+function listed({ threadId, resourceId, status, priority, source, kind, search }: NotificationQuery, before: number | undefined): { text: string; values: SqlValue[] } {
+  const conditions = ['n.thread_id = ?']
+  const values: SqlValue[] = [threadId]
+  const add = (condition: string, ...given: SqlValue[]) => {
+    conditions.push(condition)
+    values.push(...given)
+  }
+  if (resourceId !== undefined) add('n.resource_id = ?', resourceId)
+  if (status) add('n.status IN (SELECT value FROM json_each(?))', JSON.stringify(status))
+  if (priority) add('n.priority IN (SELECT value FROM json_each(?))', JSON.stringify(priority))
+  if (source !== undefined) add('n.source = ?', source)
+  if (kind !== undefined) add('n.kind = ?', kind)
+  if (search !== undefined) {
+    const pattern = searchPattern(search)
+    add('(n.summary GLOB ? OR n.source GLOB ? OR n.kind GLOB ?)', pattern, pattern, pattern)
+  }
+  if (before !== undefined) add('n.key < ?', before)
+  // The order comes with the index; without the sign the planner would sort all of a status.
+  return { text: `${fromNotifications.replace('heed_notifications n', 'heed_notifications n INDEXED BY heed_notifications_thread')} WHERE ${conditions.join(' AND ')} ORDER BY n.key DESC LIMIT ?`, values }
+}

@@ -1,0 +1,68 @@
+import { notificationSql, touched } from './notifications/sql.ts'
+import type { Statements } from './statements.ts'
+
+/** What is said of notifications, schedules and subscriptions when their thread goes, or becomes another's. */
+export const belongingsSql = {
+  forgetNotifications: `DELETE FROM heed_notifications WHERE thread_id = ?1 AND (?2 IS NULL OR resource_id = ?2)`,
+  forgetBatches: `DELETE FROM heed_notification_batches WHERE thread_id = ?1 AND (?2 IS NULL OR resource_id = ?2)`,
+  // Those of others on a thread of this id still wait.
+  forgetWaits: `
+    DELETE FROM heed_notification_waits WHERE thread_id = ?1 AND NOT EXISTS (SELECT 1 FROM heed_notifications n WHERE n.thread_id = ?1 AND n.when_idle = 1)`,
+  forgetSchedules: `DELETE FROM heed_schedules WHERE thread_id = ?1 AND (?2 IS NULL OR resource_id = ?2)`,
+  forgetSubscriptions: `DELETE FROM heed_subscriptions WHERE thread_id = ?1 AND (?2 IS NULL OR resource_id = ?2)`,
+  // The resource is the fourth word of a slot.
+  giveNotifications: `
+    UPDATE OR IGNORE heed_notifications SET resource_id = ?1, dedupe_slot = json_set(dedupe_slot, '$[3]', ?1), coalesce_slot = json_set(coalesce_slot, '$[3]', ?1), ${touched}
+    WHERE thread_id = ?2`,
+  // Their key is that of a record which the new owner has, or which came earlier: they are told of by themselves, and what is repeated is counted on the other.
+  giveKeyless: `UPDATE heed_notifications SET resource_id = ?1, dedupe_slot = NULL, coalesce_slot = NULL, ${touched} WHERE thread_id = ?2 AND resource_id <> ?1`,
+  giveMerged: `
+    UPDATE heed_notification_merged SET dedupe_slot = json_set(dedupe_slot, '$[3]', ?1)
+    WHERE record IN (SELECT key FROM heed_notifications WHERE thread_id = ?2) AND dedupe_slot IS NOT NULL`,
+  // Those of a resource are one window: what comes from elsewhere takes in nothing more.
+  giveBatches: `UPDATE heed_notification_batches SET resource_id = ?1, open = CASE WHEN resource_id = ?1 THEN open END WHERE thread_id = ?2`,
+  giveSchedules: `UPDATE heed_schedules SET resource_id = ? WHERE thread_id = ?`,
+  giveSubscriptions: `UPDATE heed_subscriptions SET resource_id = ? WHERE thread_id = ?`,
+} as const
+
+export function forgetNotifications(statements: Statements, threadId: string, resourceId?: string): void {
+  statements.run(belongingsSql.forgetNotifications, threadId, resourceId ?? null)
+  statements.run(belongingsSql.forgetBatches, threadId, resourceId ?? null)
+  statements.run(belongingsSql.forgetWaits, threadId)
+}
+
+export function forgetSchedules(statements: Statements, threadId: string, resourceId?: string): void {
+  statements.run(belongingsSql.forgetSchedules, threadId, resourceId ?? null)
+}
+
+export function forgetSubscriptions(statements: Statements, threadId: string, resourceId?: string): void {
+  statements.run(belongingsSql.forgetSubscriptions, threadId, resourceId ?? null)
+}
+
+/** Of a thread that goes, or is not there. */
+export function forgetBelongings(statements: Statements, { threadId, resourceId }: { threadId: string; resourceId?: string }): void {
+  forgetNotifications(statements, threadId, resourceId)
+  forgetSchedules(statements, threadId, resourceId)
+  forgetSubscriptions(statements, threadId, resourceId)
+}
+
+export function giveNotifications(statements: Statements, threadId: string, resourceId: string): void {
+  statements.run(notificationSql.countChange)
+  statements.run(belongingsSql.giveNotifications, resourceId, threadId)
+  statements.run(belongingsSql.giveKeyless, resourceId, threadId)
+  statements.run(belongingsSql.giveMerged, resourceId, threadId)
+  statements.run(belongingsSql.giveBatches, resourceId, threadId)
+}
+
+export function giveSchedules(statements: Statements, threadId: string, resourceId: string): void {
+  statements.run(belongingsSql.giveSchedules, resourceId, threadId)
+}
+
+export function giveSubscriptions(statements: Statements, threadId: string, resourceId: string): void {
+  statements.run(belongingsSql.giveSubscriptions, resourceId, threadId)
+}
+
+/** Of a thread that becomes another's. */
+export function giveBelongings(statements: Statements, threadId: string, resourceId: string): void {
+  for (const give of [giveNotifications, giveSchedules, giveSubscriptions]) give(statements, threadId, resourceId)
+}

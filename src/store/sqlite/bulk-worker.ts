@@ -1,0 +1,64 @@
+import { DatabaseSync } from 'node:sqlite'
+import { parentPort, workerData } from 'node:worker_threads'
+import { systemClock } from '../../base/clock.ts'
+import { isHeedError } from '../../base/errors.ts'
+import { cloneThread } from '../core/clone.ts'
+import { deleteMessages } from '../core/messages.ts'
+import type { BulkAnswer, BulkJob, BulkOrder, CarriedError } from './bulk-job.ts'
+import { restore } from './restore.ts'
+import { Statements } from '../sql/statements.ts'
+import { SqlTables } from '../sql/tables.ts'
+
+/**
+ * Does one thing that takes long, on a connection of its own, and ends. The transactions are the same as on the main thread; here it
+ * may wait for the lock.
+ */
+const { path, busyTimeout, job } = workerData as BulkOrder
+
+function work(database: DatabaseSync): unknown {
+  if (job.kind === 'backup') return backup(database, job.to)
+  if (job.kind === 'restore') return restore(database, job.from)
+  const statements = new Statements(database)
+  const tables = new SqlTables(statements, systemClock)
+  database.exec('BEGIN IMMEDIATE')
+  try {
+    const result = transaction(tables, job)
+    tables.writeHeld()
+    database.exec('COMMIT')
+    return result
+  } catch (error) {
+    if (database.isTransaction) database.exec('ROLLBACK')
+    throw error
+  }
+}
+
+function transaction(tables: SqlTables, wanted: Extract<BulkJob, { kind: 'cloneThread' | 'deleteMessages' }>): unknown {
+  return wanted.kind === 'cloneThread' ? cloneThread(tables, wanted.scope, wanted.clone) : deleteMessages(tables, wanted.scope)
+}
+
+/** One state of the database, whatever is written meanwhile. */
+function backup(database: DatabaseSync, to: string): void {
+  database.prepare('VACUUM INTO ?').run(to)
+}
+
+function carried(error: unknown): CarriedError {
+  if (isHeedError(error)) return { message: error.message, code: error.code, retryable: error.retryable, ...(error.details && { details: error.details }) }
+  const { errcode } = error as { errcode?: unknown }
+  return { message: error instanceof Error ? error.message : String(error), ...(typeof errcode === 'number' && { errcode }) }
+}
+
+function answer(): BulkAnswer {
+  let database: DatabaseSync | undefined
+  try {
+    database = new DatabaseSync(path, { enableForeignKeyConstraints: false, timeout: busyTimeout })
+    database.exec('PRAGMA synchronous = NORMAL; PRAGMA wal_autocheckpoint = 0; PRAGMA temp_store = FILE')
+    return { result: work(database) }
+  } catch (error) {
+    return { error: carried(error) }
+  } finally {
+    database?.close()
+  }
+}
+
+// oxlint-disable-next-line unicorn/require-post-message-target-origin -- a thread has no origin
+parentPort?.postMessage(answer())

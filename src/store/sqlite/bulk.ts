@@ -1,0 +1,25 @@
+import { HeedError, type HeedErrorCode } from '../../base/errors.ts'
+import { openWorker } from '../../base/worker.ts'
+import type { BulkAnswer, BulkOrder, CarriedError } from './bulk-job.ts'
+
+/** Does what takes long in a thread of its own, which ends with it. */
+export function inBulk(order: BulkOrder): Promise<unknown> {
+  const worker = openWorker(import.meta.url, 'bulk-worker', { workerData: order })
+  return new Promise((resolve, reject) => {
+    let answered: BulkAnswer | undefined
+    worker.once('message', (answer: BulkAnswer) => {
+      answered = answer
+    })
+    worker.once('error', reject)
+    worker.once('exit', (code) => {
+      if (!answered) reject(new Error(`the thread that did it ended with ${code}`))
+      else if ('error' in answered) reject(revived(answered.error))
+      else resolve(answered.result)
+    })
+  })
+}
+
+export function revived({ message, code, errcode, details, retryable }: CarriedError): Error {
+  if (code === undefined) return Object.assign(new Error(message), errcode === undefined ? {} : { errcode })
+  return new HeedError(code as HeedErrorCode, message, { ...(details && { details }), ...(retryable && { retryable }) })
+}

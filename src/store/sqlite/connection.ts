@@ -1,0 +1,271 @@
+import type { DatabaseSync } from 'node:sqlite'
+import { sleep, systemClock, type Clock } from '../../base/clock.ts'
+import { inBulk } from './bulk.ts'
+import type { BulkJob } from './bulk-job.ts'
+import { Checkpointer } from './checkpoint.ts'
+import { isBusy, storeFailure } from '../sql/failure.ts'
+import { FileCheck } from './file-check.ts'
+import { Flusher, LogFile } from './flush.ts'
+import type { LocalLocation } from './location.ts'
+import { migrate, refuseUnknown } from './migrations.ts'
+import type { DatabaseConnection, TransactionSteps } from './remote.ts'
+import { Statements } from '../sql/statements.ts'
+import { SqlTables } from '../sql/tables.ts'
+import { Writer } from './writer.ts'
+
+export interface ConnectionOptions {
+  location: LocalLocation
+  clock: Clock
+  /** For how long, in milliseconds, a write waits for another process to let go of the file. */
+  busyTimeout: number
+}
+
+/** As many pages as this number of rows would write, about. */
+const bulkRows = 4_000
+
+/** The one connection of this process to a database: reads at once, writes through the group commit. */
+export class Connection implements DatabaseConnection {
+  readonly name: string
+  readonly statements: Statements
+  readonly #database: DatabaseSync
+  readonly #tables: SqlTables
+  readonly #writer: Writer
+  readonly #log: LogFile | undefined
+  readonly #flusher: Flusher | undefined
+  readonly #checkpointer: Checkpointer | undefined
+  readonly #busyTimeout: number
+  /** Absent for a database in memory. */
+  readonly path: string | undefined
+  #purging: Promise<void> | undefined
+  readonly #bulk = new Set<Promise<unknown>>()
+  #closed = false
+  #messageChanges = 0
+  /** Changes when another connection has written. */
+  #dataVersion = -1
+  #rowsWritten = 0
+  /** Told after commits that changed messages. Must not throw. */
+  readonly onMessages = new Set<() => void>()
+  /** What uses this connection and ends before it. */
+  readonly onClose = new Set<() => Promise<void>>()
+
+  static async open(options: ConnectionOptions): Promise<Connection> {
+    const { DatabaseSync: Database } = await import('node:sqlite')
+    const { location } = options
+    const name = nameOf(location)
+    let database: DatabaseSync | undefined
+    try {
+      const opened = new Database(location.kind === 'file' ? location.path : ':memory:', { enableForeignKeyConstraints: false, timeout: 0 })
+      database = opened
+      await patiently(options.busyTimeout, () => prepare(opened, name, location.kind))
+      return new Connection(opened, options)
+    } catch (error) {
+      database?.close()
+      throw storeFailure(error, name)
+    }
+  }
+
+  private constructor(database: DatabaseSync, { location, clock, busyTimeout }: ConnectionOptions) {
+    this.name = nameOf(location)
+    this.#database = database
+    this.#busyTimeout = busyTimeout
+    this.statements = new Statements(database)
+    this.#tables = new SqlTables(this.statements, clock)
+    this.#writer = new Writer(this.#transactions(), busyTimeout)
+    this.path = location.kind === 'file' ? location.path : undefined
+    if (location.kind === 'file') {
+      const log = new LogFile(location.path, new FileCheck(database, location.path))
+      this.#log = log
+      this.#flusher = new Flusher(() => log.sync())
+      this.#checkpointer = new Checkpointer({ path: location.path, pageSize: pageSizeOf(database) }, {
+        hold: () => this.#writer.hold(),
+        giveUp: () => database.exec('PRAGMA wal_autocheckpoint = 1000'),
+      })
+    }
+    this.#purge()
+  }
+
+  /** One transaction, shared with whatever else is asked for in this turn of the event loop. */
+  write<Result>(work: (tables: SqlTables, statements: Statements) => Result, { first, last }: TransactionSteps<Result> = {}): Promise<Result> {
+    return this.#writer.write(() => work(this.#tables, this.statements), { first, last: last && ((result) => last(this.#tables, result)) })
+  }
+
+  /** Sees one state of the database, also where it takes several statements. */
+  read<Result>(work: (tables: SqlTables, statements: Statements) => Result): Promise<Result> {
+    return this.#look(() => {
+      this.#tables.forget()
+      this.statements.run('BEGIN')
+      try {
+        return work(this.#tables, this.statements)
+      } finally {
+        this.statements.run('COMMIT')
+        this.#tables.forget()
+      }
+    })
+  }
+
+  /** For a look with one statement, which is one state by itself. */
+  peek<Result>(work: (statements: Statements) => Result): Promise<Result> {
+    return this.#look(() => work(this.statements))
+  }
+
+  async #look<Result>(act: () => Result): Promise<Result> {
+    try {
+      return act()
+    } catch (error) {
+      if (isBusy(error)) return this.#lookAgain(act)
+      throw storeFailure(error, this.name)
+    }
+  }
+
+  async #lookAgain<Result>(act: () => Result): Promise<Result> {
+    try {
+      return await patiently(this.#busyTimeout, act)
+    } catch (error) {
+      throw storeFailure(error, this.name)
+    }
+  }
+
+  /** Does in a thread of its own what would hold up the event loop. Needs a file. */
+  async bulk(job: BulkJob): Promise<unknown> {
+    if (this.path === undefined) throw new Error('a database in memory has no other threads')
+    const done = this.#writer.besideOwnWork()
+    const work = inBulk({ path: this.path, busyTimeout: this.#busyTimeout, job })
+    this.#bulk.add(work)
+    try {
+      return await work
+    } catch (error) {
+      throw storeFailure(error, this.name)
+    } finally {
+      this.#bulk.delete(work)
+      done()
+      this.#flusher?.committed()
+      this.#checkpointer?.committed(bulkRows)
+      for (const tell of this.onMessages) tell()
+    }
+  }
+
+  /** A copy of a database that is in memory. */
+  async copyTo(path: string): Promise<void> {
+    const { backup } = await import('node:sqlite')
+    await backup(this.#database, path)
+  }
+
+  /** For what has to read a database in memory; there is no other way to it. */
+  get database(): DatabaseSync {
+    return this.#database
+  }
+
+  flush(): Promise<void> {
+    return this.#flusher?.flush() ?? Promise.resolve()
+  }
+
+  async close(): Promise<void> {
+    this.#closed = true
+    await Promise.allSettled([...this.onClose].map((end) => end()))
+    await Promise.allSettled(this.#bulk)
+    await this.#writer.close()
+    await this.#purging
+    await this.#flusher?.settled()
+    await this.#log?.close()
+    await this.#checkpointer?.close()
+    this.#database.close()
+  }
+
+  #transactions(): ConstructorParameters<typeof Writer>[0] {
+    return {
+      begin: () => {
+        this.#tables.forget()
+        this.statements.run('BEGIN IMMEDIATE')
+        this.#refuseNewer()
+      },
+      commit: () => {
+        this.#tables.writeHeld()
+        this.statements.run('COMMIT')
+        this.#tables.committed()
+        this.#flusher?.committed()
+        this.#checkpointer?.committed(this.statements.rowsWritten - this.#rowsWritten)
+        this.#rowsWritten = this.statements.rowsWritten
+        if (this.#tables.purging) this.#purge()
+        if (this.#messageChanges === this.statements.messageChanges) return
+        this.#messageChanges = this.statements.messageChanges
+        for (const tell of this.onMessages) tell()
+      },
+      rollback: () => {
+        this.#tables.undo()
+        // After some failures of the disk SQLite has rolled back by itself.
+        if (this.#database.isTransaction) this.statements.run('ROLLBACK')
+      },
+      failure: (error) => storeFailure(error, this.name),
+    }
+  }
+
+  /** Another process may have brought the file to a version that this one knows nothing of: it writes no more. */
+  #refuseNewer(): void {
+    const now = this.#tables.dataVersion()
+    if (now === this.#dataVersion) return
+    try {
+      refuseUnknown(this.#database, this.name)
+    } catch (error) {
+      this.statements.run('ROLLBACK')
+      throw error
+    }
+    this.#dataVersion = now
+  }
+
+  /** Removes what deleted threads left, a little at a time, between other writes. What a close interrupts goes on at the next open. */
+  #purge(): void {
+    this.#tables.purging = false
+    this.#purging ??= this.#purgeAll().finally(() => {
+      this.#purging = undefined
+    })
+  }
+
+  async #purgeAll(): Promise<void> {
+    try {
+      while (!this.#closed && (await this.#writer.write(() => this.#tables.purgeSome()))) { /* more is left */ }
+    } catch {
+      // The rows can't be seen by anyone; the next open tries again.
+    }
+  }
+}
+
+function nameOf(location: LocalLocation): string {
+  return location.kind === 'file' ? location.path : ':memory:'
+}
+
+function pageSizeOf(database: DatabaseSync): number {
+  return Number(database.prepare('PRAGMA page_size').get()?.page_size)
+}
+
+function prepare(database: DatabaseSync, name: string, kind: LocalLocation['kind']): void {
+  refuseUnknown(database, name)
+  if (kind === 'file') {
+    // Of a new file. A turn changes a few bytes in each of some thirty pages, and every one of them is written whole.
+    database.exec('PRAGMA page_size = 2048')
+    const { journal_mode: mode } = database.prepare('PRAGMA journal_mode = WAL').get() ?? {}
+    if (mode !== 'wal') throw new Error(`it can't keep a write-ahead log there (${String(mode)})`)
+  }
+  // Commits don't sync: Flusher does. The log is copied back by Checkpointer and keeps at most this size on disk.
+  database.exec(`
+    PRAGMA synchronous = NORMAL;
+    PRAGMA wal_autocheckpoint = 0;
+    PRAGMA journal_size_limit = 67108864;
+    PRAGMA temp_store = MEMORY;
+    PRAGMA cache_size = -8000`)
+  const changed = migrate(database, name)
+  // The new file, its name and its tables are on disk before anyone relies on them.
+  if (changed && kind === 'file') database.exec('PRAGMA wal_checkpoint(TRUNCATE)')
+}
+
+/** Tries again while another process holds the file, letting everything else go on meanwhile. */
+async function patiently<Result>(limit: number, act: () => Result): Promise<Result> {
+  const since = performance.now()
+  for (let pause = 1; ; pause = Math.min(40, pause * 2)) {
+    try {
+      return act()
+    } catch (error) {
+      if (!isBusy(error) || performance.now() - since >= limit) throw error
+      await sleep(systemClock, pause * (0.5 + Math.random() / 2))
+    }
+  }
+}

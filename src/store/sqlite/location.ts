@@ -1,0 +1,35 @@
+import { dirname, resolve } from 'node:path'
+import { fileURLToPath } from 'node:url'
+import { HeedError } from '../../base/errors.ts'
+import { realFile } from '../real-file.ts'
+import { makeFolder } from './made-folder.ts'
+
+/** Where a database is: a file, this process's memory, or a server. */
+export type Location = LocalLocation | { kind: 'remote'; url: string }
+
+export type LocalLocation = { kind: 'file'; path: string } | { kind: 'memory' }
+
+export function parseLocation(url: string): Location {
+  if (typeof url !== 'string') {
+    throw new HeedError('invalid_argument', 'url is missing. Use file:./path.db, :memory:, or libsql://… and https://… for a server.', { details: { field: 'url' } })
+  }
+  if (url === ':memory:' || url === 'file::memory:') return { kind: 'memory' }
+  if (/^(?:libsql|https?|wss?):\/\/./i.test(url)) return { kind: 'remote', url }
+  if (!url.startsWith('file:') || url.length === 5 || url.includes('?')) {
+    throw new HeedError('invalid_argument', `"${url}" names no database. Use file:./path.db, :memory:, or libsql://… and https://… for a server.`, { details: { field: 'url' } })
+  }
+  return { kind: 'file', path: url.startsWith('file://') ? fileURLToPath(url) : resolve(url.slice(5)) }
+}
+
+/** The same for every spelling of one place; nothing for memory, which is each connection's own. */
+export function placeAt(location: Location): string | undefined {
+  if (location.kind === 'memory') return undefined
+  return location.kind === 'file' ? `file:${realFile(location.path)}` : location.url
+}
+
+/** The one name of a file, however it was written. Makes its folder, which SQLite wouldn't. */
+export async function resolveFile(path: string): Promise<string> {
+  const file = realFile(path)
+  await makeFolder(dirname(file))
+  return file
+}

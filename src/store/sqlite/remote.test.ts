@@ -1,0 +1,116 @@
+import { mkdtempSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { createClient } from '@libsql/client'
+import { afterAll, afterEach, describe, expect, it, vi } from 'vitest'
+import { storeConformance, type StoreHarness } from '../conformance/index.ts'
+import { notificationConformance } from '../conformance/notifications/notifications.ts'
+import { scheduleConformance } from '../conformance/schedules.ts'
+import { acceptOne, persisted, refuses, rowIds, scope, send } from '../conformance/fixture.ts'
+import type { LibSQLClient } from './client.ts'
+import { LibSQLStore } from './store.ts'
+
+const folder = mkdtempSync(join(tmpdir(), 'heed-remote-'))
+afterAll(() => rmSync(folder, { recursive: true }))
+const opened: LibSQLStore[] = []
+afterEach(async () => {
+  await Promise.all(opened.splice(0).map((store) => store.close()))
+})
+
+let count = 0
+const newURL = () => `file:${join(folder, `${count++}.db`)}`
+
+/** What a server would be asked is asked of a file here, through the same client. */
+function through(url: string, client: LibSQLClient = createClient({ url })): LibSQLStore {
+  const store = new LibSQLStore({ url, client })
+  opened.push(store)
+  return store
+}
+
+async function ready(url: string): Promise<LibSQLStore> {
+  const store = through(url)
+  await store.open()
+  return store
+}
+
+const inboxOf = async (store: LibSQLStore) => (await store.getStore('notifications'))!
+const schedulesOf = async (store: LibSQLStore) => (await store.getStore('schedules'))!
+
+const harness: StoreHarness = {
+  store: () => ready(newURL()),
+  async reopen(store) {
+    await store.close()
+    return ready((store as LibSQLStore).url)
+  },
+}
+
+describe('a database that is reached through a client', () => {
+  it.each(storeConformance)('$name', ({ run }) => expect(run(harness)).resolves.toBeUndefined(), 120_000)
+
+  it.each(notificationConformance)('the inbox: $name', ({ run }) => expect(run({ store: async () => inboxOf(await ready(newURL())) })).resolves.toBeUndefined(), 120_000)
+
+  it.each(scheduleConformance)('schedules: $name', ({ run }) => expect(run({ store: async () => schedulesOf(await ready(newURL())) })).resolves.toBeUndefined(), 120_000)
+
+  it('that is shared by two stores loses nothing of either', async () => {
+    const url = newURL()
+    const [a, b] = [await ready(url), await ready(url)]
+    await a.createThread({ id: scope.threadId, resourceId: 'resource-1', now: 1 })
+    const keys = Array.from({ length: 10 }, (_, index) => `k${index}`)
+    await Promise.all(keys.map((key, index) => (index % 2 ? a : b).patchThread(scope, { metadata: { [key]: index } })))
+    expect(Object.keys((await a.getThread(scope))?.metadata ?? {}).toSorted()).toEqual(keys)
+  })
+
+  it('one refused write harms none of those beside it', async () => {
+    const store = await ready(newURL())
+    const writes = await Promise.allSettled([
+      acceptOne(store, send('a', persisted)), store.patchThread({ threadId: 'nowhere' }, { title: 'x' }), acceptOne(store, send('b', persisted)),
+    ])
+    expect(writes.map(({ status }) => status)).toEqual(['fulfilled', 'rejected', 'fulfilled'])
+    expect(await rowIds(store)).toEqual(['a', 'b'])
+  })
+
+  it('that breaks off in a transaction leaves nothing of it, and says that it may be tried again', async () => {
+    const url = newURL()
+    const client: LibSQLClient = createClient({ url })
+    const store = through(url, client)
+    await store.open()
+    const begin = client.transaction.bind(client)
+    let broken = true
+    vi.spyOn(client, 'transaction').mockImplementation(async (mode) => {
+      const transaction = await begin(mode)
+      const { execute, batch } = transaction
+      let sent = 0
+      const breaks = () => broken && ++sent > 1
+      transaction.execute = (statement) => (breaks() ? Promise.reject(new Error('the connection broke')) : execute.call(transaction, statement))
+      transaction.batch = (statements) => (breaks() || !batch ? Promise.reject(new Error('the connection broke')) : batch.call(transaction, statements))
+      return transaction
+    })
+    await expect(store.accept([send('a', persisted)])).rejects.toMatchObject({ code: 'store_failed', retryable: true })
+    broken = false
+    expect(await store.getThread(scope)).toBeNull()
+    await acceptOne(store, send('a', persisted))
+    expect(await rowIds(store)).toEqual(['a'])
+  })
+
+  it('of a newer version is refused', async () => {
+    const url = newURL()
+    const client = createClient({ url })
+    await client.executeMultiple('CREATE TABLE heed_schema (version INTEGER NOT NULL) STRICT; INSERT INTO heed_schema VALUES (999)')
+    await refuses('store_newer', through(url, client).open())
+  })
+
+  it('is not backed up from here', async () => {
+    const store = await ready(newURL())
+    await refuses('unsupported_option', store.backup(join(folder, 'copy.db')))
+  })
+})
+
+describe('a server', () => {
+  it.each(['libsql://127.0.0.1:1?tls=0', 'http://127.0.0.1:1'])('%s that is away is an error that may pass', async (url) => {
+    const store = new LibSQLStore({ url, authToken: 'secret', busyTimeout: 50 })
+    const failed = await store.open().catch((error: unknown) => error)
+    expect(failed).toMatchObject({ code: 'store_failed', retryable: true })
+    expect(String(failed)).not.toContain('secret')
+    await store.close()
+  })
+})

@@ -1,0 +1,240 @@
+import { sleep, systemClock, type Clock } from '../../base/clock.ts'
+import { HeedError, isHeedError } from '../../base/errors.ts'
+import type { LibSQLClient, LibSQLResult, LibSQLTransaction } from './client.ts'
+import { migrations } from './migrations.ts'
+import { Misled, replay, type Execute, type SqlAnswer } from '../sql/replay.ts'
+import type { Statements } from '../sql/statements.ts'
+import type { SqlTables } from '../sql/tables.ts'
+
+/** What a store does with a database, near or far. */
+export interface DatabaseConnection {
+  /** Runs `work` in one transaction, which it may share with others. */
+  write<Result>(work: (tables: SqlTables, statements: Statements) => Result, steps?: TransactionSteps<Result>): Promise<Result>
+  /** Sees one state of the database. */
+  read<Result>(work: (tables: SqlTables, statements: Statements) => Result): Promise<Result>
+  /** The same for one statement, which needs no transaction to be one state. */
+  peek?<Result>(work: (statements: Statements) => Result): Promise<Result>
+  /** Resolves when all that was committed would survive a power cut. */
+  flush(): Promise<void>
+  close(): Promise<void>
+}
+
+export interface TransactionSteps<Result> {
+  /** Before all writes that are queued. */
+  first?: boolean
+  /** Runs in the same transaction after the work of all that share it, and answers the result. */
+  last?(tables: SqlTables, result: Result): Result
+}
+
+interface Job {
+  work(tables: SqlTables, statements: Statements): unknown
+  last: ((tables: SqlTables, result: unknown) => unknown) | undefined
+  resolve(result: unknown): void
+  reject(error: unknown): void
+}
+
+/** A transaction is done again for each answer that it waits for: with few jobs that costs little. */
+const jobsAtOnce = 16
+const maxQueued = 100_000
+
+const versionTable = 'CREATE TABLE IF NOT EXISTS heed_schema (version INTEGER NOT NULL) STRICT'
+
+/** A database that is reached through a client. The statements are those of a file; a round trip has as many as can be foreseen. */
+export class RemoteConnection implements DatabaseConnection {
+  readonly name: string
+  readonly #client: LibSQLClient
+  readonly #clock: Clock
+  readonly #busyTimeout: number
+  #jobs: Job[] = []
+  #pumping: Promise<void> | undefined
+  readonly #reading = new Set<Promise<unknown>>()
+  #purging = false
+  #closed = false
+
+  static async open(client: LibSQLClient, options: { name: string; clock: Clock; busyTimeout: number }): Promise<RemoteConnection> {
+    const connection = new RemoteConnection(client, options)
+    await connection.#transaction('write', (transaction) => migrate(transaction, options.name))
+    return connection
+  }
+
+  private constructor(client: LibSQLClient, { name, clock, busyTimeout }: { name: string; clock: Clock; busyTimeout: number }) {
+    this.#client = client
+    this.name = name
+    this.#clock = clock
+    this.#busyTimeout = busyTimeout
+  }
+
+  /** In the order in which they came. What is asked for while others are at work shares the next transaction. */
+  write<Result>(work: (tables: SqlTables, statements: Statements) => Result, steps?: TransactionSteps<Result>): Promise<Result> {
+    if (this.#closed) return Promise.reject(new HeedError('closed', 'This store was closed. Open a new one.'))
+    return this.#add(work, steps)
+  }
+
+  #add<Result>(work: (tables: SqlTables, statements: Statements) => Result, { first, last }: TransactionSteps<Result> = {}): Promise<Result> {
+    if (this.#jobs.length >= maxQueued) {
+      return Promise.reject(new HeedError('store_failed', `${maxQueued} writes wait already. Send slower, or try again.`, { retryable: true }))
+    }
+    return new Promise<Result>((resolve, reject) => {
+      const job: Job = { work, last: last as Job['last'], resolve: (result) => resolve(result as Result), reject }
+      if (first) this.#jobs.unshift(job)
+      else this.#jobs.push(job)
+      this.#pumping ??= this.#pump()
+    })
+  }
+
+  async #pump(): Promise<void> {
+    while (this.#jobs.length > 0) {
+      await new Promise<void>((resolve) => setImmediate(resolve))
+      const jobs = this.#jobs.splice(0, jobsAtOnce)
+      // One that is refused takes the others of its transaction along: each is then done by itself.
+      if (!(await this.#perform(jobs, jobs.length > 1))) for (const job of jobs) await this.#perform([job], false)
+    }
+    // In the same moment in which nothing was found waiting: what comes next starts another.
+    this.#pumping = undefined
+  }
+
+  /** False, and nothing, when one of several was refused. */
+  async #perform(jobs: readonly Job[], several: boolean): Promise<boolean> {
+    try {
+      const { result, purging } = await this.#replayed('write', (tables, statements) => {
+        const results = jobs.map(({ work }) => work(tables, statements))
+        return jobs.map(({ last }, index) => (last ? last(tables, results[index]) : results[index]))
+      })
+      for (const [index, { resolve }] of jobs.entries()) resolve(result[index])
+      if (purging) this.#purge()
+      return true
+    } catch (error) {
+      if (several) return false
+      jobs[0]?.reject(error)
+      return true
+    }
+  }
+
+  read<Result>(work: (tables: SqlTables, statements: Statements) => Result): Promise<Result> {
+    const reading = this.#replayed('deferred', work).then(({ result }) => result)
+    this.#reading.add(reading)
+    const forget = () => this.#reading.delete(reading)
+    reading.then(forget, forget)
+    return reading
+  }
+
+  /** The server answers a commit when it is durable. */
+  async flush(): Promise<void> {}
+
+  async close(): Promise<void> {
+    this.#closed = true
+    await this.#pumping
+    await Promise.allSettled(this.#reading)
+    this.#client.close()
+  }
+
+  /** What deleted threads left goes a little at a time. What a close interrupts goes on with the next that is deleted. */
+  #purge(): void {
+    if (this.#purging) return
+    this.#purging = true
+    this.#purgeAll().finally(() => {
+      this.#purging = false
+    }).catch(() => {
+      // Nobody can see these rows; the next that is deleted takes them along.
+    })
+  }
+
+  async #purgeAll(): Promise<void> {
+    while (!this.#closed && (await this.#add((tables) => tables.purgeSome()))) { /* more is left */ }
+  }
+
+  async #replayed<Result>(mode: 'write' | 'deferred', work: (tables: SqlTables, statements: Statements) => Result): Promise<{ result: Result; purging: boolean }> {
+    for (const venture of ['much', 'little'] as const) {
+      try {
+        return await this.#transaction(mode, (transaction) => replay(executeIn(transaction), this.#clock, work, venture))
+      } catch (error) {
+        if (!(error instanceof Misled)) throw error
+      }
+    }
+    return this.#transaction(mode, (transaction) => replay(executeIn(transaction), this.#clock, work, 'nothing'))
+  }
+
+  /** Tries again while somebody else writes: nothing of a transaction that didn't begin, or was refused, has happened. */
+  async #transaction<Result>(mode: 'write' | 'deferred', work: (transaction: LibSQLTransaction) => Promise<Result>): Promise<Result> {
+    const since = performance.now()
+    for (let pause = 1; ; pause = Math.min(40, pause * 2)) {
+      try {
+        return await this.#once(mode, work)
+      } catch (error) {
+        if (isHeedError(error) || error instanceof Misled) throw error
+        if (!isBusy(error) || performance.now() - since >= this.#busyTimeout) throw failure(error, this.name)
+        await sleep(systemClock, pause * (0.5 + Math.random() / 2))
+      }
+    }
+  }
+
+  async #once<Result>(mode: 'write' | 'deferred', work: (transaction: LibSQLTransaction) => Promise<Result>): Promise<Result> {
+    const transaction = await this.#client.transaction(mode)
+    try {
+      const result = await work(transaction)
+      await transaction.commit()
+      return result
+    } finally {
+      // Undoes what wasn't committed.
+      transaction.close()
+    }
+  }
+}
+
+function executeIn(transaction: LibSQLTransaction): Execute {
+  return async ([first, ...more]) => {
+    if (!first) return []
+    const { batch } = transaction
+    if (more.length === 0 || !batch) {
+      const answers = [answerOf(await transaction.execute(first))]
+      for (const one of more) answers.push(answerOf(await transaction.execute(one)))
+      return answers
+    }
+    try {
+      return (await batch.call(transaction, [first, ...more])).map(answerOf)
+    } catch (error) {
+      // It may be for what was guessed that one of them failed; if it isn't, it fails again.
+      if (/^SQLITE_(?!BUSY|LOCKED)/.test(codeOf(error))) throw new Misled('statements that were sent on a guess failed', { cause: error })
+      throw error
+    }
+  }
+}
+
+function answerOf({ columns, rows, rowsAffected, lastInsertRowid }: LibSQLResult): SqlAnswer {
+  return {
+    rows: rows.map((row) => Object.fromEntries(columns.map((column, index) => [column, row[index]]))),
+    changes: rowsAffected,
+    lastInsertRowid: Number(lastInsertRowid ?? 0),
+  }
+}
+
+/** Brings the database to the newest version; all steps or none. Its version is in a table: servers don't let every pragma through. */
+async function migrate(transaction: LibSQLTransaction, name: string): Promise<void> {
+  await transaction.execute({ sql: versionTable, args: [] })
+  const { rows } = await transaction.execute({ sql: 'SELECT max(version) FROM heed_schema', args: [] })
+  const version = Number(rows[0]?.[0] ?? 0)
+  if (version > migrations.length) {
+    throw new HeedError('store_newer', `The database ${name} has schema version ${version}; this Heed knows ${migrations.length}. Update Heed, or name another database.`, {
+      details: { version, known: migrations.length },
+    })
+  }
+  if (version === migrations.length) return
+  for (const step of migrations.slice(version)) await transaction.executeMultiple(step)
+  await transaction.execute({ sql: 'INSERT INTO heed_schema (version) VALUES (?)', args: [migrations.length] })
+}
+
+function codeOf(error: unknown): string {
+  return typeof error === 'object' && error !== null && 'code' in error ? String(error.code) : ''
+}
+
+function isBusy(error: unknown): boolean {
+  return /^SQLITE_BUSY|^SQLITE_LOCKED/.test(codeOf(error))
+}
+
+function failure(error: unknown, name: string): HeedError {
+  const why = error instanceof Error ? error.message : String(error)
+  if (/^SQLITE_(?:CORRUPT|NOTADB)/.test(codeOf(error))) return new HeedError('store_corrupt', `The database ${name} is damaged or is none: ${why}.`, { cause: error })
+  // A connection that broke, or a server that is away, may be there again.
+  const retryable = !/^SQLITE_(?!BUSY|LOCKED)/.test(codeOf(error))
+  return new HeedError('store_failed', `The database ${name} refused: ${why}.`, { cause: error, retryable })
+}

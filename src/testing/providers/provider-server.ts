@@ -1,0 +1,149 @@
+import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import type { JSONObject } from '@ai-sdk/provider'
+import { type Clock, systemClock } from '../../base/clock.ts'
+import { aiGateway } from './ai-gateway.ts'
+import { anthropicMessages } from './anthropic-messages.ts'
+import { openaiChat } from './openai-chat.ts'
+import { openaiResponses } from './openai-responses.ts'
+import type { Pace } from '../playback.ts'
+import { scriptedAnswer } from '../script.ts'
+import type { Script } from '../scripted-step.ts'
+import { answerOverWire, reply } from './wire-answer.ts'
+import type { RequestHeaders, WireProtocolName } from './wire-protocol.ts'
+
+export interface ProviderServerOptions {
+  script?: Script<RecordedRequest>
+  loop?: boolean
+  pace?: Pace
+  /** For `pace` and `delayMs`. The system's unless told. */
+  clock?: Clock
+}
+
+export interface RecordedRequest {
+  /** Its place in `requests`. */
+  readonly index: number
+  readonly protocol: WireProtocolName
+  readonly headers: RequestHeaders
+  readonly body: JSONObject
+  /** How the answer ended: `broken` by the script, `disconnected` by the client or by `close()`. */
+  readonly outcome: Promise<'answered' | 'broken' | 'disconnected'>
+}
+
+export interface ProviderServer {
+  readonly url: string
+  /** What `createOpenAI` takes. */
+  readonly openai: { baseURL: string; apiKey: string }
+  /** What `createAnthropic` takes. */
+  readonly anthropic: { baseURL: string; apiKey: string }
+  /** What `createGateway` takes. */
+  readonly gateway: { baseURL: string; apiKey: string }
+  /** Every request for a model, oldest first. */
+  readonly requests: readonly RecordedRequest[]
+  /** Gives the next script; its first step answers the next request. */
+  script(script: Script<RecordedRequest>, options?: { loop?: boolean }): void
+  /** Ends every connection and every wait. */
+  close(): Promise<void>
+  [Symbol.asyncDispose](): Promise<void>
+}
+
+const protocols = [openaiResponses, openaiChat, anthropicMessages, aiGateway]
+
+/**
+ * A server on this machine that speaks as OpenAI (Responses, Chat Completions), Anthropic (Messages) and the gateway of the `ai`
+ * package do, and says what a script tells it to. Requests without `stream` are answered with one JSON object. A step that cannot be told in the
+ * protocol, a script that has run out, or a schema that the provider would not take, is answered with status 400 and a
+ * message that says so.
+ *
+ * @example
+ * await using server = await providerServer({ script: ['Hello.', { error: { status: 429, headers: { 'retry-after': '2' } } }] })
+ * const openai = createOpenAI(server.openai)
+ */
+export async function providerServer(options: ProviderServerOptions = {}): Promise<ProviderServer> {
+  const { clock = systemClock, pace } = options
+  const requests: RecordedRequest[] = []
+  const open = new Set<AbortController>()
+  let turn = turnOf(options.script ?? [], options.loop)
+
+  const server = createServer((request, response) => void handle(request, response))
+
+  async function handle(request: IncomingMessage, response: ServerResponse): Promise<void> {
+    const stop = new AbortController()
+    const ended = Promise.withResolvers<Awaited<RecordedRequest['outcome']>>()
+    let broken = false
+    open.add(stop)
+    response.on('error', () => {})
+    response.once('close', () => {
+      open.delete(stop)
+      stop.abort()
+      ended.resolve(broken ? 'broken' : response.writableFinished ? 'answered' : 'disconnected')
+    })
+    const { pathname } = new URL(request.url ?? '/', url)
+    const protocol = protocols.find(({ path }) => path === pathname && request.method === 'POST')
+    if (!protocol) {
+      const message = `Send a POST to one of ${protocols.map(({ path }) => path).join(', ')}.`
+      return reply(response, 404, { error: { message } })
+    }
+    try {
+      const text = await readText(request)
+      const body = JSON.parse(text) as JSONObject
+      const recorded: RecordedRequest = {
+        index: requests.length,
+        protocol: protocol.name,
+        headers: request.headers,
+        body,
+        outcome: ended.promise,
+      }
+      requests.push(recorded)
+      const refused = protocol.refusal?.(body)
+      if (refused !== undefined) return reply(response, 400, protocol.failure({ status: 400, message: refused }))
+      const step = await turn(recorded)
+      const asked = protocol.asks?.(request.headers) ?? { model: String(body.model), streaming: body.stream === true }
+      const exchange = { protocol, index: recorded.index, body, ...asked, characters: text.length }
+      broken = (await answerOverWire(response, step, exchange, { clock, pace, signal: stop.signal })) === 'broken'
+      if (broken) response.destroy()
+    } catch (error) {
+      if (stop.signal.aborted || response.headersSent) return void response.destroy()
+      reply(response, 400, protocol.failure({ status: 400, message: error instanceof Error ? error.message : String(error) }))
+    }
+  }
+
+  await new Promise<void>((resolve, reject) => {
+    server.once('error', reject)
+    server.listen(0, '127.0.0.1', () => resolve())
+  })
+  const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`
+  const access = { baseURL: `${url}/v1`, apiKey: 'scripted' }
+  const close = async () => {
+    for (const stop of open) stop.abort()
+    const closed = new Promise((resolve) => server.close(resolve))
+    server.closeAllConnections()
+    await closed
+  }
+
+  return {
+    url,
+    openai: access,
+    anthropic: access,
+    gateway: { baseURL: `${url}/v4/ai`, apiKey: 'scripted' },
+    requests,
+    script(script, { loop } = {}) {
+      turn = turnOf(script, loop)
+    },
+    close,
+    [Symbol.asyncDispose]: close,
+  }
+}
+
+/** The steps of one script, in turn. */
+function turnOf(script: Script<RecordedRequest>, loop: boolean | undefined) {
+  let taken = 0
+  return (request: RecordedRequest) => scriptedAnswer(script, request, { index: taken++, loop })
+}
+
+async function readText(request: IncomingMessage): Promise<string> {
+  request.setEncoding('utf8')
+  let text = ''
+  for await (const piece of request) text += piece
+  return text
+}

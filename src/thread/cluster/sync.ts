@@ -1,0 +1,50 @@
+import type { MessageRow } from '../../message/row.ts'
+import type { ThreadRow } from '../../store/contract/threads.ts'
+import { parseCursor } from '../watch/cursor.ts'
+import type { LiveThread } from '../watch/live.ts'
+import type { ThreadRuntime } from '../runtime/runtime.ts'
+
+/** Brings what is live here to what is live on the thread. False when its runner doesn't tell. */
+export async function meet(runtime: ThreadRuntime, live: LiveThread, thread: ThreadRow, after?: string): Promise<boolean> {
+  const { id, status, owner, epoch } = thread
+  const elsewhere = status === 'running' && owner !== undefined && owner !== runtime.owner && !runsHere(runtime, thread)
+  if (elsewhere && (live.epoch < epoch || !live.running)) {
+    const before = live.epoch
+    if (await runtime.neighbours.follow(id, owner, after)) return true
+    // It came to this process meanwhile, or its next runner told.
+    if (live.epoch > Math.max(before, epoch)) return true
+    // Whatever its runner says later comes after this.
+    runtime.neighbours.tear(id)
+    live.join(epoch - 1, runtime.clock.now())
+    return false
+  }
+  // Nothing happened since the cursor, or little: whoever ran the thread last may know what.
+  const asks = after !== undefined && !runsHere(runtime, thread) && parseCursor(after).epoch === epoch && live.epoch < epoch
+  if (asks) await runtime.neighbours.follow(id, undefined, after)
+  // A run that is about to begin here counts its epoch itself.
+  live.join(status === 'running' && owner === runtime.owner ? epoch - 1 : epoch, runtime.clock.now())
+  if (status === 'suspended') live.runId ??= thread.runId
+  return true
+}
+
+/**
+ * Whether more happened on a thread than was heard here, where nobody is known to be at work: `rows` have it, and what is heard of it later
+ * would be told again.
+ */
+export function isAhead(runtime: ThreadRuntime, live: LiveThread, thread: ThreadRow, rows: readonly MessageRow[]): boolean {
+  if (runsHere(runtime, thread) || (thread.status === 'running' && thread.owner === runtime.owner)) return false
+  const { heard } = live
+  return thread.epoch > live.epoch || thread.status === 'running' || (heard > 0 && rows.some(({ runId, seq = 0 }) => runId !== undefined && seq > heard))
+}
+
+/** Goes on from what the store has: its runner is asked; where nobody runs it, all that was said so far counts as told by snapshots. */
+export async function catchUp(runtime: ThreadRuntime, live: LiveThread, thread: ThreadRow): Promise<void> {
+  if (thread.status === 'running') await meet(runtime, live, thread)
+  else live.settle(thread.epoch, thread.status === 'suspended', runtime.clock.now())
+}
+
+/** Whether this process runs the thread, as far as the store knows: one that slept may not have noticed yet that another took it. */
+function runsHere(runtime: ThreadRuntime, { id, epoch }: ThreadRow): boolean {
+  const host = runtime.hostOf(id)
+  return host !== undefined && host.fence.epoch >= epoch
+}

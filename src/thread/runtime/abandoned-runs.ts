@@ -1,0 +1,51 @@
+import { HeedError } from '../../base/errors.ts'
+import type { ThreadRuntime } from './runtime.ts'
+
+/** How many threads without a runner are looked through. */
+const orphanPage = 1_000
+
+/**
+ * Callers that wait behind a run nobody goes on with: its process is gone, and its agent is not known here. A process that has it may be
+ * about to take it up, so that it counts only when the next look finds it so again.
+ */
+export class AbandonedRuns {
+  readonly #runtime: ThreadRuntime
+  #suspects: ReadonlySet<string> = new Set()
+
+  constructor(runtime: ThreadRuntime) {
+    this.#runtime = runtime
+  }
+
+  async look(): Promise<void> {
+    const { store, expectations, clock } = this.#runtime
+    const waiting = expectations.threadsElsewhere().filter((threadId) => expectations.waitingOn(threadId).calls.length > 0)
+    if (waiting.length === 0) {
+      this.#suspects = new Set()
+      return
+    }
+    const orphans = new Set((await store.listOrphans(clock.now(), orphanPage)).map(({ threadId }) => threadId))
+    const suspects = new Set<string>()
+    for (const threadId of waiting) {
+      const thread = orphans.has(threadId) ? await store.getThread({ threadId }) : null
+      if (thread?.status !== 'running' || thread.agentId === undefined || this.#runtime.knows(thread.agentId)) continue
+      if (this.#suspects.has(threadId)) await this.#release(threadId, thread.agentId, thread.runId)
+      else suspects.add(threadId)
+    }
+    this.#suspects = suspects
+  }
+
+  async #release(threadId: string, agentId: string, runId: string | undefined): Promise<void> {
+    const { store, expectations } = this.#runtime
+    for (const id of await store.cancelSignals({ threadId }, expectations.waitingOn(threadId).calls)) {
+      expectations.takeCall(threadId, id)?.reject(abandoned(threadId, agentId, runId))
+    }
+  }
+}
+
+function abandoned(threadId: string, agentId: string, runId: string | undefined): HeedError {
+  return new HeedError(
+    'run_abandoned',
+    `Thread ${threadId} has an unfinished run of agent '${agentId}', which no process runs. Start one that has this agent, or end the run: agent.abortRun({ threadId }).`,
+    { retryable: true, details: { threadId, agentId, ...(runId === undefined ? {} : { runId }) } },
+  )
+}

@@ -1,0 +1,408 @@
+import type { Bus } from '../../bus/contract.ts'
+import { systemClock, type Clock, type Timer } from '../../base/clock.ts'
+import { HeedError, isHeedError } from '../../base/errors.ts'
+import { newId } from '../../base/ids.ts'
+import { consoleLogger, type Logger } from '../../base/logger.ts'
+import type { Accepted, BegunRun, Claim, Fence, Send, ThreadStore, Window, Windows } from '../../store/contract/threads.ts'
+import { Announcing } from '../watch/pending-echoes.ts'
+import { echo } from '../send/publish-persisted.ts'
+import { Expectations } from '../send/waiters.ts'
+import { ThreadHost } from './host.ts'
+import { interrupt } from '../send/interrupt.ts'
+import { LiveThread } from '../watch/live.ts'
+import { Neighbours } from '../cluster/peers.ts'
+import type { Attendant, Runnable, RunEnvironment } from './runnable.ts'
+import type { ThreadRuntimeOptions } from './runtime-options.ts'
+import { settleWaiting } from '../send/outcomes.ts'
+import { isClosed, Sweeper } from './sweeper.ts'
+import { Titling } from './titles.ts'
+import { Underway } from '../../base/in-flight.ts'
+import { Vigil } from '../../base/keep-alive.ts'
+import { leave, retain } from '../../store/sharing.ts'
+
+/** After a store failed in the middle of a thread, how long until it is asked again. */
+const retryMs = 1_000
+
+/** How many orphaned threads are taken up at once. */
+const sweepPage = 100
+
+/** Where a run lives. */
+export interface Target {
+  threadId: string
+  resourceId: string
+}
+
+/** The threads of one store in one process: who runs here, who watches, who waits for an outcome. */
+export class ThreadRuntime implements RunEnvironment {
+  readonly clock: Clock
+  readonly logger: Logger
+  readonly tracing: ThreadRuntimeOptions['tracing']
+  readonly newId: () => string
+  /** Names this process in leases. */
+  readonly owner: string
+  readonly vigil = new Vigil()
+  readonly expectations = new Expectations(this.vigil)
+  readonly titles = new Titling(this)
+  readonly neighbours = new Neighbours(this)
+  readonly sweepMs: number
+  /** Runs that are at work here, and those that a send of this process was promised. */
+  readonly active = new Map<string, Target>()
+  /** The last send of a thread that has not reached the store. */
+  readonly sending = new Map<string, Promise<void>>()
+  /** Sends that are on their way to the store or to the disk. */
+  readonly underway = new Underway()
+  /** Signals that are kept, and runs that are ended while nobody is at work on them. */
+  readonly announcing = { kept: new Announcing(), ended: new Announcing() }
+  closing = false
+  /** The store can be asked at once. */
+  isOpen = false
+
+  readonly #source: ThreadStore | (() => Promise<ThreadStore>)
+  #store: ThreadStore | undefined
+  readonly #bus: Bus | undefined
+  readonly #agents = new Map<string, Runnable>()
+  #windows: Windows = new Map()
+  readonly #hosts = new Map<string, { host: ThreadHost; done: Promise<void> }>()
+  readonly #lives = new Map<string, { live: LiveThread; users: number }>()
+  readonly #leaseMs: number
+  #opened: Promise<void> | undefined
+  #heartbeat: Timer | undefined
+  /** Until then, by our clock, nobody takes a thread from us. */
+  #aliveUntil = -Infinity
+  #lapses = 0
+  #renewing: Promise<void> | undefined
+  readonly #retries = new Set<Timer>()
+  readonly #attendants: Attendant[] = []
+  readonly #sweeper = new Sweeper(this, sweepPage, () => {
+    for (const attendant of this.#attendants) attendant.look()
+  })
+
+  constructor(options: ThreadRuntimeOptions) {
+    this.#source = options.store
+    this.#bus = options.bus
+    this.clock = options.clock ?? systemClock
+    this.logger = options.logger ?? consoleLogger
+    this.tracing = options.tracing
+    this.newId = options.newId ?? newId
+    this.owner = this.newId()
+    this.#leaseMs = options.leaseMs ?? 10_000
+    this.sweepMs = options.sweepMs ?? 5_000
+  }
+
+  /** Everything that comes after `open()` may rely on it. */
+  get store(): ThreadStore {
+    if (!this.#store) throw new HeedError('closed', 'The store is not open yet.')
+    return this.#store
+  }
+
+  /** Resolves when what was accepted would survive a power cut. */
+  readonly flush = (): Promise<void> => {
+    const flushed = this.store.flush()
+    this.underway.begin()
+    return flushed.finally(() => this.underway.end())
+  }
+
+  // Agents
+
+  register(agent: Runnable): void {
+    this.#agents.set(agent.id, agent)
+    const window = agent.window({})
+    if (!isSameWindow(this.#windows.get(agent.id), window)) this.#windows = new Map(this.#windows).set(agent.id, window)
+  }
+
+  /** The agents that may run here, with the window of each as it was last registered. Not changed once it is handed out. */
+  get windows(): Windows {
+    return this.#windows
+  }
+
+  agent(id: string): Runnable {
+    const agent = this.#agents.get(id)
+    if (!agent) throw new HeedError('unknown_agent', `No agent '${id}' is known here. Register it: new Heed({ agents: { … } }).`, { details: { agentId: id } })
+    return agent
+  }
+
+  knows(agentId: string): boolean {
+    return this.#agents.has(agentId)
+  }
+
+  agentIds(): string[] {
+    return [...this.#agents.keys()]
+  }
+
+  attend(attendant: Attendant): void {
+    this.#attendants.push(attendant)
+  }
+
+  inboxChanged(resourceIds: readonly string[]): void {
+    for (const attendant of this.#attendants) attendant.changed?.(resourceIds)
+  }
+
+  // Life
+
+  /** Opens the store, tells the others that this process lives, and takes up what was left. */
+  open(): Promise<void> {
+    if (this.closing) return Promise.reject(new HeedError('closed', 'This Heed was closed. Ask the process that runs now.'))
+    if (!this.#opened) {
+      this.#opened = this.#open()
+      // Before all who wait for it: nobody who finds it open overtakes them.
+      this.#opened.then(() => (this.isOpen = true), () => {})
+    }
+    return this.#opened
+  }
+
+  async #open(): Promise<void> {
+    try {
+      const store = typeof this.#source === 'function' ? await this.#source() : this.#source
+      await store.open()
+      retain(store)
+      this.#store = store
+    } catch (error) {
+      // What can't be opened now may be opened later.
+      this.#opened = undefined
+      throw error
+    }
+    await this.#beat()
+    void this.neighbours.join(this.#bus ?? this.store.bus?.())
+    this.#sweeper.start()
+  }
+
+  /** Whether others may have taken our threads: this process slept, or could not renew its lease. Nothing may be said then. */
+  get lapsed(): boolean {
+    return this.clock.now() > this.#aliveUntil
+  }
+
+  /** One row for all threads of this process. A beat that fails is tried again at the next. */
+  async #beat(): Promise<void> {
+    const until = this.clock.now() + this.#leaseMs
+    try {
+      await this.store.heartbeat(this.owner, until)
+      // Renewed too late: each thread has to be asked for whether it is still ours.
+      if (this.lapsed) {
+        this.#lapses++
+        for (const { host } of this.#hosts.values()) host.lose()
+      }
+      this.#aliveUntil = until
+    } catch (error) {
+      if (!this.endedBy(error)) this.logger.error('the heartbeat failed; another process may take over', { error: String(error) })
+    }
+    this.#heartbeat?.cancel()
+    if (!this.closing) this.#heartbeat = this.clock.after(this.#leaseMs / 3, () => void this.#beat(), { background: true })
+  }
+
+  /** No run begins on a lease that others count as over. */
+  async #renew(): Promise<void> {
+    this.#renewing ??= this.#beat().finally(() => (this.#renewing = undefined))
+    await this.#renewing
+    if (this.lapsed) throw new HeedError('store_failed', 'The lease of this process could not be renewed.', { retryable: true })
+  }
+
+  /** Whether an error is none to tell of, because this runtime ended. It does so where its store was closed by another: nothing may be left that asks it. */
+  endedBy(failure: unknown): boolean {
+    if (this.closing) return true
+    if (!isClosed(failure)) return false
+    if (this.#hosts.size > 0) this.logger.warn('the storage was closed while threads ran on it; they go on when it is opened again', { threads: this.#hosts.size })
+    this.close().catch(() => {})
+    return true
+  }
+
+  /** Takes up threads that nobody runs although something waits in them. Answers how many. */
+  async sweep(limit = sweepPage): Promise<number> {
+    await this.open()
+    const orphans = await this.store.listOrphans(this.clock.now(), limit, this.agentIds())
+    let taken = 0
+    for (const { threadId } of orphans) if (!this.closing && (await this.wake(threadId))) taken++
+    await this.titles.sweep()
+    return taken
+  }
+
+  /** Claims the thread if it needs a runner, and runs it. `again`: a lease of ours that its runner here gave up. */
+  async wake(threadId: string, again?: Fence): Promise<boolean> {
+    const claimed = await this.answered(threadId, () => this.store.claim(threadId, this.owner, this.agentIds(), again))
+    if (claimed) this.run(claimed.fence)
+    return claimed !== null
+  }
+
+  /**
+   * Asks the store for something that may give this process the thread. When the answer is lost, the thread may be ours without our
+   * knowing: it is then taken up. Asking once more is safe, since everything here is known by its id.
+   */
+  answered<T>(threadId: string, ask: () => Promise<T>): Promise<T> {
+    return ask().catch(async (error: unknown) => {
+      if (isHeedError(error) && !error.retryable) throw error
+      try {
+        return await ask()
+      } finally {
+        await this.#adopt(threadId)
+      }
+    })
+  }
+
+  /** Runs a thread whose lease names this process although nothing of it runs here. */
+  async #adopt(threadId: string): Promise<void> {
+    const thread = await this.store.getThread({ threadId })
+    if (thread?.status !== 'running' || thread.owner !== this.owner || this.#hosts.has(threadId)) return
+    this.logger.warn('a thread is taken up whose lease was given and not answered', { threadId })
+    this.run({ threadId, owner: this.owner, epoch: thread.epoch }, thread.resourceId)
+  }
+
+  /**
+   * Stops running: threads go on in the next process that opens the store. Sends that were accepted stay accepted; what they
+   * came to is for that process to say.
+   */
+  async close(): Promise<void> {
+    if (this.closing) return
+    this.closing = true
+    this.#heartbeat?.cancel()
+    this.#sweeper.end()
+    for (const timer of this.#retries) timer.cancel()
+    await Promise.all(this.#attendants.map((attendant) => attendant.close()))
+    const closed = new HeedError('closed', 'This Heed was closed.')
+    const working = [...this.#hosts.values()]
+    for (const { host } of working) host.abort({ reason: closed, clearPending: false })
+    await Promise.all([...working.map(({ done }) => done), this.titles.close(), this.underway.settled()])
+    this.expectations.close(closed)
+    for (const { live } of this.#lives.values()) live.close()
+    this.vigil.close()
+    if (!this.#opened) return
+    await this.#opened.catch(() => {})
+    this.#heartbeat?.cancel()
+    this.#sweeper.end()
+    if (!this.#store) return
+    try {
+      await this.#store.resign(this.owner)
+      // Senders that are told only now still get what was theirs on the disk.
+      await this.underway.settled()
+    } finally {
+      await this.neighbours.leave()
+      await leave(this.#store)
+    }
+  }
+
+  // Running
+
+  /**
+   * Runs a thread whose lease this process has, from `begun` on where the store began it already. A run before it on the same thread
+   * says its last word first.
+   */
+  run(fence: Fence, resourceId?: string, begun?: BegunRun | null): void {
+    if (this.closing) return
+    const { threadId } = fence
+    const before = this.#hosts.get(threadId)
+    const lapses = this.#lapses
+    const live = this.hold(threadId)
+    live.resourceId = resourceId ?? live.resourceId
+    this.neighbours.attach(live)
+    const host = new ThreadHost(this, fence, live)
+    const done = (before?.done ?? this.neighbours.meeting ?? Promise.resolve())
+      .then(() => (this.lapsed ? this.#renew().then(() => host.work()) : host.work(lapses === this.#lapses ? begun : undefined)))
+      .catch((error: unknown) => this.#stopped(fence, error))
+      .then(() => this.#leave(threadId, host))
+    this.#hosts.set(threadId, { host, done })
+  }
+
+  #leave(threadId: string, host: ThreadHost): void {
+    const last = this.#hosts.get(threadId)?.host === host
+    if (last) {
+      this.#hosts.delete(threadId)
+      this.neighbours.release(threadId)
+    }
+    this.letGo(threadId)
+    if (!last) return
+    this.settle(threadId)
+    if (!this.closing) for (const attendant of this.#attendants) attendant.idle(threadId)
+  }
+
+  /** Nobody runs the thread here: what was accepted and is not settled is looked up. */
+  settle(threadId: string): void {
+    if (this.closing) return
+    settleWaiting(this, threadId).catch((error: unknown) => {
+      if (!this.closing) this.logger.error('what waited on a thread could not be settled', { threadId, error: String(error) })
+    })
+  }
+
+  /** Says something on a thread that nobody runs: at once, or after the last word of whoever ran it until now. */
+  speak(threadId: string, say: (live: LiveThread) => void): void {
+    if (!this.liveOf(threadId) && !this.neighbours.isWatched(threadId)) return
+    const live = this.hold(threadId)
+    const speak = () => {
+      this.neighbours.attach(live)
+      say(live)
+      if (!this.#hosts.has(threadId)) this.neighbours.release(threadId)
+      this.letGo(threadId)
+    }
+    const entry = this.#hosts.get(threadId)
+    if (entry) entry.done = entry.done.then(speak)
+    else speak()
+  }
+
+  #stopped(fence: Fence, error: unknown): void {
+    if (this.closing || (isHeedError(error) && !error.retryable && (error.code === 'closed' || error.code === 'fenced'))) return
+    this.logger.error('a thread stopped; it is taken up again', { threadId: fence.threadId, error: String(error) })
+    // Somebody may wait for what it comes to: a process doesn't end over this.
+    const timer = this.clock.after(retryMs, () => {
+      this.#retries.delete(timer)
+      this.wake(fence.threadId, fence).catch((failed: unknown) => this.#stopped(fence, failed))
+    })
+    this.#retries.add(timer)
+  }
+
+  hostOf(threadId: string): ThreadHost | undefined {
+    return this.#hosts.get(threadId)?.host
+  }
+
+  /** The threads that run here, and when each has ended or is suspended. */
+  work(): Map<string, Promise<void>> {
+    return new Map([...this.#hosts].map(([threadId, { done }]) => [threadId, done]))
+  }
+
+  hosts(): ThreadHost[] {
+    return [...this.#hosts.values()].map(({ host }) => host)
+  }
+
+  /** The live side of a thread, kept as long as somebody runs or watches it. Every `hold` has its `letGo`. */
+  hold(threadId: string): LiveThread {
+    let entry = this.#lives.get(threadId)
+    if (!entry) this.#lives.set(threadId, (entry = { live: new LiveThread(threadId, this.vigil), users: 0 }))
+    entry.users++
+    return entry.live
+  }
+
+  letGo(threadId: string): void {
+    const entry = this.#lives.get(threadId)
+    if (entry && --entry.users === 0) this.#lives.delete(threadId)
+  }
+
+  liveOf(threadId: string): LiveThread | undefined {
+    return this.#lives.get(threadId)?.live
+  }
+
+  // Sends
+
+  /** For sends that wake a thread: it is run here, and begun as soon as the store can. */
+  get claim(): Claim {
+    return { owner: this.owner, begin: this.#windows }
+  }
+
+  /** Stores a send and starts what it starts. */
+  accept(send: Send): Promise<Accepted> {
+    const keeps = send.ifIdle.behavior === 'persist' || send.ifActive.behavior === 'persist'
+    return keeps ? this.announcing.kept.during(send.threadId, () => this.#accept(send)) : this.#accept(send)
+  }
+
+  async #accept(send: Send): Promise<Accepted> {
+    if (!this.isOpen || this.closing) await this.open()
+    const [answer] = await this.answered(send.threadId, () => this.store.accept([send]))
+    if (!answer) throw new HeedError('store_failed', 'The store gave no answer to a send.')
+    if ('error' in answer) throw answer.error
+    if (answer.fence) this.run(answer.fence, send.resourceId, answer.begun)
+    else if (answer.route === 'persist' && (answer.owner === undefined || answer.owner === this.owner) && !answer.duplicate) echo(this, send, answer)
+    // It may have entered before this process learned that it was accepted.
+    else if (answer.route === 'interrupt' && this.expectations.awaitsOutcome(send.threadId, send.id)) interrupt(this, send, answer.owner)
+    return answer
+  }
+}
+
+function isSameWindow(one: Window | undefined, other: Window): boolean {
+  if (one === undefined || one === false || other === false) return one === other
+  return one.low === other.low && one.high === other.high
+}

@@ -1,0 +1,62 @@
+import type { JSONObject, JSONValue } from '../../base/json.ts'
+import type { AgentExecutionOptions } from '../../run/options.ts'
+import { RequestContext } from '../../run/request-context.ts'
+import type { Runnable } from '../runtime/runnable.ts'
+
+/**
+ * Options of a run as they are stored with it: those that are JSON, of the request context what the agent's `requestContextSchema`
+ * declares, under `bound` the names of everything that only this process has, and under `window` how much history the run wants where that is
+ * not what its agent always wants. What isn't declared may be a secret.
+ */
+export function storedOptions(agent: Runnable, options: AgentExecutionOptions): JSONObject | undefined | Promise<JSONObject | undefined> {
+  const context = options.requestContext
+  const keys = context && agent.contextKeys?.()
+  if (!keys) return stored(agent, options, [])
+  return keys.then((declared) => stored(agent, options, declared))
+}
+
+function stored(agent: Runnable, options: AgentExecutionOptions, declared: readonly string[]): JSONObject | undefined {
+  const storable: JSONObject = {}
+  const bound: string[] = []
+  for (const [key, value] of Object.entries(options)) {
+    if (value === undefined || key === 'requestContext' || key === 'abortSignal') continue
+    if (key !== 'structuredOutput' && isJSON(value, 0)) storable[key] = value
+    else bound.push(key)
+  }
+  const context: JSONObject = {}
+  for (const [key, value] of options.requestContext?.entries() ?? []) {
+    if (declared.includes(key) && isJSON(value, 0)) context[key] = value
+    else bound.push(`requestContext.${key}`)
+  }
+  if (Object.keys(context).length > 0) storable.requestContext = context
+  if (bound.length > 0) storable.bound = bound
+  const { lastMessages, window } = options.memory?.options ?? {}
+  if (lastMessages !== undefined || window !== undefined) storable.window = agent.window(options)
+  return Object.keys(storable).length === 0 ? undefined : storable
+}
+
+export interface FoundOptions {
+  options: AgentExecutionOptions
+  /** What was given with the run and is not there any more. */
+  lost: string[]
+}
+
+/** Options of the run: what the process here has of them, else what was stored. */
+export function foundOptions(stored: JSONObject, here: AgentExecutionOptions | undefined): FoundOptions {
+  const { bound, requestContext, window: _, ...options } = stored
+  const context = typeof requestContext === 'object' && requestContext !== null ? { requestContext: new RequestContext(requestContext as JSONObject) } : {}
+  return {
+    options: { ...(options as AgentExecutionOptions), ...context, ...here },
+    lost: !here && Array.isArray(bound) ? bound.filter((name) => typeof name === 'string') : [],
+  }
+}
+
+function isJSON(value: unknown, depth: number): value is JSONValue {
+  if (value === null || typeof value === 'string' || typeof value === 'boolean') return true
+  if (typeof value === 'number') return Number.isFinite(value)
+  if (typeof value !== 'object' || depth > 16) return false
+  if (Array.isArray(value)) return value.every((item) => isJSON(item, depth + 1))
+  const prototype: unknown = Object.getPrototypeOf(value)
+  if (prototype !== Object.prototype && prototype !== null) return false
+  return Object.values(value).every((item) => item === undefined || isJSON(item, depth + 1))
+}

@@ -1,0 +1,232 @@
+import * as fc from 'fast-check'
+import { describe, expect, it } from 'vitest'
+import type { Chunk } from '../../run/chunk.ts'
+import { compareCursors, formatCursor, parseCursor } from './cursor.ts'
+import { LiveThread } from './live.ts'
+import { PresentStep } from './present-step.ts'
+
+const ring = 8_192
+
+function delta(text: string, id = 't'): Chunk {
+  return { type: 'text-delta', runId: 'run', from: 'AGENT', payload: { id, text } }
+}
+
+function chunk(type: 'step-start' | 'step-finish' | 'finish' | 'tool-output' | 'raw', output: unknown = null): Chunk {
+  return { type, runId: 'run', from: 'AGENT', payload: { output } } as unknown as Chunk
+}
+
+describe('a cursor', () => {
+  it('is read as it was written, and ordered by epoch, then by index', () => {
+    const cursor = fc.record({ epoch: fc.nat(), index: fc.nat() })
+    fc.assert(
+      fc.property(cursor, cursor, (a, b) => {
+        expect(parseCursor(formatCursor(a))).toEqual(a)
+        expect(Math.sign(compareCursors(a, b))).toBe(Math.sign(a.epoch - b.epoch || a.index - b.index))
+      }),
+    )
+  })
+
+  it.each(['', '1', '1.', '.1', '1.2.3', '-1.2', 'a.b', '1.2 ', '1.1234567890123456'])('that is none is refused by name: %j', (text) => {
+    expect(() => parseCursor(text)).toThrow(expect.objectContaining({ code: 'invalid_argument', details: { field: 'after' } }))
+  })
+})
+
+describe('what is live', () => {
+  it('[W1.1] tells whoever watched before a thread was there when its first words were not heard', () => {
+    const runner = new LiveThread('thread')
+    runner.begin(1)
+    runner.startRun('run', 0)
+    for (let index = 0; index < 10_000; index++) runner.publish(delta('x'))
+    const watched = new LiveThread('thread')
+    watched.adopt(runner.state())
+    expect(watched.first).toBeGreaterThan(0)
+    expect(watched.runStart).toBeUndefined()
+    const second = new LiveThread('thread')
+    second.begin(2)
+    expect(second.first).toBeGreaterThan(0)
+    const whole = new LiveThread('thread')
+    whole.begin(1)
+    expect(whole.first).toBe(0)
+  })
+
+  it('[W1.1] a cursor from before a gap does not pass for one from after it', () => {
+    const live = new LiveThread('thread')
+    live.enter(1)
+    live.publish(delta('x'))
+    const before = live.mark().cursor
+    expect(live.after(before)).toBe(live.end)
+    live.skip()
+    expect(live.after(before)).toBeUndefined()
+    expect(live.after(live.placeOf(live.end))).toBeUndefined()
+    live.settle(1, false, 5)
+    const settled = live.mark().cursor
+    expect(live.after(settled)).toBe(live.end)
+    live.settle(1, false, 5)
+    expect(live.mark().cursor).not.toBe(settled)
+    expect(live.after(settled)).toBeUndefined()
+  })
+
+  const events = fc.array(fc.oneof({ weight: 6, arbitrary: fc.record({ publish: fc.integer({ min: 1, max: 3_000 }) }) }, { weight: 1, arbitrary: fc.record({ epochs: fc.integer({ min: 1, max: 3 }) }) }), { maxLength: 12 })
+
+  it('[W1.1] gives whoever returns exactly what came after, or nothing to go on from', () => {
+    fc.assert(
+      fc.property(events, fc.array(fc.double({ min: 0, max: 1, noNaN: true }), { maxLength: 20 }), (drawn, places) => {
+        const live = new LiveThread('thread')
+        const all: Chunk[] = []
+        let epoch = 1
+        live.enter(epoch)
+        for (const event of drawn) {
+          if ('epochs' in event) live.enter((epoch += event.epochs))
+          else for (let index = 0; index < event.publish; index++) live.publish(all[all.push(delta('x')) - 1] as Chunk)
+        }
+        expect(live.end).toBe(all.length)
+        expect(live.first).toBe(Math.max(0, all.length - ring))
+        const cursors = all.map(({ cursor = '' }) => parseCursor(cursor))
+        for (let index = 1; index < cursors.length; index += 97) expect(compareCursors(cursors[index - 1] as never, cursors[index] as never)).toBeLessThan(0)
+        for (const place of places) {
+          const index = Math.min(all.length - 1, Math.floor(place * all.length))
+          if (index < 0) continue
+          const position = live.after(all[index]?.cursor ?? '')
+          // Exactly what came after is kept, or it can't be said.
+          if (position === undefined) expect(index + 1).toBeLessThan(live.first)
+          else expect(position).toBe(index + 1)
+        }
+        expect(live.after(`${epoch + 1}.1`)).toBeUndefined()
+      }),
+      { numRuns: 40 },
+    )
+  })
+
+  it('[W1.1] does not take a cursor of another count for its own', () => {
+    const live = new LiveThread('thread')
+    live.join(5, 1_700_000_000_000)
+    live.publish(delta('x'))
+    for (const cursor of ['5.0', '5.1', '4.9', '6.1']) expect(live.after(cursor)).toBeUndefined()
+    expect(live.after('5.1700000000000')).toBe(0)
+    expect(live.after('5.1700000000001')).toBe(1)
+  })
+
+  it('begins with the active run, or at the edge', () => {
+    const live = new LiveThread('thread')
+    live.enter(1)
+    live.publish(delta('before'))
+    expect(live.runStart).toBe(1)
+    live.startRun('run', 0)
+    live.publish(chunk('step-start'))
+    expect(live.runStart).toBe(1)
+    // Suspended and continued, it is still the same run.
+    live.endRun(true)
+    live.startRun('run', 3)
+    expect(live.runStart).toBe(1)
+    live.publish(chunk('finish'))
+    expect(live.runStart).toBe(live.end)
+    expect(live.runId).toBeUndefined()
+  })
+
+  it('marks the present step: rows up to its start, and what it said since', () => {
+    const live = new LiveThread('thread')
+    live.enter(1)
+    live.startRun('run', 4)
+    live.committed(6)
+    live.publish(delta('a'))
+    live.publish(delta('b'))
+    expect(live.mark()).toMatchObject({ position: 2, cursor: '1.0', seq: 4, step: [{ payload: { text: 'ab' } }] })
+    live.committed(9)
+    expect(live.mark()).toMatchObject({ seq: 4 })
+    live.publish(chunk('step-finish'))
+    expect(live.mark()).toMatchObject({ position: 3, cursor: '1.3', seq: 9, step: [] })
+    live.publish(chunk('finish'))
+    live.endRun(false)
+    expect(live.mark()).toMatchObject({ position: 4, cursor: '1.4', seq: undefined, step: [] })
+    // Who had not seen the run's last word is still told it.
+    expect(live.mark(2)).toMatchObject({ position: 3, cursor: '1.3' })
+    // Once another run began, that word is history, also when the new run waits.
+    live.startRun('next', 9)
+    live.publish(delta('c'))
+    live.endRun(true)
+    expect(live.mark(2)).toMatchObject({ position: 5, cursor: '1.5' })
+  })
+
+  it('[W1.2] an epoch that begins before the end of the last was heard makes watchers start over, and nobody speaks of a failure', () => {
+    const live = new LiveThread('thread')
+    live.begin(1)
+    live.startRun('run', 0)
+    live.publish(delta('a'))
+    const { end, generation } = live
+    live.begin(2)
+    expect([live.first > end, live.generation, live.running]).toEqual([true, generation, false])
+  })
+
+  it('[W1.2] what is still heard of an epoch that was settled from the store is no news', () => {
+    const live = new LiveThread('thread')
+    live.begin(3)
+    live.startRun('run', 0)
+    live.publish(delta('a'))
+    live.settle(3, false, 1_700_000_000_000)
+    const { end } = live
+    live.follow({ type: 'chunk', chunk: { ...chunk('finish'), cursor: '3.2' } })
+    expect([live.end, live.heard, live.mark().cursor]).toEqual([end, 0, '3.1700000000000'])
+    live.begin(4)
+    live.publish(delta('b'))
+    expect(live.at(end)?.cursor).toBe('4.1')
+  })
+
+  it('starts over for everyone when what was said does not count any more', () => {
+    const live = new LiveThread('thread')
+    live.enter(1)
+    live.startRun('run', 0)
+    live.publish(delta('a'))
+    const { generation } = live
+    live.startOver()
+    live.startRun('run', 0)
+    expect(live.generation).not.toBe(generation)
+    expect(live.after('1.1')).toBeUndefined()
+    expect(live.first).toBe(live.end)
+  })
+})
+
+describe('readers', () => {
+  it('get the chunk of their position, whoever else is ahead or behind', () => {
+    const live = new LiveThread('thread')
+    live.begin(1)
+    for (let index = 0; index < ring + 10; index++) live.publish(delta(String(index)))
+    const textAt = (position: number) => {
+      const handed = live.ready(position, live.generation)
+      return handed && [handed.position, (handed.result.value as { payload: { text: string } }).payload.text]
+    }
+    const positions = fc.array(fc.nat(ring + 20), { minLength: 50, maxLength: 50 })
+    fc.assert(
+      fc.property(positions, (drawn) => {
+        for (const position of drawn) expect(textAt(position)).toEqual(position < 10 || position >= ring + 10 ? undefined : [position, String(position)])
+      }),
+    )
+    expect(live.ready(50, live.generation)).toBe(live.ready(50, live.generation))
+    expect(live.ready(50, live.generation + 1)).toBeUndefined()
+  })
+})
+
+describe('the present step', () => {
+  it('is as short as what was said, whatever the pieces it came in', () => {
+    const pieces = fc.array(fc.record({ id: fc.constantFrom('a', 'b'), text: fc.string({ maxLength: 3 }) }))
+    fc.assert(
+      fc.property(pieces, (drawn) => {
+        const step = new PresentStep()
+        for (const { id, text } of drawn) step.add(delta(text, id))
+        const joined = step.chunks() as Array<{ payload: { id: string; text: string } }>
+        expect(joined.map(({ payload }) => payload.text).join('')).toBe(drawn.map(({ text }) => text).join(''))
+        expect(joined.every(({ payload }, index) => payload.id !== joined[index - 1]?.payload.id)).toBe(true)
+      }),
+    )
+  })
+
+  it('keeps only the newest of what is of passing interest', () => {
+    const step = new PresentStep()
+    step.add(chunk('step-start'))
+    for (let index = 0; index < 100_000; index++) step.add(chunk(index % 3 === 0 ? 'raw' : 'tool-output', index))
+    const chunks = step.chunks() as Array<{ type: string; payload: { output: unknown } }>
+    expect(chunks.length).toBeLessThanOrEqual(1_025)
+    expect(chunks.length).toBeGreaterThan(500)
+    expect(chunks[0]?.type).toBe('step-start')
+    expect(chunks.at(-1)?.payload.output).toBe(99_998)
+  })
+})

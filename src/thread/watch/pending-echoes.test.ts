@@ -1,0 +1,30 @@
+import { expect, it } from 'vitest'
+import { Announcing } from './pending-echoes.ts'
+
+it('[W2.1] what is on its way to watchers is waited for, and what comes later is not', async () => {
+  const announcing = new Announcing()
+  expect(announcing.soFar('t')).toBeUndefined()
+  const resolved: string[] = []
+  const begin = () => {
+    const { promise, resolve } = Promise.withResolvers<void>()
+    const work = announcing.during('t', () => promise)
+    return async () => {
+      resolve()
+      await work
+    }
+  }
+  const tellOne = begin()
+  const tellTwo = begin()
+  const first = announcing.soFar('t')?.then(() => resolved.push('first'))
+  const tellThree = begin()
+  const second = announcing.soFar('t')?.then(() => resolved.push('second'))
+  expect(announcing.soFar('other')).toBeUndefined()
+  await tellOne()
+  expect(resolved).toEqual([])
+  await tellTwo()
+  await first
+  expect(resolved).toEqual(['first'])
+  await tellThree()
+  await second
+  expect([resolved, announcing.soFar('t')]).toEqual([['first', 'second'], undefined])
+})

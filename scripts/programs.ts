@@ -40,7 +40,8 @@ export async function findProgram(name: keyof typeof programs): Promise<Found> {
   try {
     await install(packages)
   } catch (error) {
-    return { missing: `${title} could not be installed: ${String((error as Error).message).split('\n')[0]}` }
+    const { stderr = '', message } = error as Error & { stderr?: string }
+    return { missing: `${title} could not be installed: ${/^E: .*$/m.exec(stderr)?.[0] ?? message}` }
   }
   const installed = await onPath(names)
   return installed ? { path: installed } : { missing: `apt-get installed no ${title}` }

@@ -11,7 +11,7 @@ export interface EnginePort {
 /** In a thread of its own where there is a file; a database in memory can only be read by the thread that has it. */
 export async function openEngine(connection: Connection): Promise<EnginePort> {
   if (connection.path !== undefined) {
-    const calls = new WorkerCalls('engine-worker', { path: connection.path })
+    const calls = new WorkerCalls(import.meta.url, 'engine-worker', { path: connection.path })
     return { ask: (call, ...args) => calls.ask(call, args) as Promise<never>, close: () => calls.close() }
   }
   const { besideMessages } = await import('./databases.ts')

@@ -23,8 +23,8 @@ const newPath = () => join(folder, `${files++}.db`)
 async function another(path: string, code: string): Promise<number | null> {
   const module = (name: string) => JSON.stringify(new URL(name, import.meta.url).href)
   const text = `
-    import { LibSQLStore } from ${module('../store.ts')}
-    import { LibSQLVector } from ${module('../vector.ts')}
+    import { LibSQLStore } from ${module('../../store/sqlite/store.ts')}
+    import { LibSQLVector } from ${module('../vectors/vector.ts')}
     const path = ${JSON.stringify(path)}
     async function say(store, threadId, ...texts) {
       await store.createThread({ id: threadId, resourceId: 'r', now: 1 })
@@ -75,7 +75,7 @@ describe('recall of what another process said', () => {
 
 describe('what can\'t be passed to a thread', () => {
   it('is refused by name, and nobody waits for it', async () => {
-    const calls = new WorkerCalls('vector-worker', { path: newPath() })
+    const calls = new WorkerCalls(new URL('../vectors/vector.ts', import.meta.url).href, 'vector-worker', { path: newPath() })
     await expect(calls.ask('query', [() => 1])).rejects.toMatchObject({ code: 'invalid_argument', details: { call: 'query' } })
     expect(await calls.ask('listIndexes', [])).toEqual([])
     await calls.close()

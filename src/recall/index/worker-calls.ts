@@ -26,9 +26,9 @@ export class WorkerCalls {
   #asked = 0
   #failure: unknown
 
-  /** `file`: the thread's, beside this one, without its ending. */
-  constructor(file: string, workerData: unknown) {
-    this.#worker = openWorker(import.meta.url, file, { workerData })
+  /** Runs the file `name` (without its ending) beside the module `beside`, which passes its `import.meta.url`. */
+  constructor(beside: string, name: string, workerData: unknown) {
+    this.#worker = openWorker(beside, name, { workerData })
     this.#worker.unref()
     this.#worker.on('message', (answer: CallAnswer) => this.#settle(answer))
     this.#worker.once('error', (error) => this.#fail(error))

@@ -153,7 +153,7 @@ export class LibSQLVector {
   async #open() {
     const location = this.#location
     if (location.kind === 'remote') throw new HeedError('unsupported_option', 'Vectors on a server are not supported yet. Use a file: URL.', { details: { field: 'url' } })
-    if (location.kind === 'file') return new WorkerCalls('vector-worker', { path: `${await resolveFile(location.path)}-vectors` })
+    if (location.kind === 'file') return new WorkerCalls(import.meta.url, 'vector-worker', { path: `${await resolveFile(location.path)}-vectors` })
     const { VectorEngine: Engine } = await import('./vector-engine.ts')
     const engine = new Engine(':memory:')
     return {

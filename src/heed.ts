@@ -19,7 +19,7 @@ export interface HeedConfig<Agents extends Record<string, Agent> = Record<string
   agents?: Agents
   /** Where threads are kept. Defaults to the file `./heed.db`. */
   storage?: Storage
-  /** How processes on the same storage speak to each other. The storage brings its own unless told. */
+  /** Connects the processes on a storage, of each storage apart. Defaults to the bus that the storage brings. */
   bus?: Bus
   notifications?: NotificationsConfig
   /** Where things happen that threads want to hear of: webhooks, GitHub, or your own. */

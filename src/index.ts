@@ -69,7 +69,7 @@ export type { ExplainedSignal } from './thread/control/explain.ts'
 export type { ActiveBehavior, IdleBehavior, Route, SendMode, SignalState, ThreadStatus, Waiting } from './machine.ts'
 
 // Several processes
-export type { Bus, BusListener, Seat } from './bus/contract.ts'
+export type { Bus, BusConnection, BusConnectOptions, BusHandler } from './bus/contract.ts'
 export type { BusMessage, LiveEvent, LiveState } from './bus/message.ts'
 export type { AbortAnswer } from './thread/cluster/peers.ts'
 export type { AbortOptions } from './thread/control/abort.ts'

@@ -4,7 +4,7 @@ import { busCases } from './conformance/cases.ts'
 export type { BusCase, BusHarness } from './conformance/case.ts'
 
 /**
- * What every `Bus` keeps, as cases for any test runner:
+ * What every `Bus` promises, as cases for any test runner:
  *
  *     for (const { name, run } of busConformance) it(name, () => run(harness))
  */

@@ -1,51 +1,61 @@
 import type { BusMessage } from './message.ts'
 
 /**
- * How the processes on one store speak to each other: doorbells, and the chunks of threads that are watched elsewhere.
+ * Connects the processes that share a storage: it carries notifications, and the live chunks of threads that another process watches.
  *
- * Nothing rests on it. A bus may lose what it carries, and truth is only ever in the store: whoever hears a bell looks there, and a slow
- * sweep finds what no bell told. What every implementation keeps (its conformance suite is `busConformance` in `heed/testing`):
- * - What one member says, another hears in that order, and at most once.
- * - Nobody hears itself, nor what is addressed to somebody else.
- * - Saying something takes no time and never fails. What waits to be carried is bounded; beyond that it is lost.
- * - A member that lost something is told so, as far as the bus knows.
+ * A bus may lose messages, and nothing depends on it: the store alone decides what is true, and a sweep of the store finds what no
+ * message announced. What every implementation promises (`busConformance` in `heed/testing` checks it):
+ * - Connections of different namespaces never receive each other's messages and don't count as each other's peers.
+ * - Each receiver gets the messages of one sender in the order in which they were sent, each at most once.
+ * - A connection receives neither its own messages nor those that are addressed to another.
+ * - `send` returns at once and never throws. The queue of messages to send is bounded; what exceeds the bound is lost.
+ * - When the bus detects a loss, it calls `onLoss`.
  */
 export interface Bus {
-  /** Takes a seat under a name that nobody else has. What is said from here on is heard until `leave`. */
-  join(member: string, listener: BusListener): Promise<Seat>
+  /**
+   * Resolves when messages that others send from now on are delivered to `handler`. A bus that can't reach its peers resolves as well,
+   * and calls `onDisconnect`. Rejects when it can never work.
+   */
+  connect(options: BusConnectOptions): Promise<BusConnection>
 }
 
-export interface BusListener {
+export interface BusConnectOptions {
+  /**
+   * Names the storage. One bus may serve many: connections of different namespaces never meet, even where their ids and the ids of their
+   * threads and resources are equal.
+   */
+  namespace: string
+  /** The address of this connection, which no other connection of the namespace has. */
+  id: string
+  handler: BusHandler
+}
+
+export interface BusHandler {
   /** Must not throw. */
-  hear(message: BusMessage, from: string): void
-  /** Something that was said since `join` didn't arrive, and it is not known what. */
-  lost(): void
-  /**
-   * Nobody can be reached from here, and others may be there: what is said is lost until `reached`, and the bus tries again by itself. Told
-   * once each time.
-   */
-  unreachable?(error: unknown): void
-  reached?(): void
-  /** Whether somebody here waits for what others say. A bus that has to ask for news asks more often then. */
-  attentive(): boolean
+  onMessage(message: BusMessage, from: string): void
+  /** Messages that were sent since `connect` were dropped, and it is unknown which. */
+  onLoss(): void
+  /** Peers can't be reached: messages are lost until `onReconnect`. The bus retries by itself. Called once for each interruption. */
+  onDisconnect?(error: unknown): void
+  onReconnect?(): void
+  /** Whether a delay is noticed here. A bus that polls for messages polls more often while this is true. */
+  wantsLowLatency(): boolean
 }
 
-export interface Seat {
-  /** False when it is certain that nobody else is there: then nothing needs to be said. True also where that is not known. */
-  readonly company: boolean
-  /** True while nothing that is said can reach anybody, although others may be there. Absent where that can't be. */
-  readonly mute?: boolean
-  /**
-   * Resolves when those who were there first had a moment to answer a `hello`, which is soon whatever they do. Absent where everybody hears at
-   * once.
-   */
-  met?(): Promise<void>
-  /** To one member, or to all others. */
-  say(message: BusMessage, to?: string): void
-  /** Resolves when what was said can be heard by whoever listens, or is lost. */
-  settle(): Promise<void>
-  /** Hears now what can be heard, where the bus can tell without waiting: before something is done that depends on it. */
-  listen(): void
-  /** Resolves when what was said is on its way. */
-  leave(): Promise<void>
+/** Its promises never reject, and they resolve soon whatever peers do. */
+export interface BusConnection {
+  /** False only when no other connection of the namespace exists; then messages need not be sent. True where that is unknown. */
+  readonly hasPeers: boolean
+  /** True while peers may exist and can't be reached. Absent on a bus where that can't happen. */
+  readonly disconnected?: boolean
+  /** Resolves when the peers that were connected before had time to answer a `hello`. Absent where they answer at once. */
+  ready?(): Promise<void>
+  /** To one connection of the namespace, or to all others. */
+  send(message: BusMessage, to?: string): void
+  /** Resolves when every connected peer can receive what was sent before, or it is lost. */
+  flush(): Promise<void>
+  /** Resolves when what peers flushed before this call was delivered to `onMessage`, or is lost. */
+  poll(): Promise<void>
+  /** Resolves when what was sent before is on its way. Nothing is delivered to the handler after the call. */
+  close(): Promise<void>
 }

@@ -1,47 +1,53 @@
-import type { Bus, BusListener, Seat } from './contract.ts'
+import type { Bus, BusConnection, BusConnectOptions, BusHandler } from './contract.ts'
 import type { BusMessage } from './message.ts'
 
 interface Member {
-  listener: BusListener
-  /** What was said to it and has not been heard. */
-  inbox: Array<{ text: string; from: string }>
+  handler: BusHandler
+  /** Messages that were sent to it and not delivered yet. */
+  queue: Array<{ text: string; from: string }>
 }
 
-/** For those who share a process. Alone it does nothing. */
+/** Connects runtimes of one process. */
 export class LocalBus implements Bus {
-  readonly #members = new Map<string, Member>()
+  readonly #namespaces = new Map<string, Map<string, Member>>()
 
-  async join(name: string, listener: BusListener): Promise<Seat> {
-    const members = this.#members
-    const member: Member = { listener, inbox: [] }
-    members.set(name, member)
+  async connect({ namespace, id, handler }: BusConnectOptions): Promise<BusConnection> {
+    const members = this.#namespaces.get(namespace) ?? new Map<string, Member>()
+    this.#namespaces.set(namespace, members)
+    const member: Member = { handler, queue: [] }
+    members.set(id, member)
     return {
-      get company() {
+      get hasPeers() {
         return members.size > 1
       },
-      say: (message, to) => this.#carry(name, message, to),
-      settle: () => Promise.resolve(),
-      listen: () => hear(member),
-      leave: () => {
-        members.delete(name)
-        member.inbox.length = 0
+      async ready() {
+        // A peer receives a `hello` in the first turn of the event loop, and its answer arrives in the second.
+        for (let turn = 0; turn < 2; turn++) await new Promise((resolve) => setImmediate(resolve))
+      },
+      send: (message, to) => enqueue(members, id, message, to),
+      flush: () => Promise.resolve(),
+      poll: () => Promise.resolve(deliver(member)),
+      close: () => {
+        member.queue.length = 0
+        if (members.get(id) === member) members.delete(id)
+        if (members.size === 0 && this.#namespaces.get(namespace) === members) this.#namespaces.delete(namespace)
         return Promise.resolve()
       },
     }
   }
+}
 
-  /** As a copy and later, like from another process: nobody is called in the middle of what they do. */
-  #carry(from: string, message: BusMessage, to: string | undefined): void {
-    const hearers = [...this.#members].flatMap(([name, member]) => (name !== from && (to === undefined || to === name) ? [member] : []))
-    if (hearers.length === 0) return
-    const text = JSON.stringify(message)
-    for (const member of hearers) {
-      member.inbox.push({ text, from })
-      if (member.inbox.length === 1) setImmediate(hear, member)
-    }
+/** Copies the message and delivers it later, as another process would: a handler is never called inside of `send`. */
+function enqueue(members: ReadonlyMap<string, Member>, from: string, message: BusMessage, to: string | undefined): void {
+  const receivers = [...members].flatMap(([id, member]) => (id !== from && (to === undefined || to === id) ? [member] : []))
+  if (receivers.length === 0) return
+  const text = JSON.stringify(message)
+  for (const member of receivers) {
+    member.queue.push({ text, from })
+    if (member.queue.length === 1) setImmediate(deliver, member)
   }
 }
 
-function hear({ inbox, listener }: Member): void {
-  for (const { text, from } of inbox.splice(0)) listener.hear(JSON.parse(text) as BusMessage, from)
+function deliver({ queue, handler }: Member): void {
+  for (const { text, from } of queue.splice(0)) handler.onMessage(JSON.parse(text) as BusMessage, from)
 }

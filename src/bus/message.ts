@@ -1,46 +1,46 @@
 import type { Chunk } from '../run/chunk.ts'
 
-/** What processes tell each other. JSON, and small: a bell says where to look, and the store what is there. */
+/** JSON. A message that announces a change names the thread or resource; the receiver reads the change from the store. */
 export type BusMessage =
-  /** A member is new: whoever watches something tells it. */
+  /** The sender connected, or lost messages: each peer answers with the threads that it watches. */
   | { kind: 'hello' }
-  /** A member goes; threads that it ran may need another runner. */
+  /** The sender disconnects; threads that it ran may need another runner. */
   | { kind: 'goodbye' }
-  /** Something waits on a thread that nobody runs. */
+  /** Signals are pending on a thread that no process runs. */
   | { kind: 'mail'; threadId: string }
   /** The inboxes of these resources changed. */
   | { kind: 'inbox'; resourceIds: string[] }
-  /** What was sent elsewhere to this thread was taken, or will not be; `read`: what was taken, processors have let pass or refused. */
+  /** Signals of this thread have an outcome, which senders may await; `read`: input processors accepted or refused what was taken. */
   | { kind: 'settled'; threadId: string; read?: true }
-  /** A thread belongs to another resource now. */
+  /** A thread was transferred to another resource. */
   | { kind: 'transferred'; threadId: string; resourceId: string }
-  /** To the runner: a signal came that is not to wait for the end of the step. */
+  /** To the runner: this signal interrupts the present step. */
   | { kind: 'interrupt'; threadId: string; signalId: string }
   /** To the runner, which answers with `aborted` under the same `ask`. */
   | { kind: 'abort'; threadId: string; ask: string; runId?: string; clearPending: boolean }
   | { kind: 'aborted'; ask: string; aborted: boolean; runId?: string }
-  /** Threads that somebody watches at the sender's, from now on until `unwatch`, or until it is silent for too long. */
+  /** Threads with subscribers in the sender's process, until `unwatch`, or until the sender has not repeated it for six sweeps. */
   | { kind: 'watch'; threadIds: string[] }
   | { kind: 'unwatch'; threadIds: string[] }
-  /** To the runner: tell me what is live. It answers with `state`. */
+  /** Asks the runner for the live state. It answers with `state`. */
   | { kind: 'catch-up'; threadId: string; after?: string }
   | { kind: 'state'; threadId: string; number: number; state: LiveState }
-  /** What happened on a thread in this epoch: event number `first` of it, counted from 1, and those that followed. */
+  /** Consecutive events of a thread in this epoch. `first` is the number of the first one; the first event of an epoch is 1. */
   | { kind: 'events'; threadId: string; resourceId?: string; epoch: number; first: number; events: LiveEvent[] }
 
-/** What changes the live side of a thread. The same events in the same order make the same log everywhere. */
+/** Changes the live state of a thread. The same events in the same order give the same state in every process. */
 export type LiveEvent =
   | { type: 'chunk'; chunk: Chunk }
   | { type: 'run'; runId: string; seq: number }
   | { type: 'committed'; seq: number }
-  /** The run is over, or waits; `more`: its runner goes on with another. */
+  /** The run ended or is suspended; `more`: its runner continues with another run. */
   | { type: 'rest'; suspended: boolean; more?: boolean }
-  /** What was said before no longer counts. */
+  /** Earlier chunks are no longer valid. */
   | { type: 'anew' }
-  /** What was said before was refused: it is for those who have read it, and for nobody else. */
+  /** Earlier chunks were refused: they are not replayed to subscribers that have not read them. */
   | { type: 'withdrawn' }
 
-/** The live side of a thread at one moment, as far as it is kept. */
+/** The live state of a thread at one moment, as far as it is retained. */
 export interface LiveState {
   resourceId?: string
   epoch: number
@@ -49,13 +49,13 @@ export interface LiveState {
   running: boolean
   seq: number
   committed: number
-  /** What the present step said so far, and the cursor before it. */
+  /** The chunks of the present step so far, and the cursor before it. */
   step: Chunk[]
   stepCursor: string
-  /** The newest chunks, none left out. */
+  /** The newest chunks, without gaps. */
   chunks: Chunk[]
-  /** The cursor of the chunk before those; absent when that isn't known. */
+  /** The cursor of the chunk before those; absent when it is unknown. */
   before?: string
-  /** Whether `chunks` begin where the run began, or before. */
+  /** Whether `chunks` begin at the start of the run or earlier. */
   whole: boolean
 }

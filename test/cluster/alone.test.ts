@@ -26,9 +26,9 @@ describe('a process that is alone on its file', () => {
       watcher.unsubscribe()
       await idle(agent, thread)
     }
-    const sidecar = new DatabaseSync(join(`${path}-bus`, 'bus.db'), { readOnly: true })
-    expect(sidecar.prepare('SELECT count(*) AS rows FROM said').get()).toEqual({ rows: 1 })
-    sidecar.close()
+    const queue = new DatabaseSync(join(`${path}-bus`, 'bus.db'), { readOnly: true })
+    expect(queue.prepare('SELECT count(*) AS rows FROM messages').get()).toEqual({ rows: 1 })
+    queue.close()
   })
 
   it('starts at no cost for the threads that are idle', async () => {

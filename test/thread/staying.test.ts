@@ -5,7 +5,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { createInterface } from 'node:readline'
 import { afterAll, afterEach, describe, expect, it } from 'vitest'
-import { Sidecar } from '../../src/bus/libsql/sidecar.ts'
+import { QueueDB } from '../../src/bus/libsql/queue-db.ts'
 import { Agent, Heed } from '../../src/index.ts'
 import { silentLogger } from '../../src/base/logger.ts'
 import { LibSQLStore } from '../../src/store/sqlite/index.ts'
@@ -40,9 +40,9 @@ describe('a program that only subscribes to an inbox', () => {
 describe('a program that only awaits an outcome', () => {
   it('[W5.2] runs its thread beside a process that never responds', async () => {
     const file = join(folder, 'silent.db')
-    const silent = await Sidecar.open(`${file}-bus`, 'silent')
+    const silent = await QueueDB.open(`${file}-bus`, 'silent')
     try {
-      silent.attend()
+      silent.renew('')
       const { lines, ended } = start('sender.ts', file)
       expect((await lines.next()).value).toBe('woke')
       expect(await ended).toEqual([0, null])

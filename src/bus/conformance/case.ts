@@ -1,12 +1,14 @@
 import type { Bus } from '../contract.ts'
 
-/** How the suite gets at the bus it tries. */
+/** How the suite makes the bus that it checks. */
 export interface BusHarness {
-  /** A fresh one, with nobody on it. Seats on any of its answers hear each other; each may be another connection. */
+  /**
+   * A new bus without connections. The function returns the bus; each call may return another access to it, as another process would have.
+   */
   bus(): Promise<() => Bus>
 }
 
-/** One promise, tried. The ids in brackets are those of the protocol. */
+/** Checks one promise. The ids in brackets are those of PROTOCOL.md. */
 export interface BusCase {
   name: string
   run(harness: BusHarness): Promise<void>

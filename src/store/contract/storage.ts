@@ -1,5 +1,6 @@
 import { refused } from '../../base/arguments.ts'
 import { HeedError } from '../../base/errors.ts'
+import { newId } from '../../base/ids.ts'
 import type { ThreadStore } from './threads.ts'
 import type { NotificationStore } from './notifications.ts'
 import type { ScheduleStore } from './schedules.ts'
@@ -32,6 +33,17 @@ export type Storage = ThreadStore | DomainStorage
  */
 export function placeOf(storage: Storage): unknown {
   return 'place' in storage && typeof storage.place === 'string' ? storage.place : storage
+}
+
+const namespaces = new WeakMap<ThreadStore, string>()
+
+/** The namespace in which the runtimes of a store connect to a bus. A store that names none has one of its own. */
+export function namespaceOf(store: ThreadStore): string {
+  const named = store.namespace ?? namespaces.get(store)
+  if (named !== undefined) return named
+  const made = `store:${newId()}`
+  namespaces.set(store, made)
+  return made
 }
 
 export function checkStorage(storage: unknown): asserts storage is Storage {

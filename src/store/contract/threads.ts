@@ -27,8 +27,13 @@ export interface ThreadStore extends TitleStore, Conversations, WorkingMemorySto
   /** Creates or migrates the tables. Idempotent; implied by every other method. */
   open(): Promise<void>
   close(): Promise<void>
-  /** How those who share this store speak to each other, where the store itself can tell. */
+  /** Connects the processes that share this store, where the store can do that itself. */
   bus?(): Bus
+  /**
+   * Names the data of this store on a bus that serves many stores: equal in every process on the same data, and different for other data. It is
+   * sent over the bus, so it holds no credentials. Without it, only runtimes that use this very object are connected.
+   */
+  readonly namespace?: string
 
   // Acceptance
 

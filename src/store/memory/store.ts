@@ -2,6 +2,7 @@ import { checkNames } from '../../base/arguments.ts'
 import type { Bus } from '../../bus/contract.ts'
 import { LocalBus } from '../../bus/local.ts'
 import { systemClock, type Clock } from '../../base/clock.ts'
+import { newId } from '../../base/ids.ts'
 import { HeedError } from '../../base/errors.ts'
 import type { Message } from '../../message/message.ts'
 import type { MessageRow } from '../../message/row.ts'
@@ -46,6 +47,7 @@ export class InMemoryStore implements ThreadStore {
   readonly ephemeral = true
   readonly #tables: MemoryTables
   readonly #bus = new LocalBus()
+  readonly namespace = `memory:${newId()}`
   readonly #clock: Clock
   /** A database in memory for what isn't threads. */
   #beside: Promise<DomainStorage & { close(): Promise<void> }> | undefined

@@ -27,6 +27,14 @@ export function placeAt(location: Location): string | undefined {
   return location.kind === 'file' ? `file:${realFile(location.path)}` : location.url
 }
 
+/** Names a database on a bus: the same in every process, without credentials; undefined for memory, which is each connection's own. */
+export function namespaceAt(location: Location): string | undefined {
+  if (location.kind !== 'remote') return placeAt(location)
+  const { protocol, hostname, port, pathname } = new URL(location.url)
+  const isPlain = protocol === 'http:' || protocol === 'ws:'
+  return `libsql:${hostname.toLowerCase()}:${port || (isPlain ? '80' : '443')}${pathname.replace(/\/$/, '')}`
+}
+
 /** The one name of a file, however it was written. Makes its folder, which SQLite wouldn't. */
 export async function resolveFile(path: string): Promise<string> {
   const file = realFile(path)

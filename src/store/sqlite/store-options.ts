@@ -17,13 +17,19 @@ export interface LibSQLStoreOptions {
   busyTimeout?: number
   /** For how long things are kept. What is older goes by itself while a Heed runs on the store, or with `prune`. For ever unless told. */
   retention?: Retention
+  /**
+   * Names the database on the bus of `new Heed({ bus })`. Give it where processes know one database by different urls, or different databases by
+   * one url, such as files at the same path of two machines. Defaults to the url without credentials.
+   */
+  namespace?: string
 }
 
 /** Refuses by name what is no option of a store, and values that can't be meant. */
 export function checkStoreOptions(options: LibSQLStoreOptions): void {
-  checkNames('LibSQLStore', options, ['id', 'url', 'authToken', 'client', 'clock', 'busyTimeout', 'retention'])
-  const { id, authToken, busyTimeout, retention } = options
+  checkNames('LibSQLStore', options, ['id', 'url', 'authToken', 'client', 'clock', 'busyTimeout', 'retention', 'namespace'])
+  const { id, authToken, busyTimeout, retention, namespace } = options
   if (id !== undefined) checkText('id', id)
+  if (namespace !== undefined) checkText('namespace', namespace)
   if (authToken !== undefined) checkText('authToken', authToken)
   if (busyTimeout !== undefined) checkWhole('busyTimeout', busyTimeout)
   if (retention !== undefined) checkRetention(retention)

@@ -2,6 +2,7 @@ import type { Bus } from '../../bus/contract.ts'
 import { LibSQLBus } from '../../bus/libsql/bus.ts'
 import { LocalBus } from '../../bus/local.ts'
 import { systemClock, type Clock } from '../../base/clock.ts'
+import { newId } from '../../base/ids.ts'
 import { HeedError } from '../../base/errors.ts'
 import type { Message } from '../../message/message.ts'
 import type { MessageRow } from '../../message/row.ts'
@@ -40,7 +41,7 @@ import { Connection } from './connection.ts'
 import { findMessages, listMessageStarts } from '../sql/conversations.ts'
 import { domainsIn } from './domains.ts'
 import { answersOf, storeFailure } from '../sql/failure.ts'
-import { parseLocation, placeAt, resolveFile, type Location } from './location.ts'
+import { parseLocation, namespaceAt, placeAt, resolveFile, type Location } from './location.ts'
 import { countRuns, findRun, listOrphans, listRows, listRuns, listSignals, type Orphan } from '../sql/queries.ts'
 import { openDatabase, type Opened } from './open.ts'
 import type { DatabaseConnection } from './remote.ts'
@@ -70,6 +71,8 @@ export class LibSQLStore implements ThreadStore {
   #closed = false
   #place: string | undefined
   #bus: Bus | undefined
+  readonly #named: string | undefined
+  #namespace: string | undefined
 
   constructor(options: LibSQLStoreOptions) {
     checkStoreOptions(options)
@@ -81,6 +84,7 @@ export class LibSQLStore implements ThreadStore {
     this.#clock = options.clock ?? systemClock
     this.#busyTimeout = options.busyTimeout ?? 10_000
     this.retention = options.retention
+    this.#named = options.namespace
   }
 
   /** The database that it names, the same under every spelling; nothing where each store has its own. */
@@ -100,7 +104,13 @@ export class LibSQLStore implements ThreadStore {
     await opened?.release()
   }
 
-  /** For a file, one that reaches every process on it. */
+  /** Names the database on a bus. A store in memory, which no other shares, has a name of its own. */
+  get namespace(): string {
+    this.#namespace ??= this.#named ?? namespaceAt(this.#location) ?? `memory:${newId()}`
+    return this.#namespace
+  }
+
+  /** For a file, one that connects every process on it. */
   bus(): Bus {
     const location = this.#location
     this.#bus ??= location.kind === 'file' && !this.#client ? new LibSQLBus(() => resolveFile(location.path)) : new LocalBus()

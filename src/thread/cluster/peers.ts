@@ -1,4 +1,4 @@
-import type { Bus, BusListener, Seat } from '../../bus/contract.ts'
+import type { Bus, BusConnection, BusHandler } from '../../bus/contract.ts'
 import type { BusMessage } from '../../bus/message.ts'
 import { HeedError } from '../../base/errors.ts'
 import { AbandonedRuns } from '../runtime/abandoned-runs.ts'
@@ -13,21 +13,31 @@ export interface AbortAnswer {
   runId?: string
 }
 
+interface AbortQuestion {
+  threadId: string
+  runId?: string
+  clearPending: boolean
+}
+
+/** How long the start of a run, or of a subscription, waits for the bus. Afterwards it goes on as if the messages were lost. */
+const busMs = 1_000
+const consequence = 'the work of other processes is found by sweeps of the store'
+
 /**
- * The other processes on the store: what is said to them, and what is done when they say something. All of it only makes things
- * happen sooner: the store is asked before anything counts, and the sweep finds what was never heard.
+ * Sends messages to the other processes on the store and acts on theirs. Messages only make things happen sooner: each receiver reads the
+ * store before it acts, and the sweep finds what no message announced.
  */
-export class Neighbours implements BusListener {
+export class Neighbours implements BusHandler {
   readonly #runtime: ThreadRuntime
   readonly #abandoned: AbandonedRuns
-  #seat: Seat | undefined
+  #connection: BusConnection | undefined
   #remote: RemoteWatching | undefined
-  #joining: Promise<void> | undefined
-  /** Until it is known here what others watch: a run that ended before that would be told to nobody. Undefined from then on. */
-  meeting: Promise<void> | undefined
-  /** Questions to other processes that are open, by their id. */
+  #connecting: Promise<void> | undefined
+  /** Pending until the peers had time to announce what they watch: a run that ended earlier would reach no subscriber there. */
+  #handshake: Promise<void> | undefined
+  /** Requests to other processes that are not answered yet, by their id. */
   readonly #asked = new Map<string, (answer: AbortAnswer) => void>()
-  /** Who ran a thread here when that was last looked at. */
+  /** The hosts at the time of the last tick. */
   #atWork = new WeakSet<ThreadHost>()
 
   constructor(runtime: ThreadRuntime) {
@@ -35,72 +45,88 @@ export class Neighbours implements BusListener {
     this.#abandoned = new AbandonedRuns(runtime)
   }
 
-  /** Takes a seat on the bus. What fails is said once; everything is then found by the sweep. */
-  join(bus: Bus | undefined): Promise<void> {
-    if (bus && !this.#joining) {
-      const joining = this.#join(bus)
-      this.#joining = joining
-      this.meeting = joining.then(() => (this.#seat?.company ? this.#seat.met?.() : undefined)).finally(() => (this.meeting = undefined))
-    }
-    return this.#joining ?? Promise.resolve()
+  /** Connects to the bus. A failure is logged once; the sweep of the store then finds what other processes do. */
+  connect(bus: Bus | undefined, namespace: string): void {
+    if (!bus || this.#connecting) return
+    const connecting = this.#connect(bus, namespace)
+    this.#connecting = connecting
+    const ready = connecting.then(() => (this.#connection?.hasPeers ? this.#connection.ready?.() : undefined))
+    this.#handshake = this.#soon(ready).finally(() => (this.#handshake = undefined))
   }
 
-  async #join(bus: Bus): Promise<void> {
+  async #connect(bus: Bus, namespace: string): Promise<void> {
     try {
-      const seat = await bus.join(this.#runtime.owner, this)
-      this.#seat = seat
-      this.#remote = new RemoteWatching(this.#runtime, seat)
-      seat.say({ kind: 'hello' })
+      const connection = await bus.connect({ namespace, id: this.#runtime.owner, handler: this })
+      this.#connection = connection
+      this.#remote = new RemoteWatching(this.#runtime, connection, (promise) => this.#soon(promise))
+      for (const host of this.#runtime.hosts()) if (host.entered) this.#remote.attach(host.live)
+      connection.send({ kind: 'hello' })
     } catch (error) {
-      this.#runtime.logger.warn('other processes can not be heard; what they do is found later', { error: String(error) })
+      this.#runtime.logger.warn(`the bus can not be used; ${consequence}`, { code: 'bus_failed', error: String(error) })
     }
   }
 
-  /** The last that others hear: threads that ran here need another runner. */
-  async leave(): Promise<void> {
-    await this.#joining
+  /** Resolves with the promise of a bus, or after a while: what waits for a bus goes on without it. */
+  async #soon(promise: Promise<void>): Promise<void> {
+    const { promise: late, resolve } = Promise.withResolvers<void>()
+    const timer = this.#runtime.clock.after(busMs, () => {
+      this.#runtime.logger.warn(`the bus does not answer; ${consequence}`, { code: 'bus_failed' })
+      resolve()
+    })
+    try {
+      await Promise.race([promise, late])
+    } catch (error) {
+      this.#runtime.logger.warn(`the bus failed; ${consequence}`, { code: 'bus_failed', error: String(error) })
+    } finally {
+      timer.cancel()
+    }
+  }
+
+  /** Announces that threads that ran here need another runner. */
+  async close(): Promise<void> {
+    await this.#connecting
     for (const answer of this.#asked.values()) answer({ aborted: false })
     this.#remote?.close()
-    this.#seat?.say({ kind: 'goodbye' })
-    await this.#seat?.leave()
-    this.#seat = undefined
+    this.#connection?.send({ kind: 'goodbye' })
+    await this.#connection?.close()
+    this.#connection = undefined
     this.#remote = undefined
   }
 
-  // Saying
+  // Sending
 
-  /** Something waits on a thread that nobody runs, and this process can't. */
+  /** Signals are pending on a thread that no process runs, and this process can't run it. */
   mail(threadId: string): void {
-    this.#seat?.say({ kind: 'mail', threadId })
+    this.#connection?.send({ kind: 'mail', threadId })
   }
 
-  /** What others sent to the thread came to something. */
+  /** Signals that other processes sent to the thread have an outcome. */
   settled(threadId: string, read = false): void {
-    this.#seat?.say({ kind: 'settled', threadId, ...(read && { read }) })
+    this.#connection?.send({ kind: 'settled', threadId, ...(read && { read }) })
   }
 
-  /** The thread is another's now: whoever watches it for its old resource is refused from here on, in every process. */
+  /** The thread belongs to another resource: subscriptions of its old resource are refused from here on, in every process. */
   transferred(threadId: string, resourceId: string): void {
     this.#own(threadId, resourceId)
-    this.#seat?.say({ kind: 'transferred', threadId, resourceId })
+    this.#connection?.send({ kind: 'transferred', threadId, resourceId })
   }
 
   /** The inboxes of these resources changed. */
   inbox(resourceIds: string[]): void {
-    if (this.#seat?.company) this.#seat.say({ kind: 'inbox', resourceIds })
+    if (this.#connection?.hasPeers) this.#connection.send({ kind: 'inbox', resourceIds })
   }
 
   interrupt(owner: string, threadId: string, signalId: string): void {
-    this.#seat?.say({ kind: 'interrupt', threadId, signalId }, owner)
+    this.#connection?.send({ kind: 'interrupt', threadId, signalId }, owner)
   }
 
   /** Asks the runner to abort. Undefined when it doesn't answer within `ms`. */
-  async abort(owner: string, question: { threadId: string; runId?: string; clearPending: boolean }, ms: number): Promise<AbortAnswer | undefined> {
+  async abort(owner: string, question: AbortQuestion, ms: number): Promise<AbortAnswer | undefined> {
     const ask = this.#runtime.newId()
     const { promise, resolve } = Promise.withResolvers<AbortAnswer | undefined>()
     this.#asked.set(ask, resolve)
     const timer = this.#runtime.clock.after(ms, () => resolve(undefined))
-    this.#seat?.say({ kind: 'abort', ask, ...question }, owner)
+    this.#connection?.send({ kind: 'abort', ask, ...question }, owner)
     try {
       return await promise
     } finally {
@@ -112,7 +138,7 @@ export class Neighbours implements BusListener {
   // Watching
 
   async watch(live: LiveThread): Promise<void> {
-    await this.#joining
+    await this.#connecting
     await this.#remote?.watch(live)
   }
 
@@ -120,16 +146,26 @@ export class Neighbours implements BusListener {
     this.#remote?.unwatch(threadId)
   }
 
-  /** Follows what another process says on a thread; `undefined` asks all of them. False when nobody answers. */
+  /** Follows a thread that another process runs; `owner: undefined` asks all of them. False when none answers. */
   async follow(threadId: string, owner: string | undefined, after: string | undefined): Promise<boolean> {
     return (await this.#remote?.follow(threadId, owner, after)) ?? false
   }
 
-  /** Its runner was asked in vain. */
+  /** The runner of the thread did not answer. */
   tear(threadId: string): void {
     this.#remote?.tear(threadId)
   }
 
+  /**
+   * Delivers what peers have sent before: a subscription there that was flushed is known when the promise resolves. Undefined without
+   * peers, where nothing has to be waited for.
+   */
+  poll(): Promise<void> | undefined {
+    if (this.#handshake) return this.#handshake.then(() => this.poll())
+    return this.#connection?.hasPeers ? this.#soon(this.#connection.poll()) : undefined
+  }
+
+  /** From here on this process publishes the thread: what it publishes is sent to peers that watch it. */
   attach(live: LiveThread): void {
     this.#remote?.attach(live)
   }
@@ -142,14 +178,14 @@ export class Neighbours implements BusListener {
     return this.#remote?.isWatched(threadId) ?? false
   }
 
-  // Hearing
+  // Receiving
 
-  hear(message: BusMessage, from: string): void {
+  onMessage(message: BusMessage, from: string): void {
     if (this.#runtime.closing) return
     switch (message.kind) {
       case 'hello':
-        // Two may come in the same moment.
-        return this.#do(Promise.resolve(this.#joining).then(() => this.#remote?.announce(from)))
+        // Both may connect at the same moment.
+        return this.#do(Promise.resolve(this.#connecting).then(() => this.#remote?.announce(from)))
       case 'goodbye':
         this.#remote?.unwatchedBy(from)
         return this.#do(this.#runtime.sweep())
@@ -166,7 +202,7 @@ export class Neighbours implements BusListener {
       case 'abort':
         return this.#abort(message, from)
       case 'aborted':
-        return this.#asked.get(message.ask)?.({ aborted: message.aborted, ...(message.runId === undefined ? {} : { runId: message.runId }) })
+        return this.#asked.get(message.ask)?.({ aborted: message.aborted, ...(message.runId !== undefined && { runId: message.runId }) })
       case 'watch':
         return this.#remote?.watchedBy(from, message.threadIds)
       case 'unwatch':
@@ -180,33 +216,34 @@ export class Neighbours implements BusListener {
     }
   }
 
-  lost(): void {
+  onLoss(): void {
     if (this.#runtime.closing) return
-    // They may not know of this process either.
-    this.#seat?.say({ kind: 'hello' })
+    // Peers may have lost messages of this process as well.
+    this.#connection?.send({ kind: 'hello' })
     this.#do(this.#runtime.sweep())
     this.#do(this.tick())
   }
 
-  unreachable(error: unknown): void {
+  onDisconnect(error: unknown): void {
     if (this.#runtime.closing) return
-    this.#runtime.logger.warn('other processes on this store can not be reached: aborts in them are refused, and what they do is seen late', { code: 'bus_failed', error: String(error) })
+    const text = 'other processes on this store can not be reached: aborts of their runs are refused, and their work is found by sweeps'
+    this.#runtime.logger.warn(text, { code: 'bus_failed', error: String(error) })
   }
 
-  reached(): void {
+  onReconnect(): void {
     if (!this.#runtime.closing) this.#runtime.logger.warn('other processes on this store can be reached again')
   }
 
-  /** True while nothing can be said to the others, although they may be there. */
-  get mute(): boolean {
-    return this.#seat?.mute ?? false
+  /** True while peers may exist and can't be reached. */
+  get disconnected(): boolean {
+    return this.#connection?.disconnected ?? false
   }
 
-  attentive(): boolean {
+  wantsLowLatency(): boolean {
     return this.#remote?.watching === true || this.#runtime.hosts().length > 0 || this.#runtime.expectations.threadsElsewhere().length > 0
   }
 
-  /** What no bell told: comes with every sweep. */
+  /** Finds what no message announced. Called with every sweep. */
   async tick(): Promise<void> {
     for (const threadId of this.#runtime.expectations.threadsElsewhere()) await settleElsewhere(this.#runtime, threadId)
     await this.#abandoned.look()
@@ -217,7 +254,7 @@ export class Neighbours implements BusListener {
     await this.#remote.verify()
   }
 
-  /** Interrupts of others that no bell told of, on threads that were at work here at the last look as well. */
+  /** Obeys interrupts of other processes that no message announced, on threads that ran here at the last tick already. */
   async #obeyWaiting(): Promise<void> {
     const hosts = this.#runtime.hosts()
     for (const host of hosts) if (this.#atWork.has(host) && host.expecting && !this.#runtime.closing) await host.obeyWaiting()
@@ -229,7 +266,7 @@ export class Neighbours implements BusListener {
     if (live?.resourceId !== undefined) live.resourceId = resourceId
   }
 
-  /** It may have entered before this was heard; then there is nothing to cut. */
+  /** The signal may have entered the run already; then there is nothing to interrupt. */
   async #interrupt(threadId: string, signalId: string): Promise<void> {
     const mail = await this.#runtime.store.getSignal({ threadId }, signalId)
     if (mail?.state === 'pending') this.#runtime.hostOf(threadId)?.interrupt(signalId)
@@ -240,12 +277,12 @@ export class Neighbours implements BusListener {
     const meant = host && (runId === undefined || host.runId === undefined || host.runId === runId)
     const aborted = meant ? host.abort({ reason: new HeedError('aborted', 'The run was aborted.'), clearPending, runId }) : false
     const active = host?.runId
-    this.#seat?.say({ kind: 'aborted', ask, aborted, ...(active === undefined ? {} : { runId: active }) }, from)
+    this.#connection?.send({ kind: 'aborted', ask, aborted, ...(active === undefined ? {} : { runId: active }) }, from)
   }
 
   #do(work: Promise<unknown>): void {
     work.catch((error: unknown) => {
-      if (!this.#runtime.closing) this.#runtime.logger.error('what another process asked for failed', { error: String(error) })
+      if (!this.#runtime.closing) this.#runtime.logger.error('a request of another process failed', { error: String(error) })
     })
   }
 }

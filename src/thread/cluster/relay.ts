@@ -1,27 +1,27 @@
 import type { LiveEvent } from '../../bus/message.ts'
-import type { Seat } from '../../bus/contract.ts'
+import type { BusConnection } from '../../bus/contract.ts'
 import type { Clock, Timer } from '../../base/clock.ts'
 import type { LiveThread } from '../watch/live.ts'
 import type { LiveRelay } from '../watch/live-relay.ts'
 
-/** For how long events are collected, and how many, before they are told together. */
+/** For how long events are collected, and how many, before they are sent in one message. */
 const batchMs = 10
 const batchEvents = 256
 
-/** Tells processes that watch a thread what happens on it here, numbered, so that they notice when something is missing. */
+/** Sends the events of a thread that runs here to the processes that watch it, numbered so that they detect a gap. */
 export class Relay implements LiveRelay {
   readonly #live: LiveThread
-  readonly #seat: Seat
+  readonly #connection: BusConnection
   readonly #clock: Clock
   #epoch: number
-  /** The number of the last event that was told. The first of an epoch is 1, and only that one, whoever told those before. */
+  /** The number of the last event that was sent. The first event of an epoch is 1, whichever process sent the epoch before. */
   #number: number
   #events: LiveEvent[] = []
   #timer: Timer | undefined
 
-  constructor(live: LiveThread, seat: Seat, clock: Clock) {
+  constructor(live: LiveThread, connection: BusConnection, clock: Clock) {
     this.#live = live
-    this.#seat = seat
+    this.#connection = connection
     this.#clock = clock
     this.#epoch = live.epoch
     this.#number = live.events
@@ -40,10 +40,10 @@ export class Relay implements LiveRelay {
     this.#timer ??= this.#clock.after(batchMs, () => this.flush(), { background: true })
   }
 
-  /** Tells one process everything from which it can go on with what follows. */
+  /** Sends one process the live state, from which it continues with the events that follow. */
   tell(member: string, after?: string): void {
     this.flush()
-    this.#seat.say({ kind: 'state', threadId: this.#live.threadId, number: this.#number, state: this.#live.state(after) }, member)
+    this.#connection.send({ kind: 'state', threadId: this.#live.threadId, number: this.#number, state: this.#live.state(after) }, member)
   }
 
   close(): void {
@@ -51,7 +51,7 @@ export class Relay implements LiveRelay {
     if (this.#live.relay === this) this.#live.relay = undefined
   }
 
-  /** Tells what was collected so far. */
+  /** Sends the events that were collected so far. */
   flush(): void {
     this.#timer?.cancel()
     this.#timer = undefined
@@ -59,7 +59,9 @@ export class Relay implements LiveRelay {
     const events = this.#events
     this.#events = []
     const { threadId, resourceId } = this.#live
-    this.#seat.say({ kind: 'events', threadId, ...(resourceId === undefined ? {} : { resourceId }), epoch: this.#epoch, first: this.#number + 1, events })
+    this.#connection.send({
+      kind: 'events', threadId, ...(resourceId === undefined ? {} : { resourceId }), epoch: this.#epoch, first: this.#number + 1, events,
+    })
     this.#number += events.length
   }
 }

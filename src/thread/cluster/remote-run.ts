@@ -8,41 +8,43 @@ import type { AgentThreadSubscription } from '../watch/subscription.ts'
 import { subscribe } from '../watch/watching.ts'
 
 /**
- * Hears what one run says, in whichever process it is at work, by watching its thread. Each chunk is heard once. Where the run was taken up
- * again, or something was missed, a `data-run-resumed` chunk says from which step on it is told anew.
+ * Follows the chunks of one run, in whichever process it runs, by a subscription to its thread. Each chunk is emitted once. Where the run
+ * was resumed, or chunks were missed, a `data-run-resumed` chunk names the step from which they are emitted again.
  */
 export class RunEar {
   readonly #runtime: ThreadRuntime
   readonly #scope: Scope
   readonly #runId: string
   readonly #emit: (chunk: Chunk) => void
-  /** The cursor of the last chunk that was heard, here or before. */
+  /** The cursor of the last chunk that was emitted, here or before. */
   #last: string | undefined
   #subscription: AgentThreadSubscription | undefined
   #closed = false
   #ended = false
-  /** The calls that the run said it waits for. */
+  /** The tool calls that the run waits for, by its chunks. */
   readonly #waits = new Set<string>()
   #word = Promise.withResolvers<void>()
 
-  /** `last`: the cursor of what was heard otherwise before. */
+  /** `last`: the cursor of the last chunk that the caller has already. */
   constructor(runtime: ThreadRuntime, scope: Scope, runId: string, last: string | undefined, emit: (chunk: Chunk) => void) {
     this.#runtime = runtime
     this.#scope = scope
     this.#runId = runId
     this.#last = last
     this.#emit = emit
-    this.#listen().catch((error: unknown) => {
-      if (!this.#closed && !runtime.closing) runtime.logger.warn('what a run says in another process can not be heard', { threadId: scope.threadId, runId, error: describe(error) })
+    this.#follow().catch((error: unknown) => {
+      if (this.#closed || runtime.closing) return
+      const details = { threadId: scope.threadId, runId, error: describe(error) }
+      runtime.logger.warn('the chunks of a run in another process can not be followed', details)
     })
   }
 
-  /** Resolves when the run next says that it is over, or that it waits. */
+  /** Resolves at the next chunk that ends or suspends the run. */
   word(): Promise<void> {
     return this.#word.promise
   }
 
-  /** Whether everything was heard that the run said before it was stored as this. */
+  /** Whether every chunk was emitted that the run published before it was stored as this. */
   heardOut({ status, suspended }: RunRow): boolean {
     return this.#ended || (status === 'suspended' && suspended.every((call) => call.decision || this.#waits.has(call.toolCallId)))
   }
@@ -52,18 +54,18 @@ export class RunEar {
     this.#subscription?.unsubscribe()
   }
 
-  async #listen(): Promise<void> {
+  async #follow(): Promise<void> {
     const subscription = await subscribe(this.#runtime, this.#scope)
     this.#subscription = subscription
     if (this.#closed) return subscription.unsubscribe()
     for await (const chunk of subscription.stream) {
       if (this.#closed) return
       if (chunk.type === 'data-thread-snapshot') await this.#startOver(chunk)
-      else if (chunk.runId === this.#runId) this.#hear(chunk)
+      else if (chunk.runId === this.#runId) this.#receive(chunk)
     }
   }
 
-  #hear(chunk: Chunk): void {
+  #receive(chunk: Chunk): void {
     const { cursor } = chunk
     if (cursor !== undefined) {
       if (this.#last !== undefined && compareCursors(parseCursor(cursor), parseCursor(this.#last)) <= 0) return
@@ -77,7 +79,7 @@ export class RunEar {
     this.#word = Promise.withResolvers()
   }
 
-  /** What is told from here on follows what is stored. */
+  /** The chunks from here on follow what is stored. */
   async #startOver({ cursor }: Chunk): Promise<void> {
     const run = await this.#runtime.store.getRun(this.#scope, this.#runId)
     if (this.#closed || run?.status !== 'running') return

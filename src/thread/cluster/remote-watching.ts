@@ -1,4 +1,4 @@
-import type { Seat } from '../../bus/contract.ts'
+import type { BusConnection } from '../../bus/contract.ts'
 import type { BusMessage } from '../../bus/message.ts'
 import { HeedError } from '../../base/errors.ts'
 import type { LiveThread } from '../watch/live.ts'
@@ -7,30 +7,35 @@ import { Replica } from './replica.ts'
 import type { ThreadRow } from '../../store/contract/threads.ts'
 import type { ThreadRuntime } from '../runtime/runtime.ts'
 
-/** How long a process counts as watching a thread after it last said so, in sweeps. */
+/** How long a process counts as watching a thread after its last `watch` message, in sweeps. */
 const watchSweeps = 6
-/** How many threads are told of in one message. */
+/** How many threads are named in one message. */
 const page = 500
-/** How many threads are remembered as watched elsewhere. Watchers of others find out from the store. */
+/** How many threads that are watched elsewhere are remembered. Watchers of further ones read the store. */
 const watchedLimit = 100_000
-/** How long a runner is waited for before watching begins with what is stored. */
+/** How long to wait for a runner's answer before a subscription begins with what is stored. */
 const answerMs = 2_000
 
 type Of<Kind extends BusMessage['kind']> = Extract<BusMessage, { kind: Kind }>
 
-/** Threads that run in one process and are watched in another: who tells, and who follows. */
+/** Threads that run in one process and are watched in another: relays send their events, replicas follow them. */
 export class RemoteWatching {
   readonly #runtime: ThreadRuntime
-  readonly #seat: Seat
-  /** Who watches elsewhere, by thread, and until when that is believed. */
+  readonly #connection: BusConnection
+  readonly #soon: (promise: Promise<void>) => Promise<void>
+  /** The processes that watch a thread, and until when that is believed. */
   readonly #watched = new Map<string, Map<string, number>>()
   readonly #relays = new Map<string, Relay>()
-  /** What is watched here. */
+  /** The threads that this process publishes now. A host that waits for its turn does not publish yet. */
+  readonly #published = new Set<string>()
+  /** The threads that are watched here. */
   readonly #replicas = new Map<string, Replica>()
 
-  constructor(runtime: ThreadRuntime, seat: Seat) {
+  /** `soon`: bounds the time that a promise of the bus is awaited. */
+  constructor(runtime: ThreadRuntime, connection: BusConnection, soon: (promise: Promise<void>) => Promise<void>) {
     this.#runtime = runtime
-    this.#seat = seat
+    this.#connection = connection
+    this.#soon = soon
   }
 
   get watching(): boolean {
@@ -39,64 +44,68 @@ export class RemoteWatching {
 
   // Watching here
 
-  /** Somebody here watches a thread, wherever it runs. Resolves when others can know. */
+  /** A subscription begins here, wherever the thread runs. Resolves when peers can know of it. */
   async watch(live: LiveThread): Promise<void> {
     const { threadId } = live
     let replica = this.#replicas.get(threadId)
     if (!replica) {
       this.#replicas.set(threadId, (replica = new Replica(live)))
-      this.#seat.say({ kind: 'watch', threadIds: [threadId] })
+      this.#connection.send({ kind: 'watch', threadIds: [threadId] })
     }
     replica.watchers++
-    if (replica.watchers === 1 && this.#seat.company) await this.#seat.settle()
+    if (replica.watchers === 1 && this.#connection.hasPeers) await this.#soon(this.#connection.flush())
   }
 
   unwatch(threadId: string): void {
     const replica = this.#replicas.get(threadId)
     if (!replica || --replica.watchers > 0) return
     this.#replicas.delete(threadId)
-    this.#seat.say({ kind: 'unwatch', threadIds: [threadId] })
+    this.#connection.send({ kind: 'unwatch', threadIds: [threadId] })
   }
 
-  /** Waits until what `owner` says on the thread is followed here. False when it doesn't answer. */
+  /** Waits until the events of `owner` on the thread are followed here. False when it doesn't answer. */
   async follow(threadId: string, owner: string | undefined, after: string | undefined): Promise<boolean> {
     const replica = this.#replicas.get(threadId)
-    if (!replica || !this.#seat.company || this.#seat.mute) return false
+    if (!replica || !this.#connection.hasPeers || this.#connection.disconnected) return false
     const { clock } = this.#runtime
     const { promise: late, resolve } = Promise.withResolvers<boolean>()
     const timer = clock.after(answerMs, () => resolve(false))
-    this.#seat.say({ kind: 'catch-up', threadId, ...(after === undefined ? {} : { after }) }, owner)
+    this.#connection.send({ kind: 'catch-up', threadId, ...(after === undefined ? {} : { after }) }, owner)
     const answered = await Promise.race([replica.synced().then(() => true), late])
     timer.cancel()
     return answered
   }
 
-  /** The runner of a thread didn't answer: what it says later doesn't follow from what is known here. */
+  /** The runner of a thread didn't answer: its later events don't follow from what is known here. */
   tear(threadId: string): void {
     this.#replicas.get(threadId)?.tear()
   }
 
-  /** Tells everyone, or one, what is watched here. Whoever is new is told also that it is nothing. */
+  /** Sends to all peers, or to one, what is watched here. A new peer gets an empty list as well: it waits for an answer. */
   announce(to?: string): void {
     const threadIds = [...this.#replicas.keys()]
-    if (threadIds.length === 0 && to !== undefined) this.#seat.say({ kind: 'watch', threadIds }, to)
-    for (let from = 0; from < threadIds.length; from += page) this.#seat.say({ kind: 'watch', threadIds: threadIds.slice(from, from + page) }, to)
+    if (threadIds.length === 0 && to !== undefined) this.#connection.send({ kind: 'watch', threadIds }, to)
+    for (let from = 0; from < threadIds.length; from += page) {
+      this.#connection.send({ kind: 'watch', threadIds: threadIds.slice(from, from + page) }, to)
+    }
   }
 
   events(message: Of<'events'>, from: string): void {
     const replica = this.#replicas.get(message.threadId)
     if (!replica || !this.#yields(message.threadId, message.epoch)) return
-    if (replica.hear(message, from)) this.#ask(replica, from)
+    if (replica.receive(message, from)) this.#ask(replica, from)
   }
 
   state(message: Of<'state'>, from: string): void {
     if (this.#yields(message.threadId, message.state.epoch)) this.#replicas.get(message.threadId)?.adopt(message, from)
   }
 
-  /** Whoever runs the thread here and hears of a later epoch has lost it. */
+  /** Whether events of another process are applied. A later epoch means that it has taken the thread: the run here is aborted. */
   #yields(threadId: string, epoch: number): boolean {
     const host = this.#runtime.hostOf(threadId)
     if (!host) return true
+    // Until the run here begins, the last events of the runner before it are applied.
+    if (epoch < host.fence.epoch && !this.#published.has(threadId)) return true
     if (epoch <= host.fence.epoch) return false
     host.abort({ reason: new HeedError('fenced', `Thread ${threadId} was taken by another process.`), clearPending: false })
     return true
@@ -104,21 +113,21 @@ export class RemoteWatching {
 
   #ask({ live }: Replica, whom: string): void {
     const after = live.epoch === 0 ? {} : { after: `${live.epoch}.${live.index}` }
-    this.#seat.say({ kind: 'catch-up', threadId: live.threadId, ...after }, whom)
+    this.#connection.send({ kind: 'catch-up', threadId: live.threadId, ...after }, whom)
   }
 
-  /** Compares what is believed here with the store. Where something was missed, watchers start over. */
+  /** Compares the replicas with the store. Where events were missed, subscribers get a snapshot. */
   async verify(): Promise<void> {
-    if (!this.#seat.company) return
+    if (!this.#connection.hasPeers) return
     for (const [threadId, replica] of this.#replicas) {
       if (this.#runtime.hostOf(threadId)) continue
       const { live } = replica
       const before = `${live.epoch}.${live.index}`
       const thread = await this.#runtime.store.getThread({ threadId })
       if (thread && live.resourceId !== undefined) live.resourceId = thread.resourceId
-      // What was told meanwhile is newer than the answer.
+      // Events that arrived meanwhile are newer than the answer of the store.
       if (!thread || this.#runtime.closing || this.#runtime.hostOf(threadId) || before !== `${live.epoch}.${live.index}`) continue
-      if (this.#seat.mute) {
+      if (this.#connection.disconnected) {
         await this.#lookAt(replica, thread)
         continue
       }
@@ -131,7 +140,7 @@ export class RemoteWatching {
     }
   }
 
-  /** Nobody can tell what happens on a thread: what its rows say is told by snapshots, whenever they changed. */
+  /** No events arrive: subscribers get a snapshot whenever the rows of the thread have changed. */
   async #lookAt(replica: Replica, thread: ThreadRow): Promise<void> {
     const { rows: [newest] } = await this.#runtime.store.listRows({ threadId: thread.id }, { limit: 1 })
     if (!replica.found(`${thread.status} ${thread.epoch} ${newest?.id ?? ''}`)) return
@@ -154,7 +163,8 @@ export class RemoteWatching {
       const known = members.has(member)
       members.set(member, until)
       const host = known ? undefined : this.#runtime.hostOf(threadId)
-      if (host) this.#relay(host.live)?.tell(member)
+      // A run that is about to begin sends all events of its epoch by itself.
+      if (host && this.#published.has(threadId)) this.#relay(host.live)?.tell(member)
     }
   }
 
@@ -163,11 +173,11 @@ export class RemoteWatching {
       const members = this.#watched.get(threadId)
       if (!members?.delete(member) || members.size > 0) continue
       this.#watched.delete(threadId)
-      this.release(threadId)
+      this.#closeRelay(threadId)
     }
   }
 
-  /** Forgets those who have not said for long that they watch. */
+  /** Forgets processes that have not repeated their `watch` message for long. */
   expire(): void {
     const now = this.#runtime.clock.now()
     for (const [threadId, members] of this.#watched) {
@@ -175,31 +185,35 @@ export class RemoteWatching {
     }
   }
 
-  /** From here on, what happens on this thread happens here: whoever watches elsewhere is told. */
+  /** From here on this process publishes the thread: its events are sent to the processes that watch it. */
   attach(live: LiveThread): void {
-    if (this.#seat.company) this.#seat.listen()
+    this.#published.add(live.threadId)
     this.#replicas.get(live.threadId)?.mend()
     if (this.#watched.has(live.threadId)) this.#relay(live)
   }
 
   isWatched(threadId: string): boolean {
-    if (this.#seat.company) this.#seat.listen()
     return this.#watched.has(threadId)
   }
 
-  /** What happens on this thread no longer happens here. */
+  /** This process no longer publishes the thread. */
   release(threadId: string): void {
+    this.#published.delete(threadId)
+    this.#closeRelay(threadId)
+  }
+
+  #closeRelay(threadId: string): void {
     this.#relays.get(threadId)?.close()
     this.#relays.delete(threadId)
   }
 
-  /** Answers a process that missed something. Whoever ran the thread last may know as well. */
+  /** Answers a process that missed events. The process that ran the thread last may have them as well. */
   catchUp({ threadId, after }: Of<'catch-up'>, from: string): void {
     const host = this.#runtime.hostOf(threadId)
     if (host) return this.#relay(host.live)?.tell(from, after)
     const live = this.#runtime.liveOf(threadId)
     if (!live || after === undefined || live.epoch === 0 || live.running || live.after(after) === undefined) return
-    this.#seat.say({ kind: 'state', threadId, number: 0, state: live.state(after) }, from)
+    this.#connection.send({ kind: 'state', threadId, number: 0, state: live.state(after) }, from)
   }
 
   #relay(live: LiveThread): Relay | undefined {
@@ -207,7 +221,7 @@ export class RemoteWatching {
     let relay = this.#relays.get(live.threadId)
     if (!relay || live.relay !== relay) {
       relay?.close()
-      this.#relays.set(live.threadId, (relay = new Relay(live, this.#seat, this.#runtime.clock)))
+      this.#relays.set(live.threadId, (relay = new Relay(live, this.#connection, this.#runtime.clock)))
     }
     return relay
   }
@@ -215,6 +229,7 @@ export class RemoteWatching {
   close(): void {
     for (const relay of this.#relays.values()) relay.close()
     this.#relays.clear()
+    this.#published.clear()
     this.#watched.clear()
     this.#replicas.clear()
   }

@@ -1,6 +1,6 @@
 import * as fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import type { Seat } from '../../bus/contract.ts'
+import type { BusConnection } from '../../bus/contract.ts'
 import type { BusMessage } from '../../bus/message.ts'
 import type { Chunk } from '../../run/chunk.ts'
 import { virtualClock } from '../../testing/index.ts'
@@ -84,14 +84,20 @@ class Pair {
 
   #relayOf(live: LiveThread): Relay {
     const owner = String(this.#owner)
-    const seat: Seat = { company: true, say: (message) => this.#carry(message, owner), settle: () => Promise.resolve(), listen() {}, leave: () => Promise.resolve() }
-    return new Relay(live, seat, virtualClock())
+    const connection: BusConnection = {
+      hasPeers: true,
+      send: (message) => this.#carry(message, owner),
+      flush: () => Promise.resolve(),
+      poll: () => Promise.resolve(),
+      close: () => Promise.resolve(),
+    }
+    return new Relay(live, connection, virtualClock())
   }
 
   #carry(message: BusMessage, from: string): void {
     if (this.losing) return
     if (message.kind === 'state') this.replica.adopt(structuredClone(message), from)
-    if (message.kind !== 'events' || !this.replica.hear(structuredClone(message), from)) return
+    if (message.kind !== 'events' || !this.replica.receive(structuredClone(message), from)) return
     // The question is asked and answered, after what is being told.
     queueMicrotask(() => this.answer())
   }

@@ -5,24 +5,24 @@ type Events = Extract<BusMessage, { kind: 'events' }>
 type State = Extract<BusMessage, { kind: 'state' }>
 
 /**
- * A thread that is watched here and may run elsewhere: what is told from there is followed, number by number. Where something is
- * missing, watchers start over from a snapshot, or the runner is asked.
+ * A thread that is watched here and may run in another process: its events are applied in the order of their numbers. At a gap the
+ * runner is asked for its state, or subscribers get a snapshot.
  */
 export class Replica {
   readonly live: LiveThread
-  /** How many watch it here. */
+  /** The number of subscriptions here. */
   watchers = 0
-  /** Where the stream comes from that is followed, in which epoch, and the number that comes next. */
+  /** The process whose events are followed, their epoch, and the number of the next event. */
   #from: string | undefined
   #epoch = 0
   #next = 0
-  /** The runner didn't answer: what it says later doesn't follow from what was seen. */
+  /** The runner didn't answer: its later events don't follow from those that were applied. */
   #torn = false
   /** The runner was asked and has not answered. */
   #asked = false
-  /** Which epoch the store had, and what was heard, when the two last differed. */
+  /** The epoch of the store and the cursor here, when they last differed. */
   #missing: string | undefined
-  /** What the store had when nobody could tell. */
+  /** What the store had at the last look without a bus. */
   #found: string | undefined
   #synced: PromiseWithResolvers<void> | undefined
 
@@ -34,26 +34,26 @@ export class Replica {
     return this.#asked
   }
 
-  /** Resolves when what another process says is followed here. */
+  /** Resolves when the events of another process are followed here. */
   synced(): Promise<void> {
     this.#synced ??= Promise.withResolvers()
     return this.#synced.promise
   }
 
-  /** Nobody told what should have been told. */
+  /** Events were missed. */
   tear(): void {
     this.#torn = true
     this.#asked = false
   }
 
-  /** Whether the store has something else than when this was last asked. */
+  /** Whether the store has changed since the last call. */
   found(state: string): boolean {
     const changed = this.#found !== state
     this.#found = state
     return changed
   }
 
-  /** What ended an epoch may still be on its way: it counts as missed when the next look finds nothing more heard. */
+  /** The last events of an epoch may still be on their way: they count as missed when the next call finds no progress. */
   waitedInVain(epoch: number): boolean {
     const { live } = this
     const at = `${epoch} ${live.epoch}.${live.index}`
@@ -62,20 +62,20 @@ export class Replica {
     return again
   }
 
-  /** This process speaks for the thread from here on. */
+  /** This process publishes the thread from here on. */
   mend(): void {
     if (this.#torn) this.live.tear()
     this.#torn = false
     this.#asked = false
   }
 
-  /** Answers whether `from` has to be asked, because something is missing. */
-  hear({ epoch, first, events, resourceId }: Events, from: string): boolean {
+  /** Applies events. Returns whether `from` has to be asked for its state, because of a gap. */
+  receive({ epoch, first, events, resourceId }: Events, from: string): boolean {
     const { live } = this
     if (epoch < live.epoch) return false
     const begins = first === 1 && epoch > live.epoch
     if (!begins && (from !== this.#from || epoch !== this.#epoch || first !== this.#next)) return this.#missed(epoch, first)
-    // What was told by a snapshot meanwhile would be told again, and what was asked for and never came is left out.
+    // A snapshot may have shown these already, and a requested state may never have come: subscribers start over.
     if (this.#torn || (begins && this.#asked)) live.skip()
     this.#torn = false
     if (begins) {
@@ -111,7 +111,7 @@ export class Replica {
   }
 
   #missed(epoch: number, first: number): boolean {
-    // It was told, and is in what is followed by now; or it is of an event that was over as watching began.
+    // The events were applied already, or belong to an epoch that was over when the subscription began.
     if (epoch === this.#epoch && first < this.#next) return false
     if (first === 1 && this.#from === undefined) return false
     if (this.#asked) return false

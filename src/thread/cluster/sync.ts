@@ -4,21 +4,21 @@ import { parseCursor } from '../watch/cursor.ts'
 import type { LiveThread } from '../watch/live.ts'
 import type { ThreadRuntime } from '../runtime/runtime.ts'
 
-/** Brings what is live here to what is live on the thread. False when its runner doesn't tell. */
+/** Brings the live state here up to that of the runner. False when the runner doesn't answer. */
 export async function meet(runtime: ThreadRuntime, live: LiveThread, thread: ThreadRow, after?: string): Promise<boolean> {
   const { id, status, owner, epoch } = thread
   const elsewhere = status === 'running' && owner !== undefined && owner !== runtime.owner && !runsHere(runtime, thread)
   if (elsewhere && (live.epoch < epoch || !live.running)) {
     const before = live.epoch
     if (await runtime.neighbours.follow(id, owner, after)) return true
-    // It came to this process meanwhile, or its next runner told.
+    // The thread came to this process meanwhile, or its next runner sent events.
     if (live.epoch > Math.max(before, epoch)) return true
-    // Whatever its runner says later comes after this.
+    // Later events of its runner come after this.
     runtime.neighbours.tear(id)
     live.join(epoch - 1, runtime.clock.now())
     return false
   }
-  // Nothing happened since the cursor, or little: whoever ran the thread last may know what.
+  // Little has happened since the cursor: the process that ran the thread last may have it.
   const asks = after !== undefined && !runsHere(runtime, thread) && parseCursor(after).epoch === epoch && live.epoch < epoch
   if (asks) await runtime.neighbours.follow(id, undefined, after)
   // A run that is about to begin here counts its epoch itself.

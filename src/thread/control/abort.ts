@@ -43,7 +43,7 @@ export async function abortRun(runtime: ThreadRuntime, scope: Scope, options: Ab
       return { aborted, runId }
     }
     if (owner !== undefined && owner !== runtime.owner) {
-      if (runtime.neighbours.mute) throw unreachable(thread.id)
+      if (runtime.neighbours.disconnected) throw unreachable(thread.id)
       const answer = await runtime.neighbours.abort(owner, { threadId: thread.id, runId, clearPending }, answerMs)
       if (runtime.closing) throw new HeedError('closed', 'This Heed was closed. Ask the process that runs now.')
       if (answer?.aborted) return { aborted: true, runId }
@@ -99,7 +99,7 @@ function sayAborted(runtime: ThreadRuntime, threadId: string, runId: string, epo
     runtime.expectations.dropOptions(threadId)
     runtime.neighbours.settled(threadId)
   }
-  runtime.speak(threadId, (live) => {
+  runtime.publish(threadId, (live) => {
     live.begin(epoch)
     // What displays may see of their arguments was shown when they began to wait.
     for (const call of denied) live.publish({ type: 'tool-output-denied', runId, from: 'AGENT', payload: { ...call, args: null } })

@@ -1,12 +1,12 @@
 import { HeedError } from '../../base/errors.ts'
 import type { ThreadRuntime } from './runtime.ts'
 
-/** How many threads without a runner are looked through. */
+/** How many threads without a runner are read. */
 const orphanPage = 1_000
 
 /**
- * Callers that wait behind a run nobody goes on with: its process is gone, and its agent is not known here. A process that has it may be
- * about to take it up, so that it counts only when the next look finds it so again.
+ * Rejects callers that wait behind an abandoned run: its process is gone, and its agent is not registered here. Another process that has
+ * the agent may be about to resume it, so a run counts as abandoned when two consecutive checks find it so.
  */
 export class AbandonedRuns {
   readonly #runtime: ThreadRuntime

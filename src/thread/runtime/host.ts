@@ -79,6 +79,11 @@ export class ThreadHost implements RunHost {
     return this.#expecting ? this.#begun?.run.runId : undefined
   }
 
+  /** The work on the thread has begun. */
+  get entered(): boolean {
+    return this.#entered
+  }
+
   /** False once nothing more is to run here, also while the last word is still being said. */
   get expecting(): boolean {
     return this.#expecting

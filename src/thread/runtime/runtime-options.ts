@@ -7,7 +7,7 @@ import type { TracingOptions } from '../../tracing/options.ts'
 export interface ThreadRuntimeOptions {
   /** The store, or how to get it when it is first needed. */
   store: ThreadStore | (() => Promise<ThreadStore>)
-  /** How processes on the store speak to each other. The store's own unless told. */
+  /** Connects the processes on the store. Defaults to the store's own bus. */
   bus?: Bus
   clock?: Clock
   logger?: Logger

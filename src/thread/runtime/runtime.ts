@@ -19,6 +19,7 @@ import { Titling } from './titles.ts'
 import { Underway } from '../../base/in-flight.ts'
 import { Vigil } from '../../base/keep-alive.ts'
 import { leave, retain } from '../../store/sharing.ts'
+import { namespaceOf } from '../../store/contract/storage.ts'
 
 /** After a store failed in the middle of a thread, how long until it is asked again. */
 const retryMs = 1_000
@@ -64,6 +65,8 @@ export class ThreadRuntime implements RunEnvironment {
   #windows: Windows = new Map()
   readonly #hosts = new Map<string, { host: ThreadHost; done: Promise<void> }>()
   readonly #lives = new Map<string, { live: LiveThread; users: number }>()
+  /** The last publication of a thread that waits for a run or for the bus. */
+  readonly #publishing = new Map<string, Promise<void>>()
   readonly #leaseMs: number
   #opened: Promise<void> | undefined
   #heartbeat: Timer | undefined
@@ -162,7 +165,7 @@ export class ThreadRuntime implements RunEnvironment {
       throw error
     }
     await this.#beat()
-    void this.neighbours.join(this.#bus ?? this.store.bus?.())
+    this.neighbours.connect(this.#bus ?? this.store.bus?.(), namespaceOf(this.store))
     this.#sweeper.start()
   }
 
@@ -259,7 +262,7 @@ export class ThreadRuntime implements RunEnvironment {
     const closed = new HeedError('closed', 'This Heed was closed.')
     const working = [...this.#hosts.values()]
     for (const { host } of working) host.abort({ reason: closed, clearPending: false })
-    await Promise.all([...working.map(({ done }) => done), this.titles.close(), this.underway.settled()])
+    await Promise.all([...working.map(({ done }) => done), ...this.#publishing.values(), this.titles.close(), this.underway.settled()])
     this.expectations.close(closed)
     for (const { live } of this.#lives.values()) live.close()
     this.vigil.close()
@@ -273,7 +276,7 @@ export class ThreadRuntime implements RunEnvironment {
       // Senders that are told only now still get what was theirs on the disk.
       await this.underway.settled()
     } finally {
-      await this.neighbours.leave()
+      await this.neighbours.close()
       await leave(this.#store)
     }
   }
@@ -291,13 +294,21 @@ export class ThreadRuntime implements RunEnvironment {
     const lapses = this.#lapses
     const live = this.hold(threadId)
     live.resourceId = resourceId ?? live.resourceId
-    this.neighbours.attach(live)
     const host = new ThreadHost(this, fence, live)
-    const done = (before?.done ?? this.neighbours.meeting ?? Promise.resolve())
-      .then(() => (this.lapsed ? this.#renew().then(() => host.work()) : host.work(lapses === this.#lapses ? begun : undefined)))
+    const done = this.#turn(threadId, before?.done, this.neighbours.poll())
+      .then(() => {
+        this.neighbours.attach(live)
+        return this.lapsed ? this.#renew().then(() => host.work()) : host.work(lapses === this.#lapses ? begun : undefined)
+      })
       .catch((error: unknown) => this.#stopped(fence, error))
       .then(() => this.#leave(threadId, host))
     this.#hosts.set(threadId, { host, done })
+  }
+
+  /** Resolves when a run or a publication may begin: the run and the publications before it are over, and it is known what peers watch. */
+  #turn(threadId: string, before: Promise<void> | undefined, polled: Promise<void> | undefined): Promise<unknown> {
+    const publishing = this.#publishing.get(threadId)
+    return polled || publishing ? Promise.all([before, publishing, polled]) : (before ?? Promise.resolve())
   }
 
   #leave(threadId: string, host: ThreadHost): void {
@@ -320,19 +331,33 @@ export class ThreadRuntime implements RunEnvironment {
     })
   }
 
-  /** Says something on a thread that nobody runs: at once, or after the last word of whoever ran it until now. */
-  speak(threadId: string, say: (live: LiveThread) => void): void {
-    if (!this.liveOf(threadId) && !this.neighbours.isWatched(threadId)) return
-    const live = this.hold(threadId)
-    const speak = () => {
-      this.neighbours.attach(live)
-      say(live)
-      if (!this.#hosts.has(threadId)) this.neighbours.release(threadId)
-      this.letGo(threadId)
-    }
+  /**
+   * Publishes chunks on a thread that is not running: after the last chunk of the run before, and in the order of the calls. It happens before
+   * this returns where the thread has no run here and no peer is connected.
+   */
+  publish(threadId: string, write: (live: LiveThread) => void): void {
     const entry = this.#hosts.get(threadId)
-    if (entry) entry.done = entry.done.then(speak)
-    else speak()
+    const held = this.liveOf(threadId) && this.hold(threadId)
+    const polled = this.neighbours.poll()
+    if (!entry && !polled && !this.#publishing.has(threadId)) return this.#publishNow(threadId, held, write)
+    const done = this.#turn(threadId, entry?.done, polled)
+      .then(() => this.#publishNow(threadId, held, write))
+      .catch((error: unknown) => this.logger.error('chunks of a thread could not be published', { threadId, error: String(error) }))
+      .finally(() => {
+        if (this.#publishing.get(threadId) === done) this.#publishing.delete(threadId)
+      })
+    this.#publishing.set(threadId, done)
+    if (entry) entry.done = done
+  }
+
+  /** `held`: the live side of the thread, where it existed as the publication was asked for. */
+  #publishNow(threadId: string, held: LiveThread | undefined, write: (live: LiveThread) => void): void {
+    if (!held && !this.neighbours.isWatched(threadId)) return
+    const live = held ?? this.hold(threadId)
+    this.neighbours.attach(live)
+    write(live)
+    if (!this.#hosts.has(threadId)) this.neighbours.release(threadId)
+    this.letGo(threadId)
   }
 
   #stopped(fence: Fence, error: unknown): void {

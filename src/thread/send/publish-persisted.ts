@@ -8,13 +8,13 @@ import type { ThreadRuntime } from '../runtime/runtime.ts'
 export function echo(runtime: ThreadRuntime, send: Send, accepted: Accepted): void {
   if (accepted.rows[0]?.role !== 'signal') return
   // A run that this process was given in the same moment is about to begin, and counts its epoch itself.
-  if (accepted.owner !== undefined && !runtime.hostOf(send.threadId)) setImmediate(() => runtime.closing || say(runtime, send, accepted))
-  else say(runtime, send, accepted)
+  if (accepted.owner !== undefined && !runtime.hostOf(send.threadId)) setImmediate(() => runtime.closing || publishEcho(runtime, send, accepted))
+  else publishEcho(runtime, send, accepted)
 }
 
-function say(runtime: ThreadRuntime, { threadId, resourceId }: Send, { rows: [row], epoch, owner }: Accepted): void {
+function publishEcho(runtime: ThreadRuntime, { threadId, resourceId }: Send, { rows: [row], epoch, owner }: Accepted): void {
   if (!row) return
-  const speak = (live: LiveThread) => {
+  const write = (live: LiveThread) => {
     live.resourceId = resourceId
     if (owner === undefined || runtime.hostOf(threadId)) live.begin(epoch)
     else if (live.epoch < epoch) {
@@ -26,6 +26,6 @@ function say(runtime: ThreadRuntime, { threadId, resourceId }: Send, { rows: [ro
   }
   // What the store took on an idle thread comes after the last word of a run that doesn't know yet that it is over.
   const running = owner !== undefined && runtime.hostOf(threadId)?.expecting ? runtime.liveOf(threadId) : undefined
-  if (running) speak(running)
-  else runtime.speak(threadId, speak)
+  if (running) write(running)
+  else runtime.publish(threadId, write)
 }

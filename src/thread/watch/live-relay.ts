@@ -1,6 +1,6 @@
 import type { LiveEvent } from '../../bus/message.ts'
 
-/** Tells those elsewhere who watch what happens here. */
+/** Sends the events of a thread to the processes that watch it. */
 export interface LiveRelay {
   entered(epoch: number): void
   happened(event: LiveEvent): void

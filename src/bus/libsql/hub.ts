@@ -1,0 +1,343 @@
+import { rm } from 'node:fs/promises'
+import { join } from 'node:path'
+import { systemClock, type Timer } from '../../base/clock.ts'
+import { newId } from '../../base/ids.ts'
+import type { BusHandler } from '../contract.ts'
+import type { BusMessage } from '../message.ts'
+import { ChangeWatcher } from './change-watcher.ts'
+import { Handshake } from './handshake.ts'
+import { QueueDB } from './queue-db.ts'
+
+/** How many characters may wait to be written. A message that exceeds the limit is lost. */
+const outboxLimit = 8_000_000
+
+/** The least time between two attempts to open the queue. */
+const reopenMs = 5_000
+/** How soon a locked queue is tried again, and how often before `onDisconnect`. */
+const lockedMs = 100
+const maxLockedOpens = 30
+/** How often a read of a locked queue is tried again before what it would deliver counts as lost. */
+const maxLockedReads = 50
+/** How often this process renews its entries. */
+const renewMs = 20_000
+
+interface Envelope {
+  /** Absent for the database that the queue lies beside. */
+  namespace?: string
+  from: string
+  to?: string
+  message: BusMessage
+}
+
+/** The connections of this process in one namespace. */
+interface Channel {
+  handlers: Map<string, BusHandler>
+  handshakes: Map<string, Handshake>
+  /** Whether another process is in the namespace, or that is unknown. */
+  hasRemotePeers: boolean
+}
+
+/** The queue that one process has open for a database, and all connections of the process that use it. */
+export class Hub {
+  readonly #folder: string
+  readonly #process = newId()
+  readonly #channels = new Map<string, Channel>()
+  #queue: QueueDB | undefined
+  #watcher: ChangeWatcher | undefined
+  #opening: Promise<void> | undefined
+  #openedAt = -Infinity
+  #outbox: string[] = []
+  /** Messages between connections of this process that are not delivered yet. */
+  #local: string[] = []
+  #flushed: PromiseWithResolvers<void> | undefined
+  #waiting = 0
+  #immediate: NodeJS.Immediate | undefined
+  #pause: Timer | undefined
+  #renewal: Timer | undefined
+  #reopening: Timer | undefined
+  #lockedOpens = 0
+  /** Why the queue could not be opened. */
+  #failure: unknown
+  #closed = false
+
+  constructor(folder: string) {
+    this.#folder = folder
+  }
+
+  hasPeers(namespace: string): boolean {
+    const channel = this.#channels.get(namespace)
+    return this.disconnected || (channel !== undefined && (channel.hasRemotePeers || channel.handlers.size > 1))
+  }
+
+  /** The queue is not open. */
+  get disconnected(): boolean {
+    return this.#queue === undefined
+  }
+
+  async add(namespace: string, id: string, handler: BusHandler): Promise<void> {
+    let channel = this.#channels.get(namespace)
+    const isNew = channel === undefined
+    if (!channel) this.#channels.set(namespace, (channel = { handlers: new Map(), handshakes: new Map(), hasRemotePeers: true }))
+    channel.handlers.set(id, handler)
+    const opening = this.#opening
+    await (this.#opening ??= this.#open())
+    if (!opening) return
+    if (isNew) this.#renew()
+    if (this.#failure !== undefined) handler.onDisconnect?.(this.#failure)
+  }
+
+  /** Connections of this process answer within two turns of the event loop. */
+  async ready(namespace: string, id: string): Promise<void> {
+    let peers: string[] = []
+    this.#try((queue) => void (peers = queue.peers(namespace)))
+    const handshake = new Handshake(peers)
+    const { handshakes } = this.#channels.get(namespace) ?? { handshakes: new Map<string, Handshake>() }
+    handshakes.set(id, handshake)
+    for (let turn = 0; turn < 2; turn++) await new Promise((resolve) => setImmediate(resolve))
+    await handshake.done
+    handshakes.delete(id)
+  }
+
+  /** Returns whether it was the last connection. */
+  remove(namespace: string, id: string): boolean {
+    const channel = this.#channels.get(namespace)
+    channel?.handlers.delete(id)
+    channel?.handshakes.get(id)?.end()
+    if (channel?.handlers.size === 0) {
+      // What was sent before is written first: to its readers this process has gone then.
+      this.#flush()
+      this.#channels.delete(namespace)
+      if (this.#channels.size > 0) this.#try((queue) => queue.leave(namespace))
+    }
+    return this.#channels.size === 0
+  }
+
+  send(namespace: string, from: string, message: BusMessage, to: string | undefined): void {
+    const channel = this.#channels.get(namespace)
+    if (!channel) return
+    // A `hello` is sent also where no peer is known: one may have connected at the same moment.
+    const isHello = message.kind === 'hello'
+    if (!this.hasPeers(namespace) && !isHello) return
+    const envelope: Envelope = { ...(namespace !== '' && { namespace }), from, ...(to !== undefined && { to }), message }
+    const text = JSON.stringify(envelope)
+    if (channel.handlers.size > 1 && this.#local.push(text) === 1) setImmediate(() => this.#deliverLocal())
+    const isLocal = to === undefined ? !channel.hasRemotePeers && !isHello : channel.handlers.has(to)
+    if (isLocal || this.#waiting + text.length > outboxLimit) return
+    this.#outbox.push(text)
+    this.#waiting += text.length
+    this.#schedule()
+  }
+
+  /** Resolves when no message waits to be written. */
+  flush(): Promise<void> {
+    this.#flush()
+    if (this.#outbox.length === 0) return Promise.resolve()
+    this.#flushed ??= Promise.withResolvers()
+    return this.#flushed.promise
+  }
+
+  /** Delivers before it returns, unless the queue is locked. */
+  poll(): Promise<void> {
+    this.#deliverLocal()
+    return this.#read() === 'locked' ? this.#readLater() : Promise.resolve()
+  }
+
+  async close(): Promise<void> {
+    if (this.#closed) return
+    this.#closed = true
+    this.#renewal?.cancel()
+    this.#reopening?.cancel()
+    await this.#opening?.catch(() => {})
+    this.#flush()
+    this.#pause?.cancel()
+    if (this.#immediate) clearImmediate(this.#immediate)
+    this.#watcher?.close()
+    this.#queue?.close()
+  }
+
+  // Opening
+
+  async #open(): Promise<void> {
+    this.#openedAt = performance.now()
+    try {
+      this.#queue = await this.#openQueue()
+      this.#opened()
+    } catch (error) {
+      // Another process opens it too, or is suspended while it holds the lock: that passes.
+      if (resultCode(error) === BUSY && ++this.#lockedOpens <= maxLockedOpens) return this.#reopen(lockedMs)
+      this.#failed(error)
+    }
+    if (this.#closed) return
+    this.#scheduleRenewal(renewMs)
+    if (!this.#queue) return this.#reopen()
+    this.#watcher = new ChangeWatcher(this.#folder, {
+      changed: () => void this.#read(),
+      replaced: () => this.#reopen(),
+      wantsLowLatency: () => this.#handlers().some((handler) => handler.wantsLowLatency()),
+    })
+    this.#read()
+  }
+
+  /** Without the queue, sweeps of the store find everything later. It is opened again after a while. */
+  #failed(error: unknown): void {
+    const first = this.#failure === undefined
+    this.#failure = error
+    if (first) for (const handler of this.#handlers()) handler.onDisconnect?.(error)
+  }
+
+  #opened(): void {
+    this.#lockedOpens = 0
+    if (this.#failure === undefined) return
+    this.#failure = undefined
+    for (const handler of this.#handlers()) handler.onReconnect?.()
+  }
+
+  async #openQueue(): Promise<QueueDB> {
+    try {
+      return await this.#joinQueue()
+    } catch (error) {
+      if (!isDamaged(error)) throw error
+      // It is never synced, so a power cut can damage it. Nothing in it has to be kept.
+      await Promise.all(['bus.db', 'bus.db-wal', 'bus.db-shm'].map((name) => rm(join(this.#folder, name), { force: true })))
+      return this.#joinQueue()
+    }
+  }
+
+  async #joinQueue(): Promise<QueueDB> {
+    const queue = await QueueDB.open(this.#folder, this.#process)
+    try {
+      this.#renewIn(queue)
+      queue.stopWaiting()
+      return queue
+    } catch (error) {
+      queue.close()
+      throw error
+    }
+  }
+
+  #renewIn(queue: QueueDB): void {
+    for (const [namespace, channel] of this.#channels) channel.hasRemotePeers = queue.renew(namespace)
+  }
+
+  /** A locked queue is tried again soon: until a process has its entry, peers that connect don't know of it. */
+  #renew(): void {
+    const renewed = this.#try((queue) => this.#renewIn(queue))
+    if (!this.#closed) this.#scheduleRenewal(renewed === 'locked' ? lockedMs : renewMs)
+  }
+
+  #scheduleRenewal(ms: number): void {
+    this.#renewal?.cancel()
+    this.#renewal = systemClock.after(ms, () => this.#renew(), { background: true })
+  }
+
+  // Receiving
+
+  #read(): 'done' | 'locked' | 'failed' {
+    return this.#try((queue) => {
+      const { rows, lost } = queue.read()
+      if (lost) for (const handler of this.#handlers()) handler.onLoss()
+      for (const { body, process } of rows) for (const envelope of JSON.parse(body) as Envelope[]) this.#receive(envelope, process)
+    })
+  }
+
+  async #readLater(): Promise<void> {
+    for (let attempt = 0; attempt < maxLockedReads && !this.#closed; attempt++) {
+      await new Promise<void>((resolve) => void systemClock.after(1, resolve))
+      if (this.#read() !== 'locked') return
+    }
+  }
+
+  #receive(envelope: Envelope, process: string): void {
+    const channel = this.#channels.get(envelope.namespace ?? '')
+    if (!channel) return
+    channel.hasRemotePeers = true
+    this.#deliver(envelope)
+    if (envelope.to !== undefined) channel.handshakes.get(envelope.to)?.answered(process)
+  }
+
+  #deliverLocal(): void {
+    for (const text of this.#local.splice(0)) this.#deliver(JSON.parse(text) as Envelope)
+  }
+
+  #deliver({ namespace = '', from, to, message }: Envelope): void {
+    for (const [id, handler] of this.#channels.get(namespace)?.handlers ?? []) {
+      if (id !== from && (to === undefined || to === id)) handler.onMessage(message, from)
+    }
+  }
+
+  #handlers(): BusHandler[] {
+    return [...this.#channels.values()].flatMap(({ handlers }) => [...handlers.values()])
+  }
+
+  // Sending
+
+  #schedule(): void {
+    if (this.#immediate || this.#pause || this.#closed) return
+    this.#immediate = setImmediate(() => {
+      this.#immediate = undefined
+      this.#flush()
+    })
+  }
+
+  #flush(): void {
+    if (this.#outbox.length === 0) return
+    const written = this.#try((queue) => queue.write(`[${this.#outbox.join(',')}]`))
+    if (written === 'locked' && !this.#closed) {
+      this.#pause ??= systemClock.after(1 + Math.random() * 4, () => {
+        this.#pause = undefined
+        this.#flush()
+      })
+      return
+    }
+    if (written === 'done') this.#watcher?.notify()
+    this.#outbox = []
+    this.#waiting = 0
+    this.#flushed?.resolve()
+    this.#flushed = undefined
+  }
+
+  #try(act: (queue: QueueDB) => void): 'done' | 'locked' | 'failed' {
+    if (!this.#queue) return 'failed'
+    try {
+      act(this.#queue)
+      return 'done'
+    } catch (error) {
+      if (resultCode(error) === BUSY) return 'locked'
+      this.#reopen()
+      return 'failed'
+    }
+  }
+
+  /** Opens the queue anew: at once, or when enough time has passed since the last attempt. Messages sent meanwhile may be lost. */
+  #reopen(ms = Math.max(0, this.#openedAt + reopenMs - performance.now())): void {
+    if (this.#closed || this.#reopening) return
+    this.#reopening = systemClock.after(ms, () => {
+      this.#reopening = undefined
+      this.#openAgain()
+    }, { background: true })
+  }
+
+  #openAgain(): void {
+    this.#watcher?.close()
+    this.#renewal?.cancel()
+    const before = this.#queue
+    this.#queue = undefined
+    this.#opening = (this.#opening ?? Promise.resolve()).then(async () => {
+      before?.close()
+      await this.#open()
+      if (this.#queue) for (const handler of this.#handlers()) handler.onLoss()
+    })
+  }
+}
+
+const BUSY = 5
+
+function resultCode(error: unknown): number | undefined {
+  const isCoded = typeof error === 'object' && error !== null && 'errcode' in error && typeof error.errcode === 'number'
+  return isCoded ? Number(error.errcode) & 0xff : undefined
+}
+
+function isDamaged(error: unknown): boolean {
+  const code = resultCode(error)
+  return code === 11 || code === 26
+}

@@ -1,5 +1,5 @@
 // The runtime
-export { Heed, type HeedConfig, type TickOptions, type TickResult } from './heed.ts'
+export { Heed, type HeedConfig, type TickOptions, type TickResult } from './heed/heed.ts'
 export { Memory, type MemoryConfig } from './memory/memory.ts'
 export type { ResourceMemory } from './memory/scoped.ts'
 export type { ListThreadsArgs, NewThreadArgs, ThreadList, ThreadUpdate } from './memory/threads.ts'

@@ -1,22 +1,29 @@
 import { HeedError } from '../base/errors.ts'
-import type { Heed } from '../heed.ts'
-import type { JSONValue } from '../base/json.ts'
+import type { Heed } from '../heed/heed.ts'
+import { Site } from '../heed/site.ts'
+import type { JSONObject, JSONValue } from '../base/json.ts'
 import { Memory } from '../memory/memory.ts'
+import { historyIn, storageIn } from '../memory/named-processors.ts'
 import type { MemoryPlace } from '../memory/place.ts'
+import { historyOption, windowOf } from '../memory/window.ts'
 import type { AgentInput } from '../message/read/input.ts'
 import type { ExplainedPrompt } from '../prompt/explain.ts'
-import type { AgentExecutionOptions } from '../run/options.ts'
+import type { AgentExecutionOptions, MemoryOptions, MemoryTarget } from '../run/options.ts'
+import type { RequestContext } from '../run/request-context.ts'
+import type { RunSetup } from '../run/loop/run-setup.ts'
+import type { Titler } from '../run/titler.ts'
 import type { ToolsInput } from '../run/tools/tool-set.ts'
 import type { Schema } from '../schema/schema.ts'
 import type { MessageInput, Signal, SignalInput } from '../signals/signal.ts'
 import { stateSignal, type StateInput } from '../signals/state.ts'
-import type { LaneRow, Scope, ThreadRow } from '../store/contract/threads.ts'
+import type { LaneRow, Scope, Send, ThreadRow, Window } from '../store/contract/threads.ts'
 import { activeRun, listActiveThreads, type ActiveRun } from '../thread/control/active.ts'
 import { explainSignal, type ExplainedSignal } from '../thread/control/explain.ts'
 import { readLane, readLaneHistory, readLanes, type Lane, type LaneHistory } from '../thread/control/lanes.ts'
 import { cancelQueued, listQueued, reorderQueued, type QueuedSignal } from '../thread/send/queue.ts'
 import type { SendReceipt, StateReceipt } from '../thread/send/receipt.ts'
 import { retryParked } from '../thread/control/retry.ts'
+import type { RunEnvironment, RunRequest } from '../thread/runtime/runnable.ts'
 import type { ThreadRuntime } from '../thread/runtime/runtime.ts'
 import { checkSendOptions, sendSignal, sendState, type SendOptions } from '../thread/send/send.ts'
 import type { AgentThreadSubscription } from '../thread/watch/subscription.ts'
@@ -27,38 +34,60 @@ import { abortThread, subscribe, type SubscribeOptions } from '../thread/watch/w
 import type { GenerateResult, StreamResult } from './answers.ts'
 import { approveCall, decideCall, type CallDecided, type CallResume, type SuspendedTarget, type ToolApproval } from './approval.ts'
 import { answer, answerSuspended, type RunDecision } from './call.ts'
+import type { Askable } from './askable.ts'
+import { checkConfig } from './check-config.ts'
 import { checkOptions } from './check-options.ts'
 import { checkSend } from './check-send.ts'
 import { fromLegacyOptions, type AgentConfig, type LegacyOptions } from './config.ts'
+import { contextKeys } from './context-keys.ts'
 import { explainAgentPrompt } from './explain.ts'
 import { describeAgent, type AgentDescription } from './describe.ts'
+import { describeThread } from './describe-thread.ts'
 import { contextGiven, given, type ForRequest } from './given.ts'
-import { HeedMember } from './member.ts'
-import { memoryFor } from './memory-place.ts'
+import { fixedProcessors, historyForCall } from './history.ts'
+import { contextOf, memoryFor, memoryPlace } from './memory-place.ts'
 import { PlacingSends } from './placing-send.ts'
+import { prepareRun, resolveOptions } from './prepare.ts'
 import { resolve } from './resolve.ts'
 import { checkResumeData } from './resume.ts'
-import { sendNotifications, type NotificationInput, type NotificationResult, type NotificationTarget } from './notifications.ts'
-import { inboxOf, placeOfRuntime, storageOf } from './runtimes.ts'
+import { sendNotifications, type NotificationDeliveryPolicyConfig, type NotificationInput, type NotificationResult, type NotificationTarget } from './notifications.ts'
 import { isNamed, sentMessage, sentSignal } from './sent-signals.ts'
 import { agentSchedules, type AgentSchedules, type ScheduleInput, type ScheduleRecord } from './schedules.ts'
+import { StorageBinding } from './storage-binding.ts'
 import { listSuspendedRuns, type SuspendedRuns, type SuspendedRunsFilter } from './suspended.ts'
+import { anyTitler } from './titler.ts'
 
 /** A model with instructions and tools, that can be asked once or live on threads. */
-export class Agent<TAgentId extends string = string, TTools extends ToolsInput = ToolsInput> extends HeedMember<TAgentId> {
+export class Agent<TAgentId extends string = string, TTools extends ToolsInput = ToolsInput> implements Askable {
+  readonly description: string | undefined
+  readonly #config: AgentConfig
+  #binding: StorageBinding
+  #id: string | undefined
   #memory: Memory | undefined
+  /** The request that a copy was made for. */
+  #context: RequestContext | undefined
+  /** Copies of this agent at sites that requests chose. */
+  readonly #copies = new WeakMap<Site, this>()
   readonly #placing = new PlacingSends()
 
   constructor(config: AgentConfig<TAgentId, TTools>) {
-    super(config)
+    this.#config = config
+    checkConfig(this.#config)
+    this.#id = config.id ?? config.name
+    this.description = config.description
+    const memory = config.memory instanceof Memory ? config.memory.storage : undefined
+    this.#binding = new StorageBinding(storageIn(config.id ?? config.name ?? 'without a name', memory, fixedProcessors(config)), config.heed)
     config.heed?.admit(this)
     this.#bindMemory()
   }
 
-  /** @internal */
-  override join(heed: Heed, key: string): void {
-    super.join(heed, key)
-    this.#bindMemory()
+  get id(): TAgentId {
+    if (this.#id === undefined) throw new HeedError('invalid_agent', 'This agent has no id. Give it one, or a name, or register it: new Heed({ agents: { support: agent } }).')
+    return this.#id as TAgentId
+  }
+
+  get name(): string {
+    return this.#config.name ?? this.id
   }
 
   // Asking
@@ -90,7 +119,7 @@ export class Agent<TAgentId extends string = string, TTools extends ToolsInput =
   /** What the model would be sent for these messages, part by part: where each came from and what it costs. Processors are not asked. */
   async explainPrompt(messages: AgentInput, options: AgentExecutionOptions = {}): Promise<ExplainedPrompt> {
     checkOptions(options, 'explainPrompt()')
-    return explainAgentPrompt(this, this.config, messages, options)
+    return explainAgentPrompt(this, this.#config, messages, options)
   }
 
   // Sending to a thread
@@ -114,7 +143,7 @@ export class Agent<TAgentId extends string = string, TTools extends ToolsInput =
   async sendStateSignal(state: StateInput, options: SendOptions): Promise<StateReceipt> {
     const { input, lane } = stateSignal(state, options?.threadId)
     const { requestContext } = checkSend(options)?.ifIdle?.streamOptions ?? {}
-    const here = await this.place(requestContext)
+    const here = await this.resolveStorage(requestContext)
     return sendState(here.threads(), here, sentSignal(this, input), options, lane, { named: isNamed(input) })
   }
 
@@ -122,12 +151,12 @@ export class Agent<TAgentId extends string = string, TTools extends ToolsInput =
   sendNotificationSignal(notification: NotificationInput, options: NotificationTarget): Promise<NotificationResult>
   sendNotificationSignal(notifications: readonly NotificationInput[], options: NotificationTarget): Promise<NotificationResult[]>
   async sendNotificationSignal(given: NotificationInput | readonly NotificationInput[], options: NotificationTarget): Promise<NotificationResult | NotificationResult[]> {
-    return sendNotifications(await this.place(checkSend(options)?.ifIdle?.streamOptions?.requestContext), given, options)
+    return sendNotifications(await this.resolveStorage(checkSend(options)?.ifIdle?.streamOptions?.requestContext), given, options)
   }
 
   /** Watches the inbox of a resource, or of one thread: its records, as they change. */
   async subscribeToInbox(options: InboxSubscribeOptions): Promise<InboxSubscription> {
-    return inboxOf(await this.#threads()).subscribe(options)
+    return (await this.#site()).inbox.subscribe(options)
   }
 
   /** Sends something at certain times: kept in the store, sent once by whichever process is there. */
@@ -145,19 +174,19 @@ export class Agent<TAgentId extends string = string, TTools extends ToolsInput =
   /** What a lane says now; null when nothing was said of it. */
   async getLane(lane: Scope & { id: string }): Promise<Lane | null> {
     const { id, ...scope } = given('getLane', lane)
-    return readLane((await this.#open()).store, scope, id)
+    return readLane((await this.#open()).threads.store, scope, id)
   }
 
   /** The lanes of a thread, by id. */
   async listLanes(query: Scope & { after?: string; limit?: number }): Promise<LaneRow[]> {
     const { after, limit, ...scope } = given('listLanes', query)
-    return readLanes((await this.#open()).store, scope, { after, limit })
+    return readLanes((await this.#open()).threads.store, scope, { after, limit })
   }
 
   /** Everything that a lane was told, newest first; `before` is the version to go on below. */
   async listLaneHistory(query: Scope & { id: string; before?: number; limit?: number }): Promise<LaneHistory> {
     const { id, before, limit, ...scope } = given('listLaneHistory', query)
-    return readLaneHistory((await this.#open()).store, scope, id, { before, limit })
+    return readLaneHistory((await this.#open()).threads.store, scope, id, { before, limit })
   }
 
   // Watching and steering a thread
@@ -181,7 +210,7 @@ export class Agent<TAgentId extends string = string, TTools extends ToolsInput =
   /** Aborts what is active on a thread. False when nothing is known here to be; `abortRun` asks the store, and other processes. */
   abortThreadStream(run: Scope & AbortOptions): boolean {
     const { threadId, resourceId, ...options } = given('abortThreadStream', run)
-    const here = this.place()
+    const here = this.resolveStorage()
     if (here instanceof Promise) {
       here.then((placed) => placed.abortThreadStream(run)).catch((error: unknown) => this.threads().logger.error('a run could not be aborted', { threadId, error: String(error) }))
       return false
@@ -218,7 +247,7 @@ export class Agent<TAgentId extends string = string, TTools extends ToolsInput =
   /** What happened to a signal: accepted, waiting, drained at which step, answered by which run. */
   async explain(signal: Scope & { signalId: string }): Promise<ExplainedSignal | null> {
     const { signalId, ...scope } = given('explain', signal)
-    return explainSignal((await this.#open()).store, scope, signalId)
+    return explainSignal((await this.#open()).threads.store, scope, signalId)
   }
 
   /** Takes up a parked run, the newest one of the thread unless it is named, from its last finished step. */
@@ -231,12 +260,12 @@ export class Agent<TAgentId extends string = string, TTools extends ToolsInput =
 
   /** Approves or declines a call that waits. What follows arrives at those who watch the thread. */
   async sendToolApproval(approval: ToolApproval): Promise<CallDecided> {
-    return approveCall(await this.place(), this.config, given('sendToolApproval', approval))
+    return approveCall(await this.resolveStorage(), this.#config, given('sendToolApproval', approval))
   }
 
   /** Resumes a call that suspended itself. What follows arrives at those who watch the thread. */
   async sendStreamResume(resume: CallResume): Promise<CallDecided> {
-    return decideCall(await this.place(), this.config, given('sendStreamResume', resume))
+    return decideCall(await this.resolveStorage(), this.#config, given('sendStreamResume', resume))
   }
 
   /** Approves a call and answers with the stream of what follows. */
@@ -261,10 +290,10 @@ export class Agent<TAgentId extends string = string, TTools extends ToolsInput =
   // What it is made of
 
   /** Its memory. An agent without one has its history all the same. */
-  async getMemory(request: ForRequest = this.request): Promise<Memory> {
-    const memory = (await memoryFor(this.config, contextGiven('getMemory()', request), this.id)) ?? (this.#memory ??= new Memory())
-    const here = this.placedByRequest ? this.placedAt(memory, this.threads()) : this
-    return memory.at(here.#place(), here.home)
+  async getMemory(request: ForRequest = this.#context ?? {}): Promise<Memory> {
+    const memory = (await memoryFor(this.#config, contextGiven('getMemory()', request), this.id)) ?? (this.#memory ??= new Memory())
+    const here = this.storageDependsOnRequest ? this.#boundTo(memory, this.site()) : this
+    return memory.at(here.#memoryPlace(), here.#storageOwner)
   }
 
   /**
@@ -272,57 +301,180 @@ export class Agent<TAgentId extends string = string, TTools extends ToolsInput =
    * their request context from their own options, as ever.
    */
   async forRequest(request: ForRequest): Promise<this> {
-    return this.placedFor(contextGiven('forRequest()', request))
+    const requestContext = contextGiven('forRequest()', request)
+    if (!this.storageDependsOnRequest) return this
+    const here = await this.resolveStorage(requestContext)
+    const copy = here.#copyAt(here.#binding.fixed)
+    copy.#context = requestContext
+    return copy
   }
 
   /** Its model and its tools, for those who list agents. */
-  async describe(request: ForRequest = this.request): Promise<AgentDescription> {
-    return describeAgent(this.config, this.id, this.threads(), contextGiven('describe()', request))
+  async describe(request: ForRequest = this.#context ?? {}): Promise<AgentDescription> {
+    return describeAgent(this.#config, this.id, this.site(), contextGiven('describe()', request))
   }
 
-  async getMetadata(request: ForRequest = this.request): Promise<Record<string, unknown>> {
+  async getMetadata(request: ForRequest = this.#context ?? {}): Promise<Record<string, unknown>> {
     const requestContext = contextGiven('getMetadata()', request)
-    return this.config.metadata === undefined ? {} : resolve(this.config.metadata, { requestContext })
+    return this.#config.metadata === undefined ? {} : resolve(this.#config.metadata, { requestContext })
+  }
+
+  // Its storage
+
+  /** @internal The site of its threads. */
+  site(): Site {
+    return this.#binding.site()
   }
 
   /** @internal */
-  protected override made(config: AgentConfig): this {
-    return new Agent(config) as this
+  threads(): ThreadRuntime {
+    return this.#binding.site().threads
   }
 
-  /** What a program asks its memory goes to the same threads, from when it is a Heed's. */
-  #bindMemory(): void {
-    const { memory } = this.config
-    if (memory instanceof Memory && this.home) memory.bind(this.#place(), this.home)
+  /** @internal */
+  get storageDependsOnRequest(): boolean {
+    return typeof this.#config.memory === 'function'
   }
 
-  #place(): MemoryPlace {
-    return {
-      store: async () => (await this.#open()).store,
-      key: () => placeOfRuntime(this.threads()),
-      now: () => this.threads().clock.now(),
-      closed: () => this.owner?.closed ?? false,
-      storage: async () => storageOf(await this.#open()),
-      transferred: (threadId, resourceId) => this.threads().neighbours.transferred(threadId, resourceId),
+  /**
+   * @internal This agent, bound to the storage of a request: the function that finds the memory is called, without a context with an empty one. Where
+   * that throws, the result rejects.
+   */
+  resolveStorage(requestContext?: RequestContext): this | Promise<this> {
+    if (!this.storageDependsOnRequest || (this.#binding.isFixed && !requestContext)) return this
+    const otherwise = this.site()
+    try {
+      const found = memoryFor(this.#config, contextOf(this.#config, requestContext), this.id)
+      return found instanceof Promise ? found.then((memory) => this.#boundTo(memory, otherwise)) : this.#boundTo(found, otherwise)
+    } catch (error) {
+      return Promise.reject(error)
     }
   }
 
-  #threads(): ThreadRuntime | Promise<ThreadRuntime> {
-    const here = this.place()
+  /** This agent at the storage of a memory; where the memory has none, at `otherwise`. */
+  #boundTo(memory: Memory | undefined, otherwise: Site): this {
+    const storage = storageIn(this.id, memory?.storage, fixedProcessors(this.#config))
+    const site = storage ? this.#binding.siteOf(storage) : otherwise
+    const copy = this.#copies.get(site) ?? this.#copyAt(site)
+    this.#copies.set(site, copy)
+    return copy
+  }
+
+  #copyAt(site: Site | undefined): this {
+    const copy = new Agent({ ...this.#config, id: this.id, heed: undefined }) as this
+    copy.#binding = this.#binding.fixedAt(site)
+    return copy
+  }
+
+  /** @internal An agent without a storage and a Heed of its own uses the site of the agent that called it last. */
+  inheritStorage(site: Site): void {
+    this.#binding.inherit(site)
+  }
+
+  /** What its threads are kept by, other than by its memory: a storage that a processor named, or its Heed. */
+  get #storageOwner(): object | undefined {
+    const { memory } = this.#config
+    const { heed, storage } = this.#binding
+    return memory instanceof Memory && memory.storage ? heed : (storage ?? heed)
+  }
+
+  /** @internal */
+  join(heed: Heed, key: string): void {
+    this.#binding.join(heed, key)
+    this.#id ??= key
+    this.#bindMemory()
+  }
+
+  /** Reads through its memory go to the same threads, from when it belongs to a Heed. */
+  #bindMemory(): void {
+    const { memory } = this.#config
+    const owner = this.#storageOwner
+    if (memory instanceof Memory && owner) memory.bind(this.#memoryPlace(), owner)
+  }
+
+  #memoryPlace(): MemoryPlace {
+    return memoryPlace({ site: () => this.site(), open: () => this.#open(), closed: () => this.#binding.heed?.closed ?? false })
+  }
+
+  /** The site of its threads, with this agent registered there. */
+  #site(): Site | Promise<Site> {
+    const here = this.resolveStorage()
     return here instanceof Promise ? here.then(registered) : registered(here)
   }
 
-  async #open(): Promise<ThreadRuntime> {
-    const runtime = await this.#threads()
-    await runtime.open()
-    return runtime
+  #threads(): ThreadRuntime | Promise<ThreadRuntime> {
+    const site = this.#site()
+    return site instanceof Promise ? site.then(({ threads }) => threads) : site.threads
+  }
+
+  async #open(): Promise<Site> {
+    const site = await this.#site()
+    await site.threads.open()
+    return site
+  }
+
+  // Its runs
+
+  /** @internal */
+  get signalTags(): readonly string[] {
+    return this.#config.signalTags ?? []
+  }
+
+  /** @internal */
+  get deliveryPolicy(): NotificationDeliveryPolicyConfig | undefined {
+    return this.#config.notifications?.deliveryPolicy
+  }
+
+  /** @internal */
+  get canRefuse(): boolean {
+    const { inputProcessors, outputProcessors } = this.#config
+    return inputProcessors !== undefined || outputProcessors !== undefined
+  }
+
+  /** @internal */
+  async prepare(options: AgentExecutionOptions, request: RunRequest, environment: RunEnvironment): Promise<RunSetup> {
+    const site = environment instanceof Site ? environment : this.site()
+    return prepareRun(this.#config, { id: this.id, name: this.name }, options, request, { environment, site })
+  }
+
+  /** @internal */
+  async defaultMemory(options: AgentExecutionOptions): Promise<MemoryTarget | undefined> {
+    const { defaultOptions, defaultGenerateOptionsLegacy, defaultStreamOptionsLegacy } = this.#config
+    if (!defaultOptions && !defaultGenerateOptionsLegacy && !defaultStreamOptionsLegacy) return undefined
+    return (await resolveOptions(this.#config, options)).memory
+  }
+
+  /** @internal */
+  describeThread(thread: { title?: string; metadata?: JSONObject }, options: AgentExecutionOptions): Promise<NonNullable<Send['thread']>> {
+    return describeThread(this.#config, thread, options, this.id)
+  }
+
+  /** @internal */
+  async titler(): Promise<Titler> {
+    return anyTitler(this.#config, await resolveOptions(this.#config, {}), this.id, this.site())
+  }
+
+  /** @internal */
+  window(options: AgentExecutionOptions): Window {
+    const { memory } = this.#config
+    return windowOf(historyOption(memory instanceof Memory ? memory.options : undefined, historyIn(fixedProcessors(this.#config)), options.memory?.options))
+  }
+
+  /** @internal */
+  contextKeys(): Promise<readonly string[]> | undefined {
+    return contextKeys(this.#config)
+  }
+
+  /** @internal */
+  memoryOptions(options: AgentExecutionOptions): Promise<MemoryOptions> | undefined {
+    return historyForCall(this.id, this.#config, options)
   }
 
   #send(mode: 'now' | 'queue', signal: Signal, given: SendOptions, named: boolean): SendReceipt {
     const options = checkSend(given)
-    if (!this.placedByRequest) return sendSignal(this.threads(), this, mode, signal, options, { named })
+    if (!this.storageDependsOnRequest) return sendSignal(this.threads(), this, mode, signal, options, { named })
     checkSendOptions(options)
-    const here = this.place(options.ifIdle?.streamOptions?.requestContext)
+    const here = this.resolveStorage(options.ifIdle?.streamOptions?.requestContext)
     if (!(here instanceof Promise) && !this.#placing.has(options)) return sendSignal(here.threads(), here, mode, signal, options, { named })
     // It may fail while sends before this one are still on their way, and is told by the receipt.
     if (here instanceof Promise) here.catch(() => {})
@@ -333,14 +485,14 @@ export class Agent<TAgentId extends string = string, TTools extends ToolsInput =
   }
 
   async #continue(decision: RunDecision): Promise<StreamResult<TTools, never>> {
-    const here = await this.place()
-    await checkResumeData(here, this.config, decision)
+    const here = await this.resolveStorage()
+    await checkResumeData(here, this.#config, decision)
     return (await answerSuspended(here, decision)) as StreamResult<TTools, never>
   }
 }
 
-function registered(agent: Agent): ThreadRuntime {
-  const runtime = agent.threads()
-  runtime.register(agent)
-  return runtime
+function registered(agent: Agent): Site {
+  const site = agent.site()
+  site.threads.register(agent)
+  return site
 }

@@ -3,13 +3,15 @@ import type { AgentExecutionOptions, MemoryTarget } from '../run/options.ts'
 import type { RequestContext } from '../run/request-context.ts'
 import type { Runnable } from '../thread/runtime/runnable.ts'
 import type { Send } from '../store/contract/threads.ts'
+import type { Site } from '../heed/site.ts'
 import type { ThreadRuntime } from '../thread/runtime/runtime.ts'
 
-/** An agent, and where its threads live. */
+/** An agent, and the site of its threads. */
 export interface Askable extends Runnable {
+  site(): Site
   threads(): ThreadRuntime
-  /** The same agent where the threads of a request are. Another only where its memory is found for each. */
-  place(requestContext?: RequestContext): Askable | Promise<Askable>
+  /** The agent bound to the storage of a request. Another object only where its memory is found for each request. */
+  resolveStorage(requestContext?: RequestContext): Askable | Promise<Askable>
   /** Tags of its own signals, which plain text may not imitate. */
   readonly signalTags: readonly string[]
   /** A thread that is about to be created, as the store takes it: `workingMemory` of its metadata goes to working memory. */

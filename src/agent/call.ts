@@ -15,6 +15,7 @@ import { callOnThread } from '../thread/send/call.ts'
 import { decide } from '../thread/control/decide.ts'
 import { activeContext } from '../tracing/telemetry.ts'
 import { traced, traceRun, unlessLost } from '../tracing/run-trace.ts'
+import type { Site } from '../heed/site.ts'
 import type { ThreadRuntime } from '../thread/runtime/runtime.ts'
 import type { Askable } from './askable.ts'
 import { checkMemory } from './check-options.ts'
@@ -22,7 +23,6 @@ import { EphemeralHost } from './ephemeral.ts'
 import { historyOf } from './explain.ts'
 import { checkInput, namedRows } from './input.ts'
 import { unlessAborted } from './prepare.ts'
-import { passingOf } from './runtimes.ts'
 import { AgentStream } from './stream.ts'
 
 type AnyStream = AgentStream<ToolCall, ToolResult, unknown>
@@ -36,16 +36,16 @@ export async function answer(agent: Askable, messages: AgentInput, options: Agen
   const memory = options.memory ?? (await agent.defaultMemory(options))
   const target = memory && threadOf(memory)
   checkInput(rows, target !== undefined)
-  const here = memory ? await unlessAborted(agent.place(options.requestContext), options.abortSignal) : agent
-  const runtime = here.threads()
+  const here = memory ? await unlessAborted(agent.resolveStorage(options.requestContext), options.abortSignal) : agent
+  const site = here.site()
   if (memory?.options?.save === false) {
     const history = await historyOf(here, { ...options, memory }, rows.filter((row) => isUserAuthored(row)).length)
     const unsaved = { runId, rows, history, options: { ...options, memory: undefined }, emit }
-    return streamOf(runId, log, (await ephemeral(here, runtime, unsaved)).result)
+    return streamOf(runId, log, (await ephemeral(here, site, unsaved)).result)
   }
   const thread = target && (await agent.describeThread(target.thread, options))
   const call = { runId, rows, given, options: memory ? { ...options, memory } : options, emit }
-  const { result } = target ? await callOnThread(runtime, here, { ...target, ...call, thread }) : await ephemeral(agent, runtime, call)
+  const { result } = target ? await callOnThread(site.threads, here, { ...target, ...call, thread }) : await ephemeral(agent, site, call)
   return streamOf(runId, log, result)
 }
 
@@ -86,24 +86,24 @@ function neverStored(runId: string): HeedError {
 
 async function ephemeral(
   agent: Askable,
-  runtime: ThreadRuntime,
+  site: Site,
   call: { runId: string; rows: MessageRow[]; history?: MessageRow[]; options: AgentExecutionOptions; emit(chunk: Chunk): void },
 ): Promise<{ result: Promise<RunResult> }> {
   const { runId, rows, history = [], options, emit } = call
-  const passing = passingOf(runtime).begin()
+  const ephemeralRun = site.ephemeralRuns.begin()
   try {
-    const trace = traceRun(runtime.tracing, () => ({ agent, runId, parent: activeContext() }))
+    const trace = traceRun(site.tracing, () => ({ agent, runId, parent: activeContext() }))
     const request = { runId, rows: [...history, ...rows], inputCount: rows.length, stepsDone: 0, trace }
-    const setup = await unlessLost(trace, () => untilAborted(agent.prepare(options, request, runtime), passing.closing))
-    const run = new Run(setup, new EphemeralHost(emit, passing.closing))
-    const unlink = [setup.options.abortSignal, passing.closing].map((signal) => abortWith(run, signal))
+    const setup = await unlessLost(trace, () => untilAborted(agent.prepare(options, request, site), ephemeralRun.closing))
+    const run = new Run(setup, new EphemeralHost(emit, ephemeralRun.closing))
+    const unlink = [setup.options.abortSignal, ephemeralRun.closing].map((signal) => abortWith(run, signal))
     const over = () => {
       for (const end of unlink) end()
-      passing.end()
+      ephemeralRun.end()
     }
     return { result: traced(trace, () => runLoop(run)).finally(over) }
   } catch (error) {
-    passing.end()
+    ephemeralRun.end()
     throw error
   }
 }

@@ -7,7 +7,7 @@ import { Memory } from '../memory/memory.ts'
 import { checkOptions, wantedTransform } from './check-options.ts'
 import { checkProcessors } from './check-processors.ts'
 import { fromLegacyOptions, type AgentConfig } from './config.ts'
-import { Runtimes } from './runtimes.ts'
+import { Sites } from '../heed/sites.ts'
 
 const known = new Set([
   'id', 'name', 'description', 'metadata', 'instructions', 'model', 'tools', 'agents', 'defaultOptions',
@@ -60,7 +60,7 @@ function checkValues(config: AgentConfig, agent: string): void {
     maxProcessorRetries: Number.isInteger(config.maxProcessorRetries) && Number(config.maxProcessorRetries) >= 0 ? undefined : 'a whole number of at least 0',
     memory: config.memory instanceof Memory || typeof config.memory === 'function' ? undefined : 'a Memory (new Memory()), or a function that finds one',
     signalTags: Array.isArray(config.signalTags) && config.signalTags.every(isXMLName) ? undefined : "a list of tags' names, such as 'build-status'",
-    heed: config.heed?.runtimes instanceof Runtimes ? undefined : 'a Heed: new Heed({ … })',
+    heed: config.heed?.sites instanceof Sites ? undefined : 'a Heed: new Heed({ … })',
   }
   for (const [field, what] of Object.entries(wanted)) {
     if (what === undefined || config[field as keyof AgentConfig] === undefined) continue

@@ -1,4 +1,4 @@
-import type { Heed } from '../heed.ts'
+import type { Heed } from '../heed/heed.ts'
 import type { NotificationDeliveryPolicyConfig } from '../inbox/policy.ts'
 import type { Memory } from '../memory/memory.ts'
 import type { Processor } from '../processors/processor.ts'

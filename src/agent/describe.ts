@@ -1,5 +1,5 @@
 import type { RequestContext } from '../run/request-context.ts'
-import type { ThreadRuntime } from '../thread/runtime/runtime.ts'
+import type { Site } from '../heed/site.ts'
 import type { AgentConfig } from './config.ts'
 import { resolveToolSet } from './prepare.ts'
 import { resolve } from './resolve.ts'
@@ -12,8 +12,8 @@ export interface AgentDescription {
   tools: Array<{ id: string; description?: string; inputSchema?: unknown }>
 }
 
-export async function describeAgent(config: AgentConfig, id: string, runtime: ThreadRuntime, requestContext: RequestContext): Promise<AgentDescription> {
-  const { definitions } = await resolveToolSet(config, { requestContext }, id, runtime)
+export async function describeAgent(config: AgentConfig, id: string, site: Site, requestContext: RequestContext): Promise<AgentDescription> {
+  const { definitions } = await resolveToolSet(config, { requestContext }, id, site)
   const tools = definitions.map((definition) => ({ id: definition.name, ...('inputSchema' in definition ? { description: definition.description ?? '', inputSchema: definition.inputSchema } : {}) }))
   return { model: await modelOf(config, requestContext), tools }
 }

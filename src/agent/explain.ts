@@ -23,7 +23,7 @@ export async function explainAgentPrompt(agent: Askable, config: AgentConfig, me
   const { input: before, output: after } = await resolveProcessors(config, options, agent.id)
   const setting = options.memory && (await workingMemorySetting(config, options, [before, after]))
   const working = await workingMemoryParts(setting)
-  const { system, offered: tools } = await resolvePrompt(config, options, agent.id, agent.threads(), working)
+  const { system, offered: tools } = await resolvePrompt(config, options, agent.id, agent.site(), working)
   const tags = agent.signalTags
   const input = inputRows(agent, messages)
   const history = await historyOf(agent, options, input.filter((row) => isUserAuthored(row)).length)
@@ -44,7 +44,7 @@ interface Coming {
 /** In the order in which a run is told. */
 async function contextRows(agent: Askable, config: AgentConfig, options: ResolvedOptions, { setting, processors, history, input }: Coming): Promise<MessageRow[]> {
   if (!options.memory) return []
-  const runtime = (await agent.place(options.requestContext)).threads()
+  const runtime = (await agent.resolveStorage(options.requestContext)).threads()
   const scope = checkMemory(options.memory)
   await runtime.open()
   const working = await workingMemoryAhead(setting, runtime.store, scope, [...history, ...input])
@@ -60,7 +60,7 @@ async function contextRows(agent: Askable, config: AgentConfig, options: Resolve
 export async function historyOf(agent: Askable, options: AgentExecutionOptions, coming: number): Promise<MessageRow[]> {
   if (!options.memory) return []
   const scope = checkMemory(options.memory)
-  const runtime = (await agent.place(options.requestContext)).threads()
+  const runtime = (await agent.resolveStorage(options.requestContext)).threads()
   await runtime.open()
   if (!(await runtime.store.getThread(scope))) return []
   return runtime.store.readWindow(scope, agent.window(await withMemory(agent, options)), coming)

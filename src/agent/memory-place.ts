@@ -1,5 +1,7 @@
 import { HeedError } from '../base/errors.ts'
+import type { Site } from '../heed/site.ts'
 import { Memory } from '../memory/memory.ts'
+import type { MemoryPlace } from '../memory/place.ts'
 import { RequestContext } from '../run/request-context.ts'
 import { compileSchema, describeIssues } from '../schema/compile.ts'
 import type { AgentConfig } from './config.ts'
@@ -34,4 +36,23 @@ export async function checkContext(config: AgentConfig, requestContext: RequestC
 export function contextOf(config: AgentConfig, given: RequestContext | undefined): RequestContext {
   const fixed = typeof config.defaultOptions === 'object' ? config.defaultOptions.requestContext : undefined
   return given ?? fixed ?? new RequestContext()
+}
+
+interface PlaceOfAgent {
+  site(): Site
+  /** The same, with its store open and the agent registered. */
+  open(): Promise<Site>
+  closed(): boolean
+}
+
+/** What a memory is bound to: the threads of its agent, wherever they are when it is used. */
+export function memoryPlace({ site, open, closed }: PlaceOfAgent): MemoryPlace {
+  return {
+    store: async () => (await open()).threads.store,
+    key: () => site().key,
+    now: () => site().clock.now(),
+    closed,
+    storage: async () => (await open()).storage(),
+    transferred: (threadId, resourceId) => site().threads.neighbours.transferred(threadId, resourceId),
+  }
 }

@@ -11,7 +11,7 @@ import { structuredOutput } from '../run/output/structured-output.ts'
 import { emptyToolSet, resolveTools, type ToolsInput, type ToolSet } from '../run/tools/tool-set.ts'
 import { transformer } from '../run/tools/transform.ts'
 import type { RunEnvironment, RunRequest } from '../thread/runtime/runnable.ts'
-import type { ThreadRuntime } from '../thread/runtime/runtime.ts'
+import type { Site } from '../heed/site.ts'
 import { checkOptions, checkToolNames } from './check-options.ts'
 import { checkProcessors } from './check-processors.ts'
 import type { AgentConfig } from './config.ts'
@@ -53,7 +53,7 @@ async function findOptions(config: AgentConfig, options: AgentExecutionOptions):
 /** What surrounds the run, and where its agents keep their threads. */
 interface Surroundings {
   environment: RunEnvironment
-  runtime: ThreadRuntime
+  site: Site
 }
 
 /** Everything a run needs, found for this request. Whatever is missing is named here. */
@@ -72,7 +72,7 @@ async function findSetup(
   agent: { id: string; name: string },
   given: AgentExecutionOptions,
   request: RunRequest,
-  { environment, runtime }: Surroundings,
+  { environment, site }: Surroundings,
 ): Promise<RunSetup> {
   const options = await findOptions(config, given)
   const context = { requestContext: options.requestContext }
@@ -81,10 +81,10 @@ async function findSetup(
   const { input, output } = await resolveProcessors(config, options, agent.id)
   const pipeline = new ProcessorPipeline(input, output, options.maxProcessorRetries ?? config.maxProcessorRetries ?? defaultProcessorRetries)
   const setting = request.fence && (await workingMemorySetting(config, options, [input, output]))
-  const working = await workingMemoryParts(setting, seatOf(setting, request, runtime, pipeline.canRefuse))
-  const { system, tools, structured } = await resolvePrompt(config, options, agent.id, runtime, working)
+  const working = await workingMemoryParts(setting, seatOf(setting, request, site.threads, pipeline.canRefuse))
+  const { system, tools, structured } = await resolvePrompt(config, options, agent.id, site, working)
   const models = await resolveModels(model, agent.id)
-  const recalled = await recallSources(config, options, [input, output], request, { runtime, environment, guarded: pipeline.readsInput })
+  const recalled = await recallSources(config, options, [input, output], request, { runtime: site.threads, environment, guarded: pipeline.readsInput })
   const setup: RunSetup = {
     id: request.runId,
     agent,
@@ -113,10 +113,10 @@ async function findSetup(
 }
 
 /** What every prompt of the run begins with, and the tools that are `offered` with it unless a processor says otherwise. */
-export async function resolvePrompt(config: AgentConfig, options: ResolvedOptions, agent: string, runtime: ThreadRuntime, working: WorkingMemoryParts) {
+export async function resolvePrompt(config: AgentConfig, options: ResolvedOptions, agent: string, site: Site, working: WorkingMemoryParts) {
   const structured = options.structuredOutput ? await structuredOutput(options.structuredOutput) : undefined
   const instructions = [...(await resolveInstructions(config, options)), ...working.system]
-  const tools = await resolveToolSet(config, options, agent, runtime, working.tools)
+  const tools = await resolveToolSet(config, options, agent, site, working.tools)
   const { activeTools } = options
   return {
     system: structured?.instruction === undefined ? instructions : [...instructions, { role: 'system' as const, content: structured.instruction }],
@@ -131,11 +131,11 @@ async function resolveInstructions(config: AgentConfig, options: ResolvedOptions
   return [...systemMessages(own), ...(options.system === undefined ? [] : systemMessages(options.system))] as SystemMessage[]
 }
 
-export async function resolveToolSet(config: AgentConfig, options: ResolvedOptions, agent: string, runtime: ThreadRuntime, ofMemory: ToolsInput = {}): Promise<ToolSet> {
+export async function resolveToolSet(config: AgentConfig, options: ResolvedOptions, agent: string, site: Site, ofMemory: ToolsInput = {}): Promise<ToolSet> {
   const context = { requestContext: options.requestContext }
   const sources: Array<{ from: string; tools: ToolsInput }> = []
   if (config.tools) sources.push({ from: `the tools of agent '${agent}'`, tools: await resolve(config.tools, context) })
-  if (config.agents) sources.push({ from: `the agents of agent '${agent}'`, tools: agentTools(objectFound(await resolve(config.agents, context), 'agents', agent), runtime) })
+  if (config.agents) sources.push({ from: `the agents of agent '${agent}'`, tools: agentTools(objectFound(await resolve(config.agents, context), 'agents', agent), site) })
   if (options.tools) sources.push({ from: "the call's tools", tools: options.tools })
   for (const [name, tools] of Object.entries(options.toolsets ?? {})) if (tools !== undefined) sources.push({ from: `the toolset '${name}'`, tools })
   if (options.clientTools) sources.push({ from: "the client's tools", tools: options.clientTools })

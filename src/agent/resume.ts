@@ -40,13 +40,13 @@ interface Waiting {
 }
 
 async function ownTool(agent: Askable, config: AgentConfig, { run, call }: Waiting) {
-  const runtime = agent.threads()
-  const { options } = foundOptions(run.options, runtime.expectations.optionsKept(run.runId))
+  const site = agent.site()
+  const { options } = foundOptions(run.options, site.threads.expectations.optionsKept(run.runId))
   const { requestContext = new RequestContext() } = options
   try {
-    return (await resolveToolSet(config, { requestContext }, agent.id, runtime)).tools.get(call.toolName)
+    return (await resolveToolSet(config, { requestContext }, agent.id, site)).tools.get(call.toolName)
   } catch (error) {
-    runtime.logger.warn('the tools of an agent could not be found to check resumeData; the run checks it', { agentId: agent.id, error: String(error) })
+    site.logger.warn('the tools of an agent could not be found to check resumeData; the run checks it', { agentId: agent.id, error: String(error) })
     return undefined
   }
 }

@@ -4,7 +4,6 @@ import type { ScheduleOnce, ScheduleOptions } from '../schedule/schedules.ts'
 import type { MessageInput, Signal, SignalInput } from '../signals/signal.ts'
 import type { ScheduleQuery, ScheduleRecord, ScheduleScope, ScheduleStatus } from '../store/contract/schedules.ts'
 import type { Askable } from './askable.ts'
-import { schedulesOf } from './runtimes.ts'
 
 export type { ScheduleOnce, ScheduleRecord }
 
@@ -53,16 +52,16 @@ export function agentSchedules(agent: Askable, make: SignalMakers): AgentSchedul
     if (scope.resourceId !== undefined) checkName('resourceId', scope.resourceId)
     return { ...scope, agentId: agent.id }
   }
-  const schedules = async () => schedulesOf((await agent.place()).threads())
+  const schedules = async () => (await agent.resolveStorage()).site().schedules
   return {
     async create(input) {
       const { signal, options } = signalIn(input)
-      return (await schedules()).create(await agent.place(), signal, options)
+      return (await schedules()).create(await agent.resolveStorage(), signal, options)
     },
     async createOnce(input) {
       const { signal, options } = signalIn(input)
       checkName('id', input.id)
-      return (await schedules()).createOnce(await agent.place(), signal, options)
+      return (await schedules()).createOnce(await agent.resolveStorage(), signal, options)
     },
     get: async (scope) => (await schedules()).get(scoped('get', scope)),
     list: async (query = {}) => {

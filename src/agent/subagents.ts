@@ -3,7 +3,7 @@ import { createTool, type Tool, type ToolContext } from '../run/tools/tool.ts'
 import type { PlainJSONSchema } from '../schema/schema.ts'
 import { nestingOf, type Nesting } from '../run/tools/nesting.ts'
 import type { ToolsInput } from '../run/tools/tool-set.ts'
-import type { ThreadRuntime } from '../thread/runtime/runtime.ts'
+import type { Site } from '../heed/site.ts'
 import type { Agent } from './agent.ts'
 import type { AgentsInput } from './config.ts'
 import { askOnThread } from './nested-run.ts'
@@ -16,17 +16,17 @@ const input: PlainJSONSchema = {
 }
 
 /** Each agent as a tool: `agent-<name>`, taking a prompt and answering with a text. An agent that has no place of its own keeps its threads in `runtime`. */
-export function agentTools(agents: AgentsInput, runtime: ThreadRuntime): ToolsInput {
+export function agentTools(agents: AgentsInput, site: Site): ToolsInput {
   const given = Object.entries(agents).filter((entry): entry is [string, Agent] => entry[1] !== undefined)
   for (const [key, agent] of given) {
     if (typeof (agent as Partial<Agent> | undefined)?.stream !== 'function') {
       throw new HeedError('invalid_agent', `'${key}' in agents is not an agent. Make it with new Agent().`, { details: { key } })
     }
   }
-  return Object.fromEntries(given.map(([key, agent]) => [`agent-${key}`, agentTool(key, agent, runtime)]))
+  return Object.fromEntries(given.map(([key, agent]) => [`agent-${key}`, agentTool(key, agent, site)]))
 }
 
-function agentTool(key: string, agent: Agent, runtime: ThreadRuntime): Tool {
+function agentTool(key: string, agent: Agent, site: Site): Tool {
   return createTool({
     id: `agent-${key}`,
     description: agent.description ?? `Asks the agent ${agent.name}.`,
@@ -37,8 +37,8 @@ function agentTool(key: string, agent: Agent, runtime: ThreadRuntime): Tool {
       const { prompt } = request as { prompt: string }
       const nesting = nestingOf(context)
       // Nothing may come between: the call takes its place from the agent as it begins.
-      agent.adopt(runtime)
-      const placing = agent.place(context.requestContext)
+      agent.inheritStorage(site)
+      const placing = agent.resolveStorage(context.requestContext)
       const here = placing instanceof Promise ? await placing : placing
       const { threadId, resourceId } = context
       if (threadId === undefined || resourceId === undefined || !nesting) return { text: await askAlone(here, prompt, context, nesting) }

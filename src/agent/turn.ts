@@ -23,7 +23,7 @@ export interface Turn {
 export async function askTurn(agent: Askable, { threadId, resourceId, id, messages, options }: Turn): Promise<{ runId: string }> {
   const { rows, given } = namedRows(agent, messages)
   checkInput(rows, true)
-  const here = await agent.place(options.requestContext)
+  const here = await agent.resolveStorage(options.requestContext)
   const runtime = here.threads()
   const runId = runtime.newId()
   const thread = await agent.describeThread({}, options)

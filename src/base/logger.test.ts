@@ -1,6 +1,6 @@
 import { afterEach, describe, expect, it, vi } from 'vitest'
 import { Agent } from '../agent/agent.ts'
-import { Heed } from '../heed.ts'
+import { Heed } from '../heed/heed.ts'
 import { consoleLogger, createConsoleLogger, redacting, type Logger } from './logger.ts'
 import { keepSecret, redact, redactText } from './redact.ts'
 import { WebhookSignals } from '../sources/index.ts'

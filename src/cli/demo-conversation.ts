@@ -1,5 +1,5 @@
 import type { Agent } from '../agent/agent.ts'
-import { Heed } from '../heed.ts'
+import { Heed } from '../heed/heed.ts'
 import type { ModelConfig } from '../run/model/model.ts'
 import type { Storage } from '../store/contract/storage.ts'
 import { releaseAgent } from './demo-agent.ts'

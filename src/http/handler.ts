@@ -1,5 +1,5 @@
 import { HeedError, isHeedError } from '../base/errors.ts'
-import type { Heed } from '../heed.ts'
+import type { Heed } from '../heed/heed.ts'
 import { AuthWaits } from './auth/auth-waits.ts'
 import { Cors, type CorsOptions } from './auth/cors.ts'
 import { EventStreams } from './sse/event-stream.ts'

@@ -1,4 +1,4 @@
-import type { Heed } from '../heed.ts'
+import type { Heed } from '../heed/heed.ts'
 import type { EventStreams } from './sse/event-stream.ts'
 
 /** What operators watch, in the text format of Prometheus. */
@@ -16,7 +16,7 @@ export class Metrics {
   }
 
   text(heed: Heed): string {
-    const running = heed.runtimes.all().reduce((sum, runtime) => sum + runtime.hosts().length, 0)
+    const running = heed.sites.all().reduce((sum, { threads }) => sum + threads.hosts().length, 0)
     return [
       '# TYPE heed_http_requests_total counter',
       ...[...this.#requests].map(([labels, count]) => `heed_http_requests_total{${labels}} ${count}`),

@@ -1,5 +1,5 @@
 import type { Agent } from '../agent/agent.ts'
-import type { Heed } from '../heed.ts'
+import type { Heed } from '../heed/heed.ts'
 import type { EventStreams } from './sse/event-stream.ts'
 import type { Asked } from './request/exchange.ts'
 import type { Lingering } from './sse/grace-period.ts'

@@ -1,7 +1,7 @@
 import { createServer, type Server } from 'node:http'
 import type { AddressInfo, Socket } from 'node:net'
 import { HeedError } from '../base/errors.ts'
-import type { Heed } from '../heed.ts'
+import type { Heed } from '../heed/heed.ts'
 import { createAnswering, defaults, type HandlerOptions } from './handler.ts'
 import { isLoopback } from './auth/host.ts'
 import { NodeListener } from './request/node-exchange.ts'

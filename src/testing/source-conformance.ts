@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { Agent } from '../agent/agent.ts'
 import { isHeedError } from '../base/errors.ts'
-import { Heed } from '../heed.ts'
+import { Heed } from '../heed/heed.ts'
 import { silentLogger } from '../base/logger.ts'
 import type { SourceEvent, WebhookRequest } from '../sources/event.ts'
 import type { SignalProvider } from '../sources/source.ts'

@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, expect } from 'vitest'
 import type { Clock } from '../../src/base/clock.ts'
-import { Heed } from '../../src/heed.ts'
+import { Heed } from '../../src/heed/heed.ts'
 import type { Chunk, DataChunk } from '../../src/run/chunk.ts'
 
 export type ChunkOf<Type extends Chunk['type']> = Type extends `data-${string}` ? DataChunk : Extract<Chunk, { type: Type }>

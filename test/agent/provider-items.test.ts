@@ -1,7 +1,7 @@
 import { createOpenAI } from '@ai-sdk/openai'
 import { describe, expect, it } from 'vitest'
 import { Agent } from '../../src/agent/agent.ts'
-import { Heed } from '../../src/heed.ts'
+import { Heed } from '../../src/heed/heed.ts'
 import type { MessagePart } from '../../src/message/message.ts'
 import type { Processor } from '../../src/processors/processor.ts'
 import { createTool } from '../../src/run/tools/tool.ts'

@@ -2,7 +2,6 @@ import { existsSync, mkdtempSync, readdirSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest'
-import { inboxOf } from '../../src/agent/runtimes.ts'
 import { Agent, createTool, Heed, InMemoryStore, Memory } from '../../src/index.ts'
 import { scriptedModel } from '../../src/testing/index.ts'
 import { rejection } from './asking.ts'
@@ -66,7 +65,7 @@ describe('the threads of agents that are registered nowhere', () => {
     expect(await listed({ children: true })).toEqual([])
     for (const agent of [top, middle, leaf]) expect((await agent.listSuspendedRuns()).runs).toEqual([])
     expect(await top.listActiveThreads()).toEqual([])
-    expect((await (await inboxOf(heed.runtimes.of()).store()).listNotifications({ threadId: 't/c1/c1' })).notifications).toEqual([])
+    expect((await (await heed.sites.of().inbox.store()).listNotifications({ threadId: 't/c1/c1' })).notifications).toEqual([])
     expect(await kept.deleteThread('t')).toBe(false)
     await heed.close()
   })

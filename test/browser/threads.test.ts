@@ -2,7 +2,6 @@ import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { describe, expect, it, onTestFinished } from 'vitest'
-import { inboxOf } from '../../src/agent/runtimes.ts'
 import { HeedClient } from '../../src/client/index.ts'
 import { Agent, createTool } from '../../src/index.ts'
 import { scriptedModel } from '../../src/testing/index.ts'
@@ -144,7 +143,7 @@ describe.skipIf(missing)(`pages in a real browser${why}`, () => {
     await expect.poll(inbox).toBe('3 pending, 3 unread')
     await agent.sendNotificationSignal({ source: 'ci', kind: 'status', summary: 'now', priority: 'urgent' }, target)
     await expect.poll(inbox).toBe('3 pending, 4 unread')
-    const store = await inboxOf(agent.threads()).store()
+    const store = await agent.site().inbox.store()
     await store.markNotifications(target, sent.map(({ record }) => record.id), 'dismissed', Date.now())
     await expect.poll(inbox).toBe('0 pending, 1 unread')
     await page.reload()

@@ -56,7 +56,7 @@ describe.each([['at once', sync], ['later', later]])('a memory that is found for
     expect(await said('ada')).toEqual(['I am Ada.', 'Hello.', 'And again.', 'Hello.'])
     expect(await said('bob')).toEqual(['I am Bob.', 'Hello.'])
     // Each file is one storage, however often it was named; nothing went elsewhere.
-    expect(heed.runtimes.all()).toHaveLength(3)
+    expect(heed.sites.all()).toHaveLength(3)
     expect(files()).toEqual(['ada.db', 'bob.db'])
   })
 

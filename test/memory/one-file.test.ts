@@ -33,7 +33,7 @@ describe('a file under several names', () => {
     const agents = urls.map((url, index) => new Agent({ id: `agent-${index}`, model: scriptedModel(() => `I am ${index}.`), memory: new Memory({ storage: new LibSQLStore({ url }) }) }))
     const heed = new Heed({ agents: Object.fromEntries(agents.map((agent) => [agent.id, agent])), storage: new LibSQLStore({ url: urls[0] ?? '' }) })
     for (const [index, agent] of agents.entries()) await agent.generate(`Hello ${index}.`, { memory: { thread: 't', resource: 'u' } })
-    expect(heed.runtimes.all()).toHaveLength(1)
+    expect(heed.sites.all()).toHaveLength(1)
     for (const agent of agents) {
       const { messages } = await (await agent.getMemory()).recall({ threadId: 't', perPage: false })
       expect(messages).toHaveLength(2 * urls.length)

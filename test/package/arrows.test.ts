@@ -69,9 +69,9 @@ describe('arrows', () => {
 
   it('lets the runtime load a driver only when it is used', () => {
     const files = { 'src/store/sqlite/index.ts': 'export const store = 1' }
-    expect(problems({ ...files, 'src/heed.ts': `export const open = () => import('./store/libsql/index.ts')` })).toEqual([])
-    expect(problems({ ...files, 'src/heed.ts': `export { store } from './store/libsql/index.ts'` })).toEqual([
-      'src/heed.ts:1 loads src/store/sqlite/index.ts at once: heed.ts may only `await import()` it, where it is used.',
+    expect(problems({ ...files, 'src/index.ts': `export const open = () => import('./store/libsql/index.ts')` })).toEqual([])
+    expect(problems({ ...files, 'src/index.ts': `export { store } from './store/libsql/index.ts'` })).toEqual([
+      'src/index.ts:1 loads src/store/sqlite/index.ts at once: index.ts may only `await import()` it, where it is used.',
     ])
   })
 

@@ -1,6 +1,6 @@
 import type { Agent } from '../../agent/agent.ts'
 import { HeedError } from '../../base/errors.ts'
-import type { Heed } from '../../heed.ts'
+import type { Heed } from '../../heed/heed.ts'
 import type { EventStreams } from '../sse/event-stream.ts'
 import type { Asked } from './exchange.ts'
 import type { Lingering } from '../sse/grace-period.ts'
@@ -61,7 +61,7 @@ export class RequestCall implements Call {
 
   /** Where the threads of its agent are depends on the request only where the agent's memory does: then that has to be found out first. */
   get isPlaced(): boolean {
-    return !this.#agent?.placedByRequest
+    return !this.#agent?.storageDependsOnRequest
   }
 
   async place(): Promise<void> {

@@ -1,5 +1,4 @@
 import { sendNotifications, type NotificationTarget } from '../../agent/notifications.ts'
-import { inboxOf } from '../../agent/runtimes.ts'
 import { checkNotifications, type CheckedNotification, type NotificationInput } from '../../inbox/input.ts'
 import type { NotificationResult } from '../../inbox/result.ts'
 import type { InboxScope, MarkedStatus, NotificationPriority, NotificationStatus, NotificationStore } from '../../store/contract/notifications.ts'
@@ -117,7 +116,7 @@ async function sendOnce(call: Call<unknown, unknown>, inputs: readonly Notificat
   const { agent, idempotencyKey: key } = call
   if (key === undefined) return { sent: await agent.sendNotificationSignal(inputs, target), known: [] }
   const checked = checkNotifications(inputs)
-  const here = await agent.place(target.ifIdle?.streamOptions?.requestContext)
+  const here = await agent.resolveStorage(target.ifIdle?.streamOptions?.requestContext)
   try {
     return { sent: [await sendNotifications(here, inputs, target, { areNew: true })].flat(), known: [] }
   } catch (error) {
@@ -132,9 +131,9 @@ async function sendOnce(call: Call<unknown, unknown>, inputs: readonly Notificat
  * record has none of its own, and is known to the inbox.
  */
 async function sentBefore({ agent }: Call<unknown, unknown>, { threadId, resourceId }: Required<InboxScope>, inputs: readonly CheckedNotification[], key: string): Promise<boolean[]> {
-  const runtime = agent.threads()
-  await runtime.open()
-  const store = await inboxOf(runtime).store()
+  const { threads, inbox } = agent.site()
+  await threads.open()
+  const store = await inbox.store()
   const find = (id = key) => store.getNotification({ threadId, resourceId, id })
   const [further, ...found] = await Promise.all([find(placed(key, inputs.length)), ...inputs.map(({ id }) => find(id))])
   if (!further && found.every((record) => record === null)) return []
@@ -150,11 +149,11 @@ async function sentBefore({ agent }: Call<unknown, unknown>, { threadId, resourc
 async function inbox(
   { agent, principal, params: { threadId = '' } }: Call<unknown, unknown>, resourceId: string | undefined, use: 'read' | 'write' = 'read',
 ): Promise<{ store: NotificationStore; scope: { threadId: string; resourceId?: string } }> {
-  const runtime = agent.threads()
-  await runtime.open()
+  const { threads, inbox } = agent.site()
+  await threads.open()
   const scope = scopeOf(principal, threadId, resourceId)
-  if (use === 'write') await runtime.store.getThread(scope)
-  return { store: await inboxOf(runtime).store(), scope }
+  if (use === 'write') await threads.store.getThread(scope)
+  return { store: await inbox.store(), scope }
 }
 
 function answered({ accepted, record: stored, decision, runId, signal }: NotificationResult): Record<string, unknown> {

@@ -10,11 +10,11 @@ export const operations: readonly Route[] = [
     async handle({ heed }) {
       try {
         // Also where nobody has asked an agent yet.
-        for (const agent of Object.values(heed.listAgents())) if (!agent.placedByRequest) agent.threads()
-        await Promise.all(heed.runtimes.all().map(async (runtime) => {
-          await runtime.open()
+        for (const agent of Object.values(heed.listAgents())) if (!agent.storageDependsOnRequest) agent.threads()
+        await Promise.all(heed.sites.all().map(async ({ threads }) => {
+          await threads.open()
           // That it was opened says little: whether it answers is known by asking it.
-          await runtime.store.findRun('nobody')
+          await threads.store.findRun('nobody')
         }))
       } catch (cause) {
         throw new HeedError('store_failed', 'Not ready: the storage does not answer.', { cause, retryable: true })

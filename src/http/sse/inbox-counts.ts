@@ -1,5 +1,4 @@
 import type { Agent } from '../../agent/agent.ts'
-import { inboxOf } from '../../agent/runtimes.ts'
 import { describe } from '../../base/errors.ts'
 import type { Logger } from '../../base/logger.ts'
 import type { NotificationStatus } from '../../store/contract/notifications.ts'
@@ -25,7 +24,7 @@ export function tellInbox(agent: Agent, scope: { threadId: string; resourceId: s
   let end = () => {}
 
   const count = async () => {
-    const store = await inboxOf(agent.threads()).store()
+    const store = await agent.site().inbox.store()
     while (changed && !over) {
       changed = false
       const counts = await store.countNotifications(scope)

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest'
 import { called, said, stepArgs } from '../../../test/processors/asked.ts'
 import { Agent } from '../../agent/agent.ts'
-import { Heed } from '../../heed.ts'
+import { Heed } from '../../heed/heed.ts'
 import { MessageList } from '../../message/list/list.ts'
 import type { Message, MessagePart } from '../../message/message.ts'
 import { createTool } from '../../run/tools/tool.ts'

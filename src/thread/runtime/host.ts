@@ -211,7 +211,7 @@ export class ThreadHost implements RunHost {
         inputCount: takenRows(taken).length,
         stepsDone: run.step,
         trace,
-      }, this.#runtime)
+      }, this.#runtime.environment)
       this.#titler = setup.titler
       if (begun.resumed) await this.#findInterrupts((id) => this.#interruptNext.add(id))
       started = new Run(setup, this)

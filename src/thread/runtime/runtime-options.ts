@@ -2,6 +2,7 @@ import type { Bus } from '../../bus/contract.ts'
 import type { Clock } from '../../base/clock.ts'
 import type { Logger } from '../../base/logger.ts'
 import type { ThreadStore } from '../../store/contract/threads.ts'
+import type { RunEnvironment } from './runnable.ts'
 import type { TracingOptions } from '../../tracing/options.ts'
 
 export interface ThreadRuntimeOptions {
@@ -14,6 +15,8 @@ export interface ThreadRuntimeOptions {
   /** `false`: nothing is traced, also where an SDK is registered. */
   tracing?: TracingOptions | false | undefined
   newId?: () => string
+  /** What agents are given to prepare a run. The runtime itself unless told. */
+  environment?: RunEnvironment
   /** How long a process counts as alive after its last heartbeat. Defaults to 10 s; it renews three times as often. */
   leaseMs?: number
   /** How often threads that nobody runs are looked for. Defaults to 5 s. */

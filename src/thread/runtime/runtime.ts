@@ -39,6 +39,7 @@ export class ThreadRuntime implements RunEnvironment {
   readonly logger: Logger
   readonly tracing: ThreadRuntimeOptions['tracing']
   readonly newId: () => string
+  readonly environment: RunEnvironment
   /** Names this process in leases. */
   readonly owner: string
   readonly vigil = new Vigil()
@@ -87,6 +88,7 @@ export class ThreadRuntime implements RunEnvironment {
     this.logger = options.logger ?? consoleLogger
     this.tracing = options.tracing
     this.newId = options.newId ?? newId
+    this.environment = options.environment ?? this
     this.owner = this.newId()
     this.#leaseMs = options.leaseMs ?? 10_000
     this.sweepMs = options.sweepMs ?? 5_000

@@ -1,19 +1,19 @@
-import type { Agent } from './agent/agent.ts'
-import { inboxOf, prunerOf, Runtimes, schedulesOf } from './agent/runtimes.ts'
-import { Sources } from './agent/sources.ts'
-import { checkNames, checkWhole, refused } from './base/arguments.ts'
-import type { Bus } from './bus/contract.ts'
-import { systemClock, type Clock } from './base/clock.ts'
-import { describe, HeedError } from './base/errors.ts'
-import { cronOf } from './schedule/cron.ts'
-import { inboxSettings, type NotificationsConfig } from './inbox/options.ts'
-import { consoleLogger, redacting, type Logger } from './base/logger.ts'
-import type { RequestContext } from './run/request-context.ts'
-import type { SignalProvider } from './sources/source.ts'
-import type { Storage } from './store/contract/storage.ts'
-import { restOf, within } from './thread/runtime/idle.ts'
-import type { ThreadRuntime } from './thread/runtime/runtime.ts'
-import { checkTracing, type TracingOptions } from './tracing/options.ts'
+import type { Agent } from '../agent/agent.ts'
+import { checkNames, checkWhole, refused } from '../base/arguments.ts'
+import type { Bus } from '../bus/contract.ts'
+import { systemClock, type Clock } from '../base/clock.ts'
+import { describe, HeedError } from '../base/errors.ts'
+import { cronOf } from '../schedule/cron.ts'
+import { inboxSettings, type NotificationsConfig } from '../inbox/options.ts'
+import { consoleLogger, redacting, type Logger } from '../base/logger.ts'
+import type { RequestContext } from '../run/request-context.ts'
+import type { SignalProvider } from '../sources/source.ts'
+import type { Storage } from '../store/contract/storage.ts'
+import { restOf, within } from '../thread/runtime/idle.ts'
+import type { Site } from './site.ts'
+import { Sites } from './sites.ts'
+import { Sources } from './sources.ts'
+import { checkTracing, type TracingOptions } from '../tracing/options.ts'
 
 export interface HeedConfig<Agents extends Record<string, Agent> = Record<string, Agent>> {
   agents?: Agents
@@ -56,7 +56,7 @@ export class Heed<Agents extends Record<string, Agent> = Record<string, Agent>> 
   /** @internal */
   readonly tracing: TracingOptions | false | undefined
   /** @internal */
-  readonly runtimes: Runtimes
+  readonly sites: Sites
   /** @internal */
   readonly sources: Sources
   readonly #agents: Agents
@@ -72,7 +72,7 @@ export class Heed<Agents extends Record<string, Agent> = Record<string, Agent>> 
     this.tracing = config.tracing
     const inbox = inboxSettings(config.notifications)
     if (inbox.cron !== undefined && cronOf(inbox.cron, undefined, 'notifications.dispatch.cron').nextAfter(this.clock.now()) === undefined) throw refused('notifications.dispatch.cron', 'a cron expression whose time comes')
-    this.runtimes = new Runtimes({ clock: this.clock, logger: this.logger, tracing: config.tracing, inbox, ...(config.storage ? { storage: config.storage } : {}), ...(config.bus ? { bus: config.bus } : {}) })
+    this.sites = new Sites({ clock: this.clock, logger: this.logger, tracing: config.tracing, inbox, ...(config.storage ? { storage: config.storage } : {}), ...(config.bus ? { bus: config.bus } : {}) })
     this.#agents = config.agents ?? ({} as Agents)
     const seen = new Map<string, string>()
     for (const [key, agent] of Object.entries(this.#agents)) {
@@ -120,7 +120,7 @@ export class Heed<Agents extends Record<string, Agent> = Record<string, Agent>> 
 
   /** @internal */
   get closed(): boolean {
-    return this.runtimes.closed
+    return this.sites.closed
   }
 
   /**
@@ -130,9 +130,9 @@ export class Heed<Agents extends Record<string, Agent> = Record<string, Agent>> 
   async start(options: { requestContexts?: readonly RequestContext[] } = {}): Promise<void> {
     checkNames('start()', options, ['requestContexts'])
     this.#started = true
-    const runtimes = await this.#attended(options.requestContexts)
-    await Promise.all(runtimes.map((runtime) => runtime.sweep()))
-    await Promise.all(runtimes.flatMap((runtime) => [inboxOf(runtime).sweep(), schedulesOf(runtime).sweep()]))
+    const sites = await this.#attended(options.requestContexts)
+    await Promise.all(sites.map(({ threads }) => threads.sweep()))
+    await Promise.all(sites.flatMap(({ inbox, schedules }) => [inbox.sweep(), schedules.sweep()]))
     this.sources.start()
   }
 
@@ -145,36 +145,36 @@ export class Heed<Agents extends Record<string, Agent> = Record<string, Agent>> 
     const { limit = 100, timeoutMs } = options
     checkWhole('limit', limit, 1)
     if (timeoutMs !== undefined) checkWhole('timeoutMs', timeoutMs)
-    const runtimes = await this.#attended(options.requestContexts)
-    const before = runtimes.map((runtime) => new Set(runtime.work().keys()))
-    const threads = await Promise.all(runtimes.map((runtime) => runtime.sweep(limit)))
-    const schedules = await Promise.all(runtimes.map((runtime) => schedulesOf(runtime).sweep(limit)))
-    const notifications = await Promise.all(runtimes.map((runtime) => inboxOf(runtime).sweep(limit)))
-    await within(this.clock, timeoutMs, Promise.all(runtimes.map(async (runtime, index) => {
-      await inboxOf(runtime).decided()
+    const sites = await this.#attended(options.requestContexts)
+    const before = sites.map((site) => new Set(site.threads.work().keys()))
+    const threads = await Promise.all(sites.map((site) => site.threads.sweep(limit)))
+    const schedules = await Promise.all(sites.map((site) => site.schedules.sweep(limit)))
+    const notifications = await Promise.all(sites.map((site) => site.inbox.sweep(limit)))
+    await within(this.clock, timeoutMs, Promise.all(sites.map(async ({ threads: runtime, inbox }, index) => {
+      await inbox.decided()
       await restOf(runtime, before[index] ?? new Set(), async (threadId) => {
-        notifications.push(await inboxOf(runtime).rested(threadId))
+        notifications.push(await inbox.rested(threadId))
       })
       await runtime.titles.settled()
     })))
-    const pruned = await Promise.all(runtimes.map((runtime) => prunerOf(runtime).sweep(limit)))
+    const pruned = await Promise.all(sites.map((site) => site.pruner.sweep(limit)))
     return { threads: sum(threads), notifications: sum(notifications), schedules: sum(schedules), pruned: sum(pruned) }
   }
 
-  /** The runtimes of all agents, each of which knows its own: only then is there anything to find for a process that just began. */
-  async #attended(requestContexts: readonly RequestContext[] = []): Promise<ThreadRuntime[]> {
+  /** The sites of all agents, with the agents registered there: a sweep looks for threads of registered agents only. */
+  async #attended(requestContexts: readonly RequestContext[] = []): Promise<Site[]> {
     if (!Array.isArray(requestContexts)) throw refused('requestContexts', 'a list of RequestContext')
     for (const agent of Object.values(this.listAgents())) {
       agent.threads().register(agent)
-      if (agent.placedByRequest) for (const context of [undefined, ...requestContexts]) await this.#attendAt(agent, context)
+      if (agent.storageDependsOnRequest) for (const context of [undefined, ...requestContexts]) await this.#attendAt(agent, context)
     }
-    return this.runtimes.all()
+    return this.sites.all()
   }
 
   /** A function that finds nothing for a request is asked again by whoever makes it. */
   async #attendAt(agent: Agent, requestContext: RequestContext | undefined): Promise<void> {
     try {
-      const here = await agent.place(requestContext)
+      const here = await agent.resolveStorage(requestContext)
       here.threads().register(here)
     } catch (error) {
       this.logger.info('the memory of an agent was not found for a request; what it left is taken up when it is asked for', { agentId: agent.id, error: describe(error) })
@@ -184,7 +184,7 @@ export class Heed<Agents extends Record<string, Agent> = Record<string, Agent>> 
   /** Stops running and hands every thread over. Afterwards the process is free to exit. */
   async close(): Promise<void> {
     await this.sources.stop()
-    await this.runtimes.close()
+    await this.sites.close()
   }
 }
 

@@ -1,11 +1,10 @@
 import { HeedError } from '../base/errors.ts'
-import type { Heed } from '../heed.ts'
+import type { Heed } from './heed.ts'
 import type { NotificationInput } from '../inbox/input.ts'
 import { leaveNotification } from '../inbox/leaving.ts'
 import type { SignalProvider } from '../sources/source.ts'
 import { subscriptionStoreOf } from '../store/contract/storage.ts'
 import type { SubscriptionRecord, SubscriptionStore } from '../store/contract/subscriptions.ts'
-import { inboxOf, storageOf } from './runtimes.ts'
 
 /** The sources of a Heed: where their subscriptions are kept, and how what they tell reaches a thread. */
 export class Sources {
@@ -36,14 +35,14 @@ export class Sources {
   }
 
   async #store(): Promise<SubscriptionStore> {
-    const store = await subscriptionStoreOf(await storageOf(this.#heed.runtimes.of()))
+    const store = await subscriptionStoreOf(await this.#heed.sites.of().storage())
     if (!store) throw new HeedError('unsupported_option', "The storage keeps no subscriptions. Use one that has the domain 'subscriptions', such as a LibSQLStore.")
     await store.open()
     return store
   }
 
   async #admit({ agentId, threadId, resourceId }: { agentId: string; threadId: string; resourceId: string }): Promise<void> {
-    const runtime = (await this.#heed.getAgentById(agentId).place()).threads()
+    const runtime = (await this.#heed.getAgentById(agentId).resolveStorage()).threads()
     await runtime.open()
     await runtime.store.getThread({ threadId, resourceId })
   }
@@ -58,7 +57,7 @@ export class Sources {
       const { stored } = await agent.sendNotificationSignal(notification, { threadId, resourceId })
       return stored
     }
-    const runtime = this.#heed.runtimes.of()
-    await leaveNotification(runtime, await inboxOf(runtime).store(), notification, { agentId, threadId, resourceId })
+    const { threads, inbox } = this.#heed.sites.of()
+    await leaveNotification(threads, await inbox.store(), notification, { agentId, threadId, resourceId })
   }
 }

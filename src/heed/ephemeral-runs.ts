@@ -2,21 +2,21 @@ import { HeedError } from '../base/errors.ts'
 import type { Attendant } from '../thread/runtime/runnable.ts'
 import { Underway } from '../base/in-flight.ts'
 
-/** A run that has no thread, from when it is asked for until it said its last word. */
-export interface PassingRun {
+/** A run without a thread, from the call that starts it until its last chunk. */
+export interface EphemeralRun {
   /** Aborts when this process stops running, with the reason. */
   readonly closing: AbortSignal
   end(): void
 }
 
-/** Runs of which nothing is stored: no other process takes them up, so they end with this one. */
-export class PassingRuns implements Attendant {
+/** Runs of which nothing is stored. No other process can continue them, so that they end with this one. */
+export class EphemeralRuns implements Attendant {
   readonly #closing = new Set<AbortController>()
   readonly #underway = new Underway()
   #closed = false
 
-  /** Whoever begins one ends it. */
-  begin(): PassingRun {
+  /** The caller must call `end()` of what it gets. */
+  begin(): EphemeralRun {
     if (this.#closed) throw new HeedError('closed', 'This Heed was closed. Ask the process that runs now.')
     const stop = new AbortController()
     this.#closing.add(stop)
@@ -29,7 +29,7 @@ export class PassingRuns implements Attendant {
     }
   }
 
-  /** Stops them all and refuses those that come later. Resolves when the last is over. */
+  /** Aborts all of them and rejects later ones. Resolves when the last has ended. */
   close(): Promise<void> {
     this.#closed = true
     const reason = new HeedError('closed', 'This Heed was closed.')
@@ -37,7 +37,7 @@ export class PassingRuns implements Attendant {
     return this.#underway.settled()
   }
 
-  /** No thread concerns them, and they wait for no time. */
+  /** They depend on no thread and on no time. */
   idle(): void {}
 
   look(): void {}

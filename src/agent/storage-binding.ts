@@ -1,0 +1,70 @@
+import { HeedError } from '../base/errors.ts'
+import type { Heed } from '../heed/heed.ts'
+import type { Site } from '../heed/site.ts'
+import { implicitSites } from '../heed/sites.ts'
+import type { Storage } from '../store/contract/storage.ts'
+
+/**
+ * Which storage the threads of an agent are in. In this order: the site that a request chose, the storage of its memory or its processors, the
+ * storage of its Heed, the site of the agent that called it last, the default storage.
+ */
+export class StorageBinding {
+  readonly #storage: Storage | undefined
+  readonly #fixed: Site | undefined
+  #heed: Heed | undefined
+  #inherited: Site | undefined
+  /** The result of the last resolution. It holds until its storage is closed, or the agent gets a Heed. */
+  #resolved: Site | undefined
+
+  constructor(storage: Storage | undefined, heed: Heed | undefined, fixed?: Site) {
+    this.#storage = storage
+    this.#heed = heed
+    this.#fixed = fixed
+  }
+
+  get heed(): Heed | undefined {
+    return this.#heed
+  }
+
+  /** What a memory or a processor of the agent named. */
+  get storage(): Storage | undefined {
+    return this.#storage
+  }
+
+  /** Chosen for a request, so that no other lookup applies. */
+  get isFixed(): boolean {
+    return this.#fixed !== undefined
+  }
+
+  site(): Site {
+    if (this.#fixed) return this.#fixed
+    if (!this.#heed && !this.#storage && this.#inherited) return this.#inherited
+    if (!this.#resolved || this.#resolved.threads.closing) this.#resolved = this.siteOf(this.#storage)
+    return this.#resolved
+  }
+
+  siteOf(storage: Storage | undefined): Site {
+    return (this.#heed?.sites ?? implicitSites).of(storage)
+  }
+
+  /** The same binding at a site that a request chose. */
+  fixedAt(site: Site | undefined): StorageBinding {
+    return new StorageBinding(this.#storage, this.#heed, site)
+  }
+
+  get fixed(): Site | undefined {
+    return this.#fixed
+  }
+
+  inherit(site: Site): void {
+    this.#inherited = site
+  }
+
+  join(heed: Heed, key: string): void {
+    if (this.#heed && !this.#heed.closed) {
+      throw new HeedError('invalid_agent', `The agent '${key}' belongs to another Heed, which is open. Create an agent for each, or close the other Heed first.`, { details: { key } })
+    }
+    this.#heed = heed
+    this.#resolved = undefined
+  }
+}

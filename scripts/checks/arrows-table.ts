@@ -69,12 +69,12 @@ export const arrows: ArrowTable = {
   'heed/sources.ts': [...core],
   'heed/**': [
     ...base, 'tracing/**', 'message/**', 'signals/**', 'run/**', 'thread/**', 'memory/**', 'inbox/**', 'schedule/**', ...contracts,
-    'store/*.ts', 'lazy store/sqlite/**', 'type bus/contract.ts',
+    'store/*.ts', 'type bus/contract.ts',
   ],
   // What an agent is. Without a Heed it stores its threads in a local file; the driver is loaded when the first one is used.
   'agent/**': [
     ...base, 'tracing/**', 'message/**', 'type recall/**', 'prompt/**', 'schema/**', 'signals/**', 'processors/**', 'run/**', 'thread/**', 'memory/**',
-    'inbox/**', 'schedule/**', ...contracts, 'store/*.ts', 'type sources/**', 'heed/pruner.ts', 'heed/site.ts', 'heed/sites.ts', 'type heed.ts', 'type heed/heed.ts', 'type bus/contract.ts',
+    'inbox/**', 'schedule/**', ...contracts, 'store/*.ts', 'type sources/**', 'heed/site.ts', 'heed/sites.ts', 'type heed/heed.ts',
   ],
 
   // Contracts, which the core may know; then the drivers and what they share, which it may not.
@@ -108,16 +108,15 @@ export const arrows: ArrowTable = {
   'bus/*.ts': [...base, 'type run/chunk.ts'],
   'bus/*/**': [...base, 'bus/*.ts', 'type run/chunk.ts'],
 
-  'heed.ts': [...core, 'store/memory/**', 'lazy store/sqlite/**'],
-  'index.ts': [...core, 'heed.ts', 'store/memory/**', 'lazy store/sqlite/**'],
-  'testing/**': [...core, 'heed.ts', 'index.ts', 'store/conformance/**', 'bus/conformance/**'],
-  'http/**': [...core, 'heed.ts', 'index.ts'],
+  'index.ts': [...core, 'store/memory/**', 'lazy store/sqlite/**'],
+  'testing/**': [...core, 'index.ts', 'store/conformance/**', 'bus/conformance/**'],
+  'http/**': [...core, 'index.ts'],
   // Runs in browsers: the types of the core, and of its code only the shape of messages.
   'client/**': [
     'message/**', 'base/errors.ts', 'base/json.ts', 'base/stream-headers.ts', 'type agent/**', 'type run/**', 'type signals/**', 'type thread/**', 'type store/**',
     'type memory/**', 'type inbox/**', 'type prompt/**', 'type processors/**', 'type machine.ts', 'type base/**',
   ],
-  'cli/**': [...core, ...drivers, 'heed.ts', 'index.ts', 'http/**', 'client/**', 'testing/**'],
+  'cli/**': [...core, ...drivers, 'index.ts', 'http/**', 'client/**', 'testing/**'],
 }
 
 /** Files that exist for a peer: who imports them has it. */

@@ -97,11 +97,10 @@ export type { ScheduleOptions } from './schedule/schedules.ts'
 export type * from './store/contract/schedules.ts'
 
 // Signals
-export type { SignalDataPart } from './signals/echo.ts'
 export type { SignalInputType, SignalType } from './signals/kinds.ts'
 export type {
-  CreatedAgentSignal, FileBytes, FileInput, MessageInput, MessageInputObject, Signal, SignalAttributes, SignalContents, SignalFilePart, SignalImagePart,
-  SignalInput, SignalTextPart,
+  CreatedAgentSignal, FileBytes, FileInput, MessageInput, MessageInputObject, Signal, SignalAttributes, SignalContents, SignalDataPart,
+  SignalFilePart, SignalImagePart, SignalInput, SignalTextPart,
 } from './signals/signal.ts'
 
 // Errors, time, logs

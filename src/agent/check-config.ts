@@ -1,7 +1,7 @@
 import { HeedError } from '../base/errors.ts'
 import { compileSchema } from '../schema/compile.ts'
 import { checkModel } from '../run/model/model.ts'
-import { isXMLName } from '../signals/kinds.ts'
+import { isXMLName } from '../signals/xml.ts'
 import { checkPolicy } from '../inbox/policy.ts'
 import { Memory } from '../memory/memory.ts'
 import { checkOptions, wantedTransform } from './check-options.ts'

@@ -1,7 +1,7 @@
 import type { MessageRow } from '../message/row.ts'
 import { needsGuard, RESERVED_TAGS } from '../signals/forgery.ts'
 import { messageInputToSignal } from '../signals/normalise.ts'
-import { shownSignal, signalToRow } from '../signals/row.ts'
+import { modelSignalOf, signalToRow } from '../signals/row.ts'
 
 /** Input whose text imitates a signal's tag becomes a user's signal, which the model sees inside an escaped element. */
 export function guardInput(rows: MessageRow[], context: { now: number; reservedTags: readonly string[] }): MessageRow[] {
@@ -10,7 +10,7 @@ export function guardInput(rows: MessageRow[], context: { now: number; reservedT
     if (row.role !== 'user') return row
     const texts = row.content.parts.filter((part) => part.type === 'text')
     if (!needsGuard(texts.map(({ text }) => ({ type: 'text', text })), reserved)) return row
-    const { contents, providerOptions } = shownSignal(row)
+    const { contents, providerOptions } = modelSignalOf(row)
     const given = { contents: typeof contents === 'string' ? contents : [...contents], ...(providerOptions && { providerOptions }) }
     const signal = messageInputToSignal(given, { ...context, id: row.id, reservedTags: [...context.reservedTags] })
     return signalToRow(signal, { messageId: row.messageId })

@@ -1,5 +1,5 @@
 import { normaliseSignal } from '../signals/normalise.ts'
-import { reservedIds } from '../signals/reserved-ids.ts'
+import { reservedIdPrefixes } from '../signals/caller-ids.ts'
 import type { Signal } from '../signals/signal.ts'
 import type { NotificationRecord, SummaryBatch } from '../store/contract/notifications.ts'
 
@@ -8,19 +8,19 @@ import type { NotificationRecord, SummaryBatch } from '../store/contract/notific
  * refused: a record that is tried again after it has the next.
  */
 export function fullSignalId({ id, deliveredSignalId }: Pick<NotificationRecord, 'id' | 'deliveredSignalId'>): string {
-  if (deliveredSignalId === undefined) return reservedIds.full + id
+  if (deliveredSignalId === undefined) return reservedIdPrefixes.full + id
   const before = /^notification-retry:(\d+):/.exec(deliveredSignalId)?.[1]
-  return `${reservedIds.retry}${before === undefined ? 1 : Number(before) + 1}:${id}`
+  return `${reservedIdPrefixes.retry}${before === undefined ? 1 : Number(before) + 1}:${id}`
 }
 
 /** One that was cancelled stays so: what is told in its place has the id of the next round. */
 export function summarySignalId({ id }: Pick<SummaryBatch, 'id'>, round = 0): string {
-  return round === 0 ? reservedIds.summary + id : `${reservedIds.summary}${id}:${round}`
+  return round === 0 ? reservedIdPrefixes.summary + id : `${reservedIdPrefixes.summary}${id}:${round}`
 }
 
 /** Of which batch a signal is the summary, if it is one. */
 export function batchIdOf(signalId: string): string | undefined {
-  return signalId.startsWith(reservedIds.summary) ? signalId.slice(reservedIds.summary.length).split(':', 1)[0] : undefined
+  return signalId.startsWith(reservedIdPrefixes.summary) ? signalId.slice(reservedIdPrefixes.summary.length).split(':', 1)[0] : undefined
 }
 
 /** The full text. The four attributes that Heed writes come first and can't be replaced. */

@@ -1,4 +1,4 @@
-import { isURLText } from './read/file-data.ts'
+import { isURLText } from './file-data.ts'
 import type { Attachment, FilePart, MessageContent, MessagePart } from './message.ts'
 
 /** Made once for each part: whoever gives it back unchanged is known to have changed nothing. */

@@ -1,4 +1,4 @@
-import { readFileData } from './read/file-data.ts'
+import { readFileData } from './file-data.ts'
 import type { Raw } from './read/raw.ts'
 import { asJSON, firstText, isRaw, optionsOf } from './read/raw.ts'
 import type { ModelToolOutput } from './tool-output.ts'

@@ -1,17 +1,16 @@
 import type { Run } from '../run/loop/run.ts'
 import type { MessageRow } from '../message/row.ts'
 import { createdSignal } from '../signals/created.ts'
-import { laneOf, type LanePlace } from '../signals/lane-of.ts'
 import { rowToSignal } from '../signals/row.ts'
 import type { CreatedAgentSignal } from '../signals/signal.ts'
-import { stateSignal } from '../signals/state.ts'
+import { lanePositionOf, stateSignal, type LanePosition } from '../signals/state.ts'
 import type { HookCall } from './hook-call.ts'
 import type { HookOf } from './hooks.ts'
 import type { PartOfRun } from './part-of-run.ts'
 import type { ComputeStateSignalArgs, Processor, ProcessorContext, StateSignalResult } from './processor.ts'
 import { objectIn } from './returned.ts'
 
-interface LaneCopy extends LanePlace {
+interface LaneCopy extends LanePosition {
   signal: CreatedAgentSignal
 }
 
@@ -78,7 +77,7 @@ function sinceSnapshot(copies: readonly LaneCopy[], gone = 0): { snapshot: LaneC
 function laneCopies(rows: readonly MessageRow[], stateId: string): LaneCopy[] {
   const copies: LaneCopy[] = []
   for (const row of rows) {
-    const lane = laneOf(row)
+    const lane = lanePositionOf(row)
     if (lane?.id === stateId) copies.push({ ...lane, signal: createdSignal(rowToSignal(row)) })
   }
   return copies.sort((a, b) => a.version - b.version)

@@ -3,7 +3,7 @@ import type {
   LanguageModelV3ToolResultPart,
   LanguageModelV4ToolResultPart,
 } from '@ai-sdk/provider'
-import { toBase64 } from '../message/read/file-data.ts'
+import { toBase64 } from '../message/file-data.ts'
 
 type Output = LanguageModelV4ToolResultPart['output']
 type V3Output = LanguageModelV3ToolResultPart['output']

@@ -10,7 +10,7 @@ import type {
   LanguageModelV4TextPart,
   LanguageModelV4ToolResultPart,
 } from '@ai-sdk/provider'
-import { toBase64 } from '../message/read/file-data.ts'
+import { toBase64 } from '../message/file-data.ts'
 import { toV2Output, toV3Output } from './down-convert-output.ts'
 
 /**

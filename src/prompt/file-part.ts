@@ -1,6 +1,6 @@
 import type { LanguageModelV4FilePart, LanguageModelV4ReasoningFilePart } from '@ai-sdk/provider'
 import type { Attachment, FilePart } from '../message/message.ts'
-import { isURLText, parseDataURL } from '../signals/file-data.ts'
+import { isURLText, parseDataURL } from '../message/file-data.ts'
 
 type FileData = LanguageModelV4FilePart['data']
 type InlineData = LanguageModelV4ReasoningFilePart['data']

@@ -6,7 +6,7 @@ import type { MessageRow } from '../message/row.ts'
 import { stepsOf } from '../message/step.ts'
 import { needsGuard, RESERVED_TAGS } from '../signals/forgery.ts'
 import { renderSignal } from '../signals/render.ts'
-import { shownSignal } from '../signals/row.ts'
+import { modelSignalOf } from '../signals/row.ts'
 import { modelAttachment, modelFile, modelReasoningFile } from './file-part.ts'
 import { toolResult } from './tool-result.ts'
 
@@ -53,7 +53,7 @@ export function modelMessagesOf(row: MessageRow | Message, tags = noTags): reado
 function convert(row: MessageRow | Message, reserved: readonly string[]): LanguageModelV4Message[] {
   switch (row.role) {
     case 'signal':
-      return [renderSignal(shownSignal(row), reserved)]
+      return [renderSignal(modelSignalOf(row), reserved)]
     case 'assistant':
       return assistantMessages(row.content)
     case 'tool':
@@ -61,7 +61,7 @@ function convert(row: MessageRow | Message, reserved: readonly string[]): Langua
     case 'system':
       return systemMessage(row.content)
     case 'user':
-      return imitatesTag(row.content, reserved) ? [renderSignal(shownSignal(row), reserved)] : userMessages(row.content)
+      return imitatesTag(row.content, reserved) ? [renderSignal(modelSignalOf(row), reserved)] : userMessages(row.content)
     case 'context':
       return userMessages(row.content)
   }

@@ -1,5 +1,5 @@
 import { isRaw } from '../message/read/raw.ts'
-import { toBase64 } from '../message/read/file-data.ts'
+import { toBase64 } from '../message/file-data.ts'
 
 /** A hash of what one message says to a provider, and how many bytes that is. Equal for equal bytes; small enough to store. */
 export type Fingerprint = `${string}:${number}`

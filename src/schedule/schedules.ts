@@ -5,7 +5,7 @@ import { describe, HeedError, isHeedError } from '../base/errors.ts'
 import { Dispatcher } from './dispatcher.ts'
 import type { InboxSettings } from '../inbox/options.ts'
 import { claimMs } from '../inbox/settlement.ts'
-import { reservedIds } from '../signals/reserved-ids.ts'
+import { reservedIdPrefixes } from '../signals/caller-ids.ts'
 import type { Signal } from '../signals/signal.ts'
 import type { NewSchedule, ScheduleMissed, ScheduleOverlap, ScheduleQuery, ScheduleRecord, ScheduleScope, ScheduleStore } from '../store/contract/schedules.ts'
 import type { Attendant, Runnable } from '../thread/runtime/runnable.ts'
@@ -221,7 +221,7 @@ async function isAsClaimed(store: ScheduleStore, { id, nextAt, signal }: Schedul
 
 /** The same words at the same time are one signal, whoever sends them; other words are another. */
 function occurrenceId({ id, signal: { id: _, createdAt: __, ...words } }: ScheduleRecord, at: number): string {
-  return `${reservedIds.occurrence}${id}:${at}:${createHash('sha256').update(JSON.stringify(words)).digest('hex').slice(0, 12)}`
+  return `${reservedIdPrefixes.occurrence}${id}:${at}:${createHash('sha256').update(JSON.stringify(words)).digest('hex').slice(0, 12)}`
 }
 
 function optionsOf({ threadId, resourceId, overlap }: ScheduleRecord): SendOptions {

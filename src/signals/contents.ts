@@ -1,20 +1,19 @@
-import { utf8Length } from './base64.ts'
-import { fileDataLength, imageMediaType, normaliseFileData } from './file-data.ts'
+import { asBytes, imageMediaType, isBase64, isURLText, parseDataURL, toBase64 } from '../message/file-data.ts'
+import { describeValue, invalidSignal } from './invalid-signal.ts'
 import { copyProviderOptions, isPlainObject } from './json-copy.ts'
-import { describe, refusal } from './refusal.ts'
 import type { StoredContents, StoredFilePart, StoredPart } from './signal.ts'
 
-/** What the contents of one signal may hold as they are stored: text in UTF-8, files in base64. */
+/** The limit of the contents of one signal as they are stored: text in UTF-8, files in base64. */
 export const MAX_SIGNAL_BYTES = 10 * 1024 * 1024
 
-/** Contents as they are stored. Throws for anything that is not a text, a text part, a file part or an image part. */
+/** Contents as they are stored. Rejects everything but a text and text, file and image parts. */
 export function normaliseContents(contents: unknown, maxBytes: number): StoredContents {
   if (typeof contents === 'string') {
     checkSize('contents', textBytes(contents, maxBytes), maxBytes)
     return contents
   }
   if (!Array.isArray(contents)) {
-    throw refusal('contents', `must be a string or an array of text and file parts, not ${describe(contents)}.`)
+    throw invalidSignal('contents', `must be a string or an array of text and file parts, not ${describeValue(contents)}.`)
   }
   let bytes = 0
   const parts: StoredPart[] = []
@@ -26,7 +25,7 @@ export function normaliseContents(contents: unknown, maxBytes: number): StoredCo
   return canonicalContents(parts)
 }
 
-/** One text alone is a string and nothing is an empty one: a row cannot tell them apart. */
+/** A single text part becomes a string, no part an empty string: a row doesn't distinguish these forms. */
 export function canonicalContents(parts: StoredPart[]): StoredContents {
   const [first] = parts
   if (!first) return ''
@@ -39,10 +38,29 @@ export function partsOf(contents: StoredContents): StoredPart[] {
 
 export function checkSize(field: string, bytes: number, maxBytes: number): void {
   if (bytes <= maxBytes) return
-  throw refusal(field, `holds more than ${maxBytes} bytes. Send less, or a URL in place of the bytes of a file.`, { maxBytes })
+  throw invalidSignal(field, `holds more than ${maxBytes} bytes. Send less, or the URL of a file in place of its bytes.`, { maxBytes })
 }
 
-// Anything beyond the limit is beyond it, whatever its exact size.
+/** The length of a text in UTF-8. A lone surrogate counts as the replacement character. */
+export function utf8Length(text: string): number {
+  let bytes = text.length
+  for (let index = 0; index < text.length; index++) {
+    const unit = text.charCodeAt(index)
+    if (unit < 0x80) continue
+    if (unit < 0x800) bytes += 1
+    else if (unit >= 0xd800 && unit < 0xdc00 && isLowSurrogate(text.charCodeAt(index + 1))) {
+      bytes += 2
+      index++
+    } else bytes += 2
+  }
+  return bytes
+}
+
+function isLowSurrogate(unit: number): boolean {
+  return unit >= 0xdc00 && unit < 0xe000
+}
+
+// Above the limit the exact size doesn't matter.
 function textBytes(text: string, maxBytes: number): number {
   return text.length > maxBytes ? text.length : utf8Length(text)
 }
@@ -54,11 +72,11 @@ function partBytes(part: unknown, maxBytes: number): number {
 }
 
 function normalisePart(part: unknown, field: string): StoredPart {
-  if (!isPlainObject(part)) throw refusal(field, `must be a part such as { type: 'text', text }, not ${describe(part)}.`)
+  if (!isPlainObject(part)) throw invalidSignal(field, `must be a part such as { type: 'text', text }, not ${describeValue(part)}.`)
   switch (part.type) {
     case 'text':
-      if (typeof part.text !== 'string') throw refusal(`${field}.text`, `must be a string, not ${describe(part.text)}.`)
-      return { type: 'text', text: part.text, ...optionsOf(part, field) }
+      if (typeof part.text !== 'string') throw invalidSignal(`${field}.text`, `must be a string, not ${describeValue(part.text)}.`)
+      return { type: 'text', text: part.text, ...providerOptionsOf(part, field) }
     case 'file':
       return filePart(part, normaliseFileData(part.data, `${field}.data`), field)
     case 'image': {
@@ -66,22 +84,63 @@ function normalisePart(part: unknown, field: string): StoredPart {
       return filePart({ ...part, mediaType: part.mediaType ?? imageMediaType(data) }, data, field)
     }
     default:
-      throw refusal(`${field}.type`, `must be 'text', 'file' or 'image', not ${describe(part.type)}.`)
+      throw invalidSignal(`${field}.type`, `must be 'text', 'file' or 'image', not ${describeValue(part.type)}.`)
   }
 }
 
 function filePart(part: Record<string, unknown>, data: string, field: string): StoredFilePart {
   const { mediaType, filename } = part
   if (typeof mediaType !== 'string' || mediaType === '') {
-    throw refusal(`${field}.mediaType`, `must be a media type such as 'application/pdf', not ${describe(mediaType)}.`)
+    throw invalidSignal(`${field}.mediaType`, `must be a media type such as 'application/pdf', not ${describeValue(mediaType)}.`)
   }
   if (filename !== undefined && filename !== null && typeof filename !== 'string') {
-    throw refusal(`${field}.filename`, `must be a string, not ${describe(filename)}.`)
+    throw invalidSignal(`${field}.filename`, `must be a string, not ${describeValue(filename)}.`)
   }
-  return { type: 'file', data, mediaType, ...(typeof filename === 'string' && { filename }), ...optionsOf(part, field) }
+  return { type: 'file', data, mediaType, ...(typeof filename === 'string' && { filename }), ...providerOptionsOf(part, field) }
 }
 
-function optionsOf(part: Record<string, unknown>, field: string): Pick<StoredPart, 'providerOptions'> {
+function providerOptionsOf(part: Record<string, unknown>, field: string): Pick<StoredPart, 'providerOptions'> {
   if (part.providerOptions === undefined || part.providerOptions === null) return {}
   return { providerOptions: copyProviderOptions(part.providerOptions, `${field}.providerOptions`) }
+}
+
+/** The data of a file as text: a URL or base64. Rejects data that no provider can read, so that the send fails and not the run. */
+function normaliseFileData(data: unknown, field: string): string {
+  const source = untag(data)
+  if (typeof source === 'string') return checkFileText(source, field)
+  const bytes = asBytes(source)
+  if (bytes) return toBase64(bytes)
+  throw invalidSignal(field, `must be base64, bytes or a URL, not ${describeValue(source)}.`)
+}
+
+/** The length of the result of `normaliseFileData`, without encoding the data. */
+function fileDataLength(data: unknown): number {
+  const source = untag(data)
+  if (typeof source === 'string') return source.length
+  const bytes = asBytes(source)
+  return bytes ? Math.ceil(bytes.length / 3) * 4 : 0
+}
+
+function untag(data: unknown): unknown {
+  if (typeof data !== 'object' || data === null) return data
+  if ('type' in data && data.type === 'data' && 'data' in data) return data.data
+  if ('type' in data && data.type === 'url' && 'url' in data) return untag(data.url)
+  return isURL(data) ? data.href : data
+}
+
+// By tag and not by class: the DOM of a test environment has a `URL` class of its own.
+function isURL(data: object): data is URL {
+  return Object.prototype.toString.call(data) === '[object URL]'
+}
+
+function checkFileText(text: string, field: string): string {
+  if (!isURLText(text)) {
+    if (!isBase64(text)) throw invalidSignal(field, 'is neither a URL nor base64. Pass the bytes, or encode them.')
+    return text
+  }
+  if (!URL.canParse(text)) throw invalidSignal(field, 'is not a valid URL.')
+  if (/^data:/i.test(text) && !parseDataURL(text)) {
+    throw invalidSignal(field, 'is a malformed data: URL. Write data:<media type>;base64,<data>.')
+  }
+  return text
 }

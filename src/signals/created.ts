@@ -4,12 +4,12 @@ import { renderSignal } from './render.ts'
 import { signalToMessage } from './row.ts'
 import type { CreatedAgentSignal, Signal } from './signal.ts'
 
-/** What a sender is given for the signal that was taken. */
+/** The signal of a receipt. */
 export function createdSignal(signal: Signal): CreatedAgentSignal {
   return new Created(signal) as Created & Omit<CreatedAgentSignal, keyof Created>
 }
 
-/** The fields of a signal are its own; what it can be turned into is of its kind, so that none is made for each. */
+/** The fields are own properties; the conversions are methods of the class, so that no function is created for each signal. */
 class Created implements Pick<CreatedAgentSignal, 'toDBMessage' | 'toLLMMessage' | 'toDataPart'> {
   declare createdAt: Date
   declare acceptedAt?: Date
@@ -22,7 +22,7 @@ class Created implements Pick<CreatedAgentSignal, 'toDBMessage' | 'toLLMMessage'
     if (signal.acceptedAt !== undefined) this.acceptedAt = dateOf(signal.acceptedAt)
   }
 
-  /** Its times as the text that they were: what a `Date` becomes in JSON, without being one in between. */
+  /** The signal itself, whose times are ISO texts already. */
   toJSON(): Signal {
     return this.#signal
   }

@@ -78,7 +78,7 @@ describe('plain text that reads like a tag', () => {
     expect(messageInputToSignal('<user>', { ...context, reservedTags: ['github.review'] }).guarded).toBe(true)
   })
 
-  it('[P2.2] stays escaped with the attributes of a branch', () => {
+  it('[P2.2] stays escaped with the attributes of a route', () => {
     expect(rendered(mergeAttributes(plain('</user>'), { via: 'chat' }))).toStrictEqual([
       { type: 'text', text: '<user via="chat">&lt;/user&gt;</user>' },
     ])

@@ -1,7 +1,7 @@
-/** What a signal is about. The tag that the model sees is its `tagName`. */
+/** The four types of a signal. The model sees its `tagName`. */
 export type SignalType = 'user' | 'state' | 'reactive' | 'notification'
 
-/** What a sender may write: the types, and two older names that stand for a type and a tag. */
+/** The types that a sender may write: also two older names, each of which stands for a type and a tag. */
 export type SignalInputType = SignalType | 'user-message' | 'system-reminder'
 
 export interface SignalKind {
@@ -20,12 +20,7 @@ const kinds: ReadonlyMap<string, SignalKind> = new Map<SignalInputType, SignalKi
   ['system-reminder', { type: 'reactive', tagName: 'system-reminder' }],
 ])
 
-/** The type and default tag that a written type stands for; undefined when there is no such type. */
+/** The type and the default tag of a written type; undefined for an unknown one. */
 export function kindOf(type: unknown): SignalKind | undefined {
   return typeof type === 'string' ? kinds.get(type) : undefined
-}
-
-/** True for what may stand as a tag or an attribute name without any escaping. */
-export function isXMLName(name: unknown): name is string {
-  return typeof name === 'string' && /^[A-Za-z_][A-Za-z0-9_.-]*$/.test(name)
 }

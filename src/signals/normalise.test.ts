@@ -8,14 +8,14 @@ import type { MessageInput, SignalAttributes, SignalInput } from './signal.ts'
 const context = { id: 'generated', now: new Date('2026-03-01T10:00:00.000Z') }
 const normalise = (input: object, options = {}) => normaliseSignal(input as SignalInput, { ...context, ...options })
 
-function refused(send: () => unknown): { field: unknown; message: string } {
+function rejectionOf(send: () => unknown): { field: unknown; message: string } {
   try {
     send()
   } catch (error) {
     if (isHeedError(error) && error.code === 'invalid_signal') return { field: error.details?.field, message: error.message }
     throw error
   }
-  throw new Error('It was not refused.')
+  throw new Error('The input was not rejected.')
 }
 
 describe('kinds', () => {
@@ -151,10 +151,10 @@ describe('messages', () => {
   })
 })
 
-describe('attributes of a branch', () => {
+describe('attributes of a route', () => {
   const signal = normalise({ type: 'user', contents: 'x', attributes: { source: 'chat', delivery: 'unknown', last: 1 } })
 
-  it('win, keep the place of what they replace, and follow what is there', () => {
+  it('replace equal names in place and follow the others', () => {
     const merged = mergeAttributes(signal, { added: true, delivery: 'while-active', last: undefined })
     expect(Object.entries(merged.attributes ?? {})).toStrictEqual([
       ['source', 'chat'], ['delivery', 'while-active'], ['last', 1], ['added', true],
@@ -168,7 +168,7 @@ describe('attributes of a branch', () => {
   })
 })
 
-describe('refusals', () => {
+describe('invalid input', () => {
   it.each<[string, unknown]>([
     ['signal', undefined],
     ['signal', 'text'],
@@ -214,48 +214,48 @@ describe('refusals', () => {
     ['metadata.s', { type: 'user', contents: 'x', metadata: { s: Symbol('s') } }],
     ['providerOptions', { type: 'user', contents: 'x', providerOptions: [] }],
     ['providerOptions.openai', { type: 'user', contents: 'x', providerOptions: { openai: 'fast' } }],
-  ])('[A3.1] %s is refused at the send (case %#)', (field, input) => {
-    const { field: named, message } = refused(() => normalise(input as object))
+  ])('[A3.1] %s is rejected at the send (case %#)', (field, input) => {
+    const { field: named, message } = rejectionOf(() => normalise(input as object))
     expect(named).toBe(field)
     expect(message).toContain(field)
   })
 
-  it('[A3.1] an unknown type is told about tagName and the types there are', () => {
-    const { message } = refused(() => normalise({ type: 'github-review', contents: 'x' }))
-    const words = ['"github-review"', 'tagName', 'user', 'state', 'reactive', 'notification']
-    for (const word of words) expect(message).toContain(word)
+  it('[A3.1] the error of an unknown type names tagName and the known types', () => {
+    const { message } = rejectionOf(() => normalise({ type: 'github-review', contents: 'x' }))
+    const names = ['"github-review"', 'tagName', 'user', 'state', 'reactive', 'notification']
+    for (const name of names) expect(message).toContain(name)
   })
 
-  it('[A3.1] contents over the limit are refused, and those at the limit are not', () => {
+  it('[A3.1] contents over the limit are rejected, contents at the limit are not', () => {
     const file = (length: number) => [{ type: 'file', data: new Uint8Array(length), mediaType: 'a/b' }]
     expect(normalise({ type: 'user', contents: 'é'.repeat(5) }, { maxBytes: 10 }).contents).toHaveLength(5)
-    expect(refused(() => normalise({ type: 'user', contents: 'é'.repeat(5) }, { maxBytes: 9 })).field).toBe('contents')
-    expect(refused(() => normalise({ type: 'user', contents: '😀€' }, { maxBytes: 6 })).field).toBe('contents')
+    expect(rejectionOf(() => normalise({ type: 'user', contents: 'é'.repeat(5) }, { maxBytes: 9 })).field).toBe('contents')
+    expect(rejectionOf(() => normalise({ type: 'user', contents: '😀€' }, { maxBytes: 6 })).field).toBe('contents')
     expect(normalise({ type: 'user', contents: '😀€' }, { maxBytes: 7 }).contents).toBe('😀€')
     expect(normalise({ type: 'user', contents: file(6) }, { maxBytes: 8 }).contents).toHaveLength(1)
-    expect(refused(() => normalise({ type: 'user', contents: file(7) }, { maxBytes: 8 })).field).toBe('contents')
+    expect(rejectionOf(() => normalise({ type: 'user', contents: file(7) }, { maxBytes: 8 })).field).toBe('contents')
     const twice = [{ type: 'text', text: '12345' }, { type: 'text', text: '12345' }]
-    expect(refused(() => normalise({ type: 'user', contents: twice }, { maxBytes: 9 })).field).toBe('contents')
-    expect(refused(() => normalise({ type: 'user', contents: 'x'.repeat(MAX_SIGNAL_BYTES + 1) })).field).toBe('contents')
+    expect(rejectionOf(() => normalise({ type: 'user', contents: twice }, { maxBytes: 9 })).field).toBe('contents')
+    expect(rejectionOf(() => normalise({ type: 'user', contents: 'x'.repeat(MAX_SIGNAL_BYTES + 1) })).field).toBe('contents')
     const metadata = { a: '12345' }
-    expect(refused(() => normalise({ type: 'user', contents: 'x', metadata }, { maxBytes: 9 })).field).toBe('metadata')
+    expect(rejectionOf(() => normalise({ type: 'user', contents: 'x', metadata }, { maxBytes: 9 })).field).toBe('metadata')
   })
 
-  it('[A3.1] metadata that refers to itself is refused', () => {
+  it('[A3.1] metadata that refers to itself is rejected', () => {
     const metadata: Record<string, unknown> = {}
     metadata.self = metadata
-    const { message, field } = refused(() => normalise({ type: 'user', contents: 'x', metadata }))
+    const { message, field } = rejectionOf(() => normalise({ type: 'user', contents: 'x', metadata }))
     expect(message).toContain('refers to itself')
-    // Its path has no end: what is told of it has.
+    // The path is endless; the error has its beginning.
     expect([message.length < 250, String(field).endsWith('…')]).toEqual([true, true])
   })
 
-  it('[A3.1] attributes of a branch are refused under the name of the branch', () => {
-    expect(refused(() => normaliseAttributes({ 'a b': 1 }, 'ifActive.attributes')).field).toBe('ifActive.attributes.a b')
+  it('[A3.1] attributes of a route are rejected under the name of the route', () => {
+    expect(rejectionOf(() => normaliseAttributes({ 'a b': 1 }, 'ifActive.attributes')).field).toBe('ifActive.attributes.a b')
   })
 
-  it('[A3.1] messages are refused by field as well', () => {
-    expect(refused(() => messageInputToSignal(7 as unknown as MessageInput, context)).field).toBe('message')
-    expect(refused(() => messageInputToSignal({} as MessageInput, context)).field).toBe('contents')
+  it('[A3.1] messages are rejected with the name of the field too', () => {
+    expect(rejectionOf(() => messageInputToSignal(7 as unknown as MessageInput, context)).field).toBe('message')
+    expect(rejectionOf(() => messageInputToSignal({} as MessageInput, context)).field).toBe('contents')
   })
 })

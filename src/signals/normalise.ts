@@ -1,68 +1,68 @@
-import { isName } from '../base/arguments.ts'
 import { isoTime } from '../base/iso.ts'
-import { dateOf } from '../message/read/raw.ts'
+import { dateOf, isRaw } from '../message/read/raw.ts'
 import { normaliseAttributes, unsafeName } from './attributes.ts'
-import { utf8Length } from './base64.ts'
-import { checkSize, MAX_SIGNAL_BYTES, normaliseContents } from './contents.ts'
+import { checkCallerId, checkSignalId } from './caller-ids.ts'
+import { checkSize, MAX_SIGNAL_BYTES, normaliseContents, utf8Length } from './contents.ts'
 import { needsGuard, RESERVED_TAGS } from './forgery.ts'
-import { attempt, copyJSONObject, copyProviderOptions } from './json-copy.ts'
-import { isXMLName, kindOf, SIGNAL_TYPES } from './kinds.ts'
-import { describe, refusal } from './refusal.ts'
-import { ownId } from './reserved-ids.ts'
+import { describeValue, invalidSignal } from './invalid-signal.ts'
+import { copyJSONObject, copyProviderOptions, readField } from './json-copy.ts'
+import { kindOf, SIGNAL_TYPES } from './kinds.ts'
 import type { MessageInput, Signal, SignalInput } from './signal.ts'
 import { isPlain } from './signal.ts'
+import { isXMLName } from './xml.ts'
 
 export interface NormaliseContext {
-  /** For a signal that brings no id of its own. */
+  /** For a signal without a caller id. */
   id: string
   now: Date | number
-  /** Tags that plain text must not forge, besides those that Heed writes. */
+  /** Tags that plain text must not imitate, in addition to those that Heed writes. */
   reservedTags?: readonly string[]
-  /** In place of `MAX_SIGNAL_BYTES`; metadata and provider options are held to it as well. */
+  /** In place of `MAX_SIGNAL_BYTES`; also the limit of attributes, metadata and provider options, each. */
   maxBytes?: number
 }
 
-const maxIdLength = 256
 const sized = ['attributes', 'metadata', 'providerOptions'] as const
 
 /**
- * The storable form of what a sender passed. Everything that could fail later fails here: the error (`invalid_signal`) has the
- * path of the field in `details.field`. The input is not changed, and nothing of it is shared with the result.
+ * Validates the input of a sender and returns its stored form. Rejects with `invalid_signal` everything that would fail later; the
+ * error has the path of the field in `details.field`. The input is not changed and shares nothing with the result.
  */
 export function normaliseSignal(input: SignalInput, context: NormaliseContext): Signal {
-  if (!isObject(input)) throw refusal('signal', `must be an object with type and contents, not ${describe(input)}.`)
+  if (!isRaw(input)) throw invalidSignal('signal', `must be an object with type and contents, not ${describeValue(input)}.`)
   checkFields(input, signalFields)
   checkTimes(input)
   const kind = kindOf(input.type)
-  if (!kind) throw refusal('type', unknownType(input.type))
+  if (!kind) throw invalidSignal('type', unknownType(input.type))
   const { metadata, providerOptions } = input
   const tagName = input.tagName ?? kind.tagName
-  if (tagName !== kind.tagName && !isXMLName(tagName)) throw refusal('tagName', unsafeName('a tag'))
+  if (tagName !== kind.tagName && !isXMLName(tagName)) throw invalidSignal('tagName', unsafeName('a tag'))
 
   const maxBytes = context.maxBytes ?? MAX_SIGNAL_BYTES
-  const attributes = isGiven(input.attributes) ? attempt('attributes', () => normaliseAttributes(input.attributes)) : undefined
+  const attributes = isPresent(input.attributes) ? readField('attributes', () => normaliseAttributes(input.attributes)) : undefined
   const signal: Signal = {
-    id: input.id === undefined || input.id === null ? checkId(context.id) : ownId(checkId(input.id)),
+    id: input.id === undefined || input.id === null ? checkSignalId(context.id) : checkCallerId(checkSignalId(input.id)),
     type: kind.type,
     tagName,
     contents: normaliseContents(input.contents, maxBytes),
     createdAt: isoTime(Number(context.now)),
   }
   if (attributes && Object.keys(attributes).length > 0) signal.attributes = attributes
-  if (isGiven(metadata)) signal.metadata = attempt('metadata', () => copyJSONObject(metadata, 'metadata'))
-  if (isGiven(providerOptions)) signal.providerOptions = attempt('providerOptions', () => copyProviderOptions(providerOptions, 'providerOptions'))
+  if (isPresent(metadata)) signal.metadata = readField('metadata', () => copyJSONObject(metadata, 'metadata'))
+  if (isPresent(providerOptions)) {
+    signal.providerOptions = readField('providerOptions', () => copyProviderOptions(providerOptions, 'providerOptions'))
+  }
   if (isTransient(input.transient, kind.type)) signal.transient = true
   for (const field of sized) if (signal[field]) checkSize(field, utf8Length(JSON.stringify(signal[field])), maxBytes)
-  const forged = isPlain(signal) && needsGuard(signal.contents, context.reservedTags?.length ? [...RESERVED_TAGS, ...context.reservedTags] : RESERVED_TAGS)
-  if (forged) signal.guarded = true
+  const reserved = context.reservedTags?.length ? [...RESERVED_TAGS, ...context.reservedTags] : RESERVED_TAGS
+  if (isPlain(signal) && needsGuard(signal.contents, reserved)) signal.guarded = true
   return signal
 }
 
-/** What a user says, as a signal of type `user`. */
+/** Validates a user's message and returns its signal, of type `user`. */
 export function messageInputToSignal(input: MessageInput, context: NormaliseContext): Signal {
   if (typeof input === 'string' || Array.isArray(input)) return normaliseSignal({ type: 'user', contents: input }, context)
-  if (!isObject(input)) {
-    throw refusal('message', `must be a string, an array of parts or an object with contents, not ${describe(input)}.`)
+  if (!isRaw(input)) {
+    throw invalidSignal('message', `must be a string, an array of parts or an object with contents, not ${describeValue(input)}.`)
   }
   checkFields(input, isUserSignal(input) ? signalFields : messageFields)
   checkTimes(input)
@@ -70,57 +70,51 @@ export function messageInputToSignal(input: MessageInput, context: NormaliseCont
   return normaliseSignal({ type: 'user', id, contents, attributes, metadata, providerOptions }, context)
 }
 
-// Besides what a sender writes: what a signal has that was handed out and is sent again.
-const handedOut = ['createdAt', 'acceptedAt', 'guarded']
-const messageFields = ['id', 'contents', 'attributes', 'metadata', 'providerOptions', ...handedOut]
+// The fields of a receipt's signal: a caller may send such a signal again.
+const receiptFields = ['createdAt', 'acceptedAt', 'guarded']
+const messageFields = ['id', 'contents', 'attributes', 'metadata', 'providerOptions', ...receiptFields]
 const signalFields = ['type', 'tagName', 'transient', ...messageFields]
 
-// A user's signal that was handed out is a user's message.
+// The user's signal of a receipt may be sent again as a message.
 function isUserSignal(input: object): boolean {
   return 'type' in input && input.type === 'user' && 'tagName' in input && input.tagName === 'user'
 }
 
-/** A misspelt field would otherwise pass for one that isn't given. */
+/** Unknown fields are rejected: a misspelt field would otherwise be ignored. */
 function checkFields(input: object, fields: readonly string[]): void {
   for (const field of Object.keys(input)) {
-    if (!fields.includes(field) && isGiven(input[field as keyof typeof input])) throw refusal(field, `is not known. Known: ${fields.filter((name) => !handedOut.includes(name)).join(', ')}.`)
+    if (fields.includes(field) || !isPresent(input[field as keyof typeof input])) continue
+    const known = fields.filter((name) => !receiptFields.includes(name))
+    throw invalidSignal(field, `is not known. Known: ${known.join(', ')}.`)
   }
 }
 
-/** The times of a signal are its acceptance's; one that says others which are none is mistaken in more. */
+/** The store sets the times of a signal; times of the input are ignored, but invalid ones are rejected. */
 function checkTimes(input: object): void {
   const { createdAt, acceptedAt } = input as { createdAt?: unknown; acceptedAt?: unknown }
   for (const [field, time] of [['createdAt', createdAt], ['acceptedAt', acceptedAt]] as const) {
-    if (isGiven(time) && dateOf(time) === undefined) throw refusal(field, `must be a time like 2026-01-31T12:00:00Z, or left out, not ${describe(time)}.`)
+    if (isPresent(time) && dateOf(time) === undefined) {
+      throw invalidSignal(field, `must be a time like 2026-01-31T12:00:00Z, or left out, not ${describeValue(time)}.`)
+    }
   }
 }
 
-// A signal that was handed out may be sent again, and it has a class.
-function isObject(input: unknown): boolean {
-  return typeof input === 'object' && input !== null && !Array.isArray(input)
-}
-
-// Writers in other languages send null for what they leave out.
-function isGiven(value: unknown): boolean {
+// Clients in other languages send null for absent fields.
+function isPresent(value: unknown): boolean {
   return value !== undefined && value !== null
 }
 
-function isTransient(given: unknown, type: Signal['type']): boolean {
-  if (!isGiven(given)) return false
-  if (typeof given !== 'boolean') throw refusal('transient', `must be true or false, not ${describe(given)}.`)
-  if (given && type === 'state') throw refusal('transient', 'is not for states: a lane keeps what it was told.')
-  return given
-}
-
-function checkId(id: unknown): string {
-  if (isName(id) && id.length <= maxIdLength) return id
-  throw refusal('id', `must be a string of 1 to ${maxIdLength} whole characters without NUL, not ${describe(id)}.`)
+function isTransient(value: unknown, type: Signal['type']): boolean {
+  if (!isPresent(value)) return false
+  if (typeof value !== 'boolean') throw invalidSignal('transient', `must be true or false, not ${describeValue(value)}.`)
+  if (value && type === 'state') throw invalidSignal('transient', "can't be set for a state: a lane stores its states.")
+  return value
 }
 
 function unknownType(type: unknown): string {
   const types = SIGNAL_TYPES.map(name => `'${name}'`).join(', ')
   return (
-    `is ${describe(type)}, which is no signal type. Use one of ${types} (or the older 'user-message' and 'system-reminder'), ` +
+    `is ${describeValue(type)}, which is not a signal type. Use one of ${types} (or the older 'user-message' and 'system-reminder'), ` +
     'and set tagName for an XML tag of your own.'
   )
 }

@@ -1,13 +1,13 @@
 import { describe, expect, it } from 'vitest'
 import { mergeAttributes } from './attributes.ts'
-import { escapeAttribute, escapeText } from './escape.ts'
+import { escapeAttribute, escapeText } from './xml.ts'
 import { messageInputToSignal, normaliseSignal } from './normalise.ts'
 import { renderSignal } from './render.ts'
 import type { SignalInput } from './signal.ts'
 
 const context = { id: 's1', now: 0 }
 const render = (input: SignalInput) => renderSignal(normaliseSignal(input, context))
-const said = (text: string) => ({ role: 'user', content: [{ type: 'text', text }] })
+const userMessage = (text: string) => ({ role: 'user', content: [{ type: 'text', text }] })
 
 describe('what the model receives', () => {
   it.each<[string, SignalInput, string]>([
@@ -51,16 +51,16 @@ describe('what the model receives', () => {
       '<state>a\n&lt;b&gt;</state>',
     ],
   ])('%s', (_, input, expected) => {
-    expect(render(input)).toStrictEqual(said(expected))
+    expect(render(input)).toStrictEqual(userMessage(expected))
   })
 
-  it('the branch decides the attributes, also of a message that had none', () => {
+  it('has the attributes of the route, also where the message had none', () => {
     const message = messageInputToSignal({ contents: 'And the edge cases.', attributes: { source: 'chat' } }, context)
     expect(renderSignal(mergeAttributes(message, { delivery: 'while-active' }))).toStrictEqual(
-      said('<user source="chat" delivery="while-active">And the edge cases.</user>'),
+      userMessage('<user source="chat" delivery="while-active">And the edge cases.</user>'),
     )
     expect(renderSignal(mergeAttributes(messageInputToSignal('a < b', context), { delivery: 'new-message' }))).toStrictEqual(
-      said('<user delivery="new-message">a &lt; b</user>'),
+      userMessage('<user delivery="new-message">a &lt; b</user>'),
     )
   })
 
@@ -94,7 +94,7 @@ describe('files', () => {
   }
   const modelImage = { type: 'file', data: { type: 'data', data: 'AAAA' }, mediaType: 'image/png' }
 
-  it('stand plainly in a plain message, where a text without text is left out', () => {
+  it('are file parts of a plain message, whose empty texts are left out', () => {
     const contents = [{ type: 'text' as const, text: 'See <b>:' }, pdf, { type: 'text' as const, text: '' }, image]
     const { content } = render({ type: 'user', contents })
     expect(content).toStrictEqual([{ type: 'text', text: 'See <b>:' }, modelPdf, modelImage])

@@ -1,58 +1,57 @@
-import type { LanguageModelV4FilePart, LanguageModelV4Message, LanguageModelV4TextPart } from '@ai-sdk/provider'
+import type { LanguageModelV4FilePart, LanguageModelV4TextPart } from '@ai-sdk/provider'
+import { isURLText, parseDataURL } from '../message/file-data.ts'
 import { partsOf } from './contents.ts'
-import { escapeAttribute, escapeText } from './escape.ts'
-import { isURLText, parseDataURL } from './file-data.ts'
 import { needsGuard, RESERVED_TAGS } from './forgery.ts'
-import type { ShownSignal, StoredAttributes, StoredFilePart, StoredPart } from './signal.ts'
+import type { ModelSignal, StoredAttributes, StoredFilePart, StoredPart, UserModelMessage } from './signal.ts'
 import { isPlain } from './signal.ts'
-
-/** A signal as the model receives it. */
-export type UserModelMessage = Extract<LanguageModelV4Message, { role: 'user' }>
+import { escapeAttribute, escapeText } from './xml.ts'
 
 /**
- * The message that a model receives for a signal: the same bytes for the same signal, always.
+ * The message that a model receives for a signal. Equal signals have equal bytes.
  *
- * What a user says without attributes goes as it is, unless it reads like one of the `reserved` tags, however it got into its row. Everything else is an element, all of its text escaped inside it and no
- * blanks added. Where files stand between texts, each text is an element of its own and the first carries the attributes.
+ * A user's text without attributes is unchanged, unless it imitates one of the `reserved` tags: rows may have been written without the
+ * check of a send. Every other signal is an element with its text escaped and no whitespace added. Where files stand between texts, each
+ * text is an element of its own, and the first has the attributes.
  */
-export function renderSignal(signal: ShownSignal, reserved: readonly string[] = RESERVED_TAGS): UserModelMessage {
-  const content = isPlain(signal) && !signal.guarded && !needsGuard(signal.contents, reserved) ? plainParts(signal) : elementParts(signal)
+export function renderSignal(signal: ModelSignal, reserved: readonly string[] = RESERVED_TAGS): UserModelMessage {
+  const isUnchanged = isPlain(signal) && !signal.guarded && !needsGuard(signal.contents, reserved)
+  const content = isUnchanged ? plainParts(signal) : elementParts(signal)
   return { role: 'user', content, ...(signal.providerOptions && { providerOptions: signal.providerOptions }) }
 }
 
 type ModelPart = LanguageModelV4TextPart | LanguageModelV4FilePart
 
-// Providers refuse a text part with no text.
-function plainParts(signal: ShownSignal): ModelPart[] {
-  const parts = partsOf(signal.contents).filter(saysSomething)
+// Providers reject an empty text part.
+function plainParts(signal: ModelSignal): ModelPart[] {
+  const parts = partsOf(signal.contents).filter(isNotEmpty)
   return parts.length > 0 ? parts.map(part => (part.type === 'text' ? { ...part } : modelFile(part))) : elementParts(signal)
 }
 
-function elementParts({ tagName, attributes, contents }: ShownSignal): ModelPart[] {
+function elementParts({ tagName, attributes, contents }: ModelSignal): ModelPart[] {
   const parts = partsOf(contents)
   if (parts.every(part => part.type === 'text' && !part.providerOptions)) {
     const text = parts.map(part => (part.type === 'text' ? part.text : '')).join('\n')
     return [{ type: 'text', text: element(tagName, attributes, text) }]
   }
-  const said = parts.filter(saysSomething)
+  const shown = parts.filter(isNotEmpty)
   let opening = attributes
-  const content = said.map((part): ModelPart => {
+  const content = shown.map((part): ModelPart => {
     if (part.type === 'file') return modelFile(part)
     const text = element(tagName, opening, part.text)
     opening = undefined
     return { ...part, text }
   })
-  if (!said.some(part => part.type === 'text')) content.unshift({ type: 'text', text: element(tagName, attributes, '') })
+  if (!shown.some(part => part.type === 'text')) content.unshift({ type: 'text', text: element(tagName, attributes, '') })
   return content
 }
 
-function saysSomething(part: StoredPart): boolean {
+function isNotEmpty(part: StoredPart): boolean {
   return part.type !== 'text' || part.text !== ''
 }
 
 function element(tag: string, attributes: StoredAttributes | undefined, text: string): string {
-  const written = Object.entries(attributes ?? {}).map(([name, value]) => ` ${name}="${escapeAttribute(String(value))}"`)
-  const start = `<${tag}${written.join('')}`
+  const list = Object.entries(attributes ?? {}).map(([name, value]) => ` ${name}="${escapeAttribute(String(value))}"`)
+  const start = `<${tag}${list.join('')}`
   return text === '' ? `${start} />` : `${start}>${escapeText(text)}</${tag}>`
 }
 

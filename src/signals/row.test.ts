@@ -166,10 +166,10 @@ describe('rows of older writers', () => {
 })
 
 describe('echoes', () => {
-  it('tell everything but the guard, and are not stored', () => {
-    const { guarded: _, ...said } = messageInputToSignal('<user>', context)
-    const chunk: DataChunk = signalToDataChunk({ ...said, guarded: true }, 'run1')
-    expect(chunk).toStrictEqual({ type: 'data-user-message', data: said, transient: true, runId: 'run1' })
+  it('have every field but guarded, and are transient', () => {
+    const { guarded: _, ...signal } = messageInputToSignal('<user>', context)
+    const chunk: DataChunk = signalToDataChunk({ ...signal, guarded: true }, 'run1')
+    expect(chunk).toStrictEqual({ type: 'data-user-message', data: signal, transient: true, runId: 'run1' })
     expect(signalToDataChunk(full, 'run1')).toStrictEqual({ type: 'data-signal', data: full, transient: true, runId: 'run1' })
   })
 })

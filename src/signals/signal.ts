@@ -1,8 +1,7 @@
+import type { LanguageModelV4Message } from '@ai-sdk/provider'
 import type { JSONObject, JSONValue } from '../base/json.ts'
 import type { Message, ProviderOptions } from '../message/message.ts'
-import type { SignalDataPart } from './echo.ts'
 import type { SignalInputType, SignalType } from './kinds.ts'
-import type { UserModelMessage } from './render.ts'
 
 export interface SignalTextPart {
   type: 'text'
@@ -24,7 +23,7 @@ export interface SignalFilePart {
 export interface SignalImagePart {
   type: 'image'
   image: FileInput
-  /** Found out from the data where it is missing. */
+  /** Detected from the data when absent. */
   mediaType?: string
   providerOptions?: ProviderOptions
 }
@@ -33,12 +32,12 @@ export type FileInput = string | FileBytes | URL | { type: 'data'; data: string 
 
 export type SignalContents = string | Array<SignalTextPart | SignalFilePart | SignalImagePart>
 
-/** Objects and arrays are written as JSON; `null` and `undefined` are left out. */
+/** Objects and arrays are rendered as JSON; `null` and `undefined` are left out. */
 export type SignalAttributes = Record<string, JSONValue | undefined>
 
 export interface SignalInput {
   type: SignalInputType
-  /** The same id twice in a thread is one signal. */
+  /** A caller id: sent twice to a thread, the signal is stored once. */
   id?: string
   /** The XML tag that the model sees. */
   tagName?: string
@@ -48,20 +47,20 @@ export interface SignalInput {
   metadata?: Record<string, unknown>
   providerOptions?: ProviderOptions
   /**
-   * For the run that takes it, and nobody afterwards: no display shows it and nothing finds it again. Where it would only be persisted, it is discarded. Not
-   * for states, which are there to be kept.
+   * For the run that drains it only: readers of history don't see it and recall doesn't find it. Where it would only be persisted, it is
+   * discarded. Rejected for states, which a lane stores.
    */
   transient?: boolean
 }
 
-/** What a user says: contents alone, or with what goes beside them. */
+/** A user's message: contents alone, or with an id, attributes, metadata or provider options. */
 export type MessageInput = SignalContents | MessageInputObject
 
 export type MessageInputObject = Omit<SignalInput, 'type' | 'tagName' | 'transient'>
 
 /**
- * A signal after validation: JSON through and through, so that what is stored, sent over the wire and read back is equal to it.
- * Absent fields are absent keys. Contents of one text alone are always a string.
+ * A signal after validation. It is plain JSON, so that the stored signal, the published one and the one that is read back are equal to
+ * it. Absent fields are absent keys. Contents with a single text are always a string.
  */
 export interface Signal {
   id: string
@@ -75,12 +74,12 @@ export interface Signal {
   createdAt: string
   acceptedAt?: string
   transient?: true
-  /** Plain user text that reads like a signal's tag. It is shown to the model inside an escaped element. */
+  /** Set for plain user text that imitates the tag of a signal: the model receives it escaped, inside an element. */
   guarded?: true
 }
 
-/** What a model is shown of a signal, and what it is known by. */
-export type ShownSignal = Omit<Signal, 'createdAt' | 'acceptedAt'>
+/** The fields of a signal that rendering reads. */
+export type ModelSignal = Omit<Signal, 'createdAt' | 'acceptedAt'>
 
 export type StoredContents = string | StoredPart[]
 export type StoredAttributes = Record<string, string | number | boolean>
@@ -95,7 +94,7 @@ export interface StoredFilePart {
   providerOptions?: ProviderOptions
 }
 
-/** A signal as its sender gets it back. It may be logged, cloned and sent again: the conversions are no fields of their own. */
+/** A signal as its sender receives it. It can be logged, cloned and sent again: the conversions are not own properties. */
 export interface CreatedAgentSignal extends Readonly<Omit<Signal, 'createdAt' | 'acceptedAt'>> {
   readonly createdAt: Date
   readonly acceptedAt?: Date
@@ -103,11 +102,26 @@ export interface CreatedAgentSignal extends Readonly<Omit<Signal, 'createdAt' | 
   toDBMessage(owner?: { threadId?: string; resourceId?: string }): Message
   /** The message as the model receives it. */
   toLLMMessage(): UserModelMessage
-  /** The part with which watchers learn of it. */
+  /** The echo that subscribers receive. */
   toDataPart(): SignalDataPart
 }
 
-/** True for input that the model reads as an ordinary user message: no element around it, not a byte changed. */
+/** A signal as the model receives it. */
+export type UserModelMessage = Extract<LanguageModelV4Message, { role: 'user' }>
+
+/** The echo of a signal. It is not stored: the row of the signal is. */
+export interface SignalDataPart {
+  type: 'data-user-message' | 'data-signal'
+  data: Omit<Signal, 'guarded'>
+  transient: true
+}
+
+/** The echo of a signal in the stream of the run that drained it. */
+export interface SignalDataChunk extends SignalDataPart {
+  runId: string
+}
+
+/** True for input that the model receives as an ordinary user message: without an element, its text unchanged. */
 export function isPlain(signal: Pick<Signal, 'type' | 'tagName' | 'attributes'>): boolean {
   return signal.type === 'user' && signal.tagName === 'user' && Object.keys(signal.attributes ?? {}).length === 0
 }

@@ -12,7 +12,7 @@ export function runChild(code: string): ChildProcess {
   const module = (name: string) => JSON.stringify(new URL(`../../src/${name}`, import.meta.url).href)
   const text = `
     import { Agent, createTool, Heed, Memory, silentLogger } from ${module('index.ts')}
-    import { LibSQLStore } from ${module('store/libsql/index.ts')}
+    import { LibSQLStore } from ${module('store/sqlite/index.ts')}
     import { scriptedModel } from ${module('testing/index.ts')}
     ${code}`
   const child = spawn(process.execPath, ['--input-type=module', '-e', text], { stdio: ['ignore', 'inherit', 'inherit', 'ipc'] })

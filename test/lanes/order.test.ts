@@ -117,7 +117,7 @@ describe.each(placeKinds())('persisted and delivered states of one lane, $name',
     const { value: _, ...words } = whole('a')
     for (const mode of [undefined, 'snapshot'] as const) {
       const sent = agent.sendStateSignal({ ...words, ...(mode ? { mode } : {}), delta: { line: 7 } }, quiet)
-      await expect(sent).rejects.toMatchObject({ code: 'invalid_signal', message: expect.stringContaining("Say mode: 'delta'") as string, details: { field: 'delta' } })
+      await expect(sent).rejects.toMatchObject({ code: 'invalid_signal', message: expect.stringContaining("Set mode: 'delta'") as string, details: { field: 'delta' } })
     }
     expect(await agent.getLane({ ...thread, id: 'editor' })).toBeNull()
     await agent.sendStateSignal({ ...words, mode: 'delta' }, quiet)

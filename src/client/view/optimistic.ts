@@ -1,4 +1,4 @@
-import { isURLText, readFileData } from '../../message/read/file-data.ts'
+import { isURLText, readFileData } from '../../message/file-data.ts'
 import type { UIMessage, UIPart } from '../../message/ui/ui-message.ts'
 import type { MessageInput, SignalContents } from '../../signals/signal.ts'
 

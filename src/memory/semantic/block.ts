@@ -6,7 +6,7 @@ import type { Reasons } from '../../recall/rank/rank.ts'
 import { searchableText } from '../../recall/text/searchable.ts'
 import { wordsOf } from '../../recall/text/words.ts'
 import type { ContextBlock } from '../../run/loop/context-source.ts'
-import { escapeText } from '../../signals/escape.ts'
+import { escapeText } from '../../signals/xml.ts'
 import type { MessageRef } from '../../store/contract/recall.ts'
 
 /** Messages of a thread that follow each other, with those that were found among them. */

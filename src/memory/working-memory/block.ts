@@ -1,6 +1,6 @@
 import type { MessageRow } from '../../message/row.ts'
 import type { ContextBlock } from '../../run/loop/context-source.ts'
-import { escapeText } from '../../signals/escape.ts'
+import { escapeText } from '../../signals/xml.ts'
 import type { WorkingMemoryOf, WorkingMemoryRow, WorkingMemoryValue } from '../../store/contract/threads.ts'
 import { patchBetween } from '../../store/contract/working-memory.ts'
 

@@ -1,5 +1,5 @@
 import type { JSONValue } from '../../base/json.ts'
-import { mediaTypeOf, readFileData } from './file-data.ts'
+import { mediaTypeOf, readFileData } from '../file-data.ts'
 import type { FilePart, MessagePart, ReasoningPart, SourcePart } from '../message.ts'
 import type { Raw } from './raw.ts'
 import { asJSON, firstText, isRaw, optionsOf } from './raw.ts'

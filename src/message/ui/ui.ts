@@ -1,6 +1,6 @@
 import { ownAttachments } from '../attachments.ts'
 import { partsOf } from '../content.ts'
-import { isURLText } from '../read/file-data.ts'
+import { isURLText } from '../file-data.ts'
 import type { FilePart, Message, MessageContent, MessagePart, SourcePart, ToolInvocationPart } from '../message.ts'
 import { asJSON } from '../read/raw.ts'
 import { isTransient, signalOf } from '../signal-record.ts'

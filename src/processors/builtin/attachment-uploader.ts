@@ -2,7 +2,7 @@ import { checkNames } from '../../base/arguments.ts'
 import { HeedError } from '../../base/errors.ts'
 import { withoutShown } from '../../message/attachments.ts'
 import type { Attachment, FilePart, Message, MessagePart } from '../../message/message.ts'
-import { isURLText, parseDataURL } from '../../signals/file-data.ts'
+import { isURLText, parseDataURL } from '../../message/file-data.ts'
 import { checkCount } from './option-kinds.ts'
 import type { Processor, ProcessInputArgs } from '../processor.ts'
 

@@ -2,7 +2,7 @@ import { systemClock, type Clock } from '../../base/clock.ts'
 import { HeedError } from '../../base/errors.ts'
 import { compileSchema, describeIssues, type CompiledSchema } from '../../schema/compile.ts'
 import type { PlainJSONSchema } from '../../schema/schema.ts'
-import { escapeText } from '../../signals/escape.ts'
+import { escapeText } from '../../signals/xml.ts'
 import { checkTextOption, checkWord } from './option-kinds.ts'
 import type { ProcessorContext } from '../processor.ts'
 

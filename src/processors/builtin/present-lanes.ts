@@ -1,5 +1,5 @@
 import type { MessageRow } from '../../message/row.ts'
-import { laneOf } from '../../signals/lane-of.ts'
+import { lanePositionOf } from '../../signals/state.ts'
 
 interface Told {
   version: number
@@ -32,6 +32,6 @@ function toldIn(row: MessageRow): [lane: string, told: Told] | undefined {
     // A repetition has the last snapshot and what changed since: whatever it has is said by it.
     return typeof lane === 'string' && typeof version === 'number' ? [lane, { version: version + 0.5, isSnapshot: true }] : undefined
   }
-  const place = laneOf(row)
+  const place = lanePositionOf(row)
   return place && [place.id, { version: place.version, isSnapshot: place.mode === 'snapshot', id: row.messageId }]
 }

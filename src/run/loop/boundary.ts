@@ -1,5 +1,5 @@
 import { describe } from '../../base/errors.ts'
-import { laneOf } from '../../signals/lane-of.ts'
+import { lanePositionOf } from '../../signals/state.ts'
 import { rowToSignal } from '../../signals/row.ts'
 import { signalToDataChunk } from '../../signals/echo.ts'
 import type { ToolInvocationPart } from '../../message/message.ts'
@@ -122,7 +122,7 @@ async function welcome(run: Run, rows: MessageRow[]): Promise<void> {
   if (rows.length === 0) return
   await echo(run, rows)
   run.append(rows)
-  if (rows.some(laneOf)) run.lanesRepeated = false
+  if (rows.some(lanePositionOf)) run.lanesRepeated = false
   await run.admit(rows)
 }
 

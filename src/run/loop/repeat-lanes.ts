@@ -1,6 +1,6 @@
 import type { MessagePart } from '../../message/message.ts'
 import type { MessageRow } from '../../message/row.ts'
-import { laneOf } from '../../signals/lane-of.ts'
+import { lanePositionOf } from '../../signals/state.ts'
 import { renderSignal } from '../../signals/render.ts'
 import { rowToSignal } from '../../signals/row.ts'
 import type { Run } from './run.ts'
@@ -27,7 +27,7 @@ export async function repeatLanes(run: Run): Promise<void> {
     const { rows, left } = await run.host.laneRows(id)
     const [snapshot] = rows
     // The newest snapshot may still wait for its turn, and the one before it be in sight.
-    if (!snapshot || laneOf(snapshot)?.mode !== 'snapshot' || shown.has(snapshot.id)) continue
+    if (!snapshot || lanePositionOf(snapshot)?.mode !== 'snapshot' || shown.has(snapshot.id)) continue
     repeated.push(repetition(run, id, rows, left))
   }
   if (repeated.length === 0) return
@@ -57,7 +57,7 @@ function told(row: MessageRow, newest: ReadonlyMap<string, number>): { lane: str
     if (typeof lane !== 'string') return { lane: undefined, version: 0 }
     return { lane, version: typeof version === 'number' ? version : (newest.get(lane) ?? 0) }
   }
-  const { id, version = 0 } = laneOf(row) ?? {}
+  const { id, version = 0 } = lanePositionOf(row) ?? {}
   return { lane: id, version }
 }
 
@@ -67,7 +67,7 @@ function repetition(run: Run, lane: string, rows: readonly MessageRow[], left: n
   const row = run.contextRow('')
   const parts = [...(snapshot ?? []), ...gap, ...changes.flat()]
   const [last] = rows.slice(-1)
-  const version = last && laneOf(last)?.version
+  const version = last && lanePositionOf(last)?.version
   return { ...row, content: { ...row.content, parts, metadata: { sources: rows.map(({ id }) => id), lane, ...(version === undefined ? {} : { version }) } } }
 }
 

@@ -1,5 +1,5 @@
 import type { MessageRow } from '../../message/row.ts'
-import { escapeText } from '../../signals/escape.ts'
+import { escapeText } from '../../signals/xml.ts'
 import { needsGuard, RESERVED_TAGS } from '../../signals/forgery.ts'
 import type { Run } from './run.ts'
 

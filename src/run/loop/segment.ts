@@ -1,7 +1,7 @@
 import type { FilePart, SourcePart, ToolInvocationPart } from '../../message/message.ts'
 import type { MessageRow } from '../../message/row.ts'
 import { TripwireAbort } from '../../processors/tripwire.ts'
-import { wasSent } from '../../signals/row.ts'
+import { isSentSignal } from '../../signals/row.ts'
 import type { StepEnd } from './boundary.ts'
 import { callOf, resultOf } from '../step/outcome.ts'
 import { withoutItems } from '../step/provider-items.ts'
@@ -24,7 +24,7 @@ export interface SegmentChange {
 /** True for what came from outside: what the model answers, and what ends the segment before it. */
 export function isInput(run: Run, row: MessageRow): boolean {
   if (row.runId !== run.id || row.id !== row.messageId) return false
-  return row.role === 'user' || wasSent(row)
+  return row.role === 'user' || isSentSignal(row)
 }
 
 /** What the run said since input last entered and that is stored. */

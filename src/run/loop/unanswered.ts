@@ -1,5 +1,5 @@
 import type { MessageRow } from '../../message/row.ts'
-import { wasSent } from '../../signals/row.ts'
+import { isSentSignal } from '../../signals/row.ts'
 import type { Run } from './run.ts'
 import { isInput } from './segment.ts'
 
@@ -57,5 +57,5 @@ export function isAnswer({ id, messageId, role, content }: MessageRow): boolean 
 
 /** History that a program wrote itself was not sent by anybody. */
 export function isSent(row: MessageRow): boolean {
-  return row.role === 'user' ? row.runId !== undefined : wasSent(row)
+  return row.role === 'user' ? row.runId !== undefined : isSentSignal(row)
 }

@@ -2,7 +2,7 @@ import { HeedError } from '../../base/errors.ts'
 import { orderedJSON } from '../../base/json.ts'
 import { hasOutcome } from '../../message/content.ts'
 import type { MessageRow } from '../../message/row.ts'
-import { isUserAuthored, rowToSignal, wasSent } from '../../signals/row.ts'
+import { isUserAuthored, rowToSignal, isSentSignal } from '../../signals/row.ts'
 import type { Send } from '../contract/threads.ts'
 import { messageRow, rowsOfMail } from './decode.ts'
 import type { ThreadRecord } from './records.ts'
@@ -30,7 +30,7 @@ export function meetGivenIds(tables: ThreadTables, thread: ThreadRecord, send: S
 
 function meetSignal(tables: ThreadTables, thread: ThreadRecord, id: string): MessageRow | undefined {
   const placed = placedRow(tables, thread, id)
-  if (placed?.messageId === id && wasSent(placed)) return placed
+  if (placed?.messageId === id && isSentSignal(placed)) return placed
   if (!placed && !calledRow(tables, thread, id)) return undefined
   throw taken(thread, id, 'Take a new id for each thing that is sent.')
 }

@@ -1,5 +1,5 @@
 import type { JSONObject, LanguageModelV4StreamPart } from '@ai-sdk/provider'
-import { toBase64 } from '../../message/read/file-data.ts'
+import { toBase64 } from '../../message/file-data.ts'
 import { generated } from '../generated.ts'
 import { openaiError } from './openai-failure.ts'
 import { frame } from './server-sent.ts'

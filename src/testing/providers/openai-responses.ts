@@ -1,5 +1,5 @@
 import type { JSONObject, LanguageModelV4FinishReason, LanguageModelV4StreamPart, LanguageModelV4Usage } from '@ai-sdk/provider'
-import { toBase64 } from '../../message/read/file-data.ts'
+import { toBase64 } from '../../message/file-data.ts'
 import { openaiError, openaiFailure } from './openai-failure.ts'
 import { answerRefusal, functionRefusal } from './refused-schema.ts'
 import { frame } from './server-sent.ts'

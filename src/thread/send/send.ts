@@ -4,7 +4,7 @@ import { isoTime } from '../../base/iso.ts'
 import type { MessageRow } from '../../message/row.ts'
 import type { AgentExecutionOptions } from '../../run/options.ts'
 import { normaliseAttributes } from '../../signals/attributes.ts'
-import { attempt } from '../../signals/json-copy.ts'
+import { readField } from '../../signals/json-copy.ts'
 import { signalToRow } from '../../signals/row.ts'
 import type { Signal, SignalAttributes } from '../../signals/signal.ts'
 import type { Accepted, Branch, LaneWrite, Send } from '../../store/contract/threads.ts'
@@ -338,7 +338,7 @@ function branch<Behavior extends string>(
   if (!known.includes(behavior)) {
     throw new HeedError('invalid_argument', `${field}.behavior '${String(behavior)}' is not known. Use one of: ${known.join(', ')}.`, { details: { field: `${field}.behavior` } })
   }
-  const attributes = given.attributes && attempt(`${field}.attributes`, () => normaliseAttributes(given.attributes, `${field}.attributes`))
+  const attributes = given.attributes && readField(`${field}.attributes`, () => normaliseAttributes(given.attributes, `${field}.attributes`))
   return { behavior, ...(attributes ? { attributes } : {}) }
 }
 

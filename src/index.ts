@@ -19,10 +19,10 @@ export type { AgentConfig, AgentsInput, Dynamic, LegacyOptions } from './agent/c
 export { AgentStream } from './agent/stream.ts'
 export type { SuspendedRun, SuspendedRuns, SuspendedRunsFilter } from './agent/suspended.ts'
 export { RequestContext } from './run/request-context.ts'
-export type {
-  AgentExecutionOptions, MemoryOptions, MemoryTarget, ModelSettings, SemanticRecallOptions, StructuredOutputOptions, VectorIndexConfig, TitleOptions, ToolChoice, WorkingMemoryOptions,
+export {
+  hasToolCall, stepCountIs, type AgentExecutionOptions, type MemoryOptions, type MemoryTarget, type ModelSettings, type SemanticRecallOptions,
+  type StopCondition, type StructuredOutputOptions, type TitleOptions, type ToolChoice, type VectorIndexConfig, type WorkingMemoryOptions,
 } from './run/options.ts'
-export { hasToolCall, stepCountIs, type StopCondition } from './run/stop.ts'
 
 // Tools
 export { createTool, type ApprovalContext, type InputContext, type Tool, type ToolConfig, type ToolContext } from './run/tools/tool.ts'

@@ -10,8 +10,6 @@ import type { AgentInput } from '../message/read/input.ts'
 import type { ExplainedPrompt } from '../prompt/explain.ts'
 import type { AgentExecutionOptions, MemoryOptions, MemoryTarget } from '../run/options.ts'
 import type { RequestContext } from '../run/request-context.ts'
-import type { RunSetup } from '../run/loop/run-setup.ts'
-import type { Titler } from '../run/titler.ts'
 import type { ToolsInput } from '../run/tools/tool-set.ts'
 import type { Schema } from '../schema/schema.ts'
 import type { MessageInput, Signal, SignalInput } from '../signals/signal.ts'
@@ -23,7 +21,7 @@ import { readLane, readLaneHistory, readLanes, type Lane, type LaneHistory } fro
 import { cancelQueued, listQueued, reorderQueued, type QueuedSignal } from '../thread/send/queue.ts'
 import type { SendReceipt, StateReceipt } from '../thread/send/receipt.ts'
 import { retryParked } from '../thread/control/retry.ts'
-import type { RunEnvironment, RunRequest } from '../thread/runtime/runnable.ts'
+import type { PreparedRun, RunEnvironment, RunRequest, Titler } from '../thread/runtime/runnable.ts'
 import type { ThreadRuntime } from '../thread/runtime/runtime.ts'
 import { checkSendOptions, sendSignal, sendState, type SendOptions } from '../thread/send/send.ts'
 import type { AgentThreadSubscription } from '../thread/watch/subscription.ts'
@@ -432,7 +430,7 @@ export class Agent<TAgentId extends string = string, TTools extends ToolsInput =
   }
 
   /** @internal */
-  async prepare(options: AgentExecutionOptions, request: RunRequest, environment: RunEnvironment): Promise<RunSetup> {
+  async prepare(options: AgentExecutionOptions, request: RunRequest, environment: RunEnvironment): Promise<PreparedRun> {
     const site = environment instanceof Site ? environment : this.site()
     return prepareRun(this.#config, { id: this.id, name: this.name }, options, request, { environment, site })
   }

@@ -5,12 +5,11 @@ import type { SystemMessage } from '../prompt/system.ts'
 import { resolveModels } from '../run/model/model.ts'
 import type { AgentExecutionOptions } from '../run/options.ts'
 import type { RequestContext } from '../run/request-context.ts'
-import type { RunSetup } from '../run/loop/run-setup.ts'
 import { untilAborted } from '../base/until-aborted.ts'
 import { structuredOutput } from '../run/output/structured-output.ts'
 import { emptyToolSet, resolveTools, type ToolsInput, type ToolSet } from '../run/tools/tool-set.ts'
 import { transformer } from '../run/tools/transform.ts'
-import type { RunEnvironment, RunRequest } from '../thread/runtime/runnable.ts'
+import type { PreparedRun, RunEnvironment, RunRequest } from '../thread/runtime/runnable.ts'
 import type { Site } from '../heed/site.ts'
 import { checkOptions, checkToolNames } from './check-options.ts'
 import { checkProcessors } from './check-processors.ts'
@@ -63,7 +62,7 @@ export function prepareRun(
   given: AgentExecutionOptions,
   request: RunRequest,
   surroundings: Surroundings,
-): Promise<RunSetup> {
+): Promise<PreparedRun> {
   return unlessAborted(findSetup(config, agent, given, request, surroundings), given.abortSignal)
 }
 
@@ -73,7 +72,7 @@ async function findSetup(
   given: AgentExecutionOptions,
   request: RunRequest,
   { environment, site }: Surroundings,
-): Promise<RunSetup> {
+): Promise<PreparedRun> {
   const options = await findOptions(config, given)
   const context = { requestContext: options.requestContext }
   const model = options.model ?? (config.model === undefined ? undefined : await resolve(config.model, context))
@@ -85,7 +84,7 @@ async function findSetup(
   const { system, tools, structured } = await resolvePrompt(config, options, agent.id, site, working)
   const models = await resolveModels(model, agent.id)
   const recalled = await recallSources(config, options, [input, output], request, { runtime: site.threads, environment, guarded: pipeline.readsInput })
-  const setup: RunSetup = {
+  const setup: PreparedRun = {
     id: request.runId,
     agent,
     requestContext: options.requestContext,

@@ -1,8 +1,7 @@
 import type { JSONValue } from '../base/json.ts'
 import type { ProviderOptions } from '../message/message.ts'
-import type { ChildCall } from './tools/nesting.ts'
 
-/** Everything a run or a thread says to whoever watches. `runId` names the run; `cursor` is there on threads. */
+/** An event of a run or a thread. `runId` names the run; on threads, `cursor` is the position in the stream. */
 export type Chunk = RunChunk | DataChunk
 
 export interface ChunkEnvelope<Type extends string, Payload> {
@@ -11,7 +10,7 @@ export interface ChunkEnvelope<Type extends string, Payload> {
   from: ChunkSource
   payload: Payload
   cursor?: string
-  /** What a display shows in place of the payload; see `transform`. */
+  /** What a display shows instead of the payload; see `transform`. */
   metadata?: Record<string, unknown>
 }
 
@@ -20,7 +19,7 @@ export type ChunkSource = 'AGENT' | 'USER' | 'SYSTEM'
 type Meta = { providerMetadata?: ProviderOptions }
 type Call = { toolCallId: string; toolName: string }
 
-/** One kind of chunk a line. The names and payloads are a wire format: see PROTOCOL.md. */
+/** The payload of each chunk type. Types and payloads are a wire format: see PROTOCOL.md. */
 export interface ChunkPayloads {
   start: { id: string; messageId: string }
   'step-start': { messageId: string; request: Record<string, never>; warnings: unknown[]; startedAt: number }
@@ -37,7 +36,7 @@ export interface ChunkPayloads {
   'tool-call-delta': { toolCallId: string; toolName?: string; argsTextDelta: string } & Meta
   'tool-call-input-streaming-end': { toolCallId: string } & Meta
   'tool-call': Call & { args: JSONValue; providerExecuted?: boolean; dynamic?: boolean } & Meta
-  /** `more`: another call that waits is told after this one. */
+  /** `more`: a chunk about another call of the same suspension follows. */
   'tool-call-approval': Call & { args: JSONValue; resumeSchema: string; child?: ChildCall; more?: true }
   'tool-call-suspended': Call & { args: JSONValue; suspendPayload: JSONValue; resumeSchema: string; child?: ChildCall; more?: true }
   'tool-output': Call & { output: unknown }
@@ -45,7 +44,7 @@ export interface ChunkPayloads {
   'tool-error': Call & { args: JSONValue; error: ChunkError }
   'tool-output-denied': Call & { args: JSONValue; reason?: string }
   'step-finish': StepFinishPayload
-  /** What a structured answer has come to so far. */
+  /** The part of a structured answer that is complete so far. */
   object: { object: unknown }
   'object-result': { object: unknown }
   tripwire: { reason: string; retry?: boolean; metadata?: unknown; processorId: string }
@@ -53,6 +52,15 @@ export interface ChunkPayloads {
   error: { error: ChunkError }
   abort: Record<string, never>
   finish: FinishPayload
+}
+
+/** A suspended call of the run on a child thread, for which a call of the parent run is suspended. */
+export interface ChildCall {
+  threadId: string
+  runId: string
+  step: number
+  toolCallId: string
+  toolName: string
 }
 
 export interface ChunkError {
@@ -84,7 +92,7 @@ export interface Usage {
   outputTokens: number
   totalTokens: number
   reasoningTokens: number
-  /** Input tokens that the provider read from its cache, and that it wrote to it. */
+  /** Input tokens that the provider read from its cache, and that it wrote to its cache. */
   cachedInputTokens: number
   cacheWriteTokens: number
 }

@@ -9,7 +9,6 @@ import type { ModelConfig } from './model/model.ts'
 import type { RequestContext } from './request-context.ts'
 import type { RunResult } from './output/run-result.ts'
 import type { StepResult } from './step/step-result.ts'
-import type { StopCondition } from './stop.ts'
 import type { ToolsInput } from './tools/tool-set.ts'
 import type { ToolPayloadTransformPolicy } from './tools/transform.ts'
 
@@ -28,7 +27,7 @@ export interface ModelSettings
 
 export type ToolChoice = 'auto' | 'none' | 'required' | { type: 'tool'; toolName: string }
 
-/** Where the conversation is kept. */
+/** The thread that stores the conversation. */
 export interface MemoryTarget {
   thread: string | { id: string; title?: string; metadata?: Record<string, JSONValue> }
   resource?: string
@@ -37,18 +36,18 @@ export interface MemoryTarget {
 }
 
 export interface MemoryOptions {
-  /** The last N user and assistant messages are always in the prompt; `false`: none. Defaults to 10. */
+  /** The prompt always has the last N user and assistant messages; `false`: none. Defaults to 10. */
   lastMessages?: number | false
-  /** Exact marks of the window: it grows to `high` messages and is then cut to `low`. */
+  /** Exact bounds of the window: it grows to `high` messages and is then cut to `low`. */
   window?: { low: number; high: number }
   workingMemory?: WorkingMemoryOptions
-  /** Earlier messages that fit what is asked are shown at the end of the prompt. On unless `false`. */
+  /** Earlier messages that match the input are added to the end of the prompt. On unless `false`. */
   semanticRecall?: boolean | SemanticRecallOptions
-  /** Working memory is shown and can't be changed. Messages are stored all the same. Defaults to false. */
+  /** Working memory is part of the prompt and can't be changed. Messages are still stored. Defaults to false. */
   readOnly?: boolean
-  /** `false`, for one call of `generate()` or `stream()`: the model is shown the history, and nothing of the call is stored. */
+  /** `false`, for one call of `generate()` or `stream()`: the prompt has the history, and nothing of the call is stored. */
   save?: boolean
-  /** Gives a thread without a title one, made of what its user said first, after the answer and apart from it. Defaults to false. */
+  /** After the first answer, a model writes a title for a thread without one, from the user's first message. Defaults to false. */
   generateTitle?: boolean | TitleOptions
 }
 
@@ -58,27 +57,27 @@ export interface TitleOptions {
   instructions?: string | ((context: { requestContext: RequestContext }) => string | Promise<string>)
 }
 
-/** Which earlier messages are recalled, and how much of them is shown. */
+/** Which earlier messages are recalled, and how much of them enters the prompt. */
 export interface SemanticRecallOptions {
   /** Defaults to true. */
   enabled?: boolean
-  /** How many messages are looked for. Defaults to 6. */
+  /** How many messages recall returns at most. Defaults to 6. */
   topK?: number
-  /** How many messages around each are shown with it. Defaults to 1. */
+  /** How many neighbouring messages are added to each. Defaults to 1. */
   messageRange?: number | { before: number; after: number }
-  /** In all threads of the resource, or in the thread alone. Defaults to `resource`. */
+  /** Search all threads of the resource, or the thread alone. Defaults to `resource`. */
   scope?: 'resource' | 'thread'
-  /** The least score, between 0 and 1, with which a message is shown. Defaults to 0.15. */
+  /** The lowest score, between 0 and 1, that a recalled message may have. Defaults to 0.15. */
   threshold?: number
-  /** Only messages of which this holds: `thread_id`, `role`, `created_at`, and the metadata of their thread. */
+  /** Only messages that match: by `thread_id`, `role`, `created_at`, and the metadata of their thread. */
   filter?: Record<string, unknown>
-  /** About how many tokens may be shown at most. Defaults to 2,000. */
+  /** About how many tokens of recalled messages enter the prompt at most. Defaults to 2,000. */
   maxTokens?: number
-  /** How vectors are kept. The built-in index has one way of its own and refuses what it can't honour. */
+  /** How vectors are indexed. The built-in index supports one kind and rejects the options of others. */
   indexConfig?: VectorIndexConfig
 }
 
-/** `m`, `efConstruction` and `lists` may also stand one level down, under the type's name. */
+/** `m`, `efConstruction` and `lists` may also be nested under the type's name. */
 export interface VectorIndexConfig {
   type?: 'flat' | 'hnsw' | 'ivfflat'
   metric?: 'cosine' | 'euclidean' | 'dotproduct'
@@ -89,34 +88,34 @@ export interface VectorIndexConfig {
   ivf?: { lists?: number }
 }
 
-/** What an agent keeps in mind, as a text in the form of a `template` or as an object of a `schema`. */
+/** What an agent keeps between runs: a text in the form of a `template`, or an object of a `schema`. */
 export interface WorkingMemoryOptions {
   /** Defaults to true. */
   enabled?: boolean
-  /** Whose it is: shared by all threads of a resource, or each thread's own. Defaults to `resource`. */
+  /** Shared by all threads of a resource, or separate for each thread. Defaults to `resource`. */
   scope?: 'resource' | 'thread'
   template?: string
-  /** Of an object. Changes are merged: null removes a field, lists are replaced. */
+  /** The schema of an object. Changes are merged: null removes a field, lists are replaced. */
   schema?: Schema
-  /** How many characters it may have, as text or as JSON. Defaults to 16,384. */
+  /** The maximum length in characters, as text or as JSON. Defaults to 16,384. */
   maxLength?: number
 }
 
 export interface StructuredOutputOptions<S extends Schema = Schema> {
   schema: S
-  /** A name and description help some providers. */
+  /** Some providers pass the name and the description to the model. */
   name?: string
   description?: string
-  /** Also write the schema into the prompt, for models that don't take one. Defaults to false. */
+  /** Also write the schema into the prompt, for models that don't support response schemas. Defaults to false. */
   jsonPromptInjection?: boolean
 }
 
-/** Options of `generate()`, `stream()` and of runs that a signal wakes. */
+/** Options of `generate()`, of `stream()`, and of runs that a signal starts. */
 export interface AgentExecutionOptions<S extends Schema = Schema> {
   memory?: MemoryTarget
-  /** Model calls at most in one run. Defaults to 20. */
+  /** The maximum number of model calls in one run. Defaults to 20. */
   maxSteps?: number
-  /** Ends the run after a step for which one of these holds. */
+  /** The run ends after a step for which one of these conditions holds. */
   stopWhen?: StopCondition | StopCondition[]
   toolChoice?: ToolChoice
   /** Only these tools are offered. */
@@ -126,28 +125,28 @@ export interface AgentExecutionOptions<S extends Schema = Schema> {
   requestContext?: RequestContext
   abortSignal?: AbortSignal
   structuredOutput?: StructuredOutputOptions<S>
-  /** In place of the agent's own. */
+  /** Replaces the agent's instructions. */
   instructions?: SystemMessageInput
-  /** Beside the agent's own instructions. */
+  /** Added to the instructions. */
   system?: SystemMessageInput
-  /** In place of the agent's own. */
+  /** Replaces the agent's model. */
   model?: ModelConfig
-  /** Beside the agent's own. */
+  /** Added to the agent's tools. */
   tools?: ToolsInput
-  /** Groups of tools beside the agent's own, such as one per MCP server. */
+  /** Groups of tools that are added to the agent's, such as one per MCP server. */
   toolsets?: Record<string, ToolsInput | undefined>
-  /** Tools that the caller runs: the run ends when one is called. */
+  /** Tools that the caller executes: the run ends when the model calls one. */
   clientTools?: ToolsInput
-  /** Ask a person before any tool runs. */
+  /** Suspend the run for an approval before any tool runs. */
   requireToolApproval?: boolean
-  /** How many tools of one step run at once. Defaults to 10. */
+  /** How many tool calls of one step run in parallel. Defaults to 10. */
   toolCallConcurrency?: number
   inputProcessors?: Processor[]
   outputProcessors?: Processor[]
   maxProcessorRetries?: number
   transform?: ToolPayloadTransformPolicy
   runId?: string
-  /** Includes the provider's own chunks as `raw`. */
+  /** Publish the provider's raw chunks as `raw` chunks. */
   includeRawChunks?: boolean
   onChunk?: (chunk: Chunk) => void | Promise<void>
   onStepFinish?: (step: StepResult) => void | Promise<void>
@@ -159,4 +158,17 @@ export interface AgentExecutionOptions<S extends Schema = Schema> {
 export function modelToolChoice(choice: ToolChoice | undefined): LanguageModelV4ToolChoice | undefined {
   if (choice === undefined) return undefined
   return typeof choice === 'string' ? { type: choice } : choice
+}
+
+/** Evaluated after each step that another step would follow. True ends the run. */
+export type StopCondition = (context: { steps: readonly StepResult[] }) => boolean | Promise<boolean>
+
+/** Holds after `count` steps. */
+export function stepCountIs(count: number): StopCondition {
+  return ({ steps }) => steps.length >= count
+}
+
+/** Holds after a step that called this tool. */
+export function hasToolCall(toolName: string): StopCondition {
+  return ({ steps }) => steps.at(-1)?.toolCalls.some((call) => call.toolName === toolName) ?? false
 }

@@ -1,4 +1,4 @@
-/** The same fields, also of an interface, which by itself is not known to have no others. */
+/** The same fields as a mapped type, so that an interface can be assigned to a record. */
 type All<Values> = { [Key in keyof Values]: Values[Key] }
 
 /**

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest'
 import { Agent } from '../../src/agent/agent.ts'
-import { hasToolCall, stepCountIs } from '../../src/run/stop.ts'
+import { hasToolCall, stepCountIs } from '../../src/run/options.ts'
 import { createTool } from '../../src/run/tools/tool.ts'
 import { scriptedModel } from '../../src/testing/index.ts'
 import { rejection } from './asking.ts'

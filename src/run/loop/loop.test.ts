@@ -75,7 +75,6 @@ async function start(model: LanguageModel, given: { tools?: ToolsInput; options?
     structured: undefined,
     processors: new ProcessorPipeline(given.processors ?? [], given.processors ?? [], 3),
     context: [],
-    titler: undefined,
     transformer: transformer(undefined, silentLogger),
     reservedTags: [],
     clock: systemClock,

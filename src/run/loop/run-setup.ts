@@ -9,7 +9,6 @@ import type { ResolvedModel } from '../model/model.ts'
 import type { AgentExecutionOptions } from '../options.ts'
 import type { RequestContext } from '../request-context.ts'
 import type { StructuredOutput } from '../output/structured-output.ts'
-import type { Titler } from '../titler.ts'
 import type { ToolSet } from '../tools/tool-set.ts'
 import type { Transformer } from '../tools/transform.ts'
 
@@ -28,8 +27,6 @@ export interface RunSetup {
   processors: ProcessorPipeline
   /** What the model is to know besides the conversation, in the order in which it is shown. */
   context: readonly ContextSource[]
-  /** Makes a title for the thread, where it is to have one. */
-  titler: Titler | undefined
   transformer: Transformer
   reservedTags: readonly string[]
   /** Absent unless somebody traces. */

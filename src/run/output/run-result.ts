@@ -1,9 +1,8 @@
 import type { JSONValue } from '../../base/json.ts'
 import type { FilePart, Message, SourcePart } from '../../message/message.ts'
 import type { Tripwire } from '../../processors/processor.ts'
-import type { FinishReason, Usage } from '../chunk.ts'
+import type { ChildCall, FinishReason, Usage } from '../chunk.ts'
 import { noUsage } from '../model/model-parts.ts'
-import type { ChildCall } from '../tools/nesting.ts'
 import type { StepResult, ToolCall, ToolResult } from '../step/step-result.ts'
 
 /** A call that waits for somebody: to be approved, or to be resumed with data. */

@@ -1,15 +1,6 @@
 import type { JSONValue } from '../../base/json.ts'
-import type { Usage } from '../chunk.ts'
+import type { ChildCall, Usage } from '../chunk.ts'
 import type { ToolContext } from './tool.ts'
-
-/** A call that waits in the run of an agent that was asked by another. */
-export interface ChildCall {
-  threadId: string
-  runId: string
-  step: number
-  toolCallId: string
-  toolName: string
-}
 
 /** What a call waits with that stands for one of another run. */
 export interface NestedWait {

@@ -8,7 +8,7 @@ import type { ModelToolCall } from '../step/step-recorder.ts'
 import { ToolExecution } from './tool-context.ts'
 import { copyOf, jsonOf, modelOutputOf } from './tool-json.ts'
 import type { ResolvedTool } from './tool-set.ts'
-import type { ChildCall } from './nesting.ts'
+import type { ChildCall } from '../chunk.ts'
 import type { WaitingCall } from '../output/run-result.ts'
 
 /** What somebody decided about a call that waited. */

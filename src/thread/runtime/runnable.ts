@@ -3,7 +3,6 @@ import type { NotificationDeliveryPolicyConfig } from '../../inbox/policy.ts'
 import type { Logger } from '../../base/logger.ts'
 import type { MessageRow } from '../../message/row.ts'
 import type { AgentExecutionOptions, MemoryOptions } from '../../run/options.ts'
-import type { Titler } from '../../run/titler.ts'
 import type { RunSetup } from '../../run/loop/run-setup.ts'
 import type { Fence, Window } from '../../store/contract/threads.ts'
 import type { TracingOptions } from '../../tracing/options.ts'
@@ -14,7 +13,7 @@ export interface Runnable {
   readonly id: string
   readonly name: string
   /** Everything the run needs, found for its request. */
-  prepare(options: AgentExecutionOptions, request: RunRequest, environment: RunEnvironment): Promise<RunSetup>
+  prepare(options: AgentExecutionOptions, request: RunRequest, environment: RunEnvironment): Promise<PreparedRun>
   /** How much history this call wants, where that depends on the request or on its options; nothing when it is always the same. */
   memoryOptions?(options: AgentExecutionOptions): Promise<MemoryOptions> | undefined
   /** The keys of a request context that may be stored; nothing when none may. */
@@ -38,6 +37,14 @@ export interface Attendant {
   /** Now and then: see to what nobody told. */
   look(): void
   close(): Promise<void>
+}
+
+/** Writes a title from the first user message of a thread. Rejects when the model fails, or with the reason of the signal. */
+export type Titler = (text: string, signal: AbortSignal, threadId: string) => Promise<string>
+
+/** The setup of a run, and the function that writes the title of its thread, where one is wanted. */
+export interface PreparedRun extends RunSetup {
+  titler: Titler | undefined
 }
 
 export interface RunRequest {

@@ -1,8 +1,8 @@
 import { describe, HeedError, isHeedError } from '../../base/errors.ts'
 import { textOf } from '../../message/content.ts'
-import type { Titler } from '../../run/titler.ts'
 import { isUserAuthored } from '../../signals/row.ts'
 import type { ThreadStore, WantedTitle } from '../../store/contract/threads.ts'
+import type { Titler } from './runnable.ts'
 import type { ThreadRuntime } from './runtime.ts'
 
 /** For how long a mark is one process's, and how long a model may take: less, so that two never make the same title. */

@@ -1,24 +1,13 @@
-import { fileURLToPath } from 'node:url'
+import { join } from 'node:path'
 import { defineConfig } from 'vitest/config'
+import { entriesOf } from './scripts/checks/entries.ts'
 
-const source = (path: string) => fileURLToPath(new URL(`./src/${path}`, import.meta.url))
+// Examples import the package by its name, as users do; tests run them on the sources.
+const root = import.meta.dirname
+const alias = entriesOf(root).map(({ specifier, source }) => ({ find: new RegExp(`^${specifier}$`), replacement: join(root, source) }))
 
 export default defineConfig({
-  // Examples import the package by its name, as users do; tests run them on the sources.
-  resolve: {
-    alias: [
-      { find: /^heed$/, replacement: source('index.ts') },
-      { find: /^heed\/ai-sdk$/, replacement: source('client/ai-sdk/index.ts') },
-      { find: /^heed\/client$/, replacement: source('client/index.ts') },
-      { find: /^heed\/embed$/, replacement: source('embed/index.ts') },
-      { find: /^heed\/libsql$/, replacement: source('store/sqlite/index.ts') },
-      { find: /^heed\/processors$/, replacement: source('processors/index.ts') },
-      { find: /^heed\/react$/, replacement: source('client/react/index.ts') },
-      { find: /^heed\/server$/, replacement: source('http/server.ts') },
-      { find: /^heed\/sources$/, replacement: source('sources/index.ts') },
-      { find: /^heed\/testing$/, replacement: source('testing/index.ts') },
-    ],
-  },
+  resolve: { alias },
   test: {
     include: ['src/**/*.test.ts', 'test/**/*.test.ts', 'examples/**/*.test.ts'],
     testTimeout: 30_000,

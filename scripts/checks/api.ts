@@ -32,7 +32,8 @@ interface Module {
 /** File name and content of each report. */
 export type ApiReport = Record<string, string>
 
-const heading = (title: string) => `// ${title}\n// Written by \`npm run api\` from the emitted declarations; comments and paths are left out.\n`
+const origin = 'Written by `npm run api` from the emitted declarations; comments and paths are left out.'
+const heading = (title: string) => `// ${title}\n// ${origin}\n`
 
 /**
  * The public surface as text: a report for each entry with the declarations it exports, and one with those that they refer to without
@@ -79,7 +80,8 @@ function unexported(program: Declarations, pending: Target[], printed: Map<strin
     }
   }
   texts.sort(([a, one], [b, other]) => compare(a, b) || compare(one, other))
-  return `${heading('Declarations that the exported ones refer to, and that no entry exports')}\n${texts.map(([, text]) => text).join('\n\n')}\n`
+  const title = heading('Declarations that the exported ones refer to, and that no entry exports')
+  return `${title}\n${texts.map(([, text]) => text).join('\n\n')}\n`
 }
 
 /** What differs between two reports, each with what to do about it. */
@@ -204,14 +206,15 @@ function declare(module: Module, declaration: SyntaxNode, statement: SyntaxNode)
 
 /** Comments are cut out, and `import("./file.ts").Name` is `Name`. */
 function textOf({ text, comments }: Module, statement: SyntaxNode): string {
-  const cuts = comments.filter(({ start, end }) => start >= statement.start && end <= statement.end).map(({ start, end }) => ({ start, end, instead: '' }))
+  const inside = comments.filter(({ start, end }) => start >= statement.start && end <= statement.end)
+  const cuts = inside.map(({ start, end }) => ({ start, end }))
   for (const { node } of walk(statement)) {
     const imported = node.type === 'TSImportType' ? importedType(node) : undefined
-    if (imported?.from.startsWith('.') && imported.dot !== undefined) cuts.push({ start: node.start, end: imported.dot, instead: '' })
+    if (imported?.from.startsWith('.') && imported.dot !== undefined) cuts.push({ start: node.start, end: imported.dot })
   }
   cuts.sort((a, b) => b.start - a.start)
   let result = text.slice(statement.start, statement.end)
-  for (const { start, end, instead } of cuts) result = result.slice(0, start - statement.start) + instead + result.slice(end - statement.start)
+  for (const { start, end } of cuts) result = result.slice(0, start - statement.start) + result.slice(end - statement.start)
   return result.split('\n').map((line) => line.trimEnd()).filter((line) => line !== '').join('\n').replace(/^(export )?declare /, '$1')
 }
 

@@ -1,5 +1,5 @@
-import { readFileSync } from 'node:fs'
-import { join } from 'node:path'
+import { globSync, readFileSync } from 'node:fs'
+import { basename, join } from 'node:path'
 
 /** An entry point of the package. */
 export interface Entry {
@@ -11,6 +11,9 @@ export interface Entry {
   source: string
 }
 
+/** Entries that pages load: nothing of Node is in them. */
+export const browserEntries: readonly string[] = ['client', 'react', 'ai-sdk']
+
 /**
  * The entry points of the package at `root`. The table is `paths` of tsconfig.json: the compiler, the tests, the build and the checks all
  * read it there.
@@ -21,4 +24,20 @@ export function entriesOf(root: string): Entry[] {
     if (source === undefined) throw new Error(`"paths" of tsconfig.json gives ${specifier} no file.`)
     return { specifier, name: specifier.replace(/^[^/]+\//, ''), source: source.replace(/^\.\//, '') }
   })
+}
+
+/**
+ * Files that threads and processes of the package run: they are opened by their name, beside the file that opens them. Sources named
+ * `*-worker.ts` are such files, and nothing else is.
+ */
+export function workersOf(root: string): Array<Omit<Entry, 'specifier'>> {
+  const sources = globSync('src/**/*-worker.ts', { cwd: root }).map((path) => path.replaceAll('\\', '/')).toSorted()
+  return sources.map((source) => ({ name: basename(source, '.ts'), source }))
+}
+
+/** What package.json has to export for these entries. */
+export function expectedExports(entries: readonly Entry[]): Record<string, unknown> {
+  const conditions = (name: string) => ({ types: `./dist/${name}.d.ts`, default: `./dist/${name}.js` })
+  const targets = entries.map(({ specifier, name }) => [specifier.replace(/^[^/]+/, '.'), conditions(name)])
+  return { ...Object.fromEntries(targets), './package.json': './package.json' }
 }

@@ -1,11 +1,14 @@
 import { execFileSync } from 'node:child_process'
-import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
+import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
-import { dirname, join } from 'node:path'
+import { join } from 'node:path'
 import { madeFor } from './arrows-table.ts'
 import { checkImports, checkTypes } from './pack-consumer.ts'
 import { contentProblems, subpaths, type PackageManifest } from './pack-contents.ts'
 import { installedProblems } from './pack-installed.ts'
+import { moduleProblems } from './pack-modules.ts'
+import { checkPrograms, type Programs } from './pack-programs.ts'
+import { lend } from './pack-project.ts'
 import { report, type CheckResult } from './report.ts'
 
 export interface PackLimits {
@@ -17,6 +20,10 @@ export interface PackOptions {
   /** The TypeScript compiler that a user of the package would run. */
   tsc: string
   limits: PackLimits
+  /** Files below `dist` that pages load. */
+  browserFiles?: readonly string[]
+  /** Programs that use the installed package. */
+  programs?: Programs
   /** Called with each check as it ends. */
   onCheck?: (name: string, result: CheckResult) => void
 }
@@ -25,7 +32,7 @@ export interface PackOptions {
  * Builds and packs the package at `root`, installs the tarball into an empty project and uses it there as a stranger would. A step that
  * another one needs ends the check when it fails.
  */
-export function checkPack(root: string, { tsc, limits, onCheck = report }: PackOptions): string[] {
+export function checkPack(root: string, { tsc, limits, browserFiles, programs, onCheck = report }: PackOptions): string[] {
   const work = mkdtempSync(join(tmpdir(), 'heed-pack-'))
   const problems: string[] = []
   const step = (name: string, result: CheckResult): boolean => {
@@ -58,11 +65,14 @@ export function checkPack(root: string, { tsc, limits, onCheck = report }: PackO
     )
     if (!step('install', installed)) return problems
     step('installed', installedProblems(project, limits))
+    step('modules', moduleProblems(join(project, 'node_modules', manifest.name, 'dist'), browserFiles))
 
     // Whoever imports what is made for a peer has that peer; nobody else is made to.
     for (const peer of new Set(Object.values(madeFor))) for (const one of [peer, `@types/${peer}`]) lend(root, project, one)
     const imported = checkImports(project, manifest.name, subpaths(manifest))
-    if (step('imports', imported)) step('types', checkTypes(project, tsc, imported.exports))
+    if (!step('imports', imported)) return problems
+    step('types', checkTypes(project, tsc, imported.exports))
+    if (programs) step('programs', checkPrograms(root, project, tsc, programs))
     return problems
   } finally {
     rmSync(work, { recursive: true, force: true })
@@ -102,12 +112,4 @@ function attempt(what: string, run: () => unknown): CheckResult {
     const said = `${stdout}${stderr}`.trim() || message
     return { summary: what, problems: [`${what} failed; run it by hand to see it whole:\n${said.split('\n').slice(-20).join('\n')}`] }
   }
-}
-
-/** Puts a package of `root` into the project, as if the stranger had it. */
-function lend(root: string, project: string, name: string): void {
-  const [from, to] = [join(root, 'node_modules', name), join(project, 'node_modules', name)]
-  if (!existsSync(from) || existsSync(to)) return
-  mkdirSync(dirname(to), { recursive: true })
-  symlinkSync(from, to)
 }

@@ -1,7 +1,7 @@
 import type { EmbeddingModelV4, EmbeddingModelV4CallOptions, EmbeddingModelV4Result } from '@ai-sdk/provider'
 import { HeedError } from '../base/errors.ts'
 import { openSeat, type Seat } from './seat.ts'
-import type { EmbedAnswer, EngineName } from './worker.ts'
+import type { EmbedAnswer, EngineName } from './embed-worker.ts'
 
 /** Texts that are given to the thread at once, and their characters where that is less: what is asked meanwhile need not wait for more. */
 const atOnce = 4

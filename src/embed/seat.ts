@@ -3,7 +3,7 @@ import { fileURLToPath } from 'node:url'
 import { HeedError } from '../base/errors.ts'
 import { inheritedFlags, openWorker, siblingOf } from '../base/worker.ts'
 import { fastPackage, isInstalled } from './package-of.ts'
-import type { EmbedAnswer, EmbedRequest } from './worker.ts'
+import type { EmbedAnswer, EmbedRequest } from './embed-worker.ts'
 
 /** Where vectors are made, apart from the event loop. */
 export interface Seat {
@@ -26,7 +26,7 @@ export function openSeat(events: SeatEvents): Seat {
 }
 
 function inThread({ answered, failed }: SeatEvents): Seat {
-  const worker = openWorker(import.meta.url, 'worker')
+  const worker = openWorker(import.meta.url, 'embed-worker')
   worker.on('message', answered)
   worker.once('error', failed)
   worker.once('exit', (code) => failed(gone(`thread ended with ${code}`)))
@@ -42,7 +42,7 @@ function inThread({ answered, failed }: SeatEvents): Seat {
 }
 
 function inProcess({ answered, failed }: SeatEvents): Seat {
-  const child = fork(fileURLToPath(siblingOf(import.meta.url, 'worker')), {
+  const child = fork(fileURLToPath(siblingOf(import.meta.url, 'embed-worker')), {
     execArgv: inheritedFlags(), serialization: 'advanced', stdio: ['ignore', 'ignore', 'inherit', 'ipc'],
   })
   const ended = new Promise<void>((resolve) => {

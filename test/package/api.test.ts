@@ -47,7 +47,12 @@ describe('the report of the public surface', () => {
 
   it('shows a changed signature, a new name and a name that is gone', () => {
     const before = apiReport(tree(files), entries)
-    const changed = { ...files, 'room.d.ts': 'export interface Room<T> {\n    seats: Set<T>;\n}\n', 'kinds.d.ts': `export type Sort = 'a';\n`, 'deep/index.d.ts': `export type { Room } from '../room.ts';\n` }
+    const changed = {
+      ...files,
+      'room.d.ts': 'export interface Room<T> {\n    seats: Set<T>;\n}\n',
+      'kinds.d.ts': `export type Sort = 'a';\n`,
+      'deep/index.d.ts': `export type { Room } from '../room.ts';\n`,
+    }
     const problems = apiProblems(before, apiReport(tree(changed), entries))
     expect(problems).toEqual([expect.stringContaining('api/deep.d.txt differs'), expect.stringContaining('api/sample.d.txt differs')])
     expect(problems[0]).toContain('- export Kind: see sample\n-     seats: T[];\n+     seats: Set<T>;')

@@ -36,7 +36,7 @@ describe('the packed package', () => {
   it('is built, packed, installed, imported and compiled as a stranger would', () => {
     const { problems, names, summary } = pack(good)
     expect(problems).toEqual([])
-    expect(names).toEqual(['build', 'tarball', 'install', 'installed', 'imports', 'types'])
+    expect(names).toEqual(['build', 'tarball', 'install', 'installed', 'modules', 'imports', 'types'])
     expect(summary.imports).toBe('exports: sample 2, sample/deep 1')
     expect(summary.types).toContain('2 subpaths compile, strict, nodenext, libraries checked too')
   })

@@ -1,0 +1,11 @@
+import { mkdtempSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { after } from 'node:test'
+
+/** The URL of a database file that does not exist yet, in a folder that the end of the program removes. */
+export function newFile(): string {
+  const folder = mkdtempSync(join(tmpdir(), 'heed-program-'))
+  after(() => rmSync(folder, { recursive: true, force: true }))
+  return `file:${join(folder, 'heed.db')}`
+}

@@ -1,0 +1,17 @@
+// Another process on the same file: it watches the thread, says that it does, and prints what it sees of the run.
+import { Agent, Heed, silentLogger } from 'heed'
+import { LibSQLStore } from 'heed/libsql'
+import { scriptedModel } from 'heed/testing'
+
+const [url = ''] = process.argv.slice(2)
+const guide = new Agent({ id: 'guide', model: scriptedModel([]) })
+const heed = new Heed({ agents: { guide }, storage: new LibSQLStore({ url }), logger: silentLogger })
+const subscription = await guide.subscribeToThread({ resourceId: 'user-1', threadId: 'thread-1' })
+process.stdout.write('watching\n')
+let text = ''
+for await (const chunk of subscription.stream) {
+  if (chunk.type === 'text-delta') text += chunk.payload.text
+  if (chunk.type === 'finish') break
+}
+process.stdout.write(`${text}\n`)
+await heed.close()

@@ -26,5 +26,11 @@ export { storeConformance, type StoreCase, type StoreHarness } from '../store/co
 export { notificationConformance, type NotificationCase, type NotificationHarness } from '../store/conformance/notifications/notifications.ts'
 export { scheduleConformance, type ScheduleCase, type ScheduleHarness } from '../store/conformance/schedules.ts'
 export { subscriptionConformance, type SubscriptionCase, type SubscriptionHarness } from '../store/conformance/subscriptions.ts'
+// The same where two connections write at once: for harnesses with `another`.
+export { storeWriterConformance } from '../store/conformance/writers/index.ts'
+export type { StoreWriterCase, TwoWriters } from '../store/conformance/case.ts'
+export { notificationWriterConformance, type NotificationWriterCase } from '../store/conformance/writers/notifications.ts'
+export { scheduleWriterConformance, type ScheduleWriterCase } from '../store/conformance/writers/schedules.ts'
+export { subscriptionWriterConformance, type SubscriptionWriterCase } from '../store/conformance/writers/subscriptions.ts'
 export { sourceConformance, type SourceCase, type SourceHarness } from './source-conformance.ts'
 export { busConformance, type BusCase, type BusHarness } from '../bus/conformance.ts'

@@ -5,6 +5,8 @@ import type { NewSchedule, ScheduleStore } from '../contract/schedules.ts'
 /** How the suite gets at the schedules it tries: fresh ones, none there and open. Whoever gives them out closes them after the case. */
 export interface ScheduleHarness {
   store(): Promise<ScheduleStore>
+  /** A second connection to the database of `store`, as for `StoreHarness`. */
+  another?(store: ScheduleStore): Promise<ScheduleStore>
 }
 
 /** One promise, tried. The ids in brackets are those of the protocol. */

@@ -4,6 +4,8 @@ import type { NewSubscription, SubscriptionStore } from '../contract/subscriptio
 /** How the suite gets at the subscriptions it tries: fresh ones, none there and open. Whoever gives them out closes them after the case. */
 export interface SubscriptionHarness {
   store(): Promise<SubscriptionStore>
+  /** A second connection to the database of `store`, as for `StoreHarness`. */
+  another?(store: SubscriptionStore): Promise<SubscriptionStore>
 }
 
 /** One promise, tried. The ids in brackets are those of the protocol. */

@@ -9,6 +9,8 @@ import { notificationSearchConformance } from './search.ts'
 /** How the suite gets at the inbox it tries: a fresh one, empty and open. Whoever gives it out closes it after the case. */
 export interface NotificationHarness {
   store(): Promise<NotificationStore>
+  /** A second connection to the database of `store`, as for `StoreHarness`. */
+  another?(store: NotificationStore): Promise<NotificationStore>
 }
 
 /** One promise, tried. The ids in brackets are those of the protocol. */

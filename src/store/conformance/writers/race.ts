@@ -1,0 +1,80 @@
+import assert from 'node:assert/strict'
+import { setImmediate as turn } from 'node:timers/promises'
+import { isHeedError, type HeedErrorCode } from '../../../base/errors.ts'
+import { withChance, type Chance } from '../runs/chance.ts'
+
+/** A database and a second connection to it. */
+interface Connections<Store> {
+  store(): Promise<Store>
+  another?(store: Store): Promise<Store>
+}
+
+export interface Round<Store> {
+  /** From 0. Cases name a thread of its own by it. */
+  nth: number
+  /** The two connections. Which of them is `one` changes from round to round. */
+  one: Store
+  two: Store
+  /** Starts the calls without waiting in between, in an order that changes, and answers when all of them have settled. Rejects where one did. */
+  together<Results extends unknown[]>(...calls: { [Index in keyof Results]: () => Promise<Results[Index]> }): Promise<Results>
+}
+
+const roundsOfCase = 12
+/** So many turns of the event loop, at most, lie between the start of one call and that of the next. */
+const longestLead = 3
+
+/**
+ * Repeats a case on two connections. How the calls interleave is up to the store and the machine: what a case asserts holds in every order. A failure names the
+ * round and the seed of the order in which the calls were started.
+ */
+export function rounds<Store>(harness: Connections<Store>, round: (round: Round<Store>) => Promise<void>): Promise<void> {
+  return withChance(async (chance) => {
+    assert.ok(harness.another, 'not applicable: the harness has no `another`, so its database has one writer')
+    const first = await harness.store()
+    const second = await harness.another(first)
+    for (let nth = 0; nth < roundsOfCase; nth += 1) {
+      const [one, two] = nth % 2 === 0 ? [first, second] : [second, first]
+      try {
+        await round({ nth, one, two, together: (...calls) => together(chance, calls) })
+      } catch (error) {
+        throw new Error(`round ${nth}: ${error instanceof Error ? error.message : String(error)}`, { cause: error })
+      }
+    }
+  })
+}
+
+async function together<Results extends unknown[]>(chance: Chance, calls: { [Index in keyof Results]: () => Promise<Results[Index]> }): Promise<Results> {
+  const started: Array<Promise<unknown>> = []
+  for (const index of chance.shuffle(calls.map((_, at) => at))) {
+    const call = calls[index]?.() ?? Promise.resolve()
+    // It may be rejected before the others have started.
+    call.catch(() => {})
+    started[index] = call
+    for (let lead = chance.below(longestLead + 1); lead > 0; lead -= 1) await turn()
+  }
+  await Promise.allSettled(started)
+  return Promise.all(started) as Promise<Results>
+}
+
+/**
+ * The answer, or the code of a refusal that the contract names for the order in which the call came second. Any other failure, a conflict inside of the database
+ * above all, is passed on.
+ */
+export async function answerOr<Result, Code extends HeedErrorCode>(call: Promise<Result>, ...codes: Code[]): Promise<Result | Code> {
+  try {
+    return await call
+  } catch (error) {
+    const code = codes.find((expected) => isHeedError(error) && error.code === expected)
+    if (code === undefined) throw error
+    return code
+  }
+}
+
+/** Whole numbers from `from` on, `length` of them. */
+export function countFrom(from: number, length: number): number[] {
+  return Array.from({ length }, (_, index) => from + index)
+}
+
+export function ascending(numbers: readonly number[]): number[] {
+  return numbers.toSorted((a, b) => a - b)
+}

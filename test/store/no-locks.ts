@@ -1,0 +1,59 @@
+import { DatabaseSync, type StatementSync } from 'node:sqlite'
+
+/** Where the transactions of two threads meet, in shared memory: whether one waits, and how many calls of each thread are not answered yet. */
+export interface Meeting {
+  shared: SharedArrayBuffer
+  /** Which of the two this is. */
+  thread: 0 | 1
+}
+
+const empty = 0
+const waiting = 1
+
+export function newMeeting(): SharedArrayBuffer {
+  return new SharedArrayBuffer(3 * Int32Array.BYTES_PER_ELEMENT)
+}
+
+/** Counts a call of a thread from when it is made until it is answered. */
+export function countCall({ shared, thread }: Meeting, by: 1 | -1): void {
+  const numbers = new Int32Array(shared)
+  Atomics.add(numbers, 1 + thread, by)
+  Atomics.notify(numbers, 0)
+}
+
+/**
+ * From here on, and until the answer is called, stores of this thread take no lock before they read: their transactions begin with a look, as those of BEGIN do, and
+ * another connection may write before they do. With a meeting each transaction waits for one of the other thread while a call is made there: then both have read before
+ * either writes.
+ */
+export function takeNoLocks(meeting?: Meeting): () => void {
+  const prepare = DatabaseSync.prototype.prepare
+  DatabaseSync.prototype.prepare = function prepared(this: DatabaseSync, sql: string): StatementSync {
+    if (sql !== 'BEGIN IMMEDIATE') return prepare.call(this, sql)
+    const statement = prepare.call(this, 'BEGIN')
+    const look = prepare.call(this, 'SELECT count(*) FROM sqlite_schema')
+    const run = statement.run.bind(statement)
+    statement.run = (...values: []) => {
+      const result = run(...values)
+      look.get()
+      if (meeting) meet(meeting)
+      return result
+    }
+    return statement
+  }
+  return () => {
+    DatabaseSync.prototype.prepare = prepare
+  }
+}
+
+function meet({ shared, thread }: Meeting): void {
+  const numbers = new Int32Array(shared)
+  if (Atomics.compareExchange(numbers, 0, waiting, empty) === waiting) {
+    Atomics.notify(numbers, 0)
+    return
+  }
+  Atomics.store(numbers, 0, waiting)
+  // A notice may come before the wait; so the numbers are looked at again every few milliseconds.
+  while (Atomics.load(numbers, 0) === waiting && Atomics.load(numbers, 2 - thread) > 0) Atomics.wait(numbers, 0, waiting, 5)
+  Atomics.compareExchange(numbers, 0, waiting, empty)
+}

@@ -1,0 +1,40 @@
+import { parentPort, workerData } from 'node:worker_threads'
+import { isHeedError } from '../../src/base/errors.ts'
+import { LibSQLStore } from '../../src/store/sqlite/store.ts'
+import type { StoreDomains } from '../../src/store/contract/storage.ts'
+import { takeNoLocks } from './no-locks.ts'
+import type { Call, CarriedError, CarriedResult, WorkerSettings } from './second-connection.ts'
+
+/** Calls stores on a thread of its own: its modules, and so its connections, are none of the main thread's. */
+const { meeting } = workerData as WorkerSettings
+const stores = new Map<string, LibSQLStore>()
+
+function carried(error: unknown): CarriedError {
+  if (isHeedError(error)) return { message: error.message, code: error.code, retryable: error.retryable }
+  return { message: error instanceof Error ? (error.stack ?? error.message) : String(error) }
+}
+
+async function perform({ url, domain, method, args }: Omit<Call, 'id'>): Promise<unknown> {
+  let store = stores.get(url)
+  if (method === 'close') {
+    stores.delete(url)
+    return store?.close()
+  }
+  if (!store) stores.set(url, store = new LibSQLStore({ url }))
+  const part = (await store.getStore(domain as keyof StoreDomains)) as unknown as Record<string, (...args: unknown[]) => Promise<unknown>>
+  const result = await part[method]?.(...args)
+  // A class is lost on the way: errors among the answers of `accept` are carried like those that are thrown.
+  return Array.isArray(result) ? result.map((one: unknown) => (isAnswerWithError(one) ? { carriedError: carried(one.error) } : one)) : result
+}
+
+function isAnswerWithError(answer: unknown): answer is { error: unknown } {
+  return typeof answer === 'object' && answer !== null && 'error' in answer && answer.error instanceof Error
+}
+
+if (meeting) takeNoLocks(meeting)
+
+parentPort?.on('message', ({ id, ...call }: Call) => {
+  // oxlint-disable-next-line unicorn/require-post-message-target-origin -- a thread has no origin
+  const answer = (result: CarriedResult) => parentPort?.postMessage(result)
+  perform(call).then((result) => answer({ id, result }), (error: unknown) => answer({ id, error: carried(error) }))
+})

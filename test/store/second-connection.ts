@@ -1,0 +1,86 @@
+import { once } from 'node:events'
+import { Worker } from 'node:worker_threads'
+import { HeedError, type HeedErrorCode } from '../../src/base/errors.ts'
+import type { StoreDomains } from '../../src/store/contract/storage.ts'
+import { countCall, type Meeting } from './no-locks.ts'
+
+export interface Call {
+  id: number
+  url: string
+  domain: string
+  method: string
+  args: unknown[]
+}
+
+export interface CarriedError {
+  message: string
+  code?: string
+  retryable?: boolean
+}
+
+export type CarriedResult = { id: number; result: unknown } | { id: number; error: CarriedError }
+
+export interface WorkerSettings {
+  /** The stores take no locks, and their transactions wait here for those of the other thread. */
+  meeting?: Meeting
+}
+
+interface Waiting {
+  resolve(result: unknown): void
+  reject(error: Error): void
+}
+
+/**
+ * Connections to database files in a thread of their own. Stores of one thread share the connection to a file, and a transaction of theirs is done before another
+ * begins: two that write at the same time are in two threads, or in two processes.
+ */
+export class SecondConnection {
+  readonly #settings: WorkerSettings
+  readonly #worker: Worker
+  readonly #waiting = new Map<number, Waiting>()
+  #calls = 0
+
+  constructor(settings: WorkerSettings = {}) {
+    this.#settings = settings
+    this.#worker = new Worker(new URL('./second-connection-worker.ts', import.meta.url), { workerData: settings })
+    this.#worker.on('message', (answer: CarriedResult) => {
+      if (settings.meeting) countCall(settings.meeting, -1)
+      const waiting = this.#waiting.get(answer.id)
+      this.#waiting.delete(answer.id)
+      if ('error' in answer) waiting?.reject(revived(answer.error))
+      else waiting?.resolve(withErrors(answer.result))
+    })
+    this.#worker.on('error', (error: Error) => {
+      for (const { reject } of this.#waiting.values()) reject(error)
+      this.#waiting.clear()
+    })
+  }
+
+  /** The store of a domain in that file, each of whose calls is made in the other thread. */
+  readonly store = <Domain extends keyof StoreDomains>(url: string, domain: Domain): StoreDomains[Domain] => {
+    const call = (method: string, args: unknown[]) => new Promise<unknown>((resolve, reject) => {
+      const id = this.#calls++
+      this.#waiting.set(id, { resolve, reject })
+      if (this.#settings.meeting) countCall(this.#settings.meeting, 1)
+      this.#worker.postMessage({ id, url, domain, method, args } satisfies Call)
+    })
+    const methods = { get: (_: object, method: string | symbol) => (method === 'then' ? undefined : (...args: unknown[]) => call(String(method), args)) }
+    return new Proxy({}, methods) as StoreDomains[Domain]
+  }
+
+  async end(): Promise<void> {
+    const ended = once(this.#worker, 'exit')
+    await this.#worker.terminate()
+    await ended
+  }
+}
+
+function revived({ message, code, retryable }: CarriedError): Error {
+  return code === undefined ? new Error(message) : new HeedError(code as HeedErrorCode, message, { ...(retryable !== undefined && { retryable }) })
+}
+
+function withErrors(result: unknown): unknown {
+  if (!Array.isArray(result)) return result
+  return result.map((one: unknown) =>
+    typeof one === 'object' && one !== null && 'carriedError' in one ? { error: revived(one.carriedError as CarriedError) } : one)
+}

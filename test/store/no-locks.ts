@@ -1,6 +1,6 @@
 import { DatabaseSync, type StatementSync } from 'node:sqlite'
 
-/** Where the transactions of two threads meet, in shared memory: whether one waits, and how many calls of each thread are not answered yet. */
+/** Where the transactions of two threads meet, in shared memory: whether one waits, and the number of open calls of each thread. */
 export interface Meeting {
   shared: SharedArrayBuffer
   /** Which of the two this is. */
@@ -22,9 +22,9 @@ export function countCall({ shared, thread }: Meeting, by: 1 | -1): void {
 }
 
 /**
- * From here on, and until the answer is called, stores of this thread take no lock before they read: their transactions begin with a look, as those of BEGIN do, and
- * another connection may write before they do. With a meeting each transaction waits for one of the other thread while a call is made there: then both have read before
- * either writes.
+ * Makes the stores of this thread take no lock before they read: their transactions begin with a read, and another connection may write
+ * before they do. With a meeting, a transaction waits for one of the other thread while a call is open there: then both have read before
+ * either writes. Returns how to undo it.
  */
 export function takeNoLocks(meeting?: Meeting): () => void {
   const prepare = DatabaseSync.prototype.prepare
@@ -53,7 +53,7 @@ function meet({ shared, thread }: Meeting): void {
     return
   }
   Atomics.store(numbers, 0, waiting)
-  // A notice may come before the wait; so the numbers are looked at again every few milliseconds.
+  // A notification may arrive before the wait begins, so the numbers are read again every few milliseconds.
   while (Atomics.load(numbers, 0) === waiting && Atomics.load(numbers, 2 - thread) > 0) Atomics.wait(numbers, 0, waiting, 5)
   Atomics.compareExchange(numbers, 0, waiting, empty)
 }

@@ -5,7 +5,7 @@ import type { StoreDomains } from '../../src/store/contract/storage.ts'
 import { takeNoLocks } from './no-locks.ts'
 import type { Call, CarriedError, CarriedResult, WorkerSettings } from './second-connection.ts'
 
-/** Calls stores on a thread of its own: its modules, and so its connections, are none of the main thread's. */
+/** Calls stores in a worker thread, whose modules, and so its connections, are not those of the main thread. */
 const { meeting } = workerData as WorkerSettings
 const stores = new Map<string, LibSQLStore>()
 
@@ -23,8 +23,9 @@ async function perform({ url, domain, method, args }: Omit<Call, 'id'>): Promise
   if (!store) stores.set(url, store = new LibSQLStore({ url }))
   const part = (await store.getStore(domain as keyof StoreDomains)) as unknown as Record<string, (...args: unknown[]) => Promise<unknown>>
   const result = await part[method]?.(...args)
-  // A class is lost on the way: errors among the answers of `accept` are carried like those that are thrown.
-  return Array.isArray(result) ? result.map((one: unknown) => (isAnswerWithError(one) ? { carriedError: carried(one.error) } : one)) : result
+  // A message loses the class of an error: errors in the results of `accept` are carried like those that are thrown.
+  if (!Array.isArray(result)) return result
+  return result.map((one: unknown) => (isAnswerWithError(one) ? { carriedError: carried(one.error) } : one))
 }
 
 function isAnswerWithError(answer: unknown): answer is { error: unknown } {

@@ -31,8 +31,8 @@ interface Waiting {
 }
 
 /**
- * Connections to database files in a thread of their own. Stores of one thread share the connection to a file, and a transaction of theirs is done before another
- * begins: two that write at the same time are in two threads, or in two processes.
+ * Connections to database files in a worker thread. Stores of one thread share the connection to a file, and a transaction of theirs
+ * ends before another begins: two connections that write at the same time need two threads, or two processes.
  */
 export class SecondConnection {
   readonly #settings: WorkerSettings
@@ -62,10 +62,11 @@ export class SecondConnection {
       const id = this.#calls++
       this.#waiting.set(id, { resolve, reject })
       if (this.#settings.meeting) countCall(this.#settings.meeting, 1)
+      // oxlint-disable-next-line unicorn/require-post-message-target-origin -- a thread has no origin
       this.#worker.postMessage({ id, url, domain, method, args } satisfies Call)
     })
-    const methods = { get: (_: object, method: string | symbol) => (method === 'then' ? undefined : (...args: unknown[]) => call(String(method), args)) }
-    return new Proxy({}, methods) as StoreDomains[Domain]
+    const get = (_: object, method: string | symbol) => (method === 'then' ? undefined : (...args: unknown[]) => call(String(method), args))
+    return new Proxy({}, { get }) as StoreDomains[Domain]
   }
 
   async end(): Promise<void> {
@@ -76,7 +77,8 @@ export class SecondConnection {
 }
 
 function revived({ message, code, retryable }: CarriedError): Error {
-  return code === undefined ? new Error(message) : new HeedError(code as HeedErrorCode, message, { ...(retryable !== undefined && { retryable }) })
+  if (code === undefined) return new Error(message)
+  return new HeedError(code as HeedErrorCode, message, { ...(retryable !== undefined && { retryable }) })
 }
 
 function withErrors(result: unknown): unknown {

@@ -20,8 +20,8 @@ interface Unlocked {
 const files = new Map<string, Unlocked>()
 
 /**
- * A client whose transactions take no lock, as READ COMMITTED without `FOR UPDATE`: each statement sees what is committed by then and the transaction's own writes,
- * and others write and commit between two of them. A commit writes what the transaction wrote, whole or not at all.
+ * A client whose transactions take no lock, as READ COMMITTED without `FOR UPDATE`: each statement reads what is committed by then and
+ * the transaction's own writes, and other transactions commit between two of its statements. A commit is atomic.
  */
 export function unlockedClient(path: string): LibSQLClient {
   const file = files.get(path) ?? { database: open(path), clients: 0, shown: undefined }

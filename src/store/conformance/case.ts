@@ -7,8 +7,8 @@ export interface StoreHarness {
   /** Closes the store and opens its data again. Absent where data doesn't outlive the store. */
   reopen?(store: ThreadStore): Promise<ThreadStore>
   /**
-   * Opens a second connection to the database of `store`: its own transactions, its own locks, its own caches, as another process would have. Absent where
-   * the database has one connection only, as in memory: the cases for two writers don't apply there.
+   * Opens a second connection to the database of `store`, with its own transactions, locks and caches, as another process has them.
+   * Absent if the database has one connection only, as in memory: the cases for two writers do not apply to it.
    */
   another?(store: ThreadStore): Promise<ThreadStore>
 }

@@ -4,7 +4,8 @@ import { runWriterCases } from './runs.ts'
 import { threadWriterCases } from './threads.ts'
 
 /**
- * What every `ThreadStore` keeps when two connections write at the same time, as cases for any test runner. They need a harness with `another`:
+ * What every `ThreadStore` guarantees when two connections write at the same time, as cases for any test runner. They need a harness
+ * with `another`:
  *
  *     for (const { name, run } of storeWriterConformance) it(name, () => run(harness))
  */

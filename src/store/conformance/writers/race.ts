@@ -9,14 +9,19 @@ interface Connections<Store> {
   another?(store: Store): Promise<Store>
 }
 
+type Calls<Results extends unknown[]> = { [Index in keyof Results]: () => Promise<Results[Index]> }
+
 export interface Round<Store> {
   /** From 0. Cases name a thread of its own by it. */
   nth: number
   /** The two connections. Which of them is `one` changes from round to round. */
   one: Store
   two: Store
-  /** Starts the calls without waiting in between, in an order that changes, and answers when all of them have settled. Rejects where one did. */
-  together<Results extends unknown[]>(...calls: { [Index in keyof Results]: () => Promise<Results[Index]> }): Promise<Results>
+  /**
+   * Starts the calls in an order that changes, waits for none of them before the next, and resolves when all are settled. Rejects if
+   * one did.
+   */
+  together<Results extends unknown[]>(...calls: Calls<Results>): Promise<Results>
 }
 
 const roundsOfCase = 12
@@ -24,8 +29,8 @@ const roundsOfCase = 12
 const longestLead = 3
 
 /**
- * Repeats a case on two connections. How the calls interleave is up to the store and the machine: what a case asserts holds in every order. A failure names the
- * round and the seed of the order in which the calls were started.
+ * Repeats a case on two connections. The store and the machine decide how the calls interleave: the assertions of a case hold in every
+ * order. A failure names the round, and the seed of the order in which the calls were started.
  */
 export function rounds<Store>(harness: Connections<Store>, round: (round: Round<Store>) => Promise<void>): Promise<void> {
   return withChance(async (chance) => {
@@ -43,7 +48,7 @@ export function rounds<Store>(harness: Connections<Store>, round: (round: Round<
   })
 }
 
-async function together<Results extends unknown[]>(chance: Chance, calls: { [Index in keyof Results]: () => Promise<Results[Index]> }): Promise<Results> {
+async function together<Results extends unknown[]>(chance: Chance, calls: Calls<Results>): Promise<Results> {
   const started: Array<Promise<unknown>> = []
   for (const index of chance.shuffle(calls.map((_, at) => at))) {
     const call = calls[index]?.() ?? Promise.resolve()
@@ -57,8 +62,8 @@ async function together<Results extends unknown[]>(chance: Chance, calls: { [Ind
 }
 
 /**
- * The answer, or the code of a refusal that the contract names for the order in which the call came second. Any other failure, a conflict inside of the database
- * above all, is passed on.
+ * The answer, or the error code that the contract names for a call that came second. Any other failure is thrown, a conflict of the
+ * database above all.
  */
 export async function answerOr<Result, Code extends HeedErrorCode>(call: Promise<Result>, ...codes: Code[]): Promise<Result | Code> {
   try {
@@ -68,6 +73,11 @@ export async function answerOr<Result, Code extends HeedErrorCode>(call: Promise
     if (code === undefined) throw error
     return code
   }
+}
+
+/** Asserts that exactly one of these is true. */
+export function exactlyOne(answers: ReadonlyArray<boolean | undefined>): void {
+  assert.equal(answers.filter(Boolean).length, 1, `exactly one of ${String(answers)}`)
 }
 
 /** Whole numbers from `from` on, `length` of them. */

@@ -1,7 +1,10 @@
 import assert from 'node:assert/strict'
 import type { SuspendedCall, ThreadStore } from '../../contract/threads.ts'
 import type { StoreWriterCase } from '../case.ts'
-import { acceptOne, alive, begin, commit, finish, gone, ids, queued, row, rowIds, send, start, states, status, unclaimed, wide, type Begun } from '../fixture.ts'
+import {
+  acceptOne, alive, begin, commit, finish, gone, ids, queued, row, rowIds, send, start, states, status, unclaimed, wide, windows,
+  type Begun,
+} from '../fixture.ts'
 import { answerOr, rounds } from './race.ts'
 
 const call = (toolCallId: string): SuspendedCall => ({ toolCallId, toolName: 'pay', args: { amount: 5 }, kind: 'approval' })
@@ -15,7 +18,7 @@ async function suspend(store: ThreadStore, threadId: string, ...toolCallIds: str
 /** What two processes that run, take over and decide one thread at the same time may rely on. */
 export const runWriterCases: StoreWriterCase[] = [
   {
-    name: '[R1.2] [R1.6] of two claims of a thread on which something waits one gets the lease',
+    name: '[R1.2] [R1.6] of two claims of a thread with a pending signal one gets the lease',
     run: (harness) => rounds(harness, async ({ nth, one, two, together }) => {
       const threadId = `thread-${nth}`
       const { epoch } = await acceptOne(one, send('a', { threadId, ...unclaimed }))
@@ -28,7 +31,7 @@ export const runWriterCases: StoreWriterCase[] = [
     }),
   },
   {
-    name: '[R1.2] [R5.1] [R1.6] of two that take over the run of a process that is gone one gets it',
+    name: '[R1.2] [R5.1] [R1.6] of two takeovers of one run one gets the lease',
     run: (harness) => rounds(harness, async ({ nth, one, two, together }) => {
       const threadId = `thread-${nth}`
       const owner = `gone-${nth}`
@@ -44,7 +47,7 @@ export const runWriterCases: StoreWriterCase[] = [
     }),
   },
   {
-    name: '[R1.1] [R5.1] [R1.6] a step that is committed while another process takes its run over is whole in that run, or refused and nowhere',
+    name: '[R1.1] [R5.1] [R1.6] a step that is committed during a takeover is in the run as a whole, or rejected and not stored',
     run: (harness) => rounds(harness, async ({ nth, one, two, together }) => {
       const threadId = `thread-${nth}`
       const owner = `slept-${nth}`
@@ -65,7 +68,7 @@ export const runWriterCases: StoreWriterCase[] = [
     }),
   },
   {
-    name: '[R1.1] [R3.1] [R1.6] a run that ends while another process takes it over has ended, or goes on there',
+    name: '[R1.1] [R3.1] [R1.6] a run that ends during a takeover is finished, or continues in the other process',
     run: (harness) => rounds(harness, async ({ nth, one, two, together }) => {
       const threadId = `thread-${nth}`
       const owner = `slept-${nth}`
@@ -78,7 +81,8 @@ export const runWriterCases: StoreWriterCase[] = [
       )
       assert.equal(ended === 'fenced', claimed !== null)
       assert.deepEqual(await rowIds(two, threadId), claimed ? ['a'] : ['a', 'said'])
-      assert.deepEqual([await status(one, threadId), (await one.getRun({ threadId }, 'run-of-a'))?.status], claimed ? ['running', 'running'] : ['idle', 'finished'])
+      const stored = await one.getRun({ threadId }, 'run-of-a')
+      assert.deepEqual([await status(one, threadId), stored?.status], claimed ? ['running', 'running'] : ['idle', 'finished'])
     }),
   },
   {
@@ -99,7 +103,7 @@ export const runWriterCases: StoreWriterCase[] = [
     }),
   },
   {
-    name: '[R6.3] [R6.4] [R1.6] of two decisions about one call one counts and the other is refused',
+    name: '[R6.3] [R6.4] [R1.6] of two decisions about one call one is stored and the other rejected',
     run: (harness) => rounds(harness, async ({ nth, one, two, together }) => {
       const threadId = `thread-${nth}`
       await suspend(one, threadId, 'c1')
@@ -115,7 +119,7 @@ export const runWriterCases: StoreWriterCase[] = [
     }),
   },
   {
-    name: '[R6.6] [R1.6] one decision that both make under its id is made once, and both are answered with it',
+    name: '[R6.6] [R1.6] a decision that both send under one id is stored once, and both get its result',
     run: (harness) => rounds(harness, async ({ nth, one, two, together }) => {
       const threadId = `thread-${nth}`
       await suspend(one, threadId, 'c1')
@@ -127,7 +131,7 @@ export const runWriterCases: StoreWriterCase[] = [
     }),
   },
   {
-    name: '[R8.3] [R8.4] [R1.6] a suspended run that is decided and ended at the same time goes on or has ended',
+    name: '[R8.3] [R8.4] [R1.6] a suspended run that is decided and ended at the same time continues or is aborted',
     run: (harness) => rounds(harness, async ({ nth, one, two, together }) => {
       const threadId = `thread-${nth}`
       await suspend(one, threadId, 'c1')
@@ -138,7 +142,8 @@ export const runWriterCases: StoreWriterCase[] = [
       assert.equal(decided === 'run_not_suspended', end.ended)
       const thread = await two.getThread({ threadId })
       const run = await one.getRun({ threadId }, 'run-of-a')
-      assert.deepEqual([thread?.status, thread?.owner, run?.status], end.ended ? ['idle', undefined, 'aborted'] : ['running', 'p1', 'running'])
+      const now = [thread?.status, thread?.owner, run?.status]
+      assert.deepEqual(now, end.ended ? ['idle', undefined, 'aborted'] : ['running', 'p1', 'running'])
     }),
   },
   {
@@ -149,14 +154,17 @@ export const runWriterCases: StoreWriterCase[] = [
       await alive(one, 'p1')
       const claimed = await one.claim(threadId, 'p1')
       assert.ok(claimed)
-      const [begun, cancelled] = await together(() => one.beginRun(claimed.fence, wide), () => two.cancelSignals({ threadId }, ['a']))
+      const [begun, cancelled] = await together(
+        () => one.beginRun(claimed.fence, windows(wide)),
+        () => two.cancelSignals({ threadId }, ['a']),
+      )
       assert.deepEqual(begun === null ? [] : ids(begun.taken), cancelled.length === 0 ? ['a'] : [])
       assert.deepEqual(await states(two, threadId), { a: begun ? 'taken' : 'cancelled' })
       assert.deepEqual([await status(two, threadId), await rowIds(one, threadId)], begun ? ['running', ['a']] : ['idle', []])
     }),
   },
   {
-    name: '[R1.2] [R5.4] [R1.6] heartbeats that come at once are all kept, and a process that is alive at each moment is never listed nor lost a thread',
+    name: '[R1.2] [R5.4] [R1.6] concurrent heartbeats are stored, and no thread of a live process is listed as orphaned or claimed',
     run: (harness) => rounds(harness, async ({ nth, one, two, together }) => {
       const threadId = `thread-${nth}`
       const owner = `beating-${nth}`
@@ -175,7 +183,7 @@ export const runWriterCases: StoreWriterCase[] = [
     }),
   },
   {
-    name: '[R1.2] [R5.4] [R1.6] a process that is back while another takes its thread over keeps the lease or has lost it',
+    name: '[R1.2] [R5.4] [R1.6] a process that returns during a takeover keeps its lease or is fenced',
     run: (harness) => rounds(harness, async ({ nth, one, two, together }) => {
       const threadId = `thread-${nth}`
       const owner = `back-${nth}`

@@ -12,7 +12,7 @@ export interface SubscriptionWriterCase {
 const now = 1_700_000_000_000
 const wanted = { externalId: 'thing', threadId: 'thread-1', resourceId: 'resource-1', agentId: 'agent-1', now }
 
-/** What two connections to one store of subscriptions may rely on, as cases for any test runner. They need a harness with `another`. */
+/** What a `SubscriptionStore` guarantees to two connections, as cases for any test runner. They need a harness with `another`. */
 export const subscriptionWriterConformance: SubscriptionWriterCase[] = [
   {
     name: '[E1.3] [R1.6] a subscription that both make is one row with the metadata of both',
@@ -40,11 +40,12 @@ export const subscriptionWriterConformance: SubscriptionWriterCase[] = [
     }),
   },
   {
-    name: '[E1.6] [R1.6] of two that ask for the turn to poll a source one gets it, the first time and when a turn has lapsed',
+    name: '[E1.6] [R1.6] of two claims of the turn to poll a source one gets it, for a new source and after a turn expired',
     run: (harness) => rounds(harness, async ({ nth, one, two, together }) => {
       const sourceId = `source-${nth}`
       for (const at of [now, now + 200]) {
-        const claim = (store: SubscriptionStore, holder: string) => store.claimPoll({ sourceId, holder: `${holder}-${at}`, now: at, until: at + 100 })
+        const claim = (store: SubscriptionStore, holder: string) =>
+          store.claimPoll({ sourceId, holder: `${holder}-${at}`, now: at, until: at + 100 })
         const turns = await together(() => claim(one, 'p1'), () => claim(two, 'p2'))
         assert.equal(turns.filter((turn) => turn !== null).length, 1)
         const ended = await together(
@@ -56,7 +57,7 @@ export const subscriptionWriterConformance: SubscriptionWriterCase[] = [
     }),
   },
   {
-    name: '[E1.1] [R1.6] a delivery that both record is recorded, and neither is refused',
+    name: '[E1.1] [R1.6] a delivery that both record is recorded, and neither call fails',
     run: (harness) => rounds(harness, async ({ nth, one, two, together }) => {
       const delivery = { sourceId: `source-${nth}`, id: 'msg', timestamp: now / 1_000 }
       await together(() => one.recordDelivery({ ...delivery, now }), () => two.recordDelivery({ ...delivery, now }))

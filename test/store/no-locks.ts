@@ -8,7 +8,8 @@ export interface Meeting {
 }
 
 const empty = 0
-const waiting = 1
+/** Makes each wait of this thread another number, so that it ends when the other thread came, also if that waits again already. */
+let waits = 0
 
 export function newMeeting(): SharedArrayBuffer {
   return new SharedArrayBuffer(3 * Int32Array.BYTES_PER_ELEMENT)
@@ -48,12 +49,15 @@ export function takeNoLocks(meeting?: Meeting): () => void {
 
 function meet({ shared, thread }: Meeting): void {
   const numbers = new Int32Array(shared)
-  if (Atomics.compareExchange(numbers, 0, waiting, empty) === waiting) {
+  waits += 1
+  const mine = 2 * waits + thread
+  const other = Atomics.compareExchange(numbers, 0, empty, mine)
+  if (other !== empty) {
+    Atomics.compareExchange(numbers, 0, other, empty)
     Atomics.notify(numbers, 0)
     return
   }
-  Atomics.store(numbers, 0, waiting)
   // A notification may arrive before the wait begins, so the numbers are read again every few milliseconds.
-  while (Atomics.load(numbers, 0) === waiting && Atomics.load(numbers, 2 - thread) > 0) Atomics.wait(numbers, 0, waiting, 5)
-  Atomics.compareExchange(numbers, 0, waiting, empty)
+  while (Atomics.load(numbers, 0) === mine && Atomics.load(numbers, 2 - thread) > 0) Atomics.wait(numbers, 0, mine, 5)
+  Atomics.compareExchange(numbers, 0, mine, empty)
 }

@@ -123,6 +123,11 @@ const rightWithoutLocks = [
   '[E1.1] [R1.6] a delivery that both record is recorded, and neither call fails',
 ]
 
+/** Without the ids: a store without locks proves no promise. */
+function unproved<One extends { name: string }>(cases: readonly One[]): One[] {
+  return cases.map((one) => ({ ...one, name: one.name.replaceAll(/\[[A-Z]\d+\.\d+\] /g, '') }))
+}
+
 const needsLocks = twoWriters.filter(({ name }) => !rightWithoutLocks.includes(name))
 const needsNone = twoWriters.filter(({ name }) => rightWithoutLocks.includes(name))
 
@@ -147,17 +152,17 @@ describe('a store that reads before it locks', () => {
     })
     afterAll(() => locksAgain())
     const alone = { store: harness(file, 'memory').store }
-    it.each(storeConformance)('passes: $name', ({ run }) => expect(run(alone)).resolves.toBeUndefined())
+    it.each(unproved(storeConformance))('passes: $name', ({ run }) => expect(run(alone)).resolves.toBeUndefined())
   })
 
-  it.each(twoWriters)('of a file fails with two writers: $name', async ({ run }) => {
+  it.each(unproved(twoWriters))('of a file fails with two writers: $name', async ({ run }) => {
     await expect(run(unlockedFile)).rejects.toThrow(/seed/)
   })
-  it.each(needsLocks)('through a client fails with two writers: $name', async ({ run }) => {
+  it.each(unproved(needsLocks))('through a client fails with two writers: $name', async ({ run }) => {
     await expect(run(unlockedClients)).rejects.toThrow(/seed/)
   })
   it('names each case that needs no lock as it is named', () => expect(needsNone).toHaveLength(rightWithoutLocks.length))
-  it.each(needsNone)('through a client needs no lock for this: $name', async ({ run }) => {
+  it.each(unproved(needsNone))('through a client needs no lock for this: $name', async ({ run }) => {
     await expect(run(unlockedClients)).resolves.toBeUndefined()
   })
 })

@@ -55,7 +55,7 @@ export const threadWriterCases: StoreWriterCase[] = [
         thrice((index) => store.mergeWorkingMemory(of, { merge: { fields: { [prefix + index]: index } } }))
       await together(() => merge(one, 'a'), () => merge(two, 'b'))
       const memory = await two.getWorkingMemory(of)
-      assert.deepEqual(Object.keys((memory?.value as { fields: object }).fields).toSorted(), sixKeys)
+      assert.deepEqual(Object.keys((memory?.value as { fields?: object } | undefined)?.fields ?? {}).toSorted(), sixKeys)
       assert.deepEqual((await one.listWorkingMemory(of, { limit: 100 })).map(({ version }) => version), countFrom(1, 6).toReversed())
     }),
   },

@@ -58,7 +58,7 @@ export type { SystemMessage, SystemMessageInput, SystemModelMessage } from './pr
 export type * from './processors/processor.ts'
 
 // Threads
-export type { SendOptions } from './thread/send/send.ts'
+export type { SendOptions } from './thread/send/send-options.ts'
 export type { SendReceipt, SignalOutcome, StateReceipt } from './thread/send/receipt.ts'
 export type { StateInput } from './signals/state.ts'
 export type { SubscribeOptions } from './thread/watch/watching.ts'

@@ -23,7 +23,7 @@ import type { SendReceipt, StateReceipt } from '../thread/send/receipt.ts'
 import { retryParked } from '../thread/control/retry.ts'
 import type { PreparedRun, RunEnvironment, RunRequest, Titler } from '../thread/runtime/runnable.ts'
 import type { ThreadRuntime } from '../thread/runtime/runtime.ts'
-import { checkSendOptions, sendSignal, sendState, type SendOptions } from '../thread/send/send.ts'
+import type { SendOptions } from '../thread/send/send-options.ts'
 import type { AgentThreadSubscription } from '../thread/watch/subscription.ts'
 import { abortRun, type AbortOptions } from '../thread/control/abort.ts'
 import type { AbortAnswer } from '../thread/cluster/peers.ts'
@@ -124,32 +124,36 @@ export class Agent<TAgentId extends string = string, TTools extends ToolsInput =
 
   /** A user's words, into the running loop or, on an idle thread, as the start of a run. */
   sendMessage(message: MessageInput, options: SendOptions): SendReceipt {
-    return this.#send('now', sentMessage(this, message), options, isNamed(message))
+    const site = this.site()
+    return this.#send(site, 'now', sentMessage(site, this.signalTags, message), options, isNamed(message))
   }
 
   /** A user's words as a turn of their own, after what is active. */
   queueMessage(message: MessageInput, options: SendOptions): SendReceipt {
-    return this.#send('queue', sentMessage(this, message), options, isNamed(message))
+    const site = this.site()
+    return this.#send(site, 'queue', sentMessage(site, this.signalTags, message), options, isNamed(message))
   }
 
   /** Context that a system produced. */
   sendSignal(signal: SignalInput, options: SendOptions): SendReceipt {
-    return this.#send('now', sentSignal(this, signal), options, isNamed(signal))
+    const site = this.site()
+    return this.#send(site, 'now', sentSignal(site, this.signalTags, signal), options, isNamed(signal))
   }
 
   /** The state of a lane. Skipped when the lane has it already. */
   async sendStateSignal(state: StateInput, options: SendOptions): Promise<StateReceipt> {
     const { input, lane } = stateSignal(state, options?.threadId)
-    const { requestContext } = checkSend(options)?.ifIdle?.streamOptions ?? {}
-    const here = await this.resolveStorage(requestContext)
-    return sendState(here.threads(), here, sentSignal(this, input), options, lane, { named: isNamed(input) })
+    const checked = checkSend(options)
+    const here = await this.resolveStorage(options.ifIdle?.streamOptions?.requestContext)
+    const site = here.site()
+    return site.threads.sends.sendState(here, sentSignal(site, this.signalTags, input), checked, { lane, named: isNamed(input) })
   }
 
   /** Something that happened elsewhere: a record in the inbox, which the delivery policy sends on now, later, summarised or not at all. */
   sendNotificationSignal(notification: NotificationInput, options: NotificationTarget): Promise<NotificationResult>
   sendNotificationSignal(notifications: readonly NotificationInput[], options: NotificationTarget): Promise<NotificationResult[]>
   async sendNotificationSignal(given: NotificationInput | readonly NotificationInput[], options: NotificationTarget): Promise<NotificationResult | NotificationResult[]> {
-    return sendNotifications(await this.resolveStorage(checkSend(options)?.ifIdle?.streamOptions?.requestContext), given, options)
+    return sendNotifications(this, given, options)
   }
 
   /** Watches the inbox of a resource, or of one thread: its records, as they change. */
@@ -164,7 +168,7 @@ export class Agent<TAgentId extends string = string, TTools extends ToolsInput =
 
   /** What is scheduled for this agent. */
   get schedules(): AgentSchedules {
-    return agentSchedules(this, { message: (input) => sentMessage(this, input), signal: (input) => sentSignal(this, input) })
+    return agentSchedules(this)
   }
 
   // Reading the lanes of a thread
@@ -334,10 +338,7 @@ export class Agent<TAgentId extends string = string, TTools extends ToolsInput =
     return typeof this.#config.memory === 'function'
   }
 
-  /**
-   * @internal This agent, bound to the storage of a request: the function that finds the memory is called, without a context with an empty one. Where
-   * that throws, the result rejects.
-   */
+  /** @internal This agent, bound to the storage of a request: the function that finds the memory is called. Where that throws, the result rejects. */
   resolveStorage(requestContext?: RequestContext): this | Promise<this> {
     if (!this.storageDependsOnRequest || (this.#binding.isFixed && !requestContext)) return this
     const otherwise = this.site()
@@ -394,7 +395,7 @@ export class Agent<TAgentId extends string = string, TTools extends ToolsInput =
     return memoryPlace({ site: () => this.site(), open: () => this.#open(), closed: () => this.#binding.heed?.closed ?? false })
   }
 
-  /** The site of its threads, with this agent registered there. */
+  /** Its site, with this agent registered there. */
   #site(): Site | Promise<Site> {
     const here = this.resolveStorage()
     return here instanceof Promise ? here.then(registered) : registered(here)
@@ -468,17 +469,16 @@ export class Agent<TAgentId extends string = string, TTools extends ToolsInput =
     return historyForCall(this.id, this.#config, options)
   }
 
-  #send(mode: 'now' | 'queue', signal: Signal, given: SendOptions, named: boolean): SendReceipt {
-    const options = checkSend(given)
-    if (!this.storageDependsOnRequest) return sendSignal(this.threads(), this, mode, signal, options, { named })
-    checkSendOptions(options)
-    const here = this.resolveStorage(options.ifIdle?.streamOptions?.requestContext)
-    if (!(here instanceof Promise) && !this.#placing.has(options)) return sendSignal(here.threads(), here, mode, signal, options, { named })
-    // It may fail while sends before this one are still on their way, and is told by the receipt.
+  #send(site: Site, mode: 'now' | 'queue', signal: Signal, given: SendOptions, named: boolean): SendReceipt {
+    const checked = checkSend(given)
+    if (!this.storageDependsOnRequest) return site.threads.sends.send(this, mode, signal, checked, { named })
+    const here = this.resolveStorage(given.ifIdle?.streamOptions?.requestContext)
+    if (!(here instanceof Promise) && !this.#placing.has(given)) return here.threads().sends.send(here, mode, signal, checked, { named })
+    // It may reject while earlier sends are on their way; the receipt reports it.
     if (here instanceof Promise) here.catch(() => {})
-    return this.#placing.receipt(this.threads(), signal, options, async (runId) => {
+    return this.#placing.receipt(site.threads, signal, given, async (runId) => {
       const placed = await here
-      return sendSignal(placed.threads(), placed, mode, signal, options, { runId, named })
+      return placed.threads().sends.send(placed, mode, signal, checked, { runId, named })
     })
   }
 

@@ -65,7 +65,7 @@ export async function answerSuspended(agent: Askable, decision: RunDecision): Pr
   const log = new ChunkLog()
   const { promise, resolve, reject } = Promise.withResolvers<RunResult>()
   promise.catch(() => {})
-  const unfollow = runtime.expectations.follow(decision.runId, { from: activeContext(), emit: (chunk) => log.push(chunk), resolve, reject })
+  const unfollow = runtime.waiters.follow(decision.runId, { from: activeContext(), emit: (chunk) => log.push(chunk), resolve, reject })
   try {
     await decide(runtime, agent, decision)
   } catch (error) {

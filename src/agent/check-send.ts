@@ -1,25 +1,32 @@
 import { HeedError } from '../base/errors.ts'
 import type { AgentExecutionOptions } from '../run/options.ts'
+import { checkSendOptions, type CheckedSend, type SendOptions } from '../thread/send/send-options.ts'
 import { checkOptions } from './check-options.ts'
 
-interface Sent {
+interface WithStreamOptions {
   threadId?: string
   resourceId?: string
   ifIdle?: { streamOptions?: AgentExecutionOptions }
 }
 
-/** The options of the run that a send may start. They need not repeat where it goes, and can't name another place. */
-export function checkSend<Options extends Sent>(options: Options): Options {
-  const { streamOptions = {} } = options?.ifIdle ?? {}
-  checkOptions(streamOptions, 'ifIdle.streamOptions')
-  const { thread, resource } = streamOptions.memory ?? {}
-  sameAs('thread', typeof thread === 'string' ? thread : thread?.id, options?.threadId)
-  sameAs('resource', resource, options?.resourceId)
-  return options
+/** The one check of what a send is given. Everything wrong with it is thrown here, before anything happened. */
+export function checkSend(options: SendOptions): CheckedSend {
+  checkStreamOptions(options)
+  return checkSendOptions(options)
 }
 
-function sameAs(field: 'thread' | 'resource', named: string | undefined, meant: string | undefined): void {
-  if (named === undefined || named === meant) return
-  const why = `ifIdle.streamOptions.memory.${field} is '${named}', but the send goes to '${meant ?? 'the thread of a run'}'. Leave it out: threadId and resourceId say where it goes.`
+/** Checks the options of the run that a send may start. They need not repeat its target, and must not name another. */
+export function checkStreamOptions(options: WithStreamOptions): void {
+  const { streamOptions } = options?.ifIdle ?? {}
+  if (streamOptions === undefined) return
+  checkOptions(streamOptions, 'ifIdle.streamOptions')
+  const { thread, resource } = streamOptions.memory ?? {}
+  checkSame('thread', typeof thread === 'string' ? thread : thread?.id, options.threadId)
+  checkSame('resource', resource, options.resourceId)
+}
+
+function checkSame(field: 'thread' | 'resource', named: string | undefined, target: string | undefined): void {
+  if (named === undefined || named === target) return
+  const why = `ifIdle.streamOptions.memory.${field} is '${named}', but the send goes to '${target ?? 'the thread of a run'}'. Leave it out: threadId and resourceId are the target.`
   throw new HeedError('invalid_argument', why, { details: { field: `ifIdle.streamOptions.memory.${field}` } })
 }

@@ -4,7 +4,7 @@ import type { Chunk, Usage } from '../run/chunk.ts'
 import type { NestedDecision, Nesting } from '../run/tools/nesting.ts'
 import type { ToolContext } from '../run/tools/tool.ts'
 import type { RunRow } from '../store/contract/threads.ts'
-import { askOnce } from '../thread/send/enqueue-turn.ts'
+import { enqueueTurn } from '../thread/send/enqueue-turn.ts'
 import { decide } from '../thread/control/decide.ts'
 import { RunFollower } from '../thread/cluster/run-follower.ts'
 import { shownWaits } from '../thread/watch/snapshot.ts'
@@ -38,10 +38,10 @@ export async function askOnThread(agent: Agent, prompt: string, call: Call, nest
   try {
     if (nesting.decision) await handOn(runtime, agent, resourceId, nesting.decision)
     const memory = { thread: scope.threadId, resource: resourceId }
-    await askOnce(runtime, agent, { ...scope, thread: { parentId: call.threadId }, askedBy: { threadId: call.threadId, runId: call.runId }, id, runId: id, rows, options: { requestContext, abortSignal: stop.signal, memory } })
+    await enqueueTurn(runtime, agent, { ...scope, thread: { parentId: call.threadId }, askedBy: { threadId: call.threadId, runId: call.runId }, id, runId: id, rows, options: { requestContext, abortSignal: stop.signal, memory } })
     const run = await follower.end(id, abortSignal)
     if (run.status === 'suspended') return await wait(runtime, nesting, run, payloads)
-    runtime.expectations.takeOptions(id)
+    runtime.waiters.takeOptions(id)
     if (run.usage) nesting.spend(run.usage as unknown as Usage)
     if (run.status !== 'finished') throw unanswered(agent.name, run)
     return await storedAnswer(runtime.store, scope, id)

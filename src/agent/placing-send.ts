@@ -1,9 +1,10 @@
 import { createdSignal } from '../signals/created.ts'
 import type { Signal } from '../signals/signal.ts'
-import type { Acceptance } from '../thread/send/acceptance.ts'
+import type { Acceptance } from '../thread/send/receipt.ts'
 import { optional, type SendReceipt } from '../thread/send/receipt.ts'
 import type { ThreadRuntime } from '../thread/runtime/runtime.ts'
-import { hasRun, persists, rejected, type SendOptions } from '../thread/send/send.ts'
+import { rejected } from '../thread/send/send.ts'
+import { hasRun, persists, type SendOptions } from '../thread/send/send-options.ts'
 
 /** Sends whose place is still being found. Those of one thread reach it in the order in which they were made. */
 export class PlacingSends {

@@ -41,7 +41,7 @@ interface Waiting {
 
 async function ownTool(agent: Askable, config: AgentConfig, { run, call }: Waiting) {
   const site = agent.site()
-  const { options } = foundOptions(run.options, site.threads.expectations.optionsKept(run.runId))
+  const { options } = foundOptions(run.options, site.threads.waiters.optionsKept(run.runId))
   const { requestContext = new RequestContext() } = options
   try {
     return (await resolveToolSet(config, { requestContext }, agent.id, site)).tools.get(call.toolName)

@@ -4,6 +4,7 @@ import type { ScheduleOnce, ScheduleOptions } from '../schedule/schedules.ts'
 import type { MessageInput, Signal, SignalInput } from '../signals/signal.ts'
 import type { ScheduleQuery, ScheduleRecord, ScheduleScope, ScheduleStatus } from '../store/contract/schedules.ts'
 import type { Askable } from './askable.ts'
+import { sentMessage, sentSignal } from './sent-signals.ts'
 
 export type { ScheduleOnce, ScheduleRecord }
 
@@ -32,19 +33,16 @@ export interface AgentSchedules {
 
 const statuses: readonly string[] = ['active', 'paused', 'done'] satisfies ScheduleStatus[]
 
-interface SignalMakers {
-  message(input: MessageInput): Signal
-  signal(input: SignalInput): Signal
-}
-
-export function agentSchedules(agent: Askable, make: SignalMakers): AgentSchedules {
+export function agentSchedules(agent: Askable): AgentSchedules {
   const signalIn = (input: ScheduleInput): { signal: Signal; options: ScheduleOptions } => {
     checkObject('schedule()', input)
     const { message, signal, ...options }: ScheduleInput = input
     if ((message === undefined) === (signal === undefined)) {
       throw new HeedError('invalid_argument', 'Invalid schedule: it needs a message or a signal, and not both.', { details: { field: 'message' } })
     }
-    return { signal: message === undefined ? make.signal(signal) : make.message(message), options }
+    const site = agent.site()
+    const sent = message === undefined ? sentSignal(site, agent.signalTags, signal) : sentMessage(site, agent.signalTags, message)
+    return { signal: sent, options }
   }
   const scoped = (method: string, scope: AgentScheduleScope): ScheduleScope => {
     checkNames(`schedules.${method}()`, scope, ['id', 'resourceId'])

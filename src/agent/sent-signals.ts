@@ -1,19 +1,21 @@
 import { HeedError } from '../base/errors.ts'
 import { messageInputToSignal, normaliseSignal, type NormaliseContext } from '../signals/normalise.ts'
 import { isPlain, type MessageInput, type Signal, type SignalInput, type StoredContents } from '../signals/signal.ts'
-import type { Askable } from './askable.ts'
+import type { RunEnvironment } from '../thread/runtime/runnable.ts'
 
-/** What was passed to an agent, as a signal of its own: everything wrong with it is thrown here. */
-export function sentSignal(agent: Askable, input: SignalInput): Signal {
-  return saying(normaliseSignal(input, contextOf(agent, input?.id)))
+type Origin = Pick<RunEnvironment, 'clock' | 'newId'>
+
+/** The input of a send as a signal. Everything wrong with it is thrown here. */
+export function sentSignal(origin: Origin, reservedTags: readonly string[], input: SignalInput): Signal {
+  return notEmpty(normaliseSignal(input, contextOf(origin, reservedTags, input?.id)))
 }
 
-/** A user's words as a signal. */
-export function sentMessage(agent: Askable, message: MessageInput): Signal {
-  return saying(messageInputToSignal(message, contextOf(agent, idOf(message))))
+/** A user's message as a signal. */
+export function sentMessage(origin: Origin, reservedTags: readonly string[], message: MessageInput): Signal {
+  return notEmpty(messageInputToSignal(message, contextOf(origin, reservedTags, idOf(message))))
 }
 
-/** Whether its id is the sender's own. */
+/** Whether its id is a caller id. */
 export function isNamed(input: MessageInput | SignalInput): boolean {
   return idOf(input) !== undefined
 }
@@ -22,8 +24,8 @@ function idOf(input: MessageInput | SignalInput): string | undefined {
   return typeof input === 'object' && input !== null && 'contents' in input ? input.id : undefined
 }
 
-/** A user who says nothing gives a model nothing to answer. */
-function saying(signal: Signal): Signal {
+/** An empty message gives a model nothing to answer. */
+function notEmpty(signal: Signal): Signal {
   if (isPlain(signal) && isEmpty(signal.contents)) throw new HeedError('invalid_message', 'The message is empty. Pass a text or a file.', { details: { field: 'contents' } })
   return signal
 }
@@ -33,7 +35,6 @@ function isEmpty(contents: StoredContents): boolean {
   return contents.every((part) => part.type === 'text' && part.text.trim() === '' && part.providerOptions === undefined)
 }
 
-function contextOf(agent: Askable, id: string | undefined): NormaliseContext {
-  const { clock, newId } = agent.threads()
-  return { id: id ?? newId(), now: clock.now(), reservedTags: agent.signalTags }
+function contextOf({ clock, newId }: Origin, reservedTags: readonly string[], id: string | undefined): NormaliseContext {
+  return { id: id ?? newId(), now: clock.now(), reservedTags }
 }

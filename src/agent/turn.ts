@@ -3,7 +3,7 @@ import { orderedJSON } from '../base/json.ts'
 import type { AgentInput } from '../message/read/input.ts'
 import type { MessageRow } from '../message/row.ts'
 import type { AgentExecutionOptions } from '../run/options.ts'
-import { askOnce } from '../thread/send/enqueue-turn.ts'
+import { enqueueTurn } from '../thread/send/enqueue-turn.ts'
 import type { Askable } from './askable.ts'
 import { checkInput, namedRows } from './input.ts'
 
@@ -28,14 +28,14 @@ export async function askTurn(agent: Askable, { threadId, resourceId, id, messag
   const runId = runtime.newId()
   const thread = await agent.describeThread({}, options)
   const memory = { thread: threadId, resource: resourceId }
-  const accepted = await askOnce(runtime, here, { threadId, resourceId, id: id ?? runtime.newId(), runId, thread, rows, given, refuseSuspended: true, options: { ...options, memory } })
+  const accepted = await enqueueTurn(runtime, here, { threadId, resourceId, id: id ?? runtime.newId(), runId, thread, rows, given, refuseSuspended: true, options: { ...options, memory } })
   if (accepted.duplicate) {
-    runtime.expectations.takeOptions(runId)
+    runtime.waiters.takeOptions(runId)
     if (accepted.rows.length > 0 && essence(accepted.rows) !== essence(rows)) {
       throw new HeedError('idempotency_key_reused', 'This id was used for something else on this thread. Take a new one for each thing that is sent.', { details: { field: 'id' } })
     }
   }
-  await runtime.flush()
+  await runtime.sends.flush()
   return { runId: accepted.runId ?? runId }
 }
 

@@ -3,7 +3,6 @@ import type { SendMode } from '../machine.ts'
 import type { SendReceipt } from '../thread/send/receipt.ts'
 import type { Attendant, Runnable } from '../thread/runtime/runnable.ts'
 import type { ThreadRuntime } from '../thread/runtime/runtime.ts'
-import { sendAccepted } from '../thread/send/send.ts'
 import type { SettlementTerms, NotificationRecord, NotificationStore, Settled, SummaryBatch } from '../store/contract/notifications.ts'
 import { ChangeBell } from './bell.ts'
 import { Confirmations, confirmDelivery, confirmMs } from './confirming.ts'
@@ -207,7 +206,7 @@ export class Inbox implements Attendant {
     const { threadId, resourceId, agentId } = record
     const runtime = this.#runtime
     const options = { threadId, resourceId, ...(target?.ifIdle ? { ifIdle: target.ifIdle } : {}) }
-    const receipt = await sendAccepted(runtime, runtime.agent(agentId), mode, fullSignal(record, runtime.clock.now()), options)
+    const receipt = await runtime.sends.sendAccepted(runtime.agent(agentId), mode, fullSignal(record, runtime.clock.now()), options)
     if (!this.#together) await runtime.store.flush()
     return receipt
   }

@@ -2,7 +2,6 @@ import type { NotificationStore, SummaryBatch } from '../store/contract/notifica
 import { cancelQueued } from '../thread/send/queue.ts'
 import type { SendReceipt } from '../thread/send/receipt.ts'
 import type { ThreadRuntime } from '../thread/runtime/runtime.ts'
-import { sendAccepted } from '../thread/send/send.ts'
 import { claimMs } from './settlement.ts'
 import { batchIdOf, pendingIn, summarySignal, summarySignalId } from './signals.ts'
 import { Turns } from '../base/keyed-mutex.ts'
@@ -49,7 +48,7 @@ export class Summaries {
         return undefined
       }
       const options = { ...scopeOf(batch), ...(whole.wakes ? {} : { ifIdle: { behavior: 'persist' as const } }) }
-      const receipt = await sendAccepted(runtime, runtime.agent(batch.agentId), 'now', summarySignal(whole, runtime.clock.now(), round), options)
+      const receipt = await runtime.sends.sendAccepted(runtime.agent(batch.agentId), 'now', summarySignal(whole, runtime.clock.now(), round), options)
       // One whose claim ended while it was sent is there without what joined it since.
       const isShort = whole !== batch && (await receipt.acceptance).duplicate
       if (round - first === mostRounds || (!isShort && !(await this.#isTakenBack(batch, receipt.signal.id)))) return { signalId: receipt.signal.id, receipt }

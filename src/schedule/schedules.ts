@@ -10,7 +10,7 @@ import type { Signal } from '../signals/signal.ts'
 import type { NewSchedule, ScheduleMissed, ScheduleOverlap, ScheduleQuery, ScheduleRecord, ScheduleScope, ScheduleStore } from '../store/contract/schedules.ts'
 import type { Attendant, Runnable } from '../thread/runtime/runnable.ts'
 import type { ThreadRuntime } from '../thread/runtime/runtime.ts'
-import { sendAccepted, type SendOptions } from '../thread/send/send.ts'
+import type { SendOptions } from '../thread/send/send-options.ts'
 import { checkTiming, nextAfter, occurrences, wrong } from './timing.ts'
 
 /** When something is sent to a thread, and what is done when that is inconvenient. */
@@ -166,7 +166,7 @@ export class Schedules implements Attendant {
       for (const at of send) {
         if (!(await isAsClaimed(store, record))) break
         const signal: Signal = { ...record.signal, id: occurrenceId(record, at), createdAt: new Date(now).toISOString() }
-        const receipt = await sendAccepted(runtime, runtime.agent(agentId), record.overlap === 'allow' ? 'queue' : 'now', signal, optionsOf(record))
+        const receipt = await runtime.sends.sendAccepted(runtime.agent(agentId), record.overlap === 'allow' ? 'queue' : 'now', signal, optionsOf(record))
         const isLeftOut = record.overlap === 'skip' && (await receipt.outcome).action === 'discarded'
         if (!isLeftOut) sent = { at, signalId: signal.id }
       }

@@ -18,7 +18,7 @@ const mutants: Record<string, { fault: Fault; finds: string[] }> = {
     finds: ['recordedFirst'],
   },
   'answers every outcome with `discarded`': {
-    fault: { file: 'thread/expectations.ts', changes: [['?? []) resolve(outcome)', "?? []) resolve({ action: 'discarded' })"]] },
+    fault: { file: 'thread/send/waiters.ts', changes: [['?? []) resolve(outcome)', "?? []) resolve({ action: 'discarded' })"]] },
     finds: ['trueOutcomes'],
   },
   'hears nothing of what runs in other processes': {

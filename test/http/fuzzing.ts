@@ -49,7 +49,7 @@ export async function askEverything(ask: Ask, { runs, seed: chosen = seed }: { r
   const { paths } = (await (await ask('/openapi.json')).json()) as { paths: Record<string, Record<string, Operation>> }
   for (const [path, operations] of Object.entries(paths)) {
     for (const [method, operation] of Object.entries(operations)) {
-      await fc.assert(fc.asyncProperty(requests(path, operation), (request) => askOnce(ask, method, path, request)), { seed: chosen, numRuns: runs })
+      await fc.assert(fc.asyncProperty(requests(path, operation), (request) => enqueueTurn(ask, method, path, request)), { seed: chosen, numRuns: runs })
     }
   }
 }
@@ -82,7 +82,7 @@ function bodies(schema: Schema): fc.Arbitrary<Uint8Array<ArrayBuffer>> {
   return fc.oneof({ weight: 8, arbitrary: json }, { weight: 1, arbitrary: damaged }, { weight: 1, arbitrary: fc.uint8Array({ maxLength: 500 }).map((bytes) => new Uint8Array(bytes)) })
 }
 
-async function askOnce(ask: Ask, method: string, path: string, { ids, query, body }: Request): Promise<void> {
+async function enqueueTurn(ask: Ask, method: string, path: string, { ids, query, body }: Request): Promise<void> {
   let index = 0
   const url = path.slice('/api'.length).replaceAll(/\{\w+\}/g, () => encodeURIComponent(ids[index++] ?? 'x'))
   const search = new URLSearchParams(Object.entries(query).map(([name, value]) => [name, typeof value === 'string' ? value : JSON.stringify(value)]))

@@ -3,7 +3,6 @@ import { Agent, type NotificationInput } from '../../src/index.ts'
 import { summarySignal } from '../../src/inbox/signals.ts'
 import type { SummaryBatch } from '../../src/store/contract/notifications.ts'
 import { scriptedModel } from '../../src/testing/index.ts'
-import { sendAccepted } from '../../src/thread/send/send.ts'
 import { openHeed, placeKinds } from '../thread/places.ts'
 import { gate, soon } from '../thread/said.ts'
 import { ci, openWorld, thread, type World } from './world.ts'
@@ -96,7 +95,7 @@ describe.each(placeKinds())('what no run has taken in yet is one summary, $name'
     const [ingested] = await inbox.ingest([{ ...thread, id: 'one', source: 'github', kind: 'ci-status', summary: 'One.', agentId: 'support', now, undecidedUntil: now, settlement }])
     const signal = summarySignal(ingested?.settled?.batch as SummaryBatch, now)
     const { id } = signal
-    await sendAccepted(agent.threads(), agent, 'now', signal, thread)
+    await agent.threads().sends.sendAccepted(agent, 'now', signal, thread)
     expect(await storage.cancelSignals(thread, [id])).toEqual([id])
     await soon(async () => {
       await clock.advance(1_000)

@@ -116,9 +116,8 @@ async function sendOnce(call: Call<unknown, unknown>, inputs: readonly Notificat
   const { agent, idempotencyKey: key } = call
   if (key === undefined) return { sent: await agent.sendNotificationSignal(inputs, target), known: [] }
   const checked = checkNotifications(inputs)
-  const here = await agent.resolveStorage(target.ifIdle?.streamOptions?.requestContext)
   try {
-    return { sent: [await sendNotifications(here, inputs, target, { areNew: true })].flat(), known: [] }
+    return { sent: [await sendNotifications(agent, inputs, target, { areNew: true })].flat(), known: [] }
   } catch (error) {
     if (!isHeedError(error) || error.code !== 'id_taken') throw error
   }

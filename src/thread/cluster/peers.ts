@@ -6,7 +6,7 @@ import type { ThreadHost } from '../runtime/host.ts'
 import type { LiveThread } from '../watch/live.ts'
 import { RemoteWatching } from './remote-watching.ts'
 import type { ThreadRuntime } from '../runtime/runtime.ts'
-import { settleElsewhere } from '../send/outcomes.ts'
+import { resolveRemoteWaiters } from '../send/outcomes.ts'
 
 export interface AbortAnswer {
   aborted: boolean
@@ -192,7 +192,7 @@ export class Neighbours implements BusHandler {
       case 'mail':
         return this.#do(this.#runtime.wake(message.threadId))
       case 'settled':
-        return this.#do(settleElsewhere(this.#runtime, message.threadId, message.read))
+        return this.#do(resolveRemoteWaiters(this.#runtime, message.threadId, message.read))
       case 'transferred':
         return this.#own(message.threadId, message.resourceId)
       case 'inbox':
@@ -240,12 +240,12 @@ export class Neighbours implements BusHandler {
   }
 
   wantsLowLatency(): boolean {
-    return this.#remote?.watching === true || this.#runtime.hosts().length > 0 || this.#runtime.expectations.threadsElsewhere().length > 0
+    return this.#remote?.watching === true || this.#runtime.hosts().length > 0 || this.#runtime.waiters.threadsElsewhere().length > 0
   }
 
   /** Finds what no message announced. Called with every sweep. */
   async tick(): Promise<void> {
-    for (const threadId of this.#runtime.expectations.threadsElsewhere()) await settleElsewhere(this.#runtime, threadId)
+    for (const threadId of this.#runtime.waiters.threadsElsewhere()) await resolveRemoteWaiters(this.#runtime, threadId)
     await this.#abandoned.look()
     await this.#obeyWaiting()
     if (!this.#remote) return

@@ -4,7 +4,7 @@ import { untilAborted } from '../../base/until-aborted.ts'
 import type { RunResult } from '../../run/output/run-result.ts'
 import type { RunRow, Scope } from '../../store/contract/threads.ts'
 import { activeContext } from '../../tracing/telemetry.ts'
-import type { LocalCall } from '../send/local-call.ts'
+import type { LocalCall } from '../send/waiters.ts'
 import { RunEar } from './remote-run.ts'
 import { unlessNew } from '../watch/new-thread.ts'
 import type { ThreadRuntime } from '../runtime/runtime.ts'
@@ -102,7 +102,7 @@ export class RunFollower {
   #listen(): Promise<boolean> {
     const { promise, resolve, reject } = Promise.withResolvers<boolean>()
     promise.catch(() => {})
-    this.#unfollow = this.#runtime.expectations.follow(this.#runId, {
+    this.#unfollow = this.#runtime.waiters.follow(this.#runId, {
       from: activeContext(),
       emit: (chunk) => {
         if (this.#over || this.#ear) return

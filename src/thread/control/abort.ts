@@ -3,7 +3,7 @@ import type { Scope, SuspendedEnd, ThreadRow } from '../../store/contract/thread
 import { suspendedRun } from './decide.ts'
 import type { AbortAnswer } from '../cluster/peers.ts'
 import type { ThreadRuntime } from '../runtime/runtime.ts'
-import { settleWaiting } from '../send/outcomes.ts'
+import { resolveLocalWaiters } from '../send/outcomes.ts'
 
 export interface AbortOptions {
   /** Also cancel what waits on the thread. */
@@ -79,7 +79,7 @@ async function endAbandoned(runtime: ThreadRuntime, thread: ThreadRow, clearPend
     sayAborted(runtime, threadId, runId, fence.epoch, clearPending))
   if (more) runtime.run(fence, resourceId)
   else if (left) runtime.neighbours.mail(threadId)
-  await settleWaiting(runtime, threadId)
+  await resolveLocalWaiters(runtime, threadId)
   return true
 }
 
@@ -96,7 +96,7 @@ function announced<End>({ announcing }: ThreadRuntime, threadId: string, end: ()
 /** A run that nobody was at work on is over: those who watch it, follow it or waited behind it are told. */
 function sayAborted(runtime: ThreadRuntime, threadId: string, runId: string, epoch: number, cleared: boolean, denied: SuspendedEnd['denied'] = []): void {
   if (cleared) {
-    runtime.expectations.dropOptions(threadId)
+    runtime.waiters.dropOptions(threadId)
     runtime.neighbours.settled(threadId)
   }
   runtime.publish(threadId, (live) => {
@@ -106,8 +106,8 @@ function sayAborted(runtime: ThreadRuntime, threadId: string, runId: string, epo
     live.publish({ type: 'abort', runId, from: 'AGENT', payload: {} })
     live.endRun(false)
   })
-  runtime.expectations.takeOptions(runId)
-  for (const call of runtime.expectations.takeFollowers(runId)) call.reject(new HeedError('aborted', `The run ${runId} was aborted.`))
+  runtime.waiters.takeOptions(runId)
+  for (const call of runtime.waiters.takeFollowers(runId)) call.reject(new HeedError('aborted', `The run ${runId} was aborted.`))
 }
 
 /** Ends a suspended run, tells the watchers, and lets what waited behind it go on. False when none is suspended, or not this one. */
@@ -123,7 +123,7 @@ export async function endSuspended(runtime: ThreadRuntime, scope: Scope, expecte
   // What agents below it wait for is nobody's question any more.
   for (const { child } of waiting) if (child) await endSuspended(runtime, { threadId: child.threadId }, child.runId, clearPending).catch(unlessGone)
   for (const threadId of [...parents, ...(more ? [scope.threadId] : [])]) if (!(await runtime.wake(threadId))) runtime.neighbours.mail(threadId)
-  await settleWaiting(runtime, scope.threadId)
+  await resolveLocalWaiters(runtime, scope.threadId)
   return true
 }
 

@@ -17,8 +17,8 @@ export class AbandonedRuns {
   }
 
   async look(): Promise<void> {
-    const { store, expectations, clock } = this.#runtime
-    const waiting = expectations.threadsElsewhere().filter((threadId) => expectations.waitingOn(threadId).calls.length > 0)
+    const { store, waiters, clock } = this.#runtime
+    const waiting = waiters.threadsElsewhere().filter((threadId) => waiters.waitingOn(threadId).calls.length > 0)
     if (waiting.length === 0) {
       this.#suspects = new Set()
       return
@@ -35,9 +35,9 @@ export class AbandonedRuns {
   }
 
   async #release(threadId: string, agentId: string, runId: string | undefined): Promise<void> {
-    const { store, expectations } = this.#runtime
-    for (const id of await store.cancelSignals({ threadId }, expectations.waitingOn(threadId).calls)) {
-      expectations.takeCall(threadId, id)?.reject(abandoned(threadId, agentId, runId))
+    const { store, waiters } = this.#runtime
+    for (const id of await store.cancelSignals({ threadId }, waiters.waitingOn(threadId).calls)) {
+      waiters.takeCall(threadId, id)?.reject(abandoned(threadId, agentId, runId))
     }
   }
 }

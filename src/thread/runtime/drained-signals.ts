@@ -56,14 +56,14 @@ export class TakenMail {
   }
 
   #settle(outcomeOf: (held: { entered: Entered }) => SignalOutcome, read: boolean): void {
-    const { expectations, neighbours } = this.#runtime
+    const { waiters, neighbours } = this.#runtime
     const held = this.#held
     this.#held = []
-    const elsewhere = held.find(({ mail: { threadId, id } }) => !expectations.awaitsOutcome(threadId, id))
+    const elsewhere = held.find(({ mail: { threadId, id } }) => !waiters.awaitsOutcome(threadId, id))
     if (elsewhere) neighbours.settled(elsewhere.mail.threadId, read)
     for (const one of held) {
       const { threadId, id, runId } = one.mail
-      expectations.settle(threadId, id, { ...outcomeOf(one), ...(runId === undefined ? {} : { runId }) })
+      waiters.settle(threadId, id, { ...outcomeOf(one), ...(runId === undefined ? {} : { runId }) })
     }
   }
 }

@@ -16,7 +16,7 @@ import { errorJSON, errorRow, errorRowId, refusalError } from './error-row.ts'
 import { followOn } from '../cluster/run-follower.ts'
 import { follow } from './follow-signal.ts'
 import type { LiveThread } from '../watch/live.ts'
-import type { LocalCall } from '../send/local-call.ts'
+import type { LocalCall } from '../send/waiters.ts'
 import type { ThreadRuntime } from './runtime.ts'
 import type { TitlePlace } from './titles.ts'
 import { foundOptions } from '../send/stored-options.ts'
@@ -122,7 +122,7 @@ export class ThreadHost implements RunHost {
 
   /** Lets whoever follows the run that is at work here hear the rest of it. */
   join(runId: string): void {
-    if (this.#working && this.#begun?.run.runId === runId) this.#callers.push(...this.#runtime.expectations.takeFollowers(runId))
+    if (this.#working && this.#begun?.run.runId === runId) this.#callers.push(...this.#runtime.waiters.takeFollowers(runId))
   }
 
   /** The lease ran out before it was renewed: nothing more is said or written here. What has not begun asks the store first anyway. */
@@ -140,11 +140,11 @@ export class ThreadHost implements RunHost {
 
   async #perform(begun: BegunRun): Promise<void> {
     const { run, thread, taken, rows } = begun
-    const { expectations } = this.#runtime
+    const { waiters } = this.#runtime
     this.#begun = begun
-    const call = expectations.takeCall(thread.id, taken[0]?.id)
-    this.#callers = [...(call ? [call] : []), ...expectations.takeFollowers(run.runId)]
-    this.#here = call?.options ?? expectations.optionsOf(taken) ?? expectations.takeOptions(run.runId)
+    const call = waiters.takeCall(thread.id, taken[0]?.id)
+    this.#callers = [...(call ? [call] : []), ...waiters.takeFollowers(run.runId)]
+    this.#here = call?.options ?? waiters.optionsOf(taken) ?? waiters.takeOptions(run.runId)
     this.#working = true
     this.#clearPending = false
     this.#suspended = false
@@ -175,7 +175,7 @@ export class ThreadHost implements RunHost {
       this.#working = false
       this.#callers = []
       this.#runtime.active.delete(run.runId)
-      if (this.#suspended && this.#here) expectations.keepOptions(run.runId, this.#here)
+      if (this.#suspended && this.#here) waiters.keepOptions(run.runId, this.#here)
       this.#here = undefined
       // A process that closes says nothing more in this epoch.
       this.live.endRun(this.#suspended, this.#expecting && !this.#runtime.closing)
@@ -184,7 +184,7 @@ export class ThreadHost implements RunHost {
 
   /** The run goes on from what is stored, here or elsewhere, and its callers with it; unless this process goes. */
   #leaveCallers({ runId, threadId, step }: RunRow, error: unknown): void {
-    if (this.#here) this.#runtime.expectations.keepOptions(runId, this.#here)
+    if (this.#here) this.#runtime.waiters.keepOptions(runId, this.#here)
     const callers = this.#callers
     // Whoever follows from here on follows what comes after this.
     this.#working = false
@@ -329,7 +329,7 @@ export class ThreadHost implements RunHost {
       if (end?.status === 'rejected') this.#taken.refuse(end.tripwire)
       else this.#taken.tell()
       if (this.#clearPending) {
-        this.#runtime.expectations.dropOptions(this.fence.threadId)
+        this.#runtime.waiters.dropOptions(this.fence.threadId)
         this.#runtime.neighbours.settled(this.fence.threadId)
       }
       if (left) this.#runtime.neighbours.mail(this.fence.threadId)

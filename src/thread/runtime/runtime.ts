@@ -3,20 +3,18 @@ import { systemClock, type Clock, type Timer } from '../../base/clock.ts'
 import { HeedError, isHeedError } from '../../base/errors.ts'
 import { newId } from '../../base/ids.ts'
 import { consoleLogger, type Logger } from '../../base/logger.ts'
-import type { Accepted, BegunRun, Claim, Fence, Send, ThreadStore, Window, Windows } from '../../store/contract/threads.ts'
+import type { BegunRun, Fence, ThreadStore, Window, Windows } from '../../store/contract/threads.ts'
 import { Announcing } from '../watch/pending-echoes.ts'
-import { echo } from '../send/publish-persisted.ts'
-import { Expectations } from '../send/waiters.ts'
+import { Sends } from '../send/send.ts'
+import { Waiters } from '../send/waiters.ts'
 import { ThreadHost } from './host.ts'
-import { interrupt } from '../send/interrupt.ts'
 import { LiveThread } from '../watch/live.ts'
 import { Neighbours } from '../cluster/peers.ts'
 import type { Attendant, Runnable, RunEnvironment } from './runnable.ts'
 import type { ThreadRuntimeOptions } from './runtime-options.ts'
-import { settleWaiting } from '../send/outcomes.ts'
+import { resolveLocalWaiters } from '../send/outcomes.ts'
 import { isClosed, Sweeper } from './sweeper.ts'
 import { Titling } from './titles.ts'
-import { Underway } from '../../base/in-flight.ts'
 import { Vigil } from '../../base/keep-alive.ts'
 import { leave, retain } from '../../store/sharing.ts'
 import { namespaceOf } from '../../store/contract/storage.ts'
@@ -43,16 +41,13 @@ export class ThreadRuntime implements RunEnvironment {
   /** Names this process in leases. */
   readonly owner: string
   readonly vigil = new Vigil()
-  readonly expectations = new Expectations(this.vigil)
+  readonly waiters = new Waiters(this.vigil)
+  readonly sends = new Sends(this)
   readonly titles = new Titling(this)
   readonly neighbours = new Neighbours(this)
   readonly sweepMs: number
   /** Runs that are at work here, and those that a send of this process was promised. */
   readonly active = new Map<string, Target>()
-  /** The last send of a thread that has not reached the store. */
-  readonly sending = new Map<string, Promise<void>>()
-  /** Sends that are on their way to the store or to the disk. */
-  readonly underway = new Underway()
   /** Signals that are kept, and runs that are ended while nobody is at work on them. */
   readonly announcing = { kept: new Announcing(), ended: new Announcing() }
   closing = false
@@ -98,13 +93,6 @@ export class ThreadRuntime implements RunEnvironment {
   get store(): ThreadStore {
     if (!this.#store) throw new HeedError('closed', 'The store is not open yet.')
     return this.#store
-  }
-
-  /** Resolves when what was accepted would survive a power cut. */
-  readonly flush = (): Promise<void> => {
-    const flushed = this.store.flush()
-    this.underway.begin()
-    return flushed.finally(() => this.underway.end())
   }
 
   // Agents
@@ -264,8 +252,8 @@ export class ThreadRuntime implements RunEnvironment {
     const closed = new HeedError('closed', 'This Heed was closed.')
     const working = [...this.#hosts.values()]
     for (const { host } of working) host.abort({ reason: closed, clearPending: false })
-    await Promise.all([...working.map(({ done }) => done), ...this.#publishing.values(), this.titles.close(), this.underway.settled()])
-    this.expectations.close(closed)
+    await Promise.all([...working.map(({ done }) => done), ...this.#publishing.values(), this.titles.close(), this.sends.underway.settled()])
+    this.waiters.close(closed)
     for (const { live } of this.#lives.values()) live.close()
     this.vigil.close()
     if (!this.#opened) return
@@ -276,7 +264,7 @@ export class ThreadRuntime implements RunEnvironment {
     try {
       await this.#store.resign(this.owner)
       // Senders that are told only now still get what was theirs on the disk.
-      await this.underway.settled()
+      await this.sends.underway.settled()
     } finally {
       await this.neighbours.close()
       await leave(this.#store)
@@ -328,7 +316,7 @@ export class ThreadRuntime implements RunEnvironment {
   /** Nobody runs the thread here: what was accepted and is not settled is looked up. */
   settle(threadId: string): void {
     if (this.closing) return
-    settleWaiting(this, threadId).catch((error: unknown) => {
+    resolveLocalWaiters(this, threadId).catch((error: unknown) => {
       if (!this.closing) this.logger.error('what waited on a thread could not be settled', { threadId, error: String(error) })
     })
   }
@@ -401,31 +389,6 @@ export class ThreadRuntime implements RunEnvironment {
 
   liveOf(threadId: string): LiveThread | undefined {
     return this.#lives.get(threadId)?.live
-  }
-
-  // Sends
-
-  /** For sends that wake a thread: it is run here, and begun as soon as the store can. */
-  get claim(): Claim {
-    return { owner: this.owner, begin: this.#windows }
-  }
-
-  /** Stores a send and starts what it starts. */
-  accept(send: Send): Promise<Accepted> {
-    const keeps = send.ifIdle.behavior === 'persist' || send.ifActive.behavior === 'persist'
-    return keeps ? this.announcing.kept.during(send.threadId, () => this.#accept(send)) : this.#accept(send)
-  }
-
-  async #accept(send: Send): Promise<Accepted> {
-    if (!this.isOpen || this.closing) await this.open()
-    const [answer] = await this.answered(send.threadId, () => this.store.accept([send]))
-    if (!answer) throw new HeedError('store_failed', 'The store gave no answer to a send.')
-    if ('error' in answer) throw answer.error
-    if (answer.fence) this.run(answer.fence, send.resourceId, answer.begun)
-    else if (answer.route === 'persist' && (answer.owner === undefined || answer.owner === this.owner) && !answer.duplicate) echo(this, send, answer)
-    // It may have entered before this process learned that it was accepted.
-    else if (answer.route === 'interrupt' && this.expectations.awaitsOutcome(send.threadId, send.id)) interrupt(this, send, answer.owner)
-    return answer
   }
 }
 

@@ -1,7 +1,7 @@
 import type { RunResult } from '../../run/output/run-result.ts'
 import type { BegunRun } from '../../store/contract/threads.ts'
 import { traced, traceRun, type RunTrace } from '../../tracing/run-trace.ts'
-import type { LocalCall } from '../send/local-call.ts'
+import type { LocalCall } from '../send/waiters.ts'
 import type { ThreadRuntime } from './runtime.ts'
 import { takenRows } from './drained-rows.ts'
 

@@ -5,10 +5,10 @@ import type { AgentExecutionOptions } from '../../run/options.ts'
 import type { RunResult } from '../../run/output/run-result.ts'
 import type { Send } from '../../store/contract/threads.ts'
 import { activeContext } from '../../tracing/telemetry.ts'
-import { withMemory } from './local-call.ts'
 import type { Runnable } from '../runtime/runnable.ts'
 import type { ThreadRuntime } from '../runtime/runtime.ts'
-import { turnOf } from './turn.ts'
+import { turnSend } from './enqueue-turn.ts'
+import { withMemory } from './stored-options.ts'
 
 export interface ThreadCall {
   threadId: string
@@ -35,15 +35,15 @@ export async function callOnThread(runtime: ThreadRuntime, agent: Runnable, call
   const id = runtime.newId()
   const { promise: result, resolve, reject } = Promise.withResolvers<RunResult>()
   result.catch(() => {})
-  runtime.expectations.call(threadId, id, { options, from: activeContext(), emit: call.emit, resolve, reject })
+  runtime.waiters.call(threadId, id, { options, from: activeContext(), emit: call.emit, resolve, reject })
   try {
-    const turn = await turnOf(runtime, agent, { threadId, resourceId, id, runId, rows }, options)
-    const { owner } = await runtime.accept({ ...turn, ...(call.given.length > 0 ? { given: call.given } : {}), boundTo: runtime.owner, ...(call.thread ? { thread: call.thread } : {}), refuseSuspended: true })
-    if (owner !== runtime.owner) runtime.expectations.awaitElsewhere(threadId, id)
+    const turn = await turnSend(runtime, agent, { threadId, resourceId, id, runId, rows }, options)
+    const { owner } = await runtime.sends.accept({ ...turn, ...(call.given.length > 0 ? { given: call.given } : {}), boundTo: runtime.owner, ...(call.thread ? { thread: call.thread } : {}), refuseSuspended: true })
+    if (owner !== runtime.owner) runtime.waiters.awaitElsewhere(threadId, id)
     // Its runner went: whoever can takes the thread up.
     if (owner === undefined && !(await runtime.wake(threadId))) runtime.neighbours.mail(threadId)
   } catch (error) {
-    runtime.expectations.takeCall(threadId, id)
+    runtime.waiters.takeCall(threadId, id)
     throw error
   }
   runtime.vigil.begin()
@@ -76,7 +76,7 @@ function cancelOnAbort(runtime: ThreadRuntime, queued: Queued, signal: AbortSign
     runtime.store.cancelSignals({ threadId, resourceId }, [id]).then(
       (cancelled) => {
         if (cancelled.length === 0) return
-        runtime.expectations.takeCall(threadId, id)
+        runtime.waiters.takeCall(threadId, id)
         queued.reject(new HeedError('aborted', 'The call was aborted before its turn came.', { cause: signal.reason }))
       },
       (error: unknown) => {

@@ -50,15 +50,15 @@ export function outcomeOfRow({ state, route, runId, step, reason }: Settled): Si
  * Nobody runs the thread here any more: whatever is still waited for is settled by what the store says. What the store doesn't
  * know is on its way there and will be told its own outcome.
  */
-export async function settleWaiting(runtime: ThreadRuntime, threadId: string): Promise<void> {
-  const { signals, calls } = runtime.expectations.waitingOn(threadId)
+export async function resolveLocalWaiters(runtime: ThreadRuntime, threadId: string): Promise<void> {
+  const { signals, calls } = runtime.waiters.waitingOn(threadId)
   await settle(runtime, threadId, signals, calls)
 }
 
 /** The same for what other processes were waited for, and for nothing else: the rest may be on its way to the store. */
-export async function settleElsewhere(runtime: ThreadRuntime, threadId: string, read = false): Promise<void> {
-  const elsewhere = (id: string) => runtime.expectations.awaitsElsewhere(threadId, id)
-  const { signals, calls } = runtime.expectations.waitingOn(threadId)
+export async function resolveRemoteWaiters(runtime: ThreadRuntime, threadId: string, read = false): Promise<void> {
+  const elsewhere = (id: string) => runtime.waiters.awaitsElsewhere(threadId, id)
+  const { signals, calls } = runtime.waiters.waitingOn(threadId)
   await settle(runtime, threadId, signals.filter(elsewhere), calls.filter(elsewhere), read)
 }
 
@@ -71,19 +71,19 @@ async function settle(runtime: ThreadRuntime, threadId: string, signals: readonl
     if (isSuspended(found) && mail?.route === 'interrupt') await declineAll(runtime, runtime.agent(mail.agentId), { threadId })
     else {
       const outcome = mail && thread ? ((await outcomeOfMail(runtime, mail, read)) ?? outcomeOfPending(thread, mail)) : gone
-      if (outcome) runtime.expectations.settle(threadId, id, outcome)
-      else if (thread?.owner !== runtime.owner) runtime.expectations.awaitElsewhere(threadId, id)
+      if (outcome) runtime.waiters.settle(threadId, id, outcome)
+      else if (thread?.owner !== runtime.owner) runtime.waiters.awaitElsewhere(threadId, id)
     }
   }
   for (const id of calls) {
     const found = await whereabouts(runtime, threadId, id)
     if (!found) continue
     if (found.mail?.state === 'pending' && !isSuspended(found)) {
-      runtime.expectations.awaitElsewhere(threadId, id)
+      runtime.waiters.awaitElsewhere(threadId, id)
       continue
     }
     if (isSuspended(found) && (await runtime.store.cancelSignals({ threadId }, [id])).length === 0) continue
-    runtime.expectations.takeCall(threadId, id)?.reject(isSuspended(found) ? suspended(threadId) : cancelled())
+    runtime.waiters.takeCall(threadId, id)?.reject(isSuspended(found) ? suspended(threadId) : cancelled())
   }
 }
 

@@ -4,8 +4,8 @@ import type { Accepted, Send } from '../../store/contract/threads.ts'
 import type { LiveThread } from '../watch/live.ts'
 import type { ThreadRuntime } from '../runtime/runtime.ts'
 
-/** Watchers see a signal that went straight into history as it is stored: amid what a run says, or alone, with nothing that looks like a run. */
-export function echo(runtime: ThreadRuntime, send: Send, accepted: Accepted): void {
+/** Publishes the echo of a signal that went into history without a run: between the chunks of the active run, or alone, with no chunk that looks like a run. */
+export function publishPersisted(runtime: ThreadRuntime, send: Send, accepted: Accepted): void {
   if (accepted.rows[0]?.role !== 'signal') return
   // A run that this process was given in the same moment is about to begin, and counts its epoch itself.
   if (accepted.owner !== undefined && !runtime.hostOf(send.threadId)) setImmediate(() => runtime.closing || publishEcho(runtime, send, accepted))

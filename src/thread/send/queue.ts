@@ -33,8 +33,8 @@ export async function cancelQueued(runtime: ThreadRuntime, scope: Scope, ids: re
   await runtime.open()
   const cancelled = await unlessNew(runtime.store.cancelSignals(scope, ids), [])
   for (const id of cancelled) {
-    runtime.expectations.settle(scope.threadId, id, { action: 'discarded', reason: 'cancelled' })
-    runtime.expectations.takeCall(scope.threadId, id)?.reject(cancelledCall())
+    runtime.waiters.settle(scope.threadId, id, { action: 'discarded', reason: 'cancelled' })
+    runtime.waiters.takeCall(scope.threadId, id)?.reject(cancelledCall())
   }
   if (cancelled.length > 0) runtime.neighbours.settled(scope.threadId)
   return cancelled

@@ -1,235 +1,322 @@
-import { isName } from '../../base/arguments.ts'
 import { HeedError, isHeedError } from '../../base/errors.ts'
 import { isoTime } from '../../base/iso.ts'
+import { Underway } from '../../base/in-flight.ts'
+import type { SendMode } from '../../machine.ts'
 import type { MessageRow } from '../../message/row.ts'
-import type { AgentExecutionOptions } from '../../run/options.ts'
-import { normaliseAttributes } from '../../signals/attributes.ts'
-import { readField } from '../../signals/json-copy.ts'
 import { signalToRow } from '../../signals/row.ts'
-import type { Signal, SignalAttributes } from '../../signals/signal.ts'
-import type { Accepted, Branch, LaneWrite, Send } from '../../store/contract/threads.ts'
+import type { Signal } from '../../signals/signal.ts'
+import type { Accepted, LaneWrite, Send } from '../../store/contract/threads.ts'
 import { traceAccept } from '../../tracing/accept-trace.ts'
 import { declineAll } from '../control/decide.ts'
-import { withMemory } from './local-call.ts'
-import type { ActiveBehavior, IdleBehavior, SendMode } from '../../machine.ts'
-import type { SendReceipt, SignalOutcome, StateReceipt } from './receipt.ts'
 import type { Runnable } from '../runtime/runnable.ts'
 import type { Target, ThreadRuntime } from '../runtime/runtime.ts'
-import { Sent, type Work } from './sent.ts'
-import { outcomeOfMail, outcomeOfRow, settleElsewhere, settleWaiting } from './outcomes.ts'
-import { storedOptions } from './stored-options.ts'
-
-/** Where a signal goes, and what happens to it there. */
-export interface SendOptions {
-  /** The active run; its thread is found by it. */
-  runId?: string
-  resourceId?: string
-  threadId?: string
-  ifActive?: { behavior?: ActiveBehavior; attributes?: SignalAttributes }
-  ifIdle?: { behavior?: IdleBehavior; attributes?: SignalAttributes; streamOptions?: AgentExecutionOptions }
-}
+import { outcomeOfMail, outcomeOfRow, resolveLocalWaiters, resolveRemoteWaiters } from './outcomes.ts'
+import { publishPersisted } from './publish-persisted.ts'
+import { Receipt, type AcceptedSend, type SendReceipt, type SignalOutcome, type StateReceipt } from './receipt.ts'
+import { checkSendOptions, hasRun, neverPersisted, persists, type CheckedSend, type SendOptions } from './send-options.ts'
+import { storedOptions, withMemory } from './stored-options.ts'
 
 /** What of a send was decided before it. */
 interface Chosen {
   /** The run that it starts if it wakes. */
   runId?: string
-  /** Whether the signal's id is its sender's own: the thread may have it already. */
+  /** Whether the signal's id is a caller id: the thread may have it already. */
   named?: boolean
+  lane?: LaneWrite
 }
 
-const activeBehaviors: readonly string[] = ['deliver', 'interrupt', 'persist', 'discard']
-const idleBehaviors: readonly string[] = ['wake', 'persist', 'discard']
+/** Routes of signals that are pending on an active thread. */
+const pendingRoutes: ReadonlySet<string> = new Set<Accepted['route']>(['deliver', 'interrupt', 'queue'])
 
-/** Routes of signals that wait on an active thread. */
-const waits: ReadonlySet<string> = new Set<Accepted['route']>(['deliver', 'interrupt', 'queue'])
-
-/** Sends a signal and answers at once. What is wrong with it is thrown here; what becomes of it is in the receipt. */
-export function sendSignal(runtime: ThreadRuntime, agent: Runnable, mode: SendMode, signal: Signal, options: SendOptions, chosen: Chosen = {}): SendReceipt {
-  return send(runtime, agent, mode, signal, options, undefined, chosen).receipt
-}
-
-/** Throws what is wrong with the options of a send. */
-export function checkSendOptions(options: SendOptions): void {
-  checkOptions(options)
-}
-
-/** Whether the signal may go into history and nowhere else. */
-export function persists({ ifActive, ifIdle }: Pick<SendOptions, 'ifActive' | 'ifIdle'>): boolean {
-  return ifActive?.behavior === 'persist' || ifIdle?.behavior === 'persist'
-}
-
-/** Whether what is sent starts a run or enters one. What doesn't is known by its own id alone. */
-export function hasRun({ behavior }: { behavior?: ActiveBehavior | IdleBehavior } = {}): boolean {
-  return behavior !== 'persist' && behavior !== 'discard'
-}
-
-/**
- * Sends a signal whose id is made of what it says, and answers when it is accepted: from then on it is the thread's. Refused with `id_taken` where the thread has a
- * message of that id which never was sent: what it says would be nowhere.
- */
-export async function sendAccepted(runtime: ThreadRuntime, agent: Runnable, mode: SendMode, signal: Signal, options: SendOptions): Promise<SendReceipt> {
-  const { receipt, work } = send(runtime, agent, mode, signal, options, undefined, { named: true })
-  await work
-  return receipt
-}
-
-/** Sends the state of a lane; answers when it is accepted, or says that the lane has it already. */
-export async function sendState(runtime: ThreadRuntime, agent: Runnable, signal: Signal, options: SendOptions, lane: LaneWrite, chosen: Chosen = {}): Promise<StateReceipt> {
-  const { receipt, work } = send(runtime, agent, 'now', signal, options, lane, chosen)
-  const { answer } = await work
-  if (answer.route === 'skipped') return { accepted: true, skipped: true, reason: 'unchanged' }
-  return Object.assign(receipt, { skipped: false as const, signal: (await receipt.acceptance).signal })
-}
-
-function send(runtime: ThreadRuntime, agent: Runnable, mode: SendMode, signal: Signal, options: SendOptions, lane?: LaneWrite, chosen: Chosen = {}): { receipt: SendReceipt; work: Promise<Work> } {
-  const branches = signal.transient ? unkept(checkOptions(options)) : checkOptions(options)
-  runtime.register(agent)
-  const now = runtime.clock.now()
-  const accepted: Signal = { ...signal }
-  accepted.acceptedAt = isoTime(now)
-  const target = targetHere(runtime, options)
-  const fresh = chosen.runId ?? runtime.newId()
-  const active = target ? activeRun(runtime, target) : options.runId
-  const runId = hasRun(active === undefined ? branches.ifIdle : branches.ifActive) ? ((mode === 'queue' ? undefined : active) ?? fresh) : signal.id
-  const threadId = target?.threadId ?? options.threadId
-  const order: Order = { before: threadId === undefined ? undefined : runtime.sending.get(threadId), reached: false }
-  const work = accept(runtime, agent, { mode, signal: accepted, options, branches, runId: fresh, newRunId: chosen.runId === undefined, named: chosen.named, now, lane, target, order })
-  if (threadId !== undefined && !order.reached) takePlace(runtime, threadId, order)
-  const outcome = work.then(({ outcome, answer }) => (answer.duplicate ? outcome.then((first) => ({ ...first, duplicate: true })) : outcome), rejected)
-  if (target && mode === 'now' && runId === fresh && branches.ifIdle.behavior === 'wake') promiseRun(runtime, fresh, target, outcome)
-  return { receipt: new Sent({ runId, signal: accepted, persists: persists(branches), work, outcome, flush: runtime.flush }), work }
-}
-
-interface Sending {
+/** What one send needs on its way to the store. */
+interface Sending extends Chosen {
   mode: SendMode
   signal: Signal
-  options: SendOptions
-  branches: Branches
+  send: CheckedSend
   runId: string
   newRunId: boolean
-  named: boolean | undefined
   now: number
-  lane: LaneWrite | undefined
   target: Target | undefined
-  order: Order
+  turn: Turn
 }
 
-async function accept(runtime: ThreadRuntime, agent: Runnable, sending: Sending): Promise<Work> {
-  const { mode, signal, options, branches, runId, named, now, lane, order } = sending
-  const trace = traceAccept(runtime.tracing, { agentId: agent.id, signal, mode, lane })
-  let accepting: Promise<Accepted> | undefined
-  let target: Target
-  let row: MessageRow
-  let outcome: Promise<SignalOutcome>
-  try {
-    target = sending.target ?? (await findTarget(runtime, options, named ? signal.id : undefined))
-    row = signalToRow(signal, target)
-    const given = options.ifIdle?.streamOptions
-    const finding = withMemory(agent, given ?? {})
-    const streamOptions = finding instanceof Promise ? await finding : given
-    const stored = streamOptions && (await storedOptions(agent, streamOptions))
-    if (order.before) await order.before
-    outcome = runtime.expectations.outcome(target.threadId, signal.id)
-    if (streamOptions) runtime.expectations.options(target.threadId, signal.id, streamOptions)
-    const asked: Send = {
+/** The place of a send among those of its thread: they reach the store in the order of their calls, however long each takes to prepare. */
+interface Turn {
+  before: Promise<void> | undefined
+  /** It is with the store, or will never be. */
+  reached: boolean
+  done?(): void
+}
+
+/** How signals get into the threads of a runtime. */
+export class Sends {
+  readonly #runtime: ThreadRuntime
+  /** For each thread, the last send that has not reached the store. */
+  readonly #last = new Map<string, Promise<void>>()
+  /** Sends on their way to the store or to the disk. A close waits for them. */
+  readonly underway = new Underway()
+
+  constructor(runtime: ThreadRuntime) {
+    this.#runtime = runtime
+  }
+
+  /** Sends a signal and answers at once: with a receipt, through which failures of the store are reported. */
+  send(agent: Runnable, mode: SendMode, signal: Signal, send: CheckedSend, chosen: Chosen = {}): SendReceipt {
+    return this.#start(agent, mode, signal, send, chosen).receipt
+  }
+
+  /**
+   * Sends a signal whose id is derived from its contents. Resolves when it is accepted. Rejects with `id_taken` where the thread has a message of
+   * that id which was not sent: nothing of the signal would be stored.
+   */
+  async sendAccepted(agent: Runnable, mode: SendMode, signal: Signal, options: SendOptions): Promise<SendReceipt> {
+    const { receipt, work } = this.#start(agent, mode, signal, checkSendOptions(options), { named: true })
+    await work
+    return receipt
+  }
+
+  /** Sends the state of a lane. Resolves when it is accepted, or skipped because the lane has it already. */
+  async sendState(agent: Runnable, signal: Signal, send: CheckedSend, chosen: Chosen & { lane: LaneWrite }): Promise<StateReceipt> {
+    const { receipt, work } = this.#start(agent, 'now', signal, send, chosen)
+    const { answer } = await work
+    if (answer.route === 'skipped') return { accepted: true, skipped: true, reason: 'unchanged' }
+    return Object.assign(receipt, { skipped: false as const, signal: (await receipt.acceptance).signal })
+  }
+
+  #start(agent: Runnable, mode: SendMode, signal: Signal, checked: CheckedSend, chosen: Chosen): { receipt: Receipt; work: Promise<AcceptedSend> } {
+    const runtime = this.#runtime
+    const { options } = checked
+    const send = signal.transient ? { options, ifActive: neverPersisted(checked.ifActive), ifIdle: neverPersisted(checked.ifIdle) } : checked
+    runtime.register(agent)
+    const now = runtime.clock.now()
+    const accepted: Signal = { ...signal }
+    accepted.acceptedAt = isoTime(now)
+    const target = this.#knownTarget(options)
+    const fresh = chosen.runId ?? runtime.newId()
+    const active = target ? this.#activeRun(target) : options.runId
+    const runId = hasRun(active === undefined ? send.ifIdle : send.ifActive) ? ((mode === 'queue' ? undefined : active) ?? fresh) : signal.id
+    const threadId = target?.threadId ?? options.threadId
+    const turn: Turn = { before: threadId === undefined ? undefined : this.#last.get(threadId), reached: false }
+    const { named, lane } = chosen
+    const work = this.#accept(agent, { mode, signal: accepted, send, runId: fresh, newRunId: chosen.runId === undefined, named, lane, now, target, turn })
+    if (threadId !== undefined && !turn.reached) this.#follow(threadId, turn)
+    const outcome = work.then(({ outcome, answer }) => (answer.duplicate ? outcome.then((first) => ({ ...first, duplicate: true })) : outcome), rejected)
+    if (target && mode === 'now' && runId === fresh && send.ifIdle.behavior === 'wake') this.#reserveRun(fresh, target, outcome)
+    return { receipt: new Receipt({ runId, signal: accepted, persists: persists(send), work, outcome, flush: this.flush }), work }
+  }
+
+  async #accept(agent: Runnable, sending: Sending): Promise<AcceptedSend> {
+    const runtime = this.#runtime
+    const { signal, turn } = sending
+    const trace = traceAccept(runtime.tracing, { agentId: agent.id, signal, mode: sending.mode, lane: sending.lane })
+    let accepting: Promise<Accepted> | undefined
+    let target: Target
+    let row: MessageRow
+    let outcome: Promise<SignalOutcome>
+    try {
+      target = sending.target ?? (await this.#findTarget(sending.send.options, sending.named ? signal.id : undefined))
+      row = signalToRow(signal, target)
+      const given = sending.send.options.ifIdle?.streamOptions
+      const finding = withMemory(agent, given ?? {})
+      const streamOptions = finding instanceof Promise ? await finding : given
+      const stored = streamOptions && (await storedOptions(agent, streamOptions))
+      if (turn.before) await turn.before
+      outcome = runtime.waiters.outcome(target.threadId, signal.id)
+      if (streamOptions) runtime.waiters.options(target.threadId, signal.id, streamOptions)
+      const send = this.#sendOf(agent, sending, target, trace ? trace.mark(row) : row)
+      if (stored) send.options = stored
+      accepting = this.accept(send)
+    } catch (error) {
+      trace?.fail(error)
+      throw error
+    } finally {
+      turn.reached = true
+      turn.done?.()
+    }
+    // From here on it may be stored: a process that closes waits until the sender has its answer.
+    this.underway.begin()
+    try {
+      let answer: Accepted
+      try {
+        answer = await accepting
+        trace?.end(target.threadId, answer)
+      } catch (error) {
+        trace?.fail(error)
+        runtime.waiters.settle(target.threadId, signal.id, rejected(error))
+        throw error
+      }
+      const settling = this.#settle(agent, target, signal.id, answer)
+      if (settling) await settling
+      return { answer, content: row.content, outcome }
+    } finally {
+      this.underway.end()
+    }
+  }
+
+  #sendOf(agent: Runnable, { mode, signal, send, runId, newRunId, named, lane, now }: Sending, target: Target, row: MessageRow): Send {
+    const { owner, windows } = this.#runtime
+    const made: Send = {
       threadId: target.threadId,
       resourceId: target.resourceId,
       agentId: agent.id,
       id: signal.id,
       mode,
-      ifActive: branches.ifActive,
-      ifIdle: branches.ifIdle,
-      rows: [trace ? trace.mark(row) : row],
+      ifActive: send.ifActive,
+      ifIdle: send.ifIdle,
+      rows: [row],
       runId,
-      newRunId: sending.newRunId,
-      claim: runtime.claim,
+      newRunId,
+      claim: { owner, begin: windows },
       now,
     }
-    if (named) asked.given = [signal.id]
-    if (stored) asked.options = stored
-    if (lane) asked.lane = lane
-    accepting = runtime.accept(asked)
-  } catch (error) {
-    trace?.fail(error)
-    throw error
-  } finally {
-    order.reached = true
-    order.done?.()
+    if (named) made.given = [signal.id]
+    if (lane) made.lane = lane
+    return made
   }
-  // From here on it may be stored: a process that goes waits until its sender knows.
-  runtime.underway.begin()
-  try {
-    let answer: Accepted
-    try {
-      answer = await accepting
-      trace?.end(target.threadId, answer)
-    } catch (error) {
-      trace?.fail(error)
-      runtime.expectations.settle(target.threadId, signal.id, rejected(error))
-      throw error
-    }
-    // Its runner went and nobody has taken its place yet: this process can.
-    const unowned = answer.owner === undefined && waits.has(answer.route)
-    const orphan = unowned && (await runtime.wake(target.threadId))
-    const isSuspended = unowned && !orphan && (await runtime.store.getThread(target))?.status === 'suspended'
-    const settled = orphan ? undefined : answer.duplicate ? await outcomeOfFirst(runtime, target, signal.id, answer, isSuspended) : outcomeOf(answer, isSuspended)
-    if (settled) runtime.expectations.settle(target.threadId, signal.id, settled)
+
+  /** Stores a send and starts what it starts: a run, an echo or an interrupt. */
+  accept(send: Send): Promise<Accepted> {
+    const keeps = send.ifIdle.behavior === 'persist' || send.ifActive.behavior === 'persist'
+    return keeps ? this.#runtime.announcing.kept.during(send.threadId, () => this.#store(send)) : this.#store(send)
+  }
+
+  async #store(send: Send): Promise<Accepted> {
+    const runtime = this.#runtime
+    if (!runtime.isOpen || runtime.closing) await runtime.open()
+    const [answer] = await runtime.answered(send.threadId, () => runtime.store.accept([send]))
+    if (!answer) throw new HeedError('store_failed', 'The store gave no answer to a send.')
+    if ('error' in answer) throw answer.error
+    if (answer.fence) runtime.run(answer.fence, send.resourceId, answer.begun)
+    else if (answer.route === 'persist' && (answer.owner === undefined || answer.owner === runtime.owner) && !answer.duplicate) publishPersisted(runtime, send, answer)
+    // It may have entered before this process got the answer.
+    else if (answer.route === 'interrupt' && runtime.waiters.awaitsOutcome(send.threadId, send.id)) this.#interrupt(send, answer.owner)
+    return answer
+  }
+
+  /** Cuts the stream of the run that a signal interrupts, in whichever process it runs. */
+  #interrupt({ threadId, id }: Send, owner: string | undefined): void {
+    const { neighbours } = this.#runtime
+    if (owner === undefined || owner === this.#runtime.owner) this.#runtime.hostOf(threadId)?.interrupt(id)
+    else neighbours.interrupt(owner, threadId, id)
+  }
+
+  /** Resolves the outcome where the answer of the store decides it, else leaves that to the run that drains the signal. A promise only where the store is read. */
+  #settle(agent: Runnable, target: Target, id: string, answer: Accepted): Promise<void> | undefined {
+    const unowned = answer.owner === undefined && pendingRoutes.has(answer.route)
+    if (unowned) return this.#settleUnowned(agent, target, id, answer)
+    if (answer.duplicate) return this.#outcomeOfFirst(target, id, answer, false).then((first) => this.#resolve(target.threadId, id, answer, first))
+    return this.#resolve(target.threadId, id, answer, outcomeOf(answer, false))
+  }
+
+  #resolve(threadId: string, id: string, { owner }: Accepted, outcome: SignalOutcome | undefined): Promise<void> | undefined {
+    const runtime = this.#runtime
+    if (outcome) runtime.waiters.settle(threadId, id, outcome)
     else {
-      runtime.expectations.accepted(target.threadId, signal.id)
-      const elsewhere = unowned ? !orphan && !isSuspended : answer.owner !== undefined && answer.owner !== runtime.owner
-      if (elsewhere) await waitElsewhere(runtime, target.threadId, signal.id)
-      // The run that was to take it may be over before its acceptance was known here.
-      else if (answer.owner === runtime.owner && !runtime.hostOf(target.threadId)) runtime.settle(target.threadId)
+      runtime.waiters.accepted(threadId, id)
+      if (owner !== undefined && owner !== runtime.owner) return this.#awaitElsewhere(threadId, id)
+      // The run that was to drain it may have ended before this process got the answer.
+      if (owner !== undefined && !runtime.hostOf(threadId)) runtime.settle(threadId)
     }
-    if (answer.route === 'interrupt' && answer.owner === undefined && !orphan) interruptSuspended(runtime, agent, target)
-    return { answer, content: row.content, outcome }
-  } finally {
-    runtime.underway.end()
+    return undefined
   }
-}
 
-/** The process that runs the thread says what becomes of the signal; it may have done so already. */
-async function waitElsewhere(runtime: ThreadRuntime, threadId: string, id: string): Promise<void> {
-  runtime.expectations.awaitElsewhere(threadId, id)
-  await settleElsewhere(runtime, threadId)
-}
-
-/** Sends of one thread reach the store in the order in which they were made, however long each takes to find what it needs. */
-interface Order {
-  before: Promise<void> | undefined
-  /** It is with the store, or will not be. */
-  reached: boolean
-  done?(): void
-}
-
-/** Those that come after it wait for this one. */
-function takePlace(runtime: ThreadRuntime, threadId: string, order: Order): void {
-  const { promise, resolve } = Promise.withResolvers<void>()
-  runtime.sending.set(threadId, promise)
-  order.done = () => {
-    resolve()
-    if (runtime.sending.get(threadId) === promise) runtime.sending.delete(threadId)
+  /** The runner went and no other process has claimed the thread: this one does, where it can. */
+  async #settleUnowned(agent: Runnable, target: Target, id: string, answer: Accepted): Promise<void> {
+    const runtime = this.#runtime
+    const { threadId } = target
+    const claimed = await runtime.wake(threadId)
+    const isSuspended = !claimed && (await runtime.store.getThread(target))?.status === 'suspended'
+    const settled = claimed ? undefined : answer.duplicate ? await this.#outcomeOfFirst(target, id, answer, isSuspended) : outcomeOf(answer, isSuspended)
+    if (settled) runtime.waiters.settle(threadId, id, settled)
+    else {
+      runtime.waiters.accepted(threadId, id)
+      if (!claimed && !isSuspended) await this.#awaitElsewhere(threadId, id)
+    }
+    if (answer.route === 'interrupt' && !claimed) this.#interruptSuspended(agent, target)
   }
-}
 
-/** Until its outcome is known, others may be sent to the run that this one starts. */
-function promiseRun(runtime: ThreadRuntime, runId: string, target: Target, outcome: Promise<SignalOutcome>): void {
-  runtime.active.set(runId, target)
-  void outcome.then(() => {
-    if (runtime.hostOf(target.threadId)?.runId !== runId) runtime.active.delete(runId)
-  })
-}
+  /** The process that runs the thread settles the signal; it may have done so already. */
+  #awaitElsewhere(threadId: string, id: string): Promise<void> {
+    this.#runtime.waiters.awaitElsewhere(threadId, id)
+    return resolveRemoteWaiters(this.#runtime, threadId)
+  }
 
-/** New input in place of an answer: what is waited for is declined, and the run goes on with the input. */
-function interruptSuspended(runtime: ThreadRuntime, agent: Runnable, target: Target): void {
-  declineAll(runtime, agent, target)
-    .then(() => (runtime.hostOf(target.threadId) ? undefined : settleWaiting(runtime, target.threadId)))
-    .catch((error: unknown) => {
-      if (!runtime.closing) runtime.logger.error('a suspended call could not be declined', { threadId: target.threadId, error: String(error) })
+  /** Later sends of the thread wait until this one has reached the store. */
+  #follow(threadId: string, turn: Turn): void {
+    const { promise, resolve } = Promise.withResolvers<void>()
+    this.#last.set(threadId, promise)
+    turn.done = () => {
+      resolve()
+      if (this.#last.get(threadId) === promise) this.#last.delete(threadId)
+    }
+  }
+
+  /** Until its outcome is known, signals can be sent to the run that this one starts. */
+  #reserveRun(runId: string, target: Target, outcome: Promise<SignalOutcome>): void {
+    const runtime = this.#runtime
+    runtime.active.set(runId, target)
+    void outcome.then(() => {
+      if (runtime.hostOf(target.threadId)?.runId !== runId) runtime.active.delete(runId)
     })
+  }
+
+  /** New input instead of a decision: the suspended calls are declined, and the run continues with the input. */
+  #interruptSuspended(agent: Runnable, target: Target): void {
+    const runtime = this.#runtime
+    declineAll(runtime, agent, target)
+      .then(() => (runtime.hostOf(target.threadId) ? undefined : resolveLocalWaiters(runtime, target.threadId)))
+      .catch((error: unknown) => {
+        if (!runtime.closing) runtime.logger.error('a suspended call could not be declined', { threadId: target.threadId, error: String(error) })
+      })
+  }
+
+  /** The outcome of the first send, for one that repeats it. */
+  async #outcomeOfFirst(target: Target, id: string, answer: Accepted, isSuspended: boolean): Promise<SignalOutcome | undefined> {
+    if (answer.state === 'pending') return outcomeOf(answer, isSuspended)
+    const mail = await this.#runtime.store.getSignal(target, id)
+    // Where its mailbox record was pruned, its row has what is needed.
+    return mail ? outcomeOfMail(this.#runtime, mail) : outcomeOfRow({ ...answer, step: answer.rows[0]?.step })
+  }
+
+  /** The target thread, where that is known without a read from the store. */
+  #knownTarget({ threadId, resourceId, runId }: SendOptions): Target | undefined {
+    if (runId === undefined) return threadId !== undefined && resourceId !== undefined ? { threadId, resourceId } : undefined
+    const target = this.#runtime.active.get(runId)
+    const matches = target && (threadId ?? target.threadId) === target.threadId && (resourceId ?? target.resourceId) === target.resourceId
+    return matches ? target : undefined
+  }
+
+  /** `given`: the caller id of the signal. A repeated send is accepted by it also when its run has ended. */
+  async #findTarget(options: SendOptions, given: string | undefined): Promise<Target> {
+    const runtime = this.#runtime
+    await runtime.open()
+    const { runId, threadId, resourceId } = options
+    const run = runId === undefined ? null : await runtime.store.findRun(runId)
+    if (run && resourceId !== undefined && resourceId !== run.resourceId) {
+      throw new HeedError('thread_forbidden', `Run '${runId}' belongs to another resource.`, { details: { runId } })
+    }
+    if (run && (threadId ?? run.threadId) === run.threadId) {
+      const target = { threadId: run.threadId, resourceId: run.resourceId }
+      if (run.status === 'running' || run.status === 'suspended' || (given !== undefined && (await runtime.store.getSignal(target, given)))) return target
+    }
+    throw new HeedError('no_active_run', `No active run '${runId}' was found. Send with resourceId and threadId to wake the thread.`, { details: { runId } })
+  }
+
+  /** The run that is active on a thread as far as this process knows, if the thread is of this resource. */
+  #activeRun({ threadId, resourceId }: Target): string | undefined {
+    const live = this.#runtime.liveOf(threadId)
+    return live?.resourceId === resourceId ? (this.#runtime.hostOf(threadId)?.runId ?? (live.running ? undefined : live.runId)) : undefined
+  }
+
+  /** Resolves when what was accepted would survive a power cut. */
+  readonly flush = (): Promise<void> => {
+    const flushed = this.#runtime.store.flush()
+    this.underway.begin()
+    return flushed.finally(() => this.underway.end())
+  }
 }
 
-/** What is certain as soon as the signal is accepted; nothing when a run will say it. */
+/** What the answer of the store decides; undefined where the run that drains the signal does. */
 function outcomeOf(answer: Accepted, isSuspended: boolean): SignalOutcome | undefined {
   const about = answer.runId === undefined ? {} : { runId: answer.runId }
   switch (answer.route) {
@@ -244,104 +331,13 @@ function outcomeOf(answer: Accepted, isSuspended: boolean): SignalOutcome | unde
     case 'wake':
       return answer.owner === undefined && !answer.fence ? { action: 'woke', ...about } : undefined
     default:
-      // The run that takes it says so, wherever it runs.
       if (!isSuspended) return undefined
-      // An interrupt goes on at once.
+      // An interrupt of a suspended run declines its calls and enters at once.
       return answer.route === 'interrupt' ? undefined : { action: 'queued', reason: 'suspended', ...about }
   }
 }
 
-/** A repeated send is told what became of the first. */
-async function outcomeOfFirst(runtime: ThreadRuntime, target: Target, id: string, answer: Accepted, isSuspended: boolean): Promise<SignalOutcome | undefined> {
-  if (answer.state === 'pending') return outcomeOf(answer, isSuspended)
-  // Where its record was pruned, its row tells as much.
-  const mail = await runtime.store.getSignal(target, id)
-  return mail ? outcomeOfMail(runtime, mail) : outcomeOfRow({ ...answer, step: answer.rows[0]?.step })
-}
-
-/** The thread that is meant, where that is known without asking the store. */
-function targetHere(runtime: ThreadRuntime, { threadId, resourceId, runId }: SendOptions): Target | undefined {
-  if (runId === undefined) return threadId !== undefined && resourceId !== undefined ? { threadId, resourceId } : undefined
-  const target = runtime.active.get(runId)
-  const meant = target && (threadId ?? target.threadId) === target.threadId && (resourceId ?? target.resourceId) === target.resourceId
-  return meant ? target : undefined
-}
-
-/** `given`: the id that its sender gave it. A send that is repeated is known by it when its run is over. */
-async function findTarget(runtime: ThreadRuntime, options: SendOptions, given: string | undefined): Promise<Target> {
-  await runtime.open()
-  const { runId, threadId, resourceId } = options
-  const run = runId === undefined ? null : await runtime.store.findRun(runId)
-  if (run && resourceId !== undefined && resourceId !== run.resourceId) throw new HeedError('thread_forbidden', `Run '${runId}' belongs to another resource.`, { details: { runId } })
-  if (run && (threadId ?? run.threadId) === run.threadId) {
-    const target = { threadId: run.threadId, resourceId: run.resourceId }
-    if (run.status === 'running' || run.status === 'suspended' || (given !== undefined && (await runtime.store.getSignal(target, given)))) return target
-  }
-  throw new HeedError('no_active_run', `No active run '${runId}' was found. Send with resourceId and threadId to wake the thread.`, { details: { runId } })
-}
-
-/** The run that is active on a thread, as far as it is known here and nobody else's. */
-function activeRun(runtime: ThreadRuntime, { threadId, resourceId }: Target): string | undefined {
-  const live = runtime.liveOf(threadId)
-  return live?.resourceId === resourceId ? (runtime.hostOf(threadId)?.runId ?? (live.running ? undefined : live.runId)) : undefined
-}
-
-interface Branches {
-  ifActive: Branch<ActiveBehavior>
-  ifIdle: Branch<IdleBehavior>
-}
-
-function checkOptions(options: SendOptions | undefined): Branches {
-  const { runId, resourceId, threadId, ifActive, ifIdle } = options ?? {}
-  if (runId !== undefined && !isName(runId)) throw badTarget('runId')
-  if (resourceId !== undefined && !isName(resourceId)) throw badTarget('resourceId')
-  if (threadId !== undefined && !isName(threadId)) throw badTarget('threadId')
-  checkKeys(options ?? {}, '', known)
-  if (runId === undefined && (threadId === undefined || resourceId === undefined)) throw badTarget(threadId === undefined ? 'threadId' : 'resourceId')
-  return {
-    ifActive: branch('ifActive', ifActive ?? {}, 'deliver', activeBehaviors, ofActive),
-    ifIdle: branch('ifIdle', ifIdle ?? {}, 'wake', idleBehaviors, ofIdle),
-  }
-}
-
-const known: readonly string[] = ['runId', 'resourceId', 'threadId', 'ifActive', 'ifIdle']
-const ofActive: readonly string[] = ['behavior', 'attributes']
-const ofIdle: readonly string[] = [...ofActive, 'streamOptions']
-
-/** A misspelt option would otherwise pass for one that isn't given. */
-function checkKeys(given: object, under: string, names: readonly string[]): void {
-  for (const key of Object.keys(given)) {
-    if (names.includes(key) || given[key as keyof typeof given] === undefined) continue
-    throw new HeedError('invalid_argument', `A send has no option '${under}${key}'. Known: ${names.map((name) => under + name).join(', ')}.`, { details: { field: under + key } })
-  }
-}
-
-/** What is for one run is for none where there is none. */
-function unkept({ ifActive, ifIdle }: Branches): Branches {
-  return { ifActive: ifActive.behavior === 'persist' ? { behavior: 'discard' } : ifActive, ifIdle: ifIdle.behavior === 'persist' ? { behavior: 'discard' } : ifIdle }
-}
-
-function badTarget(field: string): HeedError {
-  return new HeedError('invalid_argument', `A send needs its target: resourceId and threadId, or the runId of an active run. '${field}' is missing, or no text of whole characters without NUL.`, { details: { field } })
-}
-
-function branch<Behavior extends string>(
-  field: string,
-  given: { behavior?: Behavior; attributes?: SignalAttributes },
-  fallback: NoInfer<Behavior>,
-  known: readonly string[],
-  names: readonly string[],
-): Branch<Behavior> {
-  if (typeof given !== 'object') throw new HeedError('invalid_argument', `${field} must be an object, such as { behavior: '${fallback}' }.`, { details: { field } })
-  checkKeys(given, `${field}.`, names)
-  const behavior = given.behavior ?? fallback
-  if (!known.includes(behavior)) {
-    throw new HeedError('invalid_argument', `${field}.behavior '${String(behavior)}' is not known. Use one of: ${known.join(', ')}.`, { details: { field: `${field}.behavior` } })
-  }
-  const attributes = given.attributes && readField(`${field}.attributes`, () => normaliseAttributes(given.attributes, `${field}.attributes`))
-  return { behavior, ...(attributes ? { attributes } : {}) }
-}
-
+/** The outcome of a send that failed. */
 export function rejected(error: unknown): SignalOutcome {
   return { action: 'rejected', reason: error instanceof Error ? error.message : String(error), ...(isHeedError(error) ? { code: error.code } : {}) }
 }

@@ -1,5 +1,5 @@
 import type { JSONObject, JSONValue } from '../../base/json.ts'
-import type { AgentExecutionOptions } from '../../run/options.ts'
+import type { AgentExecutionOptions, MemoryOptions } from '../../run/options.ts'
 import { RequestContext } from '../../run/request-context.ts'
 import type { Runnable } from '../runtime/runnable.ts'
 
@@ -59,4 +59,16 @@ function isJSON(value: unknown, depth: number): value is JSONValue {
   const prototype: unknown = Object.getPrototypeOf(value)
   if (prototype !== Object.prototype && prototype !== null) return false
   return Object.values(value).every((item) => item === undefined || isJSON(item, depth + 1))
+}
+
+/** The options with what the agent's memory says for this request. Not a promise when that is always the same. */
+export function withMemory(agent: Runnable, options: AgentExecutionOptions): AgentExecutionOptions | Promise<AgentExecutionOptions> {
+  const finding = agent.memoryOptions?.(options)
+  if (!finding) return options
+  return finding.then((found) => ({ ...options, memory: { thread: '', ...options.memory, options: withHistory(found, options.memory?.options) } }))
+}
+
+/** What the call itself says of history takes the place of what was found. */
+function withHistory(found: MemoryOptions, own: MemoryOptions = {}): MemoryOptions {
+  return own.lastMessages === undefined && own.window === undefined ? { ...own, ...found } : own
 }

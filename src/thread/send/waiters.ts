@@ -1,19 +1,32 @@
 import type { AgentExecutionOptions } from '../../run/options.ts'
 import type { MailboxRow } from '../../store/contract/threads.ts'
-import type { LocalCall } from './local-call.ts'
+import type { Chunk } from '../../run/chunk.ts'
+import type { RunResult } from '../../run/output/run-result.ts'
+import type { Context } from '../../tracing/open-telemetry.ts'
 import type { SignalOutcome } from './receipt.ts'
 import type { Vigil } from '../../base/keep-alive.ts'
 
 /** How many suspended runs keep what only this process has of their options. Beyond it the oldest go on with what is stored. */
 const keptRuns = 10_000
 
+/** What a run has only in this process: the caller that holds its stream, and options that are no JSON. */
+export interface LocalCall {
+  /** Absent for one that follows a run which has its options already. */
+  options?: AgentExecutionOptions
+  /** What was open where the call was made, when somebody traces. */
+  from?: Context | undefined
+  emit(chunk: Chunk): void
+  resolve(result: RunResult): void
+  reject(error: unknown): void
+}
+
 interface Expected {
   waiting: Array<(outcome: SignalOutcome) => void>
   accepted: boolean
 }
 
-/** What this process waits for, and keeps for runs to come: outcomes of sends, callers, and options that are no JSON. */
-export class Expectations {
+/** The callers of this process that wait for outcomes and results, and the options of later runs that are not JSON. */
+export class Waiters {
   readonly #outcomes = new ByThread<Expected>()
   readonly #options = new ByThread<AgentExecutionOptions>()
   readonly #calls = new ByThread<LocalCall>()

@@ -1,7 +1,6 @@
 import { createdSignal } from '../signals/created.ts'
 import type { Signal } from '../signals/signal.ts'
-import type { Acceptance } from '../thread/send/receipt.ts'
-import { optional, type SendReceipt } from '../thread/send/receipt.ts'
+import { optional, type Acceptance, type SendReceipt } from '../thread/send/receipt.ts'
 import type { ThreadRuntime } from '../thread/runtime/runtime.ts'
 import { rejected } from '../thread/send/send.ts'
 import { hasRun, persists, type SendOptions } from '../thread/send/send-options.ts'

@@ -1,8 +1,7 @@
 import type { Ingested, NotificationRecord, NotificationStore, Settled, SettlementTerms } from '../store/contract/notifications.ts'
 import type { ThreadRow } from '../store/contract/thread-row.ts'
 import type { SendMode } from '../machine.ts'
-import type { Acceptance } from '../thread/send/receipt.ts'
-import { optional, type SendReceipt } from '../thread/send/receipt.ts'
+import { optional, type Acceptance, type SendReceipt } from '../thread/send/receipt.ts'
 import type { NotificationDeliveryDecision } from './policy.ts'
 import type { NotificationResult } from './result.ts'
 

@@ -40,3 +40,14 @@ export function checkNames(of: string, given: unknown, names: readonly string[])
     throw new HeedError('unsupported_option', `${of} has no '${name}'. Known: ${names.join(', ')}.`, { details: { option: name } })
   }
 }
+
+/** A value in an error message. */
+export function describeValue(value: unknown): string {
+  if (value === null) return 'null'
+  if (Array.isArray(value)) return 'an array'
+  if (typeof value === 'string') return value.length > 64 ? `${JSON.stringify(value.slice(0, 64))}…` : JSON.stringify(value)
+  if (typeof value === 'number' || typeof value === 'boolean') return String(value)
+  if (typeof value !== 'object') return typeof value
+  const name: unknown = value.constructor?.name
+  return typeof name === 'string' && name !== 'Object' ? `an instance of ${name}` : 'an object'
+}

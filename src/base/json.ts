@@ -1,6 +1,11 @@
 export type JSONValue = null | string | number | boolean | JSONValue[] | JSONObject
 export type JSONObject = { [key: string]: JSONValue | undefined }
 
+/** True for every object but arrays. */
+export function isObject(value: unknown): value is Record<string, unknown> {
+  return typeof value === 'object' && value !== null && !Array.isArray(value)
+}
+
 /** The same text for the same value, in whichever order its keys were written. */
 export function orderedJSON(value: unknown): string {
   return JSON.stringify(value, inOrder)

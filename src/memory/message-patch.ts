@@ -1,6 +1,5 @@
-import { invalidMessage } from '../message/read/invalid.ts'
+import { checkStorable, invalidMessage } from '../message/read/invalid-message.ts'
 import type { MessageContent, MessagePart } from '../message/message.ts'
-import { checkStorable } from '../message/storable.ts'
 import { isCurrent, readParts } from '../message/read/stored-content.ts'
 import type { MessagePatch } from '../store/contract/messages.ts'
 import { checkNames, checkObject, checkName, refused, timeOf } from './arguments.ts'

@@ -1,5 +1,5 @@
+import { isObject } from '../base/json.ts'
 import type { FilePart } from './message.ts'
-import { isRaw } from './read/raw.ts'
 
 type FileData = Pick<FilePart, 'data' | 'reference'>
 
@@ -9,7 +9,7 @@ export function readFileData(data: unknown): FileData | string {
   if (data instanceof URL) return { data: data.href }
   const bytes = asBytes(data)
   if (bytes) return { data: toBase64(bytes) }
-  if (!isRaw(data)) return 'a file needs `data`: a URL, base64 or bytes'
+  if (!isObject(data)) return 'a file needs `data`: a URL, base64 or bytes'
   switch (data.type) {
     case 'data':
       return readFileData(data.data)
@@ -30,7 +30,7 @@ function readText(text: string): FileData | string {
 }
 
 function readReference(reference: unknown): FileData | string {
-  const ids = isRaw(reference) ? Object.entries(reference) : []
+  const ids = isObject(reference) ? Object.entries(reference) : []
   const known = ids.filter((entry): entry is [string, string] => typeof entry[1] === 'string')
   return known.length > 0 && known.length === ids.length
     ? { data: '', reference: Object.fromEntries(known) }

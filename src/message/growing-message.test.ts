@@ -29,7 +29,7 @@ function answer(chance: Chance, steps: number): MessageRow[] {
 }
 
 describe('a message that grows row by row', () => {
-  it('is at every row what all of them joined at once are, and what was read before stays as it was', () => {
+  it('equals the joined rows after every row, and messages read earlier don’t change', () => {
     for (let seed = 1; seed <= 50; seed++) {
       const rows = answer(new Chance(seed), 12)
       const list = new MessageList()
@@ -44,7 +44,7 @@ describe('a message that grows row by row', () => {
     }
   })
 
-  it('has a row that was replaced, and grows on from there', () => {
+  it('contains a replaced row, and continues to grow', () => {
     const rows = answer(new Chance(7), 4)
     const list = new MessageList()
     for (const one of rows) list.add(one, 'response')

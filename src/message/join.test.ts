@@ -23,7 +23,7 @@ function call(id: string, rest: Partial<ToolInvocation> = {}): MessagePart {
   }
 }
 
-const say = (text: string): MessagePart => ({ type: 'text', text })
+const textPart = (text: string): MessagePart => ({ type: 'text', text })
 const start: MessagePart = { type: 'step-start' }
 const shape = (messages: Message[]) => messages.map(({ id, role, content }) => [
   id,
@@ -32,16 +32,16 @@ const shape = (messages: Message[]) => messages.map(({ id, role, content }) => [
 ])
 
 describe('joined rows', () => {
-  it('are one message for one turn, each step opened and each result in its call', () => {
+  it('are one message, with a step-start for each step and each result in its call', () => {
     const messages = joinRows([
-      row('1', 'user', 'u', [say('go')]),
-      row('2', 'assistant', 'm', [say('I look'), call('a'), call('b'), call('c')]),
+      row('1', 'user', 'u', [textPart('go')]),
+      row('2', 'assistant', 'm', [textPart('I look'), call('a'), call('b'), call('c')]),
       row('3', 'tool', 'm', [
         call('a', { args: null, state: 'result', result: { ok: true }, modelOutput: { type: 'text', value: 'ok' } }),
         call('b', { args: null, state: 'output-error', errorText: 'broke' }),
         call('c', { args: null, state: 'output-denied', approval: { approved: false, reason: 'no' } }),
       ]),
-      row('4', 'assistant', 'm', [say('done')]),
+      row('4', 'assistant', 'm', [textPart('done')]),
     ])
     expect(shape(messages)).toEqual([
       ['u', 'user', 'text'],
@@ -55,25 +55,25 @@ describe('joined rows', () => {
     expect(messages[1]).toMatchObject({ threadId: 't', createdAt: at })
   })
 
-  it('hide what only the model was shown, without parting a turn', () => {
+  it('leave out context rows, which don’t separate a message', () => {
     expect(
       shape(
         joinRows([
-          row('1', 'assistant', 'm', [say('a')]),
-          row('2', 'context', 'c', [say('recalled')]),
-          row('3', 'assistant', 'm', [say('b')]),
+          row('1', 'assistant', 'm', [textPart('a')]),
+          row('2', 'context', 'c', [textPart('recalled')]),
+          row('3', 'assistant', 'm', [textPart('b')]),
         ]),
       ),
     )
       .toEqual([['m', 'assistant', 'step-start text step-start text']])
   })
 
-  it('part turns where somebody spoke, and keep a late result with its call', () => {
+  it('end a message at a signal, and keep a late result with its call', () => {
     const messages = joinRows([
       row('1', 'assistant', 'm', [call('a')]),
-      row('2', 'signal', 's', [say('wait')]),
+      row('2', 'signal', 's', [textPart('wait')]),
       row('3', 'tool', 'm', [call('a', { state: 'result', result: 1 })]),
-      row('4', 'assistant', 'm2', [say('b')]),
+      row('4', 'assistant', 'm2', [textPart('b')]),
     ])
     expect(shape(messages)).toEqual([
       ['m', 'assistant', 'step-start tool-invocation'],
@@ -83,12 +83,12 @@ describe('joined rows', () => {
     expect(messages[0]?.content.parts[1]).toMatchObject({ toolInvocation: { state: 'result', result: 1 } })
   })
 
-  it('tell the calls of two turns apart when a provider numbers them alike', () => {
-    const turn = (id: string) => [
+  it('keep the calls of two messages apart when a provider gives them equal ids', () => {
+    const callRows = (id: string) => [
       row(`${id}1`, 'assistant', id, [call('0')]),
       row(`${id}2`, 'tool', id, [call('0', { state: 'result', result: id })]),
     ]
-    const messages = joinRows([...turn('m'), row('u', 'user', 'u', []), ...turn('n')])
+    const messages = joinRows([...callRows('m'), row('u', 'user', 'u', []), ...callRows('n')])
     expect(messages.map(({ content }) => content.parts[1])).toMatchObject([
       { toolInvocation: { result: 'm' } },
       undefined as never,
@@ -96,11 +96,11 @@ describe('joined rows', () => {
     ])
   })
 
-  it('keep a result whose call is gone, and what stands beside the parts', () => {
+  it('keep a result without its call, and the metadata beside the parts', () => {
     const [message] = joinRows([
       row('1', 'tool', 'm', [call('x', { state: 'result', result: 1 })]),
-      row('2', 'assistant', 'm', [say('a')], { metadata: { a: 1 } }),
-      row('3', 'assistant', 'm', [say('b')], { metadata: { b: 2 }, experimental_attachments: [{ url: 'https://example.com' }] }),
+      row('2', 'assistant', 'm', [textPart('a')], { metadata: { a: 1 } }),
+      row('3', 'assistant', 'm', [textPart('b')], { metadata: { b: 2 }, experimental_attachments: [{ url: 'https://example.com' }] }),
     ])
     expect(message?.content.parts[0]).toMatchObject({ toolInvocation: { result: 1 } })
     expect(message?.content).toMatchObject({
@@ -108,7 +108,7 @@ describe('joined rows', () => {
     })
   })
 
-  it('leave the rows as they were', () => {
+  it('don’t change the rows', () => {
     const rows = [
       row('1', 'assistant', 'm', [call('a')], { metadata: { a: 1 } }),
       row('2', 'tool', 'm', [call('a', { state: 'result', result: 1 })]),
@@ -120,7 +120,7 @@ describe('joined rows', () => {
 })
 
 describe('a split message', () => {
-  it('is a row for each step and one for its results, with ids of its own', () => {
+  it('is a row for each step and one for its results, with derived ids', () => {
     const message: Message = {
       id: 'm', role: 'assistant', createdAt: at, resourceId: 'r',
       content: {
@@ -131,7 +131,7 @@ describe('a split message', () => {
           call('a', { state: 'result', result: 1, transcript: { args: 'hidden', result: 'hidden' } }),
           call('b'),
           { ...start, providerMetadata: { openai: { y: 1 } } },
-          say('done'),
+          textPart('done'),
         ],
       },
     }
@@ -150,19 +150,19 @@ describe('a split message', () => {
       },
       {
         id: 'm:2', role: 'assistant', ...beside,
-        content: { format: 2, parts: [say('done')], providerMetadata: { openai: { y: 1 } } },
+        content: { format: 2, parts: [textPart('done')], providerMetadata: { openai: { y: 1 } } },
       },
     ])
   })
 
-  it('keeps whole what a provider ran itself, and what isn’t an assistant’s', () => {
+  it('keeps provider-executed calls and the messages of other roles whole', () => {
     const executed = { ...call('a', { state: 'result', result: 1 }), providerExecuted: true } as MessagePart
     expect(
       splitMessage({ id: 'm', role: 'assistant', createdAt: at, content: { format: 2, parts: [executed] } }),
     ).toMatchObject([{ content: { parts: [executed] } }])
     const signal: Message = {
       id: 's', role: 'signal', type: 'state', createdAt: at,
-      content: { format: 2, parts: [say('x')], metadata: { signal: {} } },
+      content: { format: 2, parts: [textPart('x')], metadata: { signal: {} } },
     }
     expect(splitMessage(signal)).toEqual([{ ...signal, messageId: 's' }])
     expect(splitMessage({ id: 'e', role: 'assistant', createdAt: at, content: { format: 2, parts: [] } })).toHaveLength(1)

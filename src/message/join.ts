@@ -3,18 +3,18 @@ import type { Message, MessageContent, MessagePart, StepStartPart, ToolInvocatio
 import type { MessageRow } from './row.ts'
 
 /**
- * Rows as their readers see them. Assistant and tool rows that follow each other with one `messageId` become one message: a
- * `step-start` opens what each assistant row says, and each result stands in the part of its call. Context rows are hidden and
- * separate nothing. Every other row is a message.
+ * Rows as readers of the thread see them. Consecutive assistant and tool rows with one `messageId` become one message: a `step-start`
+ * precedes the parts of each assistant row, and the part of a call holds its result. Context rows are skipped. Every other row is a
+ * message.
  */
 export function joinRows(rows: readonly MessageRow[]): Message[] {
-  return joinRowsWith(rows, messageAsStored)
+  return joinRowsWith(rows, storedMessage)
 }
 
-/** The same, with `messageFrom` for the rows that are messages of their own. */
+/** `joinRows` with `messageFrom` for the rows that are whole messages. */
 export function joinRowsWith(rows: readonly MessageRow[], messageFrom: (row: MessageRow) => Message): Message[] {
   const messages: Message[] = []
-  const calls = new CallPlaces()
+  const calls = new CallIndex()
   let open: Message | undefined
 
   for (let index = 0; index < rows.length; index++) {
@@ -25,33 +25,33 @@ export function joinRowsWith(rows: readonly MessageRow[], messageFrom: (row: Mes
       messages.push(messageFrom(row))
       continue
     }
-    const turn = joined(open, row, calls)
-    if (turn !== open && turn) messages.push(turn)
-    open = turn
+    const message = addRow(open, row, calls)
+    if (message !== open && message) messages.push(message)
+    open = message
   }
   return messages
 }
 
-/** The message of a row that is all there is of it. Nothing for one that only a model sees. */
+/** The message of a single row; undefined for a context row. */
 export function joinRow(row: MessageRow): Message | undefined {
   if (row.role === 'context') return undefined
-  if (row.role === 'assistant' || row.role === 'tool') return joined(undefined, row, new CallPlaces())
-  return messageAsStored(row)
+  if (row.role === 'assistant' || row.role === 'tool') return addRow(undefined, row, new CallIndex())
+  return storedMessage(row)
 }
 
-/** One message of an assistant while its rows come. Each costs what it adds, however many there were before. */
+/** An assistant's message that grows row by row. Adding a row costs the same, however many rows precede it. */
 export class GrowingMessage {
-  readonly #calls = new CallPlaces()
+  readonly #calls = new CallIndex()
   #open: Message | undefined
-  /** How many rows it has. */
+  /** The number of rows added. */
   count = 0
 
   add(rows: readonly MessageRow[]): void {
-    for (const row of rows) this.#open = joined(this.#open, row, this.#calls)
+    for (const row of rows) this.#open = addRow(this.#open, row, this.#calls)
     this.count += rows.length
   }
 
-  /** The message so far: rows that are added later leave this one as it is. */
+  /** The message so far, as a copy that later rows don't change. */
   get message(): Message | undefined {
     if (!this.#open) return undefined
     const { content } = this.#open
@@ -60,62 +60,62 @@ export class GrowingMessage {
   }
 }
 
-/** Adds an assistant's or a tool's row to the message that is open, or begins another. */
-function joined(open: Message | undefined, row: MessageRow, calls: CallPlaces): Message | undefined {
-  const results = row.role === 'tool' ? unplacedResults(row, calls) : undefined
+/** Adds an assistant or tool row to the open message, or begins another. */
+function addRow(open: Message | undefined, row: MessageRow, calls: CallIndex): Message | undefined {
+  const results = row.role === 'tool' ? joinResults(row, calls) : undefined
   if (results?.length === 0) return open
-  const turn: Message = open?.id === row.messageId ? open : messageOf(row, 'assistant', { format: 2, parts: nothing })
-  const added = results ?? openStep(row, turn)
-  const { length: before } = turn.content.parts
+  const message: Message = open?.id === row.messageId ? open : messageOf(row, 'assistant', { format: 2, parts: noParts })
+  const added = results ?? openStep(row, message)
+  const { length: before } = message.content.parts
   // Most messages are one row.
-  if (before === 0) turn.content.parts = added
-  else for (const part of added) turn.content.parts.push(part)
-  const { parts } = turn.content
+  if (before === 0) message.content.parts = added
+  else for (const part of added) message.content.parts.push(part)
+  const { parts } = message.content
   for (let index = before; index < parts.length; index++) {
     const part = parts[index] as MessagePart
     if (part.type === 'tool-invocation') calls.set(callKey(row, part), { parts, index })
   }
-  return turn
+  return message
 }
 
-/** What a message has before the parts of its first row become its own. */
-const nothing: MessagePart[] = []
+/** Shared by new messages: `addRow` replaces it with the parts of the first row. */
+const noParts: MessagePart[] = []
 
-interface CallPlace {
+interface CallPosition {
   parts: MessagePart[]
   index: number
 }
 
-/** Where calls stand. Most messages call nothing. */
-class CallPlaces {
-  #places: Map<string, CallPlace> | undefined
+/** The position of each call. The map is created with the first one: most messages have no calls. */
+class CallIndex {
+  #positions: Map<string, CallPosition> | undefined
 
-  get(key: string): CallPlace | undefined {
-    return this.#places?.get(key)
+  get(key: string): CallPosition | undefined {
+    return this.#positions?.get(key)
   }
 
-  set(key: string, place: CallPlace): void {
-    this.#places ??= new Map()
-    this.#places.set(key, place)
+  set(key: string, position: CallPosition): void {
+    this.#positions ??= new Map()
+    this.#positions.set(key, position)
   }
 }
 
-// Some providers number their calls anew in every turn, so a call is only known together with its message.
+// Some providers number the calls of each message from one, so a call id is unique only within its message.
 function callKey({ messageId }: MessageRow, { toolInvocation }: ToolInvocationPart): string {
   return `${messageId}\n${toolInvocation.toolCallId}`
 }
 
-/** Writes each result into its call, and gives those whose call isn't there. */
-function unplacedResults(row: MessageRow, calls: CallPlaces): ToolInvocationPart[] {
-  const unplaced: ToolInvocationPart[] = []
+/** Writes each result into the part of its call, and returns the results without a call. */
+function joinResults(row: MessageRow, calls: CallIndex): ToolInvocationPart[] {
+  const withoutCall: ToolInvocationPart[] = []
   for (const part of row.content.parts) {
     if (part.type !== 'tool-invocation' || !hasOutcome(part.toolInvocation)) continue
-    const place = calls.get(callKey(row, part))
-    const call = place?.parts[place.index]
-    if (place && call?.type === 'tool-invocation') place.parts[place.index] = withResult(call, part)
-    else unplaced.push(resultPart(part))
+    const position = calls.get(callKey(row, part))
+    const call = position?.parts[position.index]
+    if (position && call?.type === 'tool-invocation') position.parts[position.index] = withResult(call, part)
+    else withoutCall.push(resultPart(part))
   }
-  return unplaced
+  return withoutCall
 }
 
 function withResult(call: ToolInvocationPart, { toolInvocation: result, ...part }: ToolInvocationPart): ToolInvocationPart {
@@ -126,16 +126,16 @@ function withResult(call: ToolInvocationPart, { toolInvocation: result, ...part 
   return { ...call, toolInvocation: joined, ...(metadata && { resultProviderMetadata: metadata }) }
 }
 
-// In a tool row, what the provider said belongs to the result.
+// In a tool row, the provider's metadata belongs to the result.
 function resultPart({ providerMetadata, ...part }: ToolInvocationPart): ToolInvocationPart {
   const metadata = part.resultProviderMetadata ?? providerMetadata
   return { ...part, ...(metadata && { resultProviderMetadata: metadata }) }
 }
 
-/** The parts that an assistant row adds to its message. What stands beside them in the row goes to the message. */
-function openStep({ content }: MessageRow, { content: turn }: Message): MessagePart[] {
-  if (content.metadata) turn.metadata = { ...turn.metadata, ...content.metadata }
-  if (content.experimental_attachments) (turn.experimental_attachments ??= []).push(...content.experimental_attachments)
+/** The parts that an assistant row adds to its message. Merges the row's metadata, attachments and options into the message. */
+function openStep({ content }: MessageRow, { content: message }: Message): MessagePart[] {
+  if (content.metadata) message.metadata = { ...message.metadata, ...content.metadata }
+  if (content.experimental_attachments) (message.experimental_attachments ??= []).push(...content.experimental_attachments)
   const parts = partsOf(content)
   const [first] = parts
   const begins = first?.type === 'step-start'
@@ -143,25 +143,28 @@ function openStep({ content }: MessageRow, { content: turn }: Message): MessageP
 
   const options = content.providerMetadata
   const start: StepStartPart = begins ? first : { type: 'step-start' }
-  // A turn's first step has the options of the message; a later one keeps its own.
-  const isLater = turn.parts.length > 0
-  if (options && !start.providerMetadata && !isLater) turn.providerMetadata = options
+  // The options of the first step are those of the message; a later step keeps its own.
+  const isLater = message.parts.length > 0
+  if (options && !start.providerMetadata && !isLater) message.providerMetadata = options
   const opened = options && !start.providerMetadata && isLater ? { ...start, providerMetadata: options } : start
   if (opened === first) return parts.slice()
-  const said = begins ? parts.slice(1) : parts
-  // Most say one thing: a list that is made in one piece is an eighth of one that grows.
-  return said.length === 1 ? [opened, said[0] as MessagePart] : [opened, ...said]
+  const rest = begins ? parts.slice(1) : parts
+  // Most steps have one part: an array literal of two takes an eighth of the memory of an array that grows.
+  return rest.length === 1 ? [opened, rest[0] as MessagePart] : [opened, ...rest]
 }
 
-function messageAsStored(row: MessageRow): Message {
+function storedMessage(row: MessageRow): Message {
   return messageOf(row, row.role as Message['role'], row.content)
 }
 
-/** The message that a row begins. */
-export function messageOf({ messageId, createdAt, threadId, resourceId, type }: MessageRow, role: Message['role'], content: MessageContent): Message {
-  // Most are a thread's, and a window is full of them: each is one object, made in one piece.
+/** A message with the ids, the time and the type of a row. */
+export function messageOf(row: MessageRow, role: Message['role'], content: MessageContent): Message {
+  const { messageId, createdAt, threadId, resourceId, type } = row
+  // A window has many messages with both ids: as one literal, each keeps the shape that it is created with.
   if (threadId !== undefined && resourceId !== undefined) {
-    return type === undefined ? { id: messageId, role, createdAt, content, threadId, resourceId } : { id: messageId, role, createdAt, content, threadId, resourceId, type }
+    return type === undefined
+      ? { id: messageId, role, createdAt, content, threadId, resourceId }
+      : { id: messageId, role, createdAt, content, threadId, resourceId, type }
   }
   const message: Message = { id: messageId, role, createdAt, content }
   if (threadId !== undefined) message.threadId = threadId

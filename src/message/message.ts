@@ -1,15 +1,14 @@
+import type { LanguageModelV4ToolResultPart } from '@ai-sdk/provider'
 import type { JSONObject, JSONValue } from '../base/json.ts'
-import type { ModelToolOutput } from './tool-output.ts'
 
 /** Options for one provider, keyed by its name: `{ anthropic: { cacheControl: { type: 'ephemeral' } } }`. */
 export type ProviderOptions = Record<string, JSONObject>
 
 /**
- * A message as it is stored and as processors see it.
+ * A message as readers of history and processors see it.
  *
- * One turn of an assistant is one message, whatever number of steps it took: `step-start` parts mark where a step begins, and
- * a tool's result stands in the part of its call. In the store a message may be several rows (see `MessageRow`); reading joins
- * them.
+ * The steps of a segment are one message: a `step-start` part marks the begin of each step, and the part of a call holds its result. In
+ * the store a message may be several rows (see `MessageRow`), which reading joins.
  */
 export interface Message {
   id: string
@@ -27,9 +26,9 @@ export type MessageRole = 'user' | 'assistant' | 'system' | 'signal'
 export interface MessageContent {
   format: 2
   parts: MessagePart[]
-  /** The plain text, where a writer kept it beside the parts. Read only when `parts` is empty. */
+  /** The plain text that older writers stored beside the parts. Read only when `parts` is empty. */
   content?: string
-  /** Files that came beside the text. They reach the model after the parts. */
+  /** Files beside the parts. The model receives them after the parts. */
   experimental_attachments?: Attachment[]
   metadata?: Record<string, unknown>
   /** Provider options of the whole message. */
@@ -64,7 +63,7 @@ export interface TextPart extends Part {
 
 export interface ReasoningPart extends Part {
   type: 'reasoning'
-  /** The text of the thought; empty for a redacted one. */
+  /** The text of the reasoning; empty for redacted reasoning. */
   reasoning: string
 }
 
@@ -88,11 +87,14 @@ export interface ToolInvocationPart extends Part {
   type: 'tool-invocation'
   toolInvocation: ToolInvocation
   providerExecuted?: boolean
-  /** What the provider said with the result. `providerMetadata` is what it said with the call. */
+  /** The provider's metadata of the result. `providerMetadata` is that of the call. */
   resultProviderMetadata?: ProviderOptions
 }
 
 export type ToolInvocationState = 'call' | 'approval-requested' | 'result' | 'output-error' | 'output-denied'
+
+/** The outcome of a tool call as a model receives it. */
+export type ModelToolOutput = LanguageModelV4ToolResultPart['output']
 
 export interface ToolInvocation {
   toolCallId: string
@@ -101,13 +103,13 @@ export interface ToolInvocation {
   state: ToolInvocationState
   /** `result`: what the tool returned, as JSON. */
   result?: JSONValue
-  /** `output-error`: what the model is told. */
+  /** `output-error`: the text that the model receives. */
   errorText?: string
   /** `approval-requested` and `output-denied`. */
   approval?: { approved?: boolean; reason?: string }
-  /** What `toModelOutput` made of the result, kept so that the prompt has the same bytes for ever. */
+  /** The result of `toModelOutput`, stored so that every later prompt has the same bytes. */
   modelOutput?: ModelToolOutput
-  /** What a transcript shows in place of the payloads, where the tool or the agent has a `transform`. */
+  /** The replacements of the payloads in a transcript, where the tool or the agent has a `transform`. */
   transcript?: { args?: JSONValue; result?: JSONValue; errorText?: string }
 }
 
@@ -118,13 +120,13 @@ export interface SourcePart extends Part {
     | { sourceType: 'document'; id: string; mediaType: string; title: string; filename?: string }
 }
 
-/** A provider that failed for good. Shown in transcripts, never sent to a model. */
+/** The error of a provider after all retries. Shown in transcripts, never sent to a model. */
 export interface ErrorPart extends Part {
   type: 'error'
   error: { name: string; message: string; code?: string }
 }
 
-/** Content that only its provider understands, such as a compaction block. */
+/** Content of one provider, such as a compaction block. */
 export interface CustomPart extends Part {
   type: 'custom'
   kind: `${string}.${string}`

@@ -1,16 +1,15 @@
 import type { MessageContent } from './message.ts'
 
 /**
- * One append to a thread. Rows are never rewritten while a run lives, so that what a run costs stays linear in what it says:
- * each step appends an `assistant` row and, after its tools ran, a `tool` row with their results.
+ * One append to a thread. A run never rewrites rows, so that its cost stays linear in its output: each step appends an `assistant` row
+ * and, after its tools, a `tool` row with their results.
  *
- * `context` rows are what the model was shown besides the conversation (recalled passages, changes of working memory). They are
- * part of the prompt and hidden from readers.
+ * `context` rows (recalled passages, changes of working memory) are part of the prompt and hidden from readers of the thread.
  */
 export interface MessageRow {
   /** Unique within the thread. */
   id: string
-  /** The message that this row is a part of. Rows that follow each other with one `messageId` are one message. */
+  /** The message of this row. Consecutive rows with one `messageId` are one message. */
   messageId: string
   role: RowRole
   createdAt: Date
@@ -22,7 +21,7 @@ export interface MessageRow {
   /** The run that wrote or drained the row, and the step within it. */
   runId?: string
   step?: number
-  /** Position in the thread, given by the store. Order is this and never a time. */
+  /** The position in the thread, assigned by the store. Rows are ordered by it, never by time. */
   seq?: number
 }
 

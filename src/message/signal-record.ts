@@ -1,7 +1,8 @@
+import { isObject } from '../base/json.ts'
 import type { MessageContent } from './message.ts'
-import { firstText, isRaw } from './read/raw.ts'
+import { firstString } from './read/raw.ts'
 
-/** What a signal's message keeps of it beside its parts, as far as a reader of messages needs it. */
+/** The fields of a signal that its message stores beside the parts, for readers of messages. */
 export interface SignalView {
   type: string
   tagName: string
@@ -11,30 +12,30 @@ export interface SignalView {
 
 const olderTypes: Readonly<Record<string, string>> = { 'user-message': 'user', 'system-reminder': 'reactive' }
 
-/** The record at `content.metadata.signal`. Messages of older writers name the type only beside the content. */
+/** The record at `content.metadata.signal`. Messages of older writers have the type only beside the content. */
 export function signalOf({ type, content }: { type?: string; content: MessageContent }): SignalView {
-  const record = isRaw(content.metadata?.signal) ? content.metadata.signal : {}
-  const written = firstText(record.type, type) ?? 'user'
+  const record = isObject(content.metadata?.signal) ? content.metadata.signal : {}
+  const storedType = firstString(record.type, type) ?? 'user'
   return {
-    type: today(written),
-    tagName: firstText(record.tagName, type) ?? written,
-    ...(isRaw(record.attributes) && { attributes: record.attributes }),
-    ...(isRaw(record.metadata) && { metadata: record.metadata }),
+    type: currentType(storedType),
+    tagName: firstString(record.tagName, type) ?? storedType,
+    ...(isObject(record.attributes) && { attributes: record.attributes }),
+    ...(isObject(record.metadata) && { metadata: record.metadata }),
   }
 }
 
-/** It was for one run: no display shows it, and nothing finds it. */
+/** True for a signal that is hidden from readers and from recall. */
 export function isTransient({ metadata }: Pick<MessageContent, 'metadata'>): boolean {
   const record = metadata?.signal
-  return isRaw(record) && record.transient === true
+  return isObject(record) && record.transient === true
 }
 
-/** Its type alone. */
+/** The type of `signalOf`, without building the rest. */
 export function signalType({ type, content }: { type?: string; content: MessageContent }): string {
   const record = content.metadata?.signal
-  return today(firstText(isRaw(record) ? record.type : undefined, type) ?? 'user')
+  return currentType(firstString(isObject(record) ? record.type : undefined, type) ?? 'user')
 }
 
-function today(type: string): string {
+function currentType(type: string): string {
   return olderTypes[type] ?? type
 }

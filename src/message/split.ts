@@ -1,11 +1,10 @@
-import { hasOutcome, partsOf } from './content.ts'
+import { hasOutcome, partsOf, stepsOf } from './content.ts'
 import type { Message, MessageContent, MessagePart, ToolInvocation, ToolInvocationPart } from './message.ts'
 import type { MessageRow, RowRole } from './row.ts'
-import { stepsOf } from './step.ts'
 
 /**
- * The rows of a whole message: what a run would have appended. A model is shown the same bytes for them as for the message, and
- * joining them gives the message again, with a `step-start` before its first step. Row ids derive from the message's.
+ * The rows that a run would have appended for a whole message. Their prompt has the same bytes as that of the message, and `joinRows`
+ * restores the message, with a `step-start` before its first step. Row ids derive from the id of the message.
  */
 export function splitMessage(message: Message): MessageRow[] {
   if (message.role !== 'assistant') return [rowOf(message, 0, message.role, message.content)]
@@ -34,13 +33,13 @@ function rowOf(message: Message, index: number, role: RowRole, content: MessageC
   return row
 }
 
-// What a provider ran itself stays whole: its call and its result are one answer.
-function answeredByTool(part: MessagePart): part is ToolInvocationPart {
+// A call that the provider executed stays one part with its result.
+function hasToolResult(part: MessagePart): part is ToolInvocationPart {
   return part.type === 'tool-invocation' && !part.providerExecuted && hasOutcome(part.toolInvocation)
 }
 
 function asCall(part: MessagePart): MessagePart {
-  if (!answeredByTool(part)) return part
+  if (!hasToolResult(part)) return part
   const { toolInvocation, providerMetadata } = part
   const { toolCallId, toolName, args, transcript } = toolInvocation
   const call: ToolInvocation = { toolCallId, toolName, args, state: 'call' }
@@ -49,12 +48,12 @@ function asCall(part: MessagePart): MessagePart {
 }
 
 function asResult(part: MessagePart): ToolInvocationPart[] {
-  if (!answeredByTool(part)) return []
+  if (!hasToolResult(part)) return []
   const { transcript, ...result } = part.toolInvocation
-  const told = part.resultProviderMetadata && { providerMetadata: part.resultProviderMetadata }
+  const metadata = part.resultProviderMetadata && { providerMetadata: part.resultProviderMetadata }
   if (transcript) {
-    const { args: _, ...shown } = transcript
-    if (Object.keys(shown).length > 0) Object.assign(result, { transcript: shown })
+    const { args: _, ...ofResult } = transcript
+    if (Object.keys(ofResult).length > 0) Object.assign(result, { transcript: ofResult })
   }
-  return [{ type: 'tool-invocation', toolInvocation: result, ...told }]
+  return [{ type: 'tool-invocation', toolInvocation: result, ...metadata }]
 }

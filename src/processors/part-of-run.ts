@@ -1,5 +1,5 @@
 import type { Run } from '../run/loop/run.ts'
-import { seenMessages } from '../message/as-seen.ts'
+import { processorMessages } from '../message/processor-view.ts'
 import { MessageList, type MessageSource, type UnreadRows } from '../message/list/list.ts'
 import type { Message } from '../message/message.ts'
 import type { MessageRow } from '../message/row.ts'
@@ -66,7 +66,7 @@ export class PartOfRun implements UnreadRows {
   /** One after the other is given the same array until somebody changes it: whoever comes after that gets one as it was. */
   get messages(): Message[] {
     if (this.looked) return this.list.get[sources[this.kind]].db()
-    this.made ??= seenMessages(this.part)
+    this.made ??= processorMessages(this.part)
     if (!this.given || !areSame(this.given, this.made)) this.given = [...this.made]
     return this.given
   }

@@ -2,7 +2,7 @@ import type { Run } from '../run/loop/run.ts'
 import type { StepRecorder } from '../run/step/step-recorder.ts'
 import { MessageList, type MessageSource } from '../message/list/list.ts'
 import type { MessageRow } from '../message/row.ts'
-import { stepsOf } from '../message/step.ts'
+import { stepsOf } from '../message/content.ts'
 import { isResponse, PartOfRun } from './part-of-run.ts'
 
 /** What hooks see of a whole run: history as memory, what this run said as response. */

@@ -1,6 +1,6 @@
 import type { LanguageModelV4Message, LanguageModelV4Prompt } from '@ai-sdk/provider'
 import { describe, expect, it } from 'vitest'
-import type { ModelToolOutput } from '../message/tool-output.ts'
+import type { ModelToolOutput } from '../message/message.ts'
 import { toV2Prompt, toV3Prompt } from './down-convert.ts'
 
 const url = new URL('https://example.com/a.png')

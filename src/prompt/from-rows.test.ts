@@ -4,7 +4,7 @@ import { joinRows } from '../message/join.ts'
 import type { MessageContent, MessagePart, ProviderOptions, ToolInvocation } from '../message/message.ts'
 import type { MessageRow, RowRole } from '../message/row.ts'
 import { splitMessage } from '../message/split.ts'
-import { storableOutput } from '../message/storable-output.ts'
+import { storableOutput } from '../message/tool-output.ts'
 import { modelMessagesOf, promptOf } from './from-rows.ts'
 import { closeOpenCalls } from './open-calls.ts'
 

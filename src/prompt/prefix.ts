@@ -1,4 +1,4 @@
-import { isRaw } from '../message/read/raw.ts'
+import { isObject } from '../base/json.ts'
 import { toBase64 } from '../message/file-data.ts'
 
 /** A hash of what one message says to a provider, and how many bytes that is. Equal for equal bytes; small enough to store. */
@@ -48,7 +48,7 @@ export function canonicalJSON(value: unknown): string {
   if (value instanceof URL) return JSON.stringify(value.href)
   if (value instanceof Uint8Array) return JSON.stringify(toBase64(value))
   if (Array.isArray(value)) return `[${value.map(canonicalJSON).join(',')}]`
-  if (!isRaw(value)) return JSON.stringify(value) ?? 'null'
+  if (!isObject(value)) return JSON.stringify(value) ?? 'null'
   const fields: string[] = []
   for (const key of Object.keys(value).sort()) {
     const json = field(value, key)
@@ -71,14 +71,14 @@ function isPayload(type: unknown, key: string): boolean {
 }
 
 function optionsJSON(options: unknown): string | undefined {
-  if (!isRaw(options)) return undefined
+  if (!isObject(options)) return undefined
   const kept = Object.entries(options).map(([provider, values]) => [provider, withoutMarkers(values)] as const)
   const told = kept.filter(([, values]) => Object.keys(values).length > 0)
   return told.length > 0 ? canonicalJSON(Object.fromEntries(told)) : undefined
 }
 
 function withoutMarkers(values: unknown): Record<string, unknown> {
-  const entries = isRaw(values) ? Object.entries(values) : []
+  const entries = isObject(values) ? Object.entries(values) : []
   return Object.fromEntries(entries.filter(([key]) => !/^cache[-_]?(control|point)$/i.test(key)))
 }
 

@@ -1,6 +1,7 @@
+import { isObject } from '../base/json.ts'
 import type { LanguageModelV4Message } from '@ai-sdk/provider'
 import { HeedError } from '../base/errors.ts'
-import { isProviderOptions, isRaw } from '../message/read/raw.ts'
+import { isProviderOptions } from '../message/read/raw.ts'
 import type { ProviderOptions } from '../message/message.ts'
 
 export interface SystemMessage {
@@ -28,7 +29,7 @@ export function systemMessages(instructions: SystemMessageInput): SystemModelMes
 function systemMessage(item: unknown, field: string): SystemModelMessage[] {
   if (typeof item === 'string') return item === '' ? [] : [{ role: 'system', content: item }]
   if (Array.isArray(item)) throw invalid(field, 'is a list inside a list')
-  if (!isRaw(item)) throw invalid(field, `is ${item === null ? 'null' : typeof item}`)
+  if (!isObject(item)) throw invalid(field, `is ${item === null ? 'null' : typeof item}`)
   if (item.role !== 'system') throw invalid(field, `has the role ${JSON.stringify(item.role)}`)
   if (typeof item.content !== 'string') throw invalid(field, 'has content that is not a text')
   const options = item.providerOptions ?? item.experimental_providerMetadata

@@ -1,7 +1,6 @@
 import type { LanguageModelV4ToolResultPart } from '@ai-sdk/provider'
 import type { JSONValue } from '../base/json.ts'
-import type { ProviderOptions, ToolInvocation } from '../message/message.ts'
-import type { ModelToolOutput } from '../message/tool-output.ts'
+import type { ModelToolOutput, ProviderOptions, ToolInvocation } from '../message/message.ts'
 
 /** The outcome of a call as a model receives it. */
 export function toolResult(invocation: ToolInvocation, options: ProviderOptions | undefined): LanguageModelV4ToolResultPart {

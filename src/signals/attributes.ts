@@ -1,4 +1,5 @@
-import { describeValue, invalidSignal } from './invalid-signal.ts'
+import { describeValue } from '../base/arguments.ts'
+import { invalidSignal } from './invalid-signal.ts'
 import { copyJSON, isPlainObject } from './json-copy.ts'
 import type { Signal, SignalAttributes, StoredAttributes } from './signal.ts'
 import { isXMLName } from './xml.ts'

@@ -1,5 +1,5 @@
-import { isName } from '../base/arguments.ts'
-import { describeValue, invalidSignal } from './invalid-signal.ts'
+import { describeValue, isName } from '../base/arguments.ts'
+import { invalidSignal } from './invalid-signal.ts'
 
 /** Prefixes of ids that Heed derives from a notification or an occurrence, so that a repeated delivery has the same id. */
 export const reservedIdPrefixes = {

@@ -1,5 +1,6 @@
+import { describeValue } from '../base/arguments.ts'
 import { asBytes, imageMediaType, isBase64, isURLText, parseDataURL, toBase64 } from '../message/file-data.ts'
-import { describeValue, invalidSignal } from './invalid-signal.ts'
+import { invalidSignal } from './invalid-signal.ts'
 import { copyProviderOptions, isPlainObject } from './json-copy.ts'
 import type { StoredContents, StoredFilePart, StoredPart } from './signal.ts'
 

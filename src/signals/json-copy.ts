@@ -1,7 +1,8 @@
+import { describeValue } from '../base/arguments.ts'
+import { describe, isHeedError } from '../base/errors.ts'
 import type { JSONObject, JSONValue } from '../base/json.ts'
 import type { ProviderOptions } from '../message/message.ts'
-import { describe, isHeedError } from '../base/errors.ts'
-import { describeValue, invalidSignal } from './invalid-signal.ts'
+import { invalidSignal } from './invalid-signal.ts'
 
 const maxDepth = 128
 

@@ -1,10 +1,12 @@
+import { describeValue } from '../base/arguments.ts'
 import { isoTime } from '../base/iso.ts'
-import { dateOf, isRaw } from '../message/read/raw.ts'
+import { isObject } from '../base/json.ts'
+import { parseDate } from '../message/read/raw.ts'
 import { normaliseAttributes, unsafeName } from './attributes.ts'
 import { checkCallerId, checkSignalId } from './caller-ids.ts'
 import { checkSize, MAX_SIGNAL_BYTES, normaliseContents, utf8Length } from './contents.ts'
 import { needsGuard, RESERVED_TAGS } from './forgery.ts'
-import { describeValue, invalidSignal } from './invalid-signal.ts'
+import { invalidSignal } from './invalid-signal.ts'
 import { copyJSONObject, copyProviderOptions, readField } from './json-copy.ts'
 import { kindOf, SIGNAL_TYPES } from './kinds.ts'
 import type { MessageInput, Signal, SignalInput } from './signal.ts'
@@ -28,7 +30,7 @@ const sized = ['attributes', 'metadata', 'providerOptions'] as const
  * error has the path of the field in `details.field`. The input is not changed and shares nothing with the result.
  */
 export function normaliseSignal(input: SignalInput, context: NormaliseContext): Signal {
-  if (!isRaw(input)) throw invalidSignal('signal', `must be an object with type and contents, not ${describeValue(input)}.`)
+  if (!isObject(input)) throw invalidSignal('signal', `must be an object with type and contents, not ${describeValue(input)}.`)
   checkFields(input, signalFields)
   checkTimes(input)
   const kind = kindOf(input.type)
@@ -61,7 +63,7 @@ export function normaliseSignal(input: SignalInput, context: NormaliseContext): 
 /** Validates a user's message and returns its signal, of type `user`. */
 export function messageInputToSignal(input: MessageInput, context: NormaliseContext): Signal {
   if (typeof input === 'string' || Array.isArray(input)) return normaliseSignal({ type: 'user', contents: input }, context)
-  if (!isRaw(input)) {
+  if (!isObject(input)) {
     throw invalidSignal('message', `must be a string, an array of parts or an object with contents, not ${describeValue(input)}.`)
   }
   checkFields(input, isUserSignal(input) ? signalFields : messageFields)
@@ -93,7 +95,7 @@ function checkFields(input: object, fields: readonly string[]): void {
 function checkTimes(input: object): void {
   const { createdAt, acceptedAt } = input as { createdAt?: unknown; acceptedAt?: unknown }
   for (const [field, time] of [['createdAt', createdAt], ['acceptedAt', acceptedAt]] as const) {
-    if (isPresent(time) && dateOf(time) === undefined) {
+    if (isPresent(time) && parseDate(time) === undefined) {
       throw invalidSignal(field, `must be a time like 2026-01-31T12:00:00Z, or left out, not ${describeValue(time)}.`)
     }
   }

@@ -1,10 +1,10 @@
-import type { JSONObject } from '../base/json.ts'
 import { HeedError } from '../base/errors.ts'
 import { dateOf, isWritten } from '../base/iso.ts'
+import type { JSONObject } from '../base/json.ts'
 import { ownAttachments } from '../message/attachments.ts'
 import { imageMediaType } from '../message/file-data.ts'
 import type { Message, MessagePart, ProviderOptions } from '../message/message.ts'
-import { firstText } from '../message/read/raw.ts'
+import { firstString } from '../message/read/raw.ts'
 import type { MessageRow } from '../message/row.ts'
 import { canonicalContents, partsOf } from './contents.ts'
 import { isPlainObject } from './json-copy.ts'
@@ -166,11 +166,11 @@ function decodePart(part: unknown): StoredPart | undefined {
   const options = providerOptionsOf(part)
   if (part.type === 'text') return typeof part.text === 'string' ? { type: 'text', text: part.text, ...options } : undefined
   if (part.type !== 'file' && part.type !== 'image') return undefined
-  const data = firstText(part.data, part.image, part.url)
+  const data = firstString(part.data, part.image, part.url)
   if (data === undefined) return undefined
-  const mediaType = firstText(part.mediaType, part.mimeType, part.contentType)
+  const mediaType = firstString(part.mediaType, part.mimeType, part.contentType)
   const fallback = part.type === 'image' ? imageMediaType(data) : 'application/octet-stream'
-  const filename = firstText(part.filename, part.name)
+  const filename = firstString(part.filename, part.name)
   return { type: 'file', data, mediaType: mediaType ?? fallback, ...(filename !== undefined && { filename }), ...options }
 }
 

@@ -1,7 +1,8 @@
+import { describeValue } from '../base/arguments.ts'
 import type { ProviderOptions } from '../message/message.ts'
 import type { MessageRow } from '../message/row.ts'
 import { checkCallerId } from './caller-ids.ts'
-import { describeValue, invalidSignal } from './invalid-signal.ts'
+import { invalidSignal } from './invalid-signal.ts'
 import { isPlainObject } from './json-copy.ts'
 import type { SignalAttributes, SignalContents, SignalInput } from './signal.ts'
 

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest'
 import { z } from 'zod'
 import { Agent } from '../../src/agent/agent.ts'
-import { toUIMessages } from '../../src/message/ui/ui.ts'
+import { toUIMessages } from '../../src/message/ui/to-ui.ts'
 import { createTool } from '../../src/run/tools/tool.ts'
 import type { ToolTransform, TransformContext } from '../../src/run/tools/transform.ts'
 import { scriptedModel } from '../../src/testing/index.ts'

@@ -1,4 +1,4 @@
-import { toUIMessages } from '../../message/ui/ui.ts'
+import { toUIMessages } from '../../message/ui/to-ui.ts'
 import type { Message } from '../../message/message.ts'
 import type { UIMessage, UIToolPart } from '../../message/ui/ui-message.ts'
 import type { Chunk, DataChunk, RunChunk } from '../../run/chunk.ts'

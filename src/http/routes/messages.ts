@@ -1,6 +1,6 @@
 import type { Message } from '../../message/message.ts'
 import type { IncludedMessage, RecallArgs } from '../../memory/recall.ts'
-import { toUIMessages } from '../../message/ui/ui.ts'
+import { toUIMessages } from '../../message/ui/to-ui.ts'
 import { HeedError } from '../../base/errors.ts'
 import { newId } from '../../base/ids.ts'
 import { deletedMessages, messageList, messagePage } from '../schema/answer-schemas.ts'

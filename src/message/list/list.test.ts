@@ -8,31 +8,31 @@ import type { Message, MessagePart, ToolInvocation } from '../message.ts'
 import type { MessageRow, RowRole } from '../row.ts'
 
 const at = new Date(0)
-const say = (text: string): MessagePart => ({ type: 'text', text })
+const textPart = (text: string): MessagePart => ({ type: 'text', text })
 const message = (id: string, text: string, role: Message['role'] = 'user'): Message =>
-  ({ id, role, createdAt: at, content: { format: 2, parts: [say(text)] } })
+  ({ id, role, createdAt: at, content: { format: 2, parts: [textPart(text)] } })
 const row = (id: string, role: RowRole, messageId: string, parts: MessagePart[]): MessageRow =>
   ({ id, messageId, role, createdAt: at, content: { format: 2, parts } })
 const call = (id: string, rest: Partial<ToolInvocation> = {}): MessagePart =>
   ({ type: 'tool-invocation', toolInvocation: { toolCallId: id, toolName: 'look', args: {}, state: 'call', ...rest } })
-const words = (part: MessagePart) => (part.type === 'text' ? part.text : part.type)
-const said = (messages: Message[]) => messages.map(({ id, content }) => `${id}:${content.parts.map(words).join('+')}`)
+const summary = (part: MessagePart) => (part.type === 'text' ? part.text : part.type)
+const summaries = (messages: Message[]) => messages.map(({ id, content }) => `${id}:${content.parts.map(summary).join('+')}`)
 
-const turn = [
-  row('u', 'user', 'u', [say('go')]),
+const rowsOfRun = [
+  row('u', 'user', 'u', [textPart('go')]),
   row('a1', 'assistant', 'm', [call('1')]),
   row('t1', 'tool', 'm', [call('1', { state: 'result', result: 1 })]),
-  row('c1', 'context', 'c1', [say('recalled')]),
-  row('a2', 'assistant', 'm', [say('done')]),
+  row('c1', 'context', 'c1', [textPart('recalled')]),
+  row('a2', 'assistant', 'm', [textPart('done')]),
 ]
 
 describe('a list of messages', () => {
-  it('takes every form that programs have messages in', () => {
+  it('takes messages in every form', () => {
     const list = new MessageList()
       .add('text', 'input')
       .add(message('m', 'stored'), 'memory')
       .add([message('n', 'one'), message('o', 'two')], 'memory')
-      .add(row('r', 'user', 'r', [say('row')]), 'memory')
+      .add(row('r', 'user', 'r', [textPart('row')]), 'memory')
       .add({ id: 'ui', role: 'user', parts: [{ type: 'text', text: 'ui' }] }, 'input')
       .add([{ role: 'user', content: 'model' }, { role: 'assistant', content: [{ type: 'text', text: 'parts' }] }], 'context')
       .add([], 'input')
@@ -45,19 +45,19 @@ describe('a list of messages', () => {
       'ui',
       'model',
       'parts',
-    ].map(say))
-    expect(said(list.get.remembered.db())).toEqual(['m:stored', 'n:one', 'o:two', 'r:row'])
+    ].map(textPart))
+    expect(summaries(list.get.remembered.db())).toEqual(['m:stored', 'n:one', 'o:two', 'r:row'])
     expect(list.get.input.db()).toHaveLength(2)
     expect(list.get.response.db()).toEqual([])
     expect(list.rows('context')).toHaveLength(2)
   })
 
-  it('gives back the very message it was given', () => {
+  it('returns the same object that was added', () => {
     const given = message('m', 'x', 'assistant')
     expect(new MessageList().add(given, 'memory').get.all.db()[0]).toBe(given)
   })
 
-  it('refuses what is no message', () => {
+  it('rejects an invalid message', () => {
     expect(() => new MessageList().add({ role: 'robot', content: 'x' } as never, 'input')).toThrow(
       expect.objectContaining({ code: 'invalid_message' }),
     )
@@ -65,114 +65,114 @@ describe('a list of messages', () => {
 
   it('orders by insertion and never by time', () => {
     const later = { ...message('b', 'first'), createdAt: new Date(9e12) }
-    expect(said(new MessageList().add([later, message('a', 'second')], 'memory').get.all.db())).toEqual(['b:first', 'a:second'])
+    expect(summaries(new MessageList().add([later, message('a', 'second')], 'memory').get.all.db())).toEqual(['b:first', 'a:second'])
   })
 
-  it('joins rows as they come, whatever source they come from', () => {
-    const list = MessageList.from(turn.slice(0, 3))
-    expect(said(list.get.all.db())).toEqual(['u:go', 'm:step-start+tool-invocation'])
-    list.add(turn.slice(3), 'response')
-    expect(list.get.all.db()).toEqual(joinRows(turn))
-    expect(list.rows()).toEqual(turn)
-    expect(list.rows('response')).toEqual(turn.slice(3))
-    expect(said(list.get.response.db())).toEqual(['m:step-start+tool-invocation+step-start+done'])
-    expect(list.get.all.prompt()).toEqual(promptOf(turn))
+  it('joins rows as they are added, of any source', () => {
+    const list = MessageList.from(rowsOfRun.slice(0, 3))
+    expect(summaries(list.get.all.db())).toEqual(['u:go', 'm:step-start+tool-invocation'])
+    list.add(rowsOfRun.slice(3), 'response')
+    expect(list.get.all.db()).toEqual(joinRows(rowsOfRun))
+    expect(list.rows()).toEqual(rowsOfRun)
+    expect(list.rows('response')).toEqual(rowsOfRun.slice(3))
+    expect(summaries(list.get.response.db())).toEqual(['m:step-start+tool-invocation+step-start+done'])
+    expect(list.get.all.prompt()).toEqual(promptOf(rowsOfRun))
   })
 
-  it('replaces a row of the same id where it stands', () => {
-    const list = MessageList.from(turn).add(row('a1', 'assistant', 'm', [say('changed'), call('1')]), 'memory')
+  it('replaces a row with the same id in place', () => {
+    const list = MessageList.from(rowsOfRun).add(row('a1', 'assistant', 'm', [textPart('changed'), call('1')]), 'memory')
     expect(list.rows().map(({ id }) => id)).toEqual(['u', 'a1', 't1', 'c1', 'a2'])
-    expect(said(list.get.all.db())[1]).toBe('m:step-start+changed+tool-invocation+step-start+done')
+    expect(summaries(list.get.all.db())[1]).toBe('m:step-start+changed+tool-invocation+step-start+done')
     list.add(
-      row('u', 'user', 'u', [say('again')]),
+      row('u', 'user', 'u', [textPart('again')]),
       'memory',
-    ).add(message('u', 'whole'), 'memory').add(row('u', 'user', 'u', [say('row')]), 'memory')
-    expect(said(list.get.all.db())[0]).toBe('u:row')
+    ).add(message('u', 'whole'), 'memory').add(row('u', 'user', 'u', [textPart('row')]), 'memory')
+    expect(summaries(list.get.all.db())[0]).toBe('u:row')
     expect(list.rows()).toHaveLength(5)
   })
 
-  it('replaces a message where it stands, around what only the model sees', () => {
-    const [, joined] = joinRows(turn)
+  it('replaces a message in place, around context rows', () => {
+    const [, joined] = joinRows(rowsOfRun)
     const changed: Message = {
       ...joined!,
-      content: { ...joined!.content, parts: joined!.content.parts.map(part => (part.type === 'text' ? say('changed') : part)) },
+      content: { ...joined!.content, parts: joined!.content.parts.map(part => (part.type === 'text' ? textPart('changed') : part)) },
     }
-    const list = MessageList.from(turn).add(changed, 'memory')
+    const list = MessageList.from(rowsOfRun).add(changed, 'memory')
     expect(list.rows().map(({ role }) => role)).toEqual(['user', 'assistant', 'tool', 'context', 'assistant'])
     expect(list.get.all.db()[1]).toBe(changed)
-    const copy = MessageList.from(turn).add({ ...joined! }, 'memory')
-    expect(copy.get.all.prompt()).toEqual(promptOf(turn))
+    const copy = MessageList.from(rowsOfRun).add({ ...joined! }, 'memory')
+    expect(copy.get.all.prompt()).toEqual(promptOf(rowsOfRun))
   })
 
-  it('knows the row of a message that was added whole', () => {
-    const list = new MessageList().add(message('u', 'whole'), 'input').add(row('u', 'user', 'u', [say('row')]), 'memory')
+  it('finds the row of a message that was added whole', () => {
+    const list = new MessageList().add(message('u', 'whole'), 'input').add(row('u', 'user', 'u', [textPart('row')]), 'memory')
     expect(list.rows()).toHaveLength(1)
-    expect(said(list.get.input.db())).toEqual(['u:row'])
+    expect(summaries(list.get.input.db())).toEqual(['u:row'])
   })
 
   it('keeps ids and runs of the rows of a changed message, and the rows of steps that didn’t change', () => {
-    const rows = turn.map((plain, seq) => ({ ...plain, runId: 'run', seq }))
+    const rows = rowsOfRun.map((plain, seq) => ({ ...plain, runId: 'run', seq }))
     const list = MessageList.from(rows)
     const [user, joined] = list.get.all.db()
-    const parts = joined!.content.parts.map(part => (part.type === 'text' ? say('changed') : part))
+    const parts = joined!.content.parts.map(part => (part.type === 'text' ? textPart('changed') : part))
     list.replace([user!, { ...joined!, content: { ...joined!.content, parts } }], 'all')
-    expect(list.rows()).toEqual([...rows.slice(0, 4), { ...rows[4], content: { format: 2, parts: [say('changed')] } }])
+    expect(list.rows()).toEqual([...rows.slice(0, 4), { ...rows[4], content: { format: 2, parts: [textPart('changed')] } }])
     expect(list.rows()[1]).toBe(rows[1])
   })
 
-  it('takes what old rows have as it is, parts of unknown types too', () => {
-    const old = row('o', 'user', 'o', [{ type: 'hologram' } as never, say('x')])
+  it('keeps the parts of old rows, also of unknown types', () => {
+    const old = row('o', 'user', 'o', [{ type: 'hologram' } as never, textPart('x')])
     const list = new MessageList().add(old, 'memory')
     expect(list.rows()[0]).toBe(old)
     list.replace(list.get.all.db().map(kept => ({ ...kept })), 'all')
     expect(list.get.all.db()[0]?.content.parts).toEqual(old.content.parts)
   })
 
-  it('keeps the source of a message that memory knows as well', () => {
+  it('keeps the source of a message that is added from memory too', () => {
     const list = new MessageList().add(message('m', 'x'), 'input').add(message('m', 'x'), 'memory')
     expect(list.get.input.db()).toHaveLength(1)
     expect(new MessageList().add(message('m', 'x'), 'memory').add(message('m', 'y'), 'input').get.input.db()).toHaveLength(1)
   })
 
-  it('removes by id, with all rows, and gives what it removed', () => {
-    const list = MessageList.from(turn)
-    expect(said(list.removeByIds(['m', 'nobody']))).toEqual(['m:step-start+tool-invocation+step-start+done'])
+  it('removes by id, with all rows, and returns the removed messages', () => {
+    const list = MessageList.from(rowsOfRun)
+    expect(summaries(list.removeByIds(['m', 'nobody']))).toEqual(['m:step-start+tool-invocation+step-start+done'])
     expect(list.rows().map(({ id }) => id)).toEqual(['u', 'c1'])
-    list.add(turn[1]!, 'memory')
-    expect(said(list.get.all.db())).toEqual(['u:go', 'm:step-start+tool-invocation'])
+    list.add(rowsOfRun[1]!, 'memory')
+    expect(summaries(list.get.all.db())).toEqual(['u:go', 'm:step-start+tool-invocation'])
     expect(list.rows().map(({ id }) => id)).toEqual(['u', 'c1', 'a1'])
   })
 
   it('takes an array from a processor: missing removed, known replaced, new at the end', () => {
-    const list = MessageList.from(turn).add([message('i1', 'one'), message('i2', 'two')], 'input')
+    const list = MessageList.from(rowsOfRun).add([message('i1', 'one'), message('i2', 'two')], 'input')
     list.replace([message('new', 'three'), message('i2', 'TWO'), message('u', 'GO')], 'input')
-    expect(said(list.get.all.db())).toEqual(['u:GO', 'm:step-start+tool-invocation+step-start+done', 'i2:TWO', 'new:three'])
-    expect(said(list.get.input.db())).toEqual(['i2:TWO', 'new:three'])
-    expect(said(list.get.remembered.db())).toEqual(['u:GO', 'm:step-start+tool-invocation+step-start+done'])
+    expect(summaries(list.get.all.db())).toEqual(['u:GO', 'm:step-start+tool-invocation+step-start+done', 'i2:TWO', 'new:three'])
+    expect(summaries(list.get.input.db())).toEqual(['i2:TWO', 'new:three'])
+    expect(summaries(list.get.remembered.db())).toEqual(['u:GO', 'm:step-start+tool-invocation+step-start+done'])
     list.replace(list.get.all.db().filter(({ id }) => id !== 'u'), 'all')
-    expect(said(list.get.all.db())).toEqual(['m:step-start+tool-invocation+step-start+done', 'i2:TWO', 'new:three'])
+    expect(summaries(list.get.all.db())).toEqual(['m:step-start+tool-invocation+step-start+done', 'i2:TWO', 'new:three'])
   })
 
-  it('leaves the rows of untouched messages alone, so that their prompt keeps its bytes', () => {
-    const list = MessageList.from(turn)
+  it('keeps the rows of unchanged messages, so that their prompt keeps its bytes', () => {
+    const list = MessageList.from(rowsOfRun)
     list.replace(list.get.all.db(), 'all')
-    expect(list.rows().every((kept, index) => kept === turn[index])).toBe(true)
+    expect(list.rows().every((kept, index) => kept === rowsOfRun[index])).toBe(true)
   })
 
-  it('puts instructions before all messages, each once a tag', () => {
+  it('puts instructions before all messages, each once per tag', () => {
     const list = new MessageList().add('hi', 'input').addSystem('a').addSystem(['a', 'b']).addSystem('a', 'memory')
     expect(list.systemMessages('memory')).toEqual([{ role: 'system', content: 'a' }])
-    expect(list.get.all.prompt().map(({ content }) => content)).toEqual(['a', 'b', 'a', [say('hi')]])
+    expect(list.get.all.prompt().map(({ content }) => content)).toEqual(['a', 'b', 'a', [textPart('hi')]])
     expect(list.get.input.prompt()).toHaveLength(1)
   })
 
-  it('gives the views of user interfaces, and closes calls that were left open', () => {
-    const list = MessageList.from(turn.slice(0, 2)).add('well?', 'input')
+  it('returns messages for user interfaces, and closes open calls in the prompt', () => {
+    const list = MessageList.from(rowsOfRun.slice(0, 2)).add('well?', 'input')
     expect(list.get.all.ui().map(({ role }) => role)).toEqual(['user', 'assistant', 'user'])
     expect(list.get.all.prompt().map(({ role }) => role)).toEqual(['user', 'assistant', 'tool', 'user'])
   })
 
-  it('gives arrays that callers may change', () => {
+  it('returns arrays that callers may change', () => {
     const list = new MessageList().add('x', 'input')
     list.get.all.db().pop()
     expect(list.get.all.db()).toHaveLength(1)
@@ -194,7 +194,7 @@ const operation: fc.Arbitrary<Operation> = fc.oneof(
 )
 
 describe('any sequence of operations', () => {
-  it('leaves what a plain array would hold', () => {
+  it('has the result of the same operations on a plain array', () => {
     fc.assert(fc.property(fc.array(operation, { maxLength: 40 }), operations => {
       const list = new MessageList()
       let plain: Array<{ id: string; text: string; source: MessageSource }> = []
@@ -217,9 +217,9 @@ describe('any sequence of operations', () => {
           for (const id of op.ids) put(id, 'replaced', plain.find(item => item.id === id)?.source ?? fresh)
         }
       }
-      expect(said(list.get.all.db())).toEqual(plain.map(item => `${item.id}:${item.text}`))
+      expect(summaries(list.get.all.db())).toEqual(plain.map(item => `${item.id}:${item.text}`))
       const input = plain.filter(item => item.source === 'input')
-      expect(said(list.get.input.db())).toEqual(input.map(item => `${item.id}:${item.text}`))
+      expect(summaries(list.get.input.db())).toEqual(input.map(item => `${item.id}:${item.text}`))
       expect(list.rows().map(({ messageId }) => messageId)).toEqual(plain.map(item => item.id))
     }))
   })
@@ -240,10 +240,10 @@ describe('the work of a list', () => {
 
   function turnRows(index: number): MessageRow[] {
     return [
-      row(`u${index}`, 'user', `u${index}`, [say('go')]),
+      row(`u${index}`, 'user', `u${index}`, [textPart('go')]),
       row(`a${index}`, 'assistant', `m${index}`, [call('1')]),
       row(`t${index}`, 'tool', `m${index}`, [call('1', { state: 'result', result: 1 })]),
-      row(`b${index}`, 'assistant', `m${index}`, [say('done')]),
+      row(`b${index}`, 'assistant', `m${index}`, [textPart('done')]),
     ]
   }
 
@@ -266,7 +266,7 @@ describe('the work of a list', () => {
     expect(large / small).toBeLessThan(8.2)
   })
 
-  it('is done once: what didn’t change isn’t read again', () => {
+  it('is done once: unchanged messages aren’t read again', () => {
     const { rows, reads } = counted(100)
     const list = MessageList.from(rows)
     const first = list.get.all.db()
@@ -278,7 +278,7 @@ describe('the work of a list', () => {
     expect(reads()).toBe(before)
   })
 
-  it('is linear in the rows of one long turn', () => {
+  it('is linear in the rows of one long message', () => {
     const long = (steps: number) => {
       const { rows, reads } = counted(steps, index => [
         row(`a${index}`, 'assistant', 'm', [call(`${index}`)]),

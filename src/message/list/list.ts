@@ -3,54 +3,54 @@ import { promptOf } from '../../prompt/from-rows.ts'
 import { closeOpenCalls } from '../../prompt/open-calls.ts'
 import type { SystemMessageInput, SystemModelMessage } from '../../prompt/system.ts'
 import { systemMessages } from '../../prompt/system.ts'
+import { withoutPartAttachments } from '../attachments.ts'
+import type { Message } from '../message.ts'
 import type { AgentInput, InputContext } from '../read/input.ts'
 import { readInput } from '../read/input.ts'
-import type { Message } from '../message.ts'
-import { withoutShown } from '../attachments.ts'
-import { OrderedRows } from './ordered-rows.ts'
 import type { MessageRow } from '../row.ts'
-import { toUIMessage } from '../ui/ui.ts'
+import { toUIMessage } from '../ui/to-ui.ts'
 import type { UIMessage } from '../ui/ui-message.ts'
+import { OrderedRows } from './ordered-rows.ts'
 
-/** Where a message came from: the store, the caller, the model, or what was shown to the model for this call only. */
+/** The origin of a message: the store, the caller, the model, or context that one model call receives. */
 export type MessageSource = 'memory' | 'input' | 'response' | 'context'
 
-/** Rows that become a list when somebody looks at it. */
+/** Rows that a list reads when it is first used. */
 export interface UnreadRows extends Pick<InputContext, 'newId' | 'now'> {
   read(): Iterable<MessageRow>
   sourceOf(row: MessageRow): MessageSource
 }
 
-/** The messages of one kind, in each of the forms that they are needed in. */
+/** The messages of one source, in each form. */
 export interface MessageView {
-  /** As processors see them: as they are stored, but for what users sent as signals, which has the role `user` like all that they say. */
+  /** As processors see them: as stored, except that a user's signals have the role `user`. */
   db(): Message[]
   /** For user interfaces. */
   ui(): UIMessage[]
-  /** For a model. Not to be changed: its messages are shared with other prompts. */
+  /** For a model. Don't change them: other prompts share these objects. */
   prompt(): LanguageModelV4Message[]
 }
 
 export type MessageViews = Readonly<Record<'all' | 'remembered' | 'input' | 'response', MessageView>>
 
 /**
- * The messages of a run, in the order in which they were added: never by time. Adding a message whose id is there replaces it
- * where it stands. Each operation costs what it adds or gives, not what the list holds.
+ * The messages of a run, in the order in which they were added: never by time. Adding a message with a known id replaces it in place.
+ * The cost of an operation depends on what it adds or returns, not on the length of the list.
  *
- * A list keeps the rows that it was made from, so that the prompt of an untouched message has the bytes it always had, and a
- * changed one keeps the ids of its rows. Messages are not to be changed in place: add or return a changed copy.
+ * A list keeps the rows that it was made from, so that the prompt of an unchanged message keeps its bytes, and a changed message keeps
+ * the ids of its rows. Don't change messages in place: add or return a changed copy.
  */
 export class MessageList {
-  /** Made when it is first looked at, as are its views. */
-  #held: OrderedRows<MessageSource> | undefined
+  /** Created on first use, as are the views. */
+  #ordered: OrderedRows<MessageSource> | undefined
   #views: MessageViews | undefined
-  /** What it was made of, until somebody looks. */
+  /** The rows of the list, until its first use. */
   #unread: Pick<UnreadRows, 'read' | 'sourceOf'> | undefined
   #system: Array<{ tag: string | undefined; message: SystemModelMessage }> | undefined
-  readonly #given: Partial<Pick<InputContext, 'newId' | 'now'>>
+  readonly #context: Partial<Pick<InputContext, 'newId' | 'now'>>
 
   constructor(context: Partial<Pick<InputContext, 'newId' | 'now'>> = {}) {
-    this.#given = context
+    this.#context = context
   }
 
   get get(): MessageViews {
@@ -63,7 +63,7 @@ export class MessageList {
     })
   }
 
-  /** A list of rows as a store has them. They are read, and found where a function finds them, when the list is first looked at. */
+  /** A list of stored rows. They are read on first use of the list, with `rows()` where it is a function. */
   static from(
     rows: Iterable<MessageRow> | (() => Iterable<MessageRow>),
     source: MessageSource | ((row: MessageRow) => MessageSource) = 'memory',
@@ -74,7 +74,7 @@ export class MessageList {
     return list
   }
 
-  /** The same of one who has all that is needed for it, with nothing made before somebody looks. */
+  /** `from` for an object that is itself the reader: creates no functions before first use. */
   static of(unread: UnreadRows): MessageList {
     const list = new MessageList(unread)
     list.#unread = unread
@@ -82,18 +82,18 @@ export class MessageList {
   }
 
   get #rows(): OrderedRows<MessageSource> {
-    const held = (this.#held ??= new OrderedRows<MessageSource>('memory'))
+    const ordered = (this.#ordered ??= new OrderedRows<MessageSource>('memory'))
     const unread = this.#unread
     this.#unread = undefined
-    if (unread) for (const row of unread.read()) held.addRow(row, unread.sourceOf(row))
-    return held
+    if (unread) for (const row of unread.read()) ordered.addRow(row, unread.sourceOf(row))
+    return ordered
   }
 
-  /** Takes messages in any form. Rows are added to their message; everything else replaces the message of its id. */
+  /** Adds messages in any form. Rows are added to their message; any other form replaces the message with its id. */
   add(input: AgentInput, source: MessageSource): this {
     if (Array.isArray(input) && input.length === 0) return this
-    const newId = () => this.#given.newId?.() ?? crypto.randomUUID()
-    const now = () => this.#given.now?.() ?? new Date()
+    const newId = () => this.#context.newId?.() ?? crypto.randomUUID()
+    const now = () => this.#context.now?.() ?? new Date()
     for (const item of readInput(input, { newId, now, lenient: true })) {
       if ('messageId' in item) this.#rows.addRow(item, source)
       else this.#rows.setMessage(item, source)
@@ -102,14 +102,13 @@ export class MessageList {
   }
 
   /**
-   * Takes what a processor made of the messages it was given: those that are missing are removed, those with a known id replaced
-   * where they stand, new ones added at the end. `source` names what it was given, and new ones count as that; with `all`, as
-   * input.
+   * Applies the messages that a processor returned: removes the missing ones, replaces those with a known id in place, and adds new ones
+   * at the end. `source` is the source of the messages that the processor received. New messages get this source; with `all`, `input`.
    */
   replace(messages: readonly Message[], source: MessageSource | 'all'): this {
     const kept = new Set(messages.map(({ id }) => id))
-    const given = this.#rows.ids(source === 'all' ? undefined : source)
-    this.removeByIds(given.filter(id => !kept.has(id)))
+    const before = this.#rows.ids(source === 'all' ? undefined : source)
+    this.removeByIds(before.filter(id => !kept.has(id)))
     for (const message of messages) {
       if (this.#rows.message(message.id) === message) continue
       this.add(message, this.#rows.sourceOf(message.id) ?? (source === 'all' ? 'input' : source))
@@ -117,12 +116,12 @@ export class MessageList {
     return this
   }
 
-  /** Removes messages, and gives those that were there. */
+  /** Removes messages, and returns the removed ones. */
   removeByIds(ids: Iterable<string>): Message[] {
     return Array.from(ids, id => this.#rows.remove(id)).filter(message => message !== undefined)
   }
 
-  /** Instructions for this run, before all messages. The same text under the same tag is added once. */
+  /** Adds instructions for this run, before all messages. The same text with the same tag is added once. */
   addSystem(instructions: SystemMessageInput, tag?: string): this {
     const added = (this.#system ??= [])
     for (const message of systemMessages(instructions)) {
@@ -131,18 +130,17 @@ export class MessageList {
     return this
   }
 
-  /** Whether anybody added instructions. */
   get hasSystem(): boolean {
     return this.#system !== undefined && this.#system.length > 0
   }
 
-  /** Without a tag, all of them. */
+  /** The instructions with a tag; all of them without one. */
   systemMessages(tag?: string): SystemModelMessage[] {
     if (!this.#system) return []
     return this.#system.filter(known => tag === undefined || known.tag === tag).map(({ message }) => message)
   }
 
-  /** The rows behind the messages, with those that only a model sees. */
+  /** The rows of the messages, context rows included. */
   rows(source?: MessageSource): MessageRow[] {
     return this.#rows.rows(source)
   }
@@ -165,7 +163,10 @@ class RowsView implements MessageView {
 
   ui(): UIMessage[] {
     const rows = this.#rows()
-    return rows.messages(this.#source).map((message) => toUIMessage({ ...message, content: withoutShown(message.content), ...(rows.isSignal(message.id) ? { role: 'signal' as const } : {}) }))
+    return rows.messages(this.#source).map((message) => {
+      const role = rows.isSignal(message.id) ? 'signal' : message.role
+      return toUIMessage({ ...message, role, content: withoutPartAttachments(message.content) })
+    })
   }
 
   prompt(): LanguageModelV4Message[] {

@@ -1,85 +1,85 @@
-import { asSeen, isUserSignal, seenMessage, seenMessages, signalContent } from '../as-seen.ts'
-import { takenBack, withoutShown } from '../attachments.ts'
+import { applyAttachmentChanges, withoutPartAttachments } from '../attachments.ts'
 import { GrowingMessage } from '../join.ts'
 import type { Message } from '../message.ts'
+import { toProcessorMessage, isUserSignal, processorMessage, processorMessages, withSignalRecord } from '../processor-view.ts'
 import type { MessageRow } from '../row.ts'
 import { splitMessage } from '../split.ts'
 
-/** Rows of one source that stand together: some of one message, all of it, or one that only a model sees. */
+/** Consecutive rows of one source: rows of one message, or a context row. */
 interface Segment<Source> {
   messageId: string | undefined
   source: Source
-  /** A message that was added whole and whose rows nobody has asked for yet. */
+  /** A message that was added whole, until its rows are needed. */
   whole: Message | undefined
   rows: MessageRow[]
-  /** In a message's first segment: the message, once it was asked for. */
+  /** In the first segment of a message: the message, cached. */
   view: Message | undefined
-  /** In a message's first segment: what it was made of, as long as rows are only added to it. */
+  /** In the first segment of a message: its builder, as long as rows are only appended to it. */
   growing: GrowingMessage | undefined
 }
 
-// A row is looked for within its segment.
-const maxSegment = 32
+// A row is searched for linearly within its segment.
+const maxSegmentRows = 32
 
 /**
- * Rows in the order in which they came, and the messages that they are. A message may be interrupted by rows of others: in a
- * prompt each row keeps its place, to a reader the message stands where it began. Everything is found by id; nothing is sorted.
+ * Rows in the order in which they were added, and their messages. Rows of other messages may stand between those of one message: a
+ * prompt keeps the order of the rows, a reader sees the message at its first row. Rows and messages are found by id; nothing is sorted.
  */
 export class OrderedRows<Source extends string> {
   readonly #weakest: Source
   readonly #order = new Set<Segment<Source>>()
   readonly #messages = new Map<string, Array<Segment<Source>>>()
-  readonly #places = new Map<string, Segment<Source>>()
+  readonly #segmentOfRow = new Map<string, Segment<Source>>()
   readonly #views = new Map<Source | undefined, Message[]>()
   #tail: Segment<Source> | undefined
 
-  /** The source that `weakest` names gives way to any other that brings the same message. */
+  /** `weakest` is the source that any other source of the same message overrides. */
   constructor(weakest: Source) {
     this.#weakest = weakest
   }
 
-  /** Adds a row to its message, or replaces the row of its id where it stands. */
+  /** Adds a row to its message, or replaces the row with its id in place. */
   addRow(row: MessageRow, source: Source): void {
-    this.#forgetViews()
+    this.#clearViews()
     const messageId = row.role === 'context' ? undefined : row.messageId
     const segments = messageId === undefined ? undefined : this.#messages.get(messageId)
-    if (segments?.[0]) this.#divide(segments[0])
-    const place = this.#places.get(row.id)
-    if (place && place.messageId === messageId) {
-      place.rows[place.rows.findIndex(({ id }) => id === row.id)] = row
-      place.source = this.#stronger(place.source, source)
+    if (segments?.[0]) this.#split(segments[0])
+    const known = this.#segmentOfRow.get(row.id)
+    if (known && known.messageId === messageId) {
+      known.rows[known.rows.findIndex(({ id }) => id === row.id)] = row
+      known.source = this.#stronger(known.source, source)
       if (segments?.[0]) segments[0].growing = undefined
     } else {
-      if (place) this.#removeRow(place, row.id)
-      this.#hold(row, this.#segmentFor(messageId, source))
+      if (known) this.#removeRow(known, row.id)
+      this.#appendRow(row, this.#segmentFor(messageId, source))
     }
     if (segments?.[0]) segments[0].view = undefined
   }
 
   /**
-   * Puts a whole message in the place of the one with its id, or at the end. Rows that it had keep their ids, and rows of others
-   * that interrupt it stay where they are.
+   * Replaces the message with the same id in place, or adds the message at the end. Its rows keep their ids, and rows of other messages
+   * between them keep their positions.
    */
   setMessage(message: Message, source: Source): void {
-    this.#forgetViews()
+    this.#clearViews()
     const segments = this.#messages.get(message.id)
     const first = segments?.[0] ?? this.#append(message.id, source)
     first.source = this.#stronger(first.source, source)
     const known = segments && first.rows.length > 0 ? rowsOf(segments) : undefined
     if (known) this.#replaceRows(segments ?? [], revisedRows(known, splitMessage(message)), source)
-    else first.whole = { ...message, content: withoutShown(message.content) }
-    // Where files may be shown in two places, it is shown anew.
+    else first.whole = { ...message, content: withoutPartAttachments(message.content) }
+    // A message with attachments is viewed anew: its files may be both parts and attachments.
     const isPlain = message.content.experimental_attachments === undefined
-    if (!known) first.view = isPlain ? (first.whole = message) : asSeen(first.whole ?? message)
+    if (!known) first.view = isPlain ? (first.whole = message) : toProcessorMessage(first.whole ?? message)
     else first.view = isPlain ? message : undefined
   }
 
   remove(messageId: string): Message | undefined {
     const segments = this.#messages.get(messageId)
     if (!segments) return undefined
-    this.#forgetViews()
+    this.#clearViews()
     const message = viewOf(segments)
-    for (const segment of segments) this.#discard(segment)
+    for (const segment of segments) this.#removeSegment(segment)
     this.#messages.delete(messageId)
     return message
   }
@@ -89,7 +89,7 @@ export class OrderedRows<Source extends string> {
     return segments && viewOf(segments)
   }
 
-  /** True for what is stored as a signal, whatever processors see it as. */
+  /** True for a message that is stored as a signal: processors may see another role. */
   isSignal(messageId: string): boolean {
     return this.#messages.get(messageId)?.[0]?.rows[0]?.role === 'signal'
   }
@@ -105,7 +105,7 @@ export class OrderedRows<Source extends string> {
     return ids
   }
 
-  /** Kept until something changes. */
+  /** Cached until the next change. */
   messages(source: Source | undefined): readonly Message[] {
     let messages = this.#views.get(source)
     if (!messages) {
@@ -120,18 +120,18 @@ export class OrderedRows<Source extends string> {
     return messages
   }
 
-  /** The rows that came from a source. */
+  /** The rows of a source. */
   rows(source: Source | undefined): MessageRow[] {
     const rows: MessageRow[] = []
     for (const segment of this.#order) {
       if (source !== undefined && segment.source !== source) continue
-      this.#divide(segment)
+      this.#split(segment)
       for (const row of segment.rows) rows.push(row)
     }
     return rows
   }
 
-  /** What a prompt is made of: the rows of a source's messages, those of their earlier parts too, and messages that are whole. */
+  /** The input of a prompt: all rows of the messages of a source, and its whole messages. */
   promptRows(source: Source | undefined): Array<MessageRow | Message> {
     const rows: Array<MessageRow | Message> = []
     const ids = source === undefined ? undefined : new Set(this.ids(source))
@@ -144,15 +144,15 @@ export class OrderedRows<Source extends string> {
     return rows
   }
 
-  /** Clearing an empty map is not free. */
-  #forgetViews(): void {
+  #clearViews(): void {
+    // Clearing an empty map is not free.
     if (this.#views.size > 0) this.#views.clear()
   }
 
   #segmentFor(messageId: string | undefined, source: Source): Segment<Source> {
     const tail = this.#tail
     if (messageId === undefined || tail?.messageId !== messageId) return this.#append(messageId, source)
-    return tail.source === source && tail.rows.length < maxSegment ? tail : this.#append(messageId, source)
+    return tail.source === source && tail.rows.length < maxSegmentRows ? tail : this.#append(messageId, source)
   }
 
   #append(messageId: string | undefined, source: Source): Segment<Source> {
@@ -166,15 +166,15 @@ export class OrderedRows<Source extends string> {
     return segment
   }
 
-  #hold(row: MessageRow, segment: Segment<Source>): void {
+  #appendRow(row: MessageRow, segment: Segment<Source>): void {
     segment.rows.push(row)
-    this.#places.set(row.id, segment)
+    this.#segmentOfRow.set(row.id, segment)
   }
 
-  /** Makes the rows of what was added whole: they are about to be seen or changed. Only a message's sole segment is whole. */
-  #divide(segment: Segment<Source>): void {
+  /** Creates the rows of a message that was added whole. Only the sole segment of a message is whole. */
+  #split(segment: Segment<Source>): void {
     if (!segment.whole) return
-    for (const row of splitMessage(segment.whole)) this.#hold(row, segment)
+    for (const row of splitMessage(segment.whole)) this.#appendRow(row, segment)
     segment.whole = undefined
   }
 
@@ -184,7 +184,7 @@ export class OrderedRows<Source extends string> {
       const end = index === segments.length - 1 ? rows.length : Math.min(rows.length, next + segment.rows.length)
       this.#clear(segment)
       segment.source = this.#stronger(segment.source, source)
-      for (const row of rows.slice(next, end)) this.#hold(row, segment)
+      for (const row of rows.slice(next, end)) this.#appendRow(row, segment)
       next = end
     }
     this.#dropEmpty(segments)
@@ -192,7 +192,7 @@ export class OrderedRows<Source extends string> {
 
   #removeRow(segment: Segment<Source>, rowId: string): void {
     segment.rows = segment.rows.filter(({ id }) => id !== rowId)
-    this.#places.delete(rowId)
+    this.#segmentOfRow.delete(rowId)
     const segments = segment.messageId === undefined ? [segment] : (this.#messages.get(segment.messageId) ?? [])
     this.#dropEmpty(segments)
     if (segments[0]) segments[0].view = segments[0].growing = undefined
@@ -201,18 +201,18 @@ export class OrderedRows<Source extends string> {
 
   #dropEmpty(segments: Array<Segment<Source>>): void {
     const kept = segments.filter(({ rows }) => rows.length > 0)
-    for (const segment of segments) if (segment.rows.length === 0) this.#discard(segment)
+    for (const segment of segments) if (segment.rows.length === 0) this.#removeSegment(segment)
     segments.splice(0, segments.length, ...kept)
   }
 
-  #discard(segment: Segment<Source>): void {
+  #removeSegment(segment: Segment<Source>): void {
     this.#clear(segment)
     this.#order.delete(segment)
     if (this.#tail === segment) this.#tail = undefined
   }
 
   #clear(segment: Segment<Source>): void {
-    for (const { id } of segment.rows) this.#places.delete(id)
+    for (const { id } of segment.rows) this.#segmentOfRow.delete(id)
     segment.rows = []
     segment.whole = undefined
     segment.view = undefined
@@ -234,20 +234,20 @@ function viewOf<Source>(segments: ReadonlyArray<Segment<Source>>): Message | und
   if (!first) return undefined
   if (first.view) return first.view
   const [only] = first.rows
-  // Most messages are one row, and stay so.
-  if (only && segments.length === 1 && first.rows.length === 1 && !first.growing) return (first.view = seenMessage(only))
-  return (first.view = joined(first, rowsOf(segments)))
+  // Most messages have one row, and no other is appended.
+  if (only && segments.length === 1 && first.rows.length === 1 && !first.growing) return (first.view = processorMessage(only))
+  return (first.view = joinedMessage(first, rowsOf(segments)))
 }
 
-/** A run says one message, and is asked for it after every step: that must not cost all of it each time. */
-function joined<Source>(first: Segment<Source>, rows: readonly MessageRow[]): Message | undefined {
-  if (!rows.every(isSaid)) return seenMessages(rows)[0]
+/** The message of a run is read after every step: only the rows of that step are joined. */
+function joinedMessage<Source>(first: Segment<Source>, rows: readonly MessageRow[]): Message | undefined {
+  if (!rows.every(isOutput)) return processorMessages(rows)[0]
   first.growing ??= new GrowingMessage()
   first.growing.add(rows.slice(first.growing.count))
   return first.growing.message
 }
 
-function isSaid({ role }: MessageRow): boolean {
+function isOutput({ role }: MessageRow): boolean {
   return role === 'assistant' || role === 'tool'
 }
 
@@ -255,14 +255,14 @@ function rowsOf<Source>(segments: ReadonlyArray<Segment<Source>>): MessageRow[] 
   return segments.flatMap(({ rows }) => rows)
 }
 
-/** A store knows rows by their ids and runs. Where the steps are still the same, so are those; an equal row is the same object. */
+/** The rows of a changed message. Where the steps match, a row keeps its id and run; an unchanged row stays the same object. */
 function revisedRows(known: readonly MessageRow[], rows: readonly MessageRow[]): MessageRow[] {
   return rows.map((row, index) => {
     const before = known[index]
     const isSignal = before !== undefined && row.role === 'user' && isUserSignal(before)
-    if (!before || (before.role !== row.role && !isSignal)) return { ...row, content: withoutShown(row.content) }
-    const taken = row.role === 'user' ? takenBack(before.content, row.content) : row.content
-    const content = isSignal ? signalContent(before, taken) : taken
+    if (!before || (before.role !== row.role && !isSignal)) return { ...row, content: withoutPartAttachments(row.content) }
+    const taken = row.role === 'user' ? applyAttachmentChanges(before.content, row.content) : row.content
+    const content = isSignal ? withSignalRecord(before, taken) : taken
     return JSON.stringify(before.content) === JSON.stringify(content) ? before : { ...before, content }
   })
 }

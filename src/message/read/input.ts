@@ -1,23 +1,25 @@
+import { describeValue } from '../../base/arguments.ts'
 import { HeedError } from '../../base/errors.ts'
+import { isObject } from '../../base/json.ts'
 import { ownAttachments } from '../attachments.ts'
-import { fromUIMessage } from '../ui/from-ui.ts'
-import { describe, invalidMessage, saidTime } from './invalid.ts'
 import type { Attachment, Message, MessagePart, MessageRole } from '../message.ts'
-import type { Raw } from './raw.ts'
-import { dateOf, isRaw, optionsOf } from './raw.ts'
 import type { MessageRow, RowRole } from '../row.ts'
 import { splitMessage } from '../split.ts'
+import { fromUIMessage } from '../ui/from-ui.ts'
+import type { UIMessage } from '../ui/ui-message.ts'
+import { invalidMessage, readTime } from './invalid-message.ts'
+import type { Raw } from './raw.ts'
+import { parseDate, providerMetadataOf } from './raw.ts'
 import type { OnUnreadable } from './stored-content.ts'
 import { isCurrent, keepUnknown, readContent, readParts } from './stored-content.ts'
-import type { UIMessage } from '../ui/ui-message.ts'
 
-/** A message as the AI SDK's model functions take it: content in words or in parts. */
+/** A message of the AI SDK's model functions: content as a text or as parts. */
 export interface ModelMessageInput {
   role: 'user' | 'assistant' | 'system' | 'tool'
   content: string | ReadonlyArray<object>
   id?: string
   providerOptions?: object
-  /** Of a user's message: files beside what it says. */
+  /** Files of a user's message, beside its content. */
   experimental_attachments?: Message['content']['experimental_attachments']
 }
 
@@ -31,17 +33,17 @@ export interface UIMessageInput {
 
 export type AgentMessage = string | Message | MessageRow | UIMessage | UIMessageInput | ModelMessageInput
 
-/** What an agent can be asked: a text, a message in any of the forms that programs have them, or a list of those. */
+/** The input of a run: a text, a message in any form, or a list of these. */
 export type AgentInput = AgentMessage | readonly AgentMessage[]
 
 export interface InputContext {
   newId(): string
   now(): Date
-  /** Stored forms come from a store: rows are taken unseen, and parts of unknown types are kept where they would be refused. */
+  /** For messages from a store: rows are not validated, and parts of unknown types are kept instead of rejected. */
   lenient?: boolean
 }
 
-/** Input as rows. Refuses with `invalid_message` what no model could be asked, and says which message it is and why. */
+/** Input as rows. Rejects with `invalid_message` a message that no model accepts; the error has its index and the reason. */
 export function toRows(input: AgentInput, context: InputContext): MessageRow[] {
   const rows: MessageRow[] = []
   for (const item of readInput(input, context)) {
@@ -51,98 +53,99 @@ export function toRows(input: AgentInput, context: InputContext): MessageRow[] {
   return rows
 }
 
-/** Input as what it is: whole messages, and rows where it has no more than rows. */
+/** Input as messages and rows: model messages become rows, every other form stays whole. */
 export function readInput(input: AgentInput, context: InputContext): Array<Message | MessageRow> {
   const items: readonly unknown[] = Array.isArray(input) ? input : [input]
   if (items.length === 0) {
-    throw new HeedError('invalid_message', 'There is no message. Pass a text, a message, or a list with at least one.')
+    throw new HeedError('invalid_message', 'The list of messages is empty. Pass a text, a message, or a list with at least one.')
   }
   const read: Array<Message | MessageRow> = []
-  let turn: Turn | undefined
+  let open: OpenMessage | undefined
   for (const [index, item] of items.entries()) {
-    const message = readItem(item, index, context, turn)
+    const message = readItem(item, index, context, open)
     if (!message) continue
     read.push(message)
-    turn = turnAfter(message)
+    open = openAfter(message)
   }
   return read
 }
 
-/** The assistant's turn that the next model message may go on with. */
-interface Turn {
+/** The assistant's message that the next model message may continue. */
+interface OpenMessage {
   messageId: string
   lastRole: RowRole
 }
 
-function turnAfter(message: Message | MessageRow): Turn | undefined {
+function openAfter(message: Message | MessageRow): OpenMessage | undefined {
   const { role } = message
   if (role !== 'assistant' && role !== 'tool') return undefined
   return { messageId: 'messageId' in message ? message.messageId : message.id, lastRole: role }
 }
 
-/** Nothing for the view of a signal: see `fromUIMessages`. */
-function readItem(item: unknown, index: number, context: InputContext, turn: Turn | undefined): Message | MessageRow | undefined {
+/** Undefined for a signal of a user interface: see `fromUIMessages`. */
+function readItem(item: unknown, index: number, context: InputContext, open: OpenMessage | undefined): Message | MessageRow | undefined {
   if (typeof item === 'string') return userText(item, context)
-  if (!isRaw(item)) throw invalidMessage(index, `a message is a text or an object, not ${describe(item)}`)
-  if (isRaw(item.content)) return readStored(item, item.content, index, context.lenient ?? false)
+  if (!isObject(item)) throw invalidMessage(index, `a message is a text or an object, not ${describeValue(item)}`)
+  if (isObject(item.content)) return readStored(item, item.content, index, context.lenient ?? false)
   if (Array.isArray(item.parts)) return fromUIMessage(item, index, { now: () => context.now() })
-  return modelRow(item, index, context, turn)
+  return modelRow(item, index, context, open)
 }
 
 function userText(text: string, { newId, now }: InputContext): Message {
   return { id: newId(), role: 'user', createdAt: now(), content: { format: 2, parts: [{ type: 'text', text }] } }
 }
 
-// What is in today's format is taken as it is, so that what is read back is the very object that was given.
+// A message in the current format is not copied: a list returns the same object that was added.
 function readStored(item: Raw, content: Raw, index: number, lenient: boolean): Message | MessageRow {
   const isRow = typeof item.messageId === 'string'
   const roles: readonly string[] = isRow ? rowRoles : messageRoles
   if (typeof item.role !== 'string' || !roles.includes(item.role)) {
-    throw invalidMessage(index, `unknown role ${describe(item.role)}; use ${roles.join(', ')}`, { role: item.role })
+    throw invalidMessage(index, `unknown role ${describeValue(item.role)}; use ${roles.join(', ')}`, { role: item.role })
   }
   if (typeof item.id !== 'string' || item.id === '') throw invalidMessage(index, 'a stored message needs an `id`')
-  if (saidTime(item.createdAt, index) === undefined) throw invalidMessage(index, 'a stored message needs `createdAt`')
+  if (readTime(item.createdAt, index) === undefined) throw invalidMessage(index, 'a stored message needs `createdAt`')
   if (!Array.isArray(content.parts)) throw invalidMessage(index, 'the content of a stored message needs `parts`')
-  const isAsStored = item.createdAt instanceof Date && ((isRow && lenient) || isCurrent(content))
-  const stored: unknown = isAsStored
+  const isUnchanged = item.createdAt instanceof Date && ((isRow && lenient) || isCurrent(content))
+  const stored: unknown = isUnchanged
     ? item
-    : { ...item, createdAt: dateOf(item.createdAt), content: readContent(content, lenient ? keepUnknown : refuseIn(index)) }
+    : { ...item, createdAt: parseDate(item.createdAt), content: readContent(content, lenient ? keepUnknown : rejectIn(index)) }
   return stored as Message | MessageRow
 }
 
 const messageRoles: readonly MessageRole[] = ['user', 'assistant', 'system', 'signal']
 const rowRoles: readonly RowRole[] = [...messageRoles, 'tool', 'context']
 
-function modelRow(item: Raw, index: number, { newId, now }: InputContext, turn: Turn | undefined): MessageRow {
+function modelRow(item: Raw, index: number, { newId, now }: InputContext, open: OpenMessage | undefined): MessageRow {
   const { role, content } = item
   if (role !== 'user' && role !== 'assistant' && role !== 'system' && role !== 'tool') {
-    throw invalidMessage(index, `unknown role ${describe(role)}; use user, assistant, system or tool`, { role })
+    throw invalidMessage(index, `unknown role ${describeValue(role)}; use user, assistant, system or tool`, { role })
   }
   const id = typeof item.id === 'string' && item.id !== '' ? item.id : newId()
   const parts = modelParts(role, content, index)
   return {
     id,
-    messageId: continues(role, item, turn) ? turn.messageId : id,
+    messageId: continues(role, item, open) ? open.messageId : id,
     role,
-    createdAt: saidTime(item.createdAt, index) ?? now(),
-    content: { format: 2, parts, ...attachmentsOf(item, parts, index), ...optionsOf(item) },
+    createdAt: readTime(item.createdAt, index) ?? now(),
+    content: { format: 2, parts, ...attachmentsOf(item, parts, index), ...providerMetadataOf(item) },
   }
 }
 
-/** Files as older programs attach them, beside the content. One that is a part of it too is kept as that part alone. */
-function attachmentsOf({ role, experimental_attachments: given }: Raw, parts: MessagePart[], index: number): Pick<Message['content'], 'experimental_attachments'> {
-  if (given === undefined) return {}
-  if (role !== 'user' || !Array.isArray(given) || !given.every((one) => isRaw(one) && typeof one.url === 'string')) {
+/** The attachments beside the content, without those that repeat a file part. */
+function attachmentsOf(item: Raw, parts: MessagePart[], index: number): Pick<Message['content'], 'experimental_attachments'> {
+  const { role, experimental_attachments: attachments } = item
+  if (attachments === undefined) return {}
+  if (role !== 'user' || !Array.isArray(attachments) || !attachments.every((one) => isObject(one) && typeof one.url === 'string')) {
     throw invalidMessage(index, 'experimental_attachments are a list of objects with a url, on a user message')
   }
-  const own = ownAttachments({ format: 2, parts, experimental_attachments: given as Attachment[] })
+  const own = ownAttachments({ format: 2, parts, experimental_attachments: attachments as Attachment[] })
   return own.length > 0 ? { experimental_attachments: own } : {}
 }
 
-/** Results belong to the turn before them, and so does what the assistant says right after them. */
-function continues(role: RowRole, { id }: Raw, turn: Turn | undefined): turn is Turn {
-  if (!turn) return false
-  return role === 'tool' || (role === 'assistant' && turn.lastRole === 'tool' && id === undefined)
+/** Results belong to the message before them, and so does an assistant message without an id that follows results. */
+function continues(role: RowRole, { id }: Raw, open: OpenMessage | undefined): open is OpenMessage {
+  if (!open) return false
+  return role === 'tool' || (role === 'assistant' && open.lastRole === 'tool' && id === undefined)
 }
 
 function modelParts(role: string, content: unknown, index: number): MessagePart[] {
@@ -150,13 +153,13 @@ function modelParts(role: string, content: unknown, index: number): MessagePart[
     if (role === 'tool') throw invalidMessage(index, 'the content of a tool message is a list of tool-result parts')
     return [{ type: 'text', text: content }]
   }
-  if (!Array.isArray(content)) throw invalidMessage(index, `content is a text or a list of parts, not ${describe(content)}`)
+  if (!Array.isArray(content)) throw invalidMessage(index, `content is a text or a list of parts, not ${describeValue(content)}`)
   if (content.length === 0) throw invalidMessage(index, 'content is empty')
-  const read = readParts(content, refuseIn(index))
+  const read = readParts(content, rejectIn(index))
   const parts = role === 'assistant' ? joinProviderResults(read) : read
   const allowed = partTypes[role]
-  const stranger = allowed && parts.find(part => !allowed.includes(part.type) && !part.type.startsWith('data-'))
-  if (stranger) throw invalidMessage(index, `a ${role} message can't have a part of type ${stranger.type}`)
+  const unexpected = allowed && parts.find(part => !allowed.includes(part.type) && !part.type.startsWith('data-'))
+  if (unexpected) throw invalidMessage(index, `a ${role} message can't have a part of type ${unexpected.type}`)
   return parts
 }
 
@@ -166,7 +169,7 @@ const partTypes: Readonly<Record<string, readonly string[]>> = {
   tool: ['tool-invocation'],
 }
 
-/** In a model message, what a provider ran itself has its result as a part of its own. */
+/** Joins the calls and results of provider-executed tools: a model message has them as separate parts. */
 function joinProviderResults(parts: MessagePart[]): MessagePart[] {
   const calls = new Map<string, number>()
   const joined: MessagePart[] = []
@@ -176,8 +179,8 @@ function joinProviderResults(parts: MessagePart[]): MessagePart[] {
     const call = at === undefined ? undefined : joined[at]
     if (at !== undefined && call?.type === 'tool-invocation' && part.type === 'tool-invocation') {
       const toolInvocation = { ...call.toolInvocation, ...part.toolInvocation, args: call.toolInvocation.args }
-      const told = part.providerMetadata && { resultProviderMetadata: part.providerMetadata }
-      joined[at] = { ...call, toolInvocation, providerExecuted: true, ...told }
+      const metadata = part.providerMetadata && { resultProviderMetadata: part.providerMetadata }
+      joined[at] = { ...call, toolInvocation, providerExecuted: true, ...metadata }
       continue
     }
     joined.push(part)
@@ -186,8 +189,8 @@ function joinProviderResults(parts: MessagePart[]): MessagePart[] {
   return joined
 }
 
-function refuseIn(index: number): OnUnreadable {
-  return (_, at, why) => {
-    throw invalidMessage(index, `parts[${at}]: ${why}`, { part: at })
+function rejectIn(index: number): OnUnreadable {
+  return (_, part, reason) => {
+    throw invalidMessage(index, `parts[${part}]: ${reason}`, { part })
   }
 }

@@ -1,19 +1,14 @@
-import type { JSONValue } from '../../base/json.ts'
+import { isObject, type JSONValue } from '../../base/json.ts'
 import type { ProviderOptions } from '../message.ts'
 
-/** An object from outside, before anything is known about it. */
+/** An object of the caller or of an older row, not validated yet. */
 export type Raw = Record<string, unknown>
 
-export function isRaw(value: unknown): value is Raw {
-  return typeof value === 'object' && value !== null && !Array.isArray(value)
-}
-
-/** The first of these that is a string. */
-export function firstText(...values: unknown[]): string | undefined {
+export function firstString(...values: unknown[]): string | undefined {
   return values.find(value => typeof value === 'string')
 }
 
-/** The value as it would come back from a store; `null` for what JSON has no word for. */
+/** The value as a store returns it; `null` for a value that JSON can't represent. */
 export function asJSON(value: unknown): JSONValue {
   if (value === null || typeof value === 'string' || typeof value === 'boolean') return value
   try {
@@ -24,16 +19,16 @@ export function asJSON(value: unknown): JSONValue {
 }
 
 /** Provider options under any of the names that they have had. */
-export function optionsOf(raw: Raw): { providerMetadata?: ProviderOptions } {
+export function providerMetadataOf(raw: Raw): { providerMetadata?: ProviderOptions } {
   const options = raw.providerMetadata ?? raw.providerOptions ?? raw.experimental_providerMetadata
   return isProviderOptions(options) ? { providerMetadata: options } : {}
 }
 
 export function isProviderOptions(value: unknown): value is ProviderOptions {
-  return isRaw(value) && Object.values(value).every(isRaw)
+  return isObject(value) && Object.values(value).every(isObject)
 }
 
-export function dateOf(value: unknown): Date | undefined {
+export function parseDate(value: unknown): Date | undefined {
   if (!(value instanceof Date) && typeof value !== 'string' && typeof value !== 'number') return undefined
   const date = new Date(value)
   return Number.isNaN(date.getTime()) ? undefined : date

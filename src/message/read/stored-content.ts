@@ -1,15 +1,16 @@
-import type { Attachment, MessageContent, MessagePart, ToolInvocationPart } from '../message.ts'
+import { isObject } from '../../base/json.ts'
 import { hasOutcome } from '../content.ts'
+import type { Attachment, MessageContent, MessagePart, ToolInvocationPart } from '../message.ts'
 import { readPart, unknownType } from './part.ts'
 import type { Raw } from './raw.ts'
-import { firstText, isRaw, optionsOf } from './raw.ts'
+import { firstString, providerMetadataOf } from './raw.ts'
 
-/** Told of each part that can't be read, and why. What it gives stands in its place. */
-export type OnUnreadable = (part: unknown, index: number, why: string) => MessagePart[]
+/** Called for each part that can't be read, with the reason. The result replaces the part. */
+export type OnUnreadable = (part: unknown, index: number, reason: string) => MessagePart[]
 
-/** Keeps parts of types that a later reader may know. What is merely malformed would harm a prompt, and goes. */
-export const keepUnknown: OnUnreadable = (part, _, why) => {
-  return isRaw(part) && why === unknownType(part.type) ? [part as unknown as MessagePart] : []
+/** Keeps parts of unknown types, which a later version may read, and drops malformed ones, which would break a prompt. */
+export const keepUnknown: OnUnreadable = (part, _, reason) => {
+  return isObject(part) && reason === unknownType(part.type) ? [part as unknown as MessagePart] : []
 }
 
 export function readParts(parts: readonly unknown[], onUnreadable: OnUnreadable): MessagePart[] {
@@ -20,33 +21,33 @@ export function readParts(parts: readonly unknown[], onUnreadable: OnUnreadable)
 }
 
 /**
- * Content with everything that stood beside its parts in earlier formats: plain text, calls, reasoning. Without parts, they are
- * put in the order in which a model says them.
+ * Content in the current format, with what earlier formats stored beside the parts: plain text, calls, reasoning. For content without
+ * parts, these become the parts, in the order in which a model generates them.
  */
 export function readContent(raw: Raw, onUnreadable: OnUnreadable): MessageContent {
   const parts = Array.isArray(raw.parts) ? readParts(raw.parts, onUnreadable) : []
   const calls = Array.isArray(raw.toolInvocations) ? olderCalls(raw.toolInvocations, onUnreadable) : []
   const attachments = Array.isArray(raw.experimental_attachments) ? raw.experimental_attachments.filter(isAttachment) : []
-  const text = firstText(raw.content)
+  const text = firstString(raw.content)
   return {
     format: 2,
     parts: parts.length > 0 ? withCalls(parts, calls) : [...olderReasoning(raw), ...inSteps(calls, text)],
     ...(text !== undefined && parts.length > 0 && { content: text }),
     ...(attachments.length > 0 && { experimental_attachments: attachments }),
-    ...(isRaw(raw.metadata) && { metadata: raw.metadata }),
-    ...optionsOf(raw),
+    ...(isObject(raw.metadata) && { metadata: raw.metadata }),
+    ...providerMetadataOf(raw),
   }
 }
 
 function olderCalls(invocations: readonly unknown[], onUnreadable: OnUnreadable): Array<ToolInvocationPart & { step: number }> {
   return invocations.flatMap(toolInvocation => {
     const [part] = readParts([{ type: 'tool-invocation', toolInvocation }], onUnreadable)
-    const step = isRaw(toolInvocation) && typeof toolInvocation.step === 'number' ? toolInvocation.step : 0
+    const step = isObject(toolInvocation) && typeof toolInvocation.step === 'number' ? toolInvocation.step : 0
     return part?.type === 'tool-invocation' ? [{ ...part, step }] : []
   })
 }
 
-/** Calls that the parts don't have are added; outcomes that the parts don't have are filled in. */
+/** Adds the calls that the parts lack, and the outcomes that the calls among the parts lack. */
 function withCalls(parts: MessagePart[], calls: ReadonlyArray<ToolInvocationPart & { step: number }>): MessagePart[] {
   if (calls.length === 0) return parts
   const missing = new Map(calls.map(({ step: _, ...call }) => [call.toolInvocation.toolCallId, call]))
@@ -55,8 +56,8 @@ function withCalls(parts: MessagePart[], calls: ReadonlyArray<ToolInvocationPart
     const { toolCallId } = part.toolInvocation
     const call = missing.get(toolCallId)
     missing.delete(toolCallId)
-    const over = call && hasOutcome(call.toolInvocation) && !hasOutcome(part.toolInvocation)
-    return over ? { ...part, toolInvocation: { ...part.toolInvocation, ...call.toolInvocation } } : part
+    const isFinished = call && hasOutcome(call.toolInvocation) && !hasOutcome(part.toolInvocation)
+    return isFinished ? { ...part, toolInvocation: { ...part.toolInvocation, ...call.toolInvocation } } : part
   })
   return [...filled, ...missing.values()]
 }
@@ -78,10 +79,10 @@ function olderReasoning({ reasoning }: Raw): MessagePart[] {
 }
 
 function isAttachment(attachment: unknown): attachment is Attachment {
-  return isRaw(attachment) && typeof attachment.url === 'string'
+  return isObject(attachment) && typeof attachment.url === 'string'
 }
 
-/** True for content in today's format, all of it. */
+/** True for content that is entirely in the current format. */
 export function isCurrent(content: Raw): content is Raw & MessageContent {
   const { format, parts, toolInvocations, reasoning } = content
   if (format !== 2 || toolInvocations !== undefined || reasoning !== undefined) return false
@@ -89,7 +90,7 @@ export function isCurrent(content: Raw): content is Raw & MessageContent {
 }
 
 function isCurrentPart(part: unknown): part is MessagePart {
-  if (!isRaw(part)) return false
+  if (!isObject(part)) return false
   switch (part.type) {
     case 'text':
       return typeof part.text === 'string'
@@ -99,7 +100,7 @@ function isCurrentPart(part: unknown): part is MessagePart {
       return typeof part.data === 'string' && typeof part.mimeType === 'string'
     case 'tool-invocation': {
       const call = part.toolInvocation
-      return isRaw(call) && call.isError === undefined && currentStates.includes(call.state)
+      return isObject(call) && call.isError === undefined && currentStates.includes(call.state)
     }
     case 'step-start':
     case 'source':

@@ -1,15 +1,15 @@
-import type { ToolInvocation, ToolInvocationPart, ToolInvocationState } from '../message.ts'
+import { isObject } from '../../base/json.ts'
+import type { ModelToolOutput, ToolInvocation, ToolInvocationPart, ToolInvocationState } from '../message.ts'
+import { storableOutput } from '../tool-output.ts'
 import type { Raw } from './raw.ts'
-import { asJSON, firstText, isProviderOptions, isRaw, optionsOf } from './raw.ts'
-import { storableOutput } from '../storable-output.ts'
-import type { ModelToolOutput } from '../tool-output.ts'
+import { asJSON, firstString, isProviderOptions, providerMetadataOf } from './raw.ts'
 
 type Invocation = Omit<ToolInvocation, 'toolCallId' | 'toolName' | 'args'>
 
-/** A stored call, with the states that older writers had. Undefined for one whose arguments never became complete. */
+/** A stored call, also in a state of older writers. Undefined for one whose arguments are incomplete. */
 export function readStoredInvocation(raw: Raw): ToolInvocationPart | undefined | string {
   const stored = raw.toolInvocation
-  if (!isRaw(stored)) return 'a tool-invocation part needs `toolInvocation`'
+  if (!isObject(stored)) return 'a tool-invocation part needs `toolInvocation`'
   const names = namesOf(stored, stored.toolName)
   if (typeof names === 'string') return names
   const { toolCallId: _, toolName: __, state, args, isError, ...kept } = stored
@@ -26,7 +26,7 @@ export function readStoredInvocation(raw: Raw): ToolInvocationPart | undefined |
       ...(failed && { errorText: errorTextOf(stored.errorText ?? stored.result) }),
     },
     ...executedBy(raw),
-    ...optionsOf(raw),
+    ...providerMetadataOf(raw),
     ...(isProviderOptions(raw.resultProviderMetadata) && { resultProviderMetadata: raw.resultProviderMetadata }),
   }
 }
@@ -36,20 +36,20 @@ export function readCall(raw: Raw): ToolInvocationPart | string {
   const names = namesOf(raw, raw.toolName)
   if (typeof names === 'string') return names
   const args = asJSON(raw.input ?? raw.args ?? {})
-  return { type: 'tool-invocation', toolInvocation: { ...names, args, state: 'call' }, ...executedBy(raw), ...optionsOf(raw) }
+  return { type: 'tool-invocation', toolInvocation: { ...names, args, state: 'call' }, ...executedBy(raw), ...providerMetadataOf(raw) }
 }
 
-/** A result in a model message. It stands alone until it is joined with its call. */
+/** A result in a model message, without the arguments of its call. */
 export function readResult(raw: Raw): ToolInvocationPart | string {
   const names = namesOf(raw, raw.toolName)
   if (typeof names === 'string') return names
   const outcome = isOutput(raw.output) ? outcomeOf(raw.output) : bareOutcome(raw)
-  return { type: 'tool-invocation', toolInvocation: { ...names, args: null, ...outcome }, ...optionsOf(raw) }
+  return { type: 'tool-invocation', toolInvocation: { ...names, args: null, ...outcome }, ...providerMetadataOf(raw) }
 }
 
 /** A call of a user interface, `tool-<name>` or `dynamic-tool`. Undefined while its input is still streaming. */
 export function readInterfaceCall(raw: Raw): ToolInvocationPart | undefined | string {
-  const type = firstText(raw.type) ?? ''
+  const type = firstString(raw.type) ?? ''
   const names = namesOf(raw, type === 'dynamic-tool' ? raw.toolName : type.slice('tool-'.length))
   if (typeof names === 'string') return names
   const invocation = interfaceInvocation(raw)
@@ -65,7 +65,7 @@ export function readInterfaceCall(raw: Raw): ToolInvocationPart | undefined | st
 }
 
 function interfaceInvocation(raw: Raw): Invocation | undefined {
-  const approval = isRaw(raw.approval) ? { approval: decisionOf(raw.approval) } : {}
+  const approval = isObject(raw.approval) ? { approval: decisionOf(raw.approval) } : {}
   switch (raw.state) {
     case 'input-streaming':
       return undefined
@@ -84,7 +84,7 @@ function interfaceInvocation(raw: Raw): Invocation | undefined {
 }
 
 function invocationState(state: unknown, { approval }: Raw): ToolInvocationState {
-  if (state === 'approval-responded') return isRaw(approval) && approval.approved === false ? 'output-denied' : 'call'
+  if (state === 'approval-responded') return isObject(approval) && approval.approved === false ? 'output-denied' : 'call'
   return states.find(known => known === state) ?? 'call'
 }
 
@@ -97,10 +97,10 @@ function decisionOf({ approved, reason }: Raw): { approved?: boolean; reason?: s
 const outputTypes: readonly string[] = ['text', 'json', 'execution-denied', 'error-text', 'error-json', 'content']
 
 function isOutput(output: unknown): output is ModelToolOutput {
-  return isRaw(output) && typeof output.type === 'string' && outputTypes.includes(output.type)
+  return isObject(output) && typeof output.type === 'string' && outputTypes.includes(output.type)
 }
 
-// `modelOutput` is kept only where the outcome alone would read otherwise in a prompt.
+// `modelOutput` is stored only where a prompt from the outcome alone would differ.
 function outcomeOf(output: ModelToolOutput): Invocation {
   const exact = 'providerOptions' in output && output.providerOptions ? { modelOutput: asJSON(output) as ModelToolOutput } : {}
   switch (output.type) {
@@ -120,8 +120,8 @@ function outcomeOf(output: ModelToolOutput): Invocation {
       return { state: 'output-denied', approval: { approved: false, ...reason }, ...exact }
     }
     case 'content': {
-      const kept = storableOutput(output)
-      return { state: 'result', result: asJSON('value' in kept ? kept.value : null), modelOutput: kept }
+      const stored = storableOutput(output)
+      return { state: 'result', result: asJSON('value' in stored ? stored.value : null), modelOutput: stored }
     }
   }
 }
@@ -133,7 +133,7 @@ function bareOutcome(raw: Raw): Invocation {
 
 function errorTextOf(error: unknown): string {
   if (typeof error === 'string') return error
-  if (isRaw(error) && typeof error.message === 'string') return error.message
+  if (isObject(error) && typeof error.message === 'string') return error.message
   return JSON.stringify(asJSON(error))
 }
 

@@ -1,43 +1,44 @@
-import { describe, invalidMessage, saidTime } from '../read/invalid.ts'
+import { describeValue } from '../../base/arguments.ts'
+import { isObject } from '../../base/json.ts'
 import type { Message, MessagePart } from '../message.ts'
+import { invalidMessage, readTime } from '../read/invalid-message.ts'
 import type { Raw } from '../read/raw.ts'
-import { firstText, isRaw } from '../read/raw.ts'
 import { readContent, readParts } from '../read/stored-content.ts'
 
 export interface FromUIOptions {
-  /** The time of a message that doesn't say its own. */
+  /** The time of a message without one. */
   now(): Date
   /**
-   * Take signals as signals. Only for messages that this program made itself: otherwise a client could write what the model takes
-   * for a notification. Without it, what a user said is a user message and every other signal is passed over.
+   * Read signals as signals. Only for messages of the program itself: a client could otherwise write a message that the model reads as a
+   * notification. When false, a user's signal becomes a user message and every other signal is skipped.
    */
   signals?: boolean
 }
 
-/** The inverse of `toUIMessages`. Payloads that a transcript hid stay hidden: they aren't in what a user interface has. */
+/** The inverse of `toUIMessages`, except that payloads which a transcript replaced stay replaced. */
 export function fromUIMessages(messages: Iterable<unknown>, options: FromUIOptions): Message[] {
   return Array.from(messages, (message, index) => fromUIMessage(message, index, options)).filter(message => message !== undefined)
 }
 
-/** Undefined for a signal that may not be taken as one. */
+/** Undefined for a signal that is skipped. */
 export function fromUIMessage(message: unknown, index: number, { now, signals = false }: FromUIOptions): Message | undefined {
-  if (!isRaw(message)) throw invalidMessage(index, `a message is an object, not ${describe(message)}`)
+  if (!isObject(message)) throw invalidMessage(index, `a message is an object, not ${describeValue(message)}`)
   const { id, role } = message
   if (typeof id !== 'string' || id === '') throw invalidMessage(index, 'a message of a user interface needs an `id`')
   if (role !== 'user' && role !== 'assistant' && role !== 'system') {
-    throw invalidMessage(index, `unknown role ${describe(role)}; use user, assistant or system`, { role })
+    throw invalidMessage(index, `unknown role ${describeValue(role)}; use user, assistant or system`, { role })
   }
-  const { createdAt: written, signal, ...metadata } = isRaw(message.metadata) ? message.metadata : {}
-  const createdAt = saidTime(written, index, 'metadata.createdAt') ?? saidTime(message.createdAt, index) ?? now()
-  const isSignal = isRaw(signal)
+  const { createdAt: time, signal, ...metadata } = isObject(message.metadata) ? message.metadata : {}
+  const createdAt = readTime(time, index, 'metadata.createdAt') ?? readTime(message.createdAt, index) ?? now()
+  const isSignal = isObject(signal)
   if (isSignal && !signals && role === 'system') return undefined
 
-  const onUnreadable = (_: unknown, part: number, why: string): never => {
-    throw invalidMessage(index, `parts[${part}]: ${why}`, { part })
+  const onUnreadable = (_: unknown, part: number, reason: string): never => {
+    throw invalidMessage(index, `parts[${part}]: ${reason}`, { part })
   }
   const kept = Object.keys(metadata).length > 0 ? { metadata } : {}
   const content = readContent({ ...message, metadata: kept.metadata }, onUnreadable)
-  if (!isSignal || !signals) return { id, role, createdAt, content: { ...content, parts: content.parts.map(restored) } }
+  if (!isSignal || !signals) return { id, role, createdAt, content: { ...content, parts: content.parts.map(restoreError) } }
   const record = { id, ...signal, createdAt: createdAt.toISOString() }
   return {
     id,
@@ -48,21 +49,20 @@ export function fromUIMessage(message: unknown, index: number, { now, signals = 
   }
 }
 
-function signalParts(parts: MessagePart[], onUnreadable: (part: unknown, index: number, why: string) => never): MessagePart[] {
+function signalParts(parts: MessagePart[], onUnreadable: (part: unknown, index: number, reason: string) => never): MessagePart[] {
   return parts.flatMap(part => {
-    if (part.type !== 'data-signal' || !('data' in part) || !isRaw(part.data)) return [part]
+    if (part.type !== 'data-signal' || !('data' in part) || !isObject(part.data)) return [part]
     const contents: unknown = part.data.contents
     if (typeof contents === 'string') return [{ type: 'text', text: contents }]
     return Array.isArray(contents) ? readParts(contents, onUnreadable) : []
   })
 }
 
-/** A provider's failure, which user interfaces get as data. */
-function restored(part: MessagePart): MessagePart {
-  if (part.type !== 'data-error' || !('data' in part) || !isRaw(part.data)) return part
+/** The `error` part of a `data-error` part: user interfaces receive errors as data. */
+function restoreError(part: MessagePart): MessagePart {
+  if (part.type !== 'data-error' || !('data' in part) || !isObject(part.data)) return part
   const { name, message, code } = part.data as Raw
   if (typeof name !== 'string' || typeof message !== 'string') return part
-  const coded = firstText(code)
-  return { type: 'error', error: { name, message, ...(coded !== undefined && { code: coded }) } }
+  return { type: 'error', error: { name, message, ...(typeof code === 'string' && { code }) } }
 }
 

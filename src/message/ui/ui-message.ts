@@ -10,7 +10,7 @@ export interface UIMessage {
   parts: UIPart[]
 }
 
-/** What the message keeps as metadata, with its time and, for a signal, its kind. */
+/** The metadata of the message, with its time and, for a signal, its record. */
 export interface UIMetadata extends Record<string, unknown> {
   /** ISO 8601. */
   createdAt?: string

@@ -5,7 +5,7 @@ import { describe, expect, it } from 'vitest'
 import { promptOf } from '../../prompt/from-rows.ts'
 import { fromUIMessages } from './from-ui.ts'
 import type { Message, MessagePart, ToolInvocation } from '../message.ts'
-import { toUIMessages } from './ui.ts'
+import { toUIMessages } from './to-ui.ts'
 
 const at = new Date('2026-01-02T03:04:05.000Z')
 const now = () => new Date(0)
@@ -65,14 +65,14 @@ describe('messages for user interfaces', () => {
     expect(partsOf([call(invocation)])).toEqual([{ type: 'tool-look', toolCallId: 'c', input: { q: 1 }, ...shown }])
   })
 
-  it('show what the transcript shows in place of payloads', () => {
+  it('show the payloads of the transcript', () => {
     expect(partsOf([
       call({ state: 'result', result: 'secret', transcript: { args: { q: '***' }, result: '***' } }),
       call({ state: 'output-error', errorText: 'secret', transcript: { errorText: '***' } }),
     ])).toMatchObject([{ input: { q: '***' }, output: '***' }, { input: { q: 1 }, errorText: '***' }])
   })
 
-  it('show bytes as data URLs, attachments as files, and text that stands alone', () => {
+  it('show bytes as data URLs, attachments as files, and the text of a message without parts', () => {
     expect(
       partsOf([{ type: 'file', data: 'AAEC', mimeType: 'image/png' }]),
     ).toEqual([{ type: 'file', url: 'data:image/png;base64,AAEC', mediaType: 'image/png' }])
@@ -89,7 +89,7 @@ describe('messages for user interfaces', () => {
     })
   })
 
-  it('show what a user sent as the user’s, with attributes and metadata beside it', () => {
+  it('show a user’s signal as a user message, with its attributes and metadata', () => {
     const signal = {
       id: 'm', type: 'user', tagName: 'user', createdAt: at.toISOString(), attributes: { name: 'Jane' },
       metadata: { avatar: 1 },
@@ -118,7 +118,7 @@ describe('messages for user interfaces', () => {
     })
   })
 
-  it('are messages that the AI SDK takes', async () => {
+  it('are valid messages of the AI SDK', async () => {
     const calls = ([
       'call',
       'approval-requested',
@@ -147,15 +147,15 @@ const part: fc.Arbitrary<MessagePart> = fc.oneof(
   fc.constantFrom(...everything),
   fc.tuple(fc.string(), options).map(([text, providerMetadata]) =>
     ({ type: 'text' as const, text, ...(providerMetadata && { providerMetadata }) })),
-  fc.tuple(invocation, options, options).map(([over, said, answered]) => ({
+  fc.tuple(invocation, options, options).map(([over, ofCall, answered]) => ({
     ...call(over),
-    ...(said && { providerMetadata: said }),
+    ...(ofCall && { providerMetadata: ofCall }),
     ...(answered && (over.state === 'result' || over.state === 'output-error') && { resultProviderMetadata: answered }),
   } as MessagePart)),
 )
 
-describe('messages that went through a user interface', () => {
-  it('come back as they were', () => {
+describe('messages from a user interface', () => {
+  it('are equal to those that were shown', () => {
     fc.assert(fc.property(fc.array(part, { minLength: 1 }), fc.constantFrom(
       'user' as const,
       'assistant' as const,
@@ -167,7 +167,7 @@ describe('messages that went through a user interface', () => {
     }))
   })
 
-  it('come back as signals where the caller says that they are its own', () => {
+  it('are read as signals with the option signals', () => {
     const signal = (type: string, parts: MessagePart[]) => message(parts, {
       role: 'signal', type, content: {
         format: 2, parts,

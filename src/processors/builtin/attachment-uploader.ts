@@ -1,6 +1,6 @@
 import { checkNames } from '../../base/arguments.ts'
 import { HeedError } from '../../base/errors.ts'
-import { withoutShown } from '../../message/attachments.ts'
+import { withoutPartAttachments } from '../../message/attachments.ts'
 import type { Attachment, FilePart, Message, MessagePart } from '../../message/message.ts'
 import { isURLText, parseDataURL } from '../../message/file-data.ts'
 import { checkCount } from './option-kinds.ts'
@@ -97,7 +97,7 @@ interface InlineFile {
 }
 
 function filesOf(message: Message): InlineFile[] {
-  const content = withoutShown(message.content)
+  const content = withoutPartAttachments(message.content)
   const parts = content.parts.flatMap((part) => (part.type === 'file' ? inlinePart(part) : []))
   return [...parts, ...(content.experimental_attachments ?? []).flatMap(inlineAttachment)]
 }

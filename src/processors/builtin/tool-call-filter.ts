@@ -1,6 +1,6 @@
 import { checkNames } from '../../base/arguments.ts'
 import type { Message, MessagePart, ToolInvocationPart } from '../../message/message.ts'
-import { stepsOf } from '../../message/step.ts'
+import { stepsOf } from '../../message/content.ts'
 import { checkCount, checkTexts } from './option-kinds.ts'
 import type { Processor, ProcessInputStepArgs } from '../processor.ts'
 import { rememberedIds } from './remembered.ts'

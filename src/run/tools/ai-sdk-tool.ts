@@ -1,6 +1,5 @@
 import type { JSONObject } from '../../base/json.ts'
-import type { ProviderOptions } from '../../message/message.ts'
-import type { ModelToolOutput } from '../../message/tool-output.ts'
+import type { ModelToolOutput, ProviderOptions } from '../../message/message.ts'
 import type { Schema } from '../../schema/schema.ts'
 import { createTool, type InputContext, type Tool } from './tool.ts'
 

@@ -1,7 +1,7 @@
 import { describe, HeedError } from '../../base/errors.ts'
 import type { JSONValue } from '../../base/json.ts'
-import { storableOutput } from '../../message/storable-output.ts'
-import type { ModelToolOutput } from '../../message/tool-output.ts'
+import { storableOutput } from '../../message/tool-output.ts'
+import type { ModelToolOutput } from '../../message/message.ts'
 
 /** The value as JSON, since that is what is stored and what the model sees. `undefined` becomes null. */
 export function jsonOf(value: unknown, subject: string): JSONValue {

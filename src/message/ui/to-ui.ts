@@ -7,8 +7,8 @@ import { isTransient, signalOf } from '../signal-record.ts'
 import type { UIFilePart, UIMessage, UIMetadata, UIPart, UIToolPart } from './ui-message.ts'
 
 /**
- * Messages as user interfaces show them. What the user said is a `user` message, whether it was stored as a message or a signal;
- * any other signal is a `system` message with one `data-signal` part, but for transient ones, which are not shown. Where a transcript hides a payload, its stand-in is shown.
+ * Messages for user interfaces. Input of a user is a `user` message, stored as a message or as a signal. Any other signal is a `system`
+ * message with one `data-signal` part; transient ones are left out. A payload that a transcript replaces is replaced here too.
  */
 export function toUIMessages(messages: Iterable<Message>): UIMessage[] {
   return Array.from(messages).filter(({ content }) => !isTransient(content)).map(toUIMessage)
@@ -47,7 +47,7 @@ function uiParts(content: MessageContent): UIPart[] {
 function uiPart(part: MessagePart): UIPart {
   switch (part.type) {
     case 'reasoning':
-      return { type: 'reasoning', text: part.reasoning, ...metadata(part) }
+      return { type: 'reasoning', text: part.reasoning, ...providerMetadataOf(part) }
     case 'file':
       return filePart(part)
     case 'tool-invocation':
@@ -66,8 +66,8 @@ function uiPart(part: MessagePart): UIPart {
 function filePart(part: FilePart): UIPart {
   const { data, mimeType: mediaType, filename, reference } = part
   const url = data === '' || isURLText(data) ? data : `data:${mediaType};base64,${data}`
-  if (part.reasoning) return { type: 'reasoning-file', url, mediaType, ...metadata(part) }
-  const file: UIFilePart = { type: 'file', url, mediaType, ...metadata(part) }
+  if (part.reasoning) return { type: 'reasoning-file', url, mediaType, ...providerMetadataOf(part) }
+  const file: UIFilePart = { type: 'file', url, mediaType, ...providerMetadataOf(part) }
   if (filename !== undefined) file.filename = filename
   if (reference) file.providerReference = reference
   return file
@@ -77,32 +77,32 @@ function sourcePart(part: SourcePart): UIPart {
   const { source } = part
   if (source.sourceType === 'url') {
     const { id, url, title } = source
-    return { type: 'source-url', sourceId: id, url, ...(title !== undefined && { title }), ...metadata(part) }
+    return { type: 'source-url', sourceId: id, url, ...(title !== undefined && { title }), ...providerMetadataOf(part) }
   }
   const { id, mediaType, title, filename } = source
   const named = filename === undefined ? {} : { filename }
-  return { type: 'source-document', sourceId: id, mediaType, title, ...named, ...metadata(part) }
+  return { type: 'source-document', sourceId: id, mediaType, title, ...named, ...providerMetadataOf(part) }
 }
 
 function toolPart(part: ToolInvocationPart): UIToolPart {
-  const { toolCallId, toolName, args, state, result, errorText, approval, transcript: shown } = part.toolInvocation
-  // One call has one approval, so its id serves for both.
+  const { toolCallId, toolName, args, state, result, errorText, approval, transcript } = part.toolInvocation
+  // A call has one approval, so the call's id is also that of the approval.
   const decision = { id: toolCallId, ...(approval?.reason !== undefined && { reason: approval.reason }) }
   const approved = approval?.approved === true ? { approval: { ...decision, approved: true as const } } : {}
-  const told = part.resultProviderMetadata && { resultProviderMetadata: part.resultProviderMetadata }
+  const metadata = part.resultProviderMetadata && { resultProviderMetadata: part.resultProviderMetadata }
   const call = {
     type: `tool-${toolName}` as const,
     toolCallId,
     ...(part.providerExecuted && { providerExecuted: true }),
-    input: shown?.args !== undefined ? shown.args : args,
+    input: transcript?.args !== undefined ? transcript.args : args,
     ...(part.providerMetadata && { callProviderMetadata: part.providerMetadata }),
   }
-  const output = shown?.result !== undefined ? shown.result : result
+  const output = transcript?.result !== undefined ? transcript.result : result
   switch (state) {
     case 'result':
-      return { ...call, state: 'output-available', output, ...told, ...approved }
+      return { ...call, state: 'output-available', output, ...metadata, ...approved }
     case 'output-error':
-      return { ...call, state, errorText: shown?.errorText ?? errorText ?? 'The tool failed.', ...told, ...approved }
+      return { ...call, state, errorText: transcript?.errorText ?? errorText ?? 'The tool failed.', ...metadata, ...approved }
     case 'output-denied':
       return { ...call, state, approval: { ...decision, approved: false } }
     case 'approval-requested':
@@ -112,6 +112,6 @@ function toolPart(part: ToolInvocationPart): UIToolPart {
   }
 }
 
-function metadata({ providerMetadata }: MessagePart): Pick<FilePart, 'providerMetadata'> {
+function providerMetadataOf({ providerMetadata }: MessagePart): Pick<FilePart, 'providerMetadata'> {
   return providerMetadata ? { providerMetadata } : {}
 }

@@ -22,7 +22,7 @@ describe('cache breakpoints', () => {
     [{ provider: 'openrouter', modelId: 'anthropic/claude-sonnet-4.5' }, { openrouter: { cacheControl: { type: 'ephemeral' } } }],
     [{ provider: 'amazon-bedrock', modelId: 'eu.anthropic.claude-sonnet-4-5-20250929-v1:0' }, { bedrock: { cachePoint: { type: 'default' } } }],
     [{ provider: 'amazon-bedrock', modelId: 'anthropic.claude-3-5-haiku-20241022-v1:0' }, { bedrock: { cachePoint: { type: 'default' } } }],
-  ])('[P1.5] of $provider $modelId stand after the instructions, after what was sent last time and at the end, and are no bytes of the prompt', (model, providerOptions) => {
+  ])('[P1.5] of $provider $modelId stand after the instructions, after the previous prompt and at the end, and don’t change the bytes of the prompt', (model, providerOptions) => {
     const sent = withCacheBreakpoints(model, prompt)
     expect(marks(sent)).toEqual([1, 2, 4].map((place) => ({ place, providerOptions })))
     expect(sent.map(fingerprint)).toEqual(prompt.map(fingerprint))
@@ -37,11 +37,11 @@ describe('cache breakpoints', () => {
     { provider: 'amazon-bedrock', modelId: 'anthropic.claude-3-sonnet-20240229-v1:0' },
     { provider: 'amazon-bedrock', modelId: 'us.anthropic.claude-3-5-sonnet-20241022-v2:0' },
     { provider: 'amazon-bedrock', modelId: 'anthropic.claude-instant-v1' },
-  ])('are left to what caches by itself or refuses them: $provider $modelId', (model) => {
+  ])('are not set for models that cache without them or reject them: $provider $modelId', (model) => {
     expect(withCacheBreakpoints(model, prompt)).toBe(prompt)
   })
 
-  it('are left to programs that set their own', () => {
+  it('are not added to a prompt in which the program set its own', () => {
     const own: LanguageModelV4Prompt = [{ role: 'user', content: [{ type: 'text', text: 'x', providerOptions: { anthropic: { cacheControl: { type: 'ephemeral' } } } }] }, user('y')]
     expect(withCacheBreakpoints(claude, own)).toBe(own)
     const point: LanguageModelV4Prompt = [{ ...user('x'), providerOptions: { bedrock: { cachePoint: { type: 'default' } } } }, user('y')]

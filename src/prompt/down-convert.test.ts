@@ -97,7 +97,7 @@ describe('a prompt for models of earlier interface versions', () => {
     ])
   })
 
-  it('is converted once a message, so that a growing thread costs only what is new', () => {
+  it('is converted once per message, so that a growing thread costs only its new messages', () => {
     const [first] = toV3Prompt(prompt.slice(1, 2))
     expect(toV3Prompt(prompt)[1]).toBe(first)
     expect(toV2Prompt(prompt)[1]).toBe(toV2Prompt(prompt)[1])

@@ -7,7 +7,7 @@ import { estimateTokens, FILE_TOKENS } from './tokens.ts'
 
 const row = (id: string, role: RowRole, parts: MessagePart[], rest: Partial<MessageRow> = {}): MessageRow =>
   ({ id, messageId: id, role, createdAt: new Date(0), content: { format: 2, parts }, ...rest })
-const say = (text: string): MessagePart => ({ type: 'text', text })
+const textPart = (text: string): MessagePart => ({ type: 'text', text })
 const call: MessagePart = {
   type: 'tool-invocation', toolInvocation: { toolCallId: 'c', toolName: 'look', args: { q: 1 }, state: 'call' },
 }
@@ -15,13 +15,13 @@ const result: MessagePart = {
   type: 'tool-invocation',
   toolInvocation: { toolCallId: 'c', toolName: 'look', args: null, state: 'result', result: 'found' },
 }
-const notification = row('n', 'signal', [say('CI failed')], { type: 'notification' })
+const notification = row('n', 'signal', [textPart('CI failed')], { type: 'notification' })
 const rows = [
-  row('u1', 'user', [say('hello')]),
-  row('a1', 'assistant', [say('hi there')]),
+  row('u1', 'user', [textPart('hello')]),
+  row('a1', 'assistant', [textPart('hi there')]),
   notification,
-  row('c1', 'context', [say('recalled')]),
-  row('u2', 'user', [say('look at\n this'), { type: 'file', data: 'AAEC', mimeType: 'image/png' }], { runId: 'r' }),
+  row('c1', 'context', [textPart('recalled')]),
+  row('u2', 'user', [textPart('look at\n this'), { type: 'file', data: 'AAEC', mimeType: 'image/png' }], { runId: 'r' }),
   row('a2', 'assistant', [call], { runId: 'r' }),
   row('t2', 'tool', [result], { runId: 'r', messageId: 'a2' }),
 ]
@@ -29,7 +29,7 @@ const tools = [{ type: 'function' as const, name: 'look', inputSchema: { type: '
 const system = systemMessages('Be brief.')
 
 describe('an explained prompt', () => {
-  it('says where each part came from, in the order of the prompt', () => {
+  it('names the source of each part, in the order of the prompt', () => {
     const { parts } = explainPrompt({ system, rows, tools, runId: 'r' })
     expect(parts.map(({ source, role, messageId, preview }) => [source, role, messageId, preview])).toEqual([
       ['tools', 'system', undefined, 'look'],
@@ -44,8 +44,8 @@ describe('an explained prompt', () => {
     ])
   })
 
-  it('takes what follows the last answer for the input when no run is named', () => {
-    const { parts } = explainPrompt({ system: [], rows: [...rows, row('u3', 'user', [say('and now?')])] })
+  it('counts the rows after the last response as input when no run is named', () => {
+    const { parts } = explainPrompt({ system: [], rows: [...rows, row('u3', 'user', [textPart('and now?')])] })
     expect(parts.filter(({ source }) => source === 'input').map(({ messageId }) => messageId)).toEqual(['u3'])
   })
 
@@ -56,7 +56,7 @@ describe('an explained prompt', () => {
     expect(parts.find(({ messageId }) => messageId === 'u2')?.tokens).toBe(FILE_TOKENS + estimateTokens('look at\n this'))
   })
 
-  it('[P1.2] finds the whole of the previous prompt again after rows were appended', () => {
+  it('[P1.2] has the whole previous prompt as its prefix after rows were appended', () => {
     const { fingerprints: previous } = explainPrompt({ system, rows: rows.slice(0, 5), tools })
     const { prefix } = explainPrompt({ system, rows, tools, previous })
     expect(prefix).toMatchObject({ messages: previous.length, ratio: 1 })

@@ -16,13 +16,13 @@ export interface ExplainedPart {
   /** An estimate: see `estimateTokens`. */
   tokens: number
   bytes: number
-  /** The first words of it, on one line. */
+  /** The beginning of the text, on one line. */
   preview: string
-  /** Of a block of recalled messages: those that were found, in its order. */
+  /** In a recall block: the messages that recall found, in the order of the block. */
   recalled?: ExplainedHit[]
 }
 
-/** A message that was found, how well it fits between 0 and 1, and what spoke for it, each compared to the best. */
+/** A message that recall found, its score between 0 and 1, and the score of each signal of the ranking, relative to the best. */
 export interface ExplainedHit {
   threadId: string
   messageId: string
@@ -34,9 +34,9 @@ export interface ExplainedPrompt {
   parts: ExplainedPart[]
   tokens: number
   bytes: number
-  /** What this prompt has in common with the previous one. */
+  /** The prefix that this prompt shares with the previous one. */
   prefix: CommonPrefix
-  /** To be passed as `previous` next time. */
+  /** Pass these as `previous` to explain the next prompt. */
   fingerprints: Fingerprint[]
 }
 
@@ -47,13 +47,13 @@ export interface ExplainedInput {
   rows: readonly MessageRow[]
   tools?: Tools
   previous?: readonly Fingerprint[]
-  /** The run that the prompt is for: its rows are `input` and `response`, the others `history`. */
+  /** The run of the prompt: its rows are `input` and `response`, the others `history`. */
   runId?: string
-  /** Of the agent's own: see `modelMessagesOf`. */
+  /** The agent's reserved tags: see `modelMessagesOf`. */
   tags?: readonly string[]
 }
 
-/** What a prompt is made of, in its order: tools, instructions, rows. */
+/** The parts of a prompt, in order: tools, instructions, rows. */
 export function explainPrompt({ system, rows, tools = [], previous = [], runId, tags }: ExplainedInput): ExplainedPrompt {
   const parts: ExplainedPart[] = []
   const fingerprints: Fingerprint[] = []
@@ -67,13 +67,16 @@ export function explainPrompt({ system, rows, tools = [], previous = [], runId, 
   for (const tool of tools) {
     add({ source: 'tools', role: 'system', tokens: estimateTokens(JSON.stringify(tool)), preview: tool.name }, tool)
   }
-  for (const message of system) add({ source: 'instructions', ...told(message) }, message)
-  const shown = closeOpenCalls(rows)
-  const isInput = runId === undefined ? trailingInput(shown) : (row: MessageRow) => row.runId === runId
-  for (const row of shown) {
-    const source = sourceOf(row, isInput(row))
-    const recalled = row.role === 'context' ? recalledIn(row) : []
-    for (const message of modelMessagesOf(row, tags)) add({ source, messageId: row.messageId, ...told(message), ...(recalled.length > 0 && { recalled }) }, message)
+  for (const message of system) add({ source: 'instructions', ...explainMessage(message) }, message)
+  const closed = closeOpenCalls(rows)
+  const isOfRun = runId === undefined ? trailingInput(closed) : (row: MessageRow) => row.runId === runId
+  for (const row of closed) {
+    const source = sourceOf(row, isOfRun(row))
+    const hits = row.role === 'context' ? hitsIn(row) : []
+    const recalled = hits.length > 0 ? { recalled: hits } : {}
+    for (const message of modelMessagesOf(row, tags)) {
+      add({ source, messageId: row.messageId, ...explainMessage(message), ...recalled }, message)
+    }
   }
 
   return {
@@ -85,10 +88,17 @@ export function explainPrompt({ system, rows, tools = [], previous = [], runId, 
   }
 }
 
-/** What the block says of them. */
-function recalledIn({ content: { metadata } }: MessageRow): ExplainedHit[] {
-  const passages = (Array.isArray(metadata?.recall) ? metadata.recall : []) as Array<{ threadId: string; hits?: Array<Omit<ExplainedHit, 'threadId'>> }>
-  return passages.flatMap(({ threadId, hits = [] }) => hits.map(({ messageId, score, reasons }) => ({ threadId, messageId, score, reasons })))
+interface RecalledPassage {
+  threadId: string
+  hits?: Array<Omit<ExplainedHit, 'threadId'>>
+}
+
+/** The hits that a recall block stores in its metadata. */
+function hitsIn({ content: { metadata } }: MessageRow): ExplainedHit[] {
+  const passages = (Array.isArray(metadata?.recall) ? metadata.recall : []) as RecalledPassage[]
+  return passages.flatMap(({ threadId, hits = [] }) => {
+    return hits.map(({ messageId, score, reasons }) => ({ threadId, messageId, score, reasons }))
+  })
 }
 
 function sourceOf(row: MessageRow, isOfRun: boolean): PromptSource {
@@ -98,20 +108,20 @@ function sourceOf(row: MessageRow, isOfRun: boolean): PromptSource {
   return row.role === 'assistant' || row.role === 'tool' ? 'response' : 'input'
 }
 
-/** Without a run, what follows the last answer is the input. */
+/** Without a run, the rows after the last response are the input. */
 function trailingInput(rows: readonly MessageRow[]): (row: MessageRow) => boolean {
   const answered = rows.findLastIndex(({ role }) => role === 'assistant' || role === 'tool')
   const input = new Set(rows.slice(answered + 1))
   return row => input.has(row)
 }
 
-function told(message: LanguageModelV4Message): Pick<ExplainedPart, 'role' | 'tokens' | 'preview'> {
-  const { texts, files } = wordsOf(message)
+function explainMessage(message: LanguageModelV4Message): Pick<ExplainedPart, 'role' | 'tokens' | 'preview'> {
+  const { texts, files } = textsAndFiles(message)
   const tokens = texts.reduce((sum, text) => sum + estimateTokens(text), 0) + files * FILE_TOKENS
   return { role: message.role, tokens, preview: previewOf(texts, files) }
 }
 
-function wordsOf({ content }: LanguageModelV4Message): { texts: string[]; files: number } {
+function textsAndFiles({ content }: LanguageModelV4Message): { texts: string[]; files: number } {
   if (typeof content === 'string') return { texts: [content], files: 0 }
   const texts: string[] = []
   let files = 0
@@ -134,7 +144,7 @@ function wordsOf({ content }: LanguageModelV4Message): { texts: string[]; files:
 }
 
 function previewOf(texts: readonly string[], files: number): string {
-  const words = texts.map(text => text.slice(0, 200)).join(' ').replace(/\s+/g, ' ').trim()
-  const noted = files > 0 ? `${words} [${files} ${files === 1 ? 'file' : 'files'}]`.trim() : words
-  return noted.length > 80 ? `${noted.slice(0, 79)}…` : noted
+  const text = texts.map(text => text.slice(0, 200)).join(' ').replace(/\s+/g, ' ').trim()
+  const preview = files > 0 ? `${text} [${files} ${files === 1 ? 'file' : 'files'}]`.trim() : text
+  return preview.length > 80 ? `${preview.slice(0, 79)}…` : preview
 }

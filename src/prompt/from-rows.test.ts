@@ -34,7 +34,7 @@ const stored = (rows: MessageRow[]): MessageRow[] =>
   (JSON.parse(JSON.stringify(rows)) as MessageRow[]).map(read => ({ ...read, createdAt: new Date(read.createdAt) }))
 
 describe('a row as a model receives it', () => {
-  it('gives user text and files, with data: and http URLs told apart', () => {
+  it('has user text and files, with data: and http URLs distinguished', () => {
     const [message] = modelMessagesOf(row('user', [
       { type: 'text', text: 'look', providerMetadata: { anthropic: { cacheControl: { type: 'ephemeral' } } } },
       { type: 'file', data: 'data:image/png;base64,AAEC', mimeType: 'image/png', filename: 'a.png' },
@@ -60,7 +60,7 @@ describe('a row as a model receives it', () => {
     })
   })
 
-  it('gives what an assistant said, in its order, and nothing that is only for people', () => {
+  it('has the parts of an assistant in order, without those for user interfaces', () => {
     const messages = modelMessagesOf(row('assistant', [
       { type: 'step-start' },
       { type: 'reasoning', reasoning: 'hm', providerMetadata: { anthropic: { signature: 's' } } },
@@ -111,7 +111,7 @@ describe('a row as a model receives it', () => {
       { state: 'result', result: 1, modelOutput: { type: 'text', value: 'one' } },
       { type: 'text', value: 'one' },
     ],
-  ])('gives %s as the outcome of a call', (_, invocation, output) => {
+  ])('has %s as the outcome of a call', (_, invocation, output) => {
     const part = { ...call('c', invocation), providerMetadata: { openai: { r: 1 } } } as MessagePart
     expect(modelMessagesOf(row('tool', [part]))).toEqual([{
       role: 'tool',
@@ -141,7 +141,7 @@ describe('a row as a model receives it', () => {
     ])
   })
 
-  it('says nothing for a row with nothing to say', () => {
+  it('is empty for a row without content for a model', () => {
     const nothing: MessagePart[] = [
       { type: 'step-start' },
       { type: 'data-x', data: 1 },
@@ -173,7 +173,7 @@ const file = withOptions(fc.record({
   data: fc.constantFrom('AAEC', 'data:image/png;base64,AAEC', 'https://example.com/f', 'gs://bucket/a b'),
   mimeType: fc.constantFrom('image/png', 'text/plain'),
 }))
-const said: fc.Arbitrary<MessagePart> = fc.oneof(
+const outputPart: fc.Arbitrary<MessagePart> = fc.oneof(
   text,
   file,
   withOptions(fc.record({ type: fc.constant('reasoning' as const), reasoning: fc.string({ maxLength: 8 }) })),
@@ -199,7 +199,7 @@ interface StepOf {
   marked: boolean
 }
 const step: fc.Arbitrary<StepOf> = fc.record({
-  parts: fc.array(said, { maxLength: 3 }),
+  parts: fc.array(outputPart, { maxLength: 3 }),
   calls: fc.array(
     fc.record({ outcome: fc.option(outcome, { nil: undefined }), executed: fc.boolean(), options }),
     { maxLength: 3 },
@@ -209,19 +209,19 @@ const step: fc.Arbitrary<StepOf> = fc.record({
 })
 
 function turnRows(steps: StepOf[]): MessageRow[] {
-  const messageId = `turn-${++ids}`
+  const messageId = `message-${++ids}`
   return steps.flatMap(({ parts, calls, options: providerMetadata, marked }, index) => {
     const rows: MessageRow[] = []
     const all: MessagePart[] = marked ? [{ type: 'step-start' }, ...parts] : [...parts]
     const results: MessagePart[] = []
-    for (const [at, { outcome: over, executed, options: said }] of calls.entries()) {
+    for (const [at, { outcome: over, executed, options: metadata }] of calls.entries()) {
       const id = `call-${index}-${at}`
       if (executed) all.push({
-        ...call(id, over), providerExecuted: true, ...(said && { resultProviderMetadata: said }),
+        ...call(id, over), providerExecuted: true, ...(metadata && { resultProviderMetadata: metadata }),
       } as MessagePart)
       else {
         all.push(call(id))
-        if (over) results.push({ ...call(id, over), ...(said && { providerMetadata: said }) } as MessagePart)
+        if (over) results.push({ ...call(id, over), ...(metadata && { providerMetadata: metadata }) } as MessagePart)
       }
     }
     rows.push(row('assistant', all, { messageId }, providerMetadata && { providerMetadata }))
@@ -233,10 +233,10 @@ function turnRows(steps: StepOf[]): MessageRow[] {
 const visible: fc.Arbitrary<MessageRow[]> = fc.oneof(
   fc.tuple(fc.array(fc.oneof(text, file), { maxLength: 3 }), options).map(([parts, providerMetadata]) =>
     [row('user', parts, {}, providerMetadata && { providerMetadata })]),
-  fc.string().map(said => [
+  fc.string().map(text => [
     row(
       'signal',
-      [{ type: 'text', text: said }],
+      [{ type: 'text', text }],
       { type: 'state' },
       { metadata: { signal: { type: 'state', tagName: 'state' } } },
     ),
@@ -255,7 +255,7 @@ describe('a prompt', () => {
     }))
   })
 
-  it('[P1.1] keeps the bytes of what a tool showed its model, files and URLs too', () => {
+  it('[P1.1] keeps the bytes of a tool’s model output, files and URLs too', () => {
     const output = {
       type: 'content' as const,
       value: [
@@ -296,7 +296,7 @@ describe('a prompt', () => {
     }))
   })
 
-  it('is made of messages that split into rows and join again', () => {
+  it('is equal for messages that were split into rows and joined again', () => {
     fc.assert(fc.property(conversation, rows => {
       const messages = joinRows(rows)
       expect(joinRows(messages.flatMap(splitMessage))).toEqual(messages)

@@ -1,21 +1,30 @@
-import type { LanguageModelV4Message, LanguageModelV4TextPart, LanguageModelV4ToolCallPart } from '@ai-sdk/provider'
+import type {
+  LanguageModelV4FilePart,
+  LanguageModelV4Message,
+  LanguageModelV4ReasoningFilePart,
+  LanguageModelV4TextPart,
+  LanguageModelV4ToolCallPart,
+  LanguageModelV4ToolResultPart,
+} from '@ai-sdk/provider'
+import type { JSONValue } from '../base/json.ts'
 import { ownAttachments } from '../message/attachments.ts'
 import { hasOutcome, partsOf, stepsOf, textOf } from '../message/content.ts'
-import type { Message, MessageContent, MessagePart, ProviderOptions, TextPart } from '../message/message.ts'
+import { isURLText, parseDataURL } from '../message/file-data.ts'
+import type {
+  Attachment, FilePart, Message, MessageContent, MessagePart, ModelToolOutput, ProviderOptions, TextPart, ToolInvocation,
+} from '../message/message.ts'
 import type { MessageRow } from '../message/row.ts'
 import { needsGuard, RESERVED_TAGS } from '../signals/forgery.ts'
 import { renderSignal } from '../signals/render.ts'
 import { modelSignalOf } from '../signals/row.ts'
-import { modelAttachment, modelFile, modelReasoningFile } from './file-part.ts'
-import { toolResult } from './tool-result.ts'
 
 type Content<Role extends LanguageModelV4Message['role']> = Extract<LanguageModelV4Message, { role: Role }>['content']
 
 /**
- * The prompt for these rows: the messages of each, one after the other. Same rows, same bytes; a row that is appended leaves the
- * bytes before it as they are. A message is converted like its rows.
+ * The prompt of these rows: the messages of each row, in order. Equal rows have equal bytes, and an appended row doesn't change the bytes
+ * before it. A whole message is converted like its rows.
  *
- * Rows are taken to be immutable: the messages of a row object are made once and shared. Don't change them.
+ * Rows are immutable: the messages of a row object are converted once and shared between prompts. Don't change them.
  */
 export function promptOf(rows: Iterable<MessageRow | Message>): LanguageModelV4Message[] {
   const prompt: LanguageModelV4Message[] = []
@@ -23,8 +32,8 @@ export function promptOf(rows: Iterable<MessageRow | Message>): LanguageModelV4M
   return prompt
 }
 
-/** What was made of rows before, for those who reserve the same tags. */
-class Made {
+/** The converted rows for one list of reserved tags. */
+class ConvertedRows {
   readonly reserved: readonly string[]
   readonly messages = new WeakMap<MessageRow | Message, readonly LanguageModelV4Message[]>()
 
@@ -33,18 +42,21 @@ class Made {
   }
 }
 
-const made = new WeakMap<readonly string[], Made>()
+const convertedRows = new WeakMap<readonly string[], ConvertedRows>()
 const noTags: readonly string[] = []
 
-/** What one row is to a model. Nothing, for a row with nothing that a model may see. `tags` are those of an agent's own, which nobody may imitate either. */
+/**
+ * The messages of one row for a model; empty for a row that no model receives. `tags` are reserved by the agent, in addition to those of
+ * Heed: plain text that imitates one is escaped.
+ */
 export function modelMessagesOf(row: MessageRow | Message, tags = noTags): readonly LanguageModelV4Message[] {
   const key = tags.length === 0 ? noTags : tags
-  let before = made.get(key)
-  if (!before) made.set(key, before = new Made(key))
-  let messages = before.messages.get(row)
+  let converted = convertedRows.get(key)
+  if (!converted) convertedRows.set(key, converted = new ConvertedRows(key))
+  let messages = converted.messages.get(row)
   if (!messages) {
-    messages = convert(row, before.reserved)
-    before.messages.set(row, messages)
+    messages = convert(row, converted.reserved)
+    converted.messages.set(row, messages)
   }
   return messages
 }
@@ -66,7 +78,7 @@ function convert(row: MessageRow | Message, reserved: readonly string[]): Langua
   }
 }
 
-/** Messages may be saved and changed past the door where input is marked: nothing that a user says is shown as one of these tags. */
+/** Checked again here: messages can be saved and changed without the check of a send. */
 function imitatesTag(content: MessageContent, reserved: readonly string[]): boolean {
   const parts = partsOf(content)
   if (!parts.some((part) => part.type === 'text' && part.text.includes('<'))) return false
@@ -74,13 +86,13 @@ function imitatesTag(content: MessageContent, reserved: readonly string[]): bool
 }
 
 function userMessages(content: MessageContent): LanguageModelV4Message[] {
-  const said: Content<'user'> = []
+  const parts: Content<'user'> = []
   for (const part of partsOf(content)) {
-    if (part.type === 'file') said.push(modelFile(part))
-    else if (part.type === 'text' && saysSomething(part)) said.push(textPart(part))
+    if (part.type === 'file') parts.push(modelFile(part))
+    else if (part.type === 'text' && isNotEmpty(part)) parts.push(textPart(part))
   }
-  for (const attachment of ownAttachments(content)) said.push(modelAttachment(attachment))
-  return said.length > 0 ? [withOptions({ role: 'user', content: said }, content.providerMetadata)] : []
+  for (const attachment of ownAttachments(content)) parts.push(modelAttachment(attachment))
+  return parts.length > 0 ? [withOptions({ role: 'user', content: parts }, content.providerMetadata)] : []
 }
 
 function systemMessage(content: MessageContent): LanguageModelV4Message[] {
@@ -88,51 +100,51 @@ function systemMessage(content: MessageContent): LanguageModelV4Message[] {
   return text === '' ? [] : [withOptions({ role: 'system', content: text }, content.providerMetadata)]
 }
 
-/** One message a step, and after it the results of its calls, where the content has them. */
+/** One message for each step, followed by the results of its calls, where the content has them. */
 function assistantMessages(content: MessageContent): LanguageModelV4Message[] {
   const messages: LanguageModelV4Message[] = []
   for (const [index, { start, parts }] of stepsOf(partsOf(content)).entries()) {
-    const said: Content<'assistant'> = []
+    const output: Content<'assistant'> = []
     const results: Content<'tool'> = []
     for (const part of parts) {
-      addAssistantPart(said, part)
+      addAssistantPart(output, part)
       if (part.type !== 'tool-invocation' || !hasOutcome(part.toolInvocation)) continue
       const result = toolResult(part.toolInvocation, part.resultProviderMetadata)
-      if (part.providerExecuted) said.push(result)
+      if (part.providerExecuted) output.push(result)
       else results.push(result)
     }
     const options = start?.providerMetadata ?? (index === 0 ? content.providerMetadata : undefined)
-    if (said.length > 0) messages.push(withOptions({ role: 'assistant', content: said }, options))
+    if (output.length > 0) messages.push(withOptions({ role: 'assistant', content: output }, options))
     if (results.length > 0) messages.push({ role: 'tool', content: results })
   }
   return messages
 }
 
-function addAssistantPart(said: Content<'assistant'>, part: MessagePart): void {
+function addAssistantPart(output: Content<'assistant'>, part: MessagePart): void {
   const { providerMetadata: options } = part
   switch (part.type) {
     case 'text':
-      if (saysSomething(part)) said.push(textPart(part))
+      if (isNotEmpty(part)) output.push(textPart(part))
       break
     case 'reasoning':
-      if (part.reasoning !== '' || options) said.push(withOptions({ type: 'reasoning', text: part.reasoning }, options))
+      if (part.reasoning !== '' || options) output.push(withOptions({ type: 'reasoning', text: part.reasoning }, options))
       break
     case 'file':
-      said.push(part.reasoning ? modelReasoningFile(part) : modelFile(part))
+      output.push(part.reasoning ? modelReasoningFile(part) : modelFile(part))
       break
     case 'custom':
-      said.push(withOptions({ type: 'custom', kind: part.kind }, options))
+      output.push(withOptions({ type: 'custom', kind: part.kind }, options))
       break
     case 'tool-invocation': {
       const { toolCallId, toolName, args } = part.toolInvocation
       const call: LanguageModelV4ToolCallPart = { type: 'tool-call', toolCallId, toolName, input: args ?? {} }
       if (part.providerExecuted) call.providerExecuted = true
-      said.push(withOptions(call, options))
+      output.push(withOptions(call, options))
     }
   }
 }
 
-/** In a tool row, what the provider said is what it said of the result. */
+/** In a tool row, `providerMetadata` is that of the result. */
 function resultMessages(parts: readonly MessagePart[]): LanguageModelV4Message[] {
   const results: Content<'tool'> = []
   for (const part of parts) {
@@ -142,8 +154,8 @@ function resultMessages(parts: readonly MessagePart[]): LanguageModelV4Message[]
   return results.length > 0 ? [{ role: 'tool', content: results }] : []
 }
 
-// Providers refuse an empty text, but one with options may stand for something the provider remembers.
-function saysSomething({ text, providerMetadata }: TextPart): boolean {
+// Providers reject an empty text, but one with options may refer to state of the provider.
+function isNotEmpty({ text, providerMetadata }: TextPart): boolean {
   return text !== '' || providerMetadata !== undefined
 }
 
@@ -153,4 +165,85 @@ function textPart({ text, providerMetadata }: TextPart): LanguageModelV4TextPart
 
 function withOptions<Into extends object>(into: Into, options: ProviderOptions | undefined): Into {
   return options ? { ...into, providerOptions: options } : into
+}
+
+/** A file as a model receives it: inline data where it was stored inline, a URL where it was a URL. */
+function modelFile(part: FilePart): LanguageModelV4FilePart {
+  const { data, mimeType, filename, reference, providerMetadata } = part
+  const content: LanguageModelV4FilePart['data'] = reference ? { type: 'reference', reference } : fileData(data)
+  return {
+    type: 'file',
+    ...(filename !== undefined && { filename }),
+    data: content,
+    mediaType: mediaTypeOf(mimeType, data),
+    ...(providerMetadata && { providerOptions: providerMetadata }),
+  }
+}
+
+/** A file that a model produced while it reasoned. */
+function modelReasoningFile({ data, mimeType, providerMetadata }: FilePart): LanguageModelV4ReasoningFilePart {
+  return {
+    type: 'reasoning-file',
+    data: fileData(data),
+    mediaType: mediaTypeOf(mimeType, data),
+    ...(providerMetadata && { providerOptions: providerMetadata }),
+  }
+}
+
+function modelAttachment({ url, contentType, name }: Attachment): LanguageModelV4FilePart {
+  return {
+    type: 'file',
+    ...(name !== undefined && { filename: name }),
+    data: fileData(url),
+    mediaType: mediaTypeOf(contentType, url),
+  }
+}
+
+function fileData(data: string): LanguageModelV4ReasoningFilePart['data'] {
+  const inline = parseDataURL(data)
+  if (inline) return { type: 'data', data: inline.base64 }
+  if (!isURLText(data) || !URL.canParse(data)) return { type: 'data', data }
+  const url = new URL(data)
+  // A provider with a URI scheme of its own needs the original text.
+  return url.protocol.startsWith('http') || url.href === data ? { type: 'url', url } : { type: 'url', url, originalUrl: data }
+}
+
+function mediaTypeOf(stored: string | undefined, data: string): string {
+  return stored || parseDataURL(data)?.mediaType || 'application/octet-stream'
+}
+
+/** The result of a call as a model receives it. */
+function toolResult(invocation: ToolInvocation, options: ProviderOptions | undefined): LanguageModelV4ToolResultPart {
+  const { toolCallId, toolName } = invocation
+  const part: LanguageModelV4ToolResultPart = { type: 'tool-result', toolCallId, toolName, output: outputOf(invocation) }
+  if (options) part.providerOptions = options
+  return part
+}
+
+function outputOf({ state, result, errorText, approval, modelOutput }: ToolInvocation): ModelToolOutput {
+  if (modelOutput) return withURLs(modelOutput)
+  switch (state) {
+    case 'output-error':
+      return { type: 'error-text', value: errorText ?? 'The tool failed.' }
+    case 'output-denied':
+      return { type: 'execution-denied', ...(approval?.reason !== undefined && { reason: approval.reason }) }
+    default:
+      return typeof result === 'string' ? { type: 'text', value: result } : { type: 'json', value: (result ?? null) as JSONValue }
+  }
+}
+
+/** A row stores URLs as text; a provider needs `URL` objects. */
+function withURLs(output: ModelToolOutput): ModelToolOutput {
+  if (output.type !== 'content' || !output.value.some(hasURLText)) return output
+  const value = output.value.map(item => {
+    if (item.type !== 'file' || item.data.type !== 'url' || !hasURLText(item)) return item
+    return { ...item, data: { ...item.data, url: new URL(item.data.url) } }
+  })
+  return { ...output, value }
+}
+
+type OutputItem = Extract<ModelToolOutput, { type: 'content' }>['value'][number]
+
+function hasURLText(item: OutputItem): boolean {
+  return item.type === 'file' && item.data.type === 'url' && typeof item.data.url === 'string' && URL.canParse(item.data.url)
 }

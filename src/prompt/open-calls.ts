@@ -2,15 +2,15 @@ import { hasOutcome } from '../message/content.ts'
 import type { Message, MessageContent, MessagePart, ToolInvocationPart } from '../message/message.ts'
 import type { MessageRow } from '../message/row.ts'
 
-/** What a model is told of a call that was left without a result. */
+/** The result that a model receives for a call without one. */
 export const INTERRUPTED = 'interrupted: no result of this call was recorded. It may or may not have taken effect.'
 
 /**
- * Rows in which every call that something follows has a result right after it, and every result has its call right before it.
- * Providers refuse a prompt for which that isn't true. A call without a result gets one that says it was interrupted; a result
- * that comes too late is left out. Calls of the last row stay open: they may be running.
+ * Rows in which each call is directly followed by its result, and each result directly preceded by its call: providers reject any other
+ * prompt. A call without a result gets the result `INTERRUPTED`; a result that comes too late is left out. Calls of the last row stay
+ * open: they may be running.
  *
- * The answer depends on the rows alone, and what precedes an appended row isn't changed by it, except that open calls are closed.
+ * The output depends on the rows alone. An appended row doesn't change the rows before it, except that it closes their open calls.
  */
 export function closeOpenCalls<Row extends MessageRow | Message>(rows: readonly Row[]): ReadonlyArray<Row | MessageRow> {
   const closed: Array<Row | MessageRow> = []
@@ -20,9 +20,9 @@ export function closeOpenCalls<Row extends MessageRow | Message>(rows: readonly 
 
   for (const row of rows) {
     if (row.role === 'tool') {
-      const answered = answering(row, open)
-      if (answered !== row) changed = true
-      if (answered) closed.push(answered)
+      const matched = matchResults(row, open)
+      if (matched !== row) changed = true
+      if (matched) closed.push(matched)
       continue
     }
     if (caller && open && open.size > 0) {
@@ -30,11 +30,11 @@ export function closeOpenCalls<Row extends MessageRow | Message>(rows: readonly 
       changed = true
     }
     const calls = row.role === 'assistant' && row.content.parts.some(isOpen)
-    const shown = calls ? withinClosed(row) : row
-    if (shown !== row) changed = true
-    closed.push(shown)
+    const lastStepOpen = calls ? closeEarlierSteps(row) : row
+    if (lastStepOpen !== row) changed = true
+    closed.push(lastStepOpen)
     caller = row
-    open = calls ? openCalls(shown) : undefined
+    open = calls ? openCalls(lastStepOpen) : undefined
   }
   return changed ? closed : rows
 }
@@ -51,8 +51,8 @@ function openCalls({ content }: Stored): OpenCalls {
   return open.length > 0 ? new Map(open.map(part => [part.toolInvocation.toolCallId, part])) : undefined
 }
 
-/** The row without the results that nothing asked for, and the calls without those that it answers. */
-function answering<Row extends Stored>(row: Row, open: OpenCalls): Row | undefined {
+/** Removes the row's results from the open calls. Returns the row without results that match no open call. */
+function matchResults<Row extends Stored>(row: Row, open: OpenCalls): Row | undefined {
   const parts = row.content.parts.filter(part => {
     if (part.type !== 'tool-invocation') return true
     return hasOutcome(part.toolInvocation) && open?.delete(part.toolInvocation.toolCallId)
@@ -66,7 +66,7 @@ interface Closed {
   row: MessageRow
 }
 
-// By the row they belong to, so that the prompt of an old interruption isn't made anew at every step.
+// Cached by the calling row, so that `modelMessagesOf` converts an interruption once and not at every step.
 const interruptions = new WeakMap<Stored, Closed>()
 
 function interruption(caller: Stored, open: ReadonlyMap<string, ToolInvocationPart>): MessageRow {
@@ -74,7 +74,7 @@ function interruption(caller: Stored, open: ReadonlyMap<string, ToolInvocationPa
   const known = interruptions.get(caller)
   if (known?.calls === calls) return known.row
   const { threadId, resourceId, createdAt } = caller
-  // In a tool row, what the provider said would be taken for what it said of the result.
+  // In a tool row, `providerMetadata` would be read as that of the result.
   const results = Array.from(open.values(), ({ providerMetadata: _, ...part }) => interrupted(part))
   const content: MessageContent = { format: 2, parts: results }
   const row: MessageRow = {
@@ -90,8 +90,8 @@ function interruption(caller: Stored, open: ReadonlyMap<string, ToolInvocationPa
   return row
 }
 
-/** A row of several steps may have an open call in any of them; those before the last step are closed where they stand. */
-function withinClosed<Row extends Stored>(row: Row): Row {
+/** A whole message may have open calls in several steps: those before the last step are closed in place. */
+function closeEarlierSteps<Row extends Stored>(row: Row): Row {
   const { parts } = row.content
   const lastPart = parts.findLastIndex(part => part.type !== 'step-start')
   const last = parts.findLastIndex((part, index) => index < lastPart && part.type === 'step-start')

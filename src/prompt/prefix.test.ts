@@ -2,32 +2,32 @@ import * as fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import { bytesOf, canonicalJSON, commonPrefix, fingerprint } from './prefix.ts'
 
-const text = (said: string, providerOptions?: object) => ({ role: 'user', content: [
-  { type: 'text', text: said, ...(providerOptions && { providerOptions }) },
+const text = (content: string, providerOptions?: object) => ({ role: 'user', content: [
+  { type: 'text', text: content, ...(providerOptions && { providerOptions }) },
 ] })
 
 describe('a fingerprint', () => {
-  it('is the same for the same message, whoever wrote its keys, and is made once', () => {
+  it('is equal for equal messages in any order of keys, and is computed once', () => {
     const message = text('a')
     expect(fingerprint(message)).toBe(fingerprint(message))
     expect(fingerprint({ content: [{ text: 'a', type: 'text' }], role: 'user' })).toBe(fingerprint(message))
     expect(fingerprint(text('b'))).not.toBe(fingerprint(message))
   })
 
-  it('takes no notice of cache markers, and of nothing else in the options', () => {
+  it('ignores cache markers, and no other options', () => {
     const marked = text('a', { anthropic: { cacheControl: { type: 'ephemeral' } }, bedrock: { cachePoint: { type: 'default' } } })
     expect(fingerprint(marked)).toBe(fingerprint(text('a')))
     expect(fingerprint(text('a', { openai: { itemId: '1' } }))).not.toBe(fingerprint(text('a')))
   })
 
-  it('sees the order of keys where the model sees it', () => {
+  it('depends on the order of keys where the model sees it', () => {
     const call = (input: object) => ({ role: 'assistant', content: [
       { type: 'tool-call', toolCallId: 'c', toolName: 't', input },
     ] })
     expect(fingerprint(call({ a: 1, b: 2 }))).not.toBe(fingerprint(call({ b: 2, a: 1 })))
   })
 
-  it('knows bytes from base64 and URLs by what they say', () => {
+  it('is equal for bytes and their base64, and for a URL and its text', () => {
     const file = (data: unknown) => ({ role: 'user', content: [
       { type: 'file', mediaType: 'image/png', data: { type: 'data', data } },
     ] })
@@ -36,15 +36,15 @@ describe('a fingerprint', () => {
   })
 
   it('counts bytes as they go over the wire', () => {
-    fc.assert(fc.property(fc.string({ unit: 'binary' }), said => {
-      const message = text(said)
+    fc.assert(fc.property(fc.string({ unit: 'binary' }), content => {
+      const message = text(content)
       expect(bytesOf(fingerprint(message))).toBe(new TextEncoder().encode(canonicalJSON(message)).length)
     }))
   })
 })
 
 describe('the common prefix of two prompts', () => {
-  const prints = (...said: string[]) => said.map(word => fingerprint(text(word)))
+  const prints = (...contents: string[]) => contents.map(content => fingerprint(text(content)))
 
   it('is whole when the next prompt begins with the previous one', () => {
     const { messages, ratio } = commonPrefix(prints('a', 'b'), prints('a', 'b', 'c'))

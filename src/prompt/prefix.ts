@@ -1,14 +1,14 @@
 import { isObject } from '../base/json.ts'
 import { toBase64 } from '../message/file-data.ts'
 
-/** A hash of what one message says to a provider, and how many bytes that is. Equal for equal bytes; small enough to store. */
+/** A hash of one message as a provider receives it, and its size in bytes. Equal for equal bytes; small enough to store. */
 export type Fingerprint = `${string}:${number}`
 
 const memo = new WeakMap<object, Fingerprint>()
 
 /**
- * The fingerprint of a message of a prompt, or of a tool. Cache markers don't count: where they stand changes from step to step
- * and no provider counts them as content. The order of keys counts only inside of payloads, where a model sees it.
+ * The fingerprint of a message of a prompt, or of a tool. Cache markers are left out: their positions change from step to step, and
+ * providers don't count them as content. The order of keys matters only inside of payloads, where a model sees it.
  */
 export function fingerprint(message: object): Fingerprint {
   let known = memo.get(message)
@@ -20,10 +20,10 @@ export function fingerprint(message: object): Fingerprint {
 }
 
 export interface CommonPrefix {
-  /** How many messages the two have in common, from the start. */
+  /** The number of equal messages, from the start. */
   messages: number
   bytes: number
-  /** The share of the previous prompt that the next one begins with. 1: all of it, so a provider's cache serves it whole. */
+  /** The share of the previous prompt that the next one begins with. 1: all of it, so that a provider's cache can serve it whole. */
   ratio: number
 }
 
@@ -43,7 +43,7 @@ function sumBytes(prints: readonly Fingerprint[]): number {
   return prints.reduce((sum, print) => sum + bytesOf(print), 0)
 }
 
-/** JSON with the keys of messages and parts in one order, whoever wrote them. */
+/** JSON with the keys of messages and parts sorted. */
 export function canonicalJSON(value: unknown): string {
   if (value instanceof URL) return JSON.stringify(value.href)
   if (value instanceof Uint8Array) return JSON.stringify(toBase64(value))
@@ -72,9 +72,9 @@ function isPayload(type: unknown, key: string): boolean {
 
 function optionsJSON(options: unknown): string | undefined {
   if (!isObject(options)) return undefined
-  const kept = Object.entries(options).map(([provider, values]) => [provider, withoutMarkers(values)] as const)
-  const told = kept.filter(([, values]) => Object.keys(values).length > 0)
-  return told.length > 0 ? canonicalJSON(Object.fromEntries(told)) : undefined
+  const unmarked = Object.entries(options).map(([provider, values]) => [provider, withoutMarkers(values)] as const)
+  const present = unmarked.filter(([, values]) => Object.keys(values).length > 0)
+  return present.length > 0 ? canonicalJSON(Object.fromEntries(present)) : undefined
 }
 
 function withoutMarkers(values: unknown): Record<string, unknown> {
@@ -82,7 +82,7 @@ function withoutMarkers(values: unknown): Record<string, unknown> {
   return Object.fromEntries(entries.filter(([key]) => !/^cache[-_]?(control|point)$/i.test(key)))
 }
 
-/** Two lanes of 32 bits over the text, and its length in UTF-8. Not for secrets: it only has to tell prompts apart. */
+/** Two hashes of 32 bits and the length in UTF-8. Not cryptographic: it only has to distinguish prompts. */
 function hash(text: string): Fingerprint {
   let high = 0xdeadbeef
   let low = 0x41c6ce57
@@ -91,7 +91,7 @@ function hash(text: string): Fingerprint {
     const unit = text.charCodeAt(index)
     high = Math.imul(high ^ unit, 0x9e3779b1)
     low = Math.imul(low ^ unit, 0x5f356495)
-    // Half of a surrogate pair: the pair is four bytes.
+    // A surrogate counts two bytes: the pair is four.
     if (unit >= 0x80) bytes += unit >= 0x800 && (unit < 0xd800 || unit > 0xdfff) ? 2 : 1
   }
   high = Math.imul(high ^ (high >>> 16), 0x85ebca6b) ^ Math.imul(low ^ (low >>> 13), 0xc2b2ae35)
@@ -99,6 +99,6 @@ function hash(text: string): Fingerprint {
   return `${hex(high)}${hex(low)}:${bytes}`
 }
 
-function hex(lane: number): string {
-  return (lane >>> 0).toString(16).padStart(8, '0')
+function hex(number: number): string {
+  return (number >>> 0).toString(16).padStart(8, '0')
 }

@@ -1,9 +1,9 @@
-/** What a file is taken to cost. It depends on the model, the resolution and the pages, none of which are known here. */
+/** The assumed cost of a file. The real one depends on the model, the resolution and the pages, which are unknown here. */
 export const FILE_TOKENS = 1000
 
 /**
- * About how many tokens a text takes: a quarter of a token a character in ASCII, half in other alphabets, one in scripts where a
- * character is a word. An estimate for budgets and displays, typically within a fifth of what a provider bills.
+ * An estimate of the tokens of a text: a quarter of a token for a character in ASCII, half in other alphabets, one in scripts where a
+ * character is a word. For budgets and displays; typically within a fifth of the number that a provider bills.
  */
 export function estimateTokens(text: string): number {
   let quarters = 0

@@ -24,7 +24,7 @@ export interface Round<Store> {
   together<Results extends unknown[]>(...calls: Calls<Results>): Promise<Results>
 }
 
-const roundsOfCase = 12
+const roundsOfCase = 8
 /** So many turns of the event loop, at most, lie between the start of one call and that of the next. */
 const longestLead = 3
 

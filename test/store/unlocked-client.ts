@@ -10,10 +10,19 @@ interface Statement {
 
 const reads = /^\s*(?:SELECT|PRAGMA|WITH(?![\s\S]*\b(?:INSERT|UPDATE|DELETE)\b))/i
 
-/** One file, and the transaction whose writes it shows at the moment. */
+/** One connection: how many calls of its store are open, whether a commit of it waits for one of the other, and whether it is not done yet. */
+interface OpenCalls {
+  calls: number
+  waits: boolean
+  commits: boolean
+}
+
+/** One file, its connections, and the transaction whose writes it shows at the moment. */
 interface Unlocked {
   readonly database: DatabaseSync
-  clients: number
+  readonly connections: Set<OpenCalls>
+  /** How often two commits met: the one that waited is first when the number is even. */
+  meetings: number
   shown: UnlockedTransaction | undefined
 }
 
@@ -21,21 +30,41 @@ const files = new Map<string, Unlocked>()
 
 /**
  * A client whose transactions take no lock, as READ COMMITTED without `FOR UPDATE`: each statement reads what is committed by then and
- * the transaction's own writes, and other transactions commit between two of its statements. A commit is atomic.
+ * the transaction's own writes, and other transactions commit between two of its statements. A commit is atomic. It waits for a commit of
+ * the other connection while a call is open there: then both have read before either writes. Which of the two is first alternates.
  */
-export function unlockedClient(path: string): LibSQLClient {
-  const file = files.get(path) ?? { database: open(path), clients: 0, shown: undefined }
+export function unlockedClient(path: string): { client: LibSQLClient; counted<Store extends object>(store: Store): Store } {
+  const file = files.get(path) ?? { database: open(path), connections: new Set<OpenCalls>(), meetings: 0, shown: undefined }
   files.set(path, file)
-  file.clients += 1
-  return {
-    transaction: async () => new UnlockedTransaction(file),
+  const connection: OpenCalls = { calls: 0, waits: false, commits: false }
+  file.connections.add(connection)
+  const client: LibSQLClient = {
+    transaction: async (mode) => new UnlockedTransaction(file, mode === 'write' ? connection : undefined),
     close() {
-      file.clients -= 1
-      if (file.clients > 0) return
+      file.connections.delete(connection)
+      if (file.connections.size > 0) return
       file.database.close()
       files.delete(path)
     },
   }
+  return { client, counted: (store) => countCalls(store, connection) }
+}
+
+/** The same store, whose open calls are counted. */
+function countCalls<Store extends object>(store: Store, connection: OpenCalls): Store {
+  const get = (target: Store, name: string | symbol): unknown => {
+    const value: unknown = Reflect.get(target, name, target)
+    if (typeof value !== 'function') return value
+    return async (...args: unknown[]) => {
+      connection.calls += 1
+      try {
+        return await (Reflect.apply(value, target, args) as unknown)
+      } finally {
+        connection.calls -= 1
+      }
+    }
+  }
+  return new Proxy(store, { get })
 }
 
 function open(path: string): DatabaseSync {
@@ -47,10 +76,13 @@ function open(path: string): DatabaseSync {
 /** Its writes are taken back when it is another's turn, and done again on what was committed meanwhile when it is its own. */
 class UnlockedTransaction implements LibSQLTransaction {
   readonly #file: Unlocked
+  /** The connection of a transaction that writes. */
+  readonly #writer: OpenCalls | undefined
   readonly #writes: Array<() => void> = []
 
-  constructor(file: Unlocked) {
+  constructor(file: Unlocked, writer: OpenCalls | undefined) {
     this.#file = file
+    this.#writer = writer
   }
 
   async execute(statement: Statement): Promise<LibSQLResult> {
@@ -77,12 +109,29 @@ class UnlockedTransaction implements LibSQLTransaction {
 
   async commit(): Promise<void> {
     await turn()
+    if (this.#writer) await this.#meet(this.#writer)
     this.#shown(() => this.#file.database.exec('COMMIT'))
     this.#file.shown = undefined
   }
 
   close(): void {
+    if (this.#writer) this.#writer.commits = false
     if (this.#file.shown === this) this.#hide()
+  }
+
+  async #meet(writer: OpenCalls): Promise<void> {
+    const others = [...this.#file.connections].filter((connection) => connection !== writer)
+    const waiting = others.find(({ waits }) => waits)
+    if (waiting) {
+      waiting.waits = false
+      this.#file.meetings += 1
+      while (this.#file.meetings % 2 === 0 && waiting.commits) await turn()
+    } else {
+      writer.waits = true
+      writer.commits = true
+      while (writer.waits && others.some(({ calls }) => calls > 0)) await turn()
+      writer.waits = false
+    }
   }
 
   #shown<Result>(act: () => Result): Result {

@@ -64,7 +64,11 @@ function through(path: string): (domain: Tried) => Promise<StoreDomains[Tried]> 
 }
 const client: Engine = { first: through, second: through }
 
-const unlocked = (path: string) => opened(new LibSQLStore({ url: `file:${path}`, client: unlockedClient(path) }))
+function unlocked(path: string): (domain: Tried) => Promise<StoreDomains[Tried]> {
+  const { client: connected, counted } = unlockedClient(path)
+  const open = opened(new LibSQLStore({ url: `file:${path}`, client: connected }))
+  return async (domain) => counted(await open(domain))
+}
 const unlockedClients: Engine = { first: unlocked, second: unlocked }
 
 const shared = newMeeting()

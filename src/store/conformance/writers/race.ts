@@ -25,7 +25,7 @@ export interface Round<Store> {
 }
 
 const roundsOfCase = 8
-/** So many turns of the event loop, at most, lie between the start of one call and that of the next. */
+/** In every second pair of rounds, as many turns of the event loop lie at most between the start of a call and the next; else none. */
 const longestLead = 3
 
 /**
@@ -40,7 +40,8 @@ export function rounds<Store>(harness: Connections<Store>, round: (round: Round<
     for (let nth = 0; nth < roundsOfCase; nth += 1) {
       const [one, two] = nth % 2 === 0 ? [first, second] : [second, first]
       try {
-        await round({ nth, one, two, together: (...calls) => together(chance, calls) })
+        const lead = nth % 4 < 2 ? 0 : longestLead
+        await round({ nth, one, two, together: (...calls) => together(chance, lead, calls) })
       } catch (error) {
         throw new Error(`round ${nth}: ${error instanceof Error ? error.message : String(error)}`, { cause: error })
       }
@@ -48,14 +49,14 @@ export function rounds<Store>(harness: Connections<Store>, round: (round: Round<
   })
 }
 
-async function together<Results extends unknown[]>(chance: Chance, calls: Calls<Results>): Promise<Results> {
+async function together<Results extends unknown[]>(chance: Chance, longest: number, calls: Calls<Results>): Promise<Results> {
   const started: Array<Promise<unknown>> = []
   for (const index of chance.shuffle(calls.map((_, at) => at))) {
     const call = calls[index]?.() ?? Promise.resolve()
     // It may be rejected before the others have started.
     call.catch(() => {})
     started[index] = call
-    for (let lead = chance.below(longestLead + 1); lead > 0; lead -= 1) await turn()
+    for (let lead = chance.below(longest + 1); lead > 0; lead -= 1) await turn()
   }
   await Promise.allSettled(started)
   return Promise.all(started) as Promise<Results>

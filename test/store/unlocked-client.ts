@@ -10,7 +10,7 @@ interface Statement {
 
 const reads = /^\s*(?:SELECT|PRAGMA|WITH(?![\s\S]*\b(?:INSERT|UPDATE|DELETE)\b))/i
 
-/** One connection: how many calls of its store are open, whether a commit of it waits for one of the other, and whether it is not done yet. */
+/** One connection: the open calls of its store, whether its commit waits for one of the other connection, and whether it is not done. */
 interface OpenCalls {
   calls: number
   waits: boolean

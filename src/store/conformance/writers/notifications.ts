@@ -20,7 +20,10 @@ export const notificationWriterConformance: NotificationWriterCase[] = [
       const threadId = `thread-${nth}`
       const ingest = async (store: NotificationStore, prefix: string) => {
         const outcomes: string[] = []
-        for (const index of [0, 1, 2]) outcomes.push((await store.ingest([note(prefix + index, { threadId, dedupeKey: 'k' })]))[0]?.outcome ?? 'none')
+        for (const index of [0, 1, 2]) {
+          const [ingested] = await store.ingest([note(prefix + index, { threadId, dedupeKey: 'k' })])
+          outcomes.push(ingested?.outcome ?? 'none')
+        }
         return outcomes
       }
       const outcomes = (await together(() => ingest(one, 'a'), () => ingest(two, 'b'))).flat()

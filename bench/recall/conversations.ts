@@ -1,8 +1,8 @@
 import { readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { neighbours, type Collection, type Posting } from '../../src/recall/rank/collection.ts'
+import { linkNeighbours, type Collection, type Posting } from '../../src/recall/rank/collection.ts'
 import { isQuestion, withContext } from '../../src/recall/text/passages.ts'
-import { wordsOf } from '../../src/recall/text/words.ts'
+import { extractTerms } from '../../src/recall/text/terms.ts'
 
 export interface Conversation {
   id: string
@@ -38,23 +38,23 @@ function conversationOf({ id, sessions, qa }: Stored): Conversation {
     const before = of[at - 1]
     return { id: turn.id, session, own, pair: withContext(before && `${before.speaker}: ${before.text}`, own) }
   }))
-  const words = turns.map(({ own }) => wordsOf(own))
+  const words = turns.map(({ own }) => extractTerms(own))
   const places = new Map<string, number[]>()
   for (const [at, of] of words.entries()) for (const word of new Set(of)) places.set(word, [...(places.get(word) ?? []), at])
   const thread = turns.map(({ session }) => session)
   const numbers = new Map(turns.map((turn, at) => [turn.id, at]))
   return {
     id,
-    collection: { count: turns.length, length: words.map(({ length }) => length), thread, ...neighbours(thread), question: turns.map(({ own }) => (isQuestion(own) ? 1 : 0)) },
+    collection: { count: turns.length, length: words.map(({ length }) => length), thread, ...linkNeighbours(thread), question: turns.map(({ own }) => (isQuestion(own) ? 1 : 0)) },
     texts: turns.map(({ own, pair }) => ({ own, pair })),
     questions: qa.filter(({ category, evidence }) => category <= 4 && evidence.length > 0).map(({ question, category, evidence }) => ({
       text: question,
       category,
       evidence: evidence.flatMap((name) => numbers.get(name) ?? []),
       named: evidence.length,
-      postings: [...new Set(wordsOf(question))].flatMap((word) => {
-        const passages = places.get(word)
-        return passages ? { word, passages } : []
+      postings: [...new Set(extractTerms(question))].flatMap((term) => {
+        const passages = places.get(term)
+        return passages ? { term, passages } : []
       }),
     })),
   }

@@ -1,5 +1,4 @@
-import { rank, type Meanings } from '../../src/recall/rank/rank.ts'
-import { defaultWeights, type Weights } from '../../src/recall/rank/weights.ts'
+import { defaultWeights, rank, type Meanings, type Weights } from '../../src/recall/rank/rank.ts'
 import type { Conversation } from './conversations.ts'
 
 export type Ways = 'words' | 'vectors' | 'fused'

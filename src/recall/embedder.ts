@@ -1,11 +1,11 @@
-/** What makes vectors of texts. Vectors of two embedders can't be compared: `id` says whose they are. */
+/** Makes vectors of texts. Vectors of different embedders cannot be compared: each is stored with the `id` of its embedder. */
 export interface TextEmbedder {
   /** Stable: the same id means the same vectors for the same texts. */
   readonly id: string
-  /** The one before it, whose vectors serve until its own are all there. */
+  /** The previous embedder, whose vectors serve until this one has embedded all passages. */
   readonly former?: TextEmbedder
-  /** How many texts it takes at once. */
+  /** The number of texts that one call may have. */
   readonly maxBatch: number
-  /** One vector for each text, all of one length. */
+  /** Returns one vector per text, all of the same length. */
   embed(texts: readonly string[], signal?: AbortSignal): Promise<ArrayLike<number>[]>
 }

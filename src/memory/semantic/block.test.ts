@@ -2,7 +2,7 @@ import * as fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import type { Message } from '../../message/message.ts'
 import { estimateTokens } from '../../prompt/tokens.ts'
-import { passagesOf } from '../../recall/text/passages.ts'
+import { splitPassages } from '../../recall/text/passages.ts'
 import { recallBlock, type RecalledPassage } from './block.ts'
 
 const reasons = { words: 0.98765, wordsOfPair: 0, meaning: 0.5, meaningOfPair: 0, previous: 0, next: 0, thread: 1, wordsOfThread: 0, question: 0 }
@@ -20,7 +20,7 @@ const passages: fc.Arbitrary<RecalledPassage[]> = fc.array(
   messages: messages.map(({ text: words, score, nth, stale }, seq) => ({
     message: said(`m${seq}`, words),
     seq,
-    ...(score !== null && { hit: { score, reasons, text: stale ? 'what it said before' : passagesOf(words).at(nth % Math.max(1, passagesOf(words).length)) ?? '' } }),
+    ...(score !== null && { hit: { score, reasons, text: stale ? 'what it said before' : splitPassages(words).at(nth % Math.max(1, splitPassages(words).length)) ?? '' } }),
   })),
 })))
 

@@ -1,10 +1,10 @@
 import type { Message } from '../../message/message.ts'
 import type { MessageRow } from '../../message/row.ts'
 import { estimateTokens } from '../../prompt/tokens.ts'
-import { excerptOf, passageIn } from '../../recall/text/excerpt.ts'
+import { excerpt, quotePassage } from '../../recall/text/excerpt.ts'
 import type { Reasons } from '../../recall/rank/rank.ts'
 import { searchableText } from '../../recall/text/searchable.ts'
-import { wordsOf } from '../../recall/text/words.ts'
+import { extractTerms } from '../../recall/text/terms.ts'
 import type { ContextBlock } from '../../run/loop/context-source.ts'
 import { escapeText } from '../../signals/xml.ts'
 import type { MessageRef } from '../../store/contract/recall.ts'
@@ -45,7 +45,7 @@ const gap = '…'
  * what stands around it. Nothing when there is none. Names the messages that it quotes, so that it goes when one of them does.
  */
 export function recallBlock(found: readonly RecalledPassage[], { threadId, question, maxTokens }: BlockOptions): ContextBlock | undefined {
-  const lines = linesOf(found, new Set(wordsOf(question)), maxTokens - estimateTokens(`${opening}\n${closing}\n`))
+  const lines = linesOf(found, new Set(extractTerms(question)), maxTokens - estimateTokens(`${opening}\n${closing}\n`))
   const ordered = found.flatMap((passage) => {
     const messages = passage.messages.filter((one) => lines.has(one))
     return messages.length === 0 ? [] : { passage, messages }
@@ -114,11 +114,11 @@ function linesOf(found: readonly RecalledPassage[], words: ReadonlySet<string>, 
     if (text === '') continue
     // A character is a quarter of a token or more.
     for (let longest = Math.min(text.length, (left - header) * 4); longest >= Math.min(leastShown, text.length); longest = Math.floor(longest * 0.8)) {
-      if (take(one, lineOf(one.message, excerptOf(text, words, longest)), header)) break
+      if (take(one, lineOf(one.message, excerpt(text, words, longest)), header)) break
     }
   }
   for (const { passage } of hits.toSorted((a, b) => b.hit.score - a.hit.score)) {
-    for (const one of nearestFirst(passage, lines)) take(one, lineOf(one.message, excerptOf(searchableText(one.message.content), words, longestShown)), 0)
+    for (const one of nearestFirst(passage, lines)) take(one, lineOf(one.message, excerpt(searchableText(one.message.content), words, longestShown)), 0)
   }
   return lines
 }
@@ -126,7 +126,7 @@ function linesOf(found: readonly RecalledPassage[], words: ReadonlySet<string>, 
 /** A message that is short is shown whole; of one that is long, the passage that was found, unless it no longer says that. */
 function shownOf({ content }: Message, passage: string, words: ReadonlySet<string>): string {
   const text = searchableText(content).trim()
-  return text.length <= longestShown ? text : excerptOf(passageIn(text, passage), words, longestShown)
+  return text.length <= longestShown ? text : excerpt(quotePassage(text, passage), words, longestShown)
 }
 
 /** What stands around those that are shown, from the next of them on. */
@@ -152,7 +152,7 @@ function isExcerpt({ message, hit }: RecalledMessage, line: string): boolean {
 
 function headerOf({ title, messages: [first] }: RecalledPassage): string {
   const day = first ? first.message.createdAt.toISOString().slice(0, 10) : ''
-  const name = excerptOf(title.replaceAll(/\s+/g, ' '), new Set(), longestTitle)
+  const name = excerpt(title.replaceAll(/\s+/g, ' '), new Set(), longestTitle)
   return `--- ${day}${name === '' ? '' : ` · ${escapeText(name)}`}`
 }
 

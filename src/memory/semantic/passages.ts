@@ -1,5 +1,5 @@
 import type { Message } from '../../message/message.ts'
-import { Copies, type Said } from '../../recall/rank/copies.ts'
+import { Copies, type MessageStamp } from '../../recall/rank/copies.ts'
 import { searchableText } from '../../recall/text/searchable.ts'
 import type { Scope, ThreadRow, ThreadStore } from '../../store/contract/threads.ts'
 import type { MessageStart } from '../../store/contract/messages.ts'
@@ -50,16 +50,16 @@ export async function passagesAround(store: ThreadStore, hits: readonly RecallHi
 
 function withoutCopies(passages: readonly RecalledPassage[], held: readonly Message[]): RecalledPassage[] {
   const copies = new Copies()
-  const saidOf = ({ role, createdAt }: Message): Said => ({ role, createdAt: createdAt.getTime() })
+  const stampOf = ({ role, createdAt }: Message): MessageStamp => ({ role, createdAt: createdAt.getTime() })
   const textOf = ({ content }: Message) => () => searchableText(content)
   const found = passages.flatMap(({ messages }) => messages.flatMap(({ message, hit }) => (hit ? message : [])))
-  for (const message of [...held, ...found]) copies.add(saidOf(message), textOf(message))
+  for (const message of [...held, ...found]) copies.add(stampOf(message), textOf(message))
   return passages.map((passage) => ({
     ...passage,
     messages: passage.messages.filter(({ message, hit }) => {
       if (hit) return true
-      if (copies.has(saidOf(message), textOf(message))) return false
-      copies.add(saidOf(message), textOf(message))
+      if (copies.has(stampOf(message), textOf(message))) return false
+      copies.add(stampOf(message), textOf(message))
       return true
     }),
   }))

@@ -21,7 +21,10 @@ type Kind = 'file' | 'memory' | 'InMemoryStore'
 type Store = LibSQLStore | InMemoryStore
 async function storeOf(kind: Kind, clock?: ReturnType<typeof virtualClock>): Promise<{ store: Store; recall: RecallIndex }> {
   const more = clock && { clock }
-  const store = kind === 'InMemoryStore' ? new InMemoryStore({ ...more }) : new LibSQLStore({ url: kind === 'memory' ? ':memory:' : `file:${join(folder, `${files++}.db`)}`, ...more })
+  const store =
+    kind === 'InMemoryStore'
+      ? new InMemoryStore({ ...more })
+      : new LibSQLStore({ url: kind === 'memory' ? ':memory:' : `file:${join(folder, `${files++}.db`)}`, ...more })
   open.push(store)
   const recall = await store.getStore('recall')
   if (!recall) throw new Error('no recall')
@@ -30,7 +33,12 @@ async function storeOf(kind: Kind, clock?: ReturnType<typeof virtualClock>): Pro
 
 async function say(store: Store, ...texts: string[]): Promise<void> {
   await store.createThread({ id: 't', resourceId: 'r', now: 1 })
-  const messages = texts.map((text, at): Message => ({ id: `m${at}`, role: 'user', createdAt: new Date(1_700_000_000_000 + at), content: { format: 2, parts: [{ type: 'text', text }] } }))
+  const messages = texts.map((text, at): Message => ({
+    id: `m${at}`,
+    role: 'user',
+    createdAt: new Date(1_700_000_000_000 + at),
+    content: { format: 2, parts: [{ type: 'text', text }] },
+  }))
   await store.saveMessages([{ scope: { threadId: 't', resourceId: 'r' }, messages }])
 }
 
@@ -57,10 +65,16 @@ async function embedded(recall: RecallIndex) {
   }).toMatchObject({ unindexed: 0, complete: true, pending: 0 })
 }
 
-const best = async (recall: RecallIndex, text: string) => (await recall.search({ resourceId: 'r', text, limit: 1 })).map(({ messageId, score, reasons: { meaning, words } }) => ({ messageId, score, meaning, words }))[0]
+const best = async (recall: RecallIndex, text: string) =>
+  (await recall.search({ resourceId: 'r', text, limit: 1 })).map(({ messageId, score, reasons: { meaning, words } }) => ({
+    messageId,
+    score,
+    meaning,
+    words,
+  }))[0]
 
-describe.each(['file', 'memory'] as const)('vectors that come late, in a %s', (kind) => {
-  it('[K1.3] are refused when the message was changed meanwhile', async () => {
+describe.each(['file', 'memory'] as const)('vectors that arrive late, in a %s', (kind) => {
+  it('[K1.3] are discarded when the message was changed meanwhile', async () => {
     const { store, recall } = await storeOf(kind)
     const gates: Array<() => void> = []
     let held = true
@@ -82,7 +96,7 @@ describe.each(['file', 'memory'] as const)('vectors that come late, in a %s', (k
     expect(await best(recall, 'a puppy')).not.toMatchObject({ messageId: 'm0' })
   })
 
-  it('[K1.3] are of the message before too: what follows an edited one is embedded again with it', async () => {
+  it('[K1.3] cover the previous message too: the one after an edited message is embedded again', async () => {
     const { store, recall } = await storeOf(kind)
     const asked: string[] = []
     recall.embedWith(embedderOf((texts) => {
@@ -97,13 +111,13 @@ describe.each(['file', 'memory'] as const)('vectors that come late, in a %s', (k
   })
 })
 
-describe.each(['file', 'memory', 'InMemoryStore'] as const)('an embedder that is wrong, in a %s', (kind) => {
+describe.each(['file', 'memory', 'InMemoryStore'] as const)('an embedder that returns invalid vectors, in a %s', (kind) => {
   it.each([
     ['no numbers', (texts: readonly string[]) => texts.map(() => [Number.NaN, 1, 1])],
     ['too few vectors', () => []],
     ['no vectors at all', (texts: readonly string[]) => texts.map(() => undefined as never)],
-    ['vectors of nothing', (texts: readonly string[]) => texts.map(() => [])],
-  ])('[K1.6] with %s is told by name, and right as soon as it is', async (_, rubbish) => {
+    ['empty vectors', (texts: readonly string[]) => texts.map(() => [])],
+  ])('[K1.6] with %s is reported by name, until it returns valid ones', async (_, rubbish) => {
     const { store, recall } = await storeOf(kind)
     let answer: (texts: readonly string[]) => number[][] = rubbish
     recall.embedWith(embedderOf((texts) => answer(texts)))
@@ -111,14 +125,16 @@ describe.each(['file', 'memory', 'InMemoryStore'] as const)('an embedder that is
     const found = await best(recall, 'hound')
     expect(found).toMatchObject({ messageId: 'm0', words: 1, meaning: 0 })
     expect(found?.score).toBeGreaterThan(0.2)
-    await expect.poll(async () => (await recall.status()).embedders[0]).toMatchObject({ errorCode: 'provider_error', error: expect.stringContaining("Embedder 'test/dogs'") })
+    await expect
+      .poll(async () => (await recall.status()).embedders[0])
+      .toMatchObject({ errorCode: 'provider_error', error: expect.stringContaining("Embedder 'test/dogs'") })
     answer = (texts) => texts.map((text) => vectorOf(text))
     if (kind !== 'InMemoryStore') await embedded(recall)
     expect(await best(recall, 'puppy')).toMatchObject({ messageId: 'm0', meaning: 1 })
     expect((await recall.status()).embedders[0]).not.toHaveProperty('error')
   })
 
-  it('[K1.6] with vectors of another length is told by name, words answer, and reindex() cures it', async () => {
+  it('[K1.6] with vectors of another length is reported by name, searches use terms, and reindex() repairs it', async () => {
     const { store, recall } = await storeOf(kind)
     let dimension = 3
     recall.embedWith(embedderOf((texts) => texts.map((text) => vectorOf(text, dimension))))
@@ -127,15 +143,18 @@ describe.each(['file', 'memory', 'InMemoryStore'] as const)('an embedder that is
     expect(await best(recall, 'puppy')).toMatchObject({ messageId: 'm0', meaning: 1 })
     dimension = 8
     expect(await best(recall, 'hound')).toMatchObject({ messageId: 'm0', words: 1, meaning: 0 })
-    expect((await recall.status()).embedders).toMatchObject([{ errorCode: 'dimension_changed', error: expect.stringContaining('reindex()') }])
+    expect((await recall.status()).embedders).toMatchObject([
+      { errorCode: 'dimension_changed', error: expect.stringContaining('reindex()') },
+    ])
     await recall.reindex()
     if (kind !== 'InMemoryStore') expect((await recall.status()).embedders[0]).not.toHaveProperty('error')
     expect(await best(recall, 'puppy')).toMatchObject({ messageId: 'm0', meaning: 1 })
     expect((await recall.status()).embedders[0]).not.toHaveProperty('error')
-    if (kind !== 'InMemoryStore') expect((await recall.status()).embedders).toMatchObject([{ dimension: 8, complete: true, embedded: 2, pending: 0 }])
+    if (kind !== 'InMemoryStore')
+      expect((await recall.status()).embedders).toMatchObject([{ dimension: 8, complete: true, embedded: 2, pending: 0 }])
   })
 
-  it('[K1.6] with vectors of another length is cured by reindex() also where vectors are on their way', async () => {
+  it('[K1.6] with vectors of another length is repaired by reindex() also while vectors are being made', async () => {
     const { store, recall } = await storeOf(kind)
     let dimension = 3
     const gates: Array<() => void> = []
@@ -160,7 +179,7 @@ describe.each(['file', 'memory', 'InMemoryStore'] as const)('an embedder that is
     expect((await recall.status()).embedders[0]).toMatchObject({ complete: true, pending: 0, failing: 0 })
   })
 
-  it('[K1.6] that never answers holds a search for ten seconds, the next ones for one, and is given ten again after a minute', async () => {
+  it('[K1.6] that never responds delays a search by ten seconds, the next ones by one, and after a minute by ten again', async () => {
     const clock = virtualClock(0)
     const { store, recall } = await storeOf(kind, clock)
     let asked = 0
@@ -186,7 +205,7 @@ describe.each(['file', 'memory', 'InMemoryStore'] as const)('an embedder that is
     }
   })
 
-  it('[K1.6] is asked in the name of the last one that was given under its id', async () => {
+  it('[K1.6] is replaced by the last one that was given with its id', async () => {
     const { store, recall } = await storeOf(kind)
     recall.embedWith(embedderOf(() => Promise.reject(new Error('the key was revoked'))))
     await say(store, 'Our hound is called Rex.', 'Taxes are due in May.')
@@ -197,8 +216,10 @@ describe.each(['file', 'memory', 'InMemoryStore'] as const)('an embedder that is
   })
 })
 
-describe.each(['file', 'memory'] as const)('indexing everything again, in a %s', (kind) => {
-  async function indexed(answer: (texts: readonly string[]) => Promise<number[][]> | number[][] = (texts) => texts.map((text) => vectorOf(text))) {
+describe.each(['file', 'memory'] as const)('reindex(), in a %s', (kind) => {
+  async function indexed(
+    answer: (texts: readonly string[]) => Promise<number[][]> | number[][] = (texts) => texts.map((text) => vectorOf(text)),
+  ) {
     const { store, recall } = await storeOf(kind)
     await say(store, ...Array.from({ length: 250 }, (_, at) => `Remark number ${at}.`))
     await expect.poll(async () => (await recall.status()).pending).toBe(0)
@@ -206,9 +227,10 @@ describe.each(['file', 'memory'] as const)('indexing everything again, in a %s',
     return recall
   }
 
-  const isGrowing = (all: readonly RecallProgress[]) => all.every(({ done, total }, at) => total === 250 && done <= total && done >= (all[at - 1]?.done ?? 0))
+  const isGrowing = (all: readonly RecallProgress[]) =>
+    all.every(({ done, total }, at) => total === 250 && done <= total && done >= (all[at - 1]?.done ?? 0))
 
-  it('[K1.8] counts messages as they are read and then passages as the embedder sees them, up to all of both, with a new one and with one that is through', async () => {
+  it('[K1.8] reports indexed messages and then embedded passages, up to all, with a new embedder and a complete one', async () => {
     const recall = await indexed()
     for (let round = 0; round < 2; round += 1) {
       const seen: RecallProgress[] = []
@@ -224,7 +246,7 @@ describe.each(['file', 'memory'] as const)('indexing everything again, in a %s',
     }
   })
 
-  it('[K1.8] goes on where onProgress throws, and rejects with what it threw when all is done', async () => {
+  it('[K1.8] continues when onProgress throws, and rejects with its error when all is done', async () => {
     const recall = await indexed()
     let calls = 0
     const broke = new Error('the display broke')
@@ -239,7 +261,7 @@ describe.each(['file', 'memory'] as const)('indexing everything again, in a %s',
     expect(embedder).not.toHaveProperty('error')
   })
 
-  it('[K1.8] tells each of two that ask at once', async () => {
+  it('[K1.8] reports to each of two callers at once', async () => {
     const recall = await indexed()
     const [one, other]: [RecallProgress[], RecallProgress[]] = [[], []]
     await Promise.all([recall.reindex({ onProgress: (now) => one.push(now) }), recall.reindex({ onProgress: (now) => other.push(now) })])

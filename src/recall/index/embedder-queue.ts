@@ -1,51 +1,51 @@
 import type { Clock, Timer } from '../../base/clock.ts'
 import { describe, HeedError, isHeedError } from '../../base/errors.ts'
 import type { TextEmbedder } from '../embedder.ts'
-import { madeVectors, Patience } from './made-vectors.ts'
+import { embedTexts, QuestionTimeout } from './embed-texts.ts'
 import { failureOf, type EmbedderFailure } from '../../store/contract/recall.ts'
-import { EmbedderPause } from './embedder-pause.ts'
+import { EmbedderBackoff } from './embedder-backoff.ts'
 import type { Unembedded } from './embeddings.ts'
-import type { EnginePort } from './engine-port.ts'
+import type { EnginePort } from './engine.ts'
 
-/** After what failed for another reason than the embedder, it is tried again. */
-const pauseMs = 10_000
-/** And what is embedded behind the runs for so long; then it is asked for again. */
-const patienceBehind = 60_000
+/** The delay before a retry when the index failed, not the embedder. */
+const retryMs = 10_000
+/** The time that the embedder has for passages. */
+const passagesTimeoutMs = 60_000
 
-/** Who waits until there is nothing left to do. */
-interface Waiting {
-  progress(): Promise<void>
+/** A caller that waits until the queue is empty. */
+interface Waiter {
+  onProgress(): Promise<void>
   resolve(): void
   reject(error: unknown): void
 }
 
-/** Has an embedder make the vectors that are missing, and those of questions. What fails is tried again for as long as it takes. */
-export class Vectoriser {
+/** Calls an embedder for the passages that lack its vectors, and for questions. Failed passages are retried without limit. */
+export class EmbedderQueue {
   readonly #engine: EnginePort
   readonly #clock: Clock
   readonly #ending = new AbortController()
   #registering: Promise<void> | undefined
   #working: Promise<void> | undefined
-  #again = false
+  /** `wake` was called while working. */
+  #isAwake = false
   #timer: Timer | undefined
   #limit: number
-  /** With passages and with questions. */
   #failure: EmbedderFailure | undefined
   #questionFailure: EmbedderFailure | undefined
-  /** Why it is left alone, while it is. */
+  /** The error that started the backoff. */
   #cause: unknown
   #embedder: TextEmbedder
-  readonly #patience: Patience
-  readonly #pause: EmbedderPause
-  readonly #waiting = new Set<Waiting>()
+  readonly #questionTimeout: QuestionTimeout
+  readonly #backoff: EmbedderBackoff
+  readonly #waiters = new Set<Waiter>()
 
   constructor(engine: EnginePort, embedder: TextEmbedder, clock: Clock) {
     this.#engine = engine
     this.#embedder = embedder
     this.#clock = clock
-    this.#patience = new Patience(clock)
-    this.#pause = new EmbedderPause(clock)
-    this.#limit = this.#most
+    this.#questionTimeout = new QuestionTimeout(clock)
+    this.#backoff = new EmbedderBackoff(clock)
+    this.#limit = this.#maxBatch
     this.wake()
   }
 
@@ -53,107 +53,112 @@ export class Vectoriser {
     return this.#embedder.id
   }
 
-  /** What the embedder did wrong last, until it does it right. */
+  /** The last failure of the embedder, until it succeeds. */
   get failure(): EmbedderFailure | undefined {
     return this.#failure ?? this.#questionFailure
   }
 
-  /** Another one of the same id makes the same vectors, and is the one to ask from now on: its key may be a new one. */
-  use(embedder: TextEmbedder): void {
+  /** Replaces the embedder by another object with the same id, which returns the same vectors; its API key may be a new one. */
+  replaceEmbedder(embedder: TextEmbedder): void {
     const isAnother = embedder.embed !== this.#embedder.embed
     this.#embedder = embedder
     if (!isAnother) return
-    this.#limit = this.#most
-    this.#pause.end()
+    this.#limit = this.#maxBatch
+    this.#backoff.reset()
   }
 
-  /** Who is not named for long is forgotten. */
+  /** Registers the embedder again, so that it does not expire. */
   renew(): void {
     this.#registering = undefined
     this.wake()
   }
 
-  /** There may be something to do. */
+  /** Starts work, when there may be passages without vectors. */
   wake(): void {
-    this.#again = true
+    this.#isAwake = true
     if (this.#working || this.#ending.signal.aborted) return
-    if (!this.#pause.isOver) return this.#wakeAt(this.#pause.until)
+    if (!this.#backoff.isOver) return this.#wakeAt(this.#backoff.until)
     this.#timer?.cancel()
     this.#timer = undefined
     this.#working = this.#work().finally(() => {
       this.#working = undefined
-      if (this.#again) this.wake()
+      if (this.#isAwake) this.wake()
     })
   }
 
-  /** Until every passage has its vectors. Rejects when the embedder fails time and again; it is still asked after that. */
-  async through(progress: () => Promise<void>): Promise<void> {
+  /** Resolves when every passage has its vectors. Rejects when the embedder keeps failing; retries continue after that. */
+  async whenComplete(onProgress: () => Promise<void>): Promise<void> {
     if (this.#ending.signal.aborted) throw this.#ending.signal.reason
-    this.#limit = this.#most
-    this.#pause.shorten()
-    if (this.#pause.isHopeless) throw this.#unfinished(this.#cause)
+    this.#limit = this.#maxBatch
+    this.#backoff.shorten()
+    if (this.#backoff.isHopeless) throw this.#incomplete(this.#cause)
     const { promise, resolve, reject } = Promise.withResolvers<void>()
-    const waiting = { progress, resolve, reject }
-    this.#waiting.add(waiting)
+    const waiter = { onProgress, resolve, reject }
+    this.#waiters.add(waiter)
     try {
       this.wake()
       await promise
     } finally {
-      this.#waiting.delete(waiting)
+      this.#waiters.delete(waiter)
     }
   }
 
-  /** The vector of a question, to be compared with those of so many numbers; nothing when the embedder can't make one now. */
-  async question(text: string, dimension: number | undefined): Promise<Float32Array | undefined> {
+  /** The vector of a question, of the given dimension; undefined when the embedder fails or is too slow. */
+  async embedQuestion(text: string, dimension: number | undefined): Promise<Float32Array | undefined> {
     try {
-      const [vector] = await madeVectors(this.#embedder, [text], {
-        signal: this.#ending.signal, patienceMs: this.#patience.ms, clock: this.#clock, ...(dimension !== undefined && { dimension }),
+      const [vector] = await embedTexts(this.#embedder, [text], {
+        signal: this.#ending.signal, timeoutMs: this.#questionTimeout.ms, clock: this.#clock, ...(dimension !== undefined && { dimension }),
       })
       this.#questionFailure = undefined
       return vector
     } catch (error) {
       this.#questionFailure = failureOf(error)
-      this.#patience.failed(error)
+      this.#questionTimeout.recordFailure(error)
       return undefined
     }
   }
 
   async close(): Promise<void> {
     this.#ending.abort(new HeedError('closed', 'The store was closed.'))
-    for (const { reject } of this.#waiting) reject(this.#ending.signal.reason)
+    for (const { reject } of this.#waiters) reject(this.#ending.signal.reason)
     this.#timer?.cancel()
     await this.#working
   }
 
-  /** Two vectors are made of each passage. */
-  get #most(): number {
+  /** Each passage needs two vectors. */
+  get #maxBatch(): number {
     return Math.max(1, Math.min(64, Math.floor(this.#embedder.maxBatch / 2)))
   }
 
   async #work(): Promise<void> {
     try {
       while (!this.#ending.signal.aborted) {
-        this.#again = false
-        await (this.#registering ??= this.#engine.ask('register', this.id, this.#clock.now()))
-        const { passages, outdated, unknown, nextAt, dimension } = await this.#engine.ask('take', this.id, this.#limit, this.#clock.now())
+        this.#isAwake = false
+        await (this.#registering ??= this.#engine.call('register', this.id, this.#clock.now()))
+        const { passages, outdated, unknown, nextAt, dimension } = await this.#engine.call(
+          'readDue',
+          this.id,
+          this.#limit,
+          this.#clock.now(),
+        )
         if (unknown) this.#registering = undefined
         if (unknown || (passages.length === 0 && outdated.length > 0)) continue
         if (passages.length === 0) {
           if (nextAt !== undefined) this.#wakeAt(nextAt)
-          else if (!this.#again) for (const { resolve } of this.#waiting) resolve()
+          else if (!this.#isAwake) for (const { resolve } of this.#waiters) resolve()
           return
         }
         await this.#embedPassages(passages, dimension)
-        for (const { progress } of this.#waiting) await progress()
-        if (!this.#pause.isOver) return this.#wakeAt(this.#pause.until)
+        for (const { onProgress } of this.#waiters) await onProgress()
+        if (!this.#backoff.isOver) return this.#wakeAt(this.#backoff.until)
       }
     } catch (error) {
       if (this.#ending.signal.aborted) return
       this.#registering = undefined
-      this.#again = false
+      this.#isAwake = false
       this.#failure = failureOf(error)
-      for (const { reject } of this.#waiting) reject(error)
-      this.#wakeAt(this.#clock.now() + pauseMs)
+      for (const { reject } of this.#waiters) reject(error)
+      this.#wakeAt(this.#clock.now() + retryMs)
     }
   }
 
@@ -161,42 +166,54 @@ export class Vectoriser {
     const texts = [...new Set(passages.flatMap(({ own, pair }) => [own, pair]))]
     let vectors: Float32Array[]
     try {
-      vectors = await madeVectors(this.#embedder, texts, {
-        signal: this.#ending.signal, patienceMs: patienceBehind, clock: this.#clock, background: this.#waiting.size === 0, ...(dimension !== undefined && { dimension }),
+      vectors = await embedTexts(this.#embedder, texts, {
+        signal: this.#ending.signal,
+        timeoutMs: passagesTimeoutMs,
+        clock: this.#clock,
+        background: this.#waiters.size === 0,
+        ...(dimension !== undefined && { dimension }),
       })
     } catch (error) {
       if (this.#ending.signal.aborted) return
-      await this.#failed(error, passages)
+      await this.#passagesFailed(error, passages)
       return
     }
-    this.#pause.end()
+    this.#backoff.reset()
     const none = new Float32Array(0)
     const vectorOf = (text: string) => vectors[texts.indexOf(text)] ?? none
-    await this.#engine.ask('put', this.id, passages.map(({ passage, revision, own, pair }) => ({ passage, revision, own: vectorOf(own), pair: vectorOf(pair) })))
+    await this.#engine.call(
+      'storeVectors',
+      this.id,
+      passages.map(({ passage, revision, own, pair }) => ({ passage, revision, own: vectorOf(own), pair: vectorOf(pair) })),
+    )
     this.#cause = undefined
     this.#failure = undefined
     this.#questionFailure = undefined
-    this.#limit = Math.min(this.#most, this.#limit * 2)
+    this.#limit = Math.min(this.#maxBatch, this.#limit * 2)
   }
 
-  async #failed(error: unknown, passages: readonly Unembedded[]): Promise<void> {
+  async #passagesFailed(error: unknown, passages: readonly Unembedded[]): Promise<void> {
     this.#cause = error
     this.#failure = failureOf(error)
-    if (this.#pause.failed(error, passages.length)) {
-      // One text that it can't take must not hold up the others.
+    if (this.#backoff.recordFailure(error, passages.length)) {
+      // One text that the embedder rejects must not block the others.
       this.#limit = Math.max(1, Math.floor(Math.min(this.#limit, passages.length) / 2))
-      await this.#engine.ask('postpone', this.id, passages.map(({ passage, revision }) => ({ passage, revision })), this.#clock.now())
+      await this.#engine.call('postpone', this.id, passages.map(({ passage, revision }) => ({ passage, revision })), this.#clock.now())
     }
-    if (this.#pause.isHopeless) for (const { reject } of this.#waiting) reject(this.#unfinished(error))
+    if (this.#backoff.isHopeless) for (const { reject } of this.#waiters) reject(this.#incomplete(error))
   }
 
-  #unfinished(error: unknown): HeedError {
+  #incomplete(error: unknown): HeedError {
     const { code = 'provider_error' } = isHeedError(error) ? error : {}
-    return new HeedError(code, `Embedder '${this.id}' has not made all vectors (${describe(error)}). It is asked again later: recallStatus() says how far it is.`, { retryable: true, cause: error })
+    return new HeedError(
+      code,
+      `Embedder '${this.id}' has not made all vectors (${describe(error)}). It is retried later: recallStatus() returns the progress.`,
+      { retryable: true, cause: error },
+    )
   }
 
   #wakeAt(time: number): void {
     this.#timer?.cancel()
-    this.#timer = this.#clock.after(Math.max(1, time - this.#clock.now()), () => this.wake(), { background: this.#waiting.size === 0 })
+    this.#timer = this.#clock.after(Math.max(1, time - this.#clock.now()), () => this.wake(), { background: this.#waiters.size === 0 })
   }
 }

@@ -30,10 +30,15 @@ async function storeAt(url: string, clock?: VirtualClock): Promise<{ store: LibS
   return { store, recall }
 }
 
-let said = 0
+let count = 0
 async function say(store: LibSQLStore, ...texts: string[]): Promise<void> {
   await store.createThread({ id: 't', resourceId: 'r', now: 1 })
-  const messages = texts.map((text): Message => ({ id: `m${said++}`, role: 'user', createdAt: new Date(said), content: { format: 2, parts: [{ type: 'text', text }] } }))
+  const messages = texts.map((text): Message => ({
+    id: `m${count++}`,
+    role: 'user',
+    createdAt: new Date(count),
+    content: { format: 2, parts: [{ type: 'text', text }] },
+  }))
   await store.saveMessages([{ scope: { threadId: 't', resourceId: 'r' }, messages }])
 }
 
@@ -61,8 +66,8 @@ function processAt(url: string): { embedAll(id: string, now: number): void } {
   return {
     embedAll(id, now) {
       engine.register(id, now)
-      for (let { passages } = engine.take(id, 100, now); passages.length > 0; { passages } = engine.take(id, 100, now)) {
-        engine.put(id, passages.map(({ passage, revision }) => ({ passage, revision, own: vector, pair: vector })))
+      for (let { passages } = engine.readDue(id, 100, now); passages.length > 0; { passages } = engine.readDue(id, 100, now)) {
+        engine.storeVectors(id, passages.map(({ passage, revision }) => ({ passage, revision, own: vector, pair: vector })))
       }
     },
   }
@@ -78,7 +83,7 @@ async function through(recall: RecallIndex, embedder: TextEmbedder): Promise<voi
 const day = 86_400_000
 
 describe('several embedders', () => {
-  it('[K1.7] the former one makes no vectors anew when everything is indexed again', async () => {
+  it('[K1.7] the former one makes no vectors during a reindex()', async () => {
     const url = newFile()
     const first = await storeAt(url)
     first.recall.embedWith(embedderOf('old'))
@@ -99,7 +104,7 @@ describe('several embedders', () => {
     expect(await stateOf(recall, old)).toMatchObject({ complete: true, embedded: 40, pending: 0 })
   })
 
-  it('[K1.14] a question is not given to the embedder of somebody else, whose vectors are there while those of the one that is asked are not', async () => {
+  it("[K1.14] a question is not passed to another user's embedder, whose vectors are complete while its own are not", async () => {
     const { store, recall } = await storeAt(newFile())
     await say(store, 'Our hound is old.', 'Taxes are due.')
     const other = embedderOf('other')
@@ -111,7 +116,7 @@ describe('several embedders', () => {
     expect(other.given).not.toContain('what is my diagnosis')
   })
 
-  it('[K1.6] two that never answer hold a search no longer than one: ten seconds, and the next for one', async () => {
+  it('[K1.6] two that never respond delay a search no longer than one: by ten seconds, and the next by one', async () => {
     const url = newFile()
     const clock = virtualClock(0)
     const first = await storeAt(url, clock)
@@ -127,7 +132,9 @@ describe('several embedders', () => {
       const found = recall.search({ resourceId: 'r', text: 'hound', limit: 1, embedder: next }).finally(() => {
         answered = true
       })
-      await expect.poll(() => [old, next].map(({ given }) => given.filter((text) => text === 'hound').length)).toEqual([searches + 1, searches + 1])
+      await expect
+        .poll(() => [old, next].map(({ given }) => given.filter((text) => text === 'hound').length))
+        .toEqual([searches + 1, searches + 1])
       await clock.advance(wait - 1)
       expect(answered).toBe(false)
       await clock.advance(1)
@@ -135,7 +142,7 @@ describe('several embedders', () => {
     }
   })
 
-  it('[K1.15] one that a running process has is kept, however long ago it began, and another that nobody has goes', async () => {
+  it('[K1.15] one that a running process uses is kept, however long ago it started, and an unused one expires', async () => {
     const url = newFile()
     const clock = virtualClock()
     const { store, recall } = await storeAt(url, clock)
@@ -151,13 +158,15 @@ describe('several embedders', () => {
     other.embedAll('another', clock.now())
     expect((await recall.status()).embedders.map(({ id }) => id)).toEqual(['kept', 'another'])
     kept.given = []
-    expect(await recall.search({ resourceId: 'r', text: 'puppy', limit: 1, embedder: kept })).toMatchObject([{ text: 'Our hound is old.', reasons: { meaning: 1 } }])
+    expect(await recall.search({ resourceId: 'r', text: 'puppy', limit: 1, embedder: kept })).toMatchObject([
+      { text: 'Our hound is old.', reasons: { meaning: 1 } },
+    ])
     await say(store, 'A dog came.')
     await through(recall, kept)
     expect(kept.given).toEqual(['puppy', 'A dog came.', 'Taxes are due.\nA dog came.'])
   })
 
-  it('[K1.15] a renewal that fails is logged, and tried again before a day is over', async () => {
+  it('[K1.15] a renewal that fails is logged, and retried within a day', async () => {
     const url = newFile()
     const clock = virtualClock()
     const first = await storeAt(url, clock)
@@ -183,7 +192,7 @@ describe('several embedders', () => {
     expect(logged).toHaveLength(2)
   })
 
-  it('[K1.15] one that was forgotten makes its vectors anew when it is asked', async () => {
+  it('[K1.15] one that expired makes its vectors again when it is used', async () => {
     const url = newFile()
     const { store, recall } = await storeAt(url)
     await say(store, 'Our hound is old.', 'Taxes are due.')
@@ -196,27 +205,44 @@ describe('several embedders', () => {
     expect(await stateOf(recall, slept)).toBeUndefined()
     await recall.search({ resourceId: 'r', text: 'puppy', limit: 1, embedder: slept })
     await through(recall, slept)
-    expect(await recall.search({ resourceId: 'r', text: 'puppy', limit: 1, embedder: slept })).toMatchObject([{ text: 'Our hound is old.', reasons: { meaning: 1 } }])
+    expect(await recall.search({ resourceId: 'r', text: 'puppy', limit: 1, embedder: slept })).toMatchObject([
+      { text: 'Our hound is old.', reasons: { meaning: 1 } },
+    ])
   })
 })
 
-describe('what a message says with the one before it', () => {
-  it.each(['deleted', 'changed'] as const)('[K1.3] is in no vector once that one is %s, also while the embedder is down', async (how) => {
-    const { store, recall } = await storeAt(newFile())
-    await store.createThread({ id: 't', resourceId: 'r', now: 1 })
-    const messages = ['Weather.', 'My hound is ill.', 'I see.', 'Taxes.', 'River.', 'Stone.'].map((text, at): Message => (
-      { id: `p${at}`, role: 'user', createdAt: new Date(at), content: { format: 2, parts: [{ type: 'text', text }] } }
-    ))
-    await store.saveMessages([{ scope: { threadId: 't', resourceId: 'r' }, messages }])
-    const embedder = embedderOf('dogs')
-    recall.embedWith(embedder)
-    await through(recall, embedder)
-    const pairs = async () => Object.fromEntries((await recall.search({ resourceId: 'r', text: 'puppy', limit: 10 })).map(({ text, reasons: { meaningOfPair } }) => [text, meaningOfPair]))
-    expect(await pairs()).toMatchObject({ 'I see.': 1, 'Taxes.': expect.closeTo(0.1, 1) })
-    embedder.answer = async (texts) => (texts[0] === 'puppy' ? dogs(texts) : Promise.reject(new Error('down')))
-    if (how === 'deleted') await store.deleteMessages({ threadId: 't' }, ['p1'])
-    else await store.updateMessages([{ scope: { threadId: 't' }, patches: [{ id: 'p1', content: { parts: [{ type: 'text', text: 'My car is red.' }] } }] }])
-    const now = await pairs()
-    expect(now['I see.']).toBe(now['Taxes.'])
-  })
+describe('the text of the previous message', () => {
+  it.each(['deleted', 'changed'] as const)(
+    '[K1.3] is in no vector once that message is %s, also while the embedder is down',
+    async (how) => {
+      const { store, recall } = await storeAt(newFile())
+      await store.createThread({ id: 't', resourceId: 'r', now: 1 })
+      const messages = ['Weather.', 'My hound is ill.', 'I see.', 'Taxes.', 'River.', 'Stone.'].map((text, at): Message => ({
+        id: `p${at}`,
+        role: 'user',
+        createdAt: new Date(at),
+        content: { format: 2, parts: [{ type: 'text', text }] },
+      }))
+      await store.saveMessages([{ scope: { threadId: 't', resourceId: 'r' }, messages }])
+      const embedder = embedderOf('dogs')
+      recall.embedWith(embedder)
+      await through(recall, embedder)
+      const pairs = async () =>
+        Object.fromEntries(
+          (await recall.search({ resourceId: 'r', text: 'puppy', limit: 10 })).map(({ text, reasons: { meaningOfPair } }) => [
+            text,
+            meaningOfPair,
+          ]),
+        )
+      expect(await pairs()).toMatchObject({ 'I see.': 1, 'Taxes.': expect.closeTo(0.1, 1) })
+      embedder.answer = async (texts) => (texts[0] === 'puppy' ? dogs(texts) : Promise.reject(new Error('down')))
+      if (how === 'deleted') await store.deleteMessages({ threadId: 't' }, ['p1'])
+      else
+        await store.updateMessages([
+          { scope: { threadId: 't' }, patches: [{ id: 'p1', content: { parts: [{ type: 'text', text: 'My car is red.' }] } }] },
+        ])
+      const now = await pairs()
+      expect(now['I see.']).toBe(now['Taxes.'])
+    },
+  )
 })

@@ -1,65 +1,67 @@
 import type { EmbedderStatus, RecallHit, RecallProgress } from '../../store/contract/recall.ts'
-import { Collections } from './collections.ts'
+import type { Connection } from '../../store/sqlite/connection.ts'
+import { CollectionCache } from './collection-cache.ts'
 import type { Databases } from './databases.ts'
-import { Embeddings, type Embedded, type Taken, type Unembedded } from './embeddings.ts'
-import { Indexing, type IndexingResult } from './indexing.ts'
-import { Searching, type Question } from './searching.ts'
+import { Embeddings, type DuePassages, type Embedded, type Unembedded } from './embeddings.ts'
+import { Indexer, type IndexingResult } from './indexer.ts'
+import { Searcher, type Question } from './searcher.ts'
+import { WorkerCalls } from './worker-calls.ts'
 
-/** Steps that a search does of what is still to be indexed, before it looks: of changes, and while everything is indexed anew. */
+/** The indexing steps that a search does first: for pending changes, and during a rebuild. */
 const stepsBeforeSearch = 100
-const stepsOfRebuilding = 3
+const stepsDuringRebuild = 3
 
-/** Everything that is done on an index, one thing after the other. Runs in a thread of its own where there is a file. */
+/** The operations on an index, one after the other. Runs in a worker thread for a database file. */
 export class RecallEngine {
   readonly #databases: Databases
-  readonly #indexing: Indexing
+  readonly #indexer: Indexer
   readonly #embeddings: Embeddings
-  readonly #searching: Searching
+  readonly #searcher: Searcher
 
   constructor(databases: Databases) {
     this.#databases = databases
-    const collections = new Collections(databases)
-    this.#indexing = new Indexing(databases, collections)
+    const collections = new CollectionCache(databases)
+    this.#indexer = new Indexer(databases, collections)
     this.#embeddings = new Embeddings(databases, collections)
-    this.#searching = new Searching(databases, collections, this.#embeddings, this.#indexing)
+    this.#searcher = new Searcher(databases, collections, this.#embeddings, this.#indexer)
   }
 
   index(): IndexingResult {
-    return this.#indexing.step()
+    return this.#indexer.step()
   }
 
-  /** What was committed before it is found, up to 10,000 messages of it. While everything is indexed anew, what is there by then. */
+  /** Indexes pending changes first, up to 10,000 messages; during a rebuild fewer, and searches what is indexed by then. */
   search(question: Question): RecallHit[] {
     for (let step = 1; ; step += 1) {
-      const { more, behind } = this.#indexing.step()
-      if (!more || step >= (behind ? stepsBeforeSearch : stepsOfRebuilding)) break
+      const { more, behind } = this.#indexer.step()
+      if (!more || step >= (behind ? stepsBeforeSearch : stepsDuringRebuild)) break
     }
-    return this.#searching.search(question)
+    return this.#searcher.search(question)
   }
 
   register(embedder: string, now: number): void {
     this.#embeddings.register(embedder, now)
   }
 
-  /** Whether all passages have had vectors of it, and how many numbers those have. */
-  stateOf(embedder: string): { complete: boolean; dimension?: number } {
-    const found = this.#embeddings.find(embedder)
-    return { complete: found?.complete === 1, ...(found?.dimension ? { dimension: found.dimension } : {}) }
+  /** Whether all passages have vectors of the embedder, and their dimension. */
+  embedderState(embedder: string): { complete: boolean; dimension?: number } {
+    const row = this.#embeddings.find(embedder)
+    return { complete: row?.complete === 1, ...(row?.dimension ? { dimension: row.dimension } : {}) }
   }
 
-  progressOf(embedder: string): RecallProgress {
+  embedderProgress(embedder: string): RecallProgress {
     return this.#embeddings.progressOf(embedder)
   }
 
-  /** What is outdated is indexed as it is now: nothing that waits behind it waits for longer. */
-  take(embedder: string, limit: number, now: number): Taken {
-    const taken = this.#embeddings.take(embedder, limit, now)
-    if (taken.outdated.length > 0) this.#indexing.refresh(taken.outdated)
-    return taken
+  /** Passages to embed. Indexes outdated messages at once, so that they don't block the queue. */
+  readDue(embedder: string, limit: number, now: number): DuePassages {
+    const due = this.#embeddings.readDue(embedder, limit, now)
+    if (due.outdated.length > 0) this.#indexer.refresh(due.outdated)
+    return due
   }
 
-  put(embedder: string, embedded: readonly Embedded[]): void {
-    this.#embeddings.put(embedder, embedded)
+  storeVectors(embedder: string, embedded: readonly Embedded[]): void {
+    this.#embeddings.storeVectors(embedder, embedded)
   }
 
   postpone(embedder: string, passages: ReadonlyArray<Pick<Unembedded, 'passage' | 'revision'>>, now: number): void {
@@ -67,13 +69,13 @@ export class RecallEngine {
   }
 
   status(): { pending: number; rebuilding?: RecallProgress; embedders: EmbedderStatus[] } {
-    return { ...this.#indexing.status(), embedders: this.#embeddings.status() }
+    return { ...this.#indexer.status(), embedders: this.#embeddings.status() }
   }
 
-  /** Except for the vectors of these embedders. */
+  /** Indexes all messages again, and makes all vectors again except those of the embedders in `except`. */
   rebuild(except: readonly string[] = []): void {
-    this.#indexing.rebuild()
-    this.#embeddings.again(except)
+    this.#indexer.rebuild()
+    this.#embeddings.enqueueAll(except)
   }
 
   close(): void {
@@ -81,5 +83,29 @@ export class RecallEngine {
   }
 }
 
-/** What can be asked of an engine, by name. */
-export type EngineCall = Exclude<{ [Name in keyof RecallEngine]: RecallEngine[Name] extends (...args: never[]) => unknown ? Name : never }[keyof RecallEngine], 'close'>
+type EngineMethod = Exclude<
+  { [Name in keyof RecallEngine]: RecallEngine[Name] extends (...args: never[]) => unknown ? Name : never }[keyof RecallEngine], 'close'
+>
+
+/** Calls the methods of an engine, in this thread or in a worker. */
+export interface EnginePort {
+  call<Method extends EngineMethod>(method: Method, ...args: Parameters<RecallEngine[Method]>): Promise<ReturnType<RecallEngine[Method]>>
+  close(): Promise<void>
+}
+
+/** Opens an engine in a worker for a database file; only this thread can read a database in memory. */
+export async function openEngine(connection: Connection): Promise<EnginePort> {
+  if (connection.path !== undefined) {
+    const worker = new WorkerCalls(import.meta.url, 'engine-worker', { path: connection.path })
+    return { call: (method, ...args) => worker.call(method, args) as Promise<never>, close: () => worker.close() }
+  }
+  const { besideMessages } = await import('./databases.ts')
+  const engine = new RecallEngine(besideMessages(connection.database))
+  return {
+    async call(method, ...args) {
+      const act = engine[method] as (...args: unknown[]) => never
+      return act.apply(engine, args)
+    },
+    close: async () => engine.close(),
+  }
+}

@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, afterEach, describe, expect, it } from 'vitest'
 import type { Message } from '../../message/message.ts'
-import { mostPassages } from '../text/passages.ts'
+import { maxPassages } from '../text/passages.ts'
 import { LibSQLStore } from '../../store/sqlite/store.ts'
 import { openDatabases, type Databases } from './databases.ts'
 import { RecallEngine } from './engine.ts'
@@ -25,7 +25,12 @@ async function engineBeside(): Promise<{ store: LibSQLStore; engine: RecallEngin
   const path = join(folder, `${files++}.db`)
   const first = new LibSQLStore({ url: `file:${path}` })
   await first.createThread({ id: 't', resourceId: 'r', now: 1 })
-  const messages = Array.from({ length: count }, (_, at): Message => ({ id: id(at), role: 'user', createdAt: new Date(at), content: { format: 2, parts: [{ type: 'text', text: `Our hound number${at} barked.` }] } }))
+  const messages = Array.from({ length: count }, (_, at): Message => ({
+    id: id(at),
+    role: 'user',
+    createdAt: new Date(at),
+    content: { format: 2, parts: [{ type: 'text', text: `Our hound number${at} barked.` }] },
+  }))
   await first.saveMessages([{ scope: { threadId: 't', resourceId: 'r' }, messages }])
   await (await first.getStore('recall'))?.status()
   await first.close()
@@ -46,9 +51,9 @@ function indexAll(engine: RecallEngine): void {
 function embedAll(engine: RecallEngine, limit: number): void {
   const vector = Float32Array.of(1, 0.5)
   for (let calls = 0; calls < 2 * count; calls += 1) {
-    const { passages, outdated } = engine.take(embedder, limit, 1)
+    const { passages, outdated } = engine.readDue(embedder, limit, 1)
     if (passages.length === 0 && outdated.length === 0) return
-    engine.put(embedder, passages.map(({ passage, revision }) => ({ passage, revision, own: vector, pair: vector })))
+    engine.storeVectors(embedder, passages.map(({ passage, revision }) => ({ passage, revision, own: vector, pair: vector })))
   }
   throw new Error('there is no end to it')
 }
@@ -57,7 +62,9 @@ function embedAll(engine: RecallEngine, limit: number): void {
 function differences({ index, messages }: Databases) {
   const keys = new Set(messages.all<{ key: number }>('SELECT key FROM heed_messages').map(({ key }) => key))
   const differing = (table: string, column: string) => {
-    const here = new Set(index.all<{ key: number }>(`SELECT ${column} AS key FROM ${table}`).map(({ key }) => Math.floor(key / mostPassages)))
+    const here = new Set(
+      index.all<{ key: number }>(`SELECT ${column} AS key FROM ${table}`).map(({ key }) => Math.floor(key / maxPassages)),
+    )
     return { gone: [...here].filter((key) => !keys.has(key)).length, missing: [...keys].filter((key) => !here.has(key)).length }
   }
   return { passages: differing('passages', 'key'), vectors: differing('vectors', 'passage'), words: differing('words', 'rowid') }
@@ -66,8 +73,8 @@ function differences({ index, messages }: Databases) {
 const none = { gone: 0, missing: 0 }
 const same = { passages: none, vectors: none, words: none }
 
-describe('messages that are gone', () => {
-  it('[K1.12] leave nothing behind where everything is indexed again before their removal was', async () => {
+describe('deleted messages', () => {
+  it('[K1.12] leave nothing in the index when a rebuild precedes the indexing of their deletion', async () => {
     const { store, engine, databases } = await engineBeside()
     embedAll(engine, 8)
     await store.deleteMessages({ threadId: 't' }, Array.from({ length: count / 2 }, (_, at) => id(2 * at + 1)))
@@ -78,7 +85,7 @@ describe('messages that are gone', () => {
     expect(engine.status()).toMatchObject({ pending: 0, embedders: [{ complete: true, pending: 0, embedded: count / 2 }] })
   })
 
-  it.each(['the oldest', 'the newest'])('[K1.12] are removed by indexing everything again also where nothing else says that they are gone: %s', async (which) => {
+  it.each(['the oldest', 'the newest'])('[K1.12] are removed by a rebuild also without a change record: %s', async (which) => {
     const { store, engine, databases } = await engineBeside()
     embedAll(engine, 8)
     const from = which === 'the oldest' ? 0 : count / 2
@@ -92,27 +99,27 @@ describe('messages that are gone', () => {
     expect(differences(databases)).toEqual(same)
   })
 
-  it.each([true, false])('[K1.12] hold up no vectors of others, whether or not a change says that they are gone (%s)', async (said) => {
+  it.each([true, false])('[K1.12] don\'t block the vectors of others, with or without a change record (%s)', async (recorded) => {
     const { store, engine, databases } = await engineBeside()
     await store.deleteMessages({ threadId: 't' }, Array.from({ length: count / 2 }, (_, at) => id(at)))
-    if (!said) databases.index.run('UPDATE progress SET number = 1000000')
+    if (!recorded) databases.index.run('UPDATE progress SET number = 1000000')
     embedAll(engine, 4)
     expect(differences(databases)).toEqual(same)
-    expect(engine.stateOf(embedder)).toEqual({ complete: true, dimension: 2 })
+    expect(engine.embedderState(embedder)).toEqual({ complete: true, dimension: 2 })
   })
 
-  it('[K1.12] hold up no vectors where the last that waited for one went', async () => {
+  it('[K1.12] don\'t block completion when the last queued message is deleted', async () => {
     const { store, engine } = await engineBeside()
-    const { passages: [first] } = engine.take(embedder, 1, 1)
+    const { passages: [first] } = engine.readDue(embedder, 1, 1)
     const vector = Float32Array.of(1, 0.5)
-    if (first) engine.put(embedder, [{ ...first, own: vector, pair: vector }])
-    expect(engine.stateOf(embedder).complete).toBe(false)
+    if (first) engine.storeVectors(embedder, [{ ...first, own: vector, pair: vector }])
+    expect(engine.embedderState(embedder).complete).toBe(false)
     await store.deleteMessages({ threadId: 't' }, Array.from({ length: count - 1 }, (_, at) => id(at + 1)))
     indexAll(engine)
-    expect(engine.stateOf(embedder).complete).toBe(true)
+    expect(engine.embedderState(embedder).complete).toBe(true)
   })
 
-  it('[K1.12] leave nothing behind when they go while everything is indexed again', async () => {
+  it('[K1.12] leave nothing in the index when they are deleted during a rebuild', async () => {
     const { store, databases } = await engineBeside()
     const recall = await store.getStore('recall')
     recall?.embedWith({ id: embedder, maxBatch: 8, embed: async (texts) => texts.map(() => [1, 0.5]) })
@@ -121,6 +128,8 @@ describe('messages that are gone', () => {
       const again = recall?.reindex()
       await Promise.all([gone, again, store.deleteMessages({ threadId: 't' }, [id(2 * at + 1)])])
     }
-    await expect.poll(async () => ({ ...(await recall?.status()), ...differences(databases) })).toMatchObject({ pending: 0, embedders: [{ complete: true, pending: 0, embedded: count - 40 }], ...same })
+    await expect
+      .poll(async () => ({ ...(await recall?.status()), ...differences(databases) }))
+      .toMatchObject({ pending: 0, embedders: [{ complete: true, pending: 0, embedded: count - 40 }], ...same })
   })
 })

@@ -25,9 +25,9 @@ async function storeAt(url: string): Promise<{ store: LibSQLStore; recall: Recal
   return { store, recall }
 }
 
-let said = 0
-function message(text: string, id = `m${said++}`): Message {
-  return { id, role: 'user', createdAt: new Date(1_700_000_000_000 + said), content: { format: 2, parts: [{ type: 'text', text }] } }
+let count = 0
+function message(text: string, id = `m${count++}`): Message {
+  return { id, role: 'user', createdAt: new Date(1_700_000_000_000 + count), content: { format: 2, parts: [{ type: 'text', text }] } }
 }
 
 async function say(store: LibSQLStore, threadId: string, resourceId: string, ...texts: string[]): Promise<string[]> {
@@ -69,9 +69,16 @@ async function embedded(recall: RecallIndex, id = 'topics') {
 describe.each(['file', 'memory'] as const)('recall in a %s', (kind) => {
   const place = () => (kind === 'file' ? newFile() : ':memory:')
 
-  it('[K1.1] finds what was just committed, by its words, in whatever form they have', async () => {
+  it('[K1.1] finds what was just committed, by its terms, in any form of the words', async () => {
     const { store, recall } = await storeAt(place())
-    const [, wanted] = await say(store, 't', 'r', 'Nice weather today.', 'We danced at the wedding of Ada in June.', 'The invoices are due.')
+    const [, wanted] = await say(
+      store,
+      't',
+      'r',
+      'Nice weather today.',
+      'We danced at the wedding of Ada in June.',
+      'The invoices are due.',
+    )
     const [hit] = await recall.search({ resourceId: 'r', text: 'who was dancing at weddings?', limit: 3 })
     expect(hit).toMatchObject({ messageId: wanted, threadId: 't', resourceId: 'r', text: 'We danced at the wedding of Ada in June.' })
     expect(hit?.score).toBeGreaterThan(0.2)
@@ -85,12 +92,13 @@ describe.each(['file', 'memory'] as const)('recall in a %s', (kind) => {
     expect(await recall.search({ resourceId: 'r', text: 'gazelle', limit: 1 })).toMatchObject([{ messageId: ids.at(-1) }])
   })
 
-  it('[K1.2] sees one resource alone, and one thread where that is asked', async () => {
+  it('[K1.2] searches one resource alone, or one thread', async () => {
     const { store, recall } = await storeAt(place())
     await say(store, 'theirs', 'them', 'The secret code is heliotrope.')
     const [here] = await say(store, 'a', 'r', 'My code word is heliotrope too.')
     const [there] = await say(store, 'b', 'r', 'A heliotrope is a plant.')
-    const ids = async (query: { resourceId?: string; threadId?: string }) => (await recall.search({ ...query, text: 'heliotrope', limit: 10 })).map(({ messageId }) => messageId)
+    const ids = async (query: { resourceId?: string; threadId?: string }) =>
+      (await recall.search({ ...query, text: 'heliotrope', limit: 10 })).map(({ messageId }) => messageId)
     expect((await ids({ resourceId: 'r' })).toSorted()).toEqual([here, there].toSorted())
     expect(await ids({ resourceId: 'r', threadId: 'a' })).toEqual([here])
     expect(await ids({ threadId: 'b' })).toEqual([there])
@@ -103,7 +111,12 @@ describe.each(['file', 'memory'] as const)('recall in a %s', (kind) => {
     const [edited, deleted] = await say(store, 't', 'r', 'The meeting is in Lisbon.', 'Bring the telescope.')
     const found = async (text: string) => (await recall.search({ resourceId: 'r', text, limit: 5 })).map(({ messageId }) => messageId)
     expect(await found('Lisbon')).toContain(edited)
-    await store.updateMessages([{ scope: { threadId: 't' }, patches: [{ id: edited ?? '', content: { parts: [{ type: 'text', text: 'The meeting is in Porto.' }] } }] }])
+    await store.updateMessages([
+      {
+        scope: { threadId: 't' },
+        patches: [{ id: edited ?? '', content: { parts: [{ type: 'text', text: 'The meeting is in Porto.' }] } }],
+      },
+    ])
     await store.deleteMessages({ threadId: 't' }, [deleted ?? ''])
     expect(await found('Lisbon')).toEqual([])
     expect(await found('Porto')).toEqual([edited])
@@ -123,7 +136,7 @@ describe.each(['file', 'memory'] as const)('recall in a %s', (kind) => {
     expect(hit?.text.length).toBeLessThanOrEqual(1_000)
   })
 
-  it('[K1.5] finds by meaning what shares no word, once there is an embedder', async () => {
+  it('[K1.5] finds by vectors what shares no term, once there is an embedder', async () => {
     const { store, recall } = await storeAt(place())
     recall.embedWith(topicEmbedder())
     const [dog] = await say(store, 't', 'r', 'Our hound is three years old.', 'The loaf was burnt.', 'Taxes are due.')
@@ -133,21 +146,31 @@ describe.each(['file', 'memory'] as const)('recall in a %s', (kind) => {
     expect(hit?.reasons.meaning).toBe(1)
   })
 
-  it.each(['down', 'rubbish'] as const)('[K1.6] loses nothing to an embedder that is %s, says so, and answers from words meanwhile', async (how) => {
-    const { store, recall } = await storeAt(place())
-    const embedder = topicEmbedder()
-    embedder.broken = how
-    recall.embedWith(embedder)
-    const [dog] = await say(store, 't', 'r', 'Our hound is three years old.', 'The loaf was burnt.')
-    await expect.poll(async () => (await recall.status()).embedders[0]).toMatchObject({ complete: false, failing: 2, pending: 2, error: expect.stringContaining(how === 'down' ? 'connection refused' : "Embedder 'topics'") })
-    expect(await recall.search({ resourceId: 'r', text: 'hound', limit: 1 })).toMatchObject([{ messageId: dog }])
-    embedder.broken = false
-    await embedded(recall)
-    expect(await recall.search({ resourceId: 'r', text: 'puppy', limit: 1 })).toMatchObject([{ messageId: dog }])
-    expect((await recall.status()).embedders[0]).not.toHaveProperty('error')
-  })
+  it.each(['down', 'rubbish'] as const)(
+    '[K1.6] loses nothing to an embedder that is %s, reports it, and searches by terms meanwhile',
+    async (how) => {
+      const { store, recall } = await storeAt(place())
+      const embedder = topicEmbedder()
+      embedder.broken = how
+      recall.embedWith(embedder)
+      const [dog] = await say(store, 't', 'r', 'Our hound is three years old.', 'The loaf was burnt.')
+      await expect
+        .poll(async () => (await recall.status()).embedders[0])
+        .toMatchObject({
+          complete: false,
+          failing: 2,
+          pending: 2,
+          error: expect.stringContaining(how === 'down' ? 'connection refused' : "Embedder 'topics'"),
+        })
+      expect(await recall.search({ resourceId: 'r', text: 'hound', limit: 1 })).toMatchObject([{ messageId: dog }])
+      embedder.broken = false
+      await embedded(recall)
+      expect(await recall.search({ resourceId: 'r', text: 'puppy', limit: 1 })).toMatchObject([{ messageId: dog }])
+      expect((await recall.status()).embedders[0]).not.toHaveProperty('error')
+    },
+  )
 
-  it('[K1.7] changes the embedder while the vectors of the old one serve', async () => {
+  it('[K1.7] changes the embedder while searches use the vectors of the old one', async () => {
     const { store, recall } = await storeAt(place())
     const old = topicEmbedder('old')
     recall.embedWith(old)
@@ -156,7 +179,9 @@ describe.each(['file', 'memory'] as const)('recall in a %s', (kind) => {
     const next = Object.assign(topicEmbedder('next'), { former: old })
     next.broken = 'down'
     recall.embedWith(next)
-    await expect.poll(async () => (await recall.status()).embedders.find(({ id }) => id === 'next')).toMatchObject({ pending: 3, complete: false })
+    await expect
+      .poll(async () => (await recall.status()).embedders.find(({ id }) => id === 'next'))
+      .toMatchObject({ pending: 3, complete: false })
     expect(await recall.search({ resourceId: 'r', text: 'puppy', limit: 1 })).toMatchObject([{ messageId: dog }])
     next.broken = false
     await embedded(recall, 'next')
@@ -165,7 +190,7 @@ describe.each(['file', 'memory'] as const)('recall in a %s', (kind) => {
     expect(old.calls).toBe(before)
   })
 
-  it('[K1.7] changes it with a restart: those of the one before serve until the new one is through, and are made no more after that', async () => {
+  it("[K1.7] changes it with a restart: the former one's vectors serve until the new one is complete, and end then", async () => {
     const url = place()
     const first = await storeAt(url)
     first.recall.embedWith(topicEmbedder('old'))
@@ -188,7 +213,7 @@ describe.each(['file', 'memory'] as const)('recall in a %s', (kind) => {
     expect(old.calls).toBe(before)
   })
 
-  it('[K1.8] indexes everything again with progress, and finds meanwhile', async () => {
+  it('[K1.8] reindexes with progress, and searches meanwhile', async () => {
     const { store, recall } = await storeAt(place())
     recall.embedWith(topicEmbedder())
     await say(store, 't', 'r', ...Array.from({ length: 250 }, (_, at) => `Remark number ${at} about bread.`))
@@ -200,32 +225,39 @@ describe.each(['file', 'memory'] as const)('recall in a %s', (kind) => {
     expect(progress.map(({ done, total }) => done <= total && total === 250)).not.toContain(false)
     expect(progress.at(-1)).toEqual({ done: 250, total: 250, embedder: 'topics' })
     expect(await recall.status()).toMatchObject({ pending: 0, embedders: [{ embedded: 250, complete: true }] })
-    expect(await recall.search({ resourceId: 'r', text: 'remark 249', limit: 1 })).toMatchObject([{ text: 'Remark number 249 about bread.' }])
+    expect(await recall.search({ resourceId: 'r', text: 'remark 249', limit: 1 })).toMatchObject([
+      { text: 'Remark number 249 about bread.' },
+    ])
   })
 
-  it('leaves out what is shown, and what a filter does not let through', async () => {
+  it('leaves out shown messages, and those that a filter does not match', async () => {
     const { store, recall } = await storeAt(place())
     const ids = await say(store, 't', 'r', 'Tea at four.', 'Tea at five.', 'Tea at six.')
     await store.patchThread({ threadId: 't' }, { metadata: { topic: 'tea' } })
-    const found = async (more: object) => (await recall.search({ resourceId: 'r', text: 'tea', limit: 5, ...more })).map(({ messageId }) => messageId).toSorted()
+    const found = async (more: object) =>
+      (await recall.search({ resourceId: 'r', text: 'tea', limit: 5, ...more })).map(({ messageId }) => messageId).toSorted()
     expect(await found({ shown: { threadId: 't', from: 3 } })).toEqual(ids.slice(0, 2))
     expect(await found({ except: [{ threadId: 't', messageId: ids[0] }] })).toEqual(ids.slice(1))
     expect(await found({ except: [{ threadId: 'u', messageId: ids[0] }] })).toEqual(ids)
     expect(await found({ filter: { topic: 'tea', role: { $in: ['user'] } } })).toEqual(ids)
     expect(await found({ filter: { topic: 'coffee' } })).toEqual([])
-    await expect(found({ filter: { topic: { $like: 'tea' } } })).rejects.toMatchObject({ code: 'invalid_argument', details: { operator: '$like' } })
+    await expect(found({ filter: { topic: { $like: 'tea' } } })).rejects.toMatchObject({
+      code: 'invalid_argument',
+      details: { operator: '$like' },
+    })
   })
 })
 
 describe('recall beside a file', () => {
-  it('[K1.10] makes the index anew when the backup is from before recall was first used', async () => {
+  it('[K1.10] creates the index again when the backup is older than the first use of recall', async () => {
     const url = newFile()
     const { store, recall } = await storeAt(url)
     const [kept] = await say(store, 't', 'r', 'The walrus sings.')
     const backup = join(folder, `backup-${files++}.db`)
     await store.backup(backup)
     await say(store, 't2', 'r', 'The carpenter dances.')
-    const found = async (text: string) => (await recall.search({ resourceId: 'r', text, limit: 1 })).map(({ messageId, reasons }) => ({ messageId, words: reasons.words }))
+    const found = async (text: string) =>
+      (await recall.search({ resourceId: 'r', text, limit: 1 })).map(({ messageId, reasons }) => ({ messageId, words: reasons.words }))
     expect(await found('carpenter')).toMatchObject([{ words: 1 }])
     await store.restore(backup)
     expect(await found('carpenter')).toEqual([])
@@ -235,7 +267,7 @@ describe('recall beside a file', () => {
     expect(await found('carpenter')).toEqual([])
   })
 
-  it('[K1.10] makes the index anew when it is missing or the messages were restored', async () => {
+  it('[K1.10] creates the index again when it is missing or the messages were restored', async () => {
     const url = newFile()
     const { store, recall } = await storeAt(url)
     const [kept] = await say(store, 't', 'r', 'The walrus sings.')
@@ -245,7 +277,9 @@ describe('recall beside a file', () => {
     await say(store, 't', 'r', 'The carpenter dances.')
     expect(await recall.search({ resourceId: 'r', text: 'carpenter', limit: 1 })).toHaveLength(1)
     await store.restore(backup)
-    expect((await recall.search({ resourceId: 'r', text: 'carpenter', limit: 1 })).filter(({ text }) => text.includes('carpenter'))).toEqual([])
+    expect(
+      (await recall.search({ resourceId: 'r', text: 'carpenter', limit: 1 })).filter(({ text }) => text.includes('carpenter')),
+    ).toEqual([])
     await store.close()
     for (const suffix of ['-recall', '-recall-wal', '-recall-shm']) rmSync(`${url.slice(5)}${suffix}`, { force: true })
     const again = await storeAt(url)

@@ -7,13 +7,12 @@ import type { RecallHit, RecallIndex, RecallProgress, RecallQuery, RecallStatus 
 import { Connection } from '../../store/sqlite/connection.ts'
 import { storeFailure } from '../../store/sql/failure.ts'
 import type { DatabaseConnection } from '../../store/sqlite/remote.ts'
-import type { RecallDriver } from './scheduler.ts'
-import { Told } from './progress.ts'
+import type { IndexScheduler } from './scheduler.ts'
 
-/** One for each connection, however many stores use it. */
-const drivers = new WeakMap<Connection, Promise<RecallDriver>>()
+/** One per connection, which several stores may share. */
+const schedulers = new WeakMap<Connection, Promise<IndexScheduler>>()
 
-/** Finds messages of a database file by what they say. */
+/** The recall index of a SQLite database. */
 export class LibSQLRecall implements RecallIndex {
   readonly #store: { connection(): Promise<DatabaseConnection> }
   readonly #clock: Clock
@@ -25,44 +24,49 @@ export class LibSQLRecall implements RecallIndex {
   }
 
   async search({ embedder = this.#embedder, ...query }: RecallQuery): Promise<RecallHit[]> {
-    if (query.resourceId === undefined && query.threadId === undefined) throw new HeedError('invalid_argument', 'A search needs a resourceId or a threadId.', { details: { field: 'resourceId' } })
+    if (query.resourceId === undefined && query.threadId === undefined) {
+      throw new HeedError('invalid_argument', 'A search needs a resourceId or a threadId.', { details: { field: 'resourceId' } })
+    }
     if (query.filter !== undefined) compileFilter(query.filter)
-    return this.#use(async (driver) => {
-      const vector = embedder ? await vectorOf(driver, embedder, query.text) : undefined
-      const hits = await driver.engine.ask('search', { ...query, ...(vector && { vector }) })
-      // Another process may have written what has no vectors yet.
-      if (embedder) driver.vectoriser(embedder).wake()
+    return this.#use(async (scheduler) => {
+      const vector = embedder ? await embedQuestion(scheduler, embedder, query.text) : undefined
+      const hits = await scheduler.engine.call('search', { ...query, ...(vector && { vector }) })
+      // Another process may have stored messages that have no vectors yet.
+      if (embedder) scheduler.queueFor(embedder).wake()
       return hits
     })
   }
 
   embedWith(embedder: TextEmbedder, logger?: Logger): void {
     this.#embedder = embedder
-    // Whoever searches next is told what is wrong with the database.
-    this.#use(async (driver) => {
-      if (logger) driver.logger = logger
-      driver.vectoriser(embedder)
+    // The next search reports a failure of the database.
+    this.#use(async (scheduler) => {
+      if (logger) scheduler.logger = logger
+      scheduler.queueFor(embedder)
     }).catch(() => {})
   }
 
   status(): Promise<RecallStatus> {
-    return this.#use((driver) => driver.status())
+    return this.#use((scheduler) => scheduler.status())
   }
 
   async reindex({ onProgress }: { onProgress?: (progress: RecallProgress) => void } = {}): Promise<void> {
-    const told = new Told(onProgress)
-    await this.#use((driver) => driver.reindex((progress) => told.tell(progress)))
-    told.end()
+    const reporter = new ProgressReporter(onProgress)
+    await this.#use((scheduler) => scheduler.reindex((progress) => reporter.report(progress)))
+    reporter.rethrow()
   }
 
-  async #use<Result>(act: (driver: RecallDriver) => Promise<Result>): Promise<Result> {
+  async #use<Result>(act: (scheduler: IndexScheduler) => Promise<Result>): Promise<Result> {
     const connection = await this.#store.connection()
-    if (!(connection instanceof Connection)) throw new HeedError('unsupported_option', 'Messages on a server have no index to recall them by.', { details: { option: 'semanticRecall' } })
-    let opening = drivers.get(connection)
+    if (!(connection instanceof Connection))
+      throw new HeedError('unsupported_option', 'A database server has no recall index. Use a file: URL, or turn semanticRecall off.', {
+        details: { option: 'semanticRecall' },
+      })
+    let opening = schedulers.get(connection)
     if (!opening) {
-      opening = import('./scheduler.ts').then(({ RecallDriver: Driver }) => Driver.open(connection, this.#clock))
-      drivers.set(connection, opening)
-      opening.catch(() => drivers.delete(connection))
+      opening = import('./scheduler.ts').then(({ IndexScheduler: Scheduler }) => Scheduler.open(connection, this.#clock))
+      schedulers.set(connection, opening)
+      opening.catch(() => schedulers.delete(connection))
     }
     try {
       return await act(await opening)
@@ -72,17 +76,47 @@ export class LibSQLRecall implements RecallIndex {
   }
 }
 
-/** The question's vector, of the embedder that is asked for; while its vectors are not all there, of the one before it if it has one. */
-async function vectorOf(driver: RecallDriver, embedder: TextEmbedder, text: string): Promise<{ embedder: string; numbers: Float32Array } | undefined> {
-  const wanted = driver.vectoriser(embedder)
-  const state = await driver.engine.ask('stateOf', embedder.id)
-  const instead = state.complete ? undefined : await driver.instead(embedder)
-  const former = instead && { serving: instead, ...(await driver.engine.ask('stateOf', instead.id)) }
-  // Both at once: for two that don't answer nobody waits longer than for one.
-  const asked = [...(former ? [former] : []), { serving: wanted, ...state }].map(({ serving, dimension }) => ({ id: serving.id, vector: serving.question(text, dimension) }))
-  for (const { id, vector } of asked) {
+/** The question's vector by this embedder, or by its former one while this one's vectors are incomplete. */
+async function embedQuestion(
+  scheduler: IndexScheduler,
+  embedder: TextEmbedder,
+  text: string,
+): Promise<{ embedder: string; numbers: Float32Array } | undefined> {
+  const wanted = scheduler.queueFor(embedder)
+  const state = await scheduler.engine.call('embedderState', embedder.id)
+  const substitute = state.complete ? undefined : await scheduler.substituteFor(embedder)
+  const former = substitute && { queue: substitute, ...(await scheduler.engine.call('embedderState', substitute.id)) }
+  // In parallel, so that two embedders that don't respond cost one timeout.
+  const questions = [...(former ? [former] : []), { queue: wanted, ...state }].map(({ queue, dimension }) => ({
+    id: queue.id,
+    vector: queue.embedQuestion(text, dimension),
+  }))
+  for (const { id, vector } of questions) {
     const numbers = await vector
     if (numbers) return { embedder: id, numbers }
   }
   return undefined
+}
+
+/** Passes progress on. An error of the caller's function does not stop the work; it is thrown at the end. */
+class ProgressReporter {
+  readonly #onProgress: ((progress: RecallProgress) => void) | undefined
+  #thrown: { error: unknown } | undefined
+
+  constructor(onProgress: ((progress: RecallProgress) => void) | undefined) {
+    this.#onProgress = onProgress
+  }
+
+  report(progress: RecallProgress): void {
+    if (this.#thrown) return
+    try {
+      this.#onProgress?.(progress)
+    } catch (error) {
+      this.#thrown = { error }
+    }
+  }
+
+  rethrow(): void {
+    if (this.#thrown) throw this.#thrown.error
+  }
 }

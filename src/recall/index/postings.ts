@@ -1,83 +1,93 @@
 import type { Posting } from '../rank/collection.ts'
 import type { Statements } from '../../store/sql/statements.ts'
-import type { ResourceCollection } from './collection.ts'
-import { tokenOf } from './indexing.ts'
+import { indexToken } from './indexer.ts'
+import type { ResourceCollection } from './resource-collection.ts'
 
-/** What a search reads of words at most. */
+/** The limits that bound how much of the index one search reads. */
 export const limits = {
-  /** So many words of a question are looked for, the rarest. */
-  words: 64,
-  /** So many places of words, wherever they are; and so many more of common ones, beside those. */
-  places: 20_000,
-  beside: 10_000,
-  /** So many places are passed over for the latter. */
-  passed: 100_000,
-  /** Of passages that have all words, so many in any case; where there are fewer than enough, of those that have several. */
-  whole: 1_000,
+  /** Terms of the question that are looked up, the rarest first. */
+  terms: 64,
+  /** Postings of the rare terms, in total. */
+  rarePostings: 20_000,
+  /** Postings of common terms, read only where a rare term occurs too. */
+  commonPostings: 10_000,
+  /** Postings that the database may scan to find the latter. */
+  scanned: 100_000,
+  /** Passages with all terms that are read in any case. */
+  withAllTerms: 1_000,
+  /** With fewer passages than this, passages with some of the terms are read too. */
   enough: 100,
 }
 
-interface Known {
-  word: string
+interface KnownTerm {
   term: string
+  /** The quoted token, as a query of the full-text index. */
+  query: string
   count: number
 }
 
 /**
- * Where the words of a question are, as far as reading that takes no time: the rarest wherever they are; the common ones where a rare one
- * is too, and where all of them are.
+ * The postings of a question's terms, within the limits: all postings of the rarest terms; those of common terms only where a rare one
+ * occurs
+ * too, and where all terms occur.
  */
-export function postingsOf(index: Statements, collection: ResourceCollection, words: readonly string[], most: typeof limits = limits): Posting[] {
+export function readPostings(
+  index: Statements, collection: ResourceCollection, terms: readonly string[], most: typeof limits = limits,
+): Posting[] {
   const read = (match: string, limit: number): Int32Array => {
-    // As one text: so many rows by themselves would cost more than all the rest.
-    const found = index.one<{ keys: string }>('SELECT json_group_array(rowid) AS keys FROM (SELECT rowid FROM words WHERE words MATCH ? LIMIT ?)', match, limit)
+    // As one JSON string: reading as many rows one by one would cost more than the rest of the search.
+    const found = index.one<{ keys: string }>(
+      'SELECT json_group_array(rowid) AS keys FROM (SELECT rowid FROM words WHERE words MATCH ? LIMIT ?)',
+      match,
+      limit,
+    )
     return collection.findAll(JSON.parse(found?.keys ?? '[]') as number[])
   }
-  const known = knownOf(index, collection, words).slice(0, most.words)
+  const known = knownTerms(index, collection, terms).slice(0, most.terms)
   const [rarest] = known
   if (!rarest) return []
-  const isCommon = rarest.count > most.places
-  let places = 0
-  const rare = known.filter(({ count }, at) => (at === 0 || places + count <= most.places) && (places += count) > 0)
+  const isCommon = rarest.count > most.rarePostings
+  let postingCount = 0
+  const rare = known.filter(({ count }, at) => (at === 0 || postingCount + count <= most.rarePostings) && (postingCount += count) > 0)
   const postings: Posting[] = isCommon
-    ? [{ word: rarest.word, passages: read(rarest.term, most.beside), count: rarest.count }]
-    : rare.map(({ word, term }) => ({ word, passages: read(term, most.places) })).filter(({ passages }) => passages.length > 0)
-  const anyRare = rare.map(({ term }) => term).join(' OR ')
-  let passed = 0
-  let left = most.beside
-  for (const { word, term, count } of known.slice(rare.length)) {
-    passed += count + places
-    if (passed > most.passed) left = 0
-    const passages = left > 0 ? read(`${term} AND (${anyRare})`, left) : new Int32Array(0)
+    ? [{ term: rarest.term, passages: read(rarest.query, most.commonPostings), count: rarest.count }]
+    : rare.map(({ term, query }) => ({ term, passages: read(query, most.rarePostings) })).filter(({ passages }) => passages.length > 0)
+  const anyRare = rare.map(({ query }) => query).join(' OR ')
+  let scanned = 0
+  let left = most.commonPostings
+  for (const { term, query, count } of known.slice(rare.length)) {
+    scanned += count + postingCount
+    if (scanned > most.scanned) left = 0
+    const passages = left > 0 ? read(`${query} AND (${anyRare})`, left) : new Int32Array(0)
     left -= passages.length
-    postings.push({ word, passages, count })
+    postings.push({ term, passages, count })
   }
   if (!isCommon && left > 0) return postings
-  // Where all of them are; where those are few and no word is rare, also where the rarer half of them is.
+  // Passages with all terms; while those are too few and no term is rare, also passages with the rarer half of the terms.
   let found = 0
   for (let width = known.length; width > 1 && found < most.enough; width = isCommon ? Math.ceil(width / 2) : 1) {
     const together = known.slice(0, width)
-    const whole = read(together.map(({ term }) => term).join(' AND '), most.whole)
+    const whole = read(together.map(({ query }) => query).join(' AND '), most.withAllTerms)
     found = whole.length
-    addWhole(postings, new Set(together.map(({ word }) => word)), whole)
+    addPassages(postings, new Set(together.map(({ term }) => term)), whole)
   }
   return postings
 }
 
-/** Those that are anywhere, the rarest first. */
-function knownOf(index: Statements, collection: ResourceCollection, words: readonly string[]): Known[] {
-  return words.flatMap((word): Known | [] => {
-    const token = tokenOf(collection.resource, word)
-    const count = collection.counted(token, () => index.one<{ doc: number }>('SELECT doc FROM counts WHERE term = ?', token)?.doc ?? 0)
-    return count === 0 ? [] : { word, term: `"${token}"`, count }
+/** The terms that occur in the collection, the rarest first. */
+function knownTerms(index: Statements, collection: ResourceCollection, terms: readonly string[]): KnownTerm[] {
+  return terms.flatMap((term): KnownTerm | [] => {
+    const token = indexToken(collection.resource, term)
+    const count = collection.termCount(token, () => index.one<{ doc: number }>('SELECT doc FROM counts WHERE term = ?', token)?.doc ?? 0)
+    return count === 0 ? [] : { term, query: `"${token}"`, count }
   }).toSorted((a, b) => a.count - b.count)
 }
 
-/** Adds passages that have all of these words to those where a word is known to be. */
-function addWhole(postings: readonly Posting[], words: ReadonlySet<string>, whole: Int32Array): void {
+/** Adds passages that contain all of these terms to the incomplete postings of each. */
+function addPassages(postings: readonly Posting[], terms: ReadonlySet<string>, whole: Int32Array): void {
   const isWhole = new Set(whole)
   for (const posting of postings) {
-    if (posting.count === undefined || !words.has(posting.word)) continue
+    if (posting.count === undefined || !terms.has(posting.term)) continue
     const others = Int32Array.from(posting.passages).filter((at) => !isWhole.has(at))
     const passages = new Int32Array(others.length + whole.length)
     passages.set(others)

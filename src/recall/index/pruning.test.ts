@@ -9,7 +9,11 @@ import { LibSQLStore } from '../../store/sqlite/store.ts'
 const folder = mkdtempSync(join(tmpdir(), 'heed-pruned-'))
 afterAll(() => rmSync(folder, { recursive: true }))
 
-const embedder: TextEmbedder = { id: 'letters', maxBatch: 8, embed: async (texts) => texts.map((text) => [text.length, text.charCodeAt(0), 1]) }
+const embedder: TextEmbedder = {
+  id: 'letters',
+  maxBatch: 8,
+  embed: async (texts) => texts.map((text) => [text.length, text.charCodeAt(0), 1]),
+}
 const now = 1_700_000_000_000
 const day = 86_400_000
 
@@ -24,14 +28,17 @@ function held(): { passages: number; vectors: number } {
   }
 }
 
-it('[M1.8] what is pruned is gone from the index too: its words, its vectors', async () => {
+it('[M1.8] pruning removes messages from the index too: their terms, their vectors', async () => {
   const store = new LibSQLStore({ url: `file:${join(folder, 'a.db')}` })
   const recall = (await store.getStore('recall'))!
   recall.embedWith(embedder)
   for (const [threadId, ages] of [['old', [90, 80]], ['mixed', [90, 1]]] as const) {
     await store.createThread({ id: threadId, resourceId: 'r', now: now - 90 * day })
     const messages = ages.map((age) => ({
-      id: `${threadId}-${age}`, role: 'user' as const, createdAt: new Date(now - age * day), content: { format: 2 as const, parts: [{ type: 'text' as const, text: `Telescope number ${age}.` }] },
+      id: `${threadId}-${age}`,
+      role: 'user' as const,
+      createdAt: new Date(now - age * day),
+      content: { format: 2 as const, parts: [{ type: 'text' as const, text: `Telescope number ${age}.` }] },
     }))
     await store.saveMessages([{ scope: { threadId, resourceId: 'r' }, messages }])
   }
@@ -42,7 +49,8 @@ it('[M1.8] what is pruned is gone from the index too: its words, its vectors', a
     }).toEqual([0, 0, true])
   }
   await embedded()
-  const found = async (text: string) => (await recall.search({ resourceId: 'r', text, limit: 9 })).map(({ messageId }) => messageId).toSorted()
+  const found = async (text: string) =>
+    (await recall.search({ resourceId: 'r', text, limit: 9 })).map(({ messageId }) => messageId).toSorted()
   expect(await found('telescope')).toEqual(['mixed-1', 'mixed-90', 'old-80', 'old-90'])
   expect(held()).toEqual({ passages: 4, vectors: 4 })
 

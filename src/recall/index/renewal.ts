@@ -1,29 +1,29 @@
 import type { Clock, Timer } from '../../base/clock.ts'
 import { describe } from '../../base/errors.ts'
 
-/** Nobody is forgotten sooner than in seven days. */
-const renewedMs = 86_400_000
+/** An embedder expires after seven days. */
+const intervalMs = 86_400_000
 const firstRetryMs = 60_000
 
-/** Does something once a day. What fails is tried again after a minute, and then after twice as long each time. */
+/** Calls `renew` once a day. After a failure it retries in a minute, then after twice as long each time. */
 export class Renewal {
   readonly #clock: Clock
   readonly #renew: () => Promise<void>
-  readonly #failed: (error: string) => void
+  readonly #onFailure: (error: string) => void
   #timer: Timer
   #retryMs = firstRetryMs
   #error: string | undefined
   #closed = false
 
-  /** `failed` must not throw. */
-  constructor(clock: Clock, renew: () => Promise<void>, failed: (error: string) => void) {
+  /** `onFailure` must not throw. */
+  constructor(clock: Clock, renew: () => Promise<void>, onFailure: (error: string) => void) {
     this.#clock = clock
     this.#renew = renew
-    this.#failed = failed
-    this.#timer = this.#after(renewedMs)
+    this.#onFailure = onFailure
+    this.#timer = this.#after(intervalMs)
   }
 
-  /** What went wrong the last time, until it goes right. */
+  /** The last failure, until a renewal succeeds. */
   get error(): string | undefined {
     return this.#error
   }
@@ -42,13 +42,13 @@ export class Renewal {
       await this.#renew()
       this.#error = undefined
       this.#retryMs = firstRetryMs
-      if (!this.#closed) this.#timer = this.#after(renewedMs)
+      if (!this.#closed) this.#timer = this.#after(intervalMs)
     } catch (error) {
       if (this.#closed) return
       this.#error = describe(error)
-      this.#failed(this.#error)
+      this.#onFailure(this.#error)
       this.#timer = this.#after(this.#retryMs)
-      this.#retryMs = Math.min(renewedMs, this.#retryMs * 2)
+      this.#retryMs = Math.min(intervalMs, this.#retryMs * 2)
     }
   }
 }

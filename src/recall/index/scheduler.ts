@@ -4,106 +4,112 @@ import type { Logger } from '../../base/logger.ts'
 import type { TextEmbedder } from '../embedder.ts'
 import type { RecallProgress, RecallStatus } from '../../store/contract/recall.ts'
 import type { Connection } from '../../store/sqlite/connection.ts'
-import { openEngine, type EnginePort } from './engine-port.ts'
+import { EmbedderQueue } from './embedder-queue.ts'
+import { openEngine, type EnginePort } from './engine.ts'
 import { Renewal } from './renewal.ts'
-import { Vectoriser } from './embedder-queue.ts'
 
-/** Changes that may wait to be forgotten after they were indexed. */
+/** Indexed change records are deleted when there are more than this. */
 const keptChanges = 500
-const firstPause = 250
-const longestPause = 30_000
+const firstRetryMs = 250
+const maxRetryMs = 30_000
 
-/** Keeps the index of one database up to date, for all that share its connection. Ends with it. */
-export class RecallDriver {
+/** Keeps the index of one database up to date, for all stores that share its connection. Closes with the connection. */
+export class IndexScheduler {
   readonly engine: EnginePort
-  /** Whoever uses the index last is told what fails unseen. */
+  /** Receives failures of background work; the logger of the last user. */
   logger: Logger | undefined
   readonly #connection: Connection
   readonly #clock: Clock
-  readonly #vectorisers = new Map<string, Vectoriser>()
-  /** Of embedders that only serve until another is through: which that is. */
+  readonly #queues = new Map<string, EmbedderQueue>()
+  /** For each embedder that only serves until another is complete, the id of the other. */
   readonly #successors = new Map<string, string>()
   #indexing: Promise<void> | undefined
   #dirty = false
   #timer: Timer | undefined
   readonly #renewal: Renewal
-  #pause = firstPause
+  #retryMs = firstRetryMs
   #error: string | undefined
-  #forgotten = 0
+  #deletedUpTo = 0
   #closed = false
 
-  static async open(connection: Connection, clock: Clock): Promise<RecallDriver> {
-    // From here on changes are noted.
-    await connection.write(() => connection.statements.run('INSERT INTO heed_recall (one, generation) VALUES (1, hex(randomblob(8))) ON CONFLICT DO NOTHING'))
-    return new RecallDriver(connection, await openEngine(connection), clock)
+  static async open(connection: Connection, clock: Clock): Promise<IndexScheduler> {
+    // From here on, triggers record changes.
+    await connection.write(() =>
+      connection.statements.run('INSERT INTO heed_recall (one, generation) VALUES (1, hex(randomblob(8))) ON CONFLICT DO NOTHING'),
+    )
+    return new IndexScheduler(connection, await openEngine(connection), clock)
   }
 
   private constructor(connection: Connection, engine: EnginePort, clock: Clock) {
     this.#connection = connection
     this.engine = engine
     this.#clock = clock
-    connection.onMessages.add(this.#noticed)
+    connection.onMessages.add(this.#onChange)
     connection.onClose.add(() => this.#close())
-    this.#renewal = new Renewal(clock, () => this.#renew(), (error) => this.logger?.warn('embedders could not be renewed; it is tried again', { error }))
-    this.#noticed()
+    this.#renewal = new Renewal(
+      clock,
+      () => this.#renew(),
+      (error) => this.logger?.warn('embedders could not be renewed; retrying', { error }),
+    )
+    this.#onChange()
   }
 
-  /** The vectors of an embedder, which are made from now on. */
-  vectoriser(embedder: TextEmbedder): Vectoriser {
+  /** The queue of an embedder, whose vectors are made from now on. */
+  queueFor(embedder: TextEmbedder): EmbedderQueue {
     const { id, former } = embedder
     this.#successors.delete(id)
-    if (former && !this.#vectorisers.has(former.id)) this.#successors.set(former.id, id)
-    const vectoriser = this.#vectoriser(embedder)
-    vectoriser.use(embedder)
-    return vectoriser
+    if (former && !this.#queues.has(former.id)) this.#successors.set(former.id, id)
+    const queue = this.#openQueue(embedder)
+    queue.replaceEmbedder(embedder)
+    return queue
   }
 
-  #vectoriser(embedder: TextEmbedder): Vectoriser {
-    const known = this.#vectorisers.get(embedder.id)
+  #openQueue(embedder: TextEmbedder): EmbedderQueue {
+    const known = this.#queues.get(embedder.id)
     if (known) return known
-    const vectoriser = new Vectoriser(this.engine, embedder, this.#clock)
-    this.#vectorisers.set(embedder.id, vectoriser)
-    return vectoriser
+    const queue = new EmbedderQueue(this.engine, embedder, this.#clock)
+    this.#queues.set(embedder.id, queue)
+    return queue
   }
 
-  /** Whose vectors answer while an embedder's are not all there: its former's. No other is asked: its questions are not theirs. */
-  async instead({ former }: TextEmbedder): Promise<Vectoriser | undefined> {
-    return former && (await this.#isComplete(former.id)) ? this.#vectoriser(former) : undefined
+  /** The queue of the former embedder, whose vectors serve while the new one is incomplete; undefined when those are incomplete too. */
+  async substituteFor({ former }: TextEmbedder): Promise<EmbedderQueue | undefined> {
+    return former && (await this.#isComplete(former.id)) ? this.#openQueue(former) : undefined
   }
 
   async status(): Promise<RecallStatus> {
-    const { embedders, ...status } = await this.engine.ask('status')
+    const { embedders, ...status } = await this.engine.call('status')
     const error = this.#error ?? this.#renewal.error
     return {
       ...status,
       embedders: embedders.map((embedder) => {
-        return { ...embedder, ...this.#vectorisers.get(embedder.id)?.failure }
+        return { ...embedder, ...this.#queues.get(embedder.id)?.failure }
       }),
       ...(error !== undefined && { error }),
     }
   }
 
-  async reindex(tell: (progress: RecallProgress) => void): Promise<void> {
+  async reindex(onProgress: (progress: RecallProgress) => void): Promise<void> {
     await this.#indexing
-    await this.engine.ask('rebuild', [...this.#successors.keys()])
+    await this.engine.call('rebuild', [...this.#successors.keys()])
     for (let more = true; more && !this.#closed;) {
-      ;({ more } = await this.engine.ask('index'))
-      const { rebuilding } = await this.engine.ask('status')
-      if (rebuilding) tell(rebuilding)
+      ;({ more } = await this.engine.call('index'))
+      const { rebuilding } = await this.engine.call('status')
+      if (rebuilding) onProgress(rebuilding)
     }
-    const through = [...this.#vectorisers.values()].filter(({ id }) => !this.#successors.has(id)).map((vectoriser) => {
-      const { id } = vectoriser
-      return vectoriser.through(async () => tell({ ...(await this.engine.ask('progressOf', id)), embedder: id }))
+    const completions = [...this.#queues.values()].filter(({ id }) => !this.#successors.has(id)).map((queue) => {
+      const { id } = queue
+      return queue.whenComplete(async () => onProgress({ ...(await this.engine.call('embedderProgress', id)), embedder: id }))
     })
-    for (const ended of await Promise.allSettled(through)) if (ended.status === 'rejected') throw ended.reason
+    for (const ended of await Promise.allSettled(completions)) if (ended.status === 'rejected') throw ended.reason
   }
 
-  readonly #noticed = (): void => {
+  readonly #onChange = (): void => {
     this.#dirty = true
     if (this.#indexing || this.#timer || this.#closed) return
     this.#indexing = this.#index().finally(() => {
       this.#indexing = undefined
-      if (this.#dirty) this.#noticed()
+      if (this.#dirty) this.#onChange()
     })
   }
 
@@ -111,52 +117,62 @@ export class RecallDriver {
     try {
       for (let more = true; more && !this.#closed;) {
         this.#dirty = false
-        const result = await this.engine.ask('index')
+        const result = await this.engine.call('index')
         more = result.more
-        if (result.number - this.#forgotten > keptChanges) await this.#forget(result.number)
+        if (result.number - this.#deletedUpTo > keptChanges) await this.#deleteChanges(result.number)
       }
       this.#error = undefined
-      this.#pause = firstPause
-      for (const vectoriser of this.#vectorisers.values()) if (await this.#isNeeded(vectoriser)) vectoriser.wake()
+      this.#retryMs = firstRetryMs
+      for (const queue of this.#queues.values()) if (await this.#isNeeded(queue)) queue.wake()
     } catch (error) {
       if (this.#closed) return
       this.#error = describe(error)
       this.#dirty = false
-      this.#timer = this.#clock.after(this.#pause, () => {
+      this.#timer = this.#clock.after(this.#retryMs, () => {
         this.#timer = undefined
-        this.#noticed()
+        this.#onChange()
       }, { background: true })
-      this.#pause = Math.min(longestPause, this.#pause * 2)
+      this.#retryMs = Math.min(maxRetryMs, this.#retryMs * 2)
     }
   }
 
   async #renew(): Promise<void> {
-    for (const vectoriser of this.#vectorisers.values()) if (await this.#isNeeded(vectoriser)) vectoriser.renew()
+    for (const queue of this.#queues.values()) if (await this.#isNeeded(queue)) queue.renew()
   }
 
-  async #isNeeded({ id }: Vectoriser): Promise<boolean> {
+  async #isNeeded({ id }: EmbedderQueue): Promise<boolean> {
     const successor = this.#successors.get(id)
     return successor === undefined || !(await this.#isComplete(successor))
   }
 
   async #isComplete(embedder: string): Promise<boolean> {
-    return (await this.engine.ask('stateOf', embedder)).complete
+    return (await this.engine.call('embedderState', embedder)).complete
   }
 
-  /** Some at a time: nobody waits for it. */
-  async #forget(number: number): Promise<void> {
+  /** In batches, so that other writes are not blocked. */
+  async #deleteChanges(number: number): Promise<void> {
     const { statements } = this.#connection
-    while (await this.#connection.write(() => statements.run(`
-      DELETE FROM heed_recall_changes WHERE number IN (SELECT number FROM heed_recall_changes WHERE number < ? ORDER BY number LIMIT 1000)`, number) === 1_000)) { /* more */ }
-    this.#forgotten = number
+    while (
+      await this.#connection.write(
+        () =>
+          statements.run(
+            `
+      DELETE FROM heed_recall_changes WHERE number IN (SELECT number FROM heed_recall_changes WHERE number < ? ORDER BY number LIMIT 1000)`,
+            number,
+          ) === 1_000,
+      )
+    ) {
+      /* more */
+    }
+    this.#deletedUpTo = number
   }
 
   async #close(): Promise<void> {
     this.#closed = true
-    this.#connection.onMessages.delete(this.#noticed)
+    this.#connection.onMessages.delete(this.#onChange)
     this.#timer?.cancel()
     this.#renewal.close()
-    await Promise.allSettled([...this.#vectorisers.values()].map((vectoriser) => vectoriser.close()))
+    await Promise.allSettled([...this.#queues.values()].map((queue) => queue.close()))
     await this.#indexing
     await this.engine.close()
   }

@@ -1,6 +1,9 @@
+import { maxPassages } from '../text/passages.ts'
+
 /**
- * What the database of threads keeps for recall: which messages changed since they were indexed. While `heed_recall` is empty nobody
- * wants to know. Its `generation` changes when messages are replaced without a word, as by restoring a backup.
+ * The part of recall in the database of threads: triggers record which messages changed, for the indexer. They do nothing while
+ * `heed_recall`
+ * is empty. Its `generation` changes when messages are replaced without triggers, as by restoring a backup.
  */
 export const recallChangesSchema = `
   CREATE TABLE heed_recall (one INTEGER PRIMARY KEY CHECK (one = 1), generation TEXT NOT NULL) STRICT;
@@ -26,8 +29,9 @@ export const recallChangesSchema = `
 `
 
 /**
- * Which context rows quote messages of other threads (`metadata.quotes`): they go when the message does, however it goes, and when
- * either thread is given to another resource.
+ * Which context rows quote messages of other threads (`metadata.quotes`). Triggers delete such a row with the quoted message, and when
+ * either
+ * thread is transferred to another resource.
  */
 export const quotesSchema = `
   CREATE TABLE heed_quotes (
@@ -55,32 +59,33 @@ export const quotesSchema = `
   END;
 `
 
-/** What messages have to be to be found. By number in the index. */
+/** The roles whose messages are indexed; the index stores their position in this list. */
 export const roles: readonly string[] = ['user', 'assistant', 'tool', 'signal']
 
-/** Another number here makes every index anew. */
+/** An index with another version is created again. */
 export const indexVersion = 3
 
 /**
- * The index, in a file of its own beside the database: it is made of messages and can be made again, its writes hold up no message, and
- * a backup needs none of it.
+ * The index, in a file beside the database: it can be made again from the messages, its writes don't block those of messages, and a backup
+ * can leave it out.
  *
- * A passage's key is its message's key times 1,024 and its place in it. Words are kept with the number of their resource before them:
- * what one resource looks for is found among its own, however many others there are.
+ * A passage's key is its message's key times `maxPassages`, plus its position in the message. Tokens of the full-text index begin with the number
+ * of
+ * their resource: a search reads only tokens of its own resource, however many others there are.
  */
 export const indexSchema = `
   CREATE TABLE progress (
     one INTEGER PRIMARY KEY CHECK (one = 1),
     generation TEXT NOT NULL,
-    -- The last change that is indexed.
+    -- The newest change record that is indexed.
     number INTEGER NOT NULL,
-    -- While all is indexed anew: messages up to this key are, and those up to \`until\` are still to be. Null when all are.
+    -- During a rebuild: messages up to \`done\` are indexed again, those up to \`until\` are pending. Null without a rebuild.
     done INTEGER,
     until INTEGER
   ) STRICT;
-  -- A version is another with each change. It begins anywhere, so that none is like that of an index that was here before.
+  -- The version grows with each change. It starts at random, so that a cache cannot mistake it for the version of a former index.
   CREATE TABLE resources (key INTEGER PRIMARY KEY, id TEXT NOT NULL UNIQUE, version INTEGER NOT NULL DEFAULT (abs(random() >> 20))) STRICT;
-  -- Messages whose passages or vectors changed with a version: of those that came last.
+  -- A log of the latest changes: messages whose passages or vectors changed with a version.
   CREATE TABLE touched (number INTEGER PRIMARY KEY, resource INTEGER NOT NULL, version INTEGER NOT NULL, message INTEGER NOT NULL) STRICT;
   CREATE INDEX touched_resource ON touched (resource, version, message);
   CREATE TABLE passages (
@@ -91,7 +96,7 @@ export const indexSchema = `
     question INTEGER NOT NULL,
     role INTEGER NOT NULL,
     created_at INTEGER NOT NULL,
-    -- Of its text.
+    -- The hash of its text.
     hash TEXT NOT NULL
   ) STRICT;
   CREATE INDEX passages_resource ON passages (resource, key, thread, words, question, role, created_at);
@@ -104,7 +109,7 @@ export const indexSchema = `
     id TEXT NOT NULL UNIQUE,
     dimension INTEGER,
     complete INTEGER NOT NULL DEFAULT 0,
-    -- 1 from when all are to be made anew until the first are there: those may have another dimension.
+    -- 1 from the start of a rebuild until its first vectors are stored, which may have another dimension.
     anew INTEGER NOT NULL DEFAULT 0,
     used_at INTEGER NOT NULL
   ) STRICT;
@@ -116,8 +121,7 @@ export const indexSchema = `
     pair BLOB NOT NULL,
     PRIMARY KEY (embedder, resource, passage)
   ) STRICT, WITHOUT ROWID;
-  -- Passages that an embedder has not seen as they are now. A revision is never given twice: vectors that come late, of what a passage
-  -- was, find another one here.
+  -- The queue of passages that lack vectors of their present text. A revision is unique: late vectors of a former text do not match it.
   CREATE TABLE unembedded (
     embedder INTEGER NOT NULL,
     passage INTEGER NOT NULL,
@@ -128,3 +132,13 @@ export const indexSchema = `
   ) STRICT, WITHOUT ROWID;
   CREATE INDEX unembedded_due ON unembedded (embedder, due_at, passage);
 `
+
+/** The key of the message that a passage belongs to. */
+export function messageKey(passage: number): number {
+  return Math.floor(passage / maxPassages)
+}
+
+/** The key of the first passage of a message; its passages are below the first one of the next key. */
+export function firstPassageKey(message: number): number {
+  return message * maxPassages
+}

@@ -1,58 +1,60 @@
-import type { Worker } from 'node:worker_threads'
-import { describe, HeedError } from '../../base/errors.ts'
+import { parentPort, type Worker } from 'node:worker_threads'
+import { describe, HeedError, isHeedError } from '../../base/errors.ts'
 import { openWorker } from '../../base/worker.ts'
 import { revived } from '../../store/sqlite/bulk.ts'
 import type { CarriedError } from '../../store/sqlite/bulk-job.ts'
 
-export interface CallRequest {
+interface CallRequest {
   id: number
-  /** `close` ends the thread. */
-  call: string
+  /** A method of the served object; `close` ends the worker. */
+  method: string
   args: unknown[]
 }
 
-export type CallAnswer = { id: number } & ({ result: unknown } | { error: CarriedError })
+type CallResponse = { id: number } & ({ result: unknown } | { error: CarriedError })
 
-interface Waiting {
+interface PendingCall {
   resolve(result: unknown): void
   reject(error: unknown): void
 }
 
-/** Calls to something in a thread of its own, which keeps the process alive only while somebody waits for an answer. */
+/**
+ * Calls methods of an object that `serveCalls` serves in a worker thread. The worker keeps the process alive only while a call is pending.
+ */
 export class WorkerCalls {
   readonly #worker: Worker
-  readonly #waiting = new Map<number, Waiting>()
+  readonly #pending = new Map<number, PendingCall>()
   readonly #ended: Promise<unknown>
-  #asked = 0
+  #lastId = 0
   #failure: unknown
 
   /** Runs the file `name` (without its ending) beside the module `beside`, which passes its `import.meta.url`. */
   constructor(beside: string, name: string, workerData: unknown) {
     this.#worker = openWorker(beside, name, { workerData })
     this.#worker.unref()
-    this.#worker.on('message', (answer: CallAnswer) => this.#settle(answer))
+    this.#worker.on('message', (response: CallResponse) => this.#complete(response))
     this.#worker.once('error', (error) => this.#fail(error))
     this.#ended = new Promise((resolve) => {
       this.#worker.once('exit', (code) => {
-        this.#fail(new Error(`the thread that answers ended with ${code}`))
+        this.#fail(new Error(`the worker thread ended with code ${code}`))
         resolve(code)
       })
     })
   }
 
-  ask(call: string, args: unknown[]): Promise<unknown> {
+  call(method: string, args: unknown[]): Promise<unknown> {
     if (this.#failure) return Promise.reject(this.#failure)
     return new Promise((resolve, reject) => {
-      const id = ++this.#asked
-      // What can't be passed on throws here, and then nobody waits.
-      this.#post({ id, call, args })
-      this.#waiting.set(id, { resolve, reject })
-      if (this.#waiting.size === 1) this.#worker.ref()
+      const id = ++this.#lastId
+      // Throws when the arguments cannot be cloned; the call is then not pending.
+      this.#post({ id, method, args })
+      this.#pending.set(id, { resolve, reject })
+      if (this.#pending.size === 1) this.#worker.ref()
     })
   }
 
   async close(): Promise<void> {
-    if (!this.#failure) this.#post({ id: 0, call: 'close', args: [] })
+    if (!this.#failure) this.#post({ id: 0, method: 'close', args: [] })
     this.#worker.ref()
     await this.#ended
   }
@@ -62,21 +64,57 @@ export class WorkerCalls {
       // oxlint-disable-next-line unicorn/require-post-message-target-origin -- a thread has no origin
       this.#worker.postMessage(request)
     } catch (cause) {
-      throw new HeedError('invalid_argument', `What ${request.call} was given can't be passed to another thread: ${describe(cause)}`, { cause, details: { call: request.call } })
+      throw new HeedError(
+        'invalid_argument',
+        `The arguments of ${request.method} cannot be passed to a worker thread: ${describe(cause)}`,
+        {
+          cause,
+          details: { call: request.method },
+        },
+      )
     }
   }
 
-  #settle(answer: CallAnswer): void {
-    const waiting = this.#waiting.get(answer.id)
-    this.#waiting.delete(answer.id)
-    if (this.#waiting.size === 0) this.#worker.unref()
-    if ('error' in answer) waiting?.reject(revived(answer.error))
-    else waiting?.resolve(answer.result)
+  #complete(response: CallResponse): void {
+    const call = this.#pending.get(response.id)
+    this.#pending.delete(response.id)
+    if (this.#pending.size === 0) this.#worker.unref()
+    if ('error' in response) call?.reject(revived(response.error))
+    else call?.resolve(response.result)
   }
 
   #fail(error: unknown): void {
     this.#failure ??= error
-    for (const { reject } of this.#waiting.values()) reject(error)
-    this.#waiting.clear()
+    for (const { reject } of this.#pending.values()) reject(error)
+    this.#pending.clear()
   }
+}
+
+/** The worker's side: executes calls on the object that `open` returns, one after the other. `open` is called with the first of them. */
+export function serveCalls(open: () => { close(): void }): void {
+  let served: { close(): void } | undefined
+  parentPort?.on('message', ({ id, method, args }: CallRequest) => {
+    if (method === 'close') {
+      served?.close()
+      parentPort?.close()
+      return
+    }
+    let response: CallResponse
+    try {
+      served ??= open()
+      const act = Reflect.get(served, method) as (...args: unknown[]) => unknown
+      response = { id, result: act.apply(served, args) }
+    } catch (error) {
+      response = { id, error: encodeError(error) }
+    }
+    // oxlint-disable-next-line unicorn/require-post-message-target-origin -- a thread has no origin
+    parentPort?.postMessage(response)
+  })
+}
+
+function encodeError(error: unknown): CarriedError {
+  const { message } = error as Error
+  if (isHeedError(error)) return { message, code: error.code, retryable: error.retryable, ...(error.details && { details: error.details }) }
+  const { errcode } = error as { errcode?: number }
+  return { message, ...(errcode === undefined ? {} : { errcode }) }
 }

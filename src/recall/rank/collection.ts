@@ -1,20 +1,19 @@
 /**
- * Passages that are ranked together, by number, in the order in which they were said. All arrays have one entry for each; `-1` stands
- * for none.
+ * Passages that are ranked together, numbered in chronological order. Each array has one entry per passage; `-1` means none.
  */
 export interface Collection {
   readonly count: number
-  /** How many words each has. */
+  /** The number of terms in each passage. */
   readonly length: ArrayLike<number>
-  /** The number of its thread, from 0 on. */
+  /** The number of its thread, from 0. */
   readonly thread: ArrayLike<number>
   readonly threads: number
   /** The passage before it and the one after it in its thread. */
   readonly previous: ArrayLike<number>
   readonly next: ArrayLike<number>
-  /** 1 where it ends with a question mark. */
+  /** 1 where the passage ends with a question mark. */
   readonly question: ArrayLike<number>
-  /** Where they are known already. */
+  /** Computed by the caller, so that several searches share it; else `bm25Scores` computes it. */
   readonly lengths?: Lengths
 }
 
@@ -22,21 +21,21 @@ export interface Lengths {
   total: number
   /** Of all passages, each with the one before it. */
   totalOfPairs: number
-  /** By number of thread. */
+  /** By number of the thread. */
   lengths: ArrayLike<number>
 }
 
-/** Where a word of the question is. */
+/** The passages that contain a term of the question. */
 export interface Posting {
-  word: string
+  term: string
   /** Numbers of passages, each once. */
   passages: ArrayLike<number>
-  /** In how many it is, where these are only some of them. */
+  /** The number of passages that contain the term, where `passages` has only some of them. */
   count?: number
 }
 
-/** Who follows whom in each thread, for passages that are in the order of their threads. */
-export function neighbours(thread: ArrayLike<number>): { previous: Int32Array; next: Int32Array; threads: number } {
+/** Links each passage with its neighbours in its thread; the passages of a thread are in order. */
+export function linkNeighbours(thread: ArrayLike<number>): { previous: Int32Array; next: Int32Array; threads: number } {
   const count = thread.length
   const previous = new Int32Array(count).fill(-1)
   const next = new Int32Array(count).fill(-1)

@@ -1,28 +1,29 @@
-/** When something was said, and by whom. */
-export interface Said {
+/** The fields of a message that its copy in a cloned thread shares. */
+export interface MessageStamp {
   role: string
   createdAt: number
 }
 
-/** Messages that were said, by whatever threads have them: a copy of a thread has what was said in another, at the same time and in the same words. */
+/** A set of messages that recognises copies: a cloned thread has messages of the same role, time and text as its source. */
 export class Copies {
   readonly #texts = new Map<string, Array<() => string>>()
 
-  /** Its text is only asked for when something else was said at that time. */
-  add(said: Said, text: () => string): void {
-    const there = this.#texts.get(keyOf(said))
-    if (there) there.push(text)
-    else this.#texts.set(keyOf(said), [text])
+  /** `text` is only called when another message has the same role and time. */
+  add(stamp: MessageStamp, text: () => string): void {
+    const key = stampKey(stamp)
+    const texts = this.#texts.get(key)
+    if (texts) texts.push(text)
+    else this.#texts.set(key, [text])
   }
 
-  has(said: Said, text: () => string): boolean {
-    const there = this.#texts.get(keyOf(said))
-    if (!there) return false
+  has(stamp: MessageStamp, text: () => string): boolean {
+    const texts = this.#texts.get(stampKey(stamp))
+    if (!texts) return false
     const own = text()
-    return there.some((other) => other() === own)
+    return texts.some((other) => other() === own)
   }
 }
 
-function keyOf({ role, createdAt }: Said): string {
+function stampKey({ role, createdAt }: MessageStamp): string {
   return `${createdAt} ${role}`
 }

@@ -1,57 +1,56 @@
 /**
- * Dot products of one vector with many, eight numbers at a time: about as fast as they can be read. The instructions are written out
- * below; in JavaScript the same takes ten times as long.
+ * Dot products of one vector with many, eight numbers at a time in WebAssembly SIMD: limited by memory bandwidth, and ten times as fast as
+ * JavaScript. The instructions are written out below.
  */
 
-/** The numbers of a vector are padded with zeros to a multiple of this. */
+/** Vectors are padded with zeros to a multiple of this many numbers. */
 export const lanes = 16
-/** A question's numbers are between -most and most: with any vector of up to 8,000 bytes the sum stays within 32 bits. */
-const most = 2_047
-/** Small enough to stay in a processor's cache. */
+/** The question's numbers are quantised to ±2,047: with any vector of up to 8,000 bytes the sum stays within 32 bits. */
+const largestQuantised = 2_047
+/** Small enough for the cache of a processor. */
 const memoryBytes = 1 << 18
 const pageBytes = 1 << 16
 
 type Kernel = (question: number, vectors: number, count: number, stride: number, results: number) => void
 
-let started: { memory: ArrayBuffer; dots: Kernel } | undefined
+let kernel: { memory: ArrayBuffer; dots: Kernel } | undefined
 
-/** How long a vector of so many numbers is kept. */
+/** The length of a stored vector of so many numbers, with its padding. */
 export function strideOf(dimension: number): number {
   return Math.ceil(dimension / lanes) * lanes
 }
 
-/** The dot products of a question with the first `count` vectors of bytes, which begin `strideOf` apart; each times its scale. */
+/** The dot products of a question with the first `count` quantised vectors, which are `strideOf` apart; each times its scale. */
 export function dotProducts(question: Float32Array, vectors: Int8Array, scales: Float32Array, count: number): Float32Array {
   const results = new Float32Array(count)
   const stride = strideOf(question.length)
-  const { memory, dots } = (started ??= start())
-  const asked = new Int16Array(memory, 0, stride)
-  const unit = quantiseInto(asked, question)
+  const { memory, dots } = (kernel ??= compileKernel())
+  const unit = quantiseInto(new Int16Array(memory, 0, stride), question)
   const vectorsAt = stride * 2
   const atOnce = Math.floor((memoryBytes - vectorsAt) / (stride + 4))
-  const place = new Int8Array(memory, vectorsAt, atOnce * stride)
+  const batch = new Int8Array(memory, vectorsAt, atOnce * stride)
   const resultsAt = vectorsAt + atOnce * stride
-  const found = new Int32Array(memory, resultsAt, atOnce)
+  const sums = new Int32Array(memory, resultsAt, atOnce)
   for (let from = 0; from < count; from += atOnce) {
     const some = Math.min(atOnce, count - from)
-    place.set(vectors.subarray(from * stride, (from + some) * stride))
+    batch.set(vectors.subarray(from * stride, (from + some) * stride))
     dots(0, vectorsAt, some, stride, resultsAt)
-    for (let at = 0; at < some; at += 1) results[from + at] = (found[at] as number) * unit * (scales[from + at] as number)
+    for (let at = 0; at < some; at += 1) results[from + at] = (sums[at] as number) * unit * (scales[from + at] as number)
   }
   return results
 }
 
-/** The question as whole numbers; answers what one of them stands for. */
+/** Writes the question as whole numbers; returns the value of one unit. */
 function quantiseInto(numbers: Int16Array, question: Float32Array): number {
   let largest = 0
   for (const number of question) largest = Math.max(largest, Math.abs(number))
-  const unit = largest / most || 1
+  const unit = largest / largestQuantised || 1
   numbers.fill(0)
   for (let at = 0; at < question.length; at += 1) numbers[at] = Math.round((question[at] as number) / unit)
   return unit
 }
 
-function start(): { memory: ArrayBuffer; dots: Kernel } {
+function compileKernel(): { memory: ArrayBuffer; dots: Kernel } {
   const { exports } = new WebAssembly.Instance(new WebAssembly.Module(moduleBytes()))
   const { memory, dots } = exports as { memory: WebAssembly.Memory; dots: Kernel }
   return { memory: memory.buffer, dots }
@@ -69,7 +68,7 @@ function moduleBytes(): Uint8Array<ArrayBuffer> {
   const [loop, block, end] = [[0x03, 0x40], [0x02, 0x40], [0x0b]]
   const load = (offset: number) => [...simd(0x00), 0, offset]
   const addSums = simd(0xae)
-  /** Eight bytes, made twice as wide, with the eight numbers of the question in their place. */
+  /** Widens eight bytes to 16 bits and multiplies them with the eight numbers of the question. */
   const half = (widen: number, offset: number) => [
     ...get(bytes), ...simd(widen), ...get(question), ...get(at), ...constant(1), 0x74, ...add, ...load(offset), ...simd(0xba), ...addSums,
   ]
@@ -92,7 +91,7 @@ function moduleBytes(): Uint8Array<ArrayBuffer> {
     0x0c, 0,
     ...end, ...end, ...end,
   ]
-  const sized = (contents: readonly number[]) => [...length(contents.length), ...contents]
+  const sized = (contents: readonly number[]) => [...varint(contents.length), ...contents]
   const section = (id: number, contents: readonly number[]) => [id, ...sized(contents)]
   const name = (text: string) => sized(Array.from(text, (letter) => letter.charCodeAt(0)))
   return Uint8Array.from([
@@ -105,7 +104,7 @@ function moduleBytes(): Uint8Array<ArrayBuffer> {
   ])
 }
 
-/** A number in as few bytes as it takes. */
-function length(value: number): number[] {
-  return value < 0x80 ? [value] : [(value & 0x7f) | 0x80, ...length(value >> 7)]
+/** LEB128. */
+function varint(value: number): number[] {
+  return value < 0x80 ? [value] : [(value & 0x7f) | 0x80, ...varint(value >> 7)]
 }

@@ -1,37 +1,74 @@
+import { bm25Scores, scaleToBest } from './bm25.ts'
 import type { Collection, Posting } from './collection.ts'
-import { defaultWeights, type Weights } from './weights.ts'
-import { relative, wordScores } from './words-score.ts'
 
-/** How near each passage is to the question: cosines, alone and with the message before it. 0 where there is no vector. */
+/** How much each reason counts. The values were chosen on conversations: `npm run bench:recall` measures them and others. */
+export interface Weights {
+  /** Terms that the passage shares with the question. */
+  words: number
+  /** Terms that the passage and the one before it share with the question. */
+  wordsOfPair: number
+  /** Cosine of the passage's vector and the question's. */
+  meaning: number
+  /** Cosine of the vector of the passage with the one before it, and the question's. */
+  meaningOfPair: number
+  /** The score of the passage before it, and of the one after it. */
+  previous: number
+  next: number
+  /** The mean score of the best passages of its thread. */
+  thread: number
+  /** Terms that its whole thread shares with the question. */
+  wordsOfThread: number
+  /** Subtracted from a passage that is a question itself. */
+  question: number
+}
+
+export const defaultWeights: Weights = {
+  words: 0.7,
+  wordsOfPair: 0.15,
+  meaning: 0.7,
+  meaningOfPair: 0.5,
+  previous: 0.2,
+  next: 0.1,
+  thread: 0.3,
+  wordsOfThread: 0.2,
+  question: 0.1,
+}
+
+/** The cosine of each passage's vector with the question's: of the passage alone, and with the one before it. 0 where it has no vector. */
 export interface Meanings {
   own: Float32Array
   pair: Float32Array
 }
 
 export interface Ranked {
-  /** The passage's number. */
+  /** The number of the passage. */
   at: number
-  /** Between 0 and 1: 1 if every reason that there can be spoke for it fully. */
+  /** Between 0 and 1; 1 when every reason has its highest value. */
   score: number
   reasons: Reasons
 }
 
-/** What each reason gave, before its weight: 1 is the best of all passages. `question` is 1 where it is one. */
+/** The value of each reason before its weight: 1 is the best of all passages. `question` is 1 for a passage that is a question. */
 export type Reasons = Record<keyof Weights, number>
 
 export interface RankingOptions {
   weights?: Weights
-  /** False for passages that must not be among the answers. They still are neighbours. */
+  /** False for passages that must not be results. They still count as neighbours. */
   allowed?: (at: number) => boolean
-  /** True for passages that are as though they said nothing: the question itself, which would be the best answer to it. */
-  muted?: (at: number) => boolean
+  /** True for passages whose content must not count at all, such as the question itself, which would be its own best result. */
+  ignored?: (at: number) => boolean
 }
 
-/** How many of a thread's best make up what the thread is worth. */
+/** The number of best passages that make up the score of a thread. */
 const bestOfThread = 3
 
-/** The passages that answer a question best, best first. What speaks for none at all is not among them. */
-export function rank(collection: Collection, postings: readonly Posting[], meanings: Meanings | undefined, options: RankingOptions & { limit: number }): Ranked[] {
+/** The number of best passages that `confidence` reads. */
+export const judgedForConfidence = 10
+
+/** The `limit` best passages for a question, best first. Passages without any reason are left out. */
+export function rank(
+  collection: Collection, postings: readonly Posting[], meanings: Meanings | undefined, options: RankingOptions & { limit: number },
+): Ranked[] {
   const best: Ranked[] = []
   for (const one of ranking(collection, postings, meanings, options)) {
     if (best.length >= options.limit) break
@@ -40,20 +77,22 @@ export function rank(collection: Collection, postings: readonly Posting[], meani
   return best
 }
 
-/** The same, as many as whoever asks takes: what a passage is worth is known of all of them, their order only as far as it is asked for. */
-export function* ranking(collection: Collection, postings: readonly Posting[], meanings: Meanings | undefined, options: RankingOptions = {}): Generator<Ranked, void, undefined> {
-  const { weights = defaultWeights, allowed, muted } = options
+/** Like `rank`, without a limit: all scores are computed first, and the passages are sorted only as far as the caller reads. */
+export function* ranking(
+  collection: Collection, postings: readonly Posting[], meanings: Meanings | undefined, options: RankingOptions = {},
+): Generator<Ranked, void, undefined> {
+  const { weights = defaultWeights, allowed, ignored } = options
   const { count, previous, next, thread, question } = collection
-  const words = wordScores(collection, muted ? postings.map((posting) => ({ ...posting, passages: Array.from(posting.passages).filter((at) => !muted(at)) })) : postings)
-  const own = meanings && relative(audible(meanings.own, muted))
-  const pair = meanings && relative(audible(meanings.pair, muted))
+  const words = bm25Scores(collection, ignored ? postings.map((posting) => withoutIgnoredPassages(posting, ignored)) : postings)
+  const own = meanings && scaleToBest(withoutIgnoredScores(meanings.own, ignored))
+  const pair = meanings && scaleToBest(withoutIgnoredScores(meanings.pair, ignored))
   const first = new Float32Array(count)
   for (let at = 0; at < count; at += 1) {
     first[at] = weights.words * (words.own[at] ?? 0) + weights.wordsOfPair * (words.pair[at] ?? 0)
       + weights.meaning * (own?.[at] ?? 0) + weights.meaningOfPair * (pair?.[at] ?? 0)
   }
   const threads = threadScores(collection, first)
-  const most = highest(weights, meanings !== undefined)
+  const most = highestScore(weights, meanings !== undefined)
   const scores = new Float64Array(count)
   const candidates: number[] = []
   for (let at = 0; at < count; at += 1) {
@@ -85,9 +124,13 @@ export function* ranking(collection: Collection, postings: readonly Posting[], m
   }
 }
 
-function audible(scores: Float32Array, muted: RankingOptions['muted']): Float32Array {
+function withoutIgnoredPassages(posting: Posting, ignored: (at: number) => boolean): Posting {
+  return { ...posting, passages: Array.from(posting.passages).filter((at) => !ignored(at)) }
+}
+
+function withoutIgnoredScores(scores: Float32Array, ignored: RankingOptions['ignored']): Float32Array {
   const kept = scores.slice()
-  if (muted) for (let at = 0; at < kept.length; at += 1) if (muted(at)) kept[at] = 0
+  if (ignored) for (let at = 0; at < kept.length; at += 1) if (ignored(at)) kept[at] = 0
   return kept
 }
 
@@ -95,7 +138,7 @@ function scoreAt(scores: Float32Array, at: number | undefined): number {
   return at === undefined || at < 0 ? 0 : (scores[at] ?? 0)
 }
 
-/** What the best of each thread have on average, between 0 for the worst thread and 1 for the best. */
+/** The mean of each thread's best scores, scaled to 0 for the worst thread and 1 for the best. */
 function threadScores({ count, thread, threads }: Collection, scores: Float32Array): Float32Array {
   const top = new Float32Array(threads * bestOfThread)
   const sizes = new Uint8Array(threads)
@@ -103,17 +146,17 @@ function threadScores({ count, thread, threads }: Collection, scores: Float32Arr
     const of = thread[at] ?? 0
     if ((sizes[of] ?? 0) < bestOfThread) sizes[of] = (sizes[of] ?? 0) + 1
     let score = scores[at] ?? 0
-    for (let place = of * bestOfThread; place < (of + 1) * bestOfThread; place += 1) {
-      const there = top[place] ?? 0
-      if (score <= there) continue
-      top[place] = score
-      score = there
+    for (let slot = of * bestOfThread; slot < (of + 1) * bestOfThread; slot += 1) {
+      const current = top[slot] ?? 0
+      if (score <= current) continue
+      top[slot] = score
+      score = current
     }
   }
   const means = new Float32Array(threads)
   for (let of = 0; of < threads; of += 1) {
     let sum = 0
-    for (let place = of * bestOfThread; place < (of + 1) * bestOfThread; place += 1) sum += top[place] ?? 0
+    for (let slot = of * bestOfThread; slot < (of + 1) * bestOfThread; slot += 1) sum += top[slot] ?? 0
     means[of] = sum / (sizes[of] || 1)
   }
   const low = means.reduce((least, mean) => Math.min(least, mean), Number.POSITIVE_INFINITY)
@@ -121,32 +164,34 @@ function threadScores({ count, thread, threads }: Collection, scores: Float32Arr
   return means.map((mean) => (high > low ? (mean - low) / (high - low) : 0))
 }
 
-/** The score of a passage for which everything speaks. */
-function highest({ words, wordsOfPair, meaning, meaningOfPair, previous, next, thread, wordsOfThread }: Weights, withMeaning: boolean): number {
+/** The score of a passage for which every reason has its highest value. */
+function highestScore(
+  { words, wordsOfPair, meaning, meaningOfPair, previous, next, thread, wordsOfThread }: Weights, withMeaning: boolean,
+): number {
   const alone = words + wordsOfPair + (withMeaning ? meaning + meaningOfPair : 0)
   return alone * (1 + previous + next) + thread + wordsOfThread || 1
 }
 
-/** From the best on; of equals, the one that was said first. A heap: to begin costs one look at each, and each one that is taken little. */
+/** Best first; among equals, the earlier passage. A heap: building it is linear, and each result costs a logarithm. */
 function* bestFirst(heap: number[], scores: Float64Array): Generator<number, void, undefined> {
   const better = (a: number, b: number) => {
     const difference = (scores[a] ?? 0) - (scores[b] ?? 0)
     return difference > 0 || (difference === 0 && a < b)
   }
   const sink = (from: number) => {
-    for (let place = from; ;) {
-      const left = 2 * place + 1
-      let best = place
+    for (let node = from; ;) {
+      const left = 2 * node + 1
+      let best = node
       if (left < heap.length && better(heap[left] ?? 0, heap[best] ?? 0)) best = left
       if (left + 1 < heap.length && better(heap[left + 1] ?? 0, heap[best] ?? 0)) best = left + 1
-      if (best === place) return
-      const moved = heap[place] ?? 0
-      heap[place] = heap[best] ?? 0
+      if (best === node) return
+      const moved = heap[node] ?? 0
+      heap[node] = heap[best] ?? 0
       heap[best] = moved
-      place = best
+      node = best
     }
   }
-  for (let place = (heap.length >> 1) - 1; place >= 0; place -= 1) sink(place)
+  for (let node = (heap.length >> 1) - 1; node >= 0; node -= 1) sink(node)
   for (let top = heap[0]; top !== undefined; top = heap[0]) {
     const last = heap.pop()
     if (heap.length > 0 && last !== undefined) {
@@ -155,4 +200,30 @@ function* bestFirst(heap: number[], scores: Float64Array): Generator<number, voi
     }
     yield top
   }
+}
+
+/**
+ * How likely one of the ranked passages answers the question, between 0 and 1; a rank alone only compares passages with each other. It is
+ * the share of the question's terms that the best passages contain, rare terms counting more, or their cosine where that is higher.
+ */
+export function confidence(
+  count: number, terms: number, postings: readonly Posting[], ranked: readonly Ranked[], meanings: Meanings | undefined,
+): number {
+  const unknown = Math.log(1 + count)
+  let whole = Math.max(0, terms - postings.length) * unknown
+  const shares = new Map<number, number>(ranked.slice(0, judgedForConfidence).map(({ at }) => [at, 0]))
+  for (const { passages, count: having = passages.length } of postings) {
+    const rarity = Math.log(1 + count / having)
+    whole += rarity
+    for (let n = 0; n < passages.length; n += 1) {
+      const at = passages[n] ?? -1
+      const share = shares.get(at)
+      if (share !== undefined) shares.set(at, share + rarity)
+    }
+  }
+  // A question of terms that nearly every passage contains distinguishes none of them.
+  const distinctness = Math.min(1, whole / unknown)
+  let best = 0
+  for (const [at, share] of shares) best = Math.max(best, whole > 0 ? (share / whole) * distinctness : 0, meanings?.own[at] ?? 0)
+  return Math.min(1, best)
 }

@@ -1,67 +1,69 @@
-import { wordsOf } from './words.ts'
+import { extractTerms } from './terms.ts'
 
-const cut = '…'
-/** So much before the first word that was found, to understand it by. */
+const ellipsis = '…'
+/** The characters of context before the first matching term. */
 const leadIn = 60
 
-/** Of a long text, the part of at most so many characters that has the most of these words; without any, its beginning. `…` stands where it was cut. */
-export function excerptOf(text: string, words: ReadonlySet<string>, longest: number): string {
+/** The part of a text, at most `maxLength` long, that contains the most of these terms; without any, its beginning. `…` marks each cut. */
+export function excerpt(text: string, terms: ReadonlySet<string>, maxLength: number): string {
   const whole = text.trim()
-  if (whole.length <= longest) return whole
-  const room = Math.max(1, longest - 2 * cut.length)
-  const from = Math.min(startOf(whole, words, room), whole.length - room)
-  return marked(whole, begin(whole, from), end(whole, from + room))
+  if (whole.length <= maxLength) return whole
+  const room = Math.max(1, maxLength - 2 * ellipsis.length)
+  const from = Math.min(windowStart(whole, terms, room), whole.length - room)
+  return withEllipses(whole, startBoundary(whole, from), endBoundary(whole, from + room))
 }
 
-/** A passage of a text, with `…` where the text goes on; the whole text where it has no such passage. */
-export function passageIn(text: string, passage: string): string {
+/** The passage, with `…` where the text continues; the whole text when it does not contain the passage. */
+export function quotePassage(text: string, passage: string): string {
   const at = passage === '' ? -1 : text.indexOf(passage)
-  return at < 0 ? text.trim() : marked(text.trim(), at - (text.length - text.trimStart().length), at - (text.length - text.trimStart().length) + passage.length)
+  if (at < 0) return text.trim()
+  const from = at - (text.length - text.trimStart().length)
+  return withEllipses(text.trim(), from, from + passage.length)
 }
 
-function marked(text: string, from: number, to: number): string {
-  return `${from > 0 ? cut : ''}${text.slice(Math.max(0, from), to).trim()}${to < text.length ? cut : ''}`
+function withEllipses(text: string, from: number, to: number): string {
+  return `${from > 0 ? ellipsis : ''}${text.slice(Math.max(0, from), to).trim()}${to < text.length ? ellipsis : ''}`
 }
 
-/** Where the window begins that has the most different words. */
-function startOf(text: string, words: ReadonlySet<string>, room: number): number {
-  const found: Array<{ at: number; end: number; word: string }> = []
+/** The start of the window that contains the most distinct terms. */
+function windowStart(text: string, terms: ReadonlySet<string>, room: number): number {
+  const matches: Array<{ at: number; end: number; term: string }> = []
   for (const { 0: run, index } of text.matchAll(/\S{1,40}/g)) {
-    for (const word of wordsOf(run)) if (words.has(word)) found.push({ at: index, end: index + run.length, word })
+    for (const term of extractTerms(run)) if (terms.has(term)) matches.push({ at: index, end: index + run.length, term })
   }
   const lead = Math.min(leadIn, Math.floor(room / 4))
   const inside = new Map<string, number>()
   let best = { count: 0, at: 0 }
   let first = 0
-  for (const { end: last, word } of found) {
-    inside.set(word, (inside.get(word) ?? 0) + 1)
-    for (let one = found[first]; one && last - one.at > room - lead && one.end < last; one = found[first]) {
-      const left = (inside.get(one.word) ?? 1) - 1
-      if (left === 0) inside.delete(one.word)
-      else inside.set(one.word, left)
+  for (const { end: last, term } of matches) {
+    inside.set(term, (inside.get(term) ?? 0) + 1)
+    for (let one = matches[first]; one && last - one.at > room - lead && one.end < last; one = matches[first]) {
+      const left = (inside.get(one.term) ?? 1) - 1
+      if (left === 0) inside.delete(one.term)
+      else inside.set(one.term, left)
       first += 1
     }
-    if (inside.size > best.count) best = { count: inside.size, at: found[first]?.at ?? 0 }
+    if (inside.size > best.count) best = { count: inside.size, at: matches[first]?.at ?? 0 }
   }
   return Math.max(0, best.at - lead)
 }
 
-/** Not within a word where that can be helped, and never between the halves of a character. */
-function begin(text: string, from: number): number {
+/** Not within a word where possible, and never between the two halves of a surrogate pair. */
+function startBoundary(text: string, from: number): number {
   if (from <= 0) return 0
   const space = text.slice(from, from + leadIn / 2).search(/\s/)
   if (space >= 0) return from + space + 1
-  return isLow(text, from) ? from + 1 : from
+  return isLowSurrogate(text, from) ? from + 1 : from
 }
 
-function end(text: string, to: number): number {
+function endBoundary(text: string, to: number): number {
   if (to >= text.length) return text.length
   const space = text.slice(to - leadIn / 2, to + 1).search(/\s\S*$/)
   if (space > 0 && to > leadIn) return to - leadIn / 2 + space
-  return isLow(text, to) ? to - 1 : to
+  return isLowSurrogate(text, to) ? to - 1 : to
 }
 
-function isLow(text: string, at: number): boolean {
+function isLowSurrogate(text: string, at: number): boolean {
   const unit = text.charCodeAt(at)
   return unit >= 0xdc00 && unit <= 0xdfff
 }

@@ -2,7 +2,6 @@ import { DatabaseSync } from 'node:sqlite'
 import { HeedError } from '../../base/errors.ts'
 import { compileFilter, type MetadataFilter } from '../filter/filter.ts'
 import { Statements } from '../../store/sql/statements.ts'
-import { prepareVectors } from './vector-schema.ts'
 
 export type VectorMetric = 'cosine' | 'euclidean' | 'dotproduct'
 
@@ -19,8 +18,8 @@ export interface VectorQueryResult {
   vector?: number[]
 }
 
-/** Which vectors are meant: by id, by a list of ids, or all that a filter lets through. */
-export interface VectorChoice {
+/** Selects vectors: by a list of ids, or all that match a filter. */
+export interface VectorSelection {
   ids?: readonly string[]
   filter?: MetadataFilter
 }
@@ -33,9 +32,28 @@ interface IndexRow {
 
 const readAtOnce = 1_000
 
+/** The migrations of a vector file, forward only. Version n (`user_version`) is the state after the first n of them. */
+const migrations: readonly string[] = [
+  // Files from before versions were counted have these tables already.
+  `CREATE TABLE IF NOT EXISTS indexes (
+     key INTEGER PRIMARY KEY, name TEXT NOT NULL UNIQUE, dimension INTEGER NOT NULL, metric TEXT NOT NULL
+   ) STRICT;
+   CREATE TABLE IF NOT EXISTS vectors (
+     place INTEGER NOT NULL, id TEXT NOT NULL, vector BLOB NOT NULL, metadata TEXT NOT NULL, PRIMARY KEY (place, id)
+   ) STRICT;`,
+  // AUTOINCREMENT never reuses the key of a deleted index: vectors of the deleted one could otherwise appear in a new one.
+  `ALTER TABLE indexes RENAME TO former;
+   CREATE TABLE indexes (
+     key INTEGER PRIMARY KEY AUTOINCREMENT, name TEXT NOT NULL UNIQUE, dimension INTEGER NOT NULL, metric TEXT NOT NULL
+   ) STRICT;
+   INSERT INTO indexes SELECT key, name, dimension, metric FROM former ORDER BY key;
+   DROP TABLE former;
+   DELETE FROM vectors WHERE place NOT IN (SELECT key FROM indexes);`,
+]
+
 /**
- * Vectors by index, in a database of their own, which others may have open too: each call is one transaction, from finding the index on. Every
- * question is compared with all that the filter lets through.
+ * Vectors by index, in a database that other processes may have open too: each call is one transaction. A query compares the question with
+ * every vector that matches the filter.
  */
 export class VectorEngine {
   readonly #database: DatabaseSync
@@ -45,7 +63,7 @@ export class VectorEngine {
     this.#database = new DatabaseSync(path, { timeout: 5_000 })
     try {
       this.#database.exec('PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL')
-      prepareVectors(this.#database)
+      migrate(this.#database)
     } catch (error) {
       this.#database.close()
       throw error
@@ -55,11 +73,14 @@ export class VectorEngine {
 
   createIndex(name: string, dimension: number, metric: VectorMetric): void {
     this.#write(() => {
-      const there = this.#find(name)
-      if (!there) this.#statements.run('INSERT INTO indexes (name, dimension, metric) VALUES (?, ?, ?)', name, dimension, metric)
-      else if (there.dimension !== dimension || there.metric !== metric) {
-        const why = `Index '${name}' is there already, with ${there.dimension} dimensions and the metric ${there.metric}. Name another, or delete it first.`
-        throw new HeedError('invalid_argument', why, { details: { field: 'indexName', dimension: there.dimension, metric: there.metric } })
+      const existing = this.#find(name)
+      if (!existing) this.#statements.run('INSERT INTO indexes (name, dimension, metric) VALUES (?, ?, ?)', name, dimension, metric)
+      else if (existing.dimension !== dimension || existing.metric !== metric) {
+        const why = `Index '${name}' already exists, with ${existing.dimension} dimensions and the metric ${existing.metric}.`
+          + ' Choose another name, or delete it first.'
+        throw new HeedError('invalid_argument', why, {
+          details: { field: 'indexName', dimension: existing.dimension, metric: existing.metric },
+        })
       }
     })
   }
@@ -71,7 +92,11 @@ export class VectorEngine {
   describeIndex(name: string): VectorIndexDescription {
     return this.#read(() => {
       const { key, dimension, metric } = this.#index(name)
-      return { dimension, metric, count: this.#statements.one<{ count: number }>('SELECT count(*) AS count FROM vectors WHERE place = ?', key)?.count ?? 0 }
+      return {
+        dimension,
+        metric,
+        count: this.#statements.one<{ count: number }>('SELECT count(*) AS count FROM vectors WHERE place = ?', key)?.count ?? 0,
+      }
     })
   }
 
@@ -83,54 +108,75 @@ export class VectorEngine {
     })
   }
 
-  /** `replacing`: what this filter lets through goes first. */
-  upsert(name: string, items: ReadonlyArray<{ id: string; vector: Float32Array; metadata: string }>, replacing?: MetadataFilter): void {
+  /** Deletes what `deleteFilter` matches first. */
+  upsert(name: string, items: ReadonlyArray<{ id: string; vector: Float32Array; metadata: string }>, deleteFilter?: MetadataFilter): void {
     this.#write(() => {
       const index = this.#index(name)
       for (const { vector } of items) checkDimension(name, index, vector)
-      if (replacing) for (const id of this.#chosen(index.key, { filter: replacing })) this.#statements.run('DELETE FROM vectors WHERE place = ? AND id = ?', index.key, id)
+      const deleted = deleteFilter ? this.#selectedIds(index.key, { filter: deleteFilter }) : []
+      for (const id of deleted) this.#statements.run('DELETE FROM vectors WHERE place = ? AND id = ?', index.key, id)
       for (const { id, vector, metadata } of items) {
         this.#statements.run(
-          'INSERT INTO vectors (place, id, vector, metadata) VALUES (?, ?, ?, ?) ON CONFLICT DO UPDATE SET vector = excluded.vector, metadata = excluded.metadata',
-          index.key, id, bytesOf(vector), metadata,
+          `INSERT INTO vectors (place, id, vector, metadata) VALUES (?, ?, ?, ?)
+           ON CONFLICT DO UPDATE SET vector = excluded.vector, metadata = excluded.metadata`,
+          index.key,
+          id,
+          encodeVector(vector),
+          metadata,
         )
       }
     })
   }
 
-  query(name: string, question: Float32Array, { topK, filter, includeVector, minScore }: { topK: number; filter?: MetadataFilter; includeVector: boolean; minScore: number }): VectorQueryResult[] {
+  query(
+    name: string,
+    question: Float32Array,
+    { topK, filter, includeVector, minScore }: { topK: number; filter?: MetadataFilter; includeVector: boolean; minScore: number },
+  ): VectorQueryResult[] {
     return this.#read(() => {
       const index = this.#index(name)
       checkDimension(name, index, question)
       const best: VectorQueryResult[] = []
       for (const { id, vector, metadata } of this.#rows(index.key, filter)) {
-        const numbers = numbersOf(vector)
+        const numbers = decodeVector(vector)
         const score = scoreOf(index.metric, question, numbers)
         if (score < minScore) continue
         if (best.length >= topK && score <= (best.at(-1)?.score ?? 0)) continue
-        const place = best.findIndex((one) => one.score < score)
-        best.splice(place < 0 ? best.length : place, 0, { id, score, metadata, ...(includeVector && { vector: Array.from(numbers) }) })
+        const rank = best.findIndex((one) => one.score < score)
+        best.splice(rank < 0 ? best.length : rank, 0, { id, score, metadata, ...(includeVector && { vector: Array.from(numbers) }) })
         if (best.length > topK) best.pop()
       }
       return best
     })
   }
 
-  /** Gives vectors another vector, other metadata, or both. Answers how many there were. */
-  update(name: string, choice: VectorChoice, { vector, metadata }: { vector?: Float32Array; metadata?: string }): number {
+  /** Replaces the vector, the metadata, or both. Returns the number of changed rows. */
+  update(name: string, selection: VectorSelection, { vector, metadata }: { vector?: Float32Array; metadata?: string }): number {
     return this.#write(() => {
       const index = this.#index(name)
       if (vector) checkDimension(name, index, vector)
-      return this.#chosen(index.key, choice).reduce((sum, id) => sum + this.#statements.run(
-        'UPDATE vectors SET vector = coalesce(?, vector), metadata = coalesce(?, metadata) WHERE place = ? AND id = ?', vector ? bytesOf(vector) : null, metadata ?? null, index.key, id,
-      ), 0)
+      return this.#selectedIds(index.key, selection).reduce(
+        (sum, id) =>
+          sum +
+          this.#statements.run(
+            'UPDATE vectors SET vector = coalesce(?, vector), metadata = coalesce(?, metadata) WHERE place = ? AND id = ?',
+            vector ? encodeVector(vector) : null,
+            metadata ?? null,
+            index.key,
+            id,
+          ),
+        0,
+      )
     })
   }
 
-  remove(name: string, choice: VectorChoice): number {
+  remove(name: string, selection: VectorSelection): number {
     return this.#write(() => {
       const { key } = this.#index(name)
-      return this.#chosen(key, choice).reduce((sum, id) => sum + this.#statements.run('DELETE FROM vectors WHERE place = ? AND id = ?', key, id), 0)
+      return this.#selectedIds(key, selection).reduce(
+        (sum, id) => sum + this.#statements.run('DELETE FROM vectors WHERE place = ? AND id = ?', key, id),
+        0,
+      )
     })
   }
 
@@ -138,15 +184,21 @@ export class VectorEngine {
     this.#database.close()
   }
 
-  #chosen(key: number, { ids, filter }: VectorChoice): readonly string[] {
+  #selectedIds(key: number, { ids, filter }: VectorSelection): readonly string[] {
     return ids ?? Array.from(this.#rows(key, filter), ({ id }) => id)
   }
 
-  *#rows(key: number, filter: MetadataFilter | undefined): Generator<{ id: string; vector: Uint8Array; metadata: Record<string, unknown> }> {
+  *#rows(
+    key: number,
+    filter: MetadataFilter | undefined,
+  ): Generator<{ id: string; vector: Uint8Array; metadata: Record<string, unknown> }> {
     const test = filter && compileFilter(filter)
     for (let after = '', more = true; more;) {
       const rows = this.#statements.all<{ id: string; vector: Uint8Array; metadata: string }>(
-        'SELECT id, vector, metadata FROM vectors WHERE place = ? AND id > ? ORDER BY id LIMIT ?', key, after, readAtOnce,
+        'SELECT id, vector, metadata FROM vectors WHERE place = ? AND id > ? ORDER BY id LIMIT ?',
+        key,
+        after,
+        readAtOnce,
       )
       for (const { id, vector, metadata } of rows) {
         const described = JSON.parse(metadata) as Record<string, unknown>
@@ -163,7 +215,10 @@ export class VectorEngine {
 
   #index(name: string): IndexRow {
     const index = this.#find(name)
-    if (!index) throw new HeedError('not_found', `There is no index '${name}'. Create it: createIndex({ indexName: '${name}', dimension }).`, { details: { field: 'indexName' } })
+    if (!index)
+      throw new HeedError('not_found', `Index '${name}' does not exist. Create it: createIndex({ indexName: '${name}', dimension }).`, {
+        details: { field: 'indexName' },
+      })
     return index
   }
 
@@ -190,20 +245,24 @@ export class VectorEngine {
 
 function checkDimension(name: string, { dimension }: IndexRow, vector: Float32Array): void {
   if (vector.length === dimension) return
-  throw new HeedError('invalid_argument', `Index '${name}' has vectors of ${dimension} numbers, and this one has ${vector.length}. Use the embedder that it was made for.`, {
-    details: { field: 'vector', dimension, given: vector.length },
-  })
+  throw new HeedError(
+    'invalid_argument',
+    `Index '${name}' has vectors of ${dimension} numbers, this one has ${vector.length}. Use the embedder that the index was created for.`,
+    {
+      details: { field: 'vector', dimension, given: vector.length },
+    },
+  )
 }
 
-function bytesOf(vector: Float32Array): Uint8Array {
+function encodeVector(vector: Float32Array): Uint8Array {
   return new Uint8Array(vector.buffer, vector.byteOffset, vector.byteLength)
 }
 
-function numbersOf(bytes: Uint8Array): Float32Array {
+function decodeVector(bytes: Uint8Array): Float32Array {
   return new Float32Array(bytes.buffer.slice(bytes.byteOffset, bytes.byteOffset + bytes.byteLength))
 }
 
-/** The higher, the nearer, for each of them. */
+/** Higher is nearer, for each metric. */
 function scoreOf(metric: VectorMetric, a: Float32Array, b: Float32Array): number {
   let [product, squares, others, distance] = [0, 0, 0, 0]
   for (let at = 0; at < a.length; at += 1) {
@@ -216,4 +275,30 @@ function scoreOf(metric: VectorMetric, a: Float32Array, b: Float32Array): number
   }
   if (metric === 'dotproduct') return product
   return metric === 'cosine' ? product / (Math.sqrt(squares * others) || 1) : 1 / (1 + Math.sqrt(distance))
+}
+
+/** Brings a file to the newest version in one transaction, which excludes other processes that open it. */
+function migrate(database: DatabaseSync): void {
+  if (schemaVersion(database) === migrations.length) return
+  database.exec('BEGIN IMMEDIATE')
+  try {
+    // Another process may have migrated it meanwhile.
+    const version = schemaVersion(database)
+    if (version > migrations.length) {
+      throw new HeedError(
+        'store_newer',
+        `The vector file has version ${version}; this version of Heed knows up to ${migrations.length}. Update Heed, or use another file.`,
+        { details: { version, known: migrations.length } },
+      )
+    }
+    for (const step of migrations.slice(version)) database.exec(step)
+    database.exec(`PRAGMA user_version = ${migrations.length}; COMMIT`)
+  } catch (error) {
+    if (database.isTransaction) database.exec('ROLLBACK')
+    throw error
+  }
+}
+
+function schemaVersion(database: DatabaseSync): number {
+  return Number(database.prepare('PRAGMA user_version').get()?.user_version)
 }

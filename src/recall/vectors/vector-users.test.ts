@@ -30,32 +30,36 @@ function inFile<Row>(path: string, sql: string): Row[] {
 const orphans = 'SELECT id FROM vectors WHERE place NOT IN (SELECT key FROM indexes)'
 const rounds = Array.from({ length: 40 }, (_, at) => `index-${at}`)
 
-describe('two users of one file of vectors', () => {
-  it('[K4.3] that make the same index at once have one', async () => {
+describe('two processes that use one vector file', () => {
+  it('[K4.3] create one index when both create the same at once', async () => {
     const users = usersOf(join(folder, `${files++}.db`))
     for (const indexName of rounds) await Promise.all(users.map((vectors) => vectors.createIndex({ indexName, dimension: 2 })))
     expect((await users[0].listIndexes()).toSorted()).toEqual(rounds.toSorted())
   })
 
-  it('[K4.3] that make two of one name at once have the first, and the other is refused by name', async () => {
+  it('[K4.3] keep the first index when both create different ones with one name; the second is rejected', async () => {
     const [one, other] = usersOf(join(folder, `${files++}.db`))
     for (const indexName of rounds) {
       const made = await Promise.allSettled([one.createIndex({ indexName, dimension: 2 }), other.createIndex({ indexName, dimension: 3 })])
       expect(made.map(({ status }) => status).toSorted()).toEqual(['fulfilled', 'rejected'])
       const dimension = made[0].status === 'fulfilled' ? 2 : 3
-      expect(made.find(({ status }) => status === 'rejected')).toMatchObject({ reason: { code: 'invalid_argument', details: { field: 'indexName', dimension } } })
+      expect(made.find(({ status }) => status === 'rejected')).toMatchObject({
+        reason: { code: 'invalid_argument', details: { field: 'indexName', dimension } },
+      })
       expect(await one.describeIndex({ indexName })).toMatchObject({ dimension, count: 0 })
     }
   })
 
-  it('[K4.3] leave nothing behind when one writes while the other deletes the index', async () => {
+  it('[K4.3] leave no vectors when one writes while the other deletes the index', async () => {
     const path = join(folder, `${files++}.db`)
     const [one, other] = usersOf(path)
     for (const indexName of rounds) {
       await one.createIndex({ indexName, dimension: 2 })
       await one.upsert({ indexName, ids: ['first'], vectors: [[0, 1]] })
       const [deleted, ...written] = await Promise.allSettled([
-        one.deleteIndex({ indexName }), other.upsert({ indexName, ids: ['second'], vectors: [[1, 0]] }), other.updateVector({ indexName, id: 'first', update: { vector: [1, 1] } }),
+        one.deleteIndex({ indexName }),
+        other.upsert({ indexName, ids: ['second'], vectors: [[1, 0]] }),
+        other.updateVector({ indexName, id: 'first', update: { vector: [1, 1] } }),
       ])
       expect(deleted.status).toBe('fulfilled')
       for (const result of written) if (result.status === 'rejected') expect(result.reason).toMatchObject({ code: 'not_found' })
@@ -65,7 +69,7 @@ describe('two users of one file of vectors', () => {
     expect(await one.query({ indexName: 'fresh', queryVector: [1, 0, 0] })).toEqual([])
   })
 
-  it('[K4.3] never have the key of an index that is gone for another', async () => {
+  it('[K4.3] never reuse the key of a deleted index', async () => {
     const path = join(folder, `${files++}.db`)
     const [one] = usersOf(path)
     const keys = new Set<number>()
@@ -78,13 +82,15 @@ describe('two users of one file of vectors', () => {
   })
 })
 
-describe('a file of vectors', () => {
-  it('[K4.3] of before keeps its vectors, and loses those whose index is gone', async () => {
+describe('a vector file', () => {
+  it('[K4.3] of the first version keeps its vectors, and loses those whose index was deleted', async () => {
     const path = join(folder, `${files++}.db`)
     const old = new DatabaseSync(`${path}-vectors`)
     old.exec(`
       CREATE TABLE indexes (key INTEGER PRIMARY KEY, name TEXT NOT NULL UNIQUE, dimension INTEGER NOT NULL, metric TEXT NOT NULL) STRICT;
-      CREATE TABLE vectors (place INTEGER NOT NULL, id TEXT NOT NULL, vector BLOB NOT NULL, metadata TEXT NOT NULL, PRIMARY KEY (place, id)) STRICT;
+      CREATE TABLE vectors (
+        place INTEGER NOT NULL, id TEXT NOT NULL, vector BLOB NOT NULL, metadata TEXT NOT NULL, PRIMARY KEY (place, id)
+      ) STRICT;
       INSERT INTO indexes VALUES (3, 'notes', 1, 'dotproduct');
       INSERT INTO vectors VALUES (3, 'kept', x'0000803f', '{"n":1}'), (4, 'lost', x'0000803f', '{}')`)
     old.close()
@@ -97,7 +103,7 @@ describe('a file of vectors', () => {
     expect(inFile(path, 'SELECT id FROM vectors')).toEqual([{ id: 'kept' }])
   })
 
-  it('of a newer version is refused by name and left as it is', async () => {
+  it('of a newer version is rejected and left unchanged', async () => {
     const path = join(folder, `${files++}.db`)
     const newer = new DatabaseSync(`${path}-vectors`)
     newer.exec('PRAGMA user_version = 99')
@@ -107,7 +113,7 @@ describe('a file of vectors', () => {
     expect(inFile(path, 'SELECT name FROM sqlite_schema')).toEqual([])
   })
 
-  it('that can\'t be opened is tried again by the next call, and can be closed', async () => {
+  it('that could not be opened is opened by the next call, and can be closed', async () => {
     const blocked = join(folder, `${files++}`)
     writeFileSync(blocked, 'no folder')
     const [one, other] = usersOf(join(blocked, 'x.db'))

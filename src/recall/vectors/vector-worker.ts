@@ -1,7 +1,7 @@
 import { workerData } from 'node:worker_threads'
-import { serveCalls } from '../index/serve-calls.ts'
+import { serveCalls } from '../index/worker-calls.ts'
 import { VectorEngine } from './vector-engine.ts'
 
-/** Vectors in a thread of its own: comparing many takes long. */
+/** The entry of the worker thread: comparing many vectors would block the event loop. */
 const { path } = workerData as { path: string }
 serveCalls(() => new VectorEngine(path))

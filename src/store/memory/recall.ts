@@ -1,15 +1,14 @@
 import type { Clock } from '../../base/clock.ts'
 import type { MessageRow } from '../../message/row.ts'
-import { neighbours, type Collection, type Posting } from '../../recall/rank/collection.ts'
+import { linkNeighbours, type Collection, type Posting } from '../../recall/rank/collection.ts'
 import { Copies } from '../../recall/rank/copies.ts'
-import { confidence, looked } from '../../recall/rank/confidence.ts'
 import type { TextEmbedder } from '../../recall/embedder.ts'
 import { compileFilter } from '../../recall/filter/filter.ts'
-import { madeVectors, Patience } from '../../recall/index/made-vectors.ts'
-import { isQuestion, passagesOf, withContext } from '../../recall/text/passages.ts'
-import { ranking, type Meanings, type Ranked } from '../../recall/rank/rank.ts'
+import { embedTexts, QuestionTimeout } from '../../recall/index/embed-texts.ts'
+import { isQuestion, splitPassages, withContext } from '../../recall/text/passages.ts'
+import { confidence, judgedForConfidence, ranking, type Meanings, type Ranked } from '../../recall/rank/rank.ts'
 import { searchableText } from '../../recall/text/searchable.ts'
-import { wordsOf } from '../../recall/text/words.ts'
+import { extractTerms } from '../../recall/text/terms.ts'
 import type { ThreadRow, ThreadStore } from '../contract/threads.ts'
 import { failureOf, refKey, type EmbedderFailure, type RecallHit, type RecallIndex, type RecallQuery, type RecallStatus } from '../contract/recall.ts'
 
@@ -28,7 +27,7 @@ interface Passage {
 export class InMemoryRecall implements RecallIndex {
   readonly #store: ThreadStore
   readonly #clock: Clock
-  readonly #patience: Patience
+  readonly #patience: QuestionTimeout
   /** By text, of the embedder that was asked last. */
   #vectors: { of: string; by: Map<string, Float32Array> } = { of: '', by: new Map() }
   #embedder: TextEmbedder | undefined
@@ -37,16 +36,16 @@ export class InMemoryRecall implements RecallIndex {
   constructor(store: ThreadStore, clock: Clock) {
     this.#store = store
     this.#clock = clock
-    this.#patience = new Patience(clock)
+    this.#patience = new QuestionTimeout(clock)
   }
 
   async search(query: RecallQuery): Promise<RecallHit[]> {
     const test = query.filter && compileFilter(query.filter)
     const passages = await this.#passages(query)
-    const words = [...new Set(wordsOf(query.text))]
+    const words = [...new Set(extractTerms(query.text))]
     const postings: Posting[] = words.flatMap((word) => {
       const having = passages.flatMap((passage, at) => (passage.words.has(word) ? [at] : []))
-      return having.length === 0 ? [] : { word, passages: having }
+      return having.length === 0 ? [] : { term: word, passages: having }
     })
     const collection = collectionOf(passages)
     const meanings = await this.#meanings(passages, collection, query)
@@ -59,11 +58,11 @@ export class InMemoryRecall implements RecallIndex {
       if (except.has(refKey({ threadId: thread.id, messageId: row.messageId })) || (thread.id === query.shown?.threadId && (row.seq ?? 0) >= query.shown.from)) return false
       return !test || test({ ...thread.metadata, message_id: row.messageId, thread_id: thread.id, resource_id: thread.resourceId, role: row.role, created_at: row.createdAt.toISOString() })
     }
-    const muted = (at: number): boolean => {
+    const ignored = (at: number): boolean => {
       const passage = passages[at]
       return query.shown?.asked !== undefined && passage?.thread.id === query.shown.threadId && (passage.row.seq ?? 0) >= query.shown.asked
     }
-    const found = bestOfMessages(passages, ranking(collection, postings, meanings, { allowed, muted }), Math.max(query.limit, looked), query.shown && held(passages, query))
+    const found = bestOfMessages(passages, ranking(collection, postings, meanings, { allowed, ignored }), Math.max(query.limit, judgedForConfidence), query.shown && held(passages, query))
     const sure = confidence(collection.count, words.length, postings, found, meanings)
     return found.slice(0, Math.max(0, query.limit)).map(({ passage: { thread, row, text }, score, reasons }) => (
       { threadId: thread.id, resourceId: thread.resourceId, messageId: row.messageId, seq: row.seq ?? 0, role: row.role, createdAt: row.createdAt, text, score: score * sure, reasons }
@@ -97,7 +96,7 @@ export class InMemoryRecall implements RecallIndex {
       const undoable = await this.#undoable(thread.id)
       for (const row of rows) {
         if (row.role === 'system' || undoable(row)) continue
-        for (const text of passagesOf(searchableText(row.content))) passages.push({ thread, row, text, words: new Set(wordsOf(text)) })
+        for (const text of splitPassages(searchableText(row.content))) passages.push({ thread, row, text, words: new Set(extractTerms(text)) })
       }
     }
     return passages
@@ -124,7 +123,7 @@ export class InMemoryRecall implements RecallIndex {
       return { own, pair }
     } catch (error) {
       this.#failure = failureOf(error)
-      this.#patience.failed(error)
+      this.#patience.recordFailure(error)
       return undefined
     }
   }
@@ -139,8 +138,8 @@ export class InMemoryRecall implements RecallIndex {
     for (let start = 0; start < missing.length; start += embedder.maxBatch) {
       const some = missing.slice(start, start + embedder.maxBatch)
       const [known] = by.values()
-      const vectors = await madeVectors(embedder, some, {
-        signal: new AbortController().signal, patienceMs: Math.max(0, until - this.#clock.now()), clock: this.#clock, ...(known && { dimension: known.length }),
+      const vectors = await embedTexts(embedder, some, {
+        signal: new AbortController().signal, timeoutMs: Math.max(0, until - this.#clock.now()), clock: this.#clock, ...(known && { dimension: known.length }),
       })
       for (const [at, text] of some.entries()) if (vectors[at]) by.set(text, vectors[at])
     }
@@ -188,7 +187,7 @@ function collectionOf(passages: readonly Passage[]): Collection {
     count: passages.length,
     length: passages.map(({ words }) => words.size),
     thread,
-    ...neighbours(thread),
+    ...linkNeighbours(thread),
     question: passages.map(({ text }) => (isQuestion(text) ? 1 : 0)),
   }
 }

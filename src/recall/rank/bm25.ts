@@ -1,18 +1,18 @@
 import type { Collection, Lengths, Posting } from './collection.ts'
 
-/** How soon a word counts less for being in a long passage, as in BM25. That it is there is what counts, not how often. */
+/** The parameters k1 and b of BM25. A posting has no frequency: a passage contains a term or does not. */
 const saturation = 0.9
-const lengthMatters = 0.5
+const lengthPenalty = 0.5
 
 /** BM25 of each passage, of each with the one before it, and of each thread as a whole; the best of each kind has 1. */
-export interface WordScores {
+export interface TermScores {
   own: Float32Array
   pair: Float32Array
-  /** By number of thread. */
+  /** By number of the thread. */
   thread: Float32Array
 }
 
-export function wordScores(collection: Collection, postings: readonly Posting[]): WordScores {
+export function bm25Scores(collection: Collection, postings: readonly Posting[]): TermScores {
   const { count, length, thread, threads, previous, next } = collection
   const own = new Float32Array(count)
   const pair = new Float32Array(count)
@@ -30,29 +30,32 @@ export function wordScores(collection: Collection, postings: readonly Posting[])
       const after = next[passages[n] ?? 0] ?? -1
       pairs += 1 + (after >= 0 && seen[after] === 0 ? 1 : 0)
     }
-    const rare = rarity(count, having ?? passages.length)
-    const rareInPairs = rarity(count, having === undefined ? pairs : count * (1 - (1 - having / count) ** 2))
+    const idf = rarity(count, having ?? passages.length)
+    const idfInPairs = rarity(count, having === undefined ? pairs : count * (1 - (1 - having / count) ** 2))
     for (let n = 0; n < passages.length; n += 1) {
       const at = passages[n] ?? 0
       const words = length[at] ?? 0
-      own[at] = (own[at] ?? 0) + rare * weight(1, words / mean)
+      own[at] = (own[at] ?? 0) + idf * weight(1, words / mean)
       const before = previous[at] ?? -1
-      pair[at] = (pair[at] ?? 0) + rareInPairs * weight(before >= 0 && seen[before] === 1 ? 2 : 1, (words + lengthAt(collection, before)) / meanOfPairs)
+      const times = before >= 0 && seen[before] === 1 ? 2 : 1
+      pair[at] = (pair[at] ?? 0) + idfInPairs * weight(times, (words + lengthAt(collection, before)) / meanOfPairs)
       const after = next[at] ?? -1
-      if (after >= 0 && seen[after] === 0) pair[after] = (pair[after] ?? 0) + rareInPairs * weight(1, (words + lengthAt(collection, after)) / meanOfPairs)
+      if (after >= 0 && seen[after] === 0) {
+        pair[after] = (pair[after] ?? 0) + idfInPairs * weight(1, (words + lengthAt(collection, after)) / meanOfPairs)
+      }
       const of = thread[at] ?? 0
       inThread.set(of, (inThread.get(of) ?? 0) + 1)
     }
-    // A word that is in so many passages is in about every thread, and tells none from another.
+    // A term that only has a count is in nearly every thread, and distinguishes none of them.
     if (having === undefined) for (const [of, times] of inThread) {
       ofThread[of] = (ofThread[of] ?? 0) + rarity(threads, inThread.size) * weight(times, (lengths[of] ?? 0) / meanOfThreads)
     }
     for (let n = 0; n < passages.length; n += 1) seen[passages[n] ?? 0] = 0
   }
-  return { own: relative(own), pair: relative(pair), thread: relative(ofThread) }
+  return { own: scaleToBest(own), pair: scaleToBest(pair), thread: scaleToBest(ofThread) }
 }
 
-/** How long all passages are together, all pairs of them, and each thread. */
+/** The total length of all passages, of all pairs, and of each thread, in terms. */
 export function lengthsOf({ count, length, thread, threads, next }: Omit<Collection, 'lengths'>): Lengths {
   const lengths = new Float64Array(threads)
   let total = 0
@@ -60,7 +63,7 @@ export function lengthsOf({ count, length, thread, threads, next }: Omit<Collect
   for (let at = 0; at < count; at += 1) {
     const words = length[at] ?? 0
     total += words
-    // It is in its own pair and in that of the next.
+    // A passage counts in its own pair and in that of the next passage.
     totalOfPairs += (next[at] ?? -1) < 0 ? words : 2 * words
     const of = thread[at] ?? 0
     lengths[of] = (lengths[of] ?? 0) + words
@@ -76,12 +79,12 @@ function rarity(count: number, having: number): number {
   return Math.log(1 + (count - having + 0.5) / (having + 0.5))
 }
 
-function weight(times: number, longer: number): number {
-  return (times * (saturation + 1)) / (times + saturation * (1 - lengthMatters + lengthMatters * longer))
+function weight(times: number, relativeLength: number): number {
+  return (times * (saturation + 1)) / (times + saturation * (1 - lengthPenalty + lengthPenalty * relativeLength))
 }
 
-/** The best has 1; what is below 0 has 0. */
-export function relative(scores: Float32Array): Float32Array {
+/** Divides scores by the best of them, in place; negative scores become 0. */
+export function scaleToBest(scores: Float32Array): Float32Array {
   const { length } = scores
   let best = 0
   for (let at = 0; at < length; at += 1) if ((scores[at] as number) > best) best = scores[at] as number

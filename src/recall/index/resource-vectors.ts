@@ -1,15 +1,14 @@
 import { dotProducts, strideOf } from '../rank/dot-products.ts'
-import { mostPassages } from '../text/passages.ts'
-import { numbersOf, scaleOf } from '../rank/quantised.ts'
+import { maxPassages } from '../text/passages.ts'
+import { quantisedNumbers, quantisedScale } from '../rank/quantise.ts'
 import type { Meanings } from '../rank/rank.ts'
 import type { Statements } from '../../store/sql/statements.ts'
-import type { ResourceCollection } from './collection.ts'
-import { move, type Move } from './splices.ts'
+import { applyMoves, grow, type Move, type ResourceCollection } from './resource-collection.ts'
 
-/** Vectors that are read at once. */
-const atOnce = 2_000
+/** The rows that are read at once. */
+const readAtOnce = 2_000
 
-/** Of passages alone, or with the one before. A scale of 0 says that there is none. */
+/** The vectors of all passages: each alone, or each with the one before it. A scale of 0 means that the passage has none. */
 interface Vectors {
   numbers: Int8Array
   scales: Float32Array
@@ -21,7 +20,7 @@ interface VectorRow {
   pair: Uint8Array
 }
 
-/** The vectors of a resource's passages, at hand. */
+/** The vectors that one embedder made of a resource's passages, in memory. */
 export class ResourceVectors {
   readonly dimension: number
   readonly #collection: ResourceCollection
@@ -29,7 +28,7 @@ export class ResourceVectors {
   readonly #stride: number
   readonly #own: Vectors = { numbers: new Int8Array(0), scales: new Float32Array(0) }
   readonly #pair: Vectors = { numbers: new Int8Array(0), scales: new Float32Array(0) }
-  /** How many passages have theirs. */
+  /** The number of passages that have vectors. */
   #present = 0
 
   constructor(index: Statements, collection: ResourceCollection, embedder: number, dimension: number) {
@@ -40,11 +39,15 @@ export class ResourceVectors {
     this.#reserve()
     for (let after = -1, more = true; more;) {
       const rows = index.all<VectorRow>(
-        'SELECT passage, own, pair FROM vectors WHERE embedder = ? AND resource = ? AND passage > ? ORDER BY passage LIMIT ?', embedder, collection.resource, after, atOnce,
+        'SELECT passage, own, pair FROM vectors WHERE embedder = ? AND resource = ? AND passage > ? ORDER BY passage LIMIT ?',
+        embedder,
+        collection.resource,
+        after,
+        readAtOnce,
       )
       for (const row of rows) this.#put(row)
       after = rows.at(-1)?.passage ?? after
-      more = rows.length === atOnce
+      more = rows.length === readAtOnce
     }
   }
 
@@ -52,18 +55,22 @@ export class ResourceVectors {
     return [this.#own, this.#pair].reduce((sum, { numbers, scales }) => sum + numbers.byteLength + scales.byteLength, 0)
   }
 
-  /** After the collection did: vectors of these messages came, went or became others, and those of others moved. */
-  follow(index: Statements, firsts: readonly number[], moves: readonly Move[]): void {
+  /** Called after the collection's `refresh`: reads the vectors of the changed messages again, and moves the others. */
+  refresh(index: Statements, firsts: readonly number[], moves: readonly Move[]): void {
     this.#reserve()
     for (const vectors of [this.#own, this.#pair]) {
-      move(vectors.numbers, moves, this.#stride)
-      move(vectors.scales, moves)
+      applyMoves(vectors.numbers, moves, this.#stride)
+      applyMoves(vectors.scales, moves)
       vectors.scales.fill(0, this.#collection.count)
       for (const first of firsts) vectors.scales.fill(0, ...this.#collection.rangeOf(first))
     }
     for (const first of firsts) {
       const rows = index.all<VectorRow>(
-        'SELECT passage, own, pair FROM vectors WHERE embedder = ? AND resource = ? AND passage >= ? AND passage < ?', this.#embedder, this.#collection.resource, first, first + mostPassages,
+        'SELECT passage, own, pair FROM vectors WHERE embedder = ? AND resource = ? AND passage >= ? AND passage < ?',
+        this.#embedder,
+        this.#collection.resource,
+        first,
+        first + maxPassages,
       )
       for (const row of rows) this.#put(row)
     }
@@ -73,17 +80,23 @@ export class ResourceVectors {
   /** Cosines with a question's vector. */
   compare(question: Float32Array): Meanings {
     const { count } = this.#collection
-    const unit = unitOf(question)
-    const [own, pair] = [this.#own, this.#pair].map(({ numbers, scales }) => dotProducts(unit, numbers, scales, count)) as [Float32Array, Float32Array]
-    if (this.#present < count && this.#present > 0) this.#assume({ own, pair })
+    const unit = normalise(question)
+    const [own, pair] = [this.#own, this.#pair].map(({ numbers, scales }) => dotProducts(unit, numbers, scales, count)) as [
+      Float32Array,
+      Float32Array,
+    ]
+    if (this.#present < count && this.#present > 0) this.#assumeMean({ own, pair })
     return { own, pair }
   }
 
-  /** What has no vector yet is taken to be as near as the others are on average: it must not lose to them for that. */
-  #assume({ own, pair }: Meanings): void {
+  /** Passages without a vector get the mean cosine, so that they don't rank last only because an embedder has not seen them yet. */
+  #assumeMean({ own, pair }: Meanings): void {
     const { count } = this.#collection
     const { scales } = this.#own
-    const mean = { own: own.reduce((sum, cosine) => sum + cosine, 0) / this.#present, pair: pair.reduce((sum, cosine) => sum + cosine, 0) / this.#present }
+    const mean = {
+      own: own.reduce((sum, cosine) => sum + cosine, 0) / this.#present,
+      pair: pair.reduce((sum, cosine) => sum + cosine, 0) / this.#present,
+    }
     for (let at = 0; at < count; at += 1) {
       if (scales[at] !== 0) continue
       own[at] = mean.own
@@ -96,8 +109,8 @@ export class ResourceVectors {
     if (at < 0 || own.byteLength !== this.dimension + 4 || pair.byteLength !== own.byteLength) return
     if (this.#own.scales[at] === 0) this.#present += 1
     for (const [vectors, bytes] of [[this.#own, own], [this.#pair, pair]] as const) {
-      vectors.numbers.set(numbersOf(bytes), at * this.#stride)
-      vectors.scales[at] = scaleOf(bytes)
+      vectors.numbers.set(quantisedNumbers(bytes), at * this.#stride)
+      vectors.scales[at] = quantisedScale(bytes)
     }
   }
 
@@ -105,18 +118,13 @@ export class ResourceVectors {
     const size = this.#collection.keys.length
     if (size <= this.#own.scales.length) return
     for (const vectors of [this.#own, this.#pair]) {
-      vectors.numbers = grown(vectors.numbers, new Int8Array(size * this.#stride))
-      vectors.scales = grown(vectors.scales, new Float32Array(size))
+      vectors.numbers = grow(vectors.numbers, new Int8Array(size * this.#stride))
+      vectors.scales = grow(vectors.scales, new Float32Array(size))
     }
   }
 }
 
-function grown<Numbers extends Int8Array | Float32Array>(before: Numbers, after: Numbers): Numbers {
-  after.set(before)
-  return after
-}
-
-function unitOf(vector: Float32Array): Float32Array {
+function normalise(vector: Float32Array): Float32Array {
   let squares = 0
   for (const number of vector) squares += number * number
   const length = Math.sqrt(squares) || 1

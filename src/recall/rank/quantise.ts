@@ -1,8 +1,8 @@
 /**
- * A vector in a byte for each number, of length 1 and with its scale before it: a quarter of the space, and its cosines are the same to
- * within half a percent.
+ * Encodes a vector with one byte per number, scaled to length 1, behind its scale as a float: a quarter of the space, and its cosines are
+ * the same to within half a percent.
  */
-export function quantised(vector: ArrayLike<number>): Uint8Array {
+export function quantise(vector: ArrayLike<number>): Uint8Array {
   let squares = 0
   let most = 0
   for (let at = 0; at < vector.length; at += 1) {
@@ -19,11 +19,11 @@ export function quantised(vector: ArrayLike<number>): Uint8Array {
   return bytes
 }
 
-/** What is multiplied with the bytes to get the vector. */
-export function scaleOf(bytes: Uint8Array): number {
+/** The factor that makes the vector of the bytes. */
+export function quantisedScale(bytes: Uint8Array): number {
   return new DataView(bytes.buffer, bytes.byteOffset).getFloat32(0, true)
 }
 
-export function numbersOf(bytes: Uint8Array): Int8Array {
+export function quantisedNumbers(bytes: Uint8Array): Int8Array {
   return new Int8Array(bytes.buffer, bytes.byteOffset + 4, bytes.byteLength - 4)
 }

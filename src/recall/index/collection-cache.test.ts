@@ -1,0 +1,163 @@
+import { DatabaseSync } from 'node:sqlite'
+import * as fc from 'fast-check'
+import { describe, expect, it } from 'vitest'
+import { maxPassages } from '../text/passages.ts'
+import { quantise } from '../rank/quantise.ts'
+import { CollectionCache } from './collection-cache.ts'
+import { besideMessages, type Databases } from './databases.ts'
+import { applyMoves, movesAfter, ResourceCollection } from './resource-collection.ts'
+import { ResourceVectors } from './resource-vectors.ts'
+
+const resource = 1
+const embedder = 7
+const dimension = 2
+
+interface Change {
+  message: number
+  /** How many passages it has then. */
+  passages: number
+  thread: number
+  words: number
+  /** Of its passages, those that have vectors. */
+  embedded: boolean
+}
+
+const change: fc.Arbitrary<Change> = fc.record({
+  message: fc.integer({ min: 1, max: 30 }),
+  passages: fc.nat(3),
+  thread: fc.nat(3),
+  words: fc.integer({ min: 1, max: 50 }),
+  embedded: fc.boolean(),
+})
+
+function write({ index, write: transaction }: Databases, collections: CollectionCache, changes: readonly Change[]): void {
+  transaction(() => {
+    for (const { message, passages, thread, words, embedded } of changes) {
+      const first = message * maxPassages
+      index.run('DELETE FROM passages WHERE key >= ? AND key < ?', first, first + maxPassages)
+      index.run('DELETE FROM vectors WHERE passage >= ? AND passage < ?', first, first + maxPassages)
+      for (let passage = first; passage < first + passages; passage += 1) {
+        index.run(
+          'INSERT INTO passages (key, resource, thread, words, question, role, created_at, hash) VALUES (?, ?, ?, ?, ?, ?, ?, ?)',
+          passage,
+          resource,
+          thread,
+          words,
+          words % 2,
+          words % 4,
+          words,
+          '',
+        )
+        const vector = quantise([words, passage - first + 1])
+        if (embedded)
+          index.run(
+            'INSERT INTO vectors (embedder, resource, passage, own, pair) VALUES (?, ?, ?, ?, ?)',
+            embedder,
+            resource,
+            passage,
+            vector,
+            vector,
+          )
+      }
+    }
+    collections.logChanges(new Map([[resource, new Set(changes.map(({ message }) => message))]]))
+  })
+}
+
+function shown(collection: ResourceCollection, vectors: ResourceVectors) {
+  const { count, threads, threadKeys, lengths } = collection
+  const lists = [
+    collection.keys,
+    collection.length,
+    collection.thread,
+    collection.previous,
+    collection.next,
+    collection.question,
+    collection.role,
+    collection.createdAt,
+  ]
+  const { own, pair } = vectors.compare(Float32Array.of(1, 0.5))
+  return {
+    count,
+    threads,
+    threadKeys,
+    lengths: { ...lengths, lengths: [...(lengths.lengths as Float64Array)] },
+    lists: lists.map((list) => Array.from(list.subarray(0, count))),
+    own: [...own],
+    pair: [...pair],
+  }
+}
+
+function opened(): Databases {
+  const databases = besideMessages(new DatabaseSync(':memory:'))
+  databases.index.run('INSERT INTO resources (key, id) VALUES (?, ?)', resource, 'r')
+  return databases
+}
+
+describe('cached collections', () => {
+  it('[K1.11] equal freshly read ones after any changes, of this process or of another', () => {
+    fc.assert(
+      fc.property(
+        fc.array(fc.array(change, { minLength: 1, maxLength: 6 }), { maxLength: 12 }),
+        fc.array(fc.boolean(), { minLength: 12, maxLength: 12 }),
+        (steps, looks) => {
+          const databases = opened()
+          const [writer, reader] = [new CollectionCache(databases), new CollectionCache(databases)]
+          const before = [writer, reader].map((collections) => collections.collectionOf(resource))
+          for (const [step, changes] of steps.entries()) {
+            write(databases, writer, [...new Map(changes.map((one) => [one.message, one])).values()])
+            for (const collections of looks[step] ? [writer, reader] : [writer]) {
+              const fresh = new ResourceCollection(databases.index, resource)
+              expect(shown(collections.collectionOf(resource), collections.vectorsOf(resource, embedder, dimension))).toEqual(
+                shown(fresh, new ResourceVectors(databases.index, fresh, embedder, dimension)),
+              )
+            }
+          }
+          // None of them was read again.
+          for (const [n, collections] of [writer, reader].entries()) expect(collections.collectionOf(resource)).toBe(before[n])
+          databases.close()
+        },
+      ),
+      { numRuns: 200 },
+    )
+  })
+
+  it('[K1.11] are read again when the change log does not reach back, or the index is another one', () => {
+    const databases = opened()
+    const collections = new CollectionCache(databases)
+    const first = collections.collectionOf(resource)
+    const one = { message: 1, passages: 1, thread: 1, words: 3, embedded: true }
+    write(databases, collections, [one])
+    databases.index.run('DELETE FROM touched')
+    write(databases, collections, [{ ...one, message: 2 }])
+    const second = collections.collectionOf(resource)
+    expect(second).not.toBe(first)
+    expect(second.count).toBe(2)
+    databases.index.run('DELETE FROM passages')
+    databases.index.run('DELETE FROM resources')
+    databases.index.run('INSERT INTO resources (key, id) VALUES (?, ?)', resource, 'r')
+    expect(collections.collectionOf(resource).count).toBe(0)
+    databases.close()
+  })
+})
+
+it('moves the remaining items before they are overwritten', () => {
+  const splice = fc.record({ skip: fc.nat(5), removed: fc.nat(3), added: fc.nat(3) })
+  fc.assert(fc.property(fc.array(splice, { maxLength: 8 }), fc.nat(5), (given, rest) => {
+    const wanted: number[] = []
+    let count = 0
+    const splices = given.map(({ skip, removed, added }) => {
+      for (let n = 0; n < skip; n += 1) wanted.push(count + n)
+      const at = count + skip
+      for (let n = 0; n < added; n += 1) wanted.push(-1)
+      count = at + removed
+      return { at, removed, added }
+    })
+    for (let n = 0; n < rest; n += 1) wanted.push(count + n)
+    count += rest
+    const list = new Int32Array(Math.max(count, wanted.length) * 2)
+    for (let at = 0; at < count; at += 1) list.fill(at, at * 2, at * 2 + 2)
+    applyMoves(list, movesAfter(splices, count), 2)
+    for (const [at, was] of wanted.entries()) if (was >= 0) expect([list[at * 2], list[at * 2 + 1]]).toEqual([was, was])
+  }))
+})

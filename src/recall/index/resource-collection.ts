@@ -1,0 +1,272 @@
+import type { Collection, Lengths } from '../rank/collection.ts'
+import { maxPassages } from '../text/passages.ts'
+import { lengthsOf } from '../rank/bm25.ts'
+import type { Statements } from '../../store/sql/statements.ts'
+
+interface PassageRow {
+  key: number
+  thread: number
+  words: number
+  question: number
+  role: number
+  createdAt: number
+}
+
+const columns = 'key, thread, words, question, role, created_at AS createdAt'
+
+/** The counts of terms in at least `frequentFrom` passages are cached, at most `maxFrequent` of them. */
+const frequentFrom = 2_000
+const maxFrequent = 2_000
+
+/** At an index of a list, `removed` items were removed and `added` inserted. */
+interface Splice {
+  at: number
+  removed: number
+  added: number
+}
+
+export interface Move {
+  from: number
+  to: number
+  length: number
+}
+
+
+/** The passages of one resource in memory, in the order of their keys. */
+export class ResourceCollection implements Collection {
+  readonly resource: number
+  count = 0
+  threads = 0
+  keys = new Float64Array(0)
+  length = new Uint16Array(0)
+  thread = new Int32Array(0)
+  previous = new Int32Array(0)
+  next = new Int32Array(0)
+  question = new Uint8Array(0)
+  /** The number of its role in `roles`. */
+  role = new Uint8Array(0)
+  createdAt = new Float64Array(0)
+  /** The database key of each thread, by its number in this collection. */
+  threadKeys: number[] = []
+  #threadNumbers = new Map<number, number>()
+  /** The last passage of each thread, by the thread's number. */
+  #last: number[] = []
+  #lengths: Lengths | undefined
+  readonly #frequent = new Map<string, number>()
+  /** The number of passages when the cached counts were taken. */
+  #frequentAtCount = 0
+
+  constructor(index: Statements, resource: number) {
+    this.resource = resource
+    const rows = index.all<PassageRow>(`SELECT ${columns} FROM passages WHERE resource = ? ORDER BY key`, resource)
+    this.#reserve(rows.length)
+    for (const row of rows) this.#append(row)
+  }
+
+  /** Computed once for all searches, until the collection changes. */
+  get lengths(): Lengths {
+    this.#lengths ??= lengthsOf(this)
+    return this.#lengths
+  }
+
+  /**
+   * The number of passages that contain a term. Counting takes as long as reading the postings, so the counts of frequent terms are cached
+   * and may be up to 3 % old.
+   */
+  termCount(token: string, count: () => number): number {
+    if (Math.abs(this.count - this.#frequentAtCount) > this.count / 32) {
+      this.#frequent.clear()
+      this.#frequentAtCount = this.count
+    }
+    const known = this.#frequent.get(token)
+    if (known !== undefined) return known
+    const counted = count()
+    if (counted >= frequentFrom && this.#frequent.size < maxFrequent) this.#frequent.set(token, counted)
+    return counted
+  }
+
+  get bytes(): number {
+    return this.keys.byteLength * 4
+  }
+
+  /** Reads changed messages again, given the keys of their first passages in order. Returns how the remaining passages moved. */
+  refresh(index: Statements, firsts: readonly number[]): Move[] {
+    this.#lengths = undefined
+    const changes = firsts.map((first) => {
+      const rows = index.all<PassageRow>(
+        `SELECT ${columns} FROM passages WHERE key >= ? AND key < ? AND resource = ? ORDER BY key`,
+        first,
+        first + maxPassages,
+        this.resource,
+      )
+      const at = this.#lowerBound(first)
+      return { at, removed: this.#lowerBound(first + maxPassages) - at, rows }
+    })
+    const isUnmoved = ({ at, removed, rows }: (typeof changes)[number]) => removed === rows.length
+      && rows.every(({ key, thread }, n) => this.keys[at + n] === key && this.threadKeys[this.thread[at + n] ?? -1] === thread)
+    const moved = changes.filter((change) => !isUnmoved(change))
+    for (const { at, rows } of changes.filter(isUnmoved)) for (const [n, row] of rows.entries()) this.#set(at + n, row)
+    if (moved.every(({ at }) => at === this.count)) {
+      this.#reserve(this.count + moved.reduce((sum, { rows }) => sum + rows.length, 0))
+      for (const { rows } of moved) for (const row of rows) this.#append(row)
+      return []
+    }
+    const splices = moved.map(({ at, removed, rows }): Splice => ({ at, removed, added: rows.length }))
+    const moves = movesAfter(splices, this.count)
+    this.#reserve(this.count + splices.reduce((sum, { added }) => sum + added, 0))
+    for (const list of [this.keys, this.length, this.thread, this.question, this.role, this.createdAt]) applyMoves(list, moves)
+    let shift = 0
+    for (const { at, removed, rows } of moved) {
+      for (const [n, row] of rows.entries()) this.#set(at + shift + n, row)
+      shift += rows.length - removed
+    }
+    this.count += shift
+    this.#relink()
+    return moves
+  }
+
+  /** The number of a passage; -1 when the collection does not contain it. */
+  find(key: number): number {
+    const at = this.#lowerBound(key)
+    return at < this.count && this.keys[at] === key ? at : -1
+  }
+
+  /** The numbers of a message's passages, given the key of its first one: `from` inclusive, `to` exclusive. */
+  rangeOf(first: number): [from: number, to: number] {
+    return [this.#lowerBound(first), this.#lowerBound(first + maxPassages)]
+  }
+
+  /** The numbers of passages, given their keys in order; unknown keys are left out. */
+  findAll(keys: readonly number[]): Int32Array {
+    const found = new Int32Array(keys.length)
+    const { count } = this
+    let size = 0
+    let low = 0
+    for (const key of keys) {
+      // Galloping search: steps double, then a binary search. The next key is often a neighbour.
+      let step = 1
+      while (low + step < count && (this.keys[low + step] as number) < key) {
+        low += step
+        step *= 2
+      }
+      let high = Math.min(count - 1, low + step)
+      while (low < high) {
+        const middle = (low + high) >>> 1
+        if ((this.keys[middle] as number) < key) low = middle + 1
+        else high = middle
+      }
+      if (this.keys[low] === key) found[size++] = low
+    }
+    return found.subarray(0, size)
+  }
+
+  threadNumber(key: number): number | undefined {
+    return this.#threadNumbers.get(key)
+  }
+
+  /** The number of the first passage with this key or a later one. */
+  #lowerBound(key: number): number {
+    let low = 0
+    let high = this.count
+    while (low < high) {
+      const middle = (low + high) >>> 1
+      if ((this.keys[middle] ?? 0) < key) low = middle + 1
+      else high = middle
+    }
+    return low
+  }
+
+  #append(row: PassageRow): void {
+    const at = this.count
+    this.#set(at, row)
+    this.#linkLast(at, this.thread[at] ?? 0)
+    this.count += 1
+  }
+
+  #set(at: number, { key, thread, words, question, role, createdAt }: PassageRow): void {
+    this.keys[at] = key
+    this.length[at] = words
+    this.thread[at] = this.#addThread(thread)
+    this.question[at] = question
+    this.role[at] = role
+    this.createdAt[at] = createdAt
+  }
+
+  #addThread(thread: number): number {
+    let number = this.#threadNumbers.get(thread)
+    if (number === undefined) {
+      number = this.threadKeys.push(thread) - 1
+      this.#threadNumbers.set(thread, number)
+      this.threads = this.threadKeys.length
+    }
+    return number
+  }
+
+  /** Links all passages with their neighbours again, and numbers the threads that still have passages. */
+  #relink(): void {
+    const before = this.threadKeys
+    const renumbered = new Int32Array(before.length).fill(-1)
+    this.threadKeys = []
+    this.#threadNumbers = new Map()
+    this.threads = 0
+    this.#last = []
+    for (let at = 0; at < this.count; at += 1) {
+      const old = this.thread[at] ?? 0
+      if (renumbered[old] === -1) renumbered[old] = this.#addThread(before[old] ?? 0)
+      this.thread[at] = renumbered[old] ?? 0
+      this.#linkLast(at, this.thread[at] ?? 0)
+    }
+  }
+
+  #linkLast(at: number, of: number): void {
+    const before = this.#last[of] ?? -1
+    this.previous[at] = before
+    this.next[at] = -1
+    if (before >= 0) this.next[before] = at
+    this.#last[of] = at
+  }
+
+  #reserve(count: number): void {
+    if (count <= this.keys.length) return
+    const size = Math.max(64, Math.ceil(count * 1.25))
+    this.keys = grow(this.keys, new Float64Array(size))
+    this.length = grow(this.length, new Uint16Array(size))
+    this.thread = grow(this.thread, new Int32Array(size))
+    this.previous = grow(this.previous, new Int32Array(size))
+    this.next = grow(this.next, new Int32Array(size))
+    this.question = grow(this.question, new Uint8Array(size))
+    this.role = grow(this.role, new Uint8Array(size))
+    this.createdAt = grow(this.createdAt, new Float64Array(size))
+  }
+}
+
+/** Copies the numbers into a longer array. */
+export function grow<Numbers extends Float64Array | Float32Array | Uint16Array | Int32Array | Uint8Array | Int8Array>(
+  before: Numbers,
+  after: Numbers,
+): Numbers {
+  after.set(before)
+  return after
+}
+
+/** How the remaining items move, in an order in which no item is overwritten before it moved. `splices` are in ascending order. */
+export function movesAfter(splices: readonly Splice[], count: number): Move[] {
+  const kept: Move[] = []
+  let from = 0
+  let shift = 0
+  for (const { at, removed, added } of [...splices, { at: count, removed: 0, added: 0 }]) {
+    if (at > from) kept.push({ from, to: from + shift, length: at - from })
+    from = at + removed
+    shift += added - removed
+  }
+  return [...kept.filter(({ to, from: was }) => to < was), ...kept.filter(({ to, from: was }) => to > was).toReversed()]
+}
+
+/** Moves items in a list that is long enough, `stride` numbers per item. */
+export function applyMoves(
+  list: Float64Array | Float32Array | Int32Array | Uint16Array | Uint8Array | Int8Array,
+  moves: readonly Move[],
+  stride = 1,
+): void {
+  for (const { from, to, length } of moves) list.copyWithin(to * stride, from * stride, (from + length) * stride)
+}

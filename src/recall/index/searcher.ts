@@ -1,0 +1,223 @@
+import { HeedError } from '../../base/errors.ts'
+import { isoTime } from '../../base/iso.ts'
+import type { MessageContent } from '../../message/message.ts'
+import { compileFilter, type MetadataFilter } from '../filter/filter.ts'
+import { maxPassages, splitPassages } from '../text/passages.ts'
+import { confidence, judgedForConfidence, ranking, type Meanings, type Ranked } from '../rank/rank.ts'
+import { searchableText } from '../text/searchable.ts'
+import { Copies, type MessageStamp } from '../rank/copies.ts'
+import { extractTerms } from '../text/terms.ts'
+import { refKey, type RecallHit, type RecallQuery } from '../../store/contract/recall.ts'
+import type { CollectionCache } from './collection-cache.ts'
+import type { Databases } from './databases.ts'
+import type { Embeddings } from './embeddings.ts'
+import type { Indexer } from './indexer.ts'
+import { readPostings } from './postings.ts'
+import type { ResourceCollection } from './resource-collection.ts'
+import { messageKey, roles } from './schema.ts'
+
+/** A query with the question's vector, as it is passed to the worker thread. */
+export interface Question extends Omit<RecallQuery, 'embedder'> {
+  vector?: { embedder: string; numbers: Float32Array }
+}
+
+const rowSql = `
+  SELECT m.message_id AS messageId, m.seq, m.role, m.created_at AS createdAt, m.content, t.id AS threadId, t.resource_id AS resourceId,
+    coalesce(t.status <> 'idle' AND m.run_id = t.run_id
+      AND m.seq >= (SELECT r.seal_seq FROM heed_runs r WHERE r.run_id = t.run_id AND r.thread = t.key), 0) AS running
+  FROM heed_messages m JOIN heed_threads t ON t.key = m.thread WHERE m.key = ?`
+
+const shownColumns = 'm.key, m.role, m.created_at AS createdAt'
+// Two queries, one for each index by which a message is found.
+const exceptSql = [
+  `m.id = e.value ->> '$.messageId' AND m.message_id = m.id`,
+  `m.message_id = e.value ->> '$.messageId' AND m.message_id <> m.id`,
+]
+  .map(
+    (where) =>
+      `SELECT ${shownColumns} FROM json_each(?1) e JOIN heed_threads t ON t.id = e.value ->> '$.threadId'
+       JOIN heed_messages m ON m.thread = t.key WHERE ${where}`,
+  )
+  .join(' UNION ALL ')
+
+interface ShownRow extends MessageStamp {
+  key: number
+}
+
+interface HitRow {
+  messageId: string
+  seq: number
+  role: string
+  createdAt: number
+  content: string
+  threadId: string
+  resourceId: string
+  /** 1 when the run that wrote the row is active and may still undo it. */
+  running: number
+}
+
+interface Hit extends Ranked {
+  row: HitRow
+}
+
+/** Finds the passages that fit a question best. */
+export class Searcher {
+  readonly #databases: Databases
+  readonly #collections: CollectionCache
+  readonly #embeddings: Embeddings
+  readonly #indexer: Indexer
+
+  constructor(databases: Databases, collections: CollectionCache, embeddings: Embeddings, indexer: Indexer) {
+    this.#databases = databases
+    this.#collections = collections
+    this.#embeddings = embeddings
+    this.#indexer = indexer
+  }
+
+  search(question: Question): RecallHit[] {
+    const test = question.filter && compileFilter(question.filter)
+    const scope = this.#scope(question)
+    if (!scope || question.limit <= 0) return []
+    const collection = this.#collections.collectionOf(scope.resource)
+    if (collection.count === 0) return []
+    const terms = [...new Set(extractTerms(question.text))]
+    const postings = readPostings(this.#databases.index, collection, terms)
+    const meanings = question.vector && this.#meanings(collection, question.vector)
+    const thread = scope.thread === undefined ? undefined : collection.threadNumber(scope.thread)
+    if (scope.thread !== undefined && thread === undefined) return []
+    const inThread = thread === undefined ? undefined : (at: number) => collection.thread[at] === thread
+    const metadataOf = test && this.#metadataReader(collection, scope.resourceId)
+    const fits = test && metadataOf ? (at: number) => test(metadataOf(at)) : undefined
+    const allowed = inThread && fits ? (at: number) => inThread(at) && fits(at) : (inThread ?? fits)
+    const ignored = this.#questionPassages(collection, question)
+    const ranked = ranking(collection, postings, meanings, { ...(allowed && { allowed }), ...(ignored && { ignored }) })
+    const hits = this.#takeHits(collection, ranked, question)
+    const certainty = confidence(collection.count, terms.length, postings, hits, meanings)
+    return hits.slice(0, question.limit).map(({ at, score, reasons, row }) => {
+      const { content, createdAt, running: _, ...ids } = row
+      const text = splitPassages(searchableText(JSON.parse(content) as MessageContent))[(collection.keys[at] ?? 0) % maxPassages] ?? ''
+      return { ...ids, createdAt: new Date(createdAt), text, score: score * certainty, reasons }
+    })
+  }
+
+  #scope({ resourceId, threadId }: Question): { resource: number; resourceId: string; thread?: number } | undefined {
+    const { messages, index } = this.#databases
+    const threadSql = 'SELECT key, resource_id AS resourceId FROM heed_threads WHERE id = ?'
+    const thread = threadId === undefined ? undefined : messages.one<{ key: number; resourceId: string }>(threadSql, threadId)
+    if (threadId !== undefined && !thread) return undefined
+    if (thread && resourceId !== undefined && thread.resourceId !== resourceId) {
+      throw new HeedError('thread_forbidden', `Thread '${threadId}' belongs to another resource.`, { details: { threadId } })
+    }
+    const owner = resourceId ?? thread?.resourceId
+    const resource = owner === undefined ? undefined : index.one<{ key: number }>('SELECT key FROM resources WHERE id = ?', owner)
+    return resource && owner !== undefined
+      ? { resource: resource.key, resourceId: owner, ...(thread && { thread: thread.key }) }
+      : undefined
+  }
+
+  /** A test for the passages of the question itself, and of what was sent with it. */
+  #questionPassages(collection: ResourceCollection, { shown }: Question): ((at: number) => boolean) | undefined {
+    if (shown?.asked === undefined) return undefined
+    const rows = this.#databases.messages.all<{ key: number; thread: number }>(
+      'SELECT m.key, m.thread FROM heed_threads t JOIN heed_messages m ON m.thread = t.key WHERE t.id = ? AND m.seq >= ?',
+      shown.threadId,
+      shown.asked,
+    )
+    const [first] = rows
+    const thread = first && collection.threadNumber(first.thread)
+    if (thread === undefined) return undefined
+    const keys = new Set(rows.map(({ key }) => key))
+    return (at) => collection.thread[at] === thread && keys.has(messageKey(collection.keys[at] ?? 0))
+  }
+
+  #meanings(collection: ResourceCollection, { embedder: id, numbers }: NonNullable<Question['vector']>): Meanings | undefined {
+    const embedder = this.#embeddings.find(id)
+    // The dimension may have changed since the question was embedded: search by terms alone.
+    if (!embedder || embedder.dimension !== numbers.length) return undefined
+    return this.#collections.vectorsOf(collection.resource, embedder.key, embedder.dimension).compare(numbers)
+  }
+
+  /**
+   * Returns a function that reads the metadata of a passage for a filter. It makes one object per thread, whose getters read the passage of
+   * the last call: a filter may test a hundred thousand passages.
+   */
+  #metadataReader(collection: ResourceCollection, resourceId: string): (at: number) => MetadataFilter {
+    const { messages } = this.#databases
+    let current = 0
+    const byThread: MetadataFilter[] = []
+    const createMetadata = (thread: number): MetadataFilter => {
+      const row = messages.one<{ id: string; metadata: string }>(
+        'SELECT id, metadata FROM heed_threads WHERE key = ?',
+        collection.threadKeys[thread] ?? 0,
+      )
+      return {
+        ...(JSON.parse(row?.metadata ?? '{}') as MetadataFilter),
+        thread_id: row?.id,
+        resource_id: resourceId,
+        get message_id() {
+          return messages.one<{ id: string }>(
+            'SELECT message_id AS id FROM heed_messages WHERE key = ?',
+            messageKey(collection.keys[current] ?? 0),
+          )?.id
+        },
+        get role() {
+          return roles[collection.role[current] ?? -1]
+        },
+        get created_at() {
+          return isoTime(collection.createdAt[current] ?? 0)
+        },
+      }
+    }
+    return (at) => {
+      current = at
+      return (byThread[collection.thread[at] ?? 0] ??= createMetadata(collection.thread[at] ?? 0))
+    }
+  }
+
+  /** The messages that the prompt contains already, to recognise copies of them. */
+  #shownMessages({ shown, except = [] }: Question): Copies | undefined {
+    if (!shown) return undefined
+    const { messages } = this.#databases
+    const copies = new Copies()
+    const rows = [
+      ...messages.all<ShownRow>(
+        `SELECT ${shownColumns} FROM heed_threads t JOIN heed_messages m ON m.thread = t.key WHERE t.id = ? AND m.seq >= ?`,
+        shown.threadId,
+        shown.from,
+      ),
+      ...(except.length === 0 ? [] : messages.all<ShownRow>(exceptSql, JSON.stringify(except))),
+    ]
+    for (const { key, ...stamp } of rows) {
+      if (stamp.role === 'context') continue
+      copies.add(stamp, () => {
+        const row = messages.one<{ content: string }>('SELECT content FROM heed_messages WHERE key = ?', key)
+        return row ? searchableText(JSON.parse(row.content) as MessageContent) : ''
+      })
+    }
+    return copies
+  }
+
+  /** The best messages that may be shown, each with its best passage; beyond the limit, as many as `confidence` reads. */
+  #takeHits(collection: ResourceCollection, ranked: Iterable<Ranked>, question: Question): Hit[] {
+    const hits: Hit[] = []
+    const taken = new Set<string>(question.except?.map(refKey))
+    const judged = new Set<number>()
+    const wanted = Math.max(question.limit, judgedForConfidence)
+    const copies = this.#shownMessages(question)
+    for (const one of ranked) {
+      const key = messageKey(collection.keys[one.at] ?? 0)
+      if (judged.has(key)) continue
+      judged.add(key)
+      const row = this.#databases.messages.one<HitRow>(rowSql, key)
+      if (!row || row.running === 1 || taken.has(refKey(row)) || this.#indexer.isStale(key)) continue
+      if (row.threadId === question.shown?.threadId && row.seq >= question.shown.from) continue
+      const text = () => searchableText(JSON.parse(row.content) as MessageContent)
+      if (copies?.has(row, text)) continue
+      copies?.add(row, text)
+      taken.add(refKey(row))
+      hits.push({ ...one, row })
+      if (hits.length >= wanted) break
+    }
+    return hits
+  }
+}

@@ -1,0 +1,60 @@
+/** English words without a topic of their own. Those of other languages weigh little because nearly every passage contains them. */
+const stopWords = new Set(
+  ('a an the of to in on at for and or but is are was were be been being do does did has have had i you he she it we they me him'
+  + ' her us them my your his its our their this that these those with as by from about into over after before what which who whom whose when'
+  + ' where why how not no so if than then there here will would can could should may might just also very really some any all').split(' '),
+)
+
+const runs = /[\p{L}\p{N}\p{M}]+/gu
+/** Scripts that put no spaces between words. */
+const unspaced = /[\p{Script=Han}\p{Script=Hiragana}\p{Script=Katakana}\p{Script=Thai}\p{Script=Lao}\p{Script=Khmer}\p{Script=Myanmar}]/u
+const english = /^[a-z]+$/
+/** Longer runs are mostly encoded data. The index keeps their beginning, so that a pasted id is still found. */
+const maxTermLength = 40
+
+const endings: ReadonlyArray<readonly [string, string]> = [
+  ['sses', 'ss'], ['ies', 'y'], ['ing', ''], ['edly', ''], ['ed', ''], ['ly', ''], ['es', 'e'], ['s', ''],
+]
+
+/**
+ * The terms of a text, as the index stores them and a search looks them up: lower case, without accents, English words stemmed and without
+ * stop words. Scripts without spaces are split into pairs of characters.
+ */
+export function extractTerms(text: string): string[] {
+  const terms: string[] = []
+  for (const [run] of withoutAccents(text).matchAll(runs)) {
+    if (unspaced.test(run)) terms.push(...characterPairs(run))
+    else if (!english.test(run)) terms.push(run.slice(0, maxTermLength))
+    else if (!stopWords.has(run)) terms.push(stem(run.slice(0, maxTermLength)))
+  }
+  return terms
+}
+
+function withoutAccents(text: string): string {
+  // Only these marks: those of other scripts are part of the word.
+  return text.toLowerCase().normalize('NFKD').replace(/[\u0300-\u036f]/g, '')
+}
+
+function characterPairs(run: string): string[] {
+  const characters = Array.from(run)
+  if (characters.length < 2) return characters
+  return characters.slice(1).map((character, index) => `${characters[index]}${character}`)
+}
+
+/**
+ * The part of an English word that its forms share, roughly: `dances`, `danced` and `dancing` become one term. It need not be a word, only
+ * the same for a question and for the passage that answers it.
+ */
+function stem(word: string): string {
+  let stemmed = word
+  for (const [ending, instead] of endings) {
+    if (!stemmed.endsWith(ending) || stemmed.length - ending.length < 3) continue
+    stemmed = stemmed.slice(0, -ending.length) + instead
+    break
+  }
+  const last = stemmed.at(-1) ?? ''
+  if (stemmed.length > 3 && last === stemmed.at(-2) && !'lsz'.includes(last)) stemmed = stemmed.slice(0, -1)
+  if (stemmed.length > 4 && stemmed.endsWith('e')) stemmed = stemmed.slice(0, -1)
+  if (stemmed.length > 3 && stemmed.endsWith('y')) stemmed = `${stemmed.slice(0, -1)}i`
+  return stemmed
+}

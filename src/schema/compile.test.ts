@@ -13,7 +13,7 @@ describe('a schema', () => {
     ['in JSON, of the AI SDK', jsonSchema({ type: 'object', properties: { city: { type: 'string' }, zip: { type: 'number' } }, required: ['city'] })],
     ['in JSON', { type: 'object', properties: { city: { type: 'string' }, zip: { type: 'number' } }, required: ['city'] }],
     ['in JSON, without a type', { properties: { city: { type: 'string' } }, required: ['city'] }],
-  ])('%s validates, and tells its shape', async (_, schema) => {
+  ])('%s validates, and converts to JSON Schema', async (_, schema) => {
     const compiled = compileSchema(schema, 'it')
     expect(await compiled.validate({ city: 'Bern' })).toEqual({ ok: true, value: { city: 'Bern' } })
     expect(await compiled.validate({})).toMatchObject({ ok: false, issues: [{ message: expect.any(String) }] })
@@ -37,7 +37,7 @@ describe('a schema', () => {
     expect(compileSchema(shape, 'it')).toBe(compileSchema(shape, 'it again'))
   })
 
-  it('says where something is wrong', async () => {
+  it('has the path of each issue', async () => {
     const nested = compileSchema(z.object({ a: z.object({ b: z.array(z.number()) }) }), 'it')
     const checked = await nested.validate({ a: { b: [1, 'x'] } })
     expect(checked).toMatchObject({ ok: false, issues: [{ path: 'a.b.1' }] })
@@ -46,14 +46,14 @@ describe('a schema', () => {
     expect(describeIssues([{ path: 'a.b', message: 'must be integer' }, { path: '', message: 'too big' }])).toBe('a.b: must be integer; too big')
   })
 
-  it('may take its time', async () => {
-    const slow = compileSchema(z.string().refine(async (text) => text === 'yes', 'say yes'), 'it')
+  it('may validate asynchronously', async () => {
+    const slow = compileSchema(z.string().refine(async (text) => text === 'yes', 'must be yes'), 'it')
     expect(await slow.validate('yes')).toEqual({ ok: true, value: 'yes' })
-    expect(await slow.validate('no')).toEqual({ ok: false, issues: [{ path: '', message: 'say yes' }] })
+    expect(await slow.validate('no')).toEqual({ ok: false, issues: [{ path: '', message: 'must be yes' }] })
   })
 
-  it('of objects tells that nothing else belongs into them, as providers insist', async () => {
-    const told = await compileSchema(
+  it('of objects forbids additional properties, as providers require', async () => {
+    const converted = await compileSchema(
       z.object({
         list: z.array(z.object({ n: z.number() })),
         either: z.union([z.object({ a: z.string() }), z.null()]),
@@ -62,7 +62,7 @@ describe('a schema', () => {
       }),
       'it',
     ).jsonSchema()
-    expect(told).toMatchObject({
+    expect(converted).toMatchObject({
       additionalProperties: false,
       properties: {
         list: { items: { additionalProperties: false } },
@@ -71,10 +71,10 @@ describe('a schema', () => {
         map: { additionalProperties: { properties: { v: {} }, additionalProperties: false } },
       },
     })
-    expect(told).not.toHaveProperty('$schema')
+    expect(converted).not.toHaveProperty('$schema')
   })
 
-  it('in JSON is told as it was written', async () => {
+  it('in JSON is passed on unchanged', async () => {
     const written = { type: 'object', properties: { a: { type: 'object', properties: {} } } }
     expect(await compileSchema(written, 'it').jsonSchema()).toBe(written)
   })
@@ -86,27 +86,27 @@ describe('a schema', () => {
     ['an empty object', {}],
     ['an unknown type', { type: 'banana' }],
     ['no type of several', { type: ['string', 'banana'] }],
-    ['a choice of nothing', { anyOf: [] }],
+    ['an empty choice', { anyOf: [] }],
     ['a class', class Shape {}],
     ['a function that fails', () => { throw new Error('x') }],
-    ['a function of nothing', () => undefined],
+    ['a function that returns nothing', () => undefined],
     ['an unknown version of the standard', { '~standard': { version: 2 } }],
   ])('is not %s', (_, schema) => {
     expect(() => compileSchema(schema, "inputSchema of tool 'x'")).toThrow(expect.objectContaining({ code: 'invalid_schema', message: expect.stringContaining("inputSchema of tool 'x' is not a schema") }))
   })
 
-  it('that can\'t say its shape is refused when the shape is needed', () => {
+  it('that can\'t be converted to JSON Schema is rejected when that is needed', () => {
     const mute = compileSchema({ '~standard': { version: 1, vendor: 'mute', validate: (value: unknown) => ({ value }) } }, 'it')
     expect(() => mute.jsonSchema()).toThrow(expect.objectContaining({ code: 'invalid_schema', message: expect.stringContaining('Standard JSON Schema') }))
     expect(() => compileSchema(z.object({ at: z.date() }), 'it').jsonSchema()).toThrow(expect.objectContaining({ code: 'invalid_schema' }))
   })
 
-  it('in JSON that can\'t be compiled is refused when it is first used', async () => {
+  it('in JSON that can\'t be compiled is rejected on first use', async () => {
     const typo = compileSchema({ type: 'object', properties: { a: { type: 'banana' } } }, 'it')
     await expect(typo.validate({})).rejects.toMatchObject({ code: 'invalid_schema' })
   })
 
-  it('in JSON may name its draft, and use its words', async () => {
+  it('in JSON may name its draft, and use the keywords of the draft', async () => {
     const tuple = (keyword: object, $schema: string) => compileSchema({ $schema, type: 'object', properties: { pair: { type: 'array', ...keyword } } }, 'it')
     const newest = tuple({ prefixItems: [{ type: 'string' }, { type: 'number' }] }, 'https://json-schema.org/draft/2020-12/schema')
     const oldest = tuple({ items: [{ type: 'string' }, { type: 'number' }] }, 'http://json-schema.org/draft-07/schema#')

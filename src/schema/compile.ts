@@ -1,12 +1,12 @@
 import type { StandardJSONSchemaV1, StandardSchemaV1 } from '@standard-schema/spec'
 import type { JSONSchema7 } from '@ai-sdk/provider'
-import { HeedError } from '../base/errors.ts'
-import { closedObjects } from './closed-objects.ts'
+import { describe, HeedError } from '../base/errors.ts'
+import { closeObjects } from './close-objects.ts'
 import { jsonSchemaValidator } from './json-schema.ts'
 import type { AISDKSchema, Issue, PlainJSONSchema, Validation } from './schema.ts'
 
 export interface CompiledSchema {
-  /** The shape as a model is told it. */
+  /** The schema as a model receives it. */
   jsonSchema(): JSONSchema7 | PromiseLike<JSONSchema7>
   validate(value: unknown): Validation | Promise<Validation>
 }
@@ -14,9 +14,9 @@ export interface CompiledSchema {
 const compiled = new WeakMap<object, CompiledSchema>()
 const aiSdkSchema = Symbol.for('vercel.ai.schema')
 
-/** Understands a schema of any accepted form. `subject` names it in errors: `inputSchema of tool 'weather'`. */
+/** Compiles a schema of any accepted form, once per object. `subject` is its name in errors: `inputSchema of tool 'weather'`. */
 export function compileSchema(schema: unknown, subject: string): CompiledSchema {
-  if (!isObjectLike(schema)) throw notASchema(subject)
+  if (!isObjectLike(schema)) throw invalidSchema(subject)
   const known = compiled.get(schema)
   if (known) return known
   const result = compile(schema, subject)
@@ -27,32 +27,29 @@ export function compileSchema(schema: unknown, subject: string): CompiledSchema 
 function compile(schema: object, subject: string): CompiledSchema {
   if ('~standard' in schema) return compileStandard(schema as StandardSchemaV1 & Partial<StandardJSONSchemaV1>, subject)
   if (aiSdkSchema in schema) return compileAISDK(schema as object as AISDKSchema)
-  // The `ai` package also passes schemas as functions that make one when it is first needed.
-  if (typeof schema === 'function') return compileSchema(made(schema as () => unknown, subject), subject)
+  // The `ai` package also passes functions that create the schema on first use.
+  if (typeof schema === 'function') return compileSchema(createSchema(schema as () => unknown, subject), subject)
   if (isPlainJSONSchema(schema)) return compilePlain(schema)
-  throw notASchema(subject)
+  throw invalidSchema(subject)
 }
 
-function made(make: () => unknown, subject: string): unknown {
+function createSchema(create: () => unknown, subject: string): unknown {
   try {
-    return make()
+    return create()
   } catch (cause) {
-    throw notASchema(subject, cause)
+    throw invalidSchema(subject, cause)
   }
 }
 
 function compileStandard(schema: StandardSchemaV1 & Partial<StandardJSONSchemaV1>, subject: string): CompiledSchema {
   const standard = schema['~standard']
-  if (typeof standard !== 'object' || standard === null || standard.version !== 1) throw notASchema(subject)
-  let shape: JSONSchema7 | undefined
+  if (typeof standard !== 'object' || standard === null || standard.version !== 1) throw invalidSchema(subject)
+  let converted: JSONSchema7 | undefined
   const jsonSchema = (): JSONSchema7 => {
-    shape ??= standardShape(schema, subject)
-    return shape
+    converted ??= standardJSONSchema(schema, subject)
+    return converted
   }
-  if (typeof standard.validate !== 'function') {
-    const plain = lazyValidator(jsonSchema)
-    return { jsonSchema, validate: plain }
-  }
+  if (typeof standard.validate !== 'function') return { jsonSchema, validate: lazyValidator(jsonSchema) }
   return {
     jsonSchema,
     validate(value) {
@@ -62,20 +59,20 @@ function compileStandard(schema: StandardSchemaV1 & Partial<StandardJSONSchemaV1
   }
 }
 
-function standardShape(schema: StandardSchemaV1 & Partial<StandardJSONSchemaV1>, subject: string): JSONSchema7 {
+function standardJSONSchema(schema: StandardSchemaV1 & Partial<StandardJSONSchemaV1>, subject: string): JSONSchema7 {
   const converter = schema['~standard'].jsonSchema
   if (!converter) {
     throw new HeedError(
       'invalid_schema',
-      `${subject} can validate but can't say its JSON Schema, which models need. Use a library version that implements `
+      `${subject} can validate, but can't be converted to JSON Schema, which models need. Use a library version that implements `
         + 'Standard JSON Schema (Zod 4.2 or newer, ArkType 2.1.28 or newer, Valibot with @valibot/to-json-schema), or pass JSON Schema.',
     )
   }
   try {
-    const { $schema: _, ...shape } = converter.input({ target: 'draft-07' })
-    return closedObjects(shape)
+    const { $schema: _, ...converted } = converter.input({ target: 'draft-07' })
+    return closeObjects(converted)
   } catch (cause) {
-    throw new HeedError('invalid_schema', `${subject} has no JSON Schema: ${messageOf(cause)}`, { cause })
+    throw new HeedError('invalid_schema', `${subject} can't be converted to JSON Schema: ${describe(cause)}`, { cause })
   }
 }
 
@@ -119,7 +116,8 @@ const jsonTypes: readonly unknown[] = ['object', 'string', 'number', 'integer', 
 
 function isPlainJSONSchema(schema: object): schema is PlainJSONSchema {
   const { type, properties, enum: values, anyOf, oneOf, allOf, $ref } = schema as Record<string, unknown>
-  if (type !== undefined) return Array.isArray(type) ? type.length > 0 && type.every((one) => jsonTypes.includes(one)) : jsonTypes.includes(type)
+  if (Array.isArray(type)) return type.length > 0 && type.every((one) => jsonTypes.includes(one))
+  if (type !== undefined) return jsonTypes.includes(type)
   return (typeof properties === 'object' && properties !== null) || typeof $ref === 'string'
     || [values, anyOf, oneOf, allOf].some((list) => Array.isArray(list) && list.length > 0)
 }
@@ -128,15 +126,12 @@ function isObjectLike(value: unknown): value is object {
   return (typeof value === 'object' && value !== null) || typeof value === 'function'
 }
 
-function notASchema(subject: string, cause?: unknown): HeedError {
-  return new HeedError('invalid_schema', `${subject} is not a schema. Pass a Standard Schema (such as a Zod object), an AI SDK schema, or JSON Schema.`, { cause })
+function invalidSchema(subject: string, cause?: unknown): HeedError {
+  const message = `${subject} is not a schema. Pass a Standard Schema (such as a Zod object), an AI SDK schema, or JSON Schema.`
+  return new HeedError('invalid_schema', message, { cause })
 }
 
 /** `city: expected string; zip: required` */
 export function describeIssues(issues: readonly Issue[]): string {
   return issues.map((issue) => (issue.path ? `${issue.path}: ${issue.message}` : issue.message)).join('; ')
-}
-
-function messageOf(error: unknown): string {
-  return error instanceof Error ? error.message : String(error)
 }

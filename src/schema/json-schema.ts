@@ -1,8 +1,8 @@
 import type { JSONSchema7 } from '@ai-sdk/provider'
-import { HeedError } from '../base/errors.ts'
+import { describe, HeedError } from '../base/errors.ts'
 import type { Validation } from './schema.ts'
 
-/** A validator for plain JSON Schema. Loaded when the first such schema is used: most programs never need it. */
+/** A validator for plain JSON Schema. Ajv is loaded with the first such schema: most programs never need it. */
 export async function jsonSchemaValidator({ $schema: draft, ...schema }: JSONSchema7): Promise<(value: unknown) => Validation> {
   const Ajv = await validatorOf(draft)
   const ajv = new Ajv({ allErrors: true, strict: false, logger: false })
@@ -10,7 +10,7 @@ export async function jsonSchemaValidator({ $schema: draft, ...schema }: JSONSch
   try {
     check = ajv.compile(schema)
   } catch (cause) {
-    throw new HeedError('invalid_schema', `JSON Schema can't be compiled: ${cause instanceof Error ? cause.message : String(cause)}`, { cause })
+    throw new HeedError('invalid_schema', `JSON Schema can't be compiled: ${describe(cause)}`, { cause })
   }
   return (value) => {
     if (check(value)) return { ok: true, value }
@@ -22,7 +22,7 @@ export async function jsonSchemaValidator({ $schema: draft, ...schema }: JSONSch
   }
 }
 
-/** Tools of MCP servers mostly name the newest draft, whose keywords older validators don't know. */
+/** Tools of MCP servers mostly use the newest draft, whose keywords a validator for older drafts ignores. */
 async function validatorOf(draft: string | undefined) {
   if (draft?.includes('2020-12')) return (await import('ajv/dist/2020.js')).Ajv2020
   if (draft?.includes('2019-09')) return (await import('ajv/dist/2019.js')).Ajv2019

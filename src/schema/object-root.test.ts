@@ -7,17 +7,17 @@ import { hasObjectRoot, wrapRoot } from './object-root.ts'
 
 it.each<[string, boolean, JSONSchema7]>([
   ['an object', true, { type: 'object' }],
-  ['an object that does not say so', true, { properties: {} }],
+  ['an object without a type', true, { properties: {} }],
   ['a list', false, { type: 'array' }],
   ['a choice of objects', false, { anyOf: [{ type: 'object' }] }],
   ['an object or nothing', false, { type: ['object', 'null'], properties: {} }],
   ['a reference to an object', false, { $ref: '#/definitions/o', definitions: { o: { type: 'object' } } }],
-])('%s is a root that providers take: %s', (_, taken, schema) => {
+])('%s is a root that providers accept: %s', (_, taken, schema) => {
   expect(hasObjectRoot(schema)).toBe(taken)
   expect(hasObjectRoot(wrapRoot(schema))).toBe(true)
 })
 
-it('puts a value into an object with one field', () => {
+it('wraps a schema into an object with one field', () => {
   const given: JSONSchema7 = { $schema: 'http://json-schema.org/draft-07/schema#', type: 'string', enum: ['a', 'b'] }
   expect(wrapRoot(given)).toEqual({
     $schema: 'http://json-schema.org/draft-07/schema#',
@@ -37,7 +37,7 @@ it.each<[string, JSONSchema7, unknown, unknown]>([
   ['its definitions', { type: 'array', items: { $ref: '#/definitions/value' }, definitions: { value: word } }, ['a'], [1]],
   ['definitions of the newer name', { type: 'array', items: { $ref: '#/$defs/word' }, $defs: { word } }, ['a'], [1]],
   ['itself from its definitions', { anyOf: [word, { $ref: '#/definitions/value' }], definitions: { value: { type: 'array', items: { $ref: '#' } } } }, ['a', ['b', []]], ['a', [1]]],
-])('that refers to %s still does', async (_, schema, good, bad) => {
+])('keeps references to %s', async (_, schema, good, bad) => {
   const before = structuredClone(schema)
   const check = await jsonSchemaValidator(wrapRoot(schema))
   expect(check({ value: good })).toMatchObject({ ok: true })

@@ -1,45 +1,46 @@
 import type { JSONSchema7, JSONSchema7Definition } from '@ai-sdk/provider'
 
-/** The one field of an object that was put around a value. */
+/** The only field of a wrapped schema. */
 export const wrappedField = 'value'
 
-/** Whether a provider that holds a model to a schema takes this one as the root: they insist on an object there, and refuse a choice of objects. */
+/** True for a schema that providers accept as the root of structured output: an object, and not a choice of objects. */
 export function hasObjectRoot({ type, properties }: JSONSchema7): boolean {
   return type === 'object' || (type === undefined && properties !== undefined)
 }
 
-/** The schema of an object whose one field is what the given schema describes. What it says of itself by `$ref` holds where it stands now. */
+/** An object schema whose only field has the passed schema. References to the former root are adjusted. */
 export function wrapRoot({ $schema, $id, definitions, $defs, ...inner }: JSONSchema7): JSONSchema7 {
-  const named = ownName({ ...definitions, ...$defs })
-  const moved = (schema: JSONSchema7) => withRefs(schema, `#/definitions/${named}`)
-  const eachMoved = (group: Record<string, JSONSchema7Definition>) =>
-    Object.fromEntries(Object.entries(group).map(([name, schema]) => [name, typeof schema === 'object' ? moved(schema) : schema]))
-  const value = moved(inner)
-  const groups = { ...(definitions ? { definitions: eachMoved(definitions) } : {}), ...($defs ? { $defs: eachMoved($defs) } : {}) }
-  const recursive = JSON.stringify([value, groups]).includes(`"#/definitions/${named}`)
+  const rootName = unusedName({ ...definitions, ...$defs })
+  const adjust = (schema: JSONSchema7) => adjustRefs(schema, `#/definitions/${rootName}`)
+  const adjustAll = (group: Record<string, JSONSchema7Definition>) =>
+    Object.fromEntries(Object.entries(group).map(([name, schema]) => [name, typeof schema === 'object' ? adjust(schema) : schema]))
+  const value = adjust(inner)
+  const groups = { ...(definitions ? { definitions: adjustAll(definitions) } : {}), ...($defs ? { $defs: adjustAll($defs) } : {}) }
+  const recursive = JSON.stringify([value, groups]).includes(`"#/definitions/${rootName}`)
   return {
     ...($schema === undefined ? {} : { $schema }),
     ...($id === undefined ? {} : { $id }),
     type: 'object',
-    properties: { [wrappedField]: recursive ? { $ref: `#/definitions/${named}` } : value },
+    properties: { [wrappedField]: recursive ? { $ref: `#/definitions/${rootName}` } : value },
     required: [wrappedField],
     additionalProperties: false,
     ...groups,
-    ...(recursive ? { definitions: { ...groups.definitions, [named]: value } } : {}),
+    ...(recursive ? { definitions: { ...groups.definitions, [rootName]: value } } : {}),
   }
 }
 
-function ownName(taken: object): string {
+function unusedName(taken: object): string {
   let name = wrappedField
   while (name in taken) name += '_'
   return name
 }
 
-/** The schema with each reference to its root, or into it, changed to the place where the root is now. Definitions stay where they are. */
-function withRefs(schema: JSONSchema7, root: string): JSONSchema7 {
-  return JSON.parse(JSON.stringify(schema), (key, value: unknown) => (key === '$ref' && typeof value === 'string' ? movedRef(value, root) : value)) as JSONSchema7
+/** Replaces references to the root, or to a path below it, by references below `root`. References to definitions stay. */
+function adjustRefs(schema: JSONSchema7, root: string): JSONSchema7 {
+  const reviver = (key: string, value: unknown) => (key === '$ref' && typeof value === 'string' ? adjustRef(value, root) : value)
+  return JSON.parse(JSON.stringify(schema), reviver) as JSONSchema7
 }
 
-function movedRef(ref: string, root: string): string {
+function adjustRef(ref: string, root: string): string {
   return ref === '#' || (ref.startsWith('#/') && !/^#\/(definitions|\$defs)\//.test(ref)) ? root + ref.slice(1) : ref
 }

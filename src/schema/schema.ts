@@ -2,8 +2,8 @@ import type { StandardJSONSchemaV1, StandardSchemaV1 } from '@standard-schema/sp
 import type { JSONSchema7 } from '@ai-sdk/provider'
 
 /**
- * Anything that describes a value: a Standard Schema (Zod, Valibot, ArkType, …), an AI SDK schema, or plain JSON Schema.
- * A Standard Schema must also be able to give its JSON Schema, since models are told the shape in it.
+ * A schema of a value: a Standard Schema (Zod, Valibot, ArkType, …), an AI SDK schema, or plain JSON Schema. A Standard Schema must also
+ * convert to JSON Schema, which models receive.
  */
 export type Schema<Input = unknown, Output = Input> =
   | StandardSchemaV1<Input, Output>
@@ -22,7 +22,7 @@ export interface AISDKSchema<Output = unknown> {
 
 type AISDKValidation<Output> = { success: true; value: Output } | { success: false; error: Error }
 
-/** JSON Schema as it is written. Its values are `unknown` by type; validation is by the schema all the same. */
+/** Plain JSON Schema. The type of its values is `unknown`; they are validated all the same. */
 export type PlainJSONSchema = { readonly [keyword: string]: unknown } & (
   | { readonly type: JSONType | readonly JSONType[] }
   | { readonly properties: object }
@@ -35,13 +35,13 @@ export type PlainJSONSchema = { readonly [keyword: string]: unknown } & (
 
 type JSONType = 'object' | 'string' | 'number' | 'integer' | 'boolean' | 'array' | 'null'
 
-/** What a caller writes. */
+/** The type of a value before validation. */
 export type InferInput<S> = S extends StandardSchemaV1<infer Input, unknown> ? Input
   : S extends StandardJSONSchemaV1<infer Input, unknown> ? Input
   : S extends AISDKSchema<infer Output> ? Output
   : unknown
 
-/** What comes out of validation. */
+/** The type of a value after validation. */
 export type InferOutput<S> = S extends StandardSchemaV1<unknown, infer Output> ? Output
   : S extends StandardJSONSchemaV1<unknown, infer Output> ? Output
   : S extends AISDKSchema<infer Output> ? Output

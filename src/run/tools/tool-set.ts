@@ -1,6 +1,6 @@
 import type { LanguageModelV4FunctionTool, LanguageModelV4ProviderTool } from '@ai-sdk/provider'
 import { HeedError } from '../../base/errors.ts'
-import { argumentsShape } from '../../schema/arguments-shape.ts'
+import { argumentsSchema } from '../../schema/arguments-schema.ts'
 import { compileSchema, type CompiledSchema } from '../../schema/compile.ts'
 import type { InferInput } from '../../schema/schema.ts'
 import { aiSDKTool, isAISDKTool, isProviderTool, runsHere, type AISDKTool, type ProviderTool } from './ai-sdk-tool.ts'
@@ -108,7 +108,7 @@ async function define(entry: ResolvedTool | LanguageModelV4ProviderTool): Promis
   if (!('tool' in entry)) return entry
   if (entry.provider) return entry.provider
   const { tool, name, input } = entry
-  const shape = input ? argumentsShape(await input.jsonSchema()) : noParameters
+  const shape = input ? argumentsSchema(await input.jsonSchema()) : noParameters
   if (!shape) {
     throw new HeedError('invalid_tool', `inputSchema of tool '${name}' must describe an object: models call tools with named arguments. Put the value into one, such as { value: … }.`, { details: { name } })
   }

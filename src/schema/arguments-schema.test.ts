@@ -1,18 +1,18 @@
 import type { JSONSchema7 } from '@ai-sdk/provider'
 import { expect, it } from 'vitest'
 import { z } from 'zod'
-import { argumentsShape } from './arguments-shape.ts'
+import { argumentsSchema } from './arguments-schema.ts'
 import { compileSchema } from './compile.ts'
 
 const text: JSONSchema7 = { type: 'string' }
-const of = async (schema: z.ZodType) => argumentsShape(await compileSchema(schema, 'it').jsonSchema())
+const of = async (schema: z.ZodType) => argumentsSchema(await compileSchema(schema, 'it').jsonSchema())
 
-it('is what it was for an object', () => {
+it('is unchanged for an object', () => {
   const schema: JSONSchema7 = { type: 'object', properties: { a: text } }
-  expect(argumentsShape(schema)).toBe(schema)
-  expect(argumentsShape({ properties: { a: text } })).toEqual({ ...schema, properties: { a: text } })
-  expect(argumentsShape({})).toEqual({ type: 'object' })
-  expect(argumentsShape({ type: ['object', 'null'], properties: {} })).toEqual({ type: 'object', properties: {} })
+  expect(argumentsSchema(schema)).toBe(schema)
+  expect(argumentsSchema({ properties: { a: text } })).toEqual({ ...schema, properties: { a: text } })
+  expect(argumentsSchema({})).toEqual({ type: 'object' })
+  expect(argumentsSchema({ type: ['object', 'null'], properties: {} })).toEqual({ type: 'object', properties: {} })
 })
 
 it('of a choice of objects is one object with the fields of all', async () => {
@@ -27,19 +27,19 @@ it('of a choice of objects is one object with the fields of all', async () => {
   expect(await of(z.union([z.union([z.object({ a: z.string() }), z.object({ b: z.string() })]), z.object({ c: z.string() })]))).toEqual({ type: 'object', properties: { a: text, b: text, c: text }, additionalProperties: false })
 })
 
-it('of objects that are all meant is one with all that they require', async () => {
+it('of an intersection of objects is one object with all required fields', async () => {
   expect(await of(z.intersection(z.object({ a: z.string() }), z.object({ b: z.number() })))).toMatchObject({ type: 'object', properties: { a: text, b: { type: 'number' } }, required: ['a', 'b'] })
 })
 
-it('keeps what stands beside a choice, and what it refers to', () => {
+it('keeps the keywords beside a choice, and resolves its references', () => {
   const schema: JSONSchema7 = {
     description: 'Find it.', type: 'object', properties: { path: text }, required: ['path'],
     anyOf: [{ required: ['id'], properties: { id: text } }, { $ref: '#/definitions/named' }],
     definitions: { named: { type: 'object', properties: { name: text }, required: ['name'] } },
   }
   const before = structuredClone(schema)
-  expect(argumentsShape(schema)).toEqual({ description: 'Find it.', type: 'object', properties: { path: text, id: text, name: text }, required: ['path'], definitions: schema.definitions })
-  expect(argumentsShape({ $ref: '#/definitions/named', definitions: schema.definitions ?? {} })).toEqual({ type: 'object', properties: { name: text }, required: ['name'], definitions: schema.definitions })
+  expect(argumentsSchema(schema)).toEqual({ description: 'Find it.', type: 'object', properties: { path: text, id: text, name: text }, required: ['path'], definitions: schema.definitions })
+  expect(argumentsSchema({ $ref: '#/definitions/named', definitions: schema.definitions ?? {} })).toEqual({ type: 'object', properties: { name: text }, required: ['name'], definitions: schema.definitions })
   expect(schema).toEqual(before)
 })
 
@@ -49,6 +49,6 @@ it.each<[string, JSONSchema7]>([
   ['values', { enum: ['a', 'b'] }],
   ['a choice of texts', { anyOf: [text, { type: 'number' }] }],
   ['what it does not have', { $ref: '#/definitions/gone' }],
-])('is none for %s', (_, schema) => {
-  expect(argumentsShape(schema)).toBeUndefined()
+])('is undefined for %s', (_, schema) => {
+  expect(argumentsSchema(schema)).toBeUndefined()
 })

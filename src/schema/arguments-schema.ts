@@ -1,11 +1,11 @@
 import type { JSONSchema7, JSONSchema7Definition } from '@ai-sdk/provider'
 
 /**
- * The shape of a tool's input as providers take it: one object, with no choice at its root. A choice of objects is told as one object with the
- * fields of all, of which those are required that each requires; what is not allowed together is left to validation. Undefined for what can't be
- * an object, since models call tools with nothing else.
+ * The schema of a tool's input as providers accept it: one object, without a choice at its root. A choice of objects becomes one object
+ * with the fields of all, requiring the fields that each requires; validation still rejects combinations that the choice forbids.
+ * Undefined for a schema that no object matches, since models call tools with objects only.
  */
-export function argumentsShape(schema: JSONSchema7): JSONSchema7 | undefined {
+export function argumentsSchema(schema: JSONSchema7): JSONSchema7 | undefined {
   const { $ref, anyOf, oneOf, allOf, ...root } = schema
   const types = schema.type === undefined ? undefined : [schema.type].flat()
   if (types && !types.includes('object')) return undefined
@@ -13,32 +13,29 @@ export function argumentsShape(schema: JSONSchema7): JSONSchema7 | undefined {
     if (schema.type === 'object') return schema
     return types || (schema.enum === undefined && schema.const === undefined) ? { ...root, type: 'object' } : undefined
   }
-  const named = (one: JSONSchema7Definition) => referred(one, schema)
-  const given: JSONSchema7 = { ...root, type: 'object' }
-  const all = [...($ref === undefined ? [] : [{ $ref }]), ...(allOf ?? [])].map((one) => objectIn(named(one)))
-  const choices = [anyOf, oneOf].filter((choice) => choice !== undefined).map((choice) => oneOfThese(choice.flatMap((one) => objectIn(named(one)) ?? [])))
-  const parts = [...all, ...choices]
-  return parts.every((part) => part !== undefined) ? [given, ...parts].reduce(both) : undefined
+  const resolve = (one: JSONSchema7Definition) => objectSchema(resolveRef(one, schema))
+  const rootObject: JSONSchema7 = { ...root, type: 'object' }
+  const all = [...($ref === undefined ? [] : [{ $ref }]), ...(allOf ?? [])].map(resolve)
+  const choices = [anyOf, oneOf].filter((choice) => choice !== undefined)
+  const parts = [...all, ...choices.map((choice) => union(choice.flatMap((one) => resolve(one) ?? [])))]
+  return parts.every((part) => part !== undefined) ? [rootObject, ...parts].reduce(intersection) : undefined
 }
 
-/** The schema that a local reference stands for. */
-function referred(one: JSONSchema7Definition, root: JSONSchema7): JSONSchema7Definition {
+/** The schema of a local reference. */
+function resolveRef(one: JSONSchema7Definition, root: JSONSchema7): JSONSchema7Definition {
   const [, group, name = ''] = (typeof one === 'object' && /^#\/(definitions|\$defs)\/([^/]+)$/.exec(one.$ref ?? '')) || []
   return (group === undefined ? undefined : root[group as 'definitions' | '$defs']?.[name]) ?? one
 }
 
-/** What is an object, or could be one. */
-function objectIn(one: JSONSchema7Definition): JSONSchema7 | undefined {
+/** The schema as an object schema; undefined where it describes no object. */
+function objectSchema(one: JSONSchema7Definition): JSONSchema7 | undefined {
   if (typeof one !== 'object' || one.$ref !== undefined) return undefined
-  if (one.type === undefined && one.properties === undefined && one.required === undefined) return argumentsOfChoice(one)
-  return argumentsShape(one)
+  const isTyped = one.type !== undefined || one.properties !== undefined || one.required !== undefined
+  return isTyped || one.anyOf || one.oneOf || one.allOf ? argumentsSchema(one) : undefined
 }
 
-function argumentsOfChoice(one: JSONSchema7): JSONSchema7 | undefined {
-  return one.anyOf || one.oneOf || one.allOf ? argumentsShape(one) : undefined
-}
-
-function oneOfThese(choices: readonly JSONSchema7[]): JSONSchema7 | undefined {
+/** An object with the fields of all choices. */
+function union(choices: readonly JSONSchema7[]): JSONSchema7 | undefined {
   const [first, ...others] = choices
   if (!first) return undefined
   const required = (first.required ?? []).filter((field) => others.every((other) => other.required?.includes(field)))
@@ -53,8 +50,8 @@ function anyOf(schemas: readonly JSONSchema7Definition[]): JSONSchema7Definition
   return different.length === 1 ? (different[0] ?? true) : { anyOf: different }
 }
 
-/** An object that is both. */
-function both(one: JSONSchema7, other: JSONSchema7): JSONSchema7 {
+/** An object that matches both schemas. */
+function intersection(one: JSONSchema7, other: JSONSchema7): JSONSchema7 {
   const { properties = {}, required = [] } = one
   const shared = Object.entries(other.properties ?? {}).map(([field, schema]) => {
     const here = properties[field]

@@ -14,7 +14,7 @@ import { isUserAuthored } from '../signals/row.ts'
 import { callOnThread } from '../thread/send/call.ts'
 import { decide } from '../thread/control/decide.ts'
 import { activeContext } from '../tracing/telemetry.ts'
-import { traced, traceRun, unlessLost } from '../tracing/run-trace.ts'
+import { runInTrace, traceRun, prepareInTrace } from '../tracing/run-trace.ts'
 import type { Site } from '../heed/site.ts'
 import type { ThreadRuntime } from '../thread/runtime/runtime.ts'
 import type { Askable } from './askable.ts'
@@ -94,14 +94,14 @@ async function ephemeral(
   try {
     const trace = traceRun(site.tracing, () => ({ agent, runId, parent: activeContext() }))
     const request = { runId, rows: [...history, ...rows], inputCount: rows.length, stepsDone: 0, trace }
-    const setup = await unlessLost(trace, () => untilAborted(agent.prepare(options, request, site), ephemeralRun.closing))
+    const setup = await prepareInTrace(trace, () => untilAborted(agent.prepare(options, request, site), ephemeralRun.closing))
     const run = new Run(setup, new EphemeralHost(emit, ephemeralRun.closing))
     const unlink = [setup.options.abortSignal, ephemeralRun.closing].map((signal) => abortWith(run, signal))
     const over = () => {
       for (const end of unlink) end()
       ephemeralRun.end()
     }
-    return { result: traced(trace, () => runLoop(run)).finally(over) }
+    return { result: runInTrace(trace, () => runLoop(run)).finally(over) }
   } catch (error) {
     ephemeralRun.end()
     throw error

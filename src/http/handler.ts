@@ -5,7 +5,7 @@ import { Cors, type CorsOptions } from './auth/cors.ts'
 import { EventStreams } from './sse/event-stream.ts'
 import { answerOf, jsonAnswer, PlatformAsked, responseOf, type Answer, type Asked } from './request/exchange.ts'
 import { asAbsent, failed } from './request/failure.ts'
-import { belowRequest } from '../tracing/incoming.ts'
+import { withRequestSpan } from '../tracing/incoming.ts'
 import { isLoopback } from './auth/host.ts'
 import { Lingering } from './sse/grace-period.ts'
 import { Metrics } from './metrics.ts'
@@ -87,7 +87,7 @@ export function createAnswering(heed: Heed, options: HandlerOptions): { answer(a
       if (!route.unlimited) limit?.take(route.open ? `from ${asked.remote ?? 'anywhere'}` : `as ${principal.id}`)
       const call = new RequestCall(serving, asked, principal, params, await checks.read(asked))
       if (!call.isPlaced) await call.place()
-      return answered(await belowRequest(heed.tracing, () => asked.header('traceparent'), () => route.handle(call)))
+      return answered(await withRequestSpan(heed.tracing, () => asked.header('traceparent'), () => route.handle(call)))
     } catch (error) {
       return failed(route.read ? asAbsent(error, params.threadId ?? new URLSearchParams(asked.search).get('threadId') ?? undefined) : error, heed.logger, { method: route.method, path: route.path })
     }

@@ -1,5 +1,5 @@
-import type { StandardJSONSchemaV1, StandardSchemaV1 } from '@standard-schema/spec'
 import type { JSONSchema7 } from '@ai-sdk/provider'
+import type { StandardJSONSchemaV1, StandardSchemaV1 } from '@standard-schema/spec'
 import { describe, HeedError } from '../base/errors.ts'
 import { closeObjects } from './close-objects.ts'
 import { jsonSchemaValidator } from './json-schema.ts'

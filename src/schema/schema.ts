@@ -1,5 +1,5 @@
-import type { StandardJSONSchemaV1, StandardSchemaV1 } from '@standard-schema/spec'
 import type { JSONSchema7 } from '@ai-sdk/provider'
+import type { StandardJSONSchemaV1, StandardSchemaV1 } from '@standard-schema/spec'
 
 /**
  * A schema of a value: a Standard Schema (Zod, Valibot, ArkType, …), an AI SDK schema, or plain JSON Schema. A Standard Schema must also

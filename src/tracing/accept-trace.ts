@@ -3,28 +3,28 @@ import type { Signal } from '../signals/signal.ts'
 import type { Accepted, LaneWrite } from '../store/contract/threads.ts'
 import { Operation } from './operation.ts'
 import type { TracingOptions } from './options.ts'
-import { telemetry, type Telemetry } from './telemetry.ts'
-import { sentBy } from './traceparent.ts'
+import { telemetryFor, type Telemetry } from './telemetry.ts'
+import { withTraceparent } from './traceparent.ts'
 
-/** A signal on its way into the mailbox of a thread. */
-export interface Accepting {
+/** The attributes of an accept span. */
+export interface AcceptStart {
   agentId: string
   signal: Pick<Signal, 'id' | 'type' | 'tagName'>
   mode: string
   lane: LaneWrite | undefined
 }
 
-/** From the send to its acceptance. The run that takes it links back to here. */
+/** The span of a send, from its call to its acceptance. The run that drains the signal links to this span. */
 export class AcceptTrace {
   readonly #operation: Operation
   readonly #type: string
 
-  constructor(found: Telemetry, options: TracingOptions, { agentId, signal, mode, lane }: Accepting) {
+  constructor(telemetry: Telemetry, options: TracingOptions, { agentId, signal, mode, lane }: AcceptStart) {
     this.#type = signal.type
-    this.#operation = new Operation(found, {
+    this.#operation = new Operation(telemetry, {
       name: `accept_signal ${signal.type}`,
       kind: 3,
-      parent: found.active(),
+      parent: telemetry.active(),
       options,
       attributes: {
         'gen_ai.agent.id': agentId,
@@ -38,15 +38,22 @@ export class AcceptTrace {
     })
   }
 
-  /** The row with the address of this span. */
+  /** The row with a reference to this span. */
   mark(row: MessageRow): MessageRow {
     const { spanContext } = this.#operation
-    return spanContext ? sentBy(row, spanContext) : row
+    return spanContext ? withTraceparent(row, spanContext) : row
   }
 
   end(threadId: string, { route, duplicate, runId, lane }: Accepted): void {
-    this.#operation.set({ 'gen_ai.conversation.id': threadId, 'heed.signal.route': route, 'heed.signal.duplicate': duplicate, 'heed.run.id': runId, 'heed.lane.version': lane?.version })
-    if (!duplicate) this.#operation.telemetry.signalsAccepted?.add(1, { 'heed.signal.type': this.#type, 'heed.signal.route': route })
+    const { telemetry } = this.#operation
+    this.#operation.set({
+      'gen_ai.conversation.id': threadId,
+      'heed.signal.route': route,
+      'heed.signal.duplicate': duplicate,
+      'heed.run.id': runId,
+      'heed.lane.version': lane?.version,
+    })
+    if (!duplicate) telemetry.signalsAccepted?.add(1, { 'heed.signal.type': this.#type, 'heed.signal.route': route })
     this.#operation.end()
   }
 
@@ -56,8 +63,8 @@ export class AcceptTrace {
   }
 }
 
-/** The trace of a send; nothing unless an SDK is registered. */
-export function traceAccept(options: TracingOptions | false | undefined, accepting: Accepting): AcceptTrace | undefined {
-  const found = options === false ? undefined : telemetry()
-  return found && new AcceptTrace(found, options || {}, accepting)
+/** The trace of a send; undefined unless an SDK is registered. */
+export function traceAccept(options: TracingOptions | false | undefined, start: AcceptStart): AcceptTrace | undefined {
+  const telemetry = telemetryFor(options)
+  return telemetry && new AcceptTrace(telemetry, options || {}, start)
 }

@@ -6,30 +6,36 @@ import { inputMessages, outputMessages, systemInstructions } from './content.ts'
 import type { Attributes, Context } from './open-telemetry.ts'
 import { errorType, Operation } from './operation.ts'
 import type { TracingOptions } from './options.ts'
-import { telemetry, type Telemetry } from './telemetry.ts'
+import { telemetryFor, type Telemetry } from './telemetry.ts'
 
-export interface ChatBegin {
+export interface ChatStart {
   telemetry: Telemetry
   options: TracingOptions
   parent: Context
-  /** Of the run it belongs to. */
+  /** The id of the thread. */
   conversation: string | undefined
-  /** Of its run, where it is asked for one. */
+  /** The step of the run, for a call of a run. */
   step?: number
-  /** What else it is asked for. */
+  /** The purpose of a call outside of a run. */
   purpose?: 'title'
 }
 
-/** One model asked once, with all its retries. */
+/** The span of one model call, with its retries. */
 export class ChatTrace {
   readonly #operation: Operation
   readonly #options: TracingOptions
   readonly #measured: Attributes
 
-  constructor(model: LanguageModel, call: LanguageModelV4CallOptions, { telemetry: found, options, parent, conversation, step, purpose }: ChatBegin) {
+  constructor(
+    model: LanguageModel, call: LanguageModelV4CallOptions, { telemetry, options, parent, conversation, step, purpose }: ChatStart,
+  ) {
     this.#options = options
-    this.#measured = { 'gen_ai.operation.name': 'chat', 'gen_ai.provider.name': providerName(model.provider), 'gen_ai.request.model': model.modelId }
-    this.#operation = new Operation(found, {
+    this.#measured = {
+      'gen_ai.operation.name': 'chat',
+      'gen_ai.provider.name': providerName(model.provider),
+      'gen_ai.request.model': model.modelId,
+    }
+    this.#operation = new Operation(telemetry, {
       name: `chat ${model.modelId}`,
       kind: 2,
       parent,
@@ -49,7 +55,7 @@ export class ChatTrace {
         'gen_ai.request.seed': call.seed,
         'heed.step': step,
         'heed.purpose': purpose,
-        ...(options.recordInputs ? { 'gen_ai.input.messages': inputMessages(call.prompt), 'gen_ai.system_instructions': systemInstructions(call.prompt) } : {}),
+        ...(options.recordInputs ? inputAttributes(call.prompt) : {}),
       },
     })
   }
@@ -58,8 +64,8 @@ export class ChatTrace {
     return this.#operation.within(work)
   }
 
-  /** The first visible part is there. */
-  answered(): void {
+  /** Records the time of the first visible part. */
+  firstChunk(): void {
     this.#operation.set({ 'gen_ai.response.time_to_first_chunk': this.#operation.elapsed })
   }
 
@@ -67,45 +73,54 @@ export class ChatTrace {
     this.#operation.event('heed.retry', { 'error.type': errorType(error) })
   }
 
-  /** No answer came, and none will. */
+  /** Ends the span of a call that failed after its retries. */
   fail(error: unknown): void {
     this.#operation.fail(error)
     this.#end()
   }
 
-  /** Nobody waits for the answer any more. */
+  /** Ends the span of a call that was aborted before the first chunk. */
   abandon(): void {
     this.#operation.set({ 'gen_ai.response.finish_reasons': ['aborted'] })
     this.#end()
   }
 
-  /** The answer is over. `cut`: by whom it was not allowed to finish; `error`: why it broke. */
-  end(said: StepRecorder, { cut, error }: { cut?: 'aborted' | 'interrupted' | undefined; error?: unknown }): void {
-    const reason = cut ?? said.finishReason
+  /** Ends the span after the stream. `cut`: why the stream was stopped; `error`: why it broke. */
+  end(output: StepRecorder, { cut, error }: { cut?: 'aborted' | 'interrupted' | undefined; error?: unknown }): void {
+    const reason = cut ?? output.finishReason
     this.#operation.set({
-      'gen_ai.response.model': said.modelId,
+      'gen_ai.response.model': output.modelId,
       'gen_ai.response.finish_reasons': [error === undefined ? reason : 'error'],
-      ...usageAttributes(said.usage),
-      ...(this.#options.recordOutputs ? { 'gen_ai.output.messages': outputMessages(said.parts, reason) } : {}),
+      ...usageAttributes(output.usage),
+      ...(this.#options.recordOutputs ? { 'gen_ai.output.messages': outputMessages(output.parts, reason) } : {}),
     })
     if (error !== undefined) this.#operation.fail(error)
-    this.#end(said)
+    this.#end(output)
   }
 
-  #end(said?: StepRecorder): void {
+  #end(output?: StepRecorder): void {
     const { operationDuration, tokenUsage } = this.#operation.telemetry
-    const measured = { ...this.#measured, ...(said?.modelId === undefined ? {} : { 'gen_ai.response.model': said.modelId }) }
-    const { inputTokens = 0, outputTokens = 0 } = said?.usage ?? {}
+    const measured = { ...this.#measured, ...(output?.modelId === undefined ? {} : { 'gen_ai.response.model': output.modelId }) }
+    const { inputTokens = 0, outputTokens = 0 } = output?.usage ?? {}
     if (inputTokens > 0) tokenUsage?.record(inputTokens, { ...measured, 'gen_ai.token.type': 'input' })
     if (outputTokens > 0) tokenUsage?.record(outputTokens, { ...measured, 'gen_ai.token.type': 'output' })
     this.#operation.end(operationDuration, measured)
   }
 }
 
-/** Begins the trace of a model that is asked outside of a run, below whatever asks; nothing unless an SDK is registered. */
-export function traceChat(options: TracingOptions | false | undefined, about: { conversation: string; purpose: 'title' }): ((model: LanguageModel, call: LanguageModelV4CallOptions) => ChatTrace) | undefined {
-  const found = options === false ? undefined : telemetry()
-  return found && ((model, call) => new ChatTrace(model, call, { ...about, telemetry: found, options: options || {}, parent: found.active() }))
+type StartChat = (model: LanguageModel, call: LanguageModelV4CallOptions) => ChatTrace
+
+/** Traces model calls outside of a run, below the active span; undefined unless an SDK is registered. */
+export function traceChat(
+  options: TracingOptions | false | undefined, about: { conversation: string; purpose: 'title' },
+): StartChat | undefined {
+  const telemetry = telemetryFor(options)
+  if (!telemetry) return undefined
+  return (model, call) => new ChatTrace(model, call, { ...about, telemetry, options: options || {}, parent: telemetry.active() })
+}
+
+function inputAttributes(prompt: LanguageModelV4CallOptions['prompt']): Attributes {
+  return { 'gen_ai.input.messages': inputMessages(prompt), 'gen_ai.system_instructions': systemInstructions(prompt) }
 }
 
 export function usageAttributes({ inputTokens, outputTokens, reasoningTokens, cachedInputTokens, cacheWriteTokens }: Usage): Attributes {
@@ -118,7 +133,7 @@ export function usageAttributes({ inputTokens, outputTokens, reasoningTokens, ca
   }
 }
 
-/** Providers as the conventions name them. The longer beginning comes first. */
+/** Prefixes of provider ids with the provider names of the semantic conventions. A longer prefix precedes a shorter one. */
 const providers: ReadonlyArray<readonly [string, string]> = [
   ['amazon-bedrock', 'aws.bedrock'],
   ['azure', 'azure.ai.openai'],
@@ -131,7 +146,7 @@ const providers: ReadonlyArray<readonly [string, string]> = [
   ['xai', 'x_ai'],
 ]
 
-/** `openai.chat` is `openai`: what follows the first dot is which of its APIs. */
+/** `openai.chat` becomes `openai`: the API of a provider follows the first dot. */
 export function providerName(provider: string): string {
   return providers.find(([prefix]) => provider.startsWith(prefix))?.[1] ?? (provider.split('.', 1)[0] || provider)
 }

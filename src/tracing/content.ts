@@ -1,23 +1,29 @@
 import type { LanguageModelV4Message } from '@ai-sdk/provider'
-import type { MessagePart } from '../message/message.ts'
 import { redact, unlimited } from '../base/redact.ts'
+import type { MessagePart } from '../message/message.ts'
 
-/** What was said, in the form that the conventions have for it. Only asked for when a program wants it written down. */
+/*
+ * Prompts and responses in the JSON of the semantic conventions, for programs that record them.
+ */
+
 export function inputMessages(prompt: readonly LanguageModelV4Message[]): string {
-  return written(prompt.filter(({ role }) => role !== 'system').map(({ role, content }) => ({ role, parts: typeof content === 'string' ? [text(content)] : content.map(promptPart) })))
+  const messages = prompt.filter(({ role }) => role !== 'system')
+  return redactedJSON(messages.map(({ role, content }) => {
+    return { role, parts: typeof content === 'string' ? [text(content)] : content.map(promptPart) }
+  }))
 }
 
 export function systemInstructions(prompt: readonly LanguageModelV4Message[]): string | undefined {
   const system = prompt.filter((message) => message.role === 'system')
-  return system.length === 0 ? undefined : written(system.map(({ content }) => text(content)))
+  return system.length === 0 ? undefined : redactedJSON(system.map(({ content }) => text(content)))
 }
 
 export function outputMessages(parts: readonly MessagePart[], finishReason: string): string {
-  return written([{ role: 'assistant', parts: parts.flatMap(answerPart), finish_reason: finishReason }])
+  return redactedJSON([{ role: 'assistant', parts: parts.flatMap(outputPart), finish_reason: finishReason }])
 }
 
-/** In full, but for the secrets in it: fields are known by their names before all is one text. */
-export function written(value: unknown): string {
+/** JSON of any length, without secrets. Redaction precedes encoding, since it also recognises secrets by the names of fields. */
+export function redactedJSON(value: unknown): string {
   return JSON.stringify(redact(value, unlimited)) ?? 'null'
 }
 
@@ -34,12 +40,12 @@ function promptPart(part: PromptPart): object {
     case 'tool-result':
       return { type: 'tool_call_response', id: part.toolCallId, response: part.output }
     default:
-      // Whole files have no place in a trace.
+      // A trace has the type of a file, not its data.
       return { type: part.type, ...('mediaType' in part ? { mime_type: part.mediaType } : {}) }
   }
 }
 
-function answerPart(part: MessagePart): object[] {
+function outputPart(part: MessagePart): object[] {
   switch (part.type) {
     case 'text':
       return [text(part.text)]

@@ -1,20 +1,20 @@
-import { spanIn, withSpan, type Span, type SpanContext } from './open-telemetry.ts'
+import { spanOf, withSpan, type Span, type SpanContext } from './open-telemetry.ts'
 import type { TracingOptions } from './options.ts'
-import { telemetry } from './telemetry.ts'
-import { contextOf } from './traceparent.ts'
+import { telemetryFor } from './telemetry.ts'
+import { parseTraceparent } from './traceparent.ts'
 
 /**
- * Does what a request asks for below the span that its `traceparent` names. Where a span is open already, as with an SDK that traces the server itself,
- * that one is below it, and nothing is done here.
+ * Handles a request below the span of its `traceparent` header. A span that is already active, as with an SDK that instruments the
+ * server, stays the parent.
  */
-export function belowRequest<T>(options: TracingOptions | false | undefined, traceparent: () => string | null, work: () => T): T {
-  const found = options === false ? undefined : telemetry()
-  const active = found?.active()
-  const named = found && active && !spanIn(active) ? contextOf(traceparent()) : undefined
-  return found && active && named ? found.within(withSpan(active, new RemoteSpan(named)), work) : work()
+export function withRequestSpan<T>(options: TracingOptions | false | undefined, traceparent: () => string | null, work: () => T): T {
+  const telemetry = telemetryFor(options)
+  const active = telemetry?.active()
+  const remote = telemetry && active && !spanOf(active) ? parseTraceparent(traceparent()) : undefined
+  return telemetry && active && remote ? telemetry.within(withSpan(active, new RemoteSpan(remote)), work) : work()
 }
 
-/** A span of another process: known by its name, and not for us to write on. */
+/** A span of another process: a parent that records nothing. */
 class RemoteSpan implements Span {
   readonly #context: SpanContext
 

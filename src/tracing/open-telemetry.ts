@@ -1,6 +1,6 @@
 /**
- * As much of OpenTelemetry's API as is used here. A program that registered an SDK left it under a well-known symbol, so that nothing has
- * to be imported to find it, and nothing is paid where there is none.
+ * The part of OpenTelemetry's API that Heed uses. A registered SDK is found under a well-known symbol, without an import, so that tracing
+ * costs nothing where no SDK is registered.
  */
 const apiKey = Symbol.for('opentelemetry.js.api.1')
 const spanKey = Symbol.for('OpenTelemetry Context Key SPAN')
@@ -31,10 +31,10 @@ export interface Link {
   attributes?: Attributes
 }
 
-/** 0: within the process; 2: asks another; 3: leaves something for another. */
+/** 0: internal; 1: server; 2: client; 3: producer; 4: consumer. */
 export type SpanKind = 0 | 1 | 2 | 3 | 4
 
-/** What is passed along without being seen, with the span that is open. */
+/** The implicit context of a call, with the active span. */
 export interface Context {
   getValue(key: symbol): unknown
   setValue(key: symbol, value: unknown): Context
@@ -64,20 +64,20 @@ export interface Meter {
   createCounter(name: string, options: InstrumentOptions): Counter
 }
 
-/** What an SDK registered. Each part may be missing. */
+/** The registered parts of an SDK. Each may be absent. */
 export interface OpenTelemetry {
   trace?: { getTracer(name: string): Tracer }
   metrics?: { getMeter(name: string): Meter }
   context?: { active(): Context; with<T>(context: Context, work: () => T): T }
 }
 
-/** What is registered in this process; nothing where nobody registered anything. */
+/** The SDK of this process; undefined where none is registered. */
 export function openTelemetry(): OpenTelemetry | undefined {
   const api = (globalThis as Record<symbol, OpenTelemetry | undefined>)[apiKey]
   return api?.trace || api?.metrics ? api : undefined
 }
 
-class Values implements Context {
+class ContextValues implements Context {
   readonly #values: ReadonlyMap<symbol, unknown>
 
   constructor(values: ReadonlyMap<symbol, unknown> = new Map()) {
@@ -89,23 +89,23 @@ class Values implements Context {
   }
 
   setValue(key: symbol, value: unknown): Context {
-    return new Values(new Map(this.#values).set(key, value))
+    return new ContextValues(new Map(this.#values).set(key, value))
   }
 
   deleteValue(key: symbol): Context {
     const values = new Map(this.#values)
     values.delete(key)
-    return new Values(values)
+    return new ContextValues(values)
   }
 }
 
-/** Nothing is open. */
-export const root: Context = new Values()
+/** A context without a span. */
+export const rootContext: Context = new ContextValues()
 
 export function withSpan(context: Context, span: Span): Context {
   return context.setValue(spanKey, span)
 }
 
-export function spanIn(context: Context): Span | undefined {
+export function spanOf(context: Context): Span | undefined {
   return context.getValue(spanKey) as Span | undefined
 }

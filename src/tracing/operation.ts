@@ -1,35 +1,38 @@
 import { describe, isHeedError } from '../base/errors.ts'
 import { redactText } from '../base/redact.ts'
-import { root, withSpan, type Attributes, type Context, type Histogram, type Link, type Span, type SpanContext, type SpanKind } from './open-telemetry.ts'
+import {
+  rootContext, withSpan, type Attributes, type Context, type Histogram, type Link, type Span, type SpanContext, type SpanKind,
+} from './open-telemetry.ts'
 import { recordsErrors, type TracingOptions } from './options.ts'
-import { present, type Telemetry } from './telemetry.ts'
+import { definedAttributes, type Telemetry } from './telemetry.ts'
 
-export interface Begin {
+export interface OperationStart {
   name: string
   kind?: SpanKind
   attributes: Attributes
-  /** Where it belongs: what it was begun by, or nothing. */
+  /** Without one, the span is the root of a trace. */
   parent: Context | undefined
   links?: Link[]
   options: TracingOptions
 }
 
-const longestWords = 1_000
+const maxMessageLength = 1_000
 
-/** Something that takes its time: a span, and what belongs below it. It ends once; what comes later is dropped. */
+/** A span and the context for the spans below it. It ends once; later calls of `end` are ignored. */
 export class Operation {
   readonly telemetry: Telemetry
   readonly context: Context
   readonly #span: Span | undefined
   readonly #recordsErrors: boolean
-  readonly #began = performance.now()
+  readonly #startedAt = performance.now()
   #errorType: string | undefined
-  #over = false
+  #ended = false
 
-  constructor(telemetry: Telemetry, { name, kind = 0, attributes, parent = root, links = [], options }: Begin) {
+  constructor(telemetry: Telemetry, { name, kind = 0, attributes, parent = rootContext, links = [], options }: OperationStart) {
     this.#recordsErrors = recordsErrors(options)
     this.telemetry = telemetry
-    this.#span = telemetry.tracer?.startSpan(name, { kind, attributes: present(attributes), ...(links.length > 0 ? { links } : {}) }, parent)
+    const spanOptions = { kind, attributes: definedAttributes(attributes), ...(links.length > 0 ? { links } : {}) }
+    this.#span = telemetry.tracer?.startSpan(name, spanOptions, parent)
     this.context = this.#span ? withSpan(parent, this.#span) : parent
   }
 
@@ -37,9 +40,9 @@ export class Operation {
     return this.#span?.spanContext()
   }
 
-  /** Seconds since it began. */
+  /** Seconds since the start. */
   get elapsed(): number {
-    return (performance.now() - this.#began) / 1_000
+    return (performance.now() - this.#startedAt) / 1_000
   }
 
   within<T>(work: () => T): T {
@@ -47,48 +50,48 @@ export class Operation {
   }
 
   set(attributes: Attributes): void {
-    this.#span?.setAttributes(present(attributes))
+    this.#span?.setAttributes(definedAttributes(attributes))
   }
 
   event(name: string, attributes: Attributes = {}): void {
-    this.#span?.addEvent(name, present(attributes))
+    this.#span?.addEvent(name, definedAttributes(attributes))
   }
 
   link(links: readonly Link[]): void {
     for (const link of links) this.#span?.addLink?.(link)
   }
 
-  /** It failed. What kind of failure that was is written down; in words only where what was said is. Neither secrets nor a stack are. */
+  /** Records a failure: its type, and its message where inputs and outputs are recorded. Secrets and stacks are never recorded. */
   fail(error: unknown, type = errorType(error)): void {
     this.#errorType = type
-    const words = this.#recordsErrors ? redactText(describe(error), longestWords) : undefined
+    const message = this.#recordsErrors ? redactText(describe(error), maxMessageLength) : undefined
     const code = errorCode(error)
     this.set({ 'error.type': type, 'heed.error.code': code })
-    this.event('exception', { 'exception.type': type, 'exception.message': words })
-    this.#span?.setStatus({ code: 2, message: words ?? (code === undefined ? type : `${type} ${code}`) })
+    this.event('exception', { 'exception.type': type, 'exception.message': message })
+    this.#span?.setStatus({ code: 2, message: message ?? (code === undefined ? type : `${type} ${code}`) })
   }
 
   end(duration?: Histogram, measured: Attributes = {}): void {
-    if (this.#over) return
-    this.#over = true
-    duration?.record(this.elapsed, present({ ...measured, 'error.type': this.#errorType }))
+    if (this.#ended) return
+    this.#ended = true
+    duration?.record(this.elapsed, definedAttributes({ ...measured, 'error.type': this.#errorType }))
     this.#span?.end()
   }
 }
 
-/** What kind of failure it was, of few kinds: a code, or the name of the error. */
+/** The type of a failure, with few distinct values: the code or the name of the error. */
 export function errorType(error: unknown): string {
   if (isHeedError(error)) return error.code
   return error instanceof Error && isWord(error.name) ? error.name : '_OTHER'
 }
 
-/** What the system or a library calls it, such as `ECONNREFUSED`. */
+/** The code of the system or of a library, such as `ECONNREFUSED`. */
 function errorCode(error: unknown): string | undefined {
   const { code } = error instanceof Error && !isHeedError(error) ? (error as { code?: unknown }) : {}
   return isWord(code) ? code : undefined
 }
 
-/** Names and codes say nothing of what was said; a program may yet put a sentence there. */
+/** Names and codes don't quote a conversation, but a program may use a sentence as the name of an error. */
 function isWord(value: unknown): value is string {
   return typeof value === 'string' && /^[\w.-]{1,64}$/.test(value)
 }

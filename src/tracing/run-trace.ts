@@ -5,54 +5,61 @@ import type { MessageRow } from '../message/row.ts'
 import type { LanguageModel } from '../run/model/model.ts'
 import type { RunResult } from '../run/output/run-result.ts'
 import { ChatTrace, usageAttributes } from './chat-trace.ts'
-import { written } from './content.ts'
+import { redactedJSON } from './content.ts'
 import type { Attributes, Context } from './open-telemetry.ts'
 import { Operation } from './operation.ts'
 import type { TracingOptions } from './options.ts'
-import { telemetry, type Telemetry } from './telemetry.ts'
+import { telemetryFor, type Telemetry } from './telemetry.ts'
 import { linksOf } from './traceparent.ts'
 
-/** What a run is, before it began. */
-export interface RunBegin {
+/** The attributes of a run span. */
+export interface RunStart {
   agent: { id: string; name: string }
   runId: string
   threadId?: string
   resourceId?: string
-  /** Where it was asked for; without, it stands alone and links to what woke it. */
+  /** The context of the caller. Without one, the span is a root that links to the sends of the drained signals. */
   parent?: Context | undefined
-  /** What it took to begin with. */
-  taken?: readonly MessageRow[]
-  /** It had begun before: here for how many times, and whether its process was lost or it waited. */
+  /** The rows that the run drained at its start. */
+  drained?: readonly MessageRow[]
+  /** Set for a run that continues: after a suspension, or in attempt `attempt` after a takeover. */
   resumed?: { attempt: number }
 }
 
-/** The trace of one run, or of the part of it that this process does. */
+/** The span of one run, or of the part of a run in this process. */
 export class RunTrace {
   readonly #telemetry: Telemetry
   readonly #options: TracingOptions
   readonly #operation: Operation
   readonly #about: Attributes
   readonly #conversation: string | undefined
-  /** Calls that have a span. */
+  /** The ids of tool calls with a span. */
   readonly #executed = new Set<string>()
 
-  constructor(found: Telemetry, options: TracingOptions, { agent, runId, threadId, resourceId, parent, taken = [], resumed }: RunBegin) {
-    this.#telemetry = found
+  constructor(telemetry: Telemetry, options: TracingOptions, start: RunStart) {
+    const { agent, runId, threadId, resourceId, parent, drained = [], resumed } = start
+    this.#telemetry = telemetry
     this.#options = options
     this.#conversation = threadId
     this.#about = { 'gen_ai.operation.name': 'invoke_agent', 'gen_ai.agent.id': agent.id, 'gen_ai.agent.name': agent.name }
-    this.#operation = new Operation(found, {
+    this.#operation = new Operation(telemetry, {
       name: `invoke_agent ${agent.name}`,
       parent,
       options,
-      links: linksOf(taken),
-      attributes: { ...this.#about, 'gen_ai.conversation.id': threadId, 'heed.resource.id': resourceId, 'heed.run.id': runId, 'heed.run.resumed': resumed ? true : undefined },
+      links: linksOf(drained),
+      attributes: {
+        ...this.#about,
+        'gen_ai.conversation.id': threadId,
+        'heed.resource.id': resourceId,
+        'heed.run.id': runId,
+        'heed.run.resumed': resumed ? true : undefined,
+      },
     })
     if (resumed && resumed.attempt > 1) this.#operation.event('heed.takeover', { 'heed.run.attempt': resumed.attempt })
-    if (taken.length > 0) this.drained(taken.length, taken, 0)
+    if (drained.length > 0) this.drained(drained.length, drained, 0)
   }
 
-  /** Where what others do for this run belongs. */
+  /** The parent of spans that belong to this run. */
   get context(): Context {
     return this.#operation.context
   }
@@ -62,17 +69,24 @@ export class RunTrace {
   }
 
   chat(model: LanguageModel, call: LanguageModelV4CallOptions, step: number): ChatTrace {
-    return new ChatTrace(model, call, { telemetry: this.#telemetry, options: this.#options, parent: this.#operation.context, conversation: this.#conversation, step })
+    return new ChatTrace(model, call, {
+      telemetry: this.#telemetry, options: this.#options, parent: this.#operation.context, conversation: this.#conversation, step,
+    })
   }
 
-  /** A call of a tool, from its start to what it returned. What the tool does is below it. */
-  async tool<T extends { status: string; json?: unknown }>(about: { description?: string | undefined; invocation: ToolInvocation }, work: () => Promise<T>): Promise<T> {
+  /** Executes a tool in a span, which is the parent of the tool's own spans. */
+  async tool<T extends { status: string; json?: unknown }>(
+    about: { description?: string | undefined; invocation: ToolInvocation }, work: () => Promise<T>,
+  ): Promise<T> {
     const operation = this.#toolOperation(about)
     const measured = { 'gen_ai.operation.name': 'execute_tool', 'gen_ai.tool.name': about.invocation.toolName }
     try {
       const outcome = await operation.within(work)
-      operation.set({ 'heed.tool.outcome': outcome.status === 'waiting' ? 'suspended' : 'returned', ...(this.#options.recordOutputs ? { 'gen_ai.tool.call.result': written(outcome.json) } : {}) })
-      if (saysError(outcome.json)) operation.fail(written(outcome.json), 'tool_error')
+      operation.set({
+        'heed.tool.outcome': outcome.status === 'waiting' ? 'suspended' : 'returned',
+        ...(this.#options.recordOutputs ? { 'gen_ai.tool.call.result': redactedJSON(outcome.json) } : {}),
+      })
+      if (isErrorResult(outcome.json)) operation.fail(redactedJSON(outcome.json), 'tool_error')
       return outcome
     } catch (error) {
       failOrAbort(operation, error, 'heed.tool.outcome')
@@ -82,15 +96,16 @@ export class RunTrace {
     }
   }
 
-  /** A call that came to nothing: recorded where its tool was not even started. */
-  refused(invocation: ToolInvocation, error: unknown): void {
+  /** Records the failure of a call whose tool was not started; `tool` records the others. */
+  toolFailed(invocation: ToolInvocation, error: unknown): void {
     if (this.#executed.has(invocation.toolCallId)) return
     const operation = this.#toolOperation({ invocation })
     operation.fail(error)
     operation.end()
   }
 
-  #toolOperation({ description, invocation: { toolCallId, toolName, args } }: { description?: string | undefined; invocation: ToolInvocation }): Operation {
+  #toolOperation({ description, invocation }: { description?: string | undefined; invocation: ToolInvocation }): Operation {
+    const { toolCallId, toolName, args } = invocation
     this.#executed.add(toolCallId)
     return new Operation(this.#telemetry, {
       name: `execute_tool ${toolName}`,
@@ -103,13 +118,13 @@ export class RunTrace {
         'gen_ai.tool.type': 'function',
         'gen_ai.tool.description': description,
         'gen_ai.conversation.id': this.#conversation,
-        ...(this.#options.recordInputs ? { 'gen_ai.tool.call.arguments': written(args) } : {}),
+        ...(this.#options.recordInputs ? { 'gen_ai.tool.call.arguments': redactedJSON(args) } : {}),
       },
     })
   }
 
-  /** A search for what was said earlier. `about` says what it came to. */
-  async search<T>(query: string, topK: number, work: () => Promise<T>, about: (answer: T) => Attributes): Promise<T> {
+  /** Searches in a span. `about` returns the attributes of the result. */
+  async search<T>(query: string, topK: number, work: () => Promise<T>, about: (result: T) => Attributes): Promise<T> {
     const operation = new Operation(this.#telemetry, {
       name: 'search_memory',
       parent: this.#operation.context,
@@ -118,13 +133,13 @@ export class RunTrace {
         'gen_ai.operation.name': 'search_memory',
         'gen_ai.conversation.id': this.#conversation,
         'gen_ai.request.top_k': topK,
-        ...(this.#options.recordInputs ? { 'gen_ai.retrieval.query.text': written(query) } : {}),
+        ...(this.#options.recordInputs ? { 'gen_ai.retrieval.query.text': redactedJSON(query) } : {}),
       },
     })
     try {
-      const answer = await operation.within(work)
-      operation.set({ ...about(answer), 'heed.recall.duration_ms': operation.elapsed * 1_000 })
-      return answer
+      const result = await operation.within(work)
+      operation.set({ ...about(result), 'heed.recall.duration_ms': operation.elapsed * 1_000 })
+      return result
     } catch (error) {
       operation.fail(error)
       throw error
@@ -133,16 +148,17 @@ export class RunTrace {
     }
   }
 
-  /** Input was asked for at a boundary, and this much entered. */
+  /** Records a drain at a boundary, also one of no signals. */
   drained(count: number, rows: readonly MessageRow[], step: number): void {
     this.#telemetry.mailboxDepth?.record(count, { 'gen_ai.agent.id': this.#about['gen_ai.agent.id'] })
     if (count === 0) return
-    this.#operation.event('heed.drain', { 'heed.drain.count': count, 'heed.step': step, 'heed.signal.ids': rows.map(({ id }) => id) })
+    const ids = rows.map(({ id }) => id)
+    this.#operation.event('heed.drain', { 'heed.drain.count': count, 'heed.step': step, 'heed.signal.ids': ids })
     if (step > 0) this.#operation.link(linksOf(rows))
   }
 
-  /** The run itself told a lane something. */
-  lane(id: string, mode: 'snapshot' | 'delta', step: number): void {
+  /** Records a state that the run itself added to a lane. */
+  laneChanged(id: string, mode: 'snapshot' | 'delta', step: number): void {
     this.#operation.event('heed.lane', { 'heed.lane.id': id, 'heed.lane.mode': mode, 'heed.step': step })
   }
 
@@ -158,49 +174,49 @@ export class RunTrace {
     this.#operation.end(this.#telemetry.agentDuration, this.#about)
   }
 
-  /** It goes on elsewhere, or could not even begin. */
-  lost(error: unknown): void {
+  /** Ends the span of a run that failed before its first step, or that another process continues. */
+  fail(error: unknown): void {
     failOrAbort(this.#operation, error, 'heed.run.outcome')
     this.#operation.end(this.#telemetry.agentDuration, this.#about)
   }
 }
 
-/** Tools of MCP answer with what went wrong. */
-function saysError(result: unknown): boolean {
+/** Tools of MCP servers return errors as results. */
+function isErrorResult(result: unknown): boolean {
   return typeof result === 'object' && result !== null && 'isError' in result && result.isError === true
 }
 
-/** An abort is what somebody wanted: no error, but not a result either. */
+/** An abort is not an error: the span has the outcome `aborted` and no failure. */
 function failOrAbort(operation: Operation, error: unknown, outcome: string): void {
   const aborted = (isHeedError(error) && error.code === 'aborted') || (error instanceof Error && error.name === 'AbortError')
   if (!aborted) return operation.fail(error)
   operation.set({ [outcome]: 'aborted' })
 }
 
-/** The trace of a run that begins now; nothing unless an SDK is registered. */
-export function traceRun(options: TracingOptions | false | undefined, about: () => RunBegin): RunTrace | undefined {
-  const found = options === false ? undefined : telemetry()
-  return found && new RunTrace(found, options || {}, about())
+/** The trace of a run that starts now; undefined unless an SDK is registered. */
+export function traceRun(options: TracingOptions | false | undefined, start: () => RunStart): RunTrace | undefined {
+  const telemetry = telemetryFor(options)
+  return telemetry && new RunTrace(telemetry, options || {}, start())
 }
 
-/** Does the work of a run below its span, and ends the span with what it comes to. */
-export function traced(trace: RunTrace | undefined, work: () => Promise<RunResult>): Promise<RunResult> {
-  return trace ? ended(trace, work) : work()
+/** Executes a run below its span, and ends the span with the result. */
+export function runInTrace(trace: RunTrace | undefined, work: () => Promise<RunResult>): Promise<RunResult> {
+  return trace ? endWithResult(trace, work) : work()
 }
 
-async function ended(trace: RunTrace, work: () => Promise<RunResult>): Promise<RunResult> {
-  const result = await unlessLost(trace, work)
+async function endWithResult(trace: RunTrace, work: () => Promise<RunResult>): Promise<RunResult> {
+  const result = await prepareInTrace(trace, work)
   trace.end(result)
   return result
 }
 
-/** Does something for a run before it can begin. When that fails, so has the run. */
-export async function unlessLost<T>(trace: RunTrace | undefined, work: () => Promise<T>): Promise<T> {
+/** Executes the preparation of a run below its span. A failure ends the span. */
+export async function prepareInTrace<T>(trace: RunTrace | undefined, work: () => Promise<T>): Promise<T> {
   if (!trace) return work()
   try {
     return await trace.within(work)
   } catch (error) {
-    trace.lost(error)
+    trace.fail(error)
     throw error
   }
 }

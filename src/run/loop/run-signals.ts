@@ -31,7 +31,7 @@ export async function keepState(run: Run, signal: Signal, lane: Omit<NonNullable
   const made = run.rowOf(signal)
   const { rows } = await run.commit({ step: run.step, rows: [made], lane: { ...lane, rowId: made.id } })
   const row = rows?.[0] ?? made
-  run.trace?.lane(lane.id, lane.mode, run.step)
+  run.trace?.laneChanged(lane.id, lane.mode, run.step)
   run.append([row])
   await run.say(signalToDataChunk(rowToSignal(row), run.id))
   return [...sent, row]

@@ -39,7 +39,7 @@ export async function callModel(models: readonly ResolvedModel[], options: Langu
     try {
       const ask = () => askModel(model, options, maxRetries ?? context.maxRetries, context, chat)
       const answer = await (chat ? chat.within(ask) : ask())
-      chat?.answered()
+      chat?.firstChunk()
       answer.index = index
       answer.chat = chat
       return answer

@@ -69,7 +69,7 @@ export async function runCall(run: Run, call: ModelToolCall, scope: CallScope, d
   try {
     outcome = await attempt(run, call, scope, decision)
   } catch (error) {
-    run.trace?.refused(toolInvocation, error instanceof Thrown ? error.cause : error)
+    run.trace?.toolFailed(toolInvocation, error instanceof Thrown ? error.cause : error)
     return unable(error)
   }
   if (outcome.status !== 'returned') return outcome

@@ -1,6 +1,6 @@
 import type { RunResult } from '../../run/output/run-result.ts'
 import type { BegunRun } from '../../store/contract/threads.ts'
-import { traced, traceRun, type RunTrace } from '../../tracing/run-trace.ts'
+import { runInTrace, traceRun, type RunTrace } from '../../tracing/run-trace.ts'
 import type { LocalCall } from '../send/waiters.ts'
 import type { ThreadRuntime } from './runtime.ts'
 import { takenRows } from './drained-rows.ts'
@@ -15,8 +15,8 @@ export function tracedRun(
     threadId: thread.id,
     resourceId: thread.resourceId,
     parent: callers.find(({ from }) => from)?.from,
-    taken: takenRows(taken),
+    drained: takenRows(taken),
     ...(resumed ? { resumed: { attempt: run.attempts } } : {}),
   }))
-  return traced(trace, () => work(trace))
+  return runInTrace(trace, () => work(trace))
 }

@@ -1,7 +1,7 @@
 import type { Heed } from '../heed/heed.ts'
 import type { EventStreams } from './sse/event-stream.ts'
 
-/** What operators watch, in the text format of Prometheus. */
+/** Counters for operators, in the text format of Prometheus. */
 export class Metrics {
   readonly #events: EventStreams
   readonly #requests = new Map<string, number>()
@@ -11,7 +11,7 @@ export class Metrics {
   }
 
   count(method: string, status: number): void {
-    const labels = `method="${known.has(method) ? method : 'other'}",status="${status}"`
+    const labels = `method="${methods.has(method) ? method : 'other'}",status="${status}"`
     this.#requests.set(labels, (this.#requests.get(labels) ?? 0) + 1)
   }
 
@@ -31,5 +31,5 @@ export class Metrics {
   }
 }
 
-/** Labels are a closed set: a stranger's method must not grow the table. */
-const known: ReadonlySet<string> = new Set(['GET', 'POST', 'PATCH', 'PUT', 'DELETE', 'OPTIONS', 'HEAD'])
+/** The only methods that become labels: a client's invented method must not grow the map. */
+const methods: ReadonlySet<string> = new Set(['GET', 'POST', 'PATCH', 'PUT', 'DELETE', 'OPTIONS', 'HEAD'])

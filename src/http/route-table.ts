@@ -1,60 +1,63 @@
-/** A place in the table of paths: what follows by name, what follows whatever its name, and who answers here. */
-interface Place<Target> {
-  named: Map<string, Place<Target>>
-  any?: { name: string; place: Place<Target> }
+/** A node of the tree of paths: its children by segment, its child for any segment, and the targets of its path by method. */
+interface Node<Target> {
+  children: Map<string, Node<Target>>
+  param?: { name: string; node: Node<Target> }
   targets: Map<string, Target>
 }
 
-export interface Found<Target> {
+export interface RouteMatch<Target> {
   /** By method. */
   targets: ReadonlyMap<string, Target>
   params: Record<string, string>
 }
 
-/** Which path is whose. A name goes before `:anything`. */
+/** Finds the targets of a path. A literal segment is preferred to a `:param`. */
 export class RouteTable<Target> {
-  readonly #root: Place<Target> = { named: new Map(), targets: new Map() }
+  readonly #root: Node<Target> = { children: new Map(), targets: new Map() }
 
   add(method: string, path: string, target: Target): void {
-    let place = this.#root
-    for (const part of path.slice(1).split('/')) {
-      if (part.startsWith(':')) {
-        place.any ??= { name: part.slice(1), place: { named: new Map(), targets: new Map() } }
-        if (place.any.name !== part.slice(1)) throw new Error(`Two names for one place of ${path}: ${place.any.name} and ${part.slice(1)}.`)
-        place = place.any.place
+    let node = this.#root
+    for (const segment of path.slice(1).split('/')) {
+      if (segment.startsWith(':')) {
+        const name = segment.slice(1)
+        node.param ??= { name, node: { children: new Map(), targets: new Map() } }
+        if (node.param.name !== name) throw new Error(`Two names for one parameter of ${path}: ${node.param.name} and ${name}.`)
+        node = node.param.node
       } else {
-        const next = place.named.get(part) ?? { named: new Map(), targets: new Map() }
-        place.named.set(part, next)
-        place = next
+        const child = node.children.get(segment) ?? { children: new Map(), targets: new Map() }
+        node.children.set(segment, child)
+        node = child
       }
     }
-    place.targets.set(method, target)
+    node.targets.set(method, target)
   }
 
-  find(path: string): Found<Target> | undefined {
+  find(path: string): RouteMatch<Target> | undefined {
     const params: Record<string, string> = {}
-    const place = descend(this.#root, path.slice(1).split('/'), 0, params)
-    return place && { targets: place.targets, params }
+    const node = descend(this.#root, path.slice(1).split('/'), 0, params)
+    return node && { targets: node.targets, params }
   }
 }
 
-function descend<Target>(place: Place<Target>, parts: readonly string[], at: number, params: Record<string, string>): Place<Target> | undefined {
-  const part = parts[at]
-  if (part === undefined) return place.targets.size > 0 ? place : undefined
-  const named = place.named.get(part)
-  const found = named && descend(named, parts, at + 1, params)
-  if (found || !place.any || part === '') return found
-  const below = descend(place.any.place, parts, at + 1, params)
-  if (below) params[place.any.name] = decoded(part)
+function descend<Target>(
+  node: Node<Target>, segments: readonly string[], index: number, params: Record<string, string>,
+): Node<Target> | undefined {
+  const segment = segments[index]
+  if (segment === undefined) return node.targets.size > 0 ? node : undefined
+  const child = node.children.get(segment)
+  const match = child && descend(child, segments, index + 1, params)
+  if (match || !node.param || segment === '') return match
+  const below = descend(node.param.node, segments, index + 1, params)
+  if (below) params[node.param.name] = decode(segment)
   return below
 }
 
-/** As it was meant; what is no encoding is meant as it is. */
-function decoded(part: string): string {
-  if (!part.includes('%')) return part
+/** Percent-decodes a segment; one that is not valid percent-encoding stays as it is. */
+function decode(segment: string): string {
+  if (!segment.includes('%')) return segment
   try {
-    return decodeURIComponent(part)
+    return decodeURIComponent(segment)
   } catch {
-    return part
+    return segment
   }
 }

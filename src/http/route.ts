@@ -1,14 +1,14 @@
 import type { Agent } from '../agent/agent.ts'
 import type { Heed } from '../heed/heed.ts'
-import type { EventStreams } from './sse/event-stream.ts'
-import type { Asked } from './request/exchange.ts'
-import type { Lingering } from './sse/grace-period.ts'
+import type { RequestContext } from '../run/request-context.ts'
 import type { Principal } from './auth/principal.ts'
-import type { MaybeContext } from './request/request-context.ts'
+import type { HttpRequest } from './request/exchange.ts'
+import type { EventStreams } from './sse/event-stream.ts'
+import type { GracePeriod } from './sse/grace-period.ts'
 
 export type Method = 'GET' | 'POST' | 'PATCH' | 'DELETE'
 
-/** JSON Schema, as it checks what comes in and stands in the OpenAPI document. */
+/** JSON Schema. It validates requests and is part of the OpenAPI document. */
 export type JSONSchema = { readonly [keyword: string]: unknown }
 
 export interface ObjectSchema extends JSONSchema {
@@ -17,29 +17,30 @@ export interface ObjectSchema extends JSONSchema {
   readonly required?: readonly string[]
 }
 
-/** One thing the server can be asked. The table of these is the server: routing, checking and the OpenAPI document come from it. */
+/** One route. Routing, validation and the OpenAPI document are derived from the list of routes. */
 export interface Route {
   readonly method: Method
-  /** Below the prefix, with `:names`. */
+  /** Below the prefix, with `:params`. */
   readonly path: string
   readonly summary: string
   readonly query?: ObjectSchema
   readonly body?: ObjectSchema
-  /** `events`: a stream of server-sent events. `open`: asked without saying who one is. */
-  readonly answer: 'json' | 'events'
-  /** What is answered, as far as callers may rely on it. */
-  readonly answers?: JSONSchema
-  readonly open?: true
-  /** Never counted: whoever watches over the server must be answered, whatever others ask. */
+  /** `events`: a stream of server-sent events. */
+  readonly response: 'json' | 'events'
+  /** The part of a JSON response that clients may rely on. */
+  readonly responseSchema?: JSONSchema
+  /** Needs no authentication. */
+  readonly anonymous?: true
+  /** Exempt from the rate limit: monitoring must work whatever the load. */
   readonly unlimited?: true
   /** A send: the same `Idempotency-Key` is the same signal. */
   readonly send?: true
-  /** A thread of somebody else: told as one that isn't there. */
+  /** Reads only: a thread of another resource is reported as missing. */
   readonly read?: true
   readonly handle: (call: Call) => unknown
 }
 
-/** One request, checked and typed. */
+/** One request, validated and typed. */
 export interface Call<Body = Record<string, unknown>, Query = Record<string, unknown>> {
   readonly heed: Heed
   /** The agent that the path names. */
@@ -50,13 +51,16 @@ export interface Call<Body = Record<string, unknown>, Query = Record<string, unk
   readonly principal: Principal
   readonly idempotencyKey: string | undefined
   readonly events: EventStreams
-  readonly lingering: Lingering
-  readonly asked: Asked
-  /** The context of a run that this request starts; `given` is what the caller wrote of it. */
-  context(given?: Record<string, unknown>): MaybeContext | Promise<MaybeContext>
+  readonly gracePeriod: GracePeriod
+  readonly request: HttpRequest
+  /**
+   * The context of a run that this request starts; `received` is the context in the request. Without a `requestContext` hook, it is that
+   * context, and no promise.
+   */
+  context(received?: Record<string, unknown>): RequestContext | undefined | Promise<RequestContext>
 }
 
-/** Types a route's handler by what its schemas let through. */
+/** Types a route's handler by the values that its schemas accept. */
 export function route<Body = Record<string, never>, Query = Record<string, never>>(
   definition: Omit<Route, 'handle'> & { handle: (call: Call<Body, Query>) => unknown },
 ): Route {

@@ -2,8 +2,8 @@ import { createServer, type Server } from 'node:http'
 import type { AddressInfo, Socket } from 'node:net'
 import { HeedError } from '../base/errors.ts'
 import type { Heed } from '../heed/heed.ts'
-import { createAnswering, defaults, type HandlerOptions } from './handler.ts'
 import { isLoopback } from './auth/host.ts'
+import { defaults, RequestHandler, type HandlerOptions } from './handler.ts'
 import { NodeListener } from './request/node-exchange.ts'
 
 export { createHandler, type Handler, type HandlerOptions } from './handler.ts'
@@ -11,49 +11,53 @@ export { apiKeys } from './auth/api-keys.ts'
 export { jwt, type JwtClaims, type JwtOptions } from './auth/jwt.ts'
 export type { Authenticate, Principal } from './auth/principal.ts'
 export type { CorsOptions } from './auth/cors.ts'
-export type { ContextOf } from './request/request-context.ts'
+export type { ContextOf } from './request/request-call.ts'
 export type { RateLimitOptions } from './auth/rate-limit.ts'
 
 export interface ServeOptions extends HandlerOptions {
-  /** Defaults to 4111; 0 takes a free one. */
+  /** Defaults to 4111; 0 takes a free port. */
   port?: number
-  /** Defaults to this machine alone. Anything else needs `auth`. */
+  /** The address to listen on. Defaults to this machine only; any other needs `auth`. */
   hostname?: string
-  /** On SIGTERM and SIGINT, let go of clients and hand threads over to whoever serves next. Defaults to true. */
+  /** On SIGTERM and SIGINT, disconnect clients and hand threads over to other processes. Defaults to true. */
   handleSignals?: boolean
 }
 
 export interface RunningServer {
   url: string
-  /** Takes nothing new, lets requests finish once it is known who asks, hands threads over, and closes the Heed. */
+  /** Stops accepting requests, lets authenticated ones finish, hands threads over, and closes the Heed. */
   close(): Promise<void>
 }
 
-/** How long requests that are being answered have after `close()`, before their connections are cut. */
+/** How long active requests may take after `close()` before their connections are cut. */
 const graceMs = 10_000
 
-/** Ten probes, one a second, and some more. */
+/** How long TCP needs to find a dead peer: ten probes, one a second, and a margin. */
 const probingMs = 15_000
 
-/** Serves a Heed on Node, and starts it: what an earlier process left is taken up. */
+/** Serves a Heed on Node, and starts it: runs that an earlier process left are continued. */
 export async function serve(heed: Heed, options: ServeOptions = {}): Promise<RunningServer> {
   const { port = 4111, hostname = '127.0.0.1', handleSignals = true, ...handlerOptions } = options
-  const open = handlerOptions.auth === undefined || handlerOptions.auth === 'local'
-  if (open && !isLoopback(hostname)) {
-    throw new HeedError('invalid_argument', `Serving on ${hostname} needs auth: apiKeys(), jwt(), or a function that says who asks. Without it only this machine may ask.`, { details: { option: 'auth' } })
+  const isOpen = handlerOptions.auth === undefined || handlerOptions.auth === 'local'
+  if (isOpen && !isLoopback(hostname)) {
+    throw new HeedError(
+      'invalid_argument',
+      `Serving on ${hostname} needs auth: apiKeys(), jwt(), or a function that returns a principal. Without it, serve on localhost.`,
+      { details: { option: 'auth' } },
+    )
   }
-  const answering = createAnswering(heed, { ...handlerOptions, auth: handlerOptions.auth ?? 'local' })
+  const handler = new RequestHandler(heed, { ...handlerOptions, auth: handlerOptions.auth ?? 'local' })
   const { heartbeatMs = defaults.heartbeatMs, stallMs = defaults.stallMs } = handlerOptions
-  // A peer that is gone without a word is found by the probes of TCP, as long as they are over before the next heartbeat is on its way.
+  // TCP probes find a peer that is gone, provided that they end before the next heartbeat is sent.
   const keepAlive = { keepAlive: true, keepAliveInitialDelay: Math.max(1_000, heartbeatMs - probingMs) }
-  const listener = new NodeListener((asked) => answering.answer(asked))
+  const listener = new NodeListener((request) => handler.respond(request))
   const server = createServer(keepAlive, listener.listen)
-  // A watcher that stopped reading was told so; whoever doesn't take even that, or an answer, keeps no connection for it.
+  // The stream of a client that stopped reading ends with a reason; a client that does not read that, or a response, is reset.
   server.timeout = 4 * stallMs
   server.on('timeout', (socket) => {
     if (socket.writableLength > 0) socket.resetAndDestroy()
   })
-  // Longer than proxies keep theirs, so that none of them sends into a connection that is just being closed.
+  // Longer than the keep-alive of proxies, so that none of them sends into a connection that is being closed.
   server.keepAliveTimeout = 65_000
   const sockets = new Set<Socket>()
   server.on('connection', (socket) => {
@@ -72,12 +76,12 @@ export async function serve(heed: Heed, options: ServeOptions = {}): Promise<Run
   const close = () => (closing ??= shutDown())
   const shutDown = async () => {
     for (const signal of signals) process.off(signal, onSignal)
-    answering.close()
+    handler.close()
     const closed = new Promise<void>((resolve) => server.close(() => resolve()))
-    // A connection that is kept for the next request would keep the server for as long.
+    // A kept-alive connection would keep the server open.
     listener.close(() => setImmediate(() => server.closeIdleConnections()))
     server.closeIdleConnections()
-    // Nothing was ever asked on these, and to Node they are not idle: some clients open one for later.
+    // Some clients open connections in advance. Node does not count those as idle.
     for (const socket of sockets) if (socket.bytesRead === 0) socket.destroy()
     const cut = heed.clock.after(graceMs, () => server.closeAllConnections(), { background: true })
     await heed.close()
@@ -86,14 +90,14 @@ export async function serve(heed: Heed, options: ServeOptions = {}): Promise<Run
   }
   const onSignal = () => {
     void close().then(() => process.exit(0), (error: unknown) => {
-      heed.logger.error('closing failed', { error: String(error) })
+      heed.logger.error('closing the server failed', { error: String(error) })
       process.exit(1)
     })
   }
   const signals = ['SIGTERM', 'SIGINT'] as const
   if (handleSignals) for (const signal of signals) process.once(signal, onSignal)
-  const { port: taken } = server.address() as AddressInfo
-  return { url: `http://${hostname.includes(':') ? `[${hostname}]` : hostname}:${taken}`, close }
+  const { port: boundPort } = server.address() as AddressInfo
+  return { url: `http://${hostname.includes(':') ? `[${hostname}]` : hostname}:${boundPort}`, close }
 }
 
 function listen(server: Server, port: number, hostname: string): Promise<void> {

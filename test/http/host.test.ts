@@ -1,7 +1,7 @@
 import { connect } from 'node:net'
 import { describe, expect, it, onTestFinished } from 'vitest'
 import { Agent } from '../../src/index.ts'
-import { hostOf, isLoopback } from '../../src/http/auth/host.ts'
+import { parseHost, isLoopback } from '../../src/http/auth/host.ts'
 import { scriptedModel } from '../../src/testing/index.ts'
 import { served } from './serving.ts'
 
@@ -57,6 +57,6 @@ describe('the name under which a server is asked', () => {
     }
     expect(['localhost', '::1', '127.0.0.1'].every(isLoopback)).toBe(true)
     expect(['0.0.0.0', '::', '128.0.0.1', 'localhost.evil.example', 'evil.com/.localhost', '..localhost'].some(isLoopback)).toBe(false)
-    expect(hostOf(null)).toEqual({ hostname: '', origin: 'http://unnamed.invalid' })
+    expect(parseHost(null)).toEqual({ hostname: '', origin: 'http://unnamed.invalid' })
   })
 })

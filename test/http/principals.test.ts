@@ -1,7 +1,7 @@
 import { describe, expect, it, onTestFinished } from 'vitest'
 import { Agent, createConsoleLogger, Heed, InMemoryStore } from '../../src/index.ts'
 import { apiKeys, createHandler, type Principal } from '../../src/http/server.ts'
-import { flawOf, mayReach, resourceOf } from '../../src/http/auth/principal.ts'
+import { principalFlaw, mayAccess, resolveResource } from '../../src/http/auth/principal.ts'
 import { scriptedModel } from '../../src/testing/index.ts'
 import { listed, request } from './every-route.ts'
 import { thread } from './serving.ts'
@@ -83,19 +83,19 @@ describe('what auth answers', () => {
     const good: Principal = { id: 'one', resources: ['user-1'] }
     for (const [name, principal] of Object.entries(malformed)) {
       const make = () => apiKeys({ 'a-long-random-key-1': good, 'a-long-random-key-2': principal as Principal })
-      expect(make, name).toThrow(/^The principal of API key number 2 can't be used: /)
+      expect(make, name).toThrow(/^The principal of API key number 2 is invalid: /)
     }
     expect(() => apiKeys({ 'a-long-random-key-2': {} as Principal })).not.toThrow(/a-long/)
   })
 
   it('[H6.1] what was not checked reaches nothing either', () => {
-    for (const resources of [undefined, true, {}, 'user-12', new Set(['user-1'])]) expect(mayReach({ id: 'u', resources } as Principal, 'user-1')).toBe(false)
+    for (const resources of [undefined, true, {}, 'user-12', new Set(['user-1'])]) expect(mayAccess({ id: 'u', resources } as Principal, 'user-1')).toBe(false)
     for (const resources of [[], [undefined], 'user-12'] as unknown[]) {
       const principal = { id: 'u', resources } as Principal
-      expect(() => resourceOf(principal, 'user-1')).toThrow("You may not act for the resource 'user-1'.")
-      if (resources !== 'user-12') expect(() => resourceOf(principal, undefined)).toThrow('You may act for no resource.')
+      expect(() => resolveResource(principal, 'user-1')).toThrow("You may not access the resource 'user-1'.")
+      if (resources !== 'user-12') expect(() => resolveResource(principal, undefined)).toThrow('You may not access any resource.')
     }
-    expect(flawOf({ id: 'u', resources: ['*'] })).toBeUndefined()
-    expect(mayReach({ id: 'u', resources: ['*'] }, 'user-1')).toBe(false)
+    expect(principalFlaw({ id: 'u', resources: ['*'] })).toBeUndefined()
+    expect(mayAccess({ id: 'u', resources: ['*'] }, 'user-1')).toBe(false)
   })
 })

@@ -1,15 +1,15 @@
 const label = '[a-z0-9_](?:[a-z0-9_-]{0,61}[a-z0-9_])?'
-const form = new RegExp(`^(\\[[0-9a-f:.]{2,45}\\]|${label}(?:\\.${label})*\\.?)(?::\\d{1,5})?$`, 'i')
-const ofThisMachine = new RegExp(`^(?:(?:${label}\\.)*localhost|\\[?::1\\]?|127(?:\\.(?:25[0-5]|2[0-4]\\d|1?\\d?\\d)){3})$`)
+const hostForm = new RegExp(`^(\\[[0-9a-f:.]{2,45}\\]|${label}(?:\\.${label})*\\.?)(?::\\d{1,5})?$`, 'i')
+const loopbackForm = new RegExp(`^(?:(?:${label}\\.)*localhost|\\[?::1\\]?|127(?:\\.(?:25[0-5]|2[0-4]\\d|1?\\d?\\d)){3})$`)
 
 /**
- * Who a `Host` header names: a name and perhaps a port, and nothing that would be read as another part of an address. Of anything else
- * nothing is taken: the name is empty, and addresses are told with one that nobody has.
+ * The host that a `Host` header names: a name and an optional port, and nothing that could be parsed as another part of a URL. Any
+ * other header gives an empty name and a reserved origin.
  */
-export function hostOf(header: string | null): Host {
-  if (header !== last) {
-    lastHost = readHost(header)
-    last = header
+export function parseHost(header: string | null): Host {
+  if (header !== lastHeader) {
+    lastHost = parse(header)
+    lastHeader = header
   }
   return lastHost
 }
@@ -19,19 +19,19 @@ export interface Host {
   origin: string
 }
 
-const unnamed: Host = { hostname: '', origin: 'http://unnamed.invalid' }
+const noHost: Host = { hostname: '', origin: 'http://unnamed.invalid' }
 
-// Most requests say the same as the one before.
-let last: string | null = null
-let lastHost = unnamed
+// Most requests have the same header as the one before.
+let lastHeader: string | null = null
+let lastHost = noHost
 
-function readHost(header: string | null): Host {
-  const hostname = form.exec(header ?? '')?.[1]?.toLowerCase()
+function parse(header: string | null): Host {
+  const hostname = hostForm.exec(header ?? '')?.[1]?.toLowerCase()
   const origin = `http://${header}`
-  return hostname !== undefined && URL.canParse(origin) ? { hostname, origin } : unnamed
+  return hostname !== undefined && URL.canParse(origin) ? { hostname, origin } : noHost
 }
 
-/** Names and addresses that never leave this machine. */
+/** True for names and addresses that never leave this machine. */
 export function isLoopback(hostname: string): boolean {
-  return ofThisMachine.test(hostname)
+  return loopbackForm.test(hostname)
 }

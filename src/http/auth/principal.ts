@@ -1,62 +1,65 @@
 import { HeedError } from '../../base/errors.ts'
 
-/** Who asks, and whose threads they may reach. */
+/** The authenticated sender of a request, and the resources that it may access. */
 export interface Principal {
   /** Names the caller in limits and logs. */
   id: string
   /** The resources whose threads it may read and write; `'*'`: all of them. */
   resources: readonly string[] | '*'
-  /** May also do what concerns no single resource: metrics, `tick`. Implied by `'*'`. */
+  /** May also use routes that concern no single resource: metrics, `tick`. Implied by `'*'`. */
   operator?: boolean
 }
 
-/** Turns a request into whoever asks; null refuses it. What it throws refuses it too. */
+/** Finds the principal of a request; null, and an error that it throws, reject the request. */
 export type Authenticate = (request: Request) => Principal | null | undefined | Promise<Principal | null | undefined>
 
-/** Whoever reaches a server that only listens on this machine. */
+/** The principal of every caller of a server that only listens on this machine. */
 export const localPrincipal: Principal = { id: 'local', resources: '*', operator: true }
 
-/** What is wrong with something that should be a principal, without its values. Hooks answer what their types don't say. */
-export function flawOf(value: unknown): string | undefined {
+/** Why a value is not a valid principal, without its values. Checked at run time, since hooks may return what their types forbid. */
+export function principalFlaw(value: unknown): string | undefined {
   if (typeof value !== 'object' || value === null || Array.isArray(value)) return 'it must be an object with an id and resources'
   const { id, resources, operator } = value as Record<keyof Principal, unknown>
-  if (!isText(id)) return 'id must be a text that is not empty'
-  if (resources !== '*' && !(Array.isArray(resources) && Array.from(resources).every(isText))) return "resources must be a list of texts that are not empty, or '*'"
+  if (!isNonEmptyString(id)) return 'id must be a non-empty string'
+  if (resources !== '*' && !(Array.isArray(resources) && Array.from(resources).every(isNonEmptyString))) {
+    return "resources must be a list of non-empty strings, or '*'"
+  }
   return operator === undefined || typeof operator === 'boolean' ? undefined : 'operator must be true or false'
 }
 
-function isText(value: unknown): boolean {
+function isNonEmptyString(value: unknown): boolean {
   return typeof value === 'string' && value !== ''
 }
 
 /**
- * The resource that a call is about. Left out, it is the caller's own where that is a single one. Undefined only for callers who may
- * reach everything.
+ * The resource of a call. If `requested` is undefined, it is the principal's only resource. Undefined only for principals that may
+ * access all resources.
  */
-export function resourceOf(principal: Principal, given: string | undefined): string | undefined {
+export function resolveResource(principal: Principal, requested: string | undefined): string | undefined {
   const { resources } = principal
-  if (resources === '*') return given
-  if (given === undefined) {
+  if (resources === '*') return requested
+  const details = { field: 'resourceId' }
+  if (requested === undefined) {
     const [only] = resources
-    if (only === undefined) throw new HeedError('forbidden', 'You may act for no resource.', { details: { field: 'resourceId' } })
+    if (only === undefined) throw new HeedError('forbidden', 'You may not access any resource.', { details })
     if (resources.length === 1) return only
-    throw new HeedError('invalid_argument', 'resourceId is missing: you may act for several resources, so say for which.', { details: { field: 'resourceId' } })
+    throw new HeedError('invalid_argument', 'resourceId is missing. You may access several resources: name one.', { details })
   }
-  if (mayReach(principal, given)) return given
-  throw new HeedError('forbidden', `You may not act for the resource '${given}'.`, { details: { field: 'resourceId' } })
+  if (mayAccess(principal, requested)) return requested
+  throw new HeedError('forbidden', `You may not access the resource '${requested}'.`, { details })
 }
 
-/** The same where a thread is written to, which belongs to somebody. */
-export function neededResource(principal: Principal, given: string | undefined): string {
-  const resource = resourceOf(principal, given)
-  if (resource === undefined) throw new HeedError('invalid_argument', 'resourceId is missing: say whom the thread belongs to.', { details: { field: 'resourceId' } })
-  return resource
+/** The same for calls that write: every thread belongs to a resource. `field` names the missing field in the error. */
+export function requireResource(principal: Principal, requested: string | undefined, field = 'resourceId'): string {
+  const resource = resolveResource(principal, requested)
+  if (resource !== undefined) return resource
+  throw new HeedError('invalid_argument', `${field} is missing. Name the resource that the thread belongs to.`, { details: { field } })
 }
 
-export function mayReach({ resources }: Principal, resourceId: string): boolean {
+export function mayAccess({ resources }: Principal, resourceId: string): boolean {
   return resources === '*' || (Array.isArray(resources) && resources.includes(resourceId))
 }
 
 export function requireOperator({ resources, operator }: Principal): void {
-  if (resources !== '*' && !operator) throw new HeedError('forbidden', 'This concerns all resources and is for operators only.')
+  if (resources !== '*' && !operator) throw new HeedError('forbidden', 'This route concerns all resources and is for operators only.')
 }

@@ -1,61 +1,60 @@
 import { HeedError, isHeedError } from '../../base/errors.ts'
-import { checkLength, tooLarge } from './read-body.ts'
+import { bodyTooLarge, checkContentLength } from './read-body.ts'
 
-/** A request as the routes see it. What is dear to make is made when somebody asks for it. */
-export interface Asked {
+/** A request as the routes see it, from Node or from the platform. Costly properties are computed when they are first read. */
+export interface HttpRequest {
   readonly method: string
   /** Without the query, as it was sent. */
   readonly path: string
-  /** Without its question mark. */
+  /** The query, without its question mark. */
   readonly search: string
-  /** The name under which the caller reached us, in lower case and without a port; empty when it said none. */
+  /** The host name in the request, in lower case and without a port; empty if it names none. */
   readonly hostname: string
-  /** The address at the other end, where it is known. */
+  /** The client's address, if it is known. */
   readonly remote: string | undefined
-  /** By its name in lower case. */
+  /** A header by its name in lower case. */
   header(name: string): string | null
   text(maxBytes: number): Promise<string>
-  /** Aborts when the caller goes. */
+  /** Aborts when the client disconnects. */
   readonly signal: AbortSignal
-  /** For those who know requests as the platform has them. Its body is not for reading. */
-  readonly request: Request
+  /** The same as a `Request` of the platform, for hooks and sources. Its body must not be read. */
+  readonly fetchRequest: Request
 }
 
-/** What is answered. */
-export interface Answer {
+export interface HttpResponse {
   status: number
   headers: Record<string, string>
   body: string | ReadableStream<Uint8Array> | null
 }
 
-export function jsonAnswer(status: number, value: unknown, headers: Record<string, string> = {}): Answer {
+export function jsonResponse(status: number, value: unknown, headers: Record<string, string> = {}): HttpResponse {
   return { status, headers: { 'content-type': 'application/json', ...headers }, body: JSON.stringify(value) }
 }
 
-export function answerOf(response: Response): Answer {
+export function fromFetchResponse(response: Response): HttpResponse {
   return { status: response.status, headers: Object.fromEntries(response.headers), body: response.body }
 }
 
-/** To a `HEAD`, the head alone. */
-export function responseOf({ status, headers, body }: Answer, method: string): Response {
+/** Drops the body if the method is `HEAD`. */
+export function toFetchResponse({ status, headers, body }: HttpResponse, method: string): Response {
   if (method !== 'HEAD') return new Response(body, { status, headers })
   if (body instanceof ReadableStream) body.cancel().catch(() => {})
   return new Response(null, { status, headers })
 }
 
-/** A `Request` of the platform. */
-export class PlatformAsked implements Asked {
-  readonly request: Request
+/** An `HttpRequest` over a `Request` of the platform. */
+export class FetchHttpRequest implements HttpRequest {
+  readonly fetchRequest: Request
   readonly remote = undefined
   readonly #url: URL
 
   constructor(request: Request) {
-    this.request = request
+    this.fetchRequest = request
     this.#url = new URL(request.url)
   }
 
   get method(): string {
-    return this.request.method
+    return this.fetchRequest.method
   }
 
   get path(): string {
@@ -71,28 +70,30 @@ export class PlatformAsked implements Asked {
   }
 
   get signal(): AbortSignal {
-    return this.request.signal
+    return this.fetchRequest.signal
   }
 
   header(name: string): string | null {
-    return this.request.headers.get(name)
+    return this.fetchRequest.headers.get(name)
   }
 
   async text(maxBytes: number): Promise<string> {
-    checkLength(this.header('content-length'), maxBytes)
-    if (this.request.bodyUsed) throw new HeedError('invalid_argument', 'The body of this request was read before it came here. Pass a request that nobody has read.')
+    checkContentLength(this.header('content-length'), maxBytes)
+    if (this.fetchRequest.bodyUsed) {
+      throw new HeedError('invalid_argument', 'The body of this request was already read. Pass a request whose body is unread.')
+    }
     const decoder = new TextDecoder('utf-8', { ignoreBOM: true })
     let text = ''
     let size = 0
     try {
-      for await (const part of this.request.body ?? []) {
+      for await (const part of this.fetchRequest.body ?? []) {
         size += part.byteLength
-        if (size > maxBytes) throw tooLarge(maxBytes)
+        if (size > maxBytes) throw bodyTooLarge(maxBytes)
         text += decoder.decode(part, { stream: true })
       }
     } catch (cause) {
       if (isHeedError(cause)) throw cause
-      throw new HeedError('invalid_argument', 'The body broke off before it was complete. Send it again.', { cause, retryable: true })
+      throw new HeedError('invalid_argument', 'The body ended before it was complete. Send it again.', { cause, retryable: true })
     }
     return text + decoder.decode()
   }

@@ -1,70 +1,72 @@
 import type { IncomingMessage, RequestListener, ServerResponse } from 'node:http'
 import { HeedError } from '../../base/errors.ts'
-import type { Answer, Asked } from './exchange.ts'
-import { hostOf } from '../auth/host.ts'
-import { checkLength, tooLarge } from './read-body.ts'
+import { parseHost } from '../auth/host.ts'
+import type { HttpRequest, HttpResponse } from './exchange.ts'
+import { bodyTooLarge, checkContentLength } from './read-body.ts'
 
-/** Routes on Node's own server: no request or response of the platform is made where nobody looks at one. */
+/** Answers the requests of a Node server, without a `Request` or `Response` of the platform where none is needed. */
 export class NodeListener {
-  readonly #answer: (asked: Asked) => Promise<Answer>
-  /** Answers that were not with the other side when they were given. The others need no keeping, which would cost each of them. */
-  readonly #lasting = new Set<ServerResponse>()
+  readonly #respond: (request: HttpRequest) => Promise<HttpResponse>
+  /** Responses that were not flushed when they were written. The others are not tracked, which would cost each of them. */
+  readonly #unflushed = new Set<ServerResponse>()
   #closing = false
 
-  constructor(answer: (asked: Asked) => Promise<Answer>) {
-    this.#answer = answer
+  constructor(respond: (request: HttpRequest) => Promise<HttpResponse>) {
+    this.#respond = respond
   }
 
   readonly listen: RequestListener = (incoming, outgoing) => {
-    const asked = new NodeAsked(incoming, outgoing)
-    this.#answer(asked).then((answered) => this.#send(answered, asked, incoming, outgoing)).catch(() => {
-      // The stream of an answer broke, and it is known where that is made. What was to be said can't be said any more.
+    const request = new NodeHttpRequest(incoming, outgoing)
+    this.#respond(request).then((response) => this.#send(response, request, incoming, outgoing)).catch(() => {
+      // The body's stream failed, which its source has logged. The response can't be completed.
       outgoing.destroy()
     })
   }
 
-  /** From now on every answer is the last of its connection. `onKept`: another one was over, and its connection is open still. */
+  /** From now on each response closes its connection. `onKept` is called when an earlier response ends, whose connection stays open. */
   close(onKept: () => void): void {
     this.#closing = true
-    for (const outgoing of this.#lasting) outgoing.once('close', onKept)
+    for (const outgoing of this.#unflushed) outgoing.once('close', onKept)
   }
 
-  #send({ status, headers, body }: Answer, asked: NodeAsked, incoming: IncomingMessage, outgoing: ServerResponse): Promise<void> | undefined {
-    // A body that nobody wanted is not read to its end: the connection goes with it.
-    if (this.#closing || !(asked.isRead || incoming.complete)) headers.connection = 'close'
+  #send(
+    { status, headers, body }: HttpResponse, request: NodeHttpRequest, incoming: IncomingMessage, outgoing: ServerResponse,
+  ): Promise<void> | undefined {
+    // A request body that no route read is not read to its end: the connection closes instead.
+    if (this.#closing || !(request.isRead || incoming.complete)) headers.connection = 'close'
     if (body instanceof ReadableStream) {
       outgoing.writeHead(status, headers)
-      this.#lasts(outgoing)
-      return stream(body, incoming, outgoing)
+      this.#track(outgoing)
+      return writeStream(body, incoming, outgoing)
     }
     if (body !== null) headers['content-length'] = String(Buffer.byteLength(body))
     outgoing.writeHead(status, headers).end(incoming.method === 'HEAD' ? undefined : (body ?? undefined))
-    if (outgoing.writableLength > 0) this.#lasts(outgoing)
+    if (outgoing.writableLength > 0) this.#track(outgoing)
     return undefined
   }
 
-  #lasts(outgoing: ServerResponse): void {
-    this.#lasting.add(outgoing)
-    outgoing.once('close', () => this.#lasting.delete(outgoing))
+  #track(outgoing: ServerResponse): void {
+    this.#unflushed.add(outgoing)
+    outgoing.once('close', () => this.#unflushed.delete(outgoing))
   }
 }
 
-const afterThisTurn = Promise.resolve()
+const nextMicrotask = Promise.resolve()
 
-class NodeAsked implements Asked {
+class NodeHttpRequest implements HttpRequest {
   readonly path: string
   readonly search: string
-  /** All of its body is here, also where its end is still to be seen. */
+  /** The whole body was read, although its end event may be pending. */
   isRead = false
   readonly #incoming: IncomingMessage
   readonly #outgoing: ServerResponse
-  #gone: AbortController | undefined
-  #request: Request | undefined
+  #disconnect: AbortController | undefined
+  #fetchRequest: Request | undefined
 
   constructor(incoming: IncomingMessage, outgoing: ServerResponse) {
     this.#incoming = incoming
     this.#outgoing = outgoing
-    const target = targetOf(incoming.url ?? '')
+    const target = requestTarget(incoming.url ?? '')
     const query = target.indexOf('?')
     const path = query < 0 ? target : target.slice(0, query)
     this.path = ambiguous.test(path) ? '/' : path
@@ -76,7 +78,7 @@ class NodeAsked implements Asked {
   }
 
   get hostname(): string {
-    return hostOf(this.header('host')).hostname
+    return parseHost(this.header('host')).hostname
   }
 
   get remote(): string | undefined {
@@ -90,11 +92,11 @@ class NodeAsked implements Asked {
 
   async text(maxBytes: number): Promise<string> {
     const length = this.header('content-length')
-    checkLength(length, maxBytes)
-    // What came together with the head is here after this turn, and most bodies do: those are taken as they are.
-    await afterThisTurn
+    checkContentLength(length, maxBytes)
+    // Most bodies arrive together with the head and are readable after this microtask: those are read at once.
+    await nextMicrotask
     const incoming = this.#incoming
-    if (length === null || incoming.readableLength !== Number(length)) return textOf(incoming, maxBytes)
+    if (length === null || incoming.readableLength !== Number(length)) return readText(incoming, maxBytes)
     const whole = incoming.read() as Buffer | null
     incoming.resume()
     this.isRead = true
@@ -102,29 +104,35 @@ class NodeAsked implements Asked {
   }
 
   get signal(): AbortSignal {
-    if (!this.#gone) {
-      const gone = new AbortController()
-      this.#gone = gone
+    if (!this.#disconnect) {
+      const disconnect = new AbortController()
+      this.#disconnect = disconnect
       this.#outgoing.once('close', () => {
-        if (!this.#outgoing.writableFinished) gone.abort(new HeedError('aborted', 'The caller is gone.'))
+        if (!this.#outgoing.writableFinished) disconnect.abort(new HeedError('aborted', 'The client disconnected.'))
       })
-      if (this.#outgoing.destroyed) gone.abort()
+      if (this.#outgoing.destroyed) disconnect.abort()
     }
-    return this.#gone.signal
+    return this.#disconnect.signal
   }
 
-  get request(): Request {
-    if (!this.#request) {
+  get fetchRequest(): Request {
+    if (!this.#fetchRequest) {
       const headers = new Headers()
-      for (const [name, values] of Object.entries(this.#incoming.headersDistinct)) for (const value of values ?? []) headers.append(name, value)
+      for (const [name, values] of Object.entries(this.#incoming.headersDistinct)) {
+        for (const value of values ?? []) headers.append(name, value)
+      }
       const target = this.search === '' ? this.path : `${this.path}?${this.search}`
-      this.#request = new Request(hostOf(this.header('host')).origin + target, { method: this.method, headers, signal: this.signal })
+      this.#fetchRequest = new Request(parseHost(this.header('host')).origin + target, {
+        method: this.method,
+        headers,
+        signal: this.signal,
+      })
     }
-    return this.#request
+    return this.#fetchRequest
   }
 }
 
-function textOf(incoming: IncomingMessage, maxBytes: number): Promise<string> {
+function readText(incoming: IncomingMessage, maxBytes: number): Promise<string> {
   return new Promise((resolve, reject) => {
     const parts: Buffer[] = []
     let size = 0
@@ -133,22 +141,22 @@ function textOf(incoming: IncomingMessage, maxBytes: number): Promise<string> {
       if (size <= maxBytes) return void parts.push(part)
       parts.length = 0
       incoming.pause()
-      reject(tooLarge(maxBytes))
+      reject(bodyTooLarge(maxBytes))
     })
-    incoming.once('end', () => resolve(parts.length === 1 && parts[0] ? parts[0].toString('utf8') : Buffer.concat(parts).toString('utf8')))
-    const gone = () => {
-      if (!incoming.complete) reject(new HeedError('aborted', 'The caller went before its request was complete.'))
+    incoming.once('end', () => resolve((parts.length === 1 && parts[0] ? parts[0] : Buffer.concat(parts)).toString('utf8')))
+    const onClose = () => {
+      if (!incoming.complete) reject(new HeedError('aborted', 'The client disconnected before its request was complete.'))
     }
-    if (incoming.destroyed) gone()
-    else incoming.once('close', gone)
+    if (incoming.destroyed) onClose()
+    else incoming.once('close', onClose)
   })
 }
 
-/** What a URL would read as another path than the one that is written: nothing that is here. */
+/** Paths that a URL parser would change. No route has such a path. */
 const ambiguous = /\\|\/(?:\.|%2e){1,2}(?:\/|$)/i
 
-/** What is asked for; a proxy may have written the whole address. */
-function targetOf(url: string): string {
+/** The path and query of a request; a proxy may have sent the whole URL. */
+function requestTarget(url: string): string {
   const fragment = url.indexOf('#')
   const target = fragment < 0 ? url : url.slice(0, fragment)
   if (target.startsWith('/')) return target
@@ -157,25 +165,25 @@ function targetOf(url: string): string {
   return pathname.startsWith('/') ? pathname + search : '/'
 }
 
-async function stream(body: ReadableStream<Uint8Array>, incoming: IncomingMessage, outgoing: ServerResponse): Promise<void> {
+async function writeStream(body: ReadableStream<Uint8Array>, incoming: IncomingMessage, outgoing: ServerResponse): Promise<void> {
   if (incoming.method === 'HEAD') await body.cancel()
-  else await pour(body, outgoing)
+  else await pipe(body, outgoing)
   outgoing.end()
 }
 
-/** As fast as the other side takes it. Whoever goes takes the stream along. */
-async function pour(body: ReadableStream<Uint8Array>, outgoing: ServerResponse): Promise<void> {
+/** Writes as fast as the client reads. When the client disconnects, the stream is cancelled. */
+async function pipe(body: ReadableStream<Uint8Array>, outgoing: ServerResponse): Promise<void> {
   const reader = body.getReader()
-  let goOn = () => {}
-  outgoing.on('drain', () => goOn())
+  let resume = () => {}
+  outgoing.on('drain', () => resume())
   outgoing.once('close', () => {
-    goOn()
+    resume()
     reader.cancel().catch(() => {})
   })
   while (!outgoing.destroyed) {
     const { done, value } = await reader.read()
     if (done) return
-    if (!outgoing.write(value) && !outgoing.destroyed) await new Promise<void>((resolve) => (goOn = resolve))
+    if (!outgoing.write(value) && !outgoing.destroyed) await new Promise<void>((resolve) => (resume = resolve))
   }
   await reader.cancel()
 }

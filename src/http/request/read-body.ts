@@ -1,29 +1,33 @@
 import { HeedError } from '../../base/errors.ts'
-import type { Asked } from './exchange.ts'
 
-/** Values nested deeper than this are no message; they are an attempt to exhaust the stack. */
+interface WithHeaders {
+  header(name: string): string | null
+}
+
+/** Deeper nesting is an attempt to exhaust the stack, not a message. */
 const maxDepth = 100
 
-/** Refuses what doesn't say that it is JSON, or is packed. */
-export function checkType(asked: Asked): void {
-  checkEncoding(asked)
-  const type = asked.header('content-type') ?? ''
+/** Rejects a body that is not declared as JSON, or that is compressed. */
+export function checkContentType(request: WithHeaders): void {
+  checkContentEncoding(request)
+  const type = request.header('content-type') ?? ''
   if (!json.test(type)) throw new HeedError('unsupported_media_type', 'Send JSON, with the header Content-Type: application/json.')
 }
 
-/** Bodies are bounded by what is sent, so nothing is unpacked here. */
-export function checkEncoding(asked: Asked): void {
-  const encoding = asked.header('content-encoding')?.trim() ?? ''
+/** Rejects a compressed body: limits apply to the bytes that are sent, so the server decompresses nothing. */
+export function checkContentEncoding(request: WithHeaders): void {
+  const encoding = request.header('content-encoding')?.trim() ?? ''
   if (encoding === '' || encoding.toLowerCase() === 'identity') return
-  throw new HeedError('unsupported_media_type', 'Send the body as it is, without Content-Encoding: nothing is unpacked here.', { details: { field: 'Content-Encoding' } })
+  throw new HeedError('unsupported_media_type', 'Send the body uncompressed, without Content-Encoding: the server decompresses nothing.', {
+    details: { field: 'Content-Encoding' },
+  })
 }
 
 const json = /^application\/(?:[\w.+-]*\+)?json\b/i
 
-/** What a body says, as long as it stays within its limits. */
-export function parseBody(given: string): unknown {
-  // Some writers begin with a byte order mark.
-  const text = given.startsWith('\uFEFF') ? given.slice(1) : given
+export function parseBody(body: string): unknown {
+  // Some clients begin a body with a byte order mark.
+  const text = body.startsWith('\uFEFF') ? body.slice(1) : body
   if (text.trim() === '') return {}
   if (isDeep(text)) throw new HeedError('invalid_argument', `The body is nested deeper than ${maxDepth} levels.`)
   try {
@@ -33,13 +37,14 @@ export function parseBody(given: string): unknown {
   }
 }
 
-/** Refuses a body that says itself that it is too long. */
-export function checkLength(length: string | null, maxBytes: number): void {
-  if (length !== null && Number(length) > maxBytes) throw tooLarge(maxBytes)
+/** Rejects a body whose `Content-Length` is above the limit, before any of it is read. */
+export function checkContentLength(length: string | null, maxBytes: number): void {
+  if (length !== null && Number(length) > maxBytes) throw bodyTooLarge(maxBytes)
 }
 
-export function tooLarge(maxBytes: number): HeedError {
-  return new HeedError('too_large', `The body is larger than ${maxBytes} bytes. Send less, or upload files elsewhere and send their URL.`, { details: { maxBytes } })
+export function bodyTooLarge(maxBytes: number): HeedError {
+  const message = `The body is larger than ${maxBytes} bytes. Send less, or upload files elsewhere and send their URL.`
+  return new HeedError('too_large', message, { details: { maxBytes } })
 }
 
 function isDeep(text: string): boolean {

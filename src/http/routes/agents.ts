@@ -1,29 +1,38 @@
 import type { Agent } from '../../agent/agent.ts'
-import { agent as agentShape, agentsById } from '../schema/answer-schemas.ts'
+import { omitUndefined } from '../request/fields.ts'
 import { route, type Call, type Route } from '../route.ts'
-import { given } from './threads.ts'
+import { agent as agentSchema, agentsById } from '../schema/response-schemas.ts'
 
 export const agents: readonly Route[] = [
   route({
-    method: 'GET', path: '/agents', summary: 'The agents of this server', answer: 'json', answers: agentsById,
-    handle: async (call) => Object.fromEntries(await Promise.all(Object.values(call.heed.listAgents()).map(async (agent) => [agent.id, await described(call, agent)]))) as object,
+    method: 'GET', path: '/agents', summary: 'The agents of this server', response: 'json', responseSchema: agentsById,
+    async handle(call) {
+      const all = Object.values(call.heed.listAgents())
+      return Object.fromEntries(await Promise.all(all.map(async (agent) => [agent.id, await describeAgent(call, agent)]))) as object
+    },
   }),
-  route({ method: 'GET', path: '/agents/:agentId', summary: 'One agent', answer: 'json', answers: agentShape, handle: (call) => described(call, call.agent) }),
+  route({
+    method: 'GET', path: '/agents/:agentId', summary: 'One agent', response: 'json', responseSchema: agentSchema,
+    handle: (call) => describeAgent(call, call.agent),
+  }),
 ]
 
-/** What existing clients show of an agent. Its instructions stay here. */
-async function described(call: Call<unknown, unknown>, agent: Agent): Promise<object> {
-  const { model, tools } = await agent.describe(given({ requestContext: await call.context() })).catch((error: unknown) => {
-    // Tools that are made for a request may not be to be had without one; the agent is there all the same.
-    call.heed.logger.warn('an agent could not be described', { agentId: agent.id, error: String(error) })
+/** The description of an agent that existing clients display. Its instructions are not revealed. */
+async function describeAgent(call: Call<unknown, unknown>, agent: Agent): Promise<object> {
+  const { model, tools } = await agent.describe(omitUndefined({ requestContext: await call.context() })).catch((error: unknown) => {
+    // Tools that are created for a request may fail without one; the agent itself can still be described.
+    call.heed.logger.warn('the model and the tools of an agent could not be described', { agentId: agent.id, error: String(error) })
     return { model: undefined, tools: [] }
+  })
+  const toolEntries = tools.map((tool) => {
+    return [tool.id, tool.inputSchema === undefined ? tool : { ...tool, inputSchema: JSON.stringify(tool.inputSchema) }] as const
   })
   return {
     id: agent.id,
     name: agent.name,
     description: agent.description ?? '',
     instructions: '',
-    tools: Object.fromEntries(tools.map((tool) => [tool.id, { ...tool, ...(tool.inputSchema === undefined ? {} : { inputSchema: JSON.stringify(tool.inputSchema) }) }])),
+    tools: Object.fromEntries(toolEntries),
     agents: {},
     workflows: {},
     inputProcessors: [],

@@ -1,15 +1,16 @@
+import { askTurn } from '../../agent/turn.ts'
+import { HeedError } from '../../base/errors.ts'
 import type { JSONValue } from '../../base/json.ts'
 import type { AgentInput } from '../../message/read/input.ts'
-import { askTurn } from '../../agent/turn.ts'
 import type { RunResult } from '../../run/output/run-result.ts'
-import { HeedError } from '../../base/errors.ts'
-import { decided, suspendedRuns, whole } from '../schema/answer-schemas.ts'
-import { mayReach, neededResource, resourceOf } from '../auth/principal.ts'
-import { route, type Call, type Route } from '../route.ts'
-import { optionsFrom } from '../request/run-options.ts'
+import { requireResource, resolveResource } from '../auth/principal.ts'
+import { findCallerRun } from '../request/access.ts'
+import { omitUndefined, parseDate } from '../request/fields.ts'
+import { readRunOptions } from '../request/run-options.ts'
+import { route, type Call, type ObjectSchema, type Route } from '../route.ts'
+import { decided, fullOutput, suspendedRuns } from '../schema/response-schemas.ts'
 import { anything, date, flag, id, object, page, perPage, record, text, threadScope } from '../schema/schemas.ts'
-import { wholeAnswer } from './whole-answer.ts'
-import { given } from './threads.ts'
+import { fullOutputResponse } from './generate.ts'
 
 interface Approval {
   resourceId?: string
@@ -18,7 +19,7 @@ interface Approval {
   approved: boolean
   resumeData?: JSONValue
   declineContext?: { reason?: string; message?: string }
-  /** What tools of the caller answered: the conversation goes on with it. */
+  /** The results of tools that the client executed: the conversation continues with them. */
   messages?: AgentInput
   streamOptions?: Record<string, unknown>
 }
@@ -30,7 +31,7 @@ interface Decision {
   resumeData?: JSONValue
 }
 
-interface Suspended {
+interface SuspendedQuery {
   threadId?: string
   resourceId?: string
   fromDate?: string
@@ -41,101 +42,140 @@ interface Suspended {
 
 const decision = object({ runId: id, toolCallId: id, reason: text, requestContext: anything }, ['runId'])
 const resumption = object({ runId: id, toolCallId: id, resumeData: anything }, ['runId', 'resumeData'])
+const approval = object(
+  {
+    ...threadScope, toolCallId: id, approved: flag, resumeData: anything, declineContext: object({ reason: text, message: text }),
+    messages: anything, streamOptions: record,
+  },
+  ['threadId', 'approved'],
+)
 
-/** Both forms that existing clients call: what follows as a stream, or as the whole answer. */
-function decisions(path: string, summary: string, body: Route['body'], decide: (call: Call<Decision, unknown>) => Promise<Continued>): Route[] {
-  return [
-    route<Decision>({ method: 'POST', path: `/agents/:agentId/${path}`, summary: `${summary}; what follows is streamed`, answer: 'events', ...(body ? { body } : {}),
-      async handle(call) {
-        await checkRun(call)
-        return call.events.respond((await decide(call)).fullStream, { ids: false })
-      } }),
-    route<Decision>({ method: 'POST', path: `/agents/:agentId/${path}-generate`, summary: `${summary}; answers when the run is over`, answer: 'json', answers: whole, ...(body ? { body } : {}),
-      async handle(call) {
-        await checkRun(call)
-        return wholeAnswer(await (await decide(call)).getFullOutput())
-      } }),
-  ]
-}
-
-interface Continued {
+/** The output of a run that continues after a decision. */
+interface ContinuedRun {
   fullStream: AsyncIterable<{ type: string; cursor?: string }>
   getFullOutput(): Promise<RunResult<object, object>>
 }
 
+type Decide = (call: Call<Decision, unknown>) => Promise<ContinuedRun>
+
+/** Decides about a call and streams the rest of the run. */
+function streamRoute(path: string, summary: string, body: ObjectSchema, decide: Decide): Route {
+  return route<Decision>({
+    method: 'POST', path: `/agents/:agentId/${path}`, summary: `${summary}; streams the rest of the run`, response: 'events', body,
+    async handle(call) {
+      await checkRun(call)
+      return call.events.respond((await decide(call)).fullStream, { ids: false })
+    },
+  })
+}
+
+/** Decides about a call and responds when the run has ended. */
+function generateRoute(path: string, summary: string, body: ObjectSchema, decide: Decide): Route {
+  return route<Decision>({
+    method: 'POST', path: `/agents/:agentId/${path}-generate`, summary: `${summary}; responds when the run has ended`,
+    response: 'json', responseSchema: fullOutput, body,
+    async handle(call) {
+      await checkRun(call)
+      return fullOutputResponse(await (await decide(call)).getFullOutput())
+    },
+  })
+}
+
+const approve: Decide = ({ agent, body: { runId, toolCallId } }) => agent.approveToolCall({ runId, ...omitUndefined({ toolCallId }) })
+const decline: Decide = ({ agent, body: { runId, toolCallId, reason } }) =>
+  agent.declineToolCall({ runId, ...omitUndefined({ toolCallId, reason }) })
+const resume: Decide = ({ agent, body: { runId, toolCallId, resumeData = null } }) =>
+  agent.resumeStream(resumeData, { runId, ...omitUndefined({ toolCallId }) })
+
 export const approvals: readonly Route[] = [
   route<Approval>({
-    method: 'POST', path: '/agents/:agentId/send-tool-approval', summary: 'Approves or declines a call; what follows reaches those who watch', answer: 'json', answers: decided, send: true,
-    body: object({ ...threadScope, toolCallId: id, approved: flag, resumeData: anything, declineContext: object({ reason: text, message: text }), messages: anything, streamOptions: record }, ['threadId', 'approved']),
+    method: 'POST',
+    path: '/agents/:agentId/send-tool-approval',
+    summary: 'Approves or declines a call; subscribers get the rest of the run',
+    response: 'json',
+    responseSchema: decided,
+    send: true,
+    body: approval,
     async handle(call) {
       const { threadId, toolCallId, approved, resumeData, declineContext, messages, streamOptions = {} } = call.body
-      const resourceId = neededResource(call.principal, call.body.resourceId)
+      const resourceId = requireResource(call.principal, call.body.resourceId)
       if (messages !== undefined) {
-        const { runId } = await askTurn(call.agent, { threadId, resourceId, id: call.idempotencyKey, messages: answersIn(messages), options: await optionsFrom(call, streamOptions) })
-        return { accepted: true, runId, ...given({ toolCallId }) }
+        const options = await readRunOptions(call, streamOptions)
+        const { runId } = await askTurn(call.agent, {
+          threadId,
+          resourceId,
+          id: call.idempotencyKey,
+          messages: withoutRepeatedCalls(messages),
+          options,
+        })
+        return { accepted: true, runId, ...omitUndefined({ toolCallId }) }
       }
       await checkThread(call, { threadId, resourceId })
-      return call.agent.sendToolApproval({ threadId, resourceId, approved, ...given({ id: call.idempotencyKey, toolCallId, resumeData, declineContext }) })
+      const optional = omitUndefined({ id: call.idempotencyKey, toolCallId, resumeData, declineContext })
+      return call.agent.sendToolApproval({ threadId, resourceId, approved, ...optional })
     },
   }),
   route<{ threadId: string; resourceId?: string; runId?: string; toolCallId?: string; resumeData: JSONValue }>({
-    method: 'POST', path: '/agents/:agentId/send-stream-resume', summary: 'Resumes a call that suspended itself; what follows reaches those who watch', answer: 'json', answers: decided, send: true,
+    method: 'POST',
+    path: '/agents/:agentId/send-stream-resume',
+    summary: 'Resumes a call that suspended itself; subscribers get the rest of the run',
+    response: 'json',
+    responseSchema: decided,
+    send: true,
     body: object({ ...threadScope, runId: id, toolCallId: id, resumeData: anything }, ['threadId', 'resumeData']),
     async handle(call) {
       const { threadId, runId, toolCallId, resumeData } = call.body
-      const scope = { threadId, resourceId: neededResource(call.principal, call.body.resourceId) }
+      const scope = { threadId, resourceId: requireResource(call.principal, call.body.resourceId) }
       await checkThread(call, scope)
-      return call.agent.sendStreamResume({ ...scope, resumeData, ...given({ id: call.idempotencyKey, runId, toolCallId }) })
+      return call.agent.sendStreamResume({ ...scope, resumeData, ...omitUndefined({ id: call.idempotencyKey, runId, toolCallId }) })
     },
   }),
-  ...decisions('approve-tool-call', 'Approves a call', decision, ({ agent, body: { runId, toolCallId } }) => agent.approveToolCall({ runId, ...(toolCallId === undefined ? {} : { toolCallId }) })),
-  ...decisions('decline-tool-call', 'Declines a call', decision, ({ agent, body: { runId, toolCallId, reason } }) =>
-    agent.declineToolCall({ runId, ...(toolCallId === undefined ? {} : { toolCallId }), ...(reason === undefined ? {} : { reason }) })),
-  ...['resume-stream', 'resume-stream-until-idle'].map((path) =>
-    route<Decision>({
-      method: 'POST', path: `/agents/:agentId/${path}`, summary: 'Resumes a call that suspended itself; what follows is streamed', answer: 'events', body: resumption,
-      async handle(call) {
-        await checkRun(call)
-        const { runId, toolCallId, resumeData = null } = call.body
-        return call.events.respond((await call.agent.resumeStream(resumeData, { runId, ...(toolCallId === undefined ? {} : { toolCallId }) })).fullStream, { ids: false })
-      },
-    })),
-  route<never, Suspended>({
-    method: 'GET', path: '/agents/:agentId/suspended-runs', summary: 'Runs that wait for somebody, newest first', answer: 'json', answers: suspendedRuns, read: true,
+  streamRoute('approve-tool-call', 'Approves a call', decision, approve),
+  generateRoute('approve-tool-call', 'Approves a call', decision, approve),
+  streamRoute('decline-tool-call', 'Declines a call', decision, decline),
+  generateRoute('decline-tool-call', 'Declines a call', decision, decline),
+  streamRoute('resume-stream', 'Resumes a call that suspended itself', resumption, resume),
+  streamRoute('resume-stream-until-idle', 'Resumes a call that suspended itself', resumption, resume),
+  route<never, SuspendedQuery>({
+    method: 'GET',
+    path: '/agents/:agentId/suspended-runs',
+    summary: 'Suspended runs, newest first',
+    response: 'json',
+    responseSchema: suspendedRuns,
+    read: true,
     query: object({ ...threadScope, fromDate: date, toDate: date, page, perPage }),
     async handle({ agent, query: { fromDate, toDate, resourceId, ...rest }, principal }) {
-      const resource = resourceOf(principal, resourceId)
+      const resource = resolveResource(principal, resourceId)
       return agent.listSuspendedRuns({
         ...rest,
         total: true,
         ...(resource === undefined ? {} : { resourceId: resource }),
-        ...(fromDate === undefined ? {} : { fromDate: dateOf('fromDate', fromDate) }),
-        ...(toDate === undefined ? {} : { toDate: dateOf('toDate', toDate) }),
+        ...(fromDate === undefined ? {} : { fromDate: parseDate('fromDate', fromDate) }),
+        ...(toDate === undefined ? {} : { toDate: parseDate('toDate', toDate) }),
       })
     },
   }),
 ]
 
-/** A run is addressed by its id alone: whose it is, the row says. One of another resource or agent is told like one that doesn't wait. */
-async function checkRun({ agent, principal, body: { runId } }: Call<Decision, unknown>): Promise<void> {
-  const runtime = agent.threads()
-  await runtime.open()
-  const run = await runtime.store.findRun(runId)
-  if (!run || run.agentId !== agent.id || !mayReach(principal, run.resourceId)) throw new HeedError('run_not_suspended', `No run '${runId}' waits for a decision.`, { details: { runId } })
+/** Rejects a run of another resource or agent with the same error as a run that is not suspended. */
+async function checkRun(call: Call<Decision, unknown>): Promise<void> {
+  const { runId } = call.body
+  if (await findCallerRun(call, runId)) return
+  throw new HeedError('run_not_suspended', `No run '${runId}' is suspended.`, { details: { runId } })
 }
 
-/** The same where a thread is named: what waits there must be of this agent. */
+/** The same for a decision that names a thread: its suspended run must be of this agent. */
 async function checkThread({ agent }: Pick<Call, 'agent'>, scope: { threadId: string; resourceId: string }): Promise<void> {
   const runtime = agent.threads()
   await runtime.open()
-  const found = await runtime.store.getThread(scope)
-  if (found?.status === 'suspended' && found.agentId !== agent.id) {
-    throw new HeedError('run_not_suspended', `No run of this agent waits on thread '${scope.threadId}'.`, { details: { threadId: scope.threadId } })
-  }
+  const thread = await runtime.store.getThread(scope)
+  if (thread?.status !== 'suspended' || thread.agentId === agent.id) return
+  const { threadId } = scope
+  throw new HeedError('run_not_suspended', `No run of this agent is suspended on thread '${threadId}'.`, { details: { threadId } })
 }
 
-/** Existing clients repeat each call before its result. The thread has the call already: what is new is the result. */
-function answersIn(messages: AgentInput): AgentInput {
+/** Existing clients repeat each call before its result. The thread already has the call, so only the results are kept. */
+function withoutRepeatedCalls(messages: AgentInput): AgentInput {
   if (!Array.isArray(messages)) return messages
   return (messages as unknown[]).map((message) => {
     const { role, content } = (message ?? {}) as { role?: unknown; content?: unknown }
@@ -143,10 +183,4 @@ function answersIn(messages: AgentInput): AgentInput {
     const results = (content as Array<{ type?: unknown } | null>).filter((part) => part?.type === 'tool-result')
     return results.length > 0 && content.length === 2 * results.length ? { role: 'tool', content: results } : message
   }) as AgentInput
-}
-
-export function dateOf(field: string, value: string): Date {
-  const date = new Date(value)
-  if (Number.isNaN(date.getTime())) throw new HeedError('invalid_argument', `${field} is not a date. Write it as 2026-01-31T12:00:00Z.`, { details: { field } })
-  return date
 }

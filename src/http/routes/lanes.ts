@@ -1,8 +1,7 @@
 import { HeedError } from '../../base/errors.ts'
+import { existingScope } from '../request/access.ts'
 import { route, type Route } from '../route.ts'
 import { id, limit, object } from '../schema/schemas.ts'
-import { there } from './require-thread.ts'
-import { scopeOf } from './watching.ts'
 
 interface Owner {
   resourceId?: string
@@ -10,26 +9,44 @@ interface Owner {
 
 const all = '/agents/:agentId/threads/:threadId/lanes'
 
-/** What a thread was told of the state of things. */
+/** The lanes of a thread: the state that state signals set. */
 export const lanes: readonly Route[] = [
   route<never, Owner & { after?: string; limit?: number }>({
-    method: 'GET', path: all, summary: 'The lanes of a thread, by id', answer: 'json', read: true, query: object({ resourceId: id, after: id, limit }),
-    handle: async ({ agent, principal, params: { threadId = '' }, query: { resourceId, ...rest } }) => ({
-      lanes: await agent.listLanes({ ...(await there(agent, scopeOf(principal, threadId, resourceId))), ...rest }),
-    }),
+    method: 'GET',
+    path: all,
+    summary: 'The lanes of a thread, by id',
+    response: 'json',
+    read: true,
+    query: object({ resourceId: id, after: id, limit }),
+    async handle(call) {
+      const { resourceId, ...rest } = call.query
+      return { lanes: await call.agent.listLanes({ ...(await existingScope(call, resourceId)), ...rest }) }
+    },
   }),
   route<never, Owner>({
-    method: 'GET', path: `${all}/:laneId`, summary: 'What a lane says now', answer: 'json', read: true, query: object({ resourceId: id }),
-    async handle({ agent, principal, params: { threadId = '', laneId = '' }, query: { resourceId } }) {
-      const lane = await agent.getLane({ ...(await there(agent, scopeOf(principal, threadId, resourceId))), id: laneId })
+    method: 'GET',
+    path: `${all}/:laneId`,
+    summary: 'The current state of a lane',
+    response: 'json',
+    read: true,
+    query: object({ resourceId: id }),
+    async handle(call) {
+      const { laneId = '' } = call.params
+      const lane = await call.agent.getLane({ ...(await existingScope(call, call.query.resourceId)), id: laneId })
       if (!lane) throw new HeedError('not_found', `The thread has no lane ${laneId}.`, { details: { laneId } })
       return lane
     },
   }),
   route<never, Owner & { before?: number; limit?: number }>({
-    method: 'GET', path: `${all}/:laneId/history`, summary: 'Everything that a lane was told, newest first', answer: 'json', read: true,
+    method: 'GET',
+    path: `${all}/:laneId/history`,
+    summary: 'The signals of a lane, newest first',
+    response: 'json',
+    read: true,
     query: object({ resourceId: id, before: { type: 'integer', minimum: 0 }, limit }),
-    handle: async ({ agent, principal, params: { threadId = '', laneId = '' }, query: { resourceId, ...rest } }) =>
-      agent.listLaneHistory({ ...(await there(agent, scopeOf(principal, threadId, resourceId))), ...rest, id: laneId }),
+    async handle(call) {
+      const { resourceId, ...rest } = call.query
+      return call.agent.listLaneHistory({ ...(await existingScope(call, resourceId)), ...rest, id: call.params.laneId ?? '' })
+    },
   }),
 ]

@@ -1,20 +1,22 @@
 import { sendNotifications, type NotificationTarget } from '../../agent/notifications.ts'
+import { HeedError, isHeedError } from '../../base/errors.ts'
+import { orderedJSON } from '../../base/json.ts'
 import { checkNotifications, type CheckedNotification, type NotificationInput } from '../../inbox/input.ts'
 import type { NotificationResult } from '../../inbox/result.ts'
-import type { InboxScope, MarkedStatus, NotificationPriority, NotificationStatus, NotificationStore } from '../../store/contract/notifications.ts'
 import { longestSearch } from '../../store/contract/notification-query.ts'
 import { notificationStatuses } from '../../store/contract/notification-states.ts'
-import { HeedError, isHeedError } from '../../base/errors.ts'
-import { checkKey, keyReused } from '../request/idempotency.ts'
-import { isOther } from './notification-essence.ts'
-import { neededResource } from '../auth/principal.ts'
-import { route, type Call, type Route } from '../route.ts'
-import { optionsFrom } from '../request/run-options.ts'
+import type {
+  InboxScope, MarkedStatus, NotificationPriority, NotificationRecord, NotificationStatus, NotificationStore,
+} from '../../store/contract/notifications.ts'
+import { requireResource } from '../auth/principal.ts'
+import { scopeOf, threadIdOf } from '../request/access.ts'
+import { omitUndefined } from '../request/fields.ts'
+import { checkKeyMatchesId, keyReused } from '../request/idempotency.ts'
+import { readRunOptions } from '../request/run-options.ts'
+import { route, type Call, type JSONSchema, type Route } from '../route.ts'
 import { anything, closed, id, ids, limit, object, record, text, threadScope } from '../schema/schemas.ts'
-import { given } from './threads.ts'
-import { scopeOf } from './watching.ts'
 
-interface Sent {
+interface SendBody {
   threadId: string
   resourceId?: string
   notification?: NotificationInput
@@ -22,7 +24,7 @@ interface Sent {
   ifIdle?: { streamOptions?: Record<string, unknown> }
 }
 
-interface Listing {
+interface ListQuery {
   resourceId?: string
   status?: NotificationStatus[]
   priority?: NotificationPriority[]
@@ -33,86 +35,104 @@ interface Listing {
   after?: string
 }
 
-const priority = { enum: ['low', 'medium', 'high', 'urgent'] }
+const priorities = ['low', 'medium', 'high', 'urgent']
 const notification = closed(
-  { id, source: text, kind: text, summary: text, priority, payload: anything, dedupeKey: text, coalesceKey: text, attributes: record, metadata: record },
+  {
+    id, source: text, kind: text, summary: text, priority: { enum: priorities }, payload: anything, dedupeKey: text, coalesceKey: text,
+    attributes: record, metadata: record,
+  },
   ['source', 'kind', 'summary'],
 )
-const inThread = '/agents/:agentId/threads/:threadId/notifications'
+const list = { type: 'array', items: notification, minItems: 1, maxItems: 1_000 }
+const path = '/agents/:agentId/threads/:threadId/notifications'
 
-/** What happened elsewhere: sent to an agent's inbox, read there, and put away. */
+/** Notifications: sent to the inbox of a thread, listed and marked there. */
 export const notifications: readonly Route[] = [
-  route<Sent>({
-    method: 'POST', path: '/agents/:agentId/notifications', summary: 'One or several notifications, into the inbox of a thread', answer: 'json', send: true,
-    body: closed({ ...threadScope, notification, notifications: { type: 'array', items: notification, minItems: 1, maxItems: 1_000 }, ifIdle: closed({ streamOptions: record }) }, ['threadId']),
-    async handle(call) {
-      const { threadId, resourceId, notification: one, notifications: several, ifIdle } = call.body
-      if ((one === undefined) === (several === undefined)) {
-        throw new HeedError('invalid_argument', 'Send a notification, or a list of notifications, and not both.', { details: { field: 'notification' } })
-      }
-      const target = { threadId, resourceId: neededResource(call.principal, resourceId), ifIdle: { streamOptions: await optionsFrom(call, ifIdle?.streamOptions ?? {}) } }
-      const inputs = keyed(several ?? (one ? [one] : []), call.idempotencyKey)
-      const { sent, known } = await sendOnce(call, inputs, target)
-      await Promise.all(sent.map(({ stored }) => stored))
-      const results = sent.map((result, index) => (known[index] ? { ...answered(result), duplicate: true } : answered(result)))
-      return one === undefined ? { accepted: true, results } : results[0]
-    },
+  route<SendBody>({
+    method: 'POST', path: '/agents/:agentId/notifications', summary: 'Sends one or several notifications to the inbox of a thread',
+    response: 'json', send: true,
+    body: closed({ ...threadScope, notification, notifications: list, ifIdle: closed({ streamOptions: record }) }, ['threadId']),
+    handle: send,
   }),
-  route<never, Listing>({
-    method: 'GET', path: inThread, summary: 'The notifications of a thread, newest first, and how many there are of each status', answer: 'json', read: true,
-    query: object({ resourceId: id, status: list(notificationStatuses), priority: list(priority.enum), source: text, kind: text, search: { ...text, maxLength: longestSearch }, limit, after: id }),
+  route<never, ListQuery>({
+    method: 'GET', path, summary: 'The notifications of a thread, newest first, and their number by status', response: 'json', read: true,
+    query: object({
+      resourceId: id, status: oneOf(notificationStatuses), priority: oneOf(priorities), source: text, kind: text,
+      search: { ...text, maxLength: longestSearch }, limit, after: id,
+    }),
     async handle(call) {
-      const { resourceId: _, limit: most = 100, ...rest } = call.query
-      const { store, scope } = await inbox(call, call.query.resourceId)
-      return { ...(await store.listNotifications({ ...scope, ...rest, limit: most })), counts: await store.countNotifications(scope) }
+      const { resourceId, limit = 100, ...rest } = call.query
+      const { store, scope } = await openInbox(call, resourceId)
+      return { ...(await store.listNotifications({ ...scope, ...rest, limit })), counts: await store.countNotifications(scope) }
     },
   }),
   route<never, { resourceId?: string }>({
-    method: 'GET', path: `${inThread}/:notificationId`, summary: 'One notification, with its payload', answer: 'json', read: true, query: object({ resourceId: id }),
+    method: 'GET', path: `${path}/:notificationId`, summary: 'One notification, with its payload', response: 'json', read: true,
+    query: object({ resourceId: id }),
     async handle(call) {
       const { notificationId = '' } = call.params
-      const { store, scope } = await inbox(call, call.query.resourceId)
-      const found = await store.getNotification({ ...scope, id: notificationId })
-      if (!found) throw new HeedError('not_found', `The thread has no notification ${notificationId}.`, { details: { notificationId } })
-      return found
+      const { store, scope } = await openInbox(call, call.query.resourceId)
+      const record = await store.getNotification({ ...scope, id: notificationId })
+      if (!record) throw new HeedError('not_found', `The thread has no notification ${notificationId}.`, { details: { notificationId } })
+      return record
     },
   }),
   route<{ resourceId?: string; ids: string[]; status: MarkedStatus }>({
-    method: 'POST', path: `${inThread}/mark`, summary: 'Marks notifications as seen, dismissed or archived', answer: 'json',
+    method: 'POST', path: `${path}/mark`, summary: 'Marks notifications as seen, dismissed or archived', response: 'json',
     body: closed({ resourceId: id, ids, status: { enum: ['seen', 'dismissed', 'archived'] } }, ['ids', 'status']),
     async handle(call) {
-      const { store, scope } = await inbox(call, call.body.resourceId, 'write')
+      const { store, scope } = await openInbox(call, call.body.resourceId, 'write')
       return { notifications: await store.markNotifications(scope, call.body.ids, call.body.status, call.heed.clock.now()) }
     },
   }),
   route<{ resourceId?: string; ids: string[] }>({
-    method: 'POST', path: `${inThread}/retry`, summary: 'Sends again what could not be delivered', answer: 'json', body: closed({ resourceId: id, ids }, ['ids']),
+    method: 'POST', path: `${path}/retry`, summary: 'Retries notifications that could not be delivered', response: 'json',
+    body: closed({ resourceId: id, ids }, ['ids']),
     async handle(call) {
-      const { store, scope } = await inbox(call, call.body.resourceId, 'write')
+      const { store, scope } = await openInbox(call, call.body.resourceId, 'write')
       return { retried: await store.retryNotifications(scope, call.body.ids, call.heed.clock.now()) }
     },
   }),
 ]
 
-function list(values: readonly unknown[]): { type: 'array'; items: { enum: readonly unknown[] }; maxItems: number } {
+function oneOf(values: readonly unknown[]): JSONSchema {
   return { type: 'array', items: { enum: values }, maxItems: 20 }
 }
 
-/** The same key again is the same notifications, each under its place in the list. */
-function keyed(inputs: readonly NotificationInput[], key: string | undefined): NotificationInput[] {
+async function send(call: Call<SendBody, unknown>): Promise<unknown> {
+  const { threadId, resourceId, notification: one, notifications: several, ifIdle } = call.body
+  if ((one === undefined) === (several === undefined)) {
+    throw new HeedError('invalid_argument', 'Send either notification or notifications.', { details: { field: 'notification' } })
+  }
+  const scope = { threadId, resourceId: requireResource(call.principal, resourceId) }
+  const target = { ...scope, ifIdle: { streamOptions: await readRunOptions(call, ifIdle?.streamOptions ?? {}) } }
+  const inputs = withIds(several ?? (one ? [one] : []), call.idempotencyKey)
+  const { sent, known } = await sendOnce(call, inputs, target)
+  await Promise.all(sent.map(({ stored }) => stored))
+  const results = sent.map(({ accepted, record, decision, runId, signal }, index) => {
+    const result = { accepted, record, decision, ...omitUndefined({ runId, signal }) }
+    return known[index] ? { ...result, duplicate: true } : result
+  })
+  return one === undefined ? { accepted: true, results } : results[0]
+}
+
+/** Gives each notification an id made of the idempotency key and its index, by which a repeat is recognised. */
+function withIds(inputs: readonly NotificationInput[], key: string | undefined): NotificationInput[] {
   return inputs.map((input, index) => {
-    const id = key === undefined || index === 0 ? key : placed(key, index)
-    checkKey(id, input.id)
+    const id = key === undefined || index === 0 ? key : idAt(key, index)
+    checkKeyMatchesId(id, input.id)
     return id === undefined ? input : { ...input, id }
   })
 }
 
-function placed(key: string, index: number): string {
+function idAt(key: string, index: number): string {
   return `${key}:${index}`
 }
 
-/** Under a key they are new, all of them in one transaction, or those that were sent under it before. */
-async function sendOnce(call: Call<unknown, unknown>, inputs: readonly NotificationInput[], target: NotificationTarget): Promise<{ sent: NotificationResult[]; known: boolean[] }> {
+/** With a key, either all notifications are new and are stored in one transaction, or they are those that were sent with it before. */
+async function sendOnce(
+  call: Call<unknown, unknown>, inputs: readonly NotificationInput[], target: NotificationTarget,
+): Promise<{ sent: NotificationResult[]; known: boolean[] }> {
   const { agent, idempotencyKey: key } = call
   if (key === undefined) return { sent: await agent.sendNotificationSignal(inputs, target), known: [] }
   const checked = checkNotifications(inputs)
@@ -121,40 +141,51 @@ async function sendOnce(call: Call<unknown, unknown>, inputs: readonly Notificat
   } catch (error) {
     if (!isHeedError(error) || error.code !== 'id_taken') throw error
   }
-  const known = await sentBefore(call, target, checked, key)
+  const known = await findSent(call, target, checked, key)
   return { sent: await agent.sendNotificationSignal(inputs, target), known }
 }
 
 /**
- * Which of these the thread has under their ids. Refuses a key that was used for others, or for more or fewer of them. What was counted on another
- * record has none of its own, and is known to the inbox.
+ * Which of the notifications the inbox already has. Rejects a key that was used for other notifications, or for another number of them.
+ * A notification that was merged into another record has no record of its own: the inbox recognises it.
  */
-async function sentBefore({ agent }: Call<unknown, unknown>, { threadId, resourceId }: Required<InboxScope>, inputs: readonly CheckedNotification[], key: string): Promise<boolean[]> {
+async function findSent(
+  { agent }: Call<unknown, unknown>, { threadId, resourceId }: Required<InboxScope>, inputs: readonly CheckedNotification[], key: string,
+): Promise<boolean[]> {
   const { threads, inbox } = agent.site()
   await threads.open()
   const store = await inbox.store()
   const find = (id = key) => store.getNotification({ threadId, resourceId, id })
-  const [further, ...found] = await Promise.all([find(placed(key, inputs.length)), ...inputs.map(({ id }) => find(id))])
-  if (!further && found.every((record) => record === null)) return []
-  const reused = inputs.some((input, index) => {
-    const record = found[index]
-    return record ? isOther(record, input) : input.dedupeKey === undefined && input.coalesceKey === undefined
+  const [next, ...records] = await Promise.all([find(idAt(key, inputs.length)), ...inputs.map(({ id }) => find(id))])
+  if (!next && records.every((record) => record === null)) return []
+  const isReused = inputs.some((input, index) => {
+    const record = records[index]
+    return record ? differs(record, input) : input.dedupeKey === undefined && input.coalesceKey === undefined
   })
-  if (reused || further) throw keyReused()
-  return found.map((record) => record !== null)
+  if (isReused || next) throw keyReused()
+  return records.map((record) => record !== null)
 }
 
-/** Who reads in the inbox of another resource finds nothing there; who writes is refused. */
-async function inbox(
-  { agent, principal, params: { threadId = '' } }: Call<unknown, unknown>, resourceId: string | undefined, use: 'read' | 'write' = 'read',
+/** Whether the record with this id was made from other input. If later input was coalesced into it, the fields that remain are compared. */
+function differs(record: NotificationRecord, input: CheckedNotification): boolean {
+  if (input.id !== record.id) return false
+  const isCoalesced = record.coalesceKey !== undefined && record.coalescedCount > 1
+  return identity(record, isCoalesced) !== identity(input, isCoalesced)
+}
+
+function identity(notification: NotificationRecord | CheckedNotification, isCoalesced: boolean): string {
+  const { source, kind, summary, priority = 'medium', payload, dedupeKey, coalesceKey, attributes = {}, metadata = {} } = notification
+  if (isCoalesced) return orderedJSON([source, coalesceKey])
+  return orderedJSON([source, kind, summary, priority, payload, dedupeKey, coalesceKey, attributes, metadata])
+}
+
+/** A caller that reads the inbox of another resource finds it empty; a caller that writes to it is rejected. */
+async function openInbox(
+  call: Call<unknown, unknown>, resourceId: string | undefined, use: 'read' | 'write' = 'read',
 ): Promise<{ store: NotificationStore; scope: { threadId: string; resourceId?: string } }> {
-  const { threads, inbox } = agent.site()
+  const { threads, inbox } = call.agent.site()
   await threads.open()
-  const scope = scopeOf(principal, threadId, resourceId)
+  const scope = scopeOf(call.principal, threadIdOf(call), resourceId)
   if (use === 'write') await threads.store.getThread(scope)
   return { store: await inbox.store(), scope }
-}
-
-function answered({ accepted, record: stored, decision, runId, signal }: NotificationResult): Record<string, unknown> {
-  return { accepted, record: stored, decision, ...given({ runId, signal }) }
 }

@@ -1,86 +1,117 @@
+import { HeedError } from '../../base/errors.ts'
 import type { Chunk } from '../../run/chunk.ts'
 import type { RunRow } from '../../store/contract/threads.ts'
 import type { AgentThreadSubscription } from '../../thread/watch/subscription.ts'
-import { HeedError } from '../../base/errors.ts'
-import { mayReach, resourceOf } from '../auth/principal.ts'
+import { resolveResource } from '../auth/principal.ts'
+import { findCallerRun, scopeOf, threadIdOf } from '../request/access.ts'
+import { omitUndefined } from '../request/fields.ts'
 import { route, type Call, type Route } from '../route.ts'
 import { closed, id, limit, object, page, perPage, record, threadScope } from '../schema/schemas.ts'
-import { scopeOf } from './watching.ts'
-import { given } from './threads.ts'
 
-interface OneRun {
+interface RunBody {
   runId: string
   offset?: number
 }
 
-interface Listing {
+interface ListQuery {
   threadId?: string
   resourceId?: string
   page?: number
   perPage?: number
 }
 
-/** Runs that are under way, were left, or were given up. */
+/** Runs that are active, abandoned or parked. */
 export const runs: readonly Route[] = [
-  route<OneRun>({
-    method: 'POST', path: '/agents/:agentId/observe', summary: 'Watches one run from its start, or from a chunk on, until it is over', answer: 'events', read: true,
+  route<RunBody>({
+    method: 'POST',
+    path: '/agents/:agentId/observe',
+    summary: 'Streams one run from its start, or from a chunk, until its end',
+    response: 'events',
+    read: true,
     body: object({ runId: id, offset: { type: 'integer', minimum: 0 } }, ['runId']),
-    handle: async (call) => observe(call, await runOf(call)),
+    handle: async (call) => observe(call, await requireRun(call)),
   }),
-  route<OneRun>({
-    method: 'POST', path: '/agents/:agentId/recover', summary: 'Takes up a run that was left or parked, and watches it', answer: 'events',
+  route<RunBody>({
+    method: 'POST',
+    path: '/agents/:agentId/recover',
+    summary: 'Continues an abandoned or parked run, and streams it',
+    response: 'events',
     body: object({ runId: id, requestContext: record }, ['runId']),
     async handle(call) {
-      const run = await runOf(call)
-      if (run.status === 'parked') await call.agent.retryParked({ threadId: run.threadId, resourceId: run.resourceId, runId: run.runId })
-      // Whoever runs it already keeps it.
-      else await call.agent.threads().wake(run.threadId)
+      const run = await requireRun(call)
+      const { threadId, resourceId, runId, status } = run
+      if (status === 'parked') await call.agent.retryParked({ threadId, resourceId, runId })
+      // A process that already runs it keeps the lease.
+      else await call.agent.threads().wake(threadId)
       return observe(call, run)
     },
   }),
-  route<never, Listing>({
-    method: 'GET', path: '/agents/:agentId/parked-runs', summary: 'Runs that were given up after repeated failures, newest first', answer: 'json', read: true, query: object({ ...threadScope, page, perPage }),
-    async handle({ agent, principal, query: { threadId, resourceId, page: at = 0, perPage: most = 100 } }) {
+  route<never, ListQuery>({
+    method: 'GET',
+    path: '/agents/:agentId/parked-runs',
+    summary: 'Parked runs, newest first',
+    response: 'json',
+    read: true,
+    query: object({ ...threadScope, page, perPage }),
+    async handle({ agent, principal, query }) {
+      const { threadId, page = 0, perPage = 100 } = query
       const runtime = agent.threads()
       await runtime.open()
-      const wanted = { status: ['parked' as const], agentId: agent.id, ...given({ threadId, resourceId: resourceOf(principal, resourceId) }) }
-      const found = await runtime.store.listRuns({ ...wanted, limit: most, offset: at * most })
-      return { runs: found.map(parked), total: await runtime.store.countRuns(wanted) }
+      const resourceId = resolveResource(principal, query.resourceId)
+      const filter = { status: ['parked' as const], agentId: agent.id, ...omitUndefined({ threadId, resourceId }) }
+      const rows = await runtime.store.listRuns({ ...filter, limit: perPage, offset: page * perPage })
+      return { runs: rows.map(parkedRun), total: await runtime.store.countRuns(filter) }
     },
   }),
   route<{ resourceId?: string; runId?: string }>({
-    method: 'POST', path: '/agents/:agentId/threads/:threadId/retry', summary: 'Takes up a parked run from its last finished step', answer: 'json', body: closed({ resourceId: id, runId: id }),
-    handle: ({ agent, principal, params: { threadId = '' }, body: { resourceId, runId } }) => agent.retryParked({ ...scopeOf(principal, threadId, resourceId), ...given({ runId }) }),
+    method: 'POST',
+    path: '/agents/:agentId/threads/:threadId/retry',
+    summary: 'Continues a parked run from its last finished step',
+    response: 'json',
+    body: closed({ resourceId: id, runId: id }),
+    handle(call) {
+      const { resourceId, runId } = call.body
+      return call.agent.retryParked({ ...scopeOf(call.principal, threadIdOf(call), resourceId), ...omitUndefined({ runId }) })
+    },
   }),
   route<never, { resourceId?: string; limit?: number }>({
-    method: 'GET', path: '/agents/:agentId/active-threads', summary: 'Threads on which something runs or waits for somebody', answer: 'json', read: true, query: object({ resourceId: id, limit }),
-    handle: async ({ agent, principal, query: { resourceId, limit: most } }) => ({ threads: await agent.listActiveThreads(given({ resourceId: resourceOf(principal, resourceId), limit: most })) }),
+    method: 'GET',
+    path: '/agents/:agentId/active-threads',
+    summary: 'Threads with an active or suspended run',
+    response: 'json',
+    read: true,
+    query: object({ resourceId: id, limit }),
+    async handle({ agent, principal, query }) {
+      const resourceId = resolveResource(principal, query.resourceId)
+      return { threads: await agent.listActiveThreads(omitUndefined({ resourceId, limit: query.limit })) }
+    },
   }),
 ]
 
-/** A run is addressed by its id alone: whose it is, the row says. One of somebody else is told like one that isn't there. */
-async function runOf({ agent, principal, body: { runId } }: Call<OneRun, unknown>): Promise<RunRow> {
-  const runtime = agent.threads()
-  await runtime.open()
-  const run = await runtime.store.findRun(runId)
-  if (!run || run.agentId !== agent.id || !mayReach(principal, run.resourceId)) throw notActive(runId)
+/** Rejects a run of another resource or agent with the same error as a run that is not active. */
+async function requireRun(call: Call<RunBody, unknown>): Promise<RunRow> {
+  const { runId } = call.body
+  const run = await findCallerRun(call, runId)
+  if (!run) throw notActive(runId)
   return run
 }
 
-async function observe({ agent, events, lingering, body: { offset = 0 } }: Call<OneRun, unknown>, { runId, threadId, resourceId }: RunRow): Promise<Response> {
+async function observe(call: Call<RunBody, unknown>, { runId, threadId, resourceId }: RunRow): Promise<Response> {
+  const { agent, events, gracePeriod, body: { offset = 0 } } = call
   const scope = { threadId, resourceId }
   const subscription = await agent.subscribeToThread(scope)
   try {
-    const known = subscription.activeRunId() === runId
-    if (!known && (await agent.activeRun(scope))?.runId !== runId) throw notActive(runId)
+    const isActive = subscription.activeRunId() === runId
+    if (!isActive && (await agent.activeRun(scope))?.runId !== runId) throw notActive(runId)
   } catch (error) {
     subscription.unsubscribe()
     throw error
   }
-  return events.respond(chunksOf(subscription, runId, offset), { ids: false }, () => lingering.release(() => subscription.unsubscribe()))
+  const release = () => gracePeriod.release(() => subscription.unsubscribe())
+  return events.respond(chunksOf(subscription, runId, offset), { ids: false }, release)
 }
 
-/** The chunks of one run. It is over with its last word, or when another speaks. Where its start is no longer kept, nothing is counted off. */
+/** The chunks of one run, until its last one or the start of another run. If its first chunk is no longer kept, `offset` is ignored. */
 async function* chunksOf({ stream }: AgentThreadSubscription, runId: string, offset: number): AsyncGenerator<Chunk, void> {
   let index = 0
   for await (const chunk of stream) {
@@ -94,10 +125,12 @@ async function* chunksOf({ stream }: AgentThreadSubscription, runId: string, off
   }
 }
 
-function parked({ runId, threadId, resourceId, agentId, status, step, attempts, startedAt, endedAt, error }: RunRow): Record<string, unknown> {
-  return { runId, threadId, resourceId, agentId, status, step, attempts, startedAt: new Date(startedAt), ...given({ endedAt: endedAt === undefined ? undefined : new Date(endedAt), error }) }
+function parkedRun(row: RunRow): Record<string, unknown> {
+  const { runId, threadId, resourceId, agentId, status, step, attempts, startedAt, endedAt, error } = row
+  const optional = omitUndefined({ endedAt: endedAt === undefined ? undefined : new Date(endedAt), error })
+  return { runId, threadId, resourceId, agentId, status, step, attempts, startedAt: new Date(startedAt), ...optional }
 }
 
 function notActive(runId: string): HeedError {
-  return new HeedError('no_active_run', `The run '${runId}' is not active. What it said is in the thread's messages.`, { details: { runId } })
+  return new HeedError('no_active_run', `The run '${runId}' is not active. Its output is in the thread's messages.`, { details: { runId } })
 }

@@ -1,14 +1,13 @@
 import { createHash } from 'node:crypto'
 import type { ScheduleInput } from '../../agent/schedules.ts'
+import { HeedError, isHeedError } from '../../base/errors.ts'
 import type { MessageInput, SignalInput } from '../../signals/signal.ts'
 import type { ScheduleMissed, ScheduleOverlap, ScheduleRecord, ScheduleStatus } from '../../store/contract/schedules.ts'
-import { HeedError, isHeedError } from '../../base/errors.ts'
-import { neededResource, resourceOf } from '../auth/principal.ts'
+import { requireResource, resolveResource } from '../auth/principal.ts'
+import { omitUndefined, parseDate } from '../request/fields.ts'
+import { checkKeyMatchesId, keyReused } from '../request/idempotency.ts'
 import { route, type Call, type Route } from '../route.ts'
 import { closed, date, id, limit, message, object, signal, text, threadScope } from '../schema/schemas.ts'
-import { checkKey, keyReused } from '../request/idempotency.ts'
-import { dateOf } from './approvals.ts'
-import { given } from './threads.ts'
 
 interface NewSchedule {
   id?: string
@@ -30,64 +29,74 @@ interface Owner {
 
 const all = '/agents/:agentId/schedules'
 const one = `${all}/:scheduleId`
+const newSchedule = closed(
+  {
+    ...threadScope, id, message, signal, cron: text, timeZone: text, every: { type: 'integer', minimum: 1 }, at: date,
+    overlap: { enum: ['allow', 'skip', 'replace'] }, missed: { enum: ['once', 'skip', 'all'] },
+  },
+  ['threadId'],
+)
 
-/** What is sent at certain times. */
 export const schedules: readonly Route[] = [
   route<NewSchedule>({
-    method: 'POST', path: all, summary: 'A schedule; the id of one that is there replaces it', answer: 'json', send: true,
-    body: closed(
-      {
-        ...threadScope, id, message, signal, cron: text, timeZone: text, every: { type: 'integer', minimum: 1 }, at: date,
-        overlap: { enum: ['allow', 'skip', 'replace'] }, missed: { enum: ['once', 'skip', 'all'] },
-      },
-      ['threadId'],
-    ),
-    async handle({ agent, principal, body: { id: name, resourceId, at, ...rest }, idempotencyKey }) {
-      // Which of message and signal is there, the agent checks.
-      const input = { ...rest, resourceId: neededResource(principal, resourceId), ...given({ id: name, at: at === undefined ? undefined : dateOf('at', at) }) } as ScheduleInput
-      checkKey(idempotencyKey, name)
-      if (idempotencyKey === undefined) return agent.schedule(input)
-      const { schedule, created, differs } = await agent.schedules.createOnce({ ...input, id: name ?? idOfKey(input.resourceId, idempotencyKey) }).catch((error: unknown) => {
-        throw name === undefined && isHeedError(error) && error.code === 'id_taken' ? keyReused() : error
-      })
-      if (differs) throw keyReused()
-      return created ? schedule : { ...schedule, duplicate: true }
-    },
+    method: 'POST', path: all, summary: 'Creates a schedule, or replaces the one with the same id', response: 'json', send: true,
+    body: newSchedule,
+    handle: createSchedule,
   }),
   route<never, Owner & { threadId?: string; status?: ScheduleStatus; limit?: number; after?: string }>({
-    method: 'GET', path: all, summary: 'Schedules by their id', answer: 'json', read: true,
+    method: 'GET', path: all, summary: 'Schedules, by id', response: 'json', read: true,
     query: object({ ...threadScope, status: { enum: ['active', 'paused', 'done'] }, limit, after: id }),
-    handle: ({ agent, principal, query: { resourceId, ...rest } }) => agent.schedules.list({ ...rest, ...given({ resourceId: resourceOf(principal, resourceId) }) }),
+    handle: ({ agent, principal, query: { resourceId, ...rest } }) =>
+      agent.schedules.list({ ...rest, ...omitUndefined({ resourceId: resolveResource(principal, resourceId) }) }),
   }),
   route<never, Owner>({
-    method: 'GET', path: one, summary: 'One schedule', answer: 'json', read: true, query: object({ resourceId: id }),
-    handle: (call) => scheduleOf(call, call.query.resourceId),
+    method: 'GET', path: one, summary: 'One schedule', response: 'json', read: true, query: object({ resourceId: id }),
+    handle: (call) => requireSchedule(call, call.query.resourceId),
   }),
   ...(['pause', 'resume'] as const).map((action) =>
     route<Owner>({
-      method: 'POST', path: `${one}/${action}`, summary: action === 'pause' ? 'Stops a schedule for now' : 'Lets a schedule go on with its next occurrence', answer: 'json', body: closed({ resourceId: id }),
+      method: 'POST', path: `${one}/${action}`, response: 'json', body: closed({ resourceId: id }),
+      summary: action === 'pause' ? 'Pauses a schedule' : 'Resumes a schedule with its next occurrence',
       async handle(call) {
-        const { id: name, resourceId } = await scheduleOf(call, call.body.resourceId)
-        return call.agent.schedules[action]({ id: name, resourceId })
+        const { id, resourceId } = await requireSchedule(call, call.body.resourceId)
+        return call.agent.schedules[action]({ id, resourceId })
       },
     })),
   route<never, Owner>({
-    method: 'DELETE', path: one, summary: 'Removes a schedule', answer: 'json', query: object({ resourceId: id }),
+    method: 'DELETE', path: one, summary: 'Removes a schedule', response: 'json', query: object({ resourceId: id }),
     async handle(call) {
-      const { id: name, resourceId } = await scheduleOf(call, call.query.resourceId)
-      return { removed: await call.agent.schedules.remove({ id: name, resourceId }) }
+      const { id, resourceId } = await requireSchedule(call, call.query.resourceId)
+      return { removed: await call.agent.schedules.remove({ id, resourceId }) }
     },
   }),
 ]
 
-/** Ids of schedules are the whole store's, a key is its sender's own: two resources may take the same. */
-function idOfKey(resourceId: string, key: string): string {
+async function createSchedule({ agent, principal, body, idempotencyKey: key }: Call<NewSchedule, unknown>): Promise<object> {
+  const { id, at, ...rest } = body
+  const resourceId = requireResource(principal, body.resourceId)
+  const optional = omitUndefined({ id, at: at === undefined ? undefined : parseDate('at', at) })
+  // The agent checks that it has either a message or a signal.
+  const input = { ...rest, resourceId, ...optional } as ScheduleInput
+  checkKeyMatchesId(key, id)
+  if (key === undefined) return agent.schedule(input)
+  const keyed = { ...input, id: id ?? idFromKey(resourceId, key) }
+  const { schedule, created, differs } = await agent.schedules.createOnce(keyed).catch((error: unknown) => {
+    throw id === undefined && isHeedError(error) && error.code === 'id_taken' ? keyReused() : error
+  })
+  if (differs) throw keyReused()
+  return created ? schedule : { ...schedule, duplicate: true }
+}
+
+/** Ids of schedules are unique in the store, keys only in a resource: two resources may use the same key. */
+function idFromKey(resourceId: string, key: string): string {
   return `key-${createHash('sha256').update(JSON.stringify([resourceId, key])).digest('hex').slice(0, 32)}`
 }
 
-/** One of this agent that the caller may reach. */
-async function scheduleOf({ agent, principal, params: { scheduleId = '' } }: Call<unknown, unknown>, resourceId: string | undefined): Promise<ScheduleRecord> {
-  const found = await agent.schedules.get({ id: scheduleId, ...given({ resourceId: resourceOf(principal, resourceId) }) })
-  if (!found) throw new HeedError('not_found', `There is no schedule ${scheduleId}.`, { details: { scheduleId } })
-  return found
+/** A schedule of this agent that the caller may access. */
+async function requireSchedule(
+  { agent, principal, params: { scheduleId = '' } }: Call<unknown, unknown>, resourceId: string | undefined,
+): Promise<ScheduleRecord> {
+  const schedule = await agent.schedules.get({ id: scheduleId, ...omitUndefined({ resourceId: resolveResource(principal, resourceId) }) })
+  if (!schedule) throw new HeedError('not_found', `There is no schedule ${scheduleId}.`, { details: { scheduleId } })
+  return schedule
 }

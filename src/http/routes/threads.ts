@@ -1,9 +1,10 @@
-import type { JSONValue } from '../../base/json.ts'
 import { HeedError } from '../../base/errors.ts'
-import * as shapes from '../schema/answer-schemas.ts'
-import { memoryOf, ownMemory, type MemoryQuery } from './memory-of.ts'
-import { resourceOf } from '../auth/principal.ts'
-import { route, type Call, type Route } from '../route.ts'
+import type { JSONValue } from '../../base/json.ts'
+import { requireResource, resolveResource } from '../auth/principal.ts'
+import { agentMemory, callerMemory, memoryQuery, requireCallerThread, threadIdOf, type MemoryQuery } from '../request/access.ts'
+import { omitUndefined } from '../request/fields.ts'
+import { route, type Route } from '../route.ts'
+import * as responses from '../schema/response-schemas.ts'
 import { flag, id, object, page, perPage, record, text } from '../schema/schemas.ts'
 
 interface ListQuery extends MemoryQuery {
@@ -19,82 +20,156 @@ interface Patch {
   metadata?: Record<string, JSONValue>
 }
 
-export const of = { agentId: id, resourceId: id }
+interface CloneBody extends Patch {
+  newThreadId?: string
+  resourceId?: string
+  options?: Record<string, unknown>
+  readMessages?: boolean
+}
+
+const all = '/memory/threads'
+const one = `${all}/:threadId`
+const query = object(memoryQuery)
 const order = object({ field: { enum: ['createdAt', 'updatedAt'] }, direction: { enum: ['ASC', 'DESC'] } })
-const thread = object({ title: text, metadata: record })
 
-/** Of a copy, in one answer; those that are older are read page by page. */
-const mostCopied = 1_000
+/** The number of messages in the response of a clone; older ones are read page by page. */
+const maxClonedMessages = 1_000
 
-/** Threads as existing clients list and change them. */
+/** Threads, as existing clients list and change them, and their clones. */
 export const threads: readonly Route[] = [
   route<never, ListQuery>({
-    method: 'GET', path: '/memory/threads', summary: 'Threads, with what is active on them', answer: 'json', answers: shapes.threadPage, read: true,
-    query: object({ ...of, metadata: record, orderBy: order, page, perPage, cursor: text }),
+    method: 'GET',
+    path: all,
+    summary: 'Threads, with their active runs',
+    response: 'json',
+    responseSchema: responses.threadPage,
+    read: true,
+    query: object({ ...memoryQuery, metadata: record, orderBy: order, page, perPage, cursor: text }),
     async handle(call) {
       const { agentId: _, resourceId: __, metadata, ...rest } = call.query
-      const memory = await ownMemory(call)
-      return memory.listThreads({ ...rest, ...(metadata ? { filter: { metadata } } : {}), ...(rest.cursor === undefined ? { total: true } : {}) })
+      const filter = metadata ? { filter: { metadata } } : {}
+      return (await callerMemory(call)).listThreads({ ...rest, ...filter, ...(rest.cursor === undefined ? { total: true } : {}) })
     },
   }),
   route<Patch & { resourceId?: string; threadId?: string }, MemoryQuery>({
-    method: 'POST', path: '/memory/threads', summary: 'A new thread', answer: 'json', answers: shapes.thread, query: object(of),
-    body: object({ ...of, threadId: id, title: text, metadata: record }),
+    method: 'POST',
+    path: all,
+    summary: 'Creates a thread',
+    response: 'json',
+    responseSchema: responses.thread,
+    query,
+    body: object({ ...memoryQuery, threadId: id, title: text, metadata: record }),
     async handle(call) {
       const { resourceId, threadId, title, metadata } = call.body
-      const resource = resourceOf(call.principal, resourceId ?? call.query.resourceId)
-      if (resource === undefined) throw new HeedError('invalid_argument', 'resourceId is missing: say whom the thread belongs to.', { details: { field: 'resourceId' } })
-      return (await memoryOf(call)).forResource(resource).createThread({ ...given({ threadId, title, metadata }) })
+      const resource = requireResource(call.principal, resourceId ?? call.query.resourceId)
+      return (await agentMemory(call)).forResource(resource).createThread(omitUndefined({ threadId, title, metadata }))
     },
   }),
   route<never, MemoryQuery>({
-    method: 'GET', path: '/memory/threads/:threadId', summary: 'One thread', answer: 'json', answers: shapes.thread, read: true, query: object(of),
-    handle: (call) => found(call),
+    method: 'GET',
+    path: one,
+    summary: 'One thread',
+    response: 'json',
+    responseSchema: responses.thread,
+    read: true,
+    query,
+    handle: (call) => requireCallerThread(call),
   }),
   route<Patch & { resourceId?: string }, MemoryQuery>({
-    method: 'PATCH', path: '/memory/threads/:threadId', summary: 'Changes title and metadata; null removes a key', answer: 'json', answers: shapes.thread, query: object(of),
-    body: object({ ...thread.properties, resourceId: id }),
-    handle: async (call) => (await ownMemory(call, call.body.resourceId ?? call.query.resourceId)).updateThread({ id: threadOf(call), ...given({ title: call.body.title, metadata: call.body.metadata }) }),
+    method: 'PATCH',
+    path: one,
+    summary: 'Changes title and metadata; null removes a key',
+    response: 'json',
+    responseSchema: responses.thread,
+    query,
+    body: object({ title: text, metadata: record, resourceId: id }),
+    async handle(call) {
+      const { title, metadata, resourceId } = call.body
+      const memory = await callerMemory(call, resourceId ?? call.query.resourceId)
+      return memory.updateThread({ id: threadIdOf(call), ...omitUndefined({ title, metadata }) })
+    },
   }),
   route<never, MemoryQuery>({
-    method: 'DELETE', path: '/memory/threads/:threadId', summary: 'Deletes a thread with everything that belongs to it', answer: 'json', answers: shapes.deletedThread, query: object(of),
+    method: 'DELETE',
+    path: one,
+    summary: 'Deletes a thread and everything that belongs to it',
+    response: 'json',
+    responseSchema: responses.deletedThread,
+    query,
     async handle(call) {
-      await (await ownMemory(call)).deleteThread({ threadId: threadOf(call) })
+      await (await callerMemory(call)).deleteThread({ threadId: threadIdOf(call) })
       return { result: 'Thread deleted' }
     },
   }),
-  route<{ newThreadId?: string; resourceId?: string; title?: string; metadata?: Record<string, JSONValue>; options?: Record<string, unknown>; readMessages?: boolean }, MemoryQuery>({
-    method: 'POST', path: '/memory/threads/:threadId/clone', summary: `A copy of a thread, and its newest ${mostCopied} messages unless readMessages is false`, answer: 'json', answers: shapes.copy, query: object(of),
+  route<CloneBody, MemoryQuery>({
+    method: 'POST',
+    path: `${one}/clone`,
+    summary: `Clones a thread; the response has its newest ${maxClonedMessages} messages unless readMessages is false`,
+    response: 'json',
+    responseSchema: responses.clonedThread,
+    query,
     body: object({ newThreadId: id, resourceId: id, title: text, metadata: record, options: record, readMessages: flag }),
     async handle(call) {
       const { newThreadId, resourceId, title, metadata, options, readMessages = true } = call.body
-      const memory = await ownMemory(call, resourceId ?? call.query.resourceId)
-      const { thread } = await memory.cloneThread({ sourceThreadId: threadOf(call), ...given({ newThreadId, title, metadata, options }), readMessages: false })
-      return readMessages ? { thread, clonedMessages: (await memory.recall({ threadId: thread.id, perPage: mostCopied })).messages } : { thread }
+      const memory = await callerMemory(call, resourceId ?? call.query.resourceId)
+      const optional = omitUndefined({ newThreadId, title, metadata, options })
+      const { thread } = await memory.cloneThread({ sourceThreadId: threadIdOf(call), ...optional, readMessages: false })
+      if (!readMessages) return { thread }
+      const { messages } = await memory.recall({ threadId: thread.id, perPage: maxClonedMessages })
+      return { thread, clonedMessages: messages }
     },
   }),
   route<{ resourceId: string }, MemoryQuery>({
-    method: 'POST', path: '/memory/threads/:threadId/transfer', summary: 'Gives a thread to another resource', answer: 'json', answers: shapes.thread, query: object(of), body: object({ resourceId: id }, ['resourceId']),
+    method: 'POST',
+    path: `${one}/transfer`,
+    summary: 'Transfers a thread to another resource',
+    response: 'json',
+    responseSchema: responses.thread,
+    query,
+    body: object({ resourceId: id }, ['resourceId']),
     async handle(call) {
-      const from = resourceOf(call.principal, call.query.resourceId)
-      const to = resourceOf(call.principal, call.body.resourceId) ?? call.body.resourceId
-      return (await memoryOf(call)).transferThread({ threadId: threadOf(call), resourceId: to, ...(from === undefined ? {} : { from }) })
+      const from = resolveResource(call.principal, call.query.resourceId)
+      const resourceId = resolveResource(call.principal, call.body.resourceId) ?? call.body.resourceId
+      return (await agentMemory(call)).transferThread({ threadId: threadIdOf(call), resourceId, ...omitUndefined({ from }) })
+    },
+  }),
+  route<never, MemoryQuery>({
+    method: 'GET',
+    path: `${one}/clones`,
+    summary: 'The clones of a thread, oldest first',
+    response: 'json',
+    read: true,
+    query,
+    async handle(call) {
+      await requireCallerThread(call)
+      return { threads: await (await callerMemory(call)).listClones(threadIdOf(call)) }
+    },
+  }),
+  route<never, MemoryQuery>({
+    method: 'GET',
+    path: `${one}/source`,
+    summary: 'The thread that this one was cloned from',
+    response: 'json',
+    read: true,
+    query,
+    async handle(call) {
+      await requireCallerThread(call)
+      const threadId = threadIdOf(call)
+      const source = await (await callerMemory(call)).getSourceThread(threadId)
+      if (!source) throw new HeedError('not_found', 'This thread is not a clone, or its source was deleted.', { details: { threadId } })
+      return source
+    },
+  }),
+  route<never, MemoryQuery>({
+    method: 'GET',
+    path: `${one}/clone-history`,
+    summary: 'The chain of clones from the first source to this thread',
+    response: 'json',
+    read: true,
+    query,
+    async handle(call) {
+      await requireCallerThread(call)
+      return { threads: await (await callerMemory(call)).getCloneHistory(threadIdOf(call)) }
     },
   }),
 ]
-
-export async function found(call: Call<unknown, MemoryQuery>): Promise<unknown> {
-  const threadId = threadOf(call)
-  const thread = await (await ownMemory(call)).getThreadById({ threadId })
-  if (!thread) throw new HeedError('thread_not_found', 'There is no such thread.', { details: { threadId } })
-  return thread
-}
-
-export function threadOf({ params }: { params: Readonly<Record<string, string>> }): string {
-  return params.threadId ?? ''
-}
-
-/** Without what is undefined: an option that isn't given is not there. */
-export function given<T extends object>(values: T): { [Key in keyof T]: Exclude<T[Key], undefined> } {
-  return Object.fromEntries(Object.entries(values).filter(([, value]) => value !== undefined)) as { [Key in keyof T]: Exclude<T[Key], undefined> }
-}

@@ -11,12 +11,12 @@ export const perPage: JSONSchema = { type: 'integer', minimum: 1, maximum: 1_000
 export const limit: JSONSchema = { type: 'integer', minimum: 1, maximum: 1_000 }
 export const ids: JSONSchema = { type: 'array', items: id, maxItems: 10_000 }
 
-/** An object of which these are known. What else existing clients put in is passed over. */
+/** An object with these properties. Others, which existing clients send, are ignored. */
 export function object(properties: Record<string, JSONSchema>, required: readonly string[] = []): ObjectSchema {
   return { type: 'object', properties, required }
 }
 
-/** An object of these and no others. */
+/** An object with these properties only. */
 export function closed(properties: Record<string, JSONSchema>, required: readonly string[] = []): ObjectSchema {
   return { ...object(properties, required), additionalProperties: false }
 }
@@ -25,25 +25,31 @@ const part: JSONSchema = object({ type: { enum: ['text', 'file', 'image'] } }, [
 
 export const contents: JSONSchema = { anyOf: [text, { type: 'array', items: part, maxItems: 1_000 }] }
 
-/** Attributes may be any JSON: what isn't a plain value is written as JSON. */
-const beside = { id, attributes: record, metadata: record, providerOptions: record }
+/** Attributes may be any JSON: values other than strings, numbers and booleans are written as JSON. */
+const signalExtras = { id, attributes: record, metadata: record, providerOptions: record }
 
-/** `createdAt` is of one that was handed out and is sent again: it counts for nothing, but has to be a time. */
-const messageObject = object({ contents, createdAt: anything, ...beside }, ['contents'])
+/** A client may send back a message that it received, with its `createdAt`: that has to be a time, and is ignored. */
+const messageObject = object({ contents, createdAt: anything, ...signalExtras }, ['contents'])
 export const message: JSONSchema = { anyOf: [text, { type: 'array', items: part, maxItems: 1_000 }, messageObject] }
 export const messageFields = Object.keys(messageObject.properties)
 
-export const signal = object({ type: text, tagName: text, contents, createdAt: text, transient: flag, ...beside }, ['type', 'contents'])
+export const signal = object(
+  { type: text, tagName: text, contents, createdAt: text, transient: flag, ...signalExtras },
+  ['type', 'contents'],
+)
 export const signalFields = Object.keys(signal.properties)
 
 export const state = object(
-  { stateId: id, mode: { enum: ['snapshot', 'delta'] }, cacheKey: text, contents, value: anything, delta: anything, tagName: text, signalId: id, ...beside },
+  {
+    stateId: id, mode: { enum: ['snapshot', 'delta'] }, cacheKey: text, contents, value: anything, delta: anything, tagName: text,
+    signalId: id, ...signalExtras,
+  },
   ['cacheKey', 'contents'],
 )
 
 export const stateFields = Object.keys(state.properties)
 
-/** The part of a run's options that can be said in JSON. */
+/** The options of a run that can be written as JSON. */
 export const runOptions: Record<string, JSONSchema> = {
   maxSteps: { type: 'integer', minimum: 1, maximum: 1_000 },
   toolChoice: anything,
@@ -60,7 +66,7 @@ export const runOptions: Record<string, JSONSchema> = {
 
 const streamOptions: JSONSchema = object({ ...runOptions, memory: record })
 
-/** Where a send goes: the active run, or a thread of a resource. */
+/** The target of a send: the active run, or a thread of a resource. */
 export const target = {
   runId: id,
   resourceId: id,

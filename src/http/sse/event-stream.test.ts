@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest'
 import { silentLogger } from '../../base/logger.ts'
 import { virtualClock } from '../../testing/virtual-clock.ts'
 import { EventStreams } from './event-stream.ts'
-import { joinDeltas } from './join-deltas.ts'
+import { joinDeltas } from './frames.ts'
 
 function delta(text: string, cursor: string, id = 't') {
   return { type: 'text-delta', runId: 'r', from: 'AGENT', payload: { id, text }, cursor }
@@ -47,7 +47,9 @@ describe('a stream of events', () => {
     const clock = virtualClock()
     const streams = new EventStreams({ clock, logger: silentLogger, heartbeatMs: 25_000, stallMs: 30_000 })
     const response = streams.respond(silent(), { ids: false })
-    const reader = (response.body as ReadableStream<Uint8Array>).pipeThrough(new TextDecoderStream() as unknown as ReadableWritablePair<string, Uint8Array>).getReader()
+    const reader = (response.body as ReadableStream<Uint8Array>)
+      .pipeThrough(new TextDecoderStream() as unknown as ReadableWritablePair<string, Uint8Array>)
+      .getReader()
     expect((await reader.read()).value).toBe(': connected\n\n')
     const beat = reader.read()
     await clock.advance(25_000)
@@ -65,8 +67,19 @@ describe('a stream of events', () => {
   })
 
   it('joins deltas that wait for one client, and leaves those of the others alone', () => {
-    const chunks = [delta('a', '1.1'), delta('b', '1.2'), delta('c', '1.3', 'other'), { type: 'text-end', runId: 'r', cursor: '1.4', payload: {} }, delta('d', '1.5')]
-    expect(joinDeltas(chunks).map(({ payload, cursor }) => [(payload as { text?: string }).text, cursor])).toEqual([['ab', '1.2'], ['c', '1.3'], [undefined, '1.4'], ['d', '1.5']])
+    const chunks = [
+      delta('a', '1.1'),
+      delta('b', '1.2'),
+      delta('c', '1.3', 'other'),
+      { type: 'text-end', runId: 'r', cursor: '1.4', payload: {} },
+      delta('d', '1.5'),
+    ]
+    expect(joinDeltas(chunks).map(({ payload, cursor }) => [(payload as { text?: string }).text, cursor])).toEqual([
+      ['ab', '1.2'],
+      ['c', '1.3'],
+      [undefined, '1.4'],
+      ['d', '1.5'],
+    ])
     expect(chunks[0]).toEqual(delta('a', '1.1'))
   })
 })

@@ -1,27 +1,31 @@
 import type { Clock, Timer } from '../../base/clock.ts'
 import type { Logger } from '../../base/logger.ts'
 import { cursorHeader, heartbeatHeader } from '../../base/stream-headers.ts'
-import { Frames, greeting, type Streamed, type StreamForm } from './frames.ts'
+import { Frames, openingFrame, type FrameOptions, type StreamedChunk } from './frames.ts'
 
 export interface EventStreamOptions {
   clock: Clock
   logger: Logger
-  /** A comment is sent after so much silence, so that nobody in between closes the connection. */
+  /** A comment is sent after this time without a frame, so that no proxy closes the connection. */
   heartbeatMs: number
-  /** A client that takes nothing for so long, although there is something, is let go. */
+  /** A client that reads nothing for this long, although frames are ready, is disconnected. */
   stallMs: number
 }
 
-/** How much is written at once, about. What comes faster than it is taken waits where it comes from. */
+/** Starts to emit chunks that are not part of the stream's source, and returns how to stop. */
+export type SideChannel = (emit: (chunk: StreamedChunk) => void) => () => void
+
+/** The approximate size of one write. Chunks that arrive faster than the client reads stay in their source. */
 const writeChars = 64 * 1024
 
+const doneFrame = 'data: [DONE]\n\n'
 const encoder = new TextEncoder()
-const nothing = Symbol('nothing yet')
+const notReady = Symbol('not ready')
 
-/** The open streams of one server. Each takes a chunk when its client has room: whoever reads slowly makes nobody wait and fills no memory. */
+/** The open event streams of one server. */
 export class EventStreams {
   readonly #options: EventStreamOptions
-  readonly #open = new Set<() => void>()
+  readonly #open = new Set<EventStream>()
   readonly #frames = new Frames()
   #closed = false
 
@@ -33,128 +37,181 @@ export class EventStreams {
     return this.#open.size
   }
 
-  /** Ends every stream as a server does that goes: clients come back with their cursor. */
+  /** Ends every stream with `[DONE]`: clients reconnect with their cursor. */
   close(): void {
     this.#closed = true
-    for (const end of this.#open) end()
+    for (const stream of this.#open) stream.end()
     this.#frames.clear()
   }
 
   /**
-   * Chunks as server-sent events. `release` is called once, when the client is gone or the chunks are. `beside` may tell something that is true
-   * now and no part of the chunks: it is written when the client has room, the last alone. It answers how to stop it.
+   * Streams chunks as server-sent events. `release` is called once, when the client has disconnected or the chunks have ended.
+   * `side` may emit current facts that are not part of the chunks: the newest one is written when the client reads.
    */
-  respond(chunks: AsyncIterable<Streamed>, form: StreamForm, release: () => void = () => {}, beside?: (tell: (chunk: Streamed) => void) => () => void): Response {
-    const { clock, logger, heartbeatMs, stallMs } = this.#options
-    const source = chunks[Symbol.asyncIterator]()
-    let next: Promise<IteratorResult<Streamed>> | undefined
-    let lastWrite = clock.now()
-    let waitingSince: number | undefined
-    let timer: Timer | undefined
-    let over = false
-    let news: Streamed | undefined
-    let hush: (() => void) | undefined
-
-    const stop = () => {
-      if (over) return false
-      over = true
-      timer?.cancel()
-      hush?.()
-      this.#open.delete(end)
+  respond(chunks: AsyncIterable<StreamedChunk>, frame: FrameOptions, release: () => void = () => {}, side?: SideChannel): Response {
+    const stream = new EventStream(chunks[Symbol.asyncIterator](), frame, this.#frames, this.#options, () => {
+      this.#open.delete(stream)
       release()
-      void source.return?.()
-      return true
-    }
-    let controller: ReadableStreamDefaultController<Uint8Array>
-    const write = (text: string) => {
-      lastWrite = clock.now()
-      controller.enqueue(encoder.encode(text))
-    }
-    const tellNews = () => {
-      if (over || news === undefined || (controller.desiredSize ?? 0) <= 0) return false
-      write(this.#frames.of([news], form))
-      news = undefined
-      return true
-    }
-    const finish = (words: string) => {
-      if (!stop()) return
-      write(words)
-      controller.close()
-    }
-    const end = () => finish('data: [DONE]\n\n')
-    const look = () => {
-      const now = clock.now()
-      if ((controller.desiredSize ?? 0) > 0) {
-        waitingSince = undefined
-        if (now - lastWrite >= heartbeatMs) write(': heartbeat\n\n')
-      } else {
-        waitingSince ??= now
-        if (now - waitingSince >= stallMs) {
-          logger.warn('a client that stopped reading was let go', { afterMs: now - waitingSince })
-          finish(': closed, too slow\n\n')
-          return
-        }
-      }
-      timer = clock.after(Math.min(heartbeatMs, stallMs), look, { background: true })
-    }
-
-    const stream = new ReadableStream<Uint8Array>(
+    })
+    this.#open.add(stream)
+    const body = new ReadableStream<Uint8Array>(
       {
-        start: (given) => {
-          controller = given
-          this.#open.add(end)
-          write(greeting(form))
-          timer = clock.after(Math.min(heartbeatMs, stallMs), look, { background: true })
-          if (this.#closed) return end()
-          hush = beside?.((chunk) => {
-            news = chunk
-            tellNews()
-          })
+        start: (controller) => {
+          stream.start(controller)
+          if (this.#closed) stream.end()
+          else if (side) stream.attach(side)
         },
-        pull: async () => {
-          if (tellNews()) return
-          const ready: Streamed[] = []
-          let size = 0
-          let done = false
-          try {
-            for (;;) {
-              next ??= source.next()
-              // The first is waited for; those that are there already go with it.
-              const result = ready.length === 0 ? await next : await Promise.race([next, Promise.resolve(nothing)])
-              if (result === nothing) break
-              next = undefined
-              if (typeof result === 'symbol' || result.done) {
-                done = true
-                break
-              }
-              ready.push(result.value)
-              size += this.#frames.sizeOf(result.value)
-              if (size >= writeChars) break
-            }
-          } catch (error) {
-            logger.error('a stream of events broke', { error: String(error) })
-            finish(`data: ${JSON.stringify({ type: 'error', runId: '', from: 'SYSTEM', payload: { error: { name: 'Error', message: 'The stream broke. Subscribe again.' } } })}\n\n`)
-            return
-          }
-          if (over) return
-          if (ready.length > 0) write(this.#frames.of(ready, form))
-          if (done) end()
-        },
+        pull: () => stream.pull(),
         cancel: () => {
-          stop()
+          stream.stop()
         },
       },
       { highWaterMark: 1 },
     )
-    return new Response(stream, {
+    return new Response(body, {
       headers: {
         'content-type': 'text/event-stream; charset=utf-8',
         'cache-control': 'no-cache, no-transform',
         connection: 'keep-alive',
         'x-accel-buffering': 'no',
-        [heartbeatHeader]: String(heartbeatMs),
-        ...(form.from === undefined ? {} : { [cursorHeader]: form.from }),
+        [heartbeatHeader]: String(this.#options.heartbeatMs),
+        ...(frame.from === undefined ? {} : { [cursorHeader]: frame.from }),
       },
     })
+  }
+}
+
+/** One response. It takes chunks from its source when its client reads: a slow client delays no other and fills no memory. */
+class EventStream {
+  readonly #source: AsyncIterator<StreamedChunk>
+  readonly #frame: FrameOptions
+  readonly #frames: Frames
+  readonly #options: EventStreamOptions
+  readonly #release: () => void
+  #controller!: ReadableStreamDefaultController<Uint8Array>
+  #next: Promise<IteratorResult<StreamedChunk>> | undefined
+  #lastWrite: number
+  #stalledSince: number | undefined
+  #timer: Timer | undefined
+  #ended = false
+  /** The newest chunk of the side channel that is not written yet. */
+  #fact: StreamedChunk | undefined
+  #detach: (() => void) | undefined
+
+  constructor(
+    source: AsyncIterator<StreamedChunk>, frame: FrameOptions, frames: Frames, options: EventStreamOptions, release: () => void,
+  ) {
+    this.#source = source
+    this.#frame = frame
+    this.#frames = frames
+    this.#options = options
+    this.#release = release
+    this.#lastWrite = options.clock.now()
+  }
+
+  start(controller: ReadableStreamDefaultController<Uint8Array>): void {
+    this.#controller = controller
+    this.#write(openingFrame(this.#frame))
+    this.#schedule()
+  }
+
+  attach(side: SideChannel): void {
+    this.#detach = side((chunk) => {
+      this.#fact = chunk
+      this.#writeFact()
+    })
+  }
+
+  /** Writes the next chunk, together with those that are ready. */
+  async pull(): Promise<void> {
+    if (this.#writeFact()) return
+    const ready: StreamedChunk[] = []
+    let done: boolean
+    try {
+      done = await this.#take(ready)
+    } catch (error) {
+      this.#options.logger.error('an event stream failed', { error: String(error) })
+      const payload = { error: { name: 'Error', message: 'The stream failed. Subscribe again.' } }
+      this.#finish(`data: ${JSON.stringify({ type: 'error', runId: '', from: 'SYSTEM', payload })}\n\n`)
+      return
+    }
+    if (this.#ended) return
+    if (ready.length > 0) this.#write(this.#frames.encode(ready, this.#frame))
+    if (done) this.end()
+  }
+
+  end(): void {
+    this.#finish(doneFrame)
+  }
+
+  /** Releases what the stream holds. False if it was stopped before. */
+  stop(): boolean {
+    if (this.#ended) return false
+    this.#ended = true
+    this.#timer?.cancel()
+    this.#detach?.()
+    this.#release()
+    void this.#source.return?.()
+    return true
+  }
+
+  /** Waits for one chunk and adds it and those that are ready to `ready`. True if the source has ended. */
+  async #take(ready: StreamedChunk[]): Promise<boolean> {
+    let size = 0
+    while (size < writeChars) {
+      this.#next ??= this.#source.next()
+      const result = ready.length === 0 ? await this.#next : await Promise.race([this.#next, Promise.resolve(notReady)])
+      if (result === notReady) return false
+      this.#next = undefined
+      if (typeof result === 'symbol' || result.done) return true
+      ready.push(result.value)
+      size += this.#frames.sizeOf(result.value)
+    }
+    return false
+  }
+
+  #write(text: string): void {
+    this.#lastWrite = this.#options.clock.now()
+    this.#controller.enqueue(encoder.encode(text))
+  }
+
+  #writeFact(): boolean {
+    if (this.#ended || this.#fact === undefined || !this.#clientReads) return false
+    this.#write(this.#frames.encode([this.#fact], this.#frame))
+    this.#fact = undefined
+    return true
+  }
+
+  #finish(text: string): void {
+    if (!this.stop()) return
+    this.#write(text)
+    this.#controller.close()
+  }
+
+  get #clientReads(): boolean {
+    return (this.#controller.desiredSize ?? 0) > 0
+  }
+
+  #schedule(): void {
+    const { clock, heartbeatMs, stallMs } = this.#options
+    this.#timer = clock.after(Math.min(heartbeatMs, stallMs), () => this.#check(), { background: true })
+  }
+
+  /** Sends a heartbeat to a silent stream, and disconnects a client that does not read. */
+  #check(): void {
+    const { clock, logger, heartbeatMs, stallMs } = this.#options
+    const now = clock.now()
+    if (this.#clientReads) {
+      this.#stalledSince = undefined
+      if (now - this.#lastWrite >= heartbeatMs) this.#write(': heartbeat\n\n')
+    } else {
+      this.#stalledSince ??= now
+      if (now - this.#stalledSince >= stallMs) {
+        logger.warn('a client that stopped reading was disconnected', { afterMs: now - this.#stalledSince })
+        this.#finish(': closed, too slow\n\n')
+        return
+      }
+    }
+    this.#schedule()
   }
 }

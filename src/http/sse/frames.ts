@@ -1,40 +1,77 @@
-import { joinDeltas } from './join-deltas.ts'
-import { Words } from './json-cache.ts'
+import { JsonCache } from './json-cache.ts'
 
-export interface StreamForm {
-  /** `EventSource` reads the cursor from an `id:` line; other clients want one line in a frame, and find it in the chunk. */
+export interface FrameOptions {
+  /** Adds an `id:` line with the cursor, for `EventSource`. Other clients expect one line in a frame and read the cursor from the chunk. */
   ids: boolean
-  /** The place where the stream begins, for whoever is cut off before the first chunk. */
+  /** The cursor at which the stream begins, for clients that lose the connection before the first chunk. */
   from?: string | undefined
 }
 
-export type Streamed = { type: string; runId?: string; cursor?: string; payload?: unknown }
+export type StreamedChunk = { type: string; runId?: string; cursor?: string; payload?: unknown }
 
-/** Said before the first chunk. `EventSource` keeps the id of a frame without data, and tells its page nothing of it. */
-export function greeting({ ids, from }: StreamForm): string {
+/** Sent before the first chunk. `EventSource` stores the id of a frame without data and dispatches no event for it. */
+export function openingFrame({ ids, from }: FrameOptions): string {
   return `: connected\n\n${ids && from !== undefined ? `id: ${from}\n\n` : ''}`
 }
 
-/** Chunks as server-sent events, each put into words once for all who watch. */
+/** Encodes chunks as server-sent events; the JSON of a chunk is written once for all its subscribers. */
 export class Frames {
-  readonly #words = new Words()
+  readonly #json = new JsonCache()
 
-  /** Deltas that wait together are one. */
-  of(chunks: readonly Streamed[], { ids }: StreamForm): string {
+  /** Several chunks are encoded together: adjacent deltas become one. */
+  encode(chunks: readonly StreamedChunk[], { ids }: FrameOptions): string {
     let text = ''
     for (const chunk of chunks.length === 1 ? chunks : joinDeltas(chunks)) {
       if (ids && chunk.cursor !== undefined) text += `id: ${chunk.cursor}\n`
-      text += `data: ${this.#words.of(chunk)}\n\n`
+      text += `data: ${this.#json.stringify(chunk)}\n\n`
     }
     return text
   }
 
-  /** About how much a chunk will take on the wire. */
-  sizeOf(chunk: Streamed): number {
-    return this.#words.of(chunk).length
+  /** The approximate size of a chunk on the wire, in characters. */
+  sizeOf(chunk: StreamedChunk): number {
+    return this.#json.stringify(chunk).length
   }
 
   clear(): void {
-    this.#words.clear()
+    this.#json.clear()
   }
+}
+
+const joinedTypes: ReadonlySet<string> = new Set(['text-delta', 'reasoning-delta'])
+
+/**
+ * Joins adjacent deltas of one text, so that a slow client gets the same text in fewer frames. A joined delta has the cursor of its last
+ * part: a client that reconnects with it has received all parts. Other chunks stay as they are.
+ */
+export function joinDeltas<T extends StreamedChunk>(chunks: readonly T[]): T[] {
+  const out: T[] = []
+  let open: { payload: { id: string; text: string }; runId: unknown } | undefined
+  for (const chunk of chunks) {
+    const { type, runId, cursor, payload } = chunk
+    const delta = joinedTypes.has(type) ? (payload as { id: string; text: string; providerMetadata?: unknown }) : undefined
+    const last = out.at(-1)
+    if (
+      delta &&
+      open &&
+      last?.type === type &&
+      open.payload.id === delta.id &&
+      open.runId === runId &&
+      delta.providerMetadata === undefined
+    ) {
+      open.payload.text += delta.text
+      if (cursor !== undefined) last.cursor = cursor
+      continue
+    }
+    if (!delta) {
+      open = undefined
+      out.push(chunk)
+      continue
+    }
+    // Subscribers share the chunk, so the text is joined in a copy.
+    const copy = { ...chunk, payload: { ...delta } }
+    open = { payload: copy.payload, runId }
+    out.push(copy)
+  }
+  return out
 }

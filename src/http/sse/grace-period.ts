@@ -1,13 +1,13 @@
 import type { Clock, Timer } from '../../base/clock.ts'
 
-/** How many threads are kept at once for clients that may come back. */
-const most = 1_000
+/** How many subscriptions of disconnected clients are kept at once. */
+const maxKept = 1_000
 
 /**
- * Keeps what a client watched for a while after it is gone: one whose connection broke comes back with its cursor and finds what it
- * missed, also when the run ended in between. Beyond the bound, those who left first find a snapshot.
+ * Keeps the subscription of a client for a while after it disconnected: a client that reconnects with its cursor continues there, also
+ * if the run ended in the meantime. Above the limit, the oldest subscriptions end, and their clients continue from a snapshot.
  */
-export class Lingering {
+export class GracePeriod {
   readonly #clock: Clock
   readonly #ms: number
   readonly #kept = new Map<() => void, Timer>()
@@ -18,21 +18,22 @@ export class Lingering {
     this.#ms = ms
   }
 
-  release(watched: () => void): void {
-    if (this.#closed || this.#ms <= 0) return watched()
-    this.#kept.set(watched, this.#clock.after(this.#ms, () => this.#end(watched), { background: true }))
-    const oldest = this.#kept.size > most ? this.#kept.keys().next().value : undefined
+  /** Calls `unsubscribe` when the grace period is over. */
+  release(unsubscribe: () => void): void {
+    if (this.#closed || this.#ms <= 0) return unsubscribe()
+    this.#kept.set(unsubscribe, this.#clock.after(this.#ms, () => this.#end(unsubscribe), { background: true }))
+    const oldest = this.#kept.size > maxKept ? this.#kept.keys().next().value : undefined
     if (oldest) this.#end(oldest)
   }
 
   close(): void {
     this.#closed = true
-    for (const watched of this.#kept.keys()) this.#end(watched)
+    for (const unsubscribe of this.#kept.keys()) this.#end(unsubscribe)
   }
 
-  #end(watched: () => void): void {
-    this.#kept.get(watched)?.cancel()
-    this.#kept.delete(watched)
-    watched()
+  #end(unsubscribe: () => void): void {
+    this.#kept.get(unsubscribe)?.cancel()
+    this.#kept.delete(unsubscribe)
+    unsubscribe()
   }
 }

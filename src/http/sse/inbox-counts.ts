@@ -2,58 +2,61 @@ import type { Agent } from '../../agent/agent.ts'
 import { describe } from '../../base/errors.ts'
 import type { Logger } from '../../base/logger.ts'
 import type { NotificationStatus } from '../../store/contract/notifications.ts'
-import type { Streamed } from './frames.ts'
+import type { SideChannel } from './event-stream.ts'
+import type { StreamedChunk } from './frames.ts'
 
-/** How many notifications of a thread are in which state. */
+/** The data of a `data-inbox` chunk: how many notifications of a thread are in which state. */
 export interface InboxCounts {
-  /** Nobody was told of them yet. */
+  /** Not yet delivered. */
   pending: number
-  /** Pending, or in the conversation and not marked as seen. */
+  /** Pending, or delivered and not marked as seen. */
   unread: number
   counts: Partial<Record<NotificationStatus, number>>
 }
 
 /**
- * Tells how the inbox of a thread stands, now and whenever it changes. However fast it changes, it is counted once at a time, and only what
- * is another count than the last is told. Answers how to stop that.
+ * Emits the counts of a thread's inbox, now and after each change. One count runs at a time, however fast the inbox changes, and equal
+ * counts are emitted once.
  */
-export function tellInbox(agent: Agent, scope: { threadId: string; resourceId: string }, tell: (chunk: Streamed) => void, logger: Logger): () => void {
-  let over = false
-  let changed = true
-  let told = ''
-  let end = () => {}
+export function inboxCounts(agent: Agent, scope: { threadId: string; resourceId: string }, logger: Logger): SideChannel {
+  return (emit) => {
+    let stopped = false
+    let changed = true
+    let lastJSON = ''
+    let unsubscribe = () => {}
 
-  const count = async () => {
-    const store = await agent.site().inbox.store()
-    while (changed && !over) {
-      changed = false
-      const counts = await store.countNotifications(scope)
-      const data: InboxCounts = { pending: counts.pending ?? 0, unread: (counts.pending ?? 0) + (counts.delivered ?? 0), counts }
-      const words = JSON.stringify(data)
-      if (!over && words !== told) tell({ type: 'data-inbox', data } as Streamed)
-      told = words
+    const count = async () => {
+      const store = await agent.site().inbox.store()
+      while (changed && !stopped) {
+        changed = false
+        const counts = await store.countNotifications(scope)
+        const data: InboxCounts = { pending: counts.pending ?? 0, unread: (counts.pending ?? 0) + (counts.delivered ?? 0), counts }
+        const json = JSON.stringify(data)
+        if (!stopped && json !== lastJSON) emit({ type: 'data-inbox', data } as StreamedChunk)
+        lastJSON = json
+      }
     }
-  }
 
-  let counting: Promise<void> | undefined
-  const recount = () => {
-    changed = true
-    counting ??= count().catch(failed).finally(() => (counting = undefined))
-  }
-  const failed = (error: unknown) => {
-    if (!over) logger.warn('the inbox of a thread could not be counted', { threadId: scope.threadId, error: describe(error) })
-  }
-  const watch = async () => {
-    const subscription = await agent.subscribeToInbox(scope)
-    end = () => subscription.unsubscribe()
-    if (over) return end()
-    // After it watches: what changes from here on is heard.
-    recount()
-    for await (const _ of subscription.stream) recount()
-  }
-  watch().catch(failed)
-  return () => {
-    over = true
-    end()
+    let counting: Promise<void> | undefined
+    const recount = () => {
+      changed = true
+      counting ??= count().catch(warn).finally(() => (counting = undefined))
+    }
+    const warn = (error: unknown) => {
+      if (!stopped) logger.warn('the inbox of a thread could not be counted', { threadId: scope.threadId, error: describe(error) })
+    }
+    const watch = async () => {
+      const subscription = await agent.subscribeToInbox(scope)
+      unsubscribe = () => subscription.unsubscribe()
+      if (stopped) return unsubscribe()
+      // Counted after the subscription is open, so that no change is missed.
+      recount()
+      for await (const _ of subscription.stream) recount()
+    }
+    watch().catch(warn)
+    return () => {
+      stopped = true
+      unsubscribe()
+    }
   }
 }

@@ -1,30 +1,29 @@
-/** How many are kept, and how many characters of them in all. */
-const most = 256
-const mostChars = 2 * 1024 * 1024
-/** Longer words last as long as what they are of: whoever keeps that keeps as much already. */
+const maxEntries = 256
+const maxChars = 2 * 1024 * 1024
+/** Longer texts are cached for as long as their value lives, which takes about as much memory already. */
 const longChars = 64 * 1024
 
 /**
- * What was said lately, as JSON. Those who watch one thread ask for the same at about the same time. What is put into words here must not
- * change afterwards.
+ * Recent values as JSON: the subscribers of a thread need the same chunks at about the same time. A cached value must not change
+ * afterwards.
  */
-export class Words {
+export class JsonCache {
   readonly #recent = new Map<object, string>()
   #long = new WeakMap<object, string>()
   #chars = 0
 
-  /** How many characters are kept of what nobody else may have any more. */
+  /** The number of characters that the cache alone keeps in memory. */
   get chars(): number {
     return this.#chars
   }
 
-  of(value: object): string {
-    const known = this.#recent.get(value) ?? this.#long.get(value)
-    if (known !== undefined) return known
-    const words = JSON.stringify(value)
-    if (words.length > longChars) this.#long.set(value, words)
-    else this.#keep(value, words)
-    return words
+  stringify(value: object): string {
+    const cached = this.#recent.get(value) ?? this.#long.get(value)
+    if (cached !== undefined) return cached
+    const json = JSON.stringify(value)
+    if (json.length > longChars) this.#long.set(value, json)
+    else this.#add(value, json)
+    return json
   }
 
   clear(): void {
@@ -33,13 +32,13 @@ export class Words {
     this.#chars = 0
   }
 
-  #keep(value: object, words: string): void {
-    this.#recent.set(value, words)
-    this.#chars += words.length
-    for (const [oldest, its] of this.#recent) {
-      if (this.#recent.size <= most && this.#chars <= mostChars) return
+  #add(value: object, json: string): void {
+    this.#recent.set(value, json)
+    this.#chars += json.length
+    for (const [oldest, text] of this.#recent) {
+      if (this.#recent.size <= maxEntries && this.#chars <= maxChars) return
       this.#recent.delete(oldest)
-      this.#chars -= its.length
+      this.#chars -= text.length
     }
   }
 }

@@ -1,6 +1,6 @@
-import type { JSONSchema, Route } from './route.ts'
+import type { JSONSchema, Route } from '../route.ts'
 
-/** The table of routes as an OpenAPI document: the same schemas that check requests. */
+/** The routes as an OpenAPI document, with the schemas that validate requests. */
 export function openApi(routes: readonly Route[], prefix: string): JSONSchema {
   const paths: Record<string, Record<string, JSONSchema>> = {}
   for (const route of routes) {
@@ -24,20 +24,28 @@ export function openApi(routes: readonly Route[], prefix: string): JSONSchema {
   }
 }
 
-function operation({ method, path, summary, query, body, answer, answers, open, send }: Route): JSONSchema {
+function operation({ method, path, summary, query, body, response, responseSchema, anonymous, send }: Route): JSONSchema {
   const inPath = [...path.matchAll(/:(\w+)/g)].map(([, name]) => ({ name, in: 'path', required: true, schema: { type: 'string' } }))
-  const inQuery = Object.entries(query?.properties ?? {}).map(([name, schema]) => ({ name, in: 'query', required: query?.required?.includes(name) ?? false, schema }))
-  const key = send ? [{ name: 'Idempotency-Key', in: 'header', required: false, schema: { type: 'string', maxLength: 200 }, description: 'The same key is the same signal.' }] : []
-  const failure = { description: 'What was wrong, by name.', content: { 'application/json': { schema: { $ref: '#/components/schemas/Error' } } } }
+  const inQuery = Object.entries(query?.properties ?? {}).map(([name, schema]) => ({
+    name, in: 'query', required: query?.required?.includes(name) ?? false, schema,
+  }))
+  const json = { 'application/json': responseSchema ? { schema: responseSchema } : {} }
   return {
     summary,
     operationId: `${method.toLowerCase()}${path.replaceAll(/[^A-Za-z0-9]+(\w)/g, (_, letter: string) => letter.toUpperCase())}`,
-    security: open ? [] : [{ bearer: [] }],
-    parameters: [...inPath, ...inQuery, ...key],
+    security: anonymous ? [] : [{ bearer: [] }],
+    parameters: [...inPath, ...inQuery, ...(send ? [idempotencyKey] : [])],
     ...(body ? { requestBody: { required: true, content: { 'application/json': { schema: body } } } } : {}),
     responses: {
-      200: { description: summary, content: answer === 'events' ? { 'text/event-stream': {} } : { 'application/json': answers ? { schema: answers } : {} } },
+      200: { description: summary, content: response === 'events' ? { 'text/event-stream': {} } : json },
       default: failure,
     },
   }
 }
+
+const idempotencyKey = {
+  name: 'Idempotency-Key', in: 'header', required: false, schema: { type: 'string', maxLength: 200 },
+  description: 'The same key is the same signal.',
+}
+
+const failure = { description: 'The error.', content: { 'application/json': { schema: { $ref: '#/components/schemas/Error' } } } }

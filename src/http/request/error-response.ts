@@ -1,6 +1,6 @@
 import { HeedError, isHeedError, type HeedErrorCode } from '../../base/errors.ts'
 import type { Logger } from '../../base/logger.ts'
-import { jsonAnswer, type Answer } from './exchange.ts'
+import { jsonResponse, type HttpResponse } from './exchange.ts'
 
 const statuses: Partial<Record<HeedErrorCode, number>> = {
   unauthorized: 401,
@@ -12,7 +12,7 @@ const statuses: Partial<Record<HeedErrorCode, number>> = {
   thread_not_found: 404,
   message_not_found: 404,
   method_not_allowed: 405,
-  // Not 404: clients take that for a server without this route.
+  // Not 404: clients interpret that as a server without this route.
   no_active_run: 409,
   run_not_suspended: 409,
   run_not_parked: 409,
@@ -38,7 +38,7 @@ const statuses: Partial<Record<HeedErrorCode, number>> = {
   store_newer: 503,
   store_corrupt: 503,
   bus_failed: 503,
-  // The caller asked for nothing wrong; whoever set up the agent did.
+  // The request is valid; the agent's configuration or code is at fault.
   model_missing: 500,
   unknown_provider: 500,
   provider_not_installed: 500,
@@ -48,26 +48,34 @@ const statuses: Partial<Record<HeedErrorCode, number>> = {
   tool_timeout: 500,
 }
 
-/** What a caller is told of a failure: its name and what to do, never a stack or a cause. */
-export function failed(error: unknown, logger: Logger, where: { method: string; path: string }): Answer {
+/** The response for an error: its code and message, never a stack or a cause. */
+export function errorResponse(error: unknown, logger: Logger, route: { method: string; path: string }): HttpResponse {
   if (!isHeedError(error)) {
-    logger.error('a request failed', { ...where, error: String(error) })
-    return failure(500, { error: 'Something went wrong here. It was logged.', code: 'internal_error', retryable: false })
+    logger.error('a request failed', { ...route, error: String(error) })
+    return failure(500, {
+      error: 'The server failed to process the request. The error was logged.',
+      code: 'internal_error',
+      retryable: false,
+    })
   }
   const status = statuses[error.code] ?? 400
-  if (status >= 500) logger.error('a request failed', { ...where, code: error.code, error: error.message })
+  if (status >= 500) logger.error('a request failed', { ...route, code: error.code, error: error.message })
   const { code, message, retryable, details } = error
   return failure(status, { error: message, code, retryable, ...(details ? { details } : {}) })
 }
 
-/** What of another resource is told like what isn't there, so that a read can't find out which it is. */
-export function asAbsent(error: unknown, threadId: string | undefined): unknown {
+/** Reports a thread of another resource as missing, so that reads can't probe which ids exist. */
+export function hideForeignThread(error: unknown, threadId: string | undefined): unknown {
   if (!isHeedError(error) || (error.code !== 'thread_forbidden' && error.code !== 'thread_not_found')) return error
+  return threadNotFound(threadId)
+}
+
+export function threadNotFound(threadId: string | undefined): HeedError {
   return new HeedError('thread_not_found', 'There is no such thread.', threadId === undefined ? {} : { details: { threadId } })
 }
 
-function failure(status: number, body: Record<string, unknown>): Answer {
+function failure(status: number, body: Record<string, unknown>): HttpResponse {
   const { retryAfterMs = 1000 } = (body.details ?? {}) as { retryAfterMs?: number }
-  if (status === 401) return jsonAnswer(status, body, { 'www-authenticate': 'Bearer' })
-  return jsonAnswer(status, body, status === 429 || status === 503 ? { 'retry-after': String(Math.ceil(retryAfterMs / 1000)) } : {})
+  if (status === 401) return jsonResponse(status, body, { 'www-authenticate': 'Bearer' })
+  return jsonResponse(status, body, status === 429 || status === 503 ? { 'retry-after': String(Math.ceil(retryAfterMs / 1000)) } : {})
 }

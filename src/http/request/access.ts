@@ -1,0 +1,90 @@
+import type { Agent } from '../../agent/agent.ts'
+import { HeedError, isHeedError } from '../../base/errors.ts'
+import type { Memory } from '../../memory/memory.ts'
+import type { ResourceMemory } from '../../memory/scoped.ts'
+import type { RunRow, Scope } from '../../store/contract/threads.ts'
+import { mayAccess, resolveResource, type Principal } from '../auth/principal.ts'
+import type { Call } from '../route.ts'
+import { id } from '../schema/schemas.ts'
+import { threadNotFound } from './error-response.ts'
+
+/** The threads and memories that a caller may access. */
+
+/** The query of memory routes. */
+export interface MemoryQuery {
+  agentId?: string
+  resourceId?: string
+}
+
+export const memoryQuery = { agentId: id, resourceId: id }
+
+type MemoryCall = Pick<Call<unknown, MemoryQuery>, 'heed' | 'query' | 'principal' | 'context' | 'params'>
+
+/** The memory of the agent that the query names, or of the first agent: most servers have one storage for all agents. */
+export async function agentMemory(call: Pick<MemoryCall, 'heed' | 'query' | 'context'>): Promise<Memory> {
+  const all = Object.values(call.heed.listAgents())
+  const { agentId } = call.query
+  const agent = agentId === undefined ? all[0] : all.find((candidate) => candidate.id === agentId)
+  if (!agent) {
+    const message = agentId === undefined ? 'This server has no agent.' : `There is no agent '${agentId}'.`
+    throw new HeedError('unknown_agent', message, { details: { agentId } })
+  }
+  const requestContext = await call.context()
+  return agent.getMemory(requestContext ? { requestContext } : {})
+}
+
+/** The same memory, limited to the resource that the caller may access. */
+export async function callerMemory(
+  call: Omit<MemoryCall, 'params'>, resourceId = call.query.resourceId,
+): Promise<Memory | ResourceMemory> {
+  const resource = resolveResource(call.principal, resourceId)
+  const memory = await agentMemory(call)
+  if (resource === undefined) return memory
+  const own = memory.forResource(resource)
+  return call.principal.resources === '*' ? own : own.uninstructing()
+}
+
+/** The thread in the path, if the caller may access it. */
+export async function requireCallerThread(call: MemoryCall, resourceId = call.query.resourceId): Promise<unknown> {
+  return requireThread(await callerMemory(call, resourceId), { threadId: threadIdOf(call) })
+}
+
+/** Rejects a missing thread with the same error as a thread of another resource, so that ids can't be probed. */
+export async function requireThread(memory: Pick<Memory | ResourceMemory, 'getThreadById'>, scope: Scope): Promise<unknown> {
+  const thread = await memory.getThreadById(scope)
+  if (!thread) throw threadNotFound(scope.threadId)
+  return thread
+}
+
+/** The scope of the thread in the path; the thread has to exist. */
+export async function existingScope(
+  call: Pick<Call<unknown, unknown>, 'agent' | 'principal' | 'params'>, resourceId: string | undefined,
+): Promise<Scope> {
+  const scope = scopeOf(call.principal, threadIdOf(call), resourceId)
+  await requireThread(await call.agent.getMemory(), scope)
+  return scope
+}
+
+export function scopeOf(principal: Principal, threadId: string, resourceId: string | undefined): { threadId: string; resourceId?: string } {
+  const resource = resolveResource(principal, resourceId)
+  return { threadId, ...(resource === undefined ? {} : { resourceId: resource }) }
+}
+
+export function threadIdOf({ params }: { params: Readonly<Record<string, string>> }): string {
+  return params.threadId ?? ''
+}
+
+/** True for the error about a thread of another resource. */
+export function isForbidden(error: unknown): boolean {
+  return isHeedError(error) && error.code === 'thread_forbidden'
+}
+
+/** The run with this id, if it is of this agent and of a resource that the caller may access; otherwise undefined. */
+export async function findCallerRun(
+  { agent, principal }: { agent: Agent; principal: Principal }, runId: string,
+): Promise<RunRow | undefined> {
+  const runtime = agent.threads()
+  await runtime.open()
+  const run = await runtime.store.findRun(runId)
+  return run && run.agentId === agent.id && mayAccess(principal, run.resourceId) ? run : undefined
+}

@@ -1,0 +1,147 @@
+import { HeedError } from '../../base/errors.ts'
+import type { AgentExecutionOptions } from '../../run/options.ts'
+import type { MessageInput, SignalInput } from '../../signals/signal.ts'
+import type { StateInput } from '../../signals/state.ts'
+import type { Acceptance, SendReceipt } from '../../thread/send/receipt.ts'
+import type { SendOptions } from '../../thread/send/send-options.ts'
+import { requireResource, resolveResource } from '../auth/principal.ts'
+import { checkKeyMatchesId, keyReused } from '../request/idempotency.ts'
+import { readRunOptions } from '../request/run-options.ts'
+import { route, type Call, type JSONSchema, type ObjectSchema, type Route } from '../route.ts'
+import { accepted, stateAccepted } from '../schema/response-schemas.ts'
+import { message, messageFields, object, signal, signalFields, state, stateFields, target } from '../schema/schemas.ts'
+
+type Target = Omit<SendOptions, 'ifIdle'> & {
+  ifIdle?: { behavior?: 'wake' | 'persist' | 'discard'; attributes?: Record<string, string>; streamOptions?: Record<string, unknown> }
+}
+type MessageBody = { message: MessageInput } & Target
+type SignalBody = { signal: SignalInput } & Target
+type StateBody = { state: StateInput & { stateId?: string } } & Target
+type WaitQuery = { wait?: 'outcome' }
+
+const query = object({ wait: { enum: ['outcome'], description: 'Respond when the outcome is known, not when the signal is stored.' } })
+
+export const sends: readonly Route[] = [
+  route<MessageBody, WaitQuery>({
+    method: 'POST', path: '/agents/:agentId/send-message', summary: 'Sends a message to the active run, or starts one', response: 'json',
+    responseSchema: accepted, send: true, query, body: withTarget({ message }, ['message']),
+    handle: (call) => send(call, (to) => call.agent.sendMessage(withKey(pickMessage(call.body.message), call.idempotencyKey), to)),
+  }),
+  route<MessageBody, WaitQuery>({
+    method: 'POST', path: '/agents/:agentId/queue-message', summary: 'Queues a message, which starts a run after the active one',
+    response: 'json', responseSchema: accepted, send: true, query, body: withTarget({ message }, ['message']),
+    handle: (call) => send(call, (to) => call.agent.queueMessage(withKey(pickMessage(call.body.message), call.idempotencyKey), to)),
+  }),
+  route<SignalBody, WaitQuery>({
+    method: 'POST', path: '/agents/:agentId/signals', summary: 'Sends a signal that a system produced', response: 'json',
+    responseSchema: accepted, send: true, query, body: withTarget({ signal }, ['signal']),
+    handle: (call) => send(call, (to) => call.agent.sendSignal(withId(pick(call.body.signal, signalFields), call.idempotencyKey), to)),
+  }),
+  route<StateBody>({
+    method: 'POST', path: '/agents/:agentId/state-signals', summary: 'Sets the state of a lane; skipped if the lane already has it',
+    response: 'json', responseSchema: stateAccepted, send: true, body: withTarget({ state }, ['state', 'threadId']),
+    async handle(call) {
+      const receipt = await call.agent.sendStateSignal(readState(call), await readTarget(call))
+      if (receipt.skipped) return receipt
+      await receipt.stored
+      return { ...acceptedResponse(await receipt.acceptance, call.idempotencyKey), skipped: false }
+    },
+  }),
+]
+
+function withTarget(input: Record<string, JSONSchema>, required: string[]): ObjectSchema {
+  return object({ ...input, ...target }, required)
+}
+
+/** Existing clients name the lane `stateId`. The idempotency key becomes the id of the signal. */
+function readState({ body, idempotencyKey: key }: Call<StateBody, unknown>): StateInput {
+  const { stateId, ...rest } = pick(body.state, stateFields)
+  checkKeyMatchesId(key, rest.signalId)
+  return {
+    ...rest,
+    ...(stateId === undefined ? {} : { id: stateId }),
+    ...(key === undefined || rest.signalId !== undefined ? {} : { signalId: key }),
+  }
+}
+
+/** Responds after the signal is stored; a rejected send is an error. */
+async function send(call: Call<Target, WaitQuery>, sendTo: (to: SendOptions) => SendReceipt): Promise<unknown> {
+  const to = readTarget(call)
+  const receipt = sendTo(to instanceof Promise ? await to : to)
+  await receipt.stored
+  const response = acceptedResponse(await receipt.acceptance, call.idempotencyKey)
+  return call.query.wait === 'outcome' ? { ...response, outcome: await receipt.outcome } : response
+}
+
+interface AcceptedResponse {
+  accepted: true
+  runId: string
+  signal: unknown
+  duplicate?: true
+}
+
+/** For a repeated send, the acceptance is that of the first one. */
+function acceptedResponse({ runId, signal, differs, duplicate }: Acceptance, key: string | undefined): AcceptedResponse {
+  if (differs && key !== undefined) throw keyReused()
+  return { accepted: true, runId: runId ?? signal.id, signal, ...(duplicate ? { duplicate } : {}) }
+}
+
+/** The run or thread that a send addresses. Its resource is checked against the principal. */
+function readTarget(call: Call<Target, unknown>): SendOptions | Promise<SendOptions> {
+  const { runId, threadId, resourceId, ifIdle } = call.body
+  if (runId === undefined && threadId === undefined) {
+    const message = 'The target is missing. Send resourceId and threadId, or the runId of an active run.'
+    throw new HeedError('invalid_argument', message, { details: { field: 'threadId' } })
+  }
+  if (runId !== undefined && ifIdle !== undefined) {
+    const message = 'A send with a runId only reaches an active run, so ifIdle never applies. Leave one of them out.'
+    throw new HeedError('invalid_argument', message, { details: { field: 'ifIdle' } })
+  }
+  const resource = threadId === undefined ? resolveResource(call.principal, resourceId) : requireResource(call.principal, resourceId)
+  // An active run already has its options.
+  const options = runId === undefined ? readRunOptions(call, ifIdle?.streamOptions ?? {}) : {}
+  if (options instanceof Promise) return options.then((resolved) => sendOptions(call.body, resource, resolved))
+  return sendOptions(call.body, resource, options)
+}
+
+function sendOptions(
+  { runId, threadId, ifActive, ifIdle }: Target, resourceId: string | undefined, streamOptions: AgentExecutionOptions,
+): SendOptions {
+  const hasOptions = hasProperties(streamOptions)
+  return {
+    ...(runId === undefined ? {} : { runId }),
+    ...(threadId === undefined ? {} : { threadId }),
+    ...(resourceId === undefined ? {} : { resourceId }),
+    ...(ifActive ? { ifActive: pick(ifActive, activeFields) } : {}),
+    ...(ifIdle || hasOptions ? { ifIdle: { ...pick(ifIdle ?? {}, idleFields), ...(hasOptions ? { streamOptions } : {}) } } : {}),
+  }
+}
+
+const activeFields = Object.keys(target.ifActive.properties)
+const idleFields = Object.keys(target.ifIdle.properties).filter((name) => name !== 'streamOptions')
+
+function hasProperties(value: object): boolean {
+  for (const _ in value) return true
+  return false
+}
+
+/** The properties that a route knows. Others, which existing clients send, are ignored. */
+function pick<T extends object>(value: T, names: readonly string[]): T {
+  const picked: Partial<T> = {}
+  for (const name of names as ReadonlyArray<keyof T & string>) if (Object.hasOwn(value, name)) picked[name] = value[name]
+  return picked as T
+}
+
+function pickMessage(input: MessageInput): MessageInput {
+  return typeof input === 'object' && !Array.isArray(input) ? pick(input, messageFields) : input
+}
+
+function withKey(input: MessageInput, key: string | undefined): MessageInput {
+  if (key === undefined) return input
+  return typeof input === 'object' && !Array.isArray(input) ? withId(input, key) : { contents: input, id: key }
+}
+
+function withId<T extends { id?: string }>(input: T, key: string | undefined): T {
+  checkKeyMatchesId(key, input.id)
+  return input.id === undefined && key !== undefined ? { ...input, id: key } : input
+}

@@ -1,0 +1,108 @@
+import type { Agent } from '../../agent/agent.ts'
+import { newId } from '../../base/ids.ts'
+import type { Chunk } from '../../run/chunk.ts'
+import type { ThreadSnapshot } from '../../thread/watch/snapshot.ts'
+import type { AgentThreadSubscription } from '../../thread/watch/subscription.ts'
+import { isForbidden, scopeOf, threadIdOf } from '../request/access.ts'
+import { omitUndefined } from '../request/fields.ts'
+import { route, type Call, type Route } from '../route.ts'
+import { aborted } from '../schema/response-schemas.ts'
+import { flag, id, object, text, threadScope } from '../schema/schemas.ts'
+import { inboxCounts } from '../sse/inbox-counts.ts'
+
+interface SubscribeBody {
+  threadId: string
+  resourceId?: string
+  after?: string
+  snapshot?: boolean
+  inbox?: boolean
+}
+
+const cursor = {
+  ...text, description: 'The cursor of the last chunk that was received: the stream continues after it, or begins with a snapshot.',
+}
+const inbox = {
+  ...flag, description: 'Also sends the numbers of pending and unread notifications as `data-inbox`, without a cursor, when they change.',
+}
+
+export const subscriptions: readonly Route[] = [
+  route<SubscribeBody>({
+    method: 'POST', path: '/agents/:agentId/threads/subscribe', summary: 'Subscribes to a thread', response: 'events',
+    body: object({ ...threadScope, after: cursor, snapshot: flag, inbox }, ['threadId']),
+    handle: (call) => subscribe(call, call.body, false),
+  }),
+  route<never, Omit<SubscribeBody, 'threadId'>>({
+    method: 'GET', path: '/agents/:agentId/threads/:threadId/subscribe',
+    summary: 'Subscribes to a thread, for EventSource: continues after Last-Event-ID', response: 'events', read: true,
+    query: object({ resourceId: id, after: cursor, snapshot: flag, inbox }),
+    handle(call) {
+      const after = call.request.header('last-event-id') ?? call.query.after
+      return subscribe(call, { ...call.query, threadId: threadIdOf(call), ...omitUndefined({ after }) }, true)
+    },
+  }),
+  route<{ threadId: string; resourceId?: string; expectedRunId?: string; clearPendingSignals?: boolean }>({
+    method: 'POST', path: '/agents/:agentId/threads/abort', summary: 'Aborts the active run of a thread', response: 'json',
+    responseSchema: aborted, body: object({ ...threadScope, expectedRunId: id, clearPendingSignals: flag }, ['threadId']),
+    handle: ({ agent, body: { expectedRunId, clearPendingSignals, threadId, resourceId }, principal }) =>
+      agent.abortRun({ ...scopeOf(principal, threadId, resourceId), ...omitUndefined({ expectedRunId, clearPendingSignals }) }),
+  }),
+]
+
+async function subscribe(call: Call<unknown, unknown>, body: SubscribeBody, ids: boolean): Promise<Response> {
+  const { heed, agent, principal, events, gracePeriod } = call
+  const { threadId, resourceId: requested, after, snapshot } = body
+  const target = { ...scopeOf(principal, threadId, requested), ...omitUndefined({ after, snapshot }) }
+  // A principal that may access all resources gets the actual error.
+  const subscription = await (principal.resources === '*' ? agent.subscribeToThread(target) : subscribeUnprobed(agent, target))
+  const { resourceId } = target
+  const side = body.inbox && resourceId !== undefined ? inboxCounts(agent, { threadId, resourceId }, heed.logger) : undefined
+  const release = () => gracePeriod.release(() => subscription.unsubscribe())
+  return events.respond(subscription.stream, { ids, from: subscription.cursor }, release, side)
+}
+
+/**
+ * Subscribes a caller that must not learn whether the thread exists. A thread of another resource looks like one that was never started:
+ * its stream stays silent. So does the stream of a thread that another resource creates after the subscription.
+ */
+async function subscribeUnprobed(
+  agent: Agent, target: Parameters<Agent['subscribeToThread']>[0],
+): Promise<Pick<AgentThreadSubscription, 'stream' | 'cursor' | 'unsubscribe'>> {
+  try {
+    const { stream, cursor, unsubscribe } = await agent.subscribeToThread(target)
+    return { stream: { [Symbol.asyncIterator]: () => new SilentWhenForbidden(stream[Symbol.asyncIterator]()) }, cursor, unsubscribe }
+  } catch (error) {
+    if (!isForbidden(error)) throw error
+  }
+  // A new id names no thread, so it behaves as a missing one for any options.
+  const { stream, cursor, unsubscribe } = await agent.subscribeToThread({ ...target, threadId: newId() })
+  return { stream: withThreadId(stream, target.threadId), cursor, unsubscribe }
+}
+
+class SilentWhenForbidden implements AsyncIterator<Chunk> {
+  readonly #source: AsyncIterator<Chunk>
+  readonly #returned = Promise.withResolvers<IteratorResult<Chunk>>()
+
+  constructor(source: AsyncIterator<Chunk>) {
+    this.#source = source
+  }
+
+  next(): Promise<IteratorResult<Chunk>> {
+    return this.#source.next().catch((error: unknown) => {
+      if (isForbidden(error)) return this.#returned.promise
+      throw error
+    })
+  }
+
+  async return(): Promise<IteratorResult<Chunk>> {
+    this.#returned.resolve({ done: true, value: undefined })
+    await this.#source.return?.()
+    return { done: true, value: undefined }
+  }
+}
+
+/** Puts the requested id into snapshots, which name their thread. */
+async function* withThreadId(stream: AsyncIterable<Chunk>, threadId: string): AsyncGenerator<Chunk> {
+  for await (const chunk of stream) {
+    yield chunk.type === 'data-thread-snapshot' ? { ...chunk, data: { ...(chunk.data as ThreadSnapshot), threadId } } : chunk
+  }
+}

@@ -32,7 +32,6 @@ import { abortThread, subscribe, type SubscribeOptions } from '../thread/watch/w
 import type { GenerateResult, StreamResult } from './answers.ts'
 import { approveCall, decideCall, type CallDecided, type CallResume, type SuspendedTarget, type ToolApproval } from './approval.ts'
 import { answer, answerSuspended, type RunDecision } from './call.ts'
-import type { Askable } from './askable.ts'
 import { checkConfig } from './check-config.ts'
 import { checkOptions } from './check-options.ts'
 import { checkSend } from './check-send.ts'
@@ -56,7 +55,7 @@ import { listSuspendedRuns, type SuspendedRuns, type SuspendedRunsFilter } from 
 import { anyTitler } from './titler.ts'
 
 /** A model with instructions and tools, that can be asked once or live on threads. */
-export class Agent<TAgentId extends string = string, TTools extends ToolsInput = ToolsInput> implements Askable {
+export class Agent<TAgentId extends string = string, TTools extends ToolsInput = ToolsInput> {
   readonly description: string | undefined
   readonly #config: AgentConfig
   #binding: StorageBinding

@@ -37,8 +37,8 @@ export type { LanguageModel, ModelCandidate, ModelConfig, ModelId } from './run/
 export type {
   Chunk, ChunkEnvelope, ChunkError, ChunkPayloads, ChunkSource, DataChunk, FinishPayload, FinishReason, RunChunk, StepFinishPayload, Usage,
 } from './run/chunk.ts'
-export type { RunResult, WaitingCall } from './run/output/run-result.ts'
-export type { StepResult, ToolCall, ToolResult } from './run/step/step-result.ts'
+export type { RunResult } from './run/output/run-result.ts'
+export type { StepResult, ToolCall, ToolResult, WaitingCall } from './run/step/step-result.ts'
 
 // Messages and prompts
 export { MessageList, type MessageSource, type MessageView } from './message/list/list.ts'

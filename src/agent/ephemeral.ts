@@ -22,7 +22,7 @@ export class EphemeralHost implements RunHost {
     return { entered: [], ended: commit.end !== undefined }
   }
 
-  async revise(): Promise<void> {}
+  async reviseInput(): Promise<void> {}
 
   async history(): Promise<[]> {
     return []

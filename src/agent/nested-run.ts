@@ -42,11 +42,11 @@ export async function askOnThread(agent: Agent, prompt: string, call: Call, nest
     const run = await follower.end(id, abortSignal)
     if (run.status === 'suspended') return await wait(runtime, nesting, run, payloads)
     runtime.waiters.takeOptions(id)
-    if (run.usage) nesting.spend(run.usage as unknown as Usage)
+    if (run.usage) nesting.addUsage(run.usage as unknown as Usage)
     if (run.status !== 'finished') throw unanswered(agent.name, run)
     return await storedAnswer(runtime.store, scope, id)
   } catch (error) {
-    if (abortSignal.aborted && !nesting.isLeft()) {
+    if (abortSignal.aborted && !nesting.isHandedOver()) {
       stop.abort(abortSignal.reason)
       await end(runtime, follower, id)
     }
@@ -75,7 +75,7 @@ async function wait(runtime: ThreadRuntime, nesting: Nesting, run: RunRow, paylo
   const { kind, toolCallId, toolName } = open
   // Nobody here heard what was said before it was listened to.
   const payload = payloads.get(toolCallId) ?? (kind === 'suspend' ? (await shownWaits(runtime, run, [open]))[0]?.payload : undefined)
-  return nesting.wait({ kind, ...(payload === undefined ? {} : { payload }), child: { threadId, runId, step, toolCallId, toolName } })
+  return nesting.suspend({ kind, ...(payload === undefined ? {} : { payload }), child: { threadId, runId, step, toolCallId, toolName } })
 }
 
 /** What the agent below showed of it, which is all that may be shown above. */

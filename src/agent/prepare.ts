@@ -8,7 +8,6 @@ import type { RequestContext } from '../run/request-context.ts'
 import { untilAborted } from '../base/until-aborted.ts'
 import { structuredOutput } from '../run/output/structured-output.ts'
 import { emptyToolSet, resolveTools, type ToolsInput, type ToolSet } from '../run/tools/tool-set.ts'
-import { transformer } from '../run/tools/transform.ts'
 import type { PreparedRun, RunEnvironment, RunRequest } from '../thread/runtime/runnable.ts'
 import type { Site } from '../heed/site.ts'
 import { checkOptions, checkToolNames } from './check-options.ts'
@@ -96,7 +95,7 @@ async function findSetup(
     processors: pipeline,
     context: working.context.concat(recalled),
     titler: request.fence && (await titlerFor(config, options, agent.id, environment)),
-    transformer: transformer(options.transform ?? config.transform, environment.logger),
+    transform: options.transform ?? config.transform,
     reservedTags: config.signalTags ?? [],
     trace: request.trace,
     clock: environment.clock,

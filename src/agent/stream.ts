@@ -1,9 +1,9 @@
 import type { Chunk, FinishReason, Usage } from '../run/chunk.ts'
 import type { ChunkLog } from '../run/output/chunk-log.ts'
-import type { RunResult, WaitingCall } from '../run/output/run-result.ts'
+import type { RunResult } from '../run/output/run-result.ts'
 import type { FilePart, Message, SourcePart } from '../message/message.ts'
 import type { Tripwire } from '../processors/processor.ts'
-import type { StepResult } from '../run/step/step-result.ts'
+import type { StepResult, WaitingCall } from '../run/step/step-result.ts'
 
 /** Of an object that is still being written: anything may be missing. */
 export type DeepPartial<T> = T extends readonly (infer Item)[] ? DeepPartial<Item>[] : T extends object ? { [Key in keyof T]?: DeepPartial<T[Key]> } : T

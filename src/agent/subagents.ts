@@ -54,7 +54,7 @@ async function askAlone(agent: Agent, prompt: string, context: ToolContext, nest
   const stream = await agent.stream(prompt, { abortSignal, requestContext })
   for await (const chunk of stream.fullStream) context.report(chunk)
   const { text, tripwire, suspended, usage } = await stream.result
-  nesting?.spend(usage)
+  nesting?.addUsage(usage)
   if (tripwire) throw new HeedError('tripwire', `${agent.name} refused: ${tripwire.reason}`)
   if (suspended.length > 0) throw new HeedError('tool_interrupted', `${agent.name} waits for a decision about ${suspended.map((call) => call.toolName).join(', ')} and has not answered.`)
   return text

@@ -1,8 +1,7 @@
 import { HeedError } from '../base/errors.ts'
 import { defaultTitleInstructions, titleOf, titleOptionsIn, titleSubject } from '../memory/titles.ts'
-import type { Answer } from '../run/output/answer.ts'
-import { callModel } from '../run/model/model-call.ts'
-import { todaysPart } from '../run/model/model-parts.ts'
+import { callModel, type ModelStream } from '../run/model/model-call.ts'
+import { toV4Part } from '../run/model/model-parts.ts'
 import { resolveModels } from '../run/model/model.ts'
 import { defaultMaxRetries, type AgentExecutionOptions, type TitleOptions } from '../run/options.ts'
 import type { RequestContext } from '../run/request-context.ts'
@@ -45,14 +44,14 @@ function titlerBy(config: AgentConfig, how: TitleOptions, options: ResolvedOptio
 }
 
 /** What the model wrote. */
-async function written(answer: Answer, signal: AbortSignal): Promise<string> {
+async function written(answer: ModelStream, signal: AbortSignal): Promise<string> {
   const recorder = new StepRecorder('')
   let failure: unknown
   try {
     for (;;) {
       const { done, value } = await answer.next()
       if (done) break
-      const part = todaysPart(value)
+      const part = toV4Part(value)
       if (part.type === 'error') throw part.error
       const chunk = recorder.take(part)
       if (chunk) recorder.keep(chunk, chunk)

@@ -7,7 +7,7 @@ import { workingMemoryTool, type WorkingMemorySeat } from '../memory/working-mem
 import type { MessageRow } from '../message/row.ts'
 import type { Processor } from '../processors/processor.ts'
 import type { SystemMessage } from '../prompt/system.ts'
-import type { ContextBlock, ContextSource } from '../run/loop/context-source.ts'
+import type { ContextBlock, ContextSource } from '../run/loop/run-setup.ts'
 import type { AgentExecutionOptions } from '../run/options.ts'
 import type { RequestContext } from '../run/request-context.ts'
 import type { ToolsInput } from '../run/tools/tool-set.ts'

@@ -284,7 +284,7 @@ export class ProcessorPipeline {
   private retried(run: Run, error: unknown): string {
     if (!(error instanceof TripwireAbort) || !error.tripwire.retry || run.retries >= this.maxRetries || run.atLimit) throw error
     run.retries++
-    run.tell(run.chunk('tripwire', error.tripwire))
+    run.emit(run.chunk('tripwire', error.tripwire))
     return error.tripwire.reason
   }
 }
@@ -317,7 +317,7 @@ function entered(run: Run, part: PartOfRun): MessageRow[] | undefined {
 
 function changedStep(run: Run, part: PartOfRun, change: StepChange): StepChange {
   const shown = part.changed
-  if (shown) run.showOnce(shown)
+  if (shown) run.history.promptOnce(shown)
   if (!part.list.hasSystem) return change
   return { ...change, systemMessages: [...(change.systemMessages ?? run.system), ...(part.list.systemMessages() as typeof run.system)] }
 }

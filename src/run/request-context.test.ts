@@ -1,7 +1,7 @@
 import { expect, expectTypeOf, it } from 'vitest'
 import { RequestContext } from './request-context.ts'
 
-it('is made of an object or of entries, and reads like a map', () => {
+it('is created from an object or from entries, and reads like a map', () => {
   const context = new RequestContext<{ plan: string; seats: number }>({ plan: 'free', seats: 1 })
   expectTypeOf(context.get('seats')).toEqualTypeOf<number>()
   context.set('seats', 2)

@@ -116,16 +116,16 @@ describe('a run goes on', () => {
     ['throws what is no error', () => { throw { why: 'because' } }, 'odd failed: {"why":"because"}'],
     ['rejects', () => Promise.reject(new Error('no luck')), 'odd failed: no luck'],
     ['rejects with nothing', () => Promise.reject(undefined), 'odd failed: undefined'],
-    ['returns a BigInt', () => 1n, "What odd returned can't be stored as JSON: Do not know how to serialize a BigInt"],
-    ['returns a function', () => () => 1, "What odd returned can't be stored as JSON: it is a function."],
-    ['returns a symbol', () => Symbol('x'), "What odd returned can't be stored as JSON: it is a symbol."],
-    ['returns what can\'t be read', () => ({ toJSON() { throw new Error('private') } }), "What odd returned can't be stored as JSON: private"],
+    ['returns a BigInt', () => 1n, "The result of odd can't be stored as JSON: Do not know how to serialize a BigInt"],
+    ['returns a function', () => () => 1, "The result of odd can't be stored as JSON: it is a function."],
+    ['returns a symbol', () => Symbol('x'), "The result of odd can't be stored as JSON: it is a symbol."],
+    ['returns what can\'t be read', () => ({ toJSON() { throw new Error('private') } }), "The result of odd can't be stored as JSON: private"],
   ])('after a tool that %s', async (_, execute, message) => {
     expect(await run(execute)).toBe(message)
   })
 
   it('after a tool that returns a cycle', async () => {
-    expect(await run(() => cycle)).toMatch(/^What odd returned can't be stored as JSON: Converting circular structure/)
+    expect(await run(() => cycle)).toMatch(/^The result of odd can't be stored as JSON: Converting circular structure/)
   })
 
   it.each([

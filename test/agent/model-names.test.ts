@@ -37,7 +37,7 @@ describe('a model by its name', () => {
   })
 
   it('says which are known, and what to do for another', () => {
-    expect(thrownBy(() => new Agent({ id: 'a', model: 'nobody/gpt' }))).toMatchObject({ message: expect.stringMatching(/'nobody'.*Known: openai, anthropic, .*pass a model object/) })
+    expect(thrownBy(() => new Agent({ id: 'a', model: 'nobody/gpt' }))).toMatchObject({ message: expect.stringMatching(/'nobody'.*Supported: openai, anthropic, .*pass a model object/) })
     expect(thrownBy(() => new Agent({ id: 'a', model: 'toString/gpt' }))).toMatchObject({ code: 'unknown_provider' })
   })
 

@@ -55,10 +55,10 @@ describe('toModelOutput', () => {
   })
 
   it.each([
-    ['a text that is none', { type: 'text', value: 7 }, 'a text'],
-    ['no value', { type: 'json' }, 'something'],
-    ['a list of words', { type: 'content', value: ['a'] }, 'a list of'],
-    ['a list with a text without words', { type: 'content', value: [{ type: 'text' }] }, 'a list of'],
+    ['a text that is none', { type: 'text', value: 7 }, 'a string'],
+    ['no value', { type: 'json' }, 'a defined value'],
+    ['a list of words', { type: 'content', value: ['a'] }, 'an array of'],
+    ['a list with a text without words', { type: 'content', value: [{ type: 'text' }] }, 'an array of'],
   ])('that returns %s is an error the model reads', async (_, output, wanted) => {
     const t = createTool({ id: 't', execute: async () => 1, toModelOutput: () => output as never })
     const { toolResults, text } = await new Agent({ id: 'a', model: model(), tools: { t } }).generate('Go.')

@@ -244,7 +244,7 @@ describe('a tool', () => {
   it.each(['data-signal', 'data-user-message', 'data-thread-snapshot', 'data-run-resumed', 'data-inbox'] as const)('[G2.34] can\'t write %s: a display takes it for the thread\'s own', async (type) => {
     const t = createTool({ id: 't', execute: async (_, { write }) => write({ type, data: {} }) })
     const chunks = await chunksOf(await new Agent({ id: 'a', model: scriptedModel([call('t'), 'Done.']), tools: { t } }).stream('Go.'))
-    expect(of(chunks, 'tool-error')[0]?.payload.error.message).toContain(`'${type}', which is the thread's to say`)
+    expect(of(chunks, 'tool-error')[0]?.payload.error.message).toContain(`'${type}', which only the thread may publish`)
     expect(chunks.some((chunk) => chunk.type === type)).toBe(false)
   })
 

@@ -122,7 +122,7 @@ describe('a tool that suspends itself', () => {
   })
 
   it.each([
-    ['what JSON has no word for', 1n, "What login suspended with can't be stored as JSON"],
+    ['what JSON has no word for', 1n, "The payload that login suspended with can't be stored as JSON"],
     ['what does not match its suspendSchema', { question: 7 }, "doesn't match its suspendSchema: question: "],
   ])('can\'t suspend with %s', async (_, payload, message) => {
     const { toolResults, suspended } = await new Agent({ id: 'a', model: model(), tools: { login: login(payload) } }).generate('Go.')

@@ -5,7 +5,7 @@ import { excerpt, quotePassage } from '../../recall/text/excerpt.ts'
 import type { Reasons } from '../../recall/rank/rank.ts'
 import { searchableText } from '../../recall/text/searchable.ts'
 import { extractTerms } from '../../recall/text/terms.ts'
-import type { ContextBlock } from '../../run/loop/context-source.ts'
+import type { ContextBlock } from '../../run/loop/run-setup.ts'
 import { escapeText } from '../../signals/xml.ts'
 import type { MessageRef } from '../../store/contract/recall.ts'
 

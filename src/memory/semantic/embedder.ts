@@ -1,5 +1,5 @@
 import type { TextEmbedder } from '../../recall/embedder.ts'
-import { embeddingModelOf, type EmbedderInput } from '../../run/model/embedding-model.ts'
+import { resolveEmbedder, type EmbedderInput } from '../../run/model/embedding-model.ts'
 
 /** Of models that don't say how many texts they take at once. */
 const defaultBatch = 96
@@ -18,7 +18,7 @@ export function textEmbedderAfter(embedder: EmbedderInput, former: EmbedderInput
 export function textEmbedder(embedder: EmbedderInput): TextEmbedder {
   const known = typeof embedder === 'string' ? named.get(embedder) : made.get(embedder)
   if (known) return known
-  const model = embeddingModelOf(embedder)
+  const model = resolveEmbedder(embedder)
   const most = model.maxEmbeddingsPerCall
   const maxBatch = typeof most === 'number' && most >= 1 && Number.isFinite(most) ? Math.floor(most) : defaultBatch
   const text: TextEmbedder = {

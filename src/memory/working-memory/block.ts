@@ -1,5 +1,5 @@
 import type { MessageRow } from '../../message/row.ts'
-import type { ContextBlock } from '../../run/loop/context-source.ts'
+import type { ContextBlock } from '../../run/loop/run-setup.ts'
 import { escapeText } from '../../signals/xml.ts'
 import type { WorkingMemoryOf, WorkingMemoryRow, WorkingMemoryValue } from '../../store/contract/threads.ts'
 import { patchBetween } from '../../store/contract/working-memory.ts'

@@ -20,14 +20,13 @@ import type { RunSetup } from './run-setup.ts'
 import type { RunCommit, RunHost } from './run-host.ts'
 import { createTool } from '../tools/tool.ts'
 import { resolveTools, type ToolsInput } from '../tools/tool-set.ts'
-import { transformer } from '../tools/transform.ts'
 
 vi.mock('../../prompt/from-rows.ts', { spy: true })
 
 let ids = 0
 const newId = () => `id-${++ids}`
 
-/** A host that keeps what it is told, and lets in what it is given. */
+/** A host that records commits and chunks, and returns `waiting` rows when it is drained. */
 class Recorder implements RunHost {
   readonly lanes = []
   readonly log: string[] = []
@@ -51,7 +50,7 @@ class Recorder implements RunHost {
     return { entered, ended: end !== undefined && entered.length === 0 }
   }
 
-  async revise(): Promise<void> {}
+  async reviseInput(): Promise<void> {}
 
   async history() {
     return []
@@ -75,7 +74,7 @@ async function start(model: LanguageModel, given: { tools?: ToolsInput; options?
     structured: undefined,
     processors: new ProcessorPipeline(given.processors ?? [], given.processors ?? [], 3),
     context: [],
-    transformer: transformer(undefined, silentLogger),
+    transform: undefined,
     reservedTags: [],
     clock: systemClock,
     logger: silentLogger,
@@ -88,8 +87,8 @@ async function start(model: LanguageModel, given: { tools?: ToolsInput; options?
   return { host, run: new Run(setup, host) }
 }
 
-describe('what is stored, and when', () => {
-  it('[G1.2] is what the model said before its tools start, then their results, then the end', async () => {
+describe('what the loop commits, and when', () => {
+  it('[G1.2] is the output of the model before its tools start, then their results, then the end', async () => {
     const { host, run } = await start(scriptedModel([{ text: 'Look.', toolCalls: [{ toolName: 'look' }, { toolName: 'look' }] }, 'Done.']), {
       tools: { look: createTool({ id: 'look', execute: async () => void host.log.push('tool runs') }) },
     })
@@ -109,7 +108,7 @@ describe('what is stored, and when', () => {
     expect(host.commits.map((commit) => [commit.step, commit.drain ?? false])).toEqual([[0, false], [0, true], [1, true]])
   })
 
-  it('[G1.2] starts no tool when that could not be stored', async () => {
+  it('[G1.2] starts no tool when that commit failed', async () => {
     const host = new Recorder()
     const { run } = await start(scriptedModel([{ toolCalls: [{ toolName: 'look' }] }]), {
       host,
@@ -118,11 +117,11 @@ describe('what is stored, and when', () => {
     })
     await expect(runLoop(run)).rejects.toMatchObject({ code: 'fenced' })
     expect(host.log).not.toContain('tool runs')
-    // Someone else has the thread: this run doesn't speak any more.
+    // Another process has the thread: this run publishes nothing more.
     expect(host.log.at(-1)).toBe('tool-call')
   })
 
-  it('is nothing of a refused run: it ends as rejected', async () => {
+  it('is only the end of a rejected run', async () => {
     const { host, run } = await start(scriptedModel(['Hi.']), { processors: [{ id: 'p', processOutputResult: ({ abort }) => abort('No.') }] })
     await runLoop(run)
     expect(host.commits).toEqual([{ step: 0, rows: [], end: { status: 'rejected', tripwire: { reason: 'No.', processorId: 'p' } } }])
@@ -148,12 +147,12 @@ describe('what is stored, and when', () => {
 })
 
 describe('input that enters', () => {
-  const words = (text: string) => toRows(text, { newId, now: () => new Date(0) })
+  const inputRows = (text: string) => toRows(text, { newId, now: () => new Date(0) })
 
-  it('[P1.2] stands after the results of the step, and the run goes on with it instead of ending', async () => {
+  it('[P1.2] is stored after the results of the step, and the run continues with it instead of ending', async () => {
     const model = scriptedModel(['Hi.', 'Ho.'])
     const { host, run } = await start(model)
-    host.waiting.push(words('And this?'), words('And that?'))
+    host.waiting.push(inputRows('And this?'), inputRows('And that?'))
     const result = await runLoop(run)
     expect(result.steps.map((step) => step.text)).toEqual(['Hi.', 'Ho.'])
     expect(model.calls[1]?.prompt.map(({ role }) => role)).toEqual(['user', 'assistant', 'user', 'user'])
@@ -167,14 +166,14 @@ describe('input that enters', () => {
     const seen: number[] = []
     const model = scriptedModel(['Hi.', 'Ho.'])
     const { host, run } = await start(model, { processors: [{ id: 'p', processInput: ({ messages }) => void seen.push(messages.length) }] })
-    host.waiting.push(words('And this?'))
+    host.waiting.push(inputRows('And this?'))
     await runLoop(run)
     expect(seen).toEqual([1, 1])
   })
 })
 
 describe('messages', () => {
-  it('end where something else stands after them: no two have the same id', async () => {
+  it('end when input is stored after them: no two have the same id', async () => {
     const model = scriptedModel([{ toolCalls: [{ toolName: 'read' }] }, { toolCalls: [{ toolName: 'look' }] }, 'Done.'])
     const read = createTool({ id: 'read', execute: async (_, { sendSignal }) => sendSignal({ type: 'reactive', contents: 'Rules.' }) })
     const look = createTool({ id: 'look', execute: async () => 'seen' })
@@ -189,8 +188,8 @@ describe('messages', () => {
   })
 })
 
-describe('a run that goes on after it waited', () => {
-  it('[G1.1] puts late results beside their calls, before what the run told itself in the meantime', async () => {
+describe('a run that continues after a suspension', () => {
+  it('[G1.1] puts late results right after their calls, before signals that the run sent to itself in the meantime', async () => {
     const step = { toolCalls: [{ toolName: 'read' }, { toolName: 'pay' }] }
     const tools = {
       read: createTool({ id: 'read', execute: async (_, { sendSignal }) => sendSignal({ type: 'reactive', contents: 'Rules.' }) }),
@@ -209,9 +208,9 @@ describe('a run that goes on after it waited', () => {
     expect(model.calls[0]?.prompt.map(({ role }) => role)).toEqual(['user', 'assistant', 'tool', 'tool', 'user', 'user'])
     expect(model.calls[0]?.prompt[3]).toMatchObject({ content: [{ toolName: 'pay', output: { value: 'paid' } }] })
     expect(JSON.stringify(model.calls[0]?.prompt)).not.toContain('interrupted')
-    // The prompt made anew from the rows has the same bytes.
+    // A prompt that is made from the stored rows has the same bytes.
     const again = await start(scriptedModel([]), { tools, rows: structuredClone(run.rows.slice(0, -1)) })
-    expect(again.run.prompt()).toEqual(model.calls[0]?.prompt)
+    expect(again.run.history.prompt([])).toEqual(model.calls[0]?.prompt)
 
     const stored = joinRows(run.rows)
     expect(new Set(stored.map(({ id }) => id)).size).toBe(stored.length)
@@ -220,7 +219,7 @@ describe('a run that goes on after it waited', () => {
 })
 
 describe('a long run', () => {
-  it('costs what it adds: no row is made into a message twice, and no prompt anew', async () => {
+  it('converts each row once: no prompt is made again from the start', async () => {
     const steps = 300
     const model = scriptedModel(({ index }) => (index < steps - 1 ? { toolCalls: [{ toolName: 'look' }] } : 'Done.'))
     const { run } = await start(model, { tools: { look: createTool({ id: 'look', execute: async () => 'seen' }) }, options: { maxSteps: steps } })
@@ -228,7 +227,7 @@ describe('a long run', () => {
     made.mockClear()
     await runLoop(run)
     expect(model.callCount).toBe(steps)
-    // One for what each step said, one for the results of its tools. Nobody is asked with what the last one said.
+    // One for the output of each step, one for the results of its tools. No prompt has the output of the last step.
     expect(made.mock.calls).toHaveLength(2 * steps - 2)
     const last = model.calls.at(-1)?.prompt ?? []
     expect(last).toHaveLength(2 * steps - 1)

@@ -1,21 +1,24 @@
 import { HeedError, isHeedError } from '../../base/errors.ts'
+import { isPromise } from '../../base/is-promise.ts'
 import type { ErrorPart, MessagePart, ToolInvocationPart } from '../../message/message.ts'
 import type { MessageRow } from '../../message/row.ts'
 import { TripwireAbort } from '../../processors/tripwire.ts'
-import { guarded, notAccepted } from './retry-prompt.ts'
-import { boundary, echo, type Ending, type StepEnd } from './boundary.ts'
-import { listen, type Said } from '../step/listen.ts'
+import { escapeText } from '../../signals/xml.ts'
+import { needsGuard, RESERVED_TAGS } from '../../signals/forgery.ts'
 import { asError, chunkError } from '../model/provider-error.ts'
-import type { Run } from './run.ts'
 import type { RunResult } from '../output/run-result.ts'
-import { runCalls, type CallsOutcome, type OpenCall } from '../tools/run-calls.ts'
-import { checkSegment, withoutWords } from './segment.ts'
-import type { StepRecorder } from '../step/step-recorder.ts'
 import { repairRequest, structuredOutputError, type StructuredOutput } from '../output/structured-output.ts'
+import type { StepRecorder } from '../step/step-recorder.ts'
+import { stepResult, type Ending, type StepEnd } from '../step/step-result.ts'
+import { streamStep, type StreamedStep } from '../step/stream-step.ts'
+import { runCalls, type CallsOutcome } from '../tools/run-calls.ts'
+import type { OpenCall } from '../tools/tool-execution.ts'
+import { boundary } from './boundary.ts'
+import type { Run } from './run.ts'
+import { checkSegment, withoutText } from './segment.ts'
 import { unansweredBefore, unansweredInput, unansweredOutside } from './unanswered.ts'
-import { isPromise } from '../../base/is-promise.ts'
 
-/** How a run that was suspended, or whose process died, goes on: its calls without a result and what was decided about them. */
+/** How a run continues that was suspended or whose process died: its calls without a result, with the decisions about them. */
 export interface Continuation {
   /** The message that the run was writing. */
   messageId?: string
@@ -23,10 +26,10 @@ export interface Continuation {
 }
 
 /**
- * The loop. A step is one model call and the tools it asks for; at its end, input that waited enters and the next step begins.
+ * The loop. A step is one model call and the tool calls that it makes; at its end, pending input enters and the next step begins.
  *
- * Order is what makes it durable: what the model said is stored before a tool starts; what the tools returned is stored together
- * with the input that enters; and the run ends only in a commit that found nothing more to take.
+ * The order makes it durable: the model's output is committed before a tool starts; the results of the tools are committed together
+ * with the input that enters; and the run ends only in a commit that drained nothing.
  */
 export async function runLoop(run: Run, continuation?: Continuation): Promise<RunResult> {
   try {
@@ -34,128 +37,129 @@ export async function runLoop(run: Run, continuation?: Continuation): Promise<Ru
     if (continuation) await resume(run, continuation)
     else await begin(run)
     for (;;) {
-      const ended = await boundary(run, calls.length > 0 ? await finishCalls(run, calls) : await takeStep(run))
+      const ended = await boundary(run, calls.length > 0 ? await afterCalls(run, await runCalls(run, calls)) : await takeStep(run))
       if (ended) return ended
       calls = []
     }
   } catch (error) {
-    return giveUp(run, error)
+    return fail(run, error)
   }
 }
 
 async function begin(run: Run): Promise<void> {
-  const { input } = run
-  await run.say(run.chunk('start', { id: run.agent.id, messageId: run.messageId }))
-  await echo(run, input)
-  await admit(run, input)
-}
-
-/** Lets processors see what the model has not read yet: what was there before the run, and its own input. */
-async function admit(run: Run, input: readonly MessageRow[]): Promise<void> {
-  if (run.processors.readsInput) {
-    const { rows, all } = unansweredBefore(run, input)
-    if (!all) for await (const outside of unansweredOutside(run)) await admitBefore(run, outside, true)
-    if (rows.length > 0) await admitBefore(run, rows, false)
-  }
-  if (input.length > 0) await run.admit(input)
-}
-
-async function admitBefore(run: Run, before: readonly MessageRow[], outside: boolean): Promise<void> {
-  try {
-    await run.admit(before, outside)
-  } catch (error) {
-    if (isHeedError(error) && error.code === 'processor_failed') throw failedBefore(error)
-    // What is refused goes: otherwise no run of the thread could ever begin again.
-    throw error instanceof TripwireAbort ? new StepFailure(error, { rows: [], change: { revised: [], removed: before.map(({ messageId }) => messageId) } }) : error
-  }
-}
-
-/** Says the way out: what a processor failed about is there for the next run too. */
-function failedBefore({ code, message, details, cause }: HeedError): HeedError {
-  const how = 'It was asked about messages that were sent before and have no answer: correct the processor, or delete the message (details.messageIds) with memory.deleteMessages().'
-  return new HeedError(code, `${message}. ${how}`, { cause, details })
+  const { input } = run.history
+  await run.publish(run.chunk('start', { id: run.agent.id, messageId: run.messageId }))
+  await run.echo(input)
+  await processUnread(run, input)
 }
 
 async function resume(run: Run, { messageId, calls: [call] }: Continuation): Promise<void> {
-  run.message.resume(run.rows, call ? { toolCallId: call.part.toolInvocation.toolCallId } : { messageId })
-  // Its process may have died before processors saw what had entered, and no guardrail may be got round by a crash.
-  if (!call) await admit(run, unansweredInput(run))
+  run.history.message.resume(run.rows, call ? { toolCallId: call.part.toolInvocation.toolCallId } : { messageId })
+  // The process may have died before input processors saw what had entered, and a crash must not bypass a guardrail.
+  if (!call) await processUnread(run, unansweredInput(run.history, run.id))
 }
 
-/** Asks the model and does what it says. */
+/** Runs the input processors on what no model has read: unanswered input from before the run, then its own input. */
+async function processUnread(run: Run, input: readonly MessageRow[]): Promise<void> {
+  if (run.processors.readsInput) {
+    const { rows, all } = unansweredBefore(run.history, run.id, input)
+    if (!all) for await (const outside of unansweredOutside(run.host, run.rows[0])) await processEarlier(run, outside, true)
+    if (rows.length > 0) await processEarlier(run, rows, false)
+  }
+  if (input.length > 0) await run.processInput(input)
+}
+
+async function processEarlier(run: Run, rows: readonly MessageRow[], outside: boolean): Promise<void> {
+  try {
+    await run.processInput(rows, outside)
+  } catch (error) {
+    if (isHeedError(error) && error.code === 'processor_failed') throw failedOnEarlierInput(error)
+    if (!(error instanceof TripwireAbort)) throw error
+    // Rejected input is deleted: otherwise every later run of the thread would be rejected.
+    throw new StepFailure(error, { rows: [], change: { revised: [], removed: rows.map(({ messageId }) => messageId) } })
+  }
+}
+
+/** Adds what to do to the message: the processor will see the same rows in the next run. */
+function failedOnEarlierInput({ code, message, details, cause }: HeedError): HeedError {
+  const hint = 'It ran on earlier messages that have no answer: correct the processor, '
+    + 'or delete the message (details.messageIds) with memory.deleteMessages().'
+  return new HeedError(code, `${message}. ${hint}`, { cause, details })
+}
+
+/** One step: the model call, and the tool calls that it made. */
 async function takeStep(run: Run): Promise<StepEnd> {
-  const said = await listen(run)
-  const { recorder, cut } = said
+  const streamed = await streamStep(run)
+  const { recorder, cut } = streamed
   const row = assistantRow(run, recorder.parts)
-  if (cut) return cutShort(run, said, row)
-  const known = run.processors.outputStep(run, recorder, row)
-  const checked = isPromise(known) ? await known : known
+  if (cut) return afterCut(run, streamed, row)
+  const result = run.processors.outputStep(run, recorder, row)
+  const checked = isPromise(result) ? await result : result
   if ('retry' in checked) {
     recorder.revise([])
     recorder.finishReason = 'tripwire'
-    return { said: recorder, rows: [notAccepted(run, checked.retry)], drain: true, withdrawn: true }
+    return { recorder, rows: [rejectionRow(run, checked.retry)], drain: true, withdrawn: true }
   }
-  return act(run, said, checked.row)
+  if (recorder.calls.length === 0 || !checked.row) return afterAnswer(run, recorder, checked.row)
+  // Committed before the first tool starts: after a crash the model must not be called again and choose other calls.
+  await run.commit({ step: run.step, rows: [checked.row], started: recorder.calls.map((call) => call.part.toolInvocation.toolCallId) })
+  run.history.append([checked.row])
+  return afterCalls(run, await runCalls(run, recorder.calls), recorder)
 }
 
-/** Runs the tools that the model asked for, or takes what it said as its answer. */
-async function act(run: Run, said: Said, row: MessageRow | undefined): Promise<StepEnd> {
-  const { recorder } = said
-  if (recorder.calls.length === 0 || !row) return answer(run, said, row)
-  // Stored before the first tool starts: after a crash the model must not be asked again and choose something else.
-  await run.commit({ step: run.step, rows: [row], started: recorder.calls.map((call) => call.part.toolInvocation.toolCallId) })
-  run.append([row])
-  return afterCalls(run, await runCalls(run, recorder.calls), said)
-}
-
-async function finishCalls(run: Run, calls: OpenCall[]): Promise<StepEnd> {
-  return afterCalls(run, await runCalls(run, calls))
-}
-
-async function afterCalls(run: Run, { settled, waiting, elsewhere }: CallsOutcome, said?: Said): Promise<StepEnd> {
-  const rows = [...toolRow(run, settled), ...run.takeSent()]
-  const step = { said: said?.recorder, rows, settled }
+async function afterCalls(run: Run, { results, suspended, forClient }: CallsOutcome, recorder?: StepRecorder): Promise<StepEnd> {
+  const step: StepEnd = { recorder, rows: [...toolRow(run, results), ...run.takeOwnSignals()], toolResults: results }
   if (run.signal.aborted) return { ...step, end: { status: 'aborted', reason: 'aborted' } }
-  if (waiting.length > 0) return { ...step, end: { status: 'suspended', reason: 'suspended', waiting } }
-  if (elsewhere || run.atLimit || (await stops(run, step))) return { ...step, end: { status: 'finished', reason: 'tool-calls' } }
+  if (suspended.length > 0) return { ...step, end: { status: 'suspended', reason: 'suspended', suspended } }
+  if (forClient || run.atLimit || (await meetsStopCondition(run, step))) {
+    return { ...step, end: { status: 'finished', reason: 'tool-calls' } }
+  }
   return { ...step, drain: true }
 }
 
-/** The model has nothing more to do. Unless something waits, that is the end of the run. */
-async function answer(run: Run, said: Said, row: MessageRow | undefined): Promise<StepEnd> {
-  const { recorder } = said
-  const rows = [...(row ? [row] : []), ...run.takeSent()]
-  const step: StepEnd = { said: recorder, rows, drain: !run.atLimit, end: { status: 'finished', reason: recorder.finishReason } }
-  return run.structured ? structured(run, step, run.structured) : step
+async function meetsStopCondition(run: Run, step: StepEnd): Promise<boolean> {
+  const { stopWhen } = run.options
+  if (!stopWhen) return false
+  const steps = [...run.steps, stepResult(run.step, step)]
+  for (const condition of Array.isArray(stopWhen) ? stopWhen : [stopWhen]) {
+    if (await run.unlessAborted(condition({ steps }))) return true
+  }
+  return false
 }
 
-/** An answer that has to have a shape. The object is made of what may stay of the text. */
-async function structured(run: Run, step: StepEnd, { read }: StructuredOutput): Promise<StepEnd> {
-  const text = () => run.unfinished + (step.said?.text ?? '')
-  const given = text()
-  const found = await unlessAborted(run, read(given))
-  if (!found) return cutShort(run, { recorder: step.said as StepRecorder, cut: { kind: 'aborted' } }, step.rows.find(({ role }) => role === 'assistant'))
-  if (!found.ok) {
-    if (run.repaired || run.atLimit) {
+/** The model made no calls. The run ends, unless the drain takes input. */
+async function afterAnswer(run: Run, recorder: StepRecorder, row: MessageRow | undefined): Promise<StepEnd> {
+  const rows = [...(row ? [row] : []), ...run.takeOwnSignals()]
+  const step: StepEnd = { recorder, rows, drain: !run.atLimit, end: { status: 'finished', reason: recorder.finishReason } }
+  return run.structured ? afterStructuredAnswer(run, step, recorder, run.structured) : step
+}
+
+/** The object is parsed from the text that output processors left. */
+async function afterStructuredAnswer(run: Run, step: StepEnd, recorder: StepRecorder, { read }: StructuredOutput): Promise<StepEnd> {
+  const answer = () => run.unfinishedText + recorder.text
+  const text = answer()
+  const parsed = await unlessAborted(run, read(text))
+  if (!parsed) return afterCut(run, { recorder, cut: { kind: 'aborted' } }, step.rows.find(({ role }) => role === 'assistant'))
+  if (!parsed.ok) {
+    if (run.repairRequested || run.atLimit) {
       const checked = await checkSegment(run, step)
-      const left = text()
-      // What was found wrong quotes what was said.
-      const problem = left === given ? found.problem : 'it was changed by a processor, and is not what was asked for'
-      throw new StepFailure(structuredOutputError(problem, left, run.repaired), checked)
+      const left = answer()
+      // The problem quotes the text, of which a processor may have removed a part.
+      const problem = left === text ? parsed.problem : 'it was changed by a processor, and is not what was asked for'
+      throw new StepFailure(structuredOutputError(problem, left, run.repairRequested), checked)
     }
-    run.repaired = true
-    const { said, rows } = step
-    return { ...(said ? { said } : {}), rows: [...rows, run.contextRow(guarded(run, repairRequest(found.problem)))], drain: true }
+    run.repairRequested = true
+    return { recorder, rows: [...step.rows, run.contextRow(escapeTags(run, repairRequest(parsed.problem)))], drain: true }
   }
-  run.repaired = false
+  run.repairRequested = false
   const checked = await checkSegment(run, step)
-  const left = text()
-  const kept = left === given ? found : await unlessAborted(run, read(left))
+  const left = answer()
+  const kept = left === text ? parsed : await unlessAborted(run, read(left))
   if (kept && !kept.ok) throw new StepFailure(structuredOutputError(kept.problem, left, false), checked)
   return { ...checked, end: { status: 'finished', reason: 'stop', ...checked.end, object: kept?.value } }
 }
 
-/** What a caller's code comes to; nothing when the run was aborted before. */
+/** The result of foreign code; undefined when the run was aborted before. */
 async function unlessAborted<T>(run: Run, work: Promise<T>): Promise<T | undefined> {
   try {
     return await run.unlessAborted(work)
@@ -165,23 +169,26 @@ async function unlessAborted<T>(run: Run, work: Promise<T>): Promise<T | undefin
   }
 }
 
-function cutShort(run: Run, { recorder, cut }: Said, row: MessageRow | undefined): StepEnd {
-  const rows = row ? [marked(row, cut?.kind)] : []
-  const step = { said: recorder, rows }
+/** The stream was aborted, interrupted, or broke. */
+function afterCut(run: Run, { recorder, cut }: StreamedStep, row: MessageRow | undefined): StepEnd {
+  const rows = row ? [markedIncomplete(row, cut?.kind)] : []
+  const step = { recorder, rows }
   if (!cut || cut.kind === 'aborted') {
     recorder.finishReason = 'aborted'
     return { ...step, end: { status: 'aborted', reason: 'aborted' } }
   }
   recorder.finishReason = cut.kind === 'broken' ? 'error' : 'interrupted'
-  // At the limit what interrupted it is for the next run, unless what entered for this step has not had a word yet: then the step is not counted.
-  if (cut.kind !== 'broken') return run.atLimit && row ? { ...step, end: { status: 'finished', reason: 'interrupted' } } : { ...step, drain: true }
-  if (run.atLimit || !cut.goesOn) throw new StepFailure(cut.error, { rows })
-  // A prompt that ends in half an answer is refused by some providers and repeated by others.
+  if (cut.kind === 'interrupted') {
+    // At the limit, the input that interrupted waits for the next run, unless this step produced nothing for its own input.
+    return run.atLimit && row ? { ...step, end: { status: 'finished', reason: 'interrupted' } } : { ...step, drain: true }
+  }
+  if (run.atLimit || !cut.mayContinue) throw new StepFailure(cut.error, { rows })
+  // Some providers reject a prompt that ends with an incomplete answer, others repeat the answer.
   if (row) rows.push(run.contextRow('The connection broke and the last message is incomplete. Go on from where it ends; do not repeat it.'))
   return { ...step, broken: true, drain: true }
 }
 
-/** A failure that leaves something to keep. */
+/** An error that ends the run, with what is committed of the step that threw it. */
 class StepFailure extends Error {
   readonly step: StepEnd
 
@@ -191,31 +198,34 @@ class StepFailure extends Error {
   }
 }
 
-/** The run can't go on: it was refused, aborted between two steps, or something failed for good. */
-async function giveUp(run: Run, thrown: unknown): Promise<RunResult> {
+/** Ends a run that was rejected, aborted between two steps, or failed. */
+async function fail(run: Run, thrown: unknown): Promise<RunResult> {
   const error = thrown instanceof StepFailure ? thrown.cause : thrown
-  // Someone else has the thread, or will: this run may neither write nor speak any more.
+  // Another process has the thread, or will: this run must not commit or publish any more.
   if (run.isLost(error)) throw error
-  const result = await boundary(run, await lastStep(run, error, thrown instanceof StepFailure ? thrown.step : { rows: [] }))
-  if (!result) throw new HeedError('store_failed', 'A run that failed could not be ended.', { cause: error })
+  const result = await boundary(run, await failedStep(run, error, thrown instanceof StepFailure ? thrown.step : { rows: [] }))
+  if (!result) throw new HeedError('store_failed', 'The host did not end a run that failed.', { cause: error })
   return result
 }
 
-/** How the run is to end, with what may stay of what it said. */
-async function lastStep(run: Run, error: unknown, kept: StepEnd): Promise<StepEnd> {
-  if (error instanceof TripwireAbort) return { rows: [], ...(kept.change ? { change: kept.change } : {}), end: { status: 'rejected', reason: 'tripwire', tripwire: error.tripwire } }
+/** The last step of a run that ends with an error: the end, and what is left of its output. */
+async function failedStep(run: Run, error: unknown, kept: StepEnd): Promise<StepEnd> {
+  if (error instanceof TripwireAbort) {
+    const end: Ending = { status: 'rejected', reason: 'tripwire', tripwire: error.tripwire }
+    return { rows: [], ...(kept.change ? { change: kept.change } : {}), end }
+  }
   const aborted = run.signal.aborted
   const end: Ending = aborted ? { status: 'aborted', reason: 'aborted' } : { status: 'failed', reason: 'error', error: asError(error) }
-  if (run.unchecked) {
-    const left = { ...withoutWords(run, { ...run.unchecked, end }), withdrawn: true }
+  if (run.uncheckedStep) {
+    const left = { ...withoutText(run, { ...run.uncheckedStep, end }), withdrawn: true }
     return aborted ? left : { ...left, rows: withError(run, left.rows, error) }
   }
   try {
     const step = await checkSegment(run, { ...kept, end })
     return aborted ? step : { ...step, rows: withError(run, step.rows, error), checked: true }
-  } catch (refused) {
-    if (run.isLost(refused)) throw refused
-    return lastStep(run, refused, kept)
+  } catch (rejection) {
+    if (run.isLost(rejection)) throw rejection
+    return failedStep(run, rejection, kept)
   }
 }
 
@@ -223,28 +233,37 @@ function assistantRow(run: Run, parts: MessagePart[]): MessageRow | undefined {
   return parts.length === 0 ? undefined : run.row('assistant', `${run.messageId}/${run.step}`, run.messageId, parts)
 }
 
-function toolRow(run: Run, settled: ToolInvocationPart[]): MessageRow[] {
-  // A step may have several: results that were there when it was suspended, and those that came later.
-  return settled.length === 0 ? [] : [run.row('tool', `${run.messageId}/${run.step}/${settled[0]?.toolInvocation.toolCallId}`, run.messageId, settled)]
+/** A step has several tool rows when it was suspended: the results from before, and those from after the decision. */
+function toolRow(run: Run, results: ToolInvocationPart[]): MessageRow[] {
+  const [first] = results
+  if (!first) return []
+  return [run.row('tool', `${run.messageId}/${run.step}/${first.toolInvocation.toolCallId}`, run.messageId, results)]
 }
 
-function marked(row: MessageRow, kind: string | undefined): MessageRow {
+function markedIncomplete(row: MessageRow, kind: string | undefined): MessageRow {
   return { ...row, content: { ...row.content, metadata: { ...row.content.metadata, incomplete: kind } } }
 }
 
-/** Transcripts show why there is no answer; models don't. */
+/** Adds the error for transcripts. Prompts leave it out. */
 function withError(run: Run, rows: MessageRow[], error: unknown): MessageRow[] {
   const part: ErrorPart = { type: 'error', error: chunkError(error) }
   const last = rows.at(-1)
-  if (last?.role === 'assistant') return [...rows.slice(0, -1), { ...last, content: { ...last.content, parts: [...last.content.parts, part] } }]
-  const messageId = run.message.next()
+  if (last?.role === 'assistant') {
+    return [...rows.slice(0, -1), { ...last, content: { ...last.content, parts: [...last.content.parts, part] } }]
+  }
+  const messageId = run.history.message.next()
   return [...rows, run.row('assistant', `${messageId}/${run.step}/error`, messageId, [part])]
 }
 
-async function stops(run: Run, step: StepEnd): Promise<boolean> {
-  const { stopWhen } = run.options
-  if (!stopWhen) return false
-  const steps = [...run.steps, run.resultOf(step)]
-  for (const condition of Array.isArray(stopWhen) ? stopWhen : [stopWhen]) if (await run.unlessAborted(condition({ steps }))) return true
-  return false
+/** Asks the model for another answer. The rejected one is not in the prompt; each further rejection is counted as such. */
+function rejectionRow(run: Run, reason: string): MessageRow {
+  const last = run.rows.findLast(({ role }) => role !== 'signal')
+  const isFurther = last?.runId === run.id && last.content.metadata?.askedAgain === true
+  const what = isFurther ? 'Another answer was not accepted either' : 'An answer was not accepted, and is left out here'
+  return run.contextRow(escapeTags(run, `${what}: ${reason}. Answer again.`), { askedAgain: true })
+}
+
+/** Text of Heed may quote foreign text, which must not pass for one of the reserved tags. */
+function escapeTags({ reservedTags }: Run, text: string): string {
+  return needsGuard(text, [...RESERVED_TAGS, ...reservedTags]) ? escapeText(text) : text
 }

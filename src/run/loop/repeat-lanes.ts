@@ -6,52 +6,53 @@ import { rowToSignal } from '../../signals/row.ts'
 import type { Run } from './run.ts'
 
 /**
- * What a lane says may have left the window, or stand there in another order than it was told in: a state that was only stored comes after one
- * that was told later and delivered. Then it is told again at the end of the prompt, once: the last snapshot and every change since, as one
- * row of context. What the window has lost of a lane that a processor keeps is the processor's to tell.
+ * The state of a lane may be missing from the window, or its versions may be out of order there: a state that was persisted can stand
+ * after a newer one that was delivered. Such a lane is repeated once at the end of the prompt: its last snapshot and all deltas since,
+ * as one context row. A lane that a processor maintains is not repeated when the window lacks it: the processor sends it again.
  */
 export async function repeatLanes(run: Run): Promise<void> {
   if (run.lanesRepeated) return
   run.lanesRepeated = true
-  const mixed = mixedLanes(run.rows)
-  const lanes = run.host.lanes.filter(({ id, lastSnapshotId }) => lastSnapshotId !== undefined && !mixed.has(id) && !run.processors.lanes.has(id))
-  if (lanes.length + mixed.size === 0) return
-  const shown = new Set(run.rows.flatMap(({ id, role, content }) => (role === 'context' ? sourcesOf(content.metadata?.sources) : [id])))
+  const outOfOrder = lanesOutOfOrder(run.rows)
+  const stored = run.host.lanes.filter(({ id, lastSnapshotId }) =>
+    lastSnapshotId !== undefined && !outOfOrder.has(id) && !run.processors.lanes.has(id))
+  if (stored.length + outOfOrder.size === 0) return
+  const inPrompt = new Set(run.rows.flatMap(({ id, role, content }) => (role === 'context' ? sourcesOf(content.metadata?.sources) : [id])))
   const repeated: MessageRow[] = []
-  for (const id of mixed) {
+  for (const id of outOfOrder) {
     const { rows, left } = await run.host.laneRows(id)
     if (rows.length > 0) repeated.push(repetition(run, id, rows, left))
   }
-  for (const { id, lastSnapshotId } of lanes) {
-    if (lastSnapshotId !== undefined && shown.has(lastSnapshotId)) continue
+  for (const { id, lastSnapshotId } of stored) {
+    if (lastSnapshotId !== undefined && inPrompt.has(lastSnapshotId)) continue
     const { rows, left } = await run.host.laneRows(id)
     const [snapshot] = rows
-    // The newest snapshot may still wait for its turn, and the one before it be in sight.
-    if (!snapshot || lanePositionOf(snapshot)?.mode !== 'snapshot' || shown.has(snapshot.id)) continue
+    // The newest snapshot may still be pending, and the one before it be in the window.
+    if (!snapshot || lanePositionOf(snapshot)?.mode !== 'snapshot' || inPrompt.has(snapshot.id)) continue
     repeated.push(repetition(run, id, rows, left))
   }
   if (repeated.length === 0) return
   await run.commit({ step: run.step, rows: repeated })
-  run.append(repeated)
+  run.history.append(repeated)
 }
 
-/** The lanes whose newest state is not the last that the model reads of them. */
-function mixedLanes(rows: readonly MessageRow[]): Set<string> {
+/** The lanes whose newest state is not the last one that the prompt has of them. */
+function lanesOutOfOrder(rows: readonly MessageRow[]): Set<string> {
   const newest = new Map<string, number>()
-  const mixed = new Set<string>()
+  const outOfOrder = new Set<string>()
   for (const row of rows) {
-    const { lane, version } = told(row, newest)
+    const { lane, version } = stateOf(row, newest)
     if (lane === undefined) continue
-    if (version < (newest.get(lane) ?? 0)) mixed.add(lane)
+    if (version < (newest.get(lane) ?? 0)) outOfOrder.add(lane)
     else {
       newest.set(lane, version)
-      mixed.delete(lane)
+      outOfOrder.delete(lane)
     }
   }
-  return mixed
+  return outOfOrder
 }
 
-function told(row: MessageRow, newest: ReadonlyMap<string, number>): { lane: string | undefined; version: number } {
+function stateOf(row: MessageRow, newest: ReadonlyMap<string, number>): { lane: string | undefined; version: number } {
   if (row.role === 'context') {
     const { lane, version } = row.content.metadata ?? {}
     if (typeof lane !== 'string') return { lane: undefined, version: 0 }
@@ -62,18 +63,20 @@ function told(row: MessageRow, newest: ReadonlyMap<string, number>): { lane: str
 }
 
 function repetition(run: Run, lane: string, rows: readonly MessageRow[], left: number): MessageRow {
-  const [snapshot, ...changes] = rows.map(partsOf)
+  const [snapshot, ...deltas] = rows.map(partsOf)
   const gap: MessagePart[] = left === 0 ? [] : [{ type: 'text', text: `(${left} changes are left out here)` }]
   const row = run.contextRow('')
-  const parts = [...(snapshot ?? []), ...gap, ...changes.flat()]
+  const parts = [...(snapshot ?? []), ...gap, ...deltas.flat()]
   const [last] = rows.slice(-1)
   const version = last && lanePositionOf(last)?.version
-  return { ...row, content: { ...row.content, parts, metadata: { sources: rows.map(({ id }) => id), lane, ...(version === undefined ? {} : { version }) } } }
+  const metadata = { sources: rows.map(({ id }) => id), lane, ...(version === undefined ? {} : { version }) }
+  return { ...row, content: { ...row.content, parts, metadata } }
 }
 
-/** A signal in the words in which the model read it first. */
+/** The text of a signal as the model read it first. */
 function partsOf(row: MessageRow): MessagePart[] {
-  const text = renderSignal(rowToSignal(row)).content.flatMap((part): MessagePart[] => (part.type === 'text' ? [{ type: 'text', text: part.text }] : []))
+  const { content } = renderSignal(rowToSignal(row))
+  const text = content.flatMap((part): MessagePart[] => (part.type === 'text' ? [{ type: 'text', text: part.text }] : []))
   return [...text, ...row.content.parts.filter((part) => part.type === 'file')]
 }
 

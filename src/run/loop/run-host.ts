@@ -1,39 +1,39 @@
 import type { MessageRow } from '../../message/row.ts'
 import type { Tripwire } from '../../processors/processor.ts'
 import type { Chunk, Usage } from '../chunk.ts'
-import type { ContextBlock } from './context-source.ts'
-import type { WaitingCall } from '../output/run-result.ts'
+import type { WaitingCall } from '../step/step-result.ts'
+import type { ContextBlock } from './run-setup.ts'
 
-/** Where a run lives: in memory for one call, or on a durable thread. The loop asks it for a few things and knows nothing else of it. */
+/** What a run needs of its surroundings: a call without a thread, or a durable thread. The run knows no store. */
 export interface RunHost {
-  /** Shows a chunk to whoever watches. */
+  /** Publishes a chunk. */
   emit(chunk: Chunk): void
   /**
-   * Stores what a step did, and takes what may enter. Resolves when it is stored. With `drain` and `end`, the run only ends if
-   * nothing entered, and both are decided at once: nothing can slip in between.
+   * Commits a step and drains the mailbox, in one transaction. With `drain` and `end`, the run only ends if the drain took nothing:
+   * no signal can arrive between the two.
    */
   commit(commit: RunCommit): Promise<RunCommitted>
-  /** A model is about to read what entered: processors have let it pass. */
-  reading?(): void
-  /** What was shown of the run so far was refused, and that is stored: nobody who comes later is to see it. */
+  /** Called before each model call: input processors have accepted the drained input. */
+  beforeModelCall?(): void
+  /** The published chunks of the run were rejected, and that is stored: later subscribers must not receive them. */
   withdraw?(): void
-  /** Asked right before a tool begins: aborts the run instead where its thread may be another's by now. */
+  /** Called right before a tool starts. Aborts the run instead if its lease may have expired. */
   beforeTool?(): void
-  /** Stores what processors made of input that was taken, before the model sees it. */
-  revise(change: InputChange): Promise<void>
-  /** The lanes that were there as the run began, with the last snapshot of each. */
+  /** Stores what input processors changed in drained input, before the model reads it. */
+  reviseInput(change: InputChange): Promise<void>
+  /** The lanes of the thread when the run began, with the last snapshot of each. */
   readonly lanes: ReadonlyArray<{ id: string; version: number; lastSnapshotId?: string }>
-  /** Rows of the thread's history: the newest before a `seq`, or the oldest after one; in their order, without context. */
+  /** Rows of history: the newest before a `seq`, or the oldest after one; in ascending order, without context rows. */
   history(query: { before: number; limit: number } | { after: number; limit: number }): Promise<MessageRow[]>
-  /** The last snapshot of a lane and what changed since, oldest first, as far as history has them; `left`: how many are left out. */
+  /** The last snapshot of a lane that history has, and the deltas since, oldest first. `left`: the number of deltas left out. */
   laneRows(id: string): Promise<{ rows: MessageRow[]; left: number }>
 }
 
-/** Input as processors left it. What they kept stays in its order; what they added follows, in history as in the prompt. */
+/** Input as processors left it. Kept rows keep their order; added rows follow, in history as in the prompt. */
 export interface InputChange {
-  /** Rows with other contents than they were taken with. */
+  /** Rows with new contents. */
   revised: MessageRow[]
-  /** Ids of messages that are not to be kept. */
+  /** Ids of messages to delete. */
   removed: string[]
   added: MessageRow[]
 }
@@ -41,32 +41,32 @@ export interface InputChange {
 export interface RunCommit {
   step: number
   rows: MessageRow[]
-  /** What context rows of these quote. A row with a quote that is no longer so is left out. */
+  /** What context rows of this commit quote. A row with a quote that has changed is left out. */
   quoted?: ReadonlyArray<NonNullable<ContextBlock['quoted']>[number] & { rowId: string }>
-  /** Which of the rows is the state of a lane, and what makes it news. */
+  /** Which of the rows is the state of a lane, and the key by which repeats are recognised. */
   lane?: { rowId: string; id: string; cacheKey: string; mode: 'snapshot' | 'delta' }
-  /** Tool calls that start as soon as this is stored. */
+  /** Ids of tool calls that start after this commit. */
   started?: string[]
-  /** Rows that are stored and get other contents, and ids of those that go. */
+  /** Stored rows with new contents, and ids of stored rows to delete. */
   revised?: MessageRow[]
   removed?: string[]
-  /** Take what may enter; `look`: only say whether anything would. Either way the step is over. */
+  /** Drain the mailbox; `look`: only report whether there is input to drain. Either way the step is complete. */
   drain?: boolean | 'look'
   end?: RunCommitEnd
 }
 
 export type RunCommitEnd =
   | { status: 'finished' | 'failed' | 'aborted'; usage: Usage; error?: Error }
-  /** A processor refused: nothing of the run is kept. */
+  /** A processor rejected the run: nothing of it is stored. */
   | { status: 'rejected'; tripwire: Tripwire }
   | { status: 'suspended'; calls: WaitingCall[]; usage: Usage }
 
 export interface RunCommitted {
-  /** The rows that entered, in their order, one group per signal. */
+  /** The drained rows, in order, one group per signal. */
   entered: MessageRow[][]
   ended: boolean
-  /** Something would have entered. */
+  /** With `drain: 'look'`: there is input to drain. */
   waits?: boolean
-  /** The rows as they were stored; absent where nothing is. */
+  /** The rows as they were stored; absent where nothing is stored. */
   rows?: MessageRow[]
 }

@@ -1,39 +1,42 @@
 import type { MessageRow } from '../../message/row.ts'
 import { isSentSignal } from '../../signals/row.ts'
-import type { Run } from './run.ts'
-import { isInput } from './segment.ts'
+import type { RunHistory } from './run-history.ts'
+import type { RunHost } from './run-host.ts'
 
 /*
- * Processors see input before a model reads it for the first time. What no model has answered they are shown again: the process, the
- * run or the call that they saw it in may have ended before it counted.
+ * Input processors see input before a model reads it for the first time. Input that no model has answered is shown to them again:
+ * the process, the run or the call in which they saw it may have ended before its result was stored.
  */
 
 /** Input of the run itself that no model has answered. */
-export function unansweredInput(run: Run): MessageRow[] {
-  const own = run.rows.filter(({ runId }) => runId === run.id)
-  return own.slice(own.findLastIndex(isAnswer) + 1).filter((row) => row.role !== 'context' && (row.role !== 'signal' || isInput(run, row)))
+export function unansweredInput(history: RunHistory, runId: string): MessageRow[] {
+  const own = history.rows.filter((row) => row.runId === runId)
+  const after = own.slice(own.findLastIndex(isAnswer) + 1)
+  return after.filter((row) => row.role !== 'context' && (row.role !== 'signal' || history.isInput(row)))
 }
 
 /**
- * What was sent to the thread before the run and that no model has answered, stored for later or of a run that came to nothing, as far as the
- * window has it; `all`: there is no more of it.
+ * Input that the window has from before the run and that no model has answered: it was persisted without a run, or its run stored no
+ * answer. `all`: there is none before the window.
  */
-export function unansweredBefore(run: Run, input: readonly MessageRow[]): { rows: MessageRow[]; all: boolean } {
+export function unansweredBefore(
+  { rows }: RunHistory, runId: string, input: readonly MessageRow[],
+): { rows: MessageRow[]; all: boolean } {
   let own: Set<MessageRow> | undefined
-  const found: MessageRow[] = []
-  for (let index = run.rows.length - 1; index >= 0; index--) {
-    const row = run.rows[index] as MessageRow
-    if (isAnswer(row)) return { rows: found.reverse(), all: true }
-    if (row.runId !== run.id && isSent(row) && !(own ??= new Set(input)).has(row)) found.push(row)
+  const unanswered: MessageRow[] = []
+  for (let index = rows.length - 1; index >= 0; index--) {
+    const row = rows[index] as MessageRow
+    if (isAnswer(row)) return { rows: unanswered.reverse(), all: true }
+    if (row.runId !== runId && isSent(row) && !(own ??= new Set(input)).has(row)) unanswered.push(row)
   }
-  return { rows: found.reverse(), all: (run.rows[0]?.seq ?? 0) <= 1 }
+  return { rows: unanswered.reverse(), all: (rows[0]?.seq ?? 0) <= 1 }
 }
 
 const page = 100
 
-/** The same of what the window leaves out, page by page from the oldest on. Recall and lanes may bring it before the model all the same. */
-export async function* unansweredOutside({ host, rows: [first] }: Run): AsyncGenerator<MessageRow[], void> {
-  const end = first?.seq ?? 0
+/** The same for input before the window, page by page from the oldest on: recall and lanes may bring it into the prompt. */
+export async function* unansweredOutside(host: RunHost, firstOfWindow: MessageRow | undefined): AsyncGenerator<MessageRow[], void> {
+  const end = firstOfWindow?.seq ?? 0
   let from = 0
   for (let before = end, more = end > 1; more;) {
     const rows = await host.history({ before, limit: page })
@@ -50,12 +53,12 @@ export async function* unansweredOutside({ host, rows: [first] }: Run): AsyncGen
   }
 }
 
-/** What a run says has rows of its own under a message; what enters is a message. Why there is no answer is none. */
+/** True for a row that a run wrote: its id differs from that of its message. A row with an error alone is no answer. */
 export function isAnswer({ id, messageId, role, content }: MessageRow): boolean {
   return (role === 'assistant' || role === 'tool') && id !== messageId && content.parts.some(({ type }) => type !== 'error')
 }
 
-/** History that a program wrote itself was not sent by anybody. */
+/** True for input that was sent to a run or a thread; false for history that a program wrote. */
 export function isSent(row: MessageRow): boolean {
   return row.role === 'user' ? row.runId !== undefined : isSentSignal(row)
 }

@@ -3,7 +3,7 @@ import { HeedError } from '../../base/errors.ts'
 import { loadEmbeddingModel, parseModelId } from './model-router.ts'
 
 /**
- * An embedding model by its name. Its provider's package is loaded when it is first used.
+ * An embedding model by its name. The provider's package is loaded on first use.
  *
  * @example new Memory({ embedder: new ModelRouterEmbeddingModel('openai/text-embedding-3-small') })
  */
@@ -33,7 +33,7 @@ export class ModelRouterEmbeddingModel implements EmbeddingModelV4 {
   }
 }
 
-/** What embedding models of all specification versions have in common. */
+/** The fields that embedding models of all specification versions have. */
 export interface AnyEmbeddingModel {
   readonly specificationVersion?: string
   readonly provider: string
@@ -45,8 +45,11 @@ export interface AnyEmbeddingModel {
 /** `'provider/model'`, or an embedding model of the AI SDK. */
 export type EmbedderInput = string | AnyEmbeddingModel
 
-export function embeddingModelOf(embedder: unknown): AnyEmbeddingModel {
+export function resolveEmbedder(embedder: unknown): AnyEmbeddingModel {
   if (typeof embedder === 'string') return new ModelRouterEmbeddingModel(embedder)
-  if (typeof embedder === 'object' && embedder !== null && 'doEmbed' in embedder && 'modelId' in embedder) return embedder as AnyEmbeddingModel
-  throw new HeedError('invalid_argument', "embedder must be 'provider/model', an embedding model of the AI SDK, or localEmbedder() of heed/embed.", { details: { option: 'embedder' } })
+  if (typeof embedder === 'object' && embedder !== null && 'doEmbed' in embedder && 'modelId' in embedder) {
+    return embedder as AnyEmbeddingModel
+  }
+  const message = "embedder must be 'provider/model', an embedding model of the AI SDK, or localEmbedder() of heed/embed."
+  throw new HeedError('invalid_argument', message, { details: { option: 'embedder' } })
 }

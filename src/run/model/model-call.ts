@@ -1,30 +1,32 @@
 import type { LanguageModelV2CallOptions, LanguageModelV4CallOptions } from '@ai-sdk/provider'
 import { sleep, type Clock } from '../../base/clock.ts'
 import { describe, HeedError, isHeedError } from '../../base/errors.ts'
-import type { ChatTrace } from '../../tracing/chat-trace.ts'
+import { retryAfter } from '../../base/retry-after.ts'
+import { untilAborted } from '../../base/until-aborted.ts'
 import { withCacheBreakpoints } from '../../prompt/cache-breakpoints.ts'
 import { toV2Prompt, toV3Prompt } from '../../prompt/down-convert.ts'
-import { Answer } from '../output/answer.ts'
+import type { ChatTrace } from '../../tracing/chat-trace.ts'
 import type { LanguageModel, ResolvedModel } from './model.ts'
 import type { AnyPart } from './model-parts.ts'
-import { longestDelay, providerError, retryDelay } from './provider-error.ts'
-import { untilAborted } from '../../base/until-aborted.ts'
+import { providerError, type ProviderFailure } from './provider-error.ts'
 
 export interface ModelCallContext {
   clock: Clock
   signal: AbortSignal
   maxRetries: number
-  /** Begins the trace of one model's answer, retries included. */
+  /** Starts the trace of the calls to one model, retries included. */
   trace?: ((model: LanguageModel, options: LanguageModelV4CallOptions) => ChatTrace | undefined) | undefined
-  /** Asked when a model failed for good. True tries it once more. */
+  /** Called when the retries of a model are used up. True tries it once more. */
   onFailure?: (error: HeedError) => Promise<boolean>
 }
 
 /**
- * Opens the stream of the first model that answers. Failures before its first visible part are retried when they may pass, then
- * the next model is tried; after the last one the failure of the last is thrown. An abort throws the signal's reason.
+ * Opens the stream of the first model that answers. A failure before the first visible part is retried if it is retryable; then
+ * the next model is tried. When all models failed, the failure of the last one is thrown. An abort throws the signal's reason.
  */
-export async function callModel(models: readonly ResolvedModel[], options: LanguageModelV4CallOptions, context: ModelCallContext): Promise<Answer> {
+export async function callModel(
+  models: readonly ResolvedModel[], options: LanguageModelV4CallOptions, context: ModelCallContext,
+): Promise<ModelStream> {
   let failure: HeedError | undefined
   for (const [index, { model: named, maxRetries }] of models.entries()) {
     let model: LanguageModel
@@ -32,29 +34,29 @@ export async function callModel(models: readonly ResolvedModel[], options: Langu
       model = typeof named === 'function' ? await untilAborted(named(), context.signal) : named
     } catch (error) {
       context.signal.throwIfAborted()
-      failure = asHeedError(error)
+      failure = loadFailure(error)
       continue
     }
     const chat = context.trace?.(model, options)
     try {
-      const ask = () => askModel(model, options, maxRetries ?? context.maxRetries, context, chat)
-      const answer = await (chat ? chat.within(ask) : ask())
+      const open = () => openWithRetries(model, options, maxRetries ?? context.maxRetries, context, chat)
+      const stream = await (chat ? chat.within(open) : open())
       chat?.firstChunk()
-      answer.index = index
-      answer.chat = chat
-      return answer
+      stream.index = index
+      stream.chat = chat
+      return stream
     } catch (error) {
       if (context.signal.aborted) chat?.abandon()
-      else chat?.fail(error instanceof Unanswered ? error.cause : error)
-      if (context.signal.aborted || !(error instanceof Unanswered)) throw error
+      else chat?.fail(error instanceof ModelFailed ? error.cause : error)
+      if (context.signal.aborted || !(error instanceof ModelFailed)) throw error
       failure = error.cause
     }
   }
   throw failure
 }
 
-/** A model that failed for good, with why. */
-class Unanswered extends Error {
+/** One model failed and has no retries left. */
+class ModelFailed extends Error {
   override readonly cause: HeedError
 
   constructor(cause: HeedError) {
@@ -63,43 +65,44 @@ class Unanswered extends Error {
   }
 }
 
-/** Asks one model, again where that may help. Throws `Unanswered`, the reason of an abort, or what `onFailure` throws. */
-async function askModel(model: LanguageModel, options: LanguageModelV4CallOptions, retries: number, context: ModelCallContext, chat: ChatTrace | undefined): Promise<Answer> {
+/** Throws `ModelFailed`, the reason of an abort, or what `onFailure` throws. */
+async function openWithRetries(
+  model: LanguageModel, options: LanguageModelV4CallOptions, retries: number, context: ModelCallContext, chat: ChatTrace | undefined,
+): Promise<ModelStream> {
   let failure: HeedError
   for (let attempt = 0; ; attempt++) {
     context.signal.throwIfAborted()
     try {
-      return await open(model, options, context.signal)
+      return await openStream(model, options, context.signal)
     } catch (error) {
       context.signal.throwIfAborted()
       failure = providerError(error, model, false)
     }
     const delay = retryDelay(failure, attempt, context.clock.now())
-    if (!failure.retryable || attempt >= retries || delay > longestDelay) break
+    if (!failure.retryable || attempt >= retries || delay > maxDelay) break
     chat?.retried(failure)
     await sleep(context.clock, delay, context.signal)
   }
-  if (!(await context.onFailure?.(failure))) throw new Unanswered(failure)
+  if (!(await context.onFailure?.(failure))) throw new ModelFailed(failure)
   chat?.retried(failure)
   try {
-    return await open(model, options, context.signal)
+    return await openStream(model, options, context.signal)
   } catch (error) {
     context.signal.throwIfAborted()
-    throw new Unanswered(providerError(error, model, false))
+    throw new ModelFailed(providerError(error, model, false))
   }
 }
 
-async function open(model: LanguageModel, options: LanguageModelV4CallOptions, signal: AbortSignal): Promise<Answer> {
-  const { stream } = await untilAborted(start(model, options), signal, ({ stream: late }) => void late.cancel().catch(() => {}))
-  return new Answer(model, stream, signal).begin()
+async function openStream(model: LanguageModel, options: LanguageModelV4CallOptions, signal: AbortSignal): Promise<ModelStream> {
+  const { stream } = await untilAborted(doStream(model, options), signal, ({ stream: late }) => void late.cancel().catch(() => {}))
+  return new ModelStream(model, stream, signal).begin()
 }
 
-/** A model that could not be loaded says why itself. */
-function asHeedError(error: unknown): HeedError {
+function loadFailure(error: unknown): HeedError {
   return isHeedError(error) ? error : new HeedError('provider_error', `A model could not be loaded: ${describe(error)}`, { cause: error })
 }
 
-function start(model: LanguageModel, given: LanguageModelV4CallOptions): PromiseLike<{ stream: ReadableStream<AnyPart> }> {
+function doStream(model: LanguageModel, given: LanguageModelV4CallOptions): PromiseLike<{ stream: ReadableStream<AnyPart> }> {
   const options = { ...given, prompt: withCacheBreakpoints(model, given.prompt) }
   switch (model.specificationVersion) {
     case 'v4':
@@ -111,4 +114,136 @@ function start(model: LanguageModel, given: LanguageModelV4CallOptions): Promise
       return model.doStream({ ...options, tools, prompt: toV2Prompt(options.prompt) } as LanguageModelV2CallOptions)
     }
   }
+}
+
+/** The stream of a model that has begun to answer: from here on a failure is a broken stream, no longer a failed call. */
+export class ModelStream {
+  readonly model: LanguageModel
+  /** The position of the model in the list of candidates. */
+  index = 0
+  /** The reader of the stream ends this trace. */
+  chat: ChatTrace | undefined
+  readonly #reader: ReadableStreamDefaultReader<AnyPart>
+  readonly #signal: AbortSignal
+  /** The parts that `begin()` read, up to the first visible one. */
+  readonly #head: Array<ReadableStreamReadResult<AnyPart>> = []
+  #headRead = 0
+
+  constructor(model: LanguageModel, stream: ReadableStream<AnyPart>, signal: AbortSignal) {
+    this.model = model
+    this.#reader = stream.getReader()
+    this.#signal = signal
+    // Cancelling resolves a pending read at once, also with a provider that ignores the signal.
+    if (signal.aborted) this.close()
+    else signal.addEventListener('abort', this)
+  }
+
+  /** Waits for the first visible part, so that an error before it can still be retried. */
+  async begin(): Promise<this> {
+    try {
+      for (let preamble = true; preamble; ) {
+        const read = await this.#reader.read()
+        this.#signal.throwIfAborted()
+        if (read.done) throw endedEarly(this.model)
+        if (read.value.type === 'error') throw read.value.error
+        this.#head.push(read)
+        preamble = isPreamble(read.value)
+      }
+      return this
+    } catch (error) {
+      this.close()
+      throw error
+    }
+  }
+
+  /** The next part, as the provider sent it. Ends at once when the signal aborts; rejects with what the provider threw. */
+  next(): Promise<ReadableStreamReadResult<AnyPart>> {
+    const first = this.#head[this.#headRead]
+    if (!first) return this.#reader.read()
+    this.#headRead++
+    return Promise.resolve(first)
+  }
+
+  /** Cancels the provider's stream. */
+  close(): void {
+    this.#signal.removeEventListener('abort', this)
+    this.#reader.cancel().catch(() => {})
+  }
+
+  /** Called by the signal when it aborts. */
+  handleEvent(): void {
+    this.close()
+  }
+}
+
+/** The stream was closed before its `finish` part. The same call may succeed when it is repeated. */
+export function endedEarly(model: LanguageModel): HeedError {
+  const message = `The stream of ${model.provider}/${model.modelId} ended before the answer was finished.`
+  return new HeedError('stream_broken', message, { retryable: true })
+}
+
+function isPreamble(part: AnyPart): boolean {
+  return part.type === 'stream-start' || part.type === 'response-metadata' || part.type === 'ping' || part.type === 'raw'
+}
+
+/** A stream that broke after it began: its model, as an index into the models that were tried, and the retries of each. */
+export interface BrokenStream {
+  error: HeedError
+  models: readonly ResolvedModel[]
+  index: number
+  maxRetries: number
+}
+
+/** How a run continues after broken streams: with which model of its list, and after what delay. */
+export class StreamRetries {
+  #firstModel = 0
+  #attempt = 0
+  #delay = 0
+
+  /** The models to try now, of all that the run has. */
+  remaining(models: readonly ResolvedModel[]): readonly ResolvedModel[] {
+    return this.#firstModel === 0 ? models : models.slice(this.#firstModel)
+  }
+
+  /** Counts a broken stream. True when the run may continue: with the same model while it has retries, then with the next one. */
+  mayContinue({ error, models, index, maxRetries }: BrokenStream, now: number): boolean {
+    if (index > 0) this.#skip(index)
+    const delay = retryDelay(error, this.#attempt, now)
+    if (error.retryable && this.#attempt < (models[index]?.maxRetries ?? maxRetries) && delay <= maxDelay) {
+      this.#attempt++
+      this.#delay = delay
+      return true
+    }
+    if (index + 1 >= models.length) return false
+    this.#skip(1)
+    return true
+  }
+
+  /** Waits for the delay of the last broken stream. */
+  async backOff(clock: Clock, signal: AbortSignal): Promise<void> {
+    const ms = this.#delay
+    this.#delay = 0
+    if (ms > 0) await sleep(clock, ms, signal)
+  }
+
+  /** A stream was read to its end. */
+  reset(): void {
+    this.#firstModel = 0
+    this.#attempt = 0
+  }
+
+  #skip(models: number): void {
+    this.#firstModel += models
+    this.#attempt = 0
+  }
+}
+
+const firstDelay = 500
+/** A provider that asks for a longer delay than this is skipped. */
+const maxDelay = 60_000
+
+/** Milliseconds before the next attempt: what the provider asked for, else exponential backoff. */
+function retryDelay(error: HeedError, attempt: number, now: number): number {
+  const asked = retryAfter((error.cause as ProviderFailure | undefined)?.responseHeaders, now)
+  return asked ?? firstDelay * 2 ** attempt * (0.75 + Math.random() / 2)
 }

@@ -1,9 +1,9 @@
 import type { LanguageModelV3StreamPart } from '@ai-sdk/provider'
 import { expect, it } from 'vitest'
-import { addUsage, noUsage, todaysPart, usageOf } from './model-parts.ts'
+import { addUsage, noUsage, toV4Part, usageOf } from './model-parts.ts'
 
-it('reads the finish of the oldest interface', () => {
-  expect(todaysPart({ type: 'finish', finishReason: 'unknown', usage: { inputTokens: 9, outputTokens: 4, totalTokens: 13, cachedInputTokens: 5, reasoningTokens: 1 } })).toEqual({
+it('converts the finish of interface version 2', () => {
+  expect(toV4Part({ type: 'finish', finishReason: 'unknown', usage: { inputTokens: 9, outputTokens: 4, totalTokens: 13, cachedInputTokens: 5, reasoningTokens: 1 } })).toEqual({
     type: 'finish',
     finishReason: { unified: 'other', raw: 'unknown' },
     usage: { inputTokens: { total: 9, noCache: 4, cacheRead: 5, cacheWrite: undefined }, outputTokens: { total: 4, text: 3, reasoning: 1 } },
@@ -11,13 +11,13 @@ it('reads the finish of the oldest interface', () => {
   })
 })
 
-it('reads files of the older interfaces', () => {
+it('converts files of interface versions 2 and 3', () => {
   const part: LanguageModelV3StreamPart = { type: 'file', mediaType: 'image/png', data: 'AA==' }
-  expect(todaysPart(part)).toEqual({ type: 'file', mediaType: 'image/png', data: { type: 'data', data: 'AA==' } })
+  expect(toV4Part(part)).toEqual({ type: 'file', mediaType: 'image/png', data: { type: 'data', data: 'AA==' } })
 })
 
-it('takes a finish without usage for one that cost nothing', () => {
-  const part = todaysPart({ type: 'finish', finishReason: { unified: 'stop', raw: 'stop' } } as never)
+it('reads a finish without usage as no usage', () => {
+  const part = toV4Part({ type: 'finish', finishReason: { unified: 'stop', raw: 'stop' } } as never)
   expect(part).toMatchObject({ type: 'finish', usage: undefined })
   expect(usageOf(undefined)).toBe(noUsage)
 })

@@ -8,16 +8,16 @@ import type {
 } from '@ai-sdk/provider'
 import type { FinishReason, Usage } from '../chunk.ts'
 
-/** A part of any version of the interface. */
+/** A stream part of any version of the provider interface. */
 export type AnyPart = LanguageModelV4StreamPart | LanguageModelV3StreamPart | LanguageModelV2StreamPart
 
-/** A part in today's form, whichever version of the interface the model speaks. Only files and the finish differ. */
-export function todaysPart(part: AnyPart): LanguageModelV4StreamPart {
+/** Converts a part of any version to version 4. Only files and the finish differ. */
+export function toV4Part(part: AnyPart): LanguageModelV4StreamPart {
   if (part.type === 'finish') {
     return {
       type: 'finish',
-      finishReason: typeof part.finishReason === 'string' ? oldFinishReason(part.finishReason) : part.finishReason,
-      usage: isOldUsage(part.usage) ? oldUsage(part.usage) : part.usage,
+      finishReason: typeof part.finishReason === 'string' ? fromV2FinishReason(part.finishReason) : part.finishReason,
+      usage: isV2Usage(part.usage) ? fromV2Usage(part.usage) : part.usage,
       providerMetadata: part.providerMetadata,
     }
   }
@@ -27,16 +27,16 @@ export function todaysPart(part: AnyPart): LanguageModelV4StreamPart {
   return part as LanguageModelV4StreamPart
 }
 
-function oldFinishReason(reason: string): LanguageModelV4FinishReason {
+function fromV2FinishReason(reason: string): LanguageModelV4FinishReason {
   const known = ['stop', 'length', 'content-filter', 'tool-calls', 'error']
   return { unified: known.includes(reason) ? (reason as LanguageModelV4FinishReason['unified']) : 'other', raw: reason }
 }
 
-function isOldUsage(usage: LanguageModelV2Usage | LanguageModelV4Usage | undefined): usage is LanguageModelV2Usage {
+function isV2Usage(usage: LanguageModelV2Usage | LanguageModelV4Usage | undefined): usage is LanguageModelV2Usage {
   return usage !== undefined && typeof usage.inputTokens !== 'object'
 }
 
-function oldUsage(usage: LanguageModelV2Usage): LanguageModelV4Usage {
+function fromV2Usage(usage: LanguageModelV2Usage): LanguageModelV4Usage {
   const { inputTokens, cachedInputTokens, outputTokens, reasoningTokens } = usage
   return {
     inputTokens: {

@@ -11,7 +11,7 @@ interface ProviderPackage {
   key: string
 }
 
-/** Providers that a `'provider/model'` string may name. Their packages are the user's to install. */
+/** The providers that a `'provider/model'` string may name. The user installs their packages. */
 const providers: Record<string, ProviderPackage> = {
   openai: { package: '@ai-sdk/openai', factory: 'createOpenAI', key: 'OPENAI_API_KEY' },
   anthropic: { package: '@ai-sdk/anthropic', factory: 'createAnthropic', key: 'ANTHROPIC_API_KEY' },
@@ -39,15 +39,19 @@ export function parseModelId(id: string): { provider: string; model: string; ent
   if (!entry) {
     throw new HeedError(
       'unknown_provider',
-      `Model '${id}' names the provider '${provider}', which Heed doesn't know. Known: ${Object.keys(providers).join(', ')}. `
-        + "For any other, pass a model object of the provider's own package.",
+      `Model '${id}' names the provider '${provider}', which Heed doesn't support. Supported: ${Object.keys(providers).join(', ')}. `
+        + "For another provider, pass a model object of its package.",
       { details: { provider } },
     )
   }
   return { provider, model, entry }
 }
 
-type ProviderInstance = ((modelId: string) => LanguageModelV4) & Partial<Record<'embeddingModel' | 'textEmbeddingModel', (modelId: string) => EmbeddingModelV4>>
+type EmbeddingFactory = (modelId: string) => EmbeddingModelV4
+type ProviderInstance = ((modelId: string) => LanguageModelV4) & {
+  embeddingModel?: EmbeddingFactory
+  textEmbeddingModel?: EmbeddingFactory
+}
 
 export async function loadModel(id: string): Promise<LanguageModelV4> {
   const { model, entry } = parseModelId(id)
@@ -57,20 +61,22 @@ export async function loadModel(id: string): Promise<LanguageModelV4> {
 export async function loadEmbeddingModel(id: string): Promise<EmbeddingModelV4> {
   const { model, entry } = parseModelId(id)
   const provider = await loadProvider(id, entry)
-  const make = provider.embeddingModel ?? provider.textEmbeddingModel
-  if (!make) throw new HeedError('unsupported_model', `${entry.package} makes no embeddings. Name another provider than that of '${id}'.`, { details: { package: entry.package } })
-  return make.call(provider, model)
+  const create = provider.embeddingModel ?? provider.textEmbeddingModel
+  if (!create) {
+    const message = `${entry.package} has no embedding models. Use another provider than that of '${id}'.`
+    throw new HeedError('unsupported_model', message, { details: { package: entry.package } })
+  }
+  return create.call(provider, model)
 }
 
 async function loadProvider(id: string, entry: ProviderPackage): Promise<ProviderInstance> {
   const module = await importPackage(entry.package).catch((cause: unknown) => {
-    throw new HeedError('provider_not_installed', `Model '${id}' needs the package ${entry.package}. Install it: npm install ${entry.package}`, {
-      cause,
-      details: { package: entry.package },
-    })
+    const message = `Model '${id}' needs the package ${entry.package}. Install it: npm install ${entry.package}`
+    throw new HeedError('provider_not_installed', message, { cause, details: { package: entry.package } })
   })
   if (!process.env[entry.key]) {
-    throw new HeedError('api_key_missing', `Model '${id}' needs a key. Set the environment variable ${entry.key}.`, { details: { variable: entry.key } })
+    const message = `Model '${id}' needs a key. Set the environment variable ${entry.key}.`
+    throw new HeedError('api_key_missing', message, { details: { variable: entry.key } })
   }
   const create = module[entry.factory]
   if (typeof create !== 'function') {
@@ -79,7 +85,7 @@ async function loadProvider(id: string, entry: ProviderPackage): Promise<Provide
   return (create as () => ProviderInstance)()
 }
 
-/** From where Heed is installed, else from the program's own folder: linked and hoisted installs differ. */
+/** Resolves the package from Heed's location, else from the working directory: linked and hoisted installs differ. */
 async function importPackage(name: string): Promise<Record<string, unknown>> {
   try {
     return (await import(name)) as Record<string, unknown>

@@ -2,10 +2,10 @@ import type { LanguageModelV2, LanguageModelV3, LanguageModelV4 } from '@ai-sdk/
 import { HeedError } from '../../base/errors.ts'
 import { loadModel, parseModelId } from './model-router.ts'
 
-/** A model object of the AI SDK's provider interface, any of its living versions. */
+/** A model object of the AI SDK's provider interface, in any supported version. */
 export type LanguageModel = LanguageModelV4 | LanguageModelV3 | LanguageModelV2
 
-/** `'openai/gpt-5.5'`: the provider's own package is loaded when the model is first used. */
+/** `'openai/gpt-5.5'`: the provider's package is loaded when the model is first used. */
 export type ModelId = `${string}/${string}`
 
 export type SingleModel = LanguageModel | ModelId
@@ -20,12 +20,12 @@ export interface ModelCandidate {
 export type ModelConfig = SingleModel | Array<SingleModel | ModelCandidate>
 
 export interface ResolvedModel {
-  /** A function loads it: one that is only tried when others failed may be missing until then. */
+  /** A function loads it on first use: a fallback model may be unavailable until it is needed. */
   model: LanguageModel | (() => Promise<LanguageModel>)
   maxRetries: number | undefined
 }
 
-/** Refuses what can't be a model, without loading anything. */
+/** Throws for a value that can't be a model. Loads nothing. */
 export function checkModel(config: unknown, agent: string): void {
   if (typeof config === 'function') return
   const list = Array.isArray(config) ? config : [config]
@@ -38,8 +38,8 @@ export function checkModel(config: unknown, agent: string): void {
 }
 
 /**
- * Answers the models in the order in which they are tried. The first is loaded here if a string names it; those after it when their
- * turn comes, so that a key that is missing for one of them is no failure of the first.
+ * The models in the order in which they are tried. If a string names the first, it is loaded here; the others are loaded when they
+ * are tried, so that a missing API key of a fallback does not fail the first.
  */
 export async function resolveModels(config: ModelConfig, agent: string): Promise<ResolvedModel[]> {
   checkModel(config, agent)
@@ -49,13 +49,13 @@ export async function resolveModels(config: ModelConfig, agent: string): Promise
     list.map(async (entry, index) => {
       const { model, maxRetries }: ModelCandidate = isCandidate(entry) ? entry : { model: entry }
       if (typeof model !== 'string') return { model, maxRetries }
-      const load = () => loaded(model, agent)
+      const load = () => loadChecked(model, agent)
       return { model: index === 0 ? await load() : once(load), maxRetries }
     }),
   )
 }
 
-async function loaded(id: ModelId, agent: string): Promise<LanguageModel> {
+async function loadChecked(id: ModelId, agent: string): Promise<LanguageModel> {
   const model: unknown = await loadModel(id)
   if (!isLanguageModel(model)) throw unsupported(model, agent)
   return model
@@ -77,11 +77,13 @@ function isCandidate(value: unknown): value is ModelCandidate {
 }
 
 function unsupported(value: unknown, agent: string): HeedError {
-  const version = typeof value === 'object' && value !== null ? (value as { specificationVersion?: unknown }).specificationVersion : undefined
+  const version = (value as { specificationVersion?: unknown } | null | undefined)?.specificationVersion
   return new HeedError(
     'unsupported_model',
     version === undefined
-      ? `The model of agent '${agent}' is not a model. Pass 'provider/model', a model object of an AI SDK provider package, a list of those, or a function that returns one.`
-      : `The model of agent '${agent}' speaks version '${String(version)}' of the provider interface; v4, v3 and v2 are supported. Update its package.`,
+      ? `The model of agent '${agent}' is not a model. Pass 'provider/model', a model object of an AI SDK provider package, `
+        + 'a list of those, or a function that returns one.'
+      : `The model of agent '${agent}' implements version '${String(version)}' of the provider interface; v4, v3 and v2 are supported. `
+        + 'Update its package.',
   )
 }

@@ -1,31 +1,32 @@
 import { describe, HeedError, isHeedError } from '../../base/errors.ts'
-import { retryAfter } from '../../base/retry-after.ts'
-import type { LanguageModel } from './model.ts'
 import type { ChunkError } from '../chunk.ts'
+import type { LanguageModel } from './model.ts'
 
 /**
- * The parts of a provider package's error that Heed reads. Its request and headers stay where they are: they may hold secrets. What
- * comes in the middle of a stream has these fields too, but is no `Error`.
+ * The fields of a provider package's error that Heed reads. It never copies the request and its headers: they may contain secrets.
+ * An error part in the middle of a stream has these fields too, and is no `Error`.
  */
-interface ProviderFailure {
+export interface ProviderFailure {
   message?: string
   statusCode?: number
   isRetryable?: boolean
   responseHeaders?: Record<string, string>
 }
 
-const networkCodes = new Set(['ECONNRESET', 'ECONNREFUSED', 'ECONNABORTED', 'EPIPE', 'ETIMEDOUT', 'ENOTFOUND', 'EAI_AGAIN', 'UND_ERR_SOCKET'])
+const networkCodes = new Set([
+  'ECONNRESET', 'ECONNREFUSED', 'ECONNABORTED', 'EPIPE', 'ETIMEDOUT', 'ENOTFOUND', 'EAI_AGAIN', 'UND_ERR_SOCKET',
+])
 
-/** One error for whatever a provider failed with. `shown`: part of the answer was already out, so it is a broken stream. */
-export function providerError(error: unknown, model: LanguageModel, shown: boolean): HeedError {
+/** The `HeedError` for an error of a provider. `streaming`: part of the answer was published, so the stream is broken. */
+export function providerError(error: unknown, model: LanguageModel, streaming: boolean): HeedError {
   if (isHeedError(error)) return error
-  const failure = failureIn(error)
-  const where = `${model.provider}/${model.modelId}`
+  const failure = readFailure(error)
+  const name = `${model.provider}/${model.modelId}`
   const status = typeof failure.statusCode === 'number' ? failure.statusCode : undefined
-  const what = typeof failure.message === 'string' ? failure.message : describe(error)
+  const reason = typeof failure.message === 'string' ? failure.message : describe(error)
   return new HeedError(
-    shown ? 'stream_broken' : 'provider_error',
-    shown ? `The answer of ${where} broke off: ${what}` : `${where} failed${status === undefined ? '' : ` (${status})`}: ${what}`,
+    streaming ? 'stream_broken' : 'provider_error',
+    streaming ? `The answer of ${name} broke off: ${reason}` : `${name} failed${status === undefined ? '' : ` (${status})`}: ${reason}`,
     {
       cause: error,
       retryable: typeof failure.isRetryable === 'boolean' ? failure.isRetryable : isNetworkError(error),
@@ -34,8 +35,8 @@ export function providerError(error: unknown, model: LanguageModel, shown: boole
   )
 }
 
-/** Read once: it is a stranger's object, and reading it may throw. */
-function failureIn(error: unknown): ProviderFailure {
+/** Reads each field once: the object is foreign, and a getter may throw. */
+function readFailure(error: unknown): ProviderFailure {
   if (typeof error !== 'object' || error === null) return {}
   try {
     const { message, statusCode, isRetryable } = error as ProviderFailure
@@ -54,21 +55,12 @@ function isNetworkError(error: unknown): boolean {
   return false
 }
 
-const firstDelay = 500
-/** A provider that asks for more patience than this is passed over. */
-export const longestDelay = 60_000
-
-/** Milliseconds to wait before another attempt: as long as the provider asked, else longer each time. */
-export function retryDelay(error: HeedError, attempt: number, now: number): number {
-  return retryAfter((error.cause as ProviderFailure | undefined)?.responseHeaders, now) ?? firstDelay * 2 ** attempt * (0.75 + Math.random() / 2)
-}
-
-/** What was thrown as an error whose message can be read. */
+/** The thrown value as an `Error` whose message can be read. */
 export function asError(error: unknown): Error {
   try {
     if (error instanceof Error && typeof error.message === 'string') return error
   } catch {
-    // Its message is a getter that throws.
+    // The message is a getter that throws.
   }
   return new Error(describe(error), { cause: error })
 }
@@ -82,7 +74,7 @@ function nameOf(error: unknown): string {
   try {
     if (error instanceof Error) return String(error.name)
   } catch {
-    // A name that can't be read is none.
+    // The name is a getter that throws.
   }
   return 'Error'
 }

@@ -3,10 +3,10 @@ import type { Chunk } from '../chunk.ts'
 import { ChunkLog } from './chunk-log.ts'
 
 const chunk = (id: string): Chunk => ({ type: 'text-start', runId: 'r', from: 'AGENT', payload: { id } })
-const everything = (log: ChunkLog) => log.read((said) => said)[Symbol.asyncIterator]()
+const everything = (log: ChunkLog) => log.read((entry) => entry)[Symbol.asyncIterator]()
 
 describe('a reader of a log', () => {
-  it('that leaves ends the read it waits in, and no other reader notices', async () => {
+  it('ends its pending read when it returns, without an effect on other readers', async () => {
     const log = new ChunkLog()
     const leaving = everything(log)
     const staying = everything(log)
@@ -20,7 +20,7 @@ describe('a reader of a log', () => {
     expect(await staying.next()).toEqual({ done: true, value: undefined })
   })
 
-  it('begins at the start whenever it comes', async () => {
+  it('starts at the first chunk, whenever it was created', async () => {
     const log = new ChunkLog()
     log.push(chunk('a'))
     log.end()

@@ -1,31 +1,31 @@
 import type { Chunk } from '../chunk.ts'
 
-/** What one run said, for its caller: may be read by several readers, from the start, while it is still growing. */
+/** The chunks of one run, for its caller. Any number of readers read it from the start while it grows. */
 export class ChunkLog {
   readonly #chunks: Chunk[] = []
   #ended = false
   #failure: { error: unknown } | undefined
-  #news: PromiseWithResolvers<void> | undefined
+  #grown: PromiseWithResolvers<void> | undefined
 
   push(chunk: Chunk): void {
     this.#chunks.push(chunk)
-    this.#ring()
+    this.#wake()
   }
 
   end(): void {
     this.#ended = true
-    this.#ring()
+    this.#wake()
   }
 
-  /** The run came to no end of its own. */
+  /** The run threw instead of ending. */
   fail(error: unknown): void {
     this.#failure = { error }
     this.end()
   }
 
   /**
-   * A reader is an index into the log; all readers wait on one promise. One that is not shown the chunk which says why the run failed
-   * is `throwing`: after all there is, its last read rejects with that error.
+   * A reader is an index into the log; all readers wait for one promise. A `throwing` reader, whose `pick` skips the chunk with the
+   * error of the run, rejects with that error after the last chunk.
    */
   read<T = Chunk>(pick: (chunk: Chunk) => T | undefined, throwing = false): AsyncIterable<T> {
     return {
@@ -44,14 +44,14 @@ export class ChunkLog {
                 throw this.#failure.error
               }
               if (closed || this.#ended) return { done: true, value: undefined }
-              this.#news ??= Promise.withResolvers()
-              await this.#news.promise
+              this.#grown ??= Promise.withResolvers()
+              await this.#grown.promise
             }
           },
           return: async () => {
             closed = true
-            // A read that waits ends with its reader; the others look, see nothing new and wait on.
-            this.#ring()
+            // Ends the pending read of this reader; the other readers find no new chunk and wait again.
+            this.#wake()
             return { done: true, value: undefined }
           },
         }
@@ -59,8 +59,8 @@ export class ChunkLog {
     }
   }
 
-  #ring(): void {
-    this.#news?.resolve()
-    this.#news = undefined
+  #wake(): void {
+    this.#grown?.resolve()
+    this.#grown = undefined
   }
 }

@@ -3,7 +3,7 @@ import { partialJSON } from './partial-json.ts'
 
 const whole = { name: 'Ann "A" \\ é\n', ages: [1, -2.5e3, null, true], deep: { list: [[], [{}], 'x'] }, last: false }
 
-it.each([undefined, 2])('reads every beginning of a text, and never takes back what it said (indent %s)', (indent) => {
+it.each([undefined, 2])('parses every prefix of a text, and never drops a property that an earlier prefix had (indent %s)', (indent) => {
   const text = JSON.stringify(whole, null, indent)
   expect(partialJSON(text)).toEqual(whole)
   let names = 0
@@ -27,12 +27,12 @@ it.each([
   ['{"a" 1}', undefined],
   ['[what]', undefined],
   ['['.repeat(100_000), undefined],
-])('reads %j as %j', (text, value) => {
+])('parses %j as %j', (text, value) => {
   if (text.includes('ud83d')) expect(partialJSON(text)).toHaveLength(1)
   else expect(partialJSON(text.slice(0, 300_000))).toEqual(value)
 })
 
-it('takes a name for no more than a name', () => {
+it('treats __proto__ as a plain property', () => {
   const value = partialJSON('{"__proto__": {"x": 1}, "y": 2}')
   expect(Object.getPrototypeOf(value)).toBe(Object.prototype)
   expect(JSON.stringify(value)).toBe('{"__proto__":{"x":1},"y":2}')

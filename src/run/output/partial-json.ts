@@ -1,24 +1,24 @@
 import type { JSONObject, JSONValue } from '../../base/json.ts'
 
 /**
- * The object or list that a text begins to write, as far as it is certain: strings grow, numbers and words are there when they are
- * complete. Nothing where none has begun, or where it is no JSON.
+ * Parses the object or array that an incomplete text begins with: strings grow, numbers and literals appear when they are complete.
+ * Undefined when none has begun, or when the text is not JSON.
  */
 export function partialJSON(text: string): JSONValue | undefined {
   const start = text.search(/[{[]/)
   if (start < 0) return undefined
   try {
-    return new PartialReader(text, start).value()
+    return new PartialParser(text, start).value()
   } catch (error) {
     if (error instanceof SyntaxError) return undefined
     throw error
   }
 }
 
-/** Deeper than this no reader of ours goes: a model that only opens brackets must not exhaust the stack. */
+/** A model that only opens brackets must not exhaust the stack. */
 const maxDepth = 200
 
-class PartialReader {
+class PartialParser {
   readonly #text: string
   #at: number
   #depth = 0
@@ -28,7 +28,7 @@ class PartialReader {
     this.#at = at
   }
 
-  /** Undefined where the text ends before anything is certain. */
+  /** Undefined when the text ends before the value is known. */
   value(): JSONValue | undefined {
     switch (this.#next()) {
       case undefined:
@@ -40,7 +40,7 @@ class PartialReader {
       case '"':
         return this.#string().text
       default:
-        return this.#word()
+        return this.#literal()
     }
   }
 
@@ -63,7 +63,7 @@ class PartialReader {
       if (!name.closed || this.#next() === undefined) return object
       this.#take(':')
       const value = this.value()
-      // As JSON.parse does it: a name is never more than a name.
+      // As JSON.parse does: '__proto__' is a plain property.
       if (value !== undefined) Object.defineProperty(object, name.text, { value, enumerable: true, configurable: true, writable: true })
     }
     this.#at++
@@ -98,11 +98,11 @@ class PartialReader {
     return { text: JSON.parse(`"${whole}"`) as string, closed: false }
   }
 
-  #word(): JSONValue | undefined {
-    const [word = ''] = /^[^\s,\]}]*/.exec(this.#text.slice(this.#at, this.#at + 64)) ?? []
-    this.#at += word.length
+  #literal(): JSONValue | undefined {
+    const [literal = ''] = /^[^\s,\]}]*/.exec(this.#text.slice(this.#at, this.#at + 64)) ?? []
+    this.#at += literal.length
     if (this.#at >= this.#text.length) return undefined
-    return JSON.parse(word) as JSONValue
+    return JSON.parse(literal) as JSONValue
   }
 
   #next(): string | undefined {

@@ -1,29 +1,19 @@
-import type { JSONValue } from '../../base/json.ts'
+import { joinRows } from '../../message/join.ts'
 import type { FilePart, Message, SourcePart } from '../../message/message.ts'
+import type { MessageRow } from '../../message/row.ts'
 import type { Tripwire } from '../../processors/processor.ts'
-import type { ChildCall, FinishReason, Usage } from '../chunk.ts'
+import type { FinishReason, Usage } from '../chunk.ts'
 import { noUsage } from '../model/model-parts.ts'
-import type { StepResult, ToolCall, ToolResult } from '../step/step-result.ts'
+import type { Ending, StepResult, ToolCall, ToolResult, WaitingCall } from '../step/step-result.ts'
 
-/** A call that waits for somebody: to be approved, or to be resumed with data. */
-export interface WaitingCall {
-  toolCallId: string
-  toolName: string
-  args: JSONValue
-  kind: 'approval' | 'suspend'
-  payload?: JSONValue
-  /** The call of another agent's run that this one stands for. */
-  child?: ChildCall
-}
-
-/** Everything a finished run has to say. */
+/** The result of a run that ended. */
 export interface RunResult<Calls = ToolCall, Results = ToolResult, Obj = unknown> {
   runId: string
-  /** Of the last step, and of those before it whose stream broke: it goes on with what they began. */
+  /** Of the last step, preceded by the steps before it whose stream broke: the last step continues them. */
   text: string
   /** Of the last step. */
   reasoningText: string
-  /** The validated value, when `structuredOutput` was asked for. */
+  /** The validated value of `structuredOutput`. */
   object: Obj
   toolCalls: Calls[]
   toolResults: Results[]
@@ -35,19 +25,75 @@ export interface RunResult<Calls = ToolCall, Results = ToolResult, Obj = unknown
   finishReason: FinishReason
   steps: StepResult[]
   warnings: unknown[]
-  /** Set when a processor refused. */
+  /** Set when a processor rejected the run. */
   tripwire: Tripwire | undefined
-  /** Calls that wait, when `finishReason` is `suspended`. */
+  /** The suspended calls, when `finishReason` is `suspended`. */
   suspended: WaitingCall[]
   error: Error | undefined
-  /** What the run added to the conversation. */
+  /** The messages that the run added to the conversation. */
   messages: Message[]
 }
 
-/** A run that failed before its first step. */
+/** The result of a run that failed before its first step. */
 export function failedResult(runId: string, error: Error): RunResult {
   return {
     runId, text: '', reasoningText: '', object: undefined, toolCalls: [], toolResults: [], files: [], sources: [], usage: noUsage,
     totalUsage: noUsage, finishReason: 'error', steps: [], warnings: [], tripwire: undefined, suspended: [], error, messages: [],
   }
+}
+
+/** The part of a run that its result is made of. */
+export interface EndedRun {
+  readonly id: string
+  readonly text: string
+  readonly steps: StepResult[]
+  readonly usage: Usage
+  readonly rows: readonly MessageRow[]
+}
+
+export function runResult(run: EndedRun, end: Ending): RunResult {
+  const rejected = end.status === 'rejected'
+  // A rejection removes the answer; the usage stays.
+  const steps = rejected ? [] : run.steps
+  const last = steps.at(-1)
+  return {
+    runId: run.id,
+    text: rejected ? '' : run.text,
+    reasoningText: last?.reasoningText ?? '',
+    object: end.object,
+    toolCalls: collect(steps, 'toolCalls'),
+    toolResults: collect(steps, 'toolResults'),
+    files: collect(steps, 'files'),
+    sources: collect(steps, 'sources'),
+    usage: run.usage,
+    totalUsage: run.usage,
+    finishReason: end.reason,
+    steps,
+    warnings: collect(steps, 'warnings'),
+    tripwire: end.tripwire,
+    suspended: end.suspended ?? [],
+    error: end.error,
+    messages: rejected ? [] : addedMessages(run),
+  }
+}
+
+type StepList = 'toolCalls' | 'toolResults' | 'files' | 'sources' | 'warnings'
+
+function collect<List extends StepList>(steps: readonly StepResult[], list: List): Array<StepResult[List][number]> {
+  const all: Array<StepResult[List][number]> = []
+  for (const step of steps) for (const item of step[list]) all.push(item)
+  return all
+}
+
+/** Copies, which the caller may change. */
+function addedMessages({ id, rows }: EndedRun): Message[] {
+  const added: MessageRow[] = []
+  for (const row of rows) if (row.runId === id && row.role !== 'signal' && row.role !== 'user') added.push(row)
+  const messages = joinRows(added)
+  for (const message of messages) {
+    message.createdAt = new Date(message.createdAt)
+    message.content = { ...message.content }
+    message.content.parts = message.content.parts.map((part) => ({ ...part }))
+  }
+  return messages
 }

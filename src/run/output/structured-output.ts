@@ -5,19 +5,20 @@ import { compileSchema, describeIssues, type CompiledSchema } from '../../schema
 import { hasObjectRoot, wrappedField, wrapRoot } from '../../schema/object-root.ts'
 import type { Validation } from '../../schema/schema.ts'
 import type { StructuredOutputOptions } from '../options.ts'
+import { partialJSON } from './partial-json.ts'
 
-/** An answer that has to be JSON of a given shape. */
+/** An answer that has to be JSON of a schema. */
 export interface StructuredOutput {
   responseFormat: LanguageModelV4CallOptions['responseFormat']
-  /** What is added to the instructions, for models that take no schema. */
+  /** Added to the instructions, for models that don't support response schemas. */
   instruction: string | undefined
-  /** The value, or what the model has to be told to do better. */
+  /** Parses and validates an answer. `problem` is written for the model. */
   read(text: string): Promise<{ ok: true; value: unknown } | { ok: false; problem: string }>
-  /** What is certain of the value, of what is certain of the answer. */
+  /** The known part of the value, from the known part of the answer. */
   partOf(answer: JSONValue): JSONValue | undefined
 }
 
-/** A schema that is not one of an object is told to the model as that of an object with one field, since providers take no other; the value is what is in it. */
+/** Providers accept object schemas only: the schema of another value is wrapped into that of an object with one field. */
 export async function structuredOutput(options: StructuredOutputOptions): Promise<StructuredOutput> {
   const compiled = compileSchema(options.schema, 'structuredOutput.schema')
   const shape = await compiled.jsonSchema()
@@ -30,16 +31,18 @@ export async function structuredOutput(options: StructuredOutputOptions): Promis
       ...(options.name === undefined ? {} : { name: options.name }),
       ...(options.description === undefined ? {} : { description: options.description }),
     },
-    instruction: options.jsonPromptInjection ? `Answer only with JSON that matches this JSON Schema:\n${JSON.stringify(schema)}` : undefined,
+    instruction: options.jsonPromptInjection
+      ? `Answer only with JSON that matches this JSON Schema:\n${JSON.stringify(schema)}`
+      : undefined,
     read: (text) => read(text, plain ? (value) => compiled.validate(value) : (value) => validateWrapped(value, compiled)),
     partOf: plain ? (answer) => answer : unwrappedPart,
   }
 }
 
-async function read(text: string, validate: CompiledSchema['validate']): Promise<{ ok: true; value: unknown } | { ok: false; problem: string }> {
+async function read(text: string, validate: CompiledSchema['validate']): ReturnType<StructuredOutput['read']> {
   let value: unknown
   try {
-    value = JSON.parse(unfenced(text) ?? text)
+    value = JSON.parse(withoutFence(text) ?? text)
   } catch (error) {
     return { ok: false, problem: `it is not valid JSON (${(error as Error).message})` }
   }
@@ -47,7 +50,7 @@ async function read(text: string, validate: CompiledSchema['validate']): Promise
   return checked.ok ? checked : { ok: false, problem: describeIssues(checked.issues) }
 }
 
-/** Models that aren't held to the schema may leave the object around the value out. */
+/** Models that ignore the schema may leave out the wrapping object. */
 async function validateWrapped(answer: unknown, schema: CompiledSchema): Promise<Validation> {
   if (typeof answer !== 'object' || answer === null || !Object.hasOwn(answer, wrappedField)) return schema.validate(answer)
   const inside = await schema.validate((answer as Record<string, unknown>)[wrappedField])
@@ -62,12 +65,12 @@ function unwrappedPart(answer: JSONValue): JSONValue | undefined {
   return first === wrappedField ? answer[wrappedField] : first === undefined ? undefined : answer
 }
 
-/** What is in the code block that models like to wrap JSON in, with or without words around it. */
-function unfenced(text: string): string | undefined {
+/** The content of the Markdown code block that models often wrap JSON in, with or without text around it. */
+function withoutFence(text: string): string | undefined {
   const value = text.search(/[{["]/)
   const before = text.lastIndexOf(fence, value < 0 ? text.length : value)
   const close = text.lastIndexOf(fence)
-  // A number or a word has no bracket of its own: its block is the first.
+  // A number or a literal has no bracket: its block is the first.
   const open = before === close ? text.indexOf(fence) : before
   if (open < 0 || open === close) return undefined
   const block = text.slice(open + fence.length, close)
@@ -76,6 +79,34 @@ function unfenced(text: string): string | undefined {
 
 const fence = '```'
 
+/** Parses a structured answer while it is streamed. */
+export class GrowingObject {
+  readonly #structured: StructuredOutput
+  #parsedLength = 0
+  #last = ''
+
+  constructor(structured: StructuredOutput) {
+    this.#structured = structured
+  }
+
+  /**
+   * The object so far; nothing when it is as it was. Parses only when the text has grown by a thirty-second of its length, so that
+   * the work stays in proportion to the length.
+   */
+  grow(text: string): JSONValue | undefined {
+    if (text.length - this.#parsedLength < this.#parsedLength / 32) return undefined
+    this.#parsedLength = text.length
+    const answer = partialJSON(text)
+    const object = answer === undefined ? undefined : this.#structured.partOf(answer)
+    if (object === undefined) return undefined
+    const json = JSON.stringify(object)
+    if (json === this.#last) return undefined
+    this.#last = json
+    return object
+  }
+}
+
+/** The message that asks the model for a valid answer. */
 export function repairRequest(problem: string): string {
   return `The last answer can't be used: ${problem}. Answer again, only with JSON that matches the schema.`
 }

@@ -1,18 +1,19 @@
 import type { MessagePart, ProviderOptions, ReasoningPart, TextPart, ToolInvocationPart } from '../../message/message.ts'
 
 /**
- * The parts of a step that is not, or no longer, what its provider remembers of it: cut short, or changed. Some providers keep what a
- * model said as items, and are then sent an item's id in place of its words; an id here would bring back what was changed, or name
- * what was never finished. `thoughts`: they were changed too, so that a signature over them is void.
+ * The parts of a step that was cut or changed, without the provider's item ids. Some providers store the output of a model as items,
+ * and later prompts have the id of an item instead of its text: an id would bring back what was changed, or name an item that was
+ * never finished. `reasoningChanged`: a signature over the reasoning is void.
  */
-export function withoutItems(parts: readonly MessagePart[], thoughts: boolean): MessagePart[] {
-  const bound = parts.some((part) => hasItem(part.providerMetadata) || ('resultProviderMetadata' in part && hasItem(part.resultProviderMetadata)))
+export function withoutItems(parts: readonly MessagePart[], reasoningChanged: boolean): MessagePart[] {
+  const hasItems = parts.some((part) =>
+    hasItem(part.providerMetadata) || ('resultProviderMetadata' in part && hasItem(part.resultProviderMetadata)))
   return parts.flatMap((part): MessagePart[] => {
-    if (part.type === 'text') return [plain(part)]
-    // Without its item a thought is for transcripts alone: a thought that is not followed by what it led to is refused.
-    if (part.type === 'reasoning') return [bound || thoughts ? plain(part) : part]
-    if (part.type !== 'tool-invocation' || !bound) return [part]
-    // What the provider did itself can only be told by its items.
+    if (part.type === 'text') return [withoutMetadata(part)]
+    // Reasoning without its item stays for transcripts only: providers reject reasoning that its output does not follow.
+    if (part.type === 'reasoning') return [hasItems || reasoningChanged ? withoutMetadata(part) : part]
+    if (part.type !== 'tool-invocation' || !hasItems) return [part]
+    // A call that the provider executed can only be sent as its item.
     return part.providerExecuted ? [] : [callWithoutItem(part)]
   })
 }
@@ -21,7 +22,7 @@ function hasItem(metadata: ProviderOptions | undefined): boolean {
   return metadata !== undefined && Object.values(metadata).some((options) => options?.itemId !== undefined)
 }
 
-function plain<Part extends TextPart | ReasoningPart>(part: Part): Part {
+function withoutMetadata<Part extends TextPart | ReasoningPart>(part: Part): Part {
   if (part.providerMetadata === undefined) return part
   const { providerMetadata: _, ...rest } = part
   return rest as Part

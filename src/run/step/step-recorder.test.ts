@@ -28,7 +28,7 @@ describe('the record of a step', () => {
     expect(text).toBe('ABaagain')
   })
 
-  it('keeps metadata that comes with the last piece, a signature for one', () => {
+  it('keeps metadata of the last part of a block, such as a signature', () => {
     const { parts } = recorded([
       { type: 'reasoning-start', id: 'r', providerMetadata: { p: { item: 1 } } },
       { type: 'reasoning-delta', id: 'r', delta: 'Hm.' },
@@ -38,7 +38,7 @@ describe('the record of a step', () => {
     expect(parts).toEqual([{ type: 'reasoning', reasoning: 'Hm.', providerMetadata: { p: { signature: 's' } } }])
   })
 
-  it('[G2.35] keeps no signature over a thought that was shown in other words, also where it was cut', () => {
+  it('[G2.35] keeps no signature over reasoning that a processor changed, also when the stream was cut', () => {
     const recorder = new StepRecorder('run-1')
     const said: LanguageModelV4StreamPart[] = [
       { type: 'reasoning-start', id: '1' }, { type: 'reasoning-delta', id: '1', delta: 'hunter2' }, { type: 'reasoning-end', id: '1', providerMetadata: { anthropic: { signature: 'sig' } } },
@@ -48,11 +48,11 @@ describe('the record of a step', () => {
       const chunk = recorder.take(part)
       if (chunk) recorder.keep(chunk, [chunk.type === 'reasoning-delta' ? { ...chunk, payload: { ...chunk.payload, text: '***' } } : chunk])
     }
-    recorder.forgetItems()
+    recorder.dropItems()
     expect(recorder.parts).toEqual([{ type: 'reasoning', reasoning: '***' }, { type: 'text', text: 'Half' }])
   })
 
-  it('keeps files as base64 or as their address, and those of a thought apart', () => {
+  it('keeps files as base64 or as a URL, and marks those of the reasoning', () => {
     const { parts } = recorded([
       { type: 'file', mediaType: 'image/png', data: { type: 'data', data: new Uint8Array([1, 2, 3]) } },
       { type: 'file', mediaType: 'image/png', data: { type: 'url', url: new URL('https://x.example/a.png') } },
@@ -65,14 +65,14 @@ describe('the record of a step', () => {
     ])
   })
 
-  it('keeps what only the provider understands, and shows nothing of it', () => {
+  it('keeps custom parts of the provider, and publishes nothing of them', () => {
     const recorder = new StepRecorder('run-1')
     expect(recorder.take({ type: 'custom', kind: 'p.compaction', providerMetadata: { p: { id: 1 } } })).toBeUndefined()
     expect(recorder.take({ type: 'ping' })).toBeUndefined()
     expect(recorder.parts).toEqual([{ type: 'custom', kind: 'p.compaction', providerMetadata: { p: { id: 1 } } }])
   })
 
-  it('keeps results of the provider\'s tools with their calls; preliminary ones are only shown', () => {
+  it('keeps results of the provider\'s tools with their calls; preliminary ones are only published', () => {
     const call = { toolCallId: 'c', toolName: 'search' }
     const recorder = new StepRecorder('run-1')
     recorder.take({ type: 'tool-call', ...call, input: '{}', providerExecuted: true, providerMetadata: { p: { of: 'call' } } })
@@ -89,14 +89,14 @@ describe('the record of a step', () => {
     expect(recorder.calls).toEqual([])
   })
 
-  it('takes a text as input only where a tool takes one', () => {
+  it('accepts a string as input only for a tool that allows one', () => {
     const part = { type: 'tool-call' as const, toolCallId: 'c', toolName: 'shell', input: '"ls"' }
     expect(recorded([part]).calls).toMatchObject([{ invalid: 'The input is not a JSON object', part: { toolInvocation: { args: { malformed: '"ls"' } } } }])
     const [taken] = recorded([part], (name) => name === 'shell').calls
     expect(taken).toEqual({ part: { type: 'tool-invocation', toolInvocation: { toolCallId: 'c', toolName: 'shell', args: 'ls', state: 'call' } } })
   })
 
-  it('owes the ends of what was open when it is cut, once, and drops calls that will have no result', () => {
+  it('closes open blocks once when the stream is cut, and drops calls that will have no result', () => {
     const recorder = recorded([
       { type: 'text-start', id: 't' },
       { type: 'text-delta', id: 't', delta: 'Hi' },
@@ -116,7 +116,7 @@ describe('the record of a step', () => {
     expect(recorder.parts.map((part) => part.type)).toEqual(['text', 'reasoning'])
   })
 
-  it('refuses approvals that the provider asks for, and says what to do', () => {
+  it('rejects approval requests of the provider, with what to do', () => {
     expect(() => new StepRecorder('r').take({ type: 'tool-approval-request', approvalId: 'x', toolCallId: 'c' })).toThrow(/Turn that off/)
   })
 })

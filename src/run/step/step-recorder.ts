@@ -1,23 +1,25 @@
 import type { LanguageModelV4StreamPart } from '@ai-sdk/provider'
 import { HeedError } from '../../base/errors.ts'
 import type { JSONValue } from '../../base/json.ts'
-import type { FilePart, MessagePart, ProviderOptions, ReasoningPart, SourcePart, TextPart, ToolInvocationPart } from '../../message/message.ts'
+import type {
+  FilePart, MessagePart, ProviderOptions, ReasoningPart, SourcePart, TextPart, ToolInvocationPart,
+} from '../../message/message.ts'
 import type { Chunk, ChunkPayloads, FinishReason, RunChunk, Usage } from '../chunk.ts'
 import { finishReasonOf, noUsage, usageOf } from '../model/model-parts.ts'
 import { withoutItems } from './provider-items.ts'
 
-/** A call as the model made it. `invalid` says why its input can't be used. */
+/** A call of the model. `invalid`: why its input can't be used. */
 export interface ModelToolCall {
   part: ToolInvocationPart
   invalid?: string
 }
 
-/** What watchers saw in the place of a chunk: itself, or what processors made of it. */
+/** What was published in place of a chunk: the chunk itself, or what stream processors made of it. */
 export type Shown = Chunk | readonly Chunk[]
 
 type PartOf<Type extends LanguageModelV4StreamPart['type']> = Extract<LanguageModelV4StreamPart, { type: Type }>
 
-/** Turns the parts of one model call into chunks for watchers and into the parts of the message that is stored. */
+/** Converts the parts of one model call into chunks to publish and into the parts of the stored message. */
 export class StepRecorder {
   readonly parts: MessagePart[] = []
   readonly calls: ModelToolCall[] = []
@@ -33,34 +35,35 @@ export class StepRecorder {
   readonly #takesText: (toolName: string) => boolean
   readonly #openText = new Map<string, TextPart>()
   readonly #openReasoning = new Map<string, ReasoningPart>()
-  /** Words that a processor held back come when their block has ended. */
+  /** Text that a processor held back may arrive after its block has ended. */
   readonly #endedText = new Map<string, TextPart>()
   readonly #endedReasoning = new Map<string, ReasoningPart>()
   readonly #toolNames = new Map<string, string>()
-  /** What the model said, where processors decide what is kept of it. */
-  #watched = false
-  #givenText = ''
-  #givenReasoning = ''
+  /** What the model wrote, where stream processors decide what is kept of it. */
+  #processed = false
+  #modelText = ''
+  #modelReasoning = ''
 
-  /** `takesText` says which tools are called with something else than an object. */
+  /** `takesText`: true for tools whose input may be something else than an object. */
   constructor(runId: string, takesText: (toolName: string) => boolean = () => false) {
     this.#runId = runId
     this.#takesText = takesText
   }
 
-  /** Takes a part, and answers what watchers are to see of it. Words are kept when they were shown: see `keep`. */
+  /** Takes a part, and returns the chunk to publish. Text is recorded after it was published: see `keep`. */
   take(part: LanguageModelV4StreamPart): Chunk | undefined {
     switch (part.type) {
       case 'text-delta':
         this.#textPart(part.id, part.providerMetadata)
-        // Most of what a model says comes this way: no object is made in vain.
-        return this.#chunk('text-delta', part.providerMetadata === undefined ? { id: part.id, text: part.delta } : { id: part.id, text: part.delta, ...meta(part) })
+        // The most frequent part: it creates no object that it doesn't need.
+        if (part.providerMetadata === undefined) return this.#chunk('text-delta', { id: part.id, text: part.delta })
+        return this.#chunk('text-delta', { id: part.id, text: part.delta, ...meta(part) })
       case 'text-start':
         this.#textPart(part.id, part.providerMetadata)
         return this.#chunk('text-start', { id: part.id, ...meta(part) })
       case 'text-end':
         keepMeta(this.#openText.get(part.id), part.providerMetadata)
-        end(part.id, this.#openText, this.#endedText)
+        closeBlock(part.id, this.#openText, this.#endedText)
         return this.#chunk('text-end', { id: part.id, ...meta(part) })
       case 'reasoning-delta':
         this.#reasoningPart(part.id, part.providerMetadata)
@@ -70,7 +73,7 @@ export class StepRecorder {
         return this.#chunk('reasoning-start', { id: part.id, ...meta(part) })
       case 'reasoning-end':
         keepMeta(this.#openReasoning.get(part.id), part.providerMetadata)
-        end(part.id, this.#openReasoning, this.#endedReasoning)
+        closeBlock(part.id, this.#openReasoning, this.#endedReasoning)
         return this.#chunk('reasoning-end', { id: part.id, ...meta(part) })
       case 'tool-input-start':
         this.#toolNames.set(part.id, part.toolName)
@@ -120,28 +123,29 @@ export class StepRecorder {
       case 'ping':
         return undefined
       case 'tool-approval-request':
-        throw new HeedError('unsupported_option', 'The provider asks for approval of a tool that it runs itself. Turn that off in its tool options: only approvals of tools that run here are supported.')
+        throw new HeedError('unsupported_option', 'The provider requests approval for a tool that it executes itself. '
+          + 'Turn that off in the options of the tool: Heed supports approvals only for tools that it executes.')
       case 'error':
         throw part.error
     }
   }
 
-  /** Keeps of a chunk what was shown in its place: what a processor took out is neither stored nor shown to the model again. */
+  /** Records what was published in place of a chunk: what a processor removed is not stored, and no later prompt has it. */
   keep(taken: Chunk, shown: Shown): void {
-    if (!isList(shown)) return this.#keepWords(shown)
-    // Words may come later than they were said, so that only the sum can be compared.
-    this.#watched = true
-    if (taken.type === 'text-delta') this.#givenText += taken.payload.text
-    else if (taken.type === 'reasoning-delta') this.#givenReasoning += taken.payload.text
-    const given = isPiece(taken) ? this.parts.pop() : undefined
+    if (!isList(shown)) return this.#keepText(shown)
+    // A processor may publish text later than it received it, so only the sums can be compared.
+    this.#processed = true
+    if (taken.type === 'text-delta') this.#modelText += taken.payload.text
+    else if (taken.type === 'reasoning-delta') this.#modelReasoning += taken.payload.text
+    const original = isAttachment(taken) ? this.parts.pop() : undefined
     for (const chunk of shown) {
-      if (chunk === taken && given) this.parts.push(given)
-      else if (isPiece(chunk)) this.parts.push(pieceOf(chunk, given))
-      else this.#keepWords(chunk)
+      if (chunk === taken && original) this.parts.push(original)
+      else if (isAttachment(chunk)) this.parts.push(attachmentPart(chunk, original))
+      else this.#keepText(chunk)
     }
   }
 
-  #keepWords(chunk: Chunk): void {
+  #keepText(chunk: Chunk): void {
     if (chunk.type === 'text-delta') {
       this.text += chunk.payload.text
       const { id } = chunk.payload
@@ -155,10 +159,10 @@ export class StepRecorder {
     }
   }
 
-  /** What a processor made of the step: other words, or fewer calls. */
+  /** Replaces the parts with what an output processor left of them. */
   revise(parts: readonly MessagePart[]): void {
     const { reasoningText } = this
-    const before = substance(this.parts)
+    const before = contentOf(this.parts)
     const calls = new Map<string, ToolInvocationPart>()
     this.text = ''
     this.reasoningText = ''
@@ -173,38 +177,38 @@ export class StepRecorder {
     })
     this.calls.splice(0, this.calls.length, ...kept)
     this.parts.splice(0, this.parts.length, ...parts)
-    if (substance(parts) !== before) this.forgetItems(this.reasoningText !== reasoningText)
+    if (contentOf(parts) !== before) this.dropItems(this.reasoningText !== reasoningText)
   }
 
-  /** To be called when all is said: what processors changed is no longer what the provider remembers. */
-  settleItems(): void {
-    if (this.#watched && (this.#thoughtsChanged || this.#givenText !== this.text)) this.forgetItems()
+  /** Called at the end of the stream: text that processors changed must not be sent as an item of the provider. */
+  dropChangedItems(): void {
+    if (this.#processed && (this.#reasoningChanged || this.#modelText !== this.text)) this.dropItems()
   }
 
-  get #thoughtsChanged(): boolean {
-    return this.#watched && this.#givenReasoning !== this.reasoningText
+  get #reasoningChanged(): boolean {
+    return this.#processed && this.#modelReasoning !== this.reasoningText
   }
 
-  /** What is kept of the step is sent to the provider as it stands, never by the ids that it gave it. */
-  forgetItems(thoughts = this.#thoughtsChanged): void {
-    this.parts.splice(0, this.parts.length, ...withoutItems(this.parts, thoughts))
+  /** Removes the provider's item ids: later prompts have the recorded text, not what the provider stored under the ids. */
+  dropItems(reasoningChanged = this.#reasoningChanged): void {
+    this.parts.splice(0, this.parts.length, ...withoutItems(this.parts, reasoningChanged))
     for (const call of this.calls) call.part = this.parts.find((part) => isCall(part, call.part)) ?? call.part
   }
 
-  /** The ends that a stream which was cut still owes to whoever follows it. To be kept like any other chunk. */
+  /** The end chunks of blocks that are still open when a stream is cut. The caller publishes and keeps them like other chunks. */
   closeOpen(): Chunk[] {
     const ends = [
       ...[...this.#openText.keys()].map((id) => this.#chunk('text-end', { id })),
       ...[...this.#openReasoning.keys()].map((id) => this.#chunk('reasoning-end', { id })),
       ...[...this.#toolNames.keys()].map((toolCallId) => this.#chunk('tool-call-input-streaming-end', { toolCallId })),
     ]
-    for (const id of this.#openText.keys()) end(id, this.#openText, this.#endedText)
-    for (const id of this.#openReasoning.keys()) end(id, this.#openReasoning, this.#endedReasoning)
+    for (const id of this.#openText.keys()) closeBlock(id, this.#openText, this.#endedText)
+    for (const id of this.#openReasoning.keys()) closeBlock(id, this.#openReasoning, this.#endedReasoning)
     this.#toolNames.clear()
     return ends
   }
 
-  /** Drops calls that will never have a result, as after an interrupt. Text and thoughts stay. */
+  /** Drops calls that will never have a result, as after an interrupt. Text and reasoning stay. */
   dropOpenCalls(): void {
     this.calls.length = 0
     const kept = this.parts.filter((part) => part.type !== 'tool-invocation' || part.toolInvocation.state !== 'call')
@@ -290,14 +294,14 @@ export class StepRecorder {
 
   #file(part: PartOf<'file'> | PartOf<'reasoning-file'>): Chunk {
     const data = part.data.type === 'url' ? part.data.url.toString() : base64(part.data.data)
-    const file: FilePart = { type: 'file', data, mimeType: part.mediaType, ...(part.type === 'reasoning-file' ? { reasoning: true } : {}), ...meta(part) }
-    this.parts.push(file)
+    const reasoning = part.type === 'reasoning-file' ? { reasoning: true } : {}
+    this.parts.push({ type: 'file', data, mimeType: part.mediaType, ...reasoning, ...meta(part) })
     return this.#chunk('file', { data, mimeType: part.mediaType, ...meta(part) })
   }
 }
 
-/** What a provider would remember of the parts. */
-function substance(parts: readonly MessagePart[]): string {
+/** The part of the contents that a provider may store as items. */
+function contentOf(parts: readonly MessagePart[]): string {
   return JSON.stringify(parts.map((part) => {
     if (part.type === 'text') return part.text
     if (part.type === 'reasoning') return [part.reasoning]
@@ -309,7 +313,7 @@ function isCall(part: MessagePart, { toolInvocation }: ToolInvocationPart): part
   return part.type === 'tool-invocation' && part.toolInvocation.toolCallId === toolInvocation.toolCallId
 }
 
-function end<Part>(id: string, open: Map<string, Part>, ended: Map<string, Part>): void {
+function closeBlock<Part>(id: string, open: Map<string, Part>, ended: Map<string, Part>): void {
   const part = open.get(id)
   if (part && open.delete(id)) ended.set(id, part)
 }
@@ -318,16 +322,17 @@ function isList(shown: Shown): shown is readonly Chunk[] {
   return Array.isArray(shown)
 }
 
-type Piece = Extract<Chunk, { type: 'file' | 'source' }>
+type Attachment = Extract<Chunk, { type: 'file' | 'source' }>
 
-function isPiece(chunk: Chunk): chunk is Piece {
+function isAttachment(chunk: Chunk): chunk is Attachment {
   return chunk.type === 'file' || chunk.type === 'source'
 }
 
-/** A file or a source that a processor made. `given`: the part that it was made of. */
-function pieceOf({ type, payload }: Piece, given: MessagePart | undefined): FilePart | SourcePart {
+/** The part of a file or source that a processor returned in place of `original`. */
+function attachmentPart({ type, payload }: Attachment, original: MessagePart | undefined): FilePart | SourcePart {
   if (type === 'file') {
-    return { type, data: payload.data, mimeType: payload.mimeType, ...(given?.type === 'file' && given.reasoning ? { reasoning: true } : {}), ...meta(payload) }
+    const reasoning = original?.type === 'file' && original.reasoning ? { reasoning: true } : {}
+    return { type, data: payload.data, mimeType: payload.mimeType, ...reasoning, ...meta(payload) }
   }
   const { id, sourceType, url = '', title, mimeType = 'application/octet-stream', filename } = payload
   const source: SourcePart['source'] = sourceType === 'url'
@@ -336,20 +341,20 @@ function pieceOf({ type, payload }: Piece, given: MessagePart | undefined): File
   return { type, source, ...meta(payload) }
 }
 
-/** Providers insist on an object when the call is shown to them again; a text that is none stays readable in one. */
-function parseInput(input: string, anything: boolean): { args: JSONValue; invalid?: string } {
+/** Providers require an object when the call is part of a later prompt: invalid input is wrapped in one. */
+function parseInput(input: string, anyJSON: boolean): { args: JSONValue; invalid?: string } {
   if (input.trim() === '') return { args: {} }
   try {
     const args = JSON.parse(input) as JSONValue
     if (args === null) return { args: {} }
-    if (anything || (typeof args === 'object' && !Array.isArray(args))) return { args }
+    if (anyJSON || (typeof args === 'object' && !Array.isArray(args))) return { args }
     return { args: { malformed: input }, invalid: 'The input is not a JSON object' }
   } catch (error) {
     return { args: { malformed: input }, invalid: `The input is not valid JSON: ${withoutQuote((error as Error).message)}` }
   }
 }
 
-/** The engine quotes what it could not read, and a `transform` may hide just that. */
+/** The engine's message quotes the input, which a `transform` may have to hide. */
 function withoutQuote(message: string): string {
   return message.replace(/,? ?(?:\.\.\.)?"[\s\S]*"(?:\.\.\.)? is not valid JSON$/, '')
 }
@@ -358,7 +363,7 @@ function meta(part: { providerMetadata?: unknown }): { providerMetadata?: Provid
   return part.providerMetadata === undefined ? {} : { providerMetadata: part.providerMetadata as ProviderOptions }
 }
 
-/** Providers complete their metadata over several parts, a signature at the end for one. The newest wins. */
+/** Providers send their metadata with several parts, such as a signature with the last one. The newest replaces the others. */
 function keepMeta(part: { providerMetadata?: ProviderOptions } | undefined, metadata: unknown): void {
   if (part && metadata !== undefined) part.providerMetadata = metadata as ProviderOptions
 }

@@ -3,7 +3,7 @@ import type { ModelToolOutput, ProviderOptions } from '../../message/message.ts'
 import type { Schema } from '../../schema/schema.ts'
 import { createTool, type InputContext, type Tool } from './tool.ts'
 
-/** A tool of the `ai` package, or of an MCP client that speaks its shape. It works here as it is. */
+/** A tool of the `ai` package, or of an MCP client that uses its shape. An agent accepts it unchanged. */
 export interface AISDKTool {
   type?: 'function' | 'dynamic' | undefined
   description?: string | ((options: never) => string)
@@ -17,7 +17,7 @@ export interface AISDKTool {
   providerOptions?: unknown
 }
 
-/** A tool that a provider defines: one that it runs, such as its web search, or one that is run here, such as its shell. */
+/** A tool that a provider defines: it executes it, such as its web search, or Heed does, such as its shell. */
 export interface ProviderTool {
   type: 'provider' | 'provider-defined'
   id: `${string}.${string}`
@@ -35,8 +35,8 @@ export function isProviderTool(value: unknown): value is ProviderTool {
   return (type === 'provider' || type === 'provider-defined') && typeof id === 'string'
 }
 
-/** True for a provider's tool whose calls are for us. */
-export function runsHere({ isProviderExecuted, execute }: ProviderTool): boolean {
+/** True for a provider's tool that Heed executes. */
+export function isExecutedHere({ isProviderExecuted, execute }: ProviderTool): boolean {
   return isProviderExecuted === false || (isProviderExecuted === undefined && typeof execute === 'function')
 }
 
@@ -56,9 +56,9 @@ interface Executable extends Pick<AISDKTool, 'strict' | 'inputExamples' | 'provi
 
 export function aiSDKTool(name: string, source: AISDKTool | ProviderTool): Tool {
   const { execute, toModelOutput, needsApproval, description, strict, inputExamples, providerOptions } = source as Executable
-  const told = (hook: 'onInputStart' | 'onInputDelta' | 'onInputAvailable') => {
-    const tell = (source as Executable)[hook]
-    return tell && { [hook]: async (event: InputContext) => tell.call(source, { ...event, ...aiSDKOptions(event) }) }
+  const inputHook = (name: 'onInputStart' | 'onInputDelta' | 'onInputAvailable') => {
+    const hook = (source as Executable)[name]
+    return hook && { [name]: async (event: InputContext) => hook.call(source, { ...event, ...aiSDKOptions(event) }) }
   }
   return createTool({
     id: name,
@@ -68,12 +68,12 @@ export function aiSDKTool(name: string, source: AISDKTool | ProviderTool): Tool 
     inputExamples: inputExamples as Array<{ input: JSONObject }> | undefined,
     providerOptions: providerOptions as ProviderOptions | undefined,
     requireApproval: typeof needsApproval === 'function'
-      ? (input, context) => needsApproval(input, { toolCallId: context.toolCallId, messages: context.messages, context: context.requestContext })
+      ? (input, { toolCallId, messages, requestContext }) => needsApproval(input, { toolCallId, messages, context: requestContext })
       : needsApproval,
     execute: execute && ((input, context) => execute.call(source, input, aiSDKOptions(context))),
-    ...told('onInputStart'),
-    ...told('onInputDelta'),
-    ...told('onInputAvailable'),
+    ...inputHook('onInputStart'),
+    ...inputHook('onInputDelta'),
+    ...inputHook('onInputAvailable'),
     toModelOutput: toModelOutput && ((output: unknown, call) => toModelOutput.call(source, { ...call, output })),
   })
 }

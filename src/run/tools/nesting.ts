@@ -2,14 +2,14 @@ import type { JSONValue } from '../../base/json.ts'
 import type { ChildCall, Usage } from '../chunk.ts'
 import type { ToolContext } from './tool.ts'
 
-/** What a call waits with that stands for one of another run. */
-export interface NestedWait {
+/** The suspension of a call that runs another agent, for a suspended call of the child thread. */
+export interface NestedSuspension {
   kind: 'approval' | 'suspend'
   payload?: JSONValue
   child: ChildCall
 }
 
-/** What was decided about a call that stood for one of another run. Neither yes, no nor data: that run went on by itself. */
+/** The decision about a call of a child thread. Without `approved` and `resumeData`: the child run continued by itself. */
 export interface NestedDecision {
   child: ChildCall
   approved?: boolean
@@ -17,24 +17,23 @@ export interface NestedDecision {
   resumeData?: JSONValue
 }
 
-/** What a tool has to know of its call that is itself the run of another agent. */
+/** What a tool call that runs another agent needs besides its context. */
 export interface Nesting {
-  /** The step that made the call. With the run and the call's id it names the call for good. */
+  /** The step that made the call. With the ids of the run and the call it identifies the call. */
   step: number
   decision: NestedDecision | undefined
-  /** True when the call is only left to whoever continues the run: what it asked for is to go on. */
-  isLeft(): boolean
-  /** Ends the call here until what the other run waits for is decided. */
-  wait(wait: NestedWait): never
-  /** Counts what the other run cost. */
-  spend(usage: Usage): void
+  /** True when another process continues the run: the child run must go on. */
+  isHandedOver(): boolean
+  /** Suspends the call until the decision about the child's call arrives. */
+  suspend(suspension: NestedSuspension): never
+  /** Adds the usage of the child run. */
+  addUsage(usage: Usage): void
 }
 
 const nestings = new WeakMap<ToolContext, Nesting>()
 
-export function nest(context: ToolContext, nesting: Nesting): ToolContext {
+export function setNesting(context: ToolContext, nesting: Nesting): void {
   nestings.set(context, nesting)
-  return context
 }
 
 export function nestingOf(context: ToolContext): Nesting | undefined {

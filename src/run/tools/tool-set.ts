@@ -3,25 +3,26 @@ import { HeedError } from '../../base/errors.ts'
 import { argumentsSchema } from '../../schema/arguments-schema.ts'
 import { compileSchema, type CompiledSchema } from '../../schema/compile.ts'
 import type { InferInput } from '../../schema/schema.ts'
-import { aiSDKTool, isAISDKTool, isProviderTool, runsHere, type AISDKTool, type ProviderTool } from './ai-sdk-tool.ts'
+import { aiSDKTool, isAISDKTool, isExecutedHere, isProviderTool, type AISDKTool, type ProviderTool } from './ai-sdk-tool.ts'
 import { isTool, type Tool } from './tool.ts'
 
-/** Tools by the name the model calls them by: made with `createTool`, taken from the AI SDK, or from an MCP client. What is undefined is left out. */
+/** Tools by the name that the model uses: created with `createTool`, of the AI SDK, or of an MCP client. Undefined entries are ignored. */
 export type ToolsInput = Record<string, Tool | AISDKTool | ProviderTool | undefined>
 
-/** The input a tool of any origin takes, and the output it gives. */
+/** The input and the output of a tool of any origin. */
 export type ToolInput<T> = T extends undefined ? never
   : T extends Tool<string, infer Input, unknown> ? Input
   : T extends { execute: (input: infer Input, ...rest: never[]) => unknown } ? Input
   : T extends { inputSchema: infer S } ? SchemaInput<S> : unknown
-/** What a model writes to call a tool: its input as it is before the schema makes something of it. */
-export type ToolArgs<T> = T extends undefined ? never : T extends { readonly inputSchema: infer S } ? SchemaInput<NonNullable<S>> : ToolInput<T>
+/** The arguments that a model writes: the input of the schema, before its transforms. */
+export type ToolArgs<T> = T extends undefined ? never
+  : T extends { readonly inputSchema: infer S } ? SchemaInput<NonNullable<S>> : ToolInput<T>
 export type ToolOutput<T> = T extends undefined ? never
   : T extends Tool<string, never, infer Output> ? Output
   : T extends { execute: (...args: never[]) => infer Returned } ? Settled<Returned>
   : T extends { outputSchema: infer S } ? SchemaInput<S> : unknown
 
-/** The `ai` package writes a schema as a union of all forms it takes; one of them carries the type. */
+/** The `ai` package types a schema as a union of all its forms; one of them has the type of the input. */
 type SchemaInput<S> = [Extract<S, { _type: unknown }>] extends [never] ? InferInput<S> : Extract<S, { _type: unknown }>['_type']
 type Settled<Returned> = Returned extends AsyncIterable<infer Output> ? Output : Awaited<Returned>
 
@@ -32,11 +33,11 @@ export interface ResolvedTool {
   output: CompiledSchema | undefined
   suspend: CompiledSchema | undefined
   resume: CompiledSchema | undefined
-  /** What the model is told in place of a description, where the tool is one that its provider knows. */
+  /** The definition of a tool that the provider defines. */
   provider: LanguageModelV4ProviderTool | undefined
 }
 
-/** The tools of a run: what can be executed here, and what the model is told, in an order that never changes. */
+/** The tools of a run: those that Heed executes, and the definitions for the model, in a stable order. */
 export interface ToolSet {
   tools: ReadonlyMap<string, ResolvedTool>
   definitions: ReadonlyArray<LanguageModelV4FunctionTool | LanguageModelV4ProviderTool>
@@ -47,7 +48,7 @@ const noParameters = { type: 'object', properties: {}, additionalProperties: fal
 
 export const emptyToolSet: ToolSet = { tools: new Map(), definitions: [] }
 
-/** Joins tools from several places. A name that two of them use is an error: the model could not tell them apart. */
+/** Joins tools of several sources. Throws when two of them have the same name. */
 export async function resolveTools(sources: ReadonlyArray<{ from: string; tools: ToolsInput }>): Promise<ToolSet> {
   const origin = new Map<string, string>()
   const resolved: Array<ResolvedTool | LanguageModelV4ProviderTool> = []
@@ -73,19 +74,22 @@ export async function resolveTools(sources: ReadonlyArray<{ from: string; tools:
 
 function checkName(name: string, from: string, taken: string | undefined): void {
   if (taken !== undefined) {
-    throw new HeedError('duplicate_tool', `Two tools are called '${name}': one in ${taken}, one in ${from}. Rename one of them.`, { details: { name } })
+    const message = `Two tools are called '${name}': one in ${taken}, one in ${from}. Rename one of them.`
+    throw new HeedError('duplicate_tool', message, { details: { name } })
   }
   if (!validName.test(name)) {
-    throw new HeedError('invalid_tool', `'${name}' in ${from} can't be a tool's name. Use letters, digits, underscores and hyphens, at most 128.`)
+    const message = `'${name}' in ${from} can't be a tool's name. Use letters, digits, underscores and hyphens, at most 128.`
+    throw new HeedError('invalid_tool', message)
   }
 }
 
 function resolveTool(name: string, value: unknown, from: string): ResolvedTool | LanguageModelV4ProviderTool {
   const provider = isProviderTool(value) ? providerDefinition(name, value) : undefined
-  if (provider && !runsHere(value as ProviderTool)) return provider
+  if (provider && !isExecutedHere(value as ProviderTool)) return provider
   const tool = isTool(value) ? value : isAISDKTool(value) ? aiSDKTool(name, value) : undefined
   if (!tool) {
-    throw new HeedError('invalid_tool', `'${name}' in ${from} is not a tool. Make it with createTool(), or pass an AI SDK or MCP tool.`, { details: { name } })
+    const message = `'${name}' in ${from} is not a tool. Make it with createTool(), or pass an AI SDK or MCP tool.`
+    throw new HeedError('invalid_tool', message, { details: { name } })
   }
   const compiled = (key: 'inputSchema' | 'outputSchema' | 'suspendSchema' | 'resumeSchema') =>
     tool[key] === undefined ? undefined : compileSchema(tool[key], `${key} of tool '${name}'`)
@@ -104,13 +108,17 @@ function providerDefinition(name: string, { id, args }: ProviderTool): LanguageM
   return { type: 'provider', id, name, args }
 }
 
-async function define(entry: ResolvedTool | LanguageModelV4ProviderTool): Promise<LanguageModelV4FunctionTool | LanguageModelV4ProviderTool> {
+type ToolDefinition = LanguageModelV4FunctionTool | LanguageModelV4ProviderTool
+
+async function define(entry: ResolvedTool | LanguageModelV4ProviderTool): Promise<ToolDefinition> {
   if (!('tool' in entry)) return entry
   if (entry.provider) return entry.provider
   const { tool, name, input } = entry
   const shape = input ? argumentsSchema(await input.jsonSchema()) : noParameters
   if (!shape) {
-    throw new HeedError('invalid_tool', `inputSchema of tool '${name}' must describe an object: models call tools with named arguments. Put the value into one, such as { value: … }.`, { details: { name } })
+    const message = `inputSchema of tool '${name}' must describe an object: models call tools with named arguments. `
+      + 'Put the value into one, such as { value: … }.'
+    throw new HeedError('invalid_tool', message, { details: { name } })
   }
   return {
     type: 'function',

@@ -10,7 +10,7 @@ import type { ToolTransform } from './transform.ts'
 
 const marker = Symbol.for('heed.tool')
 
-/** Something an agent may do. Make one with `createTool`. */
+/** A function that a model may call. Create one with `createTool`. */
 export interface Tool<Id extends string = string, Input = unknown, Output = unknown, InputSchema extends Schema = Schema> {
   readonly id: Id
   readonly description: string | undefined
@@ -32,7 +32,7 @@ export interface Tool<Id extends string = string, Input = unknown, Output = unkn
   onInputAvailable?(event: InputContext & { input: Input }): void | Promise<void>
 }
 
-/** What a tool knows of the call it serves. */
+/** The context of one call of a tool. */
 export interface ToolContext<Suspend = unknown, Resume = unknown> {
   toolCallId: string
   toolName: string
@@ -40,37 +40,37 @@ export interface ToolContext<Suspend = unknown, Resume = unknown> {
   agentId: string
   threadId?: string
   resourceId?: string
-  /** Aborts when the run does, or when `timeoutMs` is over. */
+  /** Aborts when the run does, or after `timeoutMs`. */
   abortSignal: AbortSignal
   requestContext: RequestContext
-  /** What the model was sent before it made the call, without the system messages. */
+  /** The prompt that the model received before it made the call, without the system messages. */
   readonly messages: LanguageModelV4Message[]
   /**
-   * Ends the call here until someone resumes it, minutes or weeks later: `return suspend({ question: '…' })`.
+   * Suspends the call until it is resumed, minutes or weeks later: `return suspend({ question: '…' })`.
    * The tool is then called again with `resumeData`.
    */
   suspend(payload: Suspend): never
-  /** What the call was resumed with; absent the first time. */
+  /** The data that the call was resumed with; absent in the first call. */
   resumeData?: Resume
-  /** Shows data to whoever watches, as a `data-…` chunk. */
+  /** Publishes data as a `data-…` chunk. */
   write(part: { type: `data-${string}`; data: JSONValue; id?: string }): void
-  /** Shows a piece of output while the tool still works, as a `tool-output` chunk: a log line, or what another agent says. */
+  /** Publishes intermediate output as a `tool-output` chunk: a log line, or a chunk of another agent. */
   report(output: unknown): void
-  /** Adds context for the model's next step. */
+  /** Sends a signal that the model reads in its next step. */
   sendSignal(signal: SignalInput): Promise<void>
 }
 
-/** What a tool knows of a call that the model is still writing. */
+/** The context of a call that the model is still writing. */
 export interface InputContext {
   toolCallId: string
   abortSignal: AbortSignal
   requestContext: RequestContext
-  /** What the model was sent, without the system messages. */
+  /** The prompt that the model received, without the system messages. */
   messages: LanguageModelV4Message[]
 }
 
 export interface ApprovalContext {
-  /** As for the tool itself. */
+  /** As in the context of the tool. */
   readonly messages: LanguageModelV4Message[]
   toolCallId: string
   runId: string
@@ -90,33 +90,33 @@ export interface ToolConfig<
   id: Id
   description?: string
   inputSchema?: InputSchema
-  /** Checked before the result is stored; a result that doesn't match is an error the model sees. */
+  /** Validates the result before it is stored; for a result that doesn't match, the model reads an error. */
   outputSchema?: OutputSchema
   suspendSchema?: SuspendSchema
   resumeSchema?: ResumeSchema
-  /** True when running it twice with one input does no harm: after a crash it may then be run again. Defaults to false. */
+  /** True when it may run twice with the same input: after a crash it is then run again. Defaults to false. */
   idempotent?: boolean
-  /** After this the call is aborted and the model told so. No limit by default. */
+  /** After this time the call is aborted, and the model reads an error. No limit by default. */
   timeoutMs?: number
-  /** Ask a person first. A function decides by input. */
+  /** Suspend the call until it is approved. A function decides by the input. */
   requireApproval?: boolean | ((input: InferOutput<InputSchema>, context: ApprovalContext) => boolean | Promise<boolean>)
-  /** Left out for tools that the client runs. */
+  /** Omitted for tools that the client executes. */
   execute?: (
     input: InferOutput<InputSchema>,
     context: ToolContext<InferInput<SuspendSchema>, InferOutput<ResumeSchema>>,
   ) => Result | Promise<Result> | AsyncIterable<Result>
-  /** What the model reads in place of the result. Decided once, when the tool ran. */
+  /** What the model reads instead of the result. Called once, after `execute`. */
   toModelOutput?: (
     output: NoInfer<Result>,
     call: { toolCallId: string; input: InferOutput<InputSchema> },
   ) => ModelToolOutput | Promise<ModelToolOutput>
-  /** Told when the model begins to write a call. The model is not read on before it is done; an error is logged. */
+  /** Called when the model begins to write a call. The stream waits for it; an error is logged. */
   onInputStart?: (context: InputContext) => void | Promise<void>
-  /** Told each piece of the input's text. */
+  /** Called with each delta of the input's text. */
   onInputDelta?: (event: InputContext & { inputTextDelta: string }) => void | Promise<void>
-  /** Told the whole input, once it is valid and before anything is done with it. */
+  /** Called with the complete, valid input, before approval and execution. */
   onInputAvailable?: (event: InputContext & { input: InferOutput<InputSchema> }) => void | Promise<void>
-  /** What displays and transcripts see of the payloads. */
+  /** What displays and transcripts show of the payloads. */
   transform?: ToolTransform
   strict?: boolean
   inputExamples?: Array<{ input: JSONObject }>
@@ -144,9 +144,13 @@ export function createTool<
     throw new HeedError('invalid_tool', `timeoutMs of ${name} must be a number above 0.`)
   }
   const approval = config.requireApproval ?? false
-  if (typeof approval !== 'boolean' && typeof approval !== 'function') throw new HeedError('invalid_tool', `requireApproval of ${name} must be true, false or a function.`)
+  if (typeof approval !== 'boolean' && typeof approval !== 'function') {
+    throw new HeedError('invalid_tool', `requireApproval of ${name} must be true, false or a function.`)
+  }
   for (const key of ['execute', 'toModelOutput', 'onInputStart', 'onInputDelta', 'onInputAvailable'] as const) {
-    if (config[key] !== undefined && typeof config[key] !== 'function') throw new HeedError('invalid_tool', `${key} of ${name} must be a function.`)
+    if (config[key] !== undefined && typeof config[key] !== 'function') {
+      throw new HeedError('invalid_tool', `${key} of ${name} must be a function.`)
+    }
   }
   const tool = {
     id: config.id,

@@ -1,9 +1,15 @@
 import { describe } from '../../base/errors.ts'
 import type { JSONValue } from '../../base/json.ts'
 import type { Logger } from '../../base/logger.ts'
-import { copyOf, jsonOf } from './tool-json.ts'
+import type { MessagePart, ToolInvocation } from '../../message/message.ts'
+import { withheldPayload } from '../../message/transcript.ts'
+import type { CompiledSchema } from '../../schema/compile.ts'
+import type { Chunk, ChunkPayloads, RunChunk } from '../chunk.ts'
+import type { Shown } from '../step/step-recorder.ts'
+import type { ToolCall, WaitingCall } from '../step/step-result.ts'
+import { copyOf, toJSON } from './tool-json.ts'
 
-/** Who sees the payload: live streams, or the stored transcript. The model always sees the real one. */
+/** Who reads the payload: live streams, or the stored transcript. The model always reads the original. */
 export type TransformTarget = 'display' | 'transcript'
 
 export type TransformPhase = 'input-delta' | 'input-available' | 'output-available' | 'error' | 'approval' | 'suspend'
@@ -24,7 +30,7 @@ export type TransformFunction = (context: TransformContext) => JSONValue | undef
 
 interface TargetTransform {
   input?: TransformFunction
-  /** Without it, a tool that has `input` streams no raw input. */
+  /** Without it, the input deltas of a tool that has `input` are not published. */
   inputDelta?: TransformFunction
   output?: TransformFunction
   error?: TransformFunction
@@ -32,16 +38,16 @@ interface TargetTransform {
   suspend?: TransformFunction
 }
 
-/** A tool's own rules. */
+/** The rules of one tool. */
 export type ToolTransform = Partial<Record<TransformTarget, TargetTransform>>
 
-/** An agent's rule for all its tools. A tool's own rule comes first; what the function leaves `undefined` is shown as it is. */
+/** The rule of an agent for all its tools. A rule of the tool itself comes first; `undefined` leaves the payload unchanged. */
 export interface ToolPayloadTransformPolicy {
   transformToolPayload: TransformFunction
   targets?: TransformTarget[]
 }
 
-const ruleOf: Record<TransformPhase, keyof TargetTransform> = {
+const ruleNames: Record<TransformPhase, keyof TargetTransform> = {
   'input-delta': 'inputDelta',
   'input-available': 'input',
   'output-available': 'output',
@@ -50,56 +56,212 @@ const ruleOf: Record<TransformPhase, keyof TargetTransform> = {
   suspend: 'suspend',
 }
 
-/** What is shown when a rule throws: better nothing than what it should have hidden. */
-export const withheld = '[withheld]'
-
-export interface Transformer {
-  /** The payload as the target sees it; `undefined` when it is to be shown as it is. */
-  apply(tool: ToolTransform | undefined, context: TransformContext): Promise<JSONValue | undefined>
-  /** What displays see of input while it arrives; `null` for nothing. Where a rule hides input, its pieces are only shown if it says how. */
-  delta(tool: ToolTransform | undefined, context: TransformContext): Promise<JSONValue | undefined | null>
-  /** True when neither the agent nor this tool has a rule: the hot path asks this and goes on. */
-  idle(tool: ToolTransform | undefined): boolean
+/** The part of a run that its display uses. */
+interface DisplayedRun {
+  readonly logger: Logger
+  readonly tools: {
+    readonly tools: ReadonlyMap<string, { tool: { readonly transform: ToolTransform | undefined }; resume: CompiledSchema | undefined }>
+  }
+  publish(chunk: Chunk): Shown | Promise<Shown>
+  chunk<Type extends keyof ChunkPayloads>(type: Type, payload: ChunkPayloads[Type]): RunChunk
+  unlessAborted<T>(work: T | PromiseLike<T>): T | Promise<T>
 }
 
-export function transformer(policy: ToolPayloadTransformPolicy | undefined, logger: Logger): Transformer {
-  const covers = (target: TransformTarget) => policy !== undefined && (policy.targets ?? ['display', 'transcript']).includes(target)
-  const apply: Transformer['apply'] = async (tool, context) => {
-    const own = tool?.[context.target]?.[ruleOf[context.phase]]
-    const rule = own ?? (covers(context.target) ? policy?.transformToolPayload : undefined)
+type Of<Type extends Chunk['type']> = Extract<Chunk, { type: Type }>
+type Call = Pick<ToolCall, 'toolCallId' | 'toolName' | 'args'>
+
+/** Publishes the tool calls and results of a run, as the `transform` rules of the tool and of the agent allow. */
+export class ToolDisplay {
+  readonly #run: DisplayedRun
+  readonly #policy: ToolPayloadTransformPolicy | undefined
+
+  constructor(run: DisplayedRun, policy: ToolPayloadTransformPolicy | undefined) {
+    this.#run = run
+    this.#policy = policy
+  }
+
+  /** Publishes a chunk about a tool call of the model's stream. */
+  publishCall(chunk: Chunk): Shown | Promise<Shown> {
+    if (chunk.type !== 'tool-call' && chunk.type !== 'tool-call-delta' && chunk.type !== 'tool-result') return this.#run.publish(chunk)
+    const rules = this.#rulesOf(chunk.payload.toolName)
+    if (this.#hasNoRule(rules)) return this.#run.publish(chunk)
+    if (chunk.type === 'tool-call') return this.#publishToolCall(chunk)
+    return chunk.type === 'tool-result' ? this.#publishProviderResult(chunk) : this.#publishDelta(chunk, rules)
+  }
+
+  async #publishToolCall(chunk: Of<'tool-call'>): Promise<Shown> {
+    const [call] = await this.displayedCalls([chunk.payload])
+    return this.#run.publish(call === chunk.payload ? chunk : { ...chunk, payload: { ...chunk.payload, ...call } })
+  }
+
+  /** The rules also apply to the result of a tool that the provider executed. */
+  async #publishProviderResult(chunk: Of<'tool-result'>): Promise<Shown> {
+    const { toolCallId, toolName, args, result, isError } = chunk.payload
+    const invocation: ToolInvocation = isError
+      ? { toolCallId, toolName, args, state: 'output-error', errorText: textOf(result) }
+      : { toolCallId, toolName, args, state: 'result', result }
+    const seen = await this.#transformed(invocation, 'display')
+    const payload = { ...chunk.payload, args: seen.args }
+    if (seen.errorText !== invocation.errorText) payload.result = seen.errorText ?? ''
+    else if (!isError) payload.result = seen.result ?? null
+    return this.#run.publish({ ...chunk, payload })
+  }
+
+  /** Where a rule hides the input, its deltas are only published if `inputDelta` transforms them. */
+  async #publishDelta(chunk: Of<'tool-call-delta'>, rules: ToolTransform | undefined): Promise<Shown> {
+    const { toolCallId, toolName = '', argsTextDelta } = chunk.payload
+    const { input, inputDelta } = rules?.display ?? {}
+    if (input && !inputDelta) return []
+    const context: TransformContext = { target: 'display', phase: 'input-delta', toolName, toolCallId, inputTextDelta: argsTextDelta }
+    const delta = await this.#orWithheld(this.#apply(rules, context))
+    if (delta === null) return []
+    if (delta === undefined) return !inputDelta && this.#policyCovers('display') ? [] : this.#run.publish(chunk)
+    return this.#run.publish({ ...chunk, payload: { ...chunk.payload, argsTextDelta: textOf(delta) } })
+  }
+
+  /** The calls as displays may show them. */
+  async displayedCalls<C extends Call>(calls: readonly C[]): Promise<C[]> {
+    return Promise.all(calls.map(async (call) => {
+      if (this.#hasNoRule(this.#rulesOf(call.toolName))) return call
+      const args = await this.#payload(call, 'display', 'input-available')
+      return args === undefined ? call : { ...call, args }
+    }))
+  }
+
+  /** Publishes the result of a call. Returns the invocation with what transcripts may show of it. */
+  async publishResult(invocation: ToolInvocation, preliminary = false): Promise<ToolInvocation> {
+    if (this.#hasNoRule(this.#rulesOf(invocation.toolName))) {
+      await this.#run.publish(this.#resultChunk(invocation, preliminary))
+      return invocation
+    }
+    await this.#run.publish(this.#resultChunk(await this.#transformed(invocation, 'display'), preliminary))
+    return preliminary ? invocation : this.#withTranscript(invocation)
+  }
+
+  #resultChunk(invocation: ToolInvocation, preliminary: boolean): Chunk {
+    const { toolCallId, toolName, args, result, errorText, state, approval } = invocation
+    const call = { toolCallId, toolName, args }
+    if (state === 'output-error') return this.#run.chunk('tool-error', { ...call, error: { name: 'ToolError', message: errorText ?? '' } })
+    if (state === 'output-denied') {
+      return this.#run.chunk('tool-output-denied', { ...call, ...(approval?.reason === undefined ? {} : { reason: approval.reason }) })
+    }
+    return this.#run.chunk('tool-result', { ...call, result: result ?? null, ...(preliminary ? { preliminary: true } : {}) })
+  }
+
+  /** Writes into the calls what transcripts may show of them. Called before they are stored. */
+  async hideInTranscript(parts: readonly MessagePart[]): Promise<void> {
+    for (const part of parts) if (part.type === 'tool-invocation') part.toolInvocation = await this.#withTranscript(part.toolInvocation)
+  }
+
+  async #withTranscript(invocation: ToolInvocation): Promise<ToolInvocation> {
+    if (this.#hasNoRule(this.#rulesOf(invocation.toolName))) return invocation
+    const seen = await this.#transformed(invocation, 'transcript')
+    const transcript = {
+      ...(seen.args === invocation.args ? {} : { args: seen.args }),
+      ...(seen.result === invocation.result ? {} : { result: seen.result }),
+      ...(seen.errorText === invocation.errorText ? {} : { errorText: seen.errorText }),
+    }
+    return Object.keys(transcript).length === 0 ? invocation : { ...invocation, transcript }
+  }
+
+  /** The chunk that asks for a decision about a suspended call. `more`: another one follows. */
+  async suspensionChunk(waiting: WaitingCall, more: boolean): Promise<RunChunk> {
+    const { toolCallId, toolName, args, payload = null, child } = waiting
+    const nested = { ...(child ? { child } : {}), ...(more ? { more } : {}) }
+    const input = await this.#payload(waiting, 'display', 'input-available')
+    if (waiting.kind === 'approval') {
+      const shown = (await this.#payload(waiting, 'display', 'approval')) ?? input
+      return this.#run.chunk('tool-call-approval', { toolCallId, toolName, args: shown ?? args, resumeSchema: approvalSchema, ...nested })
+    }
+    const tool = this.#run.tools.tools.get(toolName)
+    const resumeSchema = tool?.resume ? JSON.stringify(await tool.resume.jsonSchema()) : approvalSchema
+    const suspendPayload = (await this.#payload(waiting, 'display', 'suspend', { suspendPayload: payload })) ?? payload
+    return this.#run.chunk('tool-call-suspended', { toolCallId, toolName, args: input ?? args, suspendPayload, resumeSchema, ...nested })
+  }
+
+  async #transformed(invocation: ToolInvocation, target: TransformTarget): Promise<ToolInvocation> {
+    const { state, result: output, errorText } = invocation
+    const more = { ...(output === undefined ? {} : { output }), ...(errorText === undefined ? {} : { error: errorText }) }
+    const args = await this.#payload(invocation, target, 'input-available', more)
+    const result = state === 'result' ? await this.#payload(invocation, target, 'output-available', more) : undefined
+    const error = state === 'output-error' ? await this.#payload(invocation, target, 'error', more) : undefined
+    return {
+      ...invocation,
+      ...(args === undefined ? {} : { args }),
+      ...(result === undefined ? {} : { result }),
+      ...(error === undefined ? {} : { errorText: textOf(error) }),
+    }
+  }
+
+  #payload(
+    call: Call, target: TransformTarget, phase: TransformPhase, more: Partial<TransformContext> = {},
+  ): Promise<JSONValue | undefined> {
+    const { toolName, toolCallId, args: input } = call
+    return this.#orWithheld(this.#apply(this.#rulesOf(toolName), { target, phase, toolName, toolCallId, input, ...more }))
+  }
+
+  /** A rule that is still running when the run is aborted withholds its payload. */
+  async #orWithheld(payload: Promise<JSONValue | undefined>): Promise<JSONValue | undefined> {
+    try {
+      return await this.#run.unlessAborted(payload)
+    } catch {
+      return withheldPayload
+    }
+  }
+
+  /** The payload for the target; `undefined` when it is unchanged. */
+  async #apply(rules: ToolTransform | undefined, context: TransformContext): Promise<JSONValue | undefined> {
+    const own = rules?.[context.target]?.[ruleNames[context.phase]]
+    const rule = own ?? (this.#policyCovers(context.target) ? this.#policy?.transformToolPayload : undefined)
     if (!rule) return undefined
-    // A rule for an object can't know where in a text that is none its secrets are.
+    // A rule for an object can't find the secrets in malformed text.
     const malformed = isMalformed(context.input)
-    if (malformed && (context.phase === 'input-available' || context.phase === 'approval')) return withheld
+    if (malformed && (context.phase === 'input-available' || context.phase === 'approval')) return withheldPayload
     const { input, output, suspendPayload } = context
     try {
-      // Copies: a rule may make what is shown out of what it was given, and the model sees the original.
-      const shown = await rule({
+      // Copies: a rule may change its argument, and the model reads the original.
+      const transformed = await rule({
         ...context,
-        ...(input === undefined ? {} : { input: malformed ? withheld : copyOf(input) }),
+        ...(input === undefined ? {} : { input: malformed ? withheldPayload : copyOf(input) }),
         ...(output === undefined ? {} : { output: copyOf(output) }),
         ...(suspendPayload === undefined ? {} : { suspendPayload: copyOf(suspendPayload) }),
       })
-      return shown === undefined ? undefined : jsonOf(shown, `What transform of tool '${context.toolName}' returned`)
+      return transformed === undefined ? undefined : toJSON(transformed, `What transform of tool '${context.toolName}' returned`)
     } catch (error) {
-      logger.error(`transform of tool '${context.toolName}' failed; its payload is withheld`, { phase: context.phase, error: describe(error) })
-      return withheld
+      // The payload must not show what the rule was to hide.
+      this.#run.logger.error(`transform of tool '${context.toolName}' failed; its payload is withheld`, {
+        phase: context.phase, error: describe(error),
+      })
+      return withheldPayload
     }
   }
-  return {
-    apply,
-    idle: (tool) => policy === undefined && tool === undefined,
-    async delta(tool, context) {
-      const { input, inputDelta } = tool?.display ?? {}
-      if (inputDelta) return apply(tool, context)
-      if (input) return null
-      return covers('display') ? ((await apply(tool, context)) ?? null) : undefined
-    },
+
+  #rulesOf(toolName: string | undefined): ToolTransform | undefined {
+    return toolName === undefined ? undefined : this.#run.tools.tools.get(toolName)?.tool.transform
+  }
+
+  /** Neither the agent nor the tool has a rule: payloads are published as they are. */
+  #hasNoRule(rules: ToolTransform | undefined): boolean {
+    return this.#policy === undefined && rules === undefined
+  }
+
+  #policyCovers(target: TransformTarget): boolean {
+    return this.#policy !== undefined && (this.#policy.targets ?? ['display', 'transcript']).includes(target)
   }
 }
 
-/** Input that was not JSON is kept as `{ malformed: text }`. */
+const approvalSchema = JSON.stringify({
+  type: 'object',
+  properties: { approved: { type: 'boolean' }, reason: { type: 'string' } },
+  required: ['approved'],
+})
+
+/** Input that was not valid JSON is stored as `{ malformed: text }`. */
 function isMalformed(input: JSONValue | undefined): boolean {
   if (typeof input !== 'object' || input === null || Array.isArray(input)) return false
   return typeof input.malformed === 'string' && Object.keys(input).length === 1
+}
+
+function textOf(value: JSONValue): string {
+  return typeof value === 'string' ? value : JSON.stringify(value)
 }

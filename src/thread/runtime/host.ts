@@ -340,7 +340,7 @@ export class ThreadHost implements RunHost {
     return { entered: taken.map((mail) => mail.rows), ended, rows, waits }
   }
 
-  async revise({ revised, removed, added }: InputChange): Promise<void> {
+  async reviseInput({ revised, removed, added }: InputChange): Promise<void> {
     if (this.#runtime.closing) throw closed()
     if (this.#lost) throw this.#lost
     const { run } = this.#begun as BegunRun
@@ -373,7 +373,7 @@ export class ThreadHost implements RunHost {
     this.live.withdraw()
   }
 
-  reading(): void {
+  beforeModelCall(): void {
     this.#taken.tell()
   }
 

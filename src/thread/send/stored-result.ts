@@ -6,7 +6,7 @@ import type { MessageRow } from '../../message/row.ts'
 import type { Tripwire } from '../../processors/processor.ts'
 import type { FinishReason, Usage } from '../../run/chunk.ts'
 import { failedResult, type RunResult } from '../../run/output/run-result.ts'
-import { callOf, resultOf } from '../../run/step/outcome.ts'
+import { toolCallOf, toolResultOf } from '../../run/step/step-result.ts'
 import type { RunRow, Scope, ThreadStore } from '../../store/contract/threads.ts'
 
 /** How many rows are read at once. */
@@ -54,8 +54,8 @@ export async function storedResult(store: ThreadStore, run: RunRow): Promise<Run
     ...empty,
     error: undefined,
     text: answerOf(rows),
-    toolCalls: invocations.filter((part) => part.toolInvocation.state === 'call').map(callOf),
-    toolResults: invocations.filter((part) => part.toolInvocation.state !== 'call').map(resultOf),
+    toolCalls: invocations.filter((part) => part.toolInvocation.state === 'call').map(toolCallOf),
+    toolResults: invocations.filter((part) => part.toolInvocation.state !== 'call').map(toolResultOf),
     files: parts.filter((part) => part.type === 'file'),
     sources: parts.flatMap((part) => (part.type === 'source' ? part.source : [])),
     usage: cost,

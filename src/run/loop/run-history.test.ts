@@ -1,6 +1,6 @@
 import { expect, it } from 'vitest'
 import type { MessageRow } from '../../message/row.ts'
-import { OpenMessage } from './open-message.ts'
+import { OpenMessage } from './run-history.ts'
 
 const row = (role: MessageRow['role'], messageId = 'm', toolCallId?: string): MessageRow => ({
   id: `${messageId}/${role}`,
@@ -18,7 +18,7 @@ function open() {
   return new OpenMessage(() => `id-${++count}`)
 }
 
-it('goes on over steps and results, and ends where a signal or a user stands after it', () => {
+it('an open message continues over steps and results, and ends when a signal or a user message is stored after it', () => {
   const message = open()
   expect(message.next()).toBe('id-1')
   message.follow([row('assistant'), row('tool'), row('context')])
@@ -31,13 +31,13 @@ it('goes on over steps and results, and ends where a signal or a user stands aft
   expect(message.next()).toBe('id-3')
 })
 
-it('does not end before it began', () => {
+it('an open message does not end before it began', () => {
   const message = open()
   message.follow([row('signal')])
   expect(message.next()).toBe('id-1')
 })
 
-it('is taken up again by one of its calls, or by its id', () => {
+it('an open message is resumed by one of its calls, or by its id', () => {
   const rows = [row('assistant', 'm1', 'c1'), row('tool', 'm1'), row('assistant', 'm2', 'c1')]
   const byCall = open()
   byCall.resume([...rows, row('signal', 's')], { toolCallId: 'c1' })

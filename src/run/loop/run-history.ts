@@ -1,0 +1,241 @@
+import type { LanguageModelV4Message } from '@ai-sdk/provider'
+import type { MessageRow } from '../../message/row.ts'
+import { modelMessagesOf } from '../../prompt/from-rows.ts'
+import { closeOpenCalls } from '../../prompt/open-calls.ts'
+import type { SystemMessage } from '../../prompt/system.ts'
+import { isSentSignal } from '../../signals/row.ts'
+import type { RowChange } from '../step/step-result.ts'
+import type { InputChange } from './run-host.ts'
+import type { RunSetup } from './run-setup.ts'
+
+/** The history of the thread as one run knows it: its rows, the prompt that they make, and the message that the run is writing. */
+export class RunHistory {
+  readonly rows: MessageRow[]
+  readonly message: OpenMessage
+  readonly #runId: string
+  readonly #inputCount: number
+  readonly #prompt: GrowingPrompt
+
+  constructor({ id, rows, inputCount, reservedTags, newId }: Pick<RunSetup, 'id' | 'rows' | 'inputCount' | 'reservedTags' | 'newId'>) {
+    this.rows = rows
+    this.message = new OpenMessage(newId)
+    this.#runId = id
+    this.#inputCount = inputCount
+    this.#prompt = new GrowingPrompt(rows, reservedTags)
+  }
+
+  /** The input that started the run. */
+  get input(): MessageRow[] {
+    return this.rows.slice(this.rows.length - this.#inputCount)
+  }
+
+  /** True for input of this run: the model answers it, and it ends the segment before it. */
+  isInput(row: MessageRow): boolean {
+    if (row.runId !== this.#runId || row.id !== row.messageId) return false
+    return row.role === 'user' || isSentSignal(row)
+  }
+
+  /** The committed output of the run since input last entered. */
+  segment(): MessageRow[] {
+    const output: MessageRow[] = []
+    for (let index = this.rows.length - 1; index >= 0; index--) {
+      const row = this.rows[index] as MessageRow
+      if (this.isInput(row)) break
+      if (row.runId === this.#runId && isOutput(row)) output.push(row)
+    }
+    return output.reverse()
+  }
+
+  /** Adds stored rows. The prompt grows by them; its earlier messages never change. */
+  append(rows: readonly MessageRow[]): void {
+    for (const row of rows) this.rows.push(row)
+    // Results that are stored after input stand before it in the prompt.
+    if (this.message.sealed && rows.some((row) => row.role === 'tool')) this.#prompt.rebuild(this.rows)
+    else this.#prompt.append(rows)
+    this.message.follow(rows)
+  }
+
+  /** Applies what output processors changed in stored rows. */
+  revise({ revised, removed }: RowChange): void {
+    if (revised.length + removed.length === 0) return
+    const changed = new Map(revised.map((row) => [row.id, row]))
+    const gone = new Set(removed)
+    this.#replace(this.rows.filter(({ id }) => !gone.has(id)).map((row) => changed.get(row.id) ?? row))
+  }
+
+  /** Replaces input rows with what input processors made of them. Added rows stand at the end, as in history. */
+  changeInput(before: readonly MessageRow[], after: readonly MessageRow[]): InputChange {
+    const left = new Map(after.map((row) => [row.id, row]))
+    const known = new Set(before.map((row) => row.id))
+    const input = new Set(before)
+    const added = after.filter((row) => !known.has(row.id))
+    this.#replace([...this.rows.flatMap((row) => (input.has(row) ? (left.get(row.id) ?? []) : row)), ...added])
+    return {
+      revised: before.flatMap((row) => left.get(row.id) ?? []).filter((row) => !before.includes(row)),
+      removed: before.filter((row) => !left.has(row.id)).map((row) => row.messageId),
+      added,
+    }
+  }
+
+  #replace(rows: readonly MessageRow[]): void {
+    this.rows.splice(0, this.rows.length, ...rows)
+    this.#prompt.rebuild(this.rows)
+  }
+
+  /** The next prompt. A copy: a provider may keep the array. */
+  prompt(system: readonly SystemMessage[]): LanguageModelV4Message[] {
+    return [...system, ...this.#prompt.next()] as LanguageModelV4Message[]
+  }
+
+  /** Makes the next prompt from other rows. The one after it is made from history again. */
+  promptOnce(rows: readonly MessageRow[]): void {
+    this.#prompt.once(rows)
+  }
+
+  /** The messages that the model received; see `GrowingPrompt.sent`. */
+  sentMessages(answering = false): () => LanguageModelV4Message[] {
+    return this.#prompt.sent(answering)
+  }
+}
+
+/** True for rows of what the model and its tools produced. */
+export function isOutput({ role }: MessageRow): boolean {
+  return role === 'assistant' || role === 'tool'
+}
+
+/** The messages of a run's prompt. They grow by the rows that are appended; earlier messages never change. */
+class GrowingPrompt {
+  readonly #tags: readonly string[]
+  #messages: LanguageModelV4Message[]
+  #once: LanguageModelV4Message[] | undefined
+  /** Rows that are converted when the next prompt is read: the last output of a run usually isn't. */
+  #pending: MessageRow[] = []
+
+  /** `tags`: see `modelMessagesOf`. */
+  constructor(rows: readonly MessageRow[], tags: readonly string[]) {
+    this.#tags = tags
+    this.#messages = this.#convert(inPromptOrder(rows), [])
+  }
+
+  append(rows: readonly MessageRow[]): void {
+    for (const row of rows) this.#pending.push(row)
+  }
+
+  /** Starts again from these rows: a row changed, or was inserted before the end. */
+  rebuild(rows: readonly MessageRow[]): void {
+    if (this.#once) this.#convert(this.#pending, this.#once)
+    this.#pending = []
+    this.#messages = this.#convert(inPromptOrder(rows), [])
+  }
+
+  /** The next prompt is made of these rows and of those appended before it is read. It has no effect on the one after it. */
+  once(rows: readonly MessageRow[]): void {
+    this.#flush()
+    this.#once = this.#convert(inPromptOrder(rows), [])
+  }
+
+  /**
+   * The messages that the model received before its last answer, or, while it is `answering`, for the current one. Copied when the
+   * function is called: the messages only grow, and most callers never read them.
+   */
+  sent(answering: boolean): () => LanguageModelV4Message[] {
+    this.#flush()
+    const messages = this.#messages
+    const answered = answering ? -1 : messages.findLastIndex(({ role }) => role === 'assistant')
+    const end = answered < 0 ? messages.length : answered
+    return () => messages.slice(0, end)
+  }
+
+  next(): readonly LanguageModelV4Message[] {
+    this.#flush()
+    const messages = this.#once ?? this.#messages
+    this.#once = undefined
+    return messages
+  }
+
+  #flush(): void {
+    if (this.#pending.length === 0) return
+    this.#convert(this.#pending, this.#messages)
+    if (this.#once) this.#convert(this.#pending, this.#once)
+    this.#pending = []
+  }
+
+  #convert(rows: readonly MessageRow[], into: LanguageModelV4Message[]): LanguageModelV4Message[] {
+    for (const row of rows) for (const message of modelMessagesOf(row, this.#tags)) into.push(message)
+    return into
+  }
+}
+
+/** The rows in the order that providers require: every call has a result, right after it. */
+function inPromptOrder(rows: readonly MessageRow[]): readonly MessageRow[] {
+  return closeOpenCalls(resultsAfterCalls(rows))
+}
+
+/**
+ * A run that was suspended may have sent itself a signal before its last results were stored. The results move before the signal;
+ * no model has read one without the other.
+ */
+function resultsAfterCalls(rows: readonly MessageRow[]): readonly MessageRow[] {
+  let ordered: MessageRow[] | undefined
+  let insertAt = -1
+  for (let index = 0; index < rows.length; index++) {
+    const row = rows[index] as MessageRow
+    if (row.role === 'tool' && insertAt >= 0) {
+      if (insertAt < index) ordered ??= rows.slice(0, index)
+      ordered?.splice(insertAt, 0, row)
+      insertAt++
+      continue
+    }
+    ordered?.push(row)
+    if (row.role === 'assistant') insertAt = ordered ? ordered.length : index + 1
+    else if (row.role !== 'signal' && row.role !== 'context') insertAt = -1
+  }
+  return ordered ?? rows
+}
+
+/** The message that a run is writing. It ends when input is stored after it; the next output has a new id. */
+export class OpenMessage {
+  id: string
+  /** Input is stored after it. */
+  sealed = false
+  #begun = false
+  readonly #newId: () => string
+
+  constructor(newId: () => string) {
+    this.#newId = newId
+    this.id = newId()
+  }
+
+  /** Takes note of stored rows. */
+  follow(rows: readonly MessageRow[]): void {
+    for (const row of rows) {
+      if (row.role === 'assistant') this.#begun = true
+      else if (this.#begun && (row.role === 'signal' || row.role === 'user')) this.sealed = true
+    }
+  }
+
+  /** The id of the message that the next output belongs to. */
+  next(): string {
+    if (this.sealed) {
+      this.id = this.#newId()
+      this.#begun = false
+      this.sealed = false
+    }
+    return this.id
+  }
+
+  /** Continues the message of the last of these rows that has the call, or that is of this message. */
+  resume(rows: readonly MessageRow[], from: { toolCallId?: string; messageId?: string }): void {
+    const { toolCallId, messageId } = from
+    const index = rows.findLastIndex((row) =>
+      row.role === 'assistant' && (toolCallId === undefined ? row.messageId === messageId : hasCall(row, toolCallId)))
+    const row = rows[index]
+    if (!row) return
+    this.id = row.messageId
+    this.follow(rows.slice(index))
+  }
+}
+
+function hasCall({ content }: MessageRow, toolCallId: string): boolean {
+  return content.parts.some((part) => part.type === 'tool-invocation' && part.toolInvocation.toolCallId === toolCallId)
+}

@@ -1,0 +1,216 @@
+import type { LanguageModelV4CallOptions, LanguageModelV4StreamPart } from '@ai-sdk/provider'
+import { describe, type HeedError } from '../../base/errors.ts'
+import { isPromise } from '../../base/is-promise.ts'
+import type { JSONValue } from '../../base/json.ts'
+import { modelMessagesOf } from '../../prompt/from-rows.ts'
+import type { Chunk } from '../chunk.ts'
+import { repeatLanes } from '../loop/repeat-lanes.ts'
+import { interrupted, type Run } from '../loop/run.ts'
+import { callModel, endedEarly, type BrokenStream, type ModelStream } from '../model/model-call.ts'
+import { addUsage, toV4Part } from '../model/model-parts.ts'
+import { providerError } from '../model/provider-error.ts'
+import { defaultMaxRetries, modelToolChoice, type ModelSettings } from '../options.ts'
+import { GrowingObject } from '../output/structured-output.ts'
+import type { InputContext } from '../tools/tool.ts'
+import { StepRecorder } from './step-recorder.ts'
+
+/** The output of one model call. `cut`: why its stream was not read to its end. */
+export interface StreamedStep {
+  recorder: StepRecorder
+  cut?: { kind: 'aborted' } | { kind: 'interrupted' } | { kind: 'broken'; error: HeedError; mayContinue: boolean }
+}
+
+const noSettings: ModelSettings = {}
+
+/** Calls the model once and publishes its stream. Throws when all models of the list failed. */
+export async function streamStep(run: Run): Promise<StreamedStep> {
+  await repeatLanes(run)
+  const result = run.processors.inputStep(run)
+  const change = isPromise(result) ? await result : result
+  await run.commitContext()
+  // Only a provider's own tools may be called with a string.
+  const recorder = new StepRecorder(run.id, (toolName) => run.tools.tools.get(toolName)?.provider !== undefined)
+  const settings: ModelSettings = run.options.modelSettings || change.modelSettings
+    ? { ...run.options.modelSettings, ...change.modelSettings }
+    : noSettings
+  await publishStart(run)
+  const signal = run.openStream()
+  const models = change.model ? [{ model: change.model, maxRetries: undefined }] : run.streamRetries.remaining(run.models)
+  const maxRetries = settings.maxRetries ?? defaultMaxRetries
+  let broken: BrokenStream | undefined
+  let stream: ModelStream | undefined
+  try {
+    await run.streamRetries.backOff(run.clock, signal)
+    run.host.beforeModelCall?.()
+    const { trace } = run
+    const options = callOptions(run, change, settings, signal)
+    stream = await callModel(models, options, {
+      clock: run.clock,
+      signal,
+      maxRetries,
+      trace: trace && ((model, asked) => trace.chat(model, asked, run.step)),
+      onFailure: run.processors.handlesErrors ? (error) => retryAfterError(run, error, options) : undefined,
+    })
+    const error = await record(run, stream, recorder)
+    if (error) broken = { error, models, index: stream.index, maxRetries }
+  } catch (error) {
+    if (!signal.aborted || error !== signal.reason) throw error
+  } finally {
+    run.closeStream()
+    stream?.chat?.end(recorder, signal.aborted ? { cut: cutBy(signal) } : { error: broken?.error })
+    run.usage = addUsage(run.usage, recorder.usage)
+  }
+  const kind = cutBy(signal)
+  if (kind) return cutStep(run, recorder, { kind })
+  if (broken) {
+    const mayContinue = run.streamRetries.mayContinue(broken, run.clock.now())
+    return cutStep(run, recorder, { kind: 'broken', error: broken.error, mayContinue })
+  }
+  run.streamRetries.reset()
+  recorder.dropChangedItems()
+  await run.display.hideInTranscript(recorder.parts)
+  return { recorder }
+}
+
+function publishStart(run: Run): ReturnType<Run['publish']> {
+  const messageId = run.history.message.next()
+  return run.publish(run.chunk('step-start', { messageId, request: {}, warnings: [], startedAt: run.clock.now() }))
+}
+
+/**
+ * Lets processors decide whether to call the model once more. Signals that they send are for the next call: they are stored before
+ * it, at the end of the prompt, and the answer follows them.
+ */
+async function retryAfterError(run: Run, error: HeedError, options: LanguageModelV4CallOptions): Promise<boolean> {
+  const retry = await run.processors.apiError(run, error)
+  const sent = await run.commitOwnSignals()
+  if (sent.length === 0) return retry
+  // A new array: the provider may keep the one that it received.
+  options.prompt = [...options.prompt, ...sent.flatMap((row) => modelMessagesOf(row, run.reservedTags))]
+  run.history.message.sealed = true
+  await publishStart(run)
+  return retry
+}
+
+function cutBy({ aborted, reason }: AbortSignal): 'interrupted' | 'aborted' | undefined {
+  if (!aborted) return undefined
+  return reason === interrupted ? 'interrupted' : 'aborted'
+}
+
+/** Publishes the stream. Returns the error with which it broke; throws what processors throw. */
+async function record(run: Run, stream: ModelStream, recorder: StepRecorder): Promise<HeedError | undefined> {
+  const growing = run.structured && new GrowingObject(run.structured)
+  const hooks = new InputHooks(run)
+  try {
+    for (;;) {
+      let chunk: Chunk | undefined
+      let part: LanguageModelV4StreamPart
+      try {
+        const { done, value } = await stream.next()
+        if (done) return recorder.finished ? undefined : endedEarly(stream.model)
+        part = toV4Part(value)
+        chunk = recorder.take(part)
+      } catch (error) {
+        return providerError(error, stream.model, true)
+      }
+      if (part.type === 'tool-input-start' || part.type === 'tool-input-delta' || part.type === 'tool-call') await hooks.call(part)
+      if (!chunk) continue
+      const shown = chunk.type.startsWith('tool-') ? run.display.publishCall(chunk) : run.publish(chunk)
+      recorder.keep(chunk, shown instanceof Promise ? await shown : shown)
+      if (growing && chunk.type === 'text-delta') {
+        const object = growing.grow(run.unfinishedText + recorder.text)
+        if (object !== undefined) await run.publish(run.chunk('object', { object }))
+      }
+    }
+  } finally {
+    stream.close()
+  }
+}
+
+/** Keeps the output of a stream that was cut, without its open calls. */
+async function cutStep(run: Run, recorder: StepRecorder, cut: NonNullable<StreamedStep['cut']>): Promise<StreamedStep> {
+  for (const chunk of recorder.closeOpen()) recorder.keep(chunk, await run.publish(chunk))
+  recorder.dropOpenCalls()
+  recorder.dropItems()
+  await run.display.hideInTranscript(recorder.parts)
+  return { recorder, cut }
+}
+
+type StepChange = Awaited<ReturnType<Run['processors']['inputStep']>>
+
+function callOptions(run: Run, change: StepChange, settings: ModelSettings, signal: AbortSignal): LanguageModelV4CallOptions {
+  const { maxRetries: _, ...sampling } = settings
+  const tools = run.offerTools(change.activeTools ?? run.options.activeTools)
+  const toolChoice = change.toolChoice ?? modelToolChoice(run.options.toolChoice)
+  const providerOptions = change.providerOptions ?? run.options.providerOptions
+  const prompt = run.history.prompt(change.systemMessages ?? run.system)
+  const options: LanguageModelV4CallOptions = Object.assign(sampling, { prompt, abortSignal: signal })
+  if (tools.length > 0) {
+    options.tools = tools
+    if (toolChoice !== undefined) options.toolChoice = toolChoice
+  }
+  if (run.structured) options.responseFormat = run.structured.responseFormat
+  if (providerOptions !== undefined) options.providerOptions = providerOptions
+  if (run.options.includeRawChunks) options.includeRawChunks = true
+  return options
+}
+
+/** Calls the input hooks of tools while the model writes their calls. An error of a hook is logged and does not fail the run. */
+class InputHooks {
+  readonly #names = new Map<string, string>()
+  readonly #run: Run
+
+  constructor(run: Run) {
+    this.#run = run
+  }
+
+  async call(part: LanguageModelV4StreamPart): Promise<void> {
+    switch (part.type) {
+      case 'tool-input-start': {
+        this.#names.set(part.id, part.toolName)
+        const tool = this.#run.offeredTools.get(part.toolName)?.tool
+        return tool?.onInputStart && this.#guard(part.toolName, () => tool.onInputStart?.(this.#context(part.id)))
+      }
+      case 'tool-input-delta': {
+        const name = this.#names.get(part.id) ?? ''
+        const tool = this.#run.offeredTools.get(name)?.tool
+        if (!tool?.onInputDelta) return
+        return this.#guard(name, () => tool.onInputDelta?.({ ...this.#context(part.id), inputTextDelta: part.delta }))
+      }
+      case 'tool-call': {
+        this.#names.delete(part.toolCallId)
+        const resolved = this.#run.offeredTools.get(part.toolName)
+        if (!resolved?.tool.onInputAvailable) return
+        return this.#guard(part.toolName, async () => {
+          const input = parseInput(part.input)
+          const checked = input === undefined ? undefined : ((await resolved.input?.validate(input)) ?? { ok: true as const, value: input })
+          // The model gets an error for invalid input.
+          if (checked?.ok) await resolved.tool.onInputAvailable?.({ ...this.#context(part.toolCallId), input: checked.value })
+        })
+      }
+    }
+  }
+
+  async #guard(toolName: string, hook: () => void | Promise<void>): Promise<void> {
+    const { signal, logger, id: runId } = this.#run
+    try {
+      await this.#run.unlessAborted(hook())
+    } catch (error) {
+      if (!signal.aborted) logger.error(`an input hook of tool '${toolName}' failed`, { runId, error: describe(error) })
+    }
+  }
+
+  #context(toolCallId: string): InputContext {
+    const { signal: abortSignal, requestContext } = this.#run
+    return { toolCallId, abortSignal, requestContext, messages: this.#run.history.sentMessages(true)() }
+  }
+}
+
+/** Undefined for malformed JSON: the execution of the call reports it. */
+function parseInput(text: string): JSONValue | undefined {
+  try {
+    return text.trim() === '' ? {} : (JSON.parse(text) as JSONValue)
+  } catch {
+    return undefined
+  }
+}

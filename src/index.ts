@@ -75,7 +75,7 @@ export type { AbortAnswer } from './thread/cluster/peers.ts'
 export type { AbortOptions } from './thread/control/abort.ts'
 
 // Storage
-export { InMemoryStore } from './store/memory/store.ts'
+export { InMemoryStore } from './store/sqlite/in-memory.ts'
 export type * from './store/contract/threads.ts'
 export type * from './store/contract/messages.ts'
 export { CompositeStore, type CompositeStoreOptions } from './store/composite.ts'

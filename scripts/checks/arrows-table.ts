@@ -89,7 +89,6 @@ export const arrows: ArrowTable = {
   'store/sqlite/**': [
     ...base, ...contracts, 'store/*.ts', 'store/core/**', 'store/sql/**', 'machine.ts', 'message/**', 'signals/**', 'recall/**', 'bus/*.ts', 'bus/libsql/**',
   ],
-  'store/memory/**': [...base, ...contracts, 'store/*.ts', 'store/core/**', 'store/sqlite/**', 'machine.ts', 'message/**', 'signals/**', 'recall/**', 'bus/*.ts'],
   'store/conformance/**': [...base, ...contracts, 'store/*.ts', 'machine.ts', 'message/**', 'signals/**'],
 
   // What answers a question best, of passages and vectors that it is given: pure.
@@ -108,7 +107,8 @@ export const arrows: ArrowTable = {
   'bus/*.ts': [...base, 'type run/chunk.ts'],
   'bus/*/**': [...base, 'bus/*.ts', 'type run/chunk.ts'],
 
-  'index.ts': [...core, 'store/memory/**', 'lazy store/sqlite/**'],
+  // `InMemoryStore` is the SQL store, so importing `heed` loads that store's code; `node:sqlite` is loaded when a store is first opened.
+  'index.ts': [...core, 'store/sqlite/in-memory.ts', 'lazy store/sqlite/**'],
   'testing/**': [...core, 'index.ts', 'store/conformance/**', 'bus/conformance/**'],
   'http/**': [...core, 'index.ts'],
   // Runs in browsers: the types of the core, and of its code only the shape of messages.

@@ -17,8 +17,8 @@ it.each([
   const folder = mkdtempSync(join(tmpdir(), 'heed-worker-'))
   const module = (name: string) => JSON.stringify(new URL(name, import.meta.url).href)
   const code = `
-    import { Memory } from ${module('./index.ts')}
-    import { LibSQLStore } from ${module('./store/libsql/index.ts')}
+    import { Memory } from ${module('../index.ts')}
+    import { LibSQLStore } from ${module('../store/sqlite/index.ts')}
     const storage = new LibSQLStore({ url: ${JSON.stringify(`file:${join(folder, 'a.db')}`)} })
     const memory = new Memory({ storage })
     await memory.createThread({ threadId: 't', resourceId: 'u' })

@@ -350,10 +350,13 @@ export class Inbox implements Attendant {
   }
 
   #open(): Promise<NotificationStore | undefined> {
-    this.#opening ??= this.#find().catch((error: unknown) => {
+    if (this.#opening) return this.#opening
+    this.#opening = this.#find().catch((error: unknown) => {
       this.#opening = undefined
       throw error
     })
+    // Sweeps before the first use skip a database in memory; another Heed on the same store may have left something that is due.
+    if (this.#options.ephemeral) this.#opening.then(() => this.look(), () => {})
     return this.#opening
   }
 

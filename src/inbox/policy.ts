@@ -47,7 +47,7 @@ const timesOf: Partial<Record<NotificationDeliveryAction, readonly string[]>> = 
 const times = "'defer' has a deliverAt, 'summarize' a summaryAt and a deliverAt"
 
 /** What is done where the policy has no opinion. */
-export function usualDecision({ record: { priority }, threadState, now }: PolicyContext): NotificationDeliveryDecision {
+function usualDecision({ record: { priority }, threadState, now }: PolicyContext): NotificationDeliveryDecision {
   switch (priority) {
     case 'urgent':
       return { action: 'deliver', reason: 'urgent' }

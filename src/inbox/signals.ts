@@ -7,7 +7,7 @@ import type { NotificationRecord, SummaryBatch } from '../store/contract/notific
  * A record has one signal of its full text, whoever sends it and however often: the thread takes it once. One that was refused stays
  * refused: a record that is tried again after it has the next.
  */
-export function fullSignalId({ id, deliveredSignalId }: Pick<NotificationRecord, 'id' | 'deliveredSignalId'>): string {
+function fullSignalId({ id, deliveredSignalId }: Pick<NotificationRecord, 'id' | 'deliveredSignalId'>): string {
   if (deliveredSignalId === undefined) return reservedIdPrefixes.full + id
   const before = /^notification-retry:(\d+):/.exec(deliveredSignalId)?.[1]
   return `${reservedIdPrefixes.retry}${before === undefined ? 1 : Number(before) + 1}:${id}`

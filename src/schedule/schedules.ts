@@ -198,10 +198,13 @@ export class Schedules implements Attendant {
   }
 
   #open(): Promise<ScheduleStore | undefined> {
-    this.#opening ??= this.#find().catch((error: unknown) => {
+    if (this.#opening) return this.#opening
+    this.#opening = this.#find().catch((error: unknown) => {
       this.#opening = undefined
       throw error
     })
+    // Sweeps before the first use skip a database in memory; another Heed on the same store may have left something that is due.
+    if (this.#ephemeral) this.#opening.then(() => this.look(), () => {})
     return this.#opening
   }
 

@@ -23,7 +23,7 @@ export function usageOf(usage: ScriptedUsage | LanguageModelV4Usage = {}, charac
 }
 
 /** A token for every four characters, begun ones included. */
-export function tokens(characters: number): number {
+function tokens(characters: number): number {
   return Math.ceil(characters / 4)
 }
 

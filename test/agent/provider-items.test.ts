@@ -5,7 +5,7 @@ import { Heed } from '../../src/heed/heed.ts'
 import type { MessagePart } from '../../src/message/message.ts'
 import type { Processor } from '../../src/processors/processor.ts'
 import { createTool } from '../../src/run/tools/tool.ts'
-import { InMemoryStore } from '../../src/store/memory/store.ts'
+import { InMemoryStore } from '../../src/store/sqlite/in-memory.ts'
 import { providerServer, virtualClock, type ProviderServer, type ScriptedStep } from '../../src/testing/index.ts'
 import { refuseStrayRejections, turn } from './asking.ts'
 

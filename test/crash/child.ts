@@ -136,7 +136,7 @@ function dieWhileOpening(): void {
   }
 }
 
-/** At one of the statements that bring an older database up to date, before or after it. */
+/** Before or after one of the statements of the migration. */
 function dieWhileMigrating(): void {
   const { exec } = DatabaseSync.prototype
   let migrating = false

@@ -13,7 +13,7 @@ export interface Fault {
 /** Makes one file of the child and everything it needs: it starts several times as fast, and is started very often. */
 export async function buildProgram(folder: string, fault?: Fault): Promise<string> {
   const build = await rolldown({
-    input: { child: join(here, 'child.ts'), 'checkpoint-worker': join(source, 'store/libsql/checkpoint-worker.ts') },
+    input: { child: join(here, 'child.ts'), 'checkpoint-worker': join(source, 'store/sqlite/checkpoint-worker.ts') },
     platform: 'node',
     external: [/^node:/, /^@ai-sdk\//],
     logLevel: 'silent',

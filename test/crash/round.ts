@@ -12,7 +12,6 @@ import { unheard } from './checks/watching.ts'
 import { readEffects } from './effects.ts'
 import { readJournals, type Noted } from './journal.ts'
 import { readLedger, unrest } from './ledger.ts'
-import { migrationMoments, oldDatabase } from './old-database.ts'
 import { pause } from './restless-model.ts'
 
 export interface RoundPlan {
@@ -112,21 +111,20 @@ export class Round {
     return { seed, slots, kills: this.#kills, stops: this.#stops, retired: this.#retired, violations: [...this.#problems, ...judge(evidence)], facts: factsOf(evidence) }
   }
 
-  /** Every other round begins with a database of an earlier version, and with processes that die while they bring it up to date. */
+  /** Every other round begins with processes that are killed while they run the migrations of a new file. */
   async #migrate(): Promise<void> {
-    const { folder, seed } = this.#plan
-    if (seed % 2 === 0) return
-    const version = 1 + this.#chance.below(migrations.length - 1)
-    await oldDatabase(folder, this.#database, version, this.#threads)
-    for (let deaths = 0; deaths < 3 && this.#killsLeft > 0 && this.#version() === version; deaths++) {
-      const kill: KillPlan = { point: 'migrate', nth: 1 + this.#chance.below(migrationMoments(version)) }
+    if (this.#plan.seed % 2 === 0) return
+    // Before and after each statement: the begin, every step, and the commit.
+    const moments = 2 * (2 + migrations.length)
+    for (let deaths = 0; deaths < 3 && this.#killsLeft > 0 && this.#version() === 0; deaths++) {
+      const kill: KillPlan = { point: 'migrate', nth: 1 + this.#chance.below(moments) }
       const child = this.#start(0, { sends: 0, patience: 1, kill })
       const [code, signal] = (await once(child, 'exit')) as [number | null, string | null]
       this.#killsLeft--
       if (signal === 'SIGKILL') this.#kills.migrate = (this.#kills.migrate ?? 0) + 1
       else this.#problems.push({ promise: 'harness', what: `a process that was to die in a migration (${kill.nth}) ended with ${code ?? signal}` })
       const left = this.#version()
-      if (left !== version && left !== migrations.length) this.#problems.push({ promise: 'A1.2', what: `a death at ${kill.nth} left version ${left} of a migration from ${version}` })
+      if (left !== 0 && left !== migrations.length) this.#problems.push({ promise: 'A1.2', what: `a death at ${kill.nth} left version ${left} of a migration from 0` })
     }
   }
 

@@ -191,7 +191,7 @@ describe('a backup', () => {
     await memory.updateThread({ id: 't', metadata: { topic: 'coffee' } })
     await memory.createThread({ threadId: 'later', resourceId: 'u' })
     const [accepted] = await storage.accept([{
-      threadId: 't', resourceId: 'u', agentId: 'a', id: 's', mode: 'now', ifActive: { behavior: 'deliver' }, ifIdle: { behavior: 'wake' }, rows: [], runId: 'r', claim: { owner: 'p' }, now: 1,
+      threadId: 't', resourceId: 'u', agentId: 'agent-1', id: 's', mode: 'now', ifActive: { behavior: 'deliver' }, ifIdle: { behavior: 'wake' }, rows: [], runId: 'r', claim: { owner: 'p' }, now: 1,
     }])
     const fence = accepted && 'fence' in accepted ? accepted.fence : undefined
     if (!fence) throw new Error('the thread was woken')

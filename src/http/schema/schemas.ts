@@ -23,7 +23,7 @@ export function closed(properties: Record<string, JSONSchema>, required: readonl
 
 const part: JSONSchema = object({ type: { enum: ['text', 'file', 'image'] } }, ['type'])
 
-export const contents: JSONSchema = { anyOf: [text, { type: 'array', items: part, maxItems: 1_000 }] }
+const contents: JSONSchema = { anyOf: [text, { type: 'array', items: part, maxItems: 1_000 }] }
 
 /** Attributes may be any JSON: values other than strings, numbers and booleans are written as JSON. */
 const signalExtras = { id, attributes: record, metadata: record, providerOptions: record }

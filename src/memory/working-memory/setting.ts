@@ -41,7 +41,7 @@ export function workingMemoryOf(options: MemoryOptions): WorkingMemorySetting {
   return setting
 }
 
-export function checkWorkingMemory(options: unknown): asserts options is WorkingMemoryOptions {
+function checkWorkingMemory(options: unknown): asserts options is WorkingMemoryOptions {
   if (typeof options !== 'object' || options === null || Array.isArray(options)) throw invalid('workingMemory', 'must be an object: workingMemory: { enabled: true }')
   for (const key of Object.keys(options)) {
     if (known.includes(key)) continue

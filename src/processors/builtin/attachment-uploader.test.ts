@@ -5,7 +5,7 @@ import { Agent } from '../../agent/agent.ts'
 import { Heed } from '../../heed/heed.ts'
 import { Memory } from '../../memory/memory.ts'
 import type { Message, MessagePart } from '../../message/message.ts'
-import { InMemoryStore } from '../../store/memory/store.ts'
+import { InMemoryStore } from '../../store/sqlite/in-memory.ts'
 import { scriptedModel } from '../../testing/index.ts'
 import { AttachmentUploader, type UploadedAttachment } from './attachment-uploader.ts'
 

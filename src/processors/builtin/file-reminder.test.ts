@@ -7,7 +7,7 @@ import type { Message, MessagePart } from '../../message/message.ts'
 import { createTool } from '../../run/tools/tool.ts'
 import { normaliseSignal } from '../../signals/normalise.ts'
 import { signalToMessage } from '../../signals/row.ts'
-import { InMemoryStore } from '../../store/memory/store.ts'
+import { InMemoryStore } from '../../store/sqlite/in-memory.ts'
 import { scriptedModel } from '../../testing/index.ts'
 import { fileReminder, type FileReminderOptions } from './file-reminder.ts'
 

@@ -14,7 +14,7 @@ export function textsOf({ content }: Message, kinds: readonly TextKind[] = ['tex
 }
 
 /** The message with its texts as `change` makes them: a copy, or the message itself when nothing changed. */
-export function withTexts(message: Message, change: ChangeText): Message {
+function withTexts(message: Message, change: ChangeText): Message {
   const { content } = message
   let changed = false
   const parts = content.parts.map((part) => {

@@ -5,7 +5,7 @@ import { afterAll, afterEach, describe, expect, it } from 'vitest'
 import type { Message } from '../../message/message.ts'
 import type { TextEmbedder } from '../embedder.ts'
 import { virtualClock } from '../../testing/virtual-clock.ts'
-import { InMemoryStore } from '../../store/memory/store.ts'
+import { InMemoryStore } from '../../store/sqlite/in-memory.ts'
 import type { RecallIndex, RecallProgress } from '../../store/contract/recall.ts'
 import { LibSQLStore } from '../../store/sqlite/store.ts'
 
@@ -129,7 +129,7 @@ describe.each(['file', 'memory', 'InMemoryStore'] as const)('an embedder that re
       .poll(async () => (await recall.status()).embedders[0])
       .toMatchObject({ errorCode: 'provider_error', error: expect.stringContaining("Embedder 'test/dogs'") })
     answer = (texts) => texts.map((text) => vectorOf(text))
-    if (kind !== 'InMemoryStore') await embedded(recall)
+    await embedded(recall)
     expect(await best(recall, 'puppy')).toMatchObject({ messageId: 'm0', meaning: 1 })
     expect((await recall.status()).embedders[0]).not.toHaveProperty('error')
   })
@@ -139,7 +139,7 @@ describe.each(['file', 'memory', 'InMemoryStore'] as const)('an embedder that re
     let dimension = 3
     recall.embedWith(embedderOf((texts) => texts.map((text) => vectorOf(text, dimension))))
     await say(store, 'Our hound is called Rex.', 'Taxes are due in May.')
-    if (kind !== 'InMemoryStore') await embedded(recall)
+    await embedded(recall)
     expect(await best(recall, 'puppy')).toMatchObject({ messageId: 'm0', meaning: 1 })
     dimension = 8
     expect(await best(recall, 'hound')).toMatchObject({ messageId: 'm0', words: 1, meaning: 0 })
@@ -147,11 +147,10 @@ describe.each(['file', 'memory', 'InMemoryStore'] as const)('an embedder that re
       { errorCode: 'dimension_changed', error: expect.stringContaining('reindex()') },
     ])
     await recall.reindex()
-    if (kind !== 'InMemoryStore') expect((await recall.status()).embedders[0]).not.toHaveProperty('error')
+    expect((await recall.status()).embedders[0]).not.toHaveProperty('error')
     expect(await best(recall, 'puppy')).toMatchObject({ messageId: 'm0', meaning: 1 })
     expect((await recall.status()).embedders[0]).not.toHaveProperty('error')
-    if (kind !== 'InMemoryStore')
-      expect((await recall.status()).embedders).toMatchObject([{ dimension: 8, complete: true, embedded: 2, pending: 0 }])
+    expect((await recall.status()).embedders).toMatchObject([{ dimension: 8, complete: true, embedded: 2, pending: 0 }])
   })
 
   it('[K1.6] with vectors of another length is repaired by reindex() also while vectors are being made', async () => {
@@ -164,14 +163,14 @@ describe.each(['file', 'memory', 'InMemoryStore'] as const)('an embedder that re
       return texts.map((text) => vectorOf(text, dimension))
     }))
     await say(store, 'Our hound is called Rex.', 'Taxes are due in May.')
-    if (kind !== 'InMemoryStore') await embedded(recall)
+    await embedded(recall)
     expect(await best(recall, 'puppy')).toMatchObject({ messageId: 'm0', meaning: 1 })
     dimension = 8
     held = true
     await edit(store, 'm1', 'Taxes are due in June.')
-    if (kind !== 'InMemoryStore') await expect.poll(() => gates.length).toBe(1)
+    await expect.poll(() => gates.length).toBe(1)
     const reindexed = recall.reindex()
-    if (kind !== 'InMemoryStore') await expect.poll(async () => (await recall.status()).embedders[0]?.pending).toBe(2)
+    await expect.poll(async () => (await recall.status()).embedders[0]?.pending).toBe(2)
     held = false
     for (const release of gates) release()
     await reindexed
@@ -211,7 +210,7 @@ describe.each(['file', 'memory', 'InMemoryStore'] as const)('an embedder that re
     await say(store, 'Our hound is called Rex.', 'Taxes are due in May.')
     expect(await best(recall, 'hound')).toMatchObject({ messageId: 'm0' })
     recall.embedWith(embedderOf((texts) => texts.map((text) => vectorOf(text))))
-    if (kind !== 'InMemoryStore') await embedded(recall)
+    await embedded(recall)
     expect(await best(recall, 'puppy')).toMatchObject({ messageId: 'm0', meaning: 1 })
   })
 })

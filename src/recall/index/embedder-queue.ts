@@ -28,6 +28,7 @@ export class EmbedderQueue {
   #working: Promise<void> | undefined
   /** `wake` was called while working. */
   #isAwake = false
+  #holds = 0
   #timer: Timer | undefined
   #limit: number
   #failure: EmbedderFailure | undefined
@@ -76,7 +77,7 @@ export class EmbedderQueue {
   /** Starts work, when there may be passages without vectors. */
   wake(): void {
     this.#isAwake = true
-    if (this.#working || this.#ending.signal.aborted) return
+    if (this.#working || this.#holds > 0 || this.#ending.signal.aborted) return
     if (!this.#backoff.isOver) return this.#wakeAt(this.#backoff.until)
     this.#timer?.cancel()
     this.#timer = undefined
@@ -84,6 +85,15 @@ export class EmbedderQueue {
       this.#working = undefined
       if (this.#isAwake) this.wake()
     })
+  }
+
+  /** Sends the embedder no more passages until the returned function is called. */
+  hold(): () => void {
+    this.#holds += 1
+    return () => {
+      this.#holds -= 1
+      this.wake()
+    }
   }
 
   /** Resolves when every passage has its vectors. Rejects when the embedder keeps failing; retries continue after that. */
@@ -132,7 +142,7 @@ export class EmbedderQueue {
 
   async #work(): Promise<void> {
     try {
-      while (!this.#ending.signal.aborted) {
+      while (this.#holds === 0 && !this.#ending.signal.aborted) {
         this.#isAwake = false
         await (this.#registering ??= this.#engine.call('register', this.id, this.#clock.now()))
         const { passages, outdated, unknown, nextAt, dimension } = await this.#engine.call(

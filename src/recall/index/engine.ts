@@ -1,3 +1,4 @@
+import { HeedError } from '../../base/errors.ts'
 import type { EmbedderStatus, RecallHit, RecallProgress } from '../../store/contract/recall.ts'
 import type { Connection } from '../../store/sqlite/connection.ts'
 import { CollectionCache } from './collection-cache.ts'
@@ -32,10 +33,18 @@ export class RecallEngine {
 
   /** Indexes pending changes first, up to 10,000 messages; during a rebuild fewer, and searches what is indexed by then. */
   search(question: Question): RecallHit[] {
-    for (let step = 1; ; step += 1) {
-      const { more, behind } = this.#indexer.step()
-      if (!more || step >= (behind ? stepsBeforeSearch : stepsDuringRebuild)) break
-    }
+    for (let step = 1; this.catchUp(step); step += 1) { /* one step at a time */ }
+    return this.find(question)
+  }
+
+  /** Runs the `step`th indexing step of a search. Returns whether the search runs another. */
+  catchUp(step: number): boolean {
+    const { more, behind } = this.#indexer.step()
+    return more && step < (behind ? stepsBeforeSearch : stepsDuringRebuild)
+  }
+
+  /** Searches what is indexed. */
+  find(question: Question): RecallHit[] {
     return this.#searcher.search(question)
   }
 
@@ -84,7 +93,8 @@ export class RecallEngine {
 }
 
 type EngineMethod = Exclude<
-  { [Name in keyof RecallEngine]: RecallEngine[Name] extends (...args: never[]) => unknown ? Name : never }[keyof RecallEngine], 'close'
+  { [Name in keyof RecallEngine]: RecallEngine[Name] extends (...args: never[]) => unknown ? Name : never }[keyof RecallEngine],
+  'close' | 'catchUp' | 'find'
 >
 
 /** Calls the methods of an engine, in this thread or in a worker. */
@@ -100,12 +110,34 @@ export async function openEngine(connection: Connection): Promise<EnginePort> {
     return { call: (method, ...args) => worker.call(method, args) as Promise<never>, close: () => worker.close() }
   }
   const { besideMessages } = await import('./databases.ts')
-  const engine = new RecallEngine(besideMessages(connection.database))
-  return {
-    async call(method, ...args) {
-      const act = engine[method] as (...args: unknown[]) => never
-      return act.apply(engine, args)
-    },
-    close: async () => engine.close(),
+  return new OwnThread(new RecallEngine(besideMessages(connection.database)))
+}
+
+/** An engine in this thread. The event loop runs between two steps of indexing, each of which indexes at most 100 messages. */
+class OwnThread implements EnginePort {
+  readonly #engine: RecallEngine
+  #closed = false
+
+  constructor(engine: RecallEngine) {
+    this.#engine = engine
+  }
+
+  async call<Method extends EngineMethod>(
+    method: Method, ...args: Parameters<RecallEngine[Method]>
+  ): Promise<ReturnType<RecallEngine[Method]>> {
+    if (method === 'index') await this.#yield()
+    if (method === 'search') for (let step = 1; this.#engine.catchUp(step); step += 1) await this.#yield()
+    const act = this.#engine[method === 'search' ? 'find' : method] as (...args: unknown[]) => ReturnType<RecallEngine[Method]>
+    return act.apply(this.#engine, args)
+  }
+
+  async close(): Promise<void> {
+    this.#closed = true
+    this.#engine.close()
+  }
+
+  async #yield(): Promise<void> {
+    await new Promise<void>((resolve) => setImmediate(resolve))
+    if (this.#closed) throw new HeedError('closed', 'This store was closed. Open a new one.')
   }
 }

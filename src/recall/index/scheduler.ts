@@ -90,6 +90,21 @@ export class IndexScheduler {
   }
 
   async reindex(onProgress: (progress: RecallProgress) => void): Promise<void> {
+    // Messages first, then passages: an embedder that gets passages meanwhile could be done before its progress is reported.
+    const releases = [...this.#queues.values()].map((queue) => queue.hold())
+    try {
+      await this.#rebuild(onProgress)
+    } finally {
+      for (const release of releases) release()
+    }
+    const completions = [...this.#queues.values()].filter(({ id }) => !this.#successors.has(id)).map((queue) => {
+      const { id } = queue
+      return queue.whenComplete(async () => onProgress({ ...(await this.engine.call('embedderProgress', id)), embedder: id }))
+    })
+    for (const ended of await Promise.allSettled(completions)) if (ended.status === 'rejected') throw ended.reason
+  }
+
+  async #rebuild(onProgress: (progress: RecallProgress) => void): Promise<void> {
     await this.#indexing
     await this.engine.call('rebuild', [...this.#successors.keys()])
     for (let more = true; more && !this.#closed;) {
@@ -97,11 +112,6 @@ export class IndexScheduler {
       const { rebuilding } = await this.engine.call('status')
       if (rebuilding) onProgress(rebuilding)
     }
-    const completions = [...this.#queues.values()].filter(({ id }) => !this.#successors.has(id)).map((queue) => {
-      const { id } = queue
-      return queue.whenComplete(async () => onProgress({ ...(await this.engine.call('embedderProgress', id)), embedder: id }))
-    })
-    for (const ended of await Promise.allSettled(completions)) if (ended.status === 'rejected') throw ended.reason
   }
 
   readonly #onChange = (): void => {

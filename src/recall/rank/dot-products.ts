@@ -4,7 +4,7 @@
  */
 
 /** Vectors are padded with zeros to a multiple of this many numbers. */
-export const lanes = 16
+const lanes = 16
 /** The question's numbers are quantised to ±2,047: with any vector of up to 8,000 bytes the sum stays within 32 bits. */
 const largestQuantised = 2_047
 /** Small enough for the cache of a processor. */

@@ -66,7 +66,7 @@ function once<T>(load: () => Promise<T>): () => Promise<T> {
   return () => (loading ??= load())
 }
 
-export function isLanguageModel(value: unknown): value is LanguageModel {
+function isLanguageModel(value: unknown): value is LanguageModel {
   if (typeof value !== 'object' || value === null) return false
   const { specificationVersion, doStream } = value as Partial<LanguageModel>
   return typeof doStream === 'function' && (specificationVersion === 'v4' || specificationVersion === 'v3' || specificationVersion === 'v2')

@@ -5,7 +5,7 @@ import { afterAll, afterEach, describe, expect, it } from 'vitest'
 import { storeConformance, type StoreHarness } from './index.ts'
 import type { ThreadStore } from '../contract/threads.ts'
 import { LibSQLStore } from '../sqlite/store.ts'
-import { InMemoryStore } from '../memory/store.ts'
+import { InMemoryStore } from '../sqlite/in-memory.ts'
 
 const opened: ThreadStore[] = []
 afterEach(async () => {

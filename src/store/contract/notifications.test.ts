@@ -1,7 +1,7 @@
 import { afterEach, describe, expect, it } from 'vitest'
 import { notificationConformance, type NotificationHarness } from '../conformance/notifications/notifications.ts'
 import { NotificationsLibSQL } from '../sqlite/index.ts'
-import { InMemoryStore } from '../memory/store.ts'
+import { InMemoryStore } from '../sqlite/in-memory.ts'
 import type { NotificationStore } from './notifications.ts'
 
 const opened: Array<{ close(): Promise<void> }> = []

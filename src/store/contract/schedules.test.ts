@@ -1,7 +1,7 @@
 import { afterEach, describe, expect, it } from 'vitest'
 import { scheduleConformance, type ScheduleHarness } from '../conformance/schedules.ts'
 import { LibSQLStore } from '../sqlite/index.ts'
-import { InMemoryStore } from '../memory/store.ts'
+import { InMemoryStore } from '../sqlite/in-memory.ts'
 import type { ScheduleStore } from './schedules.ts'
 
 const opened: Array<{ close(): Promise<void> }> = []

@@ -1,7 +1,7 @@
 import { afterEach, describe, expect, it } from 'vitest'
 import { subscriptionConformance, type SubscriptionHarness } from '../conformance/subscriptions.ts'
 import { LibSQLStore } from '../sqlite/index.ts'
-import { InMemoryStore } from '../memory/store.ts'
+import { InMemoryStore } from '../sqlite/in-memory.ts'
 import type { SubscriptionStore } from './subscriptions.ts'
 
 const opened: Array<{ close(): Promise<void> }> = []

@@ -26,7 +26,7 @@ export function threadRow(thread: ThreadRecord, lanes: readonly LaneRecord[] = [
 }
 
 /** Where a thread's metadata tells of its lanes. It is made of them when it is read, so nobody can write it back stale. */
-export const trackingKey = 'heed'
+const trackingKey = 'heed'
 
 function tracking(lanes: readonly LaneRecord[]): Record<string, JSONValue> | undefined {
   const told = lanes.filter(({ version }) => version > 0)

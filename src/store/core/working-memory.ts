@@ -7,7 +7,7 @@ import type { RunRecord, ThreadRecord, WorkingMemoryRecord } from './records.ts'
 import type { ThreadTables } from './tables.ts'
 
 /** So many versions are kept. */
-export const KEPT_VERSIONS = 100
+const KEPT_VERSIONS = 100
 
 /** A change of a run that does not count yet. */
 interface Staged {

@@ -32,7 +32,7 @@ const columns = `
   updated_at AS updatedAt, overlap, missed, last_signal_id AS lastSignalId, error, timing, signal`
 
 /** What schedules say to the database. */
-export const scheduleSql = {
+const scheduleSql = {
   byId: `SELECT ${columns} FROM heed_schedules WHERE id = ?`,
   put: `
     INSERT INTO heed_schedules (id, agent_id, thread_id, resource_id, status, next_at, due_at, created_at, updated_at, overlap, missed, timing, signal)

@@ -41,8 +41,3 @@ export function shapeOf(names: readonly string[]): Make {
     return fields
   })
 }
-
-/** Whether records with these columns are written out. */
-export function isWrittenOut(names: readonly string[]): boolean {
-  return byNames.has(names.join())
-}

@@ -21,7 +21,7 @@ const rememberedSeconds = 3_600
 const columns = 'source_id AS sourceId, external_id AS externalId, thread_id AS threadId, resource_id AS resourceId, agent_id AS agentId, metadata, subscribed_at AS subscribedAt'
 
 /** What subscriptions say to the database. */
-export const subscriptionSql = {
+const subscriptionSql = {
   one: `SELECT ${columns} FROM heed_subscriptions WHERE source_id = ? AND external_id = ? AND thread_id = ?`,
   put: `
     INSERT INTO heed_subscriptions (source_id, external_id, thread_id, resource_id, agent_id, metadata, subscribed_at) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7)

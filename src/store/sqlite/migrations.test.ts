@@ -1,131 +1,179 @@
-import { createHash } from 'node:crypto'
-import { mkdtempSync, rmSync } from 'node:fs'
+import { spawn, type ChildProcess } from 'node:child_process'
+import { once } from 'node:events'
+import { existsSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
-import { afterAll, describe, expect, it } from 'vitest'
-import { begin } from '../conformance/fixture.ts'
+import { afterAll, afterEach, describe, expect, it } from 'vitest'
+import { acceptOne, begin, gone, persisted, rowIds, send, start, states, threadId } from '../conformance/fixture.ts'
 import { migrate, migrations, versionOf } from './migrations.ts'
 import { LibSQLStore } from './store.ts'
 
 const folder = mkdtempSync(join(tmpdir(), 'heed-migrations-'))
 afterAll(() => rmSync(folder, { recursive: true }))
+let count = 0
+const newFile = () => join(folder, `${count++}.db`)
 
-/** What a Heed of that version would have written: one thread that runs, with a message in history and a signal that waits. */
-const first: readonly string[] = [
-  `INSERT INTO heed_threads (id, resource_id, created_at, updated_at, status, epoch, run_id, agent_id, begun, next_seq, next_ord,
-     ordinal, turn, due_at, title, metadata)
-   VALUES ('t', 'r', 1, 2, 'running', 3, 'run', 'agent', 1, 2, 3, 1, 1, 5, 'Title', '{"a":1}')`,
-  `INSERT INTO heed_messages (thread, seq, id, message_id, role, type, run_id, step, created_at, ordinal, turn, counted, content)
-   VALUES (1, 1, 'm', 'm', 'user', NULL, 'run', 0, 1, 1, 1, 1, '{"format":2,"parts":[{"type":"text","text":"hello"}]}')`,
-  `INSERT INTO heed_mailbox (thread, ord, id, agent_id, route, kind, state, open, run_id, start_run_id, step, accepted_at, rows)
-   VALUES (1, 1, 'm', 'agent', 'wake', 'enter', 'taken', 1, 'run', 'run', 0, 1, '["m"]'),
-     (1, 2, 'n', 'agent', 'deliver', 'enter', 'pending', 1, 'run', 'run-2', NULL, 2,
-       '[{"id":"n","messageId":"n","role":"user","content":{"format":2,"parts":[]},"createdAt":2}]')`,
-  `INSERT INTO heed_runs (thread, resource_id, run_id, agent_id, status, epoch, step, attempts, first_seq, seal_seq, ordinal,
-     started_at, started, suspended, options)
-   VALUES (1, 'r', 'run', 'agent', 'running', 3, 0, 1, 1, 1, 1, 1, '["call"]', '[]', '{}')`,
-  `INSERT INTO heed_lanes (thread, id, version, cache_key, mode, last_signal_id, last_snapshot_id) VALUES (1, 'lane', 4, 'k', 'delta', 'y', 'x')`,
-]
-const second: readonly string[] = [...first, `INSERT INTO heed_working_memory (owner, version, at, value) VALUES ('r:r', 3, 1, '"# Profile"')`]
-const fourth: readonly string[] = [
-  ...second,
-  `UPDATE heed_lanes SET issued = 5`,
-  `INSERT INTO heed_lane_signals (thread, lane, version, signal_id, cache_key, mode) VALUES (1, 'lane', 3, 'x', 'j', 'snapshot'), (1, 'lane', 4, 'y', 'k', 'delta')`,
-]
-const sixth: readonly string[] = [...fourth, `INSERT INTO heed_titles (thread, thread_id, agent_id, owner, due_at, attempts) VALUES (1, 't', 'agent', 'p0', 5, 1)`]
-const seventh: readonly string[] = [
-  ...sixth,
-  `INSERT INTO heed_notifications (thread_id, id, resource_id, agent_id, status, priority, due_at, created_at, updated_at, source, kind, summary)
-   VALUES ('t', 'note', 'r', 'agent', 'pending', 'low', 1, 1, 1, 'github', 'ci', 'failed')`,
-]
-const scheduled: readonly string[] = [
-  ...seventh,
-  `INSERT INTO heed_schedules (id, agent_id, thread_id, resource_id, status, created_at, updated_at, overlap, missed, timing, signal)
-   VALUES ('s', 'agent', 't', 'r', 'paused', 1, 1, 'allow', 'once', '{"every":1000}', '{}')`,
-]
-const recalled: readonly string[] = [...scheduled, `INSERT INTO heed_recall (one, generation) VALUES (1, 'g')`, `INSERT INTO heed_recall_changes (message) VALUES (1)`]
-const pruned: readonly string[] = [...recalled, `INSERT INTO heed_pruning (id, after, due_at) VALUES (1, 1, 5)`]
-const subscribed: readonly string[] = [
-  ...pruned,
-  `INSERT INTO heed_subscriptions (source_id, external_id, thread_id, resource_id, agent_id, metadata, subscribed_at) VALUES ('github', 'a/b#1', 't', 'r', 'agent', '{}', 1)`,
-  `INSERT INTO heed_deliveries (source_id, id, signed_at) VALUES ('shop', 'msg', 5)`,
-]
-const placed: readonly string[] = [...subscribed, `UPDATE heed_mailbox SET open = NULL WHERE state = 'taken'`, `UPDATE heed_runs SET taken = '1-1'`]
-const contents: ReadonlyArray<readonly string[]> = [first, second, second, fourth, fourth, sixth, seventh, scheduled, recalled, pruned, pruned, pruned, subscribed, subscribed, subscribed, subscribed, subscribed, subscribed, subscribed, subscribed, subscribed, subscribed, subscribed, subscribed, placed, placed]
+const children: ChildProcess[] = []
+afterEach(async () => {
+  await Promise.all(children.splice(0).map(async (child) => {
+    if (child.exitCode !== null || child.signalCode !== null) return
+    child.kill('SIGKILL')
+    await once(child, 'exit')
+  }))
+})
 
-const subscribedFrom = contents.indexOf(subscribed) + 1
+/** A second version: a column whose values are made of what is stored, a table, and a count of how often it ran. `halfway()` runs between. */
+const second = `
+  ALTER TABLE heed_messages ADD COLUMN length INTEGER NOT NULL DEFAULT 0;
+  UPDATE heed_messages SET length = length(content);
+  SELECT halfway();
+  CREATE TABLE heed_times (times INTEGER NOT NULL) STRICT;
+  INSERT INTO heed_times VALUES (1);
+`
+const steps = [...migrations, second]
 
-function databaseOfVersion(path: string, version: number): void {
-  const database = new DatabaseSync(path)
-  migrate(database, path, version)
-  expect(versionOf(database)).toBe(version)
-  for (const text of contents[version - 1] ?? []) database.exec(text)
-  database.close()
+/** A file of version 1 with one message in history, one signal that a run has drained and one that is pending. */
+async function ofVersionOne(): Promise<string> {
+  const path = newFile()
+  const store = new LibSQLStore({ url: `file:${path}` })
+  await acceptOne(store, send('history', persisted))
+  await start(store, 'drained')
+  await acceptOne(store, send('pending'))
+  await store.close()
+  return path
 }
 
-describe('migrations', () => {
-  it('have contents to try for every version', () => {
-    expect(contents).toHaveLength(migrations.length)
+function open(path: string, halfway: () => null = () => null): DatabaseSync {
+  const database = new DatabaseSync(path)
+  database.function('halfway', halfway)
+  return database
+}
+
+function look<Result>(path: string, at: (database: DatabaseSync) => Result): Result {
+  const database = open(path)
+  try {
+    return at(database)
+  } finally {
+    database.close()
+  }
+}
+
+function lengths(path: string): unknown {
+  const sql = 'SELECT id, length = length(content) AS right FROM heed_messages ORDER BY seq'
+  return look(path, (database) => database.prepare(sql).all().map((row) => ({ ...row })))
+}
+
+/** Version 1 as it was before: its contents, and nothing of version 2. */
+async function expectVersionOne(path: string): Promise<void> {
+  look(path, (database) => {
+    expect(versionOf(database)).toBe(1)
+    expect(database.prepare(`SELECT name FROM sqlite_schema WHERE name = 'heed_times'`).all()).toEqual([])
+    expect(database.prepare(`SELECT name FROM pragma_table_info('heed_messages') WHERE name = 'length'`).all()).toEqual([])
+    expect(database.prepare('PRAGMA integrity_check').get()).toMatchObject({ integrity_check: 'ok' })
+  })
+  const store = new LibSQLStore({ url: `file:${path}` })
+  expect(await rowIds(store)).toEqual(['history', 'drained'])
+  expect(await states(store)).toEqual({ drained: 'taken', history: 'consumed', pending: 'pending' })
+  await store.close()
+}
+
+/** A process that migrates the file to version 2 after a message from here; `halfway` is the body of the function of that name. */
+function migrating(path: string, halfway: string): ChildProcess {
+  const text = `
+    import { DatabaseSync } from 'node:sqlite'
+    import { once } from 'node:events'
+    import { existsSync, writeFileSync } from 'node:fs'
+    import { migrate } from ${JSON.stringify(new URL('./migrations.ts', import.meta.url).href)}
+    const database = new DatabaseSync(${JSON.stringify(path)}, { timeout: 60_000 })
+    database.function('halfway', () => { ${halfway} })
+    process.send('ready')
+    await once(process, 'message')
+    process.send('trying')
+    migrate(database, 'it', ${JSON.stringify(steps)})
+    process.disconnect()`
+  const child = spawn(process.execPath, ['--input-type=module', '-e', text], { stdio: ['ignore', 'inherit', 'inherit', 'ipc'] })
+  children.push(child)
+  return child
+}
+
+describe('a migration', () => {
+  it('from version 1 to a version 2 keeps the contents, and a Heed of version 1 refuses the file from then on', async () => {
+    const path = await ofVersionOne()
+    const old = new LibSQLStore({ url: `file:${path}` })
+    expect(await rowIds(old)).toEqual(['history', 'drained'])
+    look(path, (database) => {
+      expect(migrate(database, path, steps)).toBe(true)
+      expect(versionOf(database)).toBe(2)
+      expect(migrate(database, path, steps)).toBe(false)
+    })
+    expect(lengths(path)).toEqual([{ id: 'history', right: 1 }, { id: 'drained', right: 1 }])
+    // One that had it open before, and one that opens it now.
+    await expect(old.accept([send('late')])).rejects.toMatchObject({ code: 'store_newer', details: { version: 2, known: 1 } })
+    await old.close()
+    await expect(new LibSQLStore({ url: `file:${path}` }).open()).rejects.toMatchObject({ code: 'store_newer', details: { version: 2, known: 1 } })
   })
 
-  it.each(contents.map((_, index) => index + 1))('bring a database of version %i up to date, and it goes on where it was', async (version) => {
-    const path = join(folder, `v${version}.db`)
-    databaseOfVersion(path, version)
+  it('that fails half-way leaves version 1 as it was', async () => {
+    const path = await ofVersionOne()
+    const database = open(path, () => {
+      throw new Error('half-way')
+    })
+    expect(() => migrate(database, path, steps)).toThrow('half-way')
+    expect(database.isTransaction).toBe(false)
+    database.close()
+    await expectVersionOne(path)
+    look(path, (again) => expect(migrate(again, path, steps)).toBe(true))
+    expect(lengths(path)).toHaveLength(2)
+  })
+
+  it('whose process is killed half-way leaves version 1 as it was, with a run that another process takes over', async () => {
+    const path = await ofVersionOne()
+    const child = migrating(path, `process.kill(process.pid, 'SIGKILL')`)
+    await once(child, 'message')
+    child.send('go')
+    expect(await once(child, 'exit')).toEqual([null, 'SIGKILL'])
+    await expectVersionOne(path)
     const store = new LibSQLStore({ url: `file:${path}` })
-    expect(await store.getThread({ threadId: 't', resourceId: 'r' })).toMatchObject({ title: 'Title', metadata: { a: 1 }, epoch: 3, status: 'running' })
-    expect((await store.listThreads({ metadata: { a: 1 }, resourceId: 'r', limit: 5 })).threads).toHaveLength(1)
-    expect(await store.findMessages(['m'])).toEqual([{ messageId: 'm', threadId: 't', resourceId: 'r' }])
-    const claimed = await store.claim('t', 'p1')
+    await gone(store, 'p1')
+    const claimed = await store.claim(threadId, 'p2')
     expect(claimed?.takenOver).toBe(true)
-    const begun = claimed && (await begin(store, claimed.fence))
-    expect(begun).toMatchObject({ resumed: true, run: { runId: 'run', started: ['call'] }, rows: [{ id: 'm', seq: 1 }] })
-    const drained = begun && (await store.commitStep(begun.fence, { runId: 'run', step: 0, rows: [], drain: true }))
-    expect(drained?.taken.map(({ id }) => id)).toEqual(['n'])
-    expect((await store.listSignals({ threadId: 't' })).map(({ id, state }) => `${id} ${state}`)).toEqual(['m consumed', 'n taken'])
-    const [skipped] = await store.accept([{
-      threadId: 't', resourceId: 'r', agentId: 'agent', id: 'z', mode: 'now', ifActive: { behavior: 'deliver' }, ifIdle: { behavior: 'wake' }, rows: [],
-      runId: 'x', lane: { id: 'lane', cacheKey: 'k', mode: 'delta' }, now: 1,
-    }])
-    expect(skipped).toMatchObject({ route: 'skipped', lane: { version: 4, lastSnapshotId: 'x' } })
-    if (version >= subscribedFrom) expect(await (await store.getStore('subscriptions'))?.isDelivered({ sourceId: 'shop', id: 'msg', timestamp: 5 })).toBe(true)
+    expect(claimed && (await begin(store, claimed.fence))).toMatchObject({ resumed: true })
     await store.close()
-    const database = new DatabaseSync(path)
-    expect(versionOf(database)).toBe(migrations.length)
-    database.close()
+    look(path, (database) => expect(migrate(database, path, steps)).toBe(true))
+    expect(lengths(path)).toEqual([{ id: 'history', right: 1 }, { id: 'drained', right: 1 }])
   })
 
-  it('know the keys of notifications from before slots began with them', async () => {
-    const path = join(folder, 'keys.db')
-    const database = new DatabaseSync(path)
-    migrate(database, path, 20)
-    const slot = (key: string) => JSON.stringify(['t "1"', 'r', 'agent', 'gitHub\n', key])
-    database.prepare(`
-      INSERT INTO heed_notifications (thread_id, id, resource_id, agent_id, status, priority, due_at, created_at, updated_at, source, kind, summary, dedupe_key, coalesce_key, dedupe_slot, coalesce_slot)
-      VALUES ('t "1"', 'note', 'r', 'agent', 'pending', 'low', 1, 1, 1, ?, 'ci', 'failed', 'dé/key', 'state', ?, ?)`).run('gitHub\n', slot('dé/key'), slot('state'))
-    database.prepare(`INSERT INTO heed_notification_merged (record, thread_id, id, dedupe_slot) VALUES (1, 't "1"', 'merged', ?)`).run(slot('other'))
-    database.close()
-    const store = new LibSQLStore({ url: `file:${path}` })
-    const inbox = await store.getStore('notifications')
-    const event = { threadId: 't "1"', resourceId: 'r', agentId: 'agent', source: 'gitHub\n', kind: 'ci', summary: 'again', now: 5, undecidedUntil: 9 }
-    const found = await inbox?.ingest([
-      { ...event, id: 'a', dedupeKey: 'dé/key' }, { ...event, id: 'b', dedupeKey: 'other' }, { ...event, id: 'c', coalesceKey: 'state' }, { ...event, id: 'd', dedupeKey: 'state' },
-    ])
-    expect(found?.map(({ record, outcome }) => [record.id, outcome])).toEqual([['note', 'counted'], ['note', 'counted'], ['note', 'coalesced'], ['d', 'created']])
-    await store.close()
+  it('that two processes begin at once runs once', async () => {
+    const path = await ofVersionOne()
+    const [halfway, tried] = [`${path}.halfway`, `${path}.tried`]
+    const [first, other] = [0, 1].map(() => migrating(path, `
+      writeFileSync(${JSON.stringify(halfway)}, '')
+      while (!existsSync(${JSON.stringify(tried)})) Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 1)
+      return null`)) as [ChildProcess, ChildProcess]
+    await Promise.all([first, other].map((child) => once(child, 'message')))
+    const exits = [first, other].map((child) => once(child, 'exit'))
+    first.send('go')
+    await expect.poll(() => existsSync(halfway)).toBe(true)
+    // The first one holds the lock until the other one has asked for it.
+    const trying = once(other, 'message')
+    other.send('go')
+    expect(await trying).toContain('trying')
+    writeFileSync(tried, '')
+    expect(await Promise.all(exits)).toEqual([[0, null], [0, null]])
+    look(path, (database) => {
+      expect(versionOf(database)).toBe(2)
+      expect(database.prepare('SELECT times FROM heed_times').all().map(({ times }) => times)).toEqual([1])
+    })
+    expect(lengths(path)).toEqual([{ id: 'history', right: 1 }, { id: 'drained', right: 1 }])
   })
 
-  it('happen whole or not at all', () => {
+  it('of a new file happens whole or not at all', () => {
     const database = new DatabaseSync(':memory:')
-    database.exec('CREATE TABLE heed_purges (in_the_way)')
-    expect(() => migrate(database, 'x')).toThrow(/heed_purges/)
+    database.exec('CREATE TABLE heed_quotes (in_the_way)')
+    expect(() => migrate(database, 'x')).toThrow(/heed_quotes/)
     expect(versionOf(database)).toBe(0)
     expect(database.prepare(`SELECT name FROM sqlite_schema WHERE name LIKE 'heed_%'`).all()).toHaveLength(1)
     database.close()
-  })
-
-  it('never change once they were released', () => {
-    const prints = migrations.map((step) => createHash('sha256').update(step).digest('hex').slice(0, 12))
-    expect(prints).toEqual(['da87a0c18f27', 'ca4fa34e2fab', '8f23532bfe59', '12918f454a31', '242f8c9544d0', '81d3683390d4', '8c404f8f77d3', '7d1ab391b503', '99b3dfdcb292', '8ade46dc0f0f', 'f3b05635ee58', '23e5660dbfe0', 'aacffc3bc8f8', '8149efc0d434', '0ff0e1960078', '95723c31c6d8', '1f311dde85df', '479d4aa3e0b5', '6c191e6b6713', '569163a97b83', 'fcd6a53719d8', 'c33b6014d5c7', '8329bf55f906', '5ba4e28efc8c', '5c4b978e8df0', '1483167dcbd7'])
   })
 })

@@ -95,8 +95,17 @@ describe('a database that is reached through a client', () => {
   it('of a newer version is refused', async () => {
     const url = newURL()
     const client = createClient({ url })
-    await client.executeMultiple('CREATE TABLE heed_schema (version INTEGER NOT NULL) STRICT; INSERT INTO heed_schema VALUES (999)')
+    await client.executeMultiple('CREATE TABLE heed_version (version INTEGER NOT NULL) STRICT; INSERT INTO heed_version VALUES (999)')
     await refuses('store_newer', through(url, client).open())
+  })
+
+  it.each([1, 26])('of schema %i of the development before 0.1.0 is refused by name', async (version) => {
+    const url = newURL()
+    const client = createClient({ url })
+    await client.executeMultiple(`CREATE TABLE heed_schema (version INTEGER NOT NULL) STRICT; INSERT INTO heed_schema VALUES (${version})`)
+    await expect(through(url, client).open()).rejects.toMatchObject({
+      code: 'store_failed', message: expect.stringMatching(/development version of Heed .* Name another database/), details: { unreleased: version },
+    })
   })
 
   it('is not backed up from here', async () => {

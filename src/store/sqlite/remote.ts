@@ -1,7 +1,7 @@
 import { sleep, systemClock, type Clock } from '../../base/clock.ts'
 import { HeedError, isHeedError } from '../../base/errors.ts'
 import type { LibSQLClient, LibSQLResult, LibSQLTransaction } from './client.ts'
-import { migrations } from './migrations.ts'
+import { migrations, newer, unreleased } from './migrations.ts'
 import { Misled, replay, type Execute, type SqlAnswer } from '../sql/replay.ts'
 import type { Statements } from '../sql/statements.ts'
 import type { SqlTables } from '../sql/tables.ts'
@@ -37,7 +37,9 @@ interface Job {
 const jobsAtOnce = 16
 const maxQueued = 100_000
 
-const versionTable = 'CREATE TABLE IF NOT EXISTS heed_schema (version INTEGER NOT NULL) STRICT'
+const versionTable = 'CREATE TABLE IF NOT EXISTS heed_version (version INTEGER NOT NULL) STRICT'
+/** What development versions before 0.1.0 had in its place. */
+const unreleasedTable = `SELECT 1 FROM sqlite_schema WHERE type = 'table' AND name = 'heed_schema'`
 
 /** A database that is reached through a client. The statements are those of a file; a round trip has as many as can be foreseen. */
 export class RemoteConnection implements DatabaseConnection {
@@ -208,19 +210,19 @@ function answerOf({ columns, rows, rowsAffected, lastInsertRowid }: LibSQLResult
   }
 }
 
-/** Brings the database to the newest version; all steps or none. Its version is in a table: servers don't let every pragma through. */
+/** Runs the missing steps in one transaction. The version is in a table: servers refuse some pragmas. */
 async function migrate(transaction: LibSQLTransaction, name: string): Promise<void> {
-  await transaction.execute({ sql: versionTable, args: [] })
-  const { rows } = await transaction.execute({ sql: 'SELECT max(version) FROM heed_schema', args: [] })
-  const version = Number(rows[0]?.[0] ?? 0)
-  if (version > migrations.length) {
-    throw new HeedError('store_newer', `The database ${name} has schema version ${version}; this Heed knows ${migrations.length}. Update Heed, or name another database.`, {
-      details: { version, known: migrations.length },
-    })
+  if ((await transaction.execute({ sql: unreleasedTable, args: [] })).rows.length > 0) {
+    const { rows } = await transaction.execute({ sql: 'SELECT max(version) FROM heed_schema', args: [] })
+    throw unreleased(name, Number(rows[0]?.[0] ?? 0))
   }
+  await transaction.execute({ sql: versionTable, args: [] })
+  const { rows } = await transaction.execute({ sql: 'SELECT max(version) FROM heed_version', args: [] })
+  const version = Number(rows[0]?.[0] ?? 0)
+  if (version > migrations.length) throw newer(name, version, migrations.length)
   if (version === migrations.length) return
   for (const step of migrations.slice(version)) await transaction.executeMultiple(step)
-  await transaction.execute({ sql: 'INSERT INTO heed_schema (version) VALUES (?)', args: [migrations.length] })
+  await transaction.execute({ sql: 'INSERT INTO heed_version (version) VALUES (?)', args: [migrations.length] })
 }
 
 function codeOf(error: unknown): string {

@@ -141,6 +141,18 @@ describe('a file that is not ours to open', () => {
     expect(readFileSync(path).equals(before)).toBe(true)
   })
 
+  it.each([1, 26])('of schema %i of the development before 0.1.0 is refused by name and left as it is', async (version) => {
+    const path = newFile()
+    const database = new DatabaseSync(path)
+    database.exec(`CREATE TABLE heed_threads (key INTEGER PRIMARY KEY); PRAGMA application_id = 1214604644; PRAGMA user_version = ${version}`)
+    database.close()
+    const before = readFileSync(path)
+    await expect(storeAt(`file:${path}`).open()).rejects.toMatchObject({
+      code: 'store_failed', message: expect.stringMatching(/development version of Heed .* Name another database/), details: { unreleased: version },
+    })
+    expect(readFileSync(path).equals(before)).toBe(true)
+  })
+
   it('of another program is refused and left as it is', async () => {
     const path = newFile()
     const database = new DatabaseSync(path)

@@ -111,7 +111,7 @@ function sayAborted(runtime: ThreadRuntime, threadId: string, runId: string, epo
 }
 
 /** Ends a suspended run, tells the watchers, and lets what waited behind it go on. False when none is suspended, or not this one. */
-export async function endSuspended(runtime: ThreadRuntime, scope: Scope, expectedRunId: string | undefined, clearPending: boolean): Promise<boolean> {
+async function endSuspended(runtime: ThreadRuntime, scope: Scope, expectedRunId: string | undefined, clearPending: boolean): Promise<boolean> {
   await runtime.open()
   const runId = expectedRunId ?? (await suspendedRun(runtime, scope))?.runId
   if (runId === undefined) return false

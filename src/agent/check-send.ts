@@ -27,6 +27,8 @@ export function checkStreamOptions(options: WithStreamOptions): void {
 
 function checkSame(field: 'thread' | 'resource', named: string | undefined, target: string | undefined): void {
   if (named === undefined || named === target) return
-  const why = `ifIdle.streamOptions.memory.${field} is '${named}', but the send goes to '${target ?? 'the thread of a run'}'. Leave it out: threadId and resourceId are the target.`
-  throw new HeedError('invalid_argument', why, { details: { field: `ifIdle.streamOptions.memory.${field}` } })
+  const option = `ifIdle.streamOptions.memory.${field}`
+  const goes = target === undefined ? 'the thread of a run' : `'${target}'`
+  const why = `${option} is '${named}', but the send goes to ${goes}. Leave it out: threadId and resourceId are the target.`
+  throw new HeedError('invalid_argument', why, { details: { field: option } })
 }

@@ -26,7 +26,9 @@ function idOf(input: MessageInput | SignalInput): string | undefined {
 
 /** An empty message gives a model nothing to answer. */
 function notEmpty(signal: Signal): Signal {
-  if (isPlain(signal) && isEmpty(signal.contents)) throw new HeedError('invalid_message', 'The message is empty. Pass a text or a file.', { details: { field: 'contents' } })
+  if (isPlain(signal) && isEmpty(signal.contents)) {
+    throw new HeedError('invalid_message', 'The message is empty. Pass a text or a file.', { details: { field: 'contents' } })
+  }
   return signal
 }
 

@@ -5,8 +5,8 @@ import { implicitSites } from '../heed/sites.ts'
 import type { Storage } from '../store/contract/storage.ts'
 
 /**
- * Which storage the threads of an agent are in. In this order: the site that a request chose, the storage of its memory or its processors, the
- * storage of its Heed, the site of the agent that called it last, the default storage.
+ * Which storage the threads of an agent are in. In this order: the site that a request chose, the storage of its memory or its processors,
+ * the storage of its Heed, the site of the agent that called it last, the default storage.
  */
 export class StorageBinding {
   readonly #storage: Storage | undefined
@@ -62,7 +62,8 @@ export class StorageBinding {
 
   join(heed: Heed, key: string): void {
     if (this.#heed && !this.#heed.closed) {
-      throw new HeedError('invalid_agent', `The agent '${key}' belongs to another Heed, which is open. Create an agent for each, or close the other Heed first.`, { details: { key } })
+      const why = `The agent '${key}' belongs to another Heed, which is open. Create an agent for each, or close the other Heed first.`
+      throw new HeedError('invalid_agent', why, { details: { key } })
     }
     this.#heed = heed
     this.#resolved = undefined

@@ -43,7 +43,8 @@ export class Sites {
   #add(key: unknown, storage: Storage | undefined): Site {
     if (this.#open.size >= maxStorages) this.#dropClosed()
     if (this.#open.size >= maxStorages) {
-      throw new HeedError('too_many_storages', `More than ${maxStorages} storages are open. Keep a storage and pass it again, or separate tenants by resourceId in one storage.`)
+      const advice = 'Keep a storage and pass it again, or separate tenants by resourceId in one storage.'
+      throw new HeedError('too_many_storages', `More than ${maxStorages} storages are open. ${advice}`)
     }
     const site = new Site(key, storage, this.#options)
     this.#open.set(key, site)

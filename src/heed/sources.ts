@@ -6,7 +6,7 @@ import type { SignalProvider } from '../sources/source.ts'
 import { subscriptionStoreOf } from '../store/contract/storage.ts'
 import type { SubscriptionRecord, SubscriptionStore } from '../store/contract/subscriptions.ts'
 
-/** The sources of a Heed: where their subscriptions are kept, and how what they tell reaches a thread. */
+/** The sources of a Heed: the store of their subscriptions, and the delivery of their notifications to threads. */
 export class Sources {
   readonly #heed: Heed
   readonly #sources = new Map<string, SignalProvider>()
@@ -14,12 +14,30 @@ export class Sources {
   constructor(heed: Heed, sources: readonly SignalProvider[]) {
     this.#heed = heed
     for (const source of sources) {
-      if (typeof (source as Partial<SignalProvider> | undefined)?.connect !== 'function') throw new HeedError('invalid_argument', 'sources must be objects of a class that extends SignalProvider.', { details: { option: 'sources' } })
-      if (!/^[\w.-]{1,64}$/.test(source.id)) throw new HeedError('invalid_argument', `The id '${source.id}' of a source is in its webhook's address: use letters, digits, '.', '-' and '_'.`, { details: { option: 'sources' } })
-      if (this.#sources.has(source.id)) throw new HeedError('invalid_argument', `Two sources have the id '${source.id}'. Give one of them another.`, { details: { option: 'sources' } })
+      this.#check(source)
       this.#sources.set(source.id, source)
-      source.connect({ clock: heed.clock, logger: heed.logger, store: () => this.#store(), admit: (target) => this.#admit(target), notify: (subscription, notification) => this.#notify(subscription, notification) })
+      source.connect({
+        clock: heed.clock,
+        logger: heed.logger,
+        store: () => this.#store(),
+        admit: (target) => this.#admit(target),
+        notify: (subscription, notification) => this.#notify(subscription, notification),
+      })
     }
+  }
+
+  #check(source: Partial<SignalProvider> | undefined): void {
+    const details = { option: 'sources' }
+    if (typeof source?.connect !== 'function') {
+      throw new HeedError('invalid_argument', 'sources must be objects of a class that extends SignalProvider.', { details })
+    }
+    const id = String(source.id)
+    if (!/^[\w.-]{1,64}$/.test(id)) {
+      const why = `The id '${id}' of a source is in its webhook's address: use letters, digits, '.', '-' and '_'.`
+      throw new HeedError('invalid_argument', why, { details })
+    }
+    if (!this.#sources.has(id)) return
+    throw new HeedError('invalid_argument', `Two sources have the id '${id}'. Give one of them another.`, { details })
   }
 
   get(id: string): SignalProvider | undefined {
@@ -36,7 +54,9 @@ export class Sources {
 
   async #store(): Promise<SubscriptionStore> {
     const store = await subscriptionStoreOf(await this.#heed.sites.of().storage())
-    if (!store) throw new HeedError('unsupported_option', "The storage keeps no subscriptions. Use one that has the domain 'subscriptions', such as a LibSQLStore.")
+    if (!store) {
+      throw new HeedError('unsupported_option', "The storage has no domain 'subscriptions'. Use one that has it, such as a LibSQLStore.")
+    }
     await store.open()
     return store
   }
@@ -48,8 +68,8 @@ export class Sources {
   }
 
   /**
-   * Resolves when the notification would survive a power cut: whoever told of it may then forget it. An agent that is not in this process may be
-   * in another: its notification is left for that one.
+   * Resolves when the notification would survive a power cut: the sender of the event may then forget it. An agent that is not in this
+   * process may be in another: its notification is stored for that one.
    */
   async #notify({ agentId, threadId, resourceId }: SubscriptionRecord, notification: NotificationInput): Promise<void> {
     const agent = Object.values(this.#heed.listAgents()).find(({ id }) => id === agentId)

@@ -15,8 +15,10 @@ import type { ThreadTables } from './tables.ts'
 import { runnable, shift } from './waiting.ts'
 import { checkWorkingMemory, setWorkingMemory } from './working-memory.ts'
 
+type SendAnswer = Accepted | { error: Error }
+
 /** Each send is decided and stored by itself, in the order given. */
-export function acceptSends(tables: ThreadTables, sends: readonly Send[]): Array<Accepted | { error: Error }> {
+export function acceptSends(tables: ThreadTables, sends: readonly Send[]): SendAnswer[] {
   return sends.map((send) => {
     let decision: Decision
     try {
@@ -29,10 +31,11 @@ export function acceptSends(tables: ThreadTables, sends: readonly Send[]): Array
 }
 
 /**
- * The last step of the transaction that accepted these sends, after all others that share it: begins the runs of the threads that they woke, each with
- * everything that was sent to it in this transaction. A thread that another write of the same transaction took away is left as it is.
+ * The last step of the transaction that accepted these sends, after all others that share it: begins the runs of the threads that they
+ * woke, each with everything that was sent to it in this transaction. A thread whose lease another write of the same transaction ended is
+ * left as it is.
  */
-export function beginWoken(tables: ThreadTables, sends: readonly Send[], answers: ReadonlyArray<Accepted | { error: Error }>): Array<Accepted | { error: Error }> {
+export function beginWoken(tables: ThreadTables, sends: readonly Send[], answers: readonly SendAnswer[]): SendAnswer[] {
   return answers.map((answer, index) => {
     const windows = sends[index]?.claim?.begin
     if (!windows || 'error' in answer || !answer.fence || !holds(tables, answer.fence)) return answer

@@ -4,7 +4,10 @@ import type { Accepted, Send } from '../../store/contract/threads.ts'
 import type { LiveThread } from '../watch/live.ts'
 import type { ThreadRuntime } from '../runtime/runtime.ts'
 
-/** Publishes the echo of a signal that went into history without a run: between the chunks of the active run, or alone, with no chunk that looks like a run. */
+/**
+ * Publishes the echo of a signal that went into history without a run: between the chunks of the active run, or alone, with no chunk that
+ * looks like a run.
+ */
 export function publishPersisted(runtime: ThreadRuntime, send: Send, accepted: Accepted): void {
   if (accepted.rows[0]?.role !== 'signal') return
   // A run that this process was given in the same moment is about to begin, and counts its epoch itself.

@@ -29,8 +29,8 @@ export interface SignalOutcome {
 export interface SendReceipt {
   accepted: true
   /**
-   * The active run as far as it is known here, else the run that this send starts if it wakes; where it does neither (`persist`, `discard`), the signal's id.
-   * `outcome` is authoritative.
+   * The active run as far as it is known here, else the run that this send starts if it wakes; where it does neither (`persist`,
+   * `discard`), the signal's id. `outcome` is authoritative.
    */
   runId: string
   signal: CreatedAgentSignal
@@ -106,7 +106,7 @@ export class Receipt implements SendReceipt {
   }
 
   get acceptance(): Promise<Acceptance> {
-    this.#acceptance ??= optional(this.#parts.work.then(({ answer, content }) => acceptanceOf({ signal: this.#parts.signal, created: this.signal, content }, answer)))
+    this.#acceptance ??= optional(this.#parts.work.then((accepted) => acceptanceOf(this.#parts.signal, this.signal, accepted)))
     return this.#acceptance
   }
 
@@ -115,7 +115,8 @@ export class Receipt implements SendReceipt {
   }
 }
 
-function acceptanceOf({ signal: sent, created, content }: { signal: Signal; created: CreatedAgentSignal; content: MessageRow['content'] }, { duplicate, runId, rows: [row] }: Accepted): Acceptance {
+function acceptanceOf(sent: Signal, created: CreatedAgentSignal, { answer, content }: AcceptedSend): Acceptance {
+  const { duplicate, runId, rows: [row] } = answer
   const about = runId === undefined ? {} : { runId }
   // The store accepted the row unchanged, so that the signal of the receipt describes it.
   if (!duplicate && row?.content === content) return { duplicate, ...about, signal: created, differs: false }

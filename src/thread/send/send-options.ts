@@ -30,14 +30,18 @@ const known: readonly string[] = ['runId', 'resourceId', 'threadId', 'ifActive',
 const ofActive: readonly string[] = ['behavior', 'attributes']
 const ofIdle: readonly string[] = [...ofActive, 'streamOptions']
 
-/** Rejects a send without a target, and options with unknown names or values. The options of the run (`streamOptions`) are checked by the agent. */
+/**
+ * Rejects a send without a target, and options with unknown names or values. The options of the run (`streamOptions`) are checked by the
+ * agent.
+ */
 export function checkSendOptions(options: SendOptions): CheckedSend {
   const { runId, resourceId, threadId, ifActive, ifIdle } = (options as SendOptions | undefined) ?? {}
   if (runId !== undefined && !isName(runId)) throw badTarget('runId')
   if (resourceId !== undefined && !isName(resourceId)) throw badTarget('resourceId')
   if (threadId !== undefined && !isName(threadId)) throw badTarget('threadId')
   checkKeys(options ?? {}, '', known)
-  if (runId === undefined && (threadId === undefined || resourceId === undefined)) throw badTarget(threadId === undefined ? 'threadId' : 'resourceId')
+  if (runId === undefined && threadId === undefined) throw badTarget('threadId')
+  if (runId === undefined && resourceId === undefined) throw badTarget('resourceId')
   return {
     options,
     ifActive: branch('ifActive', ifActive ?? {}, 'deliver', activeBehaviors, ofActive),
@@ -56,22 +60,28 @@ export function hasRun({ behavior }: { behavior?: ActiveBehavior | IdleBehavior 
 }
 
 /** A transient signal is for one run and never in history: where it would be persisted it is discarded. */
-export function neverPersisted<Behavior extends string>(one: Branch<Behavior | 'persist' | 'discard'>): Branch<Behavior | 'persist' | 'discard'> {
-  return one.behavior === 'persist' ? { behavior: 'discard' } : one
+export function neverPersisted({ options, ifActive, ifIdle }: CheckedSend): CheckedSend {
+  return {
+    options,
+    ifActive: ifActive.behavior === 'persist' ? { behavior: 'discard' } : ifActive,
+    ifIdle: ifIdle.behavior === 'persist' ? { behavior: 'discard' } : ifIdle,
+  }
 }
 
 /** A misspelt option would otherwise count as one that is not given. */
 function checkKeys(given: object, under: string, names: readonly string[]): void {
   for (const key of Object.keys(given)) {
     if (names.includes(key) || given[key as keyof typeof given] === undefined) continue
-    throw new HeedError('invalid_argument', `A send has no option '${under}${key}'. Known: ${names.map((name) => under + name).join(', ')}.`, { details: { field: under + key } })
+    const all = names.map((name) => under + name).join(', ')
+    throw new HeedError('invalid_argument', `A send has no option '${under}${key}'. Known: ${all}.`, { details: { field: under + key } })
   }
 }
 
 function badTarget(field: string): HeedError {
   return new HeedError(
     'invalid_argument',
-    `A send needs its target: resourceId and threadId, or the runId of an active run. '${field}' is missing, or no text of whole characters without NUL.`,
+    'A send needs its target: resourceId and threadId, or the runId of an active run. ' +
+      `'${field}' is missing, or no text of whole characters without NUL.`,
     { details: { field } },
   )
 }
@@ -83,7 +93,9 @@ function branch<Behavior extends string>(
   behaviors: readonly string[],
   names: readonly string[],
 ): Branch<Behavior> {
-  if (typeof given !== 'object') throw new HeedError('invalid_argument', `${field} must be an object, such as { behavior: '${fallback}' }.`, { details: { field } })
+  if (typeof given !== 'object') {
+    throw new HeedError('invalid_argument', `${field} must be an object, such as { behavior: '${fallback}' }.`, { details: { field } })
+  }
   checkKeys(given, `${field}.`, names)
   const behavior = given.behavior ?? fallback
   if (!behaviors.includes(behavior)) {
@@ -91,6 +103,7 @@ function branch<Behavior extends string>(
       details: { field: `${field}.behavior` },
     })
   }
-  const attributes = given.attributes && readField(`${field}.attributes`, () => normaliseAttributes(given.attributes, `${field}.attributes`))
+  const path = `${field}.attributes`
+  const attributes = given.attributes && readField(path, () => normaliseAttributes(given.attributes, path))
   return { behavior, ...(attributes ? { attributes } : {}) }
 }

@@ -48,6 +48,11 @@ interface Turn {
   done?(): void
 }
 
+interface Started {
+  receipt: Receipt
+  work: Promise<AcceptedSend>
+}
+
 /** How signals get into the threads of a runtime. */
 export class Sends {
   readonly #runtime: ThreadRuntime
@@ -66,8 +71,8 @@ export class Sends {
   }
 
   /**
-   * Sends a signal whose id is derived from its contents. Resolves when it is accepted. Rejects with `id_taken` where the thread has a message of
-   * that id which was not sent: nothing of the signal would be stored.
+   * Sends a signal whose id is derived from its contents. Resolves when it is accepted. Rejects with `id_taken` where the thread has a
+   * message of that id which was not sent: nothing of the signal would be stored.
    */
   async sendAccepted(agent: Runnable, mode: SendMode, signal: Signal, options: SendOptions): Promise<SendReceipt> {
     const { receipt, work } = this.#start(agent, mode, signal, checkSendOptions(options), { named: true })
@@ -83,10 +88,10 @@ export class Sends {
     return Object.assign(receipt, { skipped: false as const, signal: (await receipt.acceptance).signal })
   }
 
-  #start(agent: Runnable, mode: SendMode, signal: Signal, checked: CheckedSend, chosen: Chosen): { receipt: Receipt; work: Promise<AcceptedSend> } {
+  #start(agent: Runnable, mode: SendMode, signal: Signal, checked: CheckedSend, chosen: Chosen): Started {
     const runtime = this.#runtime
     const { options } = checked
-    const send = signal.transient ? { options, ifActive: neverPersisted(checked.ifActive), ifIdle: neverPersisted(checked.ifIdle) } : checked
+    const send = signal.transient ? neverPersisted(checked) : checked
     runtime.register(agent)
     const now = runtime.clock.now()
     const accepted: Signal = { ...signal }
@@ -94,13 +99,15 @@ export class Sends {
     const target = this.#knownTarget(options)
     const fresh = chosen.runId ?? runtime.newId()
     const active = target ? this.#activeRun(target) : options.runId
-    const runId = hasRun(active === undefined ? send.ifIdle : send.ifActive) ? ((mode === 'queue' ? undefined : active) ?? fresh) : signal.id
+    const enters = mode === 'queue' ? undefined : active
+    const runId = hasRun(active === undefined ? send.ifIdle : send.ifActive) ? (enters ?? fresh) : signal.id
     const threadId = target?.threadId ?? options.threadId
     const turn: Turn = { before: threadId === undefined ? undefined : this.#last.get(threadId), reached: false }
     const { named, lane } = chosen
-    const work = this.#accept(agent, { mode, signal: accepted, send, runId: fresh, newRunId: chosen.runId === undefined, named, lane, now, target, turn })
+    const newRunId = chosen.runId === undefined
+    const work = this.#accept(agent, { mode, signal: accepted, send, runId: fresh, newRunId, named, lane, now, target, turn })
     if (threadId !== undefined && !turn.reached) this.#follow(threadId, turn)
-    const outcome = work.then(({ outcome, answer }) => (answer.duplicate ? outcome.then((first) => ({ ...first, duplicate: true })) : outcome), rejected)
+    const outcome = work.then(outcomeFor, rejected)
     if (target && mode === 'now' && runId === fresh && send.ifIdle.behavior === 'wake') this.#reserveRun(fresh, target, outcome)
     return { receipt: new Receipt({ runId, signal: accepted, persists: persists(send), work, outcome, flush: this.flush }), work }
   }
@@ -186,8 +193,9 @@ export class Sends {
     const [answer] = await runtime.answered(send.threadId, () => runtime.store.accept([send]))
     if (!answer) throw new HeedError('store_failed', 'The store gave no answer to a send.')
     if ('error' in answer) throw answer.error
+    const isOurs = answer.owner === undefined || answer.owner === runtime.owner
     if (answer.fence) runtime.run(answer.fence, send.resourceId, answer.begun)
-    else if (answer.route === 'persist' && (answer.owner === undefined || answer.owner === runtime.owner) && !answer.duplicate) publishPersisted(runtime, send, answer)
+    else if (answer.route === 'persist' && isOurs && !answer.duplicate) publishPersisted(runtime, send, answer)
     // It may have entered before this process got the answer.
     else if (answer.route === 'interrupt' && runtime.waiters.awaitsOutcome(send.threadId, send.id)) this.#interrupt(send, answer.owner)
     return answer
@@ -200,12 +208,19 @@ export class Sends {
     else neighbours.interrupt(owner, threadId, id)
   }
 
-  /** Resolves the outcome where the answer of the store decides it, else leaves that to the run that drains the signal. A promise only where the store is read. */
+  /**
+   * Resolves the outcome where the answer of the store decides it, else leaves that to the run that drains the signal. A promise only where
+   * the store is read: most sends need none.
+   */
   #settle(agent: Runnable, target: Target, id: string, answer: Accepted): Promise<void> | undefined {
     const unowned = answer.owner === undefined && pendingRoutes.has(answer.route)
     if (unowned) return this.#settleUnowned(agent, target, id, answer)
-    if (answer.duplicate) return this.#outcomeOfFirst(target, id, answer, false).then((first) => this.#resolve(target.threadId, id, answer, first))
+    if (answer.duplicate) return this.#settleDuplicate(target, id, answer)
     return this.#resolve(target.threadId, id, answer, outcomeOf(answer, false))
+  }
+
+  async #settleDuplicate(target: Target, id: string, answer: Accepted): Promise<void> {
+    await this.#resolve(target.threadId, id, answer, await this.#outcomeOfFirst(target, id, answer, false))
   }
 
   #resolve(threadId: string, id: string, { owner }: Accepted, outcome: SignalOutcome | undefined): Promise<void> | undefined {
@@ -226,7 +241,8 @@ export class Sends {
     const { threadId } = target
     const claimed = await runtime.wake(threadId)
     const isSuspended = !claimed && (await runtime.store.getThread(target))?.status === 'suspended'
-    const settled = claimed ? undefined : answer.duplicate ? await this.#outcomeOfFirst(target, id, answer, isSuspended) : outcomeOf(answer, isSuspended)
+    const first = !claimed && answer.duplicate ? await this.#outcomeOfFirst(target, id, answer, isSuspended) : undefined
+    const settled = claimed || answer.duplicate ? first : outcomeOf(answer, isSuspended)
     if (settled) runtime.waiters.settle(threadId, id, settled)
     else {
       runtime.waiters.accepted(threadId, id)
@@ -266,7 +282,8 @@ export class Sends {
     declineAll(runtime, agent, target)
       .then(() => (runtime.hostOf(target.threadId) ? undefined : resolveLocalWaiters(runtime, target.threadId)))
       .catch((error: unknown) => {
-        if (!runtime.closing) runtime.logger.error('a suspended call could not be declined', { threadId: target.threadId, error: String(error) })
+        if (runtime.closing) return
+        runtime.logger.error('a suspended call could not be declined', { threadId: target.threadId, error: String(error) })
       })
   }
 
@@ -297,9 +314,12 @@ export class Sends {
     }
     if (run && (threadId ?? run.threadId) === run.threadId) {
       const target = { threadId: run.threadId, resourceId: run.resourceId }
-      if (run.status === 'running' || run.status === 'suspended' || (given !== undefined && (await runtime.store.getSignal(target, given)))) return target
+      if (run.status === 'running' || run.status === 'suspended') return target
+      if (given !== undefined && (await runtime.store.getSignal(target, given))) return target
     }
-    throw new HeedError('no_active_run', `No active run '${runId}' was found. Send with resourceId and threadId to wake the thread.`, { details: { runId } })
+    throw new HeedError('no_active_run', `No active run '${runId}' was found. Send with resourceId and threadId to wake the thread.`, {
+      details: { runId },
+    })
   }
 
   /** The run that is active on a thread as far as this process knows, if the thread is of this resource. */
@@ -314,6 +334,11 @@ export class Sends {
     this.underway.begin()
     return flushed.finally(() => this.underway.end())
   }
+}
+
+/** The outcome of an accepted send; that of the first, where this one repeats it. */
+function outcomeFor({ outcome, answer }: AcceptedSend): Promise<SignalOutcome> {
+  return answer.duplicate ? outcome.then((first) => ({ ...first, duplicate: true })) : outcome
 }
 
 /** What the answer of the store decides; undefined where the run that drains the signal does. */
@@ -339,5 +364,6 @@ function outcomeOf(answer: Accepted, isSuspended: boolean): SignalOutcome | unde
 
 /** The outcome of a send that failed. */
 export function rejected(error: unknown): SignalOutcome {
-  return { action: 'rejected', reason: error instanceof Error ? error.message : String(error), ...(isHeedError(error) ? { code: error.code } : {}) }
+  const reason = error instanceof Error ? error.message : String(error)
+  return { action: 'rejected', reason, ...(isHeedError(error) ? { code: error.code } : {}) }
 }

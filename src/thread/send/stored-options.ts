@@ -5,8 +5,8 @@ import type { Runnable } from '../runtime/runnable.ts'
 
 /**
  * Options of a run as they are stored with it: those that are JSON, of the request context what the agent's `requestContextSchema`
- * declares, under `bound` the names of everything that only this process has, and under `window` how much history the run wants where that is
- * not what its agent always wants. What isn't declared may be a secret.
+ * declares, under `bound` the names of everything that only this process has, and under `window` how much history the run wants where that
+ * is not what its agent always wants. What isn't declared may be a secret.
  */
 export function storedOptions(agent: Runnable, options: AgentExecutionOptions): JSONObject | undefined | Promise<JSONObject | undefined> {
   const context = options.requestContext

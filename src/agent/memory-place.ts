@@ -53,6 +53,6 @@ export function memoryPlace({ site, open, closed }: PlaceOfAgent): MemoryPlace {
     now: () => site().clock.now(),
     closed,
     storage: async () => (await open()).storage(),
-    transferred: (threadId, resourceId) => site().threads.neighbours.transferred(threadId, resourceId),
+    transferred: (threadId, resourceId) => site().threads.peers.transferred(threadId, resourceId),
   }
 }

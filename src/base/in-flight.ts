@@ -1,7 +1,7 @@
-/** Counts what has to come to its end before a process may go. Every `begin` has its `end`. */
-export class Underway {
+/** Counts operations that must end before the process may close. Each `begin` has its `end`. */
+export class InFlight {
   #count = 0
-  #settled: PromiseWithResolvers<void> | undefined
+  #idle: PromiseWithResolvers<void> | undefined
 
   begin(): void {
     this.#count++
@@ -9,14 +9,14 @@ export class Underway {
 
   end(): void {
     if (--this.#count > 0) return
-    this.#settled?.resolve()
-    this.#settled = undefined
+    this.#idle?.resolve()
+    this.#idle = undefined
   }
 
-  /** Resolves when nothing is underway. */
-  settled(): Promise<void> {
+  /** Resolves when no operation is in flight. */
+  whenIdle(): Promise<void> {
     if (this.#count === 0) return Promise.resolve()
-    this.#settled ??= Promise.withResolvers()
-    return this.#settled.promise
+    this.#idle ??= Promise.withResolvers()
+    return this.#idle.promise
   }
 }

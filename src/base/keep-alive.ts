@@ -1,17 +1,17 @@
-/** The longest that a timer can be set for. */
+/** The longest delay of a timer. */
 const longest = 2 ** 31 - 1
 
 /**
- * Keeps the process alive while somebody here waits for what a thread says next: a program that only listens has no other reason to. Each
+ * Keeps the process alive while code waits for what a thread publishes next: a program that only reads has no other handle open. Each
  * `begin` has its `end`.
  */
-export class Vigil {
+export class KeepAlive {
   #waiting = 0
   #handle: NodeJS.Timeout | undefined
-  #over = false
+  #closed = false
 
   begin(): void {
-    if (this.#waiting++ > 0 || this.#over) return
+    if (this.#waiting++ > 0 || this.#closed) return
     if (this.#handle) this.#handle.ref()
     else this.#handle = setInterval(() => {}, longest)
   }
@@ -20,9 +20,9 @@ export class Vigil {
     if (--this.#waiting === 0) this.#handle?.unref()
   }
 
-  /** Whoever still waits does not keep anything alive any more. */
+  /** From here on waiting code no longer keeps the process alive. */
   close(): void {
-    this.#over = true
+    this.#closed = true
     clearInterval(this.#handle)
     this.#handle = undefined
   }

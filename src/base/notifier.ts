@@ -1,26 +1,26 @@
-import type { Vigil } from './keep-alive.ts'
+import type { KeepAlive } from './keep-alive.ts'
 
-/** One promise for all who wait for the same thing. While anybody does, the vigil is kept. */
-export class News {
-  readonly #vigil: Vigil | undefined
+/** One promise shared by all that wait for the same event. While it is awaited, the process stays alive. */
+export class Notifier {
+  readonly #keepAlive: KeepAlive | undefined
   #next: PromiseWithResolvers<void> | undefined
 
-  constructor(vigil: Vigil | undefined) {
-    this.#vigil = vigil
+  constructor(keepAlive: KeepAlive | undefined) {
+    this.#keepAlive = keepAlive
   }
 
   next(): Promise<void> {
     if (!this.#next) {
       this.#next = Promise.withResolvers()
-      this.#vigil?.begin()
+      this.#keepAlive?.begin()
     }
     return this.#next.promise
   }
 
-  ring(): void {
+  notify(): void {
     if (!this.#next) return
     this.#next.resolve()
     this.#next = undefined
-    this.#vigil?.end()
+    this.#keepAlive?.end()
   }
 }

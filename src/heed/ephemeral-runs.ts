@@ -1,6 +1,6 @@
 import { HeedError } from '../base/errors.ts'
 import type { Attendant } from '../thread/runtime/runnable.ts'
-import { Underway } from '../base/in-flight.ts'
+import { InFlight } from '../base/in-flight.ts'
 
 /** A run without a thread, from the call that starts it until its last chunk. */
 export interface EphemeralRun {
@@ -12,7 +12,7 @@ export interface EphemeralRun {
 /** Runs of which nothing is stored. No other process can continue them, so that they end with this one. */
 export class EphemeralRuns implements Attendant {
   readonly #closing = new Set<AbortController>()
-  readonly #underway = new Underway()
+  readonly #inFlight = new InFlight()
   #closed = false
 
   /** The caller must call `end()` of what it gets. */
@@ -20,11 +20,11 @@ export class EphemeralRuns implements Attendant {
     if (this.#closed) throw new HeedError('closed', 'This Heed was closed. Ask the process that runs now.')
     const stop = new AbortController()
     this.#closing.add(stop)
-    this.#underway.begin()
+    this.#inFlight.begin()
     return {
       closing: stop.signal,
       end: () => {
-        if (this.#closing.delete(stop)) this.#underway.end()
+        if (this.#closing.delete(stop)) this.#inFlight.end()
       },
     }
   }
@@ -34,7 +34,7 @@ export class EphemeralRuns implements Attendant {
     this.#closed = true
     const reason = new HeedError('closed', 'This Heed was closed.')
     for (const stop of this.#closing) stop.abort(reason)
-    return this.#underway.settled()
+    return this.#inFlight.whenIdle()
   }
 
   /** They depend on no thread and on no time. */

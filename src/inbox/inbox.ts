@@ -48,10 +48,10 @@ export class Inbox implements Attendant {
   constructor(runtime: ThreadRuntime, options: InboxOptions) {
     this.#runtime = runtime
     this.#options = options
-    this.#watchers = new InboxWatchers(runtime.vigil)
+    this.#watchers = new InboxWatchers(runtime.keepAlive)
     this.#decisions = new Decisions(runtime, options.settings.decideTimeoutMs)
     this.#summaries = new Summaries(runtime, async (store) => (this.#together ? undefined : store.flush()))
-    this.#bell = new ChangeBell((resourceIds) => runtime.neighbours.inbox(resourceIds))
+    this.#bell = new ChangeBell((resourceIds) => runtime.peers.inbox(resourceIds))
     this.#dispatcher = new Dispatcher(runtime, options.settings, {
       dispatch: (limit) => this.#dispatch(limit),
       nextDue: async () => (await this.store()).nextDue(this.#runtime.agentIds()),

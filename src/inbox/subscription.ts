@@ -1,5 +1,5 @@
 import { HeedError } from '../base/errors.ts'
-import type { Vigil } from '../base/keep-alive.ts'
+import type { KeepAlive } from '../base/keep-alive.ts'
 import type { InboxChange, InboxChanges, NotificationStore } from '../store/contract/notifications.ts'
 
 /** Whose inbox is watched: all of a resource, or one of its threads. */
@@ -25,11 +25,11 @@ const pageSize = 100
 /** Who watches inboxes here. Their readers wait, and are rung when there may be something for them. */
 export class InboxWatchers {
   readonly #byResource = new Map<string, Set<InboxReader>>()
-  readonly #vigil: Vigil
+  readonly #keepAlive: KeepAlive
 
-  /** `vigil`: kept while anybody waits here. */
-  constructor(vigil: Vigil) {
-    this.#vigil = vigil
+  /** `keepAlive`: kept while anybody waits here. */
+  constructor(keepAlive: KeepAlive) {
+    this.#keepAlive = keepAlive
   }
 
   /** Stays open until it is closed by whoever reads it, or with all the others. */
@@ -44,7 +44,7 @@ export class InboxWatchers {
     return {
       stream: {
         [Symbol.asyncIterator]: () => {
-          const reader: InboxReader = new InboxReader((cursor) => store.listChanges({ ...scope, after: cursor, limit: pageSize }), after, this.#vigil, () => {
+          const reader: InboxReader = new InboxReader((cursor) => store.listChanges({ ...scope, after: cursor, limit: pageSize }), after, this.#keepAlive, () => {
             readers.delete(reader)
             this.#remove(resourceId, reader)
           })
@@ -94,7 +94,7 @@ type Look = (cursor: string) => Promise<InboxChanges>
 class InboxReader implements AsyncIterableIterator<InboxChange> {
   readonly #look: Look
   readonly #onClose: () => void
-  readonly #vigil: Vigil
+  readonly #keepAlive: KeepAlive
   #cursor: string
   #page: InboxChange[] = []
   #rung = false
@@ -103,9 +103,9 @@ class InboxReader implements AsyncIterableIterator<InboxChange> {
   /** One `next()` after the other. */
   #turn: Promise<unknown> = Promise.resolve()
 
-  constructor(look: Look, cursor: string, vigil: Vigil, onClose: () => void) {
+  constructor(look: Look, cursor: string, keepAlive: KeepAlive, onClose: () => void) {
     this.#look = look
-    this.#vigil = vigil
+    this.#keepAlive = keepAlive
     this.#cursor = cursor
     this.#onClose = onClose
   }
@@ -167,10 +167,10 @@ class InboxReader implements AsyncIterableIterator<InboxChange> {
   }
 
   async #wait(): Promise<void> {
-    this.#vigil.begin()
+    this.#keepAlive.begin()
     await new Promise<void>((resolve) => (this.#waiting = resolve))
     this.#waiting = undefined
-    this.#vigil.end()
+    this.#keepAlive.end()
   }
 }
 

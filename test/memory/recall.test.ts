@@ -84,7 +84,7 @@ describe.each(stores)('recall, $name', ({ store }) => {
     await expect(memory.recall({ threadId: 't', resourceId: 'u', include: [{ id: 'theirs', threadId: 'o' }] })).rejects.toMatchObject({ code: 'thread_forbidden' })
   })
 
-  it('[D1.2] keeps the order of messages of one instant everywhere: pages, cursors, neighbours, clones', async () => {
+  it('[D1.2] keeps the order of messages of one instant everywhere: pages, cursors, peers, clones', async () => {
     const memory = memoryOn(store())
     await memory.createThread({ threadId: 't', resourceId: 'u' })
     await memory.saveMessages({ threadId: 't', messages: ['d', 'a', 'e', 'b', 'c'].map((id) => said(id)) })

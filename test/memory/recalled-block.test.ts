@@ -120,7 +120,7 @@ describe.each(placeKinds())('copies of threads, $name', ({ make }) => {
 })
 
 describe.each(placeKinds())('what a block of recalled messages may quote, $name', ({ make }) => {
-  it('[K2.12] leaves out what a run of another thread may still take back, neighbours included, and has what it took in for good', async () => {
+  it('[K2.12] leaves out what a run of another thread may still take back, peers included, and has what it took in for good', async () => {
     const place = make()
     const looked = Promise.withResolvers<void>()
     const reached = Promise.withResolvers<void>()

@@ -5,7 +5,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { setImmediate } from 'node:timers/promises'
 import { afterAll, afterEach, describe, expect, it } from 'vitest'
-import { Vigil } from '../../src/base/keep-alive.ts'
+import { KeepAlive } from '../../src/base/keep-alive.ts'
 
 const folder = mkdtempSync(join(tmpdir(), 'heed-listening-'))
 const children: ChildProcess[] = []
@@ -46,7 +46,7 @@ describe('a vigil', () => {
   it('[W5.1] holds the process while a reader waits', async () => {
     await setImmediate()
     const before = timers()
-    const vigil = new Vigil()
+    const vigil = new KeepAlive()
     vigil.begin()
     vigil.begin()
     expect(timers()).toBe(before + 1)

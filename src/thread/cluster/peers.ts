@@ -27,7 +27,7 @@ const consequence = 'the work of other processes is found by sweeps of the store
  * Sends messages to the other processes on the store and acts on theirs. Messages only make things happen sooner: each receiver reads the
  * store before it acts, and the sweep finds what no message announced.
  */
-export class Neighbours implements BusHandler {
+export class Peers implements BusHandler {
   readonly #runtime: ThreadRuntime
   readonly #abandoned: AbandonedRuns
   #connection: BusConnection | undefined

@@ -1,7 +1,7 @@
 import { describe } from '../../base/errors.ts'
 import type { Chunk } from '../../run/chunk.ts'
 import type { RunRow, Scope } from '../../store/contract/threads.ts'
-import { compareCursors, parseCursor } from '../watch/cursor.ts'
+import { compareCursors, parseCursor } from '../watch/ring.ts'
 import { boundaries, ends } from '../watch/present-step.ts'
 import type { ThreadRuntime } from '../runtime/runtime.ts'
 import type { AgentThreadSubscription } from '../watch/subscription.ts'
@@ -11,7 +11,7 @@ import { subscribe } from '../watch/watching.ts'
  * Follows the chunks of one run, in whichever process it runs, by a subscription to its thread. Each chunk is emitted once. Where the run
  * was resumed, or chunks were missed, a `data-run-resumed` chunk names the step from which they are emitted again.
  */
-export class RunEar {
+export class RemoteRun {
   readonly #runtime: ThreadRuntime
   readonly #scope: Scope
   readonly #runId: string

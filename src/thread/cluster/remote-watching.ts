@@ -135,7 +135,7 @@ export class RemoteWatching {
         if (thread.owner === undefined || thread.owner === this.#runtime.owner) continue
         if (thread.epoch > live.epoch || replica.asked) this.#ask(replica, thread.owner)
       } else if ((thread.epoch > live.epoch || live.running) && replica.waitedInVain(thread.epoch)) {
-        live.settle(thread.epoch, thread.status === 'suspended', this.#runtime.clock.now())
+        live.endEpoch(thread.epoch, thread.status === 'suspended', this.#runtime.clock.now())
       }
     }
   }
@@ -147,7 +147,7 @@ export class RemoteWatching {
     if (thread.status === 'running') {
       replica.tear()
       replica.live.skip()
-    } else replica.live.settle(thread.epoch, thread.status === 'suspended', this.#runtime.clock.now())
+    } else replica.live.endEpoch(thread.epoch, thread.status === 'suspended', this.#runtime.clock.now())
   }
 
   // Watched elsewhere

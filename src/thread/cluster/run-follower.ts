@@ -5,7 +5,7 @@ import type { RunResult } from '../../run/output/run-result.ts'
 import type { RunRow, Scope } from '../../store/contract/threads.ts'
 import { activeContext } from '../../tracing/telemetry.ts'
 import type { LocalCall } from '../send/waiters.ts'
-import { RunEar } from './remote-run.ts'
+import { RemoteRun } from './remote-run.ts'
 import { unlessNew } from '../watch/new-thread.ts'
 import type { ThreadRuntime } from '../runtime/runtime.ts'
 import { storedResult } from '../send/stored-result.ts'
@@ -24,7 +24,7 @@ export class RunFollower {
   #unfollow: () => void = () => {}
   #over = false
   /** From when the run was first found at work elsewhere: what is said here too is then heard by it, in one order. */
-  #ear: RunEar | undefined
+  #ear: RemoteRun | undefined
   /** The cursor of the last chunk that was heard without it. */
   #last: string | undefined
   /** What broke off here is followed by somebody else, who tells it here. */
@@ -49,7 +49,7 @@ export class RunFollower {
       const run = await this.#look(signalId)
       if (run) return await this.#hearOut(run, signal)
       if (!this.#ear && !this.#carried && (await this.#isElsewhere())) {
-        this.#ear = new RunEar(this.#runtime, this.#scope, this.#runId, this.#last, (chunk) => this.#emit(chunk))
+        this.#ear = new RemoteRun(this.#runtime, this.#scope, this.#runId, this.#last, (chunk) => this.#emit(chunk))
       }
       const heard = await this.#pause([this.#heard, ...this.#words()], signal)
       if (heard) this.#heard = this.#listen()

@@ -1,7 +1,7 @@
 import { expect, it } from 'vitest'
 import type { ThreadRow } from '../../store/contract/threads.ts'
 import { LiveThread } from '../watch/live.ts'
-import { isAhead } from './sync.ts'
+import { storeIsAhead } from './sync.ts'
 import type { ThreadRuntime } from '../runtime/runtime.ts'
 
 it('[W1.2] a process that slept and still has a runner of an older epoch looks for the one that runs the thread now', () => {
@@ -9,7 +9,7 @@ it('[W1.2] a process that slept and still has a runner of an older epoch looks f
   const holding = (epoch: number | undefined) => ({ owner: 'this', hostOf: () => (epoch === undefined ? undefined : { fence: { epoch } }) }) as unknown as ThreadRuntime
   const live = new LiveThread('thread')
   live.begin(9)
-  expect(isAhead(holding(9), live, thread, [])).toBe(true)
-  expect(isAhead(holding(undefined), live, thread, [])).toBe(true)
-  expect(isAhead(holding(10), live, thread, [])).toBe(false)
+  expect(storeIsAhead(holding(9), live, thread, [])).toBe(true)
+  expect(storeIsAhead(holding(undefined), live, thread, [])).toBe(true)
+  expect(storeIsAhead(holding(10), live, thread, [])).toBe(false)
 })

@@ -43,8 +43,8 @@ export async function abortRun(runtime: ThreadRuntime, scope: Scope, options: Ab
       return { aborted, runId }
     }
     if (owner !== undefined && owner !== runtime.owner) {
-      if (runtime.neighbours.disconnected) throw unreachable(thread.id)
-      const answer = await runtime.neighbours.abort(owner, { threadId: thread.id, runId, clearPending }, answerMs)
+      if (runtime.peers.disconnected) throw unreachable(thread.id)
+      const answer = await runtime.peers.abort(owner, { threadId: thread.id, runId, clearPending }, answerMs)
       if (runtime.closing) throw new HeedError('closed', 'This Heed was closed. Ask the process that runs now.')
       if (answer?.aborted) return { aborted: true, runId }
       // It ended meanwhile, or was never there: the next look tells.
@@ -78,16 +78,16 @@ async function endAbandoned(runtime: ThreadRuntime, thread: ThreadRow, clearPend
   const { more, left } = await announced(runtime, threadId, () => runtime.store.commitStep(fence, { runId, step: run.step, rows: [], end: { status: 'aborted', ...(clearPending ? { clearPending } : {}) } }), () =>
     sayAborted(runtime, threadId, runId, fence.epoch, clearPending))
   if (more) runtime.run(fence, resourceId)
-  else if (left) runtime.neighbours.mail(threadId)
+  else if (left) runtime.peers.mail(threadId)
   await resolveLocalWaiters(runtime, threadId)
   return true
 }
 
 /** Ends a run and tells of it, after what was kept on the thread before. */
-function announced<End>({ announcing }: ThreadRuntime, threadId: string, end: () => Promise<End>, tell: (ended: End) => void): Promise<End> {
-  return announcing.ended.during(threadId, async () => {
+function announced<End>({ pendingEchoes }: ThreadRuntime, threadId: string, end: () => Promise<End>, tell: (ended: End) => void): Promise<End> {
+  return pendingEchoes.ended.during(threadId, async () => {
     const ended = await end()
-    await announcing.kept.soFar(threadId)
+    await pendingEchoes.kept.flushed(threadId)
     tell(ended)
     return ended
   })
@@ -97,7 +97,7 @@ function announced<End>({ announcing }: ThreadRuntime, threadId: string, end: ()
 function sayAborted(runtime: ThreadRuntime, threadId: string, runId: string, epoch: number, cleared: boolean, denied: SuspendedEnd['denied'] = []): void {
   if (cleared) {
     runtime.waiters.dropOptions(threadId)
-    runtime.neighbours.settled(threadId)
+    runtime.peers.settled(threadId)
   }
   runtime.publish(threadId, (live) => {
     live.begin(epoch)
@@ -122,7 +122,7 @@ async function endSuspended(runtime: ThreadRuntime, scope: Scope, expectedRunId:
   if (!ended) return false
   // What agents below it wait for is nobody's question any more.
   for (const { child } of waiting) if (child) await endSuspended(runtime, { threadId: child.threadId }, child.runId, clearPending).catch(unlessGone)
-  for (const threadId of [...parents, ...(more ? [scope.threadId] : [])]) if (!(await runtime.wake(threadId))) runtime.neighbours.mail(threadId)
+  for (const threadId of [...parents, ...(more ? [scope.threadId] : [])]) if (!(await runtime.wake(threadId))) runtime.peers.mail(threadId)
   await resolveLocalWaiters(runtime, scope.threadId)
   return true
 }

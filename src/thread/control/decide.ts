@@ -40,8 +40,8 @@ export async function decide(runtime: ThreadRuntime, agent: Runnable, decision: 
     }
   })
   if (decided.fence) runtime.run(decided.fence, thread?.resourceId)
-  else if (owner === undefined) runtime.neighbours.mail(scope.threadId)
-  for (const parent of decided.parents) if (!(await runtime.wake(parent))) runtime.neighbours.mail(parent)
+  else if (owner === undefined) runtime.peers.mail(scope.threadId)
+  for (const parent of decided.parents) if (!(await runtime.wake(parent))) runtime.peers.mail(parent)
   return decided
 }
 

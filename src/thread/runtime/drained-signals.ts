@@ -1,4 +1,6 @@
+import type { MessageRow } from '../../message/row.ts'
 import type { Tripwire } from '../../processors/processor.ts'
+import { isAnswer, isSent } from '../../run/loop/unanswered.ts'
 import type { MailboxRow } from '../../store/contract/threads.ts'
 import type { SignalOutcome } from '../send/receipt.ts'
 import type { ThreadRuntime } from './runtime.ts'
@@ -6,10 +8,10 @@ import type { ThreadRuntime } from './runtime.ts'
 type Entered = Pick<SignalOutcome, 'action' | 'step'>
 
 /**
- * What a run took, until its senders are told so: at once; where processors may refuse it, when they have let it pass and the model is about to
- * read it. What they refuse was never read, and is told as such.
+ * The signals that a run has drained and whose outcome is not resolved yet. It is resolved at once; where processors may refuse input, when
+ * they have passed it and the model is about to read it. Refused input is resolved as `rejected`.
  */
-export class TakenMail {
+export class DrainedSignals {
   readonly #runtime: ThreadRuntime
   #held: Array<{ mail: MailboxRow; entered: Entered }> = []
   #unread = false
@@ -18,49 +20,49 @@ export class TakenMail {
     this.#runtime = runtime
   }
 
-  /** Whether the model is still to read what was taken last. */
+  /** Whether the model has not yet read the last drained signals. */
   get unread(): boolean {
     return this.#unread
   }
 
-  holds(signalId: string): boolean {
+  isUnconfirmed(signalId: string): boolean {
     return this.#held.some(({ mail }) => mail.id === signalId)
   }
 
   take(taken: readonly MailboxRow[], entered: Entered, hold: boolean): void {
     for (const mail of taken) this.#held.push({ mail, entered })
     if (hold) this.#unread ||= taken.length > 0
-    else this.tell()
+    else this.confirm()
   }
 
-  /** A run that is taken up again; what it took was told, or is looked for, where it was sent. */
+  /** For a resumed run: the outcomes of its input were resolved before, or are looked up where they are awaited. */
   resume(unread: boolean): void {
     this.#unread = unread
   }
 
-  /** They entered. */
-  tell(): void {
-    if (this.#held.length > 0) this.#settle(({ entered }) => entered, this.#unread)
+  /** Resolves the outcomes: the signals have entered the run. */
+  confirm(): void {
+    if (this.#held.length > 0) this.#resolve(({ entered }) => entered, this.#unread)
     this.#unread = false
   }
 
   refuse(tripwire: Tripwire): void {
-    if (this.#held.length > 0) this.#settle(() => refused(tripwire), true)
+    if (this.#held.length > 0) this.#resolve(() => refusedOutcome(tripwire), true)
     this.#unread = false
   }
 
-  /** Whoever goes on with the run, or the store, tells it. */
+  /** The next owner of the run resolves the outcomes from the store. */
   forget(): void {
     this.#held = []
     this.#unread = false
   }
 
-  #settle(outcomeOf: (held: { entered: Entered }) => SignalOutcome, read: boolean): void {
-    const { waiters, neighbours } = this.#runtime
+  #resolve(outcomeOf: (held: { entered: Entered }) => SignalOutcome, read: boolean): void {
+    const { waiters, peers } = this.#runtime
     const held = this.#held
     this.#held = []
     const elsewhere = held.find(({ mail: { threadId, id } }) => !waiters.awaitsOutcome(threadId, id))
-    if (elsewhere) neighbours.settled(elsewhere.mail.threadId, read)
+    if (elsewhere) peers.settled(elsewhere.mail.threadId, read)
     for (const one of held) {
       const { threadId, id, runId } = one.mail
       waiters.settle(threadId, id, { ...outcomeOf(one), ...(runId === undefined ? {} : { runId }) })
@@ -68,7 +70,25 @@ export class TakenMail {
   }
 }
 
-/** What a refusal before a model read it comes to for its sender. */
-export function refused({ reason, processorId }: Pick<Tripwire, 'reason'> & { processorId?: string | undefined }): SignalOutcome {
+/** The outcome of a signal that a processor refused before a model read it. */
+export function refusedOutcome({ reason, processorId }: Pick<Tripwire, 'reason'> & { processorId?: string | undefined }): SignalOutcome {
   return { action: 'rejected', code: 'tripwire', reason, ...(processorId === undefined ? {} : { processorId }) }
+}
+
+export function drainedRows(signals: readonly MailboxRow[]): readonly MessageRow[] {
+  const [only] = signals
+  if (only && signals.length === 1) return only.rows
+  return signals.flatMap((mail) => mail.rows)
+}
+
+/** The `seq` of the last row before this run: its own input counts as part of the run. */
+export function seqBefore(rows: readonly MessageRow[], signals: readonly MailboxRow[]): number {
+  const [first] = drainedRows(signals)
+  return first?.seq === undefined ? (rows.at(-1)?.seq ?? 0) : first.seq - 1
+}
+
+/** Whether the last input of a resumed run was never answered. */
+export function unreadInput(rows: readonly MessageRow[], runId: string): boolean {
+  const own = rows.filter((row) => row.runId === runId)
+  return own.findLastIndex(isSent) > own.findLastIndex(isAnswer)
 }

@@ -1,3 +1,4 @@
+import { runInTrace, traceRun, type RunTrace } from '../../tracing/run-trace.ts'
 import { HeedError, isHeedError } from '../../base/errors.ts'
 import type { MessageRow } from '../../message/row.ts'
 import type { Chunk } from '../../run/chunk.ts'
@@ -7,23 +8,21 @@ import { chunkError } from '../../run/model/provider-error.ts'
 import type { AgentExecutionOptions } from '../../run/options.ts'
 import { Run } from '../../run/loop/run.ts'
 import type { InputChange, RunCommit, RunCommitEnd, RunCommitted, RunHost } from '../../run/loop/run-host.ts'
-import { failedResult, type RunResult } from '../../run/output/run-result.ts'
+import { type RunResult, failedResult } from '../../run/output/run-result.ts'
 import { signalToDataChunk } from '../../signals/echo.ts'
 import { rowToSignal } from '../../signals/row.ts'
 import type { BegunRun, Fence, MailboxRow, RunEnd, RunRow, StepCommit, StepCommitted } from '../../store/contract/threads.ts'
 import { continuationOf } from './continuation.ts'
 import { errorJSON, errorRow, errorRowId, refusalError } from './error-row.ts'
 import { followOn } from '../cluster/run-follower.ts'
-import { follow } from './follow-signal.ts'
 import type { LiveThread } from '../watch/live.ts'
 import type { LocalCall } from '../send/waiters.ts'
 import type { ThreadRuntime } from './runtime.ts'
 import type { TitlePlace } from './titles.ts'
 import { foundOptions } from '../send/stored-options.ts'
 import type { RunRequest, Titler } from './runnable.ts'
-import { seqBefore, takenRows, unreadInput } from './drained-rows.ts'
-import { TakenMail } from './drained-signals.ts'
-import { tracedRun } from './tracing.ts'
+import { seqBefore, drainedRows, unreadInput } from './drained-signals.ts'
+import { DrainedSignals } from './drained-signals.ts'
 
 /** A run that was begun so often and never came to an end is not begun again. */
 const maxAttempts = 10
@@ -43,7 +42,7 @@ export class ThreadHost implements RunHost {
   readonly fence: Fence
   readonly live: LiveThread
   readonly #runtime: ThreadRuntime
-  readonly #taken: TakenMail
+  readonly #drained: DrainedSignals
   #run: Run | undefined
   #begun: BegunRun | undefined
   #callers: LocalCall[] = []
@@ -69,7 +68,7 @@ export class ThreadHost implements RunHost {
 
   constructor(runtime: ThreadRuntime, fence: Fence, live: LiveThread) {
     this.#runtime = runtime
-    this.#taken = new TakenMail(runtime)
+    this.#drained = new DrainedSignals(runtime)
     this.fence = fence
     this.live = live
   }
@@ -96,7 +95,7 @@ export class ThreadHost implements RunHost {
       for (let begun = first; this.#expecting; begun = undefined) {
         if (begun === undefined) begun = await this.#runtime.store.beginRun(this.fence, this.#runtime.windows)
         // What is left is for a process that has its agent.
-        if (!begun) return this.#runtime.neighbours.mail(this.fence.threadId)
+        if (!begun) return this.#runtime.peers.mail(this.fence.threadId)
         await this.#perform(begun)
       }
     } finally {
@@ -149,14 +148,14 @@ export class ThreadHost implements RunHost {
     this.#clearPending = false
     this.#suspended = false
     this.#stop = new AbortController()
-    const release = follow(this.#stop, this.#here?.abortSignal)
+    const release = abortWith(this.#stop, this.#here?.abortSignal)
     this.live.resourceId = thread.resourceId
     if (begun.resumed && run.attempts > 1) this.live.startOver()
     this.live.startRun(run.runId, seqBefore(rows, taken))
     this.live.committed(rows.at(-1)?.seq)
     this.#runtime.active.set(run.runId, { threadId: thread.id, resourceId: thread.resourceId })
     const guarded = this.#here?.inputProcessors !== undefined || (this.#runtime.knows(run.agentId) && this.#runtime.agent(run.agentId).canRefuse === true)
-    if (guarded && begun.resumed) this.#taken.resume(unreadInput(rows, run.runId))
+    if (guarded && begun.resumed) this.#drained.resume(unreadInput(rows, run.runId))
     this.#took(taken, 0, 'woke', guarded)
     const abort = this.#abortNext
     this.#abortNext = undefined
@@ -171,7 +170,7 @@ export class ThreadHost implements RunHost {
     } finally {
       release()
       this.#over()
-      this.#taken.forget()
+      this.#drained.forget()
       this.#working = false
       this.#callers = []
       this.#runtime.active.delete(run.runId)
@@ -207,7 +206,7 @@ export class ThreadHost implements RunHost {
         resourceId: thread.resourceId,
         fence: this.fence,
         rows,
-        inputCount: takenRows(taken).length,
+        inputCount: drainedRows(taken).length,
         stepsDone: run.step,
         trace,
       }, this.#runtime.environment)
@@ -217,7 +216,7 @@ export class ThreadHost implements RunHost {
     } catch (error) {
       return signal.aborted ? this.#abortEarly(begun) : this.#failToStart(begun, error)
     }
-    if (!started.processors.guardsInput) this.#taken.tell()
+    if (!started.processors.guardsInput) this.#drained.confirm()
     this.#run = started
     if (this.#interruptNext.size > 0) started.interrupt()
     this.#interruptNext.clear()
@@ -275,7 +274,7 @@ export class ThreadHost implements RunHost {
   #sayInput({ run: { runId, agentId }, taken, resumed }: BegunRun): void {
     if (resumed) return
     this.emit({ type: 'start', runId, from: 'AGENT', payload: { id: agentId, messageId: errorRowId(runId) } })
-    for (const row of takenRows(taken)) if (row.role === 'signal') this.emit(signalToDataChunk(rowToSignal(row), runId))
+    for (const row of drainedRows(taken)) if (row.role === 'signal') this.emit(signalToDataChunk(rowToSignal(row), runId))
   }
 
   /** A run that takes its process down each time must not take down the next one. It stays visible as `parked`. */
@@ -323,16 +322,16 @@ export class ThreadHost implements RunHost {
     const { taken, ended, more, left, rows, wantsTitle, waits = false, gone } = committed
     if (gone) for (const id of gone) this.#runtime.liveOf(id)?.withdraw()
     if (wantsTitle) this.#runtime.titles.start({ threadId: this.fence.threadId, agentId: run.agentId, attempts: 1 }, this.#titler)
-    this.live.committed((takenRows(taken).at(-1) ?? rows.at(-1))?.seq)
+    this.live.committed((drainedRows(taken).at(-1) ?? rows.at(-1))?.seq)
     this.#took(taken, commit.step + 1, 'delivered', this.#run?.processors.guardsInput ?? false)
     if (ended) {
-      if (end?.status === 'rejected') this.#taken.refuse(end.tripwire)
-      else this.#taken.tell()
+      if (end?.status === 'rejected') this.#drained.refuse(end.tripwire)
+      else this.#drained.confirm()
       if (this.#clearPending) {
         this.#runtime.waiters.dropOptions(this.fence.threadId)
-        this.#runtime.neighbours.settled(this.fence.threadId)
+        this.#runtime.peers.settled(this.fence.threadId)
       }
-      if (left) this.#runtime.neighbours.mail(this.fence.threadId)
+      if (left) this.#runtime.peers.mail(this.fence.threadId)
       this.#over()
       this.#expecting = more
       this.#suspended = end?.status === 'suspended'
@@ -361,12 +360,12 @@ export class ThreadHost implements RunHost {
 
   #took(taken: readonly MailboxRow[], step: number, action: 'woke' | 'delivered', hold: boolean): void {
     for (const { id } of taken) this.#interruptNext.delete(id)
-    if (taken.length > 0) this.#taken.take(taken, { action, step }, hold)
+    if (taken.length > 0) this.#drained.take(taken, { action, step }, hold)
   }
 
   /** Whether processors are still at what this signal says. */
   withholds(signalId: string): boolean {
-    return this.#taken.holds(signalId)
+    return this.#drained.isUnconfirmed(signalId)
   }
 
   withdraw(): void {
@@ -374,12 +373,12 @@ export class ThreadHost implements RunHost {
   }
 
   beforeModelCall(): void {
-    this.#taken.tell()
+    this.#drained.confirm()
   }
 
   #endOf(end: RunCommitEnd, place: TitlePlace | undefined): RunEnd {
     if (end.status === 'suspended') return { status: 'suspended', calls: end.calls, usage: { ...end.usage } }
-    if (end.status === 'rejected') return { status: 'rejected', error: refusalError(end.tripwire, this.#taken.unread) }
+    if (end.status === 'rejected') return { status: 'rejected', error: refusalError(end.tripwire, this.#drained.unread) }
     const ended: RunEnd = { status: end.status, usage: { ...end.usage } }
     if (end.error) ended.error = errorJSON(end.error)
     if (this.#clearPending) ended.clearPending = true
@@ -390,4 +389,29 @@ export class ThreadHost implements RunHost {
 
 function closed(): HeedError {
   return new HeedError('closed', 'This Heed was closed. The thread goes on in the next process that opens it.')
+}
+
+/** Aborts `stop` when the caller's signal aborts; returns a function that removes the listener. */
+function abortWith(stop: AbortController, signal: AbortSignal | undefined): () => void {
+  if (!signal) return () => {}
+  const onAbort = () => stop.abort(signal.reason)
+  if (signal.aborted) onAbort()
+  signal.addEventListener('abort', onAbort, { once: true })
+  return () => signal.removeEventListener('abort', onAbort)
+}
+
+/** Runs `work` in a span: a child of the caller's span where a caller waits, else a root span with links to the signals that woke it. */
+function tracedRun(
+  runtime: ThreadRuntime, { run, thread, taken, resumed }: BegunRun, callers: readonly LocalCall[], work: (trace: RunTrace | undefined) => Promise<RunResult>,
+): Promise<RunResult> {
+  const trace = traceRun(runtime.tracing, () => ({
+    agent: { id: run.agentId, name: runtime.knows(run.agentId) ? runtime.agent(run.agentId).name : run.agentId },
+    runId: run.runId,
+    threadId: thread.id,
+    resourceId: thread.resourceId,
+    parent: callers.find(({ from }) => from)?.from,
+    drained: drainedRows(taken),
+    ...(resumed ? { resumed: { attempt: run.attempts } } : {}),
+  }))
+  return runInTrace(trace, () => work(trace))
 }

@@ -4,18 +4,18 @@ import { HeedError, isHeedError } from '../../base/errors.ts'
 import { newId } from '../../base/ids.ts'
 import { consoleLogger, type Logger } from '../../base/logger.ts'
 import type { BegunRun, Fence, ThreadStore, Window, Windows } from '../../store/contract/threads.ts'
-import { Announcing } from '../watch/pending-echoes.ts'
+import { PendingEchoes } from '../watch/pending-echoes.ts'
 import { Sends } from '../send/send.ts'
 import { Waiters } from '../send/waiters.ts'
 import { ThreadHost } from './host.ts'
 import { LiveThread } from '../watch/live.ts'
-import { Neighbours } from '../cluster/peers.ts'
+import { Peers } from '../cluster/peers.ts'
 import type { Attendant, Runnable, RunEnvironment } from './runnable.ts'
-import type { ThreadRuntimeOptions } from './runtime-options.ts'
 import { resolveLocalWaiters } from '../send/outcomes.ts'
 import { isClosed, Sweeper } from './sweeper.ts'
 import { Titling } from './titles.ts'
-import { Vigil } from '../../base/keep-alive.ts'
+import { KeepAlive } from '../../base/keep-alive.ts'
+import type { TracingOptions } from '../../tracing/options.ts'
 import { leave, retain } from '../../store/sharing.ts'
 import { namespaceOf } from '../../store/contract/storage.ts'
 
@@ -31,6 +31,24 @@ export interface Target {
   resourceId: string
 }
 
+export interface ThreadRuntimeOptions {
+  /** The store, or a function that opens it at first use. */
+  store: ThreadStore | (() => Promise<ThreadStore>)
+  /** Connects the processes on the store. Defaults to the store's own bus. */
+  bus?: Bus
+  clock?: Clock
+  logger?: Logger
+  /** `false` disables tracing, also where an SDK is registered. */
+  tracing?: TracingOptions | false | undefined
+  newId?: () => string
+  /** Passed to agents that prepare a run. Defaults to the runtime itself. */
+  environment?: RunEnvironment
+  /** How long a process counts as alive after its last heartbeat. Defaults to 10 s; it renews three times as often. */
+  leaseMs?: number
+  /** How often the store is swept for threads that need a runner. Defaults to 5 s. */
+  sweepMs?: number
+}
+
 /** The threads of one store in one process: who runs here, who watches, who waits for an outcome. */
 export class ThreadRuntime implements RunEnvironment {
   readonly clock: Clock
@@ -40,16 +58,16 @@ export class ThreadRuntime implements RunEnvironment {
   readonly environment: RunEnvironment
   /** Names this process in leases. */
   readonly owner: string
-  readonly vigil = new Vigil()
-  readonly waiters = new Waiters(this.vigil)
+  readonly keepAlive = new KeepAlive()
+  readonly waiters = new Waiters(this.keepAlive)
   readonly sends = new Sends(this)
   readonly titles = new Titling(this)
-  readonly neighbours = new Neighbours(this)
+  readonly peers = new Peers(this)
   readonly sweepMs: number
   /** Runs that are at work here, and those that a send of this process was promised. */
   readonly active = new Map<string, Target>()
   /** Signals that are kept, and runs that are ended while nobody is at work on them. */
-  readonly announcing = { kept: new Announcing(), ended: new Announcing() }
+  readonly pendingEchoes = { kept: new PendingEchoes(), ended: new PendingEchoes() }
   closing = false
   /** The store can be asked at once. */
   isOpen = false
@@ -155,7 +173,7 @@ export class ThreadRuntime implements RunEnvironment {
       throw error
     }
     await this.#beat()
-    this.neighbours.connect(this.#bus ?? this.store.bus?.(), namespaceOf(this.store))
+    this.peers.connect(this.#bus ?? this.store.bus?.(), namespaceOf(this.store))
     this.#sweeper.start()
   }
 
@@ -252,10 +270,10 @@ export class ThreadRuntime implements RunEnvironment {
     const closed = new HeedError('closed', 'This Heed was closed.')
     const working = [...this.#hosts.values()]
     for (const { host } of working) host.abort({ reason: closed, clearPending: false })
-    await Promise.all([...working.map(({ done }) => done), ...this.#publishing.values(), this.titles.close(), this.sends.underway.settled()])
+    await Promise.all([...working.map(({ done }) => done), ...this.#publishing.values(), this.titles.close(), this.sends.inFlight.whenIdle()])
     this.waiters.close(closed)
     for (const { live } of this.#lives.values()) live.close()
-    this.vigil.close()
+    this.keepAlive.close()
     if (!this.#opened) return
     await this.#opened.catch(() => {})
     this.#heartbeat?.cancel()
@@ -264,9 +282,9 @@ export class ThreadRuntime implements RunEnvironment {
     try {
       await this.#store.resign(this.owner)
       // Senders that are told only now still get what was theirs on the disk.
-      await this.sends.underway.settled()
+      await this.sends.inFlight.whenIdle()
     } finally {
-      await this.neighbours.close()
+      await this.peers.close()
       await leave(this.#store)
     }
   }
@@ -285,9 +303,9 @@ export class ThreadRuntime implements RunEnvironment {
     const live = this.hold(threadId)
     live.resourceId = resourceId ?? live.resourceId
     const host = new ThreadHost(this, fence, live)
-    const done = this.#turn(threadId, before?.done, this.neighbours.poll())
+    const done = this.#turn(threadId, before?.done, this.peers.poll())
       .then(() => {
-        this.neighbours.attach(live)
+        this.peers.attach(live)
         return this.lapsed ? this.#renew().then(() => host.work()) : host.work(lapses === this.#lapses ? begun : undefined)
       })
       .catch((error: unknown) => this.#stopped(fence, error))
@@ -305,7 +323,7 @@ export class ThreadRuntime implements RunEnvironment {
     const last = this.#hosts.get(threadId)?.host === host
     if (last) {
       this.#hosts.delete(threadId)
-      this.neighbours.release(threadId)
+      this.peers.release(threadId)
     }
     this.letGo(threadId)
     if (!last) return
@@ -328,7 +346,7 @@ export class ThreadRuntime implements RunEnvironment {
   publish(threadId: string, write: (live: LiveThread) => void): void {
     const entry = this.#hosts.get(threadId)
     const held = this.liveOf(threadId) && this.hold(threadId)
-    const polled = this.neighbours.poll()
+    const polled = this.peers.poll()
     if (!entry && !polled && !this.#publishing.has(threadId)) return this.#publishNow(threadId, held, write)
     const done = this.#turn(threadId, entry?.done, polled)
       .then(() => this.#publishNow(threadId, held, write))
@@ -342,11 +360,11 @@ export class ThreadRuntime implements RunEnvironment {
 
   /** `held`: the live side of the thread, where it existed as the publication was asked for. */
   #publishNow(threadId: string, held: LiveThread | undefined, write: (live: LiveThread) => void): void {
-    if (!held && !this.neighbours.isWatched(threadId)) return
+    if (!held && !this.peers.isWatched(threadId)) return
     const live = held ?? this.hold(threadId)
-    this.neighbours.attach(live)
+    this.peers.attach(live)
     write(live)
-    if (!this.#hosts.has(threadId)) this.neighbours.release(threadId)
+    if (!this.#hosts.has(threadId)) this.peers.release(threadId)
     this.letGo(threadId)
   }
 
@@ -377,7 +395,7 @@ export class ThreadRuntime implements RunEnvironment {
   /** The live side of a thread, kept as long as somebody runs or watches it. Every `hold` has its `letGo`. */
   hold(threadId: string): LiveThread {
     let entry = this.#lives.get(threadId)
-    if (!entry) this.#lives.set(threadId, (entry = { live: new LiveThread(threadId, this.vigil), users: 0 }))
+    if (!entry) this.#lives.set(threadId, (entry = { live: new LiveThread(threadId, this.keepAlive), users: 0 }))
     entry.users++
     return entry.live
   }

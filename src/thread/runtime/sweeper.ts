@@ -24,7 +24,7 @@ export class Sweeper {
     this.#timer = runtime.clock.after(delay, () => {
       const later = () => runtime.sweepMs * (0.75 + Math.random() / 2)
       this.#look()
-      runtime.sweep().finally(() => runtime.neighbours.tick()).then(
+      runtime.sweep().finally(() => runtime.peers.tick()).then(
         (taken) => this.start(taken === this.#page ? 0 : later()),
         (error: unknown) => {
           if (!runtime.endedBy(error)) runtime.logger.error('looking for orphaned threads failed', { error: String(error) })

@@ -41,13 +41,13 @@ export async function callOnThread(runtime: ThreadRuntime, agent: Runnable, call
     const { owner } = await runtime.sends.accept({ ...turn, ...(call.given.length > 0 ? { given: call.given } : {}), boundTo: runtime.owner, ...(call.thread ? { thread: call.thread } : {}), refuseSuspended: true })
     if (owner !== runtime.owner) runtime.waiters.awaitElsewhere(threadId, id)
     // Its runner went: whoever can takes the thread up.
-    if (owner === undefined && !(await runtime.wake(threadId))) runtime.neighbours.mail(threadId)
+    if (owner === undefined && !(await runtime.wake(threadId))) runtime.peers.mail(threadId)
   } catch (error) {
     runtime.waiters.takeCall(threadId, id)
     throw error
   }
-  runtime.vigil.begin()
-  result.finally(() => runtime.vigil.end()).catch(() => {})
+  runtime.keepAlive.begin()
+  result.finally(() => runtime.keepAlive.end()).catch(() => {})
   cancelOnAbort(runtime, { threadId, resourceId, id, reject, result }, options.abortSignal)
   return { result }
 }

@@ -28,14 +28,14 @@ export async function enqueueTurn(runtime: ThreadRuntime, agent: Runnable, quest
   const turn = await turnSend(runtime, agent, { threadId, resourceId, id, runId, rows }, options)
   runtime.waiters.keepOptions(runId, options)
   // From here on it may be stored: a process that goes waits until its sender knows.
-  runtime.sends.underway.begin()
+  runtime.sends.inFlight.begin()
   try {
     const accepted = await runtime.sends.accept({ ...turn, ...(given?.length ? { given } : {}), ...(thread ? { thread } : {}), ...(askedBy ? { askedBy } : {}), ...(refuseSuspended ? { refuseSuspended } : {}) })
     const isElsewhere = accepted.duplicate ? !runtime.hostOf(threadId) : accepted.owner === undefined
-    if (isElsewhere && !(await runtime.wake(threadId)) && !accepted.duplicate) runtime.neighbours.mail(threadId)
+    if (isElsewhere && !(await runtime.wake(threadId)) && !accepted.duplicate) runtime.peers.mail(threadId)
     return accepted
   } finally {
-    runtime.sends.underway.end()
+    runtime.sends.inFlight.end()
   }
 }
 

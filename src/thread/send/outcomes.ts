@@ -3,7 +3,7 @@ import type { MailboxRow, ThreadRow } from '../../store/contract/threads.ts'
 import { declineAll } from '../control/decide.ts'
 import type { SignalOutcome } from './receipt.ts'
 import type { ThreadRuntime } from '../runtime/runtime.ts'
-import { refused } from '../runtime/drained-signals.ts'
+import { refusedOutcome } from '../runtime/drained-signals.ts'
 
 type Settled = Pick<MailboxRow, 'state' | 'reason' | 'runId'> & { route: string; step?: number | undefined }
 
@@ -17,7 +17,7 @@ export async function outcomeOfMail(runtime: ThreadRuntime, mail: MailboxRow, re
   const run = await runtime.store.getRun(mail, mail.runId)
   if (run && run.error?.unread !== true) return outcomeOfRow({ ...mail, state: 'consumed' })
   const { message = mail.reason, processorId } = run?.error ?? {}
-  return { ...refused({ reason: String(message ?? ''), processorId: typeof processorId === 'string' ? processorId : undefined }), runId: mail.runId }
+  return { ...refusedOutcome({ reason: String(message ?? ''), processorId: typeof processorId === 'string' ? processorId : undefined }), runId: mail.runId }
 }
 
 /** The run that took it says when it is read. Where it is elsewhere and no bell tells, what it has stored does. */

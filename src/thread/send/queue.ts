@@ -36,7 +36,7 @@ export async function cancelQueued(runtime: ThreadRuntime, scope: Scope, ids: re
     runtime.waiters.settle(scope.threadId, id, { action: 'discarded', reason: 'cancelled' })
     runtime.waiters.takeCall(scope.threadId, id)?.reject(cancelledCall())
   }
-  if (cancelled.length > 0) runtime.neighbours.settled(scope.threadId)
+  if (cancelled.length > 0) runtime.peers.settled(scope.threadId)
   return cancelled
 }
 

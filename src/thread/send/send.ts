@@ -1,6 +1,6 @@
 import { HeedError, isHeedError } from '../../base/errors.ts'
 import { isoTime } from '../../base/iso.ts'
-import { Underway } from '../../base/in-flight.ts'
+import { InFlight } from '../../base/in-flight.ts'
 import type { SendMode } from '../../machine.ts'
 import type { MessageRow } from '../../message/row.ts'
 import { signalToRow } from '../../signals/row.ts'
@@ -59,7 +59,7 @@ export class Sends {
   /** For each thread, the last send that has not reached the store. */
   readonly #last = new Map<string, Promise<void>>()
   /** Sends on their way to the store or to the disk. A close waits for them. */
-  readonly underway = new Underway()
+  readonly inFlight = new InFlight()
 
   constructor(runtime: ThreadRuntime) {
     this.#runtime = runtime
@@ -141,7 +141,7 @@ export class Sends {
       turn.done?.()
     }
     // From here on it may be stored: a process that closes waits until the sender has its answer.
-    this.underway.begin()
+    this.inFlight.begin()
     try {
       let answer: Accepted
       try {
@@ -156,7 +156,7 @@ export class Sends {
       if (settling) await settling
       return { answer, content: row.content, outcome }
     } finally {
-      this.underway.end()
+      this.inFlight.end()
     }
   }
 
@@ -184,7 +184,7 @@ export class Sends {
   /** Stores a send and starts what it starts: a run, an echo or an interrupt. */
   accept(send: Send): Promise<Accepted> {
     const keeps = send.ifIdle.behavior === 'persist' || send.ifActive.behavior === 'persist'
-    return keeps ? this.#runtime.announcing.kept.during(send.threadId, () => this.#store(send)) : this.#store(send)
+    return keeps ? this.#runtime.pendingEchoes.kept.during(send.threadId, () => this.#store(send)) : this.#store(send)
   }
 
   async #store(send: Send): Promise<Accepted> {
@@ -203,9 +203,9 @@ export class Sends {
 
   /** Cuts the stream of the run that a signal interrupts, in whichever process it runs. */
   #interrupt({ threadId, id }: Send, owner: string | undefined): void {
-    const { neighbours } = this.#runtime
+    const { peers } = this.#runtime
     if (owner === undefined || owner === this.#runtime.owner) this.#runtime.hostOf(threadId)?.interrupt(id)
-    else neighbours.interrupt(owner, threadId, id)
+    else peers.interrupt(owner, threadId, id)
   }
 
   /**
@@ -331,8 +331,8 @@ export class Sends {
   /** Resolves when what was accepted would survive a power cut. */
   readonly flush = (): Promise<void> => {
     const flushed = this.#runtime.store.flush()
-    this.underway.begin()
-    return flushed.finally(() => this.underway.end())
+    this.inFlight.begin()
+    return flushed.finally(() => this.inFlight.end())
   }
 }
 

@@ -4,7 +4,7 @@ import type { Chunk } from '../../run/chunk.ts'
 import type { RunResult } from '../../run/output/run-result.ts'
 import type { Context } from '../../tracing/open-telemetry.ts'
 import type { SignalOutcome } from './receipt.ts'
-import type { Vigil } from '../../base/keep-alive.ts'
+import type { KeepAlive } from '../../base/keep-alive.ts'
 
 /** How many suspended runs keep what only this process has of their options. Beyond it the oldest go on with what is stored. */
 const keptRuns = 10_000
@@ -32,12 +32,12 @@ export class Waiters {
   readonly #calls = new ByThread<LocalCall>()
   /** What runs in other processes will say. Nothing else keeps a process alive that waits for it. */
   readonly #elsewhere = new ByThread<true>()
-  readonly #vigil: Vigil
+  readonly #keepAlive: KeepAlive
   readonly #followers = new Map<string, LocalCall[]>()
   readonly #kept = new Map<string, AgentExecutionOptions>()
 
-  constructor(vigil: Vigil) {
-    this.#vigil = vigil
+  constructor(keepAlive: KeepAlive) {
+    this.#keepAlive = keepAlive
   }
 
   /** Settles when the signal is taken into a run here, or when it is certain that it won't be. */
@@ -133,11 +133,11 @@ export class Waiters {
   awaitElsewhere(threadId: string, signalId: string): void {
     if (this.awaitsElsewhere(threadId, signalId) || !(this.#outcomes.get(threadId, signalId) || this.#calls.get(threadId, signalId))) return
     this.#elsewhere.set(threadId, signalId, true)
-    this.#vigil.begin()
+    this.#keepAlive.begin()
   }
 
   #known(threadId: string, signalId: string): void {
-    if (this.#elsewhere.take(threadId, signalId)) this.#vigil.end()
+    if (this.#elsewhere.take(threadId, signalId)) this.#keepAlive.end()
   }
 
   awaitsElsewhere(threadId: string, signalId: string): boolean {
@@ -161,7 +161,7 @@ export class Waiters {
     for (const call of this.#calls.drain()) call.reject(error)
     for (const followers of this.#followers.values()) for (const call of followers) call.reject(error)
     this.#options.drain()
-    for (const _ of this.#elsewhere.drain()) this.#vigil.end()
+    for (const _ of this.#elsewhere.drain()) this.#keepAlive.end()
     this.#followers.clear()
     this.#kept.clear()
   }

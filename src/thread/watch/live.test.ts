@@ -1,7 +1,7 @@
 import * as fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import type { Chunk } from '../../run/chunk.ts'
-import { compareCursors, formatCursor, parseCursor } from './cursor.ts'
+import { compareCursors, formatCursor, parseCursor } from './ring.ts'
 import { LiveThread } from './live.ts'
 import { PresentStep } from './present-step.ts'
 
@@ -57,11 +57,11 @@ describe('what is live', () => {
     expect(live.after(before)).toBe(live.end)
     live.skip()
     expect(live.after(before)).toBeUndefined()
-    expect(live.after(live.placeOf(live.end))).toBeUndefined()
-    live.settle(1, false, 5)
+    expect(live.after(live.cursorBefore(live.end))).toBeUndefined()
+    live.endEpoch(1, false, 5)
     const settled = live.mark().cursor
     expect(live.after(settled)).toBe(live.end)
-    live.settle(1, false, 5)
+    live.endEpoch(1, false, 5)
     expect(live.mark().cursor).not.toBe(settled)
     expect(live.after(settled)).toBeUndefined()
   })
@@ -162,10 +162,10 @@ describe('what is live', () => {
     live.begin(3)
     live.startRun('run', 0)
     live.publish(delta('a'))
-    live.settle(3, false, 1_700_000_000_000)
+    live.endEpoch(3, false, 1_700_000_000_000)
     const { end } = live
     live.follow({ type: 'chunk', chunk: { ...chunk('finish'), cursor: '3.2' } })
-    expect([live.end, live.heard, live.mark().cursor]).toEqual([end, 0, '3.1700000000000'])
+    expect([live.end, live.committedSeq, live.mark().cursor]).toEqual([end, 0, '3.1700000000000'])
     live.begin(4)
     live.publish(delta('b'))
     expect(live.at(end)?.cursor).toBe('4.1')

@@ -1,31 +1,54 @@
 import type { LiveEvent, LiveState } from '../../bus/message.ts'
 import type { Chunk } from '../../run/chunk.ts'
-import { ChunkRing } from './chunk-ring.ts'
-import { compareCursors, formatBefore, formatCursor, parseCursor, type Cursor } from './cursor.ts'
-import { Handing, type Handed } from './shared-read.ts'
-import type { LiveMark } from './live-position.ts'
-import { News } from '../../base/notifier.ts'
-import { Beginning, cursorBefore, positionAfter } from './cursor-index.ts'
-import type { LiveRelay } from './live-relay.ts'
+import { Notifier } from '../../base/notifier.ts'
+import {
+  ChunkRing, compareCursors, cursorBefore, formatBefore, formatCursor, parseCursor, positionAfter, StartMarker, type Cursor,
+} from './ring.ts'
 import { boundaries, ends, PresentStep } from './present-step.ts'
-import type { Vigil } from '../../base/keep-alive.ts'
+import type { KeepAlive } from '../../base/keep-alive.ts'
 
-/** How many chunks are told at once to a process that begins to watch. */
+/** How many chunks one `state` message carries to a peer that begins to watch. */
 const stateChunks = 4_096
 
+/** What a snapshot needs to know about a thread at one moment. */
+export interface LivePosition {
+  position: number
+  /** A subscriber that resumes from it gets the present step and what follows. */
+  cursor: string
+  runId: string | undefined
+  /** While a run is active: the last row that the chunks before the present step represent. */
+  seq: number | undefined
+  step: Chunk[]
+  /** Grows with every run that starts here. */
+  runs: number
+}
+
+/** Sends the events of a thread to the peers that watch it. */
+export interface LiveRelay {
+  entered(epoch: number): void
+  happened(event: LiveEvent): void
+}
+
+/** The result of one read. Subscribers at the same position share it. */
+export interface SharedRead {
+  readonly position: number
+  readonly result: IteratorResult<Chunk>
+  readonly promise: Promise<IteratorResult<Chunk>>
+}
+
 /**
- * What happens on a thread right now, for everyone here who watches. The runner is the only writer; a watcher is an index.
- * Nobody is waited for: a watcher that falls out of the ring is told so by a snapshot.
+ * The live stream of a thread in this process. The process that runs the thread is the only writer; a subscriber is an index into the ring.
+ * Publishing never waits for a subscriber: one that falls out of the ring continues from a snapshot.
  */
 export class LiveThread {
   readonly threadId: string
   #resourceId: string | undefined
-  /** The run that is active, or suspended, as far as is known here. */
+  /** The active or suspended run, as far as this process knows. */
   runId: string | undefined
-  /** Changes when what was said before no longer counts: watchers then start over. */
+  /** Changes when the chunks published so far are void: subscribers then start over. */
   generation = 0
   closed = false
-  /** There only while the thread is run, or spoken for, by this process. */
+  /** Set only while this process runs the thread or publishes on it. */
   relay: LiveRelay | undefined
   readonly #ring = new ChunkRing()
   #runStart = 0
@@ -34,33 +57,33 @@ export class LiveThread {
   #events = 0
   #running = false
   #more = false
-  /** What the next epoch begins with doesn't follow from what was heard. */
+  /** The next epoch does not continue the events received here. */
   #torn = false
-  /** The cursor that was current as something was left out: it stands for a place before that, and for one after it. */
+  /** The cursor that was current at a gap. It is ambiguous: it names the position before the gap and the one after it. */
   #skippedAt: string | undefined
   #runs = 0
-  /** Where the last run said that it is over; -1 when none did, or another began since. */
-  #lastWord = -1
+  /** The position of the last run's final chunk; -1 when there is none, or another run began since. */
+  #finalChunk = -1
   #seq = 0
   #committed = 0
   readonly #step = new PresentStep()
-  readonly #begun = new Beginning()
+  readonly #start = new StartMarker()
   #stepCursor = formatCursor({ epoch: 0, index: 0 })
-  readonly #news: News
-  readonly #handing = new Handing()
+  readonly #notifier: Notifier
+  #lastRead: SharedRead | undefined
 
-  /** `vigil`: kept while anybody waits here. */
-  constructor(threadId: string, vigil?: Vigil) {
+  /** `keepAlive` is held while a subscriber waits for the next chunk. */
+  constructor(threadId: string, keepAlive?: KeepAlive) {
     this.threadId = threadId
-    this.#news = new News(vigil)
+    this.#notifier = new Notifier(keepAlive)
   }
 
-  /** Whose thread it is, as soon as that is known here. */
+  /** The owner of the thread; undefined until this process knows it. */
   get resourceId(): string | undefined {
     return this.#resourceId
   }
 
-  /** A thread that was deleted may come again as somebody else's: nothing of the first is for them, nor the other way round. */
+  /** A deleted thread may be created again by another resource: the chunks of one owner are not for the other. */
   set resourceId(resourceId: string | undefined) {
     if (this.#resourceId !== undefined && this.#resourceId !== resourceId) this.startOver()
     this.#resourceId = resourceId
@@ -82,35 +105,37 @@ export class LiveThread {
     return this.#index
   }
 
-  /** How many events of this epoch there were, told to others or not. */
+  /** The number of events of this epoch, relayed or not. */
   get events(): number {
     return this.#events
   }
 
-  /** A run is at work here, and its present step is known. */
+  /** A run is active, and its present step is known here. */
   get running(): boolean {
     return this.#running
   }
 
-  /** Where the active run began, or the edge when none is active; undefined when that is no longer kept. */
+  /** The first position of the active run, or the edge when none is active; undefined when it is no longer retained. */
   get runStart(): number | undefined {
     if (this.runId === undefined) return this.#ring.end
     return this.#runStart < this.#ring.replayFrom ? undefined : this.#runStart
   }
 
-  /** Whether this is known to be the thread of somebody else. */
+  /** Whether this thread is known to belong to another resource. */
   foreignTo(resourceId: string | undefined): boolean {
     return resourceId !== undefined && this.resourceId !== undefined && this.resourceId !== resourceId
   }
 
-  /** Whoever has `seen` the chunks up to a position only, and not the last word of the last run, is still told that. */
-  mark(seen = this.#ring.end): LiveMark {
+  /** A subscriber that has `seen` only the chunks before the final chunk of the last run still receives that chunk. */
+  mark(seen = this.#ring.end): LivePosition {
     const { runId } = this
-    if (this.#running) return { position: this.#ring.end, cursor: this.#stepCursor, runId, seq: this.#seq, step: this.#step.chunks(), runs: this.#runs }
-    const told = seen > this.#lastWord || this.#lastWord < this.#ring.first
+    if (this.#running) {
+      return { position: this.#ring.end, cursor: this.#stepCursor, runId, seq: this.#seq, step: this.#step.chunks(), runs: this.#runs }
+    }
+    const complete = seen > this.#finalChunk || this.#finalChunk < this.#ring.first
     return {
-      position: told ? this.#ring.end : this.#lastWord,
-      cursor: told ? this.#cursor : formatBefore(this.#cursorAt(this.#lastWord)),
+      position: complete ? this.#ring.end : this.#finalChunk,
+      cursor: complete ? this.#cursor : formatBefore(this.#cursorAt(this.#finalChunk)),
       runId,
       seq: undefined,
       step: [],
@@ -118,7 +143,7 @@ export class LiveThread {
     }
   }
 
-  /** Everything from here on belongs to this epoch. An older one changes nothing. */
+  /** Chunks published from here on belong to this epoch. An older epoch is ignored. */
   enter(epoch: number): void {
     if (epoch <= this.#epoch) return
     this.#epoch = epoch
@@ -128,13 +153,13 @@ export class LiveThread {
   }
 
   /**
-   * An epoch begins, here or elsewhere. Where the one before was told from elsewhere and its end never came, or where one was never heard
-   * of, watchers start over. Whoever takes a run over says so by itself.
+   * An epoch begins, in this process or in another. Subscribers start over when the end of the previous epoch was not received from its
+   * process, or when an epoch was missed. A takeover publishes its own chunk about it.
    */
   begin(epoch: number): void {
     if (epoch <= this.#epoch) return
     if (this.#running || this.#more || this.#torn || epoch !== this.#epoch + 1) this.skip()
-    // Its present step is in the store by now, or will be said again.
+    // The present step is in the store by now, or will be published again.
     this.#running = false
     this.#more = false
     this.#torn = false
@@ -142,26 +167,26 @@ export class LiveThread {
     this.enter(epoch)
   }
 
-  /** Something was said, or may still be, that nobody tells here: when the next epoch begins, watchers start over. */
+  /** Chunks were or may be published that do not reach this process: subscribers start over when the next epoch begins. */
   tear(): void {
     this.#torn = true
   }
 
-  /** Watches an epoch that was counted elsewhere, or before. It is counted on from a number that nobody had: the time of day. */
+  /** Continues an epoch whose index is not known here. It counts on from an index that no chunk can have: the time of day. */
   join(epoch: number, now: number): void {
     if (epoch <= this.#epoch) return
     this.#epoch = epoch
     this.#index = now
-    // What is told of it is not its beginning.
+    // The events received of it do not include its first.
     this.#events = 1
   }
 
-  /** A run is at work from here on; its chunks follow what history has up to `seq`. */
+  /** A run is active from here on; its chunks follow the rows of history up to `seq`. */
   startRun(runId: string, seq: number): void {
     if (this.runId !== runId) this.#runStart = this.#ring.end
     this.runId = runId
     this.#running = true
-    this.#lastWord = -1
+    this.#finalChunk = -1
     this.#runs++
     this.#seq = seq
     this.#committed = seq
@@ -170,7 +195,7 @@ export class LiveThread {
     this.#happened({ type: 'run', runId, seq })
   }
 
-  /** A suspended run stays the thread's run, and nobody is at work. `more`: another begins in this epoch. */
+  /** A suspended run stays the thread's run without being active. `more`: another run begins in this epoch. */
   endRun(suspended: boolean, more = false): void {
     if (!suspended) this.runId = undefined
     this.#running = false
@@ -179,16 +204,16 @@ export class LiveThread {
     this.#happened({ type: 'rest', suspended, ...(more && { more }) })
   }
 
-  /** What the present step said is said again: everyone starts over from what is stored. */
+  /** The present step will be published again: all subscribers start over from the stored rows. */
   startOver(): void {
     this.generation++
     this.#ring.clear()
     this.#index++
     this.#happened({ type: 'anew' })
-    this.ring()
+    this.notify()
   }
 
-  /** What was said up to here was refused: those who come, or come back, begin with a snapshot. Those who are there read on. */
+  /** The chunks published so far were refused: new and returning subscribers start from a snapshot; attached ones read on. */
   withdraw(): void {
     this.#ring.withdraw()
     this.#step.clear()
@@ -196,19 +221,19 @@ export class LiveThread {
     this.#happened({ type: 'withdrawn' })
   }
 
-  /** Something was said that isn't known here: watchers start over from what is stored. */
+  /** Chunks were published that did not reach this process: subscribers start over from the stored rows. */
   skip(): void {
     this.#ring.skip()
     this.#runStart = -1
     this.#skippedAt = this.#cursor
-    this.ring()
+    this.notify()
   }
 
   /**
-   * Nobody is at work on the thread, and the end of this epoch was not heard here: watchers start over from what is stored, and what is still
-   * heard of it is no news.
+   * No run is active, and the end of this epoch was not received: subscribers start over from the stored rows, and late events of the epoch
+   * are ignored.
    */
-  settle(epoch: number, suspended: boolean, now: number): void {
+  endEpoch(epoch: number, suspended: boolean, now: number): void {
     if (epoch < this.#epoch) return
     this.endRun(suspended)
     this.skip()
@@ -218,12 +243,12 @@ export class LiveThread {
     this.#committed = 0
   }
 
-  /** The last row that was heard of; 0 where that is not known. */
-  get heard(): number {
+  /** The `seq` of the last commit known here; 0 when none is known. */
+  get committedSeq(): number {
     return this.#committed
   }
 
-  /** A commit reached this row. Watchers count it as told once the step's last chunk is out. */
+  /** A commit stored the rows up to `seq`. Snapshots count them as published once the step's last chunk is out. */
   committed(seq: number | undefined): void {
     if (seq === undefined) return
     this.#committed = seq
@@ -246,10 +271,10 @@ export class LiveThread {
     if (chunk.type === 'text-delta') {
       if (this.#running) this.#step.add(chunk)
     } else this.#account(chunk, cursor)
-    this.ring()
+    this.notify()
   }
 
-  /** What happened on the thread in another process, in this epoch. */
+  /** Applies an event of this epoch that another process published. */
   follow(event: LiveEvent): void {
     switch (event.type) {
       case 'chunk':
@@ -267,7 +292,7 @@ export class LiveThread {
     }
   }
 
-  /** A chunk that was numbered elsewhere. One that was here before changes nothing. */
+  /** A chunk that another process numbered. A repeated chunk is ignored. */
   #receive(chunk: Chunk): void {
     const { cursor = '0.0' } = chunk
     const { epoch, index } = parseCursor(cursor)
@@ -277,11 +302,11 @@ export class LiveThread {
     this.#add(chunk, cursor)
   }
 
-  /** What is live, for a process that begins to watch: the active run, and what came after a cursor if that is kept. */
+  /** The live state for a peer that begins to watch: the active run, and the chunks after a cursor if they are retained. */
   state(after?: string): LiveState {
-    const kept = this.#ring.replayFrom
-    const wanted = Math.min(this.runStart ?? kept, (after === undefined ? undefined : this.after(after)) ?? this.#ring.end)
-    const start = Math.max(wanted, kept, this.#ring.end - stateChunks)
+    const retained = this.#ring.replayFrom
+    const wanted = Math.min(this.runStart ?? retained, (after === undefined ? undefined : this.after(after)) ?? this.#ring.end)
+    const start = Math.max(wanted, retained, this.#ring.end - stateChunks)
     return {
       ...(this.#resourceId === undefined ? {} : { resourceId: this.#resourceId }),
       epoch: this.#epoch, index: this.#index,
@@ -290,12 +315,12 @@ export class LiveThread {
       seq: this.#seq, committed: this.#committed,
       step: this.#step.chunks(), stepCursor: this.#stepCursor,
       chunks: this.#ring.from(start),
-      ...(start > kept ? { before: formatCursor(this.#cursorAt(start - 1)) } : {}),
+      ...(start > retained ? { before: formatCursor(this.#cursorAt(start - 1)) } : {}),
       whole: this.runStart !== undefined && start <= this.runStart,
     }
   }
 
-  /** Goes on from what another process says is live. Where that doesn't follow from what was seen here, watchers start over. */
+  /** Continues from the live state of another process. Where it does not follow from what was published here, subscribers start over. */
   adopt(state: LiveState): void {
     if (state.resourceId !== undefined) this.resourceId = state.resourceId
     const [oldest] = state.chunks
@@ -314,7 +339,7 @@ export class LiveThread {
     this.#epoch = state.epoch
     this.#index = state.index
     this.runId = state.runId
-    if (state.runId !== undefined) this.#lastWord = -1
+    if (state.runId !== undefined) this.#finalChunk = -1
     this.#running = state.running
     this.#more = false
     this.#runs++
@@ -323,35 +348,41 @@ export class LiveThread {
     this.#step.clear()
     for (const chunk of state.step) this.#step.add(chunk)
     this.#stepCursor = state.stepCursor
-    this.ring()
+    this.notify()
   }
 
-  /** What a chunk means for those who come after it. */
+  /** Updates the state of run and step that later subscribers start from. */
   #account(chunk: Chunk, cursor: string): void {
     if (ends.has(chunk.type)) {
-      // Whoever looks from here on finds the thread as the store has it.
+      // A snapshot from here on is the stored state.
       this.runId = undefined
       this.#running = false
       this.#step.clear()
-      this.#lastWord = this.#ring.end - 1
-    } else if (chunk.type === 'start') this.#lastWord = -1
+      this.#finalChunk = this.#ring.end - 1
+    } else if (chunk.type === 'start') this.#finalChunk = -1
     if (!this.#running) return
     if (boundaries.has(chunk.type)) {
       this.#step.clear()
       this.#seq = this.#committed
       this.#stepCursor = cursor
     } else if (chunk.runId === this.runId) this.#step.add(chunk)
-    // What is persisted beside the run is in history already.
+    // Signals persisted beside the run are in history already.
   }
 
-  /** Whether this is known to be the thread of this resource. */
+  /** Whether this thread is known to belong to this resource. */
   isOf(resourceId: string | undefined): boolean {
     return resourceId === undefined || this.resourceId === resourceId
   }
 
-  /** What a reader that has nothing to make up for gets at a position; undefined when it has, and at the edge. */
-  ready(position: number, generation: number): Handed | undefined {
-    return position >= this.#ring.first && generation === this.generation && position < this.#ring.end ? this.#handing.at(position, this.#ring.at(position) as Chunk) : undefined
+  /** The chunk at a position, for a subscriber that has missed nothing; undefined for one that has, and at the edge. */
+  ready(position: number, generation: number): SharedRead | undefined {
+    if (position < this.#ring.first || generation !== this.generation || position >= this.#ring.end) return undefined
+    // Subscribers mostly read in step: the result for the first one at a position serves the others.
+    if (this.#lastRead?.position !== position) {
+      const result: IteratorResult<Chunk> = { done: false, value: this.#ring.at(position) as Chunk }
+      this.#lastRead = { position, result, promise: Promise.resolve(result) }
+    }
+    return this.#lastRead
   }
 
   /** The chunk at a position that is not before `first`; undefined at the edge. */
@@ -359,35 +390,37 @@ export class LiveThread {
     return this.#ring.at(position)
   }
 
-  /** Resolves at the next chunk, for all who wait with one promise. */
-  news(): Promise<void> {
-    return this.#news.next()
+  /** Resolves at the next chunk; all waiting subscribers share one promise. */
+  next(): Promise<void> {
+    return this.#notifier.next()
   }
 
-  /** Makes everyone who waits look again. */
-  ring(): void {
-    this.#news.ring()
+  /** Wakes all waiting subscribers. */
+  notify(): void {
+    this.#notifier.notify()
   }
 
-  /** Nothing more is said here: watchers read what there is and end. */
+  /** No more chunks follow: subscribers read the retained ones and end. */
   close(): void {
     this.closed = true
-    this.ring()
+    this.notify()
   }
 
-  /** The position after the place with this cursor; undefined when the ring can't tell what came after it. */
+  /** The position after the chunk with this cursor; undefined when the ring does not show what followed it. */
   after(text: string): number | undefined {
     const cursor = parseCursor(text)
-    if (compareCursors(cursor, { epoch: this.#epoch, index: this.#index }) === 0) return this.#skippedAt === this.#cursor ? undefined : this.#ring.end
-    const kept = this.#ring.replayed(this.generation)
-    return this.#begun.positionOf(kept, text) ?? positionAfter(kept, cursor)
+    if (compareCursors(cursor, { epoch: this.#epoch, index: this.#index }) === 0) {
+      return this.#skippedAt === this.#cursor ? undefined : this.#ring.end
+    }
+    const retained = this.#ring.replayed(this.generation)
+    return this.#start.positionOf(retained, text) ?? positionAfter(retained, cursor)
   }
 
-  /** The cursor of the place before a position: whoever returns with it reads on from there, or is told by a snapshot. */
-  placeOf(position: number): string {
+  /** The cursor before a position: a subscriber that returns with it reads on from there, or gets a snapshot. */
+  cursorBefore(position: number): string {
     const before = cursorBefore(this, position)
     if (before === undefined && this.#skippedAt === this.#cursor) return formatCursor({ epoch: 0, index: 0 })
-    return before ?? this.#begun.note(this, this.#cursor)
+    return before ?? this.#start.set(this, this.#cursor)
   }
 
   get #cursor(): string {

@@ -1,9 +1,9 @@
 import { expect, it } from 'vitest'
-import { Announcing } from './pending-echoes.ts'
+import { PendingEchoes } from './pending-echoes.ts'
 
 it('[W2.1] what is on its way to watchers is waited for, and what comes later is not', async () => {
-  const announcing = new Announcing()
-  expect(announcing.soFar('t')).toBeUndefined()
+  const announcing = new PendingEchoes()
+  expect(announcing.flushed('t')).toBeUndefined()
   const resolved: string[] = []
   const begin = () => {
     const { promise, resolve } = Promise.withResolvers<void>()
@@ -15,10 +15,10 @@ it('[W2.1] what is on its way to watchers is waited for, and what comes later is
   }
   const tellOne = begin()
   const tellTwo = begin()
-  const first = announcing.soFar('t')?.then(() => resolved.push('first'))
+  const first = announcing.flushed('t')?.then(() => resolved.push('first'))
   const tellThree = begin()
-  const second = announcing.soFar('t')?.then(() => resolved.push('second'))
-  expect(announcing.soFar('other')).toBeUndefined()
+  const second = announcing.flushed('t')?.then(() => resolved.push('second'))
+  expect(announcing.flushed('other')).toBeUndefined()
   await tellOne()
   expect(resolved).toEqual([])
   await tellTwo()
@@ -26,5 +26,5 @@ it('[W2.1] what is on its way to watchers is waited for, and what comes later is
   expect(resolved).toEqual(['first'])
   await tellThree()
   await second
-  expect([resolved, announcing.soFar('t')]).toEqual([['first', 'second'], undefined])
+  expect([resolved, announcing.flushed('t')]).toEqual([['first', 'second'], undefined])
 })

@@ -1,11 +1,11 @@
 /**
- * What this process stores on threads and will tell their watchers itself. Whoever finds it in the store before that waits for the telling, and
- * doesn't take it for something that was said elsewhere and not heard here.
+ * Counts, per thread, the changes that this process stores and then publishes itself. Code that finds such a change in the store first waits
+ * for the publication instead of taking it for a change of another process.
  */
-export class Announcing {
+export class PendingEchoes {
   readonly #threads = new Map<string, Count>()
 
-  /** `work` stores, and has told when it resolves. */
+  /** `work` stores the change, and has published it when it resolves. */
   during<T>(threadId: string, work: () => Promise<T>): Promise<T> {
     this.#begin(threadId)
     return work().finally(() => this.#end(threadId))
@@ -13,24 +13,24 @@ export class Announcing {
 
   #begin(threadId: string): void {
     let count = this.#threads.get(threadId)
-    if (!count) this.#threads.set(threadId, (count = { begun: 0, told: 0, waiting: [] }))
+    if (!count) this.#threads.set(threadId, (count = { begun: 0, ended: 0, waiting: [] }))
     count.begun++
   }
 
-  /** It was told, or is not to be. */
+  /** The change was published, or needs no publication. */
   #end(threadId: string): void {
     const count = this.#threads.get(threadId)
     if (!count) return
-    count.told++
-    for (let [first] = count.waiting; first && first.until <= count.told; [first] = count.waiting) {
+    count.ended++
+    for (let [first] = count.waiting; first && first.until <= count.ended; [first] = count.waiting) {
       count.waiting.shift()
       first.resolve()
     }
-    if (count.told === count.begun) this.#threads.delete(threadId)
+    if (count.ended === count.begun) this.#threads.delete(threadId)
   }
 
-  /** Resolves when as much was told as is on its way now; nothing when nothing is. */
-  soFar(threadId: string): Promise<void> | undefined {
+  /** Resolves when the changes pending now are published; undefined when there are none. */
+  flushed(threadId: string): Promise<void> | undefined {
     const count = this.#threads.get(threadId)
     if (!count) return undefined
     return new Promise((resolve) => count.waiting.push({ until: count.begun, resolve }))
@@ -39,7 +39,7 @@ export class Announcing {
 
 interface Count {
   begun: number
-  told: number
-  /** In their order. */
+  ended: number
+  /** In order of `until`. */
   waiting: Array<{ until: number; resolve(): void }>
 }

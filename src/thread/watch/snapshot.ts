@@ -8,7 +8,7 @@ import { TAIL_SEQ } from '../../store/contract/tail.ts'
 import { suspendedRun } from '../control/decide.ts'
 import type { LiveThread } from './live.ts'
 import type { ThreadStatus } from '../../machine.ts'
-import { catchUp, isAhead } from '../cluster/sync.ts'
+import { catchUp, storeIsAhead } from '../cluster/sync.ts'
 import type { ThreadRuntime } from '../runtime/runtime.ts'
 
 /** What is needed to go on from here without what came before. In the stream as a `data-thread-snapshot` chunk. */
@@ -59,8 +59,8 @@ export function snapshotReader(runtime: ThreadRuntime, scope: Scope): SnapshotRe
       const rows = wholeMessages(newest)
       // Looked at after the rows: what happened since can't be in them.
       const now: ThreadRow | null = thread && seq === undefined && !asked ? await runtime.store.getThread(scope) : null
-      if (now && isAhead(runtime, live, now, rows)) {
-        const told = runtime.announcing.kept.soFar(scope.threadId) ?? runtime.announcing.ended.soFar(scope.threadId)
+      if (now && storeIsAhead(runtime, live, now, rows)) {
+        const told = runtime.pendingEchoes.kept.flushed(scope.threadId) ?? runtime.pendingEchoes.ended.flushed(scope.threadId)
         if (told) {
           await told
           continue

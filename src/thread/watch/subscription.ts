@@ -75,7 +75,7 @@ export class ThreadReader implements AsyncIterator<Chunk> {
       }
       const value = this.#live.at(this.#position)
       this.#calm = this.#known === undefined && this.#live.isOf(this.#resourceId)
-      if (!value) return this.#live.closed ? this.return() : this.#live.news().then(this.#woken)
+      if (!value) return this.#live.closed ? this.return() : this.#live.next().then(this.#woken)
       this.#position++
       if (!this.#isKnown(value)) return Promise.resolve({ done: false, value })
     }
@@ -92,7 +92,7 @@ export class ThreadReader implements AsyncIterator<Chunk> {
   return(): Promise<IteratorResult<Chunk>> {
     this.close()
     // A reader that still waits for the next chunk hears that it is over.
-    this.#live.ring()
+    this.#live.notify()
     return Promise.resolve(finished)
   }
 

@@ -1,9 +1,9 @@
 import { HeedError, isHeedError } from '../../base/errors.ts'
 import type { Scope } from '../../store/contract/threads.ts'
 import { abortRun, type AbortOptions } from '../control/abort.ts'
-import { formatCursor, parseCursor } from './cursor.ts'
+import { formatCursor, parseCursor } from './ring.ts'
 import type { LiveThread } from './live.ts'
-import { meet } from '../cluster/sync.ts'
+import { syncWithRunner } from '../cluster/sync.ts'
 import type { ThreadRuntime } from '../runtime/runtime.ts'
 import { snapshotReader } from './snapshot.ts'
 import { ThreadReader, type AgentThreadSubscription, type ReaderStart } from './subscription.ts'
@@ -25,15 +25,15 @@ export async function subscribe(runtime: ThreadRuntime, options: SubscribeOption
   await runtime.open()
   if (after !== undefined) parseCursor(after)
   const live = runtime.hold(threadId)
-  await runtime.neighbours.watch(live)
+  await runtime.peers.watch(live)
   try {
     const thread = await runtime.store.getThread(scope)
     if (thread) live.resourceId = thread.resourceId
-    const told = thread ? await meet(runtime, live, thread, after) : true
+    const told = thread ? await syncWithRunner(runtime, live, thread, after) : true
     const start: ReaderStart = told ? startOf(live, after, options.snapshot ?? false) : { position: live.end, snapshot: 'expired' }
     return subscription(runtime, scope, live, start, after ?? cursorOf(live, start))
   } catch (error) {
-    runtime.neighbours.unwatch(threadId)
+    runtime.peers.unwatch(threadId)
     runtime.letGo(threadId)
     throw error
   }
@@ -52,7 +52,7 @@ function startOf(live: LiveThread, after: string | undefined, snapshot: boolean)
 /** Where nothing is kept of the beginning, whoever comes back is told by a snapshot. */
 function cursorOf(live: LiveThread, { position, snapshot }: ReaderStart): string | undefined {
   if (snapshot === 'requested') return undefined
-  return snapshot ? formatCursor({ epoch: 0, index: 0 }) : live.placeOf(position)
+  return snapshot ? formatCursor({ epoch: 0, index: 0 }) : live.cursorBefore(position)
 }
 
 function subscription(runtime: ThreadRuntime, scope: Scope, live: LiveThread, from: ReaderStart, cursor: string | undefined): AgentThreadSubscription {
@@ -75,8 +75,8 @@ function subscription(runtime: ThreadRuntime, scope: Scope, live: LiveThread, fr
       if (!open) return
       open = false
       for (const reader of readers) reader.close()
-      live.ring()
-      runtime.neighbours.unwatch(scope.threadId)
+      live.notify()
+      runtime.peers.unwatch(scope.threadId)
       runtime.letGo(scope.threadId)
     },
   }

@@ -1,0 +1,141 @@
+import { HeedError } from '../../base/errors.ts'
+import type { Chunk } from '../../run/chunk.ts'
+
+/** How many chunks a thread retains for subscribers that read slowly or reconnect. A subscriber further behind starts from a snapshot. */
+const ringSize = 8_192
+
+/**
+ * The position of a chunk in a thread's stream: `epoch.index`. The epoch comes with the lease and only grows, so that a takeover needs no
+ * counter of the previous owner; the index counts the chunks within the epoch.
+ */
+export interface Cursor {
+  epoch: number
+  index: number
+}
+
+export function formatCursor({ epoch, index }: Cursor): string {
+  return `${epoch}.${index}`
+}
+
+export function parseCursor(text: string): Cursor {
+  const match = /^(\d{1,15})\.(\d{1,15})$/.exec(text)
+  if (!match) {
+    throw new HeedError('invalid_argument', `'${text}' is not a cursor. Pass the 'cursor' of a chunk as it came.`, { details: { field: 'after' } })
+  }
+  return { epoch: Number(match[1]), index: Number(match[2]) }
+}
+
+/** Negative when `a` comes before `b`. */
+export function compareCursors(a: Cursor, b: Cursor): number {
+  return a.epoch - b.epoch || a.index - b.index
+}
+
+/** The cursor before this one. */
+export function formatBefore({ epoch, index }: Cursor): string {
+  return formatCursor({ epoch, index: index - 1 })
+}
+
+/** The chunks that a thread retains, by position. */
+export interface RetainedChunks {
+  readonly first: number
+  readonly end: number
+  readonly generation: number
+  at(position: number): Chunk | undefined
+}
+
+/** The newest chunks of a thread, by position. */
+export class ChunkRing {
+  /** The position of the oldest retained chunk, and the one after the newest. */
+  first = 0
+  end = 0
+  /** Chunks before this position were refused after they were published: subscribers that had attached have read them; later ones must not. */
+  #withdrawn = 0
+  readonly #chunks: Chunk[] = []
+
+  push(chunk: Chunk): void {
+    this.#chunks[this.end % ringSize] = chunk
+    this.end++
+    if (this.end - this.first > ringSize) this.first = this.end - ringSize
+  }
+
+  /** The chunk at a position that is not before `first`; undefined at the edge. */
+  at(position: number): Chunk | undefined {
+    return position < this.end ? this.#chunks[position % ringSize] : undefined
+  }
+
+  /** Drops every retained chunk. */
+  clear(): void {
+    this.first = this.end
+  }
+
+  /** Marks a gap: a subscriber that has read everything up to here is behind too. */
+  skip(): void {
+    this.first = ++this.end
+  }
+
+  withdraw(): void {
+    this.#withdrawn = this.end
+  }
+
+  /** The first position that may be replayed to a new subscriber. */
+  get replayFrom(): number {
+    return Math.max(this.first, this.#withdrawn)
+  }
+
+  /** The chunks that may be replayed to a new subscriber. */
+  replayed(generation: number): RetainedChunks {
+    return { first: this.replayFrom, end: this.end, generation, at: (position) => this.at(position) }
+  }
+
+  /** From a position that is not before `first`. */
+  from(position: number): Chunk[] {
+    return Array.from({ length: this.end - position }, (_, index) => this.at(position + index) as Chunk)
+  }
+}
+
+/** The position after the chunk with this cursor; undefined when the retained chunks do not show what followed it. */
+export function positionAfter(retained: RetainedChunks, cursor: Cursor): number | undefined {
+  let low = retained.first
+  let high = retained.end
+  while (low < high) {
+    const middle = (low + high) >>> 1
+    if (compareCursors(cursorAt(retained, middle), cursor) < 0) low = middle + 1
+    else high = middle
+  }
+  if (low === retained.end) return undefined
+  const found = cursorAt(retained, low)
+  if (compareCursors(found, cursor) === 0) return low + 1
+  // The chunk itself has just left the ring, and the one after it has not.
+  return found.epoch === cursor.epoch && found.index === cursor.index + 1 ? low : undefined
+}
+
+/** The cursor of the chunk before a position; undefined where neither it nor the chunk at the position is retained. */
+export function cursorBefore(retained: RetainedChunks, position: number): string | undefined {
+  const seen = position > retained.first ? retained.at(position - 1)?.cursor : undefined
+  return seen ?? (retained.at(position)?.cursor === undefined ? undefined : formatBefore(cursorAt(retained, position)))
+}
+
+/**
+ * The position at which a subscriber attached while no chunk was retained. No chunk has its cursor, and the next chunk may belong to another
+ * epoch; the marker stays valid while the subscribers since then have missed no chunk.
+ */
+export class StartMarker {
+  #cursor: string | undefined
+  #position = 0
+  #generation = 0
+
+  set({ end, generation }: RetainedChunks, cursor: string): string {
+    this.#cursor = cursor
+    this.#position = end
+    this.#generation = generation
+    return cursor
+  }
+
+  positionOf({ first, generation }: RetainedChunks, cursor: string): number | undefined {
+    return cursor === this.#cursor && this.#position >= first && generation === this.#generation ? this.#position : undefined
+  }
+}
+
+function cursorAt(retained: RetainedChunks, position: number): Cursor {
+  return parseCursor(retained.at(position)?.cursor ?? '0.0')
+}

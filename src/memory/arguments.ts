@@ -66,3 +66,9 @@ function isPlain(value: object): boolean {
   const made: unknown = Object.getPrototypeOf(value)
   return made === null || Object.getPrototypeOf(made) === null
 }
+
+export function checkReindex(options: unknown): void {
+  checkNames('reindex()', options, ['onProgress'])
+  const { onProgress } = options as { onProgress?: unknown }
+  if (onProgress !== undefined && typeof onProgress !== 'function') throw refused('onProgress', 'a function')
+}

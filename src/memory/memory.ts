@@ -10,7 +10,7 @@ import type { ThreadRow, ThreadStore } from '../store/contract/threads.ts'
 import { defaultStorage } from '../store/default.ts'
 import type { RecallProgress, RecallStatus } from '../store/contract/recall.ts'
 import { checkStorage, threadStoreOf, type Storage } from '../store/contract/storage.ts'
-import { checkNames, checkName, refused, scopeOf } from './arguments.ts'
+import { checkNames, checkName, checkReindex, refused, scopeOf } from './arguments.ts'
 import { cloneHistory, cloneMetadataOf, clonesOf, cloneThread, sourceOf, type CloneMetadata, type ClonedThread, type CloneThreadArgs, type UnreadClone } from './clones.ts'
 import { checkMemoryOptions, checkOptionNames } from './options.ts'
 import { Homes } from './homes.ts'
@@ -158,6 +158,7 @@ export class Memory {
 
   /** Indexes all messages of the storage again, while what is there serves. */
   async reindex(options: { onProgress?: (progress: RecallProgress) => void } = {}): Promise<void> {
+    checkReindex(options)
     return (await indexOf(await this.#open(), this.embedder)).reindex(options)
   }
 

@@ -6,7 +6,7 @@ import type { MemoryOptions } from '../run/options.ts'
 import type { Belongings } from '../store/contract/thread-dependents.ts'
 import type { ThreadRow, ThreadStore } from '../store/contract/threads.ts'
 import type { RecallProgress, RecallStatus } from '../store/contract/recall.ts'
-import { checkNames, scopeOf } from './arguments.ts'
+import { checkNames, checkReindex, scopeOf } from './arguments.ts'
 import { cloneHistory, clonesOf, cloneThread, sourceOf, type ClonedThread, type CloneThreadArgs, type UnreadClone } from './clones.ts'
 import { recall, type RecallArgs, type RecalledMessages } from './recall.ts'
 import { indexOf, isSearch, searchMessages } from './semantic/search.ts'
@@ -95,6 +95,7 @@ export class ResourceMemory {
 
   /** Indexes all messages of its storage again, those of all resources, while what is there serves. */
   async reindex(options: { onProgress?: (progress: RecallProgress) => void } = {}): Promise<void> {
+    checkReindex(options)
     return (await indexOf(await this.#store(), this.#embedder)).reindex(options)
   }
 

@@ -61,7 +61,10 @@ class Recorder implements RunHost {
   }
 }
 
-async function start(model: LanguageModel, given: { tools?: ToolsInput; options?: AgentExecutionOptions; processors?: Processor[]; host?: Recorder; rows?: MessageRow[] } = {}) {
+async function start(
+  model: LanguageModel,
+  given: { tools?: ToolsInput; options?: AgentExecutionOptions; processors?: Processor[]; host?: Recorder; rows?: MessageRow[] } = {},
+) {
   const rows = given.rows ?? toRows('Go.', { newId, now: () => new Date(0) })
   const setup: RunSetup = {
     id: 'run-1',
@@ -89,7 +92,8 @@ async function start(model: LanguageModel, given: { tools?: ToolsInput; options?
 
 describe('what the loop commits, and when', () => {
   it('[G1.2] is the output of the model before its tools start, then their results, then the end', async () => {
-    const { host, run } = await start(scriptedModel([{ text: 'Look.', toolCalls: [{ toolName: 'look' }, { toolName: 'look' }] }, 'Done.']), {
+    const model = scriptedModel([{ text: 'Look.', toolCalls: [{ toolName: 'look' }, { toolName: 'look' }] }, 'Done.'])
+    const { host, run } = await start(model, {
       tools: { look: createTool({ id: 'look', execute: async () => void host.log.push('tool runs') }) },
     })
     await runLoop(run)
@@ -122,7 +126,9 @@ describe('what the loop commits, and when', () => {
   })
 
   it('is only the end of a rejected run', async () => {
-    const { host, run } = await start(scriptedModel(['Hi.']), { processors: [{ id: 'p', processOutputResult: ({ abort }) => abort('No.') }] })
+    const { host, run } = await start(scriptedModel(['Hi.']), {
+      processors: [{ id: 'p', processOutputResult: ({ abort }) => abort('No.') }],
+    })
     await runLoop(run)
     expect(host.commits).toEqual([{ step: 0, rows: [], end: { status: 'rejected', tripwire: { reason: 'No.', processorId: 'p' } } }])
   })
@@ -135,13 +141,23 @@ describe('what the loop commits, and when', () => {
       if (chunk.type === 'text-delta') run.abort(new Error('enough'))
     }
     await runLoop(run)
-    expect(host.commits).toMatchObject([{ rows: [{ role: 'assistant', content: { parts: [{ text: 'Once ' }], metadata: { incomplete: 'aborted' } } }], end: { status: 'aborted' } }])
+    expect(host.commits).toMatchObject([
+      {
+        rows: [{ role: 'assistant', content: { parts: [{ text: 'Once ' }], metadata: { incomplete: 'aborted' } } }],
+        end: { status: 'aborted' },
+      },
+    ])
   })
 
   it('is the error of a failed run, for transcripts', async () => {
     const { host, run } = await start(scriptedModel([{ error: { status: 400, message: 'bad' } }]))
     await runLoop(run)
-    expect(host.commits).toMatchObject([{ rows: [{ role: 'assistant', content: { parts: [{ type: 'error', error: { code: 'provider_error' } }] } }], end: { status: 'failed' } }])
+    expect(host.commits).toMatchObject([
+      {
+        rows: [{ role: 'assistant', content: { parts: [{ type: 'error', error: { code: 'provider_error' } }] } }],
+        end: { status: 'failed' },
+      },
+    ])
     expect(fromRows.promptOf(host.commits[0]?.rows ?? [])).toEqual([])
   })
 })
@@ -157,7 +173,8 @@ describe('input that enters', () => {
     expect(result.steps.map((step) => step.text)).toEqual(['Hi.', 'Ho.'])
     expect(model.calls[1]?.prompt.map(({ role }) => role)).toEqual(['user', 'assistant', 'user', 'user'])
     expect(JSON.stringify(model.calls[1]?.prompt).startsWith(JSON.stringify(model.calls[0]?.prompt).slice(0, -1))).toBe(true)
-    expect(host.chunks.filter((chunk) => chunk.type === 'step-finish').map((chunk) => chunk.payload.stepResult.isContinued)).toEqual([true, false])
+    const finishes = host.chunks.filter((chunk) => chunk.type === 'step-finish')
+    expect(finishes.map((chunk) => chunk.payload.stepResult.isContinued)).toEqual([true, false])
     expect(host.chunks.filter((chunk) => chunk.type === 'finish')).toHaveLength(1)
     expect(new Set(result.messages.map(({ id }) => id)).size).toBe(2)
   })
@@ -182,7 +199,9 @@ describe('messages', () => {
     const stored = joinRows(host.commits.flatMap((commit) => commit.rows))
     expect(stored.map((message) => message.role)).toEqual(['assistant', 'signal', 'assistant'])
     expect(new Set(stored.map(({ id }) => id)).size).toBe(3)
-    const ids = host.chunks.filter((chunk) => chunk.type === 'step-start' || chunk.type === 'step-finish').map((chunk) => chunk.payload.messageId)
+    const ids = host.chunks
+      .filter((chunk) => chunk.type === 'step-start' || chunk.type === 'step-finish')
+      .map((chunk) => chunk.payload.messageId)
     const [first, second] = [stored[0]?.id, stored[2]?.id]
     expect(ids).toEqual([first, first, second, second, second, second])
   })
@@ -202,7 +221,9 @@ describe('a run that continues after a suspension', () => {
 
     const model = scriptedModel(['Paid.', 'Really.'])
     const { host, run } = await start(model, { tools, rows: structuredClone(rows) })
-    const part = rows[1]?.content.parts.find((candidate) => candidate.type === 'tool-invocation' && candidate.toolInvocation.toolName === 'pay') as ToolInvocationPart
+    const part = rows[1]?.content.parts.find(
+      (candidate) => candidate.type === 'tool-invocation' && candidate.toolInvocation.toolName === 'pay',
+    ) as ToolInvocationPart
     host.waiting.push(toRows('Really?', { newId, now: () => new Date(0) }))
     await runLoop(run, { calls: [{ part, decision: { approved: true } }] })
     expect(model.calls[0]?.prompt.map(({ role }) => role)).toEqual(['user', 'assistant', 'tool', 'tool', 'user', 'user'])
@@ -214,7 +235,11 @@ describe('a run that continues after a suspension', () => {
 
     const stored = joinRows(run.rows)
     expect(new Set(stored.map(({ id }) => id)).size).toBe(stored.length)
-    expect(stored[1]?.content.parts).toMatchObject([{}, { toolInvocation: { state: 'result' } }, { toolInvocation: { state: 'result', result: 'paid' } }])
+    expect(stored[1]?.content.parts).toMatchObject([
+      {},
+      { toolInvocation: { state: 'result' } },
+      { toolInvocation: { state: 'result', result: 'paid' } },
+    ])
   })
 })
 
@@ -222,7 +247,10 @@ describe('a long run', () => {
   it('converts each row once: no prompt is made again from the start', async () => {
     const steps = 300
     const model = scriptedModel(({ index }) => (index < steps - 1 ? { toolCalls: [{ toolName: 'look' }] } : 'Done.'))
-    const { run } = await start(model, { tools: { look: createTool({ id: 'look', execute: async () => 'seen' }) }, options: { maxSteps: steps } })
+    const { run } = await start(model, {
+      tools: { look: createTool({ id: 'look', execute: async () => 'seen' }) },
+      options: { maxSteps: steps },
+    })
     const made = vi.mocked(fromRows.modelMessagesOf)
     made.mockClear()
     await runLoop(run)

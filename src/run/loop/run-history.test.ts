@@ -9,7 +9,8 @@ const row = (role: MessageRow['role'], messageId = 'm', toolCallId?: string): Me
   createdAt: new Date(0),
   content: {
     format: 2,
-    parts: toolCallId === undefined ? [] : [{ type: 'tool-invocation', toolInvocation: { toolCallId, toolName: 't', args: {}, state: 'call' } }],
+    parts:
+      toolCallId === undefined ? [] : [{ type: 'tool-invocation', toolInvocation: { toolCallId, toolName: 't', args: {}, state: 'call' } }],
   },
 })
 

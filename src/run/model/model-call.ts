@@ -102,8 +102,8 @@ function loadFailure(error: unknown): HeedError {
   return isHeedError(error) ? error : new HeedError('provider_error', `A model could not be loaded: ${describe(error)}`, { cause: error })
 }
 
-function doStream(model: LanguageModel, given: LanguageModelV4CallOptions): PromiseLike<{ stream: ReadableStream<AnyPart> }> {
-  const options = { ...given, prompt: withCacheBreakpoints(model, given.prompt) }
+function doStream(model: LanguageModel, callOptions: LanguageModelV4CallOptions): PromiseLike<{ stream: ReadableStream<AnyPart> }> {
+  const options = { ...callOptions, prompt: withCacheBreakpoints(model, callOptions.prompt) }
   switch (model.specificationVersion) {
     case 'v4':
       return model.doStream(options)
@@ -239,11 +239,11 @@ export class StreamRetries {
 }
 
 const firstDelay = 500
-/** A provider that asks for a longer delay than this is skipped. */
+/** A provider that requests a longer delay than this is skipped. */
 const maxDelay = 60_000
 
-/** Milliseconds before the next attempt: what the provider asked for, else exponential backoff. */
+/** Milliseconds before the next attempt: as the provider requested, else exponential backoff. */
 function retryDelay(error: HeedError, attempt: number, now: number): number {
-  const asked = retryAfter((error.cause as ProviderFailure | undefined)?.responseHeaders, now)
-  return asked ?? firstDelay * 2 ** attempt * (0.75 + Math.random() / 2)
+  const requested = retryAfter((error.cause as ProviderFailure | undefined)?.responseHeaders, now)
+  return requested ?? firstDelay * 2 ** attempt * (0.75 + Math.random() / 2)
 }

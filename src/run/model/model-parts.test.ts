@@ -3,10 +3,19 @@ import { expect, it } from 'vitest'
 import { addUsage, noUsage, toV4Part, usageOf } from './model-parts.ts'
 
 it('converts the finish of interface version 2', () => {
-  expect(toV4Part({ type: 'finish', finishReason: 'unknown', usage: { inputTokens: 9, outputTokens: 4, totalTokens: 13, cachedInputTokens: 5, reasoningTokens: 1 } })).toEqual({
+  expect(
+    toV4Part({
+      type: 'finish',
+      finishReason: 'unknown',
+      usage: { inputTokens: 9, outputTokens: 4, totalTokens: 13, cachedInputTokens: 5, reasoningTokens: 1 },
+    }),
+  ).toEqual({
     type: 'finish',
     finishReason: { unified: 'other', raw: 'unknown' },
-    usage: { inputTokens: { total: 9, noCache: 4, cacheRead: 5, cacheWrite: undefined }, outputTokens: { total: 4, text: 3, reasoning: 1 } },
+    usage: {
+      inputTokens: { total: 9, noCache: 4, cacheRead: 5, cacheWrite: undefined },
+      outputTokens: { total: 4, text: 3, reasoning: 1 },
+    },
     providerMetadata: undefined,
   })
 })
@@ -24,5 +33,12 @@ it('reads a finish without usage as no usage', () => {
 
 it('adds every kind of token', () => {
   const usage = { inputTokens: 1, outputTokens: 2, totalTokens: 3, reasoningTokens: 4, cachedInputTokens: 5, cacheWriteTokens: 6 }
-  expect(addUsage(usage, usage)).toEqual({ inputTokens: 2, outputTokens: 4, totalTokens: 6, reasoningTokens: 8, cachedInputTokens: 10, cacheWriteTokens: 12 })
+  expect(addUsage(usage, usage)).toEqual({
+    inputTokens: 2,
+    outputTokens: 4,
+    totalTokens: 6,
+    reasoningTokens: 8,
+    cachedInputTokens: 10,
+    cacheWriteTokens: 12,
+  })
 })

@@ -40,11 +40,14 @@ describe('the record of a step', () => {
 
   it('[G2.35] keeps no signature over reasoning that a processor changed, also when the stream was cut', () => {
     const recorder = new StepRecorder('run-1')
-    const said: LanguageModelV4StreamPart[] = [
-      { type: 'reasoning-start', id: '1' }, { type: 'reasoning-delta', id: '1', delta: 'hunter2' }, { type: 'reasoning-end', id: '1', providerMetadata: { anthropic: { signature: 'sig' } } },
-      { type: 'text-start', id: '2' }, { type: 'text-delta', id: '2', delta: 'Half' },
+    const streamed: LanguageModelV4StreamPart[] = [
+      { type: 'reasoning-start', id: '1' },
+      { type: 'reasoning-delta', id: '1', delta: 'hunter2' },
+      { type: 'reasoning-end', id: '1', providerMetadata: { anthropic: { signature: 'sig' } } },
+      { type: 'text-start', id: '2' },
+      { type: 'text-delta', id: '2', delta: 'Half' },
     ]
-    for (const part of said) {
+    for (const part of streamed) {
       const chunk = recorder.take(part)
       if (chunk) recorder.keep(chunk, [chunk.type === 'reasoning-delta' ? { ...chunk, payload: { ...chunk.payload, text: '***' } } : chunk])
     }
@@ -76,7 +79,10 @@ describe('the record of a step', () => {
     const call = { toolCallId: 'c', toolName: 'search' }
     const recorder = new StepRecorder('run-1')
     recorder.take({ type: 'tool-call', ...call, input: '{}', providerExecuted: true, providerMetadata: { p: { of: 'call' } } })
-    expect(recorder.take({ type: 'tool-result', ...call, result: 'some', preliminary: true })).toMatchObject({ type: 'tool-result', payload: { result: 'some', preliminary: true, providerExecuted: true } })
+    expect(recorder.take({ type: 'tool-result', ...call, result: 'some', preliminary: true })).toMatchObject({
+      type: 'tool-result',
+      payload: { result: 'some', preliminary: true, providerExecuted: true },
+    })
     expect(recorder.parts).toMatchObject([{ toolInvocation: { state: 'call' } }])
     recorder.take({ type: 'tool-result', ...call, result: { why: 'busy' }, isError: true, providerMetadata: { p: { of: 'result' } } })
     expect(recorder.parts).toEqual([{
@@ -91,9 +97,13 @@ describe('the record of a step', () => {
 
   it('accepts a string as input only for a tool that allows one', () => {
     const part = { type: 'tool-call' as const, toolCallId: 'c', toolName: 'shell', input: '"ls"' }
-    expect(recorded([part]).calls).toMatchObject([{ invalid: 'The input is not a JSON object', part: { toolInvocation: { args: { malformed: '"ls"' } } } }])
+    expect(recorded([part]).calls).toMatchObject([
+      { invalid: 'The input is not a JSON object', part: { toolInvocation: { args: { malformed: '"ls"' } } } },
+    ])
     const [taken] = recorded([part], (name) => name === 'shell').calls
-    expect(taken).toEqual({ part: { type: 'tool-invocation', toolInvocation: { toolCallId: 'c', toolName: 'shell', args: 'ls', state: 'call' } } })
+    expect(taken).toEqual({
+      part: { type: 'tool-invocation', toolInvocation: { toolCallId: 'c', toolName: 'shell', args: 'ls', state: 'call' } },
+    })
   })
 
   it('closes open blocks once when the stream is cut, and drops calls that will have no result', () => {

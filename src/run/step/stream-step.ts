@@ -48,7 +48,7 @@ export async function streamStep(run: Run): Promise<StreamedStep> {
       clock: run.clock,
       signal,
       maxRetries,
-      trace: trace && ((model, asked) => trace.chat(model, asked, run.step)),
+      trace: trace && ((model, call) => trace.chat(model, call, run.step)),
       onFailure: run.processors.handlesErrors ? (error) => retryAfterError(run, error, options) : undefined,
     })
     const error = await record(run, stream, recorder)

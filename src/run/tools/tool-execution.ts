@@ -122,10 +122,10 @@ export class ToolExecution {
   async #execute(resolved: ResolvedTool, input: unknown): Promise<CallOutcome | Returned> {
     const { tool, name } = resolved
     const { toolCallId, args } = this.#invocation
-    const given = this.#call.decision?.resumeData
-    const resumeData = given === undefined
+    const data = this.#call.decision?.resumeData
+    const resumeData = data === undefined
       ? undefined
-      : await validate(resolved.resume, given, `The data that ${name} was resumed with doesn't match its resumeSchema`)
+      : await validate(resolved.resume, data, `The data that ${name} was resumed with doesn't match its resumeSchema`)
     const began = this.#run.clock.now()
     let output: unknown
     try {

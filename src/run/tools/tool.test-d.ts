@@ -37,7 +37,7 @@ expectTypeOf<ToolOutput<typeof counting>>().toEqualTypeOf<{ n: number }>()
 // Without a schema nothing is known of the input.
 createTool({ id: 'any', execute: async (input) => expectTypeOf(input).toBeUnknown() })
 
-// A schema of the AI SDK says its type too.
+// A schema of the AI SDK has its type too.
 createTool({
   id: 'typed',
   inputSchema: jsonSchema<{ q: string }>({ type: 'object' }),

@@ -20,7 +20,7 @@ export { AgentStream } from './agent/stream.ts'
 export type { SuspendedRun, SuspendedRuns, SuspendedRunsFilter } from './agent/suspended.ts'
 export { RequestContext } from './run/request-context.ts'
 export {
-  hasToolCall, stepCountIs, type AgentExecutionOptions, type MemoryOptions, type MemoryTarget, type ModelSettings, type SemanticRecallOptions,
+  hasToolCall, stepCountIs, type AgentExecutionOptions, type MemoryOptions, type MemoryTarget, type SemanticRecallOptions,
   type StopCondition, type StructuredOutputOptions, type TitleOptions, type ToolChoice, type VectorIndexConfig, type WorkingMemoryOptions,
 } from './run/options.ts'
 
@@ -31,7 +31,7 @@ export type { ToolArgs, ToolInput, ToolOutput, ToolsInput } from './run/tools/to
 export type { ToolPayloadTransformPolicy, ToolTransform, TransformContext, TransformFunction, TransformPhase, TransformTarget } from './run/tools/transform.ts'
 
 // Models
-export type { LanguageModel, ModelCandidate, ModelConfig, ModelId } from './run/model/model.ts'
+export type { LanguageModel, ModelCandidate, ModelConfig, ModelId, ModelSettings } from './run/model/model.ts'
 
 // What a run says, and what it comes to
 export type {

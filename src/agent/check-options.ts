@@ -1,7 +1,8 @@
 import { isName } from '../base/arguments.ts'
 import { HeedError } from '../base/errors.ts'
 import { checkMemoryOptions } from '../memory/options.ts'
-import type { AgentExecutionOptions, MemoryTarget, ModelSettings, StructuredOutputOptions } from '../run/options.ts'
+import type { ModelSettings } from '../run/model/model.ts'
+import type { AgentExecutionOptions, MemoryTarget, StructuredOutputOptions } from '../run/options.ts'
 import type { ToolSet } from '../run/tools/tool-set.ts'
 
 type Check = (value: unknown) => string | undefined

@@ -1,7 +1,6 @@
 import type { LanguageModelV4FunctionTool, LanguageModelV4ProviderTool, LanguageModelV4ToolChoice } from '@ai-sdk/provider'
 import type { Chunk, FinishReason, Usage } from '../run/chunk.ts'
-import type { LanguageModel } from '../run/model/model.ts'
-import type { ModelSettings } from '../run/options.ts'
+import type { LanguageModel, ModelSettings } from '../run/model/model.ts'
 import type { RequestContext } from '../run/request-context.ts'
 import type { StepResult } from '../run/step/step-result.ts'
 import type { JSONValue } from '../base/json.ts'
@@ -185,10 +184,4 @@ export interface ProcessAPIErrorArgs extends ProcessorContext {
   messageList: MessageList
 }
 
-/** Why a processor refused. On every kind of result, and in the `tripwire` chunk. */
-export interface Tripwire {
-  reason: string
-  retry?: boolean
-  metadata?: unknown
-  processorId: string
-}
+export type { Tripwire } from '../run/chunk.ts'

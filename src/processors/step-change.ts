@@ -1,6 +1,6 @@
 import type { LanguageModelV4ToolChoice } from '@ai-sdk/provider'
 import type { Run } from '../run/loop/run.ts'
-import type { ModelSettings } from '../run/options.ts'
+import type { ModelSettings } from '../run/model/model.ts'
 import type { InputStepChange } from './processor.ts'
 import { changeIn, described, systemIn } from './returned.ts'
 

@@ -54,6 +54,14 @@ export interface ChunkPayloads {
   finish: FinishPayload
 }
 
+/** Why a processor rejected a run. Part of every kind of result, and the payload of the `tripwire` chunk. */
+export interface Tripwire {
+  reason: string
+  retry?: boolean
+  metadata?: unknown
+  processorId: string
+}
+
 /** A suspended call of the run on a child thread, for which a call of the parent run is suspended. */
 export interface ChildCall {
   threadId: string

@@ -1,11 +1,11 @@
-import type { LanguageModelV4CallOptions, LanguageModelV4ToolChoice } from '@ai-sdk/provider'
+import type { LanguageModelV4ToolChoice } from '@ai-sdk/provider'
 import type { JSONValue } from '../base/json.ts'
 import type { ProviderOptions } from '../message/message.ts'
 import type { Processor } from '../processors/processor.ts'
 import type { Schema } from '../schema/schema.ts'
 import type { Chunk } from './chunk.ts'
 import type { SystemMessageInput } from '../prompt/system.ts'
-import type { ModelConfig } from './model/model.ts'
+import type { ModelConfig, ModelSettings } from './model/model.ts'
 import type { RequestContext } from './request-context.ts'
 import type { RunResult } from './output/run-result.ts'
 import type { StepResult } from './step/step-result.ts'
@@ -13,17 +13,6 @@ import type { ToolsInput } from './tools/tool-set.ts'
 import type { ToolPayloadTransformPolicy } from './tools/transform.ts'
 
 export const defaultMaxSteps = 20
-export const defaultMaxRetries = 2
-
-export interface ModelSettings
-  extends Pick<
-    LanguageModelV4CallOptions,
-    | 'maxOutputTokens' | 'temperature' | 'topP' | 'topK' | 'presencePenalty' | 'frequencyPenalty'
-    | 'stopSequences' | 'seed' | 'headers' | 'reasoning'
-  > {
-  /** Retries of a failed call that may succeed, per model. Defaults to 2. */
-  maxRetries?: number
-}
 
 export type ToolChoice = 'auto' | 'none' | 'required' | { type: 'tool'; toolName: string }
 

@@ -1,6 +1,5 @@
 import type { MessageRow } from '../../message/row.ts'
-import type { Tripwire } from '../../processors/processor.ts'
-import type { Chunk, Usage } from '../chunk.ts'
+import type { Chunk, Tripwire, Usage } from '../chunk.ts'
 import type { WaitingCall } from '../step/step-result.ts'
 import type { ContextBlock } from './run-setup.ts'
 

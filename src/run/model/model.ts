@@ -1,4 +1,4 @@
-import type { LanguageModelV2, LanguageModelV3, LanguageModelV4 } from '@ai-sdk/provider'
+import type { LanguageModelV2, LanguageModelV3, LanguageModelV4, LanguageModelV4CallOptions } from '@ai-sdk/provider'
 import { HeedError } from '../../base/errors.ts'
 import { loadModel, parseModelId } from './model-router.ts'
 
@@ -18,6 +18,18 @@ export interface ModelCandidate {
 }
 
 export type ModelConfig = SingleModel | Array<SingleModel | ModelCandidate>
+
+export const defaultMaxRetries = 2
+
+export interface ModelSettings
+  extends Pick<
+    LanguageModelV4CallOptions,
+    | 'maxOutputTokens' | 'temperature' | 'topP' | 'topK' | 'presencePenalty' | 'frequencyPenalty'
+    | 'stopSequences' | 'seed' | 'headers' | 'reasoning'
+  > {
+  /** Retries of a failed call that is retryable, per model. Defaults to 2. */
+  maxRetries?: number
+}
 
 export interface ResolvedModel {
   /** A function loads it on first use: a fallback model may be unavailable until it is needed. */

@@ -1,7 +1,7 @@
 import type { ToolInvocationPart } from '../../message/message.ts'
 import type { MessageRow } from '../../message/row.ts'
 import type { Continuation } from '../../run/loop/loop.ts'
-import type { OpenCall } from '../../run/tools/tool-execution.ts'
+import type { OpenCall } from '../../run/tools/tool-calls.ts'
 import type { RunRow } from '../../store/contract/threads.ts'
 
 /** Whether a tool may run again after a crash. */

@@ -1,6 +1,7 @@
 import { describe, HeedError, isHeedError } from '../../base/errors.ts'
 import type { JSONValue } from '../../base/json.ts'
-import type { ToolInvocation } from '../../message/message.ts'
+import { untilAborted } from '../../base/until-aborted.ts'
+import type { ToolInvocation, ToolInvocationPart } from '../../message/message.ts'
 import { threadData } from '../../processors/chunk-shapes.ts'
 import { TripwireAbort } from '../../processors/tripwire.ts'
 import { describeIssues, type CompiledSchema } from '../../schema/compile.ts'
@@ -30,17 +31,78 @@ export interface OpenCall extends ModelToolCall {
   interrupted?: string
 }
 
+/** The outcomes of the calls of one step. */
+export interface CallsOutcome {
+  /** In the order of the calls: the order of completion would change the bytes of the prompt. */
+  results: ToolInvocationPart[]
+  suspended: WaitingCall[]
+  /** Some calls are for the client to run. */
+  forClient: boolean
+}
+
+const defaultConcurrency = 10
+
+/** Runs the calls of a step in parallel, as many at once as the options allow. When all have ended, throws what processors threw. */
+export async function runCalls(run: Run, calls: readonly OpenCall[]): Promise<CallsOutcome> {
+  const outcomes = new Array<CallOutcome>(calls.length)
+  const stop = new AbortController()
+  const failures: unknown[] = []
+  const scope: CallScope = {
+    signal: AbortSignal.any([run.signal, stop.signal]),
+    fail(error) {
+      failures.push(error)
+      stop.abort(error)
+    },
+  }
+  let next = 0
+  const worker = async () => {
+    for (let index = next++; index < calls.length && failures.length === 0; index = next++) {
+      const outcome = await outcomeOf(run, calls[index] as OpenCall, scope)
+      if (outcome.status === 'completed') outcome.invocation = await run.display.publishResult(outcome.invocation)
+      outcomes[index] = outcome
+    }
+  }
+  const workers = Math.min(calls.length, Math.max(1, run.options.toolCallConcurrency ?? defaultConcurrency))
+  await Promise.all(Array.from({ length: workers }, () => worker().catch(scope.fail)))
+  if (failures.length > 0) throw failures[0]
+  return collect(outcomes)
+}
+
+async function outcomeOf(run: Run, call: OpenCall, scope: CallScope): Promise<CallOutcome> {
+  const { toolInvocation } = call.part
+  const failed = (errorText: string): CallOutcome =>
+    ({ status: 'completed', invocation: { ...toolInvocation, state: 'output-error', errorText } })
+  if (call.interrupted !== undefined) return failed(call.interrupted)
+  if (scope.signal.aborted) return failed(aborted(toolInvocation.toolName).message)
+  return untilAborted(new ToolExecution(run, scope, call).outcome(), scope.signal).catch((error: unknown) => {
+    if (error !== scope.signal.reason) throw error
+    return failed(aborted(toolInvocation.toolName).message)
+  })
+}
+
+function collect(outcomes: readonly CallOutcome[]): CallsOutcome {
+  const results: ToolInvocationPart[] = []
+  const suspended: WaitingCall[] = []
+  let forClient = false
+  for (const outcome of outcomes) {
+    if (outcome.status === 'completed') results.push({ type: 'tool-invocation', toolInvocation: outcome.invocation })
+    else if (outcome.status === 'suspended') suspended.push(outcome.call)
+    else forClient = true
+  }
+  return { results, suspended, forClient }
+}
+
 /**
  * How a call ended. `completed`: the model gets a result, which may be an error. `suspended`: it waits for a decision.
  * `client`: the tool has no `execute`; the caller of the agent runs it.
  */
-export type CallOutcome =
+type CallOutcome =
   | { status: 'completed'; invocation: ToolInvocation }
   | { status: 'suspended'; call: WaitingCall }
   | { status: 'client' }
 
 /** What the calls of one step share. */
-export interface CallScope {
+interface CallScope {
   /** Aborts with the run, and when one of the calls failed it. */
   signal: AbortSignal
   /** Fails the run: a processor rejected what a tool produced, or threw. */
@@ -62,7 +124,7 @@ interface Returned {
 class ToolError extends Error {}
 
 /** One call of the model: its approval, its execution, and its result. */
-export class ToolExecution {
+class ToolExecution {
   readonly #run: Run
   readonly #scope: CallScope
   readonly #call: OpenCall
@@ -328,7 +390,7 @@ export class ToolExecution {
 }
 
 /** The error that the model reads of a call that an abort ended. */
-export function aborted(toolName: string): HeedError {
+function aborted(toolName: string): HeedError {
   return new HeedError('aborted', `${toolName} was stopped: the run was aborted.`)
 }
 

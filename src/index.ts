@@ -1,7 +1,7 @@
 // The runtime
 export { Heed, type HeedConfig, type TickOptions, type TickResult } from './heed/heed.ts'
 export { Memory, type MemoryConfig } from './memory/memory.ts'
-export type { ResourceMemory } from './memory/scoped.ts'
+export type { ResourceMemory } from './memory/resource-memory.ts'
 export type { ListThreadsArgs, NewThreadArgs, ThreadList, ThreadUpdate } from './memory/threads.ts'
 export type { IncludedMessage, RecallArgs, RecalledMessages } from './memory/recall.ts'
 export type { EmbedderStatus, RecallHit, RecallProgress, RecallStatus } from './store/contract/recall.ts'

@@ -4,7 +4,7 @@ import { Site } from '../heed/site.ts'
 import type { JSONObject, JSONValue } from '../base/json.ts'
 import { Memory } from '../memory/memory.ts'
 import { historyIn, storageIn } from '../memory/named-processors.ts'
-import type { MemoryPlace } from '../memory/place.ts'
+import type { MemoryBinding } from '../memory/bindings.ts'
 import { historyOption, windowOf } from '../memory/window.ts'
 import type { AgentInput } from '../message/read/input.ts'
 import type { ExplainedPrompt } from '../prompt/explain.ts'
@@ -390,7 +390,7 @@ export class Agent<TAgentId extends string = string, TTools extends ToolsInput =
     if (memory instanceof Memory && owner) memory.bind(this.#memoryPlace(), owner)
   }
 
-  #memoryPlace(): MemoryPlace {
+  #memoryPlace(): MemoryBinding {
     return memoryPlace({ site: () => this.site(), open: () => this.#open(), closed: () => this.#binding.heed?.closed ?? false })
   }
 

@@ -1,5 +1,5 @@
 import type { JSONObject } from '../base/json.ts'
-import { splitMetadata } from '../memory/working-memory/initial.ts'
+import { splitMetadata } from '../memory/working-memory/access.ts'
 import type { AgentExecutionOptions } from '../run/options.ts'
 import type { Send } from '../store/contract/threads.ts'
 import type { AgentConfig } from './config.ts'

@@ -1,7 +1,7 @@
 import { HeedError } from '../base/errors.ts'
 import type { Site } from '../heed/site.ts'
 import { Memory } from '../memory/memory.ts'
-import type { MemoryPlace } from '../memory/place.ts'
+import type { MemoryBinding } from '../memory/bindings.ts'
 import { RequestContext } from '../run/request-context.ts'
 import { compileSchema, describeIssues } from '../schema/compile.ts'
 import type { AgentConfig } from './config.ts'
@@ -46,7 +46,7 @@ interface PlaceOfAgent {
 }
 
 /** What a memory is bound to: the threads of its agent, wherever they are when it is used. */
-export function memoryPlace({ site, open, closed }: PlaceOfAgent): MemoryPlace {
+export function memoryPlace({ site, open, closed }: PlaceOfAgent): MemoryBinding {
   return {
     store: async () => (await open()).threads.store,
     key: () => site().key,

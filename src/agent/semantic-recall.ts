@@ -1,6 +1,6 @@
 import { semanticRecallIn } from '../memory/named-processors.ts'
-import { layered } from '../memory/semantic/search.ts'
-import { recallSettingIn, type RecallSetting } from '../memory/semantic/setting.ts'
+import { mergeRecallOptions } from '../memory/semantic/search.ts'
+import { parseRecallOptions, type RecallSetting } from '../memory/semantic/setting.ts'
 import { recallSource } from '../memory/semantic/source.ts'
 import type { MessageRow } from '../message/row.ts'
 import type { Processor } from '../processors/processor.ts'
@@ -24,7 +24,7 @@ async function recalling(config: AgentConfig, options: ResolvedOptions, processo
   const named = semanticRecallIn(processors)
   const own = options.memory?.options?.semanticRecall
   if (!memory && !named && own === undefined) return undefined
-  const setting = recallSettingIn({ semanticRecall: layered(named ? named.options : memory?.options.semanticRecall, own) })
+  const setting = parseRecallOptions({ semanticRecall: mergeRecallOptions(named ? named.options : memory?.options.semanticRecall, own) })
   return setting && { setting, embedder: named?.embedder ?? memory?.embedder }
 }
 

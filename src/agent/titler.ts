@@ -1,5 +1,5 @@
 import { HeedError } from '../base/errors.ts'
-import { defaultTitleInstructions, titleOf, titleOptionsIn, titleSubject } from '../memory/titles.ts'
+import { cleanTitle, defaultTitleInstructions, parseTitleOptions, titleSource } from '../memory/titles.ts'
 import { callModel, type ModelStream } from '../run/model/model-call.ts'
 import { toV4Part } from '../run/model/model-parts.ts'
 import { defaultMaxRetries, resolveModels } from '../run/model/model.ts'
@@ -17,7 +17,7 @@ type ResolvedOptions = AgentExecutionOptions & { requestContext: RequestContext 
 export async function titlerFor(config: AgentConfig, options: ResolvedOptions, agent: string, environment: RunEnvironment): Promise<Titler | undefined> {
   const memory = config.memory === undefined ? undefined : await resolve(config.memory, { requestContext: options.requestContext })
   const wanted = options.memory?.options?.generateTitle ?? memory?.options.generateTitle
-  const how = titleOptionsIn(wanted === undefined ? {} : { generateTitle: wanted })
+  const how = parseTitleOptions(wanted === undefined ? {} : { generateTitle: wanted })
   return how && titlerBy(config, how, options, agent, environment)
 }
 
@@ -34,10 +34,10 @@ function titlerBy(config: AgentConfig, how: TitleOptions, options: ResolvedOptio
     const instructions = how.instructions === undefined ? defaultTitleInstructions : await resolve(how.instructions, context)
     const trace = traceChat(tracing, { conversation: threadId, purpose: 'title' })
     const answer = await callModel(await resolveModels(model, agent), {
-      prompt: [{ role: 'system', content: instructions }, { role: 'user', content: [{ type: 'text', text: titleSubject(words) }] }],
+      prompt: [{ role: 'system', content: instructions }, { role: 'user', content: [{ type: 'text', text: titleSource(words) }] }],
       abortSignal: signal,
     }, { clock, signal, maxRetries: defaultMaxRetries, ...(trace ? { trace } : {}) })
-    const title = titleOf(await written(answer, signal))
+    const title = cleanTitle(await written(answer, signal))
     if (title === '') throw new HeedError('provider_error', 'The model wrote no title.', { retryable: true })
     return title
   }

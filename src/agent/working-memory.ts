@@ -1,9 +1,7 @@
 import { workingMemoryOptionsIn } from '../memory/named-processors.ts'
 import { workingMemoryBlock } from '../memory/working-memory/block.ts'
-import { workingMemoryHowTo } from '../memory/working-memory/how-to.ts'
-import { ownerIn, workingMemoryIn, type WorkingMemorySetting } from '../memory/working-memory/setting.ts'
-import { toolName } from '../memory/working-memory/tool-name.ts'
-import { workingMemoryTool, type WorkingMemorySeat } from '../memory/working-memory/tool.ts'
+import { parseWorkingMemory, workingMemoryOwner, type WorkingMemorySetting } from '../memory/working-memory/setting.ts'
+import { toolName, workingMemoryInstructions, workingMemoryTool, type RunWorkingMemory } from '../memory/working-memory/tool.ts'
 import type { MessageRow } from '../message/row.ts'
 import type { Processor } from '../processors/processor.ts'
 import type { SystemMessage } from '../prompt/system.ts'
@@ -28,7 +26,7 @@ export async function workingMemorySetting(
   const base = workingMemoryOptionsIn(processors) ?? memory?.options.workingMemory
   if (!base && !own?.workingMemory) return undefined
   const readOnly = own?.readOnly ?? memory?.options.readOnly ?? false
-  return workingMemoryIn({ workingMemory: { ...base, ...own?.workingMemory }, readOnly })
+  return parseWorkingMemory({ workingMemory: { ...base, ...own?.workingMemory }, readOnly })
 }
 
 /** What working memory adds to a run: words at the start, a tool, and blocks at the end of the prompt. */
@@ -38,10 +36,10 @@ export interface WorkingMemoryParts {
   context: ContextSource[]
 }
 
-export async function workingMemoryParts(setting: WorkingMemorySetting | undefined, seat?: WorkingMemorySeat): Promise<WorkingMemoryParts> {
+export async function workingMemoryParts(setting: WorkingMemorySetting | undefined, seat?: RunWorkingMemory): Promise<WorkingMemoryParts> {
   if (!setting) return { system: [], tools: {}, context: [] }
   return {
-    system: [await workingMemoryHowTo(setting)],
+    system: [await workingMemoryInstructions(setting)],
     tools: setting.readOnly ? {} : { [toolName]: await workingMemoryTool(setting, seat) },
     context: seat ? [(rows) => blockFor(seat, rows)] : [],
   }
@@ -53,18 +51,18 @@ export async function workingMemoryAhead(
 ): Promise<ContextBlock | undefined> {
   // A thread that is still to be made has none of its own.
   if (!setting || (setting.scope === 'thread' && !(await store.getThread(scope)))) return undefined
-  const of = ownerIn(setting, scope)
+  const of = workingMemoryOwner(setting, scope)
   return workingMemoryBlock(rows, await store.getWorkingMemory(of), of.scope)
 }
 
-async function blockFor({ store, of, by }: WorkingMemorySeat, rows: Parameters<ContextSource>[0]) {
+async function blockFor({ store, of, by }: RunWorkingMemory, rows: Parameters<ContextSource>[0]) {
   const present = await store.getWorkingMemory(of, { threadId: by.fence.threadId, runId: by.runId })
   return workingMemoryBlock(rows, present, of.scope)
 }
 
 /** A run on a thread has a seat; one without a thread has no working memory. */
-export function seatOf(setting: WorkingMemorySetting | undefined, request: RunRequest, runtime: ThreadRuntime, staged: boolean): WorkingMemorySeat | undefined {
+export function seatOf(setting: WorkingMemorySetting | undefined, request: RunRequest, runtime: ThreadRuntime, staged: boolean): RunWorkingMemory | undefined {
   const { fence, runId } = request
   if (!setting || !fence) return undefined
-  return { store: runtime.store, of: ownerIn(setting, request), by: { fence, runId, staged } }
+  return { store: runtime.store, of: workingMemoryOwner(setting, request), by: { fence, runId, staged } }
 }

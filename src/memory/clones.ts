@@ -1,50 +1,57 @@
+import { checkName, checkNames, checkWhole, refused } from '../base/arguments.ts'
 import { newId } from '../base/ids.ts'
 import type { JSONValue } from '../base/json.ts'
 import type { Message } from '../message/message.ts'
 import type { ThreadRow, ThreadStore } from '../store/contract/threads.ts'
-import { checkNames, checkName, checkTitle, checkWhole, metadataOf, refused, scopeOf, timeOf } from './arguments.ts'
+import { copyMetadata, parseScope, parseTime } from './arguments.ts'
 import { allMessages } from './messages.ts'
+import { checkTitle } from './titles.ts'
 
 export interface CloneThreadArgs {
   sourceThreadId: string
   newThreadId?: string
-  /** Whose the copy is. Defaults to the source's. */
+  /** The resource of the copy. Defaults to the source's. */
   resourceId?: string
   title?: string
-  /** Of the copy. The source's is not taken along. */
+  /** The metadata of the copy; the source's is not copied. */
   metadata?: Record<string, JSONValue>
   options?: {
-    /** The newest so many. */
+    /** Copies only the newest so many messages. */
     messageLimit?: number
     messageFilter?: { startDate?: Date; endDate?: Date; messageIds?: readonly string[] }
   }
-  /** `false`: what was copied stays in the database, and `clonedMessages` isn't there. For long threads that nobody looks at. */
+  /** `false`: the copied messages are not read back, and `clonedMessages` is absent. For long threads. */
   readMessages?: boolean
 }
 
 export interface ClonedThread {
   thread: ThreadRow
-  /** Read from the copy, a page at a time, once it is made. */
+  /** The messages of the copy. */
   clonedMessages: Message[]
 }
 
-/** Of a clone whose messages are not read. */
+/** The arguments of a clone whose messages are not read back. */
 export type UnreadClone = CloneThreadArgs & { readMessages: false }
 
-/** Where a copy came from, as its metadata has it. */
+/** The origin of a clone, from its metadata. */
 export interface CloneMetadata {
   sourceThreadId: string
   clonedAt: Date
   lastMessageId?: string
 }
 
-/** A history of clones that is longer than this has a circle in it. */
-const longestHistory = 1_000
+/** A longer history of clones is taken for a circle. */
+const maxHistory = 1_000
 
 export function cloneThread(store: ThreadStore, args: UnreadClone, now: number, owner?: string): Promise<Pick<ClonedThread, 'thread'>>
 export function cloneThread(store: ThreadStore, args: CloneThreadArgs, now: number, owner?: string): Promise<ClonedThread>
-/** The copying itself happens in the database: no message passes through the program for it. */
-export async function cloneThread(store: ThreadStore, args: CloneThreadArgs, now: number, owner?: string): Promise<Pick<ClonedThread, 'thread'> | ClonedThread> {
+/** The database copies the messages; they don't pass through the process. */
+export async function cloneThread(
+  store: ThreadStore,
+  args: CloneThreadArgs,
+  now: number,
+  owner?: string,
+): Promise<Pick<ClonedThread, 'thread'> | ClonedThread> {
   checkNames('cloneThread()', args, ['sourceThreadId', 'newThreadId', 'resourceId', 'title', 'metadata', 'options', 'readMessages'])
   checkNames('options', args.options ?? {}, ['messageLimit', 'messageFilter'])
   const filter = args.options?.messageFilter ?? {}
@@ -58,14 +65,16 @@ export async function cloneThread(store: ThreadStore, args: CloneThreadArgs, now
   const limit = args.options?.messageLimit
   if (limit !== undefined) checkWhole('options.messageLimit', limit)
   const { messageIds } = filter
-  if (messageIds !== undefined && !(Array.isArray(messageIds) && messageIds.every((one) => typeof one === 'string'))) throw refused('messageIds', 'a list of ids')
-  const from = timeOf('startDate', filter.startDate)
-  const to = timeOf('endDate', filter.endDate)
-  const thread = await store.cloneThread(scopeOf(sourceThreadId, owner), {
+  if (messageIds !== undefined && !(Array.isArray(messageIds) && messageIds.every((one) => typeof one === 'string'))) {
+    throw refused('messageIds', 'a list of ids')
+  }
+  const from = parseTime('startDate', filter.startDate)
+  const to = parseTime('endDate', filter.endDate)
+  const thread = await store.cloneThread(parseScope(sourceThreadId, owner), {
     id,
     ...(resourceId !== undefined && { resourceId }),
     ...(title !== undefined && { title }),
-    metadata: metadataOf(args.metadata) ?? {},
+    metadata: copyMetadata(args.metadata) ?? {},
     ...(limit !== undefined && { limit }),
     ...(from && { from }),
     ...(to && { to }),
@@ -85,9 +94,9 @@ export function cloneMetadataOf(thread: Pick<ThreadRow, 'metadata'> | null | und
   return { sourceThreadId, clonedAt: new Date(clonedAt), ...(typeof lastMessageId === 'string' && { lastMessageId }) }
 }
 
-/** Null for what is no clone, and where the source is gone or another's. */
+/** Null when the thread is not a clone, or its source was deleted or belongs to another resource. */
 export async function sourceOf(store: ThreadStore, threadId: string, owner?: string): Promise<ThreadRow | null> {
-  const clone = cloneMetadataOf(await store.getThread(scopeOf(threadId, owner)))
+  const clone = cloneMetadataOf(await store.getThread(parseScope(threadId, owner)))
   const source = clone && (await store.getThread({ threadId: clone.sourceThreadId }))
   return source && (owner === undefined || source.resourceId === owner) ? source : null
 }
@@ -95,7 +104,12 @@ export async function sourceOf(store: ThreadStore, threadId: string, owner?: str
 export async function clonesOf(store: ThreadStore, sourceThreadId: string, resourceId?: string): Promise<ThreadRow[]> {
   checkName('sourceThreadId', sourceThreadId)
   const clones: ThreadRow[] = []
-  const query = { cloneOf: sourceThreadId, orderBy: { field: 'createdAt', direction: 'ASC' }, limit: 500, ...(resourceId !== undefined && { resourceId }) } as const
+  const query = {
+    cloneOf: sourceThreadId,
+    orderBy: { field: 'createdAt', direction: 'ASC' },
+    limit: 500,
+    ...(resourceId !== undefined && { resourceId }),
+  } as const
   for (;;) {
     const last = clones.at(-1)
     const { threads, more } = await store.listThreads({ ...query, ...(last && { after: { at: last.createdAt.getTime(), id: last.id } }) })
@@ -104,14 +118,14 @@ export async function clonesOf(store: ThreadStore, sourceThreadId: string, resou
   }
 }
 
-/** From the first thread to this one. It ends where a source is gone, or is another's. */
+/** From the first source to this thread. It begins after a source that was deleted or belongs to another resource. */
 export async function cloneHistory(store: ThreadStore, threadId: string, owner?: string): Promise<ThreadRow[]> {
   const history: ThreadRow[] = []
   const seen = new Set<string>()
   let next: string | undefined = threadId
-  while (next !== undefined && !seen.has(next) && seen.size < longestHistory) {
+  while (next !== undefined && !seen.has(next) && seen.size < maxHistory) {
     seen.add(next)
-    const thread: ThreadRow | null = await store.getThread(next === threadId ? scopeOf(next, owner) : { threadId: next })
+    const thread: ThreadRow | null = await store.getThread(next === threadId ? parseScope(next, owner) : { threadId: next })
     if (!thread || (owner !== undefined && thread.resourceId !== owner)) break
     history.unshift(thread)
     next = cloneMetadataOf(thread)?.sourceThreadId

@@ -1,3 +1,4 @@
+import { checkName, checkNames, refused } from '../base/arguments.ts'
 import { systemClock } from '../base/clock.ts'
 import { HeedError } from '../base/errors.ts'
 import type { JSONObject } from '../base/json.ts'
@@ -10,42 +11,46 @@ import type { ThreadRow, ThreadStore } from '../store/contract/threads.ts'
 import { defaultStorage } from '../store/default.ts'
 import type { RecallProgress, RecallStatus } from '../store/contract/recall.ts'
 import { checkStorage, threadStoreOf, type Storage } from '../store/contract/storage.ts'
-import { checkNames, checkName, checkReindex, refused, scopeOf } from './arguments.ts'
-import { cloneHistory, cloneMetadataOf, clonesOf, cloneThread, sourceOf, type CloneMetadata, type ClonedThread, type CloneThreadArgs, type UnreadClone } from './clones.ts'
+import { checkReindex, parseScope } from './arguments.ts'
+import { MemoryBindings, type MemoryBinding } from './bindings.ts'
+import { cloneHistory, cloneMetadataOf, clonesOf, cloneThread, sourceOf } from './clones.ts'
+import type { CloneMetadata, ClonedThread, CloneThreadArgs, UnreadClone } from './clones.ts'
 import { checkMemoryOptions, checkOptionNames } from './options.ts'
-import { Homes } from './homes.ts'
-import type { MemoryPlace } from './place.ts'
 import { recall, type RecallArgs, type RecalledMessages } from './recall.ts'
-import { ResourceMemory } from './scoped.ts'
-import { textEmbedderAfter } from './semantic/embedder.ts'
-import { checkVectors, indexOf, isSearch, searchMessages, type BuiltInVectors } from './semantic/search.ts'
-import { createThread, deleteThread, idsBelow, listThreads, updateThread, type ListThreadsArgs, type NewThreadArgs, type ThreadList, type ThreadUpdate } from './threads.ts'
+import { ResourceMemory } from './resource-memory.ts'
+import { textEmbedderWithFormer } from './semantic/embedder.ts'
+import { checkVectorOption, isSearch, openIndex, searchMessages, type BuiltInVectors } from './semantic/search.ts'
+import { childThreadIds, createThread, deleteThread, listThreads, updateThread } from './threads.ts'
+import type { ListThreadsArgs, NewThreadArgs, ThreadList, ThreadUpdate } from './threads.ts'
 import { defaultLastMessages } from './window.ts'
 import { listVersions, readWorkingMemory, undoWorkingMemory, updateWorkingMemory } from './working-memory/access.ts'
 import type { WorkingMemoryTarget, WorkingMemoryUpdate, WorkingMemoryVersion } from './working-memory/access.ts'
-import { workingMemoryIn, workingMemoryOf, type WorkingMemorySetting } from './working-memory/setting.ts'
-import { deleteMessages, saveMessages, updateMessages, type DeleteMessagesArgs, type SaveMessagesArgs, type UpdateMessagesArgs } from './writing.ts'
+import { parseWorkingMemory, requireWorkingMemory, type WorkingMemorySetting } from './working-memory/setting.ts'
+import { deleteMessages, saveMessages, updateMessages } from './writing.ts'
+import type { DeleteMessagesArgs, SaveMessagesArgs, UpdateMessagesArgs } from './writing.ts'
 
 export interface MemoryConfig extends MemoryOptions {
-  /** Where this memory's threads are kept. Defaults to the storage of the agent's Heed, and without an agent to the file `./heed.db`. */
+  /** The storage of this memory's threads. Defaults to the storage of the agent's Heed, and without an agent to the file `./heed.db`. */
   storage?: Storage
-  /** Makes vectors of messages, so that they are recalled by their meaning too: `'provider/model'`, a model of the AI SDK, or `localEmbedder()`. */
+  /**
+   * Makes vectors of messages, so that recall finds them by meaning too: `'provider/model'`, a model of the AI SDK, or `localEmbedder()`.
+   */
   embedder?: EmbedderInput
-  /** The embedder before `embedder`. Until all vectors are made anew, those that it made serve: leave it in when you change to another. */
+  /** The previous embedder. Its vectors serve until `embedder` has made all of its own: set it when you change the embedder. */
   formerEmbedder?: EmbedderInput
-  /** Where vectors are kept: beside the messages, as `LibSQLVector` stands for. `false`: there are none. */
+  /** The store of the vectors: beside the messages, which a `LibSQLVector` stands for. `false`: no vectors. */
   vector?: BuiltInVectors | false
-  /** The same options, one level down. */
+  /** The same options, nested. */
   options?: MemoryOptions
 }
 
-/** The conversations of an agent: how much of them the model sees, and how programs read them. */
+/** The conversations of an agent: how much of them the model sees, and the methods by which programs read and change them. */
 export class Memory {
   readonly storage: Storage | undefined
   readonly options: MemoryOptions
   #embedder: TextEmbedder | undefined
-  readonly #homes = new Homes()
-  #implicit: Promise<Storage> | undefined
+  readonly #bindings = new MemoryBindings()
+  #default: Promise<Storage> | undefined
 
   constructor(config: MemoryConfig = {}) {
     if (typeof config !== 'object' || config === null || Array.isArray(config)) throw refused('The options of a memory', 'an object')
@@ -54,20 +59,25 @@ export class Memory {
     checkOptionNames(options ?? {})
     for (const key of Object.keys(own) as Array<keyof MemoryOptions>) {
       if (options?.[key] !== undefined && options[key] !== own[key]) {
-        throw new HeedError('invalid_argument', `Memory was given '${key}' twice, with different values. Write it once.`, { details: { option: key } })
+        throw new HeedError('invalid_argument', `Memory has two different values for '${key}'. Set it once, directly or in options.`, {
+          details: { option: key },
+        })
       }
     }
     if (storage !== undefined) checkStorage(storage)
-    checkVectors(vector)
+    checkVectorOption(vector)
     this.storage = storage
     if (formerEmbedder !== undefined && embedder === undefined) {
-      throw new HeedError('invalid_argument', 'formerEmbedder serves until the vectors of embedder are made. Give embedder too.', { details: { option: 'formerEmbedder' } })
+      throw new HeedError('invalid_argument', 'formerEmbedder serves until embedder has made its vectors. Set embedder too.', {
+        details: { option: 'formerEmbedder' },
+      })
     }
-    this.#embedder = embedder === undefined || vector === false ? undefined : textEmbedderAfter(embedder, formerEmbedder)
+    this.#embedder = embedder === undefined || vector === false ? undefined : textEmbedderWithFormer(embedder, formerEmbedder)
     this.options = { ...own, ...options }
     checkMemoryOptions(this.options)
     if (this.options.save === false) {
-      throw new HeedError('unsupported_option', 'save: false is an option of a call: agent.generate(…, { memory: { thread, resource, options: { save: false } } }).', { details: { option: 'save' } })
+      const why = 'save: false is an option of a call: agent.generate(…, { memory: { thread, resource, options: { save: false } } }).'
+      throw new HeedError('unsupported_option', why, { details: { option: 'save' } })
     }
   }
 
@@ -76,66 +86,66 @@ export class Memory {
     return this.#embedder
   }
 
-  /** @internal What it is asked goes to where the threads of its agent are. */
-  bind(place: MemoryPlace, owner: object | undefined): void {
-    this.#homes.add(place, owner)
+  /** @internal Calls go to the storage of the agent from now on. */
+  bind(binding: MemoryBinding, owner: object | undefined): void {
+    this.#bindings.add(binding, owner)
   }
 
-  /** @internal The memory of one agent: itself, or a handle where its agents are in different places. */
-  at(place: MemoryPlace, owner: object | undefined): Memory {
-    this.bind(place, owner)
-    if (this.#homes.agree(place)) return this
+  /** @internal The memory of one agent: itself, or another object when its agents use different storages. */
+  at(binding: MemoryBinding, owner: object | undefined): Memory {
+    this.bind(binding, owner)
+    if (this.#bindings.isOnlyStorage(binding)) return this
     const handle = new Memory({ ...this.options, ...(this.storage && { storage: this.storage }) })
     handle.#embedder = this.#embedder
-    handle.bind(place, handle)
+    handle.bind(binding, handle)
     return handle
   }
 
   // Threads
 
-  /** Creates a thread. One that is there already is answered as it is. */
+  /** Creates a thread. Returns an existing one unchanged. */
   async createThread(thread: NewThreadArgs): Promise<ThreadRow> {
-    return createThread(await this.#open(), thread, this.#now(), workingMemoryIn(this.options))
+    return createThread(await this.#open(), thread, this.#now(), parseWorkingMemory(this.options))
   }
 
   async getThreadById(thread: { threadId: string; resourceId?: string }): Promise<ThreadRow | null> {
     checkNames('getThreadById()', thread, ['threadId', 'resourceId'])
     const { threadId, resourceId } = thread
-    return (await this.#open()).getThread(scopeOf(threadId, resourceId))
+    return (await this.#open()).getThread(parseScope(threadId, resourceId))
   }
 
-  /** Threads by page, the newest first unless told otherwise. */
+  /** Threads by page, the newest first by default. */
   async listThreads(args: ListThreadsArgs = {}): Promise<ThreadList> {
     return listThreads(await this.#open(), args)
   }
 
-  /** Sets the title, and merges metadata key by key (null removes a key): writers at one time lose nothing of each other. */
+  /** Sets the title, and merges metadata key by key (null removes a key): concurrent updates of different keys are all kept. */
   async updateThread(update: ThreadUpdate): Promise<ThreadRow> {
-    return updateThread(await this.#open(), update, workingMemoryIn(this.options))
+    return updateThread(await this.#open(), update, parseWorkingMemory(this.options))
   }
 
-  /** Removes a thread with everything that belongs to it, threads below it included. False when there is none. */
+  /** Deletes a thread with everything that belongs to it, and its child threads. False when it does not exist. */
   async deleteThread(thread: string | { threadId: string; resourceId?: string }): Promise<boolean> {
     if (typeof thread !== 'string') checkNames('deleteThread()', thread, ['threadId', 'resourceId'])
     const { threadId, resourceId } = typeof thread === 'string' ? { threadId: thread } : thread
-    return deleteThread(await this.#open(), scopeOf(threadId, resourceId), () => this.#belongings())
+    return deleteThread(await this.#open(), parseScope(threadId, resourceId), () => this.#belongings())
   }
 
   /**
-   * Gives a thread to another resource, with its notifications, its schedules and the threads below it. `from` refuses it when it isn't that resource's. Those who
-   * watch it for the old one are stopped with `thread_forbidden`.
+   * Transfers a thread to another resource, with its notifications, its schedules and its child threads. With `from`, the call is rejected
+   * when the thread belongs to another resource. Subscribers of the former resource are stopped with `thread_forbidden`.
    */
   async transferThread(transfer: { threadId: string; resourceId: string; from?: string }): Promise<ThreadRow> {
     checkNames('transferThread()', transfer, ['threadId', 'resourceId', 'from'])
     const { threadId, resourceId, from } = transfer
     checkName('resourceId', resourceId)
-    const place = this.#homes.one()
+    const binding = this.#bindings.current()
     const store = await this.#open()
-    const scope = scopeOf(threadId, from)
-    const going = [...(await idsBelow(store, scope)), threadId]
+    const scope = parseScope(threadId, from)
+    const ids = [...(await childThreadIds(store, scope)), threadId]
     const thread = await store.transferThread(scope, resourceId)
-    for (const belonging of await this.#belongings()) for (const id of going) await belonging.giveThread(id, resourceId)
-    for (const id of going) place?.transferred(id, resourceId)
+    for (const belonging of await this.#belongings()) for (const id of ids) await belonging.giveThread(id, resourceId)
+    for (const id of ids) binding?.transferred(id, resourceId)
     return thread
   }
 
@@ -143,23 +153,25 @@ export class Memory {
 
   /**
    * The newest messages in chronological order; by page, by date, or by id with neighbours; all of them with `perPage: false`. With
-   * `vectorSearchString`, those that fit it best. A thread that isn't there has none.
+   * `vectorSearchString`, those that fit it best. A thread that does not exist has none.
    */
   async recall(args: RecallArgs): Promise<RecalledMessages> {
     const { lastMessages = this.options.lastMessages } = args?.threadConfig ?? {}
     const store = await this.#open()
-    return isSearch(args) ? searchMessages(store, args, this.options, this.embedder) : recall(store, args, lastMessages || defaultLastMessages)
+    return isSearch(args)
+      ? searchMessages(store, args, this.options, this.embedder)
+      : recall(store, args, lastMessages || defaultLastMessages)
   }
 
-  /** How far messages are indexed for recall, and what holds it up. */
+  /** The progress of indexing for recall, and the failures that delay it. */
   async recallStatus(): Promise<RecallStatus> {
-    return (await indexOf(await this.#open(), this.embedder)).status()
+    return (await openIndex(await this.#open(), this.embedder)).status()
   }
 
-  /** Indexes all messages of the storage again, while what is there serves. */
+  /** Indexes all messages of the storage again. Searches use the present index meanwhile. */
   async reindex(options: { onProgress?: (progress: RecallProgress) => void } = {}): Promise<void> {
     checkReindex(options)
-    return (await indexOf(await this.#open(), this.embedder)).reindex(options)
+    return (await openIndex(await this.#open(), this.embedder)).reindex(options)
   }
 
   /** The same as `recall`. */
@@ -167,24 +179,24 @@ export class Memory {
     return this.recall(args)
   }
 
-  /** Appends messages to their threads, or puts them in place of those that have their ids. All or none. */
+  /** Appends messages to their threads, or replaces those with the same ids. All or none. */
   async saveMessages(args: SaveMessagesArgs): Promise<{ messages: Message[] }> {
     return { messages: await saveMessages(await this.#open(), args, this.#now()) }
   }
 
-  /** Changes messages: `content` field by field, its `metadata` key by key (null removes a key). All or none. */
+  /** Updates messages: `content` field by field, its `metadata` key by key (null removes a key). All or none. */
   async updateMessages(args: UpdateMessagesArgs): Promise<Message[]> {
     return updateMessages(await this.#open(), args)
   }
 
-  /** Removes messages by id, by a list of ids, or all of a thread: `{ threadId }`. Answers how many went. */
+  /** Deletes messages by id, by a list of ids, or all of a thread: `{ threadId }`. Returns the number of deleted messages. */
   async deleteMessages(args: DeleteMessagesArgs): Promise<number> {
     return deleteMessages(await this.#open(), args)
   }
 
   // Clones
 
-  /** Copies a thread as it is now, all of it or some of its messages. */
+  /** Copies a thread in its present state, with all or some of its messages. */
   cloneThread(args: UnreadClone): Promise<Pick<ClonedThread, 'thread'>>
   cloneThread(args: CloneThreadArgs): Promise<ClonedThread>
   async cloneThread(args: CloneThreadArgs): Promise<Pick<ClonedThread, 'thread'>> {
@@ -199,68 +211,69 @@ export class Memory {
     return cloneMetadataOf(thread)
   }
 
-  /** The thread that this one is a copy of. Null when it is none, or its source is gone. */
+  /** The thread that this one is a clone of. Null when it is not a clone, or its source was deleted. */
   async getSourceThread(threadId: string): Promise<ThreadRow | null> {
     return sourceOf(await this.#open(), threadId)
   }
 
-  /** Copies of a thread, the oldest first. */
+  /** The clones of a thread, the oldest first. */
   async listClones(sourceThreadId: string, resourceId?: string): Promise<ThreadRow[]> {
     return clonesOf(await this.#open(), sourceThreadId, resourceId)
   }
 
-  /** From the first source to this thread, each a copy of the one before. */
+  /** From the first source to this thread, each a clone of the previous one. */
   async getCloneHistory(threadId: string): Promise<ThreadRow[]> {
     return cloneHistory(await this.#open(), threadId)
   }
 
-  /** The same for one resource alone: whatever it is asked, it can't reach what belongs to another. */
+  /** A memory restricted to one resource: its calls cannot reach what belongs to another. */
   forResource(resourceId: string): ResourceMemory {
     checkName('resourceId', resourceId)
-    return new ResourceMemory(resourceId, { store: () => this.#open(), belongings: () => this.#belongings(), now: () => this.#now() }, this.options, this.embedder)
+    const access = { store: () => this.#open(), belongings: () => this.#belongings(), now: () => this.#now() }
+    return new ResourceMemory(resourceId, access, this.options, this.embedder)
   }
 
-  /** What is kept in mind: the text, or the object when there is a schema. Null when nothing ever was. */
+  /** Working memory: the text, or the object when there is a schema. Null when it was never set. */
   async getWorkingMemory<T = string | JSONObject>(target: WorkingMemoryTarget): Promise<T | null> {
     const found = await readWorkingMemory(await this.#open(), this.#setting(), target)
     return (found?.workingMemory ?? null) as T | null
   }
 
-  /** Replaces the text; with a schema, merges the fields, all at once: changes of others are kept. */
+  /** Replaces the text; with a schema, merges the fields in one transaction: concurrent changes of other fields are kept. */
   async updateWorkingMemory(update: WorkingMemoryUpdate): Promise<WorkingMemoryVersion> {
     return updateWorkingMemory(await this.#open(), this.#setting(), update)
   }
 
-  /** Its versions, newest first. The last hundred are kept. */
+  /** The versions of working memory, newest first. The last hundred are kept. */
   async listWorkingMemoryVersions(target: WorkingMemoryTarget & { limit?: number; before?: number }): Promise<WorkingMemoryVersion[]> {
     return listVersions(await this.#open(), this.#setting(), target)
   }
 
-  /** Goes back to a version, or to the one before the present. */
+  /** Restores a version, by default the one before the present. */
   async undoWorkingMemory(target: WorkingMemoryTarget & { version?: number; expectedVersion?: number }): Promise<WorkingMemoryVersion> {
     return undoWorkingMemory(await this.#open(), this.#setting(), target)
   }
 
   #setting(): WorkingMemorySetting {
-    return workingMemoryOf(this.options)
+    return requireWorkingMemory(this.options)
   }
 
   #now(): number {
-    return this.#homes.one()?.now() ?? systemClock.now()
+    return this.#bindings.current()?.now() ?? systemClock.now()
   }
 
   async #belongings(): Promise<Belongings[]> {
-    return belongingsOf(await (this.#homes.one()?.storage() ?? this.#storage()))
+    return belongingsOf(await (this.#bindings.current()?.storage() ?? this.#storage()))
   }
 
-  /** Of a memory that no agent has. */
+  /** The storage of a memory without an agent. */
   #storage(): Promise<Storage> {
-    return this.storage ? Promise.resolve(this.storage) : (this.#implicit ??= defaultStorage())
+    return this.storage ? Promise.resolve(this.storage) : (this.#default ??= defaultStorage())
   }
 
   async #open(): Promise<ThreadStore> {
-    const place = this.#homes.one()
-    if (place) return place.store()
+    const binding = this.#bindings.current()
+    if (binding) return binding.store()
     const store = await threadStoreOf(await this.#storage())
     await store.open()
     return store

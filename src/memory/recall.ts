@@ -1,15 +1,16 @@
+import { checkName, checkNames, checkWhole, refused } from '../base/arguments.ts'
 import type { Message } from '../message/message.ts'
 import type { MemoryOptions } from '../run/options.ts'
 import type { Scope, ThreadStore } from '../store/contract/threads.ts'
 import type { MessageStart } from '../store/contract/messages.ts'
 import type { RecallHit } from '../store/contract/recall.ts'
-import { checkNames, checkOrder, checkPage, checkName, checkWhole, refused, scopeOf, timeOf } from './arguments.ts'
-import { cursorOf, placeIn } from './cursor.ts'
-import { allMessages, countMessages, messagesAt, placeOfMessage, startsIn, type Placed, type Span } from './messages.ts'
+import { checkOrder, checkPage, parseScope, parseTime } from './arguments.ts'
+import { decodeCursor, encodeCursor } from './cursor.ts'
+import { allMessages, countMessages, findStart, messagesAt, readStarts, type PositionedMessage, type Span } from './messages.ts'
 
 export interface IncludedMessage {
   id: string
-  /** When it isn't one of the threads that are read. */
+  /** When the message is in another thread than those in `RecallArgs.threadId`. */
   threadId?: string
   withPreviousMessages?: number
   withNextMessages?: number
@@ -17,22 +18,24 @@ export interface IncludedMessage {
 
 export interface RecallArgs {
   threadId: string | string[]
-  /** Refuses threads that belong to another resource. */
+  /** Rejects threads that belong to another resource. */
   resourceId?: string
-  /** From 0 on. Without `orderBy`, page 0 has the newest messages. */
+  /** From 0. Without `orderBy`, page 0 has the newest messages. */
   page?: number
   /** `false`: all. Defaults to `lastMessages` of the memory. */
   perPage?: number | false
-  /** `nextCursor` of the page before: costs the same however far in the thread it is. In place of `page`. */
+  /** The `nextCursor` of the previous page, instead of `page`: its cost does not grow with the position in the thread. */
   cursor?: string
-  /** Which end page 0 begins at and how a page is ordered. Without it: the newest page, in chronological order. */
+  /** The end that page 0 begins at, and the order of a page. Without it: the newest page, in chronological order. */
   orderBy?: { field?: 'createdAt'; direction?: 'ASC' | 'DESC' }
   filter?: { dateRange?: { start?: Date; end?: Date; startExclusive?: boolean; endExclusive?: boolean } }
-  /** These and their neighbours; alone, nothing else. */
+  /** Adds these messages and their neighbours. Without `page`, `perPage`, `cursor` and `filter`, returns only them. */
   include?: readonly IncludedMessage[]
-  /** Find those that fit this best, `perPage` of them, and nothing else: in all threads of the resource unless `scope` says otherwise. */
+  /**
+   * Returns only the `perPage` messages that fit this text best: of all threads of the resource, or of one thread with the scope `thread`.
+   */
   vectorSearchString?: string
-  /** Also count them. */
+  /** Counts all messages that match. */
   total?: boolean
   /** Options for this call alone. */
   threadConfig?: MemoryOptions
@@ -45,33 +48,33 @@ export interface RecalledMessages {
   hasMore: boolean
   nextCursor?: string
   total?: number
-  /** With `vectorSearchString`: what was found, best first, with its score and what spoke for it. */
+  /** With `vectorSearchString`: the hits, best first, with their scores and reasons. */
   hits?: RecallHit[]
-  /** With `vectorSearchString`: where it was looked for. */
+  /** With `vectorSearchString`: the searched scope. */
   scope?: 'resource' | 'thread'
 }
 
 const names = ['threadId', 'resourceId', 'page', 'perPage', 'cursor', 'orderBy', 'filter', 'include', 'total', 'threadConfig']
 
-/** A thread, its place among those that are read, and what was found in it. */
-interface Part {
+/** Messages of one thread. */
+interface ThreadPart {
   scope: Scope
-  placed: Placed[]
+  messages: PositionedMessage[]
 }
 
-export async function recall(store: ThreadStore, given: RecallArgs, perPageByDefault: number): Promise<RecalledMessages> {
-  check(given, perPageByDefault)
+export async function recall(store: ThreadStore, given: RecallArgs, defaultPerPage: number): Promise<RecalledMessages> {
+  checkArguments(given, defaultPerPage)
   const args = { ...given, threadId: [...new Set([given.threadId].flat())] }
-  const scopes = args.threadId.map((threadId) => scopeOf(threadId, args.resourceId))
-  const there: Scope[] = []
-  for (const scope of scopes) if (await store.getThread(scope)) there.push(scope)
+  const scopes = args.threadId.map((threadId) => parseScope(threadId, args.resourceId))
+  const existing: Scope[] = []
+  for (const scope of scopes) if (await store.getThread(scope)) existing.push(scope)
   const page = args.page ?? 0
-  const perPage = args.perPage ?? perPageByDefault
+  const perPage = args.perPage ?? defaultPerPage
   const order = args.orderBy?.direction
-  const found = onlyIncluded(args) ? { parts: [], merged: [], more: false } : await pageOf(store, there, args, page, perPage)
-  const included = await includedIn(store, there, args)
+  const found = isOnlyIncluded(args) ? { parts: [], merged: [], more: false } : await readPage(store, existing, args, page, perPage)
+  const included = await readIncluded(store, existing, args)
   const messages = included.length === 0 ? found.merged : merge([...found.parts, ...included])
-  const total = args.total ? await countAll(store, there, args) : undefined
+  const total = args.total ? await countAll(store, existing, args) : undefined
   return {
     messages: (order === 'DESC' ? messages.toReversed() : messages).map(({ message }) => message),
     page,
@@ -82,12 +85,14 @@ export async function recall(store: ThreadStore, given: RecallArgs, perPageByDef
   }
 }
 
-function check(args: RecallArgs, perPageByDefault: number): void {
+function checkArguments(args: RecallArgs, defaultPerPage: number): void {
   checkNames('recall()', args, names)
   const { threadId, page, perPage, cursor, orderBy, filter, include } = args
-  if (Array.isArray(threadId) ? threadId.length === 0 : threadId === undefined) throw refused('threadId', 'the id of a thread, or a list of them')
+  if (Array.isArray(threadId) ? threadId.length === 0 : threadId === undefined) {
+    throw refused('threadId', 'the id of a thread, or a list of them')
+  }
   if (perPage !== undefined && perPage !== false) checkWhole('perPage', perPage)
-  if (page !== undefined) checkPage(page, perPage ?? perPageByDefault)
+  if (page !== undefined) checkPage(page, perPage ?? defaultPerPage)
   checkOrder(orderBy, ['createdAt'])
   checkNames('filter', filter ?? {}, ['dateRange'])
   checkNames('filter.dateRange', filter?.dateRange ?? {}, ['start', 'end', 'startExclusive', 'endExclusive'])
@@ -95,69 +100,108 @@ function check(args: RecallArgs, perPageByDefault: number): void {
   for (const item of include ?? []) {
     checkNames('include', item, ['id', 'threadId', 'withPreviousMessages', 'withNextMessages'])
     checkName('include.id', item.id)
-    for (const name of ['withPreviousMessages', 'withNextMessages'] as const) if (item[name] !== undefined) checkWhole(`include.${name}`, item[name])
+    for (const name of ['withPreviousMessages', 'withNextMessages'] as const)
+      if (item[name] !== undefined) checkWhole(`include.${name}`, item[name])
   }
   if (cursor === undefined) return
-  if (Array.isArray(threadId) && new Set(threadId).size > 1) throw refused('cursor', 'left out where several threads are read')
-  if (page !== undefined || perPage === false) throw refused('cursor', 'given with perPage alone')
+  if (Array.isArray(threadId) && new Set(threadId).size > 1) throw refused('cursor', 'left out when several threads are read')
+  if (page !== undefined || perPage === false) throw refused('cursor', 'given without page, and with a perPage that is a number')
 }
 
-function onlyIncluded({ include, page, perPage, cursor, filter }: RecallArgs): boolean {
-  return include !== undefined && include.length > 0 && page === undefined && perPage === undefined && cursor === undefined && filter === undefined
+function isOnlyIncluded({ include, page, perPage, cursor, filter }: RecallArgs): boolean {
+  return (
+    include !== undefined &&
+    include.length > 0 &&
+    page === undefined &&
+    perPage === undefined &&
+    cursor === undefined &&
+    filter === undefined
+  )
 }
 
 function timesOf({ filter }: RecallArgs): Pick<Span, 'start' | 'end'> {
   const { startExclusive, endExclusive, ...range } = filter?.dateRange ?? {}
-  const start = timeOf('filter.dateRange.start', range.start)
-  const end = timeOf('filter.dateRange.end', range.end)
+  const start = parseTime('filter.dateRange.start', range.start)
+  const end = parseTime('filter.dateRange.end', range.end)
   return {
     ...(start && { start: startExclusive ? new Date(start.getTime() + 1) : start }),
     ...(end && { end: endExclusive ? new Date(end.getTime() - 1) : end }),
   }
 }
 
-interface Found {
-  parts: Part[]
-  merged: Placed[]
+interface Page {
+  parts: ThreadPart[]
+  merged: PositionedMessage[]
   more: boolean
 }
 
-async function pageOf(store: ThreadStore, scopes: readonly Scope[], args: RecallArgs, page: number, perPage: number | false): Promise<Found> {
+async function readPage(
+  store: ThreadStore,
+  scopes: readonly Scope[],
+  args: RecallArgs,
+  page: number,
+  perPage: number | false,
+): Promise<Page> {
   const times = timesOf(args)
   if (perPage === false && !times.start && !times.end) {
-    const parts = await Promise.all(scopes.map(async (scope) => ({ scope, placed: await allMessages(store, scope) })))
+    const parts = await Promise.all(scopes.map(async (scope) => ({ scope, messages: await allMessages(store, scope) })))
     return { parts, merged: merge(parts), more: false }
   }
   const from = args.orderBy?.direction === 'ASC' ? 'oldest' : 'newest'
   const [only] = scopes
   if (scopes.length === 1 && only) {
     const limit = perPage === false ? Number.MAX_SAFE_INTEGER : perPage
-    const beyond = await beyondOf(store, only, args)
-    const { starts, more } = await startsIn(store, only, { from, limit, skip: perPage === false ? 0 : page * perPage, ...(beyond !== undefined && { beyond }), ...times })
-    const placed = await messagesAt(store, only, starts)
-    return { parts: [{ scope: only, placed }], merged: placed, more }
+    const beyond = await cursorSeq(store, only, args)
+    const { starts, more } = await readStarts(store, only, {
+      from,
+      limit,
+      skip: perPage === false ? 0 : page * perPage,
+      ...(beyond !== undefined && { beyond }),
+      ...times,
+    })
+    const messages = await messagesAt(store, only, starts)
+    return { parts: [{ scope: only, messages }], merged: messages, more }
   }
-  return pageOfSeveral(store, scopes, { from, ...times }, page, perPage)
+  return readPageOfSeveral(store, scopes, { from, ...times }, page, perPage)
 }
 
-/** Threads have no common order but time. Each keeps its own; where times are equal, the thread that was named first comes first. */
-async function pageOfSeveral(store: ThreadStore, scopes: readonly Scope[], span: Omit<Span, 'limit'>, page: number, perPage: number | false): Promise<Found> {
+/**
+ * Orders the messages of several threads by time. Each thread keeps its own order; for equal times, the thread that was named first is
+ * first.
+ */
+async function readPageOfSeveral(
+  store: ThreadStore,
+  scopes: readonly Scope[],
+  span: Omit<Span, 'limit'>,
+  page: number,
+  perPage: number | false,
+): Promise<Page> {
   const needed = perPage === false ? Number.MAX_SAFE_INTEGER : Math.min((page + 1) * perPage + 1, Number.MAX_SAFE_INTEGER)
-  const lists = await Promise.all(scopes.map(async (scope) => (await startsIn(store, scope, { ...span, limit: needed })).starts))
+  const lists = await Promise.all(scopes.map(async (scope) => (await readStarts(store, scope, { ...span, limit: needed })).starts))
   const ordered = interleave(lists, ({ createdAt }) => createdAt.getTime(), span.from === 'newest')
-  const wanted = perPage === false ? ordered : span.from === 'newest' ? fromEnd(ordered, page, perPage) : ordered.slice(page * perPage, (page + 1) * perPage)
+  const wanted =
+    perPage === false
+      ? ordered
+      : span.from === 'newest'
+        ? pageFromEnd(ordered, page, perPage)
+        : ordered.slice(page * perPage, (page + 1) * perPage)
   const chosen = new Set(wanted)
-  const parts = await Promise.all(scopes.map(async (scope, index) => ({ scope, placed: await messagesAt(store, scope, lists[index]?.filter((start) => chosen.has(start)) ?? []) })))
+  const parts = await Promise.all(
+    scopes.map(async (scope, index) => ({
+      scope,
+      messages: await messagesAt(store, scope, lists[index]?.filter((start) => chosen.has(start)) ?? []),
+    })),
+  )
   return { parts, merged: merge(parts), more: perPage !== false && ordered.length > (page + 1) * perPage }
 }
 
-function fromEnd<Item>(list: readonly Item[], page: number, perPage: number): Item[] {
+function pageFromEnd<Item>(list: readonly Item[], page: number, perPage: number): Item[] {
   const end = Math.max(0, list.length - page * perPage)
   return list.slice(Math.max(0, end - perPage), end)
 }
 
-/** Lists that each keep their order, as one by time. From the newest, it is put together from its end: that is where all of them are complete. */
-function interleave<Item>(lists: ReadonlyArray<readonly Item[]>, timeOfItem: (item: Item) => number, backwards: boolean): Item[] {
+/** Merges lists by time; each keeps its order. `backwards` merges from the end, where all lists are complete. */
+function interleave<Item>(lists: ReadonlyArray<readonly Item[]>, getTime: (item: Item) => number, backwards: boolean): Item[] {
   const rest = lists.map((list) => ({ list, at: backwards ? list.length - 1 : 0 }))
   const all: Item[] = []
   for (;;) {
@@ -165,7 +209,7 @@ function interleave<Item>(lists: ReadonlyArray<readonly Item[]>, timeOfItem: (it
     for (const from of rest) {
       const item = from.list[from.at]
       if (item === undefined) continue
-      const time = timeOfItem(item)
+      const time = getTime(item)
       if (!next || (backwards ? time >= next.time : time < next.time)) next = { ...from, time, from }
     }
     if (!next) return backwards ? all.reverse() : all
@@ -175,37 +219,41 @@ function interleave<Item>(lists: ReadonlyArray<readonly Item[]>, timeOfItem: (it
   }
 }
 
-/** Parts of one thread become one, in its order and without repeats; then threads by time. */
-function merge(parts: readonly Part[]): Placed[] {
-  const byThread = new Map<string, Map<string, Placed>>()
-  for (const { scope, placed } of parts) {
-    const there = byThread.get(scope.threadId) ?? new Map<string, Placed>()
-    for (const one of placed) there.set(one.message.id, one)
-    byThread.set(scope.threadId, there)
+/** Merges the parts of each thread, in its order and without duplicates, then the threads by time. */
+function merge(parts: readonly ThreadPart[]): PositionedMessage[] {
+  const byThread = new Map<string, Map<string, PositionedMessage>>()
+  for (const { scope, messages } of parts) {
+    const byId = byThread.get(scope.threadId) ?? new Map<string, PositionedMessage>()
+    for (const one of messages) byId.set(one.message.id, one)
+    byThread.set(scope.threadId, byId)
   }
-  const lists = [...byThread.values()].map((there) => [...there.values()].toSorted((a, b) => a.seq - b.seq))
+  const lists = [...byThread.values()].map((byId) => [...byId.values()].toSorted((a, b) => a.seq - b.seq))
   const [only] = lists
   return lists.length === 1 && only ? only : interleave(lists, ({ message }) => message.createdAt.getTime(), false)
 }
 
-async function includedIn(store: ThreadStore, scopes: readonly Scope[], args: RecallArgs): Promise<Part[]> {
-  const parts: Part[] = []
+async function readIncluded(store: ThreadStore, scopes: readonly Scope[], args: RecallArgs): Promise<ThreadPart[]> {
+  const parts: ThreadPart[] = []
   for (const item of args.include ?? []) {
-    const places = item.threadId === undefined ? scopes : [scopeOf(item.threadId, args.resourceId)]
-    for (const scope of places) {
+    const searched = item.threadId === undefined ? scopes : [parseScope(item.threadId, args.resourceId)]
+    for (const scope of searched) {
       if (item.threadId !== undefined && !(await store.getThread(scope))) continue
-      const starts = await withNeighbours(store, scope, item)
-      if (starts.length > 0) parts.push({ scope, placed: await messagesAt(store, scope, starts) })
+      const starts = await readStartsAround(store, scope, item)
+      if (starts.length > 0) parts.push({ scope, messages: await messagesAt(store, scope, starts) })
     }
   }
   return parts
 }
 
-async function withNeighbours(store: ThreadStore, scope: Scope, { id, withPreviousMessages = 0, withNextMessages = 0 }: IncludedMessage): Promise<MessageStart[]> {
-  const start = await placeOfMessage(store, scope, id)
+async function readStartsAround(
+  store: ThreadStore,
+  scope: Scope,
+  { id, withPreviousMessages = 0, withNextMessages = 0 }: IncludedMessage,
+): Promise<MessageStart[]> {
+  const start = await findStart(store, scope, id)
   if (!start) return []
-  const before = await startsIn(store, scope, { from: 'newest', beyond: start.seq, limit: withPreviousMessages })
-  const after = await startsIn(store, scope, { from: 'oldest', beyond: start.seq, limit: withNextMessages })
+  const before = await readStarts(store, scope, { from: 'newest', beyond: start.seq, limit: withPreviousMessages })
+  const after = await readStarts(store, scope, { from: 'oldest', beyond: start.seq, limit: withNextMessages })
   return [...before.starts, start, ...after.starts]
 }
 
@@ -216,20 +264,20 @@ async function countAll(store: ThreadStore, scopes: readonly Scope[], args: Reca
 
 // Cursors
 
-function listOf({ threadId, orderBy, ...args }: RecallArgs): string {
+function listName({ threadId, orderBy, ...args }: RecallArgs): string {
   const { start, end } = timesOf(args as RecallArgs)
   return `messages ${orderBy?.direction === 'ASC' ? 'ASC' : 'DESC'} ${JSON.stringify([[threadId].flat(), start ?? null, end ?? null])}`
 }
 
-function nextCursor(args: RecallArgs, page: readonly Placed[]): { nextCursor?: string } {
+function nextCursor(args: RecallArgs, page: readonly PositionedMessage[]): { nextCursor?: string } {
   const edge = args.orderBy?.direction === 'ASC' ? page.at(-1) : page[0]
   if (!edge || [args.threadId].flat().length > 1) return {}
-  return { nextCursor: cursorOf({ list: listOf(args), at: edge.seq, id: edge.message.id }) }
+  return { nextCursor: encodeCursor({ list: listName(args), at: edge.seq, id: edge.message.id }) }
 }
 
-/** Where the message is now: what waited behind a run has moved when the run ended. One that was deleted left its place. */
-async function beyondOf(store: ThreadStore, scope: Scope, args: RecallArgs): Promise<number | undefined> {
+/** The present `seq` of the cursor's message: a message behind a run moves when the run ends. For a deleted message, its former `seq`. */
+async function cursorSeq(store: ThreadStore, scope: Scope, args: RecallArgs): Promise<number | undefined> {
   if (args.cursor === undefined) return undefined
-  const { at, id } = placeIn(args.cursor, listOf(args))
-  return (await placeOfMessage(store, scope, id))?.seq ?? at
+  const { at, id } = decodeCursor(args.cursor, listName(args))
+  return (await findStart(store, scope, id))?.seq ?? at
 }

@@ -4,8 +4,8 @@ import type { TextEmbedder } from '../recall/embedder.ts'
 import type { EmbedderInput } from '../run/model/embedding-model.ts'
 import type { SemanticRecallOptions } from '../run/options.ts'
 import { textEmbedder } from './semantic/embedder.ts'
-import { checkVectors, type BuiltInVectors } from './semantic/search.ts'
-import { recallSettingIn } from './semantic/setting.ts'
+import { checkVectorOption, type BuiltInVectors } from './semantic/search.ts'
+import { parseRecallOptions } from './semantic/setting.ts'
 
 export interface SemanticRecallProcessorOptions extends SemanticRecallOptions {
   embedder?: EmbedderInput
@@ -13,8 +13,9 @@ export interface SemanticRecallProcessorOptions extends SemanticRecallOptions {
 }
 
 /**
- * Recall as a processor. An agent with memory recalls by itself; one that is given by hand takes its place. Where in the list it stands
- * changes nothing: what it shows comes at the end of the prompt.
+ * Recall as a processor. An agent with memory recalls without it; a `SemanticRecall` in a list replaces that, with its own options. Its
+ * position in
+ * the list does not matter: the recall block is at the end of the prompt.
  *
  * @example new Agent({ …, inputProcessors: [new SemanticRecall({ topK: 10, scope: 'thread' })] })
  */
@@ -25,10 +26,14 @@ export class SemanticRecall implements Processor<'semantic-recall'> {
 
   constructor({ embedder, vector, ...options }: SemanticRecallProcessorOptions = {}) {
     if ('storage' in options) {
-      throw new HeedError('unsupported_option', 'SemanticRecall finds messages where their threads are. Give the storage to the memory, the Heed or a MessageHistory.', { details: { option: 'storage' } })
+      throw new HeedError(
+        'unsupported_option',
+        'SemanticRecall uses the storage of the threads. Pass storage to the memory, the Heed or a MessageHistory.',
+        { details: { option: 'storage' } },
+      )
     }
-    recallSettingIn({ semanticRecall: options })
-    checkVectors(vector)
+    parseRecallOptions({ semanticRecall: options })
+    checkVectorOption(vector)
     this.options = options
     this.embedder = embedder === undefined || vector === false ? undefined : textEmbedder(embedder)
   }

@@ -1,10 +1,12 @@
+import { checkName, checkNames, checkWhole, refused } from '../base/arguments.ts'
 import { newId } from '../base/ids.ts'
 import type { JSONValue } from '../base/json.ts'
 import type { Belongings } from '../store/contract/thread-dependents.ts'
 import type { Scope, ThreadQuery, ThreadRow, ThreadStore } from '../store/contract/threads.ts'
-import { checkNames, checkOrder, checkPage, checkName, checkTitle, checkWhole, metadataOf, refused, scopeOf } from './arguments.ts'
-import { cursorOf, placeIn } from './cursor.ts'
-import { splitMetadata } from './working-memory/initial.ts'
+import { checkOrder, checkPage, copyMetadata, parseScope } from './arguments.ts'
+import { decodeCursor, encodeCursor } from './cursor.ts'
+import { checkTitle } from './titles.ts'
+import { splitMetadata } from './working-memory/access.ts'
 import type { WorkingMemorySetting } from './working-memory/setting.ts'
 
 export interface NewThreadArgs {
@@ -16,7 +18,7 @@ export interface NewThreadArgs {
 
 export interface ThreadUpdate {
   id: string
-  /** Refuses the thread when it belongs to another resource. */
+  /** Rejects the call when the thread belongs to another resource. */
   resourceId?: string
   title?: string
   /** Merged key by key; null removes a key. */
@@ -28,23 +30,23 @@ type Scalar = string | number | boolean | null
 export interface ListThreadsArgs {
   filter?: {
     resourceId?: string
-    /** All of these values, each the very same; null is also what isn't there. */
+    /** All of these values must be equal; null also matches an absent key. */
     metadata?: Record<string, Scalar>
-    /** Only the threads right below this one: those in which agents were asked that it called. */
+    /** Only the child threads of this thread. */
     parentId?: string
   }
-  /** Also threads below others, which are left out unless asked for. */
+  /** Includes child threads. */
   children?: boolean
-  /** Older names of the same. */
+  /** The former name of `filter.resourceId`. */
   resourceId?: string
   orderBy?: { field?: 'createdAt' | 'updatedAt'; direction?: 'ASC' | 'DESC' }
-  /** From 0 on. */
+  /** From 0. */
   page?: number
   /** Defaults to 100; `false`: all. */
   perPage?: number | false
-  /** `nextCursor` of the page before: costs the same however far in the list it is. In place of `page`. */
+  /** The `nextCursor` of the previous page, instead of `page`: its cost does not grow with the position in the list. */
   cursor?: string
-  /** Also count them. */
+  /** Counts all threads that match. */
   total?: boolean
 }
 
@@ -58,16 +60,21 @@ export interface ThreadList {
 }
 
 export const listNames = ['filter', 'children', 'resourceId', 'orderBy', 'page', 'perPage', 'cursor', 'total']
-const atOnce = 500
+const readAtOnce = 500
 
-export async function createThread(store: ThreadStore, args: NewThreadArgs, now: number, setting?: WorkingMemorySetting): Promise<ThreadRow> {
+export async function createThread(
+  store: ThreadStore,
+  args: NewThreadArgs,
+  now: number,
+  setting?: WorkingMemorySetting,
+): Promise<ThreadRow> {
   checkNames('createThread()', args, ['resourceId', 'threadId', 'title', 'metadata'])
   const { resourceId, threadId = newId(), title } = args
   checkName('resourceId', resourceId)
   checkName('threadId', threadId)
   checkTitle(title)
-  const described = await splitMetadata(setting, metadataOf(args.metadata))
-  const { thread } = await store.createThread({ id: threadId, resourceId, ...(title !== undefined && { title }), ...described, now })
+  const split = await splitMetadata(setting, copyMetadata(args.metadata))
+  const { thread } = await store.createThread({ id: threadId, resourceId, ...(title !== undefined && { title }), ...split, now })
   return thread
 }
 
@@ -75,58 +82,69 @@ export async function updateThread(store: ThreadStore, args: ThreadUpdate, setti
   checkNames('updateThread()', args, ['id', 'resourceId', 'title', 'metadata'])
   const { title } = args
   checkTitle(title)
-  const described = await splitMetadata(setting, metadataOf(args.metadata))
-  return store.patchThread(scopeOf(args.id, args.resourceId), { ...(title !== undefined && { title }), ...described })
+  const split = await splitMetadata(setting, copyMetadata(args.metadata))
+  return store.patchThread(parseScope(args.id, args.resourceId), { ...(title !== undefined && { title }), ...split })
 }
 
 /**
- * With the threads below it, and its belongings wherever they are: also those of a thread whose deletion was cut short. What hangs on those
- * below goes first: while the thread is there, they are found.
+ * Deletes a thread with its child threads and its records in other stores, also those that an interrupted deletion left. The records of
+ * child threads are deleted first: they can be found only while the thread exists.
  */
 export async function deleteThread(store: ThreadStore, scope: Scope, belongings: () => Promise<Belongings[]>): Promise<boolean> {
-  const places = await belongings()
-  const below = (await store.getThread(scope)) ? await idsBelow(store, scope) : []
-  if (below.length > 0) for (const place of places) await place.forgetThreads(below, scope.resourceId)
+  const stores = await belongings()
+  const children = (await store.getThread(scope)) ? await childThreadIds(store, scope) : []
+  if (children.length > 0) for (const one of stores) await one.forgetThreads(children, scope.resourceId)
   const deleted = await store.deleteThread(scope)
-  for (const place of places) await place.forgetThreads([scope.threadId], scope.resourceId)
+  for (const one of stores) await one.forgetThreads([scope.threadId], scope.resourceId)
   return deleted
 }
 
-/** Of the threads below one and below those, the deepest first. */
-export async function idsBelow(store: ThreadStore, { threadId, resourceId }: Scope): Promise<string[]> {
-  const query = { parentId: threadId, orderBy: { field: 'createdAt', direction: 'ASC' }, ...(resourceId !== undefined && { resourceId }) } as const
+/** The ids of all child threads and their child threads, the deepest first. */
+export async function childThreadIds(store: ThreadStore, { threadId, resourceId }: Scope): Promise<string[]> {
+  const query = {
+    parentId: threadId,
+    orderBy: { field: 'createdAt', direction: 'ASC' },
+    ...(resourceId !== undefined && { resourceId }),
+  } as const
   const ids: string[] = []
-  for (const { id } of await allThreads(store, query, undefined)) ids.push(...(await idsBelow(store, { threadId: id, ...(resourceId !== undefined && { resourceId }) })), id)
+  for (const { id } of await allThreads(store, query, undefined)) {
+    ids.push(...(await childThreadIds(store, { threadId: id, ...(resourceId !== undefined && { resourceId }) })), id)
+  }
   return ids
 }
 
 export async function listThreads(store: ThreadStore, args: ListThreadsArgs = {}): Promise<ThreadList> {
-  const { query, list } = queryOf(args)
+  const { query, list } = parseQuery(args)
   const perPage = args.perPage ?? 100
   if (perPage !== false) checkWhole('perPage', perPage, 1)
   const page = args.page ?? 0
   checkPage(page, perPage)
-  const after = args.cursor === undefined ? undefined : placeIn(args.cursor, list)
-  if (after && args.page !== undefined) throw refused('page', 'left out where a cursor is given')
+  const after = args.cursor === undefined ? undefined : decodeCursor(args.cursor, list)
+  if (after && args.page !== undefined) throw refused('page', 'left out when a cursor is given')
   if (perPage === false) {
     const threads = await allThreads(store, query, after)
     return { threads, page: 0, perPage, hasMore: false, ...(args.total && { total: threads.length }) }
   }
-  const found = await store.listThreads({ ...query, limit: perPage, ...(after ? { after } : { offset: page * perPage }), ...(args.total && { total: true }) })
-  const last = found.threads.at(-1)
+  const result = await store.listThreads({
+    ...query,
+    limit: perPage,
+    ...(after ? { after } : { offset: page * perPage }),
+    ...(args.total && { total: true }),
+  })
+  const last = result.threads.at(-1)
   return {
-    threads: found.threads,
+    threads: result.threads,
     page,
     perPage,
-    hasMore: found.more,
-    ...(found.more && last && { nextCursor: cursorOf({ list, at: placeOf(last, query).at, id: last.id }) }),
-    ...(found.total !== undefined && { total: found.total }),
+    hasMore: result.more,
+    ...(result.more && last && { nextCursor: encodeCursor({ list, ...positionOf(last, query) }) }),
+    ...(result.total !== undefined && { total: result.total }),
   }
 }
 
-type Wanted = Omit<ThreadQuery, 'limit'> & Required<Pick<ThreadQuery, 'orderBy'>>
+type ListQuery = Omit<ThreadQuery, 'limit'> & Required<Pick<ThreadQuery, 'orderBy'>>
 
-function queryOf(args: ListThreadsArgs): { query: Wanted; list: string } {
+function parseQuery(args: ListThreadsArgs): { query: ListQuery; list: string } {
   checkNames('listThreads()', args, listNames)
   checkNames('filter', args.filter ?? {}, ['resourceId', 'metadata', 'parentId'])
   if (args.children !== undefined && typeof args.children !== 'boolean') throw refused('children', 'true or false')
@@ -138,30 +156,38 @@ function queryOf(args: ListThreadsArgs): { query: Wanted; list: string } {
   if (metadata !== undefined) checkScalars(metadata)
   checkOrder(args.orderBy, ['createdAt', 'updatedAt'])
   const { field = 'createdAt', direction = 'DESC' } = args.orderBy ?? {}
-  const query: Wanted = { orderBy: { field, direction }, ...(resourceId !== undefined && { resourceId }), ...(metadata && { metadata }), ...(parentId !== undefined && { parentId }) }
-  return { query, list: `threads ${field} ${direction} ${JSON.stringify([resourceId ?? null, parentId ?? args.children ?? null, Object.entries(metadata ?? {}).toSorted(([a], [b]) => (a < b ? -1 : 1))])}` }
+  const query: ListQuery = {
+    orderBy: { field, direction },
+    ...(resourceId !== undefined && { resourceId }),
+    ...(metadata && { metadata }),
+    ...(parentId !== undefined && { parentId }),
+  }
+  const sorted = Object.entries(metadata ?? {}).toSorted(([a], [b]) => (a < b ? -1 : 1))
+  const conditions = JSON.stringify([resourceId ?? null, parentId ?? args.children ?? null, sorted])
+  return { query, list: `threads ${field} ${direction} ${conditions}` }
 }
 
 function checkScalars(metadata: unknown): void {
   checkNames('filter.metadata', metadata, Object.keys(metadata ?? {}))
   for (const [key, value] of Object.entries(metadata as Record<string, unknown>)) {
-    const fits = value === null || typeof value === 'string' || typeof value === 'boolean' || (typeof value === 'number' && Number.isFinite(value))
-    if (!fits) throw refused(`filter.metadata.${key}`, 'a text, a number, true, false or null')
+    const isScalar =
+      value === null || typeof value === 'string' || typeof value === 'boolean' || (typeof value === 'number' && Number.isFinite(value))
+    if (!isScalar) throw refused(`filter.metadata.${key}`, 'a string, a number, true, false or null')
   }
 }
 
-function placeOf(thread: ThreadRow, { orderBy }: Wanted): { at: number; id: string } {
+function positionOf(thread: ThreadRow, { orderBy }: ListQuery): { at: number; id: string } {
   return { at: thread[orderBy.field].getTime(), id: thread.id }
 }
 
-async function allThreads(store: ThreadStore, query: Wanted, from: { at: number; id: string } | undefined): Promise<ThreadRow[]> {
+async function allThreads(store: ThreadStore, query: ListQuery, from: { at: number; id: string } | undefined): Promise<ThreadRow[]> {
   const threads: ThreadRow[] = []
   let after = from
   for (;;) {
-    const found = await store.listThreads({ ...query, limit: atOnce, ...(after && { after }) })
-    threads.push(...found.threads)
-    const last = found.threads.at(-1)
-    if (!found.more || !last) return threads
-    after = placeOf(last, query)
+    const result = await store.listThreads({ ...query, limit: readAtOnce, ...(after && { after }) })
+    threads.push(...result.threads)
+    const last = result.threads.at(-1)
+    if (!result.more || !last) return threads
+    after = positionOf(last, query)
   }
 }

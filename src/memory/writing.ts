@@ -1,19 +1,23 @@
+import { checkName, checkNames, checkObject, refused } from '../base/arguments.ts'
 import { HeedError } from '../base/errors.ts'
 import { newId } from '../base/ids.ts'
-import { toRows, type AgentMessage } from '../message/read/input.ts'
 import { joinRows } from '../message/join.ts'
-import type { Message, MessageRole } from '../message/message.ts'
-import { checkStorable } from '../message/read/invalid-message.ts'
+import type { Message, MessageContent, MessagePart, MessageRole } from '../message/message.ts'
+import { toRows, type AgentMessage } from '../message/read/input.ts'
+import { checkStorable, invalidMessage } from '../message/read/invalid-message.ts'
+import { isCurrent, readParts } from '../message/read/stored-content.ts'
+import type { MessagePatch } from '../store/contract/messages.ts'
 import type { Scope, ThreadStore } from '../store/contract/threads.ts'
-import { checkNames, checkName, refused, scopeOf } from './arguments.ts'
-import { patchOf, type GivenPatch } from './message-patch.ts'
+import { parseScope, parseTime } from './arguments.ts'
 
 export interface SaveMessagesArgs {
   messages: readonly AgentMessage[]
-  /** For messages that don't say which thread they are of. */
+  /** For messages without a `threadId` of their own. */
   threadId?: string
   resourceId?: string
 }
+
+type GivenPatch = MessagePatch & { threadId?: string; resourceId?: string }
 
 export interface UpdateMessagesArgs {
   messages: readonly GivenPatch[]
@@ -21,17 +25,21 @@ export interface UpdateMessagesArgs {
   resourceId?: string
 }
 
-type Named = string | { id: string }
+type MessageId = string | { id: string }
 
-/** By id, by a list of ids, or all of a thread. */
-export type DeleteMessagesArgs = Named | readonly Named[] | { threadId: string; messageIds?: readonly Named[]; resourceId?: string }
+/** By id, by a list of ids, or all messages of a thread. */
+export type DeleteMessagesArgs =
+  MessageId | readonly MessageId[] | { threadId: string; messageIds?: readonly MessageId[]; resourceId?: string }
 
-/** For whom messages are written, where that is not the program itself. */
+/** The user on whose behalf messages are written, when it is not the program itself. */
 export interface Writer {
   resourceId: string
-  /** A role whose messages are not theirs to write. */
+  /** A role whose messages the user may not write. */
   except?: MessageRole
 }
+
+const patchFields = ['id', 'threadId', 'resourceId', 'role', 'createdAt', 'type', 'content']
+const contentFields = ['format', 'parts', 'content', 'experimental_attachments', 'metadata', 'providerMetadata']
 
 export async function saveMessages(store: ThreadStore, args: SaveMessagesArgs, now: number, writer?: Writer): Promise<Message[]> {
   checkNames('saveMessages()', args, ['messages', 'threadId', 'resourceId'])
@@ -40,8 +48,11 @@ export async function saveMessages(store: ThreadStore, args: SaveMessagesArgs, n
   if (args.messages.length === 0) return []
   const messages = joinRows(toRows(args.messages as AgentMessage[], { newId, now: () => new Date(now) }))
   for (const [index, message] of messages.entries()) checkStorable(message.content, index)
-  if (messages.some(({ role }) => role === writer?.except)) throw new HeedError('forbidden', `You may not save messages of the role '${writer?.except}'. Nothing was saved.`, { details: { field: 'messages.role' } })
-  const groups = grouped(messages, (message) => scopeOf(message.threadId ?? args.threadId, resourceId ?? message.resourceId))
+  if (messages.some(({ role }) => role === writer?.except)) {
+    const why = `You may not save messages of the role '${writer?.except}'. Nothing was saved.`
+    throw new HeedError('forbidden', why, { details: { field: 'messages.role' } })
+  }
+  const groups = groupByScope(messages, (message) => parseScope(message.threadId ?? args.threadId, resourceId ?? message.resourceId))
   return store.saveMessages(groups.map(({ scope, items }) => ({ scope, messages: items })))
 }
 
@@ -49,59 +60,129 @@ export async function updateMessages(store: ThreadStore, args: UpdateMessagesArg
   checkNames('updateMessages()', args, ['messages', 'threadId', 'resourceId'])
   const resourceId = writer?.resourceId ?? args.resourceId
   if (!Array.isArray(args.messages)) throw refused('messages', 'a list of changes, each with the id of a message')
-  const patches = args.messages.map(patchOf)
-  const homes = await homesOf(store, patches.flatMap(({ patch, threadId }) => (threadId ?? args.threadId ? [] : patch.id)), resourceId)
-  const groups = grouped(patches, ({ patch, threadId = args.threadId ?? homes.get(patch.id)?.threadId, resourceId: own }) => {
-    if (threadId === undefined) throw new HeedError('message_not_found', `There is no message ${patch.id}. Nothing was changed.`, { details: { messageId: patch.id } })
-    return scopeOf(threadId, resourceId ?? own)
+  const patches = args.messages.map(parsePatch)
+  const threads = await findThreads(
+    store,
+    patches.flatMap(({ patch, threadId }) => ((threadId ?? args.threadId) ? [] : patch.id)),
+    resourceId,
+  )
+  const groups = groupByScope(patches, ({ patch, threadId = args.threadId ?? threads.get(patch.id)?.threadId, resourceId: own }) => {
+    if (threadId === undefined)
+      throw new HeedError('message_not_found', `Message ${patch.id} does not exist. Nothing was changed.`, {
+        details: { messageId: patch.id },
+      })
+    return parseScope(threadId, resourceId ?? own)
   })
-  return store.updateMessages(groups.map(({ scope, items }) => ({ scope, patches: items.map(({ patch }) => patch), ...(writer?.except && { except: writer.except }) })))
+  return store.updateMessages(
+    groups.map(({ scope, items }) => ({
+      scope,
+      patches: items.map(({ patch }) => patch),
+      ...(writer?.except && { except: writer.except }),
+    })),
+  )
 }
 
-/** Answers how many messages went. Ids that nobody has are passed over. */
+/** Returns the number of deleted messages. Unknown ids are ignored. */
 export async function deleteMessages(store: ThreadStore, args: DeleteMessagesArgs, owner?: string): Promise<number> {
   if (typeof args === 'object' && args !== null && 'threadId' in args) {
     checkNames('deleteMessages()', args, ['threadId', 'messageIds', 'resourceId'])
     const { threadId, messageIds, resourceId } = args
     if (messageIds !== undefined && !Array.isArray(messageIds)) throw refused('messageIds', 'a list of ids')
-    return store.deleteMessages(scopeOf(threadId, owner ?? resourceId), messageIds?.map(idOf))
+    return store.deleteMessages(parseScope(threadId, owner ?? resourceId), messageIds?.map(parseMessageId))
   }
-  const ids = [args].flat().map(idOf)
-  const homes = await homesOf(store, ids, owner)
+  const ids = [args].flat().map(parseMessageId)
+  const threads = await findThreads(store, ids, owner)
   let deleted = 0
-  for (const [threadId, several] of Map.groupBy(ids.filter((id) => homes.has(id)), (id) => homes.get(id)?.threadId ?? '')) {
-    deleted += await store.deleteMessages(scopeOf(threadId, owner), several)
+  for (const [threadId, several] of Map.groupBy(ids.filter((id) => threads.has(id)), (id) => threads.get(id)?.threadId ?? '')) {
+    deleted += await store.deleteMessages(parseScope(threadId, owner), several)
   }
   return deleted
 }
 
-function idOf(named: unknown): string {
+function parseMessageId(named: unknown): string {
   const id = typeof named === 'object' && named !== null && 'id' in named ? named.id : named
   checkName('messageId', id)
   return id
 }
 
-/** In which thread each message is. An id alone must mean one. */
-async function homesOf(store: ThreadStore, ids: readonly string[], owner: string | undefined): Promise<Map<string, { threadId: string }>> {
-  const homes = new Map<string, { threadId: string }>()
-  if (ids.length === 0) return homes
+/** The thread of each message. An id without a thread must name one message. */
+async function findThreads(
+  store: ThreadStore,
+  ids: readonly string[],
+  owner: string | undefined,
+): Promise<Map<string, { threadId: string }>> {
+  const threads = new Map<string, { threadId: string }>()
+  if (ids.length === 0) return threads
   for (const { messageId, threadId } of await store.findMessages(ids, owner)) {
-    if (homes.has(messageId)) {
-      throw new HeedError('invalid_argument', `Message ${messageId} is in several threads. Say which: { threadId, … }.`, { details: { field: 'threadId', messageId } })
+    if (threads.has(messageId)) {
+      throw new HeedError('invalid_argument', `Message ${messageId} exists in several threads. Name one: { threadId, … }.`, {
+        details: { field: 'threadId', messageId },
+      })
     }
-    homes.set(messageId, { threadId })
+    threads.set(messageId, { threadId })
   }
-  return homes
+  return threads
 }
 
-function grouped<Item>(items: readonly Item[], scopeOfItem: (item: Item) => Scope): Array<{ scope: Scope; items: Item[] }> {
+function groupByScope<Item>(items: readonly Item[], getScope: (item: Item) => Scope): Array<{ scope: Scope; items: Item[] }> {
   const groups = new Map<string, { scope: Scope; items: Item[] }>()
   for (const item of items) {
-    const scope = scopeOfItem(item)
+    const scope = getScope(item)
     const key = JSON.stringify([scope.threadId, scope.resourceId])
     const group = groups.get(key) ?? { scope, items: [] }
     group.items.push(item)
     groups.set(key, group)
   }
   return [...groups.values()]
+}
+
+/** Validates the change of a message: a message must stay readable. */
+function parsePatch(
+  given: GivenPatch,
+  index: number,
+): { patch: MessagePatch; threadId: string | undefined; resourceId: string | undefined } {
+  checkNames('updateMessages()', given, patchFields)
+  const { id, threadId, resourceId, role, type } = given
+  checkName('messages.id', id)
+  for (const [name, value] of Object.entries({ threadId, resourceId, role, type }))
+    if (value !== undefined) checkName(`messages.${name}`, value)
+  const createdAt = parseTime('messages.createdAt', given.createdAt)
+  const content = parsePatchContent(given.content, index)
+  const patch = {
+    id,
+    ...(role !== undefined && { role }),
+    ...(createdAt && { createdAt }),
+    ...(type !== undefined && { type }),
+    ...(content && { content }),
+  }
+  return { patch, threadId, resourceId }
+}
+
+function parsePatchContent(content: unknown, index: number): MessagePatch['content'] {
+  if (content === undefined) return undefined
+  checkNames('messages.content', content, contentFields)
+  const { format, ...rest } = content as Partial<MessageContent>
+  const { parts, content: text, experimental_attachments: attachments, metadata, providerMetadata } = rest
+  if (format !== undefined && format !== 2) throw refused('messages.content.format', '2, or left out')
+  if (text !== undefined && typeof text !== 'string') throw refused('messages.content.content', 'a string')
+  if (metadata !== undefined) checkObject('messages.content.metadata', metadata)
+  if (providerMetadata !== undefined) checkObject('messages.content.providerMetadata', providerMetadata)
+  if (attachments !== undefined && !(Array.isArray(attachments) && attachments.every(isAttachment))) {
+    throw refused('messages.content.experimental_attachments', 'a list of objects with a url')
+  }
+  checkStorable(rest, index)
+  return { ...rest, ...(parts !== undefined && { parts: parseParts(parts, index) }) }
+}
+
+function parseParts(parts: unknown, index: number): MessagePart[] {
+  if (!Array.isArray(parts)) throw refused('messages.content.parts', 'a list of parts')
+  const content = { format: 2, parts }
+  if (isCurrent(content)) return content.parts
+  return readParts(parts, (_, at, why) => {
+    throw invalidMessage(index, `parts[${at}]: ${why}`, { part: at })
+  })
+}
+
+function isAttachment(one: unknown): boolean {
+  return typeof one === 'object' && one !== null && 'url' in one && typeof one.url === 'string'
 }

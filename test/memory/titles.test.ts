@@ -5,7 +5,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, describe, expect, it } from 'vitest'
 import { Agent, Memory, systemClock, type AgentConfig, type MemoryOptions } from '../../src/index.ts'
-import { titleOf } from '../../src/memory/titles.ts'
+import { cleanTitle } from '../../src/memory/titles.ts'
 import { LibSQLStore } from '../../src/store/sqlite/index.ts'
 import { scriptedModel, virtualClock, type Script, type ScriptedModel } from '../../src/testing/index.ts'
 import { rejection, thrownBy } from '../agent/asking.ts'
@@ -197,7 +197,7 @@ describe('what a model writes', () => {
     ['***', ''],
     ['Rome: a title', 'Rome: a title'],
     ['x'.repeat(150), `${'x'.repeat(99)}…`],
-  ])('%j becomes %j', (written, title) => expect(titleOf(written)).toBe(title))
+  ])('%j becomes %j', (written, title) => expect(cleanTitle(written)).toBe(title))
 
   it.each([
     ['yes', 'invalid_argument', 'generateTitle'],

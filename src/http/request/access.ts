@@ -1,7 +1,7 @@
 import type { Agent } from '../../agent/agent.ts'
 import { HeedError, isHeedError } from '../../base/errors.ts'
 import type { Memory } from '../../memory/memory.ts'
-import type { ResourceMemory } from '../../memory/scoped.ts'
+import type { ResourceMemory } from '../../memory/resource-memory.ts'
 import type { RunRow, Scope } from '../../store/contract/threads.ts'
 import { mayAccess, resolveResource, type Principal } from '../auth/principal.ts'
 import type { Call } from '../route.ts'
@@ -41,7 +41,7 @@ export async function callerMemory(
   const memory = await agentMemory(call)
   if (resource === undefined) return memory
   const own = memory.forResource(resource)
-  return call.principal.resources === '*' ? own : own.uninstructing()
+  return call.principal.resources === '*' ? own : own.withoutSystemRole()
 }
 
 /** The thread in the path, if the caller may access it. */

@@ -1,10 +1,10 @@
 import type { JSONObject } from '../../base/json.ts'
 import { HeedError } from '../../base/errors.ts'
 import type { Memory } from '../../memory/memory.ts'
-import { recallSettingIn } from '../../memory/semantic/setting.ts'
+import { parseRecallOptions } from '../../memory/semantic/setting.ts'
 import { windowOf } from '../../memory/window.ts'
 import type { WorkingMemoryTarget } from '../../memory/working-memory/access.ts'
-import { workingMemoryIn } from '../../memory/working-memory/setting.ts'
+import { parseWorkingMemory } from '../../memory/working-memory/setting.ts'
 import type { MemoryOptions } from '../../run/options.ts'
 import { resolveResource } from '../auth/principal.ts'
 import {
@@ -120,7 +120,7 @@ export const memory: readonly Route[] = [
 async function readWorkingMemory(call: Call<unknown, MemoryQuery>): Promise<object> {
   const threadId = threadIdOf(call)
   const memory = await agentMemory(call)
-  const setting = workingMemoryIn(memory.options)
+  const setting = parseWorkingMemory(memory.options)
   const resourceId = resolveResource(call.principal, call.query.resourceId)
   // A thread that is missing, or of another resource, has no working memory; the caller's resource may still have one.
   const threadExists = await (await callerMemory(call)).getThreadById({ threadId }).then((thread) => thread !== null, (error: unknown) => {
@@ -148,8 +148,8 @@ async function workingMemoryTarget(
 
 function describeOptions(options: MemoryOptions): object {
   const window = windowOf(options)
-  const { topK, before, after, scope } = recallSettingIn(options) ?? {}
-  const working = workingMemoryIn(options)
+  const { topK, before, after, scope } = parseRecallOptions(options) ?? {}
+  const working = parseWorkingMemory(options)
   const template = working && 'template' in working.form ? { template: working.form.template } : {}
   return {
     lastMessages: window === false ? false : window.low,

@@ -8,8 +8,9 @@ import { extractTerms } from '../../recall/text/terms.ts'
 import type { ContextBlock } from '../../run/loop/run-setup.ts'
 import { escapeText } from '../../signals/xml.ts'
 import type { MessageRef } from '../../store/contract/recall.ts'
+import { maxTitleLength } from '../titles.ts'
 
-/** Messages of a thread that follow each other, with those that were found among them. */
+/** Consecutive messages of a thread, some of which are hits. */
 export interface RecalledPassage {
   threadId: string
   title: string
@@ -20,83 +21,105 @@ export interface RecalledPassage {
 export interface RecalledMessage {
   message: Message
   seq: number
-  /** Of one that was found: its score, what spoke for it, and the passage that was found. */
+  /** For a hit: its score, its reasons, and the text of the passage that matched. */
   hit?: { score: number; reasons: Reasons; text: string }
 }
 
 export interface BlockOptions {
-  /** The thread that the block is shown in. */
+  /** The thread whose prompt contains the block. */
   threadId: string
   question: string
   maxTokens: number
 }
 
-/** Of a message, at most so much is shown, and of one that was found at least so much. */
-const longestShown = 1_200
-const leastShown = 40
-const longestTitle = 100
+/** The longest and the shortest excerpt of a message, in characters. */
+const maxExcerpt = 1_200
+const minExcerpt = 40
 const opening = '<recalled-messages>\nEarlier messages that may matter here. They were not sent now.'
 const closing = '</recalled-messages>'
-/** Between messages of a passage that did not follow each other. */
+/** Stands between messages of a passage that are not consecutive. */
 const gap = '…'
 
 /**
- * What is shown of passages, in the order of time. As far as the tokens go: first what was found, the best first, the last of it shortened; then
- * what stands around it. Nothing when there is none. Names the messages that it quotes, so that it goes when one of them does.
+ * The recall block of these passages, in chronological order. It spends the tokens on hits first, the best first and the last one
+ * shortened; then on the messages around them. Undefined when no hit fits. Its metadata name the quoted messages, so that it is deleted
+ * with any of them.
  */
-export function recallBlock(found: readonly RecalledPassage[], { threadId, question, maxTokens }: BlockOptions): ContextBlock | undefined {
-  const lines = linesOf(found, new Set(extractTerms(question)), maxTokens - estimateTokens(`${opening}\n${closing}\n`))
-  const ordered = found.flatMap((passage) => {
-    const messages = passage.messages.filter((one) => lines.has(one))
-    return messages.length === 0 ? [] : { passage, messages }
-  }).toSorted((a, b) => timeOf(a.messages) - timeOf(b.messages))
+export function recallBlock(
+  passages: readonly RecalledPassage[],
+  { threadId, question, maxTokens }: BlockOptions,
+): ContextBlock | undefined {
+  const lines = renderLines(passages, new Set(extractTerms(question)), maxTokens - estimateTokens(`${opening}\n${closing}\n`))
+  const ordered = passages
+    .flatMap((passage) => {
+      const messages = passage.messages.filter((one) => lines.has(one))
+      return messages.length === 0 ? [] : { passage, messages }
+    })
+    .toSorted((a, b) => timeOf(a.messages) - timeOf(b.messages))
   if (ordered.length === 0) return undefined
-  const quotes = ordered.flatMap(({ passage, messages }) => messages.map(({ message }) => ({ threadId: passage.threadId, messageId: message.id })))
-  const recall = ordered.map(({ passage, messages }): Recalled => {
+  const quotes = ordered.flatMap(({ passage, messages }) =>
+    messages.map(({ message }) => ({ threadId: passage.threadId, messageId: message.id })),
+  )
+  const recall = ordered.map(({ passage, messages }): RecallRecord => {
     const excerpts = messages.filter((one) => isExcerpt(one, lines.get(one) ?? '')).map(({ message }) => message.id)
-    const hits = messages.flatMap(({ message, hit }) => (hit ? { messageId: message.id, score: rounded(hit.score), reasons: spoken(hit.reasons) } : []))
-    return { threadId: passage.threadId, score: rounded(bestOf(messages)), messages: messages.map(({ message }) => message.id), hits, ...(excerpts.length > 0 && { excerpts }) }
+    const hits = messages.flatMap(({ message, hit }) =>
+      hit ? { messageId: message.id, score: rounded(hit.score), reasons: nonZeroReasons(hit.reasons) } : [],
+    )
+    return {
+      threadId: passage.threadId,
+      score: rounded(bestOf(messages)),
+      messages: messages.map(({ message }) => message.id),
+      hits,
+      ...(excerpts.length > 0 && { excerpts }),
+    }
   })
   return {
-    text: [opening, ...ordered.map(({ passage }) => written(passage, lines)), closing].join('\n'),
-    quoted: ordered.flatMap(({ passage, messages }) => messages.map(({ message }) => ({ threadId: passage.threadId, messageId: message.id, text: searchableText(message.content) }))),
-    metadata: { recall, sources: quotes.filter((quote) => quote.threadId === threadId).map(({ messageId }) => messageId), quotes: quotes.filter((quote) => quote.threadId !== threadId) },
+    text: [opening, ...ordered.map(({ passage }) => renderPassage(passage, lines)), closing].join('\n'),
+    quoted: ordered.flatMap(({ passage, messages }) =>
+      messages.map(({ message }) => ({ threadId: passage.threadId, messageId: message.id, text: searchableText(message.content) })),
+    ),
+    metadata: {
+      recall,
+      sources: quotes.filter((quote) => quote.threadId === threadId).map(({ messageId }) => messageId),
+      quotes: quotes.filter((quote) => quote.threadId !== threadId),
+    },
   }
 }
 
-/** What a block says of a passage that it shows. */
-type Recalled = {
+/** The metadata of a recall block: a passage that it quotes. */
+type RecallRecord = {
   threadId: string
   score: number
   messages: string[]
-  /** Those among them that were found, and why. */
+  /** The hits among them, and their reasons. */
   hits: Array<{ messageId: string; score: number; reasons: Record<string, number> }>
-  /** Those of which it shows one passage of several. */
+  /** The messages of which it quotes one passage of several. */
   excerpts?: string[]
 }
 
-export interface ShownMessages {
+export interface QuotedMessages {
   all: MessageRef[]
-  /** Without those of which one passage of several is shown. */
+  /** Without those of which only one passage of several is quoted. */
   whole: MessageRef[]
-  /** True when what is shown has this part of a message. */
+  /** True when the recall blocks contain this part of a message. */
   has(part: string): boolean
 }
 
-/** The messages that recall has put into these rows. */
-export function recalledIn(rows: readonly MessageRow[]): ShownMessages {
-  const shown = rows.filter(({ role, content: { metadata } }) => role === 'context' && Array.isArray(metadata?.recall))
-  const recalled = shown.flatMap(({ content: { metadata } }) => metadata?.recall as Recalled[])
-  const refs = (wanted: (one: Recalled, id: string) => boolean) => recalled.flatMap((one) => one.messages.filter((id) => wanted(one, id)).map((messageId) => ({ threadId: one.threadId, messageId })))
+/** The messages that the recall blocks among these rows quote. */
+export function readRecalled(rows: readonly MessageRow[]): QuotedMessages {
+  const blocks = rows.filter(({ role, content: { metadata } }) => role === 'context' && Array.isArray(metadata?.recall))
+  const recalled = blocks.flatMap(({ content: { metadata } }) => metadata?.recall as RecallRecord[])
+  const refs = (wanted: (one: RecallRecord, id: string) => boolean) =>
+    recalled.flatMap((one) => one.messages.filter((id) => wanted(one, id)).map((messageId) => ({ threadId: one.threadId, messageId })))
   return {
     all: refs(() => true),
     whole: refs(({ excerpts }, id) => !excerpts?.includes(id)),
-    has: (part) => shown.some(({ content }) => searchableText(content).includes(escapeText(part.trim()))),
+    has: (part) => blocks.some(({ content }) => searchableText(content).includes(escapeText(part.trim()))),
   }
 }
 
-/** What is shown of each message, of those for which there is room. */
-function linesOf(found: readonly RecalledPassage[], words: ReadonlySet<string>, tokens: number): Map<RecalledMessage, string> {
+/** The line of each message that fits into the tokens. */
+function renderLines(passages: readonly RecalledPassage[], terms: ReadonlySet<string>, tokens: number): Map<RecalledMessage, string> {
   const lines = new Map<RecalledMessage, string>()
   let left = tokens
   const take = (one: RecalledMessage, line: string, besides: number): boolean => {
@@ -106,63 +129,79 @@ function linesOf(found: readonly RecalledPassage[], words: ReadonlySet<string>, 
     lines.set(one, line)
     return true
   }
-  const hits = found.flatMap((passage) => passage.messages.flatMap((one) => (one.hit ? { passage, one, hit: one.hit } : [])))
+  const hits = passages.flatMap((passage) => passage.messages.flatMap((one) => (one.hit ? { passage, one, hit: one.hit } : [])))
   for (const { passage, one, hit } of hits.toSorted((a, b) => b.hit.score - a.hit.score)) {
-    const header = passage.messages.some((other) => lines.has(other)) ? 0 : estimateTokens(`${headerOf(passage)}\n`)
-    const text = shownOf(one.message, hit.text, words)
-    // It was emptied since it was found.
+    const header = passage.messages.some((other) => lines.has(other)) ? 0 : estimateTokens(`${renderHeader(passage)}\n`)
+    const text = quotedText(one.message, hit.text, terms)
+    // The message was emptied after the search.
     if (text === '') continue
-    // A character is a quarter of a token or more.
-    for (let longest = Math.min(text.length, (left - header) * 4); longest >= Math.min(leastShown, text.length); longest = Math.floor(longest * 0.8)) {
-      if (take(one, lineOf(one.message, excerpt(text, words, longest)), header)) break
+    // A token has at most four characters in the estimate.
+    for (
+      let longest = Math.min(text.length, (left - header) * 4);
+      longest >= Math.min(minExcerpt, text.length);
+      longest = Math.floor(longest * 0.8)
+    ) {
+      if (take(one, renderLine(one.message, excerpt(text, terms, longest)), header)) break
     }
   }
   for (const { passage } of hits.toSorted((a, b) => b.hit.score - a.hit.score)) {
-    for (const one of nearestFirst(passage, lines)) take(one, lineOf(one.message, excerpt(searchableText(one.message.content), words, longestShown)), 0)
+    for (const one of nearestFirst(passage, lines))
+      take(one, renderLine(one.message, excerpt(searchableText(one.message.content), terms, maxExcerpt)), 0)
   }
   return lines
 }
 
-/** A message that is short is shown whole; of one that is long, the passage that was found, unless it no longer says that. */
-function shownOf({ content }: Message, passage: string, words: ReadonlySet<string>): string {
+/** A short message as a whole; of a long one the passage that matched, or its beginning when the message changed since. */
+function quotedText({ content }: Message, passage: string, terms: ReadonlySet<string>): string {
   const text = searchableText(content).trim()
-  return text.length <= longestShown ? text : excerpt(quotePassage(text, passage), words, longestShown)
+  return text.length <= maxExcerpt ? text : excerpt(quotePassage(text, passage), terms, maxExcerpt)
 }
 
-/** What stands around those that are shown, from the next of them on. */
+/** The messages around the quoted hits, the nearest first. */
 function nearestFirst({ messages }: RecalledPassage, lines: ReadonlyMap<RecalledMessage, string>): RecalledMessage[] {
   const shown = messages.flatMap((one, at) => (one.hit && lines.has(one) ? [at] : []))
   if (shown.length === 0) return []
   const distance = (at: number) => Math.min(...shown.map((hit) => Math.abs(hit - at)))
-  return messages.map((one, at) => ({ one, far: distance(at) })).filter(({ one }) => !one.hit && !lines.has(one)).toSorted((a, b) => a.far - b.far).map(({ one }) => one)
+  return messages
+    .map((one, at) => ({ one, far: distance(at) }))
+    .filter(({ one }) => !one.hit && !lines.has(one))
+    .toSorted((a, b) => a.far - b.far)
+    .map(({ one }) => one)
 }
 
-function written(passage: RecalledPassage, lines: ReadonlyMap<RecalledMessage, string>): string {
+function renderPassage(passage: RecalledPassage, lines: ReadonlyMap<RecalledMessage, string>): string {
   const shown = passage.messages.flatMap((one, at) => {
     const line = lines.get(one)
     return line === undefined ? [] : { line, at }
   })
-  return [headerOf(passage), ...shown.flatMap(({ line, at }, index) => (index > 0 && shown[index - 1]?.at !== at - 1 ? [gap, line] : [line]))].join('\n')
+  return [
+    renderHeader(passage),
+    ...shown.flatMap(({ line, at }, index) => (index > 0 && shown[index - 1]?.at !== at - 1 ? [gap, line] : [line])),
+  ].join('\n')
 }
 
-/** Of a long message, what else it says is still to be found: unless not even the passage that was found had room. */
+/** True when one whole passage of a long message is quoted: its other passages may still be recalled. */
 function isExcerpt({ message, hit }: RecalledMessage, line: string): boolean {
-  return searchableText(message.content).trim().length > longestShown && (!hit || line.includes(escapeText(hit.text.trim())))
+  return searchableText(message.content).trim().length > maxExcerpt && (!hit || line.includes(escapeText(hit.text.trim())))
 }
 
-function headerOf({ title, messages: [first] }: RecalledPassage): string {
+function renderHeader({ title, messages: [first] }: RecalledPassage): string {
   const day = first ? first.message.createdAt.toISOString().slice(0, 10) : ''
-  const name = excerpt(title.replaceAll(/\s+/g, ' '), new Set(), longestTitle)
+  const name = excerpt(title.replaceAll(/\s+/g, ' '), new Set(), maxTitleLength)
   return `--- ${day}${name === '' ? '' : ` · ${escapeText(name)}`}`
 }
 
-function lineOf({ role, type }: Message, text: string): string {
+function renderLine({ role, type }: Message, text: string): string {
   return `${role === 'signal' ? (type ?? 'signal') : role}: ${escapeText(text)}`
 }
 
-/** The reasons that there were. */
-function spoken(reasons: Reasons): Record<string, number> {
-  return Object.fromEntries(Object.entries(reasons).map(([name, value]) => [name, rounded(value)] as const).filter(([, value]) => value !== 0))
+/** The reasons that are not 0. */
+function nonZeroReasons(reasons: Reasons): Record<string, number> {
+  return Object.fromEntries(
+    Object.entries(reasons)
+      .map(([name, value]) => [name, rounded(value)] as const)
+      .filter(([, value]) => value !== 0),
+  )
 }
 
 function rounded(number: number): number {

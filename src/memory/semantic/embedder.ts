@@ -1,22 +1,22 @@
 import type { TextEmbedder } from '../../recall/embedder.ts'
 import { resolveEmbedder, type EmbedderInput } from '../../run/model/embedding-model.ts'
 
-/** Of models that don't say how many texts they take at once. */
+/** The batch size for models without `maxEmbeddingsPerCall`. */
 const defaultBatch = 96
 
-const made = new WeakMap<object, TextEmbedder>()
-const named = new Map<string, TextEmbedder>()
+const byModel = new WeakMap<object, TextEmbedder>()
+const byName = new Map<string, TextEmbedder>()
 
-/** The same, with the one whose vectors serve meanwhile. The same model as before is no change. */
-export function textEmbedderAfter(embedder: EmbedderInput, former: EmbedderInput | undefined): TextEmbedder {
-  const text = textEmbedder(embedder)
-  const before = former === undefined ? undefined : textEmbedder(former)
-  return before && before.id !== text.id ? { ...text, former: before } : text
+/** The embedder with its former one, unless both are the same model. */
+export function textEmbedderWithFormer(embedder: EmbedderInput, former: EmbedderInput | undefined): TextEmbedder {
+  const current = textEmbedder(embedder)
+  const previous = former === undefined ? undefined : textEmbedder(former)
+  return previous && previous.id !== current.id ? { ...current, former: previous } : current
 }
 
-/** What makes vectors, of what a program passes as one. The same is made once. */
+/** The text embedder of a model that a program passes; the same object for the same model. */
 export function textEmbedder(embedder: EmbedderInput): TextEmbedder {
-  const known = typeof embedder === 'string' ? named.get(embedder) : made.get(embedder)
+  const known = typeof embedder === 'string' ? byName.get(embedder) : byModel.get(embedder)
   if (known) return known
   const model = resolveEmbedder(embedder)
   const most = model.maxEmbeddingsPerCall
@@ -33,7 +33,7 @@ export function textEmbedder(embedder: EmbedderInput): TextEmbedder {
       return vectors
     },
   }
-  if (typeof embedder === 'string') named.set(embedder, text)
-  else made.set(embedder, text)
+  if (typeof embedder === 'string') byName.set(embedder, text)
+  else byModel.set(embedder, text)
   return text
 }

@@ -1,25 +1,26 @@
 import type { Message } from '../../message/message.ts'
+import type { MessageRow } from '../../message/row.ts'
 import { Copies, type MessageStamp } from '../../recall/rank/copies.ts'
 import { searchableText } from '../../recall/text/searchable.ts'
 import type { Scope, ThreadRow, ThreadStore } from '../../store/contract/threads.ts'
 import type { MessageStart } from '../../store/contract/messages.ts'
 import { refKey, type MessageRef, type RecallHit } from '../../store/contract/recall.ts'
-import { messagesAt, startsIn, type Placed } from '../messages.ts'
+import { messagesAt, readStarts, type PositionedMessage } from '../messages.ts'
 import type { RecalledPassage } from './block.ts'
 
-export interface Around {
+export interface PassageOptions {
   before: number
   after: number
-  /** Messages of a thread from this `seq` on are left out. */
+  /** Messages of this thread from this `seq` on are left out. */
   shown?: { threadId: string; from: number }
-  /** Messages that are not wanted, unless they were found. */
+  /** Messages that are left out unless they are hits. */
   except?: readonly MessageRef[]
-  /** What is shown already, wherever it was read: copies of it are left out, and of several copies all but one. */
+  /** Messages of the prompt, of any thread. Copies of them are left out; of several copies, one is kept. */
   held?: readonly Message[]
 }
 
-/** Hits with the messages around them. Those that touch are one passage; no message is in two. */
-export async function passagesAround(store: ThreadStore, hits: readonly RecallHit[], around: Around): Promise<RecalledPassage[]> {
+/** Hits with the messages around them. Overlapping ranges become one passage: no message is in two. */
+export async function passagesAround(store: ThreadStore, hits: readonly RecallHit[], around: PassageOptions): Promise<RecalledPassage[]> {
   const byThread = Map.groupBy(hits, ({ threadId }) => threadId)
   const passages: RecalledPassage[] = []
   const except = new Set(around.except?.map(refKey))
@@ -28,18 +29,20 @@ export async function passagesAround(store: ThreadStore, hits: readonly RecallHi
     const scope: Scope = { threadId, resourceId }
     const before = await store.getThread(scope)
     if (!before) continue
-    for (const { starts, hits: inside } of await joined(store, scope, found, around)) {
-      const { thread, placed } = await settled(store, before, starts)
+    for (const { starts, hits: inside } of await mergeRanges(store, scope, found, around)) {
+      const { thread, messages: read } = await readCommitted(store, before, starts)
       if (!thread) continue
-      const found = new Map(inside.map(({ messageId, text, score, reasons }) => [messageId, { score, reasons, text }]))
-      const isWanted = (id: string) => found.has(id) || !except.has(refKey({ threadId, messageId: id }))
-      const messages = placed.filter(({ message, seq }) => isWanted(message.id) && !(threadId === around.shown?.threadId && seq >= around.shown.from))
+      const byId = new Map(inside.map(({ messageId, text, score, reasons }) => [messageId, { score, reasons, text }]))
+      const isWanted = (id: string) => byId.has(id) || !except.has(refKey({ threadId, messageId: id }))
+      const messages = read.filter(
+        ({ message, seq }) => isWanted(message.id) && !(threadId === around.shown?.threadId && seq >= around.shown.from),
+      )
       if (messages.length === 0) continue
       passages.push({
         threadId,
         title: thread.title,
         messages: messages.map(({ message, seq }) => {
-          const hit = found.get(message.id)
+          const hit = byId.get(message.id)
           return { message, seq, ...(hit && { hit }) }
         }),
       })
@@ -65,42 +68,48 @@ function withoutCopies(passages: readonly RecalledPassage[], held: readonly Mess
   }))
 }
 
-/** Messages without what a run that isn't over may still take back, or took back while they were read. */
-async function settled(store: ThreadStore, before: ThreadRow, starts: readonly MessageStart[]): Promise<{ thread: ThreadRow | null; placed: Placed[] }> {
+/** Messages without rows that an active run may still undo, or undid while they were read. */
+async function readCommitted(
+  store: ThreadStore, before: ThreadRow, starts: readonly MessageStart[],
+): Promise<{ thread: ThreadRow | null; messages: PositionedMessage[] }> {
   const scope: Scope = { threadId: before.id, resourceId: before.resourceId }
-  const placed = await messagesAt(store, scope, starts)
-  // Asked after they were read: what a run that begins later adds is not among them.
+  const messages = await messagesAt(store, scope, starts)
+  // Read after the messages: they contain no rows of a run that begins later.
   const thread = await store.getThread(scope)
   const run = thread && thread.status !== 'idle' && thread.runId !== undefined ? await store.getRun(scope, thread.runId) : null
-  if (!run && before.status === 'idle') return { thread, placed }
-  return { thread, placed: await messagesAt(store, scope, starts, ({ runId, seq = 0 }) => !run || runId !== run.runId || seq < run.sealSeq) }
+  if (!run && before.status === 'idle') return { thread, messages }
+  const isCommitted = ({ runId, seq = 0 }: MessageRow) => !run || runId !== run.runId || seq < run.sealSeq
+  return { thread, messages: await messagesAt(store, scope, starts, isCommitted) }
 }
 
-interface Stretch {
+interface MessageRange {
   starts: MessageStart[]
   hits: RecallHit[]
 }
 
-async function joined(store: ThreadStore, scope: Scope, hits: readonly RecallHit[], { before, after }: Around): Promise<Stretch[]> {
-  const stretches: Stretch[] = []
+/** The ranges of messages around hits of one thread, in order and without overlap. */
+async function mergeRanges(
+  store: ThreadStore, scope: Scope, hits: readonly RecallHit[], { before, after }: PassageOptions,
+): Promise<MessageRange[]> {
+  const ranges: MessageRange[] = []
   for (const hit of hits.toSorted((a, b) => a.seq - b.seq)) {
     const [earlier, own, later] = await Promise.all([
-      startsIn(store, scope, { from: 'newest', beyond: hit.seq, limit: before + 1 }),
-      startsIn(store, scope, { from: 'oldest', beyond: hit.seq - 1, limit: 1 }),
-      startsIn(store, scope, { from: 'oldest', beyond: hit.seq, limit: after }),
+      readStarts(store, scope, { from: 'newest', beyond: hit.seq, limit: before + 1 }),
+      readStarts(store, scope, { from: 'oldest', beyond: hit.seq - 1, limit: 1 }),
+      readStarts(store, scope, { from: 'oldest', beyond: hit.seq, limit: after }),
     ])
-    // A hit may be a later row of its message: the message then begins before it.
-    const [there] = own.starts
-    const mine = there?.messageId === hit.messageId ? there : earlier.starts.findLast(({ messageId }) => messageId === hit.messageId)
-    if (!mine) continue
-    const previous = before === 0 ? [] : earlier.starts.filter(({ seq }) => seq < mine.seq).slice(-before)
-    const starts = [...previous, mine, ...later.starts.filter(({ messageId }) => messageId !== mine.messageId)]
-    const last = stretches.at(-1)
+    // A hit may be a later row of its message, which then begins before it.
+    const [atHit] = own.starts
+    const start = atHit?.messageId === hit.messageId ? atHit : earlier.starts.findLast(({ messageId }) => messageId === hit.messageId)
+    if (!start) continue
+    const previous = before === 0 ? [] : earlier.starts.filter(({ seq }) => seq < start.seq).slice(-before)
+    const starts = [...previous, start, ...later.starts.filter(({ messageId }) => messageId !== start.messageId)]
+    const last = ranges.at(-1)
     const end = last?.starts.at(-1)
     if (last && end && (starts[0]?.seq ?? 0) <= end.seq) {
       last.starts.push(...starts.filter(({ seq }) => seq > end.seq))
       last.hits.push(hit)
-    } else stretches.push({ starts, hits: [hit] })
+    } else ranges.push({ starts, hits: [hit] })
   }
-  return stretches
+  return ranges
 }

@@ -3,7 +3,7 @@ import { compileFilter, type MetadataFilter } from '../../recall/filter/filter.t
 import { isPlainObject } from '../../signals/json-copy.ts'
 import type { MemoryOptions, SemanticRecallOptions, VectorIndexConfig } from '../../run/options.ts'
 
-/** Recall as it is meant, nothing left open. */
+/** The options of recall, with defaults applied. */
 export interface RecallSetting {
   topK: number
   before: number
@@ -14,63 +14,99 @@ export interface RecallSetting {
   filter?: MetadataFilter
 }
 
-const known: ReadonlyArray<keyof SemanticRecallOptions> = ['enabled', 'topK', 'messageRange', 'scope', 'threshold', 'filter', 'maxTokens', 'indexConfig']
+const known: ReadonlyArray<keyof SemanticRecallOptions> = [
+  'enabled',
+  'topK',
+  'messageRange',
+  'scope',
+  'threshold',
+  'filter',
+  'maxTokens',
+  'indexConfig',
+]
 const knownOfIndex: ReadonlyArray<keyof VectorIndexConfig> = ['type', 'metric', 'm', 'efConstruction', 'lists', 'hnsw', 'ivf']
-export const mostHits = 100
+export const maxHits = 100
 
-/** What these options mean; nothing when recall is off. Refuses by name what can't be meant, and what the index can't honour. */
-export function recallSettingIn({ semanticRecall = true }: Pick<MemoryOptions, 'semanticRecall'>): RecallSetting | undefined {
+/** Validates the options of recall; undefined when it is off. Rejects what the index does not support. */
+export function parseRecallOptions({ semanticRecall = true }: Pick<MemoryOptions, 'semanticRecall'>): RecallSetting | undefined {
   if (semanticRecall === false) return undefined
   const options: SemanticRecallOptions = semanticRecall === true ? {} : semanticRecall
-  if (typeof options !== 'object' || options === null || Array.isArray(options)) throw invalid('semanticRecall', 'must be true, false or an object')
+  if (typeof options !== 'object' || options === null || Array.isArray(options)) {
+    throw invalidOption('semanticRecall', 'must be true, false or an object')
+  }
   for (const [name, value] of Object.entries(options)) {
     if (value === undefined || known.some((one) => one === name)) continue
-    throw new HeedError('unsupported_option', `semanticRecall has no '${name}'. Known: ${known.join(', ')}.`, { details: { option: `semanticRecall.${name}` } })
+    throw new HeedError('unsupported_option', `semanticRecall has no '${name}'. Known: ${known.join(', ')}.`, {
+      details: { option: `semanticRecall.${name}` },
+    })
   }
-  const { enabled = true, topK = 6, messageRange = 1, scope = 'resource', threshold = 0.15, filter, maxTokens = 2_000, indexConfig } = options
-  if (typeof enabled !== 'boolean') throw invalid('enabled', 'must be true or false')
-  checkCount('topK', topK, 1, mostHits)
-  const { before, after } = rangeOf(messageRange)
-  checkCount('messageRange', before, 0, mostHits)
-  checkCount('messageRange', after, 0, mostHits)
-  if (scope !== 'resource' && scope !== 'thread') throw invalid('scope', "must be 'resource' or 'thread'")
-  if (typeof threshold !== 'number' || !(threshold >= 0 && threshold <= 1)) throw invalid('threshold', 'must be a number between 0 and 1')
+  const {
+    enabled = true,
+    topK = 6,
+    messageRange = 1,
+    scope = 'resource',
+    threshold = 0.15,
+    filter,
+    maxTokens = 2_000,
+    indexConfig,
+  } = options
+  if (typeof enabled !== 'boolean') throw invalidOption('enabled', 'must be true or false')
+  checkCount('topK', topK, 1, maxHits)
+  const { before, after } = parseRange(messageRange)
+  checkCount('messageRange', before, 0, maxHits)
+  checkCount('messageRange', after, 0, maxHits)
+  if (scope !== 'resource' && scope !== 'thread') throw invalidOption('scope', "must be 'resource' or 'thread'")
+  if (typeof threshold !== 'number' || !(threshold >= 0 && threshold <= 1)) {
+    throw invalidOption('threshold', 'must be a number between 0 and 1')
+  }
   checkCount('maxTokens', maxTokens, 1, Number.MAX_SAFE_INTEGER)
   if (filter !== undefined) compileFilter(filter, 'semanticRecall.filter')
-  if (indexConfig !== undefined) checkIndex(indexConfig)
+  if (indexConfig !== undefined) checkIndexConfig(indexConfig)
   if (!enabled) return undefined
   return { topK, before, after, scope, threshold, maxTokens, ...(filter && { filter }) }
 }
 
-function rangeOf(range: NonNullable<SemanticRecallOptions['messageRange']>): { before: number; after: number } {
+function parseRange(range: NonNullable<SemanticRecallOptions['messageRange']>): { before: number; after: number } {
   if (typeof range !== 'object' || range === null) return { before: range, after: range }
   const [unknown] = Object.keys(range).filter((name) => name !== 'before' && name !== 'after' && Reflect.get(range, name) !== undefined)
   if (unknown === undefined) return range
-  throw new HeedError('unsupported_option', `messageRange has no '${unknown}'. Known: before, after.`, { details: { option: `semanticRecall.messageRange.${unknown}` } })
+  throw new HeedError('unsupported_option', `messageRange has no '${unknown}'. Known: before, after.`, {
+    details: { option: `semanticRecall.messageRange.${unknown}` },
+  })
 }
 
-/** The built-in index compares every vector that may be near, by cosine: graphs and lists are for stores that have them. */
-function checkIndex(config: unknown): void {
-  if (!isPlainObject(config)) throw invalid('indexConfig', 'must be an object')
+/** The built-in index is flat and compares by cosine: graphs and lists (HNSW, IVF) are options of other stores. */
+function checkIndexConfig(config: unknown): void {
+  if (!isPlainObject(config)) throw invalidOption('indexConfig', 'must be an object')
   for (const name of Object.keys(config)) {
     if (knownOfIndex.some((one) => one === name)) continue
-    throw new HeedError('unsupported_option', `indexConfig has no '${name}'. Known: ${knownOfIndex.join(', ')}.`, { details: { option: `semanticRecall.indexConfig.${name}` } })
+    throw new HeedError('unsupported_option', `indexConfig has no '${name}'. Known: ${knownOfIndex.join(', ')}.`, {
+      details: { option: `semanticRecall.indexConfig.${name}` },
+    })
   }
   const { type = 'flat', metric = 'cosine', ...rest } = config as VectorIndexConfig
-  if (type !== 'flat' || Object.values(rest).some((value) => value !== undefined)) throw notHonoured(`an index of type '${type}' with ${Object.keys(rest).join(', ') || 'its defaults'}`, 'type')
-  if (metric !== 'cosine' && metric !== 'dotproduct') throw notHonoured(`the metric '${String(metric)}'`, 'metric')
+  if (type !== 'flat' || Object.values(rest).some((value) => value !== undefined)) {
+    throw unsupportedIndex(`an index of type '${type}' with ${Object.keys(rest).join(', ') || 'its defaults'}`, 'type')
+  }
+  if (metric !== 'cosine' && metric !== 'dotproduct') throw unsupportedIndex(`the metric '${String(metric)}'`, 'metric')
 }
 
-function notHonoured(what: string, name: string): HeedError {
-  const why = "The built-in index is flat and compares by cosine (for vectors of length 1 that is the dot product). Leave indexConfig out, or write { type: 'flat' }."
-  return new HeedError('unsupported_option', `This store can't honour ${what}. ${why}`, { details: { option: `semanticRecall.indexConfig.${name}` } })
+function unsupportedIndex(what: string, name: string): HeedError {
+  const why =
+    'The built-in index is flat and compares by cosine (for vectors of length 1 that is the dot product).' +
+    " Leave indexConfig out, or write { type: 'flat' }."
+  return new HeedError('unsupported_option', `This store does not support ${what}. ${why}`, {
+    details: { option: `semanticRecall.indexConfig.${name}` },
+  })
 }
 
 function checkCount(name: string, value: unknown, least: number, most: number): void {
-  if (!Number.isSafeInteger(value) || Number(value) < least || Number(value) > most) throw invalid(name, `must be a whole number from ${least} to ${most}`)
+  if (!Number.isSafeInteger(value) || Number(value) < least || Number(value) > most) {
+    throw invalidOption(name, `must be a whole number from ${least} to ${most}`)
+  }
 }
 
-function invalid(name: string, why: string): HeedError {
+function invalidOption(name: string, why: string): HeedError {
   const option = name === 'semanticRecall' ? name : `semanticRecall.${name}`
   return new HeedError('invalid_argument', `${option} ${why}.`, { details: { option } })
 }

@@ -5,85 +5,145 @@ import type { MessageRow } from '../../message/row.ts'
 import type { TextEmbedder } from '../../recall/embedder.ts'
 import { searchableText } from '../../recall/text/searchable.ts'
 import type { ContextBlock, ContextSource } from '../../run/loop/run-setup.ts'
-import type { ThreadStore } from '../../store/contract/threads.ts'
+import { isAnswer, isSent } from '../../run/loop/unanswered.ts'
+import type { Scope, ThreadStore } from '../../store/contract/threads.ts'
 import { refKey, type RecallHit, type RecallIndex } from '../../store/contract/recall.ts'
 import type { Attributes } from '../../tracing/open-telemetry.ts'
 import type { RunTrace } from '../../tracing/run-trace.ts'
-import { recallBlock, recalledIn } from './block.ts'
+import { readRecalled, recallBlock, type RecalledPassage } from './block.ts'
 import { passagesAround } from './passages.ts'
-import { seenPassages } from './seen.ts'
 import type { RecallSetting } from './setting.ts'
 
-export interface RecallSeat {
+/** What recall needs to know of a run. */
+export interface RecallContext {
   store: ThreadStore
   index: RecallIndex
   embedder: TextEmbedder | undefined
   threadId: string
   resourceId: string
-  /** Processors look at input before a model reads it: what they have not seen yet is not quoted. */
+  /** Input processors check messages before a model reads them: messages that they have not checked yet must not be quoted. */
   guarded: boolean
-  /** What started the run. */
+  /** The rows that started the run. */
   input: readonly MessageRow[]
   logger: Logger
   trace: RunTrace | undefined
 }
 
-/** Of a long input, so much is the question. */
-const longestQuestion = 4_000
+/** The question is the end of the input, at most so long. */
+const maxQuestionLength = 4_000
 
-/** Recalls once in a run, for what started it. A search that fails is logged and is not the run's failure. */
-export function recallSource(setting: RecallSetting, seat: RecallSeat): ContextSource {
-  let asked = false
+const rowsAtOnce = 50
+
+/** Recalls once per run, for the input that started it. A search that fails is logged; the run continues without a recall block. */
+export function recallSource(setting: RecallSetting, context: RecallContext): ContextSource {
+  let searched = false
   return async (rows) => {
-    const text = questionOf(seat.input)
-    if (asked || text === '') return undefined
-    asked = true
+    const text = questionOf(context.input)
+    if (searched || text === '') return undefined
+    searched = true
     try {
-      const work = () => search(setting, seat, rows, text)
-      return (await (seat.trace ? seat.trace.search(text, setting.topK, work, about) : work())).block
+      const work = () => search(setting, context, rows, text)
+      return (await (context.trace ? context.trace.search(text, setting.topK, work, traceAttributes) : work())).block
     } catch (error) {
-      seat.logger.warn(`Nothing could be recalled on thread '${seat.threadId}'`, { error: describe(error) })
+      context.logger.warn(`Recall failed on thread '${context.threadId}'`, { error: describe(error) })
       return undefined
     }
   }
 }
 
-interface Searched {
-  /** What was found and is good enough, best first. */
+interface SearchResult {
+  /** The hits above the threshold, best first. */
   hits: readonly RecallHit[]
   block: ContextBlock | undefined
 }
 
-/** What a trace is told of a search, without a word of what was said. */
-function about({ hits, block }: Searched): Attributes {
-  const spoke = (...names: ReadonlyArray<keyof RecallHit['reasons']>) => hits.some(({ reasons }) => names.some((name) => reasons[name] > 0))
+/** The trace attributes of a search, without any content of messages. */
+function traceAttributes({ hits, block }: SearchResult): Attributes {
+  const hasReason = (...names: ReadonlyArray<keyof RecallHit['reasons']>) =>
+    hits.some(({ reasons }) => names.some((name) => reasons[name] > 0))
   return {
     'heed.recall.count': block?.quoted?.length ?? 0,
     'heed.recall.found': hits.length,
     'heed.recall.best_score': hits[0]?.score,
-    'heed.recall.kinds': [...(spoke('words', 'wordsOfPair', 'wordsOfThread') ? ['words'] : []), ...(spoke('meaning', 'meaningOfPair') ? ['vectors'] : [])],
+    'heed.recall.kinds': [
+      ...(hasReason('words', 'wordsOfPair', 'wordsOfThread') ? ['words'] : []),
+      ...(hasReason('meaning', 'meaningOfPair') ? ['vectors'] : []),
+    ],
   }
 }
 
-async function search(setting: RecallSetting, seat: RecallSeat, rows: readonly MessageRow[], text: string): Promise<Searched> {
-  const { store, index, embedder, threadId, resourceId, guarded, input: [asked] } = seat
+async function search(setting: RecallSetting, context: RecallContext, rows: readonly MessageRow[], text: string): Promise<SearchResult> {
+  const { store, index, embedder, threadId, resourceId, guarded, input: [first] } = context
   const from = rows.reduce((least, { seq }) => Math.min(least, seq ?? least), Number.MAX_SAFE_INTEGER)
-  const before = recalledIn(rows)
-  const shown = { threadId, from, ...(asked?.seq !== undefined && { asked: asked.seq }) }
+  const recalled = readRecalled(rows)
+  const shown = { threadId, from, ...(first?.seq !== undefined && { asked: first.seq }) }
   const { filter, topK, threshold, scope } = setting
   const hits = await index.search({
-    resourceId, text, limit: topK, shown, except: before.whole, ...(scope === 'thread' && { threadId }), embedder: embedder ?? false, ...(filter && { filter }),
+    resourceId,
+    text,
+    limit: topK,
+    shown,
+    except: recalled.whole,
+    ...(scope === 'thread' && { threadId }),
+    embedder: embedder ?? false,
+    ...(filter && { filter }),
   })
-  const partly = new Set(before.all.map(refKey))
-  const good = hits.filter((hit) => hit.score >= threshold && !(partly.has(refKey(hit)) && before.has(hit.text)))
-  const passages = await passagesAround(store, good, { ...setting, shown, except: before.all, held: joinRows(rows) })
-  const seen = guarded ? await seenPassages(store, { threadId, resourceId }, passages) : passages
-  return { hits: good, block: recallBlock(seen, { threadId, question: text, maxTokens: setting.maxTokens }) }
+  const partlyShown = new Set(recalled.all.map(refKey))
+  const good = hits.filter((hit) => hit.score >= threshold && !(partlyShown.has(refKey(hit)) && recalled.has(hit.text)))
+  const found = await passagesAround(store, good, { ...setting, shown, except: recalled.all, held: joinRows(rows) })
+  const passages = guarded ? await checkedPassages(store, { threadId, resourceId }, found) : found
+  return { hits: good, block: recallBlock(passages, { threadId, question: text, maxTokens: setting.maxTokens }) }
 }
 
-/** What a user said; where nobody did, what happened. */
+/** The text of the user's messages in the input; without any, of its signals. */
 function questionOf(input: readonly MessageRow[]): string {
   const users = input.filter(({ role }) => role === 'user')
-  const asking = users.length > 0 ? users : input.filter(({ role }) => role === 'signal')
-  return asking.map(({ content }) => searchableText(content)).join('\n').slice(-longestQuestion).trim()
+  const rows = users.length > 0 ? users : input.filter(({ role }) => role === 'signal')
+  return rows.map(({ content }) => searchableText(content)).join('\n').slice(-maxQuestionLength).trim()
+}
+
+/**
+ * Passages without messages of other threads that no model has answered yet: input processors check those when a run of their own thread
+ * begins, and no other run may show them to a model before. Messages of this thread were checked when this run began.
+ */
+async function checkedPassages(
+  store: ThreadStore,
+  { threadId, resourceId }: Required<Scope>,
+  passages: readonly RecalledPassage[],
+): Promise<RecalledPassage[]> {
+  const checked: RecalledPassage[] = []
+  for (const passage of passages) {
+    if (passage.threadId === threadId) {
+      checked.push(passage)
+      continue
+    }
+    const ids = passage.messages.map(({ message }) => message.id)
+    const unchecked = await uncheckedMessages(store, { threadId: passage.threadId, resourceId }, ids)
+    const messages = passage.messages.filter(({ message }) => !unchecked.has(message.id))
+    if (messages.length > 0) checked.push(unchecked.size === 0 ? passage : { ...passage, messages })
+  }
+  return checked
+}
+
+async function uncheckedMessages(store: ThreadStore, scope: Scope, messageIds: string[]): Promise<Set<string>> {
+  const { rows } = await store.listRows(scope, { messageIds, limit: messageIds.length * rowsAtOnce })
+  const sent = rows.filter(isSent)
+  const oldest = sent[0]?.seq
+  if (oldest === undefined) return new Set()
+  const answered = await lastAnswerSeq(store, scope, oldest)
+  return new Set(sent.filter(({ seq = 0 }) => seq > answered).map(({ messageId }) => messageId))
+}
+
+/** The `seq` of the last answer of a model on the thread; 0 when there is none after `from`. */
+async function lastAnswerSeq(store: ThreadStore, scope: Scope, from: number): Promise<number> {
+  for (let before: number | undefined; ;) {
+    const { rows, more }: { rows: MessageRow[]; more: boolean } = await store.listRows(scope, {
+      limit: rowsAtOnce,
+      ...(before === undefined ? {} : { before }),
+    })
+    const answer = rows.findLast(isAnswer)
+    if (answer) return answer.seq ?? 0
+    before = rows[0]?.seq ?? 0
+    if (!more || before <= from) return 0
+  }
 }

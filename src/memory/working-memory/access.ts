@@ -1,15 +1,20 @@
 import { checkNames, checkName, checkWhole, refused } from '../../base/arguments.ts'
 import { HeedError } from '../../base/errors.ts'
-import type { JSONObject } from '../../base/json.ts'
+import type { JSONObject, JSONValue } from '../../base/json.ts'
 import { compileSchema, describeIssues } from '../../schema/compile.ts'
-import type { InitialWorkingMemory, ThreadStore, WorkingMemoryChange, WorkingMemoryOf, WorkingMemoryRow } from '../../store/contract/threads.ts'
+import type {
+  InitialWorkingMemory,
+  ThreadStore,
+  WorkingMemoryChange,
+  WorkingMemoryOf,
+  WorkingMemoryRow,
+} from '../../store/contract/threads.ts'
 import { isObject, merged } from '../../store/contract/working-memory.ts'
-import { jsonOf } from '../arguments.ts'
-import { patchInput, pathOf } from './patch-schema.ts'
-import { ownerIn, type WorkingMemorySetting } from './setting.ts'
-import { wholeCheck } from './whole-check.ts'
+import { copyJSON } from '../arguments.ts'
+import { checkOfWhole, parsePath, patchInput } from './schema.ts'
+import { workingMemoryOwner, type WorkingMemorySetting } from './setting.ts'
 
-/** Whose working memory is meant. That of a resource is also found by one of its threads. */
+/** Selects a working memory. That of a resource is also found by one of its threads. */
 export interface WorkingMemoryTarget {
   threadId?: string
   resourceId?: string
@@ -18,11 +23,11 @@ export interface WorkingMemoryTarget {
 export interface WorkingMemoryUpdate extends WorkingMemoryTarget {
   /** The text; with a schema, the fields that change, as an object or as JSON. */
   workingMemory: string | JSONObject
-  /** With a schema: put this in the place of all that is there. */
+  /** With a schema: replaces the whole object instead of merging the fields. */
   replace?: boolean
   /** Fields to remove, as paths such as `preferences.tone`. */
   delete?: string[]
-  /** Refuse when it has another version by now; 0: when there is none yet. */
+  /** Rejects the update when the present version is another; 0: when it is set already. */
   expectedVersion?: number
 }
 
@@ -32,23 +37,37 @@ export interface WorkingMemoryVersion<T = string | JSONObject> {
   updatedAt: Date
 }
 
-export async function readWorkingMemory(store: ThreadStore, setting: WorkingMemorySetting, target: WorkingMemoryTarget): Promise<WorkingMemoryVersion | null> {
+type Metadata = Record<string, JSONValue | undefined>
+
+export async function readWorkingMemory(
+  store: ThreadStore,
+  setting: WorkingMemorySetting,
+  target: WorkingMemoryTarget,
+): Promise<WorkingMemoryVersion | null> {
   checkNames('getWorkingMemory()', target, ['threadId', 'resourceId'])
   const row = await store.getWorkingMemory(await ownerOf(store, setting, target))
   return row && versionOf(row)
 }
 
-export async function updateWorkingMemory(store: ThreadStore, setting: WorkingMemorySetting, update: WorkingMemoryUpdate): Promise<WorkingMemoryVersion> {
+export async function updateWorkingMemory(
+  store: ThreadStore,
+  setting: WorkingMemorySetting,
+  update: WorkingMemoryUpdate,
+): Promise<WorkingMemoryVersion> {
   checkNames('updateWorkingMemory()', update, ['threadId', 'resourceId', 'workingMemory', 'replace', 'delete', 'expectedVersion'])
-  refuseReadOnly(setting)
+  rejectReadOnly(setting)
   const { expectedVersion } = update
   if (expectedVersion !== undefined) checkWhole('expectedVersion', expectedVersion)
-  const change = await changeOf(setting, update)
+  const change = await parseChange(setting, update)
   const owner = await ownerOf(store, setting, update)
   return versionOf(await store.mergeWorkingMemory(owner, { ...change, ...(expectedVersion === undefined ? {} : { expectedVersion }) }))
 }
 
-export async function listVersions(store: ThreadStore, setting: WorkingMemorySetting, target: WorkingMemoryTarget & { limit?: number; before?: number }): Promise<WorkingMemoryVersion[]> {
+export async function listVersions(
+  store: ThreadStore,
+  setting: WorkingMemorySetting,
+  target: WorkingMemoryTarget & { limit?: number; before?: number },
+): Promise<WorkingMemoryVersion[]> {
   checkNames('listWorkingMemoryVersions()', target, ['threadId', 'resourceId', 'limit', 'before'])
   const { limit = 100, before } = target
   checkWhole('limit', limit, 1)
@@ -57,64 +76,97 @@ export async function listVersions(store: ThreadStore, setting: WorkingMemorySet
   return rows.map(versionOf)
 }
 
-/** Goes back to a version, or to the one before the present. That is a new version: it can be undone too. */
+/** Restores a version, by default the one before the present. That makes a new version: it can be undone too. */
 export async function undoWorkingMemory(
   store: ThreadStore, setting: WorkingMemorySetting, target: WorkingMemoryTarget & { version?: number; expectedVersion?: number },
 ): Promise<WorkingMemoryVersion> {
   checkNames('undoWorkingMemory()', target, ['threadId', 'resourceId', 'version', 'expectedVersion'])
-  refuseReadOnly(setting)
+  rejectReadOnly(setting)
   const { version, expectedVersion } = target
   for (const [field, value] of Object.entries({ version, expectedVersion })) if (value !== undefined) checkWhole(field, value)
   const change: WorkingMemoryChange = { restore: version ?? 'previous', ...(expectedVersion === undefined ? {} : { expectedVersion }) }
   return versionOf(await store.mergeWorkingMemory(await ownerOf(store, setting, target), change))
 }
 
-/** What an update does to what is there. Refuses what the schema doesn't allow. */
-export async function changeOf(setting: WorkingMemorySetting, update: Pick<WorkingMemoryUpdate, 'workingMemory' | 'replace' | 'delete'>): Promise<InitialWorkingMemory['change'] & { maxLength: number }> {
+/**
+ * Separates the key `workingMemory` of a thread's metadata: it sets working memory and is not stored as metadata, so that writing
+ * `...thread.metadata` back never restores an old value. When working memory is off, it is a key like others.
+ */
+export async function splitMetadata<M extends Metadata>(
+  setting: WorkingMemorySetting | undefined, given: M | undefined,
+): Promise<{ metadata?: Omit<M, 'workingMemory'>; workingMemory?: InitialWorkingMemory }> {
+  if (!given) return {}
+  const { workingMemory, ...metadata } = given
+  if (!setting || workingMemory === undefined) return { metadata: given }
+  rejectReadOnly(setting)
+  const { scope } = setting
+  if (workingMemory === null) return { metadata, workingMemory: { scope, change: { set: 'template' in setting.form ? '' : {} } } }
+  if (typeof workingMemory !== 'string' && (typeof workingMemory !== 'object' || Array.isArray(workingMemory))) {
+    throw new HeedError('invalid_argument', 'metadata.workingMemory must be a string or an object.', {
+      details: { field: 'metadata.workingMemory' },
+    })
+  }
+  return { metadata, workingMemory: { scope, change: await parseChange(setting, { workingMemory }) } }
+}
+
+/** The change that an update makes, validated against the schema. */
+async function parseChange(
+  setting: WorkingMemorySetting, update: Pick<WorkingMemoryUpdate, 'workingMemory' | 'replace' | 'delete'>,
+): Promise<InitialWorkingMemory['change'] & { maxLength: number }> {
   const { maxLength, form } = setting
   const { workingMemory, replace = false, delete: removed = [] } = update
   if (typeof replace !== 'boolean') throw refused('replace', 'true or false')
   if ('template' in form) {
-    if (typeof workingMemory !== 'string') throw invalid('must be a text: this working memory has a template')
+    if (typeof workingMemory !== 'string') throw invalidWorkingMemory('must be a string: this working memory has a template')
     if (update.replace !== undefined || update.delete !== undefined) {
-      throw refused(update.delete === undefined ? 'replace' : 'delete', 'left out: this working memory has a template and is always written whole')
+      throw refused(
+        update.delete === undefined ? 'replace' : 'delete',
+        'left out: this working memory has a template and is always replaced as a whole',
+      )
     }
     return { set: workingMemory, maxLength }
   }
-  const given = typeof workingMemory === 'string' ? parsed(workingMemory) : workingMemory
-  if (!isObject(given)) throw invalid('must be an object, or JSON of one: this working memory has a schema')
-  const memory = jsonOf('workingMemory', given)
+  const given = typeof workingMemory === 'string' ? parseObject(workingMemory) : workingMemory
+  if (!isObject(given)) throw invalidWorkingMemory('must be an object, or JSON of one: this working memory has a schema')
+  const memory = copyJSON('workingMemory', given)
   const checked = await compileSchema(await patchInput(form.schema), 'workingMemory').validate({ memory, delete: removed })
-  if (!checked.ok) throw invalid(`does not match its schema: ${describeIssues(checked.issues)}`)
-  const check = wholeCheck(form.schema)
+  if (!checked.ok) throw invalidWorkingMemory(`does not match its schema: ${describeIssues(checked.issues)}`)
+  const check = checkOfWhole(form.schema)
   const limits = { maxLength, ...(check && { check }) }
-  return replace ? { set: merged({}, memory), ...limits } : { merge: memory, remove: removed.map(pathOf), ...limits }
+  return replace ? { set: merged({}, memory), ...limits } : { merge: memory, remove: removed.map(parsePath), ...limits }
 }
 
-function parsed(text: string): JSONObject {
+function parseObject(text: string): JSONObject {
   let value: unknown
   try {
     value = JSON.parse(text)
   } catch {
-    throw invalid('must be an object, or JSON of one: this working memory has a schema')
+    throw invalidWorkingMemory('must be an object, or JSON of one: this working memory has a schema')
   }
   return value as JSONObject
 }
 
-async function ownerOf(store: ThreadStore, setting: WorkingMemorySetting, { threadId, resourceId }: WorkingMemoryTarget): Promise<WorkingMemoryOf> {
+async function ownerOf(
+  store: ThreadStore,
+  setting: WorkingMemorySetting,
+  { threadId, resourceId }: WorkingMemoryTarget,
+): Promise<WorkingMemoryOf> {
   for (const [field, id] of Object.entries({ threadId, resourceId })) if (id !== undefined) checkName(field, id)
-  const thread = threadId === undefined ? undefined : await store.getThread({ threadId, ...(resourceId === undefined ? {} : { resourceId }) })
-  return ownerIn(setting, { threadId, resourceId: resourceId ?? thread?.resourceId })
+  const thread =
+    threadId === undefined ? undefined : await store.getThread({ threadId, ...(resourceId === undefined ? {} : { resourceId }) })
+  return workingMemoryOwner(setting, { threadId, resourceId: resourceId ?? thread?.resourceId })
 }
 
 function versionOf({ version, value, at }: WorkingMemoryRow): WorkingMemoryVersion {
   return { version, workingMemory: value, updatedAt: new Date(at) }
 }
 
-export function refuseReadOnly({ readOnly }: WorkingMemorySetting): void {
-  if (readOnly) throw new HeedError('read_only', 'This memory is readOnly: working memory can be read and not changed.', { details: { option: 'readOnly' } })
+function rejectReadOnly({ readOnly }: WorkingMemorySetting): void {
+  if (readOnly) {
+    throw new HeedError('read_only', 'This memory is readOnly: working memory cannot be changed.', { details: { option: 'readOnly' } })
+  }
 }
 
-function invalid(why: string): HeedError {
+function invalidWorkingMemory(why: string): HeedError {
   return new HeedError('invalid_argument', `workingMemory ${why}.`, { details: { field: 'workingMemory' } })
 }

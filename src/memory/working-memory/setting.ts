@@ -4,7 +4,7 @@ import { compileSchema } from '../../schema/compile.ts'
 import type { Schema } from '../../schema/schema.ts'
 import type { WorkingMemoryOf } from '../../store/contract/threads.ts'
 
-/** Working memory as it is meant, nothing left open. */
+/** The options of working memory, with defaults applied. */
 export interface WorkingMemorySetting {
   scope: 'resource' | 'thread'
   maxLength: number
@@ -14,7 +14,6 @@ export interface WorkingMemorySetting {
 
 const defaultMaxLength = 16_384
 
-/** A short form of what is worth knowing of most people. */
 const defaultTemplate = `# User Profile
 - **Name**:
 - **Location**:
@@ -25,8 +24,8 @@ const defaultTemplate = `# User Profile
 
 const known: readonly string[] = ['enabled', 'scope', 'template', 'schema', 'maxLength']
 
-/** What these options mean; nothing when there is no working memory. Refuses by name what can't be meant. */
-export function workingMemoryIn({ workingMemory, readOnly = false }: MemoryOptions): WorkingMemorySetting | undefined {
+/** Validates the options of working memory; undefined when it is off. */
+export function parseWorkingMemory({ workingMemory, readOnly = false }: MemoryOptions): WorkingMemorySetting | undefined {
   if (workingMemory === undefined) return undefined
   checkWorkingMemory(workingMemory)
   const { enabled = true, scope = 'resource', template, schema, maxLength = defaultMaxLength } = workingMemory
@@ -34,30 +33,50 @@ export function workingMemoryIn({ workingMemory, readOnly = false }: MemoryOptio
   return { scope, maxLength, readOnly, form: schema === undefined ? { template: template ?? defaultTemplate } : { schema } }
 }
 
-/** The same for whoever asks for working memory: refused when there is none. */
-export function workingMemoryOf(options: MemoryOptions): WorkingMemorySetting {
-  const setting = workingMemoryIn(options)
-  if (!setting) throw invalid('This memory', 'has no working memory. Turn it on: new Memory({ workingMemory: { enabled: true } })', 'workingMemory')
+/** Like `parseWorkingMemory`; throws when working memory is off. */
+export function requireWorkingMemory(options: MemoryOptions): WorkingMemorySetting {
+  const setting = parseWorkingMemory(options)
+  if (!setting)
+    throw invalidOption(
+      'This memory',
+      'has no working memory. Turn it on: new Memory({ workingMemory: { enabled: true } })',
+      'workingMemory',
+    )
   return setting
 }
 
 function checkWorkingMemory(options: unknown): asserts options is WorkingMemoryOptions {
-  if (typeof options !== 'object' || options === null || Array.isArray(options)) throw invalid('workingMemory', 'must be an object: workingMemory: { enabled: true }')
+  if (typeof options !== 'object' || options === null || Array.isArray(options)) {
+    throw invalidOption('workingMemory', 'must be an object: workingMemory: { enabled: true }')
+  }
   for (const key of Object.keys(options)) {
     if (known.includes(key)) continue
-    throw new HeedError('unsupported_option', `workingMemory has no '${key}'. Known: ${known.join(', ')}.`, { details: { option: `workingMemory.${key}` } })
+    throw new HeedError('unsupported_option', `workingMemory has no '${key}'. Known: ${known.join(', ')}.`, {
+      details: { option: `workingMemory.${key}` },
+    })
   }
   const { enabled, scope, template, schema, maxLength } = options as Record<keyof WorkingMemoryOptions, unknown>
-  if (enabled !== undefined && typeof enabled !== 'boolean') throw invalid('workingMemory.enabled', 'must be true or false')
-  if (scope !== undefined && scope !== 'resource' && scope !== 'thread') throw invalid('workingMemory.scope', "must be 'resource' or 'thread'")
-  if (template !== undefined && schema !== undefined) throw invalid('workingMemory', 'has a template and a schema. It is a text or an object: leave one out')
-  if (template !== undefined && (typeof template !== 'string' || template.trim() === '')) throw invalid('workingMemory.template', 'must be a text that is not empty')
-  if (maxLength !== undefined && !(Number.isInteger(maxLength) && Number(maxLength) > 0)) throw invalid('workingMemory.maxLength', 'must be a whole number above 0')
+  if (enabled !== undefined && typeof enabled !== 'boolean') throw invalidOption('workingMemory.enabled', 'must be true or false')
+  if (scope !== undefined && scope !== 'resource' && scope !== 'thread') {
+    throw invalidOption('workingMemory.scope', "must be 'resource' or 'thread'")
+  }
+  if (template !== undefined && schema !== undefined) {
+    throw invalidOption('workingMemory', 'has a template and a schema. It is either a text or an object: remove one')
+  }
+  if (template !== undefined && (typeof template !== 'string' || template.trim() === '')) {
+    throw invalidOption('workingMemory.template', 'must be a string that is not empty')
+  }
+  if (maxLength !== undefined && !(Number.isInteger(maxLength) && Number(maxLength) > 0)) {
+    throw invalidOption('workingMemory.maxLength', 'must be a whole number above 0')
+  }
   if (schema !== undefined) compileSchema(schema, 'workingMemory.schema')
 }
 
-/** Whose working memory that is. */
-export function ownerIn({ scope }: WorkingMemorySetting, target: { threadId?: string | undefined; resourceId?: string | undefined }): WorkingMemoryOf {
+/** The thread or resource that owns the working memory. */
+export function workingMemoryOwner(
+  { scope }: WorkingMemorySetting,
+  target: { threadId?: string | undefined; resourceId?: string | undefined },
+): WorkingMemoryOf {
   const { threadId, resourceId } = target
   if (scope === 'resource') {
     if (resourceId === undefined || resourceId === '') throw missing('resourceId', 'resource')
@@ -71,6 +90,6 @@ function missing(field: string, scope: string): HeedError {
   return new HeedError('invalid_argument', `${field} is missing: this working memory belongs to a ${scope}.`, { details: { field } })
 }
 
-function invalid(subject: string, why: string, option = subject): HeedError {
+function invalidOption(subject: string, why: string, option = subject): HeedError {
   return new HeedError('invalid_argument', `${subject} ${why}.`, { details: { option } })
 }

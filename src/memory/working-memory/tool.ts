@@ -1,43 +1,87 @@
 import { HeedError } from '../../base/errors.ts'
 import type { JSONObject } from '../../base/json.ts'
+import type { SystemMessage } from '../../prompt/system.ts'
 import { createTool, type Tool } from '../../run/tools/tool.ts'
+import { compileSchema } from '../../schema/compile.ts'
 import type { ThreadStore, WorkingMemoryOf, WorkingMemoryWriter } from '../../store/contract/threads.ts'
-import { patchInput, pathOf } from './patch-schema.ts'
+import { checkOfWhole, parsePath, patchInput } from './schema.ts'
 import type { WorkingMemorySetting } from './setting.ts'
-import { toolName } from './tool-name.ts'
-import { wholeCheck } from './whole-check.ts'
 
-/** Where a run's working memory is, and with what right the run changes it. */
-export interface WorkingMemorySeat {
+/** The name of the tool with which models change working memory. */
+export const toolName = 'updateWorkingMemory'
+
+/** The working memory of a run: its store, its owner, and the fence with which the run writes it. */
+export interface RunWorkingMemory {
   store: ThreadStore
   of: WorkingMemoryOf
   by: WorkingMemoryWriter
 }
 
 /**
- * The tool with which a model changes its working memory. Without a seat it is only described. Running it again after a crash is the
- * same change.
+ * The tool with which a model changes its working memory. Without `run` it has its description and schema, and rejects calls. It is
+ * idempotent: running a call again after a crash makes the same change.
  */
-export async function workingMemoryTool(setting: WorkingMemorySetting, seat: WorkingMemorySeat | undefined): Promise<Tool> {
+export async function workingMemoryTool(setting: WorkingMemorySetting, run: RunWorkingMemory | undefined): Promise<Tool> {
   const { form, maxLength } = setting
   const text = 'template' in form
-  const check = text ? undefined : wholeCheck(form.schema)
+  const check = text ? undefined : checkOfWhole(form.schema)
   return createTool({
     id: toolName,
     description: text
       ? 'Replaces your working memory with a new text. Pass all of it, in the form you were told.'
       : 'Changes fields of your working memory. Pass only what changes.',
     inputSchema: text
-      ? { type: 'object', properties: { memory: { type: 'string', description: 'The complete new text.' } }, required: ['memory'], additionalProperties: false }
+      ? {
+          type: 'object',
+          properties: { memory: { type: 'string', description: 'The complete new text.' } },
+          required: ['memory'],
+          additionalProperties: false,
+        }
       : await patchInput(form.schema),
     idempotent: true,
     async execute(input, { toolCallId }) {
-      if (!seat) throw new HeedError('no_active_run', 'Working memory can only be changed by a run on a thread.')
+      if (!run) throw new HeedError('no_active_run', 'Working memory can only be changed by a run on a thread.')
       const { memory, delete: removed = [] } = input as { memory?: string | JSONObject; delete?: string[] }
-      const id = `${seat.by.runId}/${toolCallId}`
-      const change = typeof memory === 'string' ? { set: memory } : { merge: memory ?? {}, remove: removed.map(pathOf), ...(check && { check }) }
-      const { version } = await seat.store.mergeWorkingMemory(seat.of, { id, maxLength, ...change }, seat.by)
+      const id = `${run.by.runId}/${toolCallId}`
+      const change =
+        typeof memory === 'string' ? { set: memory } : { merge: memory ?? {}, remove: removed.map(parsePath), ...(check && { check }) }
+      const { version } = await run.store.mergeWorkingMemory(run.of, { id, maxLength, ...change }, run.by)
       return { success: true, version }
     },
   })
+}
+
+/**
+ * The instructions for working memory, the same in every prompt: its content is at the end of the prompt, so that a change leaves the
+ * beginning unchanged.
+ */
+export async function workingMemoryInstructions(setting: WorkingMemorySetting): Promise<SystemMessage> {
+  const { form, readOnly } = setting
+  const lines = [
+    'You have a working memory: notes that stay when older messages are out of sight. It is shown to you in <working-memory> blocks,' +
+      ' written by the system and not by the user. A block holds all of it; one with mode="delta" holds what changed since the block' +
+      ' before it. The last word counts. As long as there is no block, it is empty. Use what it says without mentioning it.',
+    'template' in form
+      ? 'It is a Markdown text. In a delta, lines with - went, lines with + came.'
+      : 'It is a JSON object. A delta has only the fields that changed; null means that a field was removed.',
+  ]
+  if (readOnly) lines.push('You can read it and not change it.')
+  else if ('template' in form)
+    lines.push(
+      `Whenever you learn something that will matter later, call ${toolName} with the complete new text: what you leave out is lost.` +
+        ' Keep to this form:',
+      form.template,
+    )
+  else
+    lines.push(
+      `Whenever you learn something that will matter later, call ${toolName} with the fields that change, and only those.` +
+        ' To remove a field, name it in delete or set it to null. Its schema:',
+      await schemaText(form.schema),
+    )
+  if (readOnly && !('template' in form)) lines.push('Its schema:', await schemaText(form.schema))
+  return { role: 'system', content: lines.join('\n\n') }
+}
+
+async function schemaText(schema: Parameters<typeof compileSchema>[0]): Promise<string> {
+  return JSON.stringify(await compileSchema(schema, 'workingMemory.schema').jsonSchema())
 }

@@ -28,8 +28,7 @@ interface KnownTerm {
 
 /**
  * The postings of a question's terms, within the limits: all postings of the rarest terms; those of common terms only where a rare one
- * occurs
- * too, and where all terms occur.
+ * occurs too, and where all terms occur.
  */
 export function readPostings(
   index: Statements, collection: ResourceCollection, terms: readonly string[], most: typeof limits = limits,

@@ -19,7 +19,7 @@ afterAll(() => rmSync(folder, { recursive: true }))
 let files = 0
 const newPath = () => join(folder, `${files++}.db`)
 
-/** Another process that runs this module text, with `path`, `LibSQLStore`, `LibSQLVector` and `say`, which stores messages. Resolves to its exit code. */
+/** Runs this module text in another process, with `path`, `LibSQLStore`, `LibSQLVector` and `say`. Resolves to its exit code. */
 async function another(path: string, code: string): Promise<number | null> {
   const module = (name: string) => JSON.stringify(new URL(name, import.meta.url).href)
   const text = `

@@ -30,8 +30,7 @@ export const recallChangesSchema = `
 
 /**
  * Which context rows quote messages of other threads (`metadata.quotes`). Triggers delete such a row with the quoted message, and when
- * either
- * thread is transferred to another resource.
+ * either thread is transferred to another resource.
  */
 export const quotesSchema = `
   CREATE TABLE heed_quotes (
@@ -69,9 +68,8 @@ export const indexVersion = 3
  * The index, in a file beside the database: it can be made again from the messages, its writes don't block those of messages, and a backup
  * can leave it out.
  *
- * A passage's key is its message's key times `maxPassages`, plus its position in the message. Tokens of the full-text index begin with the number
- * of
- * their resource: a search reads only tokens of its own resource, however many others there are.
+ * A passage's key is its message's key times `maxPassages`, plus its position in the message. Tokens of the full-text index begin with the
+ * number of their resource: a search reads only tokens of its own resource, however many others there are.
  */
 export const indexSchema = `
   CREATE TABLE progress (

@@ -1,6 +1,4 @@
-/**
- * Passages that are ranked together, numbered in chronological order. Each array has one entry per passage; `-1` means none.
- */
+/** Passages that are ranked together, numbered in chronological order. Each array has one entry per passage; `-1` means none. */
 export interface Collection {
   readonly count: number
   /** The number of terms in each passage. */

@@ -1,3 +1,4 @@
+import { checkNames } from '../base/arguments.ts'
 import { HeedError } from '../base/errors.ts'
 import type { JSONObject } from '../base/json.ts'
 import type { Message } from '../message/message.ts'
@@ -6,61 +7,64 @@ import type { MemoryOptions } from '../run/options.ts'
 import type { Belongings } from '../store/contract/thread-dependents.ts'
 import type { ThreadRow, ThreadStore } from '../store/contract/threads.ts'
 import type { RecallProgress, RecallStatus } from '../store/contract/recall.ts'
-import { checkNames, checkReindex, scopeOf } from './arguments.ts'
+import { checkReindex, parseScope } from './arguments.ts'
 import { cloneHistory, clonesOf, cloneThread, sourceOf, type ClonedThread, type CloneThreadArgs, type UnreadClone } from './clones.ts'
 import { recall, type RecallArgs, type RecalledMessages } from './recall.ts'
-import { indexOf, isSearch, searchMessages } from './semantic/search.ts'
-import { createThread, deleteThread, listNames, listThreads, updateThread, type ListThreadsArgs, type NewThreadArgs, type ThreadList, type ThreadUpdate } from './threads.ts'
+import { isSearch, openIndex, searchMessages } from './semantic/search.ts'
+import { createThread, deleteThread, listNames, listThreads, updateThread } from './threads.ts'
+import type { ListThreadsArgs, NewThreadArgs, ThreadList, ThreadUpdate } from './threads.ts'
 import { defaultLastMessages } from './window.ts'
 import { listVersions, readWorkingMemory, undoWorkingMemory, updateWorkingMemory } from './working-memory/access.ts'
 import type { WorkingMemoryTarget, WorkingMemoryUpdate, WorkingMemoryVersion } from './working-memory/access.ts'
-import { workingMemoryIn, workingMemoryOf } from './working-memory/setting.ts'
-import { deleteMessages, saveMessages, updateMessages, type DeleteMessagesArgs, type SaveMessagesArgs, type UpdateMessagesArgs, type Writer } from './writing.ts'
+import { parseWorkingMemory, requireWorkingMemory } from './working-memory/setting.ts'
+import { deleteMessages, saveMessages, updateMessages } from './writing.ts'
+import type { DeleteMessagesArgs, SaveMessagesArgs, UpdateMessagesArgs, Writer } from './writing.ts'
 
-interface OwnPlace {
+/** What `Memory` passes to the memory of a resource. */
+interface StoreAccess {
   store(): Promise<ThreadStore>
   belongings(): Promise<Belongings[]>
   now(): number
 }
 
-/** Of what names a resource, only this one may be named. */
+/** Arguments whose `resourceId` may be left out. */
 type Own<Args> = Omit<Args, 'resourceId'> & { resourceId?: string }
 
 /**
- * A memory of one resource. Every call carries the resource to the store, which refuses what belongs to another: a program may pass ids
- * on as it got them from its user. Get it from `memory.forResource(id)`.
+ * A memory restricted to one resource. Each call passes the resource to the store, which rejects what belongs to another: a program may
+ * pass on ids that it received from its user. Get it from `memory.forResource(id)`.
  */
 export class ResourceMemory {
   readonly resourceId: string
-  readonly #place: OwnPlace
+  readonly #access: StoreAccess
   readonly #options: MemoryOptions
   readonly #embedder: TextEmbedder | undefined
   #writer: Writer
 
   /** @internal */
-  constructor(resourceId: string, place: OwnPlace, options: MemoryOptions, embedder?: TextEmbedder) {
+  constructor(resourceId: string, access: StoreAccess, options: MemoryOptions, embedder?: TextEmbedder) {
     this.resourceId = resourceId
-    this.#place = place
+    this.#access = access
     this.#options = options
     this.#embedder = embedder
     this.#writer = { resourceId }
   }
 
-  /** @internal The same for whoever may not instruct its models: messages of the role `system` are neither saved nor changed. */
-  uninstructing(): ResourceMemory {
-    const memory = new ResourceMemory(this.resourceId, this.#place, this.#options, this.#embedder)
+  /** @internal For a user who may not instruct models: messages of the role `system` are neither saved nor changed. */
+  withoutSystemRole(): ResourceMemory {
+    const memory = new ResourceMemory(this.resourceId, this.#access, this.#options, this.#embedder)
     memory.#writer = { resourceId: this.resourceId, except: 'system' }
     return memory
   }
 
   async createThread(thread: Own<NewThreadArgs> = {}): Promise<ThreadRow> {
-    return createThread(await this.#store(), this.#own(thread), this.#place.now(), workingMemoryIn(this.#options))
+    return createThread(await this.#store(), this.#own(thread), this.#access.now(), parseWorkingMemory(this.#options))
   }
 
   async getThreadById(thread: { threadId: string }): Promise<ThreadRow | null> {
     checkNames('getThreadById()', thread, ['threadId', 'resourceId'])
     const { threadId } = this.#own<{ threadId: string; resourceId?: string }>(thread)
-    return (await this.#store()).getThread(scopeOf(threadId, this.resourceId))
+    return (await this.#store()).getThread(parseScope(threadId, this.resourceId))
   }
 
   async listThreads(args: ListThreadsArgs = {}): Promise<ThreadList> {
@@ -72,31 +76,33 @@ export class ResourceMemory {
   }
 
   async updateThread(update: ThreadUpdate): Promise<ThreadRow> {
-    return updateThread(await this.#store(), this.#own(update), workingMemoryIn(this.#options))
+    return updateThread(await this.#store(), this.#own(update), parseWorkingMemory(this.#options))
   }
 
   async deleteThread(thread: string | { threadId: string }): Promise<boolean> {
     if (typeof thread !== 'string') checkNames('deleteThread()', thread, ['threadId', 'resourceId'])
     const { threadId } = typeof thread === 'string' ? { threadId: thread } : this.#own<{ threadId: string; resourceId?: string }>(thread)
-    return deleteThread(await this.#store(), scopeOf(threadId, this.resourceId), this.#place.belongings)
+    return deleteThread(await this.#store(), parseScope(threadId, this.resourceId), this.#access.belongings)
   }
 
   async recall(args: RecallArgs): Promise<RecalledMessages> {
     const own = this.#own(args)
     const { lastMessages = this.#options.lastMessages } = own.threadConfig ?? {}
-    const store = await this.#place.store()
-    return isSearch(own) ? searchMessages(store, own, this.#options, this.#embedder) : recall(store, own, lastMessages || defaultLastMessages)
+    const store = await this.#access.store()
+    return isSearch(own)
+      ? searchMessages(store, own, this.#options, this.#embedder)
+      : recall(store, own, lastMessages || defaultLastMessages)
   }
 
-  /** How far messages of its storage are indexed for recall, those of all resources together, and what holds it up. */
+  /** The progress of indexing for recall, of all resources of the storage together, and the failures that delay it. */
   async recallStatus(): Promise<RecallStatus> {
-    return (await indexOf(await this.#store(), this.#embedder)).status()
+    return (await openIndex(await this.#store(), this.#embedder)).status()
   }
 
-  /** Indexes all messages of its storage again, those of all resources, while what is there serves. */
+  /** Indexes all messages of the storage again, those of all resources. Searches use the present index meanwhile. */
   async reindex(options: { onProgress?: (progress: RecallProgress) => void } = {}): Promise<void> {
     checkReindex(options)
-    return (await indexOf(await this.#store(), this.#embedder)).reindex(options)
+    return (await openIndex(await this.#store(), this.#embedder)).reindex(options)
   }
 
   listMessages(args: RecallArgs): Promise<RecalledMessages> {
@@ -104,7 +110,7 @@ export class ResourceMemory {
   }
 
   async saveMessages(args: SaveMessagesArgs): Promise<{ messages: Message[] }> {
-    return { messages: await saveMessages(await this.#store(), this.#own(args), this.#place.now(), this.#writer) }
+    return { messages: await saveMessages(await this.#store(), this.#own(args), this.#access.now(), this.#writer) }
   }
 
   async updateMessages(args: UpdateMessagesArgs): Promise<Message[]> {
@@ -116,11 +122,11 @@ export class ResourceMemory {
     return deleteMessages(await this.#store(), args, this.resourceId)
   }
 
-  /** The copy is this resource's too. */
+  /** The clone belongs to this resource too. */
   cloneThread(args: UnreadClone): Promise<Pick<ClonedThread, 'thread'>>
   cloneThread(args: CloneThreadArgs): Promise<ClonedThread>
   async cloneThread(args: CloneThreadArgs): Promise<Pick<ClonedThread, 'thread'>> {
-    return cloneThread(await this.#store(), this.#own(args), this.#place.now(), this.resourceId)
+    return cloneThread(await this.#store(), this.#own(args), this.#access.now(), this.resourceId)
   }
 
   async getSourceThread(threadId: string): Promise<ThreadRow | null> {
@@ -135,26 +141,28 @@ export class ResourceMemory {
     return cloneHistory(await this.#store(), threadId, this.resourceId)
   }
 
-  /** What is kept in mind of this resource, or of one of its threads where working memory is that of a thread. */
+  /** The working memory of this resource, or of one of its threads when its scope is `thread`. */
   async getWorkingMemory<T = string | JSONObject>(target: WorkingMemoryTarget = {}): Promise<T | null> {
-    const found = await readWorkingMemory(await this.#store(), workingMemoryOf(this.#options), this.#own(target))
+    const found = await readWorkingMemory(await this.#store(), requireWorkingMemory(this.#options), this.#own(target))
     return (found?.workingMemory ?? null) as T | null
   }
 
   async updateWorkingMemory(update: WorkingMemoryUpdate): Promise<WorkingMemoryVersion> {
-    return updateWorkingMemory(await this.#store(), workingMemoryOf(this.#options), this.#own(update))
+    return updateWorkingMemory(await this.#store(), requireWorkingMemory(this.#options), this.#own(update))
   }
 
   async listWorkingMemoryVersions(target: WorkingMemoryTarget & { limit?: number; before?: number } = {}): Promise<WorkingMemoryVersion[]> {
-    return listVersions(await this.#store(), workingMemoryOf(this.#options), this.#own(target))
+    return listVersions(await this.#store(), requireWorkingMemory(this.#options), this.#own(target))
   }
 
-  async undoWorkingMemory(target: WorkingMemoryTarget & { version?: number; expectedVersion?: number } = {}): Promise<WorkingMemoryVersion> {
-    return undoWorkingMemory(await this.#store(), workingMemoryOf(this.#options), this.#own(target))
+  async undoWorkingMemory(
+    target: WorkingMemoryTarget & { version?: number; expectedVersion?: number } = {},
+  ): Promise<WorkingMemoryVersion> {
+    return undoWorkingMemory(await this.#store(), requireWorkingMemory(this.#options), this.#own(target))
   }
 
   #store(): Promise<ThreadStore> {
-    return this.#place.store()
+    return this.#access.store()
   }
 
   #own<Args extends { resourceId?: string }>(args: Args): Args & { resourceId: string } {
@@ -164,8 +172,7 @@ export class ResourceMemory {
 
   #check(resourceId: string | undefined): void {
     if (resourceId === undefined || resourceId === this.resourceId) return
-    throw new HeedError('thread_forbidden', `This memory is of resource ${this.resourceId} and can't be asked for another. Use memory.forResource() with that one.`, {
-      details: { resourceId: this.resourceId },
-    })
+    const why = `This memory is restricted to resource ${this.resourceId}. Call memory.forResource() with the other one.`
+    throw new HeedError('thread_forbidden', why, { details: { resourceId: this.resourceId } })
   }
 }

@@ -1,2 +1,0 @@
-/** The name by which models change working memory. */
-export const toolName = 'updateWorkingMemory'

@@ -13,11 +13,12 @@ export type { WorkingMemoryTarget, WorkingMemoryUpdate, WorkingMemoryVersion } f
 
 // Agents
 export { Agent } from './agent/agent.ts'
-export type { GenerateResult, StreamResult } from './agent/answers.ts'
-export type { SuspendedTarget, ToolApproval } from './agent/approval.ts'
-export type { AgentConfig, AgentsInput, Dynamic, LegacyOptions } from './agent/config.ts'
+export type { GenerateResult, StreamResult } from './agent/stream.ts'
+export type { SuspendedTarget, ToolApproval } from './agent/approvals.ts'
+export type { AgentConfig, AgentsInput, Dynamic } from './agent/config.ts'
+export type { LegacyOptions } from './agent/options.ts'
 export { AgentStream } from './agent/stream.ts'
-export type { SuspendedRun, SuspendedRuns, SuspendedRunsFilter } from './agent/suspended.ts'
+export type { SuspendedRun, SuspendedRuns, SuspendedRunsFilter } from './agent/approvals.ts'
 export { RequestContext } from './run/request-context.ts'
 export {
   hasToolCall, stepCountIs, type AgentExecutionOptions, type MemoryOptions, type MemoryTarget, type SemanticRecallOptions,

@@ -51,7 +51,11 @@ const sometimes = [
   new Agent({ id: 's', tools: async () => ({ weather: cond ? weather : undefined, add }) }),
 ] as const
 for (const one of sometimes) {
-  const said = await one.generate('Hi', { tools: { add: cond ? add : undefined }, toolsets: { clocks: cond ? { clock } : {} }, clientTools: cond ? { clock } : {} })
+  const said = await one.generate('Hi', {
+    tools: { add: cond ? add : undefined },
+    toolsets: { clocks: cond ? { clock } : {} },
+    clientTools: cond ? { clock } : {},
+  })
   for (const call of said.toolCalls) {
     expectTypeOf(call.toolName).toEqualTypeOf<'weather' | 'add'>()
     if (call.toolName === 'weather') expectTypeOf(call.args).toEqualTypeOf<{ city: string }>()
@@ -135,8 +139,12 @@ export const wrong = new Agent({ id: 'wrong', model: 'openai/gpt-5.5', instructi
 
 // Where sends go, and what becomes of them.
 const target = { resourceId: 'u', threadId: 't' }
-expectTypeOf(agent.sendMessage('Hi', { ...target, ifIdle: { streamOptions: { maxSteps: 3 } } }).persisted).toEqualTypeOf<Promise<void> | undefined>()
-expectTypeOf(agent.queueMessage({ contents: [{ type: 'text', text: 'Hi' }], attributes: { name: 'Ada', n: 1 } }, target).runId).toEqualTypeOf<string>()
+expectTypeOf(agent.sendMessage('Hi', { ...target, ifIdle: { streamOptions: { maxSteps: 3 } } }).persisted).toEqualTypeOf<
+  Promise<void> | undefined
+>()
+expectTypeOf(
+  agent.queueMessage({ contents: [{ type: 'text', text: 'Hi' }], attributes: { name: 'Ada', n: 1 } }, target).runId,
+).toEqualTypeOf<string>()
 const state = await agent.sendStateSignal({ id: 'lane', cacheKey: 'k', contents: 'x' }, target)
 if (state.skipped) expectTypeOf(state.reason).toEqualTypeOf<'unchanged'>()
 else expectTypeOf(state.runId).toEqualTypeOf<string>()

@@ -29,43 +29,34 @@ import { abortRun, type AbortOptions } from '../thread/control/abort.ts'
 import type { AbortAnswer } from '../thread/cluster/peers.ts'
 import type { InboxSubscribeOptions, InboxSubscription } from '../inbox/subscription.ts'
 import { abortThread, subscribe, type SubscribeOptions } from '../thread/watch/watching.ts'
-import type { GenerateResult, StreamResult } from './answers.ts'
-import { approveCall, decideCall, type CallDecided, type CallResume, type SuspendedTarget, type ToolApproval } from './approval.ts'
-import { answer, answerSuspended, type RunDecision } from './call.ts'
-import { checkConfig } from './check-config.ts'
-import { checkOptions } from './check-options.ts'
-import { checkSend } from './check-send.ts'
-import { fromLegacyOptions, type AgentConfig, type LegacyOptions } from './config.ts'
-import { contextKeys } from './context-keys.ts'
+import type { GenerateResult, StreamResult } from './stream.ts'
+import { approveCall, decideCall, checkResumeData, listSuspendedRuns, type CallDecided, type CallResume, type SuspendedTarget, type ToolApproval, type SuspendedRuns, type SuspendedRunsFilter } from './approvals.ts'
+import { runCall, continueSuspended, type RunDecision } from './call.ts'
+import { checkConfig, contextKeys, resolve, type AgentConfig } from './config.ts'
+import { checkOptions, checkSend, fromLegacyOptions, requestContextIn, validateArguments, type LegacyOptions, type ForRequest } from './options.ts'
 import { explainAgentPrompt } from './explain.ts'
-import { describeAgent, type AgentDescription } from './describe.ts'
-import { describeThread } from './describe-thread.ts'
-import { contextGiven, given, type ForRequest } from './given.ts'
-import { fixedProcessors, historyForCall } from './history.ts'
-import { contextOf, memoryFor, memoryPlace } from './memory-place.ts'
-import { PlacingSends } from './placing-send.ts'
+import { describeAgent, describeThread, type AgentDescription } from './describe.ts'
+import { staticProcessors, historyOptionsOfCall } from './memory/history.ts'
+import { contextOf, resolveMemory, memoryPlace } from './memory/request-memory.ts'
+import { UnresolvedSends, hasCallerId, messageToSignal, toSignal } from './sends.ts'
 import { prepareRun, resolveOptions } from './prepare.ts'
-import { resolve } from './resolve.ts'
-import { checkResumeData } from './resume.ts'
 import { sendNotifications, type NotificationDeliveryPolicyConfig, type NotificationInput, type NotificationResult, type NotificationTarget } from './notifications.ts'
-import { isNamed, sentMessage, sentSignal } from './sent-signals.ts'
 import { agentSchedules, type AgentSchedules, type ScheduleInput, type ScheduleRecord } from './schedules.ts'
 import { StorageBinding } from './storage-binding.ts'
-import { listSuspendedRuns, type SuspendedRuns, type SuspendedRunsFilter } from './suspended.ts'
-import { anyTitler } from './titler.ts'
+import { titlerOfMarkedThread } from './memory/titler.ts'
 
-/** A model with instructions and tools, that can be asked once or live on threads. */
+/** A model with instructions and tools. It runs single calls, or on threads. */
 export class Agent<TAgentId extends string = string, TTools extends ToolsInput = ToolsInput> {
   readonly description: string | undefined
   readonly #config: AgentConfig
   #binding: StorageBinding
   #id: string | undefined
   #memory: Memory | undefined
-  /** The request that a copy was made for. */
+  /** The request context of a copy that `forRequest` made. */
   #context: RequestContext | undefined
   /** Copies of this agent at sites that requests chose. */
   readonly #copies = new WeakMap<Site, this>()
-  readonly #placing = new PlacingSends()
+  readonly #unresolved = new UnresolvedSends()
 
   constructor(config: AgentConfig<TAgentId, TTools>) {
     this.#config = config
@@ -73,13 +64,20 @@ export class Agent<TAgentId extends string = string, TTools extends ToolsInput =
     this.#id = config.id ?? config.name
     this.description = config.description
     const memory = config.memory instanceof Memory ? config.memory.storage : undefined
-    this.#binding = new StorageBinding(storageIn(config.id ?? config.name ?? 'without a name', memory, fixedProcessors(config)), config.heed)
+    this.#binding = new StorageBinding(
+      storageIn(config.id ?? config.name ?? 'without a name', memory, staticProcessors(config)),
+      config.heed,
+    )
     config.heed?.admit(this)
     this.#bindMemory()
   }
 
   get id(): TAgentId {
-    if (this.#id === undefined) throw new HeedError('invalid_agent', 'This agent has no id. Give it one, or a name, or register it: new Heed({ agents: { support: agent } }).')
+    if (this.#id === undefined)
+      throw new HeedError(
+        'invalid_agent',
+        'This agent has no id. Give it one, or a name, or register it: new Heed({ agents: { support: agent } }).',
+      )
     return this.#id as TAgentId
   }
 
@@ -87,20 +85,24 @@ export class Agent<TAgentId extends string = string, TTools extends ToolsInput =
     return this.#config.name ?? this.id
   }
 
-  // Asking
+  // Single calls
 
-  /** Asks once and waits for the whole answer. Rejects when the run failed or was aborted; a tripwire is part of the result. */
-  async generate<S extends Schema = never>(messages: AgentInput, options: AgentExecutionOptions<S> = {}): Promise<GenerateResult<TTools, S>> {
+  /** Runs the agent and resolves with the whole result. Rejects when the run failed or was aborted; a tripwire is part of the result. */
+  async generate<S extends Schema = never>(
+    messages: AgentInput,
+    options: AgentExecutionOptions<S> = {},
+  ): Promise<GenerateResult<TTools, S>> {
     checkOptions(options, 'generate()')
-    const result = await (await answer(this, messages, options, false)).result
-    if (result.finishReason === 'aborted') throw new HeedError('aborted', `The run ${result.runId} was aborted.`, { cause: options.abortSignal?.reason })
+    const result = await (await runCall(this, messages, options, false)).result
+    if (result.finishReason === 'aborted')
+      throw new HeedError('aborted', `The run ${result.runId} was aborted.`, { cause: options.abortSignal?.reason })
     return result as GenerateResult<TTools, S>
   }
 
-  /** Asks once and answers as soon as the run begins. */
+  /** Runs the agent and resolves as soon as the run begins. */
   async stream<S extends Schema = never>(messages: AgentInput, options: AgentExecutionOptions<S> = {}): Promise<StreamResult<TTools, S>> {
     checkOptions(options, 'stream()')
-    return (await answer(this, messages, options, true)) as StreamResult<TTools, S>
+    return (await runCall(this, messages, options, true)) as StreamResult<TTools, S>
   }
 
   /** An older name of `generate`. */
@@ -113,7 +115,7 @@ export class Agent<TAgentId extends string = string, TTools extends ToolsInput =
     return this.stream(messages, fromLegacyOptions(options) as AgentExecutionOptions<never>)
   }
 
-  /** What the model would be sent for these messages, part by part: where each came from and what it costs. Processors are not asked. */
+  /** The prompt for these messages, part by part, with the origin and the cost of each. Processors are not called. */
   async explainPrompt(messages: AgentInput, options: AgentExecutionOptions = {}): Promise<ExplainedPrompt> {
     checkOptions(options, 'explainPrompt()')
     return explainAgentPrompt(this, this.#config, messages, options)
@@ -121,99 +123,99 @@ export class Agent<TAgentId extends string = string, TTools extends ToolsInput =
 
   // Sending to a thread
 
-  /** A user's words, into the running loop or, on an idle thread, as the start of a run. */
+  /** Sends a user's message into the active run or, on an idle thread, as the start of a run. */
   sendMessage(message: MessageInput, options: SendOptions): SendReceipt {
     const site = this.site()
-    return this.#send(site, 'now', sentMessage(site, this.signalTags, message), options, isNamed(message))
+    return this.#send(site, 'now', messageToSignal(site, this.signalTags, message), options, hasCallerId(message))
   }
 
-  /** A user's words as a turn of their own, after what is active. */
+  /** Queues a user's message: it starts a run of its own after the active one. */
   queueMessage(message: MessageInput, options: SendOptions): SendReceipt {
     const site = this.site()
-    return this.#send(site, 'queue', sentMessage(site, this.signalTags, message), options, isNamed(message))
+    return this.#send(site, 'queue', messageToSignal(site, this.signalTags, message), options, hasCallerId(message))
   }
 
-  /** Context that a system produced. */
+  /** Sends context that a system produced. */
   sendSignal(signal: SignalInput, options: SendOptions): SendReceipt {
     const site = this.site()
-    return this.#send(site, 'now', sentSignal(site, this.signalTags, signal), options, isNamed(signal))
+    return this.#send(site, 'now', toSignal(site, this.signalTags, signal), options, hasCallerId(signal))
   }
 
-  /** The state of a lane. Skipped when the lane has it already. */
+  /** Sends the state of a lane. Skipped when the lane has this state already. */
   async sendStateSignal(state: StateInput, options: SendOptions): Promise<StateReceipt> {
     const { input, lane } = stateSignal(state, options?.threadId)
     const checked = checkSend(options)
     const here = await this.resolveStorage(options.ifIdle?.streamOptions?.requestContext)
     const site = here.site()
-    return site.threads.sends.sendState(here, sentSignal(site, this.signalTags, input), checked, { lane, named: isNamed(input) })
+    return site.threads.sends.sendState(here, toSignal(site, this.signalTags, input), checked, { lane, named: hasCallerId(input) })
   }
 
-  /** Something that happened elsewhere: a record in the inbox, which the delivery policy sends on now, later, summarised or not at all. */
+  /** Stores a notification in the inbox. The delivery policy delivers it now, later, in a summary or not at all. */
   sendNotificationSignal(notification: NotificationInput, options: NotificationTarget): Promise<NotificationResult>
   sendNotificationSignal(notifications: readonly NotificationInput[], options: NotificationTarget): Promise<NotificationResult[]>
-  async sendNotificationSignal(given: NotificationInput | readonly NotificationInput[], options: NotificationTarget): Promise<NotificationResult | NotificationResult[]> {
-    return sendNotifications(this, given, options)
+  async sendNotificationSignal(
+    notifications: NotificationInput | readonly NotificationInput[],
+    options: NotificationTarget,
+  ): Promise<NotificationResult | NotificationResult[]> {
+    return sendNotifications(this, notifications, options)
   }
 
-  /** Watches the inbox of a resource, or of one thread: its records, as they change. */
+  /** Subscribes to changes of the inbox of a resource, or of one thread. */
   async subscribeToInbox(options: InboxSubscribeOptions): Promise<InboxSubscription> {
     return (await this.#site()).inbox.subscribe(options)
   }
 
-  /** Sends something at certain times: kept in the store, sent once by whichever process is there. */
+  /** Stores a send for given times. Each occurrence is sent once, by any of the processes on the storage. */
   schedule(input: ScheduleInput): Promise<ScheduleRecord> {
     return this.schedules.create(input)
   }
 
-  /** What is scheduled for this agent. */
+  /** The schedules of this agent. */
   get schedules(): AgentSchedules {
     return agentSchedules(this)
   }
 
-  // Reading the lanes of a thread
-
-  /** What a lane says now; null when nothing was said of it. */
+  /** The current state of a lane; null when it has none. */
   async getLane(lane: Scope & { id: string }): Promise<Lane | null> {
-    const { id, ...scope } = given('getLane', lane)
+    const { id, ...scope } = validateArguments('getLane', lane)
     return readLane((await this.#open()).threads.store, scope, id)
   }
 
   /** The lanes of a thread, by id. */
   async listLanes(query: Scope & { after?: string; limit?: number }): Promise<LaneRow[]> {
-    const { after, limit, ...scope } = given('listLanes', query)
+    const { after, limit, ...scope } = validateArguments('listLanes', query)
     return readLanes((await this.#open()).threads.store, scope, { after, limit })
   }
 
-  /** Everything that a lane was told, newest first; `before` is the version to go on below. */
+  /** The states that a lane received, newest first; `before` is the version to continue below. */
   async listLaneHistory(query: Scope & { id: string; before?: number; limit?: number }): Promise<LaneHistory> {
-    const { id, before, limit, ...scope } = given('listLaneHistory', query)
+    const { id, before, limit, ...scope } = validateArguments('listLaneHistory', query)
     return readLaneHistory((await this.#open()).threads.store, scope, id, { before, limit })
   }
 
   // Watching and steering a thread
 
-  /** Watches a thread: its chunks, its active run, and a way to stop it. */
+  /** Subscribes to a thread: its chunks, its active run, and a way to abort it. */
   async subscribeToThread(options: SubscribeOptions): Promise<AgentThreadSubscription> {
-    return subscribe(await this.#threads(), given('subscribeToThread', options))
+    return subscribe(await this.#threads(), validateArguments('subscribeToThread', options))
   }
 
-  /**
-   * Aborts what is active on a thread, in whatever process it runs, suspended runs included, and answers whether there was anything to
-   * abort: `aborted` when its runner took the abort.
-   */
+  /** Aborts the active or suspended run of a thread, in any process. `aborted` when the runner of the thread took the abort. */
   async abortRun(run: Scope & AbortOptions): Promise<AbortAnswer> {
-    const { threadId, resourceId, ...options } = given('abortRun', run)
+    const { threadId, resourceId, ...options } = validateArguments('abortRun', run)
     const here = this.#threads()
-    // Without a turn in between where the place is known: what is sent next must not be what is aborted.
+    // No await where the storage is known: the abort must not hit a signal that is sent next.
     return abortRun(here instanceof Promise ? await here : here, { threadId, ...(resourceId === undefined ? {} : { resourceId }) }, options)
   }
 
-  /** Aborts what is active on a thread. False when nothing is known here to be; `abortRun` asks the store, and other processes. */
+  /** Aborts the active run of a thread. False when this process knows of none; `abortRun` also checks the store and other processes. */
   abortThreadStream(run: Scope & AbortOptions): boolean {
-    const { threadId, resourceId, ...options } = given('abortThreadStream', run)
+    const { threadId, resourceId, ...options } = validateArguments('abortThreadStream', run)
     const here = this.resolveStorage()
     if (here instanceof Promise) {
-      here.then((placed) => placed.abortThreadStream(run)).catch((error: unknown) => this.threads().logger.error('a run could not be aborted', { threadId, error: String(error) }))
+      here
+        .then((placed) => placed.abortThreadStream(run))
+        .catch((error: unknown) => this.threads().logger.error('a run could not be aborted', { threadId, error: String(error) }))
       return false
     }
     return abortThread(here.threads(), { threadId, ...(resourceId === undefined ? {} : { resourceId }) }, options)
@@ -221,88 +223,85 @@ export class Agent<TAgentId extends string = string, TTools extends ToolsInput =
 
   /** The run that is active or suspended on a thread, or null. */
   async activeRun(scope: Scope): Promise<ActiveRun | null> {
-    return activeRun(await this.#threads(), given('activeRun', scope))
+    return activeRun(await this.#threads(), validateArguments('activeRun', scope))
   }
 
-  /** Threads on which something is active or suspended, of any agent. Up to 100 unless told. */
+  /** Threads with an active or suspended run, of any agent. Up to `limit`; 100 by default. */
   async listActiveThreads(query: { resourceId?: string; limit?: number } = {}): Promise<ThreadRow[]> {
-    return listActiveThreads(await this.#threads(), given('listActiveThreads', query))
+    return listActiveThreads(await this.#threads(), validateArguments('listActiveThreads', query))
   }
 
   async listQueued(scope: Scope): Promise<QueuedSignal[]> {
-    return listQueued(await this.#threads(), given('listQueued', scope))
+    return listQueued(await this.#threads(), validateArguments('listQueued', scope))
   }
 
-  /** Takes signals out of the queue. Answers the ids that were still in it. */
+  /** Removes signals from the queue. Returns the ids that were still in it. */
   async cancelQueued(queued: Scope & { signalIds: string[] }): Promise<string[]> {
-    const { signalIds, ...scope } = given('cancelQueued', queued)
+    const { signalIds, ...scope } = validateArguments('cancelQueued', queued)
     return cancelQueued(await this.#threads(), scope, signalIds)
   }
 
-  /** Puts queued messages in this order. Answers the order that came of it. */
+  /** Puts queued messages in this order. Returns the resulting order. */
   async reorderQueued(queued: Scope & { signalIds: string[] }): Promise<string[]> {
-    const { signalIds, ...scope } = given('reorderQueued', queued)
+    const { signalIds, ...scope } = validateArguments('reorderQueued', queued)
     return reorderQueued(await this.#threads(), scope, signalIds)
   }
 
-  /** What happened to a signal: accepted, waiting, drained at which step, answered by which run. */
+  /** What happened to a signal: accepted, pending, drained at which step, answered by which run. */
   async explain(signal: Scope & { signalId: string }): Promise<ExplainedSignal | null> {
-    const { signalId, ...scope } = given('explain', signal)
+    const { signalId, ...scope } = validateArguments('explain', signal)
     return explainSignal((await this.#open()).threads.store, scope, signalId)
   }
 
-  /** Takes up a parked run, the newest one of the thread unless it is named, from its last finished step. */
+  /** Continues a parked run from its last finished step; the newest one of the thread unless `runId` names another. */
   async retryParked(run: Scope & { runId?: string }): Promise<{ accepted: true; runId: string }> {
-    const { runId, ...scope } = given('retryParked', run)
+    const { runId, ...scope } = validateArguments('retryParked', run)
     return { accepted: true, runId: await retryParked(await this.#threads(), this, scope, runId) }
   }
 
-  // Deciding about tool calls
-
-  /** Approves or declines a call that waits. What follows arrives at those who watch the thread. */
+  /** Approves or declines a suspended call. Subscribers of the thread receive what follows. */
   async sendToolApproval(approval: ToolApproval): Promise<CallDecided> {
-    return approveCall(await this.resolveStorage(), this.#config, given('sendToolApproval', approval))
+    return approveCall(await this.resolveStorage(), this.#config, validateArguments('sendToolApproval', approval))
   }
 
-  /** Resumes a call that suspended itself. What follows arrives at those who watch the thread. */
+  /** Resumes a call that suspended itself. Subscribers of the thread receive what follows. */
   async sendStreamResume(resume: CallResume): Promise<CallDecided> {
-    return decideCall(await this.resolveStorage(), this.#config, given('sendStreamResume', resume))
+    return decideCall(await this.resolveStorage(), this.#config, validateArguments('sendStreamResume', resume))
   }
 
-  /** Approves a call and answers with the stream of what follows. */
+  /** Approves a call and returns the stream of what follows. */
   async approveToolCall(call: SuspendedTarget): Promise<StreamResult<TTools, never>> {
-    return this.#continue({ ...given('approveToolCall', call), approved: true })
+    return this.#continue({ ...validateArguments('approveToolCall', call), approved: true })
   }
 
-  /** Declines a call, with a reason that the model reads, and answers with the stream of what follows. */
+  /** Declines a call, with a reason that the model reads, and returns the stream of what follows. */
   async declineToolCall(call: SuspendedTarget & { reason?: string }): Promise<StreamResult<TTools, never>> {
-    return this.#continue({ ...given('declineToolCall', call), approved: false })
+    return this.#continue({ ...validateArguments('declineToolCall', call), approved: false })
   }
 
-  /** Resumes a call that suspended itself and answers with the stream of what follows. */
+  /** Resumes a call that suspended itself and returns the stream of what follows. */
   async resumeStream(resumeData: JSONValue, call: SuspendedTarget): Promise<StreamResult<TTools, never>> {
-    return this.#continue({ ...given('resumeStream', call), resumeData })
+    return this.#continue({ ...validateArguments('resumeStream', call), resumeData })
   }
 
   async listSuspendedRuns(filter: SuspendedRunsFilter = {}): Promise<SuspendedRuns> {
-    return listSuspendedRuns(await this.#threads(), this.id, given('listSuspendedRuns', filter))
+    return listSuspendedRuns(await this.#threads(), this.id, validateArguments('listSuspendedRuns', filter))
   }
-
-  // What it is made of
 
   /** Its memory. An agent without one has its history all the same. */
   async getMemory(request: ForRequest = this.#context ?? {}): Promise<Memory> {
-    const memory = (await memoryFor(this.#config, contextGiven('getMemory()', request), this.id)) ?? (this.#memory ??= new Memory())
+    const memory = (await resolveMemory(this.#config, requestContextIn('getMemory()', request), this.id)) ?? (this.#memory ??= new Memory())
     const here = this.storageDependsOnRequest ? this.#boundTo(memory, this.site()) : this
     return memory.at(here.#memoryPlace(), here.#storageOwner)
   }
 
   /**
-   * The same agent where the threads of this request are: needed where `memory` is a function that brings a storage of its own. Its runs take
-   * their request context from their own options, as ever.
+   * This agent, bound to the storage of a request: needed where `memory` is a function that returns memories with storages of their own.
+   * Its
+   * runs take their request context from their own options.
    */
   async forRequest(request: ForRequest): Promise<this> {
-    const requestContext = contextGiven('forRequest()', request)
+    const requestContext = requestContextIn('forRequest()', request)
     if (!this.storageDependsOnRequest) return this
     const here = await this.resolveStorage(requestContext)
     const copy = here.#copyAt(here.#binding.fixed)
@@ -310,17 +309,15 @@ export class Agent<TAgentId extends string = string, TTools extends ToolsInput =
     return copy
   }
 
-  /** Its model and its tools, for those who list agents. */
+  /** Its model and its tools, for lists of agents. */
   async describe(request: ForRequest = this.#context ?? {}): Promise<AgentDescription> {
-    return describeAgent(this.#config, this.id, this.site(), contextGiven('describe()', request))
+    return describeAgent(this.#config, this.id, this.site(), requestContextIn('describe()', request))
   }
 
   async getMetadata(request: ForRequest = this.#context ?? {}): Promise<Record<string, unknown>> {
-    const requestContext = contextGiven('getMetadata()', request)
+    const requestContext = requestContextIn('getMetadata()', request)
     return this.#config.metadata === undefined ? {} : resolve(this.#config.metadata, { requestContext })
   }
-
-  // Its storage
 
   /** @internal The site of its threads. */
   site(): Site {
@@ -337,12 +334,12 @@ export class Agent<TAgentId extends string = string, TTools extends ToolsInput =
     return typeof this.#config.memory === 'function'
   }
 
-  /** @internal This agent, bound to the storage of a request: the function that finds the memory is called. Where that throws, the result rejects. */
+  /** @internal This agent, bound to the storage of a request: the `memory` function is called. Rejects where that throws. */
   resolveStorage(requestContext?: RequestContext): this | Promise<this> {
     if (!this.storageDependsOnRequest || (this.#binding.isFixed && !requestContext)) return this
     const otherwise = this.site()
     try {
-      const found = memoryFor(this.#config, contextOf(this.#config, requestContext), this.id)
+      const found = resolveMemory(this.#config, contextOf(this.#config, requestContext), this.id)
       return found instanceof Promise ? found.then((memory) => this.#boundTo(memory, otherwise)) : this.#boundTo(found, otherwise)
     } catch (error) {
       return Promise.reject(error)
@@ -351,7 +348,7 @@ export class Agent<TAgentId extends string = string, TTools extends ToolsInput =
 
   /** This agent at the storage of a memory; where the memory has none, at `otherwise`. */
   #boundTo(memory: Memory | undefined, otherwise: Site): this {
-    const storage = storageIn(this.id, memory?.storage, fixedProcessors(this.#config))
+    const storage = storageIn(this.id, memory?.storage, staticProcessors(this.#config))
     const site = storage ? this.#binding.siteOf(storage) : otherwise
     const copy = this.#copies.get(site) ?? this.#copyAt(site)
     this.#copies.set(site, copy)
@@ -369,7 +366,7 @@ export class Agent<TAgentId extends string = string, TTools extends ToolsInput =
     this.#binding.inherit(site)
   }
 
-  /** What its threads are kept by, other than by its memory: a storage that a processor named, or its Heed. */
+  /** The owner of its storage, other than its memory: the storage of a processor, or its Heed. */
   get #storageOwner(): object | undefined {
     const { memory } = this.#config
     const { heed, storage } = this.#binding
@@ -383,7 +380,7 @@ export class Agent<TAgentId extends string = string, TTools extends ToolsInput =
     this.#bindMemory()
   }
 
-  /** Reads through its memory go to the same threads, from when it belongs to a Heed. */
+  /** Binds its memory to its threads, once it has a storage or a Heed. */
   #bindMemory(): void {
     const { memory } = this.#config
     const owner = this.#storageOwner
@@ -410,8 +407,6 @@ export class Agent<TAgentId extends string = string, TTools extends ToolsInput =
     await site.threads.open()
     return site
   }
-
-  // Its runs
 
   /** @internal */
   get signalTags(): readonly string[] {
@@ -449,13 +444,19 @@ export class Agent<TAgentId extends string = string, TTools extends ToolsInput =
 
   /** @internal */
   async titler(): Promise<Titler> {
-    return anyTitler(this.#config, await resolveOptions(this.#config, {}), this.id, this.site())
+    return titlerOfMarkedThread(this.#config, await resolveOptions(this.#config, {}), this.id, this.site())
   }
 
   /** @internal */
   window(options: AgentExecutionOptions): Window {
     const { memory } = this.#config
-    return windowOf(historyOption(memory instanceof Memory ? memory.options : undefined, historyIn(fixedProcessors(this.#config)), options.memory?.options))
+    return windowOf(
+      historyOption(
+        memory instanceof Memory ? memory.options : undefined,
+        historyIn(staticProcessors(this.#config)),
+        options.memory?.options,
+      ),
+    )
   }
 
   /** @internal */
@@ -465,17 +466,18 @@ export class Agent<TAgentId extends string = string, TTools extends ToolsInput =
 
   /** @internal */
   memoryOptions(options: AgentExecutionOptions): Promise<MemoryOptions> | undefined {
-    return historyForCall(this.id, this.#config, options)
+    return historyOptionsOfCall(this.id, this.#config, options)
   }
 
-  #send(site: Site, mode: 'now' | 'queue', signal: Signal, given: SendOptions, named: boolean): SendReceipt {
-    const checked = checkSend(given)
+  #send(site: Site, mode: 'now' | 'queue', signal: Signal, options: SendOptions, named: boolean): SendReceipt {
+    const checked = checkSend(options)
     if (!this.storageDependsOnRequest) return site.threads.sends.send(this, mode, signal, checked, { named })
-    const here = this.resolveStorage(given.ifIdle?.streamOptions?.requestContext)
-    if (!(here instanceof Promise) && !this.#placing.has(given)) return here.threads().sends.send(here, mode, signal, checked, { named })
-    // It may reject while earlier sends are on their way; the receipt reports it.
+    const here = this.resolveStorage(options.ifIdle?.streamOptions?.requestContext)
+    if (!(here instanceof Promise) && !this.#unresolved.includes(options))
+      return here.threads().sends.send(here, mode, signal, checked, { named })
+    // It may reject while earlier sends are pending; the receipt reports it.
     if (here instanceof Promise) here.catch(() => {})
-    return this.#placing.receipt(site.threads, signal, given, async (runId) => {
+    return this.#unresolved.receipt(site.threads, signal, options, async (runId) => {
       const placed = await here
       return placed.threads().sends.send(placed, mode, signal, checked, { runId, named })
     })
@@ -484,7 +486,7 @@ export class Agent<TAgentId extends string = string, TTools extends ToolsInput =
   async #continue(decision: RunDecision): Promise<StreamResult<TTools, never>> {
     const here = await this.resolveStorage()
     await checkResumeData(here, this.#config, decision)
-    return (await answerSuspended(here, decision)) as StreamResult<TTools, never>
+    return (await continueSuspended(here, decision)) as StreamResult<TTools, never>
   }
 }
 

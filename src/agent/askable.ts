@@ -6,16 +6,16 @@ import type { Send } from '../store/contract/threads.ts'
 import type { Site } from '../heed/site.ts'
 import type { ThreadRuntime } from '../thread/runtime/runtime.ts'
 
-/** An agent, and the site of its threads. */
+/** What the functions of this folder need of an `Agent`. The class does not declare it: these members are not published. */
 export interface Askable extends Runnable {
   site(): Site
   threads(): ThreadRuntime
-  /** The agent bound to the storage of a request. Another object only where its memory is found for each request. */
+  /** The agent bound to the storage of a request. Another object only where its memory is a function of the request. */
   resolveStorage(requestContext?: RequestContext): Askable | Promise<Askable>
-  /** Tags of its own signals, which plain text may not imitate. */
+  /** Tags of its own signals: text that imitates one is escaped. */
   readonly signalTags: readonly string[]
-  /** A thread that is about to be created, as the store takes it: `workingMemory` of its metadata goes to working memory. */
+  /** The fields of a new thread for the store; `workingMemory` of its metadata is stored as working memory. */
   describeThread(thread: { title?: string; metadata?: JSONObject }, options: AgentExecutionOptions): Promise<NonNullable<Send['thread']>>
-  /** Where its own defaults say that a conversation is kept. */
+  /** The thread that its default options name. */
   defaultMemory(options: AgentExecutionOptions): Promise<MemoryTarget | undefined>
 }

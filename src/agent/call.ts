@@ -1,45 +1,46 @@
 import { HeedError, isHeedError } from '../base/errors.ts'
-import type { JSONObject, JSONValue } from '../base/json.ts'
+import { orderedJSON, type JSONObject, type JSONValue } from '../base/json.ts'
+import { untilAborted } from '../base/until-aborted.ts'
+import type { Site } from '../heed/site.ts'
 import type { AgentInput } from '../message/read/input.ts'
 import type { MessageRow } from '../message/row.ts'
-import { ChunkLog } from '../run/output/chunk-log.ts'
 import type { Chunk } from '../run/chunk.ts'
 import { runLoop } from '../run/loop/loop.ts'
-import type { AgentExecutionOptions, MemoryTarget } from '../run/options.ts'
+import type { RunCommit, RunCommitted, RunHost } from '../run/loop/run-host.ts'
 import { Run } from '../run/loop/run.ts'
+import type { AgentExecutionOptions, MemoryTarget } from '../run/options.ts'
+import { ChunkLog } from '../run/output/chunk-log.ts'
 import type { RunResult } from '../run/output/run-result.ts'
 import type { ToolCall, ToolResult } from '../run/step/step-result.ts'
-import { untilAborted } from '../base/until-aborted.ts'
 import { isUserAuthored } from '../signals/row.ts'
-import { callOnThread } from '../thread/send/call.ts'
 import { decide } from '../thread/control/decide.ts'
-import { activeContext } from '../tracing/telemetry.ts'
-import { runInTrace, traceRun, prepareInTrace } from '../tracing/run-trace.ts'
-import type { Site } from '../heed/site.ts'
 import type { ThreadRuntime } from '../thread/runtime/runtime.ts'
+import { callOnThread } from '../thread/send/call.ts'
+import { enqueueTurn } from '../thread/send/enqueue-turn.ts'
+import { prepareInTrace, runInTrace, traceRun } from '../tracing/run-trace.ts'
+import { activeContext } from '../tracing/telemetry.ts'
 import type { Askable } from './askable.ts'
-import { checkMemory } from './check-options.ts'
-import { EphemeralHost } from './ephemeral.ts'
-import { historyOf } from './explain.ts'
-import { checkInput, namedRows } from './input.ts'
+import { readHistory } from './explain.ts'
+import { checkInput, inputWithCallerIds } from './input.ts'
+import { checkMemory } from './options.ts'
 import { unlessAborted } from './prepare.ts'
 import { AgentStream } from './stream.ts'
 
 type AnyStream = AgentStream<ToolCall, ToolResult, unknown>
 
-/** One question and its answer: on a thread when there is one, else in memory alone. Without `logged`, chunks are not kept. */
-export async function answer(agent: Askable, messages: AgentInput, options: AgentExecutionOptions, logged: boolean): Promise<AnyStream> {
-  const { rows, given } = namedRows(agent, messages)
+/** Runs `generate()` or `stream()`: on the thread of its options, else without one. Without `logged`, chunks are not kept. */
+export async function runCall(agent: Askable, messages: AgentInput, options: AgentExecutionOptions, logged: boolean): Promise<AnyStream> {
+  const { rows, given } = inputWithCallerIds(agent, messages)
   const runId = options.runId ?? agent.threads().newId()
   const log = new ChunkLog()
   const emit = logged ? (chunk: Chunk) => log.push(chunk) : () => {}
   const memory = options.memory ?? (await agent.defaultMemory(options))
-  const target = memory && threadOf(memory)
+  const target = memory && targetOf(memory)
   checkInput(rows, target !== undefined)
   const here = memory ? await unlessAborted(agent.resolveStorage(options.requestContext), options.abortSignal) : agent
   const site = here.site()
   if (memory?.options?.save === false) {
-    const history = await historyOf(here, { ...options, memory }, rows.filter((row) => isUserAuthored(row)).length)
+    const history = await readHistory(here, { ...options, memory }, rows.filter((row) => isUserAuthored(row)).length)
     const unsaved = { runId, rows, history, options: { ...options, memory: undefined }, emit }
     return streamOf(runId, log, (await ephemeral(here, site, unsaved)).result)
   }
@@ -49,7 +50,7 @@ export async function answer(agent: Askable, messages: AgentInput, options: Agen
   return streamOf(runId, log, result)
 }
 
-/** What was decided about a call of a run that waits. */
+/** A decision about a call of a suspended run. */
 export interface RunDecision {
   runId: string
   toolCallId?: string | undefined
@@ -59,8 +60,8 @@ export interface RunDecision {
   resumeData?: JSONValue
 }
 
-/** Answers a call that waits, and follows the run from there. */
-export async function answerSuspended(agent: Askable, decision: RunDecision): Promise<AnyStream> {
+/** Decides a suspended call and streams the run from there. */
+export async function continueSuspended(agent: Askable, decision: RunDecision): Promise<AnyStream> {
   const runtime = agent.threads()
   const log = new ChunkLog()
   const { promise, resolve, reject } = Promise.withResolvers<RunResult>()
@@ -70,17 +71,18 @@ export async function answerSuspended(agent: Askable, decision: RunDecision): Pr
     await decide(runtime, agent, decision)
   } catch (error) {
     unfollow()
-    throw (await isUnknown(runtime, decision.runId, error)) ? neverStored(decision.runId) : error
+    throw (await isUnknownRun(runtime, decision.runId, error)) ? notStored(decision.runId) : error
   }
   return streamOf(decision.runId, log, promise)
 }
 
-async function isUnknown(runtime: ThreadRuntime, runId: string, error: unknown): Promise<boolean> {
+async function isUnknownRun(runtime: ThreadRuntime, runId: string, error: unknown): Promise<boolean> {
   return isHeedError(error) && error.code === 'run_not_suspended' && (await runtime.store.findRun(runId)) === null
 }
 
-function neverStored(runId: string): HeedError {
-  const why = "A run without a thread ends where it waits and can't be resumed: ask with memory: { thread: 'chat-1', resource: 'user-7' }."
+function notStored(runId: string): HeedError {
+  const why =
+    "A run without a thread ends when it suspends and cannot be resumed: call it with memory: { thread: 'chat-1', resource: 'user-7' }."
   return new HeedError('run_not_suspended', `No run '${runId}' is stored here. ${why}`, { details: { runId } })
 }
 
@@ -96,7 +98,7 @@ async function ephemeral(
     const request = { runId, rows: [...history, ...rows], inputCount: rows.length, stepsDone: 0, trace }
     const setup = await prepareInTrace(trace, () => untilAborted(agent.prepare(options, request, site), ephemeralRun.closing))
     const run = new Run(setup, new EphemeralHost(emit, ephemeralRun.closing))
-    const unlink = [setup.options.abortSignal, ephemeralRun.closing].map((signal) => abortWith(run, signal))
+    const unlink = [setup.options.abortSignal, ephemeralRun.closing].map((signal) => linkAbort(run, signal))
     const over = () => {
       for (const end of unlink) end()
       ephemeralRun.end()
@@ -108,8 +110,8 @@ async function ephemeral(
   }
 }
 
-/** Aborts the run when the signal does, until the answered function is called. */
-function abortWith(run: Run, signal: AbortSignal | undefined): () => void {
+/** Aborts the run when the signal aborts. Returns the function that removes the listener. */
+function linkAbort(run: Run, signal: AbortSignal | undefined): () => void {
   const onAbort = () => run.abort(signal?.reason)
   if (signal?.aborted) onAbort()
   signal?.addEventListener('abort', onAbort, { once: true })
@@ -125,8 +127,90 @@ function streamOf(runId: string, log: ChunkLog, running: Promise<RunResult>): An
   return new AgentStream(runId, log, result)
 }
 
-function threadOf(memory: MemoryTarget): { threadId: string; resourceId: string; thread: { title?: string; metadata?: JSONObject } } {
+function targetOf(memory: MemoryTarget): { threadId: string; resourceId: string; thread: { title?: string; metadata?: JSONObject } } {
   const target = checkMemory(memory)
   const { id: _, ...about } = typeof memory.thread === 'string' ? { id: memory.thread } : memory.thread
   return { ...target, thread: about }
+}
+
+export interface QueuedTurn {
+  threadId: string
+  resourceId: string
+  /** Identifies the turn on its thread: a repeat is the same turn. */
+  id?: string | undefined
+  messages: AgentInput
+  options: AgentExecutionOptions
+}
+
+/**
+ * Queues messages as a turn of their own, without waiting for the run. Resolves when they are stored, with the id of the run that will
+ * answer
+ * them; for a repeated id, with the first run's.
+ */
+export async function queueTurn(agent: Askable, { threadId, resourceId, id, messages, options }: QueuedTurn): Promise<{ runId: string }> {
+  const { rows, given } = inputWithCallerIds(agent, messages)
+  checkInput(rows, true)
+  const here = await agent.resolveStorage(options.requestContext)
+  const runtime = here.threads()
+  const runId = runtime.newId()
+  const thread = await agent.describeThread({}, options)
+  const memory = { thread: threadId, resource: resourceId }
+  const accepted = await enqueueTurn(runtime, here, {
+    threadId,
+    resourceId,
+    id: id ?? runtime.newId(),
+    runId,
+    thread,
+    rows,
+    given,
+    refuseSuspended: true,
+    options: { ...options, memory },
+  })
+  if (accepted.duplicate) {
+    runtime.waiters.takeOptions(runId)
+    if (accepted.rows.length > 0 && comparable(accepted.rows) !== comparable(rows)) {
+      throw new HeedError('idempotency_key_reused', 'This id was used for different messages on this thread. Use a new id for each send.', {
+        details: { field: 'id' },
+      })
+    }
+  }
+  await runtime.sends.flush()
+  return { runId: accepted.runId ?? runId }
+}
+
+/** The messages without ids and times, for comparison. */
+function comparable(rows: readonly MessageRow[]): string {
+  return orderedJSON(rows.map(({ role, content: { parts } }) => [role, parts]))
+}
+
+/** The host of a run without a thread: nothing is stored, and no signal enters. */
+export class EphemeralHost implements RunHost {
+  readonly lanes = []
+  readonly #emit: (chunk: Chunk) => void
+  readonly #closing: AbortSignal
+
+  /** `closing` aborts when this Heed closes; the run then ends with its reason. */
+  constructor(emit: (chunk: Chunk) => void, closing: AbortSignal) {
+    this.#emit = emit
+    this.#closing = closing
+  }
+
+  emit(chunk: Chunk): void {
+    this.#emit(chunk)
+  }
+
+  async commit(commit: RunCommit): Promise<RunCommitted> {
+    this.#closing.throwIfAborted()
+    return { entered: [], ended: commit.end !== undefined }
+  }
+
+  async reviseInput(): Promise<void> {}
+
+  async history(): Promise<[]> {
+    return []
+  }
+
+  async laneRows(): Promise<{ rows: []; left: number }> {
+    return { rows: [], left: 0 }
+  }
 }

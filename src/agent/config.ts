@@ -1,20 +1,27 @@
+import { HeedError, isHeedError } from '../base/errors.ts'
+import { isObject } from '../base/json.ts'
 import type { Heed } from '../heed/heed.ts'
-import type { NotificationDeliveryPolicyConfig } from '../inbox/policy.ts'
-import type { Memory } from '../memory/memory.ts'
+import { Sites } from '../heed/sites.ts'
+import { checkPolicy, type NotificationDeliveryPolicyConfig } from '../inbox/policy.ts'
+import { Memory } from '../memory/memory.ts'
+import { allHooks, inputHooks, outputHooks, type Hook } from '../processors/hooks.ts'
 import type { Processor } from '../processors/processor.ts'
 import type { SystemMessageInput } from '../prompt/system.ts'
-import type { ModelConfig, ModelSettings } from '../run/model/model.ts'
-import type { AgentExecutionOptions, MemoryTarget } from '../run/options.ts'
+import { checkModel, type ModelConfig } from '../run/model/model.ts'
+import type { AgentExecutionOptions } from '../run/options.ts'
 import type { RequestContext } from '../run/request-context.ts'
 import type { ToolsInput } from '../run/tools/tool-set.ts'
 import type { ToolPayloadTransformPolicy } from '../run/tools/transform.ts'
+import { compileSchema } from '../schema/compile.ts'
 import type { Schema } from '../schema/schema.ts'
+import { isXMLName } from '../signals/xml.ts'
 import type { Agent } from './agent.ts'
+import { checkOptions, fromLegacyOptions, wantedTransform, type LegacyOptions } from './options.ts'
 
-/** A value, or a function that finds it for one request. */
+/** A value, or a function that returns it for one request. */
 export type Dynamic<T> = T | ((context: { requestContext: RequestContext }) => T | Promise<T>)
 
-/** Agents that another one may call, by the name it calls them by. What is undefined is left out. */
+/** Agents that another agent may call, by the name that it calls them by. Undefined entries are left out. */
 export type AgentsInput = Record<string, Agent | undefined>
 
 export interface AgentConfig<Id extends string = string, Tools extends ToolsInput = ToolsInput> {
@@ -27,9 +34,9 @@ export interface AgentConfig<Id extends string = string, Tools extends ToolsInpu
   instructions?: Dynamic<SystemMessageInput>
   model?: Dynamic<ModelConfig>
   tools?: Dynamic<Tools>
-  /** Offered to the model as tools; what they say is nested in this agent's stream. */
+  /** Offered to the model as tools; their chunks are nested in this agent's stream. */
   agents?: Dynamic<AgentsInput>
-  /** Options for every `generate()`, `stream()` and woken run; those of a call come before them. */
+  /** Options for every `generate()`, `stream()` and woken run; the options of a call override them. */
   defaultOptions?: Dynamic<AgentExecutionOptions>
   /** An older name of `defaultOptions`. */
   defaultGenerateOptionsLegacy?: Dynamic<LegacyOptions>
@@ -41,7 +48,7 @@ export interface AgentConfig<Id extends string = string, Tools extends ToolsInpu
   requestContextSchema?: Schema
   inputProcessors?: Dynamic<Processor[]>
   outputProcessors?: Dynamic<Processor[]>
-  /** How often processors may have the model asked again. Defaults to 3. */
+  /** How often processors may have the model called again. Defaults to 3. */
   maxProcessorRetries?: number
   memory?: Dynamic<Memory>
   /** What is done with notifications: see `sendNotificationSignal`. */
@@ -53,27 +60,263 @@ export interface AgentConfig<Id extends string = string, Tools extends ToolsInpu
   editor?: false
 }
 
-/** Options as older programs write them. */
-export interface LegacyOptions extends AgentExecutionOptions, Omit<ModelSettings, 'maxOutputTokens' | 'reasoning'> {
-  maxTokens?: number
-  threadId?: string
-  resourceId?: string
-}
+const parameters = new Set([
+  'id', 'name', 'description', 'metadata', 'instructions', 'model', 'tools', 'agents', 'defaultOptions',
+  'defaultGenerateOptionsLegacy', 'defaultStreamOptionsLegacy', 'transform', 'requestContextSchema', 'inputProcessors',
+  'outputProcessors', 'maxProcessorRetries', 'memory', 'notifications', 'signalTags', 'heed', 'editor',
+])
+/** Parameters of the specification that Heed does not support yet. */
+const unsupportedParameters = new Set(['workflows', 'scorers', 'voice', 'editor'])
 
-/** The legacy names in today's form. */
-export function fromLegacyOptions(legacy: LegacyOptions): AgentExecutionOptions {
-  if (typeof legacy !== 'object' || legacy === null) return legacy
-  const { maxTokens, temperature, topP, topK, seed, presencePenalty, frequencyPenalty, stopSequences, headers, maxRetries, threadId, resourceId, ...options } = legacy
-  const given = present({ maxOutputTokens: maxTokens, temperature, topP, topK, seed, presencePenalty, frequencyPenalty, stopSequences, headers, maxRetries })
-  const place = present({ thread: threadId, resource: resourceId })
-  return {
-    ...options,
-    ...(Object.keys(given).length === 0 ? {} : { modelSettings: { ...given, ...options.modelSettings } }),
-    // A place that isn't said in full is refused where it is needed.
-    ...(Object.keys(place).length === 0 ? {} : { memory: { ...place, ...options.memory } as MemoryTarget }),
+/** Rejects an invalid configuration. A missing parameter is reported by the first call that needs it. */
+export function checkConfig(config: AgentConfig): void {
+  if (typeof config !== 'object' || config === null || Array.isArray(config)) throw new HeedError('invalid_agent', "An agent needs its parameters: new Agent({ id: 'support', … }).")
+  const { id, name } = config
+  for (const [field, value] of Object.entries({ id, name })) {
+    if (value !== undefined && (typeof value !== 'string' || value.trim() === '')) {
+      throw new HeedError('invalid_agent', `An agent's ${field} must be a text that is not empty.`, { details: { field } })
+    }
+  }
+  const who = id ?? name ?? 'without a name'
+  for (const [key, value] of Object.entries(config)) {
+    if (value === undefined || (key === 'editor' && value === false)) continue
+    if (unsupportedParameters.has(key)) {
+      throw new HeedError('unsupported_option', `Agent '${who}' has '${key}', which Heed does not support yet. Leave it out.`, {
+        details: { option: key },
+      })
+    }
+    if (!parameters.has(key)) {
+      throw new HeedError(
+        'unsupported_option',
+        `Agent '${who}' has '${key}', which is not a parameter of an agent. Known: ${[...parameters].join(', ')}.`,
+        { details: { option: key } },
+      )
+    }
+  }
+  if (config.model !== undefined) checkModel(config.model, who)
+  if (config.requestContextSchema !== undefined) compileSchema(config.requestContextSchema, `requestContextSchema of agent '${who}'`)
+  const [input, output] = [config.inputProcessors ?? [], config.outputProcessors ?? []].map((list) =>
+    typeof list === 'function' ? undefined : list,
+  )
+  checkProcessors({ input, output }, who)
+  checkValues(config, who)
+  checkNotifications(config.notifications, who)
+  for (const key of ['defaultOptions', 'defaultGenerateOptionsLegacy', 'defaultStreamOptionsLegacy'] as const) {
+    const options = config[key]
+    if (typeof options === 'object')
+      checkOptions(key === 'defaultOptions' ? options : fromLegacyOptions(options), `${key} of agent '${who}'`)
   }
 }
 
-function present(fields: object): object {
-  return Object.fromEntries(Object.entries(fields).filter(([, value]) => value !== undefined))
+function checkValues(config: AgentConfig, agent: string): void {
+  const wanted: Partial<Record<keyof AgentConfig, string>> = {
+    description: typeof config.description === 'string' ? undefined : 'a text',
+    metadata: isObjectOrFunction(config.metadata) ? undefined : 'an object, or a function that returns one',
+    agents: isObjectOrFunction(config.agents) ? undefined : 'an object of agents by their names, or a function that returns one',
+    defaultOptions: isObjectOrFunction(config.defaultOptions) ? undefined : 'an object, or a function that returns one',
+    defaultGenerateOptionsLegacy: isObjectOrFunction(config.defaultGenerateOptionsLegacy)
+      ? undefined
+      : 'an object, or a function that returns one',
+    defaultStreamOptionsLegacy: isObjectOrFunction(config.defaultStreamOptionsLegacy)
+      ? undefined
+      : 'an object, or a function that returns one',
+    transform: wantedTransform(config.transform),
+    maxProcessorRetries:
+      Number.isInteger(config.maxProcessorRetries) && Number(config.maxProcessorRetries) >= 0 ? undefined : 'a whole number of at least 0',
+    memory:
+      config.memory instanceof Memory || typeof config.memory === 'function'
+        ? undefined
+        : 'a Memory (new Memory()), or a function that returns one',
+    signalTags:
+      Array.isArray(config.signalTags) && config.signalTags.every(isXMLName) ? undefined : "a list of tags' names, such as 'build-status'",
+    heed: config.heed?.sites instanceof Sites ? undefined : 'a Heed: new Heed({ … })',
+  }
+  for (const [field, what] of Object.entries(wanted)) {
+    if (what === undefined || config[field as keyof AgentConfig] === undefined) continue
+    throw new HeedError('invalid_agent', `${field} of agent '${agent}' must be ${what}.`, { details: { field } })
+  }
+}
+
+function checkNotifications(notifications: AgentConfig['notifications'], agent: string): void {
+  if (notifications === undefined) return
+  if (typeof notifications !== 'object' || notifications === null)
+    throw new HeedError('invalid_agent', `notifications of agent '${agent}' must be an object.`, { details: { field: 'notifications' } })
+  for (const key of Object.keys(notifications)) {
+    if (key !== 'deliveryPolicy')
+      throw new HeedError('unsupported_option', `notifications of agent '${agent}' has '${key}'. Known: deliveryPolicy.`, {
+        details: { option: `notifications.${key}` },
+      })
+  }
+  if (notifications.deliveryPolicy !== undefined) checkPolicy(notifications.deliveryPolicy)
+}
+
+function isObjectOrFunction(value: unknown): boolean {
+  return typeof value === 'function' || isObject(value)
+}
+
+/** The processors of an agent or a call. A list that depends on the request is undefined until it is resolved. */
+export interface ProcessorLists {
+  input: unknown
+  output: unknown
+}
+
+const hooksOf = { input: inputHooks, output: outputHooks } as const
+/** Processors that were validated before: every run passes the same ones. */
+const validated = new WeakSet()
+const calledIn = { input: new WeakSet(), output: new WeakSet() }
+/** The processors of memory: their presence configures memory. */
+const hookless: readonly string[] = ['message-history', 'working-memory', 'semantic-recall']
+
+/**
+ * Rejects values that are no processors, and processors whose hooks would never be called: a guardrail in the wrong list would do nothing.
+ */
+export function checkProcessors(lists: ProcessorLists, agent: string): void {
+  checkSide(lists, 'input', agent)
+  checkSide(lists, 'output', agent)
+}
+
+function checkSide(lists: ProcessorLists, side: keyof ProcessorLists, agent: string): void {
+  const list = lists[side]
+  if (list === undefined) return
+  const key = `${side}Processors`
+  if (!Array.isArray(list)) throw new HeedError('invalid_agent', `${key} of agent '${agent}' must be a list of processors.`)
+  const before = calledIn[side]
+  for (let index = 0; index < list.length; index++) {
+    const entry: unknown = list[index]
+    if (before.has(entry as object)) continue
+    if (!isValidated(entry)) checkProcessor(entry, `${key} of agent '${agent}'`)
+    if (!isValidated(entry)) continue
+    if (!isCalled(entry, side) && !isCalledInOther(entry, lists, side)) throw neverCalled(entry, side, agent)
+    if (isCalled(entry, side)) before.add(entry)
+  }
+}
+
+function isValidated(entry: unknown): entry is Processor {
+  return typeof entry === 'object' && entry !== null && validated.has(entry)
+}
+
+function checkProcessor(entry: unknown, where: string): void {
+  const value = entry as { id?: unknown; createRun?: unknown } | null
+  if (typeof value?.createRun === 'function') {
+    throw new HeedError('unsupported_option', `${where} holds a workflow, which Heed can't run yet. Use a processor object.`)
+  }
+  if (typeof value !== 'object' || value === null || typeof value.id !== 'string' || value.id === '') {
+    throw new HeedError('invalid_agent', `${where} must hold processors: objects with an id and at least one hook.`)
+  }
+  checkProcessorFields(value, `Processor '${value.id}' in ${where}`)
+  validated.add(value)
+}
+
+function checkProcessorFields(processor: Record<string, unknown>, who: string): void {
+  const { id, timeoutMs, maxDeltas } = processor
+  for (const field of ['name', 'stateId']) {
+    const text = processor[field]
+    if (text !== undefined && (typeof text !== 'string' || text === ''))
+      throw new HeedError('invalid_agent', `${who}: ${field} must be a text that is not empty.`)
+  }
+  for (const hook of allHooks) {
+    if (processor[hook] !== undefined && typeof processor[hook] !== 'function')
+      throw new HeedError('invalid_agent', `${who}: ${hook} must be a function.`)
+  }
+  for (const name of propertyNames(processor)) {
+    const meant = allHooks.find((hook) => processor[hook] === undefined && name !== hook && isSimilar(name, hook))
+    if (meant) throw new HeedError('invalid_agent', `${who}: '${name}' is not a hook. Did you mean ${meant}?`)
+  }
+  if (timeoutMs !== undefined && !(typeof timeoutMs === 'number' && timeoutMs > 0)) {
+    throw new HeedError('invalid_agent', `${who}: timeoutMs must be a number of milliseconds above 0.`)
+  }
+  if (maxDeltas !== undefined && !(Number.isInteger(maxDeltas) && (maxDeltas as number) > 0)) {
+    throw new HeedError('invalid_agent', `${who}: maxDeltas must be a whole number above 0.`)
+  }
+  if (!hookless.includes(String(id)) && !allHooks.some((hook) => processor[hook] !== undefined)) {
+    throw new HeedError('invalid_agent', `${who} has no hook, so that it would never be called. Hooks are ${allHooks.join(', ')}.`)
+  }
+}
+
+/** Names of its own properties and of those of its classes. */
+function propertyNames(value: object): string[] {
+  const names: string[] = []
+  for (let of: object | null = value; of !== null && of !== Object.prototype; of = Reflect.getPrototypeOf(of))
+    names.push(...Object.getOwnPropertyNames(of))
+  return names
+}
+
+/** At an edit distance of 2 at most, ignoring case. */
+function isSimilar(name: string, hook: Hook): boolean {
+  const [a, b] = [name.toLowerCase(), hook.toLowerCase()]
+  if (Math.abs(a.length - b.length) > 2) return false
+  let row = Array.from({ length: b.length + 1 }, (_, index) => index)
+  for (let i = 1; i <= a.length; i++) {
+    const next = [i]
+    for (let j = 1; j <= b.length; j++) {
+      const changed = (row[j - 1] ?? 0) + (a[i - 1] === b[j - 1] ? 0 : 1)
+      next.push(Math.min(changed, (row[j] ?? 0) + 1, (next[j - 1] ?? 0) + 1))
+    }
+    row = next
+  }
+  return (row.at(-1) ?? 0) <= 2
+}
+
+function isCalled(processor: Processor, side: keyof ProcessorLists): boolean {
+  return hookless.includes(processor.id) || hooksOf[side].some((hook) => processor[hook] !== undefined)
+}
+
+/** One that is in both lists is calledIn in the other; what the other list is may not be validated yet. */
+function isCalledInOther(processor: Processor, { input, output }: ProcessorLists, side: keyof ProcessorLists): boolean {
+  const other = side === 'input' ? output : input
+  return other === undefined || (Array.isArray(other) && other.includes(processor))
+}
+
+function neverCalled(processor: Processor, side: keyof ProcessorLists, agent: string): HeedError {
+  const hooks = allHooks.filter((hook) => processor[hook] !== undefined).join(', ')
+  const [list, other] = side === 'input' ? ['inputProcessors', 'outputProcessors'] : ['outputProcessors', 'inputProcessors']
+  return new HeedError(
+    'invalid_agent',
+    `Processor '${processor.id}' in ${list} of agent '${agent}' has ${hooks}, which is never called there. Move it to ${other}.`,
+    {
+      details: { processorId: processor.id, list },
+    },
+  )
+}
+
+/*
+ * Values of a configuration, fixed or returned by a function for a request. An invalid one is rejected: a guardrail or a limit that it
+ * should hold would silently be missing.
+ */
+
+export function expectObject<T>(value: T, field: string, agent: string): T {
+  if (isObject(value)) return value
+  throw invalidValue(field, agent, 'an object')
+}
+
+export function expectList<T extends readonly unknown[]>(value: T, field: string, agent: string): T {
+  if (Array.isArray(value)) return value
+  throw invalidValue(field, agent, 'a list')
+}
+
+function invalidValue(field: string, agent: string, what: string): HeedError {
+  return new HeedError('invalid_agent', `${field} of agent '${agent}' must be ${what}, or a function that returns one.`, {
+    details: { field },
+  })
+}
+
+/** The keys of the request context that the agent's schema declares. */
+export function contextKeys({ requestContextSchema }: AgentConfig): Promise<readonly string[]> | undefined {
+  return requestContextSchema === undefined ? undefined : declaredKeys(requestContextSchema)
+}
+
+async function declaredKeys(schema: unknown): Promise<readonly string[]> {
+  try {
+    const { properties } = await compileSchema(schema, 'requestContextSchema').jsonSchema()
+    return Object.keys(properties ?? {})
+  } catch (error) {
+    // A schema that cannot be converted to JSON Schema declares no keys: the run reports which keys it lost.
+    if (isHeedError(error) && error.code === 'invalid_schema') return []
+    throw error
+  }
+}
+
+/** The value for this request. */
+export function resolve<T>(value: Dynamic<T>, context: { requestContext: RequestContext }): T | Promise<T> {
+  return typeof value === 'function' ? (value as (context: { requestContext: RequestContext }) => T | Promise<T>)(context) : value
 }

@@ -7,18 +7,24 @@ import type { AgentExecutionOptions } from '../run/options.ts'
 import { isUserAuthored } from '../signals/row.ts'
 import { withMemory } from '../thread/send/stored-options.ts'
 import type { Askable } from './askable.ts'
-import { checkMemory } from './check-options.ts'
+import { checkMemory, type ResolvedOptions } from './options.ts'
 import type { AgentConfig } from './config.ts'
 import { inputRows } from './input.ts'
-import { resolveOptions, resolveProcessors, resolvePrompt, type ResolvedOptions } from './prepare.ts'
-import { recallAhead } from './semantic-recall.ts'
-import { workingMemoryAhead, workingMemoryParts, workingMemorySetting } from './working-memory.ts'
+import { resolveOptions, resolveProcessors, resolvePrompt } from './prepare.ts'
+import { previewRecall } from './memory/semantic-recall.ts'
+import { previewWorkingMemory, workingMemoryParts, workingMemorySetting } from './memory/working-memory.ts'
 
 /**
- * What the next call would be made of, with what it would be told of its working memory and what would be recalled for it, and how much of it the provider has seen in the last one. Processors
- * are not asked, and nothing is stored.
+ * The parts of the next prompt, working memory and recall included, and how much of it the provider saw in the last call. Calls no
+ * processor
+ * and stores nothing.
  */
-export async function explainAgentPrompt(agent: Askable, config: AgentConfig, messages: AgentInput, given: AgentExecutionOptions): Promise<ExplainedPrompt> {
+export async function explainAgentPrompt(
+  agent: Askable,
+  config: AgentConfig,
+  messages: AgentInput,
+  given: AgentExecutionOptions,
+): Promise<ExplainedPrompt> {
   const options = await resolveOptions(config, given)
   const { input: before, output: after } = await resolveProcessors(config, options, agent.id)
   const setting = options.memory && (await workingMemorySetting(config, options, [before, after]))
@@ -26,38 +32,49 @@ export async function explainAgentPrompt(agent: Askable, config: AgentConfig, me
   const { system, offered: tools } = await resolvePrompt(config, options, agent.id, agent.site(), working)
   const tags = agent.signalTags
   const input = inputRows(agent, messages)
-  const history = await historyOf(agent, options, input.filter((row) => isUserAuthored(row)).length)
-  // What the last call was sent: everything before what it answered.
+  const history = await readHistory(agent, options, input.filter((row) => isUserAuthored(row)).length)
+  // The prompt of the last call: all rows before its answer.
   const answered = history.findLastIndex((row) => row.role === 'assistant')
   const previous = answered < 0 ? [] : explainPrompt({ system, tools, tags, rows: history.slice(0, answered) }).fingerprints
   const context = await contextRows(agent, config, options, { setting, processors: [before, after], history, input })
   return explainPrompt({ system, tools, tags, rows: [...history, ...input, ...context], previous })
 }
 
-interface Coming {
+interface PromptRows {
   setting: WorkingMemorySetting | undefined
   processors: ReadonlyArray<readonly Processor[]>
   history: readonly MessageRow[]
   input: readonly MessageRow[]
 }
 
-/** In the order in which a run is told. */
-async function contextRows(agent: Askable, config: AgentConfig, options: ResolvedOptions, { setting, processors, history, input }: Coming): Promise<MessageRow[]> {
+/** The context rows, in the order in which a run adds them. */
+async function contextRows(
+  agent: Askable,
+  config: AgentConfig,
+  options: ResolvedOptions,
+  { setting, processors, history, input }: PromptRows,
+): Promise<MessageRow[]> {
   if (!options.memory) return []
   const runtime = (await agent.resolveStorage(options.requestContext)).threads()
   const scope = checkMemory(options.memory)
   await runtime.open()
-  const working = await workingMemoryAhead(setting, runtime.store, scope, [...history, ...input])
-  const recalled = await recallAhead(config, options, processors, runtime, { ...scope, history, input })
+  const working = await previewWorkingMemory(setting, runtime.store, scope, [...history, ...input])
+  const recalled = await previewRecall(config, options, processors, runtime, { ...scope, history, input })
   return [working, recalled].flatMap((block) => {
     if (!block) return []
     const id = runtime.newId()
-    return { id, messageId: id, role: 'context', createdAt: new Date(runtime.clock.now()), content: { format: 2, parts: [{ type: 'text', text: block.text }], metadata: block.metadata } }
+    return {
+      id,
+      messageId: id,
+      role: 'context',
+      createdAt: new Date(runtime.clock.now()),
+      content: { format: 2, parts: [{ type: 'text', text: block.text }], metadata: block.metadata },
+    }
   })
 }
 
-/** What a call on a thread would be shown of it. */
-export async function historyOf(agent: Askable, options: AgentExecutionOptions, coming: number): Promise<MessageRow[]> {
+/** The window of history that a call on the thread would read. */
+export async function readHistory(agent: Askable, options: AgentExecutionOptions, coming: number): Promise<MessageRow[]> {
   if (!options.memory) return []
   const scope = checkMemory(options.memory)
   const runtime = (await agent.resolveStorage(options.requestContext)).threads()

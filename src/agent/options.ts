@@ -1,8 +1,19 @@
-import type { AgentExecutionOptions } from '../run/options.ts'
+import { checkNames, isName, refused } from '../base/arguments.ts'
+import { HeedError } from '../base/errors.ts'
+import { isObject } from '../base/json.ts'
+import { checkMemoryOptions } from '../memory/options.ts'
+import type { ModelSettings } from '../run/model/model.ts'
+import type { AgentExecutionOptions, MemoryTarget, StructuredOutputOptions } from '../run/options.ts'
+import { RequestContext } from '../run/request-context.ts'
+import type { ToolSet } from '../run/tools/tool-set.ts'
+import { checkSendOptions, type CheckedSend, type SendOptions } from '../thread/send/send-options.ts'
 
-/** A call's options before the agent's. Groups of settings are merged by key, everything else is replaced. */
+/** The agent's defaults and the options of a call, merged. */
+export type ResolvedOptions = AgentExecutionOptions & { requestContext: RequestContext }
+
+/** Options of the call override the defaults of the agent. Groups of settings are merged by key, everything else is replaced. */
 export function mergeOptions(defaults: AgentExecutionOptions, options: AgentExecutionOptions): AgentExecutionOptions {
-  const merged = { ...defaults, ...given(options) }
+  const merged = { ...defaults, ...withoutUndefined(options) }
   if (defaults.modelSettings && options.modelSettings) merged.modelSettings = { ...defaults.modelSettings, ...options.modelSettings }
   if (defaults.providerOptions && options.providerOptions) {
     merged.providerOptions = { ...defaults.providerOptions }
@@ -13,9 +24,334 @@ export function mergeOptions(defaults: AgentExecutionOptions, options: AgentExec
   return merged
 }
 
-function given(options: AgentExecutionOptions): AgentExecutionOptions {
+function withoutUndefined(options: AgentExecutionOptions): AgentExecutionOptions {
   for (const key in options) {
-    if (options[key as keyof AgentExecutionOptions] === undefined) return Object.fromEntries(Object.entries(options).filter(([, value]) => value !== undefined))
+    if (options[key as keyof AgentExecutionOptions] === undefined)
+      return Object.fromEntries(Object.entries(options).filter(([, value]) => value !== undefined))
   }
   return options
+}
+
+/** Returns a description of the expected value, for the error message; undefined when the value is valid. */
+type Check = (value: unknown) => string | undefined
+
+const whole =
+  (least: number): Check =>
+  (value) =>
+    Number.isInteger(value) && (value as number) >= least ? undefined : `a whole number of at least ${least}`
+const object: Check = (value) => (isObject(value) ? undefined : 'an object')
+const flag: Check = (value) => (typeof value === 'boolean' ? undefined : 'true or false')
+const callback: Check = (value) => (typeof value === 'function' ? undefined : 'a function')
+const list: Check = (value) => (Array.isArray(value) ? undefined : 'a list')
+const unchecked: Check = () => undefined
+
+/** The check of each option. `unchecked` options are validated where they are read. */
+const checks: Record<keyof AgentExecutionOptions, Check> = {
+  memory: object,
+  maxSteps: whole(1),
+  stopWhen: (value) =>
+    (Array.isArray(value) ? value : [value]).every((condition) => typeof condition === 'function')
+      ? undefined
+      : 'a condition or a list of them, such as stepCountIs(5)',
+  toolChoice: (value) => (isToolChoice(value) ? undefined : "'auto', 'none', 'required' or { type: 'tool', toolName: '…' }"),
+  activeTools: (value) => (Array.isArray(value) && value.every((name) => typeof name === 'string') ? undefined : "a list of tools' names"),
+  modelSettings: object,
+  providerOptions: object,
+  requestContext: (value) =>
+    isObject(value) && typeof value.get === 'function' && 'all' in value ? undefined : 'a RequestContext: new RequestContext({ user: … })',
+  abortSignal: (value) => (isAbortSignal(value) ? undefined : 'the signal of an AbortController'),
+  structuredOutput: object,
+  instructions: unchecked,
+  system: unchecked,
+  model: unchecked,
+  tools: unchecked,
+  toolsets: object,
+  clientTools: unchecked,
+  requireToolApproval: flag,
+  toolCallConcurrency: whole(1),
+  inputProcessors: list,
+  outputProcessors: list,
+  maxProcessorRetries: whole(0),
+  transform: wantedTransform,
+  runId: (value) => (typeof value === 'string' && value !== '' ? undefined : 'a text that is not empty'),
+  includeRawChunks: flag,
+  onChunk: callback,
+  onStepFinish: callback,
+  onFinish: callback,
+  onError: callback,
+  onAbort: callback,
+}
+
+const structuredNames: Record<keyof StructuredOutputOptions, true> = {
+  schema: true,
+  name: true,
+  description: true,
+  jsonPromptInjection: true,
+}
+
+const settingNames: Record<keyof ModelSettings, true> = {
+  maxOutputTokens: true,
+  temperature: true,
+  topP: true,
+  topK: true,
+  presencePenalty: true,
+  frequencyPenalty: true,
+  stopSequences: true,
+  seed: true,
+  headers: true,
+  reasoning: true,
+  maxRetries: true,
+}
+
+const memoryNames: Record<keyof MemoryTarget, true> = { thread: true, resource: true, options: true }
+const threadNames: Record<keyof Exclude<MemoryTarget['thread'], string>, true> = { id: true, title: true, metadata: true }
+
+/** Rejects unknown options and invalid values; the error names the option. `of` names the owner of the options in the error. */
+export function checkOptions(options: unknown, of: string): asserts options is AgentExecutionOptions {
+  if (!isObject(options)) throw new HeedError('invalid_argument', `The options of ${of} must be an object.`)
+  for (const name of Object.keys(options)) {
+    const value = options[name]
+    if (value === undefined) continue
+    if (!Object.hasOwn(checks, name)) throw unknownOption(name, of, checks)
+    const wanted = checks[name as keyof AgentExecutionOptions](value)
+    if (wanted !== undefined) throw new HeedError('invalid_argument', `${name} of ${of} must be ${wanted}.`, { details: { option: name } })
+  }
+  const { structuredOutput, modelSettings, memory } = options as AgentExecutionOptions
+  checkKnown('structuredOutput', structuredOutput, structuredNames, of)
+  checkKnown('modelSettings', modelSettings, settingNames, of)
+  checkKnown('memory', memory, memoryNames, of)
+  if (typeof memory?.thread === 'object') checkKnown('memory.thread', memory.thread, threadNames, of)
+  if (memory?.options !== undefined) checkMemoryOptions(memory.options)
+}
+
+/** Rejects unknown fields, which may be misspelt options. */
+function checkKnown(under: string, fields: object | undefined, names: object, of: string): void {
+  if (!fields) return
+  for (const [name, value] of Object.entries(fields))
+    if (value !== undefined && !Object.hasOwn(names, name)) throw unknownOption(`${under}.${name}`, of, names)
+}
+
+function unknownOption(option: string, of: string, names: object): HeedError {
+  return new HeedError('unsupported_option', `${of} has no option '${option}'. Known: ${Object.keys(names).join(', ')}.`, {
+    details: { option },
+  })
+}
+
+/** Returns the thread and the resource of `memory`. Both are required. */
+export function checkMemory(memory: MemoryTarget): { threadId: string; resourceId: string } {
+  const { thread, resource } = memory as Partial<MemoryTarget>
+  const threadId = typeof thread === 'string' ? thread : thread?.id
+  if (!isName(threadId)) {
+    throw new HeedError(
+      'invalid_argument',
+      "memory.thread must have an id (well-formed Unicode, no NUL), for example memory: { thread: 'chat-1', resource: 'user-7' }.",
+      { details: { field: 'memory.thread' } },
+    )
+  }
+  if (!isName(resource)) {
+    throw new HeedError(
+      'invalid_argument',
+      "memory.resource is missing or is not a valid string (well-formed Unicode, no NUL). Pass the owner of the thread, for example memory: { thread: 'chat-1', resource: 'user-7' }.",
+      { details: { field: 'memory.resource' } },
+    )
+  }
+  return { threadId, resourceId: resource }
+}
+
+/** Rejects names in `activeTools` and `toolChoice` that no tool of this call has. */
+export function checkToolNames({ activeTools, toolChoice }: AgentExecutionOptions, { definitions }: ToolSet): void {
+  const known = definitions.map(({ name }) => name)
+  const unknown = activeTools?.find((name) => !known.includes(name))
+  if (unknown !== undefined) throw unknownTool('activeTools', unknown, known)
+  if (typeof toolChoice !== 'object') return
+  const offered = activeTools ?? known
+  if (!offered.includes(toolChoice.toolName)) throw unknownTool('toolChoice', toolChoice.toolName, offered)
+}
+
+function unknownTool(option: string, toolName: string, known: readonly string[]): HeedError {
+  const tools = known.length === 0 ? 'there are no tools' : `the tools are ${known.join(', ')}`
+  return new HeedError('unknown_tool', `${option} names '${toolName}', but ${tools}. Correct the name, or pass the tool.`, {
+    details: { option, toolName },
+  })
+}
+
+/** The check of `transform`. */
+export function wantedTransform(value: unknown): string | undefined {
+  if (!isObject(value) || typeof value.transformToolPayload !== 'function') return 'an object with the function transformToolPayload'
+  const { targets } = value
+  const fits =
+    targets === undefined || (Array.isArray(targets) && targets.every((target) => target === 'display' || target === 'transcript'))
+  return fits ? undefined : "an object whose targets are of 'display' and 'transcript'"
+}
+
+function isToolChoice(value: unknown): boolean {
+  if (isObject(value)) return value.type === 'tool' && typeof value.toolName === 'string'
+  return value === 'auto' || value === 'none' || value === 'required'
+}
+
+function isAbortSignal(value: unknown): boolean {
+  return isObject(value) && typeof value.aborted === 'boolean' && typeof value.addEventListener === 'function'
+}
+
+interface WithStreamOptions {
+  threadId?: string
+  resourceId?: string
+  ifIdle?: { streamOptions?: AgentExecutionOptions }
+}
+
+/** Validates the options of a send. Throws before anything is stored or published. */
+export function checkSend(options: SendOptions): CheckedSend {
+  checkStreamOptions(options)
+  return checkSendOptions(options)
+}
+
+/**
+ * Validates the options of the run that a send may start. Their `memory` may repeat the target of the send, and must not name another one.
+ */
+export function checkStreamOptions(options: WithStreamOptions): void {
+  const { streamOptions } = options?.ifIdle ?? {}
+  if (streamOptions === undefined) return
+  checkOptions(streamOptions, 'ifIdle.streamOptions')
+  const { thread, resource } = streamOptions.memory ?? {}
+  checkTarget('thread', typeof thread === 'string' ? thread : thread?.id, options.threadId)
+  checkTarget('resource', resource, options.resourceId)
+}
+
+function checkTarget(field: 'thread' | 'resource', named: string | undefined, target: string | undefined): void {
+  if (named === undefined || named === target) return
+  const why = `ifIdle.streamOptions.memory.${field} is '${named}', but the send goes to '${target ?? 'the thread of a run'}'. Leave it out: threadId and resourceId are the target.`
+  throw new HeedError('invalid_argument', why, { details: { field: `ifIdle.streamOptions.memory.${field}` } })
+}
+
+/** The request that a method is called for. */
+export type ForRequest = RequestContext | { requestContext?: RequestContext }
+
+const text: Check = (value) => (typeof value === 'string' && value !== '' ? undefined : 'a text that is not empty')
+const texts: Check = (value) => (Array.isArray(value) && value.every((one) => text(one) === undefined) ? undefined : 'a list of ids')
+const safeWhole =
+  (least: number): Check =>
+  (value) =>
+    Number.isSafeInteger(value) && Number(value) >= least ? undefined : `a whole number of at least ${least}`
+const date: Check = (value) => (value instanceof Date && !Number.isNaN(value.getTime()) ? undefined : 'a Date')
+const optional = (check: Check): Check => (value) => (value === undefined ? undefined : check(value))
+
+const thread = { threadId: text, resourceId: optional(text) }
+const run = { runId: text, toolCallId: optional(text), resourceId: optional(text) }
+const abort = { ...thread, clearPendingSignals: optional(flag), expectedRunId: optional(text) }
+const suspendedCall = { id: optional(text), threadId: text, resourceId: optional(text), runId: optional(text), toolCallId: optional(text) }
+
+/** The parameters of each method. */
+const methods = {
+  getLane: { ...thread, id: text },
+  listLanes: { ...thread, after: optional(text), limit: optional(safeWhole(1)) },
+  listLaneHistory: { ...thread, id: text, before: optional(safeWhole(0)), limit: optional(safeWhole(1)) },
+  subscribeToThread: { ...thread, after: optional(text), snapshot: optional(flag) },
+  abortRun: abort,
+  abortThreadStream: abort,
+  activeRun: thread,
+  listActiveThreads: { resourceId: optional(text), limit: optional(safeWhole(1)) },
+  listQueued: thread,
+  cancelQueued: { ...thread, signalIds: texts },
+  reorderQueued: { ...thread, signalIds: texts },
+  explain: { ...thread, signalId: text },
+  retryParked: { ...thread, runId: optional(text) },
+  sendToolApproval: { ...suspendedCall, approved: optional(flag), declineContext: optional(decline), resumeData: unchecked },
+  sendStreamResume: { ...suspendedCall, resumeData: unchecked },
+  approveToolCall: run,
+  declineToolCall: { ...run, reason: optional((value) => (typeof value === 'string' ? undefined : 'a text')) },
+  resumeStream: run,
+  listSuspendedRuns: {
+    threadId: optional(text),
+    resourceId: optional(text),
+    fromDate: optional(date),
+    toDate: optional(date),
+    page: optional(safeWhole(0)),
+    perPage: optional(safeWhole(0)),
+    total: optional(flag),
+  },
+} satisfies Record<string, Record<string, Check>>
+
+/** Returns the argument of a method, or throws an error that names the invalid field. */
+export function validateArguments<Argument extends object>(method: keyof typeof methods, argument: Argument): Argument {
+  const fields: Record<string, Check> = methods[method]
+  checkNames(`${method}()`, argument, Object.keys(fields))
+  for (const [field, check] of Object.entries(fields)) {
+    const wanted = check((argument as Record<string, unknown>)[field])
+    if (wanted !== undefined) throw refused(field, wanted)
+  }
+  return argument
+}
+
+/** The context of a request; an empty one where it has none. */
+export function requestContextIn(method: string, request: ForRequest = {}): RequestContext {
+  if (isContext(request)) return request
+  checkNames(method, request, ['requestContext'])
+  const { requestContext = new RequestContext() } = request
+  if (!isContext(requestContext)) throw refused('requestContext', 'a RequestContext: new RequestContext({ user: … })')
+  return requestContext
+}
+
+/** Not `instanceof`: the class may come from another copy of this package. */
+function isContext(value: unknown): value is RequestContext {
+  return typeof value === 'object' && value !== null && 'get' in value && typeof value.get === 'function' && 'all' in value
+}
+
+function decline(value: unknown): string | undefined {
+  const valid =
+    typeof value === 'object' &&
+    value !== null &&
+    Object.entries(value).every(
+      ([name, text]) => (name === 'reason' || name === 'message') && (text === undefined || typeof text === 'string'),
+    )
+  return valid ? undefined : 'an object with a reason'
+}
+
+/** Options of the legacy methods. */
+export interface LegacyOptions extends AgentExecutionOptions, Omit<ModelSettings, 'maxOutputTokens' | 'reasoning'> {
+  maxTokens?: number
+  threadId?: string
+  resourceId?: string
+}
+
+/** Converts legacy options to their current form. */
+export function fromLegacyOptions(legacy: LegacyOptions): AgentExecutionOptions {
+  if (typeof legacy !== 'object' || legacy === null) return legacy
+  const {
+    maxTokens,
+    temperature,
+    topP,
+    topK,
+    seed,
+    presencePenalty,
+    frequencyPenalty,
+    stopSequences,
+    headers,
+    maxRetries,
+    threadId,
+    resourceId,
+    ...options
+  } = legacy
+  const settings = present({
+    maxOutputTokens: maxTokens,
+    temperature,
+    topP,
+    topK,
+    seed,
+    presencePenalty,
+    frequencyPenalty,
+    stopSequences,
+    headers,
+    maxRetries,
+  })
+  const target = present({ thread: threadId, resource: resourceId })
+  return {
+    ...options,
+    ...(Object.keys(settings).length === 0 ? {} : { modelSettings: { ...settings, ...options.modelSettings } }),
+    // An incomplete target is rejected where it is used.
+    ...(Object.keys(target).length === 0 ? {} : { memory: { ...target, ...options.memory } as MemoryTarget }),
+  }
+}
+
+function present(fields: object): object {
+  return Object.fromEntries(Object.entries(fields).filter(([, value]) => value !== undefined))
 }

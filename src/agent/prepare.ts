@@ -1,88 +1,89 @@
 import { HeedError } from '../base/errors.ts'
 import { ProcessorPipeline } from '../processors/pipeline.ts'
-import { systemMessages } from '../prompt/system.ts'
-import type { SystemMessage } from '../prompt/system.ts'
+import { systemMessages, type SystemMessage } from '../prompt/system.ts'
 import { resolveModels } from '../run/model/model.ts'
 import type { AgentExecutionOptions } from '../run/options.ts'
-import type { RequestContext } from '../run/request-context.ts'
 import { untilAborted } from '../base/until-aborted.ts'
 import { structuredOutput } from '../run/output/structured-output.ts'
 import { emptyToolSet, resolveTools, type ToolsInput, type ToolSet } from '../run/tools/tool-set.ts'
 import type { PreparedRun, RunEnvironment, RunRequest } from '../thread/runtime/runnable.ts'
 import type { Site } from '../heed/site.ts'
-import { checkOptions, checkToolNames } from './check-options.ts'
-import { checkProcessors } from './check-processors.ts'
-import type { AgentConfig } from './config.ts'
-import { fromLegacyOptions } from './config.ts'
-import { listFound, objectFound } from './found.ts'
-import { checkContext, contextOf } from './memory-place.ts'
-import { mergeOptions } from './options.ts'
-import { resolve } from './resolve.ts'
-import { recallSources } from './semantic-recall.ts'
-import { agentTools } from './subagents.ts'
-import { titlerFor } from './titler.ts'
-import { seatOf, workingMemoryParts, workingMemorySetting, type WorkingMemoryParts } from './working-memory.ts'
+import { checkOptions, checkToolNames, fromLegacyOptions, mergeOptions, type ResolvedOptions } from './options.ts'
+import { checkProcessors, expectList, expectObject, resolve, type AgentConfig } from './config.ts'
+import { validateRequestContext, contextOf } from './memory/request-memory.ts'
+import { recallSources } from './memory/semantic-recall.ts'
+import { agentTools } from './subagents/subagents.ts'
+import { titlerFor } from './memory/titler.ts'
+import { seatOf, workingMemoryParts, workingMemorySetting, type WorkingMemoryParts } from './memory/working-memory.ts'
 
 const defaultProcessorRetries = 3
 
-/** The agent's defaults and the call's options, in one. */
+/** Merges the agent's defaults and the call's options. */
 export function resolveOptions(config: AgentConfig, options: AgentExecutionOptions): Promise<ResolvedOptions> {
-  return unlessAborted(findOptions(config, options), options.abortSignal)
+  return unlessAborted(resolveMergedOptions(config, options), options.abortSignal)
 }
 
-export type ResolvedOptions = AgentExecutionOptions & { requestContext: RequestContext }
-
-async function findOptions(config: AgentConfig, options: AgentExecutionOptions): Promise<ResolvedOptions> {
+async function resolveMergedOptions(config: AgentConfig, options: AgentExecutionOptions): Promise<ResolvedOptions> {
   const requestContext = contextOf(config, options.requestContext)
   const context = { requestContext }
   const who = config.id ?? config.name ?? 'without a name'
   let defaults: AgentExecutionOptions = {}
   for (const key of ['defaultGenerateOptionsLegacy', 'defaultStreamOptionsLegacy'] as const) {
     const legacy = config[key]
-    if (legacy) defaults = mergeOptions(defaults, fromLegacyOptions(objectFound(await resolve(legacy, context), key, who)))
+    if (legacy) defaults = mergeOptions(defaults, fromLegacyOptions(expectObject(await resolve(legacy, context), key, who)))
   }
-  if (config.defaultOptions) defaults = mergeOptions(defaults, objectFound(await resolve(config.defaultOptions, context), 'defaultOptions', who))
-  if (config.requestContextSchema !== undefined) await checkContext(config, requestContext)
+  if (config.defaultOptions)
+    defaults = mergeOptions(defaults, expectObject(await resolve(config.defaultOptions, context), 'defaultOptions', who))
+  if (config.requestContextSchema !== undefined) await validateRequestContext(config, requestContext)
   const merged = Object.assign(mergeOptions(defaults, options), { requestContext })
   checkOptions(merged, config.id === undefined ? 'the agent' : `agent '${config.id}'`)
   return merged
 }
 
-/** What surrounds the run, and where its agents keep their threads. */
-interface Surroundings {
+/** The environment of the run, and the site for its subagents. */
+interface RunSurroundings {
   environment: RunEnvironment
   site: Site
 }
 
-/** Everything a run needs, found for this request. Whatever is missing is named here. */
+/** Resolves everything a run needs for its request. Rejects with the name of what is missing. */
 export function prepareRun(
   config: AgentConfig,
   agent: { id: string; name: string },
   given: AgentExecutionOptions,
   request: RunRequest,
-  surroundings: Surroundings,
+  surroundings: RunSurroundings,
 ): Promise<PreparedRun> {
-  return unlessAborted(findSetup(config, agent, given, request, surroundings), given.abortSignal)
+  return unlessAborted(resolveSetup(config, agent, given, request, surroundings), given.abortSignal)
 }
 
-async function findSetup(
+async function resolveSetup(
   config: AgentConfig,
   agent: { id: string; name: string },
   given: AgentExecutionOptions,
   request: RunRequest,
-  { environment, site }: Surroundings,
+  { environment, site }: RunSurroundings,
 ): Promise<PreparedRun> {
-  const options = await findOptions(config, given)
+  const options = await resolveMergedOptions(config, given)
   const context = { requestContext: options.requestContext }
   const model = options.model ?? (config.model === undefined ? undefined : await resolve(config.model, context))
-  if (model === undefined) throw new HeedError('model_missing', `Agent '${agent.id}' has no model. Give it one: new Agent({ model: 'openai/gpt-5.5', … }).`)
+  if (model === undefined)
+    throw new HeedError('model_missing', `Agent '${agent.id}' has no model. Give it one: new Agent({ model: 'openai/gpt-5.5', … }).`)
   const { input, output } = await resolveProcessors(config, options, agent.id)
-  const pipeline = new ProcessorPipeline(input, output, options.maxProcessorRetries ?? config.maxProcessorRetries ?? defaultProcessorRetries)
+  const pipeline = new ProcessorPipeline(
+    input,
+    output,
+    options.maxProcessorRetries ?? config.maxProcessorRetries ?? defaultProcessorRetries,
+  )
   const setting = request.fence && (await workingMemorySetting(config, options, [input, output]))
   const working = await workingMemoryParts(setting, seatOf(setting, request, site.threads, pipeline.canRefuse))
   const { system, tools, structured } = await resolvePrompt(config, options, agent.id, site, working)
   const models = await resolveModels(model, agent.id)
-  const recalled = await recallSources(config, options, [input, output], request, { runtime: site.threads, environment, guarded: pipeline.readsInput })
+  const recalled = await recallSources(config, options, [input, output], request, {
+    runtime: site.threads,
+    environment,
+    guarded: pipeline.readsInput,
+  })
   const setup: PreparedRun = {
     id: request.runId,
     agent,
@@ -110,14 +111,17 @@ async function findSetup(
   return setup
 }
 
-/** What every prompt of the run begins with, and the tools that are `offered` with it unless a processor says otherwise. */
+/** The start of every prompt of the run, and the tools that are `offered` with it unless a processor changes them. */
 export async function resolvePrompt(config: AgentConfig, options: ResolvedOptions, agent: string, site: Site, working: WorkingMemoryParts) {
   const structured = options.structuredOutput ? await structuredOutput(options.structuredOutput) : undefined
   const instructions = [...(await resolveInstructions(config, options)), ...working.system]
   const tools = await resolveToolSet(config, options, agent, site, working.tools)
   const { activeTools } = options
   return {
-    system: structured?.instruction === undefined ? instructions : [...instructions, { role: 'system' as const, content: structured.instruction }],
+    system:
+      structured?.instruction === undefined
+        ? instructions
+        : [...instructions, { role: 'system' as const, content: structured.instruction }],
     tools,
     offered: tools.definitions.filter(({ name }) => !activeTools || activeTools.includes(name)),
     structured,
@@ -125,36 +129,53 @@ export async function resolvePrompt(config: AgentConfig, options: ResolvedOption
 }
 
 async function resolveInstructions(config: AgentConfig, options: ResolvedOptions): Promise<SystemMessage[]> {
-  const own = options.instructions ?? (config.instructions === undefined ? '' : await resolve(config.instructions, { requestContext: options.requestContext }))
+  const own =
+    options.instructions ??
+    (config.instructions === undefined ? '' : await resolve(config.instructions, { requestContext: options.requestContext }))
   return [...systemMessages(own), ...(options.system === undefined ? [] : systemMessages(options.system))] as SystemMessage[]
 }
 
-export async function resolveToolSet(config: AgentConfig, options: ResolvedOptions, agent: string, site: Site, ofMemory: ToolsInput = {}): Promise<ToolSet> {
+export async function resolveToolSet(
+  config: AgentConfig,
+  options: ResolvedOptions,
+  agent: string,
+  site: Site,
+  memoryTools: ToolsInput = {},
+): Promise<ToolSet> {
   const context = { requestContext: options.requestContext }
   const sources: Array<{ from: string; tools: ToolsInput }> = []
   if (config.tools) sources.push({ from: `the tools of agent '${agent}'`, tools: await resolve(config.tools, context) })
-  if (config.agents) sources.push({ from: `the agents of agent '${agent}'`, tools: agentTools(objectFound(await resolve(config.agents, context), 'agents', agent), site) })
+  if (config.agents)
+    sources.push({
+      from: `the agents of agent '${agent}'`,
+      tools: agentTools(expectObject(await resolve(config.agents, context), 'agents', agent), site),
+    })
   if (options.tools) sources.push({ from: "the call's tools", tools: options.tools })
-  for (const [name, tools] of Object.entries(options.toolsets ?? {})) if (tools !== undefined) sources.push({ from: `the toolset '${name}'`, tools })
+  for (const [name, tools] of Object.entries(options.toolsets ?? {}))
+    if (tools !== undefined) sources.push({ from: `the toolset '${name}'`, tools })
   if (options.clientTools) sources.push({ from: "the client's tools", tools: options.clientTools })
-  if (Object.keys(ofMemory).length > 0) sources.push({ from: `the memory of agent '${agent}'`, tools: ofMemory })
+  if (Object.keys(memoryTools).length > 0) sources.push({ from: `the memory of agent '${agent}'`, tools: memoryTools })
   const tools = sources.length === 0 ? emptyToolSet : await resolveTools(sources)
   checkToolNames(options, tools)
   return tools
 }
 
-/** The processors of a call, in the order in which they are asked. */
+/** The processors of a call, in the order in which their hooks are called. */
 export async function resolveProcessors(config: AgentConfig, options: ResolvedOptions, agent: string) {
   const context = { requestContext: options.requestContext }
   const found = {
-    input: options.inputProcessors ?? (config.inputProcessors === undefined ? [] : listFound(await resolve(config.inputProcessors, context), 'inputProcessors', agent)),
-    output: options.outputProcessors ?? (config.outputProcessors === undefined ? [] : listFound(await resolve(config.outputProcessors, context), 'outputProcessors', agent)),
+    input:
+      options.inputProcessors ??
+      (config.inputProcessors === undefined ? [] : expectList(await resolve(config.inputProcessors, context), 'inputProcessors', agent)),
+    output:
+      options.outputProcessors ??
+      (config.outputProcessors === undefined ? [] : expectList(await resolve(config.outputProcessors, context), 'outputProcessors', agent)),
   }
   checkProcessors(found, agent)
   return found
 }
 
-/** A function of the agent that never answers must not outlive its caller. A run that was aborted before it began says so itself. */
+/** Rejects on abort, also while a function of the agent never resolves. A run that was aborted before it began reports it itself. */
 export async function unlessAborted<T>(found: T | Promise<T>, signal: AbortSignal | undefined): Promise<T> {
   if (!signal || signal.aborted) return found
   try {

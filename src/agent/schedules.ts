@@ -4,30 +4,30 @@ import type { ScheduleOnce, ScheduleOptions } from '../schedule/schedules.ts'
 import type { MessageInput, Signal, SignalInput } from '../signals/signal.ts'
 import type { ScheduleQuery, ScheduleRecord, ScheduleScope, ScheduleStatus } from '../store/contract/schedules.ts'
 import type { Askable } from './askable.ts'
-import { sentMessage, sentSignal } from './sent-signals.ts'
+import { messageToSignal, toSignal } from './sends.ts'
 
 export type { ScheduleOnce, ScheduleRecord }
 
-/** What is sent when: a user's words, or context that a system produced. */
+/** A message of a user, or context that a system produced, and when it is sent. */
 export type ScheduleInput = ScheduleOptions & ({ message: MessageInput; signal?: never } | { signal: SignalInput; message?: never })
 
-/** Which schedule of an agent. One with a `resourceId` sees nothing of another resource. */
+/** A schedule of an agent. With a `resourceId`, schedules of other resources are not found. */
 export type AgentScheduleScope = Omit<ScheduleScope, 'agentId'>
 
-/** The schedules of an agent, and no other's. */
+/** The schedules of one agent. */
 export interface AgentSchedules {
-  /** Everything that is wrong with it is refused now. The id of one that is there replaces it; that of another agent's is refused with `id_taken`. */
+  /** Validates the input and stores it. Replaces the agent's schedule of the same id; rejects the id of another agent's with `id_taken`. */
   create(input: ScheduleInput): Promise<ScheduleRecord>
-  /** The same, unless one of its id is there: that stays as it is, whatever it sends. */
+  /** The same, unless a schedule of this id is stored: that one stays unchanged. */
   createOnce(input: ScheduleInput & { id: string }): Promise<ScheduleOnce>
   get(scope: AgentScheduleScope): Promise<ScheduleRecord | null>
-  /** By id, up to 100 unless told. */
+  /** In order of id, up to `limit`; 100 by default. */
   list(query?: Partial<Omit<ScheduleQuery, 'agentId'>>): Promise<{ schedules: ScheduleRecord[]; more: boolean }>
-  /** One that is done stays so. */
+  /** A schedule that is done stays done. */
   pause(scope: AgentScheduleScope): Promise<ScheduleRecord>
-  /** Goes on with the next occurrence from now. */
+  /** Continues with the next occurrence from now. */
   resume(scope: AgentScheduleScope): Promise<ScheduleRecord>
-  /** What it had put into a thread by then stays there; nothing more of it comes. */
+  /** Signals that it sent before stay in their threads. */
   remove(scope: AgentScheduleScope): Promise<boolean>
 }
 
@@ -38,10 +38,12 @@ export function agentSchedules(agent: Askable): AgentSchedules {
     checkObject('schedule()', input)
     const { message, signal, ...options }: ScheduleInput = input
     if ((message === undefined) === (signal === undefined)) {
-      throw new HeedError('invalid_argument', 'Invalid schedule: it needs a message or a signal, and not both.', { details: { field: 'message' } })
+      throw new HeedError('invalid_argument', 'Invalid schedule: it needs a message or a signal, and not both.', {
+        details: { field: 'message' },
+      })
     }
     const site = agent.site()
-    const sent = message === undefined ? sentSignal(site, agent.signalTags, signal) : sentMessage(site, agent.signalTags, message)
+    const sent = message === undefined ? toSignal(site, agent.signalTags, signal) : messageToSignal(site, agent.signalTags, message)
     return { signal: sent, options }
   }
   const scoped = (method: string, scope: AgentScheduleScope): ScheduleScope => {

@@ -6,7 +6,8 @@ import type { Storage } from '../store/contract/storage.ts'
 
 /**
  * Which storage the threads of an agent are in. In this order: the site that a request chose, the storage of its memory or its processors,
- * the storage of its Heed, the site of the agent that called it last, the default storage.
+ * the
+ * storage of its Heed, the site of the agent that called it last, the default storage.
  */
 export class StorageBinding {
   readonly #storage: Storage | undefined
@@ -26,7 +27,7 @@ export class StorageBinding {
     return this.#heed
   }
 
-  /** What a memory or a processor of the agent named. */
+  /** The storage of the agent's memory or of one of its processors. */
   get storage(): Storage | undefined {
     return this.#storage
   }
@@ -62,8 +63,11 @@ export class StorageBinding {
 
   join(heed: Heed, key: string): void {
     if (this.#heed && !this.#heed.closed) {
-      const why = `The agent '${key}' belongs to another Heed, which is open. Create an agent for each, or close the other Heed first.`
-      throw new HeedError('invalid_agent', why, { details: { key } })
+      throw new HeedError(
+        'invalid_agent',
+        `The agent '${key}' belongs to another Heed, which is open. Create an agent for each, or close the other Heed first.`,
+        { details: { key } },
+      )
     }
     this.#heed = heed
     this.#resolved = undefined

@@ -1,18 +1,25 @@
+import type { FilePart, Message, SourcePart } from '../message/message.ts'
+import type { Tripwire } from '../processors/processor.ts'
 import type { Chunk, FinishReason, Usage } from '../run/chunk.ts'
 import type { ChunkLog } from '../run/output/chunk-log.ts'
 import type { RunResult } from '../run/output/run-result.ts'
-import type { FilePart, Message, SourcePart } from '../message/message.ts'
-import type { Tripwire } from '../processors/processor.ts'
-import type { StepResult, WaitingCall } from '../run/step/step-result.ts'
+import type { StepResult, ToolCall, ToolResult, WaitingCall } from '../run/step/step-result.ts'
+import type { ToolArgs, ToolOutput, ToolsInput } from '../run/tools/tool-set.ts'
+import type { InferOutput } from '../schema/schema.ts'
 
-/** Of an object that is still being written: anything may be missing. */
-export type DeepPartial<T> = T extends readonly (infer Item)[] ? DeepPartial<Item>[] : T extends object ? { [Key in keyof T]?: DeepPartial<T[Key]> } : T
+/** An object of which the model has produced a part: any field may be missing. */
+export type DeepPartial<T> = T extends readonly (infer Item)[]
+  ? DeepPartial<Item>[]
+  : T extends object
+    ? { [Key in keyof T]?: DeepPartial<T[Key]> }
+    : T
 
 /**
- * A run that is under way. It goes on whether or not anybody reads.
+ * An active run. It continues whether or not its streams are read.
  *
- * The streams may be read more than once, each time from the start. The promises settle when the run is over; those of a run that
- * failed reject with its error, which `textStream` and `objectStream` throw after what there was. After an abort they give what there was.
+ * The streams may be read more than once, each time from the start. The promises settle when the run is over. When the run failed, they
+ * reject
+ * with its error, and `textStream` and `objectStream` throw it after their last value. After an abort they resolve with what was produced.
  */
 export class AgentStream<Calls, Results, Obj> {
   readonly runId: string
@@ -23,7 +30,7 @@ export class AgentStream<Calls, Results, Obj> {
     this.runId = runId
     this.#log = log
     this.#result = result
-    // Whoever reads only the streams sees the error there and must not have to catch it here too.
+    // A caller that reads only the streams gets the error there.
     result.catch(() => {})
   }
 
@@ -32,18 +39,19 @@ export class AgentStream<Calls, Results, Obj> {
     return this.#log.read((chunk) => chunk)
   }
 
-  /** The text as it is written. */
+  /** The deltas of the text. */
   get textStream(): AsyncIterable<string> {
     return this.#log.read((chunk) => (chunk.type === 'text-delta' ? chunk.payload.text : undefined), true)
   }
 
-  /** A structured answer as it grows, not checked yet; the last is the validated value. */
+  /** A structured answer as it grows, not validated; the last value is the validated one. */
   get objectStream(): AsyncIterable<DeepPartial<Obj>> {
-    const objectIn = (chunk: Chunk) => (chunk.type === 'object' || chunk.type === 'object-result' ? (chunk.payload.object as DeepPartial<Obj>) : undefined)
+    const objectIn = (chunk: Chunk) =>
+      chunk.type === 'object' || chunk.type === 'object-result' ? (chunk.payload.object as DeepPartial<Obj>) : undefined
     return this.#log.read(objectIn, true)
   }
 
-  /** Everything at once, when the run is over. Rejects when it failed. */
+  /** The result of the run. Rejects when the run failed. */
   get result(): Promise<RunResult<Calls, Results, Obj>> {
     return this.#result
   }
@@ -53,7 +61,7 @@ export class AgentStream<Calls, Results, Obj> {
     return this.#result
   }
 
-  /** Waits for the end without looking at it. Never rejects. */
+  /** Waits for the end of the run. Never rejects. */
   async consumeStream(): Promise<void> {
     await this.#result.catch(() => {})
   }
@@ -124,3 +132,14 @@ export class AgentStream<Calls, Results, Obj> {
     return picked
   }
 }
+
+// `infer` keeps an agent of certain tools assignable to one of any tools.
+type CallsOf<Tools> = Tools extends infer T ? { [Name in keyof T & string]: ToolCall<Name, ToolArgs<T[Name]>> }[keyof T & string] : never
+type ResultsOf<Tools> = Tools extends infer T
+  ? { [Name in keyof T & string]: ToolResult<Name, ToolArgs<T[Name]>, ToolOutput<T[Name]>> }[keyof T & string]
+  : never
+type ObjectFor<S> = [S] extends [never] ? undefined : InferOutput<S>
+
+/** The result of `generate()`, typed by the agent's tools and by the schema of its structured output. */
+export type GenerateResult<Tools extends ToolsInput, S> = RunResult<CallsOf<Tools>, ResultsOf<Tools>, ObjectFor<S>>
+export type StreamResult<Tools extends ToolsInput, S> = AgentStream<CallsOf<Tools>, ResultsOf<Tools>, ObjectFor<S>>

@@ -1,5 +1,5 @@
 import { isHeedError } from '../base/errors.ts'
-import type { SuspendedRun } from '../agent/suspended.ts'
+import type { SuspendedRun } from '../agent/approvals.ts'
 import type { JSONValue } from '../base/json.ts'
 import type { AgentInput } from '../message/read/input.ts'
 import type { ExplainedPrompt } from '../prompt/explain.ts'

@@ -17,24 +17,24 @@ import { checkTracing, type TracingOptions } from '../tracing/options.ts'
 
 export interface HeedConfig<Agents extends Record<string, Agent> = Record<string, Agent>> {
   agents?: Agents
-  /** Where threads are kept. Defaults to the file `./heed.db`. */
+  /** Stores the threads. Defaults to the file `./heed.db`. */
   storage?: Storage
-  /** Connects the processes on a storage, of each storage apart. Defaults to the bus that the storage brings. */
+  /** Connects the processes on a storage, each storage separately. Defaults to the bus of the storage. */
   bus?: Bus
   notifications?: NotificationsConfig
-  /** Where things happen that threads want to hear of: webhooks, GitHub, or your own. */
+  /** Sources of notifications: webhooks, GitHub, or your own. */
   sources?: readonly SignalProvider[]
-  /** Where things are reported that nobody awaits, without secrets. Defaults to warnings and errors on standard error. */
+  /** Receives reports of background work, without secrets. Defaults to warnings and errors on standard error. */
   logger?: Logger
-  /** What traces say besides names, times and counts; `false`: no traces. They are made only where an OpenTelemetry SDK is registered. */
+  /** What traces contain besides names, times and counts; `false`: no traces. Traces need a registered OpenTelemetry SDK. */
   tracing?: TracingOptions | false
   clock?: Clock
 }
 
 export interface TickOptions {
-  /** How many threads, how many schedules and how many notifications are taken. Defaults to 100. */
+  /** How many threads, schedules and notifications are handled at most, each. Defaults to 100. */
   limit?: number
-  /** How long the runs are waited for that it woke or took up. Until they are over, unless told. */
+  /** How long to wait for the runs that it started or continued. By default, until they are over. */
   timeoutMs?: number
   requestContexts?: readonly RequestContext[]
 }
@@ -49,7 +49,7 @@ export interface TickResult {
 
 const known = ['agents', 'storage', 'bus', 'notifications', 'sources', 'logger', 'tracing', 'clock']
 
-/** The agents of a program and the place where their threads live. */
+/** The agents of a program and the storage of their threads. */
 export class Heed<Agents extends Record<string, Agent> = Record<string, Agent>> {
   readonly logger: Logger
   readonly clock: Clock
@@ -71,25 +71,38 @@ export class Heed<Agents extends Record<string, Agent> = Record<string, Agent>> 
     this.clock = config.clock ?? systemClock
     this.tracing = config.tracing
     const inbox = inboxSettings(config.notifications)
-    if (inbox.cron !== undefined && cronOf(inbox.cron, undefined, 'notifications.dispatch.cron').nextAfter(this.clock.now()) === undefined) throw refused('notifications.dispatch.cron', 'a cron expression whose time comes')
-    this.sites = new Sites({ clock: this.clock, logger: this.logger, tracing: config.tracing, inbox, ...(config.storage ? { storage: config.storage } : {}), ...(config.bus ? { bus: config.bus } : {}) })
+    if (inbox.cron !== undefined && cronOf(inbox.cron, undefined, 'notifications.dispatch.cron').nextAfter(this.clock.now()) === undefined)
+      throw refused('notifications.dispatch.cron', 'a cron expression whose time comes')
+    this.sites = new Sites({
+      clock: this.clock,
+      logger: this.logger,
+      tracing: config.tracing,
+      inbox,
+      ...(config.storage ? { storage: config.storage } : {}),
+      ...(config.bus ? { bus: config.bus } : {}),
+    })
     this.#agents = config.agents ?? ({} as Agents)
     const seen = new Map<string, string>()
     for (const [key, agent] of Object.entries(this.#agents)) {
-      if (typeof (agent as Partial<Agent> | undefined)?.join !== 'function') throw new HeedError('invalid_agent', `'${key}' in agents is not an agent. Make it with new Agent().`, { details: { key } })
+      if (typeof (agent as Partial<Agent> | undefined)?.join !== 'function')
+        throw new HeedError('invalid_agent', `'${key}' in agents is not an agent. Create it with new Agent().`, { details: { key } })
       agent.join(this, key)
       const other = seen.get(agent.id)
-      if (other !== undefined) throw new HeedError('invalid_agent', `The agents '${other}' and '${key}' have the same id '${agent.id}'. Give one of them another.`)
+      if (other !== undefined)
+        throw new HeedError('invalid_agent', `The agents '${other}' and '${key}' have the same id '${agent.id}'. Give one of them another.`)
       seen.set(agent.id, key)
     }
     this.sources = new Sources(this, config.sources ?? [])
   }
 
-  /** The agent under this key of `agents`; one that was made with `new Agent({ heed })` is known by its id. */
+  /** The agent under this key of `agents`; one that was created with `new Agent({ heed })` has its id as key. */
   getAgent<Key extends keyof Agents & string>(key: Key): Agents[Key] {
     const agents = this.listAgents()
     const agent = Object.hasOwn(agents, key) ? agents[key] : undefined
-    if (!agent) throw new HeedError('unknown_agent', `There is no agent '${String(key)}'. Known: ${Object.keys(agents).join(', ') || 'none'}.`, { details: { agent: key } })
+    if (!agent)
+      throw new HeedError('unknown_agent', `There is no agent '${String(key)}'. Known: ${Object.keys(agents).join(', ') || 'none'}.`, {
+        details: { agent: key },
+      })
     return agent
   }
 
@@ -109,11 +122,17 @@ export class Heed<Agents extends Record<string, Agent> = Record<string, Agent>> 
     return this.#joined.get(name) ?? (Object.hasOwn(this.#agents, name) ? this.#agents[name] : undefined)
   }
 
-  /** @internal An agent that was made with this Heed: from here on it is one of its own, in place of an earlier one of its id that was made so too. */
+  /**
+   * @internal Registers an agent that was created with `new Agent({ heed })`, in place of an earlier one of the same id that was created
+   * so too.
+   */
   admit(agent: Agent): void {
     const { id } = agent
     const taken = Object.hasOwn(this.#agents, id) || Object.values(this.#agents).some((other) => other.id === id)
-    if (taken) throw new HeedError('invalid_agent', `This Heed has an agent '${id}' already. Give one of them another id.`, { details: { agentId: id } })
+    if (taken)
+      throw new HeedError('invalid_agent', `This Heed has an agent '${id}' already. Give one of them another id.`, {
+        details: { agentId: id },
+      })
     this.#joined.set(id, agent)
     if (this.#started) agent.threads().register(agent)
   }
@@ -124,28 +143,31 @@ export class Heed<Agents extends Record<string, Agent> = Record<string, Agent>> 
   }
 
   /**
-   * Opens the storage and takes up what an earlier process left: unfinished runs go on, waiting signals wake their threads. A memory that is a
-   * function is asked with an empty context and with each of `requestContexts`: what it kept elsewhere is taken up when somebody asks for it.
+   * Opens the storage and continues what an earlier process left: unfinished runs go on, pending signals wake their threads. A `memory`
+   * that is
+   * a function is called with an empty context and with each of `requestContexts`; threads in other storages continue when a request
+   * resolves their storage.
    */
   async start(options: { requestContexts?: readonly RequestContext[] } = {}): Promise<void> {
     checkNames('start()', options, ['requestContexts'])
     this.#started = true
-    const sites = await this.#attended(options.requestContexts)
+    const sites = await this.#registerAgents(options.requestContexts)
     await Promise.all(sites.map(({ threads }) => threads.sweep()))
     await Promise.all(sites.flatMap(({ inbox, schedules }) => [inbox.sweep(), schedules.sweep()]))
     this.sources.start()
   }
 
   /**
-   * Does what is due now and answers how much that was, for processes that don't stay: the runs that it woke or took up have ended or are
-   * suspended when it resolves, or go on after `timeoutMs`. `limit` is for each of threads, schedules and notifications.
+   * Does what is due now and returns how much that was, for processes that don't stay: when it resolves, the runs that it started or
+   * continued
+   * have ended, are suspended, or go on after `timeoutMs`. `limit` applies to threads, schedules and notifications each.
    */
   async tick(options: TickOptions = {}): Promise<TickResult> {
     checkNames('tick()', options, ['limit', 'timeoutMs', 'requestContexts'])
     const { limit = 100, timeoutMs } = options
     checkWhole('limit', limit, 1)
     if (timeoutMs !== undefined) checkWhole('timeoutMs', timeoutMs)
-    const sites = await this.#attended(options.requestContexts)
+    const sites = await this.#registerAgents(options.requestContexts)
     const before = sites.map((site) => new Set(site.threads.work().keys()))
     const threads = await Promise.all(sites.map((site) => site.threads.sweep(limit)))
     const schedules = await Promise.all(sites.map((site) => site.schedules.sweep(limit)))
@@ -161,27 +183,31 @@ export class Heed<Agents extends Record<string, Agent> = Record<string, Agent>> 
     return { threads: sum(threads), notifications: sum(notifications), schedules: sum(schedules), pruned: sum(pruned) }
   }
 
-  /** The sites of all agents, with the agents registered there: a sweep looks for threads of registered agents only. */
-  async #attended(requestContexts: readonly RequestContext[] = []): Promise<Site[]> {
+  /** The sites of all agents, with the agents registered there: a sweep continues threads of registered agents only. */
+  async #registerAgents(requestContexts: readonly RequestContext[] = []): Promise<Site[]> {
     if (!Array.isArray(requestContexts)) throw refused('requestContexts', 'a list of RequestContext')
     for (const agent of Object.values(this.listAgents())) {
       agent.threads().register(agent)
-      if (agent.storageDependsOnRequest) for (const context of [undefined, ...requestContexts]) await this.#attendAt(agent, context)
+      if (agent.storageDependsOnRequest)
+        for (const context of [undefined, ...requestContexts]) await this.#registerForRequest(agent, context)
     }
     return this.sites.all()
   }
 
-  /** A function that finds nothing for a request is asked again by whoever makes it. */
-  async #attendAt(agent: Agent, requestContext: RequestContext | undefined): Promise<void> {
+  /** A `memory` function that fails here is called again by the next request. */
+  async #registerForRequest(agent: Agent, requestContext: RequestContext | undefined): Promise<void> {
     try {
       const here = await agent.resolveStorage(requestContext)
       here.threads().register(here)
     } catch (error) {
-      this.logger.info('the memory of an agent was not found for a request; what it left is taken up when it is asked for', { agentId: agent.id, error: describe(error) })
+      this.logger.info('the memory of an agent could not be resolved for a request; its threads are continued when a request resolves it', {
+        agentId: agent.id,
+        error: describe(error),
+      })
     }
   }
 
-  /** Stops running and hands every thread over. Afterwards the process is free to exit. */
+  /** Stops running and releases every thread to other processes. The process can exit afterwards. */
   async close(): Promise<void> {
     await this.sources.stop()
     await this.sites.close()

@@ -12,7 +12,7 @@ export interface SitesOptions extends SiteOptions {
 const maxStorages = 1_000
 
 /** Storages that name one database share a site, unless their retention differs. */
-function keyOf(storage: Storage): unknown {
+function siteKeyOf(storage: Storage): unknown {
   const place = placeOf(storage)
   const retention = 'retention' in storage ? storage.retention : undefined
   return typeof place === 'string' && retention !== undefined ? `${place} ${JSON.stringify(retention)}` : place
@@ -32,7 +32,7 @@ export class Sites {
   /** The site of a storage, or of the default one. */
   of(given?: Storage): Site {
     const storage = given ?? this.#options.storage
-    const key = storage ? keyOf(storage) : (this.#defaultKey ??= defaultPlace())
+    const key = storage ? siteKeyOf(storage) : (this.#defaultKey ??= defaultPlace())
     const found = this.#open.get(key)
     // Where the storage of a site was closed by other code, the next use opens another site.
     if (found && (!found.threads.closing || this.#closed)) return found
@@ -43,8 +43,10 @@ export class Sites {
   #add(key: unknown, storage: Storage | undefined): Site {
     if (this.#open.size >= maxStorages) this.#dropClosed()
     if (this.#open.size >= maxStorages) {
-      const advice = 'Keep a storage and pass it again, or separate tenants by resourceId in one storage.'
-      throw new HeedError('too_many_storages', `More than ${maxStorages} storages are open. ${advice}`)
+      throw new HeedError(
+        'too_many_storages',
+        `More than ${maxStorages} storages are open. Keep a storage and pass it again, or separate tenants by resourceId in one storage.`,
+      )
     }
     const site = new Site(key, storage, this.#options)
     this.#open.set(key, site)

@@ -1,4 +1,4 @@
-import { askTurn } from '../../agent/turn.ts'
+import { queueTurn } from '../../agent/call.ts'
 import { HeedError } from '../../base/errors.ts'
 import type { JSONValue } from '../../base/json.ts'
 import type { AgentInput } from '../../message/read/input.ts'
@@ -101,7 +101,7 @@ export const approvals: readonly Route[] = [
       const resourceId = requireResource(call.principal, call.body.resourceId)
       if (messages !== undefined) {
         const options = await readRunOptions(call, streamOptions)
-        const { runId } = await askTurn(call.agent, {
+        const { runId } = await queueTurn(call.agent, {
           threadId,
           resourceId,
           id: call.idempotencyKey,

@@ -2,7 +2,7 @@ import { AgentClient, type AgentDetails } from './agent.ts'
 import { Connection, type ClientOptions } from './connection.ts'
 import { MemoryClient, type MemoryScope } from './memory.ts'
 
-/** A Heed server from anywhere `fetch` is: Node, browsers, workers. */
+/** A client of a Heed server, for any platform with `fetch`: Node, browsers, workers. */
 export class HeedClient {
   readonly #connection: Connection
   readonly #options: ClientOptions
@@ -12,7 +12,7 @@ export class HeedClient {
     this.#connection = new Connection(options)
   }
 
-  /** The same client, until the signal is aborted: whatever it asks ends then, and its streams do. */
+  /** The same client, whose requests and streams end when the signal is aborted. */
   withSignal(signal: AbortSignal): HeedClient {
     const { signal: outer } = this.#options
     return new HeedClient({ ...this.#options, signal: outer ? AbortSignal.any([outer, signal]) : signal })
@@ -31,12 +31,12 @@ export class HeedClient {
     return this.#connection.json('/agents')
   }
 
-  /** Answered by a server that runs. */
+  /** Resolves if the server is alive. */
   health(): Promise<{ status: 'ok' }> {
     return this.#connection.json('/health')
   }
 
-  /** Answered by a server that can do its work; rejects when it can't. */
+  /** Resolves if the server's storage responds, and rejects otherwise. */
   ready(): Promise<{ status: 'ready' }> {
     return this.#connection.json('/ready')
   }
@@ -46,17 +46,19 @@ export class HeedClient {
     return this.#connection.text('/metrics')
   }
 
-  /** Does what is due now. For operators of servers that do not stay. */
-  tick(options: { limit?: number; timeoutMs?: number } = {}): Promise<{ threads: number; notifications: number; schedules: number; pruned: number }> {
+  /** Does the work that is due. For operators of servers that do not keep running. */
+  tick(
+    options: { limit?: number; timeoutMs?: number } = {},
+  ): Promise<{ threads: number; notifications: number; schedules: number; pruned: number }> {
     return this.#connection.json('/tick', { body: options })
   }
 }
 
-export type { AgentClient, AgentDetails, ParkedRun, SendAnswer, SendTarget, ThreadScope } from './agent.ts'
+export type { AgentClient, AgentDetails, ParkedRun, SendAnswer, SendTarget } from './agent.ts'
 export type { ClientOptions } from './connection.ts'
 export type { FoundMessage, MemoryClient, MemoryScope } from './memory.ts'
 export type { NotificationAnswer, NotificationFilter, NotificationsClient } from './notifications.ts'
 export type { NewSchedule, SchedulesClient } from './schedules.ts'
 export type { ProcessOptions, Reconnect, SubscribeParams, ThreadSubscription } from './thread-subscription.ts'
-export type { OverWire } from './wire.ts'
+export type { OverWire, ThreadScope } from './wire.ts'
 export { HeedError, isHeedError } from '../base/errors.ts'

@@ -12,13 +12,13 @@ import type { Connection } from './connection.ts'
 import type { OverWire } from './wire.ts'
 
 export interface MemoryScope {
-  /** Whose memory. Left out: that of the server's first agent. */
+  /** The agent whose memory it is. Defaults to the server's first agent. */
   agentId?: string
-  /** Whose threads. May be left out where the server knows it from who asks. */
+  /** The resource whose threads are accessed. Optional if the principal has one resource only. */
   resourceId?: string
 }
 
-/** A message that fits a search. */
+/** A message that matches a search. */
 export interface FoundMessage {
   id: string
   role: string
@@ -29,7 +29,7 @@ export interface FoundMessage {
   score: number
 }
 
-/** The memory of an agent of the server, under the names it has there. */
+/** The memory of an agent, with the method names of `Memory`. */
 export class MemoryClient {
   readonly #connection: Connection
   readonly #scope: MemoryScope
@@ -40,12 +40,12 @@ export class MemoryClient {
     this.#scope = scope
   }
 
-  /** How it is set up: what it shows of history, what it recalls and keeps in mind. */
+  /** Its options: history, recall and working memory. */
   async config(): Promise<Record<string, JSONValue>> {
     return (await this.#get<{ config: Record<string, JSONValue> }>('/config')).config
   }
 
-  /** Whether the agent has one. */
+  /** Whether the agent has a memory. */
   async status(): Promise<boolean> {
     return (await this.#get<{ result: boolean }>('/status')).result
   }
@@ -59,43 +59,48 @@ export class MemoryClient {
   }
 
   getThreadById({ threadId }: { threadId: string }): Promise<OverWire<ThreadRow>> {
-    return this.#get(at(threadId))
+    return this.#get(threadPath(threadId))
   }
 
   updateThread({ id, ...patch }: { id: string; title?: string; metadata?: Record<string, JSONValue> }): Promise<OverWire<ThreadRow>> {
-    return this.#connection.json(`/memory${at(id)}`, { method: 'PATCH', query: { ...this.#scope }, body: patch, repeatable: true })
+    return this.#connection.json(`/memory${threadPath(id)}`, { method: 'PATCH', query: { ...this.#scope }, body: patch, repeatable: true })
   }
 
   async deleteThread(threadId: string): Promise<void> {
-    await this.#connection.json(`/memory${at(threadId)}`, { method: 'DELETE', query: { ...this.#scope } })
+    await this.#connection.json(`/memory${threadPath(threadId)}`, { method: 'DELETE', query: { ...this.#scope } })
   }
 
-  cloneThread({ sourceThreadId, ...clone }: Omit<CloneThreadArgs, 'resourceId' | 'readMessages'>): Promise<{ thread: OverWire<ThreadRow> }> {
-    return this.#post(at(sourceThreadId, 'clone'), { ...clone, readMessages: false })
+  cloneThread(
+    { sourceThreadId, ...clone }: Omit<CloneThreadArgs, 'resourceId' | 'readMessages'>,
+  ): Promise<{ thread: OverWire<ThreadRow> }> {
+    return this.#post(threadPath(sourceThreadId, 'clone'), { ...clone, readMessages: false })
   }
 
   async listClones(threadId: string): Promise<Array<OverWire<ThreadRow>>> {
-    return (await this.#get<{ threads: Array<OverWire<ThreadRow>> }>(at(threadId, 'clones'))).threads
+    return (await this.#get<{ threads: Array<OverWire<ThreadRow>> }>(threadPath(threadId, 'clones'))).threads
   }
 
   getSourceThread(threadId: string): Promise<OverWire<ThreadRow>> {
-    return this.#get(at(threadId, 'source'))
+    return this.#get(threadPath(threadId, 'source'))
   }
 
   async getCloneHistory(threadId: string): Promise<Array<OverWire<ThreadRow>>> {
-    return (await this.#get<{ threads: Array<OverWire<ThreadRow>> }>(at(threadId, 'clone-history'))).threads
+    return (await this.#get<{ threads: Array<OverWire<ThreadRow>> }>(threadPath(threadId, 'clone-history'))).threads
   }
 
   transferThread({ threadId, resourceId }: { threadId: string; resourceId: string }): Promise<OverWire<ThreadRow>> {
-    return this.#post(at(threadId, 'transfer'), { resourceId })
+    return this.#post(threadPath(threadId, 'transfer'), { resourceId })
   }
 
-  /** The newest page in chronological order, unless told otherwise. */
-  listMessages({ threadId, page, perPage, orderBy, include, filter, cursor }: Omit<RecallArgs, 'threadId' | 'perPage' | 'resourceId' | 'total'> & { threadId: string; perPage?: number }): Promise<OverWire<RecalledMessages> & { uiMessages: UIMessage[] }> {
-    return this.#get(at(threadId, 'messages'), { page, perPage, orderBy, include, filter, cursor })
+  /** By default the newest page, in chronological order. */
+  listMessages(
+    { threadId, page, perPage, orderBy, include, filter, cursor }:
+      Omit<RecallArgs, 'threadId' | 'perPage' | 'resourceId' | 'total'> & { threadId: string; perPage?: number },
+  ): Promise<OverWire<RecalledMessages> & { uiMessages: UIMessage[] }> {
+    return this.#get(threadPath(threadId, 'messages'), { page, perPage, orderBy, include, filter, cursor })
   }
 
-  /** The messages that fit best, of all threads of the resource; a thread that is named speaks for its own. */
+  /** The messages that match best, of all threads of the resource, or of the given thread. */
   search(query: { searchQuery: string; threadId?: string; limit?: number }): Promise<{ results: FoundMessage[]; count: number }> {
     return this.#get('/search', query)
   }
@@ -113,21 +118,28 @@ export class MemoryClient {
   }
 
   async getWorkingMemory({ threadId }: { threadId: string }): Promise<string | JSONObject | null> {
-    return (await this.#get<{ workingMemory: string | JSONObject | null }>(at(threadId, 'working-memory'))).workingMemory
+    return (await this.#get<{ workingMemory: string | JSONObject | null }>(threadPath(threadId, 'working-memory'))).workingMemory
   }
 
-  /** Answers the version that it has now. */
-  async updateWorkingMemory({ threadId, ...update }: Omit<WorkingMemoryUpdate, 'threadId' | 'resourceId'> & { threadId: string }): Promise<number> {
-    return (await this.#post<{ version: number }>(at(threadId, 'working-memory'), update)).version
+  /** Resolves with the new version. */
+  async updateWorkingMemory(
+    { threadId, ...update }: Omit<WorkingMemoryUpdate, 'threadId' | 'resourceId'> & { threadId: string },
+  ): Promise<number> {
+    return (await this.#post<{ version: number }>(threadPath(threadId, 'working-memory'), update)).version
   }
 
   /** Newest first. */
-  async listWorkingMemoryVersions({ threadId, ...query }: { threadId: string; limit?: number; before?: number }): Promise<Array<OverWire<WorkingMemoryVersion>>> {
-    return (await this.#get<{ versions: Array<OverWire<WorkingMemoryVersion>> }>(at(threadId, 'working-memory/versions'), query)).versions
+  async listWorkingMemoryVersions(
+    { threadId, ...query }: { threadId: string; limit?: number; before?: number },
+  ): Promise<Array<OverWire<WorkingMemoryVersion>>> {
+    return (await this.#get<{ versions: Array<OverWire<WorkingMemoryVersion>> }>(threadPath(threadId, 'working-memory/versions'), query))
+      .versions
   }
 
-  undoWorkingMemory({ threadId, ...body }: { threadId: string; version?: number; expectedVersion?: number }): Promise<OverWire<WorkingMemoryVersion>> {
-    return this.#post(at(threadId, 'working-memory/undo'), body)
+  undoWorkingMemory(
+    { threadId, ...body }: { threadId: string; version?: number; expectedVersion?: number },
+  ): Promise<OverWire<WorkingMemoryVersion>> {
+    return this.#post(threadPath(threadId, 'working-memory/undo'), body)
   }
 
   #get<T>(path: string, query: Record<string, unknown> = {}): Promise<T> {
@@ -139,6 +151,6 @@ export class MemoryClient {
   }
 }
 
-function at(threadId: string, rest?: string): string {
+function threadPath(threadId: string, rest?: string): string {
   return `/threads/${encodeURIComponent(threadId)}${rest === undefined ? '' : `/${rest}`}`
 }

@@ -2,19 +2,18 @@ import type { NotificationInput } from '../inbox/input.ts'
 import type { NotificationDeliveryDecision } from '../inbox/policy.ts'
 import type { Signal } from '../signals/signal.ts'
 import type { MarkedStatus, NotificationPriority, NotificationRecord, NotificationStatus } from '../store/contract/notifications.ts'
-import type { ThreadScope } from './agent.ts'
-import { freshKey, onceBy, type Connection } from './connection.ts'
-import type { OverWire } from './wire.ts'
+import { randomKey, retryPolicy, type Connection } from './connection.ts'
+import type { OverWire, ThreadScope } from './wire.ts'
 
-/** What became of a notification. */
+/** The result of sending a notification. */
 export interface NotificationAnswer {
   accepted: true
   record: OverWire<NotificationRecord>
   decision: OverWire<NotificationDeliveryDecision>
-  /** Of what was emitted at once. */
+  /** Of a notification that was delivered at once. */
   runId?: string
   signal?: OverWire<Signal>
-  /** The thread had it already, under the same id or key. */
+  /** The inbox already had it, with the same id or key. */
   duplicate?: true
 }
 
@@ -23,10 +22,10 @@ export interface NotificationFilter extends ThreadScope {
   priority?: NotificationPriority[]
   source?: string
   kind?: string
-  /** In summaries, sources and kinds. */
+  /** Searches summaries, sources and kinds. */
   search?: string
   limit?: number
-  /** The last record of the page before. */
+  /** The id of the last record of the previous page. */
   after?: string
 }
 
@@ -41,37 +40,53 @@ export class NotificationsClient {
     this.#path = path
   }
 
-  send(send: { notification: NotificationInput; ifIdle?: { streamOptions?: Record<string, unknown> } } & ThreadScope): Promise<NotificationAnswer> {
-    return this.#connection.json(`${this.#path}/notifications`, { body: send, ...onceBy(send.notification.id) })
+  send(
+    send: { notification: NotificationInput; ifIdle?: { streamOptions?: Record<string, unknown> } } & ThreadScope,
+  ): Promise<NotificationAnswer> {
+    return this.#connection.json(`${this.#path}/notifications`, { body: send, ...retryPolicy(send.notification.id) })
   }
 
-  /** Several that are stored together. */
-  async sendAll(send: { notifications: readonly NotificationInput[]; ifIdle?: { streamOptions?: Record<string, unknown> } } & ThreadScope): Promise<NotificationAnswer[]> {
-    const isNamed = send.notifications.some(({ id }) => id !== undefined)
-    const notifications = isNamed ? send.notifications.map((one) => ({ ...one, id: one.id ?? freshKey() })) : send.notifications
-    return (await this.#connection.json<{ results: NotificationAnswer[] }>(`${this.#path}/notifications`, { body: { ...send, notifications }, ...(isNamed ? { repeatable: true } : { idempotent: true }) })).results
+  /** Sends several, which are stored in one transaction. */
+  async sendAll(
+    send: { notifications: readonly NotificationInput[]; ifIdle?: { streamOptions?: Record<string, unknown> } } & ThreadScope,
+  ): Promise<NotificationAnswer[]> {
+    const hasIds = send.notifications.some(({ id }) => id !== undefined)
+    const notifications = hasIds ? send.notifications.map((one) => ({ ...one, id: one.id ?? randomKey() })) : send.notifications
+    const { results } = await this.#connection.json<{ results: NotificationAnswer[] }>(`${this.#path}/notifications`, {
+      body: { ...send, notifications },
+      ...(hasIds ? { repeatable: true } : { idempotent: true }),
+    })
+    return results
   }
 
   /** Newest first. */
-  list({ threadId, status, priority, ...query }: NotificationFilter): Promise<{ notifications: Array<OverWire<NotificationRecord>>; more: boolean; counts: Partial<Record<NotificationStatus, number>> }> {
-    return this.#connection.json(this.#at(threadId), { query: { ...query, status: status?.join(','), priority: priority?.join(',') } })
+  list({ threadId, status, priority, ...query }: NotificationFilter): Promise<{
+    notifications: Array<OverWire<NotificationRecord>>
+    more: boolean
+    counts: Partial<Record<NotificationStatus, number>>
+  }> {
+    return this.#connection.json(this.#threadPath(threadId), {
+      query: { ...query, status: status?.join(','), priority: priority?.join(',') },
+    })
   }
 
   get({ threadId, resourceId, id }: ThreadScope & { id: string }): Promise<OverWire<NotificationRecord>> {
-    return this.#connection.json(this.#at(threadId, encodeURIComponent(id)), { query: { resourceId } })
+    return this.#connection.json(this.#threadPath(threadId, encodeURIComponent(id)), { query: { resourceId } })
   }
 
-  /** Answers those that were changed. */
+  /** Resolves with those that changed. */
   async mark({ threadId, ...body }: ThreadScope & { ids: string[]; status: MarkedStatus }): Promise<Array<OverWire<NotificationRecord>>> {
-    return (await this.#connection.json<{ notifications: Array<OverWire<NotificationRecord>> }>(this.#at(threadId, 'mark'), { body })).notifications
+    return (
+      await this.#connection.json<{ notifications: Array<OverWire<NotificationRecord>> }>(this.#threadPath(threadId, 'mark'), { body })
+    ).notifications
   }
 
-  /** Sends again what could not be delivered. Answers how many. */
+  /** Retries those that could not be delivered. Resolves with their number. */
   async retry({ threadId, ...body }: ThreadScope & { ids: string[] }): Promise<number> {
-    return (await this.#connection.json<{ retried: number }>(this.#at(threadId, 'retry'), { body })).retried
+    return (await this.#connection.json<{ retried: number }>(this.#threadPath(threadId, 'retry'), { body })).retried
   }
 
-  #at(threadId: string, rest?: string): string {
+  #threadPath(threadId: string, rest?: string): string {
     return `${this.#path}/threads/${encodeURIComponent(threadId)}/notifications${rest === undefined ? '' : `/${rest}`}`
   }
 }

@@ -1,9 +1,9 @@
 import type { ScheduleInput, ScheduleRecord } from '../agent/schedules.ts'
 import type { ScheduleStatus } from '../store/contract/schedules.ts'
-import { onceBy, type Connection } from './connection.ts'
+import { retryPolicy, type Connection } from './connection.ts'
 import type { OverWire } from './wire.ts'
 
-/** `resourceId` may be left out where the server knows it from who asks. */
+/** `resourceId` is optional if the principal has one resource only. */
 export type NewSchedule = Omit<ScheduleInput, 'resourceId'> & { resourceId?: string }
 
 interface Named {
@@ -11,7 +11,7 @@ interface Named {
   resourceId?: string
 }
 
-/** What is sent to the threads of an agent at certain times. */
+/** The schedules of an agent. */
 export class SchedulesClient {
   readonly #connection: Connection
   readonly #path: string
@@ -22,33 +22,35 @@ export class SchedulesClient {
     this.#path = `${path}/schedules`
   }
 
-  /** The id of one that is there replaces it. */
+  /** Replaces a schedule with the same id. */
   create(schedule: NewSchedule): Promise<OverWire<ScheduleRecord>> {
-    return this.#connection.json(this.#path, { body: schedule, ...onceBy(schedule.id) })
+    return this.#connection.json(this.#path, { body: schedule, ...retryPolicy(schedule.id) })
   }
 
-  list(query: { threadId?: string; resourceId?: string; status?: ScheduleStatus; limit?: number; after?: string } = {}): Promise<{ schedules: Array<OverWire<ScheduleRecord>>; more: boolean }> {
+  list(
+    query: { threadId?: string; resourceId?: string; status?: ScheduleStatus; limit?: number; after?: string } = {},
+  ): Promise<{ schedules: Array<OverWire<ScheduleRecord>>; more: boolean }> {
     return this.#connection.json(this.#path, { query })
   }
 
   get({ id, resourceId }: Named): Promise<OverWire<ScheduleRecord>> {
-    return this.#connection.json(this.#at(id), { query: { resourceId } })
+    return this.#connection.json(this.#schedulePath(id), { query: { resourceId } })
   }
 
   pause({ id, ...body }: Named): Promise<OverWire<ScheduleRecord>> {
-    return this.#connection.json(this.#at(id, '/pause'), { body })
+    return this.#connection.json(this.#schedulePath(id, '/pause'), { body })
   }
 
-  /** Goes on with the next occurrence from now. */
+  /** Continues with the next occurrence from now. */
   resume({ id, ...body }: Named): Promise<OverWire<ScheduleRecord>> {
-    return this.#connection.json(this.#at(id, '/resume'), { body })
+    return this.#connection.json(this.#schedulePath(id, '/resume'), { body })
   }
 
   async remove({ id, resourceId }: Named): Promise<boolean> {
-    return (await this.#connection.json<{ removed: boolean }>(this.#at(id), { method: 'DELETE', query: { resourceId } })).removed
+    return (await this.#connection.json<{ removed: boolean }>(this.#schedulePath(id), { method: 'DELETE', query: { resourceId } })).removed
   }
 
-  #at(id: string, rest = ''): string {
+  #schedulePath(id: string, rest = ''): string {
     return `${this.#path}/${encodeURIComponent(id)}${rest}`
   }
 }

@@ -1,51 +1,51 @@
 import { isHeedError } from '../base/errors.ts'
-import type { Chunk } from '../run/chunk.ts'
 import { cursorHeader } from '../base/stream-headers.ts'
-import { askedToWaitMs, backoff, pause, type Connection } from './connection.ts'
+import type { Chunk } from '../run/chunk.ts'
+import { backoff, pause, retryAfterMs, type Connection } from './connection.ts'
 import { readEvents } from './read-events.ts'
 
 export interface SubscribeParams {
   threadId: string
   resourceId?: string
-  /** The cursor of the last chunk that was seen. */
+  /** The cursor of the last chunk that was received. */
   after?: string
-  /** Begin with a snapshot, then the live edge. */
+  /** Begin with a snapshot, followed by new chunks. */
   snapshot?: boolean
-  /** Also be told how many notifications of the thread wait and are unread: `data-inbox`, where the server can. */
+  /** Also receive the numbers of pending and unread notifications, as `data-inbox`, from servers that send them. */
   inbox?: boolean
 }
 
 export interface Reconnect {
-  /** How often in a row it may be looked for in vain. Defaults to no limit. */
+  /** How many attempts in a row may fail. Defaults to no limit. */
   maxRetries?: number
-  /** The first pause; it grows with every failure and starts over once the server has begun to tell. Defaults to 500 ms. */
+  /** The first pause; it grows with every failure and is reset when a stream begins. Defaults to 500 ms. */
   delayMs?: number
-  /** Called whenever the connection is lost and will be looked for again. */
+  /** Called when the connection is lost, before it is opened again. */
   onLost?: () => void
-  /** Called whenever the server has begun to tell, the first time too. */
+  /** Called when a stream has begun, also the first time. */
   onOpen?: () => void
 }
 
 export interface ProcessOptions {
-  /** Called with each chunk, one after the other. What it throws ends the stream. */
+  /** Called with each chunk, one after the other. An error that it throws ends the stream. */
   onChunk: (chunk: Chunk) => void | Promise<void>
   /** Subscribe again from the last cursor when the connection is lost. Defaults to false. */
   reconnect?: boolean | Reconnect
 }
 
-/** A thread as it is watched from afar: it goes on from its cursor, without a gap and without a repeat. */
+/** A subscription to a thread of a server. It reconnects at its cursor: no chunk is missed or repeated. */
 export class ThreadSubscription {
   readonly #connection: Connection
   readonly #path: string
   readonly #params: SubscribeParams
-  readonly #over: AbortController
+  readonly #closed: AbortController
   #response: Response | undefined
   #cursor: string | undefined
   #runId: string | null = null
 
   /** @internal */
-  constructor(connection: Connection, path: string, params: SubscribeParams, response?: Response, over = new AbortController()) {
-    this.#over = over
+  constructor(connection: Connection, path: string, params: SubscribeParams, response?: Response, closed = new AbortController()) {
+    this.#closed = closed
     this.#connection = connection
     this.#path = path
     this.#params = params
@@ -55,11 +55,12 @@ export class ThreadSubscription {
 
   /** @internal */
   static async open(connection: Connection, path: string, params: SubscribeParams): Promise<ThreadSubscription> {
-    const over = new AbortController()
-    return new ThreadSubscription(connection, path, params, await connection.events(`${path}/subscribe`, { body: params, signal: over.signal }), over)
+    const closed = new AbortController()
+    const response = await connection.events(`${path}/subscribe`, { body: params, signal: closed.signal })
+    return new ThreadSubscription(connection, path, params, response, closed)
   }
 
-  /** The cursor of the last chunk that was handed on, or of the place where it began. Keep it to go on from there later. */
+  /** The cursor of the last chunk, or of the start of the stream. Store it to continue from there later. */
   get cursor(): string | undefined {
     return this.#cursor
   }
@@ -68,20 +69,20 @@ export class ThreadSubscription {
     return this.#runId
   }
 
-  /** Hands on every chunk until the stream ends, or for good with `reconnect`. */
+  /** Calls `onChunk` until the stream ends; with `reconnect`, until `unsubscribe()`. */
   async processDataStream({ onChunk, reconnect = false }: ProcessOptions): Promise<void> {
     for await (const chunk of this.chunks(reconnect)) await onChunk(chunk)
   }
 
-  /** The same as something to loop over. */
+  /** The same as an async iterable. */
   async *chunks(reconnect: boolean | Reconnect = true): AsyncGenerator<Chunk, void> {
     const { maxRetries = Infinity, delayMs = 500, onLost, onOpen } = typeof reconnect === 'object' ? reconnect : {}
     const { signal } = this.#connection
-    const ended = signal ? AbortSignal.any([this.#over.signal, signal]) : this.#over.signal
+    const stopped = signal ? AbortSignal.any([this.#closed.signal, signal]) : this.#closed.signal
     let failures = 0
-    while (!this.#over.signal.aborted) {
+    while (!this.#closed.signal.aborted) {
       let failure: unknown
-      let isCallers = false
+      let isCallbackError = false
       try {
         const response = this.#response ?? (await this.#subscribe())
         this.#response = undefined
@@ -89,57 +90,59 @@ export class ThreadSubscription {
         try {
           onOpen?.()
         } catch (error) {
-          isCallers = true
+          isCallbackError = true
           await response.body?.cancel().catch(() => {})
           throw error
         }
-        // Whoever is cut off before the first chunk goes on from where it began.
+        // If the connection is lost before the first chunk, the stream continues from its start.
         this.#cursor ??= response.headers.get(cursorHeader) ?? undefined
-        for await (const value of readEvents(response, this.#connection.silenceOf(response))) {
+        for await (const value of readEvents(response, this.#connection.maxSilenceMs(response))) {
           const chunk = value as Chunk
-          this.#seen(chunk)
+          this.#track(chunk)
           yield chunk
         }
         if (reconnect === false) return
       } catch (error) {
-        if (this.#over.signal.aborted) return
+        if (this.#closed.signal.aborted) return
         signal?.throwIfAborted()
-        // What a callback throws, asking again doesn't mend; a token that can't be had now may be had later.
-        if (isCallers || reconnect === false || failures >= maxRetries || isFinal(error)) throw error
+        // An error of a callback is final. An error of the `headers` function is not: a token may be available later.
+        if (isCallbackError || reconnect === false || failures >= maxRetries || isFinal(error)) throw error
         failure = error
       }
       if (failures++ >= maxRetries) return
       onLost?.()
-      await pause(Math.max(backoff(failures - 1, delayMs, 30_000), askedToWaitMs(failure)), ended).catch(() => {})
+      await pause(Math.max(backoff(failures - 1, delayMs, 30_000), retryAfterMs(failure)), stopped).catch(() => {})
     }
   }
 
-  /** Aborts what is active on the thread. */
+  /** Aborts the active run of the thread. */
   async abort(options: { clearPendingSignals?: boolean } = {}): Promise<boolean> {
     const { threadId, resourceId } = this.#params
-    const { aborted } = await this.#connection.json<{ aborted: boolean }>(`${this.#path}/abort`, { body: { threadId, resourceId, ...options } })
+    const { aborted } = await this.#connection.json<{ aborted: boolean }>(`${this.#path}/abort`, {
+      body: { threadId, resourceId, ...options },
+    })
     return aborted
   }
 
-  /** Stops watching; the run goes on. */
+  /** Ends the subscription; the run continues. */
   unsubscribe(): void {
-    this.#over.abort()
+    this.#closed.abort()
   }
 
   #subscribe(): Promise<Response> {
     const { threadId, resourceId, snapshot, inbox } = this.#params
     const body = { threadId, resourceId, inbox, ...(this.#cursor === undefined ? { snapshot } : { after: this.#cursor }) }
-    return this.#connection.events(`${this.#path}/subscribe`, { body, signal: this.#over.signal })
+    return this.#connection.events(`${this.#path}/subscribe`, { body, signal: this.#closed.signal })
   }
 
-  #seen(chunk: Chunk): void {
+  #track(chunk: Chunk): void {
     this.#cursor = chunk.cursor ?? this.#cursor
     if (chunk.type === 'start') this.#runId = chunk.runId
     else if (chunk.type === 'finish' || chunk.type === 'error' || chunk.type === 'abort') this.#runId = null
   }
 }
 
-/** Asking again would be answered the same. */
+/** A new attempt would get the same error. */
 function isFinal(error: unknown): boolean {
   return isHeedError(error) && !error.retryable
 }

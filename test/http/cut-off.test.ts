@@ -104,8 +104,8 @@ it('[H2.4] a client waits longer than the heartbeat that the server announces, u
     const { ask } = await behind([], { heartbeatMs })
     const response = await ask('/agents/guide/threads/subscribe', { json: thread })
     await response.body?.cancel()
-    return new Connection({ baseUrl: 'http://localhost', ...(silenceMs === undefined ? {} : { silenceMs }) }).silenceOf(response)
+    return new Connection({ baseUrl: 'http://localhost', ...(silenceMs === undefined ? {} : { silenceMs }) }).maxSilenceMs(response)
   }
   expect([await silences(25_000), await silences(90_000), await silences(90_000, 5_000)]).toEqual([60_000, 190_000, 5_000])
-  expect(new Connection({ baseUrl: 'http://localhost' }).silenceOf(new Response())).toBe(60_000)
+  expect(new Connection({ baseUrl: 'http://localhost' }).maxSilenceMs(new Response())).toBe(60_000)
 })

@@ -1,37 +1,37 @@
 import type { UIMessage, UIPart, UIToolPart } from '../../message/ui/ui-message.ts'
 import type { Chunk } from '../../run/chunk.ts'
-import type { AgentClient, ThreadScope } from '../agent.ts'
-import { givenUp } from '../view/given-up.ts'
+import type { AgentClient } from '../agent.ts'
 import { olderThan } from '../view/older.ts'
-import { isCall } from '../view/parts.ts'
 import { ThreadFeed } from '../view/thread-feed.ts'
-import type { ThreadView } from '../view/thread-view.ts'
-import { Answer, type AnswerPage, type Asked } from './answer.ts'
-import { answeredIn, chatMessages, questionsIn } from './chat-message.ts'
+import { isCall, type ThreadView } from '../view/thread-view.ts'
+import type { ThreadScope } from '../wire.ts'
+import { AnswerStream, type AnswerPage, type AnswerTarget } from './answer-stream.ts'
+import { answeredCalls, chatMessages, openQuestions } from './chat-message.ts'
 
 type SetMessages = (update: (current: readonly UIMessage[]) => readonly UIMessage[]) => void
 
-const ends: ReadonlySet<string> = new Set(['finish', 'abort', 'error', 'data-thread-snapshot'])
+/** Chunks after which a sent message may have become undeliverable. */
+const runEnds: ReadonlySet<string> = new Set(['finish', 'abort', 'error', 'data-thread-snapshot'])
 
 /**
- * One thread on one page, through one subscription: the streams with which the page reads answers, and those who follow the thread. While a
- * stream is open, it alone writes.
+ * One thread on one page, with one subscription for the streams of its answers and for its followers. While a stream is open, followers
+ * are not updated.
  */
 export class ChatPage implements AnswerPage {
   readonly feed: ThreadFeed
-  /** How often the page took an answer up again. */
-  resumed = 0
+  /** How often the page has reconnected to a stream. */
+  reconnects = 0
   readonly scope: ThreadScope
-  readonly #answers = new Set<Answer>()
+  readonly #answers = new Set<AnswerStream>()
   readonly #followers = new Set<SetMessages>()
-  /** Sent from here, and not heard of yet. */
-  readonly #unheard = new Set<string>()
-  /** Streams that are open, or about to be. */
+  /** Ids of messages that this page sent and that have no echo yet. */
+  readonly #unconfirmed = new Set<string>()
+  /** The number of streams that are open or opening. */
   #streams = 0
-  #leave: (() => void) | undefined
+  #stop: (() => void) | undefined
   readonly #onIdle: () => void
 
-  /** `onIdle`: nobody has anything to do with the thread any more. */
+  /** `onIdle` is called when there are no streams and no followers. */
   constructor(agent: AgentClient, scope: ThreadScope, onIdle: () => void) {
     this.feed = new ThreadFeed(agent, scope)
     this.scope = scope
@@ -47,127 +47,134 @@ export class ChatPage implements AnswerPage {
     return false
   }
 
-  /** A stream for an answer, once the server says what happens. */
-  async open(asked: Asked, abortSignal?: AbortSignal): Promise<Answer> {
+  /** Opens a stream for an answer, after the subscription has begun. */
+  async open(target: AnswerTarget, abortSignal?: AbortSignal): Promise<AnswerStream> {
     this.#streams++
     this.#listen()
     try {
-      await orAborted(this.feed.begun, abortSignal)
+      await untilAborted(this.feed.ready, abortSignal)
     } catch (error) {
-      this.#closed()
+      this.#onStreamClosed()
       throw error
     }
-    const answer = new Answer(asked, this, () => {
+    const answer = new AnswerStream(target, this, () => {
       this.#answers.delete(answer)
-      this.#closed()
+      this.#onStreamClosed()
     })
     this.#answers.add(answer)
     return answer
   }
 
-  /** The server has the message that this answers. */
-  accepted(answer: Answer, message: { isRepeated: boolean }): void {
+  /** The server has stored the message of this answer. */
+  onAccepted(answer: AnswerStream, { isDuplicate }: { isDuplicate: boolean }): void {
     const { from } = answer
     if (from === undefined || answer.isBegun) return
-    if (this.feed.view.messages.some(({ id }) => id === from)) return answer.repeat(this.feed.view)
-    this.#unheard.add(from)
-    if (message.isRepeated) void this.#repeated(answer, from)
+    if (this.feed.view.messages.some(({ id }) => id === from)) return answer.replay(this.feed.view)
+    this.#unconfirmed.add(from)
+    if (isDuplicate) void this.#checkDuplicate(answer, from)
   }
 
-  /** `setMessages` is given what makes the messages of what the page has. */
+  /** `setMessages` gets a function from the messages of the page to those of the thread. */
   follow(setMessages: SetMessages): () => void {
     this.#followers.add(setMessages)
     this.#listen()
     this.#show()
     return () => {
       this.#followers.delete(setMessages)
-      this.#rest()
+      this.#stopIfUnused()
     }
   }
 
   #listen(): void {
-    this.#leave ??= this.feed.listen({
-      heard: (chunk, view, before) => this.#hear(chunk, view, before),
-      lost: (error) => {
+    this.#stop ??= this.feed.listen({
+      onChunk: (chunk, view, before) => this.#receive(chunk, view, before),
+      onLost: (error) => {
         if (error !== undefined) for (const answer of this.#answers) answer.fail(error)
       },
     })
   }
 
-  #closed(): void {
+  #onStreamClosed(): void {
     this.#streams--
-    // After the page has read what was written last.
+    // After the page has read the last chunks of the stream.
     if (this.#streams === 0) setTimeout(() => this.#show(), 0)
-    this.#rest()
+    this.#stopIfUnused()
   }
 
-  #rest(): void {
+  #stopIfUnused(): void {
     if (this.#streams > 0 || this.#followers.size > 0) return
-    this.#leave?.()
-    this.#leave = undefined
-    this.#unheard.clear()
+    this.#stop?.()
+    this.#stop = undefined
+    this.#unconfirmed.clear()
     this.#onIdle()
   }
 
-  #hear(chunk: Chunk, view: ThreadView, before: ThreadView): void {
-    for (const answer of this.#answers) answer.hear(chunk, view, before)
-    if (ends.has(chunk.type) && this.#unheard.size > 0) void this.#settle()
+  #receive(chunk: Chunk, view: ThreadView, before: ThreadView): void {
+    for (const answer of this.#answers) answer.receive(chunk, view, before)
+    if (runEnds.has(chunk.type) && this.#unconfirmed.size > 0) void this.#finishUndeliverable()
     this.#show()
   }
 
-  /** What was sent from here and will never be answered holds nobody up. */
-  async #settle(): Promise<void> {
-    for (const { id } of this.feed.view.messages) this.#unheard.delete(id)
-    for (const id of await givenUp(this.feed.agent, this.scope, [...this.#unheard])) this.#forget(id)
+  /** Ends the streams of messages that will never be answered. */
+  async #finishUndeliverable(): Promise<void> {
+    for (const { id } of this.feed.view.messages) this.#unconfirmed.delete(id)
+    for (const id of await this.feed.findUndeliverable([...this.#unconfirmed])) this.#finish(id)
     this.#show()
   }
 
-  /** The thread had the message before, and the view does not: it is older than that, or about to be heard of. */
-  async #repeated(answer: Answer, from: string): Promise<void> {
+  /** The thread already had the message, but the view doesn't: the message is older than the view, or its echo is still to come. */
+  async #checkDuplicate(answer: AnswerStream, from: string): Promise<void> {
     const oldest = this.feed.view.messages[0]?.metadata?.createdAt
     try {
       const { state, acceptedAt } = await this.feed.agent.explain({ ...this.scope, signalId: from })
       const isOlder = state === 'consumed' && oldest !== undefined && new Date(acceptedAt) < new Date(oldest)
-      if (!answer.isBegun && (isOlder || state === 'cancelled' || state === 'rejected')) this.#forget(from)
+      if (!answer.isBegun && (isOlder || state === 'cancelled' || state === 'rejected')) this.#finish(from)
     } catch {
-      // It is asked for again when a run ends.
+      // It is checked again when a run ends.
     }
   }
 
-  #forget(id: string): void {
-    this.#unheard.delete(id)
+  #finish(id: string): void {
+    this.#unconfirmed.delete(id)
     for (const answer of this.#answers) if (answer.from === id && !answer.isBegun) answer.finish()
   }
 
   #show(): void {
-    if (this.#streams > 0 || !this.feed.hasBegun) return
-    for (const setMessages of this.#followers) setMessages((current) => this.#merged(current))
+    if (this.#streams > 0 || !this.feed.isReady) return
+    for (const setMessages of this.#followers) setMessages((current) => this.#merge(current))
   }
 
-  /** What the page is to show: the thread, with what is older than the view of it and what is known here alone. */
-  #merged(current: readonly UIMessage[]): readonly UIMessage[] {
+  /** The messages to display: those of the view, with older ones and those that are not confirmed. */
+  #merge(current: readonly UIMessage[]): readonly UIMessage[] {
     const { view } = this.feed
     const messages = chatMessages(view)
     const ids = new Set(messages.map(({ id }) => id))
     const older = olderThan(view, current)
-    const unheard = current.filter(({ id }) => this.#unheard.has(id) && !ids.has(id))
-    // A view that began amid a run is whole only when it has heard all that the run said: until then it takes no answer away.
-    if (view.status === 'running' && current.some((message) => message.role === 'assistant' && !ids.has(message.id) && !older.includes(message))) return current
-    return [...older, ...messages.map((message) => withAnswers(message, current)), ...unheard]
+    const unconfirmed = current.filter(({ id }) => this.#unconfirmed.has(id) && !ids.has(id))
+    // A view that began during a run is incomplete until the run has published its messages: until then no answer is removed.
+    const isUnknown = (message: UIMessage) => message.role === 'assistant' && !ids.has(message.id) && !older.includes(message)
+    if (view.status === 'running' && current.some(isUnknown)) return current
+    return [...older, ...messages.map((message) => withAnswers(message, current)), ...unconfirmed]
   }
 }
 
-/** What the user answered and the page has not sent yet stays answered. */
+/** Keeps answers of the user that the page has not sent yet. */
 function withAnswers(message: UIMessage, current: readonly UIMessage[]): UIMessage {
-  const asked = questionsIn(message)
-  const waits = (part: UIPart): part is UIToolPart => 'toolCallId' in part && (part.state === 'approval-requested' || asked.has(part.toolCallId))
-  if (!message.parts.some(waits)) return message
+  const questions = openQuestions(message)
+  const needsAnswer = (part: UIPart): part is UIToolPart => {
+    return 'toolCallId' in part && (part.state === 'approval-requested' || questions.has(part.toolCallId))
+  }
+  if (!message.parts.some(needsAnswer)) return message
   const shown = current.find(({ id }) => id === message.id)
-  const answered = shown ? answeredIn(shown) : new Map()
-  return { ...message, parts: message.parts.map((part) => (waits(part) && answered.has(part.toolCallId) ? (shown?.parts.find((mine) => isCall(mine, part.toolCallId)) ?? part) : part)) }
+  const answered = shown ? answeredCalls(shown) : new Map()
+  const parts = message.parts.map((part) => {
+    if (!needsAnswer(part) || !answered.has(part.toolCallId)) return part
+    return shown?.parts.find((own) => isCall(own, part.toolCallId)) ?? part
+  })
+  return { ...message, parts }
 }
 
-async function orAborted(work: Promise<void>, signal: AbortSignal | undefined): Promise<void> {
+async function untilAborted(work: Promise<void>, signal: AbortSignal | undefined): Promise<void> {
   if (!signal) return work
   const aborted = Promise.withResolvers<never>()
   const abort = () => aborted.reject(signal.reason)

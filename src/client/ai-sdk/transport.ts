@@ -1,14 +1,14 @@
 import { HeedError, isHeedError } from '../../base/errors.ts'
 import type { UIMessage } from '../../message/ui/ui-message.ts'
 import type { AgentClient } from '../agent.ts'
-import type { Answer, Asked } from './answer.ts'
-import { contentsOf, givenIn, questionsIn, type ChatMessage } from './chat-message.ts'
+import type { AnswerStream, AnswerTarget } from './answer-stream.ts'
+import { contentsOf, decisionsIn, openQuestions, type ChatMessage } from './chat-message.ts'
 import { ChatPage } from './chat-page.ts'
 import type { UIChunk } from './ui-chunks.ts'
 
 export interface HeedChatTransportOptions {
   agent: AgentClient
-  /** Whose threads these are. May be left out where the server knows it from who asks. */
+  /** The resource of the threads. Optional if the principal has one resource only. */
   resourceId?: string
 }
 
@@ -17,20 +17,20 @@ interface SendOptions {
   chatId: string
   messages: ChatMessage[]
   abortSignal?: AbortSignal | undefined
-  /** `{ queue: true }`: a turn of its own after what is active, in place of a word in it. */
+  /** `{ queue: true }`: the message starts a run of its own, after the active one, instead of entering that. */
   body?: object | undefined
 }
 
 /**
- * Lets `useChat` of the AI SDK live on a thread: the chat's id is the thread's. A message sent while the agent works steers it; a
- * page that is loaded again goes on where the run is; approvals given in the page reach the call that waits.
+ * Connects `useChat` of the AI SDK to a thread, whose id is that of the chat. A message that is sent during a run enters the run; a page
+ * that is reloaded continues at the active run; approvals of the page decide about the calls of a suspended run.
  */
 export class HeedChatTransport {
   readonly #agent: AgentClient
   readonly #resourceId: string | undefined
-  /** The threads that this page reads or follows now. */
+  /** The threads with open streams or followers, by id. */
   readonly #pages = new Map<string, ChatPage>()
-  /** What is replayed is the run from its start. */
+  /** A stream after a reconnect begins with the start of the run. */
   readonly resumeStreamIsReplay = true
 
   constructor({ agent, resourceId }: HeedChatTransportOptions) {
@@ -40,83 +40,102 @@ export class HeedChatTransport {
 
   async sendMessages({ trigger, chatId, messages, abortSignal, body }: SendOptions): Promise<ReadableStream<UIChunk>> {
     const last = messages.at(-1)
-    if (trigger === 'regenerate-message') throw new HeedError('unsupported_option', 'A thread is not rewritten: send the message again instead of regenerating its answer.')
+    if (trigger === 'regenerate-message') {
+      throw new HeedError('unsupported_option', 'The answers of a thread can not be regenerated. Send the message again.')
+    }
     if (!last) throw new HeedError('invalid_argument', 'There is no message to send.')
     const page = this.#page(chatId)
-    const answer = last.role === 'user' ? await this.#ask(page, last, isQueued(body), abortSignal) : await this.#decide(page, last, abortSignal)
-    return answer.stream
+    const { stream } = await (last.role === 'user'
+      ? this.#send(page, last, isQueued(body), abortSignal)
+      : this.#decide(page, last, abortSignal))
+    return stream
   }
 
-  /** The answer that is being written or waits for somebody, as far as it has come and as it goes on; null when there is none. */
-  async reconnectToStream({ chatId, abortSignal }: { chatId: string; abortSignal?: AbortSignal | undefined }): Promise<ReadableStream<UIChunk> | null> {
+  /** The answer of the active or suspended run, from its start; null if there is none. */
+  async reconnectToStream(
+    { chatId, abortSignal }: { chatId: string; abortSignal?: AbortSignal | undefined },
+  ): Promise<ReadableStream<UIChunk> | null> {
     const page = this.#page(chatId)
-    const turn = ++page.resumed
-    const answer = await this.#open(page, {}, abortSignal, () => page.resumed === turn)
+    const reconnect = ++page.reconnects
+    const answer = await this.#open(page, {}, abortSignal, () => page.reconnects === reconnect)
     if (page.feed.view.status !== 'idle') {
       answer.catchUp(page.feed.view)
       return answer.stream
     }
-    // Asked while listening: what began and was not heard of yet will be.
-    const run = await closedUnless(answer, () => this.#agent.activeRun(page.scope).catch(ifAbsent))
+    // Requested while subscribed: if a run has just started, its chunks are still to come.
+    const run = await closeOnError(answer, () => this.#agent.activeRun(page.scope).catch(nullIfMissing))
     if (run) return answer.stream
     answer.close()
     return null
   }
 
   /**
-   * Shows the thread whenever no stream of this page does: what other tabs send and what wakes the thread, as it is written, and after every
-   * answer what history says of it. Answers how to stop that.
+   * Displays the thread while no stream of this page is open: messages of other tabs and runs that other signals started, as they are
+   * written, and after every answer its history. Returns how to stop.
    */
   follow<Shown extends { id: string }>(chatId: string, setMessages: (update: (current: Shown[]) => Shown[]) => void): () => void {
-    return this.#page(chatId).follow((update) => setMessages((current) => [...update(current as unknown as UIMessage[])] as unknown as Shown[]))
+    return this.#page(chatId).follow((update) =>
+      setMessages((current) => [...update(current as unknown as UIMessage[])] as unknown as Shown[]),
+    )
   }
 
-  async #ask(page: ChatPage, message: ChatMessage, queued: boolean, abortSignal: AbortSignal | undefined): Promise<Answer> {
+  async #send(page: ChatPage, message: ChatMessage, queued: boolean, abortSignal: AbortSignal | undefined): Promise<AnswerStream> {
     const answer = await this.#open(page, { from: message.id }, abortSignal)
-    await closedUnless(answer, async () => {
+    await closeOnError(answer, async () => {
       const sent = { message: { id: message.id, contents: contentsOf(message) }, ...page.scope }
       const { duplicate = false } = await (queued ? this.#agent.queueMessage(sent) : this.#agent.sendMessage(sent))
-      page.accepted(answer, { isRepeated: duplicate })
+      page.onAccepted(answer, { isDuplicate: duplicate })
     })
     return answer
   }
 
-  /** The page's answers to calls that wait: decisions, and data. */
-  async #decide(page: ChatPage, message: ChatMessage, abortSignal: AbortSignal | undefined): Promise<Answer> {
+  /** Sends the page's decisions about the calls of a suspended run. */
+  async #decide(page: ChatPage, message: ChatMessage, abortSignal: AbortSignal | undefined): Promise<AnswerStream> {
     const { feed, scope } = page
     const answer = await this.#open(page, { writing: message }, abortSignal)
-    await closedUnless(answer, async () => {
-      const given = givenIn(message, feed.view)
-      if (given.length === 0 && questionsIn(message).size === 0) {
-        throw new HeedError('invalid_argument', 'The last message is neither a user message nor an answer to a call that waits.')
+    await closeOnError(answer, async () => {
+      const decisions = decisionsIn(message, feed.view)
+      if (decisions.length === 0 && openQuestions(message).size === 0) {
+        throw new HeedError('invalid_argument', 'The last message is neither a user message nor a decision about a tool call.')
       }
-      // Somebody else was faster: what became of it is told all the same.
+      // Another client has decided: this page gets the result too.
       if (feed.view.status !== 'suspended') return answer.catchUp(feed.view)
-      for (const { toolCallId, approval, resumeData } of given) {
-        const why = approval?.reason === undefined ? {} : { declineContext: { reason: approval.reason } }
+      for (const { toolCallId, approval, resumeData } of decisions) {
+        const declineContext = approval?.reason === undefined ? {} : { declineContext: { reason: approval.reason } }
         const sent = approval
-          ? this.#agent.sendToolApproval({ ...scope, toolCallId, approved: approval.approved, ...why })
+          ? this.#agent.sendToolApproval({ ...scope, toolCallId, approved: approval.approved, ...declineContext })
           : this.#agent.sendStreamResume({ ...scope, toolCallId, resumeData })
         await sent.catch((error: unknown) => {
           if (!isHeedError(error) || error.code !== 'run_not_suspended') throw error
         })
       }
-      const left = feed.view.approvals.filter((call) => !given.some(({ toolCallId }) => toolCallId === call.toolCallId))
-      // A run goes on when everything is decided: the page is shown what still waits.
-      if (left.length > 0 && (await this.#agent.activeRun(scope))?.status === 'suspended' && feed.view.status === 'suspended') answer.catchUp(feed.view)
+      const undecided = feed.view.approvals.filter((call) => !decisions.some(({ toolCallId }) => toolCallId === call.toolCallId))
+      if (undecided.length === 0) return
+      // The run only continues after all decisions: the page gets the calls that are left.
+      const run = await this.#agent.activeRun(scope)
+      if (run?.status === 'suspended' && feed.view.status === 'suspended') answer.catchUp(feed.view)
     })
     return answer
   }
 
-  /** `isOurs`: whether an abort is meant for the run, and not for this stream alone. */
-  async #open(page: ChatPage, asked: Asked, abortSignal: AbortSignal | undefined, isOurs: () => boolean = () => true): Promise<Answer> {
-    const answer = await page.open(asked, abortSignal)
-    abortSignal?.addEventListener('abort', () => {
-      if (answer.isOver) return
-      // A page that resumes again gives the stream before up in the same breath.
-      queueMicrotask(() => isOurs() && void this.#agent.abortThread(page.scope).catch(() => {}))
-      answer.close()
-    }, { once: true })
+  /** `abortsRun`: whether an abort of this stream also aborts the run. */
+  async #open(
+    page: ChatPage,
+    target: AnswerTarget,
+    abortSignal: AbortSignal | undefined,
+    abortsRun: () => boolean = () => true,
+  ): Promise<AnswerStream> {
+    const answer = await page.open(target, abortSignal)
+    abortSignal?.addEventListener(
+      'abort',
+      () => {
+        if (answer.isClosed) return
+        // A page that reconnects aborts the previous stream in the same tick.
+        queueMicrotask(() => abortsRun() && void this.#agent.abortThread(page.scope).catch(() => {}))
+        answer.close()
+      },
+      { once: true },
+    )
     return answer
   }
 
@@ -130,8 +149,7 @@ export class HeedChatTransport {
   }
 }
 
-/** A stream that can't begin is none. */
-async function closedUnless<T>(answer: Answer, work: () => Promise<T>): Promise<T> {
+async function closeOnError<T>(answer: AnswerStream, work: () => Promise<T>): Promise<T> {
   try {
     return await work()
   } catch (error) {
@@ -144,8 +162,8 @@ function isQueued(body: object | undefined): boolean {
   return body !== undefined && 'queue' in body && body.queue === true
 }
 
-/** A thread that nobody wrote to has no run. */
-function ifAbsent(error: unknown): null {
+/** A thread that does not exist yet has no run. */
+function nullIfMissing(error: unknown): null {
   if (isHeedError(error) && error.code === 'thread_not_found') return null
   throw error
 }

@@ -1,8 +1,33 @@
+import type { JSONValue } from '../../base/json.ts'
 import type { UIPart, UIToolPart } from '../../message/ui/ui-message.ts'
+import type { Tripwire } from '../../processors/processor.ts'
 import type { Chunk, RunChunk } from '../../run/chunk.ts'
-import type { WaitingForData } from './data-types.ts'
+import type { Signal } from '../../signals/signal.ts'
+import type { OverWire } from '../wire.ts'
 
-/** A chunk of the AI SDK's UI message stream, as far as it is written here. */
+/** A tool that waits for data. `addToolOutput` gives it, as `output`. */
+export type WaitingForData = {
+  toolCallId: string
+  toolName: string
+  args: JSONValue
+  /** The payload with which the tool suspended the run. */
+  payload: JSONValue
+  /** The tool no longer waits. A followed thread, and a page after a reload, have no part for it. */
+  isOver?: true
+}
+
+/**
+ * The `data-*` parts of a thread, for `useChat<UIMessage<unknown, HeedDataTypes>>()`. The `type` of a signal is `state` for a lane,
+ * `notification` for a notification, and `reactive` for others.
+ */
+export type HeedDataTypes = {
+  signal: OverWire<Omit<Signal, 'guarded'>>
+  tripwire: OverWire<Tripwire>
+  suspended: WaitingForData
+  error: { message: string; name?: string; code?: string }
+}
+
+/** The chunks of the AI SDK's UI message stream that Heed writes. */
 export type UIChunk =
   | { type: 'start'; messageId?: string }
   | { type: 'start-step' | 'finish-step' | 'finish' | 'abort' }
@@ -21,17 +46,17 @@ export type UIChunk =
   | { type: `data-${string}`; id?: string; data: unknown; transient?: boolean }
   | { type: 'error'; errorText: string }
 
-/** What one chunk of a thread is in the AI SDK's stream. Signals, lanes and notifications are `data-*` parts. */
+/** A chunk of a thread as chunks of the AI SDK's stream. Signals, lanes and notifications are `data-*` parts. */
 export function uiChunks(chunk: Chunk): UIChunk[] {
-  if ('payload' in chunk) return ofRun(chunk)
+  if ('payload' in chunk) return runUIChunks(chunk)
   const { type, data, id } = chunk
-  const known = id ?? (data as { id?: unknown } | null)?.id
-  // A page keeps what is no signal for one run alone.
+  const partId = id ?? (data as { id?: unknown } | null)?.id
+  // `useChat` does not store transient parts in the message.
   const isTransient = (data as { transient?: unknown } | null)?.transient === true
-  return [{ type, data, ...(typeof known === 'string' ? { id: known } : {}), ...(isTransient ? { transient: true } : {}) }]
+  return [{ type, data, ...(typeof partId === 'string' ? { id: partId } : {}), ...(isTransient ? { transient: true } : {}) }]
 }
 
-function ofRun(chunk: RunChunk): UIChunk[] {
+function runUIChunks(chunk: RunChunk): UIChunk[] {
   switch (chunk.type) {
     case 'start':
       return [{ type: 'start', messageId: chunk.payload.messageId }]
@@ -52,9 +77,11 @@ function ofRun(chunk: RunChunk): UIChunk[] {
     case 'tool-call-delta':
       return [{ type: 'tool-input-delta', toolCallId: chunk.payload.toolCallId, inputTextDelta: chunk.payload.argsTextDelta }]
     case 'tool-call':
-      return [{ type: 'tool-input-available', toolCallId: chunk.payload.toolCallId, toolName: chunk.payload.toolName, input: chunk.payload.args }]
+      return [
+        { type: 'tool-input-available', toolCallId: chunk.payload.toolCallId, toolName: chunk.payload.toolName, input: chunk.payload.args },
+      ]
     case 'tool-call-approval':
-      // One call has one approval: its id serves for both.
+      // A call has one approval, so the id of the call is also that of the approval.
       return [{ type: 'tool-approval-request', approvalId: chunk.payload.toolCallId, toolCallId: chunk.payload.toolCallId }]
     case 'tool-call-suspended': {
       const { toolCallId, toolName, args, suspendPayload } = chunk.payload
@@ -71,7 +98,9 @@ function ofRun(chunk: RunChunk): UIChunk[] {
     case 'source': {
       const { id, url, title, sourceType, mimeType = 'application/octet-stream', filename } = chunk.payload
       if (sourceType === 'url') return [{ type: 'source-url', sourceId: id, url: url ?? '', ...(title === undefined ? {} : { title }) }]
-      return [{ type: 'source-document', sourceId: id, mediaType: mimeType, title: title ?? '', ...(filename === undefined ? {} : { filename }) }]
+      return [
+        { type: 'source-document', sourceId: id, mediaType: mimeType, title: title ?? '', ...(filename === undefined ? {} : { filename }) },
+      ]
     }
     case 'file': {
       const { data, mimeType } = chunk.payload
@@ -90,22 +119,28 @@ function ofRun(chunk: RunChunk): UIChunk[] {
   }
 }
 
-/** What a tool waits for, as a part of the message that has its call. */
+/** The data that a tool waits for, as a part of the message with its call. */
 export function question(data: WaitingForData): { type: 'data-suspended'; id: string; data: WaitingForData } {
   return { type: 'data-suspended', id: data.toolCallId, data }
 }
 
-/** A part that is there already, as the stream that would have made it. A text is called `id`. */
+/** The chunks that produce a part. `id` is the id of a text. */
 export function chunksOfPart(part: UIPart, id: string): UIChunk[] {
-  if (part.type === 'text' || part.type === 'reasoning') return [{ type: `${part.type}-start`, id }, { type: `${part.type}-delta`, id, delta: part.text }, { type: `${part.type}-end`, id }]
+  if (part.type === 'text' || part.type === 'reasoning')
+    return [
+      { type: `${part.type}-start`, id },
+      { type: `${part.type}-delta`, id, delta: part.text },
+      { type: `${part.type}-end`, id },
+    ]
   if (part.type === 'step-start') return [{ type: 'start-step' }]
-  if (part.type.startsWith('tool-')) return ofCall(part as UIToolPart)
+  if (part.type.startsWith('tool-')) return callUIChunks(part as UIToolPart)
   if (part.type === 'file') return [{ type: 'file', url: part.url, mediaType: part.mediaType }]
-  if (part.type === 'source-url') return [{ type: 'source-url', sourceId: part.sourceId, url: part.url, ...(part.title === undefined ? {} : { title: part.title }) }]
+  if (part.type === 'source-url')
+    return [{ type: 'source-url', sourceId: part.sourceId, url: part.url, ...(part.title === undefined ? {} : { title: part.title }) }]
   return part.type.startsWith('data-') ? [part as UIChunk] : []
 }
 
-function ofCall(part: UIToolPart): UIChunk[] {
+function callUIChunks(part: UIToolPart): UIChunk[] {
   const { toolCallId, input } = part
   const call: UIChunk = { type: 'tool-input-available', toolCallId, toolName: part.type.slice('tool-'.length), input }
   switch (part.state) {

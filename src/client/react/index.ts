@@ -1,40 +1,43 @@
 import { useEffect, useMemo, useSyncExternalStore } from 'react'
 import type { AgentClient } from '../agent.ts'
-import { HeedClient } from '../index.ts'
 import type { ClientOptions } from '../connection.ts'
+import { HeedClient } from '../index.ts'
 import { WatchedThread, type WatchedState } from '../view/watched-thread.ts'
 
 export interface UseThreadOptions {
   threadId: string
   resourceId?: string
-  /** The agent that answers here: its id with a `client`, or the agent itself. */
+  /** The agent that receives messages: its id, with a `client`, or the agent itself. */
   agent: string | AgentClient
   client?: HeedClient | ClientOptions
 }
 
 export interface Thread extends WatchedState {
-  /** Shown at once, stored when it resolves. */
+  /** Shows the message at once; resolves when it is stored. */
   send: WatchedThread['send']
   queue: WatchedThread['queue']
   cancelQueued: WatchedThread['cancelQueued']
   reorderQueued: WatchedThread['reorderQueued']
   approve: WatchedThread['approve']
   decline: WatchedThread['decline']
-  /** Answers a tool that waits for data. */
+  /** Gives a suspended tool the data that it waits for. */
   resume: WatchedThread['resume']
   abort: WatchedThread['abort']
-  /** Shows older messages, a page at a time, as long as `hasOlder`. */
+  /** Loads the next page of older messages. `hasOlder`: there is one. */
   loadOlder: WatchedThread['loadOlder']
 }
 
 /**
- * A thread on a page: its messages as they are written, what waits, what asks for approval, and everything one can do to it. After a
- * reload it begins with what is there and goes on live.
+ * A thread in a React component: its messages as they are written, its queue and approvals, and the actions on it. After a reload it
+ * begins with a snapshot and continues live.
  */
 export function useThread({ threadId, resourceId, agent, client }: UseThreadOptions): Thread {
   const remote = typeof agent === 'string' ? clientOf(client).getAgent(agent) : agent
-  // Pages make clients and agents anew at every render: it is another one when it asks elsewhere, or as somebody else.
-  const watched = useMemo(() => new WatchedThread(remote, { threadId, ...(resourceId === undefined ? {} : { resourceId }) }), [remote.id, remote.place, threadId, resourceId])
+  // Components may create the client and agent in every render: only another server or other headers make it another thread.
+  const watched = useMemo(
+    () => new WatchedThread(remote, { threadId, ...(resourceId === undefined ? {} : { resourceId }) }),
+    [remote.id, remote.identity, threadId, resourceId],
+  )
   useEffect(() => {
     watched.agent = remote
   })

@@ -2,18 +2,21 @@ import type { UIMessage } from '../../message/ui/ui-message.ts'
 import type { MemoryClient } from '../memory.ts'
 import type { ThreadView } from './thread-view.ts'
 
-/** What is shown before the first message of a view, as long as the two join: a view begins with the newest messages only. */
-export function olderThan<Shown extends { id: string }>({ hasOlder, messages }: Pick<ThreadView, 'hasOlder' | 'messages'>, shown: readonly Shown[]): readonly Shown[] {
+/** The displayed messages before the first message of a view, if the view continues them: a view begins with the newest messages only. */
+export function olderThan<Shown extends { id: string }>(
+  { hasOlder, messages }: Pick<ThreadView, 'hasOlder' | 'messages'>,
+  shown: readonly Shown[],
+): readonly Shown[] {
   const [first] = messages
-  const at = hasOlder && first ? shown.findIndex(({ id }) => id === first.id) : -1
-  return at <= 0 ? [] : shown.slice(0, at)
+  const index = hasOlder && first ? shown.findIndex(({ id }) => id === first.id) : -1
+  return index <= 0 ? [] : shown.slice(0, index)
 }
 
 /** Older messages of a thread, page by page. */
 export class OlderMessages {
   #messages: readonly UIMessage[] = []
-  /** Where the next page begins, and whether there is one; nothing before the first. */
-  #place: { cursor?: string } | undefined
+  /** The cursor of the next page, if there is one. Undefined before the first page is loaded. */
+  #next: { cursor?: string } | undefined
   #loading: Promise<void> | undefined
 
   get messages(): readonly UIMessage[] {
@@ -21,16 +24,16 @@ export class OlderMessages {
   }
 
   hasMore(view: ThreadView): boolean {
-    return view.hasOlder && (this.#place === undefined || this.#place.cursor !== undefined)
+    return view.hasOlder && (this.#next === undefined || this.#next.cursor !== undefined)
   }
 
-  /** The view begins anew: of what was shown, this is older. */
+  /** Keeps these messages when a snapshot replaces the view. */
   keep(messages: readonly UIMessage[]): void {
-    if (messages[0] !== this.#messages[0]) this.#place = undefined
+    if (messages[0] !== this.#messages[0]) this.#next = undefined
     this.#messages = messages
   }
 
-  /** The next page with anything that is not shown. Asked again meanwhile, it is the same page. `shown` answers what is there now. */
+  /** Loads pages until one has a message that is not displayed. Concurrent calls load one page. `shown` returns the displayed messages. */
   load(memory: MemoryClient, threadId: string, shown: () => readonly UIMessage[]): Promise<void> {
     this.#loading ??= this.#load(memory, threadId, shown).finally(() => (this.#loading = undefined))
     return this.#loading
@@ -38,15 +41,16 @@ export class OlderMessages {
 
   async #load(memory: MemoryClient, threadId: string, shown: () => readonly UIMessage[]): Promise<void> {
     for (;;) {
-      const place = this.#place
-      if (place && place.cursor === undefined) return
-      const { uiMessages, nextCursor } = await memory.listMessages({ threadId, perPage: 100, ...(place?.cursor === undefined ? {} : { cursor: place.cursor }) })
-      // The view began anew meanwhile: this page may not join it.
-      if (this.#place !== place) continue
-      this.#place = nextCursor === undefined ? {} : { cursor: nextCursor }
+      const next = this.#next
+      if (next && next.cursor === undefined) return
+      const from = next?.cursor === undefined ? {} : { cursor: next.cursor }
+      const { uiMessages, nextCursor } = await memory.listMessages({ threadId, perPage: 100, ...from })
+      // A snapshot replaced the view in the meantime: this page may not be adjacent to it.
+      if (this.#next !== next) continue
+      this.#next = nextCursor === undefined ? {} : { cursor: nextCursor }
       const known = new Set(shown().map(({ id }) => id))
-      const at = uiMessages.findIndex(({ id }) => known.has(id))
-      const older = at < 0 ? (place ? uiMessages : []) : uiMessages.slice(0, at)
+      const index = uiMessages.findIndex(({ id }) => known.has(id))
+      const older = index < 0 ? (next ? uiMessages : []) : uiMessages.slice(0, index)
       if (older.length === 0) continue
       this.#messages = [...older, ...this.#messages]
       return

@@ -1,32 +1,34 @@
+import { isHeedError } from '../../base/errors.ts'
 import type { Chunk } from '../../run/chunk.ts'
-import type { AgentClient, ThreadScope } from '../agent.ts'
+import type { AgentClient } from '../agent.ts'
 import { backoff, pause } from '../connection.ts'
+import type { ThreadScope } from '../wire.ts'
 import { reduceChunk } from './reduce.ts'
 import { emptyView, type ThreadView } from './thread-view.ts'
 
 export interface FeedListener {
-  /** A chunk, and what it made of the view that was there before. */
-  heard(chunk: Chunk, view: ThreadView, before: ThreadView): void
-  /** The server tells what happens, from now on or again. */
-  connected?(): void
-  /** The connection is lost and looked for again. With an `error`, the server refused: it is asked again, more rarely, and then tells all anew. */
-  lost?(error?: unknown): void
+  /** A chunk, with the view after and before it. */
+  onChunk(chunk: Chunk, view: ThreadView, before: ThreadView): void
+  /** The stream has begun, for the first time or again. */
+  onConnect?(): void
+  /** The connection was lost and is opened again. With an `error`, the server rejected it: later attempts begin with a snapshot. */
+  onLost?(error?: unknown): void
 }
 
-/** The one subscription of a page to a thread, for everybody there who wants a part of it. It is there from the first listener to the last. */
+/** The single subscription of a page to a thread, shared by its listeners. It is open while there are listeners. */
 export class ThreadFeed {
-  /** Whom to ask. Another one counts from the next request on. */
+  /** The client for requests. A new one is used from the next request on. */
   agent: AgentClient
   readonly #scope: ThreadScope
   readonly #inbox: boolean
   readonly #listeners = new Set<FeedListener>()
   #view = emptyView
-  #hasBegun = false
-  #begun = resolvable()
-  #watching: AbortController | undefined
-  #pausing: AbortController | undefined
+  #isReady = false
+  #ready = quietDeferred()
+  #subscription: AbortController | undefined
+  #pause: AbortController | undefined
 
-  /** `inbox`: also be told how many notifications wait. */
+  /** `inbox`: also receive the numbers of pending and unread notifications. */
   constructor(agent: AgentClient, scope: ThreadScope, { inbox = false }: { inbox?: boolean } = {}) {
     this.agent = agent
     this.#scope = scope
@@ -37,87 +39,102 @@ export class ThreadFeed {
     return this.#view
   }
 
-  /** The view is what the server said. */
-  get hasBegun(): boolean {
-    return this.#hasBegun
+  /** The server has sent a chunk: the view is that of the thread. */
+  get isReady(): boolean {
+    return this.#isReady
   }
 
-  /** Resolves with the first word of the server: whatever happens from then on is heard. Rejects where it refuses. */
-  get begun(): Promise<void> {
-    return this.#begun.promise
+  /** Resolves with the first chunk of the server; rejects if the server rejects the subscription. */
+  get ready(): Promise<void> {
+    return this.#ready.promise
   }
 
   listen(listener: FeedListener): () => void {
     this.#listeners.add(listener)
-    if (!this.#watching) {
-      this.#hasBegun = false
-      this.#begun = resolvable()
-      const watching = new AbortController()
-      this.#watching = watching
-      void this.#watch(watching.signal)
+    if (!this.#subscription) {
+      this.#isReady = false
+      this.#ready = quietDeferred()
+      const controller = new AbortController()
+      this.#subscription = controller
+      void this.#subscribe(controller.signal)
     }
     return () => {
       this.#listeners.delete(listener)
       if (this.#listeners.size > 0) return
-      this.#watching?.abort()
-      this.#watching = undefined
+      this.#subscription?.abort()
+      this.#subscription = undefined
     }
   }
 
-  /** What is known here and told by nobody. */
-  change(change: (view: ThreadView) => ThreadView): void {
+  /** Changes the view by what only this client knows. */
+  update(change: (view: ThreadView) => ThreadView): void {
     this.#view = change(this.#view)
   }
 
-  /** The server may answer again: it is asked now. */
-  retry(): void {
-    this.#pausing?.abort()
+  /** Ends the pause before the next attempt. */
+  reconnect(): void {
+    this.#pause?.abort()
   }
 
-  async #watch(over: AbortSignal): Promise<void> {
-    for (let refusals = 0; !over.aborted; refusals++) {
-      const subscription = this.agent.watchThread({ ...this.#scope, snapshot: true, inbox: this.#inbox })
-      const leave = () => subscription.unsubscribe()
-      over.addEventListener('abort', leave, { once: true })
-      try {
-        const onLost = () => this.#tell((listener) => listener.lost?.())
-        const onOpen = () => this.#tell((listener) => listener.connected?.())
-        for await (const chunk of subscription.chunks({ delayMs: 200, onLost, onOpen })) {
-          if (over.aborted) return
-          refusals = 0
-          this.#hear(chunk)
-        }
-      } catch (error) {
-        if (over.aborted) return
-        this.#begun.reject(error)
-        this.#hasBegun = false
-        this.#begun = resolvable()
-        this.#tell((listener) => listener.lost?.(error))
-      } finally {
-        over.removeEventListener('abort', leave)
-        subscription.unsubscribe()
-      }
-      this.#pausing = new AbortController()
-      await pause(backoff(refusals, 1_000, 30_000), AbortSignal.any([over, this.#pausing.signal])).catch(() => {})
+  /** Which of these signals will never enter a run: cancelled, rejected or discarded. Without those whose state is unknown. */
+  async findUndeliverable(ids: readonly string[]): Promise<string[]> {
+    const found = await Promise.all(ids.map(async (id) => ((await this.#isUndeliverable(id)) ? [id] : [])))
+    return found.flat()
+  }
+
+  async #isUndeliverable(signalId: string): Promise<boolean> {
+    try {
+      const { state } = await this.agent.explain({ ...this.#scope, signalId })
+      return state === 'cancelled' || state === 'rejected'
+    } catch (error) {
+      return isHeedError(error) && error.code === 'not_found'
     }
   }
 
-  #hear(chunk: Chunk): void {
-    const before = this.#view
-    this.#view = reduceChunk(before, chunk)
-    this.#hasBegun = true
-    this.#begun.resolve()
-    this.#tell((listener) => listener.heard(chunk, this.#view, before))
+  async #subscribe(closed: AbortSignal): Promise<void> {
+    for (let rejections = 0; !closed.aborted; rejections++) {
+      const subscription = this.agent.watchThread({ ...this.#scope, snapshot: true, inbox: this.#inbox })
+      const unsubscribe = () => subscription.unsubscribe()
+      closed.addEventListener('abort', unsubscribe, { once: true })
+      try {
+        const onLost = () => this.#notify((listener) => listener.onLost?.())
+        const onOpen = () => this.#notify((listener) => listener.onConnect?.())
+        for await (const chunk of subscription.chunks({ delayMs: 200, onLost, onOpen })) {
+          if (closed.aborted) return
+          rejections = 0
+          this.#receive(chunk)
+        }
+      } catch (error) {
+        if (closed.aborted) return
+        this.#ready.reject(error)
+        this.#isReady = false
+        this.#ready = quietDeferred()
+        this.#notify((listener) => listener.onLost?.(error))
+      } finally {
+        closed.removeEventListener('abort', unsubscribe)
+        subscription.unsubscribe()
+      }
+      this.#pause = new AbortController()
+      await pause(backoff(rejections, 1_000, 30_000), AbortSignal.any([closed, this.#pause.signal])).catch(() => {})
+    }
   }
 
-  #tell(tell: (listener: FeedListener) => void): void {
-    for (const listener of this.#listeners) tell(listener)
+  #receive(chunk: Chunk): void {
+    const before = this.#view
+    this.#view = reduceChunk(before, chunk)
+    this.#isReady = true
+    this.#ready.resolve()
+    this.#notify((listener) => listener.onChunk(chunk, this.#view, before))
+  }
+
+  #notify(call: (listener: FeedListener) => void): void {
+    for (const listener of this.#listeners) call(listener)
   }
 }
 
-/** A promise that nobody has to look at. */
-function resolvable(): PromiseWithResolvers<void> {
-  const made = Promise.withResolvers<void>()
-  made.promise.catch(() => {})
-  return made
+/** A promise whose rejection need not be handled. */
+function quietDeferred(): PromiseWithResolvers<void> {
+  const deferred = Promise.withResolvers<void>()
+  deferred.promise.catch(() => {})
+  return deferred
 }

@@ -1,61 +1,62 @@
-import type { JSONValue } from '../../base/json.ts'
-import type { UIMessage } from '../../message/ui/ui-message.ts'
-import type { Chunk } from '../../run/chunk.ts'
-import type { MessageInput } from '../../signals/signal.ts'
 import { describe, isHeedError } from '../../base/errors.ts'
-import type { AgentClient, QueuedOverWire, SendTarget, ThreadScope } from '../agent.ts'
-import { freshKey } from '../connection.ts'
-import { givenUp } from './given-up.ts'
+import type { JSONValue } from '../../base/json.ts'
+import { isURLText, readFileData } from '../../message/file-data.ts'
+import type { UIMessage, UIPart } from '../../message/ui/ui-message.ts'
+import type { Chunk } from '../../run/chunk.ts'
+import type { MessageInput, SignalContents } from '../../signals/signal.ts'
+import type { AgentClient, QueuedOverWire, SendTarget } from '../agent.ts'
+import { randomKey } from '../connection.ts'
+import type { ThreadScope } from '../wire.ts'
 import { OlderMessages, olderThan } from './older.ts'
-import { optimisticMessage } from './optimistic.ts'
 import { withDecision } from './reduce.ts'
 import { ThreadFeed } from './thread-feed.ts'
 import { emptyView, type ThreadView } from './thread-view.ts'
 
-/** What a display needs of a thread: what was said, what is being said, what waits, and whether it is connected. */
+/** The state of a thread for a display: its view, its queue and its connection. */
 export interface WatchedState extends ThreadView {
-  /** `connecting` until the first words of the server, `lost` while it is looked for again. */
+  /** `connecting` until the first chunk, `lost` while the connection is opened again. */
   connection: 'connecting' | 'live' | 'lost'
-  /** Why the server refuses to tell, while it does. It is asked again from time to time, and when something was sent. */
+  /** Why the server rejects the subscription. It is attempted again from time to time, and after a send. */
   connectionError: string | null
-  /** What waits for its turn. */
+  /** The pending signals. */
   queued: readonly QueuedOverWire[]
-  /** Notifications of the thread: not told yet, and not seen yet. Nothing until the server said so; older ones never do. */
+  /** Numbers of notifications: not yet delivered, and not yet seen. Null until the server sends them, which older servers don't. */
   inbox: { pending: number; unread: number } | null
-  /** The last send that was refused. */
+  /** Why the last send was rejected. */
   sendError: string | null
 }
 
-/** Sent from here and not yet heard of. */
-interface Sent {
+/** A message that was sent by this client and has no echo yet. */
+interface SentMessage {
   message: UIMessage
-  /** The server has it. */
+  /** The server has stored it. */
   isAccepted: boolean
 }
 
-const ends: ReadonlySet<string> = new Set(['start', 'finish', 'abort', 'error', 'data-thread-snapshot'])
+/** Chunks after which the queue may have changed. */
+const queueChanges: ReadonlySet<string> = new Set(['start', 'finish', 'abort', 'error', 'data-thread-snapshot'])
 
 /**
- * A thread as a display watches it, for any framework: `subscribe` and `getSnapshot` are what React's `useSyncExternalStore` asks
- * for. It watches from the first listener to the last.
+ * The state of a thread for a display of any framework: `subscribe` and `getSnapshot` fit React's `useSyncExternalStore`. It is
+ * subscribed to the thread while it has listeners.
  */
 export class WatchedThread {
   readonly #feed: ThreadFeed
   readonly #scope: ThreadScope
   readonly #listeners = new Set<() => void>()
   #state: WatchedState = { ...emptyView, connection: 'connecting', connectionError: null, queued: [], inbox: null, sendError: null }
-  readonly #sent = new Map<string, Sent>()
+  readonly #sent = new Map<string, SentMessage>()
   readonly #older = new OlderMessages()
-  /** How often the queue was asked for: of two answers the later counts. */
-  #asked = 0
-  #leave: (() => void) | undefined
+  /** The number of requests for the queue: only the response of the last one is used. */
+  #queueReads = 0
+  #stop: (() => void) | undefined
 
   constructor(agent: AgentClient, scope: ThreadScope) {
     this.#feed = new ThreadFeed(agent, scope, { inbox: true })
     this.#scope = scope
   }
 
-  /** Whom to ask. Another one of the same server counts from the next request on. */
+  /** The client for requests. A new one for the same server is used from the next request on. */
   get agent(): AgentClient {
     return this.#feed.agent
   }
@@ -68,23 +69,23 @@ export class WatchedThread {
 
   subscribe = (listener: () => void): (() => void) => {
     this.#listeners.add(listener)
-    this.#leave ??= this.#feed.listen({
-      heard: (chunk) => this.#hear(chunk),
-      connected: () => this.#connected(),
-      lost: (error) => this.#show({ connection: 'lost', ...(error === undefined ? {} : { connectionError: describe(error) }) }),
+    this.#stop ??= this.#feed.listen({
+      onChunk: (chunk) => this.#receive(chunk),
+      onConnect: () => this.#onConnect(),
+      onLost: (error) => this.#show({ connection: 'lost', ...(error === undefined ? {} : { connectionError: describe(error) }) }),
     })
     return () => {
       this.#listeners.delete(listener)
       if (this.#listeners.size > 0) return
-      this.#leave?.()
-      this.#leave = undefined
+      this.#stop?.()
+      this.#stop = undefined
     }
   }
 
-  /** Shown at once; taken back, with the reason in `sendError`, when it is refused. */
+  /** Shows the message at once; removes it, with the reason in `sendError`, if it is rejected. */
   async send(message: MessageInput, options: Pick<SendTarget, 'ifActive' | 'ifIdle'> = {}): Promise<void> {
-    const { id = freshKey(), ...rest } = typeof message === 'object' && !Array.isArray(message) ? message : { contents: message }
-    const sent: Sent = { message: optimisticMessage(id, message), isAccepted: false }
+    const { id = randomKey(), ...rest } = typeof message === 'object' && !Array.isArray(message) ? message : { contents: message }
+    const sent: SentMessage = { message: optimisticMessage(id, message), isAccepted: false }
     this.#sent.set(id, sent)
     this.#show({ sendError: null })
     try {
@@ -95,11 +96,11 @@ export class WatchedThread {
       throw error
     }
     sent.isAccepted = true
-    this.#feed.retry()
-    if (options.ifActive?.behavior === 'discard' || options.ifIdle?.behavior === 'discard') await this.#settle([])
+    this.#feed.reconnect()
+    if (options.ifActive?.behavior === 'discard' || options.ifIdle?.behavior === 'discard') await this.#removeUndeliverable([])
   }
 
-  /** A turn of its own, after what is active. */
+  /** The message starts a run of its own, after the active one. */
   async queue(message: MessageInput): Promise<void> {
     await this.agent.queueMessage({ message, ...this.#scope })
     await this.#readQueue()
@@ -124,7 +125,7 @@ export class WatchedThread {
   }
 
   async resume(toolCallId: string, resumeData: JSONValue): Promise<void> {
-    await this.#answer(toolCallId, () => this.agent.sendStreamResume({ ...this.#scope, toolCallId, resumeData }))
+    await this.#sendDecision(toolCallId, () => this.agent.sendStreamResume({ ...this.#scope, toolCallId, resumeData }))
   }
 
   async abort(options: { clearPendingSignals?: boolean } = {}): Promise<boolean> {
@@ -133,7 +134,7 @@ export class WatchedThread {
     return aborted
   }
 
-  /** Shows older messages, a page at a time, as long as `hasOlder`. */
+  /** Loads the next page of older messages. `hasOlder`: there is one. */
   async loadOlder(): Promise<void> {
     const { threadId, resourceId } = this.#scope
     await this.#older.load(this.agent.memory(resourceId === undefined ? {} : { resourceId }), threadId, () => this.#state.messages)
@@ -141,59 +142,60 @@ export class WatchedThread {
   }
 
   async #decide(toolCallId: string, { approved, reason }: { approved: boolean; reason?: string }): Promise<void> {
-    const why = reason === undefined ? {} : { reason }
-    await this.#answer(toolCallId, () => this.agent.sendToolApproval({ ...this.#scope, toolCallId, approved, ...(reason === undefined ? {} : { declineContext: why }) }), { approved, ...why })
+    const given = reason === undefined ? {} : { reason }
+    const approval = { ...this.#scope, toolCallId, approved, ...(reason === undefined ? {} : { declineContext: given }) }
+    await this.#sendDecision(toolCallId, () => this.agent.sendToolApproval(approval), { approved, ...given })
   }
 
-  /** A call that was answered here, or before by somebody else, waits no longer. */
-  async #answer(toolCallId: string, answer: () => Promise<unknown>, approval?: { approved: boolean; reason?: string }): Promise<void> {
-    const waiting = this.#feed.view.approvals.find((call) => call.toolCallId === toolCallId)
-    const answered = (told?: typeof approval) => {
-      this.#feed.change((view) => (waiting && view.approvals.includes(waiting) ? withDecision(view, toolCallId, told) : view))
+  /** Removes the call from `approvals` when it is decided, here or by another client. */
+  async #sendDecision(toolCallId: string, send: () => Promise<unknown>, approval?: { approved: boolean; reason?: string }): Promise<void> {
+    const call = this.#feed.view.approvals.find((candidate) => candidate.toolCallId === toolCallId)
+    const show = (decision?: typeof approval) => {
+      this.#feed.update((view) => (call && view.approvals.includes(call) ? withDecision(view, toolCallId, decision) : view))
       this.#show({})
     }
     try {
-      await answer()
+      await send()
     } catch (error) {
-      if (isHeedError(error) && error.code === 'run_not_suspended') answered()
+      if (isHeedError(error) && error.code === 'run_not_suspended') show()
       throw error
     }
-    answered(approval)
+    show(approval)
   }
 
-  /** A subscription that goes on where it was may be told nothing for long; one that begins anew is told all. */
-  #connected(): void {
+  /** A subscription that continues at its cursor may get no chunk for long; one that begins anew gets a snapshot. */
+  #onConnect(): void {
     if (this.#state.connection === 'lost' && this.#state.connectionError === null) this.#show({ connection: 'live' })
   }
 
-  #hear(chunk: Chunk): void {
+  #receive(chunk: Chunk): void {
     if (chunk.type === 'data-inbox' && 'data' in chunk) {
       const { pending, unread } = chunk.data as { pending: number; unread: number }
       return this.#show({ inbox: { pending, unread } })
     }
     if (chunk.type === 'data-thread-snapshot') this.#older.keep(olderThan(this.#feed.view, this.#state.messages))
     this.#show({ connection: 'live', connectionError: null })
-    if (ends.has(chunk.type)) void this.#readQueue()
+    if (queueChanges.has(chunk.type)) void this.#readQueue()
   }
 
-  /** What waits is asked for where it may have changed; a display that can't know it shows the last it knew. */
+  /** Reads the queue. If that fails, the last known queue stays. */
   async #readQueue(): Promise<void> {
-    const asked = ++this.#asked
+    const read = ++this.#queueReads
     try {
       const queued = await this.agent.listQueued(this.#scope)
-      if (asked !== this.#asked) return
+      if (read !== this.#queueReads) return
       this.#show({ queued })
-      await this.#settle(queued)
+      await this.#removeUndeliverable(queued)
     } catch {
-      // A thread that doesn't exist yet has no queue, and older servers have none at all.
+      // A thread that does not exist yet has no queue, and older servers have no route for it.
     }
   }
 
-  /** Takes back what was sent from here and will never be part of the thread. */
-  async #settle(queued: readonly QueuedOverWire[]): Promise<void> {
-    const waiting = new Set(queued.map(({ id }) => id))
-    const ids = [...this.#sent].flatMap(([id, { isAccepted }]) => (isAccepted && !waiting.has(id) ? [id] : []))
-    for (const id of await givenUp(this.agent, this.#scope, ids)) this.#sent.delete(id)
+  /** Removes messages that were sent by this client and will never enter the thread. */
+  async #removeUndeliverable(queued: readonly QueuedOverWire[]): Promise<void> {
+    const pending = new Set(queued.map(({ id }) => id))
+    const ids = [...this.#sent].flatMap(([id, { isAccepted }]) => (isAccepted && !pending.has(id) ? [id] : []))
+    for (const id of await this.#feed.findUndeliverable(ids)) this.#sent.delete(id)
     this.#show({})
   }
 
@@ -202,8 +204,27 @@ export class WatchedThread {
     const known = new Set(view.messages.map(({ id }) => id))
     for (const id of this.#sent.keys()) if (known.has(id)) this.#sent.delete(id)
     const older = this.#older.messages
-    const messages = older.length === 0 && this.#sent.size === 0 ? view.messages : [...older, ...view.messages, ...Array.from(this.#sent.values(), ({ message }) => message)]
+    const sent = Array.from(this.#sent.values(), ({ message }) => message)
+    const messages = older.length === 0 && sent.length === 0 ? view.messages : [...older, ...view.messages, ...sent]
     this.#state = { ...this.#state, ...view, ...change, messages, hasOlder: this.#older.hasMore(view) }
     for (const listener of this.#listeners) listener()
   }
+}
+
+/** The message as it will look when the server has it. `metadata.optimistic` marks it. */
+function optimisticMessage(id: string, message: MessageInput): UIMessage {
+  const contents: SignalContents = typeof message === 'object' && !Array.isArray(message) ? message.contents : message
+  const parts = typeof contents === 'string' ? [{ type: 'text' as const, text: contents }] : contents.flatMap(toUIPart)
+  return { id, role: 'user', parts, metadata: { optimistic: true } }
+}
+
+function toUIPart(part: Exclude<SignalContents, string>[number]): UIPart[] {
+  if (part.type === 'text') return [{ type: 'text', text: part.text }]
+  const read = readFileData(part.type === 'file' ? part.data : part.image)
+  // Invalid data is not shown: the server rejects it with a reason.
+  if (typeof read === 'string') return []
+  const { data } = read
+  const mediaType = part.mediaType ?? 'image/*'
+  const url = isURLText(data) ? data : `data:${mediaType};base64,${data}`
+  return [{ type: 'file', url, mediaType, ...(part.type === 'file' && part.filename !== undefined ? { filename: part.filename } : {}) }]
 }

@@ -1,10 +1,10 @@
 import * as fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import type { UIPart } from '../../message/ui/ui-message.ts'
-import { ShownAnswer } from './shown-answer.ts'
+import { ReplayFilter } from './replay-filter.ts'
 import { chunksOfPart, type UIChunk } from './ui-chunks.ts'
 
-/** What a page makes of a stream. A text that was not begun, or is over, can't go on. */
+/** The parts that a page makes of a stream. Throws for a delta or end of a text that is not open. */
 function page(chunks: readonly UIChunk[]): string[] {
   const parts: Array<{ type: string; text: string }> = []
   const open = new Map<string, { text: string }>()
@@ -30,9 +30,9 @@ const text = (id: string, ...deltas: string[]): UIChunk[] => [{ type: 'text-star
 const step = (...chunks: UIChunk[]): UIChunk[] => [{ type: 'start-step' }, ...chunks, { type: 'finish-step' }]
 const call = (toolCallId: string): UIChunk[] => [{ type: 'tool-input-start', toolCallId, toolName: 'look' }, { type: 'tool-input-available', toolCallId, toolName: 'look', input: {} }]
 const result = (toolCallId: string): UIChunk => ({ type: 'tool-output-available', toolCallId, output: 'ok' })
-const told = (shown: ShownAnswer, chunks: readonly UIChunk[]) => chunks.flatMap((chunk) => shown.tell(chunk))
+const accepted = (filter: ReplayFilter, chunks: readonly UIChunk[]) => chunks.flatMap((chunk) => filter.accept(chunk))
 
-/** Steps as models make them: thoughts, words, calls and their results. */
+/** Steps of a model: reasoning, texts, calls and their results. */
 const answers = fc.array(
   fc.record({ thinks: fc.boolean(), words: fc.array(fc.string({ minLength: 1, maxLength: 5 }), { maxLength: 4 }), calls: fc.nat({ max: 2 }), knows: fc.boolean() }),
   { minLength: 1, maxLength: 3 },
@@ -46,47 +46,47 @@ const answers = fc.array(
   )
 }))
 
-describe('an answer that is told again', () => {
-  it('[U1.6] shows nothing twice and leaves nothing out, wherever the telling broke off', () => {
+describe('an answer that is replayed', () => {
+  it('[U1.6] repeats no part and omits none, wherever the first streams ended', () => {
     fc.assert(fc.property(answers, fc.nat(), fc.nat(), (answer, one, other) => {
-      const shown = new ShownAnswer()
-      const first = told(shown, answer.slice(0, one % (answer.length + 1)))
-      shown.again()
-      const second = told(shown, answer.slice(0, other % (answer.length + 1)))
-      shown.again()
-      expect(page([...first, ...second, ...told(shown, answer)])).toEqual(page(answer))
+      const filter = new ReplayFilter()
+      const first = accepted(filter, answer.slice(0, one % (answer.length + 1)))
+      filter.restart()
+      const second = accepted(filter, answer.slice(0, other % (answer.length + 1)))
+      filter.restart()
+      expect(page([...first, ...second, ...accepted(filter, answer)])).toEqual(page(answer))
     }))
   })
 
-  it('[U1.6] joins what history has of it with what follows, however both cut it', () => {
-    const shown = new ShownAnswer()
-    const first = told(shown, [{ type: 'start', messageId: 'a' }, ...step(...text('t', 'I ', 'look.'), ...call('c1')).slice(0, -1)])
-    shown.again()
+  it('[U1.6] joins the parts from history with the chunks that follow, although their boundaries differ', () => {
+    const filter = new ReplayFilter()
+    const first = accepted(filter, [{ type: 'start', messageId: 'a' }, ...step(...text('t', 'I ', 'look.'), ...call('c1')).slice(0, -1)])
+    filter.restart()
     const parts: UIPart[] = [{ type: 'step-start' }, { type: 'text', text: 'I look.' }, { type: 'tool-look', toolCallId: 'c1', input: {}, state: 'output-available', output: 'ok' }, { type: 'step-start' }, { type: 'text', text: 'Seen' }]
-    const second = told(shown, [{ type: 'start', messageId: 'b' }, ...parts.flatMap((part, index) => chunksOfPart(part, `a/${index}`)), ...step(...text('t', 'And ', 'more.'))])
+    const second = accepted(filter, [{ type: 'start', messageId: 'b' }, ...parts.flatMap((part, index) => chunksOfPart(part, `a/${index}`)), ...step(...text('t', 'And ', 'more.'))])
     expect([...first, ...second].filter(({ type }) => type === 'start')).toEqual([{ type: 'start', messageId: 'a' }])
     expect(page([...first, ...second].filter(({ type }) => type !== 'start'))).toEqual([
       'start-step: ', 'text: I look.', 'tool-input-start: c1', 'tool-input-available: c1', 'tool-output-available: c1', 'start-step: ', 'text: Seen', 'start-step: ', 'text: And more.',
     ])
   })
 
-  it('[U1.6] a text that goes on goes on in its place; one that is another is another part', () => {
+  it('[U1.6] continues a text in its part, and adds a part for a text that differs', () => {
     const begun = [{ type: 'start-step' }, { type: 'text-start', id: 't' }, { type: 'text-delta', id: 't', delta: 'Once upon' }] as UIChunk[]
-    const same = new ShownAnswer()
-    const first = told(same, begun)
-    same.again()
-    expect(page([...first, ...told(same, step(...text('u', 'On', 'ce upon a ', 'time.')))])).toEqual(['start-step: ', 'text: Once upon a time.'])
-    const other = new ShownAnswer()
-    const before = told(other, begun)
-    other.again()
-    expect(page([...before, ...told(other, step(...text('t', 'Once', ', long ago.')))])).toEqual(['start-step: ', 'text: Once upon', 'text: Once, long ago.'])
+    const same = new ReplayFilter()
+    const first = accepted(same, begun)
+    same.restart()
+    expect(page([...first, ...accepted(same, step(...text('u', 'On', 'ce upon a ', 'time.')))])).toEqual(['start-step: ', 'text: Once upon a time.'])
+    const other = new ReplayFilter()
+    const before = accepted(other, begun)
+    other.restart()
+    expect(page([...before, ...accepted(other, step(...text('t', 'Once', ', long ago.')))])).toEqual(['start-step: ', 'text: Once upon', 'text: Once, long ago.'])
   })
 
-  it('[U1.6] goes on where the page is', () => {
-    const shown = new ShownAnswer([{ type: 'step-start' }, { type: 'tool-pay', toolCallId: 'c1', input: {}, state: 'approval-requested', approval: { id: 'c1' } }])
-    shown.again()
+  it('[U1.6] continues after the parts that the page has', () => {
+    const filter = new ReplayFilter([{ type: 'step-start' }, { type: 'tool-pay', toolCallId: 'c1', input: {}, state: 'approval-requested', approval: { id: 'c1' } }])
+    filter.restart()
     const parts: UIPart[] = [{ type: 'step-start' }, { type: 'tool-pay', toolCallId: 'c1', input: {}, state: 'output-available', output: 'paid' }]
-    expect(told(shown, [...parts.flatMap((part, index) => chunksOfPart(part, `a/${index}`)), ...step(...text('t', 'Paid.'))])).toEqual([
+    expect(accepted(filter, [...parts.flatMap((part, index) => chunksOfPart(part, `a/${index}`)), ...step(...text('t', 'Paid.'))])).toEqual([
       { type: 'tool-output-available', toolCallId: 'c1', output: 'paid' }, ...step(...text('t', 'Paid.')),
     ])
   })

@@ -1,8 +1,7 @@
 import type { LiveEvent } from '../../bus/message.ts'
 import type { BusConnection } from '../../bus/contract.ts'
 import type { Clock, Timer } from '../../base/clock.ts'
-import type { LiveThread } from '../watch/live.ts'
-import type { LiveRelay } from '../watch/live.ts'
+import type { LiveThread, LiveRelay } from '../watch/live.ts'
 
 /** For how long events are collected, and how many, before they are sent in one message. */
 const batchMs = 10

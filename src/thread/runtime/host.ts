@@ -21,8 +21,7 @@ import type { ThreadRuntime } from './runtime.ts'
 import type { TitlePlace } from './titles.ts'
 import { foundOptions } from '../send/stored-options.ts'
 import type { RunRequest, Titler } from './runnable.ts'
-import { seqBefore, drainedRows, unreadInput } from './drained-signals.ts'
-import { DrainedSignals } from './drained-signals.ts'
+import { seqBefore, drainedRows, unreadInput, DrainedSignals } from './drained-signals.ts'
 
 /** A run that was begun so often and never came to an end is not begun again. */
 const maxAttempts = 10

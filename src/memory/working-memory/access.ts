@@ -1,6 +1,6 @@
 import { checkNames, checkName, checkWhole, refused } from '../../base/arguments.ts'
 import { HeedError } from '../../base/errors.ts'
-import type { JSONObject, JSONValue } from '../../base/json.ts'
+import { isObject, type JSONObject, type JSONValue } from '../../base/json.ts'
 import { compileSchema, describeIssues } from '../../schema/compile.ts'
 import type {
   InitialWorkingMemory,
@@ -9,7 +9,7 @@ import type {
   WorkingMemoryOf,
   WorkingMemoryRow,
 } from '../../store/contract/threads.ts'
-import { isObject, merged } from '../../store/contract/working-memory.ts'
+import { applyMergePatch } from '../../store/contract/working-memory.ts'
 import { copyJSON } from '../arguments.ts'
 import { checkOfWhole, parsePath, patchInput } from './schema.ts'
 import { workingMemoryOwner, type WorkingMemorySetting } from './setting.ts'
@@ -133,7 +133,7 @@ async function parseChange(
   if (!checked.ok) throw invalidWorkingMemory(`does not match its schema: ${describeIssues(checked.issues)}`)
   const check = checkOfWhole(form.schema)
   const limits = { maxLength, ...(check && { check }) }
-  return replace ? { set: merged({}, memory), ...limits } : { merge: memory, remove: removed.map(parsePath), ...limits }
+  return replace ? { set: applyMergePatch({}, memory), ...limits } : { merge: memory, remove: removed.map(parsePath), ...limits }
 }
 
 function parseObject(text: string): JSONObject {

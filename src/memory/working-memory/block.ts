@@ -2,7 +2,7 @@ import type { MessageRow } from '../../message/row.ts'
 import type { ContextBlock } from '../../run/loop/run-setup.ts'
 import { escapeText } from '../../signals/xml.ts'
 import type { WorkingMemoryOf, WorkingMemoryRow, WorkingMemoryValue } from '../../store/contract/threads.ts'
-import { patchBetween } from '../../store/contract/working-memory.ts'
+import { mergePatchBetween } from '../../store/contract/working-memory.ts'
 
 /** The metadata of a context row of working memory. */
 interface ShownValue {
@@ -52,7 +52,7 @@ function formatDelta(before: WorkingMemoryValue, after: WorkingMemoryValue): str
   if (isEmpty(before) || isEmpty(after)) return undefined
   if (typeof before === 'string' && typeof after === 'string') return diffLines(before.trim().split('\n'), after.trim().split('\n'))
   if (typeof before === 'string' || typeof after === 'string') return undefined
-  return JSON.stringify(patchBetween(before, after))
+  return JSON.stringify(mergePatchBetween(before, after))
 }
 
 /** The removed and added lines, after the line before them. */

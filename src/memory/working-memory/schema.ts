@@ -3,7 +3,8 @@ import type { StandardSchemaV1 } from '@standard-schema/spec'
 import { HeedError } from '../../base/errors.ts'
 import { compileSchema } from '../../schema/compile.ts'
 import type { PlainJSONSchema, Schema } from '../../schema/schema.ts'
-import { isObject, type WorkingMemoryChange, type WorkingMemoryValue } from '../../store/contract/working-memory.ts'
+import { isObject } from '../../base/json.ts'
+import type { WorkingMemoryChange, WorkingMemoryValue } from '../../store/contract/working-memory.ts'
 
 type Definition = JSONSchema7 | boolean
 type Shape = Record<string, unknown>

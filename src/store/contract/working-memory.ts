@@ -1,4 +1,4 @@
-import type { JSONObject, JSONValue } from '../../base/json.ts'
+import { isObject, type JSONObject, type JSONValue } from '../../base/json.ts'
 import type { Fence } from './threads.ts'
 
 /**
@@ -60,45 +60,42 @@ export interface WorkingMemoryRow {
   at: number
 }
 
-/** A merge patch over a value: what it makes of it. */
-export function merged(base: JSONObject, patch: JSONObject): JSONObject {
-  const fields = new Map<string, JSONValue>(entriesOf(base))
-  for (const [key, value] of entriesOf(patch)) {
+/** Applies a merge patch: objects are merged, null removes a field, other values replace. */
+export function applyMergePatch(base: JSONObject, patch: JSONObject): JSONObject {
+  const fields = new Map<string, JSONValue>(definedEntries(base))
+  for (const [key, value] of definedEntries(patch)) {
     if (value === null) fields.delete(key)
     else if (isObject(value)) {
       const before = fields.get(key)
-      fields.set(key, merged(isObject(before) ? before : {}, value))
+      fields.set(key, applyMergePatch(isObject(before) ? before : {}, value))
     } else fields.set(key, value)
   }
   return Object.fromEntries(fields)
 }
 
-/** The value without the field at that path. One that isn't there is as good as removed. */
-export function without(base: JSONObject, [key, ...rest]: readonly string[]): JSONObject {
+/** The value without the field at this path, if it has it. */
+export function withoutPath(base: JSONObject, [key, ...rest]: readonly string[]): JSONObject {
   if (key === undefined || !Object.hasOwn(base, key)) return base
-  if (rest.length === 0) return Object.fromEntries(entriesOf(base).filter(([name]) => name !== key))
+  if (rest.length === 0) return Object.fromEntries(definedEntries(base).filter(([name]) => name !== key))
   const inner = base[key]
-  return isObject(inner) ? Object.fromEntries(entriesOf(base).map(([name, value]) => [name, name === key ? without(inner, rest) : value])) : base
+  if (!isObject(inner)) return base
+  return Object.fromEntries(definedEntries(base).map(([name, value]) => [name, name === key ? withoutPath(inner, rest) : value]))
 }
 
-/** The merge patch that leads from one value to another. */
-export function patchBetween(before: JSONObject, after: JSONObject): JSONObject {
+/** The merge patch that changes one value into the other. */
+export function mergePatchBetween(before: JSONObject, after: JSONObject): JSONObject {
   const patch = new Map<string, JSONValue>()
-  for (const [key] of entriesOf(before)) if (!Object.hasOwn(after, key)) patch.set(key, null)
-  for (const [key, value] of entriesOf(after)) {
+  for (const [key] of definedEntries(before)) if (!Object.hasOwn(after, key)) patch.set(key, null)
+  for (const [key, value] of definedEntries(after)) {
     const old = Object.hasOwn(before, key) ? before[key] : undefined
     if (isObject(old) && isObject(value)) {
-      const inner = patchBetween(old, value)
+      const inner = mergePatchBetween(old, value)
       if (Object.keys(inner).length > 0) patch.set(key, inner)
     } else if (JSON.stringify(old) !== JSON.stringify(value)) patch.set(key, value)
   }
   return Object.fromEntries(patch)
 }
 
-function entriesOf(value: JSONObject): Array<[string, JSONValue]> {
+function definedEntries(value: JSONObject): Array<[string, JSONValue]> {
   return Object.entries(value).flatMap(([key, field]): Array<[string, JSONValue]> => (field === undefined ? [] : [[key, field]]))
-}
-
-export function isObject(value: unknown): value is JSONObject {
-  return typeof value === 'object' && value !== null && !Array.isArray(value)
 }

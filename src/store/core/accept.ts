@@ -1,105 +1,107 @@
 import { HeedError } from '../../base/errors.ts'
-import type { MessageRow } from '../../message/row.ts'
 import { nextRun, route as routeOf, type Route } from '../../machine.ts'
+import type { MessageRow } from '../../message/row.ts'
 import type { Accepted, Branch, Fence, Send } from '../contract/threads.ts'
-import { appendBeside, prepare, type Prepared } from './append.ts'
+import { appendOutsideRun } from './append.ts'
 import { beginRun } from './begin.ts'
-import { jsonOrNull, laneRow, rowIds, rowsOfMail, untracked } from './decode.ts'
-import { meetGivenIds, unknownRows } from './caller-ids.ts'
-import { findThread, holds } from './guard.ts'
-import { advanceLane, laneHas, withVersion } from './lanes.ts'
-import { lease, promise } from './lease.ts'
-import { mailedRows } from './mailed.ts'
-import type { MailRecord, ThreadRecord } from './records.ts'
+import { resolveCallerIds, rowsNotStored } from './caller-ids.ts'
+import { advanceLane, isCurrentState, withVersion } from './lanes.ts'
+import { findThread, grantLease, holdsLease, reserveRun } from './lease.ts'
+import { runnable, transitionSignal } from './mailbox.ts'
+import { encodeMailboxRows, encodeRowIds, jsonOrNull, laneRow, prepareRows, rowsOfMail, withoutLaneMetadata } from './records.ts'
+import type { MailRecord, PreparedRow, ThreadRecord } from './records.ts'
 import type { ThreadTables } from './tables.ts'
-import { runnable, shift } from './waiting.ts'
 import { checkWorkingMemory, setWorkingMemory } from './working-memory.ts'
 
-type SendAnswer = Accepted | { error: Error }
+type SendResult = Accepted | { error: Error }
 
-/** Each send is decided and stored by itself, in the order given. */
-export function acceptSends(tables: ThreadTables, sends: readonly Send[]): SendAnswer[] {
+/** Routes and stores each send by itself, in order. The error of one does not reject the others. */
+export function acceptSends(tables: ThreadTables, sends: readonly Send[]): SendResult[] {
   return sends.map((send) => {
-    let decision: Decision
+    let plan: Plan
     try {
-      decision = decide(tables, send)
+      plan = planSend(tables, send)
     } catch (error) {
       return { error: error instanceof Error ? error : new Error(String(error)) }
     }
-    return decision.answer ?? store(tables, send, decision)
+    return plan.accepted ?? storeSend(tables, send, plan)
   })
 }
 
 /**
- * The last step of the transaction that accepted these sends, after all others that share it: begins the runs of the threads that they
- * woke, each with everything that was sent to it in this transaction. A thread whose lease another write of the same transaction ended is
- * left as it is.
+ * Begins the runs of the threads that these sends woke, each with all signals that were sent to it in this transaction. The store calls it
+ * last, after all other writes of the transaction. Skips a thread whose lease another of those writes released.
  */
-export function beginWoken(tables: ThreadTables, sends: readonly Send[], answers: readonly SendAnswer[]): SendAnswer[] {
-  return answers.map((answer, index) => {
+export function beginWoken(tables: ThreadTables, sends: readonly Send[], results: readonly SendResult[]): SendResult[] {
+  return results.map((result, index) => {
     const windows = sends[index]?.claim?.begin
-    if (!windows || 'error' in answer || !answer.fence || !holds(tables, answer.fence)) return answer
-    return { ...answer, begun: beginRun(tables, answer.fence, windows) }
+    if (!windows || 'error' in result || !result.fence || !holdsLease(tables, result.fence)) return result
+    return { ...result, begun: beginRun(tables, result.fence, windows) }
   })
 }
 
-type Decision =
-  | { answer: Accepted }
-  | { answer?: undefined; found: ThreadRecord | undefined; route: Route; rows: MessageRow[]; form: Form; options: string | null }
+/** The result of a send that stores nothing, or what is to be stored. */
+type Plan = { accepted: Accepted } | StoredPlan
 
-/** The rows as they are written: into history at once, or into the mailbox. */
-interface Form {
-  prepared: Prepared[]
-  placed: boolean
+interface StoredPlan {
+  accepted?: undefined
+  found: ThreadRecord | undefined
+  route: Route
+  rows: MessageRow[]
+  prepared: PreparedRow[]
+  options: string | null
 }
 
-/** Everything that can refuse a send, before the first write. */
-function decide(tables: ThreadTables, send: Send): Decision {
+/** Does everything that can reject a send, before the first write. */
+function planSend(tables: ThreadTables, send: Send): Plan {
   const found = findThread(tables, send)
   const first = found && tables.mail(found, send.id)
-  if (first) return { answer: duplicate(tables, found, first, send) }
-  const earlier = found && meetGivenIds(tables, found, send)
-  if (earlier) return { answer: repeated(tables, found, earlier, send) }
+  if (first) return { accepted: duplicateOfMail(tables, found, first, send) }
+  const stored = found && resolveCallerIds(tables, found, send)
+  if (stored) return { accepted: duplicateOfRow(tables, found, stored, send) }
 
-  if (send.askedBy) checkAsker(tables, send.askedBy)
+  if (send.askedBy) checkCallingRun(tables, send.askedBy)
   const status = found?.status ?? 'idle'
-  if (status === 'suspended' && send.refuseSuspended) throw suspended(send.threadId)
+  if (status === 'suspended' && send.refuseSuspended) throw threadSuspended(send.threadId)
   const route = routeOf(
     { status, agentId: found?.agentId ?? undefined },
     { mode: send.mode, agentId: send.agentId, ifActive: send.ifActive.behavior, ifIdle: send.ifIdle.behavior },
   )
   const branch: Branch<unknown> = status === 'idle' ? send.ifIdle : send.ifActive
-  const brought = found ? unknownRows(tables, found, send) : send.rows
-  const rows = brought.map((row) => ofThread(withAttributes(row, branch.attributes), send))
-  if (route === 'discard') return { answer: { ...untouched(found), route, rows } }
+  const sent = found ? rowsNotStored(tables, found, send) : send.rows
+  const rows = sent.map((row) => withScope(withAttributes(row, branch.attributes), send))
+  if (route === 'discard') return { accepted: { ...notStored(found), route, rows } }
 
   if (!found) checkWorkingMemory(tables, { resourceId: send.resourceId }, send.thread?.workingMemory)
   const lane = found && send.lane && tables.lane(found, send.lane.id)
-  if (lane && send.lane && laneHas(lane, send.lane)) {
-    return { answer: { ...untouched(found), route: 'skipped', rows, lane: laneRow(found, lane) } }
+  if (lane && send.lane && isCurrentState(lane, send.lane)) {
+    return { accepted: { ...notStored(found), route: 'skipped', rows, lane: laneRow(found, lane) } }
   }
-  const stored = send.lane ? rows.map((row) => withVersion(row, (lane?.issued ?? 0) + 1)) : rows
-  return { found, route, rows: stored, form: { prepared: prepare(stored), placed: route === 'persist' }, options: jsonOrNull(send.options) }
+  const versioned = send.lane ? rows.map((row) => withVersion(row, (lane?.issued ?? 0) + 1)) : rows
+  return { found, route, rows: versioned, prepared: prepareRows(versioned), options: jsonOrNull(send.options) }
 }
 
-/** A run that was refused took what it had asked along: it must not be asked after that. */
-function checkAsker(tables: ThreadTables, { threadId, runId }: NonNullable<Send['askedBy']>): void {
-  const asker = tables.thread(threadId)
-  if (asker && asker.runId !== runId) throw new HeedError('no_active_run', `Run ${runId} of thread ${threadId} is over: nothing is asked for it any more.`, { details: { runId, threadId } })
+/** Rejects the call of a run that is not active any more, for example because a guardrail rejected it together with its calls. */
+function checkCallingRun(tables: ThreadTables, { threadId, runId }: NonNullable<Send['askedBy']>): void {
+  const caller = tables.thread(threadId)
+  if (!caller || caller.runId === runId) return
+  throw new HeedError('no_active_run', `Run ${runId} of thread ${threadId} has ended. It can't call other agents any more.`, {
+    details: { runId, threadId },
+  })
 }
 
-function ofThread(row: MessageRow, { threadId, resourceId }: Send): MessageRow {
+function withScope(row: MessageRow, { threadId, resourceId }: Send): MessageRow {
   return row.threadId === threadId && row.resourceId === resourceId ? row : { ...row, threadId, resourceId }
 }
 
-function store(tables: ThreadTables, send: Send, { found, route, rows, form, options }: Exclude<Decision, { answer: Accepted }>): Accepted {
-  const thread = found ?? newThread(tables, send)
+function storeSend(tables: ThreadTables, send: Send, { found, route, rows, prepared, options }: StoredPlan): Accepted {
+  const thread = found ?? addThread(tables, send)
   const mail: MailRecord = {
     ord: thread.nextOrd,
     id: send.id,
     agentId: send.agentId,
     route,
-    // A queued message keeps its own run, also when it found the thread idle.
+    // A queued signal gets a run of its own even if the thread is idle.
     kind: send.mode === 'queue' || route === 'queue' ? 'turn' : 'enter',
     state: 'pending',
     runId: null,
@@ -116,27 +118,27 @@ function store(tables: ThreadTables, send: Send, { found, route, rows, form, opt
   const fence = route === 'wake' ? wake(tables, thread, mail, send, found === undefined) : undefined
   if (route === 'queue') mail.runId = mail.startRunId
   if (route === 'deliver' || route === 'interrupt') mail.runId = thread.runId
-  const stored = form.placed ? persist(tables, thread, mail, form.prepared) : rows
-  if (fence && send.claim?.begin) mail.atHand = { rows: form.prepared, newRun: send.newRunId === true }
-  else if (!form.placed) mail.rows = mailedRows(form.prepared)
+  const stored = route === 'persist' ? persist(tables, thread, mail, prepared) : rows
+  if (fence && send.claim?.begin) mail.prepared = { rows: prepared, newRun: send.newRunId === true }
+  else if (route !== 'persist') mail.rows = encodeMailboxRows(prepared)
 
   tables.addMail(thread, mail)
   const lane = send.lane && advanceLane(tables, thread, send.lane, send.id)
   tables.putThread(thread)
-  const answer: Accepted = { route, duplicate: false, state: mail.state, rows: stored, epoch: thread.epoch }
-  if (mail.runId !== null) answer.runId = mail.runId
-  if (fence) answer.fence = fence
-  if (thread.owner !== null) answer.owner = thread.owner
-  if (lane) answer.lane = lane
-  return answer
+  const accepted: Accepted = { route, duplicate: false, state: mail.state, rows: stored, epoch: thread.epoch }
+  if (mail.runId !== null) accepted.runId = mail.runId
+  if (fence) accepted.fence = fence
+  if (thread.owner !== null) accepted.owner = thread.owner
+  if (lane) accepted.lane = lane
+  return accepted
 }
 
-function newThread(tables: ThreadTables, send: Send): ThreadRecord {
+function addThread(tables: ThreadTables, send: Send): ThreadRecord {
   const thread = tables.addThread({
     id: send.threadId,
     resourceId: send.resourceId,
     title: send.thread?.title ?? '',
-    metadata: JSON.stringify(untracked(send.thread?.metadata ?? {})),
+    metadata: JSON.stringify(withoutLaneMetadata(send.thread?.metadata ?? {})),
     parentId: send.thread?.parentId ?? null,
     createdAt: send.now,
   })
@@ -144,7 +146,7 @@ function newThread(tables: ThreadTables, send: Send): ThreadRecord {
   return thread
 }
 
-/** Takes the lease if the sender wants it. What waited already, of the same agent, is answered in the same run. */
+/** Grants the lease if the sender claims it. Signals of the same agent that were pending already enter the same run. */
 function wake(tables: ThreadTables, thread: ThreadRecord, mail: MailRecord, send: Send, isNew: boolean): Fence | undefined {
   if (!send.claim) {
     thread.epoch += 1
@@ -157,37 +159,43 @@ function wake(tables: ThreadTables, thread: ThreadRecord, mail: MailRecord, send
   const starting = nextRun([...before, mail])
   const runId = starting[0]?.startRunId ?? mail.startRunId
   mail.runId = starting.includes(mail) ? runId : mail.startRunId
-  const fence = lease(thread, 'wake', owner)
-  promise(thread, runId, send.agentId)
+  const fence = grantLease(thread, 'wake', owner)
+  reserveRun(thread, runId, send.agentId)
   return fence
 }
 
-/** Straight into history. Where nobody runs the thread that is an event of its own, with its own epoch: any process may tell of it. */
-function persist(tables: ThreadTables, thread: ThreadRecord, mail: MailRecord, rows: readonly Prepared[]): MessageRow[] {
+/** Appends to history at once. On a thread without an owner this is an event with its own epoch, so that any process may publish it. */
+function persist(tables: ThreadTables, thread: ThreadRecord, mail: MailRecord, rows: readonly PreparedRow[]): MessageRow[] {
   if (thread.owner === null) thread.epoch += 1
-  const stored = appendBeside(tables, thread, rows)
-  shift(mail, 'consume')
-  mail.rows = rowIds(stored)
+  const stored = appendOutsideRun(tables, thread, rows)
+  transitionSignal(mail, 'consume')
+  mail.rows = encodeRowIds(stored)
   return stored
 }
 
-function duplicate(tables: ThreadTables, thread: ThreadRecord, first: MailRecord, send: Send): Accepted {
+function duplicateOfMail(tables: ThreadTables, thread: ThreadRecord, first: MailRecord, send: Send): Accepted {
   return {
     route: first.route,
     ...(first.runId !== null && { runId: first.runId }),
     state: first.state,
     rows: rowsOfMail(tables, thread, first),
-    ...again(tables, thread, send),
+    ...duplicate(tables, thread, send),
   }
 }
 
-/** Its record was pruned; its row tells as much. */
-function repeated(tables: ThreadTables, thread: ThreadRecord, row: MessageRow, send: Send): Accepted {
+/** The result for a signal whose mailbox record was pruned: its row in history has the same information. */
+function duplicateOfRow(tables: ThreadTables, thread: ThreadRecord, row: MessageRow, send: Send): Accepted {
   const { runId } = row
-  return { route: runId === undefined ? 'persist' : 'wake', ...(runId !== undefined && { runId }), state: 'consumed', rows: [row], ...again(tables, thread, send) }
+  return {
+    route: runId === undefined ? 'persist' : 'wake',
+    ...(runId !== undefined && { runId }),
+    state: 'consumed',
+    rows: [row],
+    ...duplicate(tables, thread, send),
+  }
 }
 
-function again(tables: ThreadTables, thread: ThreadRecord, send: Send): Pick<Accepted, 'duplicate' | 'epoch' | 'owner' | 'lane'> {
+function duplicate(tables: ThreadTables, thread: ThreadRecord, send: Send): Pick<Accepted, 'duplicate' | 'epoch' | 'owner' | 'lane'> {
   const lane = send.lane && tables.lane(thread, send.lane.id)
   return {
     duplicate: true,
@@ -197,11 +205,12 @@ function again(tables: ThreadTables, thread: ThreadRecord, send: Send): Pick<Acc
   }
 }
 
-function untouched(thread: ThreadRecord | undefined): Pick<Accepted, 'duplicate' | 'state' | 'epoch' | 'owner'> {
-  return { duplicate: false, state: 'cancelled', epoch: thread?.epoch ?? 0, ...(thread && thread.owner !== null && { owner: thread.owner }) }
+function notStored(thread: ThreadRecord | undefined): Pick<Accepted, 'duplicate' | 'state' | 'epoch' | 'owner'> {
+  const owner = thread?.owner ?? null
+  return { duplicate: false, state: 'cancelled', epoch: thread?.epoch ?? 0, ...(owner !== null && { owner }) }
 }
 
-/** The attributes of the branch that was taken, over those of the signal. A key that is there already keeps its position. */
+/** Merges the attributes of the chosen branch over those of the signal. A key that the signal has keeps its position. */
 function withAttributes(row: MessageRow, attributes: Branch<unknown>['attributes']): MessageRow {
   const signal = row.content.metadata?.signal
   if (!attributes || row.role !== 'signal' || typeof signal !== 'object' || signal === null) return row
@@ -210,8 +219,9 @@ function withAttributes(row: MessageRow, attributes: Branch<unknown>['attributes
   return { ...row, content: { ...row.content, metadata: { ...row.content.metadata, signal: merged } } }
 }
 
-function suspended(threadId: string): HeedError {
-  return new HeedError('thread_suspended', `Thread ${threadId} waits for a decision about a tool call. Approve or decline it first, or send a message, which waits.`, {
+function threadSuspended(threadId: string): HeedError {
+  const advice = 'Approve or decline it first, or send a message, which stays pending until then.'
+  return new HeedError('thread_suspended', `The run of thread ${threadId} is suspended until a tool call is decided. ${advice}`, {
     details: { threadId },
   })
 }

@@ -1,63 +1,38 @@
 import type { MessageRow } from '../../message/row.ts'
+import { TAIL_SEQ } from '../contract/threads.ts'
 import { countsAs } from '../contract/window.ts'
-import { messageRow } from './decode.ts'
-import { TAIL_SEQ, type RowRecord, type ThreadRecord } from './records.ts'
+import { messageRow, type PreparedRow, type RowRecord, type ThreadRecord } from './records.ts'
 import type { ThreadTables } from './tables.ts'
 
-/** A row as it is stored, without the place that it gets. */
-type Unplaced = Omit<RowRecord, 'seq' | 'ordinal' | 'turn' | 'counted'>
-
-function unplaced(row: MessageRow, run?: { runId: string; step: number }): Unplaced {
-  return {
-    id: row.id,
-    messageId: row.messageId,
-    role: row.role,
-    type: row.type ?? null,
-    runId: run?.runId ?? row.runId ?? null,
-    step: run?.step ?? row.step ?? null,
-    content: JSON.stringify(row.content),
-    createdAt: row.createdAt.getTime(),
-  }
-}
-
-/** A row and its stored form. Making it can fail, on contents that are no JSON; so it is made before the first write. */
-export interface Prepared {
-  row: MessageRow
-  stored: Unplaced
-}
-
-export function prepare(rows: readonly MessageRow[], run?: { runId: string; step: number }): Prepared[] {
-  return rows.map((row) => ({ row, stored: unplaced(row, run) }))
-}
-
-/** Appends the rows of a run, where it reads on. The thread's counters grow; the caller puts the thread. */
-export function appendToRun(tables: ThreadTables, thread: ThreadRecord, rows: readonly Prepared[]): MessageRow[] {
+/** Appends the rows of a run at the end of its history. Advances the thread's counters; the caller puts the thread. */
+export function appendToRun(tables: ThreadTables, thread: ThreadRecord, rows: readonly PreparedRow[]): MessageRow[] {
   return rows.map((row) => appendRow(tables, thread, row, false))
 }
 
-/** Appends rows that are of no run. While one is active they wait behind it. */
-export function appendBeside(tables: ThreadTables, thread: ThreadRecord, rows: readonly Prepared[]): MessageRow[] {
+/** Appends rows that belong to no run: to the tail band while a run is active. The caller puts the thread. */
+export function appendOutsideRun(tables: ThreadTables, thread: ThreadRecord, rows: readonly PreparedRow[]): MessageRow[] {
   const tail = thread.status !== 'idle'
   return rows.map((row) => appendRow(tables, thread, row, tail))
 }
 
-/** The same for the only row of a message that is known not to be there. */
-export function appendWhole(tables: ThreadTables, thread: ThreadRecord, row: Prepared): MessageRow {
+/** The same for the only row of a message that the thread does not have yet. */
+export function appendMessage(tables: ThreadTables, thread: ThreadRecord, row: PreparedRow): MessageRow {
   return appendRow(tables, thread, row, thread.status !== 'idle', true)
 }
 
-function appendRow(tables: ThreadTables, thread: ThreadRecord, { row, stored }: Prepared, tail: boolean, isFirst = false): MessageRow {
+function appendRow(tables: ThreadTables, thread: ThreadRecord, { row, stored }: PreparedRow, tail: boolean, isFirst = false): MessageRow {
   const kind = countsAs(row)
   const counts = kind === 'user' || (kind === 'assistant' && (isFirst || !tables.hasMessage(thread, row.messageId)))
   const ordinal = (tail ? thread.tailOrdinal : thread.ordinal) + (counts ? 1 : 0)
   const turn = kind === 'user' ? ordinal : tail ? thread.tailTurn : thread.turn
   const seq = tail ? TAIL_SEQ + thread.tail : thread.nextSeq
+  const counted = counts ? (tail ? 2 : 1) : 0
 
   const { id, messageId, role, type, runId, step, content, createdAt } = stored
-  const record: RowRecord = { seq, id, messageId, role, type, runId, step, content, createdAt, ordinal, turn, counted: counts ? (tail ? 2 : 1) : 0 }
+  const record: RowRecord = { seq, id, messageId, role, type, runId, step, content, createdAt, ordinal, turn, counted }
   if (!tables.addRow(thread, record)) {
-    const there = tables.row(thread, row.id)
-    return there ? messageRow(thread, there) : row
+    const existing = tables.row(thread, row.id)
+    return existing ? messageRow(thread, existing) : row
   }
   if (tail) {
     thread.tail += 1
@@ -68,19 +43,19 @@ function appendRow(tables: ThreadTables, thread: ThreadRecord, { row, stored }: 
     thread.ordinal = ordinal
     thread.turn = turn
   }
-  const placed: MessageRow = { ...row }
-  placed.threadId = thread.id
-  placed.resourceId = thread.resourceId
-  placed.seq = seq
-  if (runId !== null) placed.runId = runId
-  if (step !== null) placed.step = step
-  if (tables.decoded && isPlainText(row.content)) record.decoded = placed
-  return placed
+  const appended: MessageRow = { ...row }
+  appended.threadId = thread.id
+  appended.resourceId = thread.resourceId
+  appended.seq = seq
+  if (runId !== null) appended.runId = runId
+  if (step !== null) appended.step = step
+  if (tables.decoded && isPlainText(row.content)) record.decoded = appended
+  return appended
 }
 
 /**
- * True for contents that are nothing but texts: reading what was stored of them gives the same, and there is nothing in them that somebody
- * who has the row could change later without meaning to.
+ * True for contents of text parts alone. Such a row may be cached as decoded: decoding its JSON gives an equal object, and it has no nested
+ * objects that a holder of the row could change by accident.
  */
 function isPlainText(content: MessageRow['content']): boolean {
   for (const key in content) if (key !== 'format' && key !== 'parts' && key !== 'metadata') return false
@@ -101,10 +76,10 @@ function isFlat(value: unknown): boolean {
   return true
 }
 
-/** The run is over: what waited behind it takes its place. */
-export function settleTail(tables: ThreadTables, thread: ThreadRecord): void {
+/** Moves the tail band to the end of history, after the run that it was kept apart from has ended. The caller puts the thread. */
+export function mergeTail(tables: ThreadTables, thread: ThreadRecord): void {
   if (thread.tail === 0) return
-  tables.settleTail(thread)
+  tables.mergeTail(thread)
   thread.turn = thread.tailTurn === 0 ? thread.turn : thread.ordinal + thread.tailTurn
   thread.ordinal += thread.tailOrdinal
   thread.nextSeq += thread.tail

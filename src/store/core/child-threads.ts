@@ -1,60 +1,143 @@
 import type { MessagePart } from '../../message/message.ts'
-import { settleTail } from './append.ts'
-import { forgetLaneSignals } from './lanes.ts'
-import { release } from './lease.ts'
-import type { RowRecord, ThreadRecord } from './records.ts'
+import type { ChildCall, SuspendedCall } from '../contract/threads.ts'
+import { mergeTail } from './append.ts'
+import { removeLaneSignals } from './lanes.ts'
+import { releaseLease, transitionThread } from './lease.ts'
+import { cancelMail } from './mailbox.ts'
+import type { RowRecord, RunRecord, ThreadRecord } from './records.ts'
 import type { ThreadTables } from './tables.ts'
-import { threadsBelow } from './threads.ts'
-import { cancelMail } from './waiting.ts'
+
+/** All threads below a thread, the deepest first. Skips child threads of another resource. */
+export function descendants(tables: ThreadTables, thread: ThreadRecord): ThreadRecord[] {
+  const children = tables.children(thread).filter(({ resourceId }) => resourceId === thread.resourceId)
+  return children.flatMap((child) => [...descendants(tables, child), child])
+}
+
+/** Removes a thread and all threads below it. Returns their ids, its own last. */
+export function removeWithDescendants(tables: ThreadTables, thread: ThreadRecord): string[] {
+  const removed = [...descendants(tables, thread), thread]
+  for (const one of removed) tables.removeThread(one)
+  return removed.map(({ id }) => id)
+}
+
+/** The suspended run of a thread. With `runId`, only if it is this run. */
+export function suspendedRun(tables: ThreadTables, thread: ThreadRecord, runId?: string): RunRecord | undefined {
+  if (thread.status !== 'suspended' || thread.runId === null || (runId !== undefined && runId !== thread.runId)) return undefined
+  return tables.run(thread, thread.runId)
+}
 
 /**
- * Takes the rows from `seq` on out of a thread, and with them what their calls asked of other agents on the threads below. Answers the ids of
- * the threads that went.
+ * Marks the calls as decided whose child call is suspended no longer. A child thread that this store does not have counts as suspended.
+ *
+ * The parent checks the child when it suspends, and the child resumes the parent when it is decided (`resumeParents`), each in its own
+ * transaction. So a parent never waits for a child that has continued.
  */
-export function takeBackFrom(tables: ThreadTables, thread: ThreadRecord, seq: number): string[] {
-  const below = tables.children(thread)
-  const going = below.length > 0 || tables.lanes(thread).length > 0 ? tables.rowsFrom(thread, seq) : []
-  const gone = below.length > 0 ? going.flatMap((row) => askedBy(row).flatMap(({ toolCallId, runId }) => unask(tables, thread, toolCallId, runId))) : []
-  forgetLaneSignals(tables, thread, going.map(({ id }) => id))
+export function withChildDecisions(tables: ThreadTables, calls: readonly SuspendedCall[]): SuspendedCall[] {
+  return calls.map((call) => (call.child && !isSuspended(tables, call.child) ? { ...call, decision: {} } : call))
+}
+
+function isSuspended(tables: ThreadTables, { threadId, runId, step, toolCallId }: ChildCall): boolean {
+  const thread = tables.thread(threadId)
+  if (!thread) return true
+  const run = suspendedRun(tables, thread, runId)
+  if (run?.step !== step) return false
+  return (JSON.parse(run.suspended) as SuspendedCall[]).some((call) => !call.decision && call.toolCallId === toolCallId)
+}
+
+/** Continues a run whose calls are all decided. Without an owner, the thread is due for any process that runs its agent. */
+export function resumeRun(tables: ThreadTables, thread: ThreadRecord, run: RunRecord): void {
+  run.status = 'running'
+  run.attempts = 0
+  if (thread.status === 'suspended') {
+    transitionThread(thread, 'resume')
+    thread.dueAt = tables.now()
+  }
+  run.epoch = thread.epoch
+  tables.putThread(thread)
+  tables.putRun(thread, run)
+}
+
+/**
+ * Marks the calls of parent threads as decided that stand for this call, or without `toolCallId` for any call of the run. Returns the ids
+ * of the threads whose runs continue.
+ */
+export function resumeParents(tables: ThreadTables, thread: ThreadRecord, child: { runId: string; toolCallId?: string }): string[] {
+  const parent = thread.parentId === null ? undefined : tables.thread(thread.parentId)
+  const run = parent?.resourceId === thread.resourceId ? suspendedRun(tables, parent) : undefined
+  if (!parent || !run) return []
+  const calls = JSON.parse(run.suspended) as SuspendedCall[]
+  const call = calls.find((other) => !other.decision && standsFor(other.child, thread.id, child))
+  if (!call) return []
+  call.decision = {}
+  run.suspended = JSON.stringify(calls)
+  const above = { runId: run.runId, toolCallId: call.toolCallId }
+  if (calls.some((other) => !other.decision)) {
+    tables.putRun(parent, run)
+    return resumeParents(tables, parent, above)
+  }
+  resumeRun(tables, parent, run)
+  return [parent.id, ...resumeParents(tables, parent, above)]
+}
+
+function standsFor(call: ChildCall | undefined, threadId: string, { runId, toolCallId }: { runId: string; toolCallId?: string }): boolean {
+  return call?.threadId === threadId && call.runId === runId && (toolCallId === undefined || call.toolCallId === toolCallId)
+}
+
+/**
+ * Removes the rows of a thread from `seq` on, and what their tool calls caused on child threads. Returns the ids of the threads that it
+ * deleted.
+ */
+export function removeRowsFrom(tables: ThreadTables, thread: ThreadRecord, seq: number): string[] {
+  const hasChildren = tables.children(thread).length > 0
+  const rows = hasChildren || tables.lanes(thread).length > 0 ? tables.rowsFrom(thread, seq) : []
+  const deleted = hasChildren ? deleteChildrenFrom(tables, thread, rows) : []
+  removeLaneSignals(tables, thread, rows.map(({ id }) => id))
   tables.removeRowsFrom(thread, seq)
   const last = tables.lastRow(thread)
   thread.ordinal = last?.ordinal ?? 0
   thread.turn = last?.turn ?? 0
-  return gone
+  return deleted
 }
 
-/** The calls of a row, with the run that each would have begun below: they are named after the call. */
-function askedBy({ role, runId, step, content }: RowRecord): Array<{ toolCallId: string; runId: string }> {
+/** Deletes the runs that the tool calls of these rows started on child threads, and the child threads that have no other runs. */
+function deleteChildrenFrom(tables: ThreadTables, parent: ThreadRecord, rows: readonly RowRecord[]): string[] {
+  return rows.flatMap((row) => callsOf(row).flatMap(({ toolCallId, runId }) => deleteChildRun(tables, parent, toolCallId, runId)))
+}
+
+/** The tool calls of a row, each with the id that its run on a child thread has. */
+function callsOf({ role, runId, step, content }: RowRecord): Array<{ toolCallId: string; runId: string }> {
   if (role !== 'assistant' || !content.includes('"tool-invocation"')) return []
   const { parts } = JSON.parse(content) as { parts: MessagePart[] }
-  return parts.flatMap((part) => (part.type === 'tool-invocation' ? { toolCallId: part.toolInvocation.toolCallId, runId: `${runId}/${step}/${part.toolInvocation.toolCallId}` } : []))
+  return parts.flatMap((part) => {
+    if (part.type !== 'tool-invocation') return []
+    const { toolCallId } = part.toolInvocation
+    return { toolCallId, runId: `${runId}/${step}/${toolCallId}` }
+  })
 }
 
-/** Whoever is still at work there is refused by its next commit: the thread is gone, or is no longer its own. */
-function unask(tables: ThreadTables, parent: ThreadRecord, toolCallId: string, runId: string): string[] {
+/** A process that still runs the child is rejected at its next commit: the thread is deleted, or its epoch has grown. */
+function deleteChildRun(tables: ThreadTables, parent: ThreadRecord, toolCallId: string, runId: string): string[] {
   const thread = tables.thread(`${parent.id}/${toolCallId}`)
   if (!thread || thread.parentId !== parent.id || thread.resourceId !== parent.resourceId) return []
   const rows = tables.rowsFrom(thread, 0)
   const own = rows.findIndex((row) => row.runId === runId)
-  // Some providers number their calls anew in every step: then earlier ones were asked on the same thread.
-  if (rows.length > 0 && own !== 0) return endBelow(tables, thread, runId, rows[own]?.seq)
-  const going = [...threadsBelow(tables, thread), thread]
-  for (const one of going) tables.removeThread(one)
-  return going.map(({ id }) => id)
+  // Some providers restart the numbering of calls in each step: then earlier calls have runs on the same thread.
+  if (rows.length > 0 && own !== 0) return rejectRun(tables, thread, runId, rows[own]?.seq)
+  return removeWithDescendants(tables, thread)
 }
 
-function endBelow(tables: ThreadTables, thread: ThreadRecord, runId: string, seq: number | undefined): string[] {
+function rejectRun(tables: ThreadTables, thread: ThreadRecord, runId: string, seq: number | undefined): string[] {
   const mail = tables.mail(thread, runId)
-  if (mail?.state === 'pending') cancelMail(tables, thread, mail, 'The run that asked it was refused.')
-  const gone = seq === undefined ? [] : takeBackFrom(tables, thread, seq)
+  if (mail?.state === 'pending') cancelMail(tables, thread, mail, 'The run that made the call was rejected.')
+  const deleted = seq === undefined ? [] : removeRowsFrom(tables, thread, seq)
   const run = tables.run(thread, runId)
   if (run) tables.putRun(thread, { ...run, status: 'rejected', staged: null, endedAt: run.endedAt ?? tables.now(), taken: null })
   if (thread.runId === runId) {
-    tables.settleTaken(thread, run?.taken ?? null, 'rejected', null)
-    settleTail(tables, thread)
+    tables.finishTaken(thread, run?.taken ?? null, 'rejected', null)
+    mergeTail(tables, thread)
     thread.epoch += 1
-    release(tables, thread, tables.pending(thread).length > 0)
+    releaseLease(tables, thread, tables.pending(thread).length > 0)
   }
   tables.putThread(thread)
-  return gone
+  return deleted
 }

@@ -1,14 +1,12 @@
 import type { MessageRow } from '../../message/row.ts'
-import type { LaneRow, LaneSignalRow, LaneState, LaneWrite, Scope } from '../contract/threads.ts'
 import { maxLaneChain } from '../contract/lanes.ts'
-import { copyMark } from './copy-mark.ts'
-import { laneRow, messageRow, rowsOfMail } from './decode.ts'
-import { scopedThread } from './guard.ts'
-import { TAIL_SEQ, type LaneRecord, type LaneSignalRecord, type ThreadRecord } from './records.ts'
+import { TAIL_SEQ, type LaneRow, type LaneSignalRow, type LaneState, type LaneWrite, type Scope } from '../contract/threads.ts'
+import { scopedThread } from './lease.ts'
+import { laneRow, messageRow, rowsOfMail, type LaneRecord, type LaneSignalRecord, type ThreadRecord } from './records.ts'
 import type { ThreadTables } from './tables.ts'
 
-/** Nothing new: the lane's last signal said the same in the same way. */
-export function laneHas(lane: LaneRecord, write: LaneWrite): boolean {
+/** Whether the last signal of the lane has the same contents in the same mode. */
+export function isCurrentState(lane: LaneRecord, write: LaneWrite): boolean {
   return lane.version > 0 && lane.cacheKey === write.cacheKey && lane.mode === write.mode
 }
 
@@ -29,7 +27,7 @@ export function advanceLane(tables: ThreadTables, thread: ThreadRecord, write: L
   return laneRow(thread, lane)
 }
 
-/** A state signal carries the version that its lane has with it. */
+/** The row of a state signal, with the version that its lane gets from it. */
 export function withVersion(row: MessageRow, version: number): MessageRow {
   const signal = row.content.metadata?.signal as { metadata?: { state?: object } } | undefined
   if (row.role !== 'signal' || !signal?.metadata?.state) return row
@@ -37,34 +35,36 @@ export function withVersion(row: MessageRow, version: number): MessageRow {
   return { ...row, content: { ...row.content, metadata: { ...row.content.metadata, signal: versioned } } }
 }
 
-/** The rows of a step, the one of a lane with the version that it will have. */
-export function stated(tables: ThreadTables, thread: ThreadRecord, rows: readonly MessageRow[], lane: LaneWrite & { rowId: string }): MessageRow[] {
+/** The rows of a step, with the next version of the lane in the row that is its state. */
+export function withLaneVersion(
+  tables: ThreadTables, thread: ThreadRecord, rows: readonly MessageRow[], lane: LaneWrite & { rowId: string },
+): MessageRow[] {
   const version = (tables.lane(thread, lane.id)?.issued ?? 0) + 1
   return rows.map((row) => (row.id === lane.rowId ? withVersion(row, version) : row))
 }
 
-/** These signals were taken back: their lanes are what they were before them, and what they said may be said again. */
-export function forgetLaneSignals(tables: ThreadTables, thread: ThreadRecord, signalIds: readonly string[]): void {
-  const going = new Map<string, LaneSignalRecord[]>()
+/** Removes these signals from their lanes. Each lane returns to its state before them, so an equal state is accepted again. */
+export function removeLaneSignals(tables: ThreadTables, thread: ThreadRecord, signalIds: readonly string[]): void {
+  const removed = new Map<string, LaneSignalRecord[]>()
   for (const id of signalIds) {
     const signal = tables.laneSignal(thread, id)
-    const others = signal && going.get(signal.lane)
+    const others = signal && removed.get(signal.lane)
     if (others) others.push(signal)
-    else if (signal) going.set(signal.lane, [signal])
+    else if (signal) removed.set(signal.lane, [signal])
   }
-  for (const [id, signals] of going) forgetSignals(tables, thread, id, signals)
+  for (const [id, signals] of removed) removeFromLane(tables, thread, id, signals)
 }
 
-function forgetSignals(tables: ThreadTables, thread: ThreadRecord, id: string, going: readonly LaneSignalRecord[]): void {
-  for (const signal of going) tables.removeLaneSignal(thread, signal)
-  markGone(tables, thread, id, going)
-  takeBack(tables, thread, id)
+function removeFromLane(tables: ThreadTables, thread: ThreadRecord, id: string, removed: readonly LaneSignalRecord[]): void {
+  for (const signal of removed) tables.removeLaneSignal(thread, signal)
+  markRemovedSnapshots(tables, thread, id, removed)
+  rewindLane(tables, thread, id)
 }
 
-/** Keeps the place of each snapshot that went for as long as changes of it are left, and no longer. */
-function markGone(tables: ThreadTables, thread: ThreadRecord, lane: string, going: readonly LaneSignalRecord[]): void {
-  const gone = going.filter(({ mode }) => mode === 'snapshot').map(({ version }) => version).toSorted((a, b) => b - a)
-  const oldest = going.reduce((least, { version }) => Math.min(least, version), Infinity)
+/** Keeps a `gone` record for each removed snapshot that still has deltas, and removes the `gone` records that have none left. */
+function markRemovedSnapshots(tables: ThreadTables, thread: ThreadRecord, lane: string, removed: readonly LaneSignalRecord[]): void {
+  const gone = removed.filter(({ mode }) => mode === 'snapshot').map(({ version }) => version).toSorted((a, b) => b - a)
+  const oldest = removed.reduce((least, { version }) => Math.min(least, version), Infinity)
   let newer: LaneSignalRecord['mode'] | undefined
   const markBefore = (version: number) => {
     for (; (gone[0] ?? 0) > version; gone.shift()) {
@@ -73,7 +73,7 @@ function markGone(tables: ThreadTables, thread: ThreadRecord, lane: string, goin
       tables.addLaneSignal(thread, { lane, version: gone[0] as number, signalId: `${lane} ${gone[0]} gone`, cacheKey: '', mode: newer })
     }
   }
-  for (const signal of signalsOf(tables, thread, lane)) {
+  for (const signal of iterateSignals(tables, thread, lane)) {
     markBefore(signal.version)
     if (signal.mode === 'gone' && newer !== 'delta') tables.removeLaneSignal(thread, signal)
     else newer = signal.mode
@@ -82,32 +82,13 @@ function markGone(tables: ThreadTables, thread: ThreadRecord, lane: string, goin
   markBefore(0)
 }
 
-/** All of history goes; what waits stays, in its lane as in its mailbox. */
-export function forgetPlacedSignals(tables: ThreadTables, thread: ThreadRecord): void {
-  for (const { id } of tables.lanes(thread)) {
-    const signals = [...signalsOf(tables, thread, id)]
-    forgetLaneSignals(tables, thread, signals.filter(({ signalId }) => tables.row(thread, signalId)).map(({ signalId }) => signalId))
-  }
-}
-
-/** A copy of a thread has the lanes of what was copied. What waits stays with the first. */
-export function copyLanes(tables: ThreadTables, from: ThreadRecord, to: ThreadRecord): void {
-  for (const lane of tables.lanes(from)) {
-    const signals = [...signalsOf(tables, from, lane.id)].map((signal) => ({ ...signal, signalId: signal.signalId + copyMark(to) }))
-    const left = signals.filter(({ mode, signalId }) => mode !== 'gone' && !tables.row(to, signalId))
-    if (signals.every((signal) => signal.mode === 'gone' || left.includes(signal))) continue
-    tables.putLane(to, lane)
-    for (const signal of signals) tables.addLaneSignal(to, signal)
-    forgetSignals(tables, to, lane.id, left)
-  }
-}
-
-function takeBack(tables: ThreadTables, thread: ThreadRecord, id: string): void {
+/** Writes the lane as its remaining signals describe it. */
+function rewindLane(tables: ThreadTables, thread: ThreadRecord, id: string): void {
   const lane = tables.lane(thread, id)
   if (!lane) return
   const [last] = tables.laneSignals(thread, id, Infinity, 1)
   let snapshot: LaneSignalRecord | undefined
-  for (const signal of signalsOf(tables, thread, id)) {
+  for (const signal of iterateSignals(tables, thread, id)) {
     if (signal.mode === 'delta') continue
     if (signal.mode === 'snapshot') snapshot = signal
     break
@@ -122,14 +103,34 @@ function takeBack(tables: ThreadTables, thread: ThreadRecord, id: string): void 
   })
 }
 
-const page = 100
+/** Removes the signals that are in history, before all of history is deleted. Pending signals stay in their lanes. */
+export function removeStoredLaneSignals(tables: ThreadTables, thread: ThreadRecord): void {
+  for (const { id } of tables.lanes(thread)) {
+    const signals = [...iterateSignals(tables, thread, id)]
+    removeLaneSignals(tables, thread, signals.filter(({ signalId }) => tables.row(thread, signalId)).map(({ signalId }) => signalId))
+  }
+}
 
-/** Newest first. */
-function* signalsOf(tables: ThreadTables, thread: ThreadRecord, lane: string, below = Infinity): Generator<LaneSignalRecord> {
+/** Copies the lanes of the signals that were copied, whose ids end with `suffix` in the copy. Pending signals are not copied. */
+export function copyLanes(tables: ThreadTables, from: ThreadRecord, to: ThreadRecord, suffix: string): void {
+  for (const lane of tables.lanes(from)) {
+    const signals = [...iterateSignals(tables, from, lane.id)].map((signal) => ({ ...signal, signalId: signal.signalId + suffix }))
+    const notCopied = signals.filter(({ mode, signalId }) => mode !== 'gone' && !tables.row(to, signalId))
+    if (signals.every((signal) => signal.mode === 'gone' || notCopied.includes(signal))) continue
+    tables.putLane(to, lane)
+    for (const signal of signals) tables.addLaneSignal(to, signal)
+    removeFromLane(tables, to, lane.id, notCopied)
+  }
+}
+
+const pageSize = 100
+
+/** The signals of a lane, newest first. */
+function* iterateSignals(tables: ThreadTables, thread: ThreadRecord, lane: string, below = Infinity): Generator<LaneSignalRecord> {
   for (let before = below; ;) {
-    const signals = tables.laneSignals(thread, lane, before, page)
+    const signals = tables.laneSignals(thread, lane, before, pageSize)
     yield* signals
-    if (signals.length < page) return
+    if (signals.length < pageSize) return
     before = signals.at(-1)?.version ?? 0
   }
 }
@@ -145,14 +146,14 @@ export function readLane(tables: ThreadTables, scope: Scope, id: string, { place
   if (!lane || lane.version === 0) return null
   const newest: LaneSignalRow[] = []
   let left = 0
-  for (const record of signalsOf(tables, thread, id)) {
+  for (const record of iterateSignals(tables, thread, id)) {
     if (record.mode === 'gone') break
     const isSnapshot = record.mode === 'snapshot'
     if (newest.length >= maxLaneChain - 1 && !isSnapshot) {
       left += 1
       continue
     }
-    const signal = signalRow(tables, thread, record)
+    const signal = laneSignalRow(tables, thread, record)
     if (!signal || (placed && signal.waiting)) continue
     newest.push(signal)
     if (isSnapshot) break
@@ -165,18 +166,21 @@ export function listLaneSignals(
 ): { signals: LaneSignalRow[]; more: boolean } {
   const thread = scopedThread(tables, scope)
   const found: LaneSignalRecord[] = []
-  for (const record of signalsOf(tables, thread, id, before)) {
+  for (const record of iterateSignals(tables, thread, id, before)) {
     if (record.mode !== 'gone') found.push(record)
     if (found.length > limit) break
   }
-  return { signals: found.slice(0, limit).flatMap((record) => signalRow(tables, thread, record) ?? []), more: found.length > limit }
+  const signals = found.slice(0, limit).flatMap((record) => laneSignalRow(tables, thread, record) ?? [])
+  return { signals, more: found.length > limit }
 }
 
-/** Its row is in history, or still in the mailbox. */
-function signalRow(tables: ThreadTables, thread: ThreadRecord, { version, cacheKey, mode, signalId }: LaneSignalRecord): LaneSignalRow | undefined {
+/** The row of a lane's signal, from history or from the mailbox. */
+function laneSignalRow(
+  tables: ThreadTables, thread: ThreadRecord, { version, cacheKey, mode, signalId }: LaneSignalRecord,
+): LaneSignalRow | undefined {
   if (mode === 'gone') return undefined
-  const placed = tables.row(thread, signalId)
-  if (placed) return { version, cacheKey, mode, waiting: placed.seq >= TAIL_SEQ, row: messageRow(thread, placed) }
+  const stored = tables.row(thread, signalId)
+  if (stored) return { version, cacheKey, mode, waiting: stored.seq >= TAIL_SEQ, row: messageRow(thread, stored) }
   const mail = tables.mail(thread, signalId)
   const [row] = mail ? rowsOfMail(tables, thread, mail) : []
   return row && { version, cacheKey, mode, waiting: true, row }

@@ -1,41 +1,85 @@
 import { HeedError } from '../../base/errors.ts'
 import { nextThreadStatus, type ThreadEvent } from '../../machine.ts'
-import type { Fence } from '../contract/threads.ts'
+import type { Fence, Scope } from '../contract/threads.ts'
 import type { ThreadRecord } from './records.ts'
 import type { ThreadTables } from './tables.ts'
 
-export function move(thread: ThreadRecord, event: ThreadEvent): void {
+type Threads = Pick<ThreadTables, 'thread'>
+
+export function threadForbidden(threadId: string): HeedError {
+  const problem = `Thread ${threadId} belongs to another resource.`
+  return new HeedError('thread_forbidden', `${problem} Use a thread of this resource, or another id.`, { details: { threadId } })
+}
+
+/** The thread of a scope, if it exists. Throws `thread_forbidden` for the thread of another resource. */
+export function findThread(tables: Threads, scope: Scope): ThreadRecord | undefined {
+  const thread = tables.thread(scope.threadId)
+  if (thread && scope.resourceId !== undefined && thread.resourceId !== scope.resourceId) throw threadForbidden(scope.threadId)
+  return thread
+}
+
+/** The thread of a scope. Throws `thread_not_found` or `thread_forbidden`. */
+export function scopedThread(tables: Threads, scope: Scope): ThreadRecord {
+  const thread = findThread(tables, scope)
+  if (thread) return thread
+  throw new HeedError('thread_not_found', `There is no thread ${scope.threadId}. Create it, or send something to it first.`, {
+    details: { threadId: scope.threadId },
+  })
+}
+
+/** The thread of a fence. Throws `fenced` when the lease is another's. */
+export function fencedThread(tables: Threads, fence: Fence): ThreadRecord {
+  const thread = leasedThread(tables, fence)
+  if (thread) return thread
+  const { threadId, owner, epoch } = fence
+  const problem = `${owner} no longer has the lease of thread ${threadId} at epoch ${epoch}.`
+  throw new HeedError('fenced', `${problem} Stop this run: another process may own the thread.`, { details: { threadId, epoch } })
+}
+
+/** Whether the thread is leased to the owner of the fence, at its epoch. */
+export function holdsLease(tables: Threads, fence: Fence): boolean {
+  return leasedThread(tables, fence) !== undefined
+}
+
+function leasedThread(tables: Threads, fence: Fence): ThreadRecord | undefined {
+  const thread = tables.thread(fence.threadId)
+  return thread && thread.epoch === fence.epoch && thread.owner === fence.owner ? thread : undefined
+}
+
+/** Changes the status of a thread. An event that the status does not allow is a bug of Heed, not of the caller. */
+export function transitionThread(thread: ThreadRecord, event: ThreadEvent): void {
   const next = nextThreadStatus(thread.status, event)
-  if (!next) throw new HeedError('store_failed', `Thread ${thread.id} is ${thread.status}: it can't ${event}.`)
+  if (!next) throw new HeedError('store_failed', `Thread ${thread.id} is ${thread.status}; the event '${event}' is not possible.`)
   thread.status = next
 }
 
-/** Gives the thread to a process. Its epoch grows, so that whoever held it before is refused from now on. */
-export function lease(thread: ThreadRecord, event: 'wake' | 'resume' | 'take-over', owner: string): Fence {
-  move(thread, event)
+/** Gives the lease of a thread to a process. The epoch grows, so that writes of the former owner are rejected with `fenced`. */
+export function grantLease(thread: ThreadRecord, event: 'wake' | 'resume' | 'take-over', owner: string): Fence {
+  transitionThread(thread, event)
   thread.epoch += 1
   thread.owner = owner
   thread.dueAt = null
   return { threadId: thread.id, owner, epoch: thread.epoch }
 }
 
-/** Names the run that is to come, for those who wait to enter it. */
-export function promise(thread: ThreadRecord, runId: string, agentId: string): void {
+/** Writes the id of the next run into the thread, so that signals can be routed to it before it begins. */
+export function reserveRun(thread: ThreadRecord, runId: string, agentId: string): void {
   thread.runId = runId
   thread.agentId = agentId
   thread.begun = 0
 }
 
-/** Nobody runs the thread any more; `waiting` says that somebody should. */
-export function release(tables: ThreadTables, thread: ThreadRecord, waiting: boolean): void {
-  if (thread.status !== 'idle') move(thread, 'release')
+/** Releases the lease. With `pending`, the thread is due for another runner. */
+export function releaseLease(tables: ThreadTables, thread: ThreadRecord, pending: boolean): void {
+  if (thread.status !== 'idle') transitionThread(thread, 'release')
   thread.owner = null
   thread.runId = null
   thread.agentId = null
   thread.begun = 0
-  thread.dueAt = waiting ? tables.now() : null
+  thread.dueAt = pending ? tables.now() : null
 }
 
+/** Whether the heartbeat of a process has not expired. */
 export function isAlive(tables: ThreadTables, owner: string): boolean {
   const until = tables.aliveUntil(owner)
   return until !== undefined && until >= tables.now()

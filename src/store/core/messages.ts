@@ -1,19 +1,24 @@
+import { HeedError } from '../../base/errors.ts'
+import { joinRows } from '../../message/join.ts'
+import type { Message, MessageContent } from '../../message/message.ts'
 import type { MessageRow } from '../../message/row.ts'
-import type { Scope } from '../contract/threads.ts'
-import { appendBeside, prepare } from './append.ts'
-import { messageRow } from './decode.ts'
-import { scopedThread } from './guard.ts'
-import { forgetLaneSignals, forgetPlacedSignals } from './lanes.ts'
-import { forgetWords } from './quotes.ts'
+import { searchableText } from '../../recall/text/searchable.ts'
+import type { MessageGroup, MessagePatch, MessagePatches } from '../contract/messages.ts'
+import type { Quoted, Scope } from '../contract/threads.ts'
+import { appendMessage, appendOutsideRun } from './append.ts'
+import { rejectPendingIds } from './caller-ids.ts'
+import { removeLaneSignals, removeStoredLaneSignals } from './lanes.ts'
+import { scopedThread } from './lease.ts'
+import { messageRow, prepareRows, type PreparedRow, type RowRecord, type ThreadRecord } from './records.ts'
 import type { ThreadTables } from './tables.ts'
 
 export function saveRows(tables: ThreadTables, scope: Scope, rows: readonly MessageRow[]): MessageRow[] {
   const thread = scopedThread(tables, scope)
-  const saved = prepare(rows).flatMap((prepared) => {
-    const there = tables.row(thread, prepared.stored.id)
-    if (!there) return appendBeside(tables, thread, [prepared])
-    const revised = { ...there, ...prepared.stored, decoded: undefined }
-    forgetWords(tables, thread, there.messageId, [there], [revised])
+  const saved = prepareRows(rows).flatMap((prepared) => {
+    const existing = tables.row(thread, prepared.stored.id)
+    if (!existing) return appendOutsideRun(tables, thread, [prepared])
+    const revised = { ...existing, ...prepared.stored, decoded: undefined }
+    removeStaleQuotes(tables, thread, existing.messageId, [existing], [revised])
     tables.reviseRow(thread, revised)
     return messageRow(thread, revised)
   })
@@ -25,11 +30,164 @@ export function saveRows(tables: ThreadTables, scope: Scope, rows: readonly Mess
 export function deleteMessages(tables: ThreadTables, scope: Scope, messageIds?: readonly string[]): number {
   const thread = scopedThread(tables, scope)
   if (messageIds === undefined) {
-    forgetPlacedSignals(tables, thread)
+    removeStoredLaneSignals(tables, thread)
     return tables.removeAllRows(thread)
   }
   const removed = messageIds.filter((id) => tables.removeMessage(thread, id))
   tables.removeQuotes(thread, removed)
-  forgetLaneSignals(tables, thread, removed)
+  removeLaneSignals(tables, thread, removed)
   return removed.length
+}
+
+/** Writes a message as one row, in place of all rows that it has. */
+interface MessageWrite {
+  thread: ThreadRecord
+  prepared: PreparedRow
+  existing: RowRecord[]
+}
+
+export function saveMessages(tables: ThreadTables, groups: readonly MessageGroup[]): Message[] {
+  const find = threadFinder(tables)
+  return writeMessages(tables, groups.flatMap(({ scope, messages }) => {
+    const thread = find(scope)
+    // Of two messages with the same id, the later one counts.
+    const last = new Map(messages.map((message) => [message.id, message]))
+    const writes = [...last.values()].map((message) => planWrite(tables, thread, message, tables.messageRows(thread, message.id)))
+    rejectPendingIds(tables, thread, writes.flatMap(({ prepared, existing }) => (existing.length > 0 ? [] : prepared.stored.id)))
+    return writes
+  }))
+}
+
+export function updateMessages(tables: ThreadTables, groups: readonly MessagePatches[]): Message[] {
+  const find = threadFinder(tables)
+  return writeMessages(tables, groups.flatMap(({ scope, patches, except }) => {
+    const thread = find(scope)
+    // Several patches of one message are applied one after the other.
+    return [...Map.groupBy(patches, ({ id }) => id)].map(([messageId, ofMessage]) => {
+      const existing = tables.messageRows(thread, messageId)
+      const [message] = joinRows(existing.map((row) => messageRow(thread, row)))
+      const details = { threadId: thread.id, messageId }
+      if (!message) {
+        rejectPendingIds(tables, thread, [messageId])
+        throw new HeedError('message_not_found', `Thread ${thread.id} has no message ${messageId}. Nothing was changed.`, { details })
+      }
+      if (message.role === except) {
+        throw new HeedError('forbidden', `You may not change messages of the role '${except}'. Nothing was changed.`, { details })
+      }
+      return planWrite(tables, thread, ofMessage.reduce(applyPatch, message), existing)
+    })
+  }))
+}
+
+/** Returns the same record for each scope of one thread, so that all writes of the transaction advance the same counters. */
+function threadFinder(tables: ThreadTables): (scope: Scope) => ThreadRecord {
+  const found = new Map<string, ThreadRecord>()
+  return (scope) => {
+    const thread = scopedThread(tables, scope)
+    const known = found.get(thread.id)
+    if (known) return known
+    found.set(thread.id, thread)
+    return thread
+  }
+}
+
+function applyPatch(message: Message, { role, createdAt, type, content }: MessagePatch): Message {
+  return {
+    ...message,
+    ...(role !== undefined && { role }),
+    ...(createdAt && { createdAt }),
+    ...(type !== undefined && { type }),
+    content: content ? { ...message.content, ...content, format: 2, ...mergeMetadata(message.content, content) } : message.content,
+  }
+}
+
+function mergeMetadata(before: MessageContent, { metadata }: Partial<MessageContent>): Pick<MessageContent, 'metadata'> {
+  const merged = new Map(Object.entries(before.metadata ?? {}))
+  for (const [key, value] of Object.entries(metadata ?? {})) {
+    if (value === null) merged.delete(key)
+    else if (value !== undefined) merged.set(key, value)
+  }
+  return merged.size === 0 && !before.metadata ? {} : { metadata: Object.fromEntries(merged) }
+}
+
+/** Does everything that can reject the message, before the first write. */
+function planWrite(tables: ThreadTables, thread: ThreadRecord, message: Message, existing: RowRecord[]): MessageWrite {
+  const [first] = existing
+  const details = { threadId: thread.id, messageId: message.id }
+  const name = `Message ${message.id} of thread ${thread.id}`
+  if (first && first.role !== message.role) {
+    throw new HeedError('invalid_message', `${name} has the role '${first.role}', which can't change to '${message.role}'.`, { details })
+  }
+  if (thread.status !== 'idle' && existing.some((row) => row.runId !== null && row.runId === thread.runId)) {
+    throw new HeedError('thread_active', `${name} belongs to the active run. Change it when the run has ended.`, {
+      retryable: true,
+      details,
+    })
+  }
+  if (!first && tables.row(thread, message.id)) {
+    const problem = `The id ${message.id} is taken in thread ${thread.id} by a row that is not a message.`
+    throw new HeedError('invalid_message', `${problem} Choose another id.`, { details })
+  }
+  const [prepared] = prepareRows([messageToRow(message, first)])
+  if (!prepared) throw new HeedError('invalid_message', `Message ${message.id} can't be stored.`)
+  return { thread, prepared, existing }
+}
+
+function messageToRow({ id, role, createdAt, type, content }: Message, first: RowRecord | undefined): MessageRow {
+  return {
+    id: first?.id ?? id,
+    messageId: id,
+    role,
+    createdAt,
+    ...(type !== undefined && { type }),
+    ...(first?.runId !== null && first?.runId !== undefined && { runId: first.runId }),
+    ...(first?.step !== null && first?.step !== undefined && { step: first.step }),
+    content,
+  }
+}
+
+function writeMessages(tables: ThreadTables, writes: readonly MessageWrite[]): Message[] {
+  const rows = writes.flatMap(({ thread, prepared, existing }) => {
+    const [first, ...rest] = existing
+    if (!first) return appendMessage(tables, thread, prepared)
+    const revised = { ...first, ...prepared.stored }
+    removeStaleQuotes(tables, thread, first.messageId, existing, [revised])
+    tables.reviseRow(thread, revised)
+    for (const row of rest) tables.removeRow(thread, row.id)
+    return messageRow(thread, revised)
+  })
+  for (const thread of new Set(writes.map((write) => write.thread))) {
+    thread.updatedAt = tables.now()
+    tables.putThread(thread)
+  }
+  // Each by itself: they need not be adjacent in history.
+  return rows.flatMap((row) => joinRows([row]))
+}
+
+/** The rows without those whose quotes are outdated: a quoted message must exist, have the same resource, and contain the quoted text. */
+export function rowsWithValidQuotes(
+  tables: ThreadTables, thread: ThreadRecord, rows: readonly MessageRow[], quoted: readonly Quoted[] = [],
+): readonly MessageRow[] {
+  if (quoted.length === 0) return rows
+  const outdated = new Set(quoted.filter((quote) => !isValidQuote(tables, thread, quote)).map(({ rowId }) => rowId))
+  return outdated.size === 0 ? rows : rows.filter(({ id }) => !outdated.has(id))
+}
+
+function isValidQuote(tables: ThreadTables, thread: ThreadRecord, { threadId, messageId, text }: Quoted): boolean {
+  const source = threadId === thread.id ? thread : tables.thread(threadId)
+  if (source?.resourceId !== thread.resourceId) return false
+  const rows = tables.messageRows(source, messageId)
+  return rows.length > 0 && quotableText(source, rows).includes(text)
+}
+
+/** Removes the context rows that quote a message whose text has changed. */
+export function removeStaleQuotes(
+  tables: ThreadTables, thread: ThreadRecord, messageId: string, before: readonly RowRecord[], after: readonly RowRecord[],
+): void {
+  if (before.length > 0 && quotableText(thread, before) !== quotableText(thread, after)) tables.removeQuotes(thread, [messageId])
+}
+
+/** The text of a message that has these rows. */
+function quotableText(thread: ThreadRecord, rows: readonly RowRecord[]): string {
+  return joinRows(rows.map((row) => messageRow(thread, row))).map(({ content }) => searchableText(content)).join('\n')
 }

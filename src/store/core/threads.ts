@@ -1,8 +1,10 @@
+import { HeedError } from '../../base/errors.ts'
 import type { JSONValue } from '../../base/json.ts'
 import type { InitialWorkingMemory, NewThread, Scope, ThreadRow } from '../contract/threads.ts'
-import { describedThread, threadRow, untracked } from './decode.ts'
-import { findThread, scopedThread } from './guard.ts'
-import type { ThreadRecord } from './records.ts'
+import type { TitleClaim, WantedTitle } from '../contract/titles.ts'
+import { descendants, removeWithDescendants } from './child-threads.ts'
+import { findThread, scopedThread } from './lease.ts'
+import { threadRow, withoutLaneMetadata, type ThreadRecord } from './records.ts'
 import type { ThreadTables } from './tables.ts'
 import { checkWorkingMemory, setWorkingMemory } from './working-memory.ts'
 
@@ -13,15 +15,20 @@ export interface ThreadPatch {
   workingMemory?: InitialWorkingMemory
 }
 
+/** A thread as callers read it, with its lanes in its metadata. */
+export function threadWithLanes(tables: Pick<ThreadTables, 'lanes'>, thread: ThreadRecord): ThreadRow {
+  return threadRow(thread, tables.lanes(thread))
+}
+
 export function createThread(tables: ThreadTables, wanted: NewThread): { thread: ThreadRow; created: boolean } {
-  const there = findThread(tables, { threadId: wanted.id, resourceId: wanted.resourceId })
-  if (there) return { thread: describedThread(tables, there), created: false }
+  const existing = findThread(tables, { threadId: wanted.id, resourceId: wanted.resourceId })
+  if (existing) return { thread: threadWithLanes(tables, existing), created: false }
   checkWorkingMemory(tables, { resourceId: wanted.resourceId }, wanted.workingMemory)
   const thread = tables.addThread({
     id: wanted.id,
     resourceId: wanted.resourceId,
     title: wanted.title ?? '',
-    metadata: JSON.stringify(untracked(wanted.metadata ?? {})),
+    metadata: JSON.stringify(withoutLaneMetadata(wanted.metadata ?? {})),
     parentId: wanted.parentId ?? null,
     createdAt: wanted.now,
   })
@@ -32,37 +39,72 @@ export function createThread(tables: ThreadTables, wanted: NewThread): { thread:
 export function patchThread(tables: ThreadTables, scope: Scope, patch: ThreadPatch): ThreadRow {
   const thread = scopedThread(tables, scope)
   checkWorkingMemory(tables, thread, patch.workingMemory)
-  const metadata = mergedMetadata(thread.metadata, patch.metadata ?? {})
-  const titled = patch.title !== undefined && !(patch.onlyIfUntitled && thread.title !== '')
-  if (titled) thread.title = patch.title ?? ''
+  const metadata = mergeMetadata(thread.metadata, patch.metadata ?? {})
+  const setsTitle = patch.title !== undefined && !(patch.onlyIfUntitled && thread.title !== '')
+  if (setsTitle) thread.title = patch.title ?? ''
   if (patch.title !== undefined && thread.title !== '') tables.removeTitle(thread)
   thread.metadata = metadata
-  // A title that was made for the thread is no news of it.
+  // A generated title does not count as activity.
   if (!patch.onlyIfUntitled || patch.metadata || patch.workingMemory) thread.updatedAt = tables.now()
   setWorkingMemory(tables, thread, patch.workingMemory)
   tables.putThread(thread)
-  return describedThread(tables, thread)
+  return threadWithLanes(tables, thread)
 }
 
-function mergedMetadata(before: string, patch: Record<string, JSONValue | undefined>): string {
+function mergeMetadata(before: string, patch: Record<string, JSONValue | undefined>): string {
   const metadata = new Map(Object.entries(JSON.parse(before) as Record<string, JSONValue>))
-  for (const [key, value] of Object.entries(untracked(patch))) {
+  for (const [key, value] of Object.entries(withoutLaneMetadata(patch))) {
     if (value === null) metadata.delete(key)
     else if (value !== undefined) metadata.set(key, value)
   }
   return JSON.stringify(Object.fromEntries(metadata))
 }
 
-/** With the threads below it. Answers the ids of those that went, its own last. */
+/** Deletes a thread and all threads below it. Returns their ids, its own last. */
 export function deleteThread(tables: ThreadTables, scope: Scope): string[] {
   const thread = findThread(tables, scope)
-  if (!thread) return []
-  const going = [...threadsBelow(tables, thread), thread]
-  for (const one of going) tables.removeThread(one)
-  return going.map(({ id }) => id)
+  return thread ? removeWithDescendants(tables, thread) : []
 }
 
-/** Those below a thread and below those, the deepest first. One of another resource is not this thread's. */
-export function threadsBelow(tables: ThreadTables, thread: ThreadRecord): ThreadRecord[] {
-  return tables.children(thread).filter(({ resourceId }) => resourceId === thread.resourceId).flatMap((child) => [...threadsBelow(tables, child), child])
+export function transferThread(tables: ThreadTables, scope: Scope, resourceId: string): ThreadRow {
+  const thread = scopedThread(tables, scope)
+  if (thread.status !== 'idle') {
+    throw new HeedError('thread_active', `Thread ${thread.id} is ${thread.status}. Transfer it when it is idle.`, {
+      details: { threadId: thread.id },
+      retryable: true,
+    })
+  }
+  if (thread.resourceId === resourceId) return threadWithLanes(tables, thread)
+  for (const child of descendants(tables, thread)) tables.transferThread(child, resourceId)
+  return threadWithLanes(tables, tables.transferThread(thread, resourceId))
+}
+
+/**
+ * Marks a thread that needs a title. Returns whether this process generates it: false also when the thread has a title or a mark, or is a
+ * child thread.
+ */
+export function markUntitled(tables: ThreadTables, thread: ThreadRecord, agentId: string, owner: string, until: number): boolean {
+  if (thread.title !== '' || thread.parentId !== null || tables.title(thread)) return false
+  const isClaimed = until > tables.now()
+  tables.putTitle(thread, { agentId, owner: isClaimed ? owner : null, dueAt: until, attempts: isClaimed ? 1 : 0 })
+  return isClaimed
+}
+
+export function claimTitles(tables: ThreadTables, { owner, now, until, limit, agentIds }: TitleClaim): WantedTitle[] {
+  const ofAgents = agentIds.flatMap((agentId) => tables.dueTitles(agentId, now, limit))
+  const due = ofAgents.toSorted((a, b) => a.dueAt - b.dueAt).slice(0, limit)
+  return due.flatMap(({ threadId, agentId, attempts }) => {
+    const thread = tables.thread(threadId)
+    if (!thread) return []
+    tables.putTitle(thread, { agentId, owner, dueAt: until, attempts: attempts + 1 })
+    return { threadId, agentId, attempts: attempts + 1 }
+  })
+}
+
+export function returnTitle(tables: ThreadTables, threadId: string, dueAt: number | null): void {
+  const thread = tables.thread(threadId)
+  const mark = thread && tables.title(thread)
+  if (!mark) return
+  if (dueAt === null) tables.removeTitle(thread)
+  else tables.putTitle(thread, { ...mark, owner: null, dueAt })
 }

@@ -1,6 +1,6 @@
 import type { Scope } from '../contract/threads.ts'
 import type { MessagePlace, MessageStart, MessageStartQuery } from '../contract/messages.ts'
-import { scopedThread } from '../core/guard.ts'
+import { scopedThread } from '../core/lease.ts'
 import { startsMessage } from './copy-sql.ts'
 import { Conditions } from './conditions.ts'
 import type { Statements } from './statements.ts'

@@ -1,5 +1,4 @@
-import type { ThreadRecord, TitleRecord, WorkingMemoryRecord } from '../core/records.ts'
-import type { PruningRecord } from '../core/tables.ts'
+import type { PruningRecord, ThreadRecord, TitleRecord, WorkingMemoryRecord } from '../core/records.ts'
 import { SqlLanes } from './lanes.ts'
 import { sql } from './sql.ts'
 import type { Statements } from './statements.ts'

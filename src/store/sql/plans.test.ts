@@ -34,7 +34,7 @@ describe('query plans', () => {
 
   it('look only at what is open in a mailbox, however much came before', () => {
     expect(planOf(sql.pending)).toMatch(/USING INDEX heed_mailbox_open/)
-    expect(planOf(sql.settleTaken)).toMatch(/USING INDEX heed_mailbox_ord \(thread=\? AND ord>\? AND ord<\?\)/)
+    expect(planOf(sql.finishTaken)).toMatch(/USING INDEX heed_mailbox_ord \(thread=\? AND ord>\? AND ord<\?\)/)
     expect(planOf(sql.boundMail)).toMatch(/USING INDEX heed_mailbox_calls/)
     expect(planOf(sql.cancelBound)).toMatch(/USING INDEX heed_mailbox_bound/)
   })

@@ -1,9 +1,10 @@
 import type { MessageRow } from '../../message/row.ts'
 import { nextRun, type SignalState } from '../../machine.ts'
 import type { MailboxRow, RowQuery, RunFilter, RunPage, RunRow, Scope } from '../contract/threads.ts'
-import { mailboxRow, messageRow, rowsOfMail, runRow, type Home } from '../core/decode.ts'
-import { scopedThread } from '../core/guard.ts'
-import type { MailRecord, RowRecord, RunRecord, ThreadRecord } from '../core/records.ts'
+import { scopedThread } from '../core/lease.ts'
+import {
+  mailboxRow, messageRow, rowsOfMail, runRow, type MailRecord, type RowRecord, type RunRecord, type ThreadRecord, type ThreadRef,
+} from '../core/records.ts'
 import { Conditions } from './conditions.ts'
 import { mailColumns, rowColumns, runColumns, sql } from './sql.ts'
 import type { Statements } from './statements.ts'
@@ -77,7 +78,7 @@ function runConditions(filter: RunFilter): Conditions {
   return wanted
 }
 
-function homeOf(run: HomedRun): Home {
+function homeOf(run: HomedRun): ThreadRef {
   return { id: run.homeId, resourceId: run.homeResource }
 }
 

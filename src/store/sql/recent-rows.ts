@@ -1,5 +1,5 @@
-import { TAIL_SEQ, type RowRecord } from '../core/records.ts'
-import type { CountedRow } from '../core/tables.ts'
+import { TAIL_SEQ } from '../contract/threads.ts'
+import type { CountedRow, RowRecord } from '../core/records.ts'
 
 /** So much is kept: for the threads that were used last, and not for those whose windows are large. */
 const mostThreads = 128

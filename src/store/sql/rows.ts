@@ -1,8 +1,7 @@
 import type { MessageRow } from '../../message/row.ts'
-import { copyMark } from '../core/copy-mark.ts'
-import { messageRow } from '../core/decode.ts'
-import type { RowRecord, ThreadRecord } from '../core/records.ts'
-import type { CountedRow, WantedMessages } from '../core/tables.ts'
+import { copySuffix } from '../core/clone.ts'
+import { messageRow, type CountedRow, type RowRecord, type ThreadRecord } from '../core/records.ts'
+import type { WantedMessages } from '../core/tables.ts'
 import { copySql } from './copy-sql.ts'
 import { SqlMemory } from './memory.ts'
 import { RecentRows } from './recent-rows.ts'
@@ -53,8 +52,8 @@ export class SqlRows extends SqlMemory {
     this.#statements.run(sql.reviseRow, row.messageId, row.role, row.type, row.runId, row.step, row.content, row.createdAt, thread.key, row.id)
   }
 
-  settleTail(thread: ThreadRecord): void {
-    this.#statements.run(sql.settleTail, thread.nextSeq, thread.ordinal, thread.turn, thread.key)
+  mergeTail(thread: ThreadRecord): void {
+    this.#statements.run(sql.mergeTail, thread.nextSeq, thread.ordinal, thread.turn, thread.key)
   }
 
   rowsFrom(thread: ThreadRecord, seq: number): RowRecord[] {
@@ -77,14 +76,14 @@ export class SqlRows extends SqlMemory {
   copyAllRows(from: ThreadRecord, to: ThreadRecord, context: boolean): void {
     const text = context ? copySql.copyAll : copySql.copyTold
     // What a statement reads and writes in one table, SQLite holds in memory in between.
-    for (let after = 0; this.#statements.run(text, from.key, to.key, after, copiedAtOnce, copyMark(to)) === copiedAtOnce;) {
+    for (let after = 0; this.#statements.run(text, from.key, to.key, after, copiedAtOnce, copySuffix(to)) === copiedAtOnce;) {
       after = this.#statements.one<{ seq: number }>(copySql.lastSeq, to.key)?.seq ?? after
     }
   }
 
   copySomeRows(from: ThreadRecord, to: ThreadRecord, wanted: WantedMessages): void {
     const ids = wanted.messageIds ? JSON.stringify(wanted.messageIds) : null
-    this.#statements.run(copySql.copySome, from.key, to.key, wanted.from ?? null, wanted.to ?? null, ids, wanted.limit ?? -1, copyMark(to))
+    this.#statements.run(copySql.copySome, from.key, to.key, wanted.from ?? null, wanted.to ?? null, ids, wanted.limit ?? -1, copySuffix(to))
   }
 
   removeRowsFrom(thread: ThreadRecord, seq: number): void {

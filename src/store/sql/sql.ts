@@ -1,4 +1,4 @@
-import { TAIL_SEQ } from '../core/records.ts'
+import { TAIL_SEQ } from '../contract/threads.ts'
 
 /** Columns under the names of the records' fields. */
 
@@ -62,7 +62,7 @@ export const sql = {
   // In two steps, because places are unique: out of the way, then back.
   moveMail: `UPDATE heed_mailbox SET ord = ? WHERE thread = ? AND id = ?`,
   settleOrder: `UPDATE heed_mailbox SET ord = -ord WHERE thread = ? AND ord < 0`,
-  settleTaken: `
+  finishTaken: `
     UPDATE heed_mailbox INDEXED BY heed_mailbox_ord SET state = ?, reason = ?
     WHERE thread = ? AND ord BETWEEN ? AND ? AND state = 'taken'`,
   cancelBound: `UPDATE heed_mailbox SET state = 'cancelled', open = NULL, reason = ? WHERE bound_to = ? AND open = 1 AND state = 'pending'`,
@@ -89,7 +89,7 @@ export const sql = {
   reviseRow: `
     UPDATE heed_messages SET message_id = ?, role = ?, type = ?, run_id = ?, step = ?, content = ?, created_at = ?
     WHERE thread = ? AND id = ?`,
-  settleTail: `
+  mergeTail: `
     UPDATE heed_messages SET
       seq = seq - ${TAIL_SEQ} + ?1, ordinal = ordinal + ?2, turn = iif(turn = 0, ?3, turn + ?2), counted = min(counted, 1)
     WHERE thread = ?4 AND seq >= ${TAIL_SEQ}`,

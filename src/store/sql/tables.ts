@@ -1,10 +1,8 @@
 import type { Clock } from '../../base/clock.ts'
 import { newId } from '../../base/ids.ts'
-import { mailText } from '../core/mailed.ts'
-import { spansOf } from '../core/places.ts'
-import type { StartRow } from '../core/prune.ts'
-import type { MailRecord, RunRecord, ThreadRecord } from '../core/records.ts'
-import type { NewThreadRecord, ThreadTables } from '../core/tables.ts'
+import { decodeOrdRanges, mailRowsColumn } from '../core/mailbox.ts'
+import type { MailRecord, NewThreadRecord, RunRecord, StartRow, ThreadRecord } from '../core/records.ts'
+import type { ThreadTables } from '../core/tables.ts'
 import { threadOwner } from '../core/working-memory.ts'
 import { forgetBelongings, giveBelongings } from './thread-dependents.ts'
 import { copySql } from './copy-sql.ts'
@@ -198,9 +196,9 @@ export class SqlTables extends SqlRows implements ThreadTables {
     this.#statements.run(sql.settleOrder, thread.key)
   }
 
-  settleTaken(thread: ThreadRecord, places: string | null, state: 'consumed' | 'rejected', reason: string | null): void {
+  finishTaken(thread: ThreadRecord, ords: string | null, state: 'consumed' | 'rejected', reason: string | null): void {
     this.#writeMail(this.#heldOf(thread))
-    for (const [from, to] of spansOf(places)) this.#statements.run(sql.settleTaken, state, reason, thread.key, from, to)
+    for (const [from, to] of decodeOrdRanges(ords)) this.#statements.run(sql.finishTaken, state, reason, thread.key, from, to)
   }
 
   run(thread: ThreadRecord, runId: string): RunRecord | undefined {
@@ -287,7 +285,7 @@ export class SqlTables extends SqlRows implements ThreadTables {
     for (const mail of held.mail.values()) {
       this.#statements.run(
         sql.addMail, held.thread.key, mail.ord, mail.id, mail.agentId, mail.route, mail.kind, mail.state, isOpen(mail), mail.runId,
-        mail.startRunId, mail.step, mailText(mail), mail.options, mail.boundTo, mail.reason, mail.acceptedAt,
+        mail.startRunId, mail.step, mailRowsColumn(mail), mail.options, mail.boundTo, mail.reason, mail.acceptedAt,
       )
     }
     held.mail.clear()

@@ -1,5 +1,5 @@
 import type { ThreadQuery, ThreadRow } from '../contract/threads.ts'
-import { describedThread } from '../core/decode.ts'
+import { threadWithLanes } from '../core/threads.ts'
 import type { ThreadRecord } from '../core/records.ts'
 import { Conditions } from './conditions.ts'
 import { threadColumns } from './sql.ts'
@@ -47,7 +47,7 @@ export function listThreads(statements: Statements, tables: SqlTables, query: Th
   const text = `SELECT ${threadColumns} FROM ${from} ${wanted.where} ORDER BY ${column} ${direction}, ${id} ${direction} LIMIT ? OFFSET ?`
   const found = statements.all<ThreadRecord>(text, ...wanted.values, query.limit + 1, query.offset ?? 0)
   const page = found.slice(0, query.limit)
-  return { threads: page.map((thread) => describedThread(tables, thread)), more: found.length > page.length, ...(counted && { total: counted.total }) }
+  return { threads: page.map((thread) => threadWithLanes(tables, thread)), more: found.length > page.length, ...(counted && { total: counted.total }) }
 }
 
 function entriesOf(query: ThreadQuery): Entry[] {

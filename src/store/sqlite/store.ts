@@ -16,20 +16,19 @@ import { pruneStore, type PruneOptions, type PruneResult, type Retention } from 
 import type { StoreDomains } from '../contract/storage.ts'
 import { acceptSends, beginWoken } from '../core/accept.ts'
 import { beginRun, readWindow } from '../core/begin.ts'
-import { claimThread, resign } from '../core/claim.ts'
-import { cloneThread, transferThread } from '../core/clone.ts'
+import { claimThread, resign, retryParked } from '../core/claim.ts'
+import { cloneThread } from '../core/clone.ts'
 import { commitStep } from '../core/commit.ts'
-import { describedThread, mailboxRow, rowsOfMail, runRow } from '../core/decode.ts'
-import { findThread, scopedThread } from '../core/guard.ts'
 import { listLanes, listLaneSignals, readLane } from '../core/lanes.ts'
+import { findThread, scopedThread } from '../core/lease.ts'
 import { cancelSignals, reorderSignals } from '../core/mailbox.ts'
-import { deleteMessages, saveRows } from '../core/messages.ts'
+import { deleteMessages, saveMessages, saveRows, updateMessages } from '../core/messages.ts'
 import { pruneDue, pruneSome } from '../core/prune.ts'
-import { retryParked } from '../core/retry.ts'
+import { mailboxRow, rowsOfMail, runRow } from '../core/records.ts'
 import { decideCall, endSuspended } from '../core/suspend.ts'
-import { createThread, deleteThread, patchThread, type ThreadPatch } from '../core/threads.ts'
-import { saveMessages, updateMessages } from '../core/whole-messages.ts'
-import { claimTitles, returnTitle } from '../core/titles.ts'
+import {
+  claimTitles, createThread, deleteThread, patchThread, returnTitle, threadWithLanes, transferThread, type ThreadPatch,
+} from '../core/threads.ts'
 import type { TitleClaim, WantedTitle } from '../contract/titles.ts'
 import { getWorkingMemory, listWorkingMemory, mergeWorkingMemory } from '../core/working-memory.ts'
 import type { WorkingMemoryChange, WorkingMemoryOf, WorkingMemoryRow, WorkingMemoryWriter } from '../contract/working-memory.ts'
@@ -209,7 +208,7 @@ export class LibSQLStore implements ThreadStore {
   getThread(scope: Scope): Promise<ThreadRow | null> {
     return this.#read((tables) => {
       const thread = findThread(tables, scope)
-      return thread ? describedThread(tables, thread) : null
+      return thread ? threadWithLanes(tables, thread) : null
     })
   }
 

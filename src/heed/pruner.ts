@@ -1,6 +1,6 @@
-import { belongingsOf, type Belongings } from '../store/contract/thread-dependents.ts'
+import { threadDependentsOf, type Storage } from '../store/contract/storage.ts'
+import type { ThreadDependents } from '../store/contract/thread-dependents.ts'
 import { policyOf, retentionOf } from '../store/retention.ts'
-import type { Storage } from '../store/contract/storage.ts'
 import type { Attendant } from '../thread/runtime/runnable.ts'
 import type { ThreadRuntime } from '../thread/runtime/runtime.ts'
 
@@ -16,7 +16,7 @@ const pagesAtOnce = 100
 export class Pruner implements Attendant {
   readonly #runtime: ThreadRuntime
   readonly #storage: () => Promise<Storage>
-  #dependents: Promise<Belongings[]> | undefined
+  #dependents: Promise<ThreadDependents[]> | undefined
   #working: Promise<unknown> | undefined
 
   constructor(runtime: ThreadRuntime, storage: () => Promise<Storage>) {
@@ -58,8 +58,8 @@ export class Pruner implements Attendant {
     await this.#working
   }
 
-  #dependentsOf(storage: Storage): Promise<Belongings[]> {
-    this.#dependents ??= belongingsOf(storage).catch((error: unknown) => {
+  #dependentsOf(storage: Storage): Promise<ThreadDependents[]> {
+    this.#dependents ??= threadDependentsOf(storage).catch((error: unknown) => {
       this.#dependents = undefined
       throw error
     })

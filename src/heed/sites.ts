@@ -1,6 +1,6 @@
 import { HeedError } from '../base/errors.ts'
 import { defaultPlace } from '../store/default.ts'
-import { placeOf, type Storage } from '../store/contract/storage.ts'
+import { storageKey, type Storage } from '../store/contract/storage.ts'
 import { Site, type SiteOptions } from './site.ts'
 
 export interface SitesOptions extends SiteOptions {
@@ -13,9 +13,9 @@ const maxStorages = 1_000
 
 /** Storages that name one database share a site, unless their retention differs. */
 function siteKeyOf(storage: Storage): unknown {
-  const place = placeOf(storage)
+  const key = storageKey(storage)
   const retention = 'retention' in storage ? storage.retention : undefined
-  return typeof place === 'string' && retention !== undefined ? `${place} ${JSON.stringify(retention)}` : place
+  return typeof key === 'string' && retention !== undefined ? `${key} ${JSON.stringify(retention)}` : key
 }
 
 /** One site for each storage in use, shared by all agents that use it. */

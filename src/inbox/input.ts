@@ -5,8 +5,7 @@ import { normaliseAttributes } from '../signals/attributes.ts'
 import { MAX_SIGNAL_BYTES } from '../signals/contents.ts'
 import { copyJSON, copyJSONObject } from '../signals/json-copy.ts'
 import type { SignalAttributes } from '../signals/signal.ts'
-import { maxNotificationId } from '../store/contract/notification-states.ts'
-import { sizedText } from '../store/contract/notification-size.ts'
+import { maxNotificationId, validateTextSize } from '../store/contract/notification-rules.ts'
 import type { NewNotification, NotificationPriority } from '../store/contract/notifications.ts'
 import { priorities } from './policy.ts'
 
@@ -85,7 +84,7 @@ function name(value: unknown, field: string, max: number): string {
 }
 
 function sized<Value extends JSONValue>(value: Value, field: string): Value {
-  sizedText(typeof value === 'string' ? value : JSON.stringify(value), field)
+  validateTextSize(typeof value === 'string' ? value : JSON.stringify(value), field)
   return value
 }
 

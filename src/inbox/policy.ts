@@ -1,5 +1,5 @@
 import { HeedError } from '../base/errors.ts'
-import { notificationPriorities as priorities } from '../store/contract/notification-states.ts'
+import { notificationPriorities as priorities } from '../store/contract/notification-rules.ts'
 import type { NotificationDeliveryAction, NotificationPriority, NotificationRecord } from '../store/contract/notifications.ts'
 
 /** What is to happen to a notification. */

@@ -1,8 +1,9 @@
 import { HeedError } from '../base/errors.ts'
 import { createTool, type Tool, type ToolContext } from '../run/tools/tool.ts'
-import type { InboxScope, MarkedStatus, NotificationPriority, NotificationRecord, NotificationStatus, NotificationStore } from '../store/contract/notifications.ts'
-import { longestSearch } from '../store/contract/notification-query.ts'
-import { notificationStatuses } from '../store/contract/notification-states.ts'
+import { maxSearchLength, notificationStatuses } from '../store/contract/notification-rules.ts'
+import type {
+  InboxScope, MarkedStatus, NotificationPriority, NotificationRecord, NotificationStatus, NotificationStore,
+} from '../store/contract/notifications.ts'
 import { priorities } from './policy.ts'
 import { readerFor } from './readers.ts'
 
@@ -34,7 +35,7 @@ const inputSchema = {
     status: { enum: notificationStatuses },
     priority: { enum: [...priorities] },
     source: text,
-    query: { ...text, maxLength: longestSearch },
+    query: { ...text, maxLength: maxSearchLength },
     limit: { type: 'integer', minimum: 1, maximum: maxLimit },
   },
   required: ['action'],

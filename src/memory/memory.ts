@@ -6,11 +6,11 @@ import type { Message } from '../message/message.ts'
 import type { TextEmbedder } from '../recall/embedder.ts'
 import type { EmbedderInput } from '../run/model/embedding-model.ts'
 import type { MemoryOptions } from '../run/options.ts'
-import { belongingsOf, type Belongings } from '../store/contract/thread-dependents.ts'
 import type { ThreadRow, ThreadStore } from '../store/contract/threads.ts'
 import { defaultStorage } from '../store/default.ts'
 import type { RecallProgress, RecallStatus } from '../store/contract/recall.ts'
-import { checkStorage, threadStoreOf, type Storage } from '../store/contract/storage.ts'
+import { checkStorage, threadDependentsOf, threadStoreOf, type Storage } from '../store/contract/storage.ts'
+import type { ThreadDependents } from '../store/contract/thread-dependents.ts'
 import { checkReindex, parseScope } from './arguments.ts'
 import { MemoryBindings, type MemoryBinding } from './bindings.ts'
 import { cloneHistory, cloneMetadataOf, clonesOf, cloneThread, sourceOf } from './clones.ts'
@@ -262,8 +262,8 @@ export class Memory {
     return this.#bindings.current()?.now() ?? systemClock.now()
   }
 
-  async #belongings(): Promise<Belongings[]> {
-    return belongingsOf(await (this.#bindings.current()?.storage() ?? this.#storage()))
+  async #belongings(): Promise<ThreadDependents[]> {
+    return threadDependentsOf(await (this.#bindings.current()?.storage() ?? this.#storage()))
   }
 
   /** The storage of a memory without an agent. */

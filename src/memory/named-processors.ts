@@ -1,7 +1,7 @@
 import { HeedError } from '../base/errors.ts'
 import type { Processor } from '../processors/processor.ts'
 import type { MemoryOptions, WorkingMemoryOptions } from '../run/options.ts'
-import { placeOf, type Storage } from '../store/contract/storage.ts'
+import { storageKey, type Storage } from '../store/contract/storage.ts'
 import type { MessageHistory } from './message-history.ts'
 import type { SemanticRecall } from './semantic-recall.ts'
 import { defaultLastMessages } from './window.ts'
@@ -51,7 +51,7 @@ export function semanticRecallIn(lists: Lists): Pick<SemanticRecall, 'options' |
 /** The storage of an agent's threads: the memory's, or a MessageHistory's. Both must be the same: a thread is stored once. */
 export function storageIn(agent: string, memory: Storage | undefined, lists: Lists): Storage | undefined {
   const history = (findProcessor(lists, 'message-history') as Partial<MessageHistory> | undefined)?.storage
-  if (!history || !memory || placeOf(history) === placeOf(memory)) return memory ?? history
+  if (!history || !memory || storageKey(history) === storageKey(memory)) return memory ?? history
   throw new HeedError(
     'invalid_agent',
     `MessageHistory and the memory of agent '${agent}' have different storages. Pass the same storage to both, or remove one.`,

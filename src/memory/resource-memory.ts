@@ -4,7 +4,7 @@ import type { JSONObject } from '../base/json.ts'
 import type { Message } from '../message/message.ts'
 import type { TextEmbedder } from '../recall/embedder.ts'
 import type { MemoryOptions } from '../run/options.ts'
-import type { Belongings } from '../store/contract/thread-dependents.ts'
+import type { ThreadDependents } from '../store/contract/thread-dependents.ts'
 import type { ThreadRow, ThreadStore } from '../store/contract/threads.ts'
 import type { RecallProgress, RecallStatus } from '../store/contract/recall.ts'
 import { checkReindex, parseScope } from './arguments.ts'
@@ -23,7 +23,7 @@ import type { DeleteMessagesArgs, SaveMessagesArgs, UpdateMessagesArgs, Writer }
 /** What `Memory` passes to the memory of a resource. */
 interface StoreAccess {
   store(): Promise<ThreadStore>
-  belongings(): Promise<Belongings[]>
+  belongings(): Promise<ThreadDependents[]>
   now(): number
 }
 

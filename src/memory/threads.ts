@@ -1,7 +1,7 @@
 import { checkName, checkNames, checkWhole, refused } from '../base/arguments.ts'
 import { newId } from '../base/ids.ts'
 import type { JSONValue } from '../base/json.ts'
-import type { Belongings } from '../store/contract/thread-dependents.ts'
+import type { ThreadDependents } from '../store/contract/thread-dependents.ts'
 import type { Scope, ThreadQuery, ThreadRow, ThreadStore } from '../store/contract/threads.ts'
 import { checkOrder, checkPage, copyMetadata, parseScope } from './arguments.ts'
 import { decodeCursor, encodeCursor } from './cursor.ts'
@@ -90,7 +90,7 @@ export async function updateThread(store: ThreadStore, args: ThreadUpdate, setti
  * Deletes a thread with its child threads and its records in other stores, also those that an interrupted deletion left. The records of
  * child threads are deleted first: they can be found only while the thread exists.
  */
-export async function deleteThread(store: ThreadStore, scope: Scope, belongings: () => Promise<Belongings[]>): Promise<boolean> {
+export async function deleteThread(store: ThreadStore, scope: Scope, belongings: () => Promise<ThreadDependents[]>): Promise<boolean> {
   const stores = await belongings()
   const children = (await store.getThread(scope)) ? await childThreadIds(store, scope) : []
   if (children.length > 0) for (const one of stores) await one.forgetThreads(children, scope.resourceId)

@@ -3,7 +3,7 @@ import { isName } from '../base/arguments.ts'
 import { describe, HeedError, isHeedError, type HeedErrorCode } from '../base/errors.ts'
 import type { NotificationInput } from '../inbox/input.ts'
 import type { Logger } from '../base/logger.ts'
-import { maxNotificationId } from '../store/contract/notification-states.ts'
+import { maxNotificationId } from '../store/contract/notification-rules.ts'
 import type { SubscriptionRecord } from '../store/contract/subscriptions.ts'
 import type { SourceEvent } from './event.ts'
 

@@ -1,7 +1,6 @@
 import { HeedError } from '../base/errors.ts'
-import { belongingsOf } from './contract/thread-dependents.ts'
+import { threadDependentsOf, threadStoreOf, type DomainStorage, type Storage, type StoreDomains } from './contract/storage.ts'
 import { checkRetention, pruneStore, type PruneOptions, type PruneResult, type Retention } from './retention.ts'
-import { threadStoreOf, type DomainStorage, type Storage, type StoreDomains } from './contract/storage.ts'
 
 type Domain = keyof StoreDomains
 
@@ -57,7 +56,7 @@ export class CompositeStore implements DomainStorage {
 
   /** Removes what is older than `retention` keeps. */
   async prune(how: PruneOptions = {}): Promise<PruneResult> {
-    const places = await belongingsOf(this)
+    const places = await threadDependentsOf(this)
     return pruneStore(await threadStoreOf(this), {
       ...how,
       retention: how.retention ?? this.retention,

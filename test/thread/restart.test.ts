@@ -266,7 +266,7 @@ describe.each(placeKinds())('a thread whose process ended, $name', ({ make }) =>
     expect(await agent.explain({ ...thread, signalId: 'first' })).toMatchObject({ state: 'consumed', run: { status: 'parked', attempts: 11 } })
     const { messages } = await (await agent.getMemory()).recall(thread)
     expect(messages[1]).toMatchObject({ role: 'assistant', content: { parts: [{ type: 'step-start' }, { type: 'error', error: { code: 'run_parked', message: expect.stringContaining('parked') } }] } })
-    await expect(agent.retryParked(thread)).rejects.toMatchObject({ code: 'run_not_parked', message: expect.stringContaining('went on') })
+    await expect(agent.retryParked(thread)).rejects.toMatchObject({ code: 'run_not_parked', message: expect.stringContaining('later runs have written') })
   })
 
   it('[R5.3] is not parked for being handed over, however often', async () => {

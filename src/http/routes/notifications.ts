@@ -3,8 +3,7 @@ import { HeedError, isHeedError } from '../../base/errors.ts'
 import { orderedJSON } from '../../base/json.ts'
 import { checkNotifications, type CheckedNotification, type NotificationInput } from '../../inbox/input.ts'
 import type { NotificationResult } from '../../inbox/result.ts'
-import { longestSearch } from '../../store/contract/notification-query.ts'
-import { notificationStatuses } from '../../store/contract/notification-states.ts'
+import { maxSearchLength, notificationStatuses } from '../../store/contract/notification-rules.ts'
 import type {
   InboxScope, MarkedStatus, NotificationPriority, NotificationRecord, NotificationStatus, NotificationStore,
 } from '../../store/contract/notifications.ts'
@@ -58,7 +57,7 @@ export const notifications: readonly Route[] = [
     method: 'GET', path, summary: 'The notifications of a thread, newest first, and their number by status', response: 'json', read: true,
     query: object({
       resourceId: id, status: oneOf(notificationStatuses), priority: oneOf(priorities), source: text, kind: text,
-      search: { ...text, maxLength: longestSearch }, limit, after: id,
+      search: { ...text, maxLength: maxSearchLength }, limit, after: id,
     }),
     async handle(call) {
       const { resourceId, limit = 100, ...rest } = call.query

@@ -1,17 +1,17 @@
 import type { MessageRow } from '../../message/row.ts'
 
-/** A state as it is accepted or committed: the lane it is of, and what makes it news. */
+/** The lane of a state signal that is accepted or committed, and the key by which a repeated state is recognised. */
 export interface LaneWrite {
   id: string
   cacheKey: string
   mode: 'snapshot' | 'delta'
 }
 
-/** What a lane was told last. */
+/** A lane, described by its last signal. */
 export interface LaneRow {
   threadId: string
   id: string
-  /** Of the last signal. A version is never given twice, also when its signal is taken back. */
+  /** The version of the last signal. A version is never reused, even if its signal is removed. */
   version: number
   cacheKey: string
   mode: 'snapshot' | 'delta'
@@ -24,17 +24,17 @@ export interface LaneSignalRow {
   version: number
   cacheKey: string
   mode: 'snapshot' | 'delta'
-  /** Accepted, and not yet where a run reads it. */
+  /** The signal is accepted and not yet in the history that a run reads. */
   waiting: boolean
   row: MessageRow
 }
 
 export interface LaneState extends LaneRow {
-  /** The last snapshot and every change since, oldest first. Of a chain above `maxLaneChain`, the snapshot and the newest. */
+  /** The last snapshot and all deltas since, oldest first. If they are more than `maxLaneChain`, the snapshot and the newest deltas. */
   signals: LaneSignalRow[]
-  /** How many changes between the snapshot and the newest are not in `signals`. */
+  /** The number of deltas between the snapshot and the newest that are not in `signals`. */
   left: number
 }
 
-/** How much of a lane is read at once. */
+/** The maximum length of `LaneState.signals`. */
 export const maxLaneChain = 1_000

@@ -1,35 +1,37 @@
 import type { JSONValue } from '../../base/json.ts'
 import type { Message, MessageContent, MessageRole } from '../../message/message.ts'
-import type { Scope, ThreadRow } from './threads.ts'
+import type { Scope } from './scope.ts'
+import type { ThreadRow } from './thread-row.ts'
 
 /**
- * Threads and messages as programs work on them: whole messages, copies, owners. The rules of `ThreadStore` hold here too: one method
- * is one transaction, and order is `seq`.
+ * The operations of applications on threads: whole messages, copies, owners, retention. The rules of `ThreadStore` apply: each method is
+ * one transaction, and order is `seq`.
  */
 export interface Conversations {
-  /** Where messages begin, by `seq`: the newest unless `after` is given. Nothing of their contents is read. */
+  /** The first rows of messages, by `seq`: the newest unless `after` is given. Their contents are not read. */
   listMessageStarts(scope: Scope, query: MessageStartQuery): Promise<{ starts: MessageStart[]; more: boolean }>
-  /** The threads that have a message of one of these ids; with `resourceId`, of that resource alone. */
+  /** The threads that have a message with one of these ids; with `resourceId`, only those of that resource. */
   findMessages(messageIds: readonly string[], resourceId?: string): Promise<MessagePlace[]>
   /**
-   * Appends whole messages, or puts them in place of those that have their ids. Roles don't change, and what a run writes right now is
-   * refused with `thread_active`. All groups or none.
+   * Appends whole messages, or replaces those that have their ids. A role can't change, and messages of the active run are rejected with
+   * `thread_active`. All groups are written, or none.
    */
   saveMessages(groups: readonly MessageGroup[]): Promise<Message[]>
-  /** Changes messages: `content` field by field, its `metadata` key by key (null removes a key). Unknown ids are refused by name. */
+  /** Changes messages: `content` field by field, its `metadata` key by key (null removes a key). Rejects unknown ids by name. */
   updateMessages(groups: readonly MessagePatches[]): Promise<Message[]>
   /**
-   * Copies a thread as it is now, in the database. The copy is idle. Its rows and messages have ids of their own, those of the source with a `~` and a mark
-   * of the copy behind them, and so does what they say of themselves and of each other (`signal.id`, `sources`). Context rows go along when all is copied within one resource. Refuses with `thread_exists` when the new id is taken.
+   * Copies a thread as it is now, within the database. The copy is idle. Its rows and messages have the ids of the source followed by a `~`
+   * and a suffix of the copy, and so do the ids that they contain (`signal.id`, `sources`). Context rows are copied only with the whole
+   * thread and within one resource. Rejects with `thread_exists` when the new id is taken.
    */
   cloneThread(scope: Scope, clone: ThreadClone): Promise<ThreadRow>
-  /** Gives an idle thread and all that belongs to it to another resource. Refuses with `thread_active` while something runs. */
+  /** Moves an idle thread with everything that belongs to it to another resource. Rejects with `thread_active` if it isn't idle. */
   transferThread(scope: Scope, resourceId: string): Promise<ThreadRow>
-  /** Removes some of what is older than the policy keeps. With `next` in the answer there may be more: ask again `after` it. */
+  /** Removes some of what the policy no longer keeps. If the result has `next`, there may be more: call again with `after: next`. */
   pruneSome(policy: PrunePolicy): Promise<Pruned>
   /**
-   * The same, where the last such call stopped, whichever process made it. Null while it isn't time: that is `every` milliseconds after
-   * all threads were looked at.
+   * The same, from where the last call stopped, in whichever process. Null if it is not due: the next pass is due `every` milliseconds
+   * after the last one ended.
    */
   pruneDue(policy: DuePolicy): Promise<Pruned | null>
 }
@@ -64,14 +66,14 @@ export interface MessageGroup {
 export interface MessagePatches {
   scope: Scope
   patches: readonly MessagePatch[]
-  /** Messages of this role are refused with `forbidden`. */
+  /** Messages of this role are rejected with `forbidden`. */
   except?: MessageRole
 }
 
-/** What of a message is different. */
+/** The fields of a message to change. */
 export interface MessagePatch {
   id: string
-  /** That which it has: a role doesn't change. */
+  /** Must equal the message's role: a role can't change. */
   role?: MessageRole
   createdAt?: Date
   type?: string
@@ -80,13 +82,13 @@ export interface MessagePatch {
 
 export interface ThreadClone {
   id: string
-  /** Whose copy it is; the source's unless told. */
+  /** The resource of the copy. Default: that of the source. */
   resourceId?: string
-  /** `Clone of` the source's unless told. */
+  /** Default: `Clone of` and the title of the source. */
   title?: string
-  /** Beside its `clone`, which the store writes: `{ sourceThreadId, clonedAt, lastMessageId? }`. */
+  /** The store adds `clone`: `{ sourceThreadId, clonedAt, lastMessageId? }`. */
   metadata: Record<string, JSONValue>
-  /** At most so many messages, the newest. */
+  /** Copies at most this many messages, the newest. */
   limit?: number
   from?: Date
   to?: Date
@@ -95,15 +97,18 @@ export interface ThreadClone {
 }
 
 export interface PrunePolicy {
-  /** Idle threads that nothing happened on since this time go, with everything that belongs to them. */
+  /** Removes idle threads without activity since this time, with everything that belongs to them. */
   threadsBefore?: number
-  /** Messages from before this time go from idle threads, from the oldest on, with the context that quotes them. */
+  /** Removes messages from before this time from idle threads, oldest first, with the context rows that quote them. */
   messagesBefore?: number
-  /** Settled signals and runs that are over, from before this time, go from idle threads. A signal is then known by its message alone. */
+  /**
+   * Removes signals in a final state and ended runs, from before this time, from idle threads. A repeated send is then recognised only by
+   * its message.
+   */
   recordsBefore?: number
-  /** About so many of each with this call. */
+  /** The approximate maximum of each kind that this call removes. */
   limit: number
-  /** Where the call before stopped. */
+  /** Where the previous call stopped. */
   after?: number
 }
 
@@ -112,11 +117,11 @@ export interface DuePolicy extends Omit<PrunePolicy, 'after'> {
   every: number
 }
 
-/** What went. */
+/** What a call removed. */
 export interface Pruned {
   threadIds: string[]
   messages: Array<{ threadId: string; messageId: string }>
-  /** Signals and runs. */
+  /** The number of signals and runs. */
   records: number
   next?: number
 }

@@ -1,56 +1,65 @@
 import type { JSONObject, JSONValue } from '../../base/json.ts'
-import type { Belongings } from './thread-dependents.ts'
+import type { ThreadDependents } from './thread-dependents.ts'
 
 /**
- * The durable inbox: what happened elsewhere, what was decided about it, and when it is due.
+ * The durable inbox: notifications, the decisions about their delivery, and when they are due.
  *
- * What every implementation keeps (its conformance suite is `notificationConformance` in `heed/testing`):
- * - Each method is one transaction: all of it happened, or nothing.
- * - A key is one record: concurrent sends of one `dedupeKey` are counted on it, whichever process they come from.
- * - What is claimed is hidden from every other claim until `until`; a claimer that dies leaves it to the next.
- * - Ids of records mean nothing outside of their thread, and a scope with a `resourceId` sees nothing of another resource.
- * - Lists are in the order in which records came, never by time.
+ * Every implementation keeps these rules (its conformance suite is `notificationConformance` in `heed/testing`):
+ * - Each method is one transaction: all of its writes happen, or none.
+ * - A `dedupeKey` is one record: concurrent sends with the same key are counted on it, from whichever process they come.
+ * - A claimed record is hidden from every other claim until `until`; if the claimer dies, the next claim gets it.
+ * - Ids of records mean nothing outside of their thread, and a scope with a `resourceId` never sees another resource.
+ * - Lists are in the order in which records were stored, never by time.
  */
-export interface NotificationStore extends Belongings {
+export interface NotificationStore extends ThreadDependents {
   open(): Promise<void>
   close(): Promise<void>
-  /** Resolves when all that was written before this call would survive a power cut. */
+  /** Resolves when everything that was written before this call would survive a power loss. */
   flush(): Promise<void>
 
   // Ingress
 
-  /** Creates each record, or counts it on the one that has its key. One whose id is there is `counted` as it is, and refused with `id_taken` where that is another resource's. What is not settled soon is due for a decision. */
+  /**
+   * Creates each record, or counts it on the record that has its key. A repeated id is `counted` and changes nothing; if that record
+   * belongs to another resource, it is rejected with `id_taken`. A record that is not settled by `undecidedUntil` is due for a decision.
+   */
   ingest(items: readonly NewNotification[]): Promise<Ingested[]>
-  /** Writes what was decided. What waits already comes no later for it. Nothing when the record isn't pending any more, or is on its way already. */
+  /**
+   * Stores decisions about records. A decision never delays records that are scheduled already. It has no effect on a record that is not
+   * pending any more or is being delivered.
+   */
   settle(settlements: readonly Settlement[]): Promise<Settled[]>
 
   // Dispatch
 
-  /** Takes what is due, oldest first, for agents of this process. Summaries of one agent, resource and thread that are due are one. */
+  /** Claims what is due, oldest first, for agents of this process. Due summaries of one agent, resource and thread become one. */
   claimDue(claim: DueClaim): Promise<Due>
-  /** Takes what waits for this thread to be idle. What waits there for agents of other processes is due for them now. */
+  /** Claims the records that wait until this thread is idle. Those for agents of other processes become due for them now. */
   claimIdle(threadId: string, claim: DueClaim): Promise<NotificationRecord[]>
-  /** Whether anything waits for this thread to be idle. */
+  /** Whether any record waits until this thread is idle. */
   awaitsIdle(threadId: string): Promise<boolean>
-  /** When the next thing is due for one of these agents. One look into an index. */
+  /** When the next record or summary is due for one of these agents. Reads one entry of an index. */
   nextDue(agentIds: readonly string[]): Promise<number | undefined>
-  /** Their full text reached the thread as this signal. Also says so of a record that was read or dismissed meanwhile. */
+  /** Records that the full text of these records reached the thread as a signal, even if they were read or dismissed meanwhile. */
   delivered(deliveries: readonly Delivery[]): Promise<void>
-  /** These summaries, which were emitted, are due again then: whoever takes one back and dies before another counts it leaves it to the next. */
+  /**
+   * Makes these emitted summaries due again at `until`: if a process takes one back and dies before another summary counts its records, the
+   * next process emits them.
+   */
   holdBatches(batchIds: readonly string[], until: number): Promise<void>
   /**
-   * What these summaries counted, which nobody saw, is counted by this one: it is to be emitted in their place. Those of another thread,
-   * resource or agent are left. Null when there is no such batch.
+   * Moves the records of earlier, unread summaries to this summary, which is emitted in their place. Skips summaries of another thread,
+   * resource or agent. Null if the batch doesn't exist.
    */
   joinBatches(batchId: string, earlier: readonly string[]): Promise<SummaryBatch | null>
-  /** The summary reached the thread, or nothing was left to summarise. */
+  /** The summary reached the thread, or had no records left. */
   summarised(batchId: string, signalId: string | undefined): Promise<void>
-  /** Tried in vain: due again at `retryAt`, or failed for good. */
+  /** A delivery failed: the record is due again at `retryAt`; without it, the record becomes `failed`. */
   failed(failure: DeliveryFailure): Promise<void>
-  /** A summary tried in vain. Without `retryAt` its records become `failed`. */
+  /** The delivery of a summary failed. Without `retryAt` its records become `failed`. */
   batchFailed(failure: { batchId: string; error: string; retryAt?: number; now: number }): Promise<void>
 
-  /** Their runs are over and nothing was refused: they need no further look. */
+  /** The runs that took these records have ended and rejected none: they need no further check. */
   confirm(records: ReadonlyArray<{ threadId: string; id: string }>): Promise<void>
 
   // Reading and marking
@@ -59,24 +68,26 @@ export interface NotificationStore extends Belongings {
   /** Newest first. */
   listNotifications(query: NotificationQuery): Promise<{ notifications: NotificationRecord[]; more: boolean }>
   countNotifications(scope: InboxScope): Promise<Partial<Record<NotificationStatus, number>>>
-  /** Answers the records that were changed, as they are now. Without `now` it is now by the store's clock. Where `status` can't follow what a record is, it is left. */
+  /**
+   * Returns the changed records. `now` defaults to the store's clock. Skips records whose status can't change to `status`: see `canBecome`.
+   */
   markNotifications(scope: InboxScope, ids: readonly string[], status: MarkedStatus, now?: number): Promise<NotificationRecord[]>
   /**
-   * Failed records are pending again and due now, with their keys. Answers how many. One whose `dedupeKey` another record has by now, which waits or is remembered,
-   * is counted on that and discarded.
+   * Makes failed records pending and due now, with their keys. Returns how many. A record whose `dedupeKey` now belongs to another record,
+   * pending or remembered, is counted on that one and discarded.
    */
   retryNotifications(scope: InboxScope, ids: readonly string[], now?: number): Promise<number>
 
   // Watching
 
   /**
-   * Records of a resource that changed after a cursor, each once and as it is now, in the order of its last change. Without `after`: none,
-   * and the cursor of this moment.
+   * The records of a resource that changed after a cursor, each once in its current state, in the order of their last changes. Without
+   * `after`: none, and the current cursor.
    */
   listChanges(query: ChangeQuery): Promise<InboxChanges>
   /**
-   * Calls when the inboxes of these resources were changed through this object, and whether something is due now that nobody who dispatches
-   * asked for. Answers how to stop that. The listener must not throw.
+   * Calls the listener when the inboxes of these resources were changed through this object. `due`: something became due now, and not by a
+   * call of the dispatcher. Returns a function that removes the listener. The listener must not throw.
    */
   onChange(listener: (resourceIds: readonly string[], due: boolean) => void): () => void
 }
@@ -99,7 +110,7 @@ export interface NotificationRecord {
   payload?: JSONValue
   dedupeKey?: string
   coalesceKey?: string
-  /** How many sends this record stands for. */
+  /** The number of sends that this record stands for. */
   coalescedCount: number
   attributes?: Record<string, string | number | boolean>
   metadata?: JSONObject
@@ -107,18 +118,18 @@ export interface NotificationRecord {
   updatedAt: Date
   /** When its full text is due. */
   deliverAt?: Date
-  /** When the summary that counts it is due. Gone once that was emitted. */
+  /** When the summary that counts it is due. Absent once that was emitted. */
   summaryAt?: Date
-  /** What was decided. Absent while nothing is. */
+  /** The decision about its delivery. Absent while it is undecided. */
   deliveryAction?: NotificationDeliveryAction
-  /** Why it goes the way it goes: the policy's word. */
+  /** The reason that the policy gave for the decision. */
   deliveryReason?: string
   deliveryAttempts: number
   lastDeliveryAttemptAt?: Date
   lastDeliveryError?: string
   /** The signal that carried its full text. */
   deliveredSignalId?: string
-  /** The summary that counted it. */
+  /** The signal of the summary that counted it. */
   summarySignalId?: string
   deliveredAt?: Date
   seenAt?: Date
@@ -127,7 +138,7 @@ export interface NotificationRecord {
   discardedAt?: Date
 }
 
-/** In-process callers may leave out the resource; HTTP never does. */
+/** The inbox that a call addresses. In-process callers may leave out the resource; HTTP never does. */
 export interface InboxScope {
   threadId: string
   resourceId?: string
@@ -148,60 +159,66 @@ export interface NewNotification {
   attributes?: Record<string, string | number | boolean>
   metadata?: JSONObject
   now: number
-  /** Its id is its sender's, and the thread is not there yet: it is refused with `thread_forbidden` where another resource was the first to have records for it. */
+  /**
+   * The thread doesn't exist yet, and its id was chosen by the sender: rejected with `thread_forbidden` if another resource has records for
+   * this thread.
+   */
   awaitsThread?: boolean
-  /** Its id is said to be new: with one that is there, nothing of the call is stored, and it is refused with `id_taken`. */
+  /** The id must be new: if a record has it, the call is rejected with `id_taken` and stores nothing. */
   isNew?: boolean
-  /** How long its `dedupeKey` is remembered once it no longer waits. */
+  /** How long its `dedupeKey` is remembered after it is no longer pending. */
   rememberMs?: number
-  /** When it is due for a decision, should nobody settle it. */
+  /** When it is due for a decision if it is not settled before. */
   undecidedUntil: number
-  /** What is decided about it already: written with the record if that is created, and otherwise not at all. */
+  /** A decision that is known already: stored with the record if this call creates it, otherwise ignored. */
   settlement?: SettlementTerms
 }
 
 export interface Ingested {
   record: NotificationRecord
-  /** `created`; `coalesced` into a record that waits; `counted` on one that has its `dedupeKey`: nothing is to be decided, unless all that is to be said of it was said. */
+  /**
+   * `created`; `coalesced` into a pending record; `counted` on a record with its `dedupeKey`, which needs no new decision unless the
+   * delivery of that record is complete.
+   */
   outcome: 'created' | 'coalesced' | 'counted'
-  /** What became of its settlement, if it had one and was created. `record` is as it was before. */
+  /** The result of its settlement, if it had one and was created. `record` is the state before it. */
   settled?: Settled
 }
 
-/** What was decided about one record. */
+/** The decision about one record. */
 export interface Settlement extends SettlementTerms {
   threadId: string
   id: string
 }
 
-/** A decision as it is written. Times are milliseconds since the epoch. */
+/** A decision as it is stored. Times are milliseconds since the epoch. */
 export interface SettlementTerms {
   action: NotificationDeliveryAction
   reason?: string
   deliverAt?: number
-  /** The full text waits for an idle thread; `recheckAt` is when to look should nobody tell. */
+  /** The full text waits for an idle thread; `recheckAt` is when to check if no process reports it. */
   whenIdle?: { recheckAt: number }
-  /** For `summarize`: a time of its own, or the window that everything shares which waits. */
+  /** For `summarize`: a time of its own, or the window that it shares with all pending records. */
   summary?: SummaryTime
   now: number
-  /** What is sent at once is hidden from others until then. */
+  /** A record that is sent at once is hidden from other claims until then. */
   claimUntil: number
 }
 
 export type SummaryTime =
-  /** With all that waits and all that comes in the same call, now; unless a summary has counted it already. */
+  /** Now, with all pending records and all records of the same call, unless a summary has counted it already. */
   | { form: 'now' }
-  /** After a quiet period, but no later than `maxWaitMs` after the first. */
+  /** After a quiet period, but at most `maxWaitMs` after the first record. */
   | { form: 'window'; quietMs: number; maxWaitMs: number }
-  /** At this time, with others whose time is at most `withinMs` away. Never early. */
+  /** At this time, with other records whose time is at most `withinMs` away. Never earlier. */
   | { form: 'timed'; at: number; withinMs: number }
 
 export interface Settled {
-  /** As it is now. Absent when there is no such record. */
+  /** The record after the call. Absent if it doesn't exist. */
   record?: NotificationRecord
-  /** False when it was no longer to be decided. */
+  /** False if the record was decided before. */
   applied: boolean
-  /** The summary that is to be emitted now, taken for the caller; the same for all that one call decided about and it counts. */
+  /** The summary to emit now, claimed for the caller; the same for all records of one call that it counts. */
   batch?: SummaryBatch
 }
 
@@ -210,24 +227,24 @@ export interface DueClaim {
   until: number
   limit: number
   agentIds: readonly string[]
-  /** So many undecided ones are taken, hidden until `until`; those beyond are left until the end of the claim. Without it, as many as there are. */
+  /** Claims at most `limit` undecided records, until its `until`, and postpones the others to the end of the claim. Default: claims all. */
   undecided?: { limit: number; until: number }
   /**
-   * A thread for whose idleness something waits is looked at again after as long as that has waited, and within these. At `until` unless given. It is one look for all
-   * that waits there.
+   * A thread that records wait for is checked again after as long as they have waited, within these bounds; default: at `until`. It is one
+   * check for all records of the thread.
    */
   recheckMs?: { least: number; most: number }
 }
 
 export interface Due {
-  /** Their full text is to be sent. */
+  /** Records whose full text is to be sent. */
   records: NotificationRecord[]
-  /** Nobody decided about these. */
+  /** Records without a decision. */
   undecided: NotificationRecord[]
-  /** Sent, and what their runs came to is to be looked up. */
+  /** Records that were sent; the outcome of their runs is to be checked. */
   unconfirmed: NotificationRecord[]
   batches: SummaryBatch[]
-  /** Threads on which something waits for idleness. */
+  /** Threads that records wait for until they are idle. */
   idleThreads: string[]
 }
 
@@ -237,10 +254,10 @@ export interface SummaryBatch {
   resourceId: string
   agentId: string
   attempts: number
-  /** By source, in the order in which they were first seen. Only what is still pending counts. */
+  /** By source, in the order in which they first occurred. Counts pending records only. */
   sources: Array<{ source: string; count: number }>
   priorities: Partial<Record<NotificationPriority, number>>
-  /** False when all of it is of low priority or comes in full anyway: then no model is woken for it. */
+  /** False if all records have a low priority or will also be delivered in full: then the summary starts no run. */
   wakes: boolean
 }
 
@@ -248,12 +265,12 @@ export interface Delivery {
   threadId: string
   id: string
   signalId: string
-  /** What a pending record becomes. */
+  /** The new status of a pending record. */
   status: 'delivered' | 'seen'
   now: number
-  /** Until when sends of its `dedupeKey` are only counted. */
+  /** Until when sends with its `dedupeKey` are only counted. */
   rememberUntil?: number
-  /** When to look whether the run refused it. Absent where nothing can. */
+  /** When to check whether the run rejected it. Absent if that is impossible. */
   confirmAt?: number
 }
 
@@ -270,32 +287,32 @@ export interface NotificationQuery extends InboxScope {
   priority?: NotificationPriority | readonly NotificationPriority[]
   source?: string
   kind?: string
-  /** In summaries, sources and kinds, whatever the case, in every script that has one. At most 1,000 characters. */
+  /** Case-insensitive search in summaries, sources and kinds, in all scripts. At most 1,000 characters. */
   search?: string
   /** Defaults to 100; at most 10,000. */
   limit?: number
-  /** The last record of the page before. */
+  /** The last record of the previous page. */
   after?: string
 }
 
 export interface ChangeQuery {
   resourceId: string
   threadId?: string
-  /** The cursor of a change, or of a list of them. */
+  /** The cursor of a change, or of a list of changes. */
   after?: string
   limit: number
 }
 
 export interface InboxChange {
   record: NotificationRecord
-  /** What changed later comes after it. */
+  /** Later changes come after this cursor. */
   cursor: string
 }
 
 export interface InboxChanges {
   changes: InboxChange[]
-  /** Where to go on. */
+  /** The `after` of the next query. */
   cursor: string
-  /** Also of a page that has none: a store may look through a part of what others changed at a time. */
+  /** May be true for an empty page: a store may scan only a part of the changes of other threads at a time. */
   more: boolean
 }

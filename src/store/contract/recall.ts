@@ -5,38 +5,41 @@ import type { MetadataFilter } from '../../recall/filter/filter.ts'
 import type { Reasons } from '../../recall/rank/rank.ts'
 
 /**
- * Finds messages by what they say. Part of a storage, beside its threads.
- * - What a message says is found as soon as it is committed, and never by what it said before.
- * - A search sees one resource alone.
- * - Vectors follow: an embedder that is down or answers rubbish is asked again, and `status` says so.
+ * Finds messages by their contents. Part of a storage, beside its threads.
+ * - A message is found as soon as it is committed, and never by contents that it no longer has.
+ * - A search covers one resource.
+ * - Vectors follow later: an embedder that fails or returns invalid vectors is called again, and `status` reports it.
  */
 export interface RecallIndex {
   search(query: RecallQuery): Promise<RecallHit[]>
-  /** From now on vectors are made with this one, of what is there and of what comes. Those of its former one serve until it is through. `logger` is told what fails and nobody waits for. */
+  /**
+   * Computes the vectors of all present and future messages with this embedder. The vectors of the former one are used until it has
+   * finished. `logger` receives failures that no call reports.
+   */
   embedWith(embedder: TextEmbedder, logger?: Logger): void
   status(): Promise<RecallStatus>
   /**
-   * Indexes everything again, while what is there serves. An `onProgress` that throws stops nothing: when all is done, this rejects with what it threw first. It
-   * comes to an end also where an embedder doesn't: it rejects with what that does wrong, and vectors follow when it does it right.
+   * Indexes everything again; the present index is used meanwhile. An `onProgress` that throws stops nothing: at the end, this rejects with
+   * its first error. If an embedder keeps failing, this rejects with its error, and the vectors follow when it works again.
    */
   reindex(options?: { onProgress?: (progress: RecallProgress) => void }): Promise<void>
 }
 
 export interface RecallQuery {
-  /** Without one, that of the thread. */
+  /** Default: that of the thread. */
   resourceId?: string
   /** Only in this thread. */
   threadId?: string
   text: string
-  /** So many messages, each with its best passage. */
+  /** The maximum number of messages, each with its best passage. */
   limit: number
-  /** Makes the vector of the text. `false`: only words are compared. Without any, the one that `embedWith` was given last. */
+  /** Computes the vector of the text. `false`: compare words only. Default: the last embedder that was passed to `embedWith`. */
   embedder?: TextEmbedder | false
-  /** On `thread_id`, `role`, `created_at` and the metadata of the thread. */
+  /** A filter on `thread_id`, `role`, `created_at` and the metadata of the thread. */
   filter?: MetadataFilter
-  /** Messages of a thread from this `seq` on are not wanted. From `asked` on they are the question: what others are worth isn't measured by them. */
+  /** Excludes messages of a thread from this `seq` on. From `asked` on they are the question, which does not affect scores of others. */
   shown?: { threadId: string; from: number; asked?: number }
-  /** Messages that are not wanted. */
+  /** Excludes these messages. */
   except?: readonly MessageRef[]
 }
 
@@ -61,16 +64,16 @@ export interface RecallHit {
   text: string
   /** Between 0 and 1. */
   score: number
-  /** What spoke for it, and how much: `words` it shares, its `meaning`, its neighbours, its thread. */
+  /** What contributed to the score, and how much: shared `words`, `meaning`, neighbours, the thread. */
   reasons: Reasons
 }
 
 export interface RecallStatus {
-  /** Changes of messages that full text has not seen yet. */
+  /** Changes of messages that are not in the full-text index yet. */
   pending: number
   rebuilding?: RecallProgress
   embedders: EmbedderStatus[]
-  /** Why indexing doesn't go on, while it doesn't. It is tried again. */
+  /** Why indexing is stopped at present. It is retried. */
   error?: string
 }
 
@@ -81,10 +84,10 @@ export interface EmbedderStatus {
   complete: boolean
   embedded: number
   pending: number
-  /** Passages that it failed at, and what it did wrong last. They are tried again. */
+  /** The number of passages that it failed for, and its last error. They are retried. */
   failing: number
   error?: string
-  /** `dimension_changed`: its vectors can't be compared with those that are stored until `reindex()` made them anew. Words answer meanwhile. */
+  /** `dimension_changed`: its vectors can't be compared with the stored ones until `reindex()`. Until then, only words are compared. */
   errorCode?: HeedErrorCode
 }
 
@@ -94,10 +97,10 @@ export function failureOf(error: unknown): EmbedderFailure {
   return { error: describe(error), ...(isHeedError(error) && { errorCode: error.code }) }
 }
 
-/** First of messages, as they are read; then of passages, as each embedder has seen them. */
+/** First counts messages that are read, then passages that each embedder has processed. */
 export interface RecallProgress {
   done: number
   total: number
-  /** Whose vectors are made. */
+  /** The embedder whose vectors are computed. */
   embedder?: string
 }

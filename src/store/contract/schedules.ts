@@ -1,36 +1,43 @@
 import type { Signal } from '../../signals/signal.ts'
-import type { Belongings } from './thread-dependents.ts'
 import type { DueClaim } from './notifications.ts'
+import type { ThreadDependents } from './thread-dependents.ts'
 
 /**
- * What is to be sent at certain times (its conformance suite is `scheduleConformance` in `heed/testing`). Each method is one transaction. What is claimed is hidden from every other claim until `until`;
- * a claimer that dies leaves it to the next. A scope with a `resourceId` sees nothing of another resource, one with an `agentId` nothing of another agent.
+ * Sends at given times (its conformance suite is `scheduleConformance` in `heed/testing`). Each method is one transaction. A claimed
+ * schedule is hidden from every other claim until `until`; if the claimer dies, the next claim gets it. A scope with a `resourceId` never
+ * sees another resource, one with an `agentId` never another agent.
  */
-export interface ScheduleStore extends Belongings {
+export interface ScheduleStore extends ThreadDependents {
   open(): Promise<void>
   close(): Promise<void>
-  /** Creates it, or replaces the one of this id. Refuses with `thread_forbidden` when that belongs to another resource, with `id_taken` when it is another agent's. */
+  /**
+   * Creates the schedule, or replaces the one with this id. Rejects with `thread_forbidden` when that belongs to another resource, with
+   * `id_taken` when it belongs to another agent.
+   */
   putSchedule(schedule: NewSchedule): Promise<ScheduleRecord>
-  /** Creates it, unless one of this id is there: that stays as it is. Refuses as `putSchedule` does. */
+  /** Creates the schedule, unless one with this id exists: that is not changed. Rejects as `putSchedule` does. */
   addSchedule(schedule: NewSchedule): Promise<{ schedule: ScheduleRecord; added: boolean }>
   getSchedule(scope: ScheduleScope): Promise<ScheduleRecord | null>
   /** By id, ascending. */
   listSchedules(query: ScheduleQuery): Promise<{ schedules: ScheduleRecord[]; more: boolean }>
-  /** Pauses it, or lets it go on at `nextAt`; one that goes on already, or is done and to be paused, stays as it is. Null when there is none. */
+  /** Pauses it, or resumes it at `nextAt`. Has no effect if it is active already, or done and to be paused. Null if it doesn't exist. */
   setSchedule(scope: ScheduleScope, change: { status: ScheduleStatus; nextAt?: number; now: number }): Promise<ScheduleRecord | null>
   deleteSchedule(scope: ScheduleScope): Promise<boolean>
   claimSchedules(claim: DueClaim): Promise<ScheduleRecord[]>
-  /** The occurrence is over. False when somebody paused it or moved it on since it was claimed: then only what was `sent` is written down, and of one that was replaced nothing. */
+  /**
+   * Ends the occurrence. False if the schedule was paused or advanced since it was claimed: then only `sent` is stored. If it was replaced,
+   * nothing is stored.
+   */
   advanceSchedule(advance: ScheduleAdvance): Promise<boolean>
   /**
-   * Tried in vain: due again at `retryAt`, with the error on it. `updatedAt` stays that of the first failure of an occurrence. Nothing, and
-   * false, when somebody moved the schedule on, or replaced it, since it was claimed.
+   * The send failed: the schedule is due again at `retryAt`, and stores the error. `updatedAt` stays that of the first failure of the
+   * occurrence. False without effect if the schedule was advanced or replaced since it was claimed.
    */
   failSchedule(failure: ScheduleFailure): Promise<boolean>
   nextScheduleDue(agentIds: readonly string[]): Promise<number | undefined>
 }
 
-/** `done`: its one time is over. */
+/** `done`: it had one occurrence, which has ended. */
 export type ScheduleStatus = 'active' | 'paused' | 'done'
 
 /** `every` is in milliseconds. */
@@ -47,7 +54,7 @@ export interface ScheduleRecord {
   signal: Signal
   status: ScheduleStatus
   nextAt?: Date
-  /** The occurrence that was last sent, and as which signal. */
+  /** The time and the signal of the occurrence that was last sent. */
   lastAt?: Date
   lastSignalId?: string
   lastError?: string
@@ -55,9 +62,12 @@ export interface ScheduleRecord {
   updatedAt: Date
 }
 
-/** While the thread is active. `allow`: a turn of its own afterwards. `skip`: not this time. `replace`: what is being said is cut, and goes on with it. */
+/** On an active thread. `allow`: a queued run afterwards. `skip`: no send. `replace`: interrupts the run, which continues with it. */
 export type ScheduleOverlap = 'allow' | 'skip' | 'replace'
-/** What was due while nobody was there, or the schedule was late by more than a minute. `once`: one for all. `skip`: none. `all`: each, up to 100. */
+/**
+ * For occurrences that were due while no process ran, or more than a minute ago. `once`: one send for all of them. `skip`: none. `all`: one
+ * send for each, up to 100.
+ */
 export type ScheduleMissed = 'once' | 'skip' | 'all'
 
 export interface ScheduleScope {
@@ -66,7 +76,9 @@ export interface ScheduleScope {
   agentId?: string
 }
 
-export interface NewSchedule extends Pick<ScheduleRecord, 'id' | 'agentId' | 'threadId' | 'resourceId' | 'timing' | 'overlap' | 'missed' | 'signal'> {
+export interface NewSchedule extends Pick<
+  ScheduleRecord, 'id' | 'agentId' | 'threadId' | 'resourceId' | 'timing' | 'overlap' | 'missed' | 'signal'
+> {
   nextAt: number
   now: number
 }
@@ -77,7 +89,7 @@ export interface ScheduleQuery {
   agentId?: string
   status?: ScheduleStatus
   limit: number
-  /** The id of the last of the page before. */
+  /** The last id of the previous page. */
   after?: string
 }
 
@@ -95,9 +107,9 @@ export interface ScheduleAdvance {
   id: string
   /** The `nextAt` that it was claimed with. */
   from: number
-  /** The id of its `signal` when it was claimed: one that was replaced since is another. */
+  /** The id of its `signal` when it was claimed: a replaced schedule has another. */
   signalId?: string
-  /** Absent: it is done. */
+  /** If absent, the schedule is done. */
   nextAt?: number
   sent?: { at: number; signalId: string }
   error?: string

@@ -1,54 +1,52 @@
 import { refused } from '../../base/arguments.ts'
 import { HeedError } from '../../base/errors.ts'
 import { newId } from '../../base/ids.ts'
-import type { ThreadStore } from './threads.ts'
 import type { NotificationStore } from './notifications.ts'
-import type { ScheduleStore } from './schedules.ts'
 import type { RecallIndex } from './recall.ts'
+import type { ScheduleStore } from './schedules.ts'
 import type { SubscriptionStore } from './subscriptions.ts'
+import type { ThreadDependents } from './thread-dependents.ts'
+import type { ThreadStore } from './threads.ts'
 
-/**
- * What a storage keeps, by domain. Threads with all that belongs to them are one of them and always in one database: see
- * `ThreadStore`.
- */
+/** The stores of a storage, by domain. Threads with everything that belongs to them are one domain, always in one database. */
 export interface StoreDomains {
   memory: ThreadStore
   notifications: NotificationStore
   schedules: ScheduleStore
   subscriptions: SubscriptionStore
-  /** Where the threads are: it indexes their messages. */
+  /** In the database of the threads: it indexes their messages. */
   recall: RecallIndex
 }
 
-/** A place that has some of the domains, or all. */
+/** A storage that has some or all of the domains. */
 export interface DomainStorage {
-  getStore<Domain extends keyof StoreDomains>(domain: Domain): StoreDomains[Domain] | undefined | Promise<StoreDomains[Domain] | undefined>
+  getStore<Domain extends keyof StoreDomains>(
+    domain: Domain,
+  ): StoreDomains[Domain] | undefined | Promise<StoreDomains[Domain] | undefined>
 }
 
-/** What a program passes as `storage`: a store of threads, or something that has one as its `memory` domain. */
+/** What a program passes as `storage`: a store of threads, or a storage that has one as its `memory` domain. */
 export type Storage = ThreadStore | DomainStorage
 
-/**
- * Which place a storage names: storages that name the same one have the same. One that can't say is a place of its own.
- */
-export function placeOf(storage: Storage): unknown {
+/** Identifies the database of a storage: equal for storages on the same database. A storage without a `place` is identified by itself. */
+export function storageKey(storage: Storage): unknown {
   return 'place' in storage && typeof storage.place === 'string' ? storage.place : storage
 }
 
 const namespaces = new WeakMap<ThreadStore, string>()
 
-/** The namespace in which the runtimes of a store connect to a bus. A store that names none has one of its own. */
+/** The namespace in which the runtimes of a store connect to a bus. A store without one gets a generated one. */
 export function namespaceOf(store: ThreadStore): string {
-  const named = store.namespace ?? namespaces.get(store)
-  if (named !== undefined) return named
-  const made = `store:${newId()}`
-  namespaces.set(store, made)
-  return made
+  const namespace = store.namespace ?? namespaces.get(store)
+  if (namespace !== undefined) return namespace
+  const generated = `store:${newId()}`
+  namespaces.set(store, generated)
+  return generated
 }
 
 export function checkStorage(storage: unknown): asserts storage is Storage {
-  const fits = typeof storage === 'object' && storage !== null && ('accept' in storage || 'getStore' in storage)
-  if (!fits) throw refused('storage', "a store, such as new LibSQLStore({ url: 'file:./heed.db' }) or new InMemoryStore()")
+  const isStorage = typeof storage === 'object' && storage !== null && ('accept' in storage || 'getStore' in storage)
+  if (!isStorage) throw refused('storage', "a store, such as new LibSQLStore({ url: 'file:./heed.db' }) or new InMemoryStore()")
 }
 
 export async function threadStoreOf(storage: Storage): Promise<ThreadStore> {
@@ -57,24 +55,37 @@ export async function threadStoreOf(storage: Storage): Promise<ThreadStore> {
   return store
 }
 
-/** The inbox of a storage, if it has one. */
+/** The store of notifications, if the storage has one. */
 export async function notificationStoreOf(storage: Storage): Promise<NotificationStore | undefined> {
-  if (!('getStore' in storage)) return undefined
-  return storage.getStore('notifications')
+  return 'getStore' in storage ? storage.getStore('notifications') : undefined
 }
 
-/** The schedules of a storage, if it keeps any. */
+/** The store of schedules, if the storage has one. */
 export async function scheduleStoreOf(storage: Storage): Promise<ScheduleStore | undefined> {
   return 'getStore' in storage ? storage.getStore('schedules') : undefined
 }
 
-/** What finds messages of a storage by what they say, if it has that. */
+/** The index of messages, if the storage has one. */
 export async function recallIndexOf(storage: Storage): Promise<RecallIndex | undefined> {
-  if (!('getStore' in storage)) return undefined
-  return storage.getStore('recall')
+  return 'getStore' in storage ? storage.getStore('recall') : undefined
 }
 
-/** What the threads of a storage want to hear of, if it keeps that. */
+/** The store of subscriptions, if the storage has one. */
 export async function subscriptionStoreOf(storage: Storage): Promise<SubscriptionStore | undefined> {
   return 'getStore' in storage ? storage.getStore('subscriptions') : undefined
+}
+
+/** The stores of a storage that have records of threads in another database. A thread store updates those in its own database by itself. */
+export async function threadDependentsOf(storage: Storage): Promise<ThreadDependents[]> {
+  const threads = await threadStoreOf(storage)
+  if (threads === storage) return []
+  const sameDatabase = 'getStore' in threads ? (threads as Storage) : undefined
+  const dependents: ThreadDependents[] = []
+  for (const find of [notificationStoreOf, scheduleStoreOf, subscriptionStoreOf]) {
+    const store = await find(storage)
+    if (!store || (sameDatabase && (await find(sameDatabase)) === store)) continue
+    await store.open()
+    dependents.push(store)
+  }
+  return dependents
 }

@@ -1,43 +1,43 @@
 import type { JSONValue } from '../../base/json.ts'
-import type { Belongings } from './thread-dependents.ts'
+import type { ThreadDependents } from './thread-dependents.ts'
 
 /**
- * Which threads want to hear of which things outside: a pull request, a mailbox, a build. Each method is one transaction. A scope with
- * a `resourceId` sees nothing of another resource.
+ * Which threads receive the events of which external things: a pull request, a mailbox, a build. Each method is one transaction. A scope
+ * with a `resourceId` never sees another resource.
  */
-export interface SubscriptionStore extends Belongings {
+export interface SubscriptionStore extends ThreadDependents {
   open(): Promise<void>
   close(): Promise<void>
-  /** Creates it; the same again merges its metadata. */
+  /** Creates the subscription; if it exists, merges its metadata. */
   putSubscription(subscription: NewSubscription): Promise<SubscriptionRecord>
-  /** Answers how many went. Without `externalId`: all of the thread's. */
+  /** Returns the number of deleted subscriptions. Without `externalId`: all of the thread. */
   deleteSubscriptions(scope: SubscriptionScope & { externalId?: string }): Promise<number>
-  /** By thread, ascending within each external thing. */
+  /** By external id, then by thread, ascending. */
   listSubscriptions(query: SubscriptionQuery): Promise<{ subscriptions: SubscriptionRecord[]; more: boolean }>
-  /** One process asks a source at a time: the turn until then, for whoever comes first or has it already. Null while it is another's, or not yet time. */
+  /** Claims or renews the poll of a source, which one process has at a time, until `until`. Null if another has it, or it is not due. */
   claimPoll(claim: PollClaim): Promise<PollTurn | null>
-  /** The turn is over: nobody asks before `nextAt`. Without `cursor` it stays as it was. False, and nothing is changed, when the turn is no longer the holder's. */
+  /** Ends the poll: the next is due at `nextAt`. Keeps the cursor unless one is passed. False without effect if the claim was lost. */
   endPoll(end: { sourceId: string; holder: string; nextAt: number; cursor?: JSONValue }): Promise<boolean>
-  /** Whether this very delivery was recorded: the same id, signed at the same time. */
+  /** Whether this delivery was recorded: the same id with the same time of signature. */
   isDelivered(delivery: SignedDelivery): Promise<boolean>
-  /** All of it is stored. It is remembered for longer than its signature counts. */
+  /** Records a delivery whose events are all stored. The record is kept for longer than the signature is valid. */
   recordDelivery(delivery: SignedDelivery & { now: number }): Promise<void>
 }
 
 export interface PollClaim {
   sourceId: string
-  /** Who asks; the same again renews its turn. */
+  /** The process that polls; the holder may renew its claim. */
   holder: string
   now: number
   until: number
 }
 
 export interface PollTurn {
-  /** Where the last turn ended. */
+  /** Where the last poll ended. */
   cursor?: JSONValue
 }
 
-/** A webhook that was believed. A retry has the same id and is signed anew. */
+/** A webhook with a valid signature. A retry has the same id and a new signature. */
 export interface SignedDelivery {
   sourceId: string
   id: string
@@ -47,7 +47,7 @@ export interface SignedDelivery {
 
 export interface SubscriptionRecord {
   sourceId: string
-  /** The thing outside, as its source names it: `owner/repo#12`. */
+  /** The external thing, as its source names it: `owner/repo#12`. */
   externalId: string
   threadId: string
   resourceId: string
@@ -71,7 +71,7 @@ export interface SubscriptionQuery {
   externalId?: string
   threadId?: string
   resourceId?: string
-  /** The last one of the page before. */
+  /** The last subscription of the previous page. */
   after?: Pick<SubscriptionRecord, 'externalId' | 'threadId'>
   limit: number
 }

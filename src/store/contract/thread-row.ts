@@ -2,7 +2,7 @@ import type { JSONValue } from '../../base/json.ts'
 import type { ThreadStatus } from '../../machine.ts'
 import type { InitialWorkingMemory } from './working-memory.ts'
 
-/** A thread as its store tells of it. */
+/** A thread as its store returns it. */
 export interface ThreadRow {
   id: string
   resourceId: string
@@ -24,7 +24,7 @@ export interface NewThread {
   title?: string
   metadata?: Record<string, JSONValue>
   parentId?: string
-  /** Written with the thread, when it is created. */
+  /** Written with the thread, if this call creates it. */
   workingMemory?: InitialWorkingMemory
   now: number
 }
@@ -35,11 +35,11 @@ export interface ThreadQuery {
   status?: ThreadStatus[]
   /** Clones of this thread. */
   cloneOf?: string
-  /** Threads below this one, in which agents were asked that it called; `null`: those that are below none. All unless told. */
+  /** Child threads of this thread; `null`: threads that have no parent. Default: both. */
   parentId?: string | null
   orderBy?: { field: 'createdAt' | 'updatedAt'; direction: 'ASC' | 'DESC' }
   limit: number
-  /** Keyset paging: the last thread of the page before. */
+  /** Keyset paging: the last thread of the previous page. */
   after?: { at: number; id: string }
   offset?: number
   total?: boolean

@@ -1,11 +1,11 @@
 /**
- * Which threads are to have a title and have none yet. Part of `ThreadStore`: a run that ends marks its thread in the same transaction,
- * so that a title comes also when the process goes before it was made.
+ * Marks of threads that need a title. Part of `ThreadStore`: the transaction that ends a run marks its thread, so that the title is
+ * generated even if the process ends first.
  */
 export interface TitleStore {
-  /** Takes marks that are due, oldest first, for `owner` until `until`: nobody else is given them before that. */
+  /** Claims marks that are due, oldest first, for `owner` until `until`: no other process gets them before then. */
   claimTitles(claim: TitleClaim): Promise<WantedTitle[]>
-  /** Gives a mark back, to be taken from `dueAt` on; null takes it away. Setting a title does too. */
+  /** Releases a mark, which is due again from `dueAt` on; null removes it. Setting a title removes it too. */
   returnTitle(threadId: string, dueAt: number | null): Promise<void>
 }
 
@@ -21,6 +21,6 @@ export interface WantedTitle {
   threadId: string
   /** The agent whose run marked the thread. */
   agentId: string
-  /** How often the mark was taken, this time included. */
+  /** How often the mark was claimed, this time included. */
   attempts: number
 }

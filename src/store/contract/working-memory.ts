@@ -1,49 +1,49 @@
 import { isObject, type JSONObject, type JSONValue } from '../../base/json.ts'
-import type { Fence } from './threads.ts'
+import type { Fence } from './scope.ts'
 
-/**
- * What an agent keeps in mind of a resource or of a thread, in versions. Part of `ThreadStore`: a run's changes and its end are one
- * transaction.
- */
+/** Working memory of a resource or of a thread, in versions. Part of `ThreadStore`: a run's changes and its end are one transaction. */
 export interface WorkingMemoryStore {
-  /** What is there now; with a run, as that run sees it: with what it changed and what does not count yet. */
+  /** The current version; with a run, as that run reads it: with the changes that it has staged. */
   getWorkingMemory(of: WorkingMemoryOf, run?: { threadId: string; runId: string }): Promise<WorkingMemoryRow | null>
   /**
-   * Changes it in one transaction and answers what came of it. A change that changes nothing, or whose `id` was there before, makes no
-   * version. Refuses with `working_memory_conflict` when `expectedVersion` is another, with `working_memory_too_large` above
-   * `maxLength`, with `working_memory_version_gone` when there is nothing to restore. With `by`, the run must have its lease; a `staged`
-   * change counts when the run ends or new input seals it, and never if the run is rejected before.
+   * Changes it in one transaction and returns the result. A change without effect, or whose `id` was stored before, makes no new version.
+   * Rejects with `working_memory_conflict` when `expectedVersion` is another, with `working_memory_too_large` above `maxLength`, with
+   * `working_memory_version_gone` when the version to restore is not stored. With `by`, the run must have the lease; a `staged` change
+   * takes effect when the run ends or new input seals it, and never if the run is rejected before.
    */
   mergeWorkingMemory(of: WorkingMemoryOf, change: WorkingMemoryChange, by?: WorkingMemoryWriter): Promise<WorkingMemoryRow>
   /** Its versions, newest first. The last hundred are kept. */
   listWorkingMemory(of: WorkingMemoryOf, query: { limit: number; before?: number }): Promise<WorkingMemoryRow[]>
 }
 
-/** Whose it is. A thread of another resource is refused. */
+/** The owner of the working memory. A thread of another resource is rejected. */
 export type WorkingMemoryOf = { scope: 'resource'; resourceId: string } | { scope: 'thread'; threadId: string; resourceId?: string }
 
 export type WorkingMemoryValue = string | JSONObject
 
 export type WorkingMemoryChange = {
-  /** The same id again is the same change. */
+  /** A change with the same id is applied once. */
   id?: string
   expectedVersion?: number
-  /** Of the text, or of the JSON. */
+  /** The maximum length of the text, or of the JSON. */
   maxLength?: number
-  /** Told in the transaction what would be there and what is. Throws to refuse the change. */
+  /** Called in the transaction with the new value and the current one. Throws to reject the change. */
   check?: (value: WorkingMemoryValue, before: WorkingMemoryValue | undefined) => void
 } & (
   | { set: WorkingMemoryValue }
-  /** Objects are merged, everything else is replaced, null removes a field. `remove` has paths of fields. Over a text, it begins anew. */
+  /** Merges objects, replaces other values; null removes a field. `remove` has paths of fields. A text is replaced by the merged object. */
   | { merge: JSONObject; remove?: ReadonlyArray<readonly string[]> }
-  /** The value of that version, or the one before the present, as a new version. */
+  /** Stores the value of that version, or of the one before the current, as a new version. */
   | { restore: number | 'previous' }
 )
 
-/** A change that comes with a thread's description. Above `maxLength`, the description is refused with it. */
+/** A change that comes with the description of a thread. Above `maxLength`, the whole call is rejected. */
 export interface InitialWorkingMemory {
   scope: WorkingMemoryOf['scope']
-  change: Pick<WorkingMemoryChange, 'maxLength' | 'check'> & ({ set: WorkingMemoryValue } | { merge: JSONObject; remove?: ReadonlyArray<readonly string[]> })
+  change: Pick<WorkingMemoryChange, 'maxLength' | 'check'> & (
+    | { set: WorkingMemoryValue }
+    | { merge: JSONObject; remove?: ReadonlyArray<readonly string[]> }
+  )
 }
 
 export interface WorkingMemoryWriter {
@@ -53,10 +53,10 @@ export interface WorkingMemoryWriter {
 }
 
 export interface WorkingMemoryRow {
-  /** Grows by one with each change. Of a staged change: the one it would be. */
+  /** Grows by one with each change. For a staged change: the version that it would have now. */
   version: number
   value: WorkingMemoryValue
-  /** When that was, in milliseconds. */
+  /** The time of the change, in milliseconds. */
   at: number
 }
 

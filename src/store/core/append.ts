@@ -1,5 +1,5 @@
 import type { MessageRow } from '../../message/row.ts'
-import { TAIL_SEQ } from '../contract/threads.ts'
+import { TAIL_SEQ } from '../contract/tail.ts'
 import { countsAs } from '../contract/window.ts'
 import { messageRow, type PreparedRow, type RowRecord, type ThreadRecord } from './records.ts'
 import type { ThreadTables } from './tables.ts'

@@ -1,6 +1,7 @@
 import type { MessageRow } from '../../message/row.ts'
 import { maxLaneChain } from '../contract/lanes.ts'
-import { TAIL_SEQ, type LaneRow, type LaneSignalRow, type LaneState, type LaneWrite, type Scope } from '../contract/threads.ts'
+import { TAIL_SEQ } from '../contract/tail.ts'
+import type { LaneRow, LaneSignalRow, LaneState, LaneWrite, Scope } from '../contract/threads.ts'
 import { scopedThread } from './lease.ts'
 import { laneRow, messageRow, rowsOfMail, type LaneRecord, type LaneSignalRecord, type ThreadRecord } from './records.ts'
 import type { ThreadTables } from './tables.ts'

@@ -1,4 +1,4 @@
-import { TAIL_SEQ } from '../contract/threads.ts'
+import { TAIL_SEQ } from '../contract/tail.ts'
 
 /** Columns under the names of the records' fields. */
 

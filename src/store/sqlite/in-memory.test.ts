@@ -6,7 +6,7 @@ import { promisify } from 'node:util'
 import { afterAll, describe, expect, it } from 'vitest'
 import type { Message } from '../../message/message.ts'
 import { acceptOne, persisted, refuses, rowIds, send } from '../conformance/fixture.ts'
-import { namespaceOf, placeOf } from '../contract/storage.ts'
+import { namespaceOf, storageKey } from '../contract/storage.ts'
 import { InMemoryStore } from './in-memory.ts'
 
 const folder = mkdtempSync(join(tmpdir(), 'heed-in-memory-'))
@@ -22,7 +22,7 @@ describe('InMemoryStore', () => {
     await acceptOne(one, send('a', persisted))
     await acceptOne(other, send('b', persisted))
     expect([await rowIds(one), await rowIds(other)]).toEqual([['a'], ['b']])
-    expect(placeOf(one)).not.toBe(placeOf(other))
+    expect(storageKey(one)).not.toBe(storageKey(other))
     expect(namespaceOf(one)).not.toBe(namespaceOf(other))
     await one.close()
     await refuses('closed', one.open())

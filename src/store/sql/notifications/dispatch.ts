@@ -1,5 +1,5 @@
-import { canBecome } from '../../contract/notification-states.ts'
-import type { DueClaim, Delivery, DeliveryFailure, Due, NotificationRecord } from '../../contract/notifications.ts'
+import { canBecome } from '../../contract/notification-rules.ts'
+import type { Delivery, DeliveryFailure, Due, DueClaim, NotificationRecord } from '../../contract/notifications.ts'
 import { takeBatch } from './ingress.ts'
 import { notificationOf, type BatchRow, type NotificationRow } from './row.ts'
 import { notificationSql as sql } from './sql.ts'

@@ -1,7 +1,8 @@
 import { HeedError } from '../../../base/errors.ts'
-import { notificationPriorities as priorities } from '../../contract/notification-states.ts'
-import { sizedText } from '../../contract/notification-size.ts'
-import type { Ingested, NewNotification, Settled, Settlement, SettlementTerms, SummaryBatch, SummaryTime } from '../../contract/notifications.ts'
+import { notificationPriorities as priorities, validateTextSize } from '../../contract/notification-rules.ts'
+import type {
+  Ingested, NewNotification, Settled, Settlement, SettlementTerms, SummaryBatch, SummaryTime,
+} from '../../contract/notifications.ts'
 import { countedOn, freeKey, holdsKey, ofDedupeSlot, slotOf } from './keys.ts'
 import { notificationOf, type BatchRow, type NotificationRow } from './row.ts'
 import { notificationSql as sql } from './sql.ts'
@@ -245,7 +246,7 @@ function read(statements: Statements, { threadId, id }: { threadId: string; id: 
 /** Each was measured when it came; together they may be more than one record may have. */
 function joined(value: unknown, field: string): string | null {
   const text = json(value)
-  return text === null ? null : sizedText(text, field)
+  return text === null ? null : validateTextSize(text, field)
 }
 
 function json(value: unknown): string | null {

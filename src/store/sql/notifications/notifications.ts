@@ -1,10 +1,9 @@
 import { HeedError } from '../../../base/errors.ts'
-import { checkId, checkIds, checkMark, checkQuery, checkScope } from '../../contract/notification-query.ts'
+import { canBecome, validateId, validateIds, validateInboxScope, validateMark, validateQuery } from '../../contract/notification-rules.ts'
 import type {
-  ChangeQuery, DueClaim, Delivery, DeliveryFailure, Due, InboxScope, Ingested, InboxChanges, MarkedStatus, NewNotification, NotificationQuery, NotificationRecord,
-  NotificationStatus, NotificationStore, Settled, Settlement, SummaryBatch,
+  ChangeQuery, Delivery, DeliveryFailure, Due, DueClaim, InboxChanges, InboxScope, Ingested, MarkedStatus, NewNotification,
+  NotificationQuery, NotificationRecord, NotificationStatus, NotificationStore, Settled, Settlement, SummaryBatch,
 } from '../../contract/notifications.ts'
-import { canBecome } from '../../contract/notification-states.ts'
 import { forgetNotifications, giveNotifications } from '../thread-dependents.ts'
 import { LibSQLDomain } from '../domain.ts'
 import { changesAfter } from './changes.ts'
@@ -86,15 +85,15 @@ export class LibSQLInbox extends LibSQLDomain implements NotificationStore {
 
   getNotification({ id, ...scope }: InboxScope & { id: string }): Promise<NotificationRecord | null> {
     return this.read((statements) => {
-      checkScope(scope)
-      const row = scoped(statements, scope, checkId(id))
+      validateInboxScope(scope)
+      const row = scoped(statements, scope, validateId(id))
       return row ? notificationOf(row) : null
     })
   }
 
   listNotifications(query: NotificationQuery): Promise<{ notifications: NotificationRecord[]; more: boolean }> {
     return this.read((statements) => {
-      const limit = checkQuery(query)
+      const limit = validateQuery(query)
       const { text, values } = listed(query, query.after === undefined ? undefined : placeOf(statements, query, query.after))
       const found = statements.all<NotificationRow>(text, ...values, limit + 1)
       return { notifications: found.slice(0, limit).map(notificationOf), more: found.length > limit }
@@ -103,7 +102,7 @@ export class LibSQLInbox extends LibSQLDomain implements NotificationStore {
 
   countNotifications(scope: InboxScope): Promise<Partial<Record<NotificationStatus, number>>> {
     return this.read((statements) => {
-      checkScope(scope)
+      validateInboxScope(scope)
       const { threadId, resourceId } = scope
       const [text, values] = resourceId === undefined ? [sql.counts, [threadId]] as const : [sql.countsOfResource, [threadId, resourceId]] as const
       const counts = statements.one<Record<NotificationStatus, number | null>>(text, ...values) ?? {}
@@ -113,8 +112,8 @@ export class LibSQLInbox extends LibSQLDomain implements NotificationStore {
 
   markNotifications(scope: InboxScope, ids: readonly string[], status: MarkedStatus, now = this.now()): Promise<NotificationRecord[]> {
     return this.#change((statements, touch) => {
-      checkScope(scope)
-      return checkMark(ids, status).flatMap((id) => {
+      validateInboxScope(scope)
+      return validateMark(ids, status).flatMap((id) => {
         const row = scoped(statements, scope, id)
         if (!row || !canBecome(row.status, status)) return []
         touch(row)
@@ -127,8 +126,8 @@ export class LibSQLInbox extends LibSQLDomain implements NotificationStore {
 
   retryNotifications(scope: InboxScope, ids: readonly string[], now = this.now()): Promise<number> {
     return this.#change((statements, touch) => {
-      checkScope(scope)
-      return checkIds(ids).filter((id) => {
+      validateInboxScope(scope)
+      return validateIds(ids).filter((id) => {
         const row = scoped(statements, scope, id)
         if (!row || !canBecome(row.status, 'pending')) return false
         touch(row)

@@ -1,4 +1,4 @@
-import { notificationStatuses } from '../../contract/notification-states.ts'
+import { notificationStatuses } from '../../contract/notification-rules.ts'
 import type { MarkedStatus } from '../../contract/notifications.ts'
 
 /** Columns under the names of `NotificationRow`. */

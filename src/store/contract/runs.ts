@@ -1,0 +1,214 @@
+import type { JSONObject, JSONValue } from '../../base/json.ts'
+import type { Route, SignalState, Waiting } from '../../machine.ts'
+import type { MessageRow } from '../../message/row.ts'
+import type { LaneRow, LaneWrite } from './lanes.ts'
+import type { Fence } from './scope.ts'
+import type { ThreadRow } from './thread-row.ts'
+
+/** The low and high mark of the window (see window.ts); `false`: only the rows of the run itself. */
+export type Window = { low: number; high: number } | false
+
+/** The agents that a process may run, by id, with the window of each. */
+export type Windows = ReadonlyMap<string, Window>
+
+/** A signal in the mailbox of a thread. */
+export interface MailboxRow {
+  threadId: string
+  ord: number
+  id: string
+  agentId: string
+  route: Route
+  kind: Waiting['kind']
+  state: SignalState
+  /** The run that was chosen for the signal; then the run that took it. */
+  runId?: string
+  step?: number
+  rows: MessageRow[]
+  options?: JSONObject
+  boundTo?: string
+  reason?: string
+  acceptedAt: number
+}
+
+export interface BegunRun {
+  run: RunRow
+  thread: ThreadRow
+  /** The window, oldest first; the rows that were just taken are its end. Do not change them: a later run may get the same objects. */
+  rows: MessageRow[]
+  /** The signals that started the run, in order; their `rows` have a `seq`. Empty when a run is continued. */
+  taken: MailboxRow[]
+  /** True when a run is continued that had begun before. */
+  resumed: boolean
+  /** The lanes of the thread when the run begins. */
+  lanes: LaneRow[]
+}
+
+/** A step is done when its commit drains or ends the run, unless the end suspends or parks it: then `RunRow.step` is the next one. */
+export interface StepCommit {
+  runId: string
+  step: number
+  /** Appended in this order. A row whose id the thread has already is left as it is. */
+  rows: MessageRow[]
+  /** The quotes in context rows of this commit. A row with an outdated quote is left out. */
+  quoted?: readonly Quoted[]
+  /** The row of this commit that is the state of a lane: the same transaction gives it its version and advances the lane. */
+  lane?: LaneWrite & { rowId: string }
+  /** Rows of history with new contents, where processors changed the input. */
+  revised?: MessageRow[]
+  /** Ids of messages, or of rows, to remove from history, where processors removed them. */
+  removed?: string[]
+  /** Tool calls that start now: stored with the run until a row with their result follows. */
+  started?: string[]
+  /** Options of the run that were lost with the process that began it: stored with the run. */
+  lost?: string[]
+  /**
+   * Take the signals that may enter this run. If any enters, the signals that were taken before become `consumed`, and their rows are
+   * sealed. `look` takes none and reports in `waits` whether any would have entered. Either way the step is done.
+   */
+  drain?: boolean | 'look'
+  /** How the run ends with this commit. With `drain`, it ends only if no signal entered. */
+  end?: RunEnd
+}
+
+/**
+ * `titleUntil`: if the run finished and its thread has no title, mark the thread; this process generates the title until then. With a time
+ * in the past, any process may.
+ */
+export type RunEnd =
+  | {
+    status: 'finished' | 'failed' | 'aborted' | 'parked'
+    error?: JSONObject
+    usage?: JSONObject
+    clearPending?: boolean
+    titleUntil?: number
+  }
+  /** Removes the rows of the run since it was last sealed, and rejects the signals that it took since then. */
+  | { status: 'rejected'; error?: JSONObject }
+  /** A call whose `child` is no longer suspended counts as decided; when all calls are decided, the run continues: `more`. */
+  | { status: 'suspended'; calls: SuspendedCall[]; usage?: JSONObject }
+
+/** A message that a context row quotes, with the text at the time it was read. */
+export interface Quoted {
+  rowId: string
+  threadId: string
+  messageId: string
+  text: string
+}
+
+export interface StepCommitted {
+  /** The appended rows, with their `seq`. */
+  rows: MessageRow[]
+  /** The signals that entered, in order; their `rows` have a `seq`. */
+  taken: MailboxRow[]
+  ended: boolean
+  waits?: boolean
+  /** After an end: a signal is pending that this owner may run. It keeps the lease and calls `beginRun` next. Else it is released. */
+  more: boolean
+  /** After an end without `more`: a signal is pending that another process may run. */
+  left?: boolean
+  /** The thread was marked by this commit, and this process generates its title. */
+  wantsTitle?: boolean
+  /** After a rejection: the child threads that were deleted with the rows of the run. */
+  gone?: string[]
+}
+
+export type RunStatus = 'running' | 'suspended' | 'finished' | 'failed' | 'aborted' | 'rejected' | 'parked'
+
+export interface RunRow {
+  threadId: string
+  resourceId: string
+  runId: string
+  agentId: string
+  status: RunStatus
+  epoch: number
+  /** The next step to do. */
+  step: number
+  /** How often the run was begun or continued since it last made progress. Continuing after a decision does not count. */
+  attempts: number
+  options: JSONObject
+  /** Names of options that are lost: they were not JSON, and the process that had them is gone. */
+  lost?: string[]
+  /** Tool calls that were started and have no result row yet. */
+  started: string[]
+  /** The calls that it is or was suspended for, with their decisions: kept until the step is done. */
+  suspended: SuspendedCall[]
+  startedAt: number
+  endedAt?: number
+  suspendedAt?: number
+  error?: JSONObject
+  usage?: JSONObject
+  /** Until the run has ended, its rows from this `seq` on may still be removed. */
+  sealSeq: number
+}
+
+export interface RunFilter {
+  threadId?: string
+  resourceId?: string
+  agentId?: string
+  status?: RunStatus[]
+  /** When the run was started; with the status `suspended` alone, when it was suspended. Both are inclusive. */
+  from?: number
+  to?: number
+}
+
+export interface RunPage extends RunFilter {
+  limit?: number
+  offset?: number
+}
+
+/** A tool call that needs a decision: an approval, or data to resume with. */
+export interface SuspendedCall {
+  toolCallId: string
+  toolName: string
+  args: JSONValue
+  kind: 'approval' | 'suspend'
+  payload?: JSONValue
+  /** The call on a child thread that this one stands for. */
+  child?: ChildCall
+  /** Empty if the child was decided by itself: its run is followed. */
+  decision?: { approved?: boolean; reason?: string; resumeData?: JSONValue }
+}
+
+/** A suspended call in the run of a child thread. */
+export interface ChildCall {
+  threadId: string
+  runId: string
+  step: number
+  toolCallId: string
+  toolName: string
+}
+
+export interface CallDecision {
+  /** Repeating a decision with the same id has no effect and returns the result of the first. */
+  id?: string
+  runId?: string
+  /** The step that made the call: some providers restart the numbering of calls in each step. */
+  step?: number
+  /** Optional if only one call needs a decision. */
+  toolCallId?: string
+  approved?: boolean
+  reason?: string
+  resumeData?: JSONValue
+}
+
+export interface Decided {
+  runId: string
+  toolCallId: string
+  agentId: string
+  /** The lease, if this was the last decision that the run needed. */
+  fence?: Fence
+  /** Parent threads whose runs continue by this decision: a process that runs their agents should claim them. */
+  parents: string[]
+}
+
+export interface SuspendedEnd {
+  ended: boolean
+  /** Calls that needed an approval: they never started, and a row records that. */
+  denied: Array<Pick<SuspendedCall, 'toolCallId' | 'toolName'> & { reason: string }>
+  /** Signals are pending on the thread. */
+  more: boolean
+  /** The thread's epoch after the end. */
+  epoch: number
+  /** As in `Decided`. */
+  parents: string[]
+}

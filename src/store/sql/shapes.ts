@@ -3,9 +3,9 @@ import type { SqlValue } from './statements.ts'
 type Make = (row: readonly SqlValue[]) => Record<string, SqlValue | undefined>
 
 /**
- * The records that every turn reads, written out. A record that is made field by field has another shape to the engine than one that is
- * written down somewhere in the transactions, and whatever meets both is slow with both. The order is that of the columns and of
- * those places.
+ * The records that every turn reads, as object literals. V8 gives a record that is built field by field another hidden class than the
+ * literals in `store/core` have, and code that meets both classes is slower. The order of the fields is that of the columns and of the
+ * literals.
  */
 const made: readonly Make[] = [
   // ThreadRecord
@@ -28,12 +28,13 @@ const made: readonly Make[] = [
   (r) => ({
     runId: r[0], agentId: r[1], status: r[2], epoch: r[3], step: r[4], attempts: r[5], options: r[6], started: r[7], suspended: r[8], startedAt: r[9],
     endedAt: r[10], suspendedAt: r[11], error: r[12], usage: r[13], firstSeq: r[14], sealSeq: r[15], staged: r[16], lost: r[17], ordinal: r[18],
+    taken: r[19],
   }),
 ]
 
 const byNames = new Map(made.map((make) => [Object.keys(make([])).join(), make]))
 
-/** What makes records of rows with these columns. */
+/** A function that makes records of rows with these columns: always the same one for the records above. */
 export function shapeOf(names: readonly string[]): Make {
   return byNames.get(names.join()) ?? ((row) => {
     const fields: Record<string, SqlValue> = {}

@@ -119,6 +119,24 @@ export const arrows: ArrowTable = {
   'cli/**': [...core, ...drivers, 'index.ts', 'http/**', 'client/**', 'testing/**'],
 }
 
+/** Arrows between two rooms that know each other's types, with the reason. No others form a circle. */
+export const mutual: Readonly<Record<string, string>> = {
+  'agent/** -> heed/heed.ts': 'an agent names the Heed that it belongs to, and a Heed its agents',
+  'heed/sources.ts -> heed/heed.ts': 'the sources of a Heed look up its agents',
+  'bus/*.ts -> run/**': 'a bus message carries chunks, whose type is defined with the run',
+  'signals/** -> run/**': 'the echo of a signal is a chunk',
+  'tracing/** -> run/**': 'spans describe runs, and runs open spans',
+  'tracing/** -> store/contract/**': 'spans name stored rows',
+  'processors/** -> run/**': 'hooks receive types of the run, and the run calls the hooks',
+  'processors/builtin/** -> run/**': 'hooks receive types of the run',
+  'thread/** -> inbox/**': 'what a thread may run names its delivery policy',
+  'schedule/** -> inbox/**': 'schedules share the claim time of the inbox',
+  'recall/index/** -> store/sqlite/**': 'the index is a SQLite file beside the messages, and the store owns the index',
+  'recall/vectors/** -> store/sqlite/**': 'vectors are in a SQLite file that the store opens',
+  'store/*.ts -> store/sqlite/**': 'the default storage is a file; its driver is loaded at first use',
+  'store/sql/** -> store/sqlite/**': 'the interface of a connection is defined with the remote one',
+}
+
 /** Files that exist for a peer: who imports them has it. */
 export const madeFor: Readonly<Record<string, string>> = { 'client/react/**': 'react' }
 
@@ -133,6 +151,12 @@ export const MAX_COLUMNS = 140
 
 /** Above this a folder is more than one concept. Tests don't count. */
 export const MAX_FILES = 18
+
+/** Rooms that the limits of columns and files and the check of words do not cover yet. The list only gets shorter. */
+export const uncovered: readonly string[] = [
+  'index.ts', 'agent/**', 'base/**', 'cli/**', 'inbox/**', 'processors/**', 'recall/text/**', 'schedule/**', 'sources/**', 'testing/**', 'thread/**',
+  'store/*.ts', 'store/conformance/**', 'store/sql/**', 'store/sqlite/**',
+]
 
 /** Names that say nothing about the domain. */
 export const emptyNames: readonly string[] = ['util', 'utils', 'helper', 'helpers', 'manager', 'managers', 'misc']

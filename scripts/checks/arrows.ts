@@ -1,7 +1,7 @@
 import { existsSync, readFileSync } from 'node:fs'
 import { isBuiltin } from 'node:module'
 import { join, matchesGlob, posix } from 'node:path'
-import { arrows, emptyNames, madeFor, MAX_LINES, pure, type ArrowTable } from './arrows-table.ts'
+import { arrows, emptyNames, madeFor, MAX_COLUMNS, MAX_FILES, MAX_LINES, mutual, pure, uncovered, type ArrowTable } from './arrows-table.ts'
 import { cycles } from './cycles.ts'
 import { impurities } from './impurities.ts'
 import { importsOf, type Import } from './imports.ts'
@@ -15,8 +15,16 @@ export function checkArrows(root: string, table: ArrowTable = arrows): CheckResu
   const all = sourceFiles(root, 'src')
   const files = all.filter((file) => !isTest(file.path))
   const packages = declaredPackages(root)
-  const problems = [...all.flatMap(nameProblems), ...files.flatMap(sizeProblems), ...unknownFolders(files, table)]
+  const covered = files.filter((file) => isCovered(file.path))
+  const problems = [
+    ...all.flatMap(nameProblems),
+    ...files.flatMap(lengthProblems),
+    ...covered.flatMap(columnProblems),
+    ...crowdedFolders(covered),
+    ...unknownFolders(files, table),
+  ]
   const loads = new Map<string, string[]>()
+  const rooms = new Map<string, Set<string>>()
   let count = 0
 
   for (const file of files) {
@@ -32,6 +40,7 @@ export function checkArrows(root: string, table: ArrowTable = arrows): CheckResu
       } else {
         const target = posix.join(posix.dirname(file.path), found.specifier)
         if (found.kind !== 'type') targets.push(target)
+        addArrow(rooms, lineFor(file.path, table), lineFor(target, table))
         problems.push(...arrowProblems(at, file.path, target, found.kind, table))
       }
     }
@@ -40,7 +49,11 @@ export function checkArrows(root: string, table: ArrowTable = arrows): CheckResu
   }
 
   for (const cycle of cycles(loads)) {
-    problems.push(`${cycle.join(' -> ')} is a cycle. Move what they share to a file of its own, or import only its types.`)
+    problems.push(`${cycle.join(' -> ')} is a cycle. Move what they share to a file that both import, or import only its types.`)
+  }
+  // Between rooms types count too: rooms that need each other's types are one room, or miss a third that both stand on.
+  for (const cycle of cycles(withoutMutual(rooms))) {
+    problems.push(`${cycle.join(' -> ')} is a circle of rooms. Move what they share to a room that both import, or say in 'mutual' of ${TABLE} why not.`)
   }
   return { summary: `${files.length} files, ${count} imports`, problems }
 }
@@ -85,9 +98,41 @@ function unknownFolders(files: SourceFile[], table: ArrowTable): string[] {
   return [...new Set(places)].map((place) => `${place} is not in the table: add a line to ${TABLE} that says what it may import.`)
 }
 
-function sizeProblems(file: SourceFile): string[] {
+function addArrow(rooms: Map<string, Set<string>>, from: string | undefined, to: string | undefined): void {
+  if (from === undefined || to === undefined || from === to) return
+  const targets = rooms.get(from)
+  if (targets) targets.add(to)
+  else rooms.set(from, new Set([to]))
+}
+
+/** The arrows between rooms, without those that the table excuses. */
+function withoutMutual(rooms: ReadonlyMap<string, ReadonlySet<string>>): Map<string, string[]> {
+  const excused = new Set(Object.keys(mutual))
+  return new Map([...rooms].map(([from, targets]) => [from, [...targets].filter((to) => !excused.has(`${from} -> ${to}`))]))
+}
+
+/** Whether the limits of columns, files and words hold for a file of `src`. */
+export function isCovered(path: string): boolean {
+  return !uncovered.some((glob) => matchesGlob(below(path), glob))
+}
+
+function lengthProblems(file: SourceFile): string[] {
   const lines = file.text.replace(/\n$/, '').split('\n').length
   return lines > MAX_LINES ? [`${file.path} has ${lines} lines, more than ${MAX_LINES}: give its second idea a file of its own.`] : []
+}
+
+function columnProblems(file: SourceFile): string[] {
+  return file.text.split('\n').flatMap((line, index) =>
+    line.length > MAX_COLUMNS ? [`${file.path}:${index + 1} has ${line.length} columns, more than ${MAX_COLUMNS}: break the line.`] : [],
+  )
+}
+
+function crowdedFolders(files: SourceFile[]): string[] {
+  const counts = new Map<string, number>()
+  for (const { path } of files) counts.set(posix.dirname(path), (counts.get(posix.dirname(path)) ?? 0) + 1)
+  return [...counts].flatMap(([folder, count]) =>
+    count > MAX_FILES ? [`${folder} has ${count} files, more than ${MAX_FILES}: give its second concept a folder of its own.`] : [],
+  )
 }
 
 function nameProblems(file: SourceFile): string[] {

@@ -11,78 +11,80 @@ describe('arrows', () => {
       'src/message/message.ts': `import { HeedError } from '../base/errors.ts'\nexport const message = HeedError`,
       'src/message/list.ts': `export * from './message.ts'`,
       'src/prompt/from-rows.ts': `import { message } from '../message/message.ts'\nexport const prompt = message`,
-      'src/run/loop/run.ts': `import { prompt } from '../../prompt/from-rows.ts'\nexport const agent = prompt`,
-      'src/processors/tripwire.ts': `import type { agent } from '../run/loop/run.ts'\nexport type A = typeof agent`,
+      'src/run/run.ts': `import { prompt } from '../prompt/from-rows.ts'\nexport const agent = prompt`,
+      'src/processors/tripwire.ts': `import type { agent } from '../run/run.ts'\nexport type A = typeof agent`,
       'src/prompt/from-rows.test.ts': `import '../testing/index.ts'`,
-      'src/testing/index.ts': `export * from '../run/loop/run.ts'`,
+      'src/testing/index.ts': `export * from '../run/run.ts'`,
     })
     expect(checkArrows(root)).toEqual({ summary: '7 files, 6 imports', problems: [] })
   })
 
   it.each([
-    ['a static import', `import { agent } from '../run/loop/run.ts'\nexport const x = agent`],
-    ['a re-export', `export { agent } from '../run/loop/run.ts'`],
-    ['a re-export of everything', `export * from '../run/loop/run.ts'`],
-    ['an import for its effects', `import '../run/loop/run.ts'`],
-    ['a lazy import', `export const x = () => import('../run/loop/run.ts')`],
-    ['a type import', `import type { agent } from '../run/loop/run.ts'\nexport type X = typeof agent`],
-    ['an inline type import', `export type X = import('../run/loop/run.ts').Agent`],
+    ['a static import', `import { agent } from '../run/run.ts'\nexport const x = agent`],
+    ['a re-export', `export { agent } from '../run/run.ts'`],
+    ['a re-export of everything', `export * from '../run/run.ts'`],
+    ['an import for its effects', `import '../run/run.ts'`],
+    ['a lazy import', `export const x = () => import('../run/run.ts')`],
+    ['a type import', `import type { agent } from '../run/run.ts'\nexport type X = typeof agent`],
+    ['an inline type import', `export type X = import('../run/run.ts').Agent`],
   ])('refuses %s against the arrow, and says where the rule is', (_, text) => {
-    expect(problems({ 'src/prompt/x.ts': text, 'src/run/loop/run.ts': 'export const agent = 1' })).toEqual([
-      'src/prompt/x.ts:1 imports src/run/loop/run.ts: prompt/** may not import run/**. Pass it in, move what both need inward, ' +
+    expect(problems({ 'src/prompt/x.ts': text, 'src/run/run.ts': 'export const agent = 1' })).toEqual([
+      'src/prompt/x.ts:1 imports src/run/run.ts: prompt/** may not import run/**. Pass it in, move what both need inward, ' +
         'or change the line of prompt/** in scripts/checks/arrows-table.ts.',
     ])
   })
 
   it('ignores what only looks like an import', () => {
     const text = [
-      `// import '../run/loop/run.ts'`,
-      `/* export * from '../run/loop/run.ts' */`,
-      'export const a = `import "../run/loop/run.ts"`',
+      `// import '../run/run.ts'`,
+      `/* export * from '../run/run.ts' */`,
+      'export const a = `import "../run/run.ts"`',
       `export const b = /import '..\\/agent\\/agent.ts'/`,
     ]
-    expect(problems({ 'src/prompt/x.ts': text.join('\n'), 'src/run/loop/run.ts': 'export {}' })).toEqual([])
+    expect(problems({ 'src/prompt/x.ts': text.join('\n'), 'src/run/run.ts': 'export {}' })).toEqual([])
   })
 
   it('tells a type import from one that loads', () => {
-    const files = { 'src/run/loop/run.ts': 'export const agent = 1\nexport type Agent = 1' }
-    const loads = 'src/processors/p.ts:1 loads src/run/loop/run.ts: processors/** may only use its types. Write `import type`.'
-    expect(problems({ ...files, 'src/processors/p.ts': `export type { Agent } from '../run/loop/run.ts'` })).toEqual([])
-    expect(problems({ ...files, 'src/processors/p.ts': `export { agent } from '../run/loop/run.ts'` })).toEqual([loads])
-    const inline = `import { type Agent } from '../run/loop/run.ts'\nexport type A = Agent`
+    const files = { 'src/run/run.ts': 'export const agent = 1\nexport type Agent = 1' }
+    const loads = 'src/processors/p.ts:1 loads src/run/run.ts: processors/** may only use its types. Write `import type`.'
+    expect(problems({ ...files, 'src/processors/p.ts': `export type { Agent } from '../run/run.ts'` })).toEqual([])
+    expect(problems({ ...files, 'src/processors/p.ts': `export { agent } from '../run/run.ts'` })).toEqual([loads])
+    const inline = `import { type Agent } from '../run/run.ts'\nexport type A = Agent`
     expect(problems({ ...files, 'src/processors/p.ts': inline })).toEqual([loads])
   })
 
   it('lets a thread know stores by contract only, and stores know the machine only', () => {
     const found = problems({
       'src/store/contract/threads.ts': `import { next } from '../../machine.ts'\nexport const store = next`,
-      'src/store/sqlite/store.ts': `export { host } from '../../thread/runtime/host.ts'\nexport { store } from '../contract/threads.ts'`,
+      'src/store/sqlite/store.ts': `export { host } from '../../thread/host.ts'\nexport { store } from '../contract/threads.ts'`,
       'src/machine.ts': 'export const next = 1',
       'src/thread/lease.ts': `import { store } from '../store/contract/threads.ts'\nexport const lease = store`,
-      'src/thread/runtime/host.ts': `import { store } from '../../store/sqlite/store.ts'\nexport const host = store`,
+      'src/thread/host.ts': `import { store } from '../store/sqlite/store.ts'\nexport const host = store`,
     })
-    expect(found).toHaveLength(3)
-    expect(found[0]).toContain('src/store/sqlite/store.ts:1 imports src/thread/runtime/host.ts: store/sqlite/** may not import thread/**.')
-    expect(found[1]).toContain('src/thread/runtime/host.ts:1 imports src/store/sqlite/store.ts: thread/** may not import store/sqlite/**.')
+    expect(found).toHaveLength(4)
+    expect(found[0]).toContain('src/store/sqlite/store.ts:1 imports src/thread/host.ts: store/sqlite/** may not import thread/**.')
+    expect(found[1]).toContain('src/thread/host.ts:1 imports src/store/sqlite/store.ts: thread/** may not import store/sqlite/**.')
     expect(found[2]).toContain('is a cycle')
+    expect(found[3]).toContain('is a circle of rooms')
   })
 
   it('lets the runtime load a driver only when it is used', () => {
     const files = { 'src/store/sqlite/index.ts': 'export const store = 1' }
-    expect(problems({ ...files, 'src/index.ts': `export const open = () => import('./store/sqlite/index.ts')` })).toEqual([])
-    expect(problems({ ...files, 'src/index.ts': `export { store } from './store/sqlite/index.ts'` })).toEqual([
-      'src/index.ts:1 loads src/store/sqlite/index.ts at once: index.ts may only `await import()` it, where it is used.',
+    expect(problems({ ...files, 'src/store/default.ts': `export const open = () => import('./sqlite/index.ts')` })).toEqual([])
+    expect(problems({ ...files, 'src/store/default.ts': `export { store } from './sqlite/index.ts'` })).toEqual([
+      'src/store/default.ts:1 loads src/store/sqlite/index.ts at once: store/*.ts may only `await import()` it, where it is used.',
     ])
   })
 
   it('keeps the outside out of the core, and imports inside src', () => {
     const found = problems({
-      'src/http/routes.ts': `export * from '../run/loop/run.ts'`,
-      'src/run/loop/run.ts': `export { version } from '../../../package.json'\nexport type { R } from '../../http/routes.ts'`,
+      'src/http/routes.ts': `export * from '../run/run.ts'`,
+      'src/run/run.ts': `export { version } from '../../package.json'\nexport type { R } from '../http/routes.ts'`,
     })
     expect(found).toEqual([
-      'src/run/loop/run.ts:1 imports package.json, outside src: the published package has only what is in src.',
-      expect.stringContaining('src/run/loop/run.ts:2 imports src/http/routes.ts: run/** may not import http/**.'),
+      'src/run/run.ts:1 imports package.json, outside src: the published package has only what is in src.',
+      expect.stringContaining('src/run/run.ts:2 imports src/http/routes.ts: run/** may not import http/**.'),
+      expect.stringContaining('http/** -> run/** -> http/** is a circle of rooms.'),
     ])
   })
 
@@ -93,6 +95,16 @@ describe('arrows', () => {
     ])
   })
 
+  it('counts types in circles of rooms, and none inside a room', () => {
+    const table = { 'one/**': ['type two/**'], 'two/**': ['one/**'] }
+    const files = tree({
+      'src/one/a.ts': `import type { B } from '../two/b.ts'\nexport type A = B`,
+      'src/one/c.ts': `export type * from './a.ts'`,
+      'src/two/b.ts': `export type { C as B } from '../one/c.ts'`,
+    })
+    expect(checkArrows(files, table).problems).toEqual([expect.stringContaining('one/** -> two/** -> one/** is a circle of rooms.')])
+  })
+
   it('finds cycles of files that load each other, and none through types', () => {
     const cycle = problems({
       'src/agent/a.ts': `export * from './b.ts'`,
@@ -101,7 +113,7 @@ describe('arrows', () => {
     })
     expect(cycle).toEqual([
       'src/agent/a.ts -> src/agent/b.ts -> src/agent/c.ts -> src/agent/a.ts is a cycle. ' +
-        'Move what they share to a file of its own, or import only its types.',
+        'Move what they share to a file that both import, or import only its types.',
     ])
     const types = problems({ 'src/agent/a.ts': `export type * from './b.ts'`, 'src/agent/b.ts': `export type * from './a.ts'` })
     expect(types).toEqual([])
@@ -163,6 +175,18 @@ describe('sizes and names', () => {
     const lines = (count: number) => 'export {}\n'.repeat(count)
     const files = { 'src/agent/even.ts': lines(500), 'src/agent/long.ts': lines(501), 'src/agent/long.test.ts': lines(600) }
     expect(problems(files)).toEqual(['src/agent/long.ts has 501 lines, more than 500: give its second idea a file of its own.'])
+  })
+
+  it('refuses a line above 140 columns, unless it is in a test', () => {
+    const line = (columns: number) => `// ${'x'.repeat(columns - 3)}\n`
+    const files = { 'src/http/even.ts': line(140), 'src/http/wide.ts': `\n${line(141)}`, 'src/http/wide.test.ts': line(200) }
+    expect(problems(files)).toEqual(['src/http/wide.ts:2 has 141 columns, more than 140: break the line.'])
+  })
+
+  it('refuses a folder above 18 files, tests not counted', () => {
+    const files = (count: number) => Object.fromEntries(Array.from({ length: count }, (_, index) => [`src/http/f${index}.ts`, 'export {}']))
+    expect(problems({ ...files(18), 'src/http/f.test.ts': 'export {}' })).toEqual([])
+    expect(problems(files(19))).toEqual(['src/http has 19 files, more than 18: give its second concept a folder of its own.'])
   })
 
   it('refuses names that say nothing', () => {

@@ -28,7 +28,7 @@ export async function workingMemoryTool(setting: WorkingMemorySetting, run: RunW
   return createTool({
     id: toolName,
     description: text
-      ? 'Replaces your working memory with a new text. Pass all of it, in the form you were told.'
+      ? 'Replaces your working memory with a new text. Pass all of it, in the form that your instructions name.'
       : 'Changes fields of your working memory. Pass only what changes.',
     inputSchema: text
       ? {

@@ -20,7 +20,7 @@ interface AbortQuestion {
 }
 
 /** How long the start of a run, or of a subscription, waits for the bus. Afterwards it goes on as if the messages were lost. */
-const busMs = 1_000
+const busMs = 5_000
 const consequence = 'the work of other processes is found by sweeps of the store'
 
 /**
@@ -69,15 +69,20 @@ export class Peers implements BusHandler {
   /** Resolves with the promise of a bus, or after a while: what waits for a bus goes on without it. */
   async #soon(promise: Promise<void>): Promise<void> {
     const { promise: late, resolve } = Promise.withResolvers<void>()
+    let answered = false
     const timer = this.#runtime.clock.after(busMs, () => {
-      this.#runtime.logger.warn(`the bus does not answer; ${consequence}`, { code: 'bus_failed' })
-      resolve()
+      // A process that was paused runs its due timers before it reads the answers that arrived meanwhile.
+      setImmediate(() => {
+        if (!answered) this.#runtime.logger.warn(`the bus does not answer; ${consequence}`, { code: 'bus_failed' })
+        resolve()
+      })
     })
     try {
       await Promise.race([promise, late])
     } catch (error) {
       this.#runtime.logger.warn(`the bus failed; ${consequence}`, { code: 'bus_failed', error: String(error) })
     } finally {
+      answered = true
       timer.cancel()
     }
   }

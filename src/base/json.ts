@@ -6,6 +6,13 @@ export function isObject(value: unknown): value is Record<string, unknown> {
   return typeof value === 'object' && value !== null && !Array.isArray(value)
 }
 
+/** True for objects without a class, also those of another realm. */
+export function isPlainObject(value: unknown): value is Record<string, unknown> {
+  if (typeof value !== 'object' || value === null || Array.isArray(value)) return false
+  const prototype: unknown = Object.getPrototypeOf(value)
+  return prototype === null || Object.getPrototypeOf(prototype) === null
+}
+
 /** The same text for the same value, in whichever order its keys were written. */
 export function orderedJSON(value: unknown): string {
   return JSON.stringify(value, inOrder)

@@ -1,7 +1,6 @@
 import { checkName, checkNames, checkObject, checkWhole, refused } from '../base/arguments.ts'
 import { HeedError } from '../base/errors.ts'
-import type { JSONValue } from '../base/json.ts'
-import { isPlainObject } from '../signals/json-copy.ts'
+import { isPlainObject, type JSONValue } from '../base/json.ts'
 import type { Scope } from '../store/contract/threads.ts'
 
 export function parseScope(threadId: unknown, resourceId: unknown): Scope {

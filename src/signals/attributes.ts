@@ -1,6 +1,7 @@
 import { describeValue } from '../base/arguments.ts'
+import { isPlainObject } from '../base/json.ts'
 import { invalidSignal } from './invalid-signal.ts'
-import { copyJSON, isPlainObject } from './json-copy.ts'
+import { copyJSON } from './json-copy.ts'
 import type { Signal, SignalAttributes, StoredAttributes } from './signal.ts'
 import { isXMLName } from './xml.ts'
 

@@ -1,6 +1,6 @@
 import { describeValue } from '../base/arguments.ts'
 import { describe, isHeedError } from '../base/errors.ts'
-import type { JSONObject, JSONValue } from '../base/json.ts'
+import { isPlainObject, type JSONObject, type JSONValue } from '../base/json.ts'
 import type { ProviderOptions } from '../message/message.ts'
 import { invalidSignal } from './invalid-signal.ts'
 
@@ -37,13 +37,6 @@ export function copyProviderOptions(value: unknown, field: string): ProviderOpti
   if (!isPlainObject(value)) throw invalidSignal(field, `must be an object keyed by provider, not ${describeValue(value)}.`)
   const providers = Object.entries(value).filter(([, options]) => options !== undefined)
   return Object.fromEntries(providers.map(([provider, options]) => [provider, copyJSONObject(options, `${field}.${provider}`)]))
-}
-
-/** True for objects without a class, also those of another realm. */
-export function isPlainObject(value: unknown): value is Record<string, unknown> {
-  if (typeof value !== 'object' || value === null || Array.isArray(value)) return false
-  const prototype: unknown = Object.getPrototypeOf(value)
-  return prototype === null || Object.getPrototypeOf(prototype) === null
 }
 
 // `fromEntries` defines its keys, so a key named `__proto__` stays a key.

@@ -1,9 +1,9 @@
 import { describeValue } from '../base/arguments.ts'
+import { isPlainObject } from '../base/json.ts'
 import type { ProviderOptions } from '../message/message.ts'
 import type { MessageRow } from '../message/row.ts'
 import { checkCallerId } from './caller-ids.ts'
 import { invalidSignal } from './invalid-signal.ts'
-import { isPlainObject } from './json-copy.ts'
 import type { SignalAttributes, SignalContents, SignalInput } from './signal.ts'
 
 /** The state of a lane, as its producer sends it. */

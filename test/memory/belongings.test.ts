@@ -24,7 +24,7 @@ const places: Array<{ name: string; storage(): Storage }> = [
   },
 ]
 
-describe.each(places)('what belongs to threads, $name', ({ storage: make }) => {
+describe.each(places)('records that belong to threads, $name', ({ storage: make }) => {
   async function world() {
     const storage = make()
     const clock = virtualClock()
@@ -55,7 +55,7 @@ describe.each(places)('what belongs to threads, $name', ({ storage: make }) => {
     return { storage, clock, agent, heed, memory, inbox, schedules, fill, held }
   }
 
-  it('[M1.12] goes with a thread that is deleted, also when only the thread went the last time', async () => {
+  it('[M1.12] are deleted with the thread, also after a deletion that removed only the thread', async () => {
     const { memory, fill, held, inbox } = await world()
     for (const id of ['t', 'stays']) await fill(id, 'u')
     expect(await held('t')).toBe(3)
@@ -67,14 +67,14 @@ describe.each(places)('what belongs to threads, $name', ({ storage: make }) => {
     expect(await held('cut-short')).toBe(0)
   })
 
-  it('[M1.12] of another resource stays, whoever deletes a thread that is not there', async () => {
+  it('[M1.12] of another resource stay when a thread that does not exist is deleted', async () => {
     const { memory, fill, held } = await world()
     await fill('later', 'u', false)
     await memory.forResource('v').deleteThread('later')
     expect(await held('later')).toBe(3)
   })
 
-  it('[M1.7] is the new owner\'s when the thread is transferred', async () => {
+  it('[M1.7] belong to the new owner when the thread is transferred', async () => {
     const { memory, fill, held, inbox } = await world()
     await fill('t', 'u')
     await memory.transferThread({ threadId: 't', resourceId: 'v', from: 'u' })
@@ -83,7 +83,7 @@ describe.each(places)('what belongs to threads, $name', ({ storage: make }) => {
     expect((await inbox.ingest([again]))[0]?.outcome).toBe('counted')
   })
 
-  it('[M1.13] goes by itself with what retention keeps no longer', async () => {
+  it('[M1.13] are pruned with the threads whose retention ended', async () => {
     const { memory, clock, heed, fill, held } = await world()
     for (const id of ['t', 'u']) await fill(id, 'u')
     expect((await heed.tick()).pruned).toBe(0)
@@ -94,7 +94,7 @@ describe.each(places)('what belongs to threads, $name', ({ storage: make }) => {
     }).toBe(0)
   })
 
-  it('[M1.7] is not seen any more by whoever watched the thread for its old owner', async () => {
+  it('[M1.7] are hidden from subscribers of the former owner', async () => {
     const { memory, agent, fill } = await world()
     await fill('t', 'u')
     const watch = await agent.subscribeToThread({ threadId: 't', resourceId: 'u' })
@@ -106,7 +106,7 @@ describe.each(places)('what belongs to threads, $name', ({ storage: make }) => {
 })
 
 describe('retention', () => {
-  it('[M1.13] goes on where the last process stopped, and rests when all was seen', async () => {
+  it('[M1.13] are pruned from where the last process stopped, and pruning rests at the end', async () => {
     const file = newFile()
     const now = 1_700_000_000_000
     const first = kept(new LibSQLStore({ url: `file:${file}` }))

@@ -60,7 +60,7 @@ describe.each([['at once', sync], ['later', later]])('a memory that is found for
     expect(files()).toEqual(['ada.db', 'bob.db'])
   })
 
-  it('[M4.2] is asked for sends, with the context of the run that they may start', async () => {
+  it('[M4.2] is resolved for sends, with the context of the run that they may start', async () => {
     const { made, home } = tenancy()
     const agent = new Agent({ id: 'a', model: scriptedModel(() => 'Hello.'), memory: finder(made) })
     house(agent, home())
@@ -124,7 +124,7 @@ describe.each([['at once', sync], ['later', later]])('a memory that is found for
     expect(files()).toEqual(['all.db'])
   })
 
-  it('[M4.3] goes on after a restart: named at the start, or when it is first asked for', async () => {
+  it('[M4.3] resumes after a restart: with start(), or with the first request that names it', async () => {
     const { made, home } = tenancy()
     const config = { id: 'a', memory: finder(made), requestContextSchema: schema } as const
     for (const tenant of ['ada', 'bob']) {
@@ -148,7 +148,7 @@ describe.each([['at once', sync], ['later', later]])('a memory that is found for
     expect(JSON.stringify((await (await ofBob.getMemory()).recall({ threadId: 't' })).messages)).toContain('Whole.')
   })
 
-  it('[M4.3] finds a call that waits for approval, also after a restart', async () => {
+  it('[M4.3] finds a call that is pending approval, also after a restart', async () => {
     const { made, home } = tenancy()
     const paid: unknown[] = []
     const pay = createTool({ id: 'pay', requireApproval: true, execute: (_, { requestContext }) => (paid.push(requestContext.get('tenant')), 'paid') })
@@ -170,7 +170,7 @@ describe.each([['at once', sync], ['later', later]])('a memory that is found for
     expect(paid).toEqual(['ada'])
   })
 
-  it('[M4.2] is asked of an agent that another asks', async () => {
+  it('[M4.2] is resolved for an agent that another agent calls', async () => {
     const { made, home, files } = tenancy()
     const below = new Agent({ id: 'below', model: scriptedModel(() => 'From below.'), memory: finder((tenant) => made(`${String(tenant)}-below`)) })
     const above = new Agent({
@@ -182,7 +182,7 @@ describe.each([['at once', sync], ['later', later]])('a memory that is found for
     expect(files()).toEqual(['ada-below.db', 'home.db'])
   })
 
-  it('[M4.2] is asked over HTTP with the context of whoever asks', async () => {
+  it('[M4.2] is resolved over HTTP with the context of the request', async () => {
     const { made, files } = tenancy()
     const agent = new Agent({ id: 'guide', model: scriptedModel(() => 'Hello.'), memory: finder(made), requestContextSchema: z.object({ tenant: z.string() }) })
     const { ask } = await served({ guide: agent }, { requestContext: ({ request }) => ({ tenant: request.headers.get('x-tenant') }) })
@@ -199,7 +199,7 @@ describe.each([['at once', sync], ['later', later]])('a memory that is found for
 })
 
 describe('what a memory of each request can\'t be', () => {
-  it('[M4.4] is refused by name', async () => {
+  it('[M4.4] is rejected by name', async () => {
     const { made, home, files } = tenancy()
     const model = scriptedModel(() => 'Hi.')
     const strict = new Agent({ id: 'strict', model, requestContextSchema: z.object({ tenant: z.string() }), memory: ({ requestContext }) => made(requestContext.get('tenant')) })
@@ -254,7 +254,7 @@ describe('what a memory of each request can\'t be', () => {
     }).toBeUndefined()
   })
 
-  it('[M4.4] is a function that never answers: an abort ends the wait', async () => {
+  it('[M4.4] is a function that never resolves: an abort ends the wait', async () => {
     const agent = new Agent({ id: 'a', model: scriptedModel(() => 'Hi.'), memory: () => new Promise<never>(() => {}) })
     house(agent, tenancy().home())
     const stop = new AbortController()

@@ -72,7 +72,7 @@ describe.each(stores)('clones, $name', ({ store }) => {
     expect(await cloned({ messageLimit: 1, messageFilter: { endDate: at(4) } })).toBe('m4')
   })
 
-  it('have a title after their source\'s, an id of choice, and say what they are', async () => {
+  it('have a title after their source\'s, an id of choice, and metadata of their origin', async () => {
     const memory = await filled()
     const { thread } = await memory.cloneThread({ sourceThreadId: 't', newThreadId: 'copy' })
     expect(thread).toMatchObject({ id: 'copy', title: 'Clone of Tea' })
@@ -93,7 +93,7 @@ describe.each(stores)('clones, $name', ({ store }) => {
     expect(ids(await memory.getCloneHistory('copy-2'))).toBe('copy-2')
   })
 
-  it('are refused where the id is taken, the source is missing, or the wish can\'t be meant', async () => {
+  it('are rejected when the id is taken, the source is missing, or an argument is invalid', async () => {
     const memory = await filled()
     await expect(memory.cloneThread({ sourceThreadId: 't', newThreadId: 't' })).rejects.toMatchObject({ code: 'thread_exists' })
     await expect(memory.cloneThread({ sourceThreadId: 'none' })).rejects.toMatchObject({ code: 'thread_not_found' })
@@ -102,7 +102,7 @@ describe.each(stores)('clones, $name', ({ store }) => {
     expect((await memory.listThreads({ perPage: false })).threads).toHaveLength(1)
   })
 
-  it('are asked like any other thread, with the history of their source', async () => {
+  it('are threads like any other, with the history of their source', async () => {
     const model = scriptedModel((call) => `${call.prompt.length} messages`)
     const agent = new Agent({ id: 'guide', model })
     kept(new Heed({ agents: { agent }, storage: store() }))

@@ -25,14 +25,14 @@ describe.each(stores)('messages, $name', ({ store }) => {
     expect(await memory.saveMessages({ messages: [] })).toEqual({ messages: [] })
   })
 
-  it('[M1.1] are replaced in their place when they are saved again', async () => {
+  it('[M1.1] are replaced in their position when they are saved again', async () => {
     const memory = await filled()
     await memory.saveMessages({ threadId: 't', messages: [said('m2', { content: { format: 2, parts: [{ type: 'text', text: 'edited' }] } }), said('new')] })
     expect(await all(memory)).toBe('m0 m1 m2 m3 new')
     expect((await memory.recall({ threadId: 't', include: [{ id: 'm2' }] })).messages[0]?.content.parts).toEqual([{ type: 'text', text: 'edited' }])
   })
 
-  it('[X1.2] with ids that another thread has touch nothing of it', async () => {
+  it('[X1.2] with ids of another thread do not change that thread', async () => {
     const memory = await filled()
     await memory.saveMessages({ threadId: 'o', resourceId: 'v', messages: [said('m1', { role: 'user' })] })
     expect([await all(memory), await all(memory, 'o')]).toEqual(['m0 m1 m2 m3', 'm1'])
@@ -79,7 +79,7 @@ describe.each(stores)('messages, $name', ({ store }) => {
     expect([await all(memory), await all(memory, 'o')]).toEqual(['m0 m1 m2 m3', 'm0'])
   })
 
-  it('that are too large, or are none, are refused by name and nothing is written', async () => {
+  it('that are too large or invalid are rejected by name, and nothing is written', async () => {
     const memory = await filled()
     const file = (bytes: number): Message => said('file', { content: { format: 2, parts: [{ type: 'file', data: 'A'.repeat(bytes), mimeType: 'image/png' }] } })
     await expect(memory.saveMessages({ threadId: 't', messages: [said('fine'), file(10 * 1024 * 1024)] })).rejects.toMatchObject({ code: 'invalid_message', details: { index: 1 } })

@@ -31,7 +31,7 @@ async function lastPrompt(config: Partial<AgentConfig>, count: number, options: 
 }
 
 describe('a MessageHistory that was given by hand', () => {
-  it('[G3.1] is used in place of the automatic one, and history is there once', async () => {
+  it('[G3.1] replaces the automatic one, and the prompt has history once', async () => {
     // Recall would bring back what history leaves out.
     const memory = () => new Memory({ lastMessages: 2, semanticRecall: false })
     const automatic = await lastPrompt({ memory: memory() }, 6)
@@ -54,7 +54,7 @@ describe('a MessageHistory that was given by hand', () => {
     expect(prompt.at(-1)).toBe('question 8')
   })
 
-  it('[G3.1] says where threads are kept when nothing else does', async () => {
+  it('[G3.1] sets the storage of threads when nothing else does', async () => {
     const url = newFile()
     await lastPrompt({ inputProcessors: [new MessageHistory({ storage: new LibSQLStore({ url }) })] }, 1)
     const store = new LibSQLStore({ url })
@@ -70,14 +70,14 @@ describe('a MessageHistory that was given by hand', () => {
     expect(await lastPrompt({ memory: new Memory({ window: { low: 2, high: 2 } }), ...config }, 6, options)).toHaveLength(6)
   })
 
-  it('[G3.1] gives way to what the call says, and a stranger of its name leaves the automatic one out', async () => {
+  it('[G3.1] yields to the options of a call, and a foreign processor with its id disables the automatic one', async () => {
     const inputProcessors = [new MessageHistory({ lastMessages: 20 })]
     const own = { memory: { ...where, options: { lastMessages: 2 } } }
     expect(await lastPrompt({ inputProcessors }, 6, own)).toEqual(['question 5', 'question 6'])
     expect(await lastPrompt({ inputProcessors: [{ id: 'message-history' }] }, 3)).toEqual(['question 3'])
   })
 
-  it('[G3.2] is refused where it can not be meant', () => {
+  it('[G3.2] is rejected when its options are invalid', () => {
     const model = scriptedModel([])
     const [one, other] = [new InMemoryStore(), new InMemoryStore()]
     const two = () => new Agent({ id: 'a', model, memory: new Memory({ storage: one }), inputProcessors: [new MessageHistory({ storage: other })] })

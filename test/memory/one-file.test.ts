@@ -42,7 +42,7 @@ describe('a file under several names', () => {
     expect(readdirSync(folder).filter((name) => name.endsWith('.db') && name !== 'link.db')).toEqual(['a.db'])
   })
 
-  it('[M4.1] is the same place for a memory and its MessageHistory', () => {
+  it('[M4.1] is the same storage for a memory and its MessageHistory', () => {
     const { urls } = spellings()
     const [first = '', ...others] = urls
     for (const url of others) {

@@ -13,7 +13,7 @@ describe.each(stores)('recall, $name', ({ store }) => {
   const recalled = async (memory: Memory, args: Partial<RecallArgs>) => ids((await memory.recall({ threadId: 't', ...args })).messages)
   const range = (from: number, to: number) => Array.from({ length: to - from + 1 }, (_, index) => `m${from + index}`).join(' ')
 
-  it('answers the newest page in chronological order, a page, or all', async () => {
+  it('returns the newest page in chronological order, a page, or all', async () => {
     const memory = await filled()
     expect(await recalled(memory, {})).toBe(range(15, 24))
     expect(await recalled(memory, { perPage: false })).toBe(range(0, 24))
@@ -31,7 +31,7 @@ describe.each(stores)('recall, $name', ({ store }) => {
     await expect(memory.recall({ threadId: 't', resourceId: 'v' })).rejects.toMatchObject({ code: 'thread_forbidden' })
   })
 
-  it('goes through a thread by cursor, in either direction, while it grows', async () => {
+  it('pages through a thread by cursor, in either direction, while it grows', async () => {
     const memory = await filled(10)
     for (const [direction, expected] of [[undefined, 'm6 m7 m8 m9|m2 m3 m4 m5|m0 m1'], ['ASC', 'm0 m1 m2 m3|m4 m5 m6 m7|m8 m9 new'], ['DESC', 'new m9 m8 m7|m6 m5 m4 m3|m2 m1 m0']] as const) {
       const pages: string[] = []
@@ -48,7 +48,7 @@ describe.each(stores)('recall, $name', ({ store }) => {
     }
   })
 
-  it('goes on from where a message was that is gone, and refuses a cursor of another thread or order', async () => {
+  it('continues from the position of a deleted message, and rejects a cursor of another thread or order', async () => {
     const memory = await filled(6)
     const { nextCursor = '' } = await memory.recall({ threadId: 't', perPage: 2 })
     await memory.deleteMessages('m4')
@@ -128,7 +128,7 @@ describe.each(stores)('recall, $name', ({ store }) => {
     await heed.close()
   })
 
-  it('refuses what can\'t be meant, by name', async () => {
+  it('rejects invalid arguments by name', async () => {
     const memory = await filled(1)
     const wrong: Array<[string, object]> = [
       ['threadId', { threadId: '' }], ['threadId', { threadId: [] }], ['perPage', { perPage: -1 }], ['page', { page: 0.5 }], ['include.id', { include: [{}] }],

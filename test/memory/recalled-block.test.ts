@@ -28,8 +28,8 @@ async function desk(place: Place, config: MemoryConfig = {}, script: Script = ()
   return { agent, model, memory, say, asked }
 }
 
-describe.each(placeKinds())('what a block of recalled messages shows, $name', ({ make }) => {
-  it('[K2.8] topK counts messages: a long one that fits with every passage takes the place of none', async () => {
+describe.each(placeKinds())('the content of a recall block, $name', ({ make }) => {
+  it('[K2.8] topK counts messages: a long one with many matching passages displaces no other', async () => {
     const { memory, say } = await desk(make())
     await say('doc', [Array.from({ length: 60 }, (_, at) => `Section ${at}: the apollo project budget was discussed. ${'Many other matters of the day. '.repeat(27)}`).join('\n')])
     await say('chat', ['Apollo launch moved to Friday.', 'Who pays for the apollo party?', 'The budget is 5000.', 'apollo needs a budget owner', 'I like tea', 'ok'])
@@ -64,7 +64,7 @@ describe.each(placeKinds())('what a block of recalled messages shows, $name', ({
     expect((await asked('Where is the spare key? Under the flowerpot?', 'q'))[0]).toContain('The spare key is under the flowerpot.')
   })
 
-  it('[K2.10] another passage of a message is shown when it is asked for, and none twice', async () => {
+  it('[K2.10] another passage of a message is quoted when a question needs it, and none twice', async () => {
     const { say, asked } = await desk(make(), { semanticRecall: { topK: 1 } })
     const pages = ['The spare key is under the flowerpot.', 'The falcon is called Ada.'].map((text) => `${'We spoke of many things that day. '.repeat(60)}${text} `)
     await say('long', [pages.join(''), 'ok'])
@@ -87,7 +87,7 @@ describe.each(placeKinds())('what a block of recalled messages shows, $name', ({
     expect(estimateTokens(shown)).toBeLessThanOrEqual(2_000)
   })
 
-  it.each([1, 2, 3, 4, 50])('[K2.11] long neighbours, %i on each side, take the place of nothing that was found', async (messageRange) => {
+  it.each([1, 2, 3, 4, 50])('[K2.11] long neighbours, %i on each side, displace no hit', async (messageRange) => {
     const { say, asked } = await desk(make(), { semanticRecall: { topK: 1, messageRange } })
     await say('t', Array.from({ length: 12 }, (_, at) => (at === 6 ? 'The falcon is called Ada.' : filler(at))))
     const [shown = ''] = await asked('What is the falcon called?', 'q')
@@ -96,7 +96,7 @@ describe.each(placeKinds())('what a block of recalled messages shows, $name', ({
     expect(estimateTokens(shown)).toBeLessThanOrEqual(2_000)
   })
 
-  it('[K2.11] a small budget has the best of what was found, at the words that were asked for', async () => {
+  it('[K2.11] a small budget has the best hit, excerpted at the terms of the question', async () => {
     const { say, asked } = await desk(make(), { semanticRecall: { maxTokens: 70 } })
     await say('t', [`${'It rained. '.repeat(60)}The falcon is called Ada. ${'It rained. '.repeat(40)}`, 'ok'])
     const [shown = ''] = await asked('What is the falcon called?', 'q')
@@ -105,7 +105,7 @@ describe.each(placeKinds())('what a block of recalled messages shows, $name', ({
   })
 })
 
-describe.each(placeKinds())('copies of threads, $name', ({ make }) => {
+describe.each(placeKinds())('clones of threads, $name', ({ make }) => {
   it('[K2.2] a copy is not shown what its window holds, and of several copies one is shown, once', async () => {
     const { agent, memory, asked } = await desk(make())
     await agent.generate('The spare key is under the flowerpot.', ask('source'))
@@ -119,8 +119,8 @@ describe.each(placeKinds())('copies of threads, $name', ({ make }) => {
   })
 })
 
-describe.each(placeKinds())('what a block of recalled messages may quote, $name', ({ make }) => {
-  it('[K2.12] leaves out what a run of another thread may still take back, peers included, and has what it took in for good', async () => {
+describe.each(placeKinds())('the messages that a recall block may quote, $name', ({ make }) => {
+  it('[K2.12] leaves out rows that a run of another thread may still undo, also of peers, and quotes sealed ones', async () => {
     const place = make()
     const looked = Promise.withResolvers<void>()
     const reached = Promise.withResolvers<void>()
@@ -188,7 +188,7 @@ describe.each(placeKinds())('what a block of recalled messages may quote, $name'
     expect(await asked('And later?', 'B')).toEqual([])
   })
 
-  it.each([['emptied', ' '], ['changed', 'Of the gate nothing is said.']])('[K2.3] what is %s between being found and being read is not shown as it was', async (_, text) => {
+  it.each([['emptied', ' '], ['changed', 'Of the gate nothing is said.']])('[K2.3] a message that is %s between search and read is not quoted with its former text', async (_, text) => {
     const store = make().store()
     const { agent, memory, asked } = await desk({ store: () => store }, { semanticRecall: { maxTokens: 32, messageRange: 0 } })
     await agent.generate('The code of the gate is 4711.', ask('A'))

@@ -11,7 +11,7 @@ const circle: Record<string, unknown> = {}
 circle.itself = circle
 const ofField = (field: string) => ({ name: 'HeedError', code: 'invalid_argument', details: { field } })
 
-describe.each(stores)('what a memory refuses by name, $name', ({ store }) => {
+describe.each(stores)('invalid arguments of a memory, $name', ({ store }) => {
   async function filled(workingMemory?: WorkingMemoryOptions) {
     const memory = memoryOn(store(), workingMemory && { workingMemory })
     for (const [threadId, resourceId] of [['t', 'u'], ['o', 'v']] as const) await memory.createThread({ threadId, resourceId })
@@ -48,7 +48,7 @@ describe.each(stores)('what a memory refuses by name, $name', ({ store }) => {
     expect(changed?.content.parts).toMatchObject([{ type: 'file', data: 'https://x.test/a.png' }])
   })
 
-  it('updateMessages() for a resource that a message names is refused when the thread is of another', async () => {
+  it('updateMessages() with the resource of a message is rejected when the thread belongs to another', async () => {
     const memory = await filled()
     const change = { id: 'theirs', content: { metadata: { x: 1 } } }
     await expect(memory.updateMessages({ messages: [{ ...change, resourceId: 'u' }] })).rejects.toMatchObject({ code: 'thread_forbidden' })
@@ -98,7 +98,7 @@ describe.each(stores)('what a memory refuses by name, $name', ({ store }) => {
 })
 
 describe.each(stores)('working memory in the metadata of a thread, $name', ({ store }) => {
-  it('is measured together with what is there, and refused with the thread', async () => {
+  it('is measured together with the present value, and rejected with the thread', async () => {
     const storage = store()
     const memory = memoryOn(storage, { workingMemory: { schema: z.object({ a: z.string().optional(), b: z.string().optional() }), maxLength: 60 } })
     await memory.createThread({ threadId: 't', resourceId: 'u', metadata: { workingMemory: { a: 'x'.repeat(30) } } })
@@ -114,12 +114,12 @@ describe.each(stores)('working memory in the metadata of a thread, $name', ({ st
   })
 })
 
-describe('a storage that is none', () => {
-  it.each([{}, 'file:x', null, 7])('is refused by a memory: %j', (storage) => {
+describe('an invalid storage', () => {
+  it.each([{}, 'file:x', null, 7])('is rejected by a memory: %j', (storage) => {
     expect(() => new Memory({ storage: untyped(storage) })).toThrow(expect.objectContaining(ofField('storage')))
   })
 
-  it('is refused by itself', () => {
+  it('is rejected on its own', () => {
     expect(() => new LibSQLStore(untyped({}))).toThrow(expect.objectContaining(ofField('url')))
     expect(() => new LibSQLVector(untyped({}))).toThrow(expect.objectContaining(ofField('url')))
     expect(() => new LibSQLStore(untyped({ url: ':memory:', syncUrl: 'x' }))).toThrow(expect.objectContaining({ code: 'unsupported_option', details: { option: 'syncUrl' } }))

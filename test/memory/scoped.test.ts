@@ -47,7 +47,7 @@ describe.each(stores)('a memory of one resource, $name', ({ store }) => {
     expect(await everything()).toBe(before)
   })
 
-  it('[X1.4] finds nothing of another by the ids of messages', async () => {
+  it('[X1.4] finds no messages of another resource by their ids', async () => {
     const { memory, own, everything } = await two()
     const before = await everything()
     expect(await own.deleteMessages(['theirs-m0', 'mine-m0'])).toBe(1)
@@ -91,7 +91,7 @@ describe.each(stores)('a memory of one resource, $name', ({ store }) => {
     await expect(memoryOn(store()).forResource('u').getWorkingMemory()).rejects.toMatchObject({ details: { option: 'workingMemory' } })
   })
 
-  it('reads as many messages as its call says', async () => {
+  it('reads as many messages as the call sets', async () => {
     const { own } = await two()
     expect(ids((await own.recall({ threadId: 'mine', threadConfig: { lastMessages: 1 } })).messages)).toBe('mine-m2')
   })

@@ -34,7 +34,7 @@ describe('a database on a server', () => {
     expect(ids(found.threads)).toBe('t')
   })
 
-  it('loses nothing of two processes\' writers at one time', async () => {
+  it('loses no concurrent write of two processes', async () => {
     const { store } = await served()
     const [one, two] = [memoryOn(store()), memoryOn(store())]
     await one.createThread({ threadId: 't', resourceId: 'u' })
@@ -94,14 +94,14 @@ describe('a database on a server', () => {
     expect(messages.filter(({ type }) => type === 'notification')).toHaveLength(3)
   })
 
-  it('that refuses the token is a named error that doesn\'t tell it', async () => {
+  it('that rejects the token causes a named error without the token', async () => {
     const { store } = await served()
     const failed = await store('wrong-secret').open().catch((error: unknown) => error)
     expect(failed).toMatchObject({ code: 'store_failed' })
     expect(String(failed)).not.toContain('wrong-secret')
   })
 
-  it('has no index: agents go on without recall, and a search is refused by name', async () => {
+  it('has no index: agents run without recall, and a search is rejected by name', async () => {
     const { store } = await served()
     const warned: string[] = []
     const storage = store()
@@ -113,7 +113,7 @@ describe('a database on a server', () => {
     await expect((await agent.getMemory()).recall({ threadId: 't', vectorSearchString: 'key' })).rejects.toMatchObject({ code: 'unsupported_option', details: { option: 'semanticRecall' } })
   })
 
-  it('is asked for much at once: 300 messages are some round trips, not thousands', async () => {
+  it('is called in batches: 300 messages are a few round trips, not thousands', async () => {
     const { server, store } = await served()
     const memory = memoryOn(store())
     await memory.createThread({ threadId: 't', resourceId: 'u' })
@@ -145,7 +145,7 @@ async function asked(url: string, trusted?: string): Promise<unknown> {
 }
 
 describe('a server behind TLS', () => {
-  it.each(['https:', 'libsql:'])('is reached by %s where its certificate is trusted, and refused by name where it is not', async (scheme) => {
+  it.each(['https:', 'libsql:'])('is reached by %s when its certificate is trusted, and rejected by name otherwise', async (scheme) => {
     const identity = selfSigned()
     const trusted = newFile().replace('.db', '.pem')
     writeFileSync(trusted, identity.cert)

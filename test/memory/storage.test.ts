@@ -49,7 +49,7 @@ describe('where things are kept', () => {
     expect((await again.listRows({ threadId: 't' }, { limit: 10 })).rows).toHaveLength(2)
   })
 
-  it('takes the default for what has no place of its own, and nothing where it is turned off', async () => {
+  it('uses the default for domains without a store of their own, and none where it is turned off', async () => {
     const store = new InMemoryStore()
     expect(await new CompositeStore({ default: store }).getStore('memory')).toBe(store)
     expect(await new CompositeStore({ default: new CompositeStore({ default: store }) }).getStore('memory')).toBe(store)
@@ -59,7 +59,7 @@ describe('where things are kept', () => {
     await expect(agent.generate('Hello', target)).rejects.toMatchObject({ code: 'invalid_argument', message: expect.stringContaining("no 'memory' domain") })
   })
 
-  it('is refused by name when it is none', () => {
+  it('is rejected by name when it is invalid', () => {
     expect(() => new CompositeStore({})).toThrow(expect.objectContaining({ code: 'invalid_argument' }))
     expect(() => new CompositeStore({ domains: { workflows: new InMemoryStore() } as never })).toThrow(expect.objectContaining({ code: 'unsupported_option', details: { option: 'domains.workflows' } }))
     expect(() => new CompositeStore({ default: {} as never })).toThrow(expect.objectContaining({ details: { option: 'default' } }))
@@ -72,7 +72,7 @@ describe('where things are kept', () => {
     expect(await memory.getThreadById({ threadId: 't' })).not.toBeNull()
   })
 
-  it('[M1.15] is where the agent is for a program that asks the memory itself, from when the agent is a Heed\'s', async () => {
+  it('[M1.15] is the agent\'s for calls on the memory itself, once the agent belongs to a Heed', async () => {
     const ownFile = newFile()
     const model = echo()
     const make: Array<(memory: Memory, storage: LibSQLStore) => Agent> = [
@@ -96,7 +96,7 @@ describe('where things are kept', () => {
     }
   })
 
-  it('[M1.15] is each agent\'s own for one memory of two Heeds: asked itself it says so, and goes on when one is closed', async () => {
+  it('[M1.15] is each agent\'s own for one memory of two Heeds: calls on the memory are rejected until one is closed', async () => {
     const memory = new Memory({ lastMessages: 3 })
     const [left, right] = ['left', 'right'].map((id) => {
       const agent = new Agent({ id, model: echo(), memory })
@@ -127,7 +127,7 @@ describe('where things are kept', () => {
 })
 
 describe('keeping for a while', () => {
-  it('[M1.8] removes what is older than that, and says what went', async () => {
+  it('[M1.8] removes what is older, and reports what was removed', async () => {
     const storage = kept(new LibSQLStore({ url: `file:${newFile()}`, retention: { messages: '30d' } }))
     const memory = memoryOn(storage)
     await memory.createThread({ threadId: 't', resourceId: 'u' })
@@ -143,7 +143,7 @@ describe('keeping for a while', () => {
     expect(await memory.getThreadById({ threadId: 't' })).toBeNull()
   })
 
-  it('is refused where it can\'t be meant, before anything goes', async () => {
+  it('is rejected when it is invalid, before anything is removed', async () => {
     for (const retention of [{ messages: 'soon' }, { messages: -1 }, { everything: '1d' }] as never[]) {
       expect(() => new LibSQLStore({ url: ':memory:', retention })).toThrow(/retention/)
     }
@@ -208,7 +208,7 @@ describe('a backup', () => {
     expect(ids((await memory.listThreads({ filter: { resourceId: 'u', metadata: { topic: 'milk' } } })).threads)).toBe('t')
   })
 
-  it('[M1.9] that is the open file itself is refused by name at once, under every name of it, and everything goes on', async () => {
+  it('[M1.9] that is the open file itself is rejected at once, under each of its names, and the store keeps working', async () => {
     const file = newFile()
     const storage = kept(new LibSQLStore({ url: `file:${file}` }))
     const memory = memoryOn(storage)
@@ -223,7 +223,7 @@ describe('a backup', () => {
     expect((await memory.listThreads()).threads).toHaveLength(2)
   })
 
-  it('that is missing, damaged or of a newer Heed is refused, and the file stays as it is', async () => {
+  it('that is missing, damaged or of a newer Heed is rejected, and the file stays unchanged', async () => {
     const storage = kept(new LibSQLStore({ url: `file:${newFile()}` }))
     const memory = memoryOn(storage)
     await memory.createThread({ threadId: 't', resourceId: 'u' })

@@ -65,7 +65,7 @@ describe.each(stores)('threads, $name', ({ store }) => {
     expect(paged).toEqual(['t5 t4', 't3 t2', 't1 t0'])
   })
 
-  it('refuse a cursor of another list, and everything that can\'t be meant, by name', async () => {
+  it('reject a cursor of another list, and invalid arguments, by name', async () => {
     const memory = memoryOn(store())
     for (const threadId of ['a', 'b']) await memory.createThread({ threadId, resourceId: 'u' })
     const { nextCursor } = await memory.listThreads({ filter: { resourceId: 'u' }, perPage: 1 })

@@ -28,7 +28,7 @@ async function titleIn(agent: Agent, id = threadId): Promise<string | undefined>
 const writes = (script: Script = () => '"Going to Rome."') => scriptedModel(script)
 
 describe.each(placeKinds())('titles, $name', ({ make }) => {
-  it('[M3.3] are made of what the user said first, after the answer, and once', async () => {
+  it('[M3.3] are made from the user\'s first message, after the answer, and once', async () => {
     const hold = gate()
     const writer = scriptedModel(async () => {
       await hold.promise
@@ -64,7 +64,7 @@ describe.each(placeKinds())('titles, $name', ({ make }) => {
     await soon(() => titleIn(plain, 'chat-3')).toBe('Rome')
   })
 
-  it('[M3.2] leave a title that is there, and everything else of the thread', async () => {
+  it('[M3.2] keep an existing title, and everything else of the thread', async () => {
     const hold = gate()
     const agent = clerk(scriptedModel(async () => {
       await hold.promise
@@ -82,7 +82,7 @@ describe.each(placeKinds())('titles, $name', ({ make }) => {
     await heed.tick()
   })
 
-  it('[M3.4] that fail are tried again later, three times in all; the run knows nothing of it', async () => {
+  it('[M3.4] that fail are retried later, three times in all; the run is not affected', async () => {
     const clock = virtualClock()
     const writer = writes(() => {
       throw new Error('no titles today')
@@ -203,7 +203,7 @@ describe('what a model writes', () => {
     ['yes', 'invalid_argument', 'generateTitle'],
     [{ instructions: '' }, 'invalid_argument', 'generateTitle.instructions'],
     [{ minutes: 3 }, 'unsupported_option', 'generateTitle.minutes'],
-  ])('[M3.5] generateTitle: %j is refused by name', async (given, code, option) => {
+  ])('[M3.5] generateTitle: %j is rejected by name', async (given, code, option) => {
     const generateTitle = given as never
     expect(thrownBy(() => new Memory({ generateTitle }))).toMatchObject({ code, details: { option } })
     const agent = new Agent({ id: 'a', model: writes(), memory: new Memory() })

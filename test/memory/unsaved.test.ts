@@ -4,7 +4,7 @@ import { scriptedModel } from '../../src/testing/index.ts'
 import { kept, stores } from './kept.ts'
 
 describe.each(stores)('a call that is not saved, $name', ({ store }) => {
-  it('[M1.10] is shown the history and leaves nothing behind', async () => {
+  it('[M1.10] reads the history and stores nothing', async () => {
     const model = scriptedModel((call) => `${call.prompt.length}`)
     const agent = new Agent({ id: 'a', model })
     const place = store()
@@ -22,7 +22,7 @@ describe.each(stores)('a call that is not saved, $name', ({ store }) => {
     expect(await place.getThread({ threadId: 'never' })).toBeNull()
   })
 
-  it('is asked for in the call, and refused elsewhere by name', async () => {
+  it('is an option of the call, and rejected elsewhere by name', async () => {
     expect(() => new Memory({ options: { save: false } })).toThrow(expect.objectContaining({ code: 'unsupported_option', details: { option: 'save' } }))
     expect(() => new Memory({ save: 'no' as never })).toThrow(expect.objectContaining({ details: { option: 'save' } }))
   })

@@ -20,7 +20,7 @@ function noting(given: string[]): AnyEmbeddingModel {
 }
 
 describe.each(['file', 'memory'])('two memories on one storage (%s)', (kind) => {
-  it('[K1.14] the one without an embedder asks nobody else\'s, and finds by words', async () => {
+  it('[K1.14] the one without an embedder uses no other\'s, and finds by terms', async () => {
     const storage = kind === 'file' ? new LibSQLStore({ url: `file:${join(folder, `${files++}.db`)}` }) : new InMemoryStore()
     const given: string[] = []
     const withOne = new Memory({ storage, embedder: noting(given) })

@@ -132,7 +132,7 @@ describe.each(kinds)('working memory, $name', ({ make }) => {
     expect(await memory.getWorkingMemory(target)).toEqual({ name: 'Sam', city: 'Berlin', prefs: { tone: 'dry', days: ['Mon'] } })
   })
 
-  it('[M2.10] tells the model what is wrong with a change, and changes nothing', async () => {
+  it('[M2.10] returns the error of an invalid change to the model, and changes nothing', async () => {
     const { agent, model, memory } = await desk(make(), [update({ name: 7 }), update({ unknown: 'x' }), update({ name: 'x'.repeat(80) }), 'Sorry.'], {
       workingMemory: { schema: profile, maxLength: 60 },
     })
@@ -158,7 +158,7 @@ describe.each(kinds)('working memory, $name', ({ make }) => {
     }
   })
 
-  it('[M2.12] begins with what a thread\'s metadata says, which is then no part of the metadata', async () => {
+  it('[M2.12] is set by a thread\'s metadata, which then does not contain it', async () => {
     for (const scope of ['resource', 'thread'] as const) {
       const { agent, model, memory, close } = await desk(make(), () => 'O+.', { workingMemory: { scope } })
       const thread = await memory.createThread({ ...target, title: 'Consultation', metadata: { ward: 3, workingMemory: '# Patient\n- Blood: O+' } })
@@ -221,7 +221,7 @@ describe.each(kinds)('working memory, $name', ({ make }) => {
     expect(await frozen.memory.getWorkingMemory(target)).toBe('Name: Sam')
   })
 
-  it('[M2.7] of a run that a guardrail refuses is as it was before, and the run saw its own change', async () => {
+  it('[M2.7] of a run that a guardrail rejects is restored, and the run saw its own change', async () => {
     const seen: string[] = []
     const guard: Processor = { id: 'guard', processOutputResult: ({ abort, result }) => (result.text === 'Bad.' ? abort('no') : undefined) }
     const { agent, model, memory } = await desk(make(), [update('Name: Eve'), 'Bad.', update('Name: Sam'), 'Good.', 'Fine.'], { workingMemory: { template: 'Name:' } }, { outputProcessors: [guard] })
@@ -255,7 +255,7 @@ describe.each(kinds)('working memory, $name', ({ make }) => {
     expect(await memory.getWorkingMemory(target)).toEqual({ name: 'name', city: 'city' })
   })
 
-  it('[G3.5] given by hand takes the place of the memory\'s, and a stranger of its name leaves it out', async () => {
+  it('[G3.5] in a list replaces the memory\'s, and a foreign processor with its id disables it', async () => {
     const byHand = await desk(make(), [update('Goal: ship'), 'Ok.'], { workingMemory: { schema: profile } }, { inputProcessors: [new WorkingMemory({ scope: 'thread', template: 'Goal:' })] })
     await byHand.agent.generate('Ship it.', ask)
     expect(blocks(byHand.model.calls[1]?.prompt ?? [])).toEqual(['<working-memory>\nGoal: ship\n</working-memory>'])
@@ -279,7 +279,7 @@ describe('bad input', () => {
     ['no object', true, 'invalid_argument', 'workingMemory'],
   ]
 
-  it.each(cases)('[M2.14] %s is refused by name, in a memory, a call and a processor', async (_, given, code, option) => {
+  it.each(cases)('[M2.14] %s is rejected by name, in a memory, a call and a processor', async (_, given, code, option) => {
     const workingMemory = given as WorkingMemoryOptions
     const wanted = { code, ...(option === '' ? {} : { details: { option } }) }
     expect(thrownBy(() => new Memory({ workingMemory }))).toMatchObject(wanted)
@@ -288,7 +288,7 @@ describe('bad input', () => {
     expect(await rejection(agent.generate('x', { memory: { ...where, options: { workingMemory } } }))).toMatchObject(wanted)
   })
 
-  it('[M2.14] a schema of no object, a missing resource and a memory without working memory are refused by name', async () => {
+  it('[M2.14] a schema of no object, a missing resource and a memory without working memory are rejected by name', async () => {
     const [kind] = kinds
     const list = await desk(kind?.make() as Place, [], { workingMemory: { schema: z.array(z.string()) } })
     expect(await rejection(list.memory.updateWorkingMemory({ ...target, workingMemory: {} }))).toMatchObject({ code: 'invalid_schema' })

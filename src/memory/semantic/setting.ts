@@ -1,6 +1,6 @@
 import { HeedError } from '../../base/errors.ts'
+import { isPlainObject } from '../../base/json.ts'
 import { compileFilter, type MetadataFilter } from '../../recall/filter/filter.ts'
-import { isPlainObject } from '../../signals/json-copy.ts'
 import type { MemoryOptions, SemanticRecallOptions, VectorIndexConfig } from '../../run/options.ts'
 
 /** The options of recall, with defaults applied. */

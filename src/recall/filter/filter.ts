@@ -1,5 +1,5 @@
 import { HeedError } from '../../base/errors.ts'
-import { orderedJSON } from '../../base/json.ts'
+import { isPlainObject, orderedJSON } from '../../base/json.ts'
 
 /** Conditions on metadata: values by key (`a.b` for a nested key), or operators: `{ city: 'Rome', age: { $gte: 18 }, $or: […] }`. */
 export type MetadataFilter = { readonly [key: string]: unknown }
@@ -53,10 +53,10 @@ const operators: Readonly<Record<string, (wanted: unknown, node: FilterNode) => 
   $elemMatch: (wanted, node) => {
     const test = isOperators(wanted, node) ? compileOperators(wanted, node) : undefined
     const inside = test ? undefined : compileNested(wanted, node)
-    return (value) => Array.isArray(value) && value.some((item) => (test ? test(item) : isPlain(item) && inside?.(item) === true))
+    return (value) => Array.isArray(value) && value.some((item) => (test ? test(item) : isPlainObject(item) && inside?.(item) === true))
   },
   $not: (wanted, node) => {
-    if (isPlain(wanted) && Object.keys(wanted).length === 0) {
+    if (isPlainObject(wanted) && Object.keys(wanted).length === 0) {
       throw invalidFilter(node, 'is empty. Give at least one condition, or leave it out')
     }
     return not(isOperators(wanted, node) ? compileOperators(wanted, node) : equals(wanted, node))
@@ -167,13 +167,13 @@ function parseExpression(wanted: unknown, node: FilterNode): RegExp {
 
 function valueAt(metadata: Readonly<Record<string, unknown>>, path: readonly string[]): unknown {
   let value: unknown = metadata
-  for (const name of path) value = isPlain(value) && Object.hasOwn(value, name) ? value[name] : undefined
+  for (const name of path) value = isPlainObject(value) && Object.hasOwn(value, name) ? value[name] : undefined
   return value
 }
 
 /** True for operators, false for a value to compare with; an object with both is rejected. */
 function isOperators(value: unknown, node: FilterNode): value is Record<string, unknown> {
-  if (!isPlain(value)) return false
+  if (!isPlainObject(value)) return false
   const names = Object.keys(value)
   const operatorNames = names.filter((name) => name.startsWith('$'))
   if (operatorNames.length > 0 && operatorNames.length < names.length) {
@@ -219,7 +219,7 @@ function checkValue(value: unknown, node: FilterNode): void {
 
 /** The keys and values of an object, each with its node. */
 function entriesOf(value: unknown, node: FilterNode, wanted = 'must be an object'): Array<[string, unknown, FilterNode]> {
-  if (!isPlain(value)) throw invalidFilter(node, wanted)
+  if (!isPlainObject(value)) throw invalidFilter(node, wanted)
   if (Object.getOwnPropertySymbols(value).length > 0) throw invalidFilter(node, 'has a symbol as a key, which metadata cannot have')
   return Object.entries(value).map(([key, one]) => {
     const at = childNode(node, `.${key}`)
@@ -233,13 +233,6 @@ function childNode({ path, depth }: FilterNode, name: string): FilterNode {
     throw invalidFilter({ path: path.slice(0, 200), depth }, `is nested deeper than ${maxDepth} levels, or contains itself`)
   }
   return { path: `${path}${name}`, depth: depth + 1 }
-}
-
-/** True for an object that is not an instance of a class, also for one of another realm. */
-function isPlain(value: unknown): value is Record<string, unknown> {
-  if (typeof value !== 'object' || value === null || Array.isArray(value)) return false
-  const prototype: unknown = Object.getPrototypeOf(value)
-  return prototype === null || Object.getPrototypeOf(prototype) === null
 }
 
 function invalidFilter({ path }: FilterNode, why: string): HeedError {

@@ -1,7 +1,6 @@
-import { orderedJSON } from '../../base/json.ts'
+import { isPlainObject, orderedJSON } from '../../base/json.ts'
 import type { MessageRow } from '../../message/row.ts'
 import { createdSignal } from '../../signals/created.ts'
-import { isPlainObject } from '../../signals/json-copy.ts'
 import { rowToSignal } from '../../signals/row.ts'
 import type { CreatedAgentSignal, Signal } from '../../signals/signal.ts'
 import type { Accepted } from '../../store/contract/threads.ts'

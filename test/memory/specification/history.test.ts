@@ -18,7 +18,7 @@ describe('every call about history', () => {
     }
   })
 
-  it('shows the model so many as are asked for, of all that are stored', async () => {
+  it('shows the model as many messages as are configured, of all that are stored', async () => {
     const model = scriptedModel(() => 'Yes.')
     const agent = new Agent({ id: 'desk', model, memory: new Memory({ window: { low: 4, high: 4 }, semanticRecall: false, storage: kept(new LibSQLStore({ url: ':memory:' })) }) })
     for (let turn = 0; turn < 12; turn += 1) await agent.generate(`${turn}`, { memory: described })

@@ -83,14 +83,14 @@ describe('every call about recall', () => {
     expect(thrownBy(() => new Memory({ formerEmbedder: dates }))).toMatchObject({ code: 'invalid_argument', details: { option: 'formerEmbedder' } })
   })
 
-  it('an index that the store can\'t honour is refused by name, in both forms', () => {
+  it('an index that the store does not support is rejected by name, in both forms', () => {
     for (const indexConfig of [{ type: 'hnsw', metric: 'dotproduct', m: 16, efConstruction: 64 }, { type: 'hnsw', hnsw: { m: 16 } }] as const) {
       expect(thrownBy(() => new Memory({ options: { semanticRecall: { topK: 5, messageRange: 2, indexConfig } } }))).toMatchObject({ code: 'unsupported_option', details: { option: expect.stringContaining('indexConfig') } })
     }
     expect(new Memory({ semanticRecall: { indexConfig: { type: 'flat', metric: 'cosine' } } })).toBeInstanceOf(Memory)
   })
 
-  it('turned off: nothing is shown', async () => {
+  it('turned off: no recall block', async () => {
     const { agent, model } = desk({ options: { semanticRecall: false } })
     await agent.generate('The project deadline is in May.', said('thread-1'))
     await agent.generate('When was the project deadline?', said('thread-2'))

@@ -33,7 +33,7 @@ describe('every call about storage', () => {
     expect(await (await second.getMemory()).getThreadById({ threadId: 'shared' })).toMatchObject({ id: 'shared', resourceId: 'customer-1' })
   })
 
-  it('storage by domain, and a domain that is none is refused by its name', async () => {
+  it('storage by domain, and an unknown domain is rejected by its name', async () => {
     const storage = kept(new CompositeStore({ id: 'composite', domains: { memory: new MemoryLibSQL({ url: `file:${newFile()}` }) } }))
     const agent = new Agent({ id: 'desk', model: always(), memory: new Memory() })
     kept(new Heed({ agents: { desk: agent }, storage, logger }))

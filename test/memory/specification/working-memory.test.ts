@@ -20,7 +20,7 @@ const writes = (memory: unknown): Script => ({ index }) => (index === 0 ? { tool
 const form = '# User Profile\n- **Name**:\n- **Location**:\n- **Interests**:\n- **Preferences**:\n- **Long-term Goals**:\n'
 
 describe('every call about working memory', () => {
-  it('turned on: the form is in the instructions, the tool is there, and the next thread of the user knows it', async () => {
+  it('turned on: the template is in the instructions, the tool is available, and the next thread of the user has the content', async () => {
     const { agent, model } = desk({ options: { workingMemory: { enabled: true } } }, writes(form.replace('**Name**:', '**Name**: Sam')))
     await agent.generate('I am Sam.', { memory: where })
     await agent.generate('Who am I?', { memory: { ...where, thread: 'conversation-2' } })

@@ -17,7 +17,7 @@ export interface SaveMessagesArgs {
   resourceId?: string
 }
 
-type GivenPatch = MessagePatch & { threadId?: string; resourceId?: string }
+export type GivenPatch = MessagePatch & { threadId?: string; resourceId?: string }
 
 export interface UpdateMessagesArgs {
   messages: readonly GivenPatch[]

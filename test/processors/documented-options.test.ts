@@ -2,7 +2,7 @@ import { globSync, readFileSync } from 'node:fs'
 import { describe, expect, it } from 'vitest'
 import * as processors from '../../src/processors/index.ts'
 
-const folder = new URL('../../src/processors/', import.meta.url)
+const folder = new URL('../../src/processors/builtin/', import.meta.url)
 const read = (name: string) => readFileSync(new URL(name, folder), 'utf8')
 const files = globSync('*.ts', { cwd: folder })
 const sources = files.filter((name) => !name.includes('.test.')).map(read).join('\n')

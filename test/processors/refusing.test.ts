@@ -78,7 +78,7 @@ describe('a processor that can\'t be meant', () => {
   })
 
   it('[G2.9] says what is meant, and where it belongs', async () => {
-    await expect(ask({ inputProcessors: [{ id: 'p', proccessInput() {} }] })).rejects.toThrow("'proccessInput' is no hook. Did you mean processInput?")
+    await expect(ask({ inputProcessors: [{ id: 'p', proccessInput() {} }] })).rejects.toThrow("'proccessInput' is not a hook. Did you mean processInput?")
     await expect(ask({ outputProcessors: [{ id: 'p', processInput() {} }] })).rejects.toThrow('Put it into inputProcessors')
     await expect(ask({ inputProcessors: [{ id: 'p', processToolResult() {} }] })).rejects.toThrow('Put it into outputProcessors')
     const agent = new Agent({ id: 'a', model: scriptedModel(['Said.']) })

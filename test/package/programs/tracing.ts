@@ -18,7 +18,8 @@ test('spans of a run over HTTP go to the provider that is registered with the Op
   const model = scriptedModel([{ toolCalls: [{ toolName: 'look', input: {} }] }, 'Seen.'], { modelId: 'm1' })
   const agent = new Agent({ id: 'guide', name: 'Guide', model, tools: { look } })
   const { client, server } = await served(agent)
-  await client.getAgent('guide').sendMessage({ message: 'Look.', ...thread, wait: 'outcome' })
+  // The answer comes when the run has ended: closing the server earlier would hand the run over before its tool was called.
+  await client.getAgent('guide').generate('Look.', { memory: { thread: thread.threadId, resource: thread.resourceId } })
   await server.close()
   for (const name of ['chat m1', 'execute_tool look', 'invoke_agent Guide']) {
     assert.ok(ended.includes(name), `${name} is not in ${ended.join(', ')}`)

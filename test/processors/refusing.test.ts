@@ -79,10 +79,10 @@ describe('a processor that can\'t be meant', () => {
 
   it('[G2.9] says what is meant, and where it belongs', async () => {
     await expect(ask({ inputProcessors: [{ id: 'p', proccessInput() {} }] })).rejects.toThrow("'proccessInput' is not a hook. Did you mean processInput?")
-    await expect(ask({ outputProcessors: [{ id: 'p', processInput() {} }] })).rejects.toThrow('Put it into inputProcessors')
-    await expect(ask({ inputProcessors: [{ id: 'p', processToolResult() {} }] })).rejects.toThrow('Put it into outputProcessors')
+    await expect(ask({ outputProcessors: [{ id: 'p', processInput() {} }] })).rejects.toThrow('Move it to inputProcessors')
+    await expect(ask({ inputProcessors: [{ id: 'p', processToolResult() {} }] })).rejects.toThrow('Move it to outputProcessors')
     const agent = new Agent({ id: 'a', model: scriptedModel(['Said.']) })
-    await expect(agent.generate('Go.', { outputProcessors: [{ id: 'p', processInput() {} }] })).rejects.toThrow('Put it into inputProcessors')
+    await expect(agent.generate('Go.', { outputProcessors: [{ id: 'p', processInput() {} }] })).rejects.toThrow('Move it to inputProcessors')
   })
 
   it('[G2.9] is not one that is in both lists, has methods of its own, or is memory\'s', async () => {

@@ -9,10 +9,10 @@ import { Round } from './round.ts'
 const mutants: Record<string, { fault: Fault; finds: string[] }> = {
   'runs tools before it is stored that they begin': {
     fault: {
-      file: 'run/loop.ts',
+      file: 'run/loop/loop.ts',
       changes: [
-        ['  await run.commit({ step: run.step, rows: [row], started:', '  const early = runCalls(run, recorder.calls)\n  await run.commit({ step: run.step, rows: [row], started:'],
-        ['await runCalls(run, recorder.calls), said)', 'await early, said)'],
+        ['  await run.commit({ step: run.step, rows: [checked.row], started:', '  const early = runCalls(run, recorder.calls)\n  await run.commit({ step: run.step, rows: [checked.row], started:'],
+        ['await runCalls(run, recorder.calls), recorder)', 'await early, recorder)'],
       ],
     },
     finds: ['recordedFirst'],
@@ -22,15 +22,15 @@ const mutants: Record<string, { fault: Fault; finds: string[] }> = {
     finds: ['trueOutcomes'],
   },
   'hears nothing of what runs in other processes': {
-    fault: { file: 'thread/remote-watching.ts', changes: [['if (replica.hear(message, from)) this.#ask(replica, from)', '']] },
+    fault: { file: 'thread/cluster/remote-watching.ts', changes: [['if (replica.receive(message, from)) this.#ask(replica, from)', '']] },
     finds: ['nobodyDeaf', 'heardLive'],
   },
   'runs every tool again after a crash': {
-    fault: { file: 'thread/continuation.ts', changes: [['if (begun && !idempotent(toolName))', "if (begun && toolName === '')"]] },
+    fault: { file: 'thread/runtime/continuation.ts', changes: [['if (begun && !idempotent(toolName))', "if (begun && toolName === '')"]] },
     finds: ['noEffectTwice'],
   },
   'leaves the newest message out of snapshots': {
-    fault: { file: 'thread/snapshot.ts', changes: [['messages: transcriptOf(messages)', 'messages: transcriptOf(messages.slice(0, -1))']] },
+    fault: { file: 'thread/watch/snapshot.ts', changes: [['messages: transcriptOf(messages)', 'messages: transcriptOf(messages.slice(0, -1))']] },
     finds: ['trueSnapshots'],
   },
 }

@@ -1,8 +1,11 @@
 import * as fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import {
-  entering, nextRun, nextSignalState, nextThreadStatus, route, signalStates, signalTransitions, threadStatuses, threadTransitions,
-  type ActiveBehavior, type IdleBehavior, type Route, type SendMode, type SignalEvent, type SignalState, type ThreadEvent, type ThreadStatus, type Waiting,
+  chooseRoute, enteringSignals, nextSignalState, nextThreadStatus, signalStates, signalTransitions, startingSignals, threadStatuses,
+  threadTransitions,
+} from './machine.ts'
+import type {
+  ActiveBehavior, IdleBehavior, Route, SendMode, SignalEvent, SignalState, ThreadEvent, ThreadStatus, Waiting,
 } from './machine.ts'
 
 const threadEvents = ['wake', 'suspend', 'resume', 'continue', 'release', 'take-over'] as const satisfies ThreadEvent[]
@@ -10,8 +13,8 @@ const signalEvents = ['take', 'consume', 'reject', 'cancel'] as const satisfies 
 const actives = ['deliver', 'interrupt', 'persist', 'discard'] as const satisfies ActiveBehavior[]
 const idles = ['wake', 'persist', 'discard'] as const satisfies IdleBehavior[]
 
-describe('the states of a thread', () => {
-  it('stay among themselves over any order of events, and an event that cannot happen changes nothing', () => {
+describe('the status of a thread', () => {
+  it('is a known status after any order of events; an event that is not possible changes nothing', () => {
     fc.assert(
       fc.property(fc.array(fc.constantFrom(...threadEvents)), (events) => {
         let status: ThreadStatus = 'idle'
@@ -25,25 +28,25 @@ describe('the states of a thread', () => {
     )
   })
 
-  it('lead back to idle from everywhere, and everywhere from idle', () => {
+  it('can become every other status from every status', () => {
     const reached = (from: ThreadStatus) => closure(from, (status) => Object.values(threadTransitions[status]))
     for (const status of threadStatuses) expect(reached(status)).toEqual(new Set(threadStatuses))
   })
 
-  it('let a run begin only where none is', () => {
+  it('lets a run begin only on an idle thread', () => {
     expect(threadStatuses.filter((status) => nextThreadStatus(status, 'wake'))).toEqual(['idle'])
     expect(threadStatuses.filter((status) => nextThreadStatus(status, 'suspend'))).toEqual(['running'])
     expect(threadStatuses.filter((status) => nextThreadStatus(status, 'resume'))).toEqual(['suspended'])
   })
 
-  it('know every event', () => {
+  it('has a transition for every event', () => {
     const known = new Set(threadStatuses.flatMap((status) => Object.keys(threadTransitions[status])))
     expect(known).toEqual(new Set(threadEvents))
   })
 })
 
-describe('the states of a signal', () => {
-  it('stay among themselves over any order of events, and an end is an end', () => {
+describe('the state of a signal', () => {
+  it('is a known state after any order of events; a final state never changes', () => {
     fc.assert(
       fc.property(fc.array(fc.constantFrom(...signalEvents)), (events) => {
         let state: SignalState = 'pending'
@@ -59,59 +62,83 @@ describe('the states of a signal', () => {
     )
   })
 
-  it('let what is pending or taken always end', () => {
-    const ends = (state: SignalState) => [...closure(state, (from) => Object.values(signalTransitions[from]))].filter((to) => Object.keys(signalTransitions[to]).length === 0)
+  it('can become final from pending and from taken', () => {
+    const isFinal = (state: SignalState) => Object.keys(signalTransitions[state]).length === 0
+    const ends = (state: SignalState) => [...closure(state, (from) => Object.values(signalTransitions[from]))].filter(isFinal)
     expect(ends('pending').toSorted()).toEqual(['cancelled', 'consumed', 'rejected'])
     expect(ends('taken').toSorted()).toEqual(['consumed', 'rejected'])
   })
 
-  it('never go back: what a run took cannot be cancelled or taken again', () => {
+  it('never returns to an earlier state: a taken signal cannot be cancelled or taken again', () => {
     expect(nextSignalState('taken', 'cancel')).toBeUndefined()
     expect(nextSignalState('taken', 'take')).toBeUndefined()
   })
 })
 
-describe('route', () => {
-  /** Written out, so that a change of any cell is seen. Columns: the thread idle, busy with the agent, busy with another. */
+describe('chooseRoute', () => {
+  /** Written in full, so that a change of any cell is visible. Columns: the thread is idle, active with the agent, active with another. */
   const table: Record<SendMode, Record<ActiveBehavior, Record<IdleBehavior, [Route, Route, Route]>>> = {
     now: {
       deliver: { wake: ['wake', 'deliver', 'queue'], persist: ['persist', 'deliver', 'queue'], discard: ['discard', 'deliver', 'queue'] },
-      interrupt: { wake: ['wake', 'interrupt', 'queue'], persist: ['persist', 'interrupt', 'queue'], discard: ['discard', 'interrupt', 'queue'] },
-      persist: { wake: ['wake', 'persist', 'persist'], persist: ['persist', 'persist', 'persist'], discard: ['discard', 'persist', 'persist'] },
-      discard: { wake: ['wake', 'discard', 'discard'], persist: ['persist', 'discard', 'discard'], discard: ['discard', 'discard', 'discard'] },
+      interrupt: {
+        wake: ['wake', 'interrupt', 'queue'],
+        persist: ['persist', 'interrupt', 'queue'],
+        discard: ['discard', 'interrupt', 'queue'],
+      },
+      persist: {
+        wake: ['wake', 'persist', 'persist'],
+        persist: ['persist', 'persist', 'persist'],
+        discard: ['discard', 'persist', 'persist'],
+      },
+      discard: {
+        wake: ['wake', 'discard', 'discard'],
+        persist: ['persist', 'discard', 'discard'],
+        discard: ['discard', 'discard', 'discard'],
+      },
     },
     queue: {
       deliver: { wake: ['wake', 'queue', 'queue'], persist: ['persist', 'queue', 'queue'], discard: ['discard', 'queue', 'queue'] },
       interrupt: { wake: ['wake', 'queue', 'queue'], persist: ['persist', 'queue', 'queue'], discard: ['discard', 'queue', 'queue'] },
-      persist: { wake: ['wake', 'persist', 'persist'], persist: ['persist', 'persist', 'persist'], discard: ['discard', 'persist', 'persist'] },
-      discard: { wake: ['wake', 'discard', 'discard'], persist: ['persist', 'discard', 'discard'], discard: ['discard', 'discard', 'discard'] },
+      persist: {
+        wake: ['wake', 'persist', 'persist'],
+        persist: ['persist', 'persist', 'persist'],
+        discard: ['discard', 'persist', 'persist'],
+      },
+      discard: {
+        wake: ['wake', 'discard', 'discard'],
+        persist: ['persist', 'discard', 'discard'],
+        discard: ['discard', 'discard', 'discard'],
+      },
     },
   }
 
-  const cells = (['now', 'queue'] as const).flatMap((mode) => actives.flatMap((ifActive) => idles.map((ifIdle) => ({ mode, ifActive, ifIdle }))))
+  const cells = (['now', 'queue'] as const).flatMap((mode) =>
+    actives.flatMap((ifActive) => idles.map((ifIdle) => ({ mode, ifActive, ifIdle }))),
+  )
 
   it.each(cells)('$mode, $ifActive, $ifIdle', ({ mode, ifActive, ifIdle }) => {
     const request = { mode, agentId: 'a', ifActive, ifIdle }
     const [idle, own, foreign] = table[mode][ifActive][ifIdle]
-    expect(route({ status: 'idle' }, request)).toBe(idle)
+    expect(chooseRoute({ status: 'idle' }, request)).toBe(idle)
     for (const status of ['running', 'suspended'] as const) {
-      expect(route({ status, agentId: 'a' }, request)).toBe(own)
-      expect(route({ status, agentId: 'b' }, request)).toBe(foreign)
-      expect(route({ status }, request)).toBe(foreign)
+      expect(chooseRoute({ status, agentId: 'a' }, request)).toBe(own)
+      expect(chooseRoute({ status, agentId: 'b' }, request)).toBe(foreign)
+      expect(chooseRoute({ status }, request)).toBe(foreign)
     }
   })
 })
 
-describe('what waits', () => {
-  const rows = fc.array(fc.record({ agentId: fc.constantFrom('a', 'b', 'c'), kind: fc.constantFrom<Waiting['kind']>('enter', 'turn') })).map((drawn) =>
-    drawn.map(({ agentId, kind }, index): Waiting => ({ id: `s${index}`, agentId, kind })))
+describe('pending signals', () => {
+  const rows = fc
+    .array(fc.record({ agentId: fc.constantFrom('a', 'b', 'c'), kind: fc.constantFrom<Waiting['kind']>('enter', 'turn') }))
+    .map((drawn) => drawn.map(({ agentId, kind }, index): Waiting => ({ id: `s${index}`, agentId, kind })))
 
-  it('is started run by run: each once, none dropped, in order per agent and kind, a turn alone', () => {
+  it('start runs: each signal once, none dropped, in order per agent and kind, a turn alone', () => {
     fc.assert(
       fc.property(rows, (waiting) => {
         const runs: Waiting[][] = []
         for (let rest: readonly Waiting[] = waiting; rest.length > 0; ) {
-          const run = nextRun(rest)
+          const run = startingSignals(rest)
           expect(run.length).toBeGreaterThan(0)
           runs.push(run)
           const taken = new Set(run)
@@ -135,21 +162,21 @@ describe('what waits', () => {
     )
   })
 
-  it('enters its own agent only: all of it, in order, and leaves the rest as it was', () => {
+  it('enter only runs of their own agent: all of them, in order', () => {
     fc.assert(
       fc.property(rows, fc.constantFrom('a', 'b', 'c'), (waiting, agentId) => {
-        const enters = entering(waiting, agentId)
+        const enters = enteringSignals(waiting, agentId)
         expect(enters).toEqual(waiting.filter((row) => row.kind === 'enter' && row.agentId === agentId))
       }),
     )
   })
 
-  it('of one agent, entered or started, is answered before its queue', () => {
+  it('that may enter a run are taken before queued signals', () => {
     const waiting: Waiting[] = [{ id: 'q', agentId: 'a', kind: 'turn' }, { id: 'm', agentId: 'a', kind: 'enter' }]
-    expect(nextRun(waiting).map((row) => row.id)).toEqual(['m'])
-    expect(nextRun([])).toEqual([])
+    expect(startingSignals(waiting).map((row) => row.id)).toEqual(['m'])
+    expect(startingSignals([])).toEqual([])
     const several: Waiting[] = [...waiting, { id: 'other', agentId: 'b', kind: 'enter' }, { id: 'n', agentId: 'a', kind: 'enter' }]
-    expect(nextRun(several).map((row) => row.id)).toEqual(['m', 'n'])
+    expect(startingSignals(several).map((row) => row.id)).toEqual(['m', 'n'])
   })
 })
 

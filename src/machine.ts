@@ -1,6 +1,6 @@
 /**
- * What a thread and a signal can be, and what moves them. Pure: every store calls these inside its transaction, so that all of
- * them decide alike, and the property tests need no store at all.
+ * The states of threads and signals, their transitions, and the routing of signals. Pure functions: every store calls them inside of its
+ * transactions, so that all stores decide alike, and property tests need no store.
  */
 
 export type ThreadStatus = 'idle' | 'running' | 'suspended'
@@ -8,15 +8,15 @@ export type ThreadStatus = 'idle' | 'running' | 'suspended'
 export type ThreadEvent =
   /** A pending signal starts a run. */
   | 'wake'
-  /** The run waits for an approval or for a tool's resume data. */
+  /** The run needs an approval, or resume data for a tool. */
   | 'suspend'
-  /** Everything it waited for was decided. */
+  /** All suspended calls of the run were decided. */
   | 'resume'
-  /** The run is over and more waits: the lease stays, the next run begins. */
+  /** The run ended and signals are pending: the owner keeps the lease, and the next run begins. */
   | 'continue'
-  /** The run is over and nothing waits. */
+  /** The run ended and no signal is pending. */
   | 'release'
-  /** Another process takes the thread of one that is gone. */
+  /** Another process claims the thread from one that is gone. */
   | 'take-over'
 
 const threadTable: Record<ThreadStatus, Partial<Record<ThreadEvent, ThreadStatus>>> = {
@@ -25,7 +25,7 @@ const threadTable: Record<ThreadStatus, Partial<Record<ThreadEvent, ThreadStatus
   suspended: { resume: 'running', release: 'idle' },
 }
 
-/** The next status, or `undefined` where the event can't happen. */
+/** The next status, or `undefined` if the event is not possible. */
 export function nextThreadStatus(status: ThreadStatus, event: ThreadEvent): ThreadStatus | undefined {
   return threadTable[status][event]
 }
@@ -33,13 +33,13 @@ export function nextThreadStatus(status: ThreadStatus, event: ThreadEvent): Thre
 export type SignalState = 'pending' | 'taken' | 'consumed' | 'rejected' | 'cancelled'
 
 export type SignalEvent =
-  /** A run drained it: it has a place in history. */
+  /** A run drained it: its rows are in history. */
   | 'take'
-  /** The step that answered it is stored; or it went straight into history. */
+  /** The run that took it ended or was sealed; or it was persisted without a run. */
   | 'consume'
-  /** A guardrail refused the run that took it. */
+  /** A guardrail rejected the run that took it. */
   | 'reject'
-  /** It was taken out before any run took it. */
+  /** It was cancelled before a run took it. */
   | 'cancel'
 
 const signalTable: Record<SignalState, Partial<Record<SignalEvent, SignalState>>> = {
@@ -50,6 +50,7 @@ const signalTable: Record<SignalState, Partial<Record<SignalEvent, SignalState>>
   cancelled: {},
 }
 
+/** The next state, or `undefined` if the event is not possible. */
 export function nextSignalState(state: SignalState, event: SignalEvent): SignalState | undefined {
   return signalTable[state][event]
 }
@@ -62,7 +63,7 @@ export const signalTransitions = signalTable
 export type ActiveBehavior = 'deliver' | 'interrupt' | 'persist' | 'discard'
 export type IdleBehavior = 'wake' | 'persist' | 'discard'
 
-/** How a send is meant: into the running loop, or as a turn of its own. */
+/** `now`: into the active run. `queue`: a run of its own. */
 export type SendMode = 'now' | 'queue'
 
 export interface RouteRequest {
@@ -74,44 +75,45 @@ export interface RouteRequest {
 
 export interface RouteState {
   status: ThreadStatus
-  /** The agent of the run that is active or suspended. */
+  /** The agent of the active or suspended run. */
   agentId?: string
 }
 
 /**
- * Where an accepted signal goes.
- * - `wake`: it starts a run. `deliver`: it enters the run at the next boundary. `interrupt`: the same, and the model stream is cut.
- * - `queue`: a run of its own, later. `persist`: straight into history. `discard`: nowhere.
+ * The route of an accepted signal.
+ * - `wake`: it starts a run. `deliver`: it enters the active run at the next boundary. `interrupt`: the same, and cuts the model's stream.
+ * - `queue`: it starts a run of its own, later. `persist`: it is stored in history without a run. `discard`: it is not stored.
  */
 export type Route = 'wake' | 'deliver' | 'interrupt' | 'queue' | 'persist' | 'discard'
 
-/** Suspended counts as active. Nothing ever enters the loop of another agent: there, `deliver` becomes `queue`. */
-export function route(state: RouteState, request: RouteRequest): Route {
+/** A suspended thread counts as active. A signal never enters the run of another agent: there, `deliver` becomes `queue`. */
+export function chooseRoute(state: RouteState, request: RouteRequest): Route {
   if (state.status === 'idle') return request.ifIdle
   if (request.ifActive === 'persist' || request.ifActive === 'discard') return request.ifActive
   if (request.mode === 'queue' || state.agentId !== request.agentId) return 'queue'
   return request.ifActive
 }
 
+/** A pending signal. */
 export interface Waiting {
   id: string
   agentId: string
-  /** `enter`: may join others in one run. `turn`: a run of its own. */
+  /** `enter`: may share a run with others. `turn`: gets a run of its own. */
   kind: 'enter' | 'turn'
 }
 
 /**
- * Which of the waiting rows, given in their order, start the next run. Rows that were meant to enter a run are answered first and
- * together, as far as they are for one agent; a queued row runs alone.
+ * The pending signals, given in order, that start the next run. Signals that may share a run come first, all of one agent together; a
+ * queued signal starts its run alone.
  */
-export function nextRun<Row extends Waiting>(waiting: readonly Row[]): Row[] {
-  const first = waiting.find((row) => row.kind === 'enter') ?? waiting[0]
+export function startingSignals<Signal extends Waiting>(pending: readonly Signal[]): Signal[] {
+  const first = pending.find((signal) => signal.kind === 'enter') ?? pending[0]
   if (!first) return []
   if (first.kind === 'turn') return [first]
-  return waiting.filter((row) => row.kind === 'enter' && row.agentId === first.agentId)
+  return pending.filter((signal) => signal.kind === 'enter' && signal.agentId === first.agentId)
 }
 
-/** Which of the waiting rows enter the active run of `agentId` at a step boundary. */
-export function entering<Row extends Waiting>(waiting: readonly Row[], agentId: string): Row[] {
-  return waiting.filter((row) => row.kind === 'enter' && row.agentId === agentId)
+/** The pending signals that enter the active run of `agentId` at a step boundary. */
+export function enteringSignals<Signal extends Waiting>(pending: readonly Signal[], agentId: string): Signal[] {
+  return pending.filter((signal) => signal.kind === 'enter' && signal.agentId === agentId)
 }

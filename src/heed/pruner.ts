@@ -1,6 +1,6 @@
 import { threadDependentsOf, type Storage } from '../store/contract/storage.ts'
 import type { ThreadDependents } from '../store/contract/thread-dependents.ts'
-import { policyOf, retentionOf } from '../store/retention.ts'
+import { findRetention, prunePolicy } from '../store/retention.ts'
 import type { Attendant } from '../thread/runtime/runnable.ts'
 import type { ThreadRuntime } from '../thread/runtime/runtime.ts'
 
@@ -40,12 +40,12 @@ export class Pruner implements Attendant {
     await this.#runtime.open()
     const storage = await this.#storage()
     const { store, clock } = this.#runtime
-    const retention = retentionOf(storage, store)
+    const retention = findRetention(storage, store)
     if (!retention) return 0
     let removed = 0
     for (let pages = 0; pages < pagesAtOnce && removed < limit && !this.#runtime.closing; pages++) {
       const now = clock.now()
-      const pruned = await store.pruneDue({ ...policyOf(retention, now), now, every: everyMs })
+      const pruned = await store.pruneDue({ ...prunePolicy(retention, now), now, every: everyMs })
       if (!pruned) break
       removed += pruned.threadIds.length + pruned.messages.length + pruned.records
       if (pruned.threadIds.length > 0)

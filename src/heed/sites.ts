@@ -1,5 +1,5 @@
 import { HeedError } from '../base/errors.ts'
-import { defaultPlace } from '../store/default.ts'
+import { defaultStorageKey } from '../store/default.ts'
 import { storageKey, type Storage } from '../store/contract/storage.ts'
 import { Site, type SiteOptions } from './site.ts'
 
@@ -32,7 +32,7 @@ export class Sites {
   /** The site of a storage, or of the default one. */
   of(given?: Storage): Site {
     const storage = given ?? this.#options.storage
-    const key = storage ? siteKeyOf(storage) : (this.#defaultKey ??= defaultPlace())
+    const key = storage ? siteKeyOf(storage) : (this.#defaultKey ??= defaultStorageKey())
     const found = this.#open.get(key)
     // Where the storage of a site was closed by other code, the next use opens another site.
     if (found && (!found.threads.closing || this.#closed)) return found

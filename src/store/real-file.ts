@@ -1,7 +1,7 @@
 import { readlinkSync, realpathSync } from 'node:fs'
 import { basename, dirname, join, resolve } from 'node:path'
 
-/** The one name of a file, however it was written and whether or not it is there yet. */
+/** The canonical path of a file: one for all of its names, and also if the file doesn't exist yet. */
 export function realFile(path: string): string {
   try {
     return realpathSync(path)
@@ -13,11 +13,11 @@ export function realFile(path: string): string {
   }
 }
 
-/** Where a link points whose file is still to be made. */
+/** The target of a link whose file doesn't exist yet. */
 function linkTarget(path: string): string | undefined {
   try {
     const target = readlinkSync(path)
-    // A link to itself leads nowhere.
+    // A link to itself has no target.
     return resolve(dirname(path), target) === resolve(path) ? undefined : target
   } catch {
     return undefined

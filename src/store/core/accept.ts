@@ -1,5 +1,5 @@
 import { HeedError } from '../../base/errors.ts'
-import { nextRun, route as routeOf, type Route } from '../../machine.ts'
+import { chooseRoute, startingSignals, type Route } from '../../machine.ts'
 import type { MessageRow } from '../../message/row.ts'
 import type { Accepted, Branch, Fence, Send } from '../contract/threads.ts'
 import { appendOutsideRun } from './append.ts'
@@ -63,7 +63,7 @@ function planSend(tables: ThreadTables, send: Send): Plan {
   if (send.askedBy) checkCallingRun(tables, send.askedBy)
   const status = found?.status ?? 'idle'
   if (status === 'suspended' && send.refuseSuspended) throw threadSuspended(send.threadId)
-  const route = routeOf(
+  const route = chooseRoute(
     { status, agentId: found?.agentId ?? undefined },
     { mode: send.mode, agentId: send.agentId, ifActive: send.ifActive.behavior, ifIdle: send.ifIdle.behavior },
   )
@@ -156,7 +156,7 @@ function wake(tables: ThreadTables, thread: ThreadRecord, mail: MailRecord, send
   }
   const { owner } = send.claim
   const before = isNew ? [] : runnable(tables.pending(thread), owner, [send.agentId])
-  const starting = nextRun([...before, mail])
+  const starting = startingSignals([...before, mail])
   const runId = starting[0]?.startRunId ?? mail.startRunId
   mail.runId = starting.includes(mail) ? runId : mail.startRunId
   const fence = grantLease(thread, 'wake', owner)

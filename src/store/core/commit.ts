@@ -1,6 +1,6 @@
 import { HeedError } from '../../base/errors.ts'
 import type { JSONObject } from '../../base/json.ts'
-import { entering } from '../../machine.ts'
+import { enteringSignals } from '../../machine.ts'
 import type { MessageRow } from '../../message/row.ts'
 import type { Fence, MailboxRow, RunEnd, StepCommit, StepCommitted } from '../contract/threads.ts'
 import { appendToRun, mergeTail } from './append.ts'
@@ -77,7 +77,7 @@ function reviseRow(tables: ThreadTables, thread: ThreadRecord, run: RunRecord, {
 }
 
 function enteringMail(tables: ThreadTables, thread: ThreadRecord, run: RunRecord, owner: string): MailRecord[] {
-  return entering(runnable(tables.pending(thread), owner), run.agentId)
+  return enteringSignals(runnable(tables.pending(thread), owner), run.agentId)
 }
 
 /** New input seals the rows before it: a guardrail that rejects later removes only the rows after it. */

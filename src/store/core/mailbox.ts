@@ -1,5 +1,5 @@
 import { HeedError } from '../../base/errors.ts'
-import { nextRun, nextSignalState, type SignalEvent } from '../../machine.ts'
+import { nextSignalState, startingSignals, type SignalEvent } from '../../machine.ts'
 import type { MailboxRow, Scope } from '../contract/threads.ts'
 import { appendToRun } from './append.ts'
 import { removeLaneSignals } from './lanes.ts'
@@ -26,7 +26,7 @@ export function startingMail(waiting: readonly MailRecord[], reserved: string | 
   const first = waiting.find((mail) => mail.startRunId === reserved)
   const starting = first
     ? waiting.filter((mail) => mail === first || (mail.kind === 'enter' && mail.agentId === first.agentId))
-    : nextRun(waiting)
+    : startingSignals(waiting)
   const runId = first?.startRunId ?? starting[0]?.startRunId
   return runId === undefined ? undefined : { runId, mail: starting }
 }

@@ -1,5 +1,5 @@
 import type { MessageRow } from '../../message/row.ts'
-import { nextRun, type SignalState } from '../../machine.ts'
+import { startingSignals, type SignalState } from '../../machine.ts'
 import type { MailboxRow, RowQuery, RunFilter, RunPage, RunRow, Scope } from '../contract/threads.ts'
 import { scopedThread } from '../core/lease.ts'
 import {
@@ -103,7 +103,7 @@ function* orphansOf(statements: Statements, tables: SqlTables, now: number): Gen
     const last = page?.at(-1)
     page = statements.all<ThreadRecord>(sql.dueThreads, last?.dueAt ?? -1, last?.key ?? 0, orphanPage)
     for (const thread of page) {
-      const agentId = thread.agentId ?? nextRun(tables.pending(thread))[0]?.agentId
+      const agentId = thread.agentId ?? startingSignals(tables.pending(thread))[0]?.agentId
       if (agentId !== undefined) yield { threadId: thread.id, agentId }
     }
   }

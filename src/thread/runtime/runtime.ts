@@ -16,7 +16,7 @@ import { isClosed, Sweeper } from './sweeper.ts'
 import { Titling } from './titles.ts'
 import { KeepAlive } from '../../base/keep-alive.ts'
 import type { TracingOptions } from '../../tracing/options.ts'
-import { leave, retain } from '../../store/sharing.ts'
+import { acquireStore, releaseStore } from '../../store/sharing.ts'
 import { namespaceOf } from '../../store/contract/storage.ts'
 
 /** After a store failed in the middle of a thread, how long until it is asked again. */
@@ -165,7 +165,7 @@ export class ThreadRuntime implements RunEnvironment {
     try {
       const store = typeof this.#source === 'function' ? await this.#source() : this.#source
       await store.open()
-      retain(store)
+      acquireStore(store)
       this.#store = store
     } catch (error) {
       // What can't be opened now may be opened later.
@@ -285,7 +285,7 @@ export class ThreadRuntime implements RunEnvironment {
       await this.sends.inFlight.whenIdle()
     } finally {
       await this.peers.close()
-      await leave(this.#store)
+      await releaseStore(this.#store)
     }
   }
 

@@ -1,0 +1,41 @@
+import { mkdtempSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { afterAll, afterEach, describe, expect, it } from 'vitest'
+import { notificationConformance } from '../conformance/notifications/notifications.ts'
+import { scheduleConformance } from '../conformance/schedules.ts'
+import { subscriptionConformance } from '../conformance/subscriptions.ts'
+import { InMemoryStore } from '../sqlite/in-memory.ts'
+import { LibSQLStore } from '../sqlite/index.ts'
+import type { StoreDomains } from './storage.ts'
+
+const folder = mkdtempSync(join(tmpdir(), 'heed-domains-'))
+let files = 0
+const opened: LibSQLStore[] = []
+
+afterEach(async () => {
+  await Promise.all(opened.splice(0).map((store) => store.close()))
+})
+afterAll(() => rmSync(folder, { recursive: true, force: true }))
+
+const engines = {
+  'in memory': () => new InMemoryStore(),
+  'on a file': () => new LibSQLStore({ url: `file:${join(folder, `${++files}.db`)}` }),
+}
+
+describe.each(Object.entries(engines))('the stores beside threads, %s', (_, open) => {
+  async function store<Domain extends keyof StoreDomains>(domain: Domain): Promise<StoreDomains[Domain]> {
+    const storage = open()
+    opened.push(storage)
+    return (await storage.getStore(domain)) as StoreDomains[Domain]
+  }
+
+  const notifications = { store: () => store('notifications') }
+  it.each(notificationConformance)('notifications: $name', ({ run }) => expect(run(notifications)).resolves.toBeUndefined())
+
+  const schedules = { store: () => store('schedules') }
+  it.each(scheduleConformance)('schedules: $name', ({ run }) => expect(run(schedules)).resolves.toBeUndefined())
+
+  const subscriptions = { store: () => store('subscriptions') }
+  it.each(subscriptionConformance)('subscriptions: $name', ({ run }) => expect(run(subscriptions)).resolves.toBeUndefined())
+})

@@ -6,8 +6,8 @@ import { setTimeout as sleep } from 'node:timers/promises'
  * A process that asks: so many connections, each with one request on its way, for so long. One and the same for every server, and so
  * little work a request that it is never what is measured. Told what to do, it answers how many were answered and how long each took.
  *
- * @typedef {{ port: number, path: string, connections: number, forMs: number, first: number, body: { before: string, after: string, of: number }, stored: Stored }} Load
- * A body is `before`, the number of the request modulo `of`, and `after`.
+ * @typedef {{ port: number, path: string, connections: number, forMs: number, atMost?: number, first: number, body: { before: string, after: string, of: number }, stored: Stored }} Load
+ * It ends after `forMs` or after `atMost` requests. A body is `before`, the number of the request modulo `of`, and `after`.
  * @typedef {{ file: string, count: string, perRequest: number }} Stored
  * Where the server stores, and how much of it a request is. Looked at when all were answered, so that what is counted is stored.
  */
@@ -30,7 +30,7 @@ async function allStored({ file, count }, wanted) {
   }
 }
 
-async function run({ port, path, connections, forMs, first, body: { before, after, of } }) {
+async function run({ port, path, connections, forMs, atMost = Number.MAX_SAFE_INTEGER, first, body: { before, after, of } }) {
   const latencies = []
   let next = first
   const until = performance.now() + forMs
@@ -38,7 +38,7 @@ async function run({ port, path, connections, forMs, first, body: { before, afte
     const socket = connect({ port, host: '127.0.0.1', noDelay: true })
     let sentAt
     const ask = () => {
-      if (performance.now() >= until) {
+      if (performance.now() >= until || next - first >= atMost) {
         socket.end()
         resolve()
         return

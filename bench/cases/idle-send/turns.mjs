@@ -23,11 +23,23 @@ export async function turns({ agent, memory }) {
     await finished
     return { wall: performance.now() - sentAt, first: firstChunkAt - sentAt }
   }
-  for (let index = 0; index < input.warmup; index++) await turn(index)
-  const times = []
-  const stop = stopwatch()
-  for (let index = 0; index < input.turns; index++) times.push(await turn(index))
-  const { cpu } = stop()
+  let sent = 0
+  const measured = async (count) => {
+    const times = []
+    const stop = stopwatch()
+    for (let index = 0; index < count; index++) times.push(await turn(sent++))
+    const { cpu, wall } = stop()
+    return { times, cpu: cpu / count, wall: wall / count }
+  }
+  const cold = await measured(input.cold)
+  while (sent < input.warmup) await turn(sent++)
+  const warm = await measured(input.turns)
   expect('stored messages', (await storedMessages(memory, target)).length, 2 * (input.warmup + input.turns))
-  return { wall: median(times.map(({ wall }) => wall)), cpu: cpu / input.turns, 'first chunk': median(times.map(({ first }) => first)) }
+  return {
+    wall: median(warm.times.map(({ wall }) => wall)),
+    cpu: warm.cpu,
+    'first chunk': median(warm.times.map(({ first }) => first)),
+    'cold wall': cold.wall,
+    'cold cpu': cold.cpu,
+  }
 }

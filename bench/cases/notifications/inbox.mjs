@@ -28,17 +28,18 @@ export async function inbox({ send, committed = send, dispatch, answered }) {
     const number = sent++
     return how({ source: 'github', kind: 'ci-status', priority: 'low', summary: `CI failed on branch ${number}.`, dedupeKey: `ci:${number}`, payload: { number } }, targetOf(number % 100))
   }
+  const inTurn = async (count, how) => {
+    const stop = stopwatch()
+    for (let index = 0; index < count; index++) await one(how)
+    return stop()
+  }
+  const cold = await inTurn(input.cold, committed)
   await inLanes(input.warmup, input.width, () => one(send))
   const atOnce = stopwatch()
   await inLanes(input.atOnce, input.width, () => one(send))
   const together = atOnce()
-  const inTurn = async (how) => {
-    const stop = stopwatch()
-    for (let index = 0; index < input.inTurn; index++) await one(how)
-    return stop()
-  }
-  const apart = await inTurn(send)
-  const quick = await inTurn(committed)
+  const apart = await inTurn(input.inTurn, send)
+  const quick = await inTurn(input.inTurn, committed)
   const due = async (count, name) => {
     const targets = Array.from({ length: count }, (_, index) => targetOf(`${name}-${index}`))
     await inLanes(count, input.width, (index) => send({ source: 'due', kind: 'k', summary: `Due ${index}.` }, targets[index]))
@@ -65,6 +66,8 @@ export async function inbox({ send, committed = send, dispatch, answered }) {
     'ingress, in turn/s': input.inTurn / (apart.wall / 1_000),
     'ingress, in turn and committed/s': input.inTurn / (quick.wall / 1_000),
     'ingress cpu': (together.cpu * 1_000) / input.atOnce,
+    'cold ingress': cold.wall / input.cold,
+    'cold ingress cpu': cold.cpu / input.cold,
     'dispatch/s': input.due / (dispatched.wall / 1_000),
     'dispatch cpu': (dispatched.cpu * 1_000) / input.due,
   }

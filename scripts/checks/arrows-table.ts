@@ -42,7 +42,7 @@ export const arrows: ArrowTable = {
   // The entry of the package for processors also exports those of memory.
   'processors/index.ts': ['processors/**', 'memory/**'],
   'processors/builtin/**': [...base, 'processors/*.ts', 'message/**', 'signals/**', 'schema/**', 'prompt/tokens.ts', 'type prompt/**', 'type run/**'],
-  'processors/**': [...base, 'message/**', 'signals/**', 'schema/**', 'prompt/tokens.ts', 'type prompt/**', 'type run/**'],
+  'processors/**': [...base, 'message/**', 'signals/**', 'schema/**', 'prompt/system.ts', 'type prompt/**', 'type run/**'],
   // Spans and metrics for a registered OpenTelemetry SDK, which is found without importing anything.
   'tracing/**': [...base, 'type message/**', 'type run/**', 'type signals/**', 'type store/contract/**'],
   // One run of a model and its tools; it knows no thread and no store.

@@ -76,7 +76,7 @@ async function resolveSetup(
     options.maxProcessorRetries ?? config.maxProcessorRetries ?? defaultProcessorRetries,
   )
   const setting = request.fence && (await workingMemorySetting(config, options, [input, output]))
-  const working = await workingMemoryParts(setting, seatOf(setting, request, site.threads, pipeline.canRefuse))
+  const working = await workingMemoryParts(setting, seatOf(setting, request, site.threads, pipeline.canReject))
   const { system, tools, structured } = await resolvePrompt(config, options, agent.id, site, working)
   const models = await resolveModels(model, agent.id)
   const recalled = await recallSources(config, options, [input, output], request, {

@@ -1,44 +1,51 @@
+import { isObject } from '../base/json.ts'
 import type { ChunkPayloads } from '../run/chunk.ts'
 
-/** What a field of a payload has to be, and how that is said. */
-interface Kind {
-  readonly word: string
+/** The type of a field of a payload, and its description in errors. */
+interface FieldType {
+  readonly description: string
   readonly optional?: true
-  fits(value: unknown): boolean
+  matches(value: unknown): boolean
 }
 
-/** The fields that a payload must have, or may. Others are let be. */
-export type PayloadShape = Readonly<Record<string, Kind>>
+/** The checked fields of a payload. Others are not checked. */
+export type PayloadShape = Readonly<Record<string, FieldType>>
 
-/** How a run goes is for the run to say. A processor may return such a chunk where it was given it, with no more changed than these fields of its payload. */
-export interface OwnChunk {
-  readonly may: PayloadShape
+/** A chunk that only the run creates. A processor may return the one that it received, with changes of these payload fields only. */
+export interface RunChunk {
+  readonly changeable: PayloadShape
 }
 
-const text: Kind = { word: 'a text', fits: (value) => typeof value === 'string' }
-const flag: Kind = { word: 'true or false', fits: (value) => typeof value === 'boolean' }
-const value: Kind = { word: 'a value', fits: () => true }
-const object: Kind = { word: 'an object', fits: isObject }
-const error: Kind = { word: 'an error with name and message', fits: (told) => isObject(told) && typeof told.name === 'string' && typeof told.message === 'string' }
-const sourceType: Kind = { word: "'url' or 'document'", fits: (told) => told === 'url' || told === 'document' }
-const metadata: Kind = { word: 'an object with an object for each provider', fits: (told) => isObject(told) && Object.values(told).every((options) => options === undefined || isObject(options)) }
+const text: FieldType = { description: 'a text', matches: (value) => typeof value === 'string' }
+const flag: FieldType = { description: 'true or false', matches: (value) => typeof value === 'boolean' }
+const value: FieldType = { description: 'a value', matches: () => true }
+const object: FieldType = { description: 'an object', matches: isObject }
+const error: FieldType = {
+  description: 'an error with name and message',
+  matches: (value) => isObject(value) && typeof value.name === 'string' && typeof value.message === 'string',
+}
+const sourceType: FieldType = { description: "'url' or 'document'", matches: (value) => value === 'url' || value === 'document' }
+const metadata: FieldType = {
+  description: 'an object with an object for each provider',
+  matches: (value) => isObject(value) && Object.values(value).every((options) => options === undefined || isObject(options)),
+}
 
-function maybe(kind: Kind): Kind {
-  return { ...kind, optional: true, fits: (told) => told === undefined || kind.fits(told) }
+function maybe(type: FieldType): FieldType {
+  return { ...type, optional: true, matches: (value) => value === undefined || type.matches(value) }
 }
 
 const meta: PayloadShape = { providerMetadata: maybe(metadata) }
 const block: PayloadShape = { id: text, ...meta }
 const delta: PayloadShape = { ...block, text }
 const call: PayloadShape = { toolCallId: text, toolName: text }
-const calledWith: PayloadShape = { ...call, args: value }
-const runBy: PayloadShape = { providerExecuted: maybe(flag), dynamic: maybe(flag), ...meta }
-const own: OwnChunk = { may: {} }
+const callWithArgs: PayloadShape = { ...call, args: value }
+const executor: PayloadShape = { providerExecuted: maybe(flag), dynamic: maybe(flag), ...meta }
+const ofRun: RunChunk = { changeable: {} }
 
-/** Of every chunk that a run says: what its payload must be, or that it is the run's own. */
-export const chunkShapes: { readonly [Type in keyof ChunkPayloads]: { readonly payload: PayloadShape | 'any' } | OwnChunk } = {
-  start: own,
-  'step-start': own,
+/** The payload of each type of chunk, or that only the run creates it. */
+export const chunkShapes: { readonly [Type in keyof ChunkPayloads]: { readonly payload: PayloadShape | 'any' } | RunChunk } = {
+  start: ofRun,
+  'step-start': ofRun,
   'response-metadata': { payload: { id: maybe(text), timestamp: maybe(text), modelId: maybe(text) } },
   'text-start': { payload: block },
   'text-delta': { payload: delta },
@@ -46,41 +53,41 @@ export const chunkShapes: { readonly [Type in keyof ChunkPayloads]: { readonly p
   'reasoning-start': { payload: block },
   'reasoning-delta': { payload: delta },
   'reasoning-end': { payload: block },
-  source: { payload: { id: text, sourceType, url: maybe(text), title: maybe(text), mimeType: maybe(text), filename: maybe(text), ...meta } },
+  source: {
+    payload: { id: text, sourceType, url: maybe(text), title: maybe(text), mimeType: maybe(text), filename: maybe(text), ...meta },
+  },
   file: { payload: { data: text, mimeType: text, ...meta } },
-  'tool-call-input-streaming-start': { payload: { ...call, ...runBy } },
+  'tool-call-input-streaming-start': { payload: { ...call, ...executor } },
   'tool-call-delta': { payload: { toolCallId: text, toolName: maybe(text), argsTextDelta: text, ...meta } },
   'tool-call-input-streaming-end': { payload: { toolCallId: text, ...meta } },
-  'tool-call': { payload: { ...calledWith, ...runBy } },
-  'tool-call-approval': { may: { args: value } },
-  'tool-call-suspended': { may: { args: value, suspendPayload: value } },
+  'tool-call': { payload: { ...callWithArgs, ...executor } },
+  'tool-call-approval': { changeable: { args: value } },
+  'tool-call-suspended': { changeable: { args: value, suspendPayload: value } },
   'tool-output': { payload: { ...call, output: value } },
-  'tool-result': { payload: { ...calledWith, result: value, isError: maybe(flag), preliminary: maybe(flag), ...runBy } },
-  'tool-error': { payload: { ...calledWith, error } },
-  'tool-output-denied': { payload: { ...calledWith, reason: maybe(text) } },
-  'step-finish': { may: { metadata: object } },
+  'tool-result': { payload: { ...callWithArgs, result: value, isError: maybe(flag), preliminary: maybe(flag), ...executor } },
+  'tool-error': { payload: { ...callWithArgs, error } },
+  'tool-output-denied': { payload: { ...callWithArgs, reason: maybe(text) } },
+  'step-finish': { changeable: { metadata: object } },
   object: { payload: { object: value } },
-  'object-result': own,
-  tripwire: own,
+  'object-result': ofRun,
+  tripwire: ofRun,
   raw: { payload: 'any' },
-  error: own,
-  abort: own,
-  finish: { may: { metadata: object } },
+  error: ofRun,
+  abort: ofRun,
+  finish: { changeable: { metadata: object } },
 }
 
-/** What a thread says in chunks of data: a display takes them for the thread's own words. */
-export const threadData: ReadonlySet<string> = new Set(['data-user-message', 'data-signal', 'data-thread-snapshot', 'data-run-resumed', 'data-inbox'])
+/** The types of data chunks that only a thread creates: clients read them as events of the thread. */
+export const threadDataTypes: ReadonlySet<string> = new Set([
+  'data-user-message', 'data-signal', 'data-thread-snapshot', 'data-run-resumed', 'data-inbox',
+])
 
-/** The first field that isn't what it has to be, in words; nothing when all are. */
-export function misfitIn(payload: object, shape: PayloadShape): string | undefined {
-  for (const [name, kind] of Object.entries(shape)) {
-    const there = Object.hasOwn(payload, name)
-    if (!there && !kind.optional) return ` without ${name} in its payload`
-    if (there && !kind.fits((payload as Record<string, unknown>)[name])) return ` whose ${name} is not ${kind.word}`
+/** The first invalid field of a payload, for an error message; undefined when all are valid. */
+export function findInvalidField(payload: object, shape: PayloadShape): string | undefined {
+  for (const [name, type] of Object.entries(shape)) {
+    const isPresent = Object.hasOwn(payload, name)
+    if (!isPresent && !type.optional) return ` without ${name} in its payload`
+    if (isPresent && !type.matches((payload as Record<string, unknown>)[name])) return ` whose ${name} is not ${type.description}`
   }
   return undefined
-}
-
-export function isObject(told: unknown): told is Record<string, unknown> {
-  return typeof told === 'object' && told !== null && !Array.isArray(told)
 }

@@ -5,40 +5,45 @@ import type { Chunk } from '../run/chunk.ts'
 import type { Run } from '../run/loop/run.ts'
 import type { StepRecorder } from '../run/step/step-recorder.ts'
 import type { HookCall } from './hook-call.ts'
-import type { PartOfRun } from './part-of-run.ts'
+import type { HookMessages } from './hook-messages.ts'
 import type {
-  ProcessAPIErrorArgs, ProcessInputArgs, ProcessInputStepArgs, ProcessOutputResultArgs, ProcessOutputStepArgs, ProcessOutputStreamArgs, ProcessorContext,
-  ProcessToolResultArgs,
+  ProcessAPIErrorArgs, ProcessInputArgs, ProcessInputStepArgs, ProcessOutputResultArgs, ProcessOutputStepArgs, ProcessOutputStreamArgs,
+  ProcessorContext, ProcessToolResultArgs,
 } from './processor.ts'
 import type { StepChange } from './step-change.ts'
 
 /*
- * What hooks are given. Every processor gets an object of its own at every place, so that what one of these costs is what a processor costs. Each is
- * written out and so has one shape: a class for what they have in common would be compiled for eight.
+ * The arguments of hooks. Each call of a hook gets an object of its own, so the cost of creating one is most of the cost of a processor.
+ * Each literal is written out and has one shape: a shared class for the common fields would be compiled for eight shapes.
  */
 
-/** What every hook is given. */
+/** The arguments that every hook receives. */
 export function contextFor(run: Run, call: HookCall): ProcessorContext {
   return {
-    agent: run.agent, runId: run.id, threadId: run.threadId, resourceId: run.resourceId, requestContext: run.requestContext, logger: run.logger,
-    retryCount: run.retries, abortSignal: call.signal, state: call.state, abort: call.abort, sendSignal: call.sendSignal,
+    agent: run.agent, runId: run.id, threadId: run.threadId, resourceId: run.resourceId, requestContext: run.requestContext,
+    logger: run.logger, retryCount: run.retries, abortSignal: call.signal, state: call.state, abort: call.abort,
+    sendSignal: call.sendSignal,
   }
 }
 
-export function inputArgs(run: Run, call: HookCall, part: PartOfRun): ProcessInputArgs {
+export function inputArgs(run: Run, call: HookCall, part: HookMessages): ProcessInputArgs {
   return {
-    agent: run.agent, runId: run.id, threadId: run.threadId, resourceId: run.resourceId, requestContext: run.requestContext, logger: run.logger,
-    retryCount: run.retries, abortSignal: call.signal, state: call.state, abort: call.abort, sendSignal: call.sendSignal,
+    agent: run.agent, runId: run.id, threadId: run.threadId, resourceId: run.resourceId, requestContext: run.requestContext,
+    logger: run.logger, retryCount: run.retries, abortSignal: call.signal, state: call.state, abort: call.abort,
+    sendSignal: call.sendSignal,
     messages: part.messages, messageList: part.list, systemMessages: run.system,
   }
 }
 
-/** `before`: what the processors before it have changed. */
-export function inputStepArgs(run: Run, call: HookCall, part: PartOfRun, before: StepChange, model: ProcessInputStepArgs['model']): ProcessInputStepArgs {
+/** `before`: the changes of the processors before this one. */
+export function inputStepArgs(
+  run: Run, call: HookCall, part: HookMessages, before: StepChange, model: ProcessInputStepArgs['model'],
+): ProcessInputStepArgs {
   const { options } = run
   return {
-    agent: run.agent, runId: run.id, threadId: run.threadId, resourceId: run.resourceId, requestContext: run.requestContext, logger: run.logger,
-    retryCount: run.retries, abortSignal: call.signal, state: call.state, abort: call.abort, sendSignal: call.sendSignal,
+    agent: run.agent, runId: run.id, threadId: run.threadId, resourceId: run.resourceId, requestContext: run.requestContext,
+    logger: run.logger, retryCount: run.retries, abortSignal: call.signal, state: call.state, abort: call.abort,
+    sendSignal: call.sendSignal,
     messages: part.messages, messageList: part.list, stepNumber: run.step, steps: run.steps, tools: run.tools.definitions,
     systemMessages: before.systemMessages ?? run.system,
     model: before.model ?? model,
@@ -53,20 +58,22 @@ export function outputStreamArgs(
   run: Run, call: HookCall, part: Chunk, streamParts: readonly Chunk[], emit: ProcessOutputStreamArgs['emit'],
 ): ProcessOutputStreamArgs {
   return {
-    agent: run.agent, runId: run.id, threadId: run.threadId, resourceId: run.resourceId, requestContext: run.requestContext, logger: run.logger,
-    retryCount: run.retries, abortSignal: call.signal, state: call.state, abort: call.abort, sendSignal: call.sendSignal,
+    agent: run.agent, runId: run.id, threadId: run.threadId, resourceId: run.resourceId, requestContext: run.requestContext,
+    logger: run.logger, retryCount: run.retries, abortSignal: call.signal, state: call.state, abort: call.abort,
+    sendSignal: call.sendSignal,
     part, streamParts, emit,
   }
 }
 
 export function outputStepArgs(
-  run: Run, call: HookCall, part: PartOfRun, said: StepRecorder, toolCalls: ProcessOutputStepArgs['toolCalls'],
+  run: Run, call: HookCall, part: HookMessages, output: StepRecorder, toolCalls: ProcessOutputStepArgs['toolCalls'],
 ): ProcessOutputStepArgs {
   return {
-    agent: run.agent, runId: run.id, threadId: run.threadId, resourceId: run.resourceId, requestContext: run.requestContext, logger: run.logger,
-    retryCount: run.retries, abortSignal: call.signal, state: call.state, abort: call.abort, sendSignal: call.sendSignal,
+    agent: run.agent, runId: run.id, threadId: run.threadId, resourceId: run.resourceId, requestContext: run.requestContext,
+    logger: run.logger, retryCount: run.retries, abortSignal: call.signal, state: call.state, abort: call.abort,
+    sendSignal: call.sendSignal,
     messages: part.messages, messageList: part.list, stepNumber: run.step, steps: run.steps,
-    text: said.text, toolCalls, finishReason: said.finishReason, usage: said.usage,
+    text: output.text, toolCalls, finishReason: output.finishReason, usage: output.usage,
   }
 }
 
@@ -74,24 +81,29 @@ export function toolResultArgs(
   run: Run, call: HookCall, { toolName, toolCallId, args }: ToolInvocation, result: JSONValue, isError: boolean, preliminary: boolean,
 ): ProcessToolResultArgs {
   return {
-    agent: run.agent, runId: run.id, threadId: run.threadId, resourceId: run.resourceId, requestContext: run.requestContext, logger: run.logger,
-    retryCount: run.retries, abortSignal: call.signal, state: call.state, abort: call.abort, sendSignal: call.sendSignal,
+    agent: run.agent, runId: run.id, threadId: run.threadId, resourceId: run.resourceId, requestContext: run.requestContext,
+    logger: run.logger, retryCount: run.retries, abortSignal: call.signal, state: call.state, abort: call.abort,
+    sendSignal: call.sendSignal,
     stepNumber: run.step, toolName, toolCallId, args, result, isError, preliminary,
   }
 }
 
-export function outputResultArgs(run: Run, call: HookCall, part: PartOfRun, result: ProcessOutputResultArgs['result']): ProcessOutputResultArgs {
+export function outputResultArgs(
+  run: Run, call: HookCall, part: HookMessages, result: ProcessOutputResultArgs['result'],
+): ProcessOutputResultArgs {
   return {
-    agent: run.agent, runId: run.id, threadId: run.threadId, resourceId: run.resourceId, requestContext: run.requestContext, logger: run.logger,
-    retryCount: run.retries, abortSignal: call.signal, state: call.state, abort: call.abort, sendSignal: call.sendSignal,
+    agent: run.agent, runId: run.id, threadId: run.threadId, resourceId: run.resourceId, requestContext: run.requestContext,
+    logger: run.logger, retryCount: run.retries, abortSignal: call.signal, state: call.state, abort: call.abort,
+    sendSignal: call.sendSignal,
     messages: part.messages, messageList: part.list, result,
   }
 }
 
-export function apiErrorArgs(run: Run, call: HookCall, part: PartOfRun, error: HeedError): ProcessAPIErrorArgs {
+export function apiErrorArgs(run: Run, call: HookCall, part: HookMessages, error: HeedError): ProcessAPIErrorArgs {
   return {
-    agent: run.agent, runId: run.id, threadId: run.threadId, resourceId: run.resourceId, requestContext: run.requestContext, logger: run.logger,
-    retryCount: run.retries, abortSignal: call.signal, state: call.state, abort: call.abort, sendSignal: call.sendSignal,
+    agent: run.agent, runId: run.id, threadId: run.threadId, resourceId: run.resourceId, requestContext: run.requestContext,
+    logger: run.logger, retryCount: run.retries, abortSignal: call.signal, state: call.state, abort: call.abort,
+    sendSignal: call.sendSignal,
     messages: part.messages, messageList: part.list, error, stepNumber: run.step,
   }
 }

@@ -1,36 +1,36 @@
 import { describe, HeedError } from '../base/errors.ts'
-import type { Run } from '../run/loop/run.ts'
 import { isPromise } from '../base/is-promise.ts'
+import type { Run } from '../run/loop/run.ts'
 import type { CreatedAgentSignal, SignalInput } from '../signals/signal.ts'
-import { called } from './called.ts'
-import type { Hook } from './hooks.ts'
-import { inTime, isTimeout } from './in-time.ts'
-import type { PartOfRun } from './part-of-run.ts'
+import type { HookMessages } from './hook-messages.ts'
+import { isTimeout, withHookTimeout } from './hook-timeout.ts'
+import { processorLabel, type Hook } from './hooks.ts'
 import type { Processor, ProcessorContext } from './processor.ts'
-import { refusal, TripwireAbort } from './tripwire.ts'
+import { createTripwire, TripwireAbort } from './tripwire.ts'
 
-type Take<Args> = (returned: unknown, args: Args) => void | Promise<void>
+type Apply<Args> = (returned: unknown, args: Args) => void | Promise<void>
 
 /**
- * A call of a hook: what it may do meanwhile, and what its failure is called. A processor's calls in a run are one object for as long as they end well,
- * and what a hook has kept of an earlier one goes on to work: most hooks return at once, and what is made for each call is what such a hook costs.
+ * The calls of one processor's hooks in a run: what a hook may do during its call, and the errors of its failures. One object serves all
+ * calls of a processor as long as each succeeds, and functions that a hook has kept from an earlier call stay valid: most hooks return at
+ * once, so the objects created for a call are most of its cost.
  */
 export class HookCall {
   declare readonly processor: Processor
   declare readonly state: Record<string, unknown>
-  readonly abort: ProcessorContext['abort'] = (reason, options) => this.refuse(reason, options)
+  readonly abort: ProcessorContext['abort'] = (reason, options) => this.reject(reason, options)
   readonly sendSignal: ProcessorContext['sendSignal'] = (signal) => this.send(signal)
-  /** Of a call that the end of the run does not end. */
+  /** Set for a call that an abort of the run doesn't end. */
   declare private closing: AbortController | undefined
   declare private readonly run: Run
   declare private hook: Hook
-  /** What the hook was asked about, where that may be why it fails. */
-  declare private about: PartOfRun | undefined
-  /** It has not ended, or it did not end well: the next is another. */
+  /** The messages that the hook receives, where the error of a failure names them. */
+  declare private about: HookMessages | undefined
+  /** The call is running or has failed: the next call gets another object. */
   declare private busy: boolean
-  /** It was given up. */
-  declare private over: boolean
-  declare private refusal: TripwireAbort | undefined
+  /** The call has failed: its `sendSignal` rejects. */
+  declare private abandoned: boolean
+  declare private rejection: TripwireAbort | undefined
 
   constructor(run: Run, processor: Processor, state: Record<string, unknown>) {
     this.run = run
@@ -40,20 +40,20 @@ export class HookCall {
     this.hook = 'processInput'
     this.about = undefined
     this.busy = false
-    this.over = false
-    this.refusal = undefined
+    this.abandoned = false
+    this.rejection = undefined
   }
 
-  /** The processor's next call: this one again if it has ended well. */
-  next(hook: Hook, about?: PartOfRun): HookCall {
-    // What was said before an abort is still looked at, by hooks that must not be told that it is over.
+  /** The object of the next call: this one, unless its call is running or has failed. */
+  next(hook: Hook, about?: HookMessages): HookCall {
+    // The output before an abort is still checked, by hooks that must not see the abort.
     const closing = hook === 'processOutputResult' && this.run.signal.aborted
     const call = this.busy || closing ? new HookCall(this.run, this.processor, this.state) : this
     if (closing) call.closing = new AbortController()
     call.busy = true
     call.hook = hook
     call.about = about
-    call.refusal = undefined
+    call.rejection = undefined
     return call
   }
 
@@ -61,23 +61,26 @@ export class HookCall {
     return this.closing?.signal ?? this.run.signal
   }
 
-  private refuse(reason: string | undefined, options: { retry?: boolean; metadata?: unknown } | undefined): never {
-    throw (this.refusal = refusal(this.run, this.processor, reason, options))
+  private reject(reason: string | undefined, options: { retry?: boolean; metadata?: unknown } | undefined): never {
+    throw (this.rejection = createTripwire(this.run, this.processor, reason, options))
   }
 
   private async send(signal: SignalInput): Promise<CreatedAgentSignal> {
-    if (this.over) throw new HeedError('no_active_run', `Processor ${called(this.processor)} was given up in ${this.hook}: its signal comes too late.`)
-    // A chunk is being looked at: the echo of a signal can't wait until that is over.
+    if (this.abandoned) {
+      const message = `Processor ${processorLabel(this.processor)} failed in ${this.hook} or timed out: its signal comes too late.`
+      throw new HeedError('no_active_run', message)
+    }
+    // The stream waits for this hook, so the echo of the signal can't wait for the stream.
     return this.run.sendSignal(signal, this.hook === 'processOutputStream')
   }
 
-  /** Asks, and hands over what was answered. A promise only where the hook, or what is done about its answer, makes one wait. */
-  ask<Args>(hook: (args: Args) => unknown, args: Args, take: Take<Args>): Promise<void> | undefined {
+  /** Calls the hook and applies its result. Returns a promise only where the hook or `apply` returned one. */
+  invoke<Args>(hook: (args: Args) => unknown, args: Args, apply: Apply<Args>): Promise<void> | undefined {
     try {
       const returned = hook.call(this.processor, args)
-      if (isPromise(returned)) return this.answer(returned, args, take)
-      const taken = take(returned, args)
-      if (taken) return this.settled(taken)
+      if (isPromise(returned)) return this.awaitResult(returned, args, apply)
+      const applied = apply(returned, args)
+      if (applied) return this.awaitApplied(applied)
       this.end()
       return undefined
     } catch (error) {
@@ -85,20 +88,20 @@ export class HookCall {
     }
   }
 
-  private async answer<Args>(returned: Promise<unknown>, args: Args, take: Take<Args>): Promise<void> {
+  private async awaitResult<Args>(returned: Promise<unknown>, args: Args, apply: Apply<Args>): Promise<void> {
     try {
-      const answered = await inTime(this.run, this.processor, this.hook, returned, this.closing !== undefined)
-      const taken = take(answered, args)
-      if (taken) await taken
+      const result = await withHookTimeout(this.run, this.processor, this.hook, returned, this.closing !== undefined)
+      const applied = apply(result, args)
+      if (applied) await applied
       this.end()
     } catch (error) {
       this.fail(error)
     }
   }
 
-  private async settled(taken: Promise<void>): Promise<void> {
+  private async awaitApplied(applied: Promise<void>): Promise<void> {
     try {
-      await taken
+      await applied
       this.end()
     } catch (error) {
       this.fail(error)
@@ -106,32 +109,66 @@ export class HookCall {
   }
 
   private end(): void {
-    this.holdToRefusal()
+    this.throwRejection()
     this.busy = false
   }
 
-  /** A refusal counts, whatever the hook's own code made of it. */
-  private holdToRefusal(): void {
-    if (this.refusal) throw this.refusal
+  /** A rejection counts, also when the hook caught the error of `abort()`. */
+  private throwRejection(): void {
+    if (this.rejection) throw this.rejection
   }
 
   private fail(error: unknown): never {
-    // One that wants the model to be asked again is not given up: the run goes on, and so does what was kept of its earlier calls.
-    this.over = !this.refusal?.tripwire.retry
-    this.busy = this.over
+    // After a rejection with `retry` the run continues, and functions that the hook has kept stay valid.
+    this.abandoned = !this.rejection?.tripwire.retry
+    this.busy = this.abandoned
     this.closing?.abort()
     if (isTimeout(error) || isOfRun(this.run, error)) throw error
-    this.holdToRefusal()
+    this.throwRejection()
     if (error instanceof TripwireAbort) throw error
     const { id } = this.processor
-    throw new HeedError('processor_failed', `Processor ${called(this.processor)} failed in ${this.hook}: ${describe(error)}`, {
+    throw new HeedError('processor_failed', `Processor ${processorLabel(this.processor)} failed in ${this.hook}: ${describe(error)}`, {
       cause: error,
       details: { processorId: id, hook: this.hook, ...(this.about ? { messageIds: this.about.messages.map(({ id }) => id) } : {}) },
     })
   }
 }
 
-/** The run itself is over: it was aborted, or its host won't take any more of it. */
+/** True when the run itself has ended: it was aborted, or its host accepts no more of its output. */
 function isOfRun(run: Run, error: unknown): boolean {
   return (run.signal.aborted && error === run.signal.reason) || run.isLost(error)
+}
+
+/** The processors of one run, each bound to its calls. */
+export interface BoundProcessors {
+  input: readonly HookCall[]
+  output: readonly HookCall[]
+}
+
+/** Binds each processor once, also one that is in both lists or twice in one. */
+export function bindProcessors(run: Run, input: readonly Processor[], output: readonly Processor[]): BoundProcessors {
+  const first = bindList(run, input, [])
+  return { input: first, output: bindList(run, output, first) }
+}
+
+function bindList(run: Run, processors: readonly Processor[], before: readonly HookCall[]): HookCall[] {
+  const bound = before.length === processors.length ? before.slice() : []
+  for (let index = 0; index < processors.length; index++) {
+    const processor = processors[index] as Processor
+    // Most processors are in both lists, at the same index.
+    if (bound[index]?.processor === processor) continue
+    bound[index] = findBound(processor, before) ?? findBound(processor, bound) ?? new HookCall(run, processor, {})
+  }
+  return bound
+}
+
+/** A run has few processors: a linear search costs less than a map. */
+function findBound(processor: Processor, bound: readonly HookCall[]): HookCall | undefined {
+  for (let index = 0; index < bound.length; index++) if (bound[index]?.processor === processor) return bound[index]
+  return undefined
+}
+
+/** All processors of a run, each once. */
+export function allBound({ input, output }: BoundProcessors): readonly HookCall[] {
+  return [...new Set([...input, ...output])]
 }

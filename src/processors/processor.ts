@@ -1,62 +1,66 @@
 import type { LanguageModelV4FunctionTool, LanguageModelV4ProviderTool, LanguageModelV4ToolChoice } from '@ai-sdk/provider'
-import type { Chunk, FinishReason, Usage } from '../run/chunk.ts'
-import type { LanguageModel, ModelSettings } from '../run/model/model.ts'
-import type { RequestContext } from '../run/request-context.ts'
-import type { StepResult } from '../run/step/step-result.ts'
 import type { JSONValue } from '../base/json.ts'
 import type { Logger } from '../base/logger.ts'
 import type { MessageList } from '../message/list/list.ts'
 import type { Message, ProviderOptions } from '../message/message.ts'
 import type { SystemMessage } from '../prompt/system.ts'
+import type { Chunk, FinishReason, Usage } from '../run/chunk.ts'
+import type { LanguageModel, ModelSettings } from '../run/model/model.ts'
+import type { RequestContext } from '../run/request-context.ts'
+import type { StepResult } from '../run/step/step-result.ts'
 import type { CreatedAgentSignal, SignalContents, SignalInput } from '../signals/signal.ts'
 
 /**
- * Looks at, changes or refuses what goes into a model and what comes out of it. Every hook is optional. Hooks of one kind run in the
- * order of the list, each on what the one before it left. `messages` and the messages in it are not yours to change: return new ones.
+ * Reads, changes or rejects the input and output of a model. Every hook is optional. The hooks of one kind run in the order of the list,
+ * each on the result of the one before it. Don't change `messages` or a message in it: return new ones.
  */
 export interface Processor<Id extends string = string> {
   readonly id: Id
-  /** What errors and logs call it beside its id. */
+  /** The name in errors and logs, beside the id. */
   readonly name?: string
   /** The state lane of `computeStateSignal`; the processor's id when absent. */
   readonly stateId?: string
-  /** After so many changes `computeStateSignal` is told that there is no snapshot, so that it tells the whole state again. */
+  /** After this many deltas, `computeStateSignal` receives `hasSnapshot: false`, so that it returns a snapshot again. */
   readonly maxDeltas?: number
-  /** How long one call of a hook may take: 300,000 unless told. After that the run fails with `processor_timeout`. */
+  /** The time limit of one call of a hook, 300,000 by default. After it the run fails with `processor_timeout`. */
   readonly timeoutMs?: number
 
   /**
-   * Once for all input that enters: what was stored before and no model has answered, what starts a run, and what joins it later. `messages` is that
-   * input. What users said has the role `user`, however it was sent.
+   * Once for all input that enters: stored input that no model has answered, the input that starts a run, and input that it drains later.
+   * `messages` is that input. Input of users has the role `user`, also when it was sent as a signal.
    */
   processInput?(args: ProcessInputArgs): ProcessorReturn<MessagesResult | { messages: Message[]; systemMessages: SystemMessage[] }>
-  /** Before every model call. What it changes holds for that prompt; history stays as it is. */
+  /** Before every model call. Changes apply to that prompt only; history stays unchanged. */
   processInputStep?(args: ProcessInputStepArgs): ProcessorReturn<MessagesResult | InputStepChange>
-  /** Before every model call, after `processInputStep`: the state of a lane, when it changed. */
+  /** Before every model call, after `processInputStep`: returns the state of a lane when it has changed. */
   computeStateSignal?(args: ComputeStateSignalArgs): ProcessorReturn<StateSignalResult>
   /**
-   * For every chunk before anybody sees it, one after the other. Null drops it, unless it says how the run goes. What is left of text, thoughts, files and
-   * sources is what is kept. The end of a run is stored before it is shown: a refusal of its last `step-finish` or `finish` comes too late and is logged.
+   * For every chunk before it is published, in order. Null drops a chunk, unless it reports the progress of the run. The text, reasoning,
+   * files and sources that are left are stored. The end of a run is stored before it is published: a rejection of its last `step-finish`
+   * or `finish` comes too late and is logged.
    */
   processOutputStream?(args: ProcessOutputStreamArgs): ProcessorReturn<Chunk | null>
-  /** When the model has spoken and before its tools run; a call that is not in what it returns is not run. `abort(reason, { retry: true })` asks again. */
+  /**
+   * After the model call of a step and before its tools run. A call that the result lacks is not executed. `abort(reason, { retry: true })`
+   * calls the model again.
+   */
   processOutputStep?(args: ProcessOutputStepArgs): ProcessorReturn<MessagesResult>
   /**
-   * After each tool, before anybody sees what it returned or threw, and what it returns on the way. `abort(reason, { retry: true })` gives the
-   * model the reason in its place.
+   * After each tool, before its result or error is published, and for its preliminary results. `abort(reason, { retry: true })` gives the
+   * model the reason in place of the result.
    */
   processToolResult?(args: ProcessToolResultArgs): ProcessorReturn<{ result: JSONValue }>
-  /** Before what was said since input last entered stays, however that comes to be: `messages` is all of it. Asked again when more is said after input. */
+  /** At the end of each segment, also after an abort, before its output is final. `messages` is the output of the segment. */
   processOutputResult?(args: ProcessOutputResultArgs): ProcessorReturn<MessagesResult>
-  /** When a model call failed for good, before the next model of the list is tried. */
+  /** When a model call has failed after its retries, before the next model of the list is tried. */
   processAPIError?(args: ProcessAPIErrorArgs): ProcessorReturn<{ retry: boolean }>
 }
 
-/** Nothing, or the same messages, leave everything as it is. */
+/** Nothing, or the same messages, leave everything unchanged. */
 export type MessagesResult = MessageList | Message[]
 export type ProcessorReturn<T> = T | undefined | void | Promise<T | undefined | void>
 
-/** What every hook is given. */
+/** The arguments of every hook. */
 export interface ProcessorContext {
   agent: { id: string; name: string }
   runId: string
@@ -65,18 +69,18 @@ export interface ProcessorContext {
   requestContext: RequestContext
   abortSignal: AbortSignal
   logger: Logger
-  /** This processor's own, for as long as the run lasts; another of the same id has another. */
+  /** An object of this processor for this run. Another processor with the same id has another one. */
   state: Record<string, unknown>
-  /** How often the model was asked again because a processor wanted it. */
+  /** How often processors had the model called again. */
   retryCount: number
   /**
-   * Refuses, by throwing; it counts even when that is caught. With `retry`, in `processOutputStep` and `processToolResult`, the model is told the reason
-   * and goes on, `maxProcessorRetries` times at most.
+   * Rejects, by throwing; the rejection counts even when the hook catches the error. With `retry`, in `processOutputStep` and
+   * `processToolResult`, the model receives the reason and continues, at most `maxProcessorRetries` times.
    */
   abort(reason?: string, options?: { retry?: boolean; metadata?: unknown }): never
   /**
-   * Adds context at the end of the prompt. Awaiting it keeps its place in the stream. Refused with `no_active_run` when the run is stored as over,
-   * as while its last `step-finish` and its `finish` are looked at, and when this hook was given up.
+   * Adds context at the end of the prompt. Await it to keep its position in the stream. Rejected with `no_active_run` once the end of the
+   * run is stored, as during its last `step-finish` and its `finish`, and after this call has failed or timed out.
    */
   sendSignal(signal: SignalInput): Promise<CreatedAgentSignal>
 }
@@ -101,7 +105,7 @@ export interface ProcessInputStepArgs extends ProcessorContext {
   providerOptions: ProviderOptions | undefined
 }
 
-/** What `processInputStep` may change for the step that comes. */
+/** The changes of `processInputStep` for the next step. */
 export interface InputStepChange {
   messages?: Message[]
   messageList?: MessageList
@@ -118,13 +122,13 @@ export interface ComputeStateSignalArgs extends ProcessorContext {
   messageList: MessageList
   stepNumber: number
   steps: readonly StepResult[]
-  /** The signals of this lane that are in the window, oldest first. */
+  /** The signals of this lane in the window, oldest first. */
   activeStateSignals: CreatedAgentSignal[]
-  /** False when the window has no snapshot of the lane, or one that `maxDeltas` changes followed: return a fresh one. */
+  /** False when the window has no snapshot of the lane, or `maxDeltas` deltas after it: return a snapshot. */
   contextWindow: { hasSnapshot: boolean }
-  /** From history, when the window has lost it. */
+  /** From history, when the window no longer has it. */
   lastSnapshot?: CreatedAgentSignal
-  /** Every change since then, oldest first. */
+  /** The deltas after that snapshot, oldest first. */
   deltasSinceSnapshot: CreatedAgentSignal[]
 }
 
@@ -142,9 +146,12 @@ export interface StateSignalResult {
 
 export interface ProcessOutputStreamArgs extends ProcessorContext {
   part: Chunk
-  /** What was said before in this run; the newest last. At most the last 1,000. */
+  /** The earlier chunks of this run, newest last: at most the last 1,000. */
   streamParts: readonly Chunk[]
-  /** Shows a chunk before this one, such as words that were held back. Throws where it is none that a processor can make. Counts until the hook has returned. */
+  /**
+   * Publishes a chunk before this one, such as text that was held back. Throws for an invalid chunk. Without effect after the hook has
+   * returned.
+   */
   emit(chunk: Chunk): void
 }
 
@@ -164,10 +171,10 @@ export interface ProcessToolResultArgs extends ProcessorContext {
   toolName: string
   toolCallId: string
   args: JSONValue
-  /** What it returned; where `isError`, what went wrong in words. */
+  /** The tool's result; with `isError`, the message of its error. */
   result: JSONValue
   isError: boolean
-  /** The tool goes on: watchers see this, the model does not. Refused with `retry`, it is not shown. */
+  /** The tool continues: subscribers receive this result, the model does not. Rejected with `retry`, it is not published. */
   preliminary: boolean
 }
 

@@ -1,9 +1,9 @@
 import { describe } from '../base/errors.ts'
 import type { Run } from '../run/loop/run.ts'
-import { called } from './called.ts'
+import { processorLabel } from './hooks.ts'
 import type { Processor, Tripwire } from './processor.ts'
 
-/** Thrown by `abort()`. Travels through the processor's own code to the run that asked it. */
+/** Thrown by `abort()`, through the code of the processor to the run. */
 export class TripwireAbort extends Error {
   readonly tripwire: Tripwire
 
@@ -13,21 +13,25 @@ export class TripwireAbort extends Error {
   }
 }
 
-/** A refusal in a form that can be stored and sent. Nothing that a processor says of it can make it fail: it refuses. */
-export function refusal(run: Run, processor: Processor, reason: unknown, options: { retry?: boolean; metadata?: unknown } | undefined): TripwireAbort {
+/** The tripwire of a call of `abort()`, in a form that can be stored. Invalid arguments are replaced or left out: the rejection counts. */
+export function createTripwire(
+  run: Run, processor: Processor, reason: unknown, options: { retry?: boolean; metadata?: unknown } | undefined,
+): TripwireAbort {
   const { id } = processor
   const { retry, metadata } = options ?? {}
-  const told = metadata === undefined || isJSON(metadata)
-  if (!told) run.logger.warn(`processor ${called(processor)} refused with metadata that is no JSON; it is left out`, { runId: run.id })
+  const isStorable = metadata === undefined || isJSON(metadata)
+  if (!isStorable) {
+    run.logger.warn(`processor ${processorLabel(processor)} rejected with metadata that is not JSON; it is left out`, { runId: run.id })
+  }
   return new TripwireAbort({
-    reason: inWords(reason) || `Refused by ${id}`,
+    reason: reasonText(reason) || `Rejected by ${id}`,
     processorId: id,
     ...(retry === true ? { retry: true } : {}),
-    ...(metadata !== undefined && told ? { metadata } : {}),
+    ...(metadata !== undefined && isStorable ? { metadata } : {}),
   })
 }
 
-function inWords(reason: unknown): string {
+function reasonText(reason: unknown): string {
   if (typeof reason === 'string') return reason
   if (reason === undefined || reason === null) return ''
   if (reason instanceof Error) return describe(reason)

@@ -126,7 +126,7 @@ describe('a refusal', () => {
 
   it('has a reason also when none is given', async () => {
     const processor: Processor = { id: 'p', processInput: ({ abort }) => abort() }
-    expect((await new Agent({ id: 'a', model: scriptedModel(['Hi.']), inputProcessors: [processor] }).generate('Go.')).tripwire).toEqual({ reason: 'Refused by p', processorId: 'p' })
+    expect((await new Agent({ id: 'a', model: scriptedModel(['Hi.']), inputProcessors: [processor] }).generate('Go.')).tripwire).toEqual({ reason: 'Rejected by p', processorId: 'p' })
   })
 
   it('is told to onFinish', async () => {

@@ -4,7 +4,7 @@ import * as processors from '../../src/processors/index.ts'
 
 const folder = new URL('../../src/processors/builtin/', import.meta.url)
 const read = (name: string) => readFileSync(new URL(name, folder), 'utf8')
-const files = globSync('*.ts', { cwd: folder })
+const files = globSync('**/*.ts', { cwd: folder })
 const sources = files.filter((name) => !name.includes('.test.')).map(read).join('\n')
 const tests = files.filter((name) => name.endsWith('.test.ts')).map(read)
 const page = readFileSync(new URL('../../docs/guardrails.md', import.meta.url), 'utf8')

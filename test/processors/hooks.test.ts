@@ -110,7 +110,7 @@ describe('the hooks of a run', () => {
     const { result } = await slow.agent.stream('Go.', { memory })
     await inside.promise
     await slow.clock.advance(1_000)
-    expect(await rejection(result)).toMatchObject({ code: 'processor_timeout', message: expect.stringContaining("Processor 'p' (House rules) did not come to an end") as string })
+    expect(await rejection(result)).toMatchObject({ code: 'processor_timeout', message: expect.stringContaining("Processor 'p' (House rules) did not finish") as string })
   })
 
   it.each(answers)('[G2.2] $hook that answers with $what ends the run by its name, and the thread goes on', async ({ hook, returned }) => {
@@ -123,7 +123,7 @@ describe('the hooks of a run', () => {
 
   it.each(['processInput', 'processInputStep', 'processOutputStep', 'processOutputResult'] as const)('[G2.2] %s that returns a list of its own ends the run by its name', async (hook) => {
     const { agent } = open(once(hook, () => new MessageList()))
-    expect(await rejection((await agent.stream('Go.', { memory })).result)).toMatchObject({ code: 'processor_failed', message: expect.stringContaining(`in ${hook}: it returned a MessageList of its own`) })
+    expect(await rejection((await agent.stream('Go.', { memory })).result)).toMatchObject({ code: 'processor_failed', message: expect.stringContaining(`in ${hook}: it returned a new MessageList`) })
   })
 
   it.each(hooks)('[G2.3] %s that never comes to an end is given up in time, and what it sends later is refused', async (hook) => {

@@ -27,7 +27,7 @@ describe('a refusal', () => {
   })
 
   const reasons: Array<[string, unknown, string]> = [
-    ['nothing', undefined, 'Refused by p'], ['null', null, 'Refused by p'], ['an empty text', '', 'Refused by p'], ['a number', 7, '7'],
+    ['nothing', undefined, 'Rejected by p'], ['null', null, 'Rejected by p'], ['an empty text', '', 'Rejected by p'], ['a number', 7, '7'],
     ['an error', new Error('why'), 'why'], ['an object', { a: 1 }, '{"a":1}'], ['what is no JSON', { a: 1n }, '[object Object]'],
   ]
   it.each(reasons)('[G2.6] has a reason in words when it is given %s', async (_, reason, words) => {

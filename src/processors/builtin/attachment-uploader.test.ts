@@ -18,7 +18,7 @@ function recorder() {
 }
 
 describe('AttachmentUploader', () => {
-  it('puts URLs in the place of bytes, in parts and in attachments', async () => {
+  it('replaces bytes by URLs, in parts and in attachments', async () => {
     const { uploads, upload } = recorder()
     const message: Message = said('u1', 'user', 'See.', file('AAEC', 'a.png'), file('data:image/gif;base64,AwQ='), file('https://x.example/b.png'))
     message.content.experimental_attachments = [
@@ -49,7 +49,7 @@ describe('AttachmentUploader', () => {
     expect(uploads).toHaveLength(1)
   })
 
-  it('uploads only so many at once', async () => {
+  it('limits concurrent uploads', async () => {
     let running = 0
     let most = 0
     const upload = async () => {
@@ -63,7 +63,7 @@ describe('AttachmentUploader', () => {
     expect(most).toBe(3)
   })
 
-  it('names the file that could not be uploaded, and begins no other', async () => {
+  it('names the file that could not be uploaded, and starts no other upload', async () => {
     let begun = 0
     const upload = async ({ name }: UploadedAttachment) => {
       begun++
@@ -81,11 +81,11 @@ describe('AttachmentUploader', () => {
     })
   })
 
-  it.each([[undefined], [''], ['a.png'], ['data:image/png;base64,AAEC']])('takes no %j for a URL', async (url) => {
+  it.each([[undefined], [''], ['a.png'], ['data:image/png;base64,AAEC']])('rejects %j as a URL', async (url) => {
     const uploader = new AttachmentUploader({ upload: async () => url as string })
     expect(await rejection(uploader.processInput(inputArgs([said('u1', 'user', file('AAEC'))])))).toMatchObject({
       code: 'processor_failed',
-      message: 'A file of type image/png was uploaded, but `upload` gave no URL for it.',
+      message: 'A file of type image/png was uploaded, but `upload` returned no URL for it.',
     })
   })
 
@@ -99,7 +99,7 @@ describe('AttachmentUploader', () => {
     expect(await rejection(new AttachmentUploader({ upload, concurrency: 1 }).processInput(args))).toBe(stop.signal.reason)
   })
 
-  it('refuses to be made without `upload`', () => {
+  it('requires `upload`', () => {
     expect(() => new AttachmentUploader({} as never)).toThrow(expect.objectContaining({ code: 'invalid_argument' }))
     expect(() => new AttachmentUploader({ upload: recorder().upload, concurrency: 0 })).toThrow(expect.objectContaining({ code: 'invalid_argument' }))
   })

@@ -1,12 +1,12 @@
 import { checkNames } from '../../base/arguments.ts'
-import { HeedError } from '../../base/errors.ts'
+import { describe, HeedError } from '../../base/errors.ts'
 import { withoutPartAttachments } from '../../message/attachments.ts'
-import type { Attachment, FilePart, Message, MessagePart } from '../../message/message.ts'
 import { isURLText, parseDataURL } from '../../message/file-data.ts'
-import { checkCount } from './option-kinds.ts'
+import type { Attachment, FilePart, Message, MessagePart } from '../../message/message.ts'
 import type { Processor, ProcessInputArgs } from '../processor.ts'
+import { checkCount, checkFunction } from './option-checks.ts'
 
-/** A file that came as bytes. */
+/** A file that a message contains inline. */
 export interface UploadedAttachment {
   data: Uint8Array
   contentType: string
@@ -14,18 +14,18 @@ export interface UploadedAttachment {
 }
 
 export interface AttachmentUploaderOptions {
-  /** Puts a file where models can read it, and gives its URL. The signal aborts with the run. */
+  /** Stores a file where models can read it, and returns its URL. The signal aborts with the run. */
   upload(attachment: UploadedAttachment, options: { abortSignal: AbortSignal }): Promise<string>
-  /** Smaller files stay as they are. Defaults to 0. */
+  /** Smaller files stay inline. Defaults to 0. */
   minBytes?: number
-  /** How many files are uploaded at once. Defaults to 4. */
+  /** The number of concurrent uploads. Defaults to 4. */
   concurrency?: number
 }
 
 /**
- * Puts URLs in the place of the bytes of files that enter, both those among the parts of a message and its
- * `experimental_attachments`: history and prompts then carry no base64. A file that can't be uploaded fails the run and is named.
- * What is uploaded stays where it is, also when something else refuses the message.
+ * Uploads the inline files of input, both file parts and `experimental_attachments`, and replaces their bytes by URLs: history and
+ * prompts then contain no base64. A failed upload fails the run; the error names the file. Uploaded files are not removed when another
+ * processor rejects the message.
  *
  * @example new AttachmentUploader({ upload: async ({ data, contentType }) => (await bucket.put(data, { contentType })).url })
  */
@@ -36,7 +36,7 @@ export class AttachmentUploader implements Processor<'attachment-uploader'> {
   constructor(options: AttachmentUploaderOptions) {
     checkNames('AttachmentUploader', options, ['upload', 'minBytes', 'concurrency'])
     const { upload, minBytes = 0, concurrency = 4 } = options
-    if (typeof upload !== 'function') throw invalid('upload', 'needs `upload`: a function that stores a file and gives its URL.')
+    checkFunction('AttachmentUploader', 'upload', upload)
     checkCount('AttachmentUploader', 'minBytes', minBytes, 0)
     checkCount('AttachmentUploader', 'concurrency', concurrency, 1)
     this.#options = { upload, minBytes, concurrency }
@@ -48,7 +48,7 @@ export class AttachmentUploader implements Processor<'attachment-uploader'> {
     return urls.size === 0 ? undefined : messages.map((message) => withURLs(message, urls))
   }
 
-  /** The URLs by the part or attachment that they are for. The first failure stops those that have not begun. */
+  /** The URL of each uploaded part or attachment. After a failure, no further upload starts. */
   async #uploadAll(files: readonly InlineFile[], abortSignal: AbortSignal): Promise<Map<object, string>> {
     const { minBytes, concurrency } = this.#options
     const large = files.filter(({ base64 }) => bytesIn(base64) >= minBytes)
@@ -58,15 +58,15 @@ export class AttachmentUploader implements Processor<'attachment-uploader'> {
     const worker = async () => {
       for (let file = large[next++]; file && !failed; file = large[next++]) {
         try {
-          urls.set(file.of, await this.#upload(file, abortSignal))
+          urls.set(file.owner, await this.#upload(file, abortSignal))
         } catch (error) {
           failed = true
           throw error
         }
       }
     }
-    const settled = await Promise.allSettled(Array.from({ length: Math.min(concurrency, large.length) }, worker))
-    const failure = settled.find((result) => result.status === 'rejected')
+    const results = await Promise.allSettled(Array.from({ length: Math.min(concurrency, large.length) }, worker))
+    const failure = results.find((result) => result.status === 'rejected')
     if (failure) throw failure.reason
     return urls
   }
@@ -75,22 +75,22 @@ export class AttachmentUploader implements Processor<'attachment-uploader'> {
     abortSignal.throwIfAborted()
     const data = new Uint8Array(Buffer.from(base64, 'base64'))
     const file = name === undefined ? `A file of type ${contentType}` : `The file ${JSON.stringify(name)}`
+    const details = { name, contentType }
     let url: unknown
     try {
       url = await this.#options.upload({ data, contentType, ...(name === undefined ? {} : { name }) }, { abortSignal })
     } catch (cause) {
       if (abortSignal.aborted) throw abortSignal.reason
-      const why = cause instanceof Error ? cause.message : String(cause)
-      throw new HeedError('processor_failed', `${file} could not be uploaded: ${why}`, { cause, details: { name, contentType } })
+      throw new HeedError('processor_failed', `${file} could not be uploaded: ${describe(cause)}`, { cause, details })
     }
     if (typeof url === 'string' && URL.canParse(url) && !/^data:/i.test(url)) return url
-    throw new HeedError('processor_failed', `${file} was uploaded, but \`upload\` gave no URL for it.`, { details: { name, contentType } })
+    throw new HeedError('processor_failed', `${file} was uploaded, but \`upload\` returned no URL for it.`, { details })
   }
 }
 
 /** A file whose bytes are in the message. */
 interface InlineFile {
-  of: MessagePart | Attachment
+  owner: MessagePart | Attachment
   base64: string
   contentType: string
   name?: string
@@ -106,29 +106,27 @@ function inlinePart(part: FilePart): InlineFile[] {
   const { data, mimeType, filename } = part
   if (part.reference || data === '') return []
   const base64 = parseDataURL(data)?.base64 ?? (isURLText(data) ? undefined : data)
-  return base64 === undefined ? [] : [{ of: part, base64, contentType: mimeType, ...(filename === undefined ? {} : { name: filename }) }]
+  return base64 === undefined ? [] : [{ owner: part, base64, contentType: mimeType, ...(filename === undefined ? {} : { name: filename }) }]
 }
 
 function inlineAttachment(attachment: Attachment): InlineFile[] {
   const inline = parseDataURL(attachment.url)
   if (!inline) return []
   const contentType = attachment.contentType ?? (inline.mediaType || 'application/octet-stream')
-  return [{ of: attachment, base64: inline.base64, contentType, ...(attachment.name === undefined ? {} : { name: attachment.name }) }]
+  const { name } = attachment
+  return [{ owner: attachment, base64: inline.base64, contentType, ...(name === undefined ? {} : { name }) }]
 }
 
 function withURLs(message: Message, urls: ReadonlyMap<object, string>): Message {
   const { parts, experimental_attachments: attachments } = message.content
   if (![...parts, ...(attachments ?? [])].some((file) => urls.has(file))) return message
+  const uploaded = attachments?.map((file) => (urls.has(file) ? { ...file, url: urls.get(file) ?? file.url } : file))
   const content = {
     ...message.content,
     parts: parts.map((part) => (part.type === 'file' && urls.has(part) ? { ...part, data: urls.get(part) ?? part.data } : part)),
-    ...(attachments && { experimental_attachments: attachments.map((file) => (urls.has(file) ? { ...file, url: urls.get(file) ?? file.url } : file)) }),
+    ...(uploaded && { experimental_attachments: uploaded }),
   }
   return { ...message, content }
-}
-
-function invalid(field: string, why: string): HeedError {
-  return new HeedError('invalid_argument', `AttachmentUploader ${why}`, { details: { field } })
 }
 
 function bytesIn(base64: string): number {

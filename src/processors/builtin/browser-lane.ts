@@ -1,18 +1,17 @@
-import { checkNames } from '../../base/arguments.ts'
 import { createHash } from 'node:crypto'
-import { describeChange, describeState } from './browser-words.ts'
-import { checkCount, checkFunction } from './option-kinds.ts'
+import { checkNames } from '../../base/arguments.ts'
 import type { ComputeStateSignalArgs, Processor, StateSignalResult } from '../processor.ts'
+import { checkCount, checkFunction } from './option-checks.ts'
 
 export interface BrowserTab {
-  /** Says that a tab is the same one though its page changed. Without it, a tab is its URL and title. */
+  /** Identifies a tab across changes of its page. Without it, URL and title identify the tab. */
   id?: string
   url: string
   title?: string
   active?: boolean
 }
 
-/** What a browser reports of itself. */
+/** The state of a browser as `read` returns it. */
 export interface BrowserState {
   /** Defaults to true. */
   open?: boolean
@@ -20,15 +19,15 @@ export interface BrowserState {
 }
 
 export interface BrowserLaneOptions {
-  /** Looks at the browser now. Nothing when there is nothing to tell. */
+  /** Reads the current state of the browser; undefined for no state. */
   read(): BrowserState | undefined | Promise<BrowserState | undefined>
-  /** After so many changes the whole state is told again. Defaults to 16. */
+  /** After this many deltas a new snapshot follows. Defaults to 16. */
   maxDeltas?: number
-  /** How many tabs are told of, the active one always among them. Defaults to 50. */
+  /** The limit of listed tabs; the active one is always listed. Defaults to 50. */
   maxTabs?: number
 }
 
-/** The state as the lane keeps it, in `value`. */
+/** The `value` of the lane. */
 export interface BrowserValue {
   open: boolean
   activeUrl: string | null
@@ -37,7 +36,7 @@ export interface BrowserValue {
   tabs: Array<{ id?: string; url: string; title: string }>
 }
 
-/** What changed, in `delta`. What is not there did not change. */
+/** The `delta` of the lane. Absent fields are unchanged. */
 export interface BrowserDelta {
   open?: boolean
   activeUrl?: string | null
@@ -49,13 +48,15 @@ export interface BrowserDelta {
 }
 
 /**
- * Keeps the model informed of a browser, in the lane `browser`: first all of it, afterwards what changed. Before every model call it is
- * looked at once; where nothing changed nothing is said. When the window has lost the last snapshot, there is a new one.
+ * Shows the state of a browser to the model, in the lane `browser`: first a snapshot, then deltas. It reads the browser once before every
+ * model call, and adds no signal where nothing has changed. When the window no longer has the last snapshot, it sends a new one.
  *
  * @example
  * browserLane({
  *   read: async () => ({
- *     tabs: await Promise.all(context.pages().map(async (page) => ({ url: page.url(), title: await page.title(), active: page === current }))),
+ *     tabs: await Promise.all(context.pages().map(async (page) => {
+ *       return { url: page.url(), title: await page.title(), active: page === current }
+ *     })),
  *   }),
  * })
  */
@@ -73,10 +74,11 @@ export function browserLane(options: BrowserLaneOptions): Processor<'browser-sta
       const state = await read()
       if (!state) return undefined
       const value = valueOf(state, maxTabs)
-      const cacheKey = keyOf(value)
+      const cacheKey = stateKey(value)
       const previous = lastValue(args)
       if (!previous || !args.contextWindow.hasSnapshot) {
-        return previous && keyOf(previous) === cacheKey ? undefined : { mode: 'snapshot', cacheKey, contents: describeState(value), value }
+        if (previous && stateKey(previous) === cacheKey) return undefined
+        return { mode: 'snapshot', cacheKey, contents: describeState(value), value }
       }
       const delta = changesBetween(previous, value)
       if (Object.keys(delta).length === 0) return undefined
@@ -85,10 +87,10 @@ export function browserLane(options: BrowserLaneOptions): Processor<'browser-sta
   }
 }
 
-/** What the model knows: nothing when the snapshot that the changes build on is out of its sight. */
+/** The last state that the model has; undefined when the window lacks the snapshot that its deltas apply to. */
 function lastValue({ activeStateSignals, lastSnapshot }: ComputeStateSignalArgs): BrowserValue | undefined {
-  const inSight = activeStateSignals.some(({ id }) => id === lastSnapshot?.id)
-  const value = inSight ? activeStateSignals.at(-1)?.metadata?.value : undefined
+  const inWindow = activeStateSignals.some(({ id }) => id === lastSnapshot?.id)
+  const value = inWindow ? activeStateSignals.at(-1)?.metadata?.value : undefined
   return isValue(value) ? value : undefined
 }
 
@@ -101,18 +103,18 @@ const maxTitle = 200
 
 function valueOf({ open = true, tabs }: BrowserState, maxTabs: number): BrowserValue {
   const active = tabs.find((tab) => tab.active)
-  const told = tabs.slice(0, maxTabs)
-  if (active && !told.includes(active)) told.splice(-1, 1, active)
+  const listed = tabs.slice(0, maxTabs)
+  if (active && !listed.includes(active)) listed.splice(-1, 1, active)
   return {
     open,
     activeUrl: active ? shortened(active.url, maxUrl) : null,
     activeTitle: active ? oneLine(active.title) : null,
     tabCount: tabs.length,
-    tabs: told.map(({ id, url, title }) => ({ ...(id === undefined ? {} : { id }), url: shortened(url, maxUrl), title: oneLine(title) })),
+    tabs: listed.map(({ id, url, title }) => ({ ...(id === undefined ? {} : { id }), url: shortened(url, maxUrl), title: oneLine(title) })),
   }
 }
 
-/** A page chooses its title: it must not be able to add lines to what the model reads. */
+/** A page chooses its title, and must not be able to add lines to the text for the model. */
 function oneLine(title = ''): string {
   return shortened(title.replace(/[\s\p{Cc}\p{Cf}]+/gu, ' ').trim(), maxTitle)
 }
@@ -121,10 +123,10 @@ function shortened(text: string, length: number): string {
   return text.length > length ? `${text.slice(0, length - 1)}…` : text
 }
 
-/** The same for the same state, in every process. */
-function keyOf({ open, activeUrl, activeTitle, tabCount, tabs }: BrowserValue): string {
-  const written = JSON.stringify([open, activeUrl, activeTitle, tabCount, tabs.map(({ id, url, title }) => [id ?? null, url, title])])
-  return `browser:${createHash('sha256').update(written).digest('hex').slice(0, 32)}`
+/** Equal for equal states, in every process. */
+function stateKey({ open, activeUrl, activeTitle, tabCount, tabs }: BrowserValue): string {
+  const json = JSON.stringify([open, activeUrl, activeTitle, tabCount, tabs.map(({ id, url, title }) => [id ?? null, url, title])])
+  return `browser:${createHash('sha256').update(json).digest('hex').slice(0, 32)}`
 }
 
 function changesBetween(before: BrowserValue, now: BrowserValue): BrowserDelta {
@@ -142,20 +144,58 @@ function changesBetween(before: BrowserValue, now: BrowserValue): BrowserDelta {
 
 type Tabs = BrowserValue['tabs']
 
-/** Two tabs may show the same page: of each page, as many as there are more or fewer. */
+/** Several tabs may show the same page: the tabs of a page are counted. */
 function tabChanges(before: Tabs, now: Tabs): { opened: Tabs; closed: Tabs; navigated: Tabs } {
   const left = new Map<string, Tabs>()
-  for (const tab of before) left.set(identity(tab), [...(left.get(identity(tab)) ?? []), tab])
+  for (const tab of before) left.set(tabKey(tab), [...(left.get(tabKey(tab)) ?? []), tab])
   const opened: Tabs = []
   const navigated: Tabs = []
   for (const tab of now) {
-    const was = left.get(identity(tab))?.shift()
+    const was = left.get(tabKey(tab))?.shift()
     if (!was) opened.push(tab)
     else if (was.url !== tab.url || was.title !== tab.title) navigated.push(tab)
   }
   return { opened, closed: [...left.values()].flat(), navigated }
 }
 
-function identity({ id, url, title }: Tabs[number]): string {
+function tabKey({ id, url, title }: Tabs[number]): string {
   return id === undefined ? `page ${url}\n${title}` : `tab ${id}`
+}
+
+/** The text of a snapshot for the model. */
+function describeState(value: BrowserValue): string {
+  if (!value.open) return 'The browser is closed.'
+  const hidden = value.tabCount - value.tabs.length
+  return [
+    activeLine(value),
+    tabCount(value.tabCount),
+    ...value.tabs.map((tab) => `- ${tabLabel(tab)}`),
+    ...(hidden > 0 ? [`- and ${hidden} more`] : []),
+  ].join('\n')
+}
+
+/** The text of a delta for the model. */
+function describeChange(delta: BrowserDelta, value: BrowserValue): string {
+  if (delta.open === false) return 'The browser was closed.'
+  const activeChanged = 'activeUrl' in delta || 'activeTitle' in delta
+  return [
+    ...(delta.open === true ? ['The browser was opened.'] : []),
+    ...(activeChanged ? [activeLine(value)] : []),
+    ...(delta.opened ?? []).map((tab) => `Opened: ${tabLabel(tab)}`),
+    ...(delta.closed ?? []).map((tab) => `Closed: ${tabLabel(tab)}`),
+    ...(delta.navigated ?? []).filter(({ url }) => !activeChanged || url !== value.activeUrl).map((tab) => `Now shows: ${tabLabel(tab)}`),
+    ...(delta.tabCount === undefined ? [] : [tabCount(delta.tabCount)]),
+  ].join('\n')
+}
+
+function activeLine({ activeUrl, activeTitle }: BrowserValue): string {
+  return activeUrl === null ? 'No tab is active.' : `Active tab: ${tabLabel({ url: activeUrl, title: activeTitle ?? '' })}`
+}
+
+function tabLabel({ url, title }: Tabs[number]): string {
+  return title === '' ? url : `${title} (${url})`
+}
+
+function tabCount(tabs: number): string {
+  return tabs === 1 ? '1 tab is open.' : `${tabs} tabs are open.`
 }

@@ -41,7 +41,7 @@ describe('fileReminder', () => {
     expect(await step(loads(), ...messages)).toEqual(paths)
   })
 
-  it('finds paths as it is told', async () => {
+  it('finds paths with `files`', async () => {
     const { asked, load } = loads()
     const files: FileReminderOptions['files'] = ({ toolName, args }) => (toolName === 'open' ? [`${(args as { folder: string }).folder}/AGENTS.md`] : undefined)
     const messages = said('a1', 'assistant', called('open', 'c1', { folder: 'ui' }), called('read', 'c2', { path: 'api/AGENTS.md' }))
@@ -49,7 +49,7 @@ describe('fileReminder', () => {
     expect(asked).toEqual(['ui/AGENTS.md'])
   })
 
-  it('adds the instructions once, at the end of the prompt, and asks for them once', async () => {
+  it('adds the instructions once, at the end of the prompt, and loads them once', async () => {
     const { asked, load } = loads()
     const read = createTool({ id: 'read', execute: async () => 'some text' })
     const model = scriptedModel([
@@ -64,14 +64,14 @@ describe('fileReminder', () => {
     expect(asked).toEqual(['README.md', 'ui/AGENTS.md'])
   })
 
-  it('takes a type and an id of its own', async () => {
+  it('takes a type and an id', async () => {
     const args = stepArgs(new MessageList().add(reads('ui/AGENTS.md'), 'memory'))
     const processor = fileReminder({ load: loads().load, tagType: 'house-rules', id: 'rules' })
     await processor.processInputStep?.(args)
     expect([processor.id, args.sent[0]]).toEqual(['rules', expect.objectContaining({ type: 'reactive', attributes: { type: 'house-rules', path: 'ui/AGENTS.md' } })])
   })
 
-  it('[G2.33] leaves out what can not be loaded, says so once in a run, and keeps no thread from going on', async () => {
+  it('[G2.33] leaves out instructions that can not be loaded, logs that once in a run, and does not fail the run', async () => {
     const logged: string[] = []
     const log = (message: string, fields?: Record<string, unknown>) => void logged.push(`${message} ${String(fields?.path)} ${String(fields?.error)}`)
     const read = createTool({ id: 'read', execute: async () => 'some text' })
@@ -95,7 +95,7 @@ describe('fileReminder', () => {
     ['files that are an object', { files: () => ({ path: 'x' }) }, /files returned an object with path\. Return a path/],
     ['a list with something else in it', { files: () => ['x', 7] }, /files returned a number in a list\. Return a path/],
     ['instructions that are no text', { load: () => 5 }, /load returned a number for 'p'\. Return the instructions as a text/],
-  ])('[G2.33] refuses %s by name', async (_, options, message) => {
+  ])('[G2.33] names %s in the error', async (_, options, message) => {
     const model = scriptedModel([{ toolCalls: [{ toolName: 'read', input: { path: 'p' } }] }, 'Done.'])
     const read = createTool({ id: 'read', execute: async () => 'x' })
     const reminder = fileReminder({ load: () => 'rules', ...options } as FileReminderOptions)

@@ -3,11 +3,11 @@ import { describe } from '../../base/errors.ts'
 import type { JSONValue } from '../../base/json.ts'
 import type { Message } from '../../message/message.ts'
 import { signalOf } from '../../message/signal-record.ts'
-import { checkFunction, checkTextOption } from './option-kinds.ts'
+import { describeResult } from '../hook-results.ts'
 import type { Processor } from '../processor.ts'
-import { described } from '../returned.ts'
+import { checkFunction, checkTextOption } from './option-checks.ts'
 
-/** A tool that was called and has returned. */
+/** A tool call with a result. */
 export interface FinishedCall {
   toolName: string
   args: JSONValue
@@ -15,13 +15,13 @@ export interface FinishedCall {
 
 export interface FileReminderOptions {
   /**
-   * The paths whose instructions matter after a call, if any. Defaults to what the call has as `path`, `filePath`, `file_path` or
-   * `filename`, whatever the tool.
+   * The paths whose instructions the model needs after a call. Defaults to the argument `path`, `filePath`, `file_path` or `filename` of
+   * any tool.
    */
   files?(call: FinishedCall): string | readonly string[] | undefined
   /**
-   * The instructions for a path; nothing where there are none. Asked once for each path in a run. What can't be loaded is logged and left out: a file that is
-   * gone must not keep a thread from going on.
+   * Loads the instructions for a path; undefined for none. Called once for each path in a run. A failure is logged and the path is left
+   * out, so that a missing file does not fail the run.
    */
   load(path: string): Promise<string | undefined> | string | undefined
   /** The `type` attribute of the reminder. Defaults to `dynamic-agents-md`. */
@@ -31,8 +31,8 @@ export interface FileReminderOptions {
 }
 
 /**
- * Tells the model the instructions that belong to a file, once a tool has touched it: as a `<system-reminder>` with the path, at the
- * end of the prompt, and never twice as long as the first one can be seen.
+ * Adds the instructions of a file to the prompt after a tool has used the file: as a `<system-reminder>` with the path, at the end of the
+ * prompt, and not again as long as the window has the first one.
  *
  * @example
  * fileReminder({
@@ -48,16 +48,16 @@ export function fileReminder(options: FileReminderOptions): Processor {
   checkTextOption('fileReminder()', 'tagType', tagType)
   checkTextOption('fileReminder()', 'id', id)
   const handled = new WeakMap<object, Set<string>>()
-  const loaded = async (path: string, failed: (error: unknown) => void): Promise<string | undefined> => {
+  const loadText = async (path: string, onFailure: (error: unknown) => void): Promise<string | undefined> => {
     let contents: unknown
     try {
       contents = await load(path)
     } catch (error) {
-      failed(error)
+      onFailure(error)
       return undefined
     }
     if (contents === undefined || contents === null || typeof contents === 'string') return contents ?? undefined
-    throw new Error(`load returned ${described(contents)} for '${path}'. Return the instructions as a text, or nothing.`)
+    throw new Error(`load returned ${describeResult(contents)} for '${path}'. Return the instructions as a text, or nothing.`)
   }
   return {
     id,
@@ -69,7 +69,9 @@ export function fileReminder(options: FileReminderOptions): Processor {
         for (const path of pathsIn(files(call))) {
           if (known.has(path)) continue
           known.add(path)
-          const contents = await loaded(path, (error) => logger.warn(`${id} could not load the instructions of a file`, { runId, path, error: describe(error) }))
+          const contents = await loadText(path, (error) => {
+            logger.warn(`${id} could not load the instructions of a file`, { runId, path, error: describe(error) })
+          })
           if (contents) await sendSignal({ type: 'reactive', contents, attributes: { type: tagType, path }, metadata: { path } })
         }
       }
@@ -77,13 +79,14 @@ export function fileReminder(options: FileReminderOptions): Processor {
   }
 }
 
-/** What `files` found: a path, several, or none. */
-function pathsIn(found: unknown): readonly string[] {
-  if (found === undefined || found === null) return []
-  const paths: unknown[] = Array.isArray(found) ? found : [found]
+/** The result of `files`: a path, several, or none. */
+function pathsIn(returned: unknown): readonly string[] {
+  if (returned === undefined || returned === null) return []
+  const paths: unknown[] = Array.isArray(returned) ? returned : [returned]
   return paths.map((path) => {
     if (typeof path === 'string') return path
-    throw new Error(`files returned ${described(path)}${path === found ? '' : ' in a list'}. Return a path, a list of paths, or nothing.`)
+    const where = path === returned ? '' : ' in a list'
+    throw new Error(`files returned ${describeResult(path)}${where}. Return a path, a list of paths, or nothing.`)
   })
 }
 

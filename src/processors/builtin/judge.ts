@@ -1,14 +1,15 @@
 import { systemClock, type Clock } from '../../base/clock.ts'
-import { HeedError } from '../../base/errors.ts'
+import { describe } from '../../base/errors.ts'
+import { untilAborted } from '../../base/until-aborted.ts'
 import { compileSchema, describeIssues, type CompiledSchema } from '../../schema/compile.ts'
 import type { PlainJSONSchema } from '../../schema/schema.ts'
 import { escapeText } from '../../signals/xml.ts'
-import { checkTextOption, checkWord } from './option-kinds.ts'
 import type { ProcessorContext } from '../processor.ts'
+import { checkOneOf, checkTextOption, invalidOption } from './option-checks.ts'
 
 /** A model that judges. An `Agent` is one; give it no tools and no memory. */
 export interface JudgeModel {
-  /** `system` is what is to be judged and how; `messages` is the material. Answers an object of the shape asked for. */
+  /** `system` is the task; `messages` is the material to judge. Resolves with an object that matches the schema. */
   generate(
     messages: string,
     options: { system: string; structuredOutput: { schema: PlainJSONSchema }; abortSignal: AbortSignal },
@@ -18,21 +19,21 @@ export interface JudgeModel {
 /** The names of `JudgeOptions`. */
 export const judgeNames: readonly string[] = ['judge', 'threshold', 'onFailure', 'timeoutMs', 'instructions', 'clock']
 
-/** What every processor with a judge takes. */
+/** The options of every processor with a judge. */
 export interface JudgeOptions {
   judge: JudgeModel
-  /** From which score on, between 0 and 1, something counts. Defaults to 0.5. */
+  /** The lowest score, between 0 and 1, that counts. Defaults to 0.5. */
   threshold?: number
-  /** What to do when the judge fails, answers nonsense or takes too long. Defaults to `block`. */
+  /** The effect of a judge that fails, returns an invalid verdict or times out. Defaults to `block`. */
   onFailure?: 'block' | 'allow'
   /** Defaults to 30 seconds. */
   timeoutMs?: number
-  /** What the judge is told besides: what is fine here, what is not. */
+  /** Additional instructions for the judge, such as what is acceptable in this application. */
   instructions?: string
   clock?: Clock
 }
 
-/** What is asked, and the shape of the answer. Of one the shape has required properties only: some providers insist. */
+/** The question and the schema of the verdict. All properties of the schema are required: some providers demand it. */
 export interface JudgeTask {
   processorId: string
   question: string
@@ -40,8 +41,8 @@ export interface JudgeTask {
 }
 
 /**
- * Asks a model about texts. They are given to it as data: escaped, each in an element of its own, apart from the question. A judge
- * can still be talked round by what it reads; it lowers a risk and does not end it.
+ * Has a model judge texts. It receives them as data: escaped, each in an element, separate from the question. A text can still influence
+ * the judge: it reduces the risk and does not remove it.
  */
 export class Judge<Verdict> {
   readonly threshold: number
@@ -51,48 +52,56 @@ export class Judge<Verdict> {
 
   constructor(task: JudgeTask, options: JudgeOptions) {
     const { judge, threshold = 0.5, onFailure = 'block', timeoutMs, instructions, clock } = options
-    if (typeof judge?.generate !== 'function') throw invalid(task.processorId, 'judge', 'needs a judge: an Agent, or anything with its `generate`.')
-    if (!(typeof threshold === 'number' && threshold >= 0 && threshold <= 1)) throw invalid(task.processorId, 'threshold', `needs a threshold between 0 and 1, not ${threshold}.`)
-    checkWord(task.processorId, 'onFailure', ['block', 'allow'], onFailure)
-    if (timeoutMs !== undefined && !(typeof timeoutMs === 'number' && timeoutMs > 0)) throw invalid(task.processorId, 'timeoutMs', 'needs a number of milliseconds above 0 as timeoutMs.')
-    if (instructions !== undefined) checkTextOption(task.processorId, 'instructions', instructions)
-    if (clock !== undefined && typeof (clock as Partial<Clock>).after !== 'function') throw invalid(task.processorId, 'clock', 'needs a clock with `after`.')
+    const { processorId } = task
+    if (typeof judge?.generate !== 'function') throw invalidOption(processorId, 'judge', 'an Agent, or an object with its `generate`')
+    if (!(typeof threshold === 'number' && threshold >= 0 && threshold <= 1)) {
+      throw invalidOption(processorId, 'threshold', 'a number between 0 and 1')
+    }
+    checkOneOf(processorId, 'onFailure', ['block', 'allow'], onFailure)
+    if (timeoutMs !== undefined && !(typeof timeoutMs === 'number' && timeoutMs > 0)) {
+      throw invalidOption(processorId, 'timeoutMs', 'a number of milliseconds above 0')
+    }
+    if (instructions !== undefined) checkTextOption(processorId, 'instructions', instructions)
+    if (clock !== undefined && typeof (clock as Partial<Clock>).after !== 'function') {
+      throw invalidOption(processorId, 'clock', 'a clock with `after`')
+    }
     this.threshold = threshold
     this.#task = task
     this.#options = options
-    this.#schema = compileSchema(task.schema, `the schema of ${task.processorId}`)
+    this.#schema = compileSchema(task.schema, `the schema of ${processorId}`)
   }
 
-  /** The verdict. Nothing when there is no text, and when the judge failed and that is allowed; else a failure refuses. */
-  async ask(texts: readonly string[], context: ProcessorContext, beside = ''): Promise<Verdict | undefined> {
+  /** The verdict; undefined without texts, and after a failure with `onFailure: 'allow'`. Any other failure rejects. */
+  async ask(texts: readonly string[], context: ProcessorContext, reference = ''): Promise<Verdict | undefined> {
     const material = texts.filter((text) => text.trim() !== '').map((text) => element('checked-text', text))
     if (material.length === 0) return undefined
     try {
-      return await this.#verdict([...(beside === '' ? [] : [beside]), ...material].join('\n'), context)
+      return await this.#verdict([...(reference === '' ? [] : [reference]), ...material].join('\n'), context)
     } catch (error) {
       if (context.abortSignal.aborted) throw context.abortSignal.reason
-      return this.fail(error instanceof Error ? error.message : String(error), context)
+      return this.fail(describe(error), context)
     }
   }
 
-  /** The judge can't be relied on for this text: refuses, or lets it pass where that was asked for. */
-  fail(why: string, { abort, logger, runId }: ProcessorContext): undefined {
+  /** Handles a verdict that can't be used: rejects, or accepts the text with `onFailure: 'allow'`. */
+  fail(reason: string, { abort, logger, runId }: ProcessorContext): undefined {
     const { processorId } = this.#task
-    if (this.#options.onFailure !== 'allow') abort(`${processorId} could not judge: ${why}`, { metadata: { failure: why } })
-    logger.warn(`${processorId} could not judge and lets it pass`, { runId, failure: why })
+    if (this.#options.onFailure !== 'allow') abort(`${processorId} could not judge: ${reason}`, { metadata: { failure: reason } })
+    logger.warn(`${processorId} could not judge and accepts the text`, { runId, failure: reason })
     return undefined
   }
 
   async #verdict(material: string, { abortSignal }: ProcessorContext): Promise<Verdict> {
     const { judge, timeoutMs = 30_000, clock = systemClock } = this.#options
-    const late = new AbortController()
-    const timer = clock.after(timeoutMs, () => late.abort(new Error(`no verdict within ${timeoutMs} ms`)))
-    const signal = AbortSignal.any([abortSignal, late.signal])
+    const timeout = new AbortController()
+    const timer = clock.after(timeoutMs, () => timeout.abort(new Error(`no verdict within ${timeoutMs} ms`)))
+    const signal = AbortSignal.any([abortSignal, timeout.signal])
     try {
-      const { object } = await beforeAbort(signal, () =>
-        judge.generate(material, { system: this.#system(), structuredOutput: { schema: this.#task.schema }, abortSignal: signal }))
+      signal.throwIfAborted()
+      const options = { system: this.#system(), structuredOutput: { schema: this.#task.schema }, abortSignal: signal }
+      const { object } = await untilAborted(Promise.resolve().then(() => judge.generate(material, options)), signal)
       const checked = await this.#schema.validate(object)
-      if (!checked.ok) throw new Error(`its verdict has the wrong shape: ${describeIssues(checked.issues)}`)
+      if (!checked.ok) throw new Error(`its verdict does not match the schema: ${describeIssues(checked.issues)}`)
       return checked.value as Verdict
     } finally {
       timer.cancel()
@@ -110,22 +119,53 @@ export class Judge<Verdict> {
   }
 }
 
-/** Text that can't leave the element it is put into. */
+/** An element with escaped text. */
 export function element(tag: string, text: string): string {
   return `<${tag}>${escapeText(text)}</${tag}>`
 }
 
-function invalid(processorId: string, field: string, why: string): HeedError {
-  return new HeedError('invalid_argument', `${processorId} ${why}`, { details: { field } })
+/** A passage that a judge quoted, and its replacement. */
+export interface Passage {
+  text: string
+  replacement: string
 }
 
-/** What the work comes to, or the signal's reason as soon as it aborts. */
-function beforeAbort<T>(signal: AbortSignal, work: () => PromiseLike<T>): Promise<T> {
-  return new Promise((resolve, reject) => {
-    const onAbort = () => reject(signal.reason)
-    if (signal.aborted) return onAbort()
-    signal.addEventListener('abort', onAbort, { once: true })
-    const settled = () => signal.removeEventListener('abort', onAbort)
-    Promise.resolve().then(work).finally(settled).then(resolve, reject)
-  })
+/** The passage as one of the texts has it; undefined where none does. Judges receive escaped texts and may quote either form. */
+export function findQuote(texts: readonly string[], passage: string): string | undefined {
+  return [passage, unescapeText(passage)].find((form) => form !== '' && texts.some((text) => text.includes(form)))
 }
+
+/**
+ * Replaces every occurrence of the passages. All are searched for in the original text, never in a replacement. Overlapping occurrences
+ * are replaced as one, by the replacement of the first; of several with the same start, the longest counts.
+ */
+export function replacePassages(text: string, passages: readonly Passage[]): string {
+  const occurrences = passages.flatMap((passage) => occurrencesOf(text, passage)).sort((a, b) => a.start - b.start || b.end - a.end)
+  let result = ''
+  let end = 0
+  for (const occurrence of occurrences) {
+    if (occurrence.start >= end) result += text.slice(end, occurrence.start) + occurrence.replacement
+    end = Math.max(end, occurrence.end)
+  }
+  return result + text.slice(end)
+}
+
+interface Occurrence {
+  start: number
+  end: number
+  replacement: string
+}
+
+function occurrencesOf(text: string, { text: passage, replacement }: Passage): Occurrence[] {
+  const occurrences: Occurrence[] = []
+  for (let start = text.indexOf(passage); start !== -1; start = text.indexOf(passage, start + 1)) {
+    occurrences.push({ start, end: start + passage.length, replacement })
+  }
+  return occurrences
+}
+
+function unescapeText(text: string): string {
+  return text.replace(/&(?:lt|gt|quot|amp);/g, (entity) => entities[entity] ?? entity)
+}
+
+const entities: Readonly<Record<string, string>> = { '&lt;': '<', '&gt;': '>', '&quot;': '"', '&amp;': '&' }

@@ -1,52 +1,51 @@
 import type { Message, MessagePart } from '../../message/message.ts'
-import { blockOf, isDelta, isEnd, OfRun, release } from './held-text.ts'
 import type {
   Processor, ProcessInputArgs, ProcessOutputResultArgs, ProcessOutputStepArgs, ProcessOutputStreamArgs, ProcessorContext,
 } from '../processor.ts'
-import { textsOf, withAllTexts } from './texts.ts'
+import { blockKey, isDelta, isEnd, PerRun, release, textsOf, withAllTexts } from './texts.ts'
 
 export type JudgedPhase = 'input' | 'output'
 
 export interface JudgedTextsOptions {
-  /** Where to look. For `output` the processor has to be among the output processors, for `input` among the input processors. */
+  /** The checked texts. For `output` the processor has to be an output processor, for `input` an input processor. */
   phases?: readonly JudgedPhase[]
   /**
-   * Holds back each text that the model says until it was judged, so that nobody sees what is refused. Otherwise an answer streams
-   * at once and is judged when it is whole: what is refused then is not kept, but was seen. Defaults to false.
+   * Holds back each text of the model until it is judged, so that rejected text is never published. Otherwise text streams at once and is
+   * judged when it is complete: rejected text is then not stored, but was published. Defaults to false.
    */
   hold?: boolean
   /**
-   * Judges what the model thinks as well, and holds it back where text is. Otherwise thoughts are shown and kept as they come: a model may well think about what it
-   * then doesn't say. Defaults to false.
+   * Judges the reasoning of the model too, and holds it back together with text. Otherwise reasoning is published and stored without a
+   * check: a model may reason about content that its answer avoids. Defaults to false.
    */
   thoughts?: boolean
 }
 
-/** What a text is to be replaced with, after a verdict that asks for it. */
+/** Replaces parts of a text, after a verdict. */
 export type Rewrite = (text: string) => string
 
-/** A text that is longer is refused, rather than kept in memory for a verdict. */
+/** A longer text is rejected instead of held in memory. */
 const maxHeldText = 1_000_000
 
-/** Shows every text that enters, or that a model says, to a judge once; what it thinks only where that is asked for. */
+/** Has each text of the input or of the output judged once, and reasoning where the options include it. */
 export abstract class JudgedTexts<Id extends string> implements Processor<Id> {
   abstract readonly id: Id
-  /** Only there where texts are held: to be asked about every chunk costs time. */
+  /** Only set where texts are held back: a call for every chunk costs time. */
   readonly processOutputStream?: Processor['processOutputStream']
   readonly #phases: ReadonlySet<JudgedPhase>
   readonly #hold: boolean
-  readonly #thoughts: boolean
-  readonly #held = new OfRun(() => new Map<string, string>())
-  readonly #seen = new OfRun(() => new WeakSet<MessagePart>())
+  readonly #reasoning: boolean
+  readonly #held = new PerRun(() => new Map<string, string>())
+  readonly #seen = new PerRun(() => new WeakSet<MessagePart>())
 
-  constructor(phases: readonly JudgedPhase[], hold: boolean, thoughts = false) {
+  constructor(phases: readonly JudgedPhase[], hold: boolean, reasoning = false) {
     this.#phases = new Set(phases)
     this.#hold = hold && this.#phases.has('output')
-    this.#thoughts = thoughts
+    this.#reasoning = reasoning
     if (this.#hold) this.processOutputStream = (args) => this.#holdText(args)
   }
 
-  /** Refuses, says how to change the texts, or leaves them as they are. */
+  /** Rejects the texts, returns how to rewrite them, or leaves them unchanged. */
   protected abstract judge(texts: readonly string[], context: ProcessorContext, phase: JudgedPhase): Promise<Rewrite | undefined>
 
   async processInput(args: ProcessInputArgs): Promise<Message[] | undefined> {
@@ -55,7 +54,7 @@ export abstract class JudgedTexts<Id extends string> implements Processor<Id> {
     return rewrite && withAllTexts(args.messages, rewrite)
   }
 
-  /** A step with tools: its words are stored before they run. The last one is judged as the answer. */
+  /** Judges a step with tool calls, whose text is stored before the tools run. `processOutputResult` judges the last step. */
   async processOutputStep(args: ProcessOutputStepArgs): Promise<Message[] | undefined> {
     return args.toolCalls.length > 0 ? this.processOutputResult(args) : undefined
   }
@@ -65,7 +64,7 @@ export abstract class JudgedTexts<Id extends string> implements Processor<Id> {
     const seen = this.#seen.of(args.state)
     const fresh = new Map<MessagePart, string>()
     for (const part of args.messages.flatMap(({ content }) => content.parts)) {
-      const text = part.type === 'text' ? part.text : part.type === 'reasoning' && this.#thoughts ? part.reasoning : undefined
+      const text = part.type === 'text' ? part.text : part.type === 'reasoning' && this.#reasoning ? part.reasoning : undefined
       if (text !== undefined && !seen.has(part)) fresh.set(part, text)
     }
     for (const part of fresh.keys()) seen.add(part)
@@ -77,12 +76,12 @@ export abstract class JudgedTexts<Id extends string> implements Processor<Id> {
     const { part, state } = args
     if (part.type === 'raw') return null
     if (!isDelta(part) && !isEnd(part)) return undefined
-    if (!this.#thoughts && part.type.startsWith('reasoning')) return undefined
+    if (!this.#reasoning && part.type.startsWith('reasoning')) return undefined
     const blocks = this.#held.of(state)
-    const key = blockOf(part)
+    const key = blockKey(part)
     const text = blocks.get(key) ?? ''
     if (isDelta(part)) {
-      if (text.length + part.payload.text.length > maxHeldText) args.abort(`Refused by ${this.id}: the text is too long to be held back`)
+      if (text.length + part.payload.text.length > maxHeldText) args.abort(`Rejected by ${this.id}: the text is too long to be held back`)
       blocks.set(key, text + part.payload.text)
       return null
     }

@@ -1,24 +1,24 @@
 import { checkNames } from '../../base/arguments.ts'
+import type { ProcessorContext } from '../processor.ts'
 import { Judge, type JudgeOptions, judgeNames } from './judge.ts'
 import { JudgedTexts, type JudgedPhase, type JudgedTextsOptions } from './judged-texts.ts'
-import { checkFlag, checkTexts, checkWord } from './option-kinds.ts'
-import type { ProcessorContext } from '../processor.ts'
+import { checkFlag, checkTextList, checkOneOf } from './option-checks.ts'
 
 export interface ModerationOptions extends JudgeOptions, JudgedTextsOptions {
-  /** What is not wanted. Defaults to hate, harassment, violence, self-harm, sexual, sexual-minors and illicit. */
+  /** The unwanted categories. Default to hate, harassment, violence, self-harm, sexual, sexual-minors and illicit. */
   categories?: readonly string[]
-  /** `block`: refuse. `warn`: say so in the log. Defaults to `block`. */
+  /** `block`: reject. `warn`: log a warning. Defaults to `block`. */
   strategy?: 'block' | 'warn'
 }
 
-const usual = ['hate', 'harassment', 'violence', 'self-harm', 'sexual', 'sexual-minors', 'illicit']
+const defaultCategories = ['hate', 'harassment', 'violence', 'self-harm', 'sexual', 'sexual-minors', 'illicit']
 
 interface Verdict {
   categories: Array<{ name: string; score: number }>
 }
 
 /**
- * Has a model judge whether a text belongs to something unwanted, in what enters and in what the model says.
+ * Has a model judge whether input or output belongs to an unwanted category.
  *
  * @example new ModerationProcessor({ judge: new Agent({ id: 'judge', model: 'openai/gpt-5-nano' }), threshold: 0.7 })
  */
@@ -29,12 +29,12 @@ export class ModerationProcessor extends JudgedTexts<'moderation'> {
 
   constructor(options: ModerationOptions) {
     checkNames('ModerationProcessor', options, [...judgeNames, 'categories', 'strategy', 'phases', 'hold', 'thoughts'])
-    const { categories = usual, strategy = 'block', phases = ['input', 'output'], hold = false, thoughts = false } = options
-    checkTexts('moderation', 'phases', phases, ['input', 'output'])
+    const { categories = defaultCategories, strategy = 'block', phases = ['input', 'output'], hold = false, thoughts = false } = options
+    checkTextList('moderation', 'phases', phases, ['input', 'output'])
     checkFlag('moderation', 'hold', hold)
     checkFlag('moderation', 'thoughts', thoughts)
-    checkWord('moderation', 'strategy', ['block', 'warn'], strategy)
-    checkTexts('moderation', 'categories', categories)
+    checkOneOf('moderation', 'strategy', ['block', 'warn'], strategy)
+    checkTextList('moderation', 'categories', categories)
     super(phases, hold, thoughts)
     this.#strategy = strategy
     this.#judge = new Judge({ processorId: this.id, question: questionOf(categories), schema: schemaOf(categories) }, options)
@@ -46,8 +46,9 @@ export class ModerationProcessor extends JudgedTexts<'moderation'> {
     if (found.length === 0) return
     const names = found.map(({ name }) => name)
     const scores = Object.fromEntries(found.map(({ name, score }) => [name, score]))
-    if (this.#strategy === 'warn') context.logger.warn(`${this.id} found something in the ${phase}`, { runId: context.runId, scores })
-    else context.abort(`Refused by ${this.id}: the ${phase} has ${names.join(', ')}`, { metadata: { phase, scores } })
+    const { runId } = context
+    if (this.#strategy === 'warn') context.logger.warn(`${this.id} found unwanted content in the ${phase}`, { runId, scores })
+    else context.abort(`Rejected by ${this.id}: the ${phase} has ${names.join(', ')}`, { metadata: { phase, scores } })
   }
 }
 

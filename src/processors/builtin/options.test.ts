@@ -22,12 +22,12 @@ const makers: Record<string, (more: object) => unknown> = {
 }
 
 describe('the options of a processor', () => {
-  it.each(Object.entries(makers))('[G1.13] %s: one that there is not is refused by name', (_, make) => {
+  it.each(Object.entries(makers))('[G1.13] %s: an unknown one is rejected by name', (_, make) => {
     expect(() => make({})).not.toThrow()
     expect(() => make({ limitt: 7 })).toThrow(expect.objectContaining({ code: 'unsupported_option', message: expect.stringContaining("'limitt'"), details: expect.objectContaining({ option: expect.stringContaining('limitt') }) }))
   })
 
-  it('[G1.13] are asked for of every processor there is', () => {
+  it('[G1.13] are checked by every processor', () => {
     const made = Object.entries(processors).filter(([name, value]) => typeof value === 'function' && /^[A-Z]|Lane$|Reminder$/.test(name) && !/Error$|^TripWire$/.test(name)).map(([name]) => name)
     expect(made.filter((name) => !(name in makers))).toEqual([])
   })

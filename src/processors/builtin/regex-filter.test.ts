@@ -26,19 +26,19 @@ describe('RegexFilter on input', () => {
     expect(textIn(messages)?.[0]).toContain(key)
   })
 
-  it('refuses, and says what was found but not what it is', async () => {
+  it('rejects with the name of the rule, without the match', async () => {
     const refused = await refusal(() => new RegexFilter({ presets: ['secrets', 'pii'] }).processInput(inputArgs([said('u1', 'user', `${key} a@b.ch`)])))
-    expect(refused).toMatchObject({ reason: 'Refused by regex-filter: the input has aws-access-key-id, email', metadata: { phase: 'input', rules: ['aws-access-key-id', 'email'] } })
+    expect(refused).toMatchObject({ reason: 'Rejected by regex-filter: the input has aws-access-key-id, email', metadata: { phase: 'input', rules: ['aws-access-key-id', 'email'] } })
     expect(JSON.stringify(refused)).not.toContain(key)
   })
 
   it('warns, and changes nothing', () => {
     const args = inputArgs([said('u1', 'user', key)])
     expect(filter({ strategy: 'warn' }).processInput(args)).toBeUndefined()
-    expect(args.logged).toEqual(['regex-filter found something in the input {"runId":"run-1","rules":["aws-access-key-id"]}'])
+    expect(args.logged).toEqual(['regex-filter found matches in the input {"runId":"run-1","rules":["aws-access-key-id"]}'])
   })
 
-  it('leaves input alone that is not its phase, and clean input', () => {
+  it('leaves clean input unchanged, and all input outside of its phases', () => {
     expect(filter({ phases: ['output'] }).processInput(inputArgs([said('u1', 'user', key)]))).toBeUndefined()
     expect(filter().processInput(inputArgs([said('u1', 'user', 'clean')]))).toBeUndefined()
   })
@@ -65,21 +65,21 @@ describe('RegexFilter on output', () => {
     return { chunks, result: await running.result }
   }
 
-  it('redacts what is split over chunks, in the stream and in what is kept', async () => {
+  it('redacts matches that are split over chunks, in the stream and in history', async () => {
     const { chunks, result } = await stream(scriptedModel([{ text: ['The key is AK', 'IAIOSFOD', 'NN7EXAMPLE', ', and ann@ma', 'il.example.com', ' wrote it'] }]))
     expect(shownText(chunks)).toBe('The key is [AWS-ACCESS-KEY-ID], and [EMAIL] wrote it')
     expect(result.text).toBe('The key is [AWS-ACCESS-KEY-ID], and [EMAIL] wrote it')
     for (const part of [key, 'IAIOSFOD', 'ann@ma']) expect(JSON.stringify([chunks, result])).not.toContain(part)
   })
 
-  it('shows all of a text that has nothing in it, to the last word', async () => {
+  it('publishes all of a text without matches', async () => {
     const { chunks, result } = await stream(scriptedModel([{ text: ['Call me at 1', '2 or ', 'so, Ann'] }]))
     expect([shownText(chunks), result.text]).toEqual(['Call me at 12 or so, Ann', 'Call me at 12 or so, Ann'])
     expect(typesOf(chunks).filter((type) => type.startsWith('text'))).toEqual(['text-start', ...Array.from({ length: 4 }, () => 'text-delta'), 'text-end'])
     expect(result.messages[0]?.content.parts).toEqual([{ type: 'step-start' }, { type: 'text', text: 'Call me at 12 or so, Ann' }])
   })
 
-  it('shows and keeps what it held back when the stream is cut', async () => {
+  it('publishes and stores the held text when the stream is cut', async () => {
     const stop = new AbortController()
     const model = scriptedModel([{ text: ['Ask for ', 'Ann'], hang: true }])
     const running = await new Agent({ id: 'a', model, outputProcessors: [filter()] }).stream('Go.', {
@@ -91,7 +91,7 @@ describe('RegexFilter on output', () => {
     expect((await running.result).text).toBe(shownText(chunks))
   })
 
-  it('keeps blocks apart that are said at the same time, and thoughts from words', async () => {
+  it('keeps interleaved blocks apart, and reasoning from text', async () => {
     const model = scriptedModel([{
       parts: [
         { type: 'reasoning-start', id: '1' }, { type: 'text-start', id: '1' }, { type: 'text-start', id: '2' },
@@ -104,11 +104,11 @@ describe('RegexFilter on output', () => {
     const { result, chunks } = await stream(model)
     expect(textIn(result.messages)).toEqual(['', '[AWS-ACCESS-KEY-ID] ', '[AWS-ACCESS-KEY-ID] ', 'plain words '])
     expect(typesOf(chunks).filter((type) => type.endsWith('-end'))).toEqual(['text-end', 'reasoning-end', 'text-end'])
-    // A signature for other words than these would be refused.
+    // A provider would reject the signature of another text.
     expect(JSON.stringify(result.messages)).not.toContain('signature')
   })
 
-  it('keeps the signature of a thought that it left as it was', async () => {
+  it('keeps the signature of unchanged reasoning', async () => {
     const model = scriptedModel([{
       parts: [
         { type: 'reasoning-start', id: '1' }, { type: 'reasoning-delta', id: '1', delta: 'Hm. ' },
@@ -121,7 +121,7 @@ describe('RegexFilter on output', () => {
     expect(result.messages[0]?.content.parts[1]).toMatchObject({ reasoning: 'Hm. ', providerMetadata: { anthropic: { signature: 'sig' } } })
   })
 
-  it('refuses before anything of a match was shown', async () => {
+  it('rejects before any part of a match is published', async () => {
     const { chunks, result } = await stream(scriptedModel([{ text: ['The key is AK', 'IAIOSFOD', 'NN7EXAMPLE', ', see.'] }]), { strategy: 'block' })
     expect(shownText(chunks)).toBe('The key is ')
     expect(result).toMatchObject({ text: '', messages: [], finishReason: 'tripwire', tripwire: { processorId: 'regex-filter', metadata: { phase: 'output', rules: ['aws-access-key-id'] } } })
@@ -131,7 +131,7 @@ describe('RegexFilter on output', () => {
   it.each([
     [['VISA4111 ', '1111 ', '1111 ', '1111 ok'], 'VISA', 'VISA[CREDIT-CARD] ok'],
     [['A ------BE', 'GIN RSA PRIVATE KEY-----\nMIIabc\n', '-----END RSA PRIVATE KEY----- ok'], 'A -', 'A -[PRIVATE-KEY] ok'],
-  ])('[G2.31] shows nothing of a match that follows other characters: %j', async (text, before, redacted) => {
+  ])('[G2.31] publishes no part of a match that follows other characters: %j', async (text, before, redacted) => {
     const blocked = await stream(scriptedModel([{ text }]), { strategy: 'block' })
     expect(['', before]).toContain(shownText(blocked.chunks))
     expect(blocked.result.tripwire?.processorId).toBe('regex-filter')
@@ -139,12 +139,12 @@ describe('RegexFilter on output', () => {
     expect([shownText(chunks), result.text]).toEqual([redacted, redacted])
   })
 
-  it('refuses what ends with a match', async () => {
+  it('rejects output that ends with a match', async () => {
     const { chunks, result } = await stream(scriptedModel([{ text: ['It is AK', key.slice(2)] }]), { strategy: 'block' })
     expect([shownText(chunks), result.tripwire?.processorId]).toEqual(['It is ', 'regex-filter'])
   })
 
-  it('shows no raw chunk of a provider: it would say what is taken out', async () => {
+  it('drops raw chunks of the provider, which contain the unfiltered text', async () => {
     const model = () => scriptedModel([{
       parts: [
         { type: 'raw', rawValue: { delta: key } }, { type: 'text-start', id: '1' }, { type: 'text-delta', id: '1', delta: 'Hi. ' }, { type: 'text-end', id: '1' },
@@ -155,7 +155,7 @@ describe('RegexFilter on output', () => {
     expect(of((await stream(model(), { strategy: 'warn' })).chunks, 'raw')).toHaveLength(1)
   })
 
-  it('with `warn` leaves the stream as it is, and says so once for each step', async () => {
+  it('with `warn` leaves the stream unchanged, and logs once for each step', async () => {
     const logged: string[] = []
     const log = (message: string) => void logged.push(message)
     const model = scriptedModel([{ text: `First ${key}.`, toolCalls: [{ toolName: 'look' }] }, `Then ${key}.`])
@@ -163,10 +163,10 @@ describe('RegexFilter on output', () => {
     const heed = new Heed({ logger: { debug: log, info: log, warn: log, error: log } })
     const running = await new Agent({ id: 'a', model, heed, tools: { look }, outputProcessors: [filter({ strategy: 'warn' })] }).stream('Go.')
     expect(shownText(await chunksOf(running))).toBe(`First ${key}.Then ${key}.`)
-    expect(logged).toEqual(['regex-filter found something in the output', 'regex-filter found something in the output'])
+    expect(logged).toEqual(['regex-filter found matches in the output', 'regex-filter found matches in the output'])
   })
 
-  it('looks at the answer, where other processors changed it', async () => {
+  it('checks the output after the changes of other processors', async () => {
     const args = () => resultArgs([said('r1', 'assistant', `It is ${key}.`)])
     expect(textIn(filter().processOutputResult(args()))).toEqual(['It is [AWS-ACCESS-KEY-ID].'])
     expect(await refusal(() => filter({ strategy: 'block' }).processOutputResult(args()))).toMatchObject({ metadata: { phase: 'output' } })
@@ -176,19 +176,19 @@ describe('RegexFilter on output', () => {
     expect(filter().processOutputStep({ ...step, toolCalls: [] })).toBeUndefined()
   })
 
-  it('has no interest in chunks where it has nothing to do', () => {
+  it('has no stream hook where it does not filter the stream', () => {
     expect(filter({ phases: ['input'] }).processOutputStream).toBeUndefined()
     expect(filter({ strategy: 'warn' }).processOutputStream).toBeUndefined()
   })
 
-  it('of which there are two does not mix up what each holds back', async () => {
+  it('keeps the held text of two filters apart', async () => {
     const { result } = await stream(
       scriptedModel([{ text: ['The key is AK', 'IAIOSFODNN7EXAMPLE', ' of ann@ma', 'il.example.com', ', ok'] }]), { presets: ['secrets'] }, [filter({ presets: ['pii'] })],
     )
     expect(result.text).toBe('The key is [AWS-ACCESS-KEY-ID] of [EMAIL], ok')
   })
 
-  it('shows what it held back before the block ends', () => {
+  it('publishes the held text before the block ends', () => {
     const emitted: Chunk[] = []
     const processor = filter()
     const emit = (chunk: Chunk) => void emitted.push(chunk)
@@ -206,20 +206,20 @@ describe('RegexFilter on output', () => {
 })
 
 describe('RegexFilter takes', () => {
-  it('rules of its own beside presets', () => {
+  it('rules beside presets', () => {
     const rules = [{ name: 'ticket', pattern: /T-\d+/, replacement: '(ticket)' }]
     expect(textIn(filter({ rules }).processInput(inputArgs([said('u1', 'user', `T-12 ${key}`)])))).toEqual(['(ticket) [AWS-ACCESS-KEY-ID]'])
   })
 
   it.each<[string, RegexFilterOptions, RegExp]>([
-    ['nothing to look for', { presets: [] }, /nothing to look for/],
+    ['no rules', { presets: [] }, /has no rules/],
     ['an unknown preset', { presets: ['passwords' as 'pii'] }, /secrets, pii, urls/],
-    ['a pattern as text', { rules: [{ name: 'x', pattern: '(a+)+$' as unknown as RegExp }] }, /a pattern from outside can stop the process/],
+    ['a pattern as text', { rules: [{ name: 'x', pattern: '(a+)+$' as unknown as RegExp }] }, /an untrusted pattern can block the process/],
     ['something else as a pattern', { rules: [{ name: 'x', pattern: {} as RegExp }] }, /needs a RegExp/],
     ['an empty replacement', { rules: [{ name: 'x', pattern: /x/, replacement: '' }] }, /not empty/],
     ['an unknown strategy', { presets: ['pii'], strategy: 'mask' as 'redact' }, /block, redact, warn/],
     ['an unknown phase', { presets: ['pii'], phases: ['tools' as 'input'] }, /input, output/],
-    ['a holdBack of nothing', { presets: ['pii'], holdBack: 0 }, /holdBack|above 0/],
+    ['a holdBack of 0', { presets: ['pii'], holdBack: 0 }, /holdBack|above 0/],
   ])('not %s', (_, options, message) => {
     expect(() => new RegexFilter(options)).toThrow(expect.objectContaining({ code: 'invalid_argument', message: expect.stringMatching(message) }))
   })

@@ -1,6 +1,6 @@
 import * as fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import type { RegexRule } from './regex-filter.ts'
+import type { RegexRule } from './text-scanner.ts'
 import { regexPresets } from './regex-presets.ts'
 import { StreamedText, TextScanner } from './text-scanner.ts'
 
@@ -27,14 +27,14 @@ function streamed(scanner: TextScanner, whole: string, lengths: readonly number[
   let shown = ''
   for (let at = 0, index = 0; at < whole.length; index++) {
     const length = lengths[index % lengths.length] ?? 1
-    shown += stream.take(whole.slice(at, at + length)).text
+    shown += stream.add(whole.slice(at, at + length)).text
     at += length
   }
   return shown + stream.end().text
 }
 
 describe('the presets in a stream', () => {
-  it.each(Object.keys(every))('[G2.31] %s: a text is shown as if it had come whole, whatever stands around a match and wherever it is cut', (name) => {
+  it.each(Object.keys(every))('[G2.31] %s: a text in pieces is redacted like the whole text, in every context and with every cut', (name) => {
     const scanner = new TextScanner(every[name] ?? [])
     fc.assert(fc.property(text, cuts, (whole, lengths) => {
       expect(streamed(scanner, whole, lengths)).toBe(scanner.redact(whole).text)
@@ -46,7 +46,7 @@ describe('the presets in a stream', () => {
     ['+4111 1111 1111 1111 ok', '[PHONE] ok'],
     ['------BEGIN RSA PRIVATE KEY-----\nMIIabc\n-----END RSA PRIVATE KEY----- ok', '-[PRIVATE-KEY] ok'],
     ['4242 4242 4242 4242 '.repeat(8), '[CREDIT-CARD] '.repeat(8)],
-  ])('[G2.31] %j is shown as %j, letter by letter', (whole, shown) => {
+  ])('[G2.31] %j is published as %j, letter by letter', (whole, shown) => {
     expect(streamed(new TextScanner(every['all of them'] ?? []), whole, [1])).toBe(shown)
   })
 })

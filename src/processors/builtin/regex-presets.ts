@@ -1,19 +1,29 @@
-import type { RegexRule } from './regex-filter.ts'
+import type { RegexRule } from './text-scanner.ts'
 
 export type RegexPreset = 'secrets' | 'pii' | 'urls'
 
 /*
- * Every pattern is linear in the text: a match can begin only once in a run of its characters (a lookbehind sees to that) or is of
- * bounded length, and no two neighbouring quantifiers take the same character.
+ * Every pattern takes linear time: a match can begin only once in a run of its characters (a lookbehind ensures that) or has a bounded
+ * length, and no two adjacent quantifiers match the same character.
  */
 
-/** The end of a text that may be the beginning of a key, an address or a name: characters without a blank. */
+/** The end of a text that may begin a key, an address or a name: characters without a blank. */
 const word = /(?<![\w+/=.~%@'-])[\w+/=.~%@'-]+$/
 /**
- * The end of a text that may be the beginning of a number with blanks and dashes in it, as long as any. What stands before it is
- * each pattern's to ask: some take a number that follows a letter.
+ * The end of a text that may begin a number with blanks and dashes. The patterns themselves check the character before it: some match a
+ * number after a letter.
  */
 const digits = /[+(\d][\d ().-]{0,48}$/
+
+const keyBegin = '-----BEGIN [A-Z0-9 ]{0,40}PRIVATE KEY(?: BLOCK)?-----'
+const keyBody = String.raw`(?:(?!-----(?:BEGIN|END))[\w+/=\s\\:,.-]){0,16384}`
+
+/** Sixteen digits in groups of four, fifteen of American Express, fourteen of Diners Club. */
+const cardNumber = [
+  String.raw`(?:4\d{3}|5[1-5]\d\d|2[2-7]\d\d|6\d{3}|35\d\d)(?:[ -]?\d{4}){3}`,
+  String.raw`3[47]\d\d[ -]?\d{6}[ -]?\d{5}`,
+  String.raw`3[0689]\d\d[ -]?\d{6}[ -]?\d{4}`,
+].join('|')
 
 const secrets: readonly RegexRule[] = [
   { name: 'aws-access-key-id', pattern: /(?<![A-Za-z0-9])(?:AKIA|ASIA|ABIA|ACCA)[A-Z0-9]{16}(?![A-Za-z0-9])/, opening: word },
@@ -30,10 +40,11 @@ const secrets: readonly RegexRule[] = [
   { name: 'stripe-key', pattern: /(?<!\w)[rs]k_(?:live|test)_[A-Za-z0-9]{16,}/, opening: word },
   {
     name: 'private-key',
-    // A key that was cut off is one too, so its end is optional.
-    pattern: /-----BEGIN [A-Z0-9 ]{0,40}PRIVATE KEY(?: BLOCK)?-----(?:(?!-----(?:BEGIN|END))[\w+/=\s\\:,.-]){0,16384}(?:-----END [A-Z0-9 ]{0,40}PRIVATE KEY(?: BLOCK)?-----)?/,
-    opening:
-      /(?:-{1,5}(?:B(?:E(?:G(?:I(?:N[A-Z0-9 -]{0,70})?)?)?)?)?|-----BEGIN [A-Z0-9 ]{0,40}PRIVATE KEY(?: BLOCK)?-----(?:(?!-----(?:BEGIN|END))[\w+/=\s\\:,.-]){0,16384}(?:-----END[A-Z0-9 -]{0,70})?)$/,
+    // A truncated key counts too, so its end is optional.
+    pattern: new RegExp(`${keyBegin}${keyBody}(?:-----END [A-Z0-9 ]{0,40}PRIVATE KEY(?: BLOCK)?-----)?`),
+    opening: new RegExp(
+      `(?:-{1,5}(?:B(?:E(?:G(?:I(?:N[A-Z0-9 -]{0,70})?)?)?)?)?|${keyBegin}${keyBody}(?:-----END[A-Z0-9 -]{0,70})?)$`,
+    ),
   },
   { name: 'jwt', pattern: /(?<![\w-])eyJ[\w-]{8,}\.eyJ[\w-]{8,}\.[\w-]{8,}/, opening: word },
   {
@@ -53,7 +64,7 @@ const pii: readonly RegexRule[] = [
   },
   {
     name: 'credit-card',
-    pattern: /(?<![\d.])(?:(?:4\d{3}|5[1-5]\d\d|2[2-7]\d\d|6\d{3}|35\d\d)(?:[ -]?\d{4}){3}|3[47]\d\d[ -]?\d{6}[ -]?\d{5}|3[0689]\d\d[ -]?\d{6}[ -]?\d{4})(?!\d)/,
+    pattern: new RegExp(String.raw`(?<![\d.])(?:${cardNumber})(?!\d)`),
     measure: (match) => (passesLuhn(match) ? match.length : 0),
     opening: digits,
   },
@@ -87,7 +98,7 @@ function passesLuhn(text: string): boolean {
   return sum % 10 === 0
 }
 
-/** Words in capitals may follow an account number and look like a part of it: the longest beginning with a right checksum counts. */
+/** Capital letters after an account number look like a part of it: the longest prefix with a valid checksum counts. */
 function ibanLength(text: string): number {
   for (let candidate = text; candidate !== ''; candidate = candidate.slice(0, candidate.lastIndexOf(' ')).trimEnd()) {
     if (hasIbanChecksum(candidate.replaceAll(' ', ''))) return candidate.length

@@ -1,14 +1,13 @@
 import { checkNames } from '../../base/arguments.ts'
-import { element, Judge, type JudgeOptions, judgeNames } from './judge.ts'
-import { JudgedTexts, type JudgedTextsOptions, type Rewrite } from './judged-texts.ts'
-import { quotedIn, replaced } from './passages.ts'
-import { checkFlag, checkTextOption, checkWord } from './option-kinds.ts'
 import type { ProcessorContext } from '../processor.ts'
+import { element, Judge, judgeNames, type JudgeOptions, findQuote, replacePassages } from './judge.ts'
+import { JudgedTexts, type JudgedTextsOptions, type Rewrite } from './judged-texts.ts'
+import { checkFlag, checkTextOption, checkOneOf } from './option-checks.ts'
 
 export interface SystemPromptScrubberOptions extends JudgeOptions, Pick<JudgedTextsOptions, 'hold' | 'thoughts'> {
-  /** What must not be told, as the agent has it. With it the judge can compare; without it, it has to guess. */
+  /** The agent's instructions, for the judge to compare with. Without them, it has to guess. */
   prompt?: string
-  /** `block`: refuse. `redact`: put `placeholder` in its place. `warn`: say so in the log. Defaults to `redact`. */
+  /** `block`: reject. `redact`: replace it by `placeholder`. `warn`: log a warning. Defaults to `redact`. */
   strategy?: 'block' | 'redact' | 'warn'
   /** Defaults to `[REDACTED]`. */
   placeholder?: string
@@ -41,7 +40,7 @@ const question =
   + 'assistant says because of its instructions is no such passage. An empty list where there is none.'
 
 /**
- * Has a model find what an answer gives away of the agent's instructions. An output processor.
+ * Has a model find passages of the output that reveal the agent's instructions. An output processor.
  *
  * @example new SystemPromptScrubber({ judge: new Agent({ id: 'judge', model: 'openai/gpt-5-nano' }), prompt: instructions, hold: true })
  */
@@ -57,7 +56,7 @@ export class SystemPromptScrubber extends JudgedTexts<'system-prompt-scrubber'> 
     const { strategy = 'redact', prompt = '', placeholder = '[REDACTED]', hold = false, thoughts = false } = options
     checkFlag('system-prompt-scrubber', 'hold', hold)
     checkFlag('system-prompt-scrubber', 'thoughts', thoughts)
-    checkWord('system-prompt-scrubber', 'strategy', ['block', 'redact', 'warn'], strategy)
+    checkOneOf('system-prompt-scrubber', 'strategy', ['block', 'redact', 'warn'], strategy)
     checkTextOption('system-prompt-scrubber', 'placeholder', placeholder)
     if (options.prompt !== undefined) checkTextOption('system-prompt-scrubber', 'prompt', prompt)
     super(['output'], hold, thoughts)
@@ -72,16 +71,16 @@ export class SystemPromptScrubber extends JudgedTexts<'system-prompt-scrubber'> 
     const found = verdict?.passages.filter(({ score, text }) => score >= this.#judge.threshold && text.trim() !== '') ?? []
     if (found.length === 0) return undefined
     const metadata = { passages: found.length }
-    if (this.#strategy === 'block') context.abort(`Refused by ${this.id}: the answer tells the agent's instructions`, { metadata })
+    if (this.#strategy === 'block') context.abort(`Rejected by ${this.id}: the output reveals the agent's instructions`, { metadata })
     if (this.#strategy === 'warn') {
-      context.logger.warn(`${this.id} found something in the output`, { runId: context.runId, ...metadata })
+      context.logger.warn(`${this.id} found instructions in the output`, { runId: context.runId, ...metadata })
       return undefined
     }
     const passages = found.flatMap(({ text }) => {
-      const quoted = quotedIn(texts, text)
-      if (quoted === undefined) this.#judge.fail('it quotes a passage that is not in the answer', context)
+      const quoted = findQuote(texts, text)
+      if (quoted === undefined) this.#judge.fail('it quotes a passage that is not in the text', context)
       return quoted === undefined ? [] : [{ text: quoted, replacement: this.#placeholder }]
     })
-    return (text) => replaced(text, passages)
+    return (text) => replacePassages(text, passages)
   }
 }

@@ -1,6 +1,6 @@
 import * as fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import type { RegexRule } from './regex-filter.ts'
+import type { RegexRule } from './text-scanner.ts'
 import { regexPresets } from './regex-presets.ts'
 import { MAX_HELD, StreamedText, TextScanner } from './text-scanner.ts'
 
@@ -16,11 +16,11 @@ const words = ['The', 'key', 'is', 'bearer', 'Call', 'at', '12', '30.', '(see', 
 /** What is shown of a text that comes in these pieces, each time. */
 function shown(rules: readonly RegexRule[], pieces: readonly string[], holdBack = 256): string[] {
   const text = new StreamedText(new TextScanner(rules), holdBack)
-  return [...pieces.map((piece) => text.take(piece).text), text.end().text]
+  return [...pieces.map((piece) => text.add(piece).text), text.end().text]
 }
 
-describe('a text that comes in pieces', () => {
-  it('is shown as if it had come whole, wherever it is cut', () => {
+describe('a text in pieces', () => {
+  it('is redacted like the whole text, with every cut', () => {
     const text = fc.array(fc.oneof(fc.constantFrom(...secrets), fc.constantFrom(...words)), { minLength: 1, maxLength: 12 })
       .chain((parts) => fc.tuple(fc.constantFrom(parts.join(' '), parts.join('\n'), parts.join(', ')), fc.array(fc.integer({ min: 1, max: 40 }), { minLength: 1, maxLength: 30 })))
     fc.assert(fc.property(text, ([whole, lengths]) => {
@@ -28,7 +28,7 @@ describe('a text that comes in pieces', () => {
     }), { numRuns: 500 })
   })
 
-  it.each(secrets.map((secret) => [secret.slice(0, 24), secret]))('never shows a part of %j…', (_, secret) => {
+  it.each(secrets.map((secret) => [secret.slice(0, 24), secret]))('never releases a part of %j…', (_, secret) => {
     const whole = `Take ${secret}, please.`
     const expected = new TextScanner(presets).redact(whole).text
     for (let at = 0; at <= whole.length; at++) expect(shown(presets, [whole.slice(0, at), whole.slice(at)]).join('')).toBe(expected)
@@ -39,19 +39,19 @@ describe('a text that comes in pieces', () => {
     for (const piece of letters) expect(expected.startsWith((sofar += piece))).toBe(true)
   })
 
-  it('is late by a word only', () => {
+  it('is delayed by one word', () => {
     const pieces = 'Everything is fine here and nothing has to wait for long. '.split(/(?<= )/)
     let sofar = ''
     let late = 0
     const text = new StreamedText(new TextScanner(presets), 256)
     for (const [index, piece] of pieces.entries()) {
-      sofar += text.take(piece).text
+      sofar += text.add(piece).text
       late = Math.max(late, pieces.slice(0, index + 1).join('').length - sofar.length)
     }
     expect(late).toBeLessThanOrEqual(1)
   })
 
-  it('is late by `holdBack` for a rule that does not say how it begins', () => {
+  it('is delayed by `holdBack` for a rule without an opening', () => {
     const rules = [{ name: 'code', pattern: /c-\d{4}/ }]
     expect(shown(rules, ['abcdefgh', 'ij', 'c-', '12', '34', '567', 'z'], 6)).toEqual(['ab', 'cd', 'ef', 'gh', 'ij', '', '', '[CODE]567z'])
   })
@@ -60,18 +60,18 @@ describe('a text that comes in pieces', () => {
     const text = new StreamedText(new TextScanner(presets), 256)
     let sofar = 0
     for (let index = 0; index < 40; index++) {
-      sofar += text.take('x'.repeat(1000)).text.length
+      sofar += text.add('x'.repeat(1000)).text.length
       expect((index + 1) * 1000 - sofar).toBeLessThanOrEqual(MAX_HELD)
     }
     expect(sofar + text.end().text.length).toBe(40_000)
   })
 
-  it('still finds what comes after so much', () => {
+  it('finds matches after a text of that length', () => {
     const whole = `${'x'.repeat(3 * MAX_HELD)} AKIAIOSFODNN7EXAMPLE.`
     expect(shown(presets, cut(whole, [700])).join('')).toBe(`${'x'.repeat(3 * MAX_HELD)} [AWS-ACCESS-KEY-ID].`)
   })
 
-  it('takes out what is left of a match that began too long ago', () => {
+  it('removes the rest of a match that is longer than its bound', () => {
     const rules = [{ name: 'block', pattern: /<<[a-z]*>>/ }]
     const made = shown(rules, cut(`a<<${'b'.repeat(30)}>>c`, [1]), 8).join('')
     expect(made).toMatch(/^a<<b{22,26}\[BLOCK\]c$/)
@@ -81,26 +81,26 @@ describe('a text that comes in pieces', () => {
 describe('a scanner', () => {
   const scan = (text: string, ...rules: RegexRule[]) => new TextScanner(rules).redact(text)
 
-  it('replaces each match, with the name or what the rule says', () => {
+  it('replaces each match by the name or the replacement of the rule', () => {
     expect(scan('a1 b2', { name: 'one', pattern: /a\d/ }, { name: 'two', pattern: /b\d/, replacement: '$&' })).toEqual({ text: '[ONE] $&', found: ['one', 'two'] })
   })
 
-  it('takes expressions with any flags, and leaves them as they are', () => {
+  it('takes expressions with any flags, and does not change their state', () => {
     const pattern = /A/giy
     pattern.lastIndex = 3
     expect(scan('xaxA', { name: 'a', pattern }).text).toBe('x[A]x[A]')
     expect(pattern.lastIndex).toBe(3)
   })
 
-  it('takes matches that overlap as one', () => {
+  it('merges overlapping matches', () => {
     expect(scan('abcd', { name: 'x', pattern: /abc/ }, { name: 'y', pattern: /cd/ })).toEqual({ text: '[X]', found: ['x'] })
   })
 
-  it('is not held up by a match of nothing', () => {
+  it('does not loop on an empty match', () => {
     expect(scan('abc', { name: 'x', pattern: /z*/ })).toEqual({ text: 'abc', found: [] })
   })
 
-  it('asks a rule how much of a match counts, and looks inside one that does not', () => {
+  it('uses the measured length of a match, and searches inside a match of length 0', () => {
     const measure = (match: string) => (match.startsWith('1') ? 0 : 2)
     expect(scan('1234', { name: 'x', pattern: /\d{3}/, measure }).text).toBe('1[X]4')
   })

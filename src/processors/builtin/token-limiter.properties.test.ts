@@ -25,7 +25,7 @@ const conversation = fc.record({
 })
 
 describe('TokenLimiter, for any conversation', () => {
-  it('keeps the newest without a gap, never parts a call from its result, never drops the run, and stays below the limit where history allows', () => {
+  it('keeps the newest messages without a gap, calls with their results, and the run, and stays below the limit where history allows', () => {
     fc.assert(fc.property(conversation, ({ history, asked, response, limit }) => {
       const list = new MessageList()
         .add(history.map((one, index) => messageOf(one, `h${index}`)), 'memory')

@@ -36,11 +36,11 @@ describe('TokenLimiter', () => {
     [5, ['u3']],
     [2, ['u3']],
     [1, ['u3']],
-  ])('with %i tokens keeps the newest, from a question on', (limit, ids) => {
+  ])('with %i tokens keeps the newest messages, from a user message on', (limit, ids) => {
     expect(kept(limit, listOf(history, [asking]))).toEqual(ids)
   })
 
-  it('leaves no gap, though something older would fit', () => {
+  it('leaves no gap, though an older message would fit', () => {
     const list = listOf([said('t1', 'user', 'tiny'), said('t2', 'user', 'far too many words for this'), said('t3', 'user', 'small')], [asking])
     expect(kept(5, list)).toEqual(['t3', 'u3'])
   })
@@ -51,7 +51,7 @@ describe('TokenLimiter', () => {
     expect(limiter(18).processInputStep(args)).toBeUndefined()
   })
 
-  it('never drops what the run was asked or has said, and says that it is too much', () => {
+  it('never drops input or output of the run, and logs that they exceed the limit', () => {
     const response = said('r1', 'assistant', 'looking', called('look', 'c1', { at: 'sky' }, 'a very long result of many words'))
     const list = listOf(history, [said('u3', 'user', 'one two three four five six seven')], [response])
     const args = stepArgs(list)
@@ -59,13 +59,13 @@ describe('TokenLimiter', () => {
     expect(args.logged).toEqual([expect.stringContaining('above the limit')])
   })
 
-  it('knows the rows of its run where the list calls them history', () => {
+  it('keeps the rows of its run where the list has them as history', () => {
     const row = { id: 'u3', messageId: 'u3', role: 'user' as const, createdAt: new Date(0), runId: 'run-1', content: asking.content }
     const list = new MessageList().add(history, 'memory').add(row, 'memory').add(said('n1', 'signal', 'later'), 'memory')
     expect(kept(1, list)).toEqual(['u3'])
   })
 
-  it('never parts a call from its result', () => {
+  it('keeps a call with its result', () => {
     const turn = said('a1', 'assistant', { type: 'step-start' }, called('look', 'c1', {}, 'one two three'), { type: 'step-start' }, 'seen it')
     const list = listOf([said('u1', 'user', 'look'), turn], [asking])
     for (let limit = 1; limit < 14; limit++) {
@@ -75,7 +75,7 @@ describe('TokenLimiter', () => {
     }
   })
 
-  it('counts what else a prompt has: files, signals in their tags, rows that only the model sees', () => {
+  it('counts files, signals with their tags, and context rows', () => {
     // <system-reminder kind="x">hello there</system-reminder> has three words.
     const reminder = signalToMessage(normaliseSignal({ type: 'reactive', contents: 'hello there', attributes: { kind: 'x' } }, { id: 's1', now: 0 }))
     const list = new MessageList()
@@ -89,20 +89,20 @@ describe('TokenLimiter', () => {
     expect(kept(5, list)).toEqual(['u3'])
   })
 
-  it('refuses with `abort`, and says how much it was', async () => {
+  it('rejects with `abort`, and reports the number of tokens', async () => {
     const list = listOf(history, [asking])
     expect(limiter(12, 'abort').processInputStep(stepArgs(list))).toBeUndefined()
     expect(await refusal(() => limiter(11, 'abort').processInputStep(stepArgs(list)))).toMatchObject({
-      reason: 'The prompt takes about 12 tokens, more than the 11 that are allowed.',
+      reason: 'The prompt takes about 12 tokens, more than the limit of 11.',
       metadata: { tokens: 12, limit: 11 },
     })
   })
 
-  it.each([0, -1, Number.NaN, Infinity])('refuses %d as a limit', (limit) => {
+  it.each([0, -1, Number.NaN, Infinity])('rejects %d as a limit', (limit) => {
     expect(() => new TokenLimiter(limit)).toThrow(expect.objectContaining({ code: 'invalid_argument' }))
   })
 
-  it('shortens what the model is asked with, and nothing else', async () => {
+  it('shortens the prompt, and nothing else', async () => {
     const model = scriptedModel([{ toolCalls: [{ toolName: 'look' }] }, 'Done.'])
     const tools = { look: createTool({ id: 'look', execute: async () => 'seen' }) }
     const agent = new Agent({ id: 'a', model, tools, inputProcessors: [new TokenLimiter(20)] })
@@ -112,7 +112,7 @@ describe('TokenLimiter', () => {
     expect(result.text).toBe('Done.')
   })
 
-  it('drops what earlier runs of a thread said, and keeps what enters in the middle of this one', async () => {
+  it('drops output of earlier runs, and keeps input that enters during this run', async () => {
     const target = { threadId: 't1', resourceId: 'r1' }
     const memory = { thread: 't1', resource: 'r1' }
     const model = scriptedModel(['words '.repeat(50), { toolCalls: [{ toolName: 'wait' }] }, 'Done.'])
@@ -132,7 +132,7 @@ describe('TokenLimiter', () => {
 })
 
 describe('an option of a TokenLimiter', () => {
-  it('is refused by name when there is none such', () => {
+  it('is rejected by name when it is unknown', () => {
     expect(() => new TokenLimiter({ limit: 10, trimMode: 'x' } as never)).toThrow(expect.objectContaining({ code: 'unsupported_option', details: { option: 'trimMode' } }))
   })
 })

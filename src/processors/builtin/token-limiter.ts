@@ -7,30 +7,29 @@ import type { MessageRow } from '../../message/row.ts'
 import { estimateTokens, FILE_TOKENS } from '../../prompt/tokens.ts'
 import { createdSignal } from '../../signals/created.ts'
 import { rowToSignal } from '../../signals/row.ts'
-import { checkFunction, checkWord } from './option-kinds.ts'
-import { presentLanes } from './present-lanes.ts'
+import { lanePositionOf } from '../../signals/state.ts'
 import type { Processor, ProcessInputStepArgs } from '../processor.ts'
-import { rememberedIds } from './remembered.ts'
+import { historyIds } from './history-ids.ts'
+import { checkFunction, checkOneOf } from './option-checks.ts'
 
 export interface TokenLimiterOptions {
-  /** How many tokens instructions and messages may take together. Definitions of tools are not counted. */
+  /** The maximum of tokens of instructions and messages together. Tool definitions are not counted. */
   limit: number
-  /** `truncate`: leave out history, oldest first. `abort`: refuse. Defaults to `truncate`. */
+  /** `truncate`: leave out history, oldest first. `abort`: reject. Defaults to `truncate`. */
   strategy?: 'truncate' | 'abort'
-  /** Defaults to `estimateTokens`. Must give the same number for the same text. */
+  /** Defaults to `estimateTokens`. Must return the same number for the same text. */
   countTokens?: (text: string) => number
 }
 
 const known: readonly string[] = ['limit', 'strategy', 'countTokens']
 
 /**
- * Keeps prompts below a number of tokens. History goes first, from its oldest message on and without gaps; what is left begins with
- * something other than an answer. A call is never parted from its result. What the run was asked, and all it said since, always
- * stays, even where that alone is more than the limit. So does what lanes say now, like instructions: of each, the newest snapshot and every change
- * after it.
+ * Limits the tokens of prompts. It leaves out history from the oldest message on, without gaps, and never begins with an assistant
+ * message. A call and its result stay together. The input of the run and its output always stay, even where they alone exceed the limit,
+ * as do instructions and the current state of lanes: of each, the newest snapshot and the deltas after it.
  *
- * Only prompts are shortened: history stays as it is. Each cut changes where the prompt begins and so costs the provider's cache;
- * memory's own window moves more rarely.
+ * Only prompts are shortened, not history. Each cut changes the beginning of the prompt and invalidates the provider's cache; the window
+ * of memory moves less often.
  *
  * @example new Agent({ …, inputProcessors: [new TokenLimiter(8000)] })
  */
@@ -48,7 +47,7 @@ export class TokenLimiter implements Processor<'token-limiter'> {
       const message = `TokenLimiter needs a limit above 0, not ${limit}: new TokenLimiter(8000).`
       throw new HeedError('invalid_argument', message, { details: { limit } })
     }
-    checkWord('TokenLimiter', 'strategy', ['truncate', 'abort'], strategy)
+    checkOneOf('TokenLimiter', 'strategy', ['truncate', 'abort'], strategy)
     checkFunction('TokenLimiter', 'countTokens', countTokens)
     this.#limit = limit
     this.#strategy = strategy
@@ -56,7 +55,7 @@ export class TokenLimiter implements Processor<'token-limiter'> {
   }
 
   processInputStep({ messages, messageList, systemMessages, runId, abort, logger }: ProcessInputStepArgs): Message[] | undefined {
-    const remembered = rememberedIds(messages, messageList, runId)
+    const inHistory = historyIds(messages, messageList, runId)
     const costs = new Map<string, number>()
     let total = 0
     for (const { content } of [...systemMessages, ...messageList.systemMessages()]) total += this.#count(content)
@@ -68,17 +67,17 @@ export class TokenLimiter implements Processor<'token-limiter'> {
     if (total <= this.#limit) return undefined
     if (this.#strategy === 'abort') {
       const metadata = { tokens: total, limit: this.#limit }
-      abort(`The prompt takes about ${total} tokens, more than the ${this.#limit} that are allowed.`, { metadata })
+      abort(`The prompt takes about ${total} tokens, more than the limit of ${this.#limit}.`, { metadata })
     }
 
-    const lanes = presentLanes(messageList.rows())
-    const history = messages.filter(({ id }) => remembered.has(id) && !lanes.has(id))
+    const lanes = currentLaneMessages(messageList.rows())
+    const history = messages.filter(({ id }) => inHistory.has(id) && !lanes.has(id))
     let start = 0
     for (; start < history.length && total > this.#limit; start++) total -= costs.get(history[start]?.id ?? '') ?? 0
     if (total > this.#limit) {
-      logger.warn('a prompt is above the limit of its TokenLimiter without any history', { runId, tokens: total, limit: this.#limit })
+      logger.warn('a prompt without history is above the limit of its TokenLimiter', { runId, tokens: total, limit: this.#limit })
     }
-    // An answer without its question misleads, and some providers refuse a prompt that begins with one.
+    // An answer without its question misleads the model, and some providers reject a prompt that begins with one.
     while (history[start]?.role === 'assistant') start++
     const dropped = new Set(history.slice(0, start).map(({ id }) => id))
     return messages.filter(({ id }) => !dropped.has(id))
@@ -105,15 +104,15 @@ export class TokenLimiter implements Processor<'token-limiter'> {
     return row.content.parts.length === 0 && row.content.content ? tokens + this.#count(row.content.content) : tokens
   }
 
-  /** As the model sees it: inside its tag. */
+  /** The tokens of a signal as the model receives it, with its tag. */
   #signalTokens(row: MessageRow): number {
     const { content } = createdSignal(rowToSignal(row)).toLLMMessage()
     return content.reduce((sum, part) => sum + (part.type === 'text' ? this.#count(part.text) : FILE_TOKENS), 0)
   }
 
   #callTokens(call: ToolInvocation, isResult: boolean): number {
-    const asked = isResult ? 0 : this.#count(`${call.toolName} ${JSON.stringify(call.args ?? {})}`)
-    return hasOutcome(call) ? asked + this.#resultTokens(call) : asked
+    const tokens = isResult ? 0 : this.#count(`${call.toolName} ${JSON.stringify(call.args ?? {})}`)
+    return hasOutcome(call) ? tokens + this.#resultTokens(call) : tokens
   }
 
   #resultTokens({ state, modelOutput, result, errorText, approval }: ToolInvocation): number {
@@ -124,4 +123,39 @@ export class TokenLimiter implements Processor<'token-limiter'> {
     }
     return this.#count(JSON.stringify(modelOutput && 'value' in modelOutput ? modelOutput.value : (result ?? null)))
   }
+}
+
+interface LaneEntry {
+  version: number
+  isSnapshot: boolean
+  /** Absent for a repeated state, a context row. */
+  id?: string
+}
+
+/** The ids of the messages with the current state of lanes: of each, the newest snapshot and the deltas after it. */
+function currentLaneMessages(rows: readonly MessageRow[]): ReadonlySet<string> {
+  const lanes = new Map<string, LaneEntry[]>()
+  for (const row of rows) {
+    const [lane, entry] = laneEntryOf(row) ?? []
+    if (lane === undefined || !entry) continue
+    const entries = lanes.get(lane)
+    if (entries) entries.push(entry)
+    else lanes.set(lane, [entry])
+  }
+  const current = new Set<string>()
+  for (const entries of lanes.values()) {
+    const since = entries.reduce((newest, { version, isSnapshot }) => (isSnapshot && version > newest ? version : newest), 0)
+    for (const { id, version } of entries) if (id !== undefined && version >= since) current.add(id)
+  }
+  return current
+}
+
+function laneEntryOf(row: MessageRow): [lane: string, entry: LaneEntry] | undefined {
+  if (row.role === 'context') {
+    const { lane, version } = row.content.metadata ?? {}
+    // A repeated state replaces the snapshot and all deltas up to its version.
+    return typeof lane === 'string' && typeof version === 'number' ? [lane, { version: version + 0.5, isSnapshot: true }] : undefined
+  }
+  const position = lanePositionOf(row)
+  return position && [position.id, { version: position.version, isSnapshot: position.mode === 'snapshot', id: row.messageId }]
 }

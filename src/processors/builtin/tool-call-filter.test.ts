@@ -22,7 +22,7 @@ describe('ToolCallFilter', () => {
     ['all by default', undefined, ['r1-read']],
     ['only those of some tools', { exclude: ['read'] }, ['a1-write', 'r1-read']],
     ['none of a tool that was not called', { exclude: ['other'] }, ['a1-read', 'a1-write', 'a2-read', 'r1-read']],
-    ['nothing when told to exclude nothing', { exclude: [] }, ['a1-read', 'a1-write', 'a2-read', 'r1-read']],
+    ['nothing with an empty exclude', { exclude: [] }, ['a1-read', 'a1-write', 'a2-read', 'r1-read']],
     ['all but the newest', { keepLast: 1 }, ['a2-read', 'r1-read']],
     ['all but the newest of some tools', { exclude: ['read'], keepLast: 1 }, ['a1-write', 'a2-read', 'r1-read']],
     ['none when more may stay than there are', { keepLast: 9 }, ['a1-read', 'a1-write', 'a2-read', 'r1-read']],
@@ -31,7 +31,7 @@ describe('ToolCallFilter', () => {
     expect(callsIn(new ToolCallFilter(options).processInputStep(args) ?? args.messages)).toEqual(left)
   })
 
-  it('keeps what was said beside the calls, and changes no message that it was given', () => {
+  it('keeps the text beside the calls, and does not change its input', () => {
     const args = stepArgs(list())
     const before = JSON.stringify(args.messages)
     const made = new ToolCallFilter().processInputStep(args)
@@ -40,7 +40,7 @@ describe('ToolCallFilter', () => {
     expect(JSON.stringify(args.messages)).toBe(before)
   })
 
-  it('leaves out a thought that led to nothing else, and a message of which nothing is left', () => {
+  it('leaves out reasoning without other output, and empty messages', () => {
     const thought = { type: 'reasoning', reasoning: 'hm' } as const
     const remembered = [
       said('u1', 'user', 'Go.'),
@@ -53,11 +53,11 @@ describe('ToolCallFilter', () => {
     expect(made?.[1]?.content.parts).toEqual([step, thought, { type: 'text', text: 'Done.' }])
   })
 
-  it.each([-1, 0.5])('refuses %d as keepLast', (keepLast) => {
+  it.each([-1, 0.5])('rejects %d as keepLast', (keepLast) => {
     expect(() => new ToolCallFilter({ keepLast })).toThrow(expect.objectContaining({ code: 'invalid_argument' }))
   })
 
-  it('makes prompts without them, of a run that calls tools itself', async () => {
+  it('removes them from the prompts of a run that calls tools itself', async () => {
     const model = scriptedModel([{ toolCalls: [{ toolName: 'look', toolCallId: 'new' }] }, 'Done.'])
     const tools = { look: createTool({ id: 'look', execute: async () => 'seen' }) }
     await new Agent({ id: 'a', model, tools, inputProcessors: [new ToolCallFilter()] }).generate([

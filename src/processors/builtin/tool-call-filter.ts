@@ -1,20 +1,20 @@
 import { checkNames } from '../../base/arguments.ts'
-import type { Message, MessagePart, ToolInvocationPart } from '../../message/message.ts'
 import { stepsOf } from '../../message/content.ts'
-import { checkCount, checkTexts } from './option-kinds.ts'
+import type { Message, MessagePart, ToolInvocationPart } from '../../message/message.ts'
 import type { Processor, ProcessInputStepArgs } from '../processor.ts'
-import { rememberedIds } from './remembered.ts'
+import { historyIds } from './history-ids.ts'
+import { checkCount, checkTextList } from './option-checks.ts'
 
 export interface ToolCallFilterOptions {
-  /** The tools whose calls are left out. All, when absent. */
+  /** The tools whose calls are left out. Defaults to all. */
   exclude?: readonly string[]
-  /** How many of those calls stay, the newest. Defaults to none. */
+  /** How many of those calls stay, newest first. Defaults to 0. */
   keepLast?: number
 }
 
 /**
- * Leaves the tool calls of earlier runs, and what they returned, out of prompts: they are long and seldom needed again. Calls of the
- * current run stay, and history keeps everything.
+ * Leaves tool calls of earlier runs and their results out of prompts: they are long and seldom needed again. Calls of the current run
+ * stay, and history is not changed.
  *
  * @example new ToolCallFilter({ exclude: ['read_file'], keepLast: 2 })
  */
@@ -27,14 +27,14 @@ export class ToolCallFilter implements Processor<'tool-call-filter'> {
     checkNames('ToolCallFilter', options, ['exclude', 'keepLast'])
     const { exclude, keepLast = 0 } = options
     checkCount('ToolCallFilter', 'keepLast', keepLast, 0)
-    if (exclude !== undefined) checkTexts('ToolCallFilter', 'exclude', exclude, undefined, 0)
+    if (exclude !== undefined) checkTextList('ToolCallFilter', 'exclude', exclude, undefined, 0)
     this.#exclude = exclude && new Set(exclude)
     this.#keepLast = keepLast
   }
 
   processInputStep({ messages, messageList, runId }: ProcessInputStepArgs): Message[] | undefined {
-    const remembered = rememberedIds(messages, messageList, runId)
-    const calls = messages.flatMap(({ id, content }) => (remembered.has(id) ? content.parts.filter((part) => this.#concerns(part)) : []))
+    const history = historyIds(messages, messageList, runId)
+    const calls = messages.flatMap(({ id, content }) => (history.has(id) ? content.parts.filter((part) => this.#isExcluded(part)) : []))
     const removed = new Set<MessagePart>(calls.slice(0, Math.max(0, calls.length - this.#keepLast)))
     if (removed.size === 0) return undefined
     return messages.flatMap((message) => {
@@ -44,12 +44,12 @@ export class ToolCallFilter implements Processor<'tool-call-filter'> {
     })
   }
 
-  #concerns(part: MessagePart): part is ToolInvocationPart {
+  #isExcluded(part: MessagePart): part is ToolInvocationPart {
     return part.type === 'tool-invocation' && (this.#exclude?.has(part.toolInvocation.toolName) ?? true)
   }
 }
 
-/** A step of which only thoughts are left goes too: providers refuse a thought that leads to nothing. */
+/** Removes a step of which only reasoning is left: providers reject reasoning without output. */
 function withoutCalls(parts: readonly MessagePart[], removed: ReadonlySet<MessagePart>): MessagePart[] {
   return stepsOf(parts).flatMap((step) => {
     const kept = step.parts.filter((part) => !removed.has(part))

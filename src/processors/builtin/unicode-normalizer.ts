@@ -1,27 +1,26 @@
 import { checkNames } from '../../base/arguments.ts'
 import { HeedError } from '../../base/errors.ts'
 import type { Message } from '../../message/message.ts'
-import { checkFlag } from './option-kinds.ts'
 import type { Processor, ProcessInputArgs } from '../processor.ts'
+import { checkFlag } from './option-checks.ts'
 import { withAllTexts } from './texts.ts'
 
 export interface UnicodeNormalizerOptions {
-  /** `NFC` joins letters and their accents. `NFKC` also makes plain letters of wide, circled and stylised ones. Defaults to `NFC`. */
+  /** `NFC` composes letters and accents. `NFKC` also replaces wide, circled and stylised letters by plain ones. Defaults to `NFC`. */
   form?: 'NFC' | 'NFKC'
-  /** Takes out control characters and what nobody sees: zero widths, direction overrides, tag characters. Defaults to true. */
+  /** Removes control and invisible characters: zero widths, direction overrides, tag characters. Defaults to true. */
   stripControl?: boolean
-  /** Makes one blank of several, at most two line breaks of many, and trims. Defaults to false. */
+  /** Replaces several blanks by one and more than two line breaks by two, and trims. Defaults to false. */
   collapseWhitespace?: boolean
-  /** Leaves emoji as they are, with the invisible characters that some are made of. Defaults to true. */
+  /** Keeps emoji unchanged, with the invisible characters that some contain. Defaults to true. */
   preserveEmoji?: boolean
 }
 
 /**
- * Gives one form to input that looks the same: what filters and models read is then what people see. Works on every text that
- * enters, also in the middle of a run.
+ * Normalises input that looks the same to the same text, so that filters and models read what people see. Applies to all input, also
+ * during a run.
  *
- * It never makes a tag of something that was none: angle brackets of other widths stay what they are, and the name that follows a
- * bracket is only brought to `NFC`.
+ * It never creates a tag: angle brackets of other widths are kept, and the name after a bracket is only normalised to `NFC`.
  *
  * @example new Agent({ …, inputProcessors: [new UnicodeNormalizer({ form: 'NFKC' })] })
  */
@@ -33,30 +32,32 @@ export class UnicodeNormalizer implements Processor<'unicode-normalizer'> {
     checkNames('UnicodeNormalizer', options, ['form', 'stripControl', 'collapseWhitespace', 'preserveEmoji'])
     const { form = 'NFC', stripControl = true, collapseWhitespace = false, preserveEmoji = true } = options
     if (form !== 'NFC' && form !== 'NFKC') {
-      throw new HeedError('invalid_argument', `UnicodeNormalizer takes the form 'NFC' or 'NFKC', not ${JSON.stringify(form)}.`, { details: { form } })
+      const message = `UnicodeNormalizer takes the form 'NFC' or 'NFKC', not ${JSON.stringify(form)}.`
+      throw new HeedError('invalid_argument', message, { details: { form } })
     }
-    for (const [name, value] of Object.entries({ stripControl, collapseWhitespace, preserveEmoji })) checkFlag('UnicodeNormalizer', name, value)
+    const flags = { stripControl, collapseWhitespace, preserveEmoji }
+    for (const [name, value] of Object.entries(flags)) checkFlag('UnicodeNormalizer', name, value)
     this.#options = { form, stripControl, collapseWhitespace, preserveEmoji }
   }
 
   processInput({ messages }: ProcessInputArgs): Message[] | undefined {
-    const made = messages.map((message) => {
+    const normalised = messages.map((message) => {
       // A tag may be spread over the parts of a message.
       let inTag = false
       return withAllTexts([message], (text) => {
         const stripped = this.#stripped(text)
-        const normalised = this.#normalised(stripped, inTag)
+        const result = this.#normalised(stripped, inTag)
         inTag = opensTag(stripped, inTag)
-        return this.#options.collapseWhitespace ? collapsed(normalised) : normalised
+        return this.#options.collapseWhitespace ? collapsed(result) : result
       })?.[0] ?? message
     })
-    return made.every((message, index) => message === messages[index]) ? undefined : made
+    return normalised.every((message, index) => message === messages[index]) ? undefined : normalised
   }
 
   #stripped(text: string): string {
     if (!this.#options.stripControl) return text
-    if (!this.#options.preserveEmoji) return text.replace(unseen, '')
-    return aroundEmoji(text, (plain) => plain.replace(unseen, ''))
+    if (!this.#options.preserveEmoji) return text.replace(invisible, '')
+    return aroundEmoji(text, (plain) => plain.replace(invisible, ''))
   }
 
   #normalised(text: string, inTag: boolean): string {
@@ -69,35 +70,39 @@ export class UnicodeNormalizer implements Processor<'unicode-normalizer'> {
 }
 
 /**
- * Controls other than the usual blanks; characters without a glyph. The joiners stay between letters of the scripts that are written
- * with them. All of it is among what the guard against forged tags looks through.
+ * Control characters other than tabs and line breaks; characters without a glyph. Joiners stay between letters of the scripts that need
+ * them. The check for forged tags ignores all of these too.
  */
-const unseen =
-  /[[\p{Cc}\p{Cf}\p{Default_Ignorable_Code_Point}]--[\t-\r\u0600-\u0605\u06DD\u070F\u0890\u0891\u08E2\u{110BD}\u{110CD}\u200C\u200D]]|(?<![[\p{L}\p{M}]--\p{ASCII}])[\u200C\u200D]|[\u200C\u200D](?![\p{L}--\p{ASCII}])/gv
+const invisible = new RegExp([
+  String.raw`[[\p{Cc}\p{Cf}\p{Default_Ignorable_Code_Point}]`
+    + String.raw`--[\t-\r\u0600-\u0605\u06DD\u070F\u0890\u0891\u08E2\u{110BD}\u{110CD}\u200C\u200D]]`,
+  String.raw`(?<![[\p{L}\p{M}]--\p{ASCII}])[\u200C\u200D]`,
+  String.raw`[\u200C\u200D](?![\p{L}--\p{ASCII}])`,
+].join('|'), 'gv')
 
 const emoji = /\p{RGI_Emoji}/gv
 
 function aroundEmoji(text: string, change: (plain: string) => string): string {
-  let made = ''
+  let result = ''
   let end = 0
-  for (const found of text.matchAll(emoji)) {
-    made += change(text.slice(end, found.index)) + found[0]
-    end = found.index + found[0].length
+  for (const match of text.matchAll(emoji)) {
+    result += change(text.slice(end, match.index)) + match[0]
+    end = match.index + match[0].length
   }
-  return end === 0 ? change(text) : made + change(text.slice(end))
+  return end === 0 ? change(text) : result + change(text.slice(end))
 }
 
-// Brackets and the name after one, and the characters that NFKC would make a bracket of.
+// Brackets with the name after them, and the characters that NFKC would replace by a bracket.
 const tagLike = /<[\s/]*[^\s<>/]*|[\uFE64\uFE65\uFF1C\uFF1E]/gu
 
 function compatible(text: string): string {
-  let made = ''
+  let result = ''
   let end = 0
-  for (const found of text.matchAll(tagLike)) {
-    made += text.slice(end, found.index).normalize('NFKC') + found[0].normalize('NFC')
-    end = found.index + found[0].length
+  for (const match of text.matchAll(tagLike)) {
+    result += text.slice(end, match.index).normalize('NFKC') + match[0].normalize('NFC')
+    end = match.index + match[0].length
   }
-  return made + text.slice(end).normalize('NFKC')
+  return result + text.slice(end).normalize('NFKC')
 }
 
 function opensTag(text: string, inTag: boolean): boolean {

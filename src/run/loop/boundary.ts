@@ -37,7 +37,7 @@ export async function boundary(run: Run, done: StepEnd): Promise<RunResult | und
 /** Commits a step, and drains the mailbox. Input may only enter after a segment that output processors have checked. */
 async function commitChecked(run: Run, done: StepEnd): Promise<RunCommitted & { step: StepEnd }> {
   if (done.end?.status === 'rejected') return { step: done, ...(await commitStep(run, done, done.rows)) }
-  if (done.end || !done.drain || !run.processors.checksAnswers) {
+  if (done.end || !done.drain || !run.processors.checksOutput) {
     const step = done.end ? await checkSegment(run, done) : done
     // Own signals of a step that was cut are stored too: they were published.
     return Object.assign(await commitStep(run, step, [...step.rows, ...run.takeOwnSignals()]), { step })

@@ -16,7 +16,7 @@ const checked = { checked: true }
 /** The step as it may be committed. Throws what a processor throws: then no part of the segment counts as checked. */
 export async function checkSegment(run: Run, step: StepEnd): Promise<StepEnd> {
   // When the host has rejected the run, the process that continues it runs the check.
-  if (step.checked || !run.processors.checksAnswers || (run.signal.aborted && run.isLost(run.signal.reason))) return step
+  if (step.checked || !run.processors.checksOutput || (run.signal.aborted && run.isLost(run.signal.reason))) return step
   const stored = run.history.segment()
   const segment = stored.length > 0 || !step.rows.every(isOutput) ? stored.concat(step.rows.filter(isOutput)) : step.rows
   if (segment.length === 0) return Object.assign(step, checked)

@@ -2,7 +2,7 @@ import { describe, HeedError, isHeedError } from '../../base/errors.ts'
 import type { JSONValue } from '../../base/json.ts'
 import { untilAborted } from '../../base/until-aborted.ts'
 import type { ToolInvocation, ToolInvocationPart } from '../../message/message.ts'
-import { threadData } from '../../processors/chunk-shapes.ts'
+import { threadDataTypes } from '../../processors/chunk-shapes.ts'
 import { TripwireAbort } from '../../processors/tripwire.ts'
 import { describeIssues, type CompiledSchema } from '../../schema/compile.ts'
 import type { ChildCall, Chunk } from '../chunk.ts'
@@ -152,7 +152,7 @@ class ToolExecution {
     }
     if (attempt.status !== 'returned') return attempt
     const checked = await this.#run.processors.toolResult(this.#run, this.#invocation, attempt.json)
-    if ('refused' in checked) return this.#error(checked.refused)
+    if ('rejected' in checked) return this.#error(checked.rejected)
     try {
       return await this.#complete(attempt, checked.result)
     } catch (error) {
@@ -234,7 +234,7 @@ class ToolExecution {
     const text = errorText(error instanceof ToolError ? error.cause : error, this.#invocation.toolName)
     if (!(error instanceof ToolError) || this.#scope.signal.aborted) return this.#error(text)
     const checked = await this.#run.processors.toolResult(this.#run, this.#invocation, text, { isError: true })
-    if ('refused' in checked) return this.#error(checked.refused)
+    if ('rejected' in checked) return this.#error(checked.rejected)
     return this.#error(typeof checked.result === 'string' ? checked.result : JSON.stringify(checked.result))
   }
 
@@ -419,7 +419,7 @@ function checkWrittenType(toolName: string, type: unknown): void {
     const message = `${toolName} wrote a part of type '${String(type)}'. Types that a tool writes begin with 'data-'.`
     throw new HeedError('invalid_argument', message)
   }
-  if (threadData.has(type)) {
+  if (threadDataTypes.has(type)) {
     const hint = 'Choose another type, or send a signal with sendSignal().'
     throw new HeedError('invalid_argument', `${toolName} wrote a part of type '${type}', which only the thread may publish. ${hint}`)
   }

@@ -9,7 +9,7 @@ const pattern = /a/
 const presets = ['secrets']
 
 type Make = (options: never) => unknown
-/** For each processor, options that can't be meant, and the one that is named. */
+/** For each processor, invalid options, and the one that the error names. */
 const wrong: Array<[string, Make, Array<[field: string, options: unknown]>]> = [
   ['TokenLimiter', (options) => new TokenLimiter(options), [
     ['TokenLimiter', undefined], ['TokenLimiter', '5'], ['limit', {}], ['limit', { limit: '5' }], ['limit', 0], ['limit', Number.NaN], ['strategy', { limit: 5, strategy: 'cut' }], ['countTokens', { limit: 5, countTokens: 7 }],
@@ -53,7 +53,7 @@ const wrong: Array<[string, Make, Array<[field: string, options: unknown]>]> = [
 describe('the options of built-in processors', () => {
   const cases = wrong.flatMap(([name, make, tried]) => tried.map(([field, options]) => ({ name, make, field, options, given: String(JSON.stringify(options)) })))
 
-  it.each(cases)('[G2.13] $name refuses $field by name: $given', ({ make, field, options }) => {
+  it.each(cases)('[G2.13] $name names $field in its error: $given', ({ make, field, options }) => {
     let refused: unknown
     try {
       make(options as never)

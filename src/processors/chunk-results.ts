@@ -1,0 +1,81 @@
+import { isObject, orderedJSON } from '../base/json.ts'
+import type { Chunk, ChunkPayloads } from '../run/chunk.ts'
+import { chunkShapes, findInvalidField, threadDataTypes, type RunChunk } from './chunk-shapes.ts'
+import { checkJSON, describeResult } from './hook-results.ts'
+
+/*
+ * Validation of the chunks that processors return: subscribers read the chunks of a run without checking them. The errors are those of
+ * `hook-results.ts`.
+ */
+
+/** The chunk to publish; undefined where the hook drops it. A chunk that only the run creates can't be dropped. */
+export function returnedChunk(returned: unknown, part: Chunk): Chunk | undefined {
+  if (returned === undefined || returned === part) return part
+  if (returned === null) return isRunChunk(part.type) ? part : undefined
+  return checkChunk(returned, part, 'returned')
+}
+
+/** A chunk that a hook emits before `part`: always a copy, since each chunk gets a cursor of its own. */
+export function emittedChunk(emitted: unknown, part: Chunk): Chunk {
+  const chunk = checkChunk(emitted, part, 'emitted')
+  if (!isRunChunk(chunk.type) && !threadDataTypes.has(chunk.type)) return chunk
+  throw new Error(`it emitted a chunk of type '${chunk.type}', which only the run creates. Return the one that it received.`)
+}
+
+function checkChunk(chunk: unknown, part: Chunk, how: 'returned' | 'emitted'): Chunk {
+  if (!isObject(chunk) || typeof chunk.type !== 'string') {
+    throw new Error(`it ${how} ${describeResult(chunk)}. Return a chunk, null to drop it, or nothing.`)
+  }
+  const { type, runId } = chunk
+  if (runId !== part.runId) {
+    const which = typeof runId === 'string' ? 'with the runId of another run' : 'without the runId of its run'
+    throw new Error(`it ${how} a chunk of type '${type}' ${which}.`)
+  }
+  const invalid = type.startsWith('data-') ? findInvalidData(chunk, part) : findInvalidPayload(chunk, type, part)
+  if (invalid !== undefined) throw new Error(`it ${how} a chunk of type '${type}'${invalid}.`)
+  // Publishing assigns the cursor; this chunk may have one from an earlier stream.
+  const { cursor: _, ...copy } = chunk
+  return checkJSON(copy as unknown as Chunk, `in a ${type}`)
+}
+
+function findInvalidPayload({ from, payload, metadata }: Record<string, unknown>, type: string, part: Chunk): string | undefined {
+  const shape = isKnown(type) ? chunkShapes[type] : undefined
+  if (!shape) return ', which is unknown. Use a type that begins with data- for a chunk of your own'
+  if (from !== 'AGENT' && from !== 'USER' && from !== 'SYSTEM') return ' that is not from AGENT, USER or SYSTEM'
+  if (metadata !== undefined && !isObject(metadata)) return ' whose metadata is not an object'
+  if ('changeable' in shape) return findForbiddenChange(payload, shape, type, part)
+  if (shape.payload === 'any') return undefined
+  if (!isObject(payload)) return payload === undefined ? ' without payload' : ` whose payload is ${describeResult(payload)}`
+  if (type === 'source' && payload.sourceType === 'url' && typeof payload.url !== 'string') return ' without url in its payload'
+  return findInvalidField(payload, shape.payload)
+}
+
+function findForbiddenChange(payload: unknown, { changeable }: RunChunk, type: string, part: Chunk): string | undefined {
+  if (type !== part.type || !('payload' in part)) return ', which only the run creates. Return the one that it received, or nothing'
+  if (!isObject(payload)) return ' without payload'
+  const received = part.payload as Record<string, unknown>
+  const names = Object.keys(changeable)
+  const unchanged: Record<string, unknown> = { ...payload }
+  for (const name of names) unchanged[name] = received[name]
+  if (orderedJSON(unchanged) === orderedJSON(received)) return findInvalidField(payload, changeable)
+  return ` that differs from the one that it received. ${names.length === 0 ? 'No field' : `Only ${names.join(' and ')}`} can be changed`
+}
+
+function findInvalidData({ type, data, id, transient }: Record<string, unknown>, part: Chunk): string | undefined {
+  if (id !== undefined && typeof id !== 'string') return ' whose id is not a text'
+  if (transient !== undefined && typeof transient !== 'boolean') return ' whose transient is not true or false'
+  if (!threadDataTypes.has(type as string)) return undefined
+  if (type !== part.type || !('data' in part) || !isObject(part.data)) {
+    return ', which only the thread creates. Return the one that it received, or send a signal with sendSignal()'
+  }
+  if (!isObject(data) || data.id !== part.data.id || data.type !== part.data.type) return ' of another signal than the one that it received'
+  return typeof data.contents === 'string' || Array.isArray(data.contents) ? undefined : ' without contents'
+}
+
+function isKnown(type: string): type is keyof ChunkPayloads {
+  return Object.hasOwn(chunkShapes, type)
+}
+
+function isRunChunk(type: string): boolean {
+  return isKnown(type) && 'changeable' in chunkShapes[type]
+}

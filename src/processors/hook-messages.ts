@@ -1,0 +1,161 @@
+import { stepsOf } from '../message/content.ts'
+import { MessageList, type MessageSource, type UnreadRows } from '../message/list/list.ts'
+import type { Message } from '../message/message.ts'
+import { processorMessages } from '../message/processor-view.ts'
+import type { MessageRow } from '../message/row.ts'
+import type { Run } from '../run/loop/run.ts'
+import type { StepRecorder } from '../run/step/step-recorder.ts'
+import { applyMessages } from './hook-results.ts'
+
+/**
+ * The rows that hooks may change: the input that enters, the output of the segment, the output of the step, or all rows.
+ */
+type RowsKind = 'input' | 'segment' | 'step' | 'all'
+
+const sources = { input: 'input', segment: 'response', step: 'response', all: 'all' } as const
+
+const noRows: readonly MessageRow[] = []
+
+/** Rows of a run as messages that hooks may change. The list is filled on first use: few hooks read it. */
+export class HookMessages implements UnreadRows {
+  declare readonly list: MessageList
+  /** A hook has read the list and may have changed it. */
+  declare isRead: boolean
+  declare private readonly run: Run
+  declare private readonly initial: readonly MessageRow[]
+  declare private readonly kind: RowsKind
+  /** Rows that the run doesn't have yet: input precedes the run's rows, output follows them. */
+  declare private readonly uncommitted: readonly MessageRow[]
+  declare private initialSet: ReadonlySet<MessageRow> | undefined
+  declare private initialMessages: readonly Message[] | undefined
+  /** A copy of these, for hooks. */
+  declare private copy: Message[] | undefined
+
+  /** `list`: the list of an earlier call, already read. */
+  constructor(run: Run, initial: readonly MessageRow[], kind: RowsKind, uncommitted: readonly MessageRow[] = noRows, list?: MessageList) {
+    this.run = run
+    this.initial = initial
+    this.kind = kind
+    this.uncommitted = uncommitted
+    this.isRead = list !== undefined
+    this.initialSet = undefined
+    this.initialMessages = undefined
+    this.copy = undefined
+    this.list = list ?? MessageList.of(this)
+  }
+
+  read(): readonly MessageRow[] {
+    this.isRead = true
+    const { rows } = this.run
+    if (this.uncommitted.length === 0) return rows
+    return this.kind === 'input' ? [...this.uncommitted, ...rows] : [...rows, ...this.uncommitted]
+  }
+
+  sourceOf(row: MessageRow): MessageSource {
+    this.initialSet ??= new Set(this.initial)
+    if (this.kind !== 'all' && this.initialSet.has(row)) return sources[this.kind]
+    return this.kind !== 'segment' && isResponse(this.run, row) ? 'response' : 'memory'
+  }
+
+  newId(): string {
+    return this.run.newId()
+  }
+
+  now(): Date {
+    return new Date(this.run.clock.now())
+  }
+
+  /** Hooks share one array until one of them changes it; the next hook then receives a new array. */
+  get messages(): Message[] {
+    if (this.isRead) return this.list.get[sources[this.kind]].db()
+    this.initialMessages ??= processorMessages(this.initial)
+    if (!this.copy || !areSame(this.copy, this.initialMessages)) this.copy = [...this.initialMessages]
+    return this.copy
+  }
+
+  /** Applies the result of a hook that received `passed`. */
+  apply(passed: Message[], returned: unknown): void {
+    applyMessages(this.list, passed, returned, sources[this.kind])
+  }
+
+  /** Adds rows that the run has appended to history. */
+  add(rows: readonly MessageRow[]): void {
+    this.initialMessages = undefined
+    if (this.isRead) for (const row of rows) this.list.add(row, 'memory')
+  }
+
+  get rows(): readonly MessageRow[] {
+    return this.isRead ? this.listRows : this.initial
+  }
+
+  /** The rows after the hooks; undefined when no hook changed them. */
+  get changed(): MessageRow[] | undefined {
+    if (!this.isRead) return undefined
+    const rows = this.listRows
+    return areSame(rows, this.initial) ? undefined : rows
+  }
+
+  private get listRows(): MessageRow[] {
+    const source = sources[this.kind]
+    return this.list.rows(source === 'all' ? undefined : source)
+  }
+}
+
+function isResponse(run: Run, { runId, role }: MessageRow): boolean {
+  return runId === run.id && role !== 'user' && role !== 'signal'
+}
+
+function areSame<T>(a: readonly T[], b: readonly T[]): boolean {
+  if (a.length !== b.length) return false
+  for (let index = 0; index < a.length; index++) if (a[index] !== b[index]) return false
+  return true
+}
+
+/** All messages of a run, as hooks see them: history as `memory`, the output of this run as `response`. */
+export class RunMessages {
+  #last: HookMessages | undefined
+  #list: MessageList | undefined
+
+  all(run: Run): HookMessages {
+    return (this.#last = new HookMessages(run, run.rows, 'all', undefined, this.#listOf(run)))
+  }
+
+  /** The output of a step, whose row is not in history yet. */
+  ofStep(run: Run, row: MessageRow | undefined): HookMessages {
+    const output = row ? [row] : []
+    return (this.#last = new HookMessages(run, output, 'step', output, this.#listOf(run, row)))
+  }
+
+  /**
+   * The list of the last call, with the rows since added. After a change of a hook it is built anew. In the first step a list is only
+   * built when a hook reads it; from then on, adding to it costs less than building it.
+   */
+  #listOf(run: Run, row?: MessageRow): MessageList | undefined {
+    if (this.#last?.isRead) this.#list = this.#last.list
+    if (!this.#list && run.step === 0) return undefined
+    const rows = row ? [...run.rows, row] : run.rows
+    const known = this.#list?.systemMessages().length === 0 ? this.#list.rows() : undefined
+    if (!this.#list || !known || known.length > rows.length || !known.every((before, index) => before === rows[index])) {
+      const context = { newId: run.newId, now: () => new Date(run.clock.now()) }
+      return (this.#list = MessageList.from(rows, (other) => (other === row ? 'response' : sourceOf(run, other)), context))
+    }
+    for (let index = known.length; index < rows.length; index++) {
+      const added = rows[index] as MessageRow
+      this.#list.add(added, added === row ? 'response' : sourceOf(run, added))
+    }
+    return this.#list
+  }
+}
+
+function sourceOf(run: Run, row: MessageRow): MessageSource {
+  return isResponse(run, row) ? 'response' : 'memory'
+}
+
+/** The row of a step after the hooks; undefined when they removed it. Updates the recorder of the step. */
+export function revisedStep(row: MessageRow, list: MessageList, output: StepRecorder): MessageRow | undefined {
+  if (list.rows('response').includes(row)) return row
+  const message = list.get.response.db().findLast(({ id }) => id === row.messageId)
+  const parts = message ? (stepsOf(message.content.parts).at(-1)?.parts ?? message.content.parts) : []
+  output.revise(parts)
+  return message && parts.length > 0 ? { ...row, content: { ...message.content, parts: [...output.parts] } } : undefined
+}

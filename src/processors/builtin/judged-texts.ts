@@ -38,10 +38,10 @@ export abstract class JudgedTexts<Id extends string> implements Processor<Id> {
   readonly #held = new PerRun(() => new Map<string, string>())
   readonly #seen = new PerRun(() => new WeakSet<MessagePart>())
 
-  constructor(phases: readonly JudgedPhase[], hold: boolean, reasoning = false) {
+  constructor(phases: readonly JudgedPhase[], hold: boolean, thoughts = false) {
     this.#phases = new Set(phases)
     this.#hold = hold && this.#phases.has('output')
-    this.#reasoning = reasoning
+    this.#reasoning = thoughts
     if (this.#hold) this.processOutputStream = (args) => this.#holdText(args)
   }
 

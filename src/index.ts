@@ -6,7 +6,7 @@ export type { ListThreadsArgs, NewThreadArgs, ThreadList, ThreadUpdate } from '.
 export type { IncludedMessage, RecallArgs, RecalledMessages } from './memory/recall.ts'
 export type { EmbedderStatus, RecallHit, RecallProgress, RecallStatus } from './store/contract/recall.ts'
 export type { MetadataFilter } from './recall/filter/filter.ts'
-export { ModelRouterEmbeddingModel, type AnyEmbeddingModel, type EmbedderInput } from './run/model/embedding-model.ts'
+export { ModelRouterEmbeddingModel, type AnyEmbeddingModel, type EmbedderInput } from './run/model/model-router.ts'
 export type { DeleteMessagesArgs, SaveMessagesArgs, UpdateMessagesArgs } from './memory/writing.ts'
 export type { ClonedThread, CloneMetadata, CloneThreadArgs } from './memory/clones.ts'
 export type { WorkingMemoryTarget, WorkingMemoryUpdate, WorkingMemoryVersion } from './memory/working-memory/access.ts'
@@ -27,9 +27,9 @@ export {
 
 // Tools
 export { createTool, type ApprovalContext, type InputContext, type Tool, type ToolConfig, type ToolContext } from './run/tools/tool.ts'
-export type { AISDKTool, ProviderTool } from './run/tools/ai-sdk-tool.ts'
+export type { AISDKTool, ProviderTool } from './run/tools/tool-set.ts'
 export type { ToolArgs, ToolInput, ToolOutput, ToolsInput } from './run/tools/tool-set.ts'
-export type { ToolPayloadTransformPolicy, ToolTransform, TransformContext, TransformFunction, TransformPhase, TransformTarget } from './run/tools/transform.ts'
+export type { ToolPayloadTransformPolicy, ToolTransform, TransformContext, TransformFunction, TransformPhase, TransformTarget } from './run/tools/payloads.ts'
 
 // Models
 export type { LanguageModel, ModelCandidate, ModelConfig, ModelId, ModelSettings } from './run/model/model.ts'
@@ -37,7 +37,7 @@ export type { LanguageModel, ModelCandidate, ModelConfig, ModelId, ModelSettings
 // What a run says, and what it comes to
 export type {
   Chunk, ChunkEnvelope, ChunkError, ChunkPayloads, ChunkSource, DataChunk, FinishPayload, FinishReason, RunChunk, StepFinishPayload, Usage,
-} from './run/chunk.ts'
+} from './message/chunk.ts'
 export type { RunResult } from './run/output/run-result.ts'
 export type { StepResult, ToolCall, ToolResult, WaitingCall } from './run/step/step-result.ts'
 

@@ -36,7 +36,7 @@ export const arrows: ArrowTable = {
   'message/list/**': [...base, 'message/**', 'prompt/**'],
   'message/**': base,
   'schema/**': base,
-  'signals/**': [...pureBase, 'message/**', 'type run/chunk.ts'],
+  'signals/**': [...pureBase, 'message/**'],
   'prompt/**': [...pureBase, 'message/**', 'signals/**'],
 
   // The entry of the package for processors also exports those of memory.
@@ -102,10 +102,10 @@ export const arrows: ArrowTable = {
   // Vectors without a network, in a thread of its own.
   'embed/**': base,
 
-  'bus/conformance/**': [...base, 'bus/*.ts', 'type run/chunk.ts', 'type store/contract/**'],
+  'bus/conformance/**': [...base, 'type message/**', 'bus/*.ts', 'type store/contract/**'],
   'bus/conformance.ts': ['bus/conformance/**'],
-  'bus/*.ts': [...base, 'type run/chunk.ts'],
-  'bus/*/**': [...base, 'bus/*.ts', 'type run/chunk.ts'],
+  'bus/*.ts': [...base, 'type message/**'],
+  'bus/*/**': [...base, 'type message/**', 'bus/*.ts'],
 
   // `InMemoryStore` is the SQL store, so importing `heed` loads that store's code; `node:sqlite` is loaded when a store is first opened.
   'index.ts': [...core, 'store/sqlite/in-memory.ts', 'lazy store/sqlite/**'],
@@ -123,8 +123,6 @@ export const arrows: ArrowTable = {
 export const mutual: Readonly<Record<string, string>> = {
   'agent/** -> heed/heed.ts': 'an agent names the Heed that it belongs to, and a Heed its agents',
   'heed/sources.ts -> heed/heed.ts': 'the sources of a Heed look up its agents',
-  'bus/*.ts -> run/**': 'a bus message carries chunks, whose type is defined with the run',
-  'signals/** -> run/**': 'the echo of a signal is a chunk',
   'tracing/** -> run/**': 'spans describe runs, and runs open spans',
   'tracing/** -> store/contract/**': 'spans name stored rows',
   'processors/** -> run/**': 'hooks receive types of the run, and the run calls the hooks',

@@ -1,6 +1,6 @@
 import type { FilePart, Message, SourcePart } from '../message/message.ts'
 import type { Tripwire } from '../processors/processor.ts'
-import type { Chunk, FinishReason, Usage } from '../run/chunk.ts'
+import type { Chunk, FinishReason, Usage } from '../message/chunk.ts'
 import type { ChunkLog } from '../run/output/chunk-log.ts'
 import type { RunResult } from '../run/output/run-result.ts'
 import type { StepResult, ToolCall, ToolResult, WaitingCall } from '../run/step/step-result.ts'

@@ -1,4 +1,4 @@
-import type { Chunk } from '../run/chunk.ts'
+import type { Chunk } from '../message/chunk.ts'
 
 /** JSON. A message that announces a change names the thread or resource; the receiver reads the change from the store. */
 export type BusMessage =

@@ -1,14 +1,13 @@
 import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { createInterface } from 'node:readline/promises'
 import { parseArgs } from 'node:util'
 import type { ModelConfig, ModelId } from '../run/model/model.ts'
 import { LibSQLStore } from '../store/sqlite/index.ts'
-import { askYesNo } from './ask.ts'
 import { converse } from './demo-conversation.ts'
 import { demoScript } from './demo-script.ts'
-import { ThreadView } from './render.ts'
-import { style } from './style.ts'
+import { style, ThreadView } from './render.ts'
 
 const usage = `npm start -- [--model provider/model] [--fast]
 
@@ -87,4 +86,26 @@ try {
 } catch (error) {
   console.error(style.problem(error instanceof Error ? error.message : String(error)))
   process.exitCode = 1
+}
+
+/** Asks on the terminal until the answer is yes or no. No when the input ends, undefined when the signal ends the wait. */
+async function askYesNo(question: string, signal: AbortSignal): Promise<boolean | undefined> {
+  const terminal = createInterface({ input: process.stdin, output: process.stdout })
+  // In raw mode the terminal sends Ctrl-C as a character: hand it on as the signal that it stands for.
+  terminal.on('SIGINT', () => process.kill(process.pid, 'SIGINT'))
+  const ended = new Promise<string>((resolve) => terminal.once('close', () => resolve('no\n')))
+  try {
+    for (;;) {
+      const answer = await Promise.race([terminal.question(question, { signal }), ended])
+      if (answer.endsWith('\n')) process.stdout.write(answer)
+      if (/^\s*y(es)?\s*$/i.test(answer)) return true
+      if (/^\s*no?\s*$/i.test(answer)) return false
+    }
+  } catch (error) {
+    if (!signal.aborted) throw error
+    process.stdout.write('\n')
+    return undefined
+  } finally {
+    terminal.close()
+  }
 }

@@ -1,5 +1,5 @@
-import type { Chunk } from '../run/chunk.ts'
-import { style, type Voice } from './style.ts'
+import { styleText } from 'node:util'
+import type { Chunk } from '../message/chunk.ts'
 
 const gutter = 8
 const margin = gutter + 2
@@ -114,3 +114,18 @@ function contentsOf(signal: unknown): string {
   const { contents } = signal as { contents?: unknown }
   return typeof contents === 'string' ? contents : JSON.stringify(contents)
 }
+
+type Paint = (text: string) => string
+
+/** Colours by what they mean. Node leaves them out where there is no terminal, and where NO_COLOR asks for none. */
+export const style = {
+  title: (text) => styleText('bold', text),
+  you: (text) => styleText('cyan', text),
+  agent: (text) => styleText('green', text),
+  tool: (text) => styleText('yellow', text),
+  asks: (text) => styleText('magenta', text),
+  note: (text) => styleText('dim', text),
+  problem: (text) => styleText('red', text),
+} satisfies Record<string, Paint>
+
+type Voice = keyof typeof style

@@ -8,8 +8,7 @@ import type { UIMessage } from '../message/ui/ui-message.ts'
 import type { WorkingMemoryUpdate, WorkingMemoryVersion } from '../memory/working-memory/access.ts'
 import type { UpdateMessagesArgs } from '../memory/writing.ts'
 import type { ThreadRow } from '../store/contract/threads.ts'
-import type { Connection } from './connection.ts'
-import type { OverWire } from './wire.ts'
+import type { Connection, OverWire } from './connection.ts'
 
 export interface MemoryScope {
   /** The agent whose memory it is. Defaults to the server's first agent. */

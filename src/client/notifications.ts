@@ -2,8 +2,7 @@ import type { NotificationInput } from '../inbox/input.ts'
 import type { NotificationDeliveryDecision } from '../inbox/policy.ts'
 import type { Signal } from '../signals/signal.ts'
 import type { MarkedStatus, NotificationPriority, NotificationRecord, NotificationStatus } from '../store/contract/notifications.ts'
-import { randomKey, retryPolicy, type Connection } from './connection.ts'
-import type { OverWire, ThreadScope } from './wire.ts'
+import { randomKey, retryPolicy, type Connection, type OverWire, type ThreadScope } from './connection.ts'
 
 /** The result of sending a notification. */
 export interface NotificationAnswer {

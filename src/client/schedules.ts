@@ -1,7 +1,6 @@
 import type { ScheduleInput, ScheduleRecord } from '../agent/schedules.ts'
 import type { ScheduleStatus } from '../store/contract/schedules.ts'
-import { retryPolicy, type Connection } from './connection.ts'
-import type { OverWire } from './wire.ts'
+import { retryPolicy, type Connection, type OverWire } from './connection.ts'
 
 /** `resourceId` is optional if the principal has one resource only. */
 export type NewSchedule = Omit<ScheduleInput, 'resourceId'> & { resourceId?: string }

@@ -1,8 +1,7 @@
 import { isHeedError } from '../base/errors.ts'
 import { cursorHeader } from '../base/stream-headers.ts'
-import type { Chunk } from '../run/chunk.ts'
-import { backoff, pause, retryAfterMs, type Connection } from './connection.ts'
-import { readEvents } from './read-events.ts'
+import type { Chunk } from '../message/chunk.ts'
+import { backoff, pause, readEvents, retryAfterMs, type Connection } from './connection.ts'
 
 export interface SubscribeParams {
   threadId: string

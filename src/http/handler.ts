@@ -6,19 +6,17 @@ import { Authenticator } from './auth/authenticator.ts'
 import { Cors, type CorsOptions } from './auth/cors.ts'
 import type { Authenticate, Principal } from './auth/principal.ts'
 import { RateLimit, type RateLimitOptions } from './auth/rate-limit.ts'
-import { Metrics } from './metrics.ts'
+import { Metrics } from './routes/operations.ts'
 import { errorResponse, hideForeignThread } from './request/error-response.ts'
 import {
   FetchHttpRequest, fromFetchResponse, jsonResponse, toFetchResponse, type HttpRequest, type HttpResponse,
 } from './request/exchange.ts'
 import { RequestCall, type ContextOf, type ServerContext } from './request/request-call.ts'
 import { RequestReader } from './request/request-reader.ts'
-import type { Route } from './route.ts'
-import { RouteTable } from './route-table.ts'
+import { RouteTable, type Route } from './route.ts'
 import { allRoutes } from './routes/index.ts'
 import { openApi } from './schema/openapi.ts'
-import { EventStreams } from './sse/event-stream.ts'
-import { GracePeriod } from './sse/grace-period.ts'
+import { EventStreams, GracePeriod } from './sse/event-stream.ts'
 
 export interface HandlerOptions {
   /**

@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest'
-import { RouteTable } from './route-table.ts'
+import { RouteTable } from './route.ts'
 
 const table = new RouteTable<string>()
 for (const route of ['GET /a', 'POST /a/:id/go', 'POST /a/:id/all', 'GET /a/:id/:part', 'GET /a/one/go']) {

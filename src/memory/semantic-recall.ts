@@ -1,7 +1,7 @@
 import { HeedError } from '../base/errors.ts'
 import type { Processor } from '../processors/processor.ts'
 import type { TextEmbedder } from '../recall/embedder.ts'
-import type { EmbedderInput } from '../run/model/embedding-model.ts'
+import type { EmbedderInput } from '../run/model/model-router.ts'
 import type { SemanticRecallOptions } from '../run/options.ts'
 import { textEmbedder } from './semantic/embedder.ts'
 import { checkVectorOption, type BuiltInVectors } from './semantic/search.ts'

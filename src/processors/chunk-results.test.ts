@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import type { Chunk } from '../run/chunk.ts'
+import type { Chunk } from '../message/chunk.ts'
 import { chunkShapes } from './chunk-shapes.ts'
 import { emittedChunk, returnedChunk } from './chunk-results.ts'
 

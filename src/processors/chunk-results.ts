@@ -1,5 +1,5 @@
 import { isObject, orderedJSON } from '../base/json.ts'
-import type { Chunk, ChunkPayloads } from '../run/chunk.ts'
+import type { Chunk, ChunkPayloads } from '../message/chunk.ts'
 import { chunkShapes, findInvalidField, threadDataTypes, type RunChunk } from './chunk-shapes.ts'
 import { checkJSON, describeResult } from './hook-results.ts'
 

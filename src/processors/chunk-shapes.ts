@@ -1,5 +1,5 @@
 import { isObject } from '../base/json.ts'
-import type { ChunkPayloads } from '../run/chunk.ts'
+import type { ChunkPayloads } from '../message/chunk.ts'
 
 /** The type of a field of a payload, and its description in errors. */
 interface FieldType {

@@ -1,7 +1,7 @@
 import type { HeedError } from '../base/errors.ts'
 import type { JSONValue } from '../base/json.ts'
 import type { ToolInvocation } from '../message/message.ts'
-import type { Chunk } from '../run/chunk.ts'
+import type { Chunk } from '../message/chunk.ts'
 import type { Run } from '../run/loop/run.ts'
 import type { StepRecorder } from '../run/step/step-recorder.ts'
 import type { HookCall } from './hook-call.ts'

@@ -4,7 +4,7 @@ import type { Logger } from '../base/logger.ts'
 import type { MessageList } from '../message/list/list.ts'
 import type { Message, ProviderOptions } from '../message/message.ts'
 import type { SystemMessage } from '../prompt/system.ts'
-import type { Chunk, FinishReason, Usage } from '../run/chunk.ts'
+import type { Chunk, FinishReason, Usage } from '../message/chunk.ts'
 import type { LanguageModel, ModelSettings } from '../run/model/model.ts'
 import type { RequestContext } from '../run/request-context.ts'
 import type { StepResult } from '../run/step/step-result.ts'
@@ -191,4 +191,4 @@ export interface ProcessAPIErrorArgs extends ProcessorContext {
   messageList: MessageList
 }
 
-export type { Tripwire } from '../run/chunk.ts'
+export type { Tripwire } from '../message/chunk.ts'

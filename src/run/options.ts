@@ -3,14 +3,14 @@ import type { JSONValue } from '../base/json.ts'
 import type { ProviderOptions } from '../message/message.ts'
 import type { Processor } from '../processors/processor.ts'
 import type { Schema } from '../schema/schema.ts'
-import type { Chunk } from './chunk.ts'
+import type { Chunk } from '../message/chunk.ts'
 import type { SystemMessageInput } from '../prompt/system.ts'
 import type { ModelConfig, ModelSettings } from './model/model.ts'
 import type { RequestContext } from './request-context.ts'
 import type { RunResult } from './output/run-result.ts'
 import type { StepResult } from './step/step-result.ts'
 import type { ToolsInput } from './tools/tool-set.ts'
-import type { ToolPayloadTransformPolicy } from './tools/transform.ts'
+import type { ToolPayloadTransformPolicy } from './tools/payloads.ts'
 
 export const defaultMaxSteps = 20
 

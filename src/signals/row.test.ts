@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import type { DataChunk } from '../run/chunk.ts'
+import type { DataChunk } from '../message/chunk.ts'
 import { isHeedError } from '../base/errors.ts'
 import type { Message, MessageContent, MessageRole } from '../message/message.ts'
 import { createdSignal } from './created.ts'

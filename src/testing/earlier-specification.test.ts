@@ -9,7 +9,7 @@ import type {
 import { describe, expect, expectTypeOf, it } from 'vitest'
 import { readParts } from './generated.ts'
 import { scriptedModel } from './scripted-model.ts'
-import type { ScriptedAnswer } from './scripted-step.ts'
+import type { ScriptedAnswer } from './script.ts'
 
 const prompt: LanguageModelV2CallOptions['prompt'] & LanguageModelV3CallOptions['prompt'] = [
   { role: 'user', content: [{ type: 'text', text: '12345678' }] },

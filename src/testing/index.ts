@@ -11,7 +11,7 @@ export type {
   ScriptedStep,
   ScriptedToolCall,
   ScriptedUsage,
-} from './scripted-step.ts'
+} from './script.ts'
 export type { Pace } from './playback.ts'
 
 export { providerServer } from './providers/provider-server.ts'

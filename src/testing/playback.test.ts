@@ -3,7 +3,7 @@ import type { LanguageModelV4CallOptions } from '@ai-sdk/provider'
 import { describe, expect, it } from 'vitest'
 import { readParts } from './generated.ts'
 import { scriptedModel } from './scripted-model.ts'
-import type { ScriptedStep } from './scripted-step.ts'
+import type { ScriptedStep } from './script.ts'
 import { virtualClock } from './virtual-clock.ts'
 
 const asked = (text: string, more: Partial<LanguageModelV4CallOptions> = {}): LanguageModelV4CallOptions => ({

@@ -2,7 +2,7 @@ import { APICallError, type LanguageModelV4CallOptions, type LanguageModelV4Prom
 import { describe, expect, expectTypeOf, it } from 'vitest'
 import { readParts } from './generated.ts'
 import { scriptedModel } from './scripted-model.ts'
-import type { ScriptedStep } from './scripted-step.ts'
+import type { ScriptedStep } from './script.ts'
 
 const asked = (text: string, more: Partial<LanguageModelV4CallOptions> = {}): LanguageModelV4CallOptions => ({
   prompt: [{ role: 'user', content: [{ type: 'text', text }] }],

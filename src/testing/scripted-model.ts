@@ -1,22 +1,12 @@
 import type {
-  LanguageModelV2,
-  LanguageModelV2CallOptions,
-  LanguageModelV3,
-  LanguageModelV3CallOptions,
-  LanguageModelV4,
-  LanguageModelV4CallOptions,
-  LanguageModelV4GenerateResult,
-  LanguageModelV4StreamPart,
+  LanguageModelV2, LanguageModelV2CallOptions, LanguageModelV3, LanguageModelV3CallOptions, LanguageModelV4, LanguageModelV4CallOptions,
+  LanguageModelV4GenerateResult, LanguageModelV4StreamPart,
 } from '@ai-sdk/provider'
-import { type Clock, systemClock } from '../base/clock.ts'
+import { systemClock, type Clock } from '../base/clock.ts'
 import { toV2Part, toV2Result, toV3Part, toV3Result } from './earlier-specification.ts'
 import { generated, readParts } from './generated.ts'
-import { partStream } from './part-stream.ts'
-import { beforeAnswer, playback, type Pace } from './playback.ts'
-import { promptCharacters, snapshot } from './recorded-call.ts'
-import { scriptedAnswer } from './script.ts'
-import { thrown } from './scripted-failure.ts'
-import type { Script, ScriptedCall } from './scripted-step.ts'
+import { beforeAnswer, partStream, playback, type Pace } from './playback.ts'
+import { scriptedAnswer, thrown, type Script, type ScriptedCall } from './script.ts'
 import { stepParts } from './step-parts.ts'
 
 export interface ScriptedModelOptions {
@@ -170,4 +160,34 @@ function lazyCall<Options extends AnyCallOptions>(index: number, options: Option
       return options.tools
     },
   }
+}
+
+/** A copy that later changes to the original do not reach. What is no plain data, such as a signal, is kept as it is. */
+function snapshot<Value>(value: Value): Value
+function snapshot(value: unknown): unknown {
+  if (typeof value !== 'object' || value === null) return value
+  if (Array.isArray(value)) return value.map((item: unknown) => snapshot(item))
+  if (value instanceof Uint8Array) return value.slice()
+  if (value instanceof URL) return new URL(value)
+  if (value instanceof Date) return new Date(value)
+  const prototype: unknown = Object.getPrototypeOf(value)
+  if (prototype !== Object.prototype && prototype !== null) return value
+  return Object.fromEntries(Object.entries(value).map(([key, item]) => [key, snapshot(item)]))
+}
+
+/** The characters a model reads: texts, tool inputs and tool outputs. Files count nothing. */
+function promptCharacters(prompt: ReadonlyArray<{ content: string | ReadonlyArray<object> }>): number {
+  return prompt.reduce((sum, { content }) => sum + contentCharacters(content), 0)
+}
+
+function contentCharacters(content: string | ReadonlyArray<object>): number {
+  if (typeof content === 'string') return content.length
+  return content.reduce((sum, part) => sum + partCharacters(part), 0)
+}
+
+function partCharacters(part: object): number {
+  if ('text' in part && typeof part.text === 'string') return part.text.length
+  if ('input' in part) return JSON.stringify(part.input)?.length ?? 0
+  if ('output' in part) return JSON.stringify(part.output)?.length ?? 0
+  return 0
 }

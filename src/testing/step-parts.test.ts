@@ -2,7 +2,7 @@ import type { LanguageModelV4StreamPart } from '@ai-sdk/provider'
 import { describe, expect, it } from 'vitest'
 import { readParts } from './generated.ts'
 import { scriptedModel } from './scripted-model.ts'
-import type { ScriptedStep } from './scripted-step.ts'
+import type { ScriptedStep } from './script.ts'
 
 const prompt = [{ role: 'user' as const, content: [{ type: 'text' as const, text: '12345678' }] }]
 

@@ -1,6 +1,5 @@
-import type { LanguageModelV4FinishReason, LanguageModelV4StreamPart } from '@ai-sdk/provider'
-import type { ScriptedAnswer, ScriptedFile, ScriptedSource, ScriptedToolCall } from './scripted-step.ts'
-import { usageOf } from './step-usage.ts'
+import type { LanguageModelV4FinishReason, LanguageModelV4StreamPart, LanguageModelV4Usage } from '@ai-sdk/provider'
+import type { ScriptedAnswer, ScriptedFile, ScriptedSource, ScriptedToolCall, ScriptedUsage } from './script.ts'
 
 /** Tool input arrives in pieces of this many characters, so that a reader has to put them together. */
 const inputPiece = 16
@@ -85,4 +84,34 @@ function finishReasonOf({ finishReason, toolCalls }: ScriptedAnswer): LanguageMo
 
 function length(pieces: readonly string[]): number {
   return pieces.reduce((sum, piece) => sum + piece.length, 0)
+}
+
+/** What the numbers are derived from where the script leaves them out. */
+interface Characters {
+  input: number
+  reasoning: number
+  /** Text and tool input. */
+  output: number
+}
+
+function usageOf(usage: ScriptedUsage | LanguageModelV4Usage = {}, characters: Characters): LanguageModelV4Usage {
+  if (isComplete(usage)) return usage
+  const cacheRead = usage.cachedInputTokens ?? 0
+  const cacheWrite = usage.cacheWriteTokens ?? 0
+  const input = usage.inputTokens ?? tokens(characters.input) + cacheRead + cacheWrite
+  const reasoning = usage.reasoningTokens ?? tokens(characters.reasoning)
+  const output = usage.outputTokens ?? tokens(characters.output) + reasoning
+  return {
+    inputTokens: { total: input, noCache: Math.max(0, input - cacheRead - cacheWrite), cacheRead, cacheWrite },
+    outputTokens: { total: output, text: Math.max(0, output - reasoning), reasoning },
+  }
+}
+
+/** A token for every four characters, begun ones included. */
+function tokens(characters: number): number {
+  return Math.ceil(characters / 4)
+}
+
+function isComplete(usage: ScriptedUsage | LanguageModelV4Usage): usage is LanguageModelV4Usage {
+  return typeof usage.inputTokens === 'object'
 }

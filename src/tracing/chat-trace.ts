@@ -1,5 +1,5 @@
 import type { LanguageModelV4CallOptions } from '@ai-sdk/provider'
-import type { Usage } from '../run/chunk.ts'
+import type { Usage } from '../message/chunk.ts'
 import type { LanguageModel } from '../run/model/model.ts'
 import type { StepRecorder } from '../run/step/step-recorder.ts'
 import { inputMessages, outputMessages, systemInstructions } from './content.ts'

@@ -1,7 +1,7 @@
 import { afterEach, beforeEach, expect } from 'vitest'
 import type { Clock } from '../../src/base/clock.ts'
 import { Heed } from '../../src/heed/heed.ts'
-import type { Chunk, DataChunk } from '../../src/run/chunk.ts'
+import type { Chunk, DataChunk } from '../../src/message/chunk.ts'
 
 export type ChunkOf<Type extends Chunk['type']> = Type extends `data-${string}` ? DataChunk : Extract<Chunk, { type: Type }>
 

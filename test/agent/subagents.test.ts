@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest'
 import { Agent } from '../../src/agent/agent.ts'
 import { RequestContext } from '../../src/run/request-context.ts'
-import type { Chunk } from '../../src/run/chunk.ts'
+import type { Chunk } from '../../src/message/chunk.ts'
 import { createTool } from '../../src/run/tools/tool.ts'
 import { scriptedModel, type ScriptedStep } from '../../src/testing/index.ts'
 import { chunksOf, of, recordedHeed, refuseStrayRejections, turn, typesOf } from './asking.ts'

@@ -3,7 +3,7 @@ import { z } from 'zod'
 import { Agent } from '../../src/agent/agent.ts'
 import { toUIMessages } from '../../src/message/ui/to-ui.ts'
 import { createTool } from '../../src/run/tools/tool.ts'
-import type { ToolTransform, TransformContext } from '../../src/run/tools/transform.ts'
+import type { ToolTransform, TransformContext } from '../../src/run/tools/payloads.ts'
 import { scriptedModel } from '../../src/testing/index.ts'
 import { chunksOf, of, recordedHeed } from './asking.ts'
 

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest'
 import { z } from 'zod'
 import { Agent } from '../../src/agent/agent.ts'
-import type { Chunk } from '../../src/run/chunk.ts'
+import type { Chunk } from '../../src/message/chunk.ts'
 import { createTool } from '../../src/run/tools/tool.ts'
 import { scriptedModel } from '../../src/testing/index.ts'
 import { chunksOf } from './asking.ts'

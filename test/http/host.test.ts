@@ -1,7 +1,7 @@
 import { connect } from 'node:net'
 import { describe, expect, it, onTestFinished } from 'vitest'
 import { Agent } from '../../src/index.ts'
-import { parseHost, isLoopback } from '../../src/http/auth/host.ts'
+import { parseHost, isLoopback } from '../../src/http/request/exchange.ts'
 import { scriptedModel } from '../../src/testing/index.ts'
 import { served } from './serving.ts'
 

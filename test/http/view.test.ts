@@ -1,6 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { reduceChunk } from '../../src/client/view/reduce.ts'
-import { emptyView } from '../../src/client/view/thread-view.ts'
+import { emptyView, reduceChunk } from '../../src/client/view/thread-view.ts'
 import { Agent, createTool, toUIMessages, type Chunk, type UIMessage } from '../../src/index.ts'
 import { scriptedModel } from '../../src/testing/index.ts'
 import { served, thread } from './serving.ts'

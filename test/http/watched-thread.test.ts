@@ -1,5 +1,5 @@
 import { describe, expect, it, onTestFinished } from 'vitest'
-import { olderThan } from '../../src/client/view/older.ts'
+import { olderThan } from '../../src/client/view/thread-view.ts'
 import { HeedClient } from '../../src/client/index.ts'
 import { WatchedThread } from '../../src/client/react/index.ts'
 import { apiKeys } from '../../src/http/server.ts'

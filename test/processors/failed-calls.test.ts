@@ -1,6 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { reduceChunk } from '../../src/client/view/reduce.ts'
-import { emptyView } from '../../src/client/view/thread-view.ts'
+import { emptyView, reduceChunk } from '../../src/client/view/thread-view.ts'
 import { Agent, createTool, toUIMessages, type Processor } from '../../src/index.ts'
 import { scriptedModel } from '../../src/testing/index.ts'
 import { openHeed, placeKinds } from '../thread/places.ts'

@@ -1,6 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { reduceChunk } from '../../src/client/view/reduce.ts'
-import { emptyView } from '../../src/client/view/thread-view.ts'
+import { emptyView, reduceChunk } from '../../src/client/view/thread-view.ts'
 import { Agent, Memory, toUIMessages } from '../../src/index.ts'
 import { scriptedModel } from '../../src/testing/index.ts'
 import { openHeed, placeKinds } from './places.ts'

@@ -5,7 +5,7 @@ import { toolName, workingMemoryInstructions, workingMemoryTool, type RunWorking
 import type { MessageRow } from '../../message/row.ts'
 import type { Processor } from '../../processors/processor.ts'
 import type { SystemMessage } from '../../prompt/system.ts'
-import type { ContextBlock, ContextSource } from '../../run/loop/run-setup.ts'
+import type { ContextBlock, ContextSource } from '../../run/loop/run-contract.ts'
 import type { ResolvedOptions } from '../options.ts'
 import type { ToolsInput } from '../../run/tools/tool-set.ts'
 import type { ThreadStore } from '../../store/contract/threads.ts'

@@ -1,9 +1,8 @@
 import type { UIMessage } from '../../message/ui/ui-message.ts'
-import type { Chunk } from '../../run/chunk.ts'
+import type { Chunk } from '../../message/chunk.ts'
 import { hasCall, type ThreadView } from '../view/thread-view.ts'
-import { answeredCalls, chatMessages, type ChatMessage } from './chat-message.ts'
+import { answeredCalls, chatMessages, chunksOfPart, uiChunks, type ChatMessage, type UIChunk } from './conversion.ts'
 import { partsBeforeAnswers, ReplayFilter } from './replay-filter.ts'
-import { chunksOfPart, uiChunks, type UIChunk } from './ui-chunks.ts'
 
 /** Which answer a stream has. With neither, it is the message that the active run writes. */
 export interface AnswerTarget {

@@ -1,12 +1,11 @@
 import type { UIMessage, UIPart, UIToolPart } from '../../message/ui/ui-message.ts'
-import type { Chunk } from '../../run/chunk.ts'
+import type { Chunk } from '../../message/chunk.ts'
 import type { AgentClient } from '../agent.ts'
-import { olderThan } from '../view/older.ts'
 import { ThreadFeed } from '../view/thread-feed.ts'
-import { isCall, type ThreadView } from '../view/thread-view.ts'
-import type { ThreadScope } from '../wire.ts'
+import { isCall, olderThan, type ThreadView } from '../view/thread-view.ts'
+import type { ThreadScope } from '../connection.ts'
 import { AnswerStream, type AnswerPage, type AnswerTarget } from './answer-stream.ts'
-import { answeredCalls, chatMessages, openQuestions } from './chat-message.ts'
+import { answeredCalls, chatMessages, openQuestions } from './conversion.ts'
 
 type SetMessages = (update: (current: readonly UIMessage[]) => readonly UIMessage[]) => void
 

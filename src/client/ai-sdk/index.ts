@@ -1,3 +1,3 @@
-export { answersWhatWaits, type ChatMessage } from './chat-message.ts'
+export { answersWhatWaits, type ChatMessage } from './conversion.ts'
 export { HeedChatTransport, type HeedChatTransportOptions } from './transport.ts'
-export { uiChunks, type HeedDataTypes, type UIChunk, type WaitingForData } from './ui-chunks.ts'
+export { uiChunks, type HeedDataTypes, type UIChunk, type WaitingForData } from './conversion.ts'

@@ -2,7 +2,7 @@ import * as fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import type { UIPart } from '../../message/ui/ui-message.ts'
 import { ReplayFilter } from './replay-filter.ts'
-import { chunksOfPart, type UIChunk } from './ui-chunks.ts'
+import { chunksOfPart, type UIChunk } from './conversion.ts'
 
 /** The parts that a page makes of a stream. Throws for a delta or end of a text that is not open. */
 function page(chunks: readonly UIChunk[]): string[] {

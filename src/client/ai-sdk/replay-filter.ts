@@ -1,5 +1,5 @@
 import type { UIPart, UIToolPart } from '../../message/ui/ui-message.ts'
-import { chunksOfPart, question, type UIChunk, type WaitingForData } from './ui-chunks.ts'
+import { chunksOfPart, question, type UIChunk, type WaitingForData } from './conversion.ts'
 
 /** A part of the answer that was written. Parts other than texts are identified by a key. */
 type Piece = { kind: 'text' | 'reasoning'; id: string; text: string; open: boolean } | { kind: 'other'; key: string }

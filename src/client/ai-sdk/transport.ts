@@ -2,9 +2,8 @@ import { HeedError, isHeedError } from '../../base/errors.ts'
 import type { UIMessage } from '../../message/ui/ui-message.ts'
 import type { AgentClient } from '../agent.ts'
 import type { AnswerStream, AnswerTarget } from './answer-stream.ts'
-import { contentsOf, decisionsIn, openQuestions, type ChatMessage } from './chat-message.ts'
+import { contentsOf, decisionsIn, openQuestions, type ChatMessage, type UIChunk } from './conversion.ts'
 import { ChatPage } from './chat-page.ts'
-import type { UIChunk } from './ui-chunks.ts'
 
 export interface HeedChatTransportOptions {
   agent: AgentClient

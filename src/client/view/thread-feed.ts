@@ -1,10 +1,8 @@
 import { isHeedError } from '../../base/errors.ts'
-import type { Chunk } from '../../run/chunk.ts'
+import type { Chunk } from '../../message/chunk.ts'
 import type { AgentClient } from '../agent.ts'
-import { backoff, pause } from '../connection.ts'
-import type { ThreadScope } from '../wire.ts'
-import { reduceChunk } from './reduce.ts'
-import { emptyView, type ThreadView } from './thread-view.ts'
+import { backoff, pause, type ThreadScope } from '../connection.ts'
+import { emptyView, reduceChunk, type ThreadView } from './thread-view.ts'
 
 export interface FeedListener {
   /** A chunk, with the view after and before it. */

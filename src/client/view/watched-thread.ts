@@ -2,15 +2,13 @@ import { describe, isHeedError } from '../../base/errors.ts'
 import type { JSONValue } from '../../base/json.ts'
 import { isURLText, readFileData } from '../../message/file-data.ts'
 import type { UIMessage, UIPart } from '../../message/ui/ui-message.ts'
-import type { Chunk } from '../../run/chunk.ts'
+import type { Chunk } from '../../message/chunk.ts'
 import type { MessageInput, SignalContents } from '../../signals/signal.ts'
 import type { AgentClient, QueuedOverWire, SendTarget } from '../agent.ts'
-import { randomKey } from '../connection.ts'
-import type { ThreadScope } from '../wire.ts'
-import { OlderMessages, olderThan } from './older.ts'
-import { withDecision } from './reduce.ts'
+import type { MemoryClient } from '../memory.ts'
+import { randomKey, type ThreadScope } from '../connection.ts'
+import { emptyView, olderThan, withDecision, type ThreadView } from './thread-view.ts'
 import { ThreadFeed } from './thread-feed.ts'
-import { emptyView, type ThreadView } from './thread-view.ts'
 
 /** The state of a thread for a display: its view, its queue and its connection. */
 export interface WatchedState extends ThreadView {
@@ -227,4 +225,50 @@ function toUIPart(part: Exclude<SignalContents, string>[number]): UIPart[] {
   const mediaType = part.mediaType ?? 'image/*'
   const url = isURLText(data) ? data : `data:${mediaType};base64,${data}`
   return [{ type: 'file', url, mediaType, ...(part.type === 'file' && part.filename !== undefined ? { filename: part.filename } : {}) }]
+}
+
+/** Older messages of a thread, page by page. */
+export class OlderMessages {
+  #messages: readonly UIMessage[] = []
+  /** The cursor of the next page, if there is one. Undefined before the first page is loaded. */
+  #next: { cursor?: string } | undefined
+  #loading: Promise<void> | undefined
+
+  get messages(): readonly UIMessage[] {
+    return this.#messages
+  }
+
+  hasMore(view: ThreadView): boolean {
+    return view.hasOlder && (this.#next === undefined || this.#next.cursor !== undefined)
+  }
+
+  /** Keeps these messages when a snapshot replaces the view. */
+  keep(messages: readonly UIMessage[]): void {
+    if (messages[0] !== this.#messages[0]) this.#next = undefined
+    this.#messages = messages
+  }
+
+  /** Loads pages until one has a message that is not displayed. Concurrent calls load one page. `shown` returns the displayed messages. */
+  load(memory: MemoryClient, threadId: string, shown: () => readonly UIMessage[]): Promise<void> {
+    this.#loading ??= this.#load(memory, threadId, shown).finally(() => (this.#loading = undefined))
+    return this.#loading
+  }
+
+  async #load(memory: MemoryClient, threadId: string, shown: () => readonly UIMessage[]): Promise<void> {
+    for (;;) {
+      const next = this.#next
+      if (next && next.cursor === undefined) return
+      const from = next?.cursor === undefined ? {} : { cursor: next.cursor }
+      const { uiMessages, nextCursor } = await memory.listMessages({ threadId, perPage: 100, ...from })
+      // A snapshot replaced the view in the meantime: this page may not be adjacent to it.
+      if (this.#next !== next) continue
+      this.#next = nextCursor === undefined ? {} : { cursor: nextCursor }
+      const known = new Set(shown().map(({ id }) => id))
+      const index = uiMessages.findIndex(({ id }) => known.has(id))
+      const older = index < 0 ? (next ? uiMessages : []) : uiMessages.slice(0, index)
+      if (older.length === 0) continue
+      this.#messages = [...older, ...this.#messages]
+      return
+    }
+  }
 }

@@ -2,8 +2,7 @@ import type { Clock } from '../../base/clock.ts'
 import { HeedError, isHeedError } from '../../base/errors.ts'
 import { isPromise } from '../../base/is-promise.ts'
 import type { Logger } from '../../base/logger.ts'
-import type { HttpRequest } from '../request/exchange.ts'
-import { isLoopback } from './host.ts'
+import { isLoopback, type HttpRequest } from '../request/exchange.ts'
 import { localPrincipal, principalFlaw, type Authenticate, type Principal } from './principal.ts'
 
 /** How long `auth` may take. */

@@ -1,7 +1,6 @@
 import type { CryptoKey, FetchImplementation, JWK, JWTVerifyGetKey } from 'jose'
 import { HeedError } from '../../base/errors.ts'
-import { bearerToken } from './api-keys.ts'
-import type { Authenticate, Principal } from './principal.ts'
+import { bearerToken, type Authenticate, type Principal } from './principal.ts'
 
 /** A public key as issuers publish it. */
 export interface PublicJwk {

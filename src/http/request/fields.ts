@@ -1,4 +1,9 @@
 import { HeedError } from '../../base/errors.ts'
+import type { AgentExecutionOptions } from '../../run/options.ts'
+import type { RequestContext } from '../../run/request-context.ts'
+import type { Call } from '../route.ts'
+import { runOptions } from '../schema/schemas.ts'
+import type { HttpRequest } from './exchange.ts'
 
 /** An object without the properties that are undefined: options are left out, not passed as undefined. */
 export function omitUndefined<T extends object>(values: T): { [Key in keyof T]: Exclude<T[Key], undefined> } {
@@ -10,4 +15,58 @@ export function parseDate(field: string, value: string): Date {
   const date = new Date(value)
   if (!Number.isNaN(date.getTime())) return date
   throw new HeedError('invalid_argument', `${field} is not a date. Write it as 2026-01-31T12:00:00Z.`, { details: { field } })
+}
+
+const details = { field: 'Idempotency-Key' }
+const form = /^[\x21-\x7e]{1,200}$/
+
+export function readIdempotencyKey(request: HttpRequest): string | undefined {
+  const key = request.header('idempotency-key')
+  if (key === null) return undefined
+  if (form.test(key)) return key
+  throw new HeedError('invalid_argument', 'Idempotency-Key must be 1 to 200 printable characters without spaces.', { details })
+}
+
+/** Input with an id is recognised by that id when it is sent again, so a key with another value would contradict it. */
+export function checkKeyMatchesId(key: string | undefined, id: string | undefined): void {
+  if (key === undefined || id === undefined || key === id) return
+  const message = 'The input has an id, which already makes the send idempotent. Leave out the Idempotency-Key, or give it the same value.'
+  throw new HeedError('invalid_argument', message, { details })
+}
+
+export function keyReused(): HeedError {
+  return new HeedError('idempotency_key_reused', 'This Idempotency-Key was used for other input. Use a new key for each send.', { details })
+}
+
+/** The options of a run from a request's body, with the request context of its caller. A promise only if the context is one. */
+export function readRunOptions(
+  call: Pick<Call, 'context'>, body: Record<string, unknown>,
+): AgentExecutionOptions | Promise<AgentExecutionOptions> {
+  const context = call.context(body.requestContext as Record<string, unknown> | undefined)
+  return context instanceof Promise ? context.then((resolved) => pickRunOptions(body, resolved)) : pickRunOptions(body, context)
+}
+
+function pickRunOptions(body: Record<string, unknown>, requestContext: RequestContext | undefined): AgentExecutionOptions {
+  const options: Record<string, unknown> = {}
+  for (const name of Object.keys(body)) {
+    if (name !== 'requestContext' && Object.hasOwn(runOptions, name) && body[name] !== undefined) options[name] = body[name]
+  }
+  if (requestContext) options.requestContext = requestContext
+  if (body.clientTools !== undefined) options.clientTools = readClientTools(body.clientTools as Record<string, unknown>)
+  return options
+}
+
+/** Tools that the client executes: a description and a schema, without code. */
+function readClientTools(tools: Record<string, unknown>): Record<string, unknown> {
+  return Object.fromEntries(
+    Object.entries(tools).map(([name, tool]) => {
+      if (typeof tool !== 'object' || tool === null) {
+        const message = `clientTools.${name} must be an object with a description and an inputSchema.`
+        throw new HeedError('invalid_tool', message, { details: { tool: name } })
+      }
+      const { description, inputSchema, parameters } = tool as Record<string, unknown>
+      const schema = inputSchema ?? parameters ?? { type: 'object', properties: {} }
+      return [name, { ...(typeof description === 'string' ? { description } : {}), inputSchema: schema }]
+    }),
+  )
 }

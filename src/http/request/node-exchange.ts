@@ -1,8 +1,6 @@
 import type { IncomingMessage, RequestListener, ServerResponse } from 'node:http'
 import { HeedError } from '../../base/errors.ts'
-import { parseHost } from '../auth/host.ts'
-import type { HttpRequest, HttpResponse } from './exchange.ts'
-import { bodyTooLarge, checkContentLength } from './read-body.ts'
+import { bodyTooLarge, checkContentLength, parseHost, type HttpRequest, type HttpResponse } from './exchange.ts'
 
 /** Answers the requests of a Node server, without a `Request` or `Response` of the platform where none is needed. */
 export class NodeListener {

@@ -4,9 +4,8 @@ import { describeIssues } from '../../schema/compile.ts'
 import { jsonSchemaValidator } from '../../schema/json-schema.ts'
 import type { Validation } from '../../schema/schema.ts'
 import type { JSONSchema, ObjectSchema, Route } from '../route.ts'
-import type { HttpRequest } from './exchange.ts'
-import { readIdempotencyKey } from './idempotency.ts'
-import { checkContentType, parseBody } from './read-body.ts'
+import { checkContentType, parseBody, type HttpRequest } from './exchange.ts'
+import { readIdempotencyKey } from './fields.ts'
 
 export interface ParsedRequest {
   query: Record<string, unknown>

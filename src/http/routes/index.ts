@@ -2,17 +2,15 @@ import type { Route } from '../route.ts'
 import { agents } from './agents.ts'
 import { approvals } from './approvals.ts'
 import { generate } from './generate.ts'
-import { lanes } from './lanes.ts'
 import { memory } from './memory.ts'
 import { messages } from './messages.ts'
 import { notifications } from './notifications.ts'
 import { operations, type Operations } from './operations.ts'
-import { queue } from './queue.ts'
 import { runs } from './runs.ts'
 import { schedules } from './schedules.ts'
-import { search } from './search.ts'
 import { sends } from './sends.ts'
 import { subscriptions } from './subscriptions.ts'
+import { threadState } from './thread-state.ts'
 import { threads } from './threads.ts'
 import { webhooks } from './webhooks.ts'
 
@@ -22,8 +20,7 @@ export function allRoutes(sources: Operations): Route[] {
     ...agents,
     ...sends,
     ...subscriptions,
-    ...queue,
-    ...lanes,
+    ...threadState,
     ...notifications,
     ...schedules,
     ...approvals,
@@ -31,7 +28,6 @@ export function allRoutes(sources: Operations): Route[] {
     ...generate,
     ...threads,
     ...messages,
-    ...search,
     ...memory,
     ...webhooks,
     ...operations(sources),

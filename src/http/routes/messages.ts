@@ -5,11 +5,14 @@ import type { IncludedMessage, RecallArgs } from '../../memory/recall.ts'
 import type { ResourceMemory } from '../../memory/resource-memory.ts'
 import type { Message } from '../../message/message.ts'
 import { toUIMessages } from '../../message/ui/to-ui.ts'
+import type { MemoryOptions } from '../../run/options.ts'
+import { refKey } from '../../store/contract/recall.ts'
+import { requireResource } from '../auth/principal.ts'
 import { callerMemory, isForbidden, memoryQuery, requireThread, threadIdOf, type MemoryQuery } from '../request/access.ts'
 import { omitUndefined, parseDate } from '../request/fields.ts'
 import { route, type Call, type Route } from '../route.ts'
-import { deletedMessages, messageList, messagePage } from '../schema/response-schemas.ts'
-import { closed, date, flag, id, object, page, perPage, record, text } from '../schema/schemas.ts'
+import { deletedMessages, messageList, messagePage, searchResults } from '../schema/response-schemas.ts'
+import { closed, date, flag, id, limit, object, page, perPage, record, text } from '../schema/schemas.ts'
 
 interface MessagesQuery extends MemoryQuery {
   page?: number
@@ -20,6 +23,13 @@ interface MessagesQuery extends MemoryQuery {
   cursor?: string
 }
 
+interface SearchQuery extends MemoryQuery {
+  searchQuery: string
+  threadId?: string
+  limit?: number
+  memoryConfig?: MemoryOptions
+}
+
 const query = object(memoryQuery)
 const range = { type: 'integer', minimum: 0, maximum: 1_000 }
 const include = {
@@ -28,8 +38,12 @@ const include = {
 }
 const filter = object({ dateRange: object({ start: date, end: date, startExclusive: flag, endExclusive: flag }) })
 const orderBy = object({ field: { enum: ['createdAt'] }, direction: { enum: ['ASC', 'DESC'] } })
+const searchQuery = { ...text, minLength: 1, maxLength: 10_000 }
 
-/** Messages, as existing clients read and change them. */
+/** The number of messages before and after each result of a search. */
+const defaultRange = 2
+
+/** Messages, as existing clients read, change and search them. */
 export const messages: readonly Route[] = [
   route<never, MessagesQuery>({
     method: 'GET', path: '/memory/threads/:threadId/messages', summary: 'The messages of a thread, by default the newest page',
@@ -64,6 +78,13 @@ export const messages: readonly Route[] = [
     responseSchema: messageList, query,
     body: closed({ messages: { type: 'array', items: object({ id }, ['id']), maxItems: 10_000 } }, ['messages']),
     handle: async (call) => ({ messages: await (await callerMemory(call)).updateMessages({ messages: call.body.messages }) }),
+  }),
+  route<never, SearchQuery>({
+    method: 'GET', path: '/memory/search', summary: 'The messages that match a search best, of a thread or of all threads of the resource',
+    response: 'json', responseSchema: searchResults, read: true, handle: searchMessages,
+    query: object(
+      { ...memoryQuery, searchQuery, threadId: id, limit: { ...limit, maximum: 100 }, memoryConfig: record }, ['searchQuery'],
+    ),
   }),
 ]
 
@@ -115,4 +136,62 @@ function parseFilter(filter: MessagesQuery['filter']): RecallArgs['filter'] | un
       ...(end === undefined ? {} : { end: parseDate('end', end) }),
     },
   }
+}
+
+async function searchMessages(call: Call<unknown, SearchQuery>): Promise<object> {
+  const { searchQuery, threadId, limit: perPage, memoryConfig } = call.query
+  const config = searchConfig(memoryConfig, threadId)
+  const resourceId = requireResource(call.principal, call.query.resourceId)
+  const memory = await callerMemory(call, resourceId)
+  if (threadId !== undefined) await requireThread(memory, { threadId })
+  // Recall starts from a thread; without one, a new id stands for all threads of the resource.
+  const { messages, hits = [], scope } = await memory.recall({
+    threadId: threadId ?? newId(), vectorSearchString: searchQuery, threadConfig: config, ...omitUndefined({ perPage }),
+  })
+  const byRef = new Map(messages.map((message) => [refKey({ threadId: message.threadId ?? '', messageId: message.id }), message]))
+  const titles = new Map<string, string | undefined>()
+  const results: Array<Record<string, unknown>> = []
+  for (const { messageId, threadId, score } of hits) {
+    const message = byRef.get(refKey({ threadId, messageId }))
+    if (!message) continue
+    if (!titles.has(threadId)) titles.set(threadId, (await memory.getThreadById({ threadId }))?.title)
+    const context = await messagesAround(memory, threadId, messageId, rangeOf(config))
+    results.push({ ...excerpt(message), threadId, threadTitle: titles.get(threadId) || threadId, context, score })
+  }
+  return { results, count: results.length, query: searchQuery, searchScope: scope, searchType: 'hybrid' }
+}
+
+/** The options of this search, which override those of the memory. */
+function searchConfig(config: MemoryOptions = {}, threadId: string | undefined): MemoryOptions {
+  const { semanticRecall } = config
+  const recall = typeof semanticRecall === 'object' && semanticRecall !== null ? semanticRecall : {}
+  if (JSON.stringify(recall.filter ?? {}).includes('"$regex"')) {
+    const details = { option: 'memoryConfig.semanticRecall.filter' }
+    const message = 'Regular expressions are not accepted over HTTP, since one could block the search. Use $contains or $in.'
+    throw new HeedError('unsupported_option', message, { details })
+  }
+  if (threadId !== undefined || semanticRecall === false) return config
+  if (recall.scope === 'thread') {
+    throw new HeedError('invalid_argument', "threadId is required if the scope is 'thread'.", { details: { field: 'threadId' } })
+  }
+  return { ...config, semanticRecall: { ...recall, scope: 'resource' } }
+}
+
+function rangeOf({ semanticRecall }: MemoryOptions): { before: number; after: number } {
+  const { messageRange = defaultRange } = typeof semanticRecall === 'object' ? semanticRecall : {}
+  return typeof messageRange === 'number' ? { before: messageRange, after: messageRange } : messageRange
+}
+
+async function messagesAround(
+  memory: Awaited<ReturnType<typeof callerMemory>>, threadId: string, messageId: string, range: { before: number; after: number },
+): Promise<{ before: unknown[]; after: unknown[] }> {
+  const include = [{ id: messageId, withPreviousMessages: range.before, withNextMessages: range.after }]
+  const { messages } = await memory.recall({ threadId, include })
+  const index = messages.findIndex((message) => message.id === messageId)
+  return { before: messages.slice(0, index).map(excerpt), after: messages.slice(index + 1).map(excerpt) }
+}
+
+function excerpt({ id, role, content, createdAt }: Message): Record<string, unknown> {
+  const texts = content.parts.flatMap((part) => (part.type === 'text' ? part.text : []))
+  return { id, role, content: texts.join('\n'), createdAt }
 }

@@ -9,9 +9,7 @@ import type {
 } from '../../store/contract/notifications.ts'
 import { requireResource } from '../auth/principal.ts'
 import { scopeOf, threadIdOf } from '../request/access.ts'
-import { omitUndefined } from '../request/fields.ts'
-import { checkKeyMatchesId, keyReused } from '../request/idempotency.ts'
-import { readRunOptions } from '../request/run-options.ts'
+import { checkKeyMatchesId, keyReused, omitUndefined, readRunOptions } from '../request/fields.ts'
 import { route, type Call, type JSONSchema, type Route } from '../route.ts'
 import { anything, closed, id, ids, limit, object, record, text, threadScope } from '../schema/schemas.ts'
 

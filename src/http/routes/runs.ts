@@ -1,5 +1,5 @@
 import { HeedError } from '../../base/errors.ts'
-import type { Chunk } from '../../run/chunk.ts'
+import type { Chunk } from '../../message/chunk.ts'
 import type { RunRow } from '../../store/contract/threads.ts'
 import type { AgentThreadSubscription } from '../../thread/watch/subscription.ts'
 import { resolveResource } from '../auth/principal.ts'

@@ -1,5 +1,5 @@
 import { HeedError } from '../../base/errors.ts'
-import { checkContentEncoding } from '../request/read-body.ts'
+import { checkContentEncoding } from '../request/exchange.ts'
 import { route, type Route } from '../route.ts'
 
 /** The largest webhook. GitHub's may have 25 MB, and have a few kB. */

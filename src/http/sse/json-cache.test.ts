@@ -1,7 +1,7 @@
 import { setFlagsFromString } from 'node:v8'
 import { runInNewContext } from 'node:vm'
 import { describe, expect, it } from 'vitest'
-import { JsonCache } from './json-cache.ts'
+import { JsonCache } from './frames.ts'
 
 /** A value whose JSON has `length` characters and two quotes; counts how often it is written. */
 const valueOf = (length: number, times = { written: 0 }) => ({

@@ -1,5 +1,5 @@
 import type { TextEmbedder } from '../../recall/embedder.ts'
-import { resolveEmbedder, type EmbedderInput } from '../../run/model/embedding-model.ts'
+import { resolveEmbedder, type EmbedderInput } from '../../run/model/model-router.ts'
 
 /** The batch size for models without `maxEmbeddingsPerCall`. */
 const defaultBatch = 96

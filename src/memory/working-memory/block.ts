@@ -1,5 +1,5 @@
 import type { MessageRow } from '../../message/row.ts'
-import type { ContextBlock } from '../../run/loop/run-setup.ts'
+import type { ContextBlock } from '../../run/loop/run-contract.ts'
 import { escapeText } from '../../signals/xml.ts'
 import type { WorkingMemoryOf, WorkingMemoryRow, WorkingMemoryValue } from '../../store/contract/threads.ts'
 import { mergePatchBetween } from '../../store/contract/working-memory.ts'

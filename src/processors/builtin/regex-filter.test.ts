@@ -4,7 +4,7 @@ import { asked, inputArgs, refusal, resultArgs, said } from '../../../test/proce
 import { Agent } from '../../agent/agent.ts'
 import { Heed } from '../../heed/heed.ts'
 import type { Message } from '../../message/message.ts'
-import type { Chunk } from '../../run/chunk.ts'
+import type { Chunk } from '../../message/chunk.ts'
 import { createTool } from '../../run/tools/tool.ts'
 import { InMemoryStore } from '../../store/sqlite/in-memory.ts'
 import { scriptedModel, type ScriptedModel } from '../../testing/index.ts'

@@ -1,5 +1,5 @@
 import type { Message, MessagePart } from '../../message/message.ts'
-import type { Chunk } from '../../run/chunk.ts'
+import type { Chunk } from '../../message/chunk.ts'
 import type { ProcessOutputStreamArgs } from '../processor.ts'
 
 

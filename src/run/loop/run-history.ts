@@ -5,8 +5,7 @@ import { closeOpenCalls } from '../../prompt/open-calls.ts'
 import type { SystemMessage } from '../../prompt/system.ts'
 import { isSentSignal } from '../../signals/row.ts'
 import type { RowChange } from '../step/step-result.ts'
-import type { InputChange } from './run-host.ts'
-import type { RunSetup } from './run-setup.ts'
+import type { InputChange, RunSetup } from './run-contract.ts'
 
 /** The history of the thread as one run knows it: its rows, the prompt that they make, and the message that the run is writing. */
 export class RunHistory {

@@ -1,7 +1,7 @@
 import { isPromise } from '../../base/is-promise.ts'
 import type { MessageRow } from '../../message/row.ts'
 import { TripwireAbort } from '../../processors/tripwire.ts'
-import { withoutItems } from '../step/provider-items.ts'
+import { withoutItems } from '../step/step-recorder.ts'
 import { revisedResult, toolInvocations, type StepEnd } from '../step/step-result.ts'
 import { isOutput } from './run-history.ts'
 import type { Run } from './run.ts'

@@ -1,7 +1,7 @@
 import type { MessageRow } from '../../message/row.ts'
 import { isSentSignal } from '../../signals/row.ts'
 import type { RunHistory } from './run-history.ts'
-import type { RunHost } from './run-host.ts'
+import type { RunHost } from './run-contract.ts'
 
 /*
  * Input processors see input before a model reads it for the first time. Input that no model has answered is shown to them again:

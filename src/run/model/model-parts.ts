@@ -6,7 +6,7 @@ import type {
   LanguageModelV4StreamPart,
   LanguageModelV4Usage,
 } from '@ai-sdk/provider'
-import type { FinishReason, Usage } from '../chunk.ts'
+import type { FinishReason, Usage } from '../../message/chunk.ts'
 
 /** A stream part of any version of the provider interface. */
 export type AnyPart = LanguageModelV4StreamPart | LanguageModelV3StreamPart | LanguageModelV2StreamPart

@@ -1,5 +1,5 @@
 import { describe, HeedError, isHeedError } from '../../base/errors.ts'
-import type { ChunkError } from '../chunk.ts'
+import type { ChunkError } from '../../message/chunk.ts'
 import type { LanguageModel } from './model.ts'
 
 /**

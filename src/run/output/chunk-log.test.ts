@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import type { Chunk } from '../chunk.ts'
+import type { Chunk } from '../../message/chunk.ts'
 import { ChunkLog } from './chunk-log.ts'
 
 const chunk = (id: string): Chunk => ({ type: 'text-start', runId: 'r', from: 'AGENT', payload: { id } })

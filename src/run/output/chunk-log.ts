@@ -1,4 +1,4 @@
-import type { Chunk } from '../chunk.ts'
+import type { Chunk } from '../../message/chunk.ts'
 
 /** The chunks of one run, for its caller. Any number of readers read it from the start while it grows. */
 export class ChunkLog {

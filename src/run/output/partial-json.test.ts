@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest'
-import { partialJSON } from './partial-json.ts'
+import { partialJSON } from './structured-output.ts'
 
 const whole = { name: 'Ann "A" \\ é\n', ages: [1, -2.5e3, null, true], deep: { list: [[], [{}], 'x'] }, last: false }
 

@@ -1,7 +1,7 @@
 import { joinRows } from '../../message/join.ts'
 import type { FilePart, Message, SourcePart } from '../../message/message.ts'
 import type { MessageRow } from '../../message/row.ts'
-import type { FinishReason, Tripwire, Usage } from '../chunk.ts'
+import type { FinishReason, Tripwire, Usage } from '../../message/chunk.ts'
 import { noUsage } from '../model/model-parts.ts'
 import type { Ending, StepResult, ToolCall, ToolResult, WaitingCall } from '../step/step-result.ts'
 

@@ -1,7 +1,7 @@
 import type { JSONValue } from '../../base/json.ts'
 import type { FilePart, ProviderOptions, SourcePart, ToolInvocationPart } from '../../message/message.ts'
 import type { MessageRow } from '../../message/row.ts'
-import type { ChildCall, FinishReason, Tripwire, Usage } from '../chunk.ts'
+import type { ChildCall, FinishReason, Tripwire, Usage } from '../../message/chunk.ts'
 import { noUsage } from '../model/model-parts.ts'
 import type { StepRecorder } from './step-recorder.ts'
 

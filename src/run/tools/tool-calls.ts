@@ -5,15 +5,14 @@ import type { ToolInvocation, ToolInvocationPart } from '../../message/message.t
 import { threadDataTypes } from '../../processors/chunk-shapes.ts'
 import { TripwireAbort } from '../../processors/tripwire.ts'
 import { describeIssues, type CompiledSchema } from '../../schema/compile.ts'
-import type { ChildCall, Chunk } from '../chunk.ts'
+import type { ChildCall, Chunk } from '../../message/chunk.ts'
 import type { Run } from '../loop/run.ts'
 import { addUsage } from '../model/model-parts.ts'
 import type { ModelToolCall } from '../step/step-recorder.ts'
 import type { WaitingCall } from '../step/step-result.ts'
-import { setNesting, type Nesting } from './nesting.ts'
-import { copyOf, encodeModelOutput, toJSON } from './tool-json.ts'
+import { setNesting, type ApprovalContext, type Nesting, type ToolContext } from './tool.ts'
+import { copyOf, encodeModelOutput, toJSON } from './payloads.ts'
 import type { ResolvedTool } from './tool-set.ts'
-import type { ApprovalContext, ToolContext } from './tool.ts'
 
 /** A decision about a suspended call. */
 export interface Decision {

@@ -1,12 +1,13 @@
 import type { LanguageModelV4FunctionTool, LanguageModelV4Message } from '@ai-sdk/provider'
 import { HeedError } from '../../base/errors.ts'
 import type { JSONObject, JSONValue } from '../../base/json.ts'
+import type { ChildCall, Usage } from '../../message/chunk.ts'
 import type { ModelToolOutput, ProviderOptions } from '../../message/message.ts'
 import { compileSchema } from '../../schema/compile.ts'
 import type { InferInput, InferOutput, Schema } from '../../schema/schema.ts'
 import type { SignalInput } from '../../signals/signal.ts'
 import type { RequestContext } from '../request-context.ts'
-import type { ToolTransform } from './transform.ts'
+import type { ToolTransform } from './payloads.ts'
 
 const marker = Symbol.for('heed.tool')
 
@@ -178,4 +179,42 @@ export function createTool<
 
 export function isTool(value: unknown): value is Tool {
   return typeof value === 'object' && value !== null && (value as Record<symbol, unknown>)[marker] === true
+}
+
+/** The suspension of a call that runs another agent, for a suspended call of the child thread. */
+interface NestedSuspension {
+  kind: 'approval' | 'suspend'
+  payload?: JSONValue
+  child: ChildCall
+}
+
+/** The decision about a call of a child thread. Without `approved` and `resumeData`: the child run continued by itself. */
+export interface NestedDecision {
+  child: ChildCall
+  approved?: boolean
+  reason?: string
+  resumeData?: JSONValue
+}
+
+/** What a tool call that runs another agent needs besides its context. */
+export interface Nesting {
+  /** The step that made the call. With the ids of the run and the call it identifies the call. */
+  step: number
+  decision: NestedDecision | undefined
+  /** True when another process continues the run: the child run must go on. */
+  isHandedOver(): boolean
+  /** Suspends the call until the decision about the child's call arrives. */
+  suspend(suspension: NestedSuspension): never
+  /** Adds the usage of the child run. */
+  addUsage(usage: Usage): void
+}
+
+const nestings = new WeakMap<ToolContext, Nesting>()
+
+export function setNesting(context: ToolContext, nesting: Nesting): void {
+  nestings.set(context, nesting)
+}
+
+export function nestingOf(context: ToolContext): Nesting | undefined {
+  return nestings.get(context)
 }

@@ -1,9 +1,7 @@
 import type { JSONObject, LanguageModelV4StreamPart } from '@ai-sdk/provider'
 import { toBase64 } from '../../message/file-data.ts'
 import { generated } from '../generated.ts'
-import { openaiError } from './openai-failure.ts'
-import { frame } from './server-sent.ts'
-import type { WireAnswer, WireProtocol, WireWriter } from './wire-protocol.ts'
+import { frame, openaiError, type WireAnswer, type WireProtocol, type WireWriter } from './wire-protocol.ts'
 
 /** The protocol of the gateway that the `ai` package brings: stream parts as JSON, whatever model makes them, files among them. */
 export const aiGateway: WireProtocol = {

@@ -3,7 +3,7 @@ import type { LanguageModelV4CallOptions } from '@ai-sdk/provider'
 import { expect, it } from 'vitest'
 import { readParts } from '../generated.ts'
 import { providerServer } from './provider-server.ts'
-import type { ScriptedStep } from '../scripted-step.ts'
+import type { ScriptedStep } from '../script.ts'
 
 const asked: LanguageModelV4CallOptions = { prompt: [{ role: 'user', content: [{ type: 'text', text: 'Hello?' }] }] }
 

@@ -1,9 +1,8 @@
 import type { JSONObject, JSONValue, LanguageModelV4FinishReason, LanguageModelV4StreamPart } from '@ai-sdk/provider'
-import { toolRefusal } from './refused-schema.ts'
-import { failureMessage } from '../scripted-failure.ts'
-import type { ScriptedFailure } from '../scripted-step.ts'
-import { frame } from './server-sent.ts'
-import { isSilent, uncited, unopened, unspeakable, type WireAnswer, type WireProtocol, type WireWriter } from './wire-protocol.ts'
+import {
+  frame, isSilent, toolRefusal, uncited, unopened, unspeakable, type WireAnswer, type WireProtocol, type WireWriter,
+} from './wire-protocol.ts'
+import { failureMessage, type ScriptedFailure } from '../script.ts'
 
 /** Anthropic's Messages API. */
 export const anthropicMessages: WireProtocol = {

@@ -1,9 +1,9 @@
 import type { JSONObject, LanguageModelV4FinishReason, LanguageModelV4StreamPart, LanguageModelV4Usage } from '@ai-sdk/provider'
 import { generated } from '../generated.ts'
-import { openaiFailure } from './openai-failure.ts'
-import { answerRefusal, functionRefusal } from './refused-schema.ts'
-import { frame } from './server-sent.ts'
-import { isSilent, unopened, unspeakable, type WireAnswer, type WireProtocol, type WireWriter } from './wire-protocol.ts'
+import {
+  answerRefusal, frame, functionRefusal, isSilent, openaiFailure, unopened, unspeakable, type WireAnswer, type WireProtocol,
+  type WireWriter,
+} from './wire-protocol.ts'
 
 /** OpenAI's Chat Completions API. Reasoning travels as `reasoning_content`, as compatible servers send it. */
 export const openaiChat: WireProtocol = {

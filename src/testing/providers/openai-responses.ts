@@ -1,9 +1,9 @@
 import type { JSONObject, LanguageModelV4FinishReason, LanguageModelV4StreamPart, LanguageModelV4Usage } from '@ai-sdk/provider'
 import { toBase64 } from '../../message/file-data.ts'
-import { openaiError, openaiFailure } from './openai-failure.ts'
-import { answerRefusal, functionRefusal } from './refused-schema.ts'
-import { frame } from './server-sent.ts'
-import { isSilent, uncited, unopened, unspeakable, type WireAnswer, type WireProtocol, type WireWriter } from './wire-protocol.ts'
+import {
+  answerRefusal, frame, functionRefusal, isSilent, openaiError, openaiFailure, uncited, unopened, unspeakable, type WireAnswer,
+  type WireProtocol, type WireWriter,
+} from './wire-protocol.ts'
 
 /** OpenAI's Responses API. */
 export const openaiResponses: WireProtocol = {

@@ -1,16 +1,16 @@
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import type { JSONObject } from '@ai-sdk/provider'
-import { type Clock, systemClock } from '../../base/clock.ts'
+import { systemClock, type Clock } from '../../base/clock.ts'
+import { generated } from '../generated.ts'
+import { beforeAnswer, playback, type Pace, type PlaybackContext } from '../playback.ts'
+import { isFailure, scriptedAnswer, type Script, type ScriptedAnswer } from '../script.ts'
+import { stepParts } from '../step-parts.ts'
 import { aiGateway } from './ai-gateway.ts'
 import { anthropicMessages } from './anthropic-messages.ts'
 import { openaiChat } from './openai-chat.ts'
 import { openaiResponses } from './openai-responses.ts'
-import type { Pace } from '../playback.ts'
-import { scriptedAnswer } from '../script.ts'
-import type { Script } from '../scripted-step.ts'
-import { answerOverWire, reply } from './wire-answer.ts'
-import type { RequestHeaders, WireProtocolName } from './wire-protocol.ts'
+import { beginEvents, send, type RequestHeaders, type WireProtocol, type WireProtocolName } from './wire-protocol.ts'
 
 export interface ProviderServerOptions {
   script?: Script<RecordedRequest>
@@ -146,4 +146,66 @@ async function readText(request: IncomingMessage): Promise<string> {
   let text = ''
   for await (const piece of request) text += piece
   return text
+}
+
+interface WireExchange {
+  protocol: WireProtocol
+  index: number
+  body: JSONObject
+  model: string
+  streaming: boolean
+  /** The length of the request, from which input tokens are derived. */
+  characters: number
+}
+
+/** Answers one request as the step says. Returns whether the script broke the answer off. */
+async function answerOverWire(
+  response: ServerResponse,
+  step: ScriptedAnswer,
+  { protocol, index, body, model, streaming, characters }: WireExchange,
+  context: PlaybackContext & { pace?: Pace | undefined },
+): Promise<'sent' | 'broken'> {
+  const parts = stepParts(step, { index, inputCharacters: characters })
+  const { usage } = generated(parts.filter((part) => part.type === 'finish'))
+  const writer = protocol.writer({ index, model, body, parts, usage })
+  const opening = writer.open()
+  const frames = parts.map((part) => writer.part(part))
+
+  try {
+    await beforeAnswer(step, context)
+  } catch (error) {
+    if (context.signal.aborted) throw error
+    const failure = isFailure(error) ? error : { status: 500, message: error instanceof Error ? error.message : String(error) }
+    reply(response, failure.status, protocol.failure(failure), failure.headers)
+    return 'sent'
+  }
+
+  if (streaming) {
+    beginEvents(response, { 'x-request-id': `request_${index}` })
+    if (!failsAtOnce(step)) await send(response, opening)
+  }
+  let sent = 0
+  try {
+    for await (const due of playback(step, parts, context)) {
+      if (streaming) await send(response, frames.slice(sent, due).join(''))
+      sent = due
+    }
+  } catch (error) {
+    if (context.signal.aborted) throw error
+    if (!isFailure(error)) return 'broken'
+    if (streaming) response.end(writer.failure(error))
+    else reply(response, error.status, protocol.failure(error), error.headers)
+    return 'sent'
+  }
+  if (streaming) response.end()
+  else reply(response, 200, writer.document())
+  return 'sent'
+}
+
+function failsAtOnce({ errorAfter }: ScriptedAnswer): boolean {
+  return errorAfter?.parts === 0 && isFailure(errorAfter.error)
+}
+
+function reply(response: ServerResponse, status: number, body: JSONObject, headers: Record<string, string> = {}): void {
+  response.writeHead(status, { 'content-type': 'application/json', ...headers }).end(JSON.stringify(body))
 }

@@ -1,5 +1,5 @@
 import { describe } from '../../base/errors.ts'
-import type { Chunk } from '../../run/chunk.ts'
+import type { Chunk } from '../../message/chunk.ts'
 import type { RunRow, Scope } from '../../store/contract/threads.ts'
 import { compareCursors, parseCursor } from '../watch/ring.ts'
 import { boundaries, ends } from '../watch/present-step.ts'

@@ -1,5 +1,5 @@
 import { HeedError, isHeedError } from '../../base/errors.ts'
-import type { Chunk } from '../../run/chunk.ts'
+import type { Chunk } from '../../message/chunk.ts'
 import { untilAborted } from '../../base/until-aborted.ts'
 import type { RunResult } from '../../run/output/run-result.ts'
 import type { RunRow, Scope } from '../../store/contract/threads.ts'

@@ -1,6 +1,6 @@
 import { HeedError } from '../../base/errors.ts'
 import type { MessageRow } from '../../message/row.ts'
-import type { Chunk } from '../../run/chunk.ts'
+import type { Chunk } from '../../message/chunk.ts'
 import type { AgentExecutionOptions } from '../../run/options.ts'
 import type { RunResult } from '../../run/output/run-result.ts'
 import type { Send } from '../../store/contract/threads.ts'

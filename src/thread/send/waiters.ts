@@ -1,6 +1,6 @@
 import type { AgentExecutionOptions } from '../../run/options.ts'
 import type { MailboxRow } from '../../store/contract/threads.ts'
-import type { Chunk } from '../../run/chunk.ts'
+import type { Chunk } from '../../message/chunk.ts'
 import type { RunResult } from '../../run/output/run-result.ts'
 import type { Context } from '../../tracing/open-telemetry.ts'
 import type { SignalOutcome } from './receipt.ts'

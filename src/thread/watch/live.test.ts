@@ -1,6 +1,6 @@
 import * as fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import type { Chunk } from '../../run/chunk.ts'
+import type { Chunk } from '../../message/chunk.ts'
 import { compareCursors, formatCursor, parseCursor } from './ring.ts'
 import { LiveThread } from './live.ts'
 import { PresentStep } from './present-step.ts'

@@ -1,5 +1,5 @@
 import type { LiveEvent, LiveState } from '../../bus/message.ts'
-import type { Chunk } from '../../run/chunk.ts'
+import type { Chunk } from '../../message/chunk.ts'
 import { Notifier } from '../../base/notifier.ts'
 import {
   ChunkRing, compareCursors, cursorBefore, formatBefore, formatCursor, parseCursor, positionAfter, StartMarker, type Cursor,

@@ -1,4 +1,4 @@
-import type { Chunk } from '../../run/chunk.ts'
+import type { Chunk } from '../../message/chunk.ts'
 
 /** The last word of a run. */
 export const ends: ReadonlySet<Chunk['type']> = new Set<Chunk['type']>(['finish', 'abort', 'error'])

@@ -1,5 +1,5 @@
 import { HeedError } from '../../base/errors.ts'
-import type { Chunk } from '../../run/chunk.ts'
+import type { Chunk } from '../../message/chunk.ts'
 
 /** How many chunks a thread retains for subscribers that read slowly or reconnect. A subscriber further behind starts from a snapshot. */
 const ringSize = 8_192

@@ -1,5 +1,5 @@
 import { HeedError } from '../../base/errors.ts'
-import type { Chunk } from '../../run/chunk.ts'
+import type { Chunk } from '../../message/chunk.ts'
 import type { LiveThread } from './live.ts'
 import type { SnapshotReader, ThreadSnapshot } from './snapshot.ts'
 

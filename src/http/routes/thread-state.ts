@@ -1,18 +1,19 @@
 import { HeedError } from '../../base/errors.ts'
 import { existingScope, scopeOf, threadIdOf } from '../request/access.ts'
 import { route, type Route } from '../route.ts'
-import { closed, id, ids, object } from '../schema/schemas.ts'
+import { closed, id, ids, limit, object } from '../schema/schemas.ts'
 
 interface Owner {
   resourceId?: string
 }
 
 const thread = '/agents/:agentId/threads/:threadId'
+const lanes = `${thread}/lanes`
 const query = object({ resourceId: id })
 const body = closed({ resourceId: id, signalIds: ids }, ['signalIds'])
 
-/** The pending signals of a thread, and its active run. */
-export const queue: readonly Route[] = [
+/** The pending signals of a thread, its active run, and its lanes. */
+export const threadState: readonly Route[] = [
   route<never, Owner>({
     method: 'GET', path: `${thread}/queue`, summary: 'The pending signals of a thread, in order', response: 'json', read: true, query,
     handle: async (call) => ({ queued: await call.agent.listQueued(await existingScope(call, call.query.resourceId)) }),
@@ -47,6 +48,44 @@ export const queue: readonly Route[] = [
       const run = await call.agent.activeRun(scopeOf(call.principal, threadIdOf(call), resourceId))
       if (!run) await existingScope(call, resourceId)
       return { run: run ?? null }
+    },
+  }),
+  route<never, Owner & { after?: string; limit?: number }>({
+    method: 'GET',
+    path: lanes,
+    summary: 'The lanes of a thread, by id',
+    response: 'json',
+    read: true,
+    query: object({ resourceId: id, after: id, limit }),
+    async handle(call) {
+      const { resourceId, ...rest } = call.query
+      return { lanes: await call.agent.listLanes({ ...(await existingScope(call, resourceId)), ...rest }) }
+    },
+  }),
+  route<never, Owner>({
+    method: 'GET',
+    path: `${lanes}/:laneId`,
+    summary: 'The current state of a lane',
+    response: 'json',
+    read: true,
+    query,
+    async handle(call) {
+      const { laneId = '' } = call.params
+      const lane = await call.agent.getLane({ ...(await existingScope(call, call.query.resourceId)), id: laneId })
+      if (!lane) throw new HeedError('not_found', `The thread has no lane ${laneId}.`, { details: { laneId } })
+      return lane
+    },
+  }),
+  route<never, Owner & { before?: number; limit?: number }>({
+    method: 'GET',
+    path: `${lanes}/:laneId/history`,
+    summary: 'The signals of a lane, newest first',
+    response: 'json',
+    read: true,
+    query: object({ resourceId: id, before: { type: 'integer', minimum: 0 }, limit }),
+    async handle(call) {
+      const { resourceId, ...rest } = call.query
+      return call.agent.listLaneHistory({ ...(await existingScope(call, resourceId)), ...rest, id: call.params.laneId ?? '' })
     },
   }),
 ]

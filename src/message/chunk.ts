@@ -1,5 +1,5 @@
 import type { JSONValue } from '../base/json.ts'
-import type { ProviderOptions } from '../message/message.ts'
+import type { ProviderOptions } from './message.ts'
 
 /** An event of a run or a thread. `runId` names the run; on threads, `cursor` is the position in the stream. */
 export type Chunk = RunChunk | DataChunk

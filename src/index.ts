@@ -59,14 +59,14 @@ export type { SystemMessage, SystemMessageInput, SystemModelMessage } from './pr
 export type * from './processors/processor.ts'
 
 // Threads
-export type { SendOptions } from './thread/send/send-options.ts'
+export type { SendOptions } from './thread/send/send.ts'
 export type { SendReceipt, SignalOutcome, StateReceipt } from './thread/send/receipt.ts'
 export type { StateInput } from './signals/state.ts'
-export type { SubscribeOptions } from './thread/watch/watching.ts'
+export type { SubscribeOptions } from './thread/watch/subscription.ts'
 export type { AgentThreadSubscription, ThreadSnapshot } from './thread/watch/subscription.ts'
 export type { Lane, LaneHistory, LaneSignal } from './thread/control/lanes.ts'
 export type { QueuedSignal } from './thread/send/queue.ts'
-export type { ExplainedSignal } from './thread/control/explain.ts'
+export type { ExplainedSignal } from './thread/control/inspect.ts'
 export type { ActiveBehavior, IdleBehavior, Route, SendMode, SignalState, ThreadStatus, Waiting } from './machine.ts'
 
 // Several processes
@@ -87,7 +87,7 @@ export type { Age, PruneOptions, PruneResult, Retention } from './store/retentio
 export type { NotificationInput } from './inbox/input.ts'
 export type { NotificationsConfig, NotificationTarget } from './inbox/options.ts'
 export type { DecideContext, DeliveryChoice, NotificationDeliveryDecision, NotificationDeliveryPolicyConfig } from './inbox/policy.ts'
-export type { NotificationResult } from './inbox/result.ts'
+export type { NotificationResult } from './inbox/settlement.ts'
 export type { InboxSubscribeOptions, InboxSubscription } from './inbox/subscription.ts'
 export { createNotificationInboxTool, type NotificationInboxAction, type NotificationInboxInput } from './inbox/tool.ts'
 export type * from './store/contract/notifications.ts'

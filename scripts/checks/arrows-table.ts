@@ -51,10 +51,10 @@ export const arrows: ArrowTable = {
   // A thread knows stores and buses by their contracts, never by a driver.
   'thread/**': [
     ...base, 'tracing/**', 'machine.ts', 'message/**', 'prompt/**', 'signals/**', 'processors/**', 'run/**',
-    ...contracts, 'store/*.ts', 'bus/*.ts', 'type inbox/policy.ts',
+    ...contracts, 'store/*.ts', 'bus/*.ts',
   ],
   // Sends at given times, and the dispatcher that the inbox shares.
-  'schedule/**': [...base, 'signals/**', 'run/**', 'thread/**', ...contracts, 'inbox/settlement.ts', 'type inbox/options.ts'],
+  'schedule/**': [...base, 'signals/**', 'run/**', 'thread/**', ...contracts],
   // Notifications: the policy that decides about them, and their delivery to threads.
   'inbox/**': [...base, 'machine.ts', 'schema/**', 'signals/**', 'run/**', 'thread/**', 'schedule/**', ...contracts],
   'memory/**': [
@@ -74,7 +74,7 @@ export const arrows: ArrowTable = {
   // What an agent is. Without a Heed it stores its threads in a local file; the driver is loaded when the first one is used.
   'agent/**': [
     ...base, 'tracing/**', 'message/**', 'type recall/**', 'prompt/**', 'schema/**', 'signals/**', 'processors/**', 'run/**', 'thread/**', 'memory/**',
-    'inbox/**', 'schedule/**', ...contracts, 'store/*.ts', 'type sources/**', 'heed/site.ts', 'heed/sites.ts', 'type heed/heed.ts',
+    'inbox/**', 'schedule/**', ...contracts, 'store/*.ts', 'type sources/**', 'heed/site.ts', 'type heed/heed.ts',
   ],
 
   // Contracts, which the core may know; then the drivers and what they share, which it may not.
@@ -127,8 +127,6 @@ export const mutual: Readonly<Record<string, string>> = {
   'tracing/** -> store/contract/**': 'spans name stored rows',
   'processors/** -> run/**': 'hooks receive types of the run, and the run calls the hooks',
   'processors/builtin/** -> run/**': 'hooks receive types of the run',
-  'thread/** -> inbox/**': 'what a thread may run names its delivery policy',
-  'schedule/** -> inbox/**': 'schedules share the claim time of the inbox',
   'recall/index/** -> store/sqlite/**': 'the index is a SQLite file beside the messages, and the store owns the index',
   'recall/vectors/** -> store/sqlite/**': 'vectors are in a SQLite file that the store opens',
   'store/*.ts -> store/sqlite/**': 'the default storage is a file; its driver is loaded at first use',

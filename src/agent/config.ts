@@ -1,7 +1,7 @@
 import { HeedError, isHeedError } from '../base/errors.ts'
 import { isObject } from '../base/json.ts'
 import type { Heed } from '../heed/heed.ts'
-import { Sites } from '../heed/sites.ts'
+import { Sites } from '../heed/site.ts'
 import { checkPolicy, type NotificationDeliveryPolicyConfig } from '../inbox/policy.ts'
 import { Memory } from '../memory/memory.ts'
 import { allHooks, inputHooks, outputHooks, type Hook } from '../processors/hooks.ts'

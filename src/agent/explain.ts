@@ -5,7 +5,7 @@ import type { Processor } from '../processors/processor.ts'
 import { explainPrompt, type ExplainedPrompt } from '../prompt/explain.ts'
 import type { AgentExecutionOptions } from '../run/options.ts'
 import { isUserAuthored } from '../signals/row.ts'
-import { withMemory } from '../thread/send/stored-options.ts'
+import { resolveMemoryOptions } from '../thread/send/stored-options.ts'
 import type { Askable } from './askable.ts'
 import { checkMemory, type ResolvedOptions } from './options.ts'
 import type { AgentConfig } from './config.ts'
@@ -80,5 +80,5 @@ export async function readHistory(agent: Askable, options: AgentExecutionOptions
   const runtime = (await agent.resolveStorage(options.requestContext)).threads()
   await runtime.open()
   if (!(await runtime.store.getThread(scope))) return []
-  return runtime.store.readWindow(scope, agent.window(await withMemory(agent, options)), coming)
+  return runtime.store.readWindow(scope, agent.window(await resolveMemoryOptions(agent, options)), coming)
 }

@@ -1,7 +1,7 @@
 import type { NotificationInput } from '../inbox/input.ts'
 import type { NotificationTarget } from '../inbox/options.ts'
 import type { NotificationDeliveryPolicyConfig } from '../inbox/policy.ts'
-import type { NotificationResult } from '../inbox/result.ts'
+import type { NotificationResult } from '../inbox/settlement.ts'
 import type { Askable } from './askable.ts'
 import { checkStreamOptions } from './options.ts'
 

@@ -6,7 +6,7 @@ import type { ModelSettings } from '../run/model/model.ts'
 import type { AgentExecutionOptions, MemoryTarget, StructuredOutputOptions } from '../run/options.ts'
 import { RequestContext } from '../run/request-context.ts'
 import type { ToolSet } from '../run/tools/tool-set.ts'
-import { checkSendOptions, type CheckedSend, type SendOptions } from '../thread/send/send-options.ts'
+import { checkSendOptions, type CheckedSend, type SendOptions } from '../thread/send/send.ts'
 
 /** The agent's defaults and the options of a call, merged. */
 export type ResolvedOptions = AgentExecutionOptions & { requestContext: RequestContext }

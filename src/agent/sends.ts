@@ -5,8 +5,7 @@ import { isPlain, type MessageInput, type Signal, type SignalInput, type StoredC
 import type { RunEnvironment } from '../thread/runtime/runnable.ts'
 import type { ThreadRuntime } from '../thread/runtime/runtime.ts'
 import { optional, type Acceptance, type SendReceipt } from '../thread/send/receipt.ts'
-import { hasRun, persists, type SendOptions } from '../thread/send/send-options.ts'
-import { rejected } from '../thread/send/send.ts'
+import { hasRun, persists, rejected, type SendOptions } from '../thread/send/send.ts'
 
 type Origin = Pick<RunEnvironment, 'clock' | 'newId'>
 

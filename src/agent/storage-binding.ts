@@ -1,7 +1,6 @@
 import { HeedError } from '../base/errors.ts'
 import type { Heed } from '../heed/heed.ts'
-import type { Site } from '../heed/site.ts'
-import { implicitSites } from '../heed/sites.ts'
+import { implicitSites, type Site } from '../heed/site.ts'
 import type { Storage } from '../store/contract/storage.ts'
 
 /**

@@ -3,15 +3,13 @@ import { checkNames, checkWhole, refused } from '../base/arguments.ts'
 import type { Bus } from '../bus/contract.ts'
 import { systemClock, type Clock } from '../base/clock.ts'
 import { describe, HeedError } from '../base/errors.ts'
-import { cronOf } from '../schedule/cron.ts'
+import { cronOf } from '../schedule/timing.ts'
 import { inboxSettings, type NotificationsConfig } from '../inbox/options.ts'
 import { consoleLogger, redacting, type Logger } from '../base/logger.ts'
 import type { RequestContext } from '../run/request-context.ts'
 import type { SignalProvider } from '../sources/source.ts'
 import type { Storage } from '../store/contract/storage.ts'
-import { restOf, within } from '../thread/runtime/idle.ts'
-import type { Site } from './site.ts'
-import { Sites } from './sites.ts'
+import { Sites, type Site } from './site.ts'
 import { Sources } from './sources.ts'
 import { checkTracing, type TracingOptions } from '../tracing/options.ts'
 
@@ -168,14 +166,14 @@ export class Heed<Agents extends Record<string, Agent> = Record<string, Agent>> 
     checkWhole('limit', limit, 1)
     if (timeoutMs !== undefined) checkWhole('timeoutMs', timeoutMs)
     const sites = await this.#registerAgents(options.requestContexts)
-    const before = sites.map((site) => new Set(site.threads.work().keys()))
+    const before = sites.map((site) => new Set(site.threads.threadIds()))
     const threads = await Promise.all(sites.map((site) => site.threads.sweep(limit)))
     const schedules = await Promise.all(sites.map((site) => site.schedules.sweep(limit)))
     const notifications = await Promise.all(sites.map((site) => site.inbox.sweep(limit)))
-    await within(this.clock, timeoutMs, Promise.all(sites.map(async ({ threads: runtime, inbox }, index) => {
+    await withTimeout(this.clock, timeoutMs, Promise.all(sites.map(async ({ threads: runtime, inbox }, index) => {
       await inbox.decided()
-      await restOf(runtime, before[index] ?? new Set(), async (threadId) => {
-        notifications.push(await inbox.rested(threadId))
+      await runtime.whenIdle(before[index] ?? new Set(), async (threadId) => {
+        notifications.push(await inbox.deliverToIdle(threadId))
       })
       await runtime.titles.settled()
     })))
@@ -211,6 +209,23 @@ export class Heed<Agents extends Record<string, Agent> = Record<string, Agent>> 
   async close(): Promise<void> {
     await this.sources.stop()
     await this.sites.close()
+  }
+}
+
+/** Waits for `work`, at most `timeoutMs`. */
+async function withTimeout(clock: Clock, timeoutMs: number | undefined, work: Promise<unknown>): Promise<void> {
+  if (timeoutMs === undefined) {
+    await work
+    return
+  }
+  const { promise, resolve } = Promise.withResolvers<void>()
+  const timer = clock.after(timeoutMs, resolve)
+  try {
+    await Promise.race([work, promise])
+  } finally {
+    timer.cancel()
+    // A failure after the timeout is logged by the code that does the work.
+    work.catch(() => {})
   }
 }
 

@@ -1,7 +1,6 @@
 import { HeedError } from '../base/errors.ts'
 import type { Heed } from './heed.ts'
 import type { NotificationInput } from '../inbox/input.ts'
-import { leaveNotification } from '../inbox/leaving.ts'
 import type { SignalProvider } from '../sources/source.ts'
 import { subscriptionStoreOf } from '../store/contract/storage.ts'
 import type { SubscriptionRecord, SubscriptionStore } from '../store/contract/subscriptions.ts'
@@ -77,7 +76,6 @@ export class Sources {
       const { stored } = await agent.sendNotificationSignal(notification, { threadId, resourceId })
       return stored
     }
-    const { threads, inbox } = this.#heed.sites.of()
-    await leaveNotification(threads, await inbox.store(), notification, { agentId, threadId, resourceId })
+    await this.#heed.sites.of().inbox.ingestForPeer(notification, { agentId, threadId, resourceId })
   }
 }

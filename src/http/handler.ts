@@ -1,7 +1,7 @@
 import { HeedError } from '../base/errors.ts'
 import { isPromise } from '../base/is-promise.ts'
 import type { Heed } from '../heed/heed.ts'
-import { withRequestSpan } from '../tracing/incoming.ts'
+import { withRequestSpan } from '../tracing/traceparent.ts'
 import { Authenticator } from './auth/authenticator.ts'
 import { Cors, type CorsOptions } from './auth/cors.ts'
 import type { Authenticate, Principal } from './auth/principal.ts'

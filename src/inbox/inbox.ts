@@ -1,23 +1,22 @@
 import { describe, HeedError, isHeedError } from '../base/errors.ts'
 import type { SendMode } from '../machine.ts'
 import type { SendReceipt } from '../thread/send/receipt.ts'
-import type { Attendant, Runnable } from '../thread/runtime/runnable.ts'
+import type { Attendant } from '../thread/runtime/runnable.ts'
 import type { ThreadRuntime } from '../thread/runtime/runtime.ts'
 import type { SettlementTerms, NotificationRecord, NotificationStore, Settled, SummaryBatch } from '../store/contract/notifications.ts'
-import { ChangeBell } from './bell.ts'
-import { Confirmations, confirmDelivery, confirmMs } from './confirming.ts'
-import { Decisions } from './deciding.ts'
-import { Dispatcher, type Dispatched } from '../schedule/dispatcher.ts'
+import { ChangeBell, checkSubscribe, InboxWatchers, type InboxSubscribeOptions, type InboxSubscription } from './subscription.ts'
+import { Confirmations, confirmDelivery, confirmMs } from './confirmations.ts'
+import { Decisions, priorities, settledDecision, type NotifiedAgent } from './policy.ts'
+import { claimMs, Dispatcher, type Dispatched } from '../schedule/dispatcher.ts'
 import { checkNotifications, type CheckedNotification, type NotificationInput } from './input.ts'
 import { checkTarget, type InboxSettings, type NotificationTarget } from './options.ts'
-import { duplicate, isSentNow, modeOf, resultOf, stateOf, type Arrival, type Foretold, type Placing, type ThreadState } from './placing.ts'
-import { priorities, settledDecision } from './policy.ts'
-import { join, leave } from './readers.ts'
-import type { NotificationResult } from './result.ts'
-import { claimMs, recheckOf, settlementOf } from './settlement.ts'
+import {
+  duplicate, isSentNow, modeOf, recheckOf, resultOf, settlementOf, stateOf, type Arrival, type Foretold,
+  type NotificationResult, type Placing, type ThreadState,
+} from './settlement.ts'
+import { join, leave } from './tool.ts'
 import { fullSignal } from './signals.ts'
 import { Summaries } from './summaries.ts'
-import { checkSubscribe, InboxWatchers, type InboxSubscribeOptions, type InboxSubscription } from './subscription.ts'
 
 const firstRetryMs = 1_000
 const longestRetryMs = 300_000
@@ -74,7 +73,7 @@ export class Inbox implements Attendant {
 
   // Ingress
 
-  async send(agent: Runnable, inputs: readonly NotificationInput[], target: NotificationTarget, { areNew = false } = {}): Promise<NotificationResult[]> {
+  async send(agent: NotifiedAgent, inputs: readonly NotificationInput[], target: NotificationTarget, { areNew = false } = {}): Promise<NotificationResult[]> {
     checkTarget(target)
     const checked = checkNotifications(inputs)
     const { threadId, resourceId } = target
@@ -93,8 +92,23 @@ export class Inbox implements Attendant {
     return this.#place(store, agent, threadState, ingested.map((one, index) => ({ ...one, foretold: foretold[index] })), target)
   }
 
+  /**
+   * Stores a notification for an agent that is not in this process: one that has the agent decides about it. Resolves when the record would
+   * survive a power cut. Rejects with `thread_forbidden` for a thread of another resource.
+   */
+  async ingestForPeer(input: NotificationInput, target: { agentId: string; threadId: string; resourceId: string }): Promise<void> {
+    const [checked] = checkNotifications([input])
+    const runtime = this.#runtime
+    const { agentId, threadId, resourceId } = target
+    const store = await this.store()
+    await runtime.store.getThread({ threadId, resourceId })
+    const now = runtime.clock.now()
+    if (checked) await store.ingest([{ ...checked, id: checked.id ?? runtime.newId(), threadId, resourceId, agentId, now, undecidedUntil: now }])
+    await store.flush()
+  }
+
   /** Where nobody has to be asked, what is decided is stored with the record. Newer words may yet join one that has a `coalesceKey`. */
-  #foretell(agent: Runnable, { source, priority = 'medium', coalesceKey }: CheckedNotification, threadState: ThreadState, now: number): Foretold | undefined {
+  #foretell(agent: NotifiedAgent, { source, priority = 'medium', coalesceKey }: CheckedNotification, threadState: ThreadState, now: number): Foretold | undefined {
     const policy = agent.deliveryPolicy ?? {}
     if (policy.decide || coalesceKey !== undefined) return undefined
     const decision = settledDecision(policy, { record: { source, priority }, threadState, now: new Date(now) })
@@ -102,7 +116,7 @@ export class Inbox implements Attendant {
   }
 
   /** Decides about what came in, writes that down, and sends what is to be sent at once, in the order in which it came. */
-  async #place(store: NotificationStore, agent: Runnable, threadState: ThreadState, arrivals: readonly Arrival[], target?: NotificationTarget): Promise<NotificationResult[]> {
+  async #place(store: NotificationStore, agent: NotifiedAgent, threadState: ThreadState, arrivals: readonly Arrival[], target?: NotificationTarget): Promise<NotificationResult[]> {
     const placings = await Promise.all(arrivals.map(async ({ record, outcome, settled, foretold }): Promise<Placing> => {
       if (outcome === 'counted') return { record, decision: duplicate }
       return foretold && settled ? { record, settled, ...foretold } : { record, decision: await this.#decisions.decide(agent, record, threadState) }
@@ -308,7 +322,7 @@ export class Inbox implements Attendant {
   }
 
   /** Sends what waited for the end of a run, and answers how much that was, where somebody waits for it. */
-  async rested(threadId: string): Promise<number> {
+  async deliverToIdle(threadId: string): Promise<number> {
     await this.#dispatcher.settled()
     const store = this.#quiet() ? undefined : await this.#open()
     return store ? this.#becameIdle(store, threadId) : 0

@@ -1,6 +1,7 @@
 import { isName } from '../base/arguments.ts'
 import { HeedError } from '../base/errors.ts'
 import type { AgentExecutionOptions } from '../run/options.ts'
+import type { DispatchSettings } from '../schedule/dispatcher.ts'
 
 /** Where a notification goes. */
 export interface NotificationTarget {
@@ -30,10 +31,7 @@ export interface NotificationsConfig {
   maxAttempts?: number
 }
 
-export interface InboxSettings {
-  enabled: boolean
-  cron: string | undefined
-  batchSize: number
+export interface InboxSettings extends DispatchSettings {
   quietMs: number
   maxWaitMs: number
   dedupeMemoryMs: number

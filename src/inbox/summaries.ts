@@ -2,7 +2,7 @@ import type { NotificationStore, SummaryBatch } from '../store/contract/notifica
 import { cancelQueued } from '../thread/send/queue.ts'
 import type { SendReceipt } from '../thread/send/receipt.ts'
 import type { ThreadRuntime } from '../thread/runtime/runtime.ts'
-import { claimMs } from './settlement.ts'
+import { claimMs } from '../schedule/dispatcher.ts'
 import { batchIdOf, pendingIn, summarySignal, summarySignalId } from './signals.ts'
 import { Turns } from '../base/keyed-mutex.ts'
 

@@ -5,7 +5,6 @@ import type {
   InboxScope, MarkedStatus, NotificationPriority, NotificationRecord, NotificationStatus, NotificationStore,
 } from '../store/contract/notifications.ts'
 import { priorities } from './policy.ts'
-import { readerFor } from './readers.ts'
 
 export type NotificationInboxAction = 'list' | 'read' | 'markSeen' | 'dismiss' | 'archive' | 'search'
 
@@ -142,4 +141,30 @@ function shown({ id, source, kind, priority, status, summary, coalescedCount, cr
 
 function missing(field: string, action: string): HeedError {
   return new HeedError('invalid_argument', `notification-inbox needs ${field} for '${action}'.`, { details: { field } })
+}
+
+/** Whoever can send the full text of a record to an agent that runs here. */
+export interface NotificationReader {
+  knows(agentId: string): boolean
+  /** By the clock of its Heed. */
+  now(): number
+  read(record: NotificationRecord, agentId: string): Promise<void>
+}
+
+/** Who reads from a store in this process: two Heeds may share one. */
+const readers = new WeakMap<NotificationStore, Set<NotificationReader>>()
+
+export function join(store: NotificationStore, reader: NotificationReader): void {
+  const others = readers.get(store)
+  if (others) others.add(reader)
+  else readers.set(store, new Set([reader]))
+}
+
+export function leave(store: NotificationStore, reader: NotificationReader): void {
+  readers.get(store)?.delete(reader)
+}
+
+export function readerFor(store: NotificationStore, agentId: string): NotificationReader | undefined {
+  for (const reader of readers.get(store) ?? []) if (reader.knows(agentId)) return reader
+  return undefined
 }

@@ -2,12 +2,23 @@ import type { Timer } from '../base/clock.ts'
 import { describe } from '../base/errors.ts'
 import type { ThreadRuntime } from '../thread/runtime/runtime.ts'
 import { isClosed } from '../thread/runtime/sweeper.ts'
-import { cronOf, type CronTimes } from './cron.ts'
-import type { InboxSettings } from '../inbox/options.ts'
+import { cronOf, type CronTimes } from './timing.ts'
 
 /** A clock that was set forward makes timers late: nothing that is due is slept over for longer. */
 const longestSleepMs = 60_000
 const retryMs = 5_000
+
+/** How long claimed work stays hidden from other processes. */
+export const claimMs = 30_000
+
+export interface DispatchSettings {
+  /** Whether this process dispatches by itself. Otherwise only `heed.tick()` does. */
+  enabled: boolean
+  /** When this process dispatches besides the due times, to find what a crashed process left. */
+  cron: string | undefined
+  /** How many records are claimed at once. */
+  batchSize: number
+}
 
 export interface Dispatched {
   /** Where it is the limit, there may be more. */
@@ -25,7 +36,7 @@ export interface DispatchWork {
 /** Calls when something is due, and not otherwise: one timer, for the next of it. */
 export class Dispatcher {
   readonly #runtime: ThreadRuntime
-  readonly #settings: InboxSettings
+  readonly #settings: DispatchSettings
   readonly #work: DispatchWork
   readonly #pending = new Set<Promise<void>>()
   readonly #cron: CronTimes | undefined
@@ -38,7 +49,7 @@ export class Dispatcher {
   #again = false
   #closed = false
 
-  constructor(runtime: ThreadRuntime, settings: InboxSettings, work: DispatchWork) {
+  constructor(runtime: ThreadRuntime, settings: DispatchSettings, work: DispatchWork) {
     this.#runtime = runtime
     this.#settings = settings
     this.#work = work

@@ -2,15 +2,13 @@ import { createHash } from 'node:crypto'
 import { isName } from '../base/arguments.ts'
 import { orderedJSON } from '../base/json.ts'
 import { describe, HeedError, isHeedError } from '../base/errors.ts'
-import { Dispatcher } from './dispatcher.ts'
-import type { InboxSettings } from '../inbox/options.ts'
-import { claimMs } from '../inbox/settlement.ts'
+import { claimMs, Dispatcher, type DispatchSettings } from './dispatcher.ts'
 import { reservedIdPrefixes } from '../signals/caller-ids.ts'
 import type { Signal } from '../signals/signal.ts'
 import type { NewSchedule, ScheduleMissed, ScheduleOverlap, ScheduleQuery, ScheduleRecord, ScheduleScope, ScheduleStore } from '../store/contract/schedules.ts'
 import type { Attendant, Runnable } from '../thread/runtime/runnable.ts'
 import type { ThreadRuntime } from '../thread/runtime/runtime.ts'
-import type { SendOptions } from '../thread/send/send-options.ts'
+import type { SendOptions } from '../thread/send/send.ts'
 import { checkTiming, nextAfter, occurrences, wrong } from './timing.ts'
 
 /** When something is sent to a thread, and what is done when that is inconvenient. */
@@ -57,7 +55,7 @@ export class Schedules implements Attendant {
   readonly #dispatcher: Dispatcher
   #opening: Promise<ScheduleStore | undefined> | undefined
 
-  constructor(runtime: ThreadRuntime, { store, settings, ephemeral }: { store(): Promise<ScheduleStore | undefined>; settings: InboxSettings; ephemeral: boolean }) {
+  constructor(runtime: ThreadRuntime, { store, settings, ephemeral }: { store(): Promise<ScheduleStore | undefined>; settings: DispatchSettings; ephemeral: boolean }) {
     this.#runtime = runtime
     this.#source = store
     this.#ephemeral = ephemeral

@@ -3,7 +3,7 @@ import type { Signal } from '../signals/signal.ts'
 import type { Accepted, LaneWrite } from '../store/contract/threads.ts'
 import { Operation } from './operation.ts'
 import type { TracingOptions } from './options.ts'
-import { telemetryFor, type Telemetry } from './telemetry.ts'
+import type { Telemetry } from './telemetry.ts'
 import { withTraceparent } from './traceparent.ts'
 
 /** The attributes of an accept span. */
@@ -61,10 +61,4 @@ export class AcceptTrace {
     this.#operation.fail(error)
     this.#operation.end()
   }
-}
-
-/** The trace of a send; undefined unless an SDK is registered. */
-export function traceAccept(options: TracingOptions | false | undefined, start: AcceptStart): AcceptTrace | undefined {
-  const telemetry = telemetryFor(options)
-  return telemetry && new AcceptTrace(telemetry, options || {}, start)
 }

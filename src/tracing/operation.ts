@@ -1,10 +1,10 @@
 import { describe, isHeedError } from '../base/errors.ts'
 import { redactText } from '../base/redact.ts'
 import {
-  rootContext, withSpan, type Attributes, type Context, type Histogram, type Link, type Span, type SpanContext, type SpanKind,
-} from './open-telemetry.ts'
+  definedAttributes, rootContext, withSpan, type Attributes, type Context, type Histogram, type Link, type Span, type SpanContext,
+  type SpanKind, type Telemetry,
+} from './telemetry.ts'
 import { recordsErrors, type TracingOptions } from './options.ts'
-import { definedAttributes, type Telemetry } from './telemetry.ts'
 
 export interface OperationStart {
   name: string

@@ -1,6 +1,7 @@
 import type { JSONObject } from '../base/json.ts'
 import type { MessageRow } from '../message/row.ts'
-import type { Link, SpanContext } from './open-telemetry.ts'
+import type { TracingOptions } from './options.ts'
+import { spanOf, telemetryFor, withSpan, type Link, type Span, type SpanContext } from './telemetry.ts'
 
 /** The metadata key of the span that sent a row, in the format of W3C Trace Context. */
 const key = 'traceparent'
@@ -32,4 +33,64 @@ export function linksOf(rows: readonly MessageRow[]): Link[] {
     const context = parseTraceparent(content.metadata?.[key])
     return context ? [{ context, attributes: { 'heed.signal.id': id } }] : []
   })
+}
+
+/**
+ * Handles a request below the span of its `traceparent` header. A span that is already active, as with an SDK that instruments the
+ * server, stays the parent.
+ */
+export function withRequestSpan<T>(options: TracingOptions | false | undefined, traceparent: () => string | null, work: () => T): T {
+  const telemetry = telemetryFor(options)
+  const active = telemetry?.active()
+  const remote = telemetry && active && !spanOf(active) ? parseTraceparent(traceparent()) : undefined
+  return telemetry && active && remote ? telemetry.within(withSpan(active, new RemoteSpan(remote)), work) : work()
+}
+
+/** A span of another process: a parent that records nothing. */
+class RemoteSpan implements Span {
+  readonly #context: SpanContext
+
+  constructor(context: SpanContext) {
+    this.#context = context
+  }
+
+  spanContext(): SpanContext {
+    return this.#context
+  }
+
+  isRecording(): boolean {
+    return false
+  }
+
+  setAttribute(): this {
+    return this
+  }
+
+  setAttributes(): this {
+    return this
+  }
+
+  addEvent(): this {
+    return this
+  }
+
+  addLink(): this {
+    return this
+  }
+
+  addLinks(): this {
+    return this
+  }
+
+  setStatus(): this {
+    return this
+  }
+
+  updateName(): this {
+    return this
+  }
+
+  recordException(): void {}
+
+  end(): void {}
 }

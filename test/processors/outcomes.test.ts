@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest'
 import { Agent, createTool, type Processor, type SendReceipt } from '../../src/index.ts'
 import { scriptedModel } from '../../src/testing/index.ts'
 import type { RunRow } from '../../src/store/contract/threads.ts'
-import { storedResult } from '../../src/thread/send/stored-result.ts'
+import { storedResult } from '../../src/thread/cluster/run-follower.ts'
 import { openHeed, placeKinds } from '../thread/places.ts'
 import { gate, idle, soon } from '../thread/said.ts'
 

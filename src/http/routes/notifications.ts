@@ -2,7 +2,7 @@ import { sendNotifications, type NotificationTarget } from '../../agent/notifica
 import { HeedError, isHeedError } from '../../base/errors.ts'
 import { orderedJSON } from '../../base/json.ts'
 import { checkNotifications, type CheckedNotification, type NotificationInput } from '../../inbox/input.ts'
-import type { NotificationResult } from '../../inbox/result.ts'
+import type { NotificationResult } from '../../inbox/settlement.ts'
 import { maxSearchLength, notificationStatuses } from '../../store/contract/notification-rules.ts'
 import type {
   InboxScope, MarkedStatus, NotificationPriority, NotificationRecord, NotificationStatus, NotificationStore,

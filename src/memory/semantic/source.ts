@@ -8,7 +8,7 @@ import type { ContextBlock, ContextSource } from '../../run/loop/run-contract.ts
 import { isAnswer, isSent } from '../../run/loop/unanswered.ts'
 import type { Scope, ThreadStore } from '../../store/contract/threads.ts'
 import { refKey, type RecallHit, type RecallIndex } from '../../store/contract/recall.ts'
-import type { Attributes } from '../../tracing/open-telemetry.ts'
+import type { Attributes } from '../../tracing/telemetry.ts'
 import type { RunTrace } from '../../tracing/run-trace.ts'
 import { readRecalled, recallBlock, type RecalledPassage } from './block.ts'
 import { passagesAround } from './passages.ts'

@@ -1,7 +1,7 @@
 import type { Bus, BusConnection, BusHandler } from '../../bus/contract.ts'
 import type { BusMessage } from '../../bus/message.ts'
 import { HeedError } from '../../base/errors.ts'
-import { AbandonedRuns } from '../runtime/abandoned-runs.ts'
+import { AbandonedRuns } from '../runtime/sweeper.ts'
 import type { ThreadHost } from '../runtime/host.ts'
 import type { LiveThread } from '../watch/live.ts'
 import { RemoteWatching } from './remote-watching.ts'

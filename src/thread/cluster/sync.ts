@@ -1,6 +1,6 @@
 import type { MessageRow } from '../../message/row.ts'
 import type { ThreadRow } from '../../store/contract/threads.ts'
-import { parseCursor } from '../watch/ring.ts'
+import { parseCursor } from '../watch/retained-chunks.ts'
 import type { LiveThread } from '../watch/live.ts'
 import type { ThreadRuntime } from '../runtime/runtime.ts'
 

@@ -1,6 +1,6 @@
 import { HeedError, isHeedError } from '../../base/errors.ts'
 import type { Scope, SuspendedEnd, ThreadRow } from '../../store/contract/threads.ts'
-import { suspendedRun } from './decide.ts'
+import { suspendedRun } from './resume.ts'
 import type { AbortAnswer } from '../cluster/peers.ts'
 import type { ThreadRuntime } from '../runtime/runtime.ts'
 import { resolveLocalWaiters } from '../send/outcomes.ts'

@@ -1,5 +1,4 @@
 import type { Clock } from '../../base/clock.ts'
-import type { NotificationDeliveryPolicyConfig } from '../../inbox/policy.ts'
 import type { Logger } from '../../base/logger.ts'
 import type { MessageRow } from '../../message/row.ts'
 import type { AgentExecutionOptions, MemoryOptions } from '../../run/options.ts'
@@ -22,8 +21,6 @@ export interface Runnable {
   titler?(): Promise<Titler>
   /** How much history the prompt begins with. */
   window(options: AgentExecutionOptions): Window
-  /** What is done with its notifications. */
-  readonly deliveryPolicy?: NotificationDeliveryPolicyConfig | undefined
   /** Whether a guardrail of its own may refuse what it is given. */
   readonly canRefuse?: boolean
 }

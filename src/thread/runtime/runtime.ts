@@ -4,7 +4,7 @@ import { HeedError, isHeedError } from '../../base/errors.ts'
 import { newId } from '../../base/ids.ts'
 import { consoleLogger, type Logger } from '../../base/logger.ts'
 import type { BegunRun, Fence, ThreadStore, Window, Windows } from '../../store/contract/threads.ts'
-import { PendingEchoes } from '../watch/pending-echoes.ts'
+import { PendingEchoes } from '../watch/echoes.ts'
 import { Sends } from '../send/send.ts'
 import { Waiters } from '../send/waiters.ts'
 import { ThreadHost } from './host.ts'
@@ -383,9 +383,22 @@ export class ThreadRuntime implements RunEnvironment {
     return this.#hosts.get(threadId)?.host
   }
 
-  /** The threads that run here, and when each has ended or is suspended. */
-  work(): Map<string, Promise<void>> {
-    return new Map([...this.#hosts].map(([threadId, { done }]) => [threadId, done]))
+  /**
+   * Resolves when the threads that run here, and did not `before`, are idle or suspended. `onIdle` is called for each of them; a run that it
+   * starts is awaited too.
+   */
+  async whenIdle(before: ReadonlySet<string>, onIdle: (threadId: string) => Promise<void>): Promise<void> {
+    await Promise.all(this.threadIds().filter((threadId) => !before.has(threadId)).map(async (threadId) => {
+      for (let host = this.#hosts.get(threadId); host && !this.closing; host = this.#hosts.get(threadId)) {
+        await host.done
+        if (!this.closing) await onIdle(threadId)
+      }
+    }))
+  }
+
+  /** The threads that run here. */
+  threadIds(): string[] {
+    return [...this.#hosts.keys()]
   }
 
   hosts(): ThreadHost[] {

@@ -1,6 +1,6 @@
 import { HeedError, isHeedError } from '../../base/errors.ts'
 import type { MailboxRow, ThreadRow } from '../../store/contract/threads.ts'
-import { declineAll } from '../control/decide.ts'
+import { declineAll } from '../control/resume.ts'
 import type { SignalOutcome } from './receipt.ts'
 import type { ThreadRuntime } from '../runtime/runtime.ts'
 import { refusedOutcome } from '../runtime/drained-signals.ts'

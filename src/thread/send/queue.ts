@@ -1,8 +1,8 @@
-import { rowToSignal } from '../../signals/row.ts'
+import { isHeedError } from '../../base/errors.ts'
 import { createdSignal } from '../../signals/created.ts'
+import { rowToSignal } from '../../signals/row.ts'
 import type { CreatedAgentSignal } from '../../signals/signal.ts'
 import type { MailboxRow, Scope, ThreadStore } from '../../store/contract/threads.ts'
-import { unlessNew } from '../watch/new-thread.ts'
 import type { ThreadRuntime } from '../runtime/runtime.ts'
 import { cancelled as cancelledCall } from './outcomes.ts'
 
@@ -53,5 +53,15 @@ function queued({ id, agentId, runId, acceptedAt, rows }: MailboxRow): QueuedSig
     ...(runId === undefined ? {} : { runId }),
     acceptedAt: new Date(acceptedAt),
     ...(row?.role === 'signal' ? { signal: createdSignal(rowToSignal(row)) } : {}),
+  }
+}
+
+/** What is found on a thread; on one that nothing was sent to yet, nothing. */
+export async function unlessNew<Found, Nothing>(finding: Promise<Found>, nothing: Nothing): Promise<Found | Nothing> {
+  try {
+    return await finding
+  } catch (error) {
+    if (isHeedError(error) && error.code === 'thread_not_found') return nothing
+    throw error
   }
 }

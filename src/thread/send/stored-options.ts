@@ -61,14 +61,15 @@ function isJSON(value: unknown, depth: number): value is JSONValue {
   return Object.values(value).every((item) => item === undefined || isJSON(item, depth + 1))
 }
 
-/** The options with what the agent's memory says for this request. Not a promise when that is always the same. */
-export function withMemory(agent: Runnable, options: AgentExecutionOptions): AgentExecutionOptions | Promise<AgentExecutionOptions> {
-  const finding = agent.memoryOptions?.(options)
-  if (!finding) return options
-  return finding.then((found) => ({ ...options, memory: { thread: '', ...options.memory, options: withHistory(found, options.memory?.options) } }))
+/** The options with the memory options of this request. A window that the call itself sets takes precedence. */
+export function withMemoryOptions(options: AgentExecutionOptions, found: MemoryOptions): AgentExecutionOptions {
+  const own = options.memory?.options ?? {}
+  const merged = own.lastMessages === undefined && own.window === undefined ? { ...own, ...found } : own
+  return { ...options, memory: { thread: '', ...options.memory, options: merged } }
 }
 
-/** What the call itself says of history takes the place of what was found. */
-function withHistory(found: MemoryOptions, own: MemoryOptions = {}): MemoryOptions {
-  return own.lastMessages === undefined && own.window === undefined ? { ...own, ...found } : own
+/** The same for the memory options that the agent resolves for this request, where they depend on it. */
+export async function resolveMemoryOptions(agent: Runnable, options: AgentExecutionOptions): Promise<AgentExecutionOptions> {
+  const memory = agent.memoryOptions?.(options)
+  return memory ? withMemoryOptions(options, await memory) : options
 }

@@ -2,7 +2,7 @@ import type { AgentExecutionOptions } from '../../run/options.ts'
 import type { MailboxRow } from '../../store/contract/threads.ts'
 import type { Chunk } from '../../message/chunk.ts'
 import type { RunResult } from '../../run/output/run-result.ts'
-import type { Context } from '../../tracing/open-telemetry.ts'
+import type { Context } from '../../tracing/telemetry.ts'
 import type { SignalOutcome } from './receipt.ts'
 import type { KeepAlive } from '../../base/keep-alive.ts'
 

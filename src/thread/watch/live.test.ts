@@ -1,9 +1,8 @@
 import * as fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import type { Chunk } from '../../message/chunk.ts'
-import { compareCursors, formatCursor, parseCursor } from './ring.ts'
+import { compareCursors, formatCursor, parseCursor, PresentStep } from './retained-chunks.ts'
 import { LiveThread } from './live.ts'
-import { PresentStep } from './present-step.ts'
 
 const ring = 8_192
 

@@ -2,9 +2,9 @@ import type { LiveEvent, LiveState } from '../../bus/message.ts'
 import type { Chunk } from '../../message/chunk.ts'
 import { Notifier } from '../../base/notifier.ts'
 import {
-  ChunkRing, compareCursors, cursorBefore, formatBefore, formatCursor, parseCursor, positionAfter, StartMarker, type Cursor,
-} from './ring.ts'
-import { boundaries, ends, PresentStep } from './present-step.ts'
+  boundaries, ChunkRing, compareCursors, cursorBefore, ends, formatBefore, formatCursor, parseCursor, positionAfter, PresentStep,
+  StartMarker, type Cursor,
+} from './retained-chunks.ts'
 import type { KeepAlive } from '../../base/keep-alive.ts'
 
 /** How many chunks one `state` message carries to a peer that begins to watch. */

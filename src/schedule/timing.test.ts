@@ -1,6 +1,6 @@
 import * as fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import { cronOf } from './cron.ts'
+import { cronOf } from './timing.ts'
 
 /** In Zurich clocks go from 2:00 to 3:00 on 29 March 2026, and from 3:00 to 2:00 on 25 October. */
 const zurich = 'Europe/Zurich'

@@ -5,8 +5,7 @@ import type { BusMessage } from '../../bus/message.ts'
 import type { Chunk } from '../../message/chunk.ts'
 import { virtualClock } from '../../testing/index.ts'
 import { LiveThread } from '../watch/live.ts'
-import { Relay } from './relay.ts'
-import { Replica } from './replica.ts'
+import { Relay, Replica } from './live-events.ts'
 
 type Act = 'say' | 'flush' | 'end' | 'take over' | 'lose' | 'keep' | 'idle echo'
 const acts = fc.array(

@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest'
-import { PendingEchoes } from './pending-echoes.ts'
+import { PendingEchoes } from './echoes.ts'
 
 it('[W2.1] what is on its way to watchers is waited for, and what comes later is not', async () => {
   const announcing = new PendingEchoes()

@@ -1,7 +1,7 @@
-import type { NotificationRecord, NotificationStore } from '../store/contract/notifications.ts'
 import { isHeedError } from '../base/errors.ts'
-import type { ThreadRuntime } from '../thread/runtime/runtime.ts'
 import type { Dispatcher } from '../schedule/dispatcher.ts'
+import type { NotificationRecord, NotificationStore } from '../store/contract/notifications.ts'
+import type { ThreadRuntime } from '../thread/runtime/runtime.ts'
 
 /** When a run that may refuse a notification is looked after, should nobody who waits for it be left. */
 export const confirmMs = 60_000

@@ -1,7 +1,27 @@
-import type { MailboxRow, RunRow, Scope, ThreadStore } from '../../store/contract/threads.ts'
 import type { SignalState } from '../../machine.ts'
-import { unlessNew } from '../watch/new-thread.ts'
-import { waitingRows } from '../send/queue.ts'
+import type { MailboxRow, RunRow, Scope, ThreadRow, ThreadStore } from '../../store/contract/threads.ts'
+import type { ThreadRuntime } from '../runtime/runtime.ts'
+import { unlessNew, waitingRows } from '../send/queue.ts'
+
+/** What is active or suspended on a thread. */
+export interface ActiveRun {
+  runId: string
+  agentId: string
+  status: 'running' | 'suspended'
+}
+
+export async function activeRun(runtime: ThreadRuntime, scope: Scope): Promise<ActiveRun | null> {
+  await runtime.open()
+  const thread = await runtime.store.getThread(scope)
+  if (!thread || thread.status === 'idle' || thread.runId === undefined || thread.agentId === undefined) return null
+  return { runId: thread.runId, agentId: thread.agentId, status: thread.status }
+}
+
+/** Those on which something is active or suspended, of any agent. */
+export async function listActiveThreads(runtime: ThreadRuntime, { resourceId, limit = 100 }: { resourceId?: string; limit?: number }): Promise<ThreadRow[]> {
+  await runtime.open()
+  return (await runtime.store.listThreads({ status: ['running', 'suspended'], limit, ...(resourceId === undefined ? {} : { resourceId }) })).threads
+}
 
 /** The life of one signal, as far as it has come. */
 export interface ExplainedSignal {

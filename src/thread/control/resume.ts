@@ -1,6 +1,7 @@
 import { HeedError, isHeedError } from '../../base/errors.ts'
 import type { JSONValue } from '../../base/json.ts'
 import type { CallDecision, Decided, RunRow, Scope } from '../../store/contract/threads.ts'
+import { errorRowId } from '../runtime/run-rows.ts'
 import type { Runnable } from '../runtime/runnable.ts'
 import type { ThreadRuntime } from '../runtime/runtime.ts'
 
@@ -70,4 +71,22 @@ export async function declineAll(runtime: ThreadRuntime, agent: Runnable, scope:
 export async function suspendedRun(runtime: ThreadRuntime, scope: Scope): Promise<RunRow | null> {
   const thread = await runtime.store.getThread(scope)
   return thread?.status === 'suspended' && thread.runId !== undefined ? runtime.store.getRun(scope, thread.runId) : null
+}
+
+/**
+ * Takes up a run that was parked, the newest one of the thread unless it is named. It goes on from its last finished step; the
+ * message that said it was parked goes.
+ */
+export async function retryParked(runtime: ThreadRuntime, agent: Runnable, scope: Scope, runId?: string): Promise<string> {
+  runtime.register(agent)
+  await runtime.open()
+  const thread = await runtime.store.getThread(scope)
+  const run = runId === undefined ? (await runtime.store.listRuns({ threadId: scope.threadId, status: ['parked'], limit: 1 }))[0] : await runtime.store.getRun(scope, runId)
+  if (!thread || !run) {
+    throw new HeedError('run_not_parked', `No parked run was found on thread ${scope.threadId}.`, { details: { ...scope, ...(runId === undefined ? {} : { runId }) } })
+  }
+  const owner = runtime.knows(run.agentId) ? { owner: runtime.owner } : {}
+  const { fence } = await runtime.store.retryParked(scope, run.runId, { ...owner, removed: [errorRowId(run.runId)] })
+  if (fence) runtime.run(fence, thread.resourceId)
+  return run.runId
 }

@@ -26,7 +26,7 @@ const mutants: Record<string, { fault: Fault; finds: string[] }> = {
     finds: ['nobodyDeaf', 'heardLive'],
   },
   'runs every tool again after a crash': {
-    fault: { file: 'thread/runtime/continuation.ts', changes: [['if (begun && !idempotent(toolName))', "if (begun && toolName === '')"]] },
+    fault: { file: 'thread/runtime/run-rows.ts', changes: [['if (begun && !idempotent(toolName))', "if (begun && toolName === '')"]] },
     finds: ['noEffectTwice'],
   },
   'leaves the newest message out of snapshots': {

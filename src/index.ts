@@ -29,12 +29,14 @@ export {
 export { createTool, type ApprovalContext, type InputContext, type Tool, type ToolConfig, type ToolContext } from './run/tools/tool.ts'
 export type { AISDKTool, ProviderTool } from './run/tools/tool-set.ts'
 export type { ToolArgs, ToolInput, ToolOutput, ToolsInput } from './run/tools/tool-set.ts'
-export type { ToolPayloadTransformPolicy, ToolTransform, TransformContext, TransformFunction, TransformPhase, TransformTarget } from './run/tools/payloads.ts'
+export type {
+  ToolPayloadTransformPolicy, ToolTransform, TransformContext, TransformFunction, TransformPhase, TransformTarget,
+} from './run/tools/payloads.ts'
 
 // Models
 export type { LanguageModel, ModelCandidate, ModelConfig, ModelId, ModelSettings } from './run/model/model.ts'
 
-// What a run says, and what it comes to
+// Chunks and results of runs
 export type {
   Chunk, ChunkEnvelope, ChunkError, ChunkPayloads, ChunkSource, DataChunk, FinishPayload, FinishReason, RunChunk, StepFinishPayload, Usage,
 } from './message/chunk.ts'
@@ -107,7 +109,9 @@ export type {
 // Errors, time, logs
 export { HeedError, isHeedError, type HeedErrorCode, type HeedErrorOptions } from './base/errors.ts'
 export { systemClock, type Clock, type Timer } from './base/clock.ts'
-export { consoleLogger, createConsoleLogger, silentLogger, type ConsoleLoggerOptions, type Logger, type LogFields, type LogLevel } from './base/logger.ts'
+export {
+  consoleLogger, createConsoleLogger, silentLogger, type ConsoleLoggerOptions, type Logger, type LogFields, type LogLevel,
+} from './base/logger.ts'
 export type { TracingOptions } from './tracing/options.ts'
 export type { JSONObject, JSONValue } from './base/json.ts'
 export type { AISDKSchema, InferInput, InferOutput, PlainJSONSchema, Schema } from './schema/schema.ts'

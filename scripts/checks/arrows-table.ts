@@ -109,14 +109,14 @@ export const arrows: ArrowTable = {
 
   // `InMemoryStore` is the SQL store, so importing `heed` loads that store's code; `node:sqlite` is loaded when a store is first opened.
   'index.ts': [...core, 'store/sqlite/in-memory.ts', 'lazy store/sqlite/**'],
-  'testing/**': [...core, 'index.ts', 'store/conformance/**', 'bus/conformance/**'],
+  'testing/**': [...core, 'store/conformance/**', 'bus/conformance/**'],
   'http/**': [...core, 'index.ts'],
   // Runs in browsers: the types of the core, and of its code only the shape of messages.
   'client/**': [
     'message/**', 'base/errors.ts', 'base/json.ts', 'base/stream-headers.ts', 'type agent/**', 'type run/**', 'type signals/**', 'type thread/**', 'type store/**',
     'type memory/**', 'type inbox/**', 'type prompt/**', 'type processors/**', 'type machine.ts', 'type base/**',
   ],
-  'cli/**': [...core, ...drivers, 'index.ts', 'http/**', 'client/**', 'testing/**'],
+  'cli/**': [...core, ...drivers, 'http/**', 'client/**', 'testing/**'],
 }
 
 /** Arrows between two rooms that know each other's types, with the reason. No others form a circle. */
@@ -150,7 +150,7 @@ export const MAX_FILES = 18
 
 /** Rooms that the limits of columns and files and the check of words do not cover yet. The list only gets shorter. */
 export const uncovered: readonly string[] = [
-  'index.ts', 'agent/**', 'base/**', 'cli/**', 'inbox/**', 'processors/**', 'recall/text/**', 'schedule/**', 'sources/**', 'testing/**', 'thread/**',
+  'agent/**', 'base/**', 'inbox/**', 'processors/**', 'recall/text/**', 'schedule/**', 'sources/**', 'thread/**',
   'store/*.ts', 'store/conformance/**', 'store/sql/**', 'store/sqlite/**',
 ]
 

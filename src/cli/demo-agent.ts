@@ -7,11 +7,11 @@ export interface ReleaseDesk {
   model: ModelConfig
   /** How long a tool takes. */
   workMs: number
-  /** What happens elsewhere while the tests run. They end after it. */
+  /** Called while the tests run, which end after it. */
   whileTestsRun(): Promise<void>
 }
 
-/** An agent that checks a release and deploys it, with tools that only pretend. */
+/** An agent that checks a release and deploys it. Its tools have no effect. */
 export function releaseAgent({ model, workMs, whileTestsRun }: ReleaseDesk) {
   const version = { type: 'string', description: 'Such as 2.1.0.' } as const
 

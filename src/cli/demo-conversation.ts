@@ -3,7 +3,7 @@ import { Heed } from '../heed/heed.ts'
 import type { ModelConfig } from '../run/model/model.ts'
 import type { Storage } from '../store/contract/storage.ts'
 import { releaseAgent } from './demo-agent.ts'
-import { said } from './demo-script.ts'
+import { userMessages } from './demo-script.ts'
 import type { ThreadView } from './render.ts'
 
 export interface Stage {
@@ -12,13 +12,13 @@ export interface Stage {
   /** How long a tool takes. */
   workMs: number
   view: ThreadView
-  /** Undefined when nobody answers any more. */
+  /** Undefined when the input has ended without an answer. */
   approve(question: string): Promise<boolean | undefined>
-  /** Ends the conversation where it is. */
+  /** Ends the conversation. */
   signal: AbortSignal
 }
 
-/** The ids of the two messages that come while the agent works, and of the run that answers the second. */
+/** The ids of the two messages that are sent while the agent works, and of the run that answers the second. */
 interface Sent {
   steer: string
   followUp: string
@@ -27,7 +27,7 @@ interface Sent {
 
 const thread = { resourceId: 'demo-user', threadId: 'release-2.1.0' }
 
-/** One thread from its first message to the last answer: steered while it works, asked for approval, with a turn that waits. */
+/** One thread from its first message to the last answer, with a steer during a run, an approval and a queued message. */
 export async function converse({ view, signal, approve, storage, ...desk }: Stage): Promise<void> {
   const agent = releaseAgent({ ...desk, whileTestsRun: interject })
   const heed = new Heed({ agents: { agent }, storage })
@@ -35,12 +35,12 @@ export async function converse({ view, signal, approve, storage, ...desk }: Stag
 
   async function interject(): Promise<void> {
     if (sent) return
-    const steer = agent.sendMessage(said.steer, thread)
-    const followUp = agent.queueMessage(said.followUp, thread)
+    const steer = agent.sendMessage(userMessages.steer, thread)
+    const followUp = agent.queueMessage(userMessages.followUp, thread)
     sent = { steer: steer.signal.id, followUp: followUp.signal.id, lastRun: followUp.runId }
     await Promise.all([steer.stored, followUp.stored])
-    view.line('you', 'you', said.steer, '(sent now: waits for the step to end)')
-    view.line('you', 'you', said.followUp, '(queued: a run of its own)')
+    view.line('you', 'you', userMessages.steer, '(sent now: waits for the step to end)')
+    view.line('you', 'you', userMessages.followUp, '(queued: a run of its own)')
   }
 
   const subscription = await agent.subscribeToThread(thread)
@@ -58,14 +58,14 @@ export async function converse({ view, signal, approve, storage, ...desk }: Stag
       }
       if (chunk.type !== 'finish') continue
       if (chunk.runId === sent?.lastRun) return
-      // A model that ran no tests was not interrupted yet.
+      // The model ran no tests, so the messages are not sent yet.
       await interject()
     }
   }
   try {
-    // What happens is shown as it happens, also before it is known that the message is on the disk.
-    await Promise.all([agent.sendMessage(said.first, thread).stored, follow()])
-    if (sent && !signal.aborted) await tell(agent, view, sent)
+    // Chunks are shown as they arrive, also before the message is stored.
+    await Promise.all([agent.sendMessage(userMessages.first, thread).stored, follow()])
+    if (sent && !signal.aborted) await showOutcomes(agent, view, sent)
   } finally {
     signal.removeEventListener('abort', leave)
     subscription.unsubscribe()
@@ -73,12 +73,12 @@ export async function converse({ view, signal, approve, storage, ...desk }: Stag
   }
 }
 
-/** What the thread itself knows of the two messages. */
-async function tell(agent: Pick<Agent, 'explain'>, view: ThreadView, { steer, followUp }: Sent): Promise<void> {
+/** Shows what became of the two messages, from `explain()`. */
+async function showOutcomes(agent: Pick<Agent, 'explain'>, view: ThreadView, { steer, followUp }: Sent): Promise<void> {
   view.heading('explain')
-  for (const [text, signalId] of [[said.steer, steer], [said.followUp, followUp]] as const) {
-    const fate = await agent.explain({ ...thread, signalId })
-    const how = fate?.route === 'deliver' ? `entered a run at its step ${(fate.step ?? 0) + 1}` : 'started a run'
-    view.line('you', 'you', text, `(${how}; ${fate?.state})`)
+  for (const [text, signalId] of [[userMessages.steer, steer], [userMessages.followUp, followUp]] as const) {
+    const explained = await agent.explain({ ...thread, signalId })
+    const how = explained?.route === 'deliver' ? `entered a run at its step ${(explained.step ?? 0) + 1}` : 'started a run'
+    view.line('you', 'you', text, `(${how}; ${explained?.state})`)
   }
 }

@@ -1,21 +1,21 @@
 import { scriptedModel } from '../testing/index.ts'
 import type { ScriptedModel, ScriptedStep } from '../testing/index.ts'
 
-/** What a person says in the demo. */
-export const said = {
+/** The messages of the user in the demo. */
+export const userMessages = {
   first: 'Can 2.1.0 go out? If it can, deploy it.',
   steer: 'Leave the beta channel out: its certificate has expired.',
   followUp: 'Now write one line about it for the team.',
 }
 
-/** The model of the demo when there is no key for a real one: it reads its prompt just enough to answer to it. */
+/** The model of the demo without a key of a provider. Its answers depend on its prompt. */
 export function demoScript(deltaMs: number): ScriptedModel {
   return scriptedModel(({ prompt }) => next(JSON.stringify(prompt)), { modelId: 'demo-script', pace: { deltaMs } })
 }
 
 function next(prompt: string): ScriptedStep {
   const declined = prompt.includes('"execution-denied"')
-  if (prompt.includes(said.followUp)) return { text: declined ? news.declined : news.live }
+  if (prompt.includes(userMessages.followUp)) return { text: declined ? news.declined : news.live }
   if (declined) return { text: 'All right, nothing was deployed. 2.1.0 stays ready for when you want it.' }
   if (prompt.includes('"live"')) return { text: '2.1.0 is live on stable. Beta stays on 2.0.4 until its certificate is renewed.' }
   const version = '2.1.0'
@@ -25,7 +25,7 @@ function next(prompt: string): ScriptedStep {
       toolCalls: [{ toolName: 'run_tests', input: { version } }, { toolName: 'read_changelog', input: { version } }],
     }
   }
-  const steered = prompt.includes(said.steer)
+  const steered = prompt.includes(userMessages.steer)
   return {
     text: `All 214 tests pass, and the changes are small. ${steered ? plan.stable : plan.both}`,
     toolCalls: [{ toolName: 'deploy', input: { version, channels: steered ? ['stable'] : ['stable', 'beta'] } }],

@@ -5,7 +5,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import { providerServer } from '../testing/index.ts'
-import { said } from './demo-script.ts'
+import { userMessages } from './demo-script.ts'
 
 const program = join(import.meta.dirname, 'demo.ts')
 let folder: string
@@ -56,18 +56,18 @@ describe('npm start', () => {
       'set OPENAI_API_KEY or ANTHROPIC_API_KEY',
       'docs/agents.md',
       'run 1',
-      said.first,
+      userMessages.first,
       'run_tests {"version":"2.1.0"}',
-      `you  ${said.steer}`,
-      `you  ${said.followUp}`,
+      `you  ${userMessages.steer}`,
+      `you  ${userMessages.followUp}`,
       'run_tests = {"passed":214,"failed":0}',
-      `step 2  ${said.steer}`,
+      `step 2  ${userMessages.steer}`,
       'to stable only.',
       'asks  May it deploy {"version":"2.1.0","channels":["stable"]}?',
       'deploy = {"live":["stable"]}',
       '2.1.0 is live on stable.',
       'run 2',
-      said.followUp,
+      userMessages.followUp,
       'explain',
       '(entered a run at its step 2; consumed)',
       '(started a run; consumed)',
@@ -88,21 +88,21 @@ describe('npm start', () => {
     const { baseURL, apiKey } = server.openai
     const { code, output, errors } = await play([], { OPENAI_API_KEY: apiKey, OPENAI_BASE_URL: baseURL })
     expect({ code, errors }).toEqual({ code: 0, errors: '' })
-    expectInOrder(output, ['because OPENAI_API_KEY is set', `step 2  ${said.steer}`, 'May it deploy', 'It is out.'])
-    expectInOrder(output, ['run 2', said.followUp, 'Team: it is out.'])
+    expectInOrder(output, ['because OPENAI_API_KEY is set', `step 2  ${userMessages.steer}`, 'May it deploy', 'It is out.'])
+    expectInOrder(output, ['run 2', userMessages.followUp, 'Team: it is out.'])
     expect(server.requests.map(({ body }) => body.model)).toEqual(Array.from({ length: 4 }, () => 'gpt-5.5'))
   })
 
-  it('sends what it has to say also to a model that calls no tools', async () => {
+  it('sends its messages also to a model that calls no tools', async () => {
     await using server = await providerServer({ script: ['It can.', 'Without beta, then.', 'Team: it can.'] })
     const { baseURL, apiKey } = server.anthropic
     const { code, output } = await play([], { ANTHROPIC_API_KEY: apiKey, ANTHROPIC_BASE_URL: baseURL })
     expect(code).toBe(0)
-    expectInOrder(output, ['run 1', 'It can.', 'run 2', said.steer, 'Without beta, then.'])
-    expectInOrder(output, ['run 3', said.followUp, 'Team: it can.'])
+    expectInOrder(output, ['run 1', 'It can.', 'run 2', userMessages.steer, 'Without beta, then.'])
+    expectInOrder(output, ['run 3', userMessages.followUp, 'Team: it can.'])
   })
 
-  it('says what is wrong in a line, without a stack', async () => {
+  it('prints an error in one line, without a stack', async () => {
     await using server = await providerServer({ script: [{ error: { status: 401, message: 'This key is not valid.' } }] })
     const { baseURL, apiKey } = server.openai
     const { code, errors } = await play([], { OPENAI_API_KEY: apiKey, OPENAI_BASE_URL: baseURL })

@@ -14,7 +14,7 @@ const usage = `npm start -- [--model provider/model] [--fast]
   --model   the model to use, such as openai/gpt-5.5; otherwise one whose key is in the environment
   --fast    the scripted model, without pauses`
 
-/** The environment variables that choose a model, and the model they choose. */
+/** The environment variables with keys of providers, and the model that each of them selects. */
 const keys: Array<[variable: string, model: ModelId]> = [
   ['OPENAI_API_KEY', 'openai/gpt-5.5'],
   ['ANTHROPIC_API_KEY', 'anthropic/claude-sonnet-4-6'],
@@ -35,14 +35,15 @@ function chooseModel(named: string | undefined, fast: boolean): Choice {
 function introduction(why: string): string {
   return `${style.title('Heed: agent threads that listen')}
 
-See an agent check a release with tools, and stream what it says. While its tests run, somebody writes to it: the message
-enters at the next step. A follow-up waits for a run of its own. The deployment asks you first.
+See an agent check a release with tools, and stream its answers. While its tests run, a user sends it a message, which
+enters at the next step. A queued message starts a run of its own. The deployment needs your approval.
 
 ${style.note('Model')}  ${why}
-${style.note('Next')}   docs/agents.md, docs/threads.md, and the programs in examples/ (npm run build, then npx node examples/quickstart.ts)`
+${style.note('Next')}   docs/agents.md, docs/threads.md, and the programs in examples/
+       (npm run build, then npx node examples/quickstart.ts)`
 }
 
-/** Some terminals don't know how wide they are. */
+/** Some terminals report no width. */
 function lineLength(columns = 0): number {
   return columns < 40 ? 110 : Math.min(columns, 110)
 }
@@ -78,7 +79,7 @@ process.once('SIGINT', () => {
   stop.abort()
   process.once('SIGINT', () => process.exit(130))
 })
-// Whoever reads may stop reading: `npm start | head`.
+// The reader of the output may stop reading: `npm start | head`.
 process.stdout.on('error', () => stop.abort())
 
 try {
@@ -88,10 +89,10 @@ try {
   process.exitCode = 1
 }
 
-/** Asks on the terminal until the answer is yes or no. No when the input ends, undefined when the signal ends the wait. */
+/** Asks on the terminal until the answer is yes or no. False when the input ends, undefined when the signal aborts. */
 async function askYesNo(question: string, signal: AbortSignal): Promise<boolean | undefined> {
   const terminal = createInterface({ input: process.stdin, output: process.stdout })
-  // In raw mode the terminal sends Ctrl-C as a character: hand it on as the signal that it stands for.
+  // In raw mode the terminal sends Ctrl-C as a character; it becomes the signal again.
   terminal.on('SIGINT', () => process.kill(process.pid, 'SIGINT'))
   const ended = new Promise<string>((resolve) => terminal.once('close', () => resolve('no\n')))
   try {

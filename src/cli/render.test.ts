@@ -23,7 +23,7 @@ describe('a thread in a terminal', () => {
     expect(lines).toEqual(['   agent  All tests pass,', '          so it goes.', '          Now.', ''])
   })
 
-  it('gives a line of its own to what comes while an agent speaks', () => {
+  it('writes other chunks on lines of their own while the text of an agent is streamed', () => {
     const lines = shown(80, (view) => {
       view.show(begin)
       view.show(delta('One '))

@@ -4,13 +4,13 @@ import type { Chunk } from '../message/chunk.ts'
 const gutter = 8
 const margin = gutter + 2
 
-/** Shows a thread as it happens: who speaks on the left, what is said on the right. */
+/** Shows the chunks of a thread: the author on the left, the text on the right. */
 export class ThreadView {
   readonly #write: (text: string) => void
   readonly #width: number
-  /** Where the cursor stands; 0 at the start of a line. */
+  /** The column of the cursor; 0 at the start of a line. */
   #column = 0
-  /** Space that is written only if something follows it on its line. */
+  /** Space that is written only if text follows it on its line. */
   #space = ''
   #runs = 0
   #steps = 0
@@ -54,7 +54,7 @@ export class ThreadView {
     this.#write(`\n${style.title(text.padStart(gutter))}\n`)
   }
 
-  /** A line of its own, also in the middle of what an agent says. */
+  /** A line of its own, also in the middle of an agent's text. */
   line(voice: Voice, who: string, text: string, note = ''): void {
     this.#begin(voice, who)
     this.#flow(text)
@@ -62,13 +62,13 @@ export class ThreadView {
     this.end()
   }
 
-  /** A question in the form of a line, for whoever reads the answer to write. */
+  /** A question as a line, for the reader of the terminal to write. */
   prompt(question: string): string {
     this.end()
     return `${style.asks('asks'.padStart(gutter))}  ${question} `
   }
 
-  /** What starts a run, or what enters one between two steps. */
+  /** Input that starts a run, or enters it between two steps. */
   #input(text: string): void {
     if (this.#steps === 0) this.line('you', 'you', text)
     else this.line('you', `step ${this.#steps + 1}`, text, '(enters here)')
@@ -80,16 +80,16 @@ export class ThreadView {
     this.#column = margin
   }
 
-  /** Breaks lines between words, so that what is said stays in its own column. */
+  /** Breaks lines between words, so that the text stays in its column. */
   #flow(text: string, voice?: Voice): void {
     for (const piece of text.match(/\n|[^\S\n]+|\S+/g) ?? []) {
       if (piece !== '\n' && piece.trim() === '') this.#space += piece
       else if (piece === '\n') this.#break()
-      else this.#say(piece, voice)
+      else this.#word(piece, voice)
     }
   }
 
-  #say(word: string, voice: Voice | undefined): void {
+  #word(word: string, voice: Voice | undefined): void {
     if (this.#space !== '' && this.#column + this.#space.length + word.length > this.#width) this.#break()
     this.#write(this.#space + (voice ? style[voice](word) : word))
     this.#column += this.#space.length + word.length
@@ -117,7 +117,7 @@ function contentsOf(signal: unknown): string {
 
 type Paint = (text: string) => string
 
-/** Colours by what they mean. Node leaves them out where there is no terminal, and where NO_COLOR asks for none. */
+/** Colours by their meaning. Node leaves them out without a terminal, and if NO_COLOR is set. */
 export const style = {
   title: (text) => styleText('bold', text),
   you: (text) => styleText('cyan', text),

@@ -23,7 +23,7 @@ const step: ScriptedAnswer = {
   usage: { inputTokens: 10, cachedInputTokens: 4, outputTokens: 6, reasoningTokens: 2 },
 }
 
-/** What v4 alone can say, next to what later versions changed. */
+/** Parts that only v4 has, and parts that later versions changed. */
 const news: LanguageModelV4StreamPart[] = [
   {
     type: 'stream-start',
@@ -62,7 +62,7 @@ describe('a v3 model', () => {
     expectTypeOf(scriptedModel(['ok'], { loop: true })).toExtend<LanguageModelV4>()
   })
 
-  it('says usage and finish reason as objects, and files as their data', async () => {
+  it('has usage and finish reason as objects, and files as their data', async () => {
     const model = scriptedModel([step, step], { specificationVersion: 'v3' })
     const parts = await readParts((await model.doStream({ prompt })).stream)
     expect(parts).toContainEqual({ type: 'file', mediaType: 'image/png', data: 'AAAA' })
@@ -106,7 +106,7 @@ describe('a v2 model', () => {
     expect(model.specificationVersion).toBe('v2')
   })
 
-  it('says usage flat and the finish reason as a word', async () => {
+  it('has flat usage, and the finish reason as a string', async () => {
     const model = scriptedModel([step, step], { specificationVersion: 'v2' })
     const usage = { inputTokens: 10, outputTokens: 6, totalTokens: 16, reasoningTokens: 2, cachedInputTokens: 4 }
     const parts = await readParts((await model.doStream({ prompt })).stream)
@@ -134,7 +134,7 @@ describe('a v2 model', () => {
     ])
   })
 
-  it('goes on when nothing of what is due can be said', async () => {
+  it('continues when no part that is due has a form in the version', async () => {
     const parts: LanguageModelV4StreamPart[] = [{ type: 'ping' }, { type: 'text-start', id: '1' }]
     const gated: ScriptedAnswer = { parts, gate: { parts: 1, until: Promise.resolve() } }
     const { stream } = await scriptedModel([gated], { specificationVersion: 'v2' }).doStream({ prompt })

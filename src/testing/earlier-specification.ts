@@ -21,7 +21,7 @@ import { HeedError } from '../base/errors.ts'
 
 type LanguageModelV2GenerateResult = Awaited<ReturnType<LanguageModelV2['doGenerate']>>
 
-/** A part as a v3 model says it; nothing for what v3 has no word for. */
+/** The part in version 3; undefined if version 3 has no such part. */
 export function toV3Part(part: LanguageModelV4StreamPart): LanguageModelV3StreamPart | undefined {
   switch (part.type) {
     case 'custom':
@@ -47,9 +47,9 @@ export function toV3Part(part: LanguageModelV4StreamPart): LanguageModelV3Stream
   }
 }
 
-/** A part as a v2 model says it; nothing for what v2 has no word for. */
+/** The part in version 2; undefined if version 2 has no such part. */
 export function toV2Part(part: LanguageModelV4StreamPart): LanguageModelV2StreamPart | undefined {
-  // What still differs is a type alone: v2's provider metadata admits no undefined values.
+  // Only the types still differ: the provider metadata of v2 allows no undefined values.
   return v2Shape(part) as LanguageModelV2StreamPart | undefined
 }
 
@@ -101,12 +101,12 @@ function v2Shape(source: LanguageModelV4StreamPart) {
   }
 }
 
-/** Text and reasoning have the same fields in every version; all other content is a stream part as well. */
-function contentAs<Part>(form: (part: LanguageModelV4StreamPart) => Part | undefined, content: LanguageModelV4Content[]) {
+/** Text and reasoning have the same fields in every version; all other content has the shape of a stream part. */
+function contentAs<Part>(convert: (part: LanguageModelV4StreamPart) => Part | undefined, content: LanguageModelV4Content[]) {
   return content.flatMap((part): Array<Part | { type: string; text: string }> => {
     if (part.type === 'text') return [{ type: part.type, text: part.text, ...metadata(part) }]
     if (part.type === 'reasoning') return [part]
-    return [form(part)].filter((formed) => formed !== undefined)
+    return [convert(part)].filter((converted) => converted !== undefined)
   })
 }
 
@@ -146,5 +146,5 @@ function toV2Warning(warning: SharedV3Warning | SharedV4Warning): LanguageModelV
 
 function inlineData({ data }: LanguageModelV4File): string | Uint8Array {
   if (data.type === 'data') return data.data
-  throw new HeedError('invalid_argument', 'A v3 or v2 model cannot give a file by its URL: script the data of the file.')
+  throw new HeedError('invalid_argument', "A v3 or v2 model can't return a file by its URL. Script the data of the file.")
 }

@@ -5,7 +5,7 @@ import type {
   SharedV4ProviderMetadata,
 } from '@ai-sdk/provider'
 
-/** The whole answer that a stream of parts amounts to. An `error` part is thrown. */
+/** The result of `doGenerate` for the parts of a stream. An `error` part is thrown. */
 export function generated(parts: Iterable<LanguageModelV4StreamPart>): LanguageModelV4GenerateResult {
   const result: LanguageModelV4GenerateResult = {
     content: [],

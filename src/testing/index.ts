@@ -1,29 +1,21 @@
-/** What helps to test what is built with Heed. Needs no test runner and no network. */
+/** Models, servers, clocks and conformance suites for tests of code that uses Heed. Needs no test runner and no network. */
 export { scriptedModel } from './scripted-model.ts'
 export type { ScriptedCalls, ScriptedModel, ScriptedModelOptions, ScriptedModelV2, ScriptedModelV3 } from './scripted-model.ts'
 export type {
-  Script,
-  ScriptedAnswer,
-  ScriptedCall,
-  ScriptedFailure,
-  ScriptedFile,
-  ScriptedSource,
-  ScriptedStep,
-  ScriptedToolCall,
-  ScriptedUsage,
+  Script, ScriptedAnswer, ScriptedCall, ScriptedFailure, ScriptedFile, ScriptedSource, ScriptedStep, ScriptedToolCall, ScriptedUsage,
 } from './script.ts'
 export type { Pace } from './playback.ts'
 
-export { providerServer } from './providers/provider-server.ts'
-export type { ProviderServer, ProviderServerOptions, RecordedRequest } from './providers/provider-server.ts'
+export { providerServer, type ProviderServer, type ProviderServerOptions, type RecordedRequest } from './providers/provider-server.ts'
 export type { WireProtocolName } from './providers/wire-protocol.ts'
 
-export { virtualClock } from './virtual-clock.ts'
-export type { VirtualClock } from './virtual-clock.ts'
+export { virtualClock, type VirtualClock } from './virtual-clock.ts'
 
-// What every store promises, for any test runner: run each case, and name it by its `name`.
+// What every store promises, as cases for any test runner: run each case under its `name`.
 export { storeConformance, type StoreCase, type StoreHarness } from '../store/conformance/index.ts'
-export { notificationConformance, type NotificationCase, type NotificationHarness } from '../store/conformance/notifications/notifications.ts'
+export {
+  notificationConformance, type NotificationCase, type NotificationHarness,
+} from '../store/conformance/notifications/notifications.ts'
 export { scheduleConformance, type ScheduleCase, type ScheduleHarness } from '../store/conformance/schedules.ts'
 export { subscriptionConformance, type SubscriptionCase, type SubscriptionHarness } from '../store/conformance/subscriptions.ts'
 // The same where two connections write at once: for harnesses with `another`.

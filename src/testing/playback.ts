@@ -1,19 +1,19 @@
 import { sleep, type Clock } from '../base/clock.ts'
 import type { ScriptedAnswer } from './script.ts'
 
-/** How fast an answer is said. */
+/** How fast an answer is streamed. */
 export interface Pace {
-  /** Time before each delta, by the clock. 0: everything at once. */
+  /** The time before each delta, by the clock. 0: all deltas at once. */
   deltaMs: number
 }
 
 export interface PlaybackContext {
   clock: Clock
-  /** Ends every wait at once. */
+  /** Ends every wait. */
   signal: AbortSignal
 }
 
-/** What a call waits for before it answers. Throws the step's `error` as it was written. */
+/** Waits until the call may answer. Throws the step's `error` unchanged. */
 export async function beforeAnswer(step: ScriptedAnswer, { clock, signal }: PlaybackContext): Promise<void> {
   signal.throwIfAborted()
   if (step.delayMs) await sleep(clock, step.delayMs, signal)
@@ -22,8 +22,8 @@ export async function beforeAnswer(step: ScriptedAnswer, { clock, signal }: Play
 }
 
 /**
- * Says when: yields, again and again, how many of the parts are due by now, and ends when all are. Throws where the step
- * breaks (the step's error, as it was written) and when the signal aborts.
+ * Yields the number of parts that are due, each time that it grows, and ends when all are. Throws the step's error where the step
+ * breaks, and when the signal aborts.
  */
 export async function* playback(
   step: ScriptedAnswer,
@@ -33,29 +33,29 @@ export async function* playback(
   const gate = step.gate && 'until' in step.gate ? step.gate : undefined
   const silentFrom = hangPoint(step, parts, opening)
   let due = 0
-  const say = function* (count: number) {
+  const yieldUpTo = function* (count: number) {
     if (count > due) yield (due = count)
   }
   for (let index = 0; index <= parts.length; index++) {
     const counted = index - opening
     if (gate && (counted === gate.parts || (index === parts.length && counted < gate.parts))) {
-      yield* say(index)
+      yield* yieldUpTo(index)
       await unlessAborted(gate.until, signal)
     }
     if (step.errorAfter && (counted === step.errorAfter.parts || index === parts.length)) {
-      yield* say(index)
+      yield* yieldUpTo(index)
       throw step.errorAfter.error ?? new Error('The scripted answer broke here.')
     }
     if (index === silentFrom) {
-      yield* say(index)
+      yield* yieldUpTo(index)
       await unlessAborted(new Promise<never>(() => {}), signal)
     }
     if (pace?.deltaMs && parts[index]?.type.endsWith('-delta')) {
-      yield* say(index)
+      yield* yieldUpTo(index)
       await sleep(clock, pace.deltaMs, signal)
     }
   }
-  yield* say(parts.length)
+  yield* yieldUpTo(parts.length)
 }
 
 function hangPoint({ hang }: ScriptedAnswer, parts: ReadonlyArray<{ type: string }>, opening: number): number | undefined {
@@ -83,13 +83,13 @@ function unlessAborted(wait: PromiseLike<unknown>, signal: AbortSignal): Promise
 }
 
 /**
- * A stream that says parts as they become due. Nothing is made before it is asked for; what is due at once is enqueued at
- * once. When the signal aborts, what was not read yet is dropped and the stream errors with the signal's reason.
+ * A stream of parts as they become due. Parts are created when they are read. When the signal aborts, parts that were not read are
+ * dropped and the stream errors with the signal's reason.
  */
 export function partStream<Source, Part>(
   parts: readonly Source[],
   due: (signal: AbortSignal) => AsyncGenerator<number, void, undefined>,
-  form: { part: (source: Source) => Part | undefined; error: (error: unknown) => unknown },
+  convert: { part: (source: Source) => Part | undefined; error: (error: unknown) => unknown },
   signal: AbortSignal | undefined,
 ): ReadableStream<Part> {
   const stop = new AbortController()
@@ -110,7 +110,7 @@ export function partStream<Source, Part>(
       },
       async pull(controller) {
         try {
-          for (let said = 0; said === 0; ) {
+          for (let enqueued = 0; enqueued === 0; ) {
             const next = await counts.next()
             if (stop.signal.aborted) return
             if (next.done) {
@@ -118,15 +118,15 @@ export function partStream<Source, Part>(
               return controller.close()
             }
             for (; sent < next.value; sent++) {
-              const part = form.part(parts[sent]!)
+              const part = convert.part(parts[sent]!)
               if (part === undefined) continue
               controller.enqueue(part)
-              said++
+              enqueued++
             }
           }
         } catch (error) {
           release()
-          if (!stop.signal.aborted) controller.error(form.error(error))
+          if (!stop.signal.aborted) controller.error(convert.error(error))
         }
       },
       cancel(reason) {

@@ -4,13 +4,13 @@ import {
 } from '@ai-sdk/provider'
 import { HeedError } from '../base/errors.ts'
 
-/** What the model does, call by call: call n takes step n; or a function that looks at the call and decides. */
+/** The answers of a model: call n takes step n, or a function returns the step of a call. */
 export type Script<Call = ScriptedCall> = readonly ScriptedStep[] | ((call: Call) => ScriptedStep | Promise<ScriptedStep>)
 
 /** A plain string is a text answer. */
 export type ScriptedStep = string | ScriptedAnswer
 
-/** What a script's function is given. */
+/** The argument of a script's function. */
 export interface ScriptedCall<Options extends { prompt: unknown; tools?: unknown } = LanguageModelV4CallOptions> {
   /** 0 for the first call. */
   readonly index: number
@@ -20,45 +20,45 @@ export interface ScriptedCall<Options extends { prompt: unknown; tools?: unknown
 }
 
 /**
- * One answer. It is said in this order: reasoning, sources, text, files, tool calls, finish. Wherever a number of `parts`
- * is asked for, it counts what the step says, from its first `reasoning-start` or `text-start`; what opens every answer
- * (`stream-start`, `response-metadata`) is not counted.
+ * One answer. It is streamed in this order: reasoning, sources, text, files, tool calls, finish. A number of `parts` counts the stream
+ * parts of the step from its first `reasoning-start` or `text-start`, without those that begin every answer (`stream-start`,
+ * `response-metadata`).
  */
 export interface ScriptedAnswer {
-  /** A string is split after each word; an array is these deltas exactly. Nothing is said for an empty one. */
+  /** A string is split after each word; an array is these deltas exactly. An empty one has no parts. */
   text?: string | readonly string[]
   reasoning?: string | readonly string[]
   toolCalls?: readonly ScriptedToolCall[]
   files?: readonly ScriptedFile[]
   sources?: readonly ScriptedSource[]
-  /** `tool-calls` when the step has some, else `stop`. */
+  /** Defaults to `tool-calls` if the step has tool calls, otherwise to `stop`. */
   finishReason?: LanguageModelV4FinishReason['unified'] | LanguageModelV4FinishReason
-  /** What is left out is derived: a token for every four characters. */
+  /** Missing numbers are derived: a token for every four characters. */
   usage?: ScriptedUsage | LanguageModelV4Usage
-  /** The call fails before anything is said. */
+  /** The call fails before the first part. */
   error?: Error | ScriptedFailure
   /**
-   * The answer breaks after so many parts: the model's stream errors; a server destroys the socket, or, for a
-   * `ScriptedFailure`, sends the protocol's error event (after 0 parts as the very first event, as overloaded providers do).
+   * The answer breaks after this many parts: the model's stream errors; a server destroys the socket, or, for a `ScriptedFailure`,
+   * sends the protocol's error event (after 0 parts as the first event, as overloaded providers do).
    */
   errorAfter?: { parts: number; error?: Error | ScriptedFailure }
-  /** How long the call waits, by the clock, before it answers or fails. */
+  /** The time by the clock before the call answers or fails. */
   delayMs?: number
-  /** The call waits for it before it answers or fails; with `parts`, in the middle of the answer. */
+  /** The call waits for this promise before it answers or fails; with `parts`, after this many parts. */
   gate?: PromiseLike<unknown> | { parts: number; until: PromiseLike<unknown> }
-  /** Never finishes: says everything but the finish, or so many parts, and is silent until the call is aborted. */
+  /** Never finishes: streams everything but the finish, or this many parts, and then nothing until the call is aborted. */
   hang?: boolean | { parts: number }
-  /** The stream, verbatim, in place of all the above: nothing is added, no opening and no finish. */
+  /** The whole stream, instead of all other fields: nothing is added to it. */
   parts?: readonly LanguageModelV4StreamPart[]
 }
 
 export interface ScriptedToolCall {
   toolName: string
-  /** A JSON value; `{}` when left out. */
+  /** A JSON value. Defaults to `{}`. */
   input?: unknown
-  /** The input as the text the model wrote, malformed if you like; wins over `input`. */
+  /** The input as text, which need not be valid JSON. Takes precedence over `input`. */
   inputText?: string
-  /** `call_<call>_<position>` when left out. */
+  /** Defaults to `call_<call>_<position>`. */
   toolCallId?: string
 }
 
@@ -68,7 +68,7 @@ export type ScriptedSource =
   | { url: string; title?: string; id?: string }
   | { mediaType: string; title: string; filename?: string; id?: string }
 
-/** Flat on purpose. `inputTokens` includes what was read from and written to the cache. */
+/** `inputTokens` includes the tokens that were read from and written to the cache. */
 export interface ScriptedUsage {
   inputTokens?: number
   outputTokens?: number
@@ -77,16 +77,16 @@ export interface ScriptedUsage {
   cacheWriteTokens?: number
 }
 
-/** A provider's refusal as it travels over HTTP. A scripted model throws it as the `APICallError` a provider package would. */
+/** An error response of a provider. A scripted model throws it as an `APICallError`, as provider packages do. */
 export interface ScriptedFailure {
   status: number
   message?: string
-  /** The provider's own word for it, such as `overloaded_error`; derived from the status when left out. */
+  /** The provider's type of the error, such as `overloaded_error`. Defaults to the one of the status. */
   type?: string
   headers?: Record<string, string>
 }
 
-/** The answer for a call, `index` being its place in the script. Throws when an array of steps has run out. */
+/** The answer for a call; `index` is its position in the script. Throws if an array of steps has no more. */
 export async function scriptedAnswer<Call>(
   script: Script<Call>,
   call: Call,
@@ -100,7 +100,7 @@ export async function scriptedAnswer<Call>(
 function exhausted(scripted: number | undefined, index: number): HeedError {
   const call = index + 1
   if (scripted === undefined) {
-    return new HeedError('invalid_argument', `The script's function gave no step for call ${call}: return a string or a step.`)
+    return new HeedError('invalid_argument', `The script's function returned no step for call ${call}. Return a string or a step.`)
   }
   return new HeedError(
     'invalid_argument',
@@ -118,8 +118,8 @@ export function failureMessage(failure: ScriptedFailure): string {
   return failure.message ?? `The provider answered with status ${failure.status}.`
 }
 
-/** A failure as a provider package reports it to its caller; any other error as it is. */
-export function thrown(error: unknown): unknown {
+/** The error that a provider package throws for a failure; any other error as it is. */
+export function toProviderError(error: unknown): unknown {
   if (!isFailure(error)) return error
   const message = failureMessage(error)
   return new APICallError({

@@ -53,9 +53,9 @@ describe('the script', () => {
     expect(content).toEqual([{ type: 'text', text: '1 1 1 1' }])
   })
 
-  it('says so when the function gives nothing', async () => {
+  it('throws when the function returns nothing', async () => {
     const steps: ScriptedStep[] = []
-    await expect(scriptedModel(({ index }) => steps[index]!).doStream(asked('?'))).rejects.toThrow('gave no step for call 1')
+    await expect(scriptedModel(({ index }) => steps[index]!).doStream(asked('?'))).rejects.toThrow('returned no step for call 1')
   })
 })
 
@@ -148,7 +148,7 @@ describe('doGenerate', () => {
 })
 
 describe('failure', () => {
-  it('comes before anything is said, as the error given', async () => {
+  it('is thrown before the first part, as the given error', async () => {
     const error = new Error('refused')
     await expect(scriptedModel([{ error }]).doStream(asked('?'))).rejects.toBe(error)
   })

@@ -6,26 +6,26 @@ import { systemClock, type Clock } from '../base/clock.ts'
 import { toV2Part, toV2Result, toV3Part, toV3Result } from './earlier-specification.ts'
 import { generated, readParts } from './generated.ts'
 import { beforeAnswer, partStream, playback, type Pace } from './playback.ts'
-import { scriptedAnswer, thrown, type Script, type ScriptedCall } from './script.ts'
+import { scriptedAnswer, toProviderError, type Script, type ScriptedCall } from './script.ts'
 import { stepParts } from './step-parts.ts'
 
 export interface ScriptedModelOptions {
   provider?: string
   modelId?: string
-  /** Starts again with the first step when the last was taken. */
+  /** Continues with the first step after the last. */
   loop?: boolean
-  /** False: `calls` stays empty and the prompt is never looked at, so that a call costs the same for any prompt. */
+  /** False: `calls` stays empty and the prompt is not read, so that a call costs the same for any prompt. */
   record?: boolean
   pace?: Pace
-  /** For `pace` and `delayMs`. The system's unless told. */
+  /** For `pace` and `delayMs`. Defaults to the system's clock. */
   clock?: Clock
 }
 
-/** What a scripted model knows about the calls it got. */
+/** The calls that a scripted model received. */
 export interface ScriptedCalls<Options> {
-  /** The options of each call as they were when it came, whatever became of them later. */
+  /** The options of each call, copied when it was received. */
   readonly calls: readonly Options[]
-  /** Also counted with `record: false`. */
+  /** Calls are counted with `record: false` too. */
   readonly callCount: number
 }
 
@@ -38,12 +38,12 @@ type ScriptV2 = Script<ScriptedCall<LanguageModelV2CallOptions>>
 type AnyCallOptions = LanguageModelV4CallOptions | LanguageModelV3CallOptions | LanguageModelV2CallOptions
 
 /**
- * A language model that says what a script tells it to, at once and always the same.
+ * A language model that answers with the steps of a script, without delay and deterministically.
  *
  * @example
  * const model = scriptedModel([{ toolCalls: [{ toolName: 'weather', input: { city: 'Bern' } }] }, 'It rains in Bern.'])
  * // … run your agent with it …
- * model.calls[1]?.prompt // what the model was shown the second time
+ * model.calls[1]?.prompt // the prompt of the second call
  */
 export function scriptedModel(script: Script, options?: ScriptedModelOptions & { specificationVersion?: 'v4' }): ScriptedModel
 export function scriptedModel(script: ScriptV3, options: ScriptedModelOptions & { specificationVersion: 'v3' }): ScriptedModelV3
@@ -58,7 +58,7 @@ export function scriptedModel(
   return new ModelV4(script as Script, options)
 }
 
-/** What the three forms share: it counts, records, and plays the script as v4 parts in the form's own words. */
+/** Counts and records calls, and converts the v4 parts of the script to the version of a model. */
 class ScriptedCore<Options extends AnyCallOptions> implements ScriptedCalls<Options> {
   readonly provider: string
   readonly modelId: string
@@ -76,31 +76,31 @@ class ScriptedCore<Options extends AnyCallOptions> implements ScriptedCalls<Opti
   }
 
   protected async stream<Part>(
-    given: Options,
-    form: (part: LanguageModelV4StreamPart) => Part | undefined,
+    received: Options,
+    convert: (part: LanguageModelV4StreamPart) => Part | undefined,
   ): Promise<{ stream: ReadableStream<Part> }> {
     const { clock = systemClock, pace, loop, record = true } = this.#options
     const index = this.callCount++
-    const options = record ? snapshot(given) : given
+    const options = record ? snapshot(received) : received
     if (record) this.calls.push(options)
-    const signal = given.abortSignal
+    const signal = received.abortSignal
     signal?.throwIfAborted()
 
     const step = await scriptedAnswer(this.#script, lazyCall(index, options), { index, loop })
-    const said = stepParts(step, { index, inputCharacters: record ? promptCharacters(options.prompt) : 0 })
+    const answer = stepParts(step, { index, inputCharacters: record ? promptCharacters(options.prompt) : 0 })
     const opening = step.parts ? [] : this.#opening(index)
     try {
       await beforeAnswer(step, { clock, signal: signal ?? new AbortController().signal })
     } catch (error) {
-      throw thrown(error)
+      throw toProviderError(error)
     }
-    const parts = [...opening, ...said]
+    const parts = [...opening, ...answer]
     const due = (stop: AbortSignal) => playback(step, parts, { clock, signal: stop, pace, opening: opening.length })
-    return { stream: partStream(parts, due, { part: form, error: thrown }, signal) }
+    return { stream: partStream(parts, due, { part: convert, error: toProviderError }, signal) }
   }
 
-  protected async generate(given: Options): Promise<LanguageModelV4GenerateResult> {
-    const { stream } = await this.stream(given, (part) => part)
+  protected async generate(received: Options): Promise<LanguageModelV4GenerateResult> {
+    const { stream } = await this.stream(received, (part) => part)
     return generated(await readParts(stream))
   }
 
@@ -162,7 +162,7 @@ function lazyCall<Options extends AnyCallOptions>(index: number, options: Option
   }
 }
 
-/** A copy that later changes to the original do not reach. What is no plain data, such as a signal, is kept as it is. */
+/** A deep copy. Objects that are no plain data, such as an abort signal, are shared. */
 function snapshot<Value>(value: Value): Value
 function snapshot(value: unknown): unknown {
   if (typeof value !== 'object' || value === null) return value
@@ -175,7 +175,7 @@ function snapshot(value: unknown): unknown {
   return Object.fromEntries(Object.entries(value).map(([key, item]) => [key, snapshot(item)]))
 }
 
-/** The characters a model reads: texts, tool inputs and tool outputs. Files count nothing. */
+/** The number of characters of texts, tool inputs and tool outputs. Files don't count. */
 function promptCharacters(prompt: ReadonlyArray<{ content: string | ReadonlyArray<object> }>): number {
   return prompt.reduce((sum, { content }) => sum + contentCharacters(content), 0)
 }

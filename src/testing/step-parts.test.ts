@@ -6,14 +6,14 @@ import type { ScriptedStep } from './script.ts'
 
 const prompt = [{ role: 'user' as const, content: [{ type: 'text' as const, text: '12345678' }] }]
 
-const said = async (step: ScriptedStep): Promise<LanguageModelV4StreamPart[]> =>
+const partsOf = async (step: ScriptedStep): Promise<LanguageModelV4StreamPart[]> =>
   readParts((await scriptedModel([step]).doStream({ prompt })).stream)
 
 const withoutOpening = (parts: LanguageModelV4StreamPart[]) => parts.slice(2)
 
-describe('what a step says', () => {
+describe('the parts of a step', () => {
   it('is a text for a string, a delta a word, whose deltas join to the string', async () => {
-    expect(await said('It rains.\n  In Bern ')).toEqual([
+    expect(await partsOf('It rains.\n  In Bern ')).toEqual([
       { type: 'stream-start', warnings: [] },
       { type: 'response-metadata', id: 'response_0', modelId: 'scripted' },
       { type: 'text-start', id: 'text-0' },
@@ -34,13 +34,13 @@ describe('what a step says', () => {
   })
 
   it('keeps the deltas of an array, and opens no block for an empty text', async () => {
-    const deltas = (await said({ text: ['a', '', 'bc'] })).flatMap((part) => (part.type === 'text-delta' ? [part.delta] : []))
+    const deltas = (await partsOf({ text: ['a', '', 'bc'] })).flatMap((part) => (part.type === 'text-delta' ? [part.delta] : []))
     expect(deltas).toEqual(['a', '', 'bc'])
-    expect(withoutOpening(await said('')).map((part) => part.type)).toEqual(['finish'])
+    expect(withoutOpening(await partsOf('')).map((part) => part.type)).toEqual(['finish'])
   })
 
   it('has an order: reasoning, sources, text, files, tool calls, finish', async () => {
-    const parts = await said({
+    const parts = await partsOf({
       toolCalls: [{ toolName: 'weather', input: { city: 'Bern' } }, { toolName: 'noop', toolCallId: 'mine' }],
       files: [{ mediaType: 'image/png', data: 'AAAA' }, { mediaType: 'image/png', url: 'https://example.com/a.png' }],
       text: 'x',
@@ -80,7 +80,7 @@ describe('what a step says', () => {
 
   it('gives tool input in pieces, and as malformed as it is written', async () => {
     const inputText = '{"text":"a longer\n text", "open'
-    const parts = await said({ toolCalls: [{ toolName: 't', inputText }] })
+    const parts = await partsOf({ toolCalls: [{ toolName: 't', inputText }] })
     const pieces = parts.flatMap((part) => (part.type === 'tool-input-delta' ? [part.delta] : []))
     expect(pieces).toHaveLength(2)
     expect(pieces.join('')).toBe(inputText)
@@ -89,7 +89,7 @@ describe('what a step says', () => {
 
   it('has the usage and the finish reason the script gives', async () => {
     const usage = { inputTokens: 100, cachedInputTokens: 80, cacheWriteTokens: 5 }
-    const flat = await said({ text: 'x', finishReason: 'length', usage })
+    const flat = await partsOf({ text: 'x', finishReason: 'length', usage })
     expect(flat.at(-1)).toMatchObject({
       finishReason: { unified: 'length' },
       usage: { inputTokens: { total: 100, noCache: 15, cacheRead: 80, cacheWrite: 5 }, outputTokens: { total: 1 } },
@@ -98,12 +98,12 @@ describe('what a step says', () => {
       inputTokens: { total: 1, noCache: undefined, cacheRead: undefined, cacheWrite: undefined },
       outputTokens: { total: undefined, text: undefined, reasoning: undefined },
     }
-    const finish = (await said({ usage: exact, finishReason: { unified: 'other', raw: 'odd' } })).at(-1)
+    const finish = (await partsOf({ usage: exact, finishReason: { unified: 'other', raw: 'odd' } })).at(-1)
     expect(finish).toEqual({ type: 'finish', finishReason: { unified: 'other', raw: 'odd' }, usage: exact })
   })
 
   it('is verbatim for raw parts', async () => {
     const parts: LanguageModelV4StreamPart[] = [{ type: 'ping' }, { type: 'error', error: 'odd' }]
-    expect(await said({ parts })).toEqual(parts)
+    expect(await partsOf({ parts })).toEqual(parts)
   })
 })

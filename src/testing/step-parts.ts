@@ -1,15 +1,15 @@
 import type { LanguageModelV4FinishReason, LanguageModelV4StreamPart, LanguageModelV4Usage } from '@ai-sdk/provider'
 import type { ScriptedAnswer, ScriptedFile, ScriptedSource, ScriptedToolCall, ScriptedUsage } from './script.ts'
 
-/** Tool input arrives in pieces of this many characters, so that a reader has to put them together. */
+/** Tool input arrives in pieces of this many characters, so that a reader has to join them. */
 const inputPiece = 16
 
-/** Everything a step says, as stream parts with ids that depend on the call's index alone. */
+/** The stream parts of a step. Their ids depend on the index of the call only. */
 export function stepParts(step: ScriptedAnswer, call: { index: number; inputCharacters: number }): LanguageModelV4StreamPart[] {
   if (step.parts) return [...step.parts]
   const reasoning = deltas(step.reasoning)
   const text = deltas(step.text)
-  const toolCalls = (step.toolCalls ?? []).map((toolCall, position) => written(toolCall, `call_${call.index}_${position}`))
+  const toolCalls = (step.toolCalls ?? []).map((toolCall, position) => encodeCall(toolCall, `call_${call.index}_${position}`))
   return [
     ...block('reasoning', reasoning),
     ...(step.sources ?? []).map((source, position) => sourcePart(source, `source_${call.index}_${position}`)),
@@ -32,27 +32,27 @@ function deltas(content: string | readonly string[] = []): readonly string[] {
   return typeof content === 'string' ? (content.match(/\S+\s*|\s+/g) ?? []) : content
 }
 
-function block(kind: 'text' | 'reasoning', said: readonly string[]): LanguageModelV4StreamPart[] {
-  if (said.length === 0) return []
+function block(kind: 'text' | 'reasoning', pieces: readonly string[]): LanguageModelV4StreamPart[] {
+  if (pieces.length === 0) return []
   const id = `${kind}-0`
   return [
     { type: `${kind}-start`, id },
-    ...said.map((delta): LanguageModelV4StreamPart => ({ type: `${kind}-delta`, id, delta })),
+    ...pieces.map((delta): LanguageModelV4StreamPart => ({ type: `${kind}-delta`, id, delta })),
     { type: `${kind}-end`, id },
   ]
 }
 
-interface WrittenCall {
+interface EncodedCall {
   id: string
   toolName: string
   input: string
 }
 
-function written({ toolName, input = {}, inputText, toolCallId }: ScriptedToolCall, id: string): WrittenCall {
+function encodeCall({ toolName, input = {}, inputText, toolCallId }: ScriptedToolCall, id: string): EncodedCall {
   return { id: toolCallId ?? id, toolName, input: inputText ?? JSON.stringify(input) }
 }
 
-function toolCallParts({ id, toolName, input }: WrittenCall): LanguageModelV4StreamPart[] {
+function toolCallParts({ id, toolName, input }: EncodedCall): LanguageModelV4StreamPart[] {
   const pieces = input.match(new RegExp(`[^]{1,${inputPiece}}`, 'g')) ?? []
   return [
     { type: 'tool-input-start', id, toolName },
@@ -86,7 +86,7 @@ function length(pieces: readonly string[]): number {
   return pieces.reduce((sum, piece) => sum + piece.length, 0)
 }
 
-/** What the numbers are derived from where the script leaves them out. */
+/** The numbers of characters from which missing numbers of tokens are derived. */
 interface Characters {
   input: number
   reasoning: number
@@ -107,7 +107,7 @@ function usageOf(usage: ScriptedUsage | LanguageModelV4Usage = {}, characters: C
   }
 }
 
-/** A token for every four characters, begun ones included. */
+/** A token for every four characters, rounded up. */
 function tokens(characters: number): number {
   return Math.ceil(characters / 4)
 }

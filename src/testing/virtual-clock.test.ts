@@ -87,7 +87,7 @@ describe('virtualClock', () => {
     expect(fired).toEqual([15])
   })
 
-  it('reports what a timer throws to whoever moved the clock, and goes on', async () => {
+  it('rejects the move in which a timer throws, and continues', async () => {
     const clock = virtualClock(0)
     clock.after(1, () => {
       throw new Error('boom')
@@ -98,7 +98,7 @@ describe('virtualClock', () => {
     expect(clock.pending).toBe(0)
   })
 
-  it('runAll moves until nobody waits any more; background timers fire on the way only', async () => {
+  it('runAll moves until only background timers are left; those fire on the way only', async () => {
     const clock = virtualClock(0)
     const fired: string[] = []
     const sweep = () => {

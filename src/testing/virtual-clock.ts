@@ -2,21 +2,21 @@ import type { Clock } from '../base/clock.ts'
 import { HeedError } from '../base/errors.ts'
 
 /**
- * A clock that stands still until it is told to move. What is due without a move, a timer of 0 ms, fires by itself once
- * all else has settled: whoever works on a real disk may set it after the move that it was meant for.
+ * A clock that only moves when `advance` or `runAll` is called. A timer of 0 ms fires without a move, after pending promises have
+ * settled: code that waits for a real disk may set it after the move that it was meant for.
  */
 export interface VirtualClock extends Clock {
   /**
-   * Moves on by `ms`. What falls due on the way fires in the order of its time, then of its creation, each at its own
-   * `now()`; whatever a timer sets going settles before the next one fires. Calls queue up behind each other.
+   * Moves on by `ms`. Timers that become due fire in the order of their time, then of their creation, each at its own `now()`; the
+   * promises that a timer starts settle before the next one fires. Calls run one after the other.
    */
   advance(ms: number): Promise<void>
   /**
-   * Moves from timer to timer until none is left that somebody waits for: background timers fire on the way but do not
-   * keep it going. Throws when `limit` timers (10,000 unless told) were not the end of it.
+   * Moves from timer to timer until only background timers are left; those that become due on the way fire too. Throws after `limit`
+   * timers, by default 10,000.
    */
   runAll(options?: { limit?: number }): Promise<void>
-  /** How many timers are set, background ones included. 0 after a clean shutdown. */
+  /** The number of timers, background ones included. 0 after a clean shutdown. */
   readonly pending: number
 }
 
@@ -26,21 +26,21 @@ interface VirtualTimer {
   background: boolean
 }
 
-/** `start` is the first `now()`: the beginning of 2026, in UTC, unless told. */
+/** `start` is the first `now()`. Defaults to the beginning of 2026, in UTC. */
 export function virtualClock(start: number | Date = Date.UTC(2026, 0, 1)): VirtualClock {
   let now = Number(start)
-  /** By due time, ties by creation. */
+  /** In the order of due time, then of creation. */
   const timers: VirtualTimer[] = []
-  let turn = Promise.resolve()
+  let lastMove = Promise.resolve()
 
-  const inTurn = (move: () => Promise<void>): Promise<void> => {
-    const moved = turn.then(move)
-    turn = moved.catch(() => {})
+  const afterLastMove = (move: () => Promise<void>): Promise<void> => {
+    const moved = lastMove.then(move)
+    lastMove = moved.catch(() => {})
     return moved
   }
 
   const advance = (ms: number): Promise<void> =>
-    inTurn(async () => {
+    afterLastMove(async () => {
       await settled()
       const target = now + ms
       while (timers[0] && timers[0].due <= target) await fireNext()
@@ -71,11 +71,12 @@ export function virtualClock(start: number | Date = Date.UTC(2026, 0, 1)): Virtu
     },
     advance,
     runAll: ({ limit = 10_000 } = {}) =>
-      inTurn(async () => {
+      afterLastMove(async () => {
         await settled()
         for (let fired = 0; timers.some(({ background }) => !background); fired++) {
           if (fired === limit) {
-            throw new HeedError('invalid_argument', `After ${limit} timers some are still set: is one setting itself anew?`)
+            const message = `After ${limit} timers, others are still set. Check for a timer that sets itself again.`
+            throw new HeedError('invalid_argument', message)
           }
           await fireNext()
         }
@@ -86,10 +87,10 @@ export function virtualClock(start: number | Date = Date.UTC(2026, 0, 1)): Virtu
   }
 }
 
-/** Taken when the module loads, so that a test runner's fake timers do not stop this clock. */
+/** Read when the module loads, so that fake timers of a test runner do not stop this clock. */
 const immediate = setImmediate
 
-/** Every promise that can settle without time passing has settled. */
+/** Resolves when promises that depend on no timer have settled. */
 function settled(): Promise<void> {
   return new Promise((resolve) => immediate(resolve))
 }

@@ -7,7 +7,7 @@ import { providerServer } from './provider-server.ts'
 const asked: LanguageModelV4CallOptions = { prompt: [{ role: 'user', content: [{ type: 'text', text: 'A picture?' }] }] }
 const files = [{ mediaType: 'image/png', data: new Uint8Array([1, 2, 3]) }, { mediaType: 'image/png', url: 'https://files.test/a.png' }]
 
-it('says everything in the words of the gateway, files too', async () => {
+it('encodes every part in the gateway\'s protocol, files included', async () => {
   await using server = await providerServer({ script: [{ reasoning: 'Hm.', text: ['Here ', 'it is.'], files, toolCalls: [{ toolName: 'look', input: { at: 1 } }] }] })
   const parts = await readParts((await createGateway(server.gateway)('google/gemini-scripted').doStream(asked)).stream)
   expect(parts.map(({ type }) => type)).toEqual([

@@ -3,11 +3,13 @@ import { toBase64 } from '../../message/file-data.ts'
 import { generated } from '../generated.ts'
 import { frame, openaiError, type WireAnswer, type WireProtocol, type WireWriter } from './wire-protocol.ts'
 
-/** The protocol of the gateway that the `ai` package brings: stream parts as JSON, whatever model makes them, files among them. */
+/** The protocol of the gateway in the `ai` package: stream parts of any model as JSON, files included. */
 export const aiGateway: WireProtocol = {
   name: 'ai-gateway',
   path: '/v4/ai/language-model',
-  asks: (headers) => ({ model: String(headers['ai-language-model-id']), streaming: headers['ai-language-model-streaming'] === 'true' }),
+  readHeaders: (headers) => {
+    return { model: String(headers['ai-language-model-id']), streaming: headers['ai-language-model-streaming'] === 'true' }
+  },
   writer: gatewayWriter,
   failure: (failure) => ({ error: gatewayError(failure) }),
 }
@@ -16,17 +18,17 @@ function gatewayWriter({ index, model, parts }: WireAnswer): WireWriter {
   const metadata: LanguageModelV4StreamPart = { type: 'response-metadata', id: `gen_${index}`, modelId: model, timestamp: new Date(0) }
   return {
     open: () => frame({ type: 'stream-start', warnings: [] }) + frame(metadata),
-    part: (part) => frame(travelling(part)),
+    part: (part) => frame(withBase64(part)),
     failure: (failure) => frame({ type: 'error', error: gatewayError(failure) }),
     document() {
       const { content, finishReason, usage } = generated([...parts])
-      return JSON.parse(JSON.stringify({ content: content.map(travelling), finishReason, usage, warnings: [] })) as JSONObject
+      return JSON.parse(JSON.stringify({ content: content.map(withBase64), finishReason, usage, warnings: [] })) as JSONObject
     },
   }
 }
 
-/** Bytes have no form in JSON. */
-function travelling<Part extends { type: string }>(part: Part): Part {
+/** Encodes bytes as base64: JSON has no type for them. */
+function withBase64<Part extends { type: string }>(part: Part): Part {
   if (!('data' in part) || typeof part.data !== 'object' || part.data === null || !('data' in part.data)) return part
   const { data } = part.data
   return data instanceof Uint8Array ? { ...part, data: { ...part.data, data: toBase64(data) } } : part

@@ -40,7 +40,7 @@ it('cites sources, and needs a text for them', async () => {
     citations: [{ source: { url: 'https://example.com', title: 'E' } }],
   })
   const silent = streamed({ sources: [{ url: 'https://example.com' }] })
-  await expect(silent).rejects.toMatchObject({ statusCode: 400, message: /cited by a text/ })
+  await expect(silent).rejects.toMatchObject({ statusCode: 400, message: /a text cites a source/ })
 })
 
 it('writes a tool call given as a raw part alone', async () => {

@@ -1,6 +1,7 @@
 import type { JSONObject, JSONValue, LanguageModelV4FinishReason, LanguageModelV4StreamPart } from '@ai-sdk/provider'
 import {
-  frame, isSilent, toolRefusal, uncited, unopened, unspeakable, type WireAnswer, type WireProtocol, type WireWriter,
+  frame, isNotEncoded, partNotStarted, sourceWithoutText, toolSchemaError, unsupportedPart, type WireAnswer, type WireProtocol,
+  type WireWriter,
 } from './wire-protocol.ts'
 import { failureMessage, type ScriptedFailure } from '../script.ts'
 
@@ -8,7 +9,7 @@ import { failureMessage, type ScriptedFailure } from '../script.ts'
 export const anthropicMessages: WireProtocol = {
   name: 'anthropic-messages',
   path: '/v1/messages',
-  refusal: ({ tools }) => toolRefusal(tools),
+  rejectionReason: ({ tools }) => toolSchemaError(tools),
   writer: (answer) => new MessagesWriter(answer),
   failure: anthropicFailure,
 }
@@ -49,7 +50,7 @@ class MessagesWriter implements WireWriter {
   }
 
   part(part: LanguageModelV4StreamPart): string {
-    if (isSilent(part)) return ''
+    if (isNotEncoded(part)) return ''
     switch (part.type) {
       case 'ping':
         return this.#event({ type: 'ping' })
@@ -79,7 +80,7 @@ class MessagesWriter implements WireWriter {
       case 'finish':
         return this.#finish(part.finishReason)
       default:
-        throw unspeakable(part, 'anthropic-messages')
+        throw unsupportedPart(part, 'anthropic-messages')
     }
   }
 
@@ -128,7 +129,7 @@ class MessagesWriter implements WireWriter {
     const citations = this.#citations
     this.#citations = []
     if (citations.length) this.#content[this.#index(key)]!.citations = citations
-    return citations.map((given) => this.#blockDelta(key, { type: 'citations_delta', citation: given })).join('')
+    return citations.map((one) => this.#blockDelta(key, { type: 'citations_delta', citation: one })).join('')
   }
 
   #startToolCall(id: string, name: string): string {
@@ -138,20 +139,20 @@ class MessagesWriter implements WireWriter {
   #endToolCall({ toolCallId, toolName, input }: ToolCallPart): string {
     const started = this.#blocks.has(toolCallId)
     const start = started ? '' : this.#startToolCall(toolCallId, toolName) + this.#inputDelta(toolCallId, input)
-    this.#content[this.#index(toolCallId)]!.input = parsed(input)
+    this.#content[this.#index(toolCallId)]!.input = parseInput(input)
     return start + this.#stop(toolCallId)
   }
 
   #finish({ unified }: LanguageModelV4FinishReason): string {
     if (unified === 'interrupted') return ''
-    if (this.#citations.length) throw uncited('anthropic-messages')
+    if (this.#citations.length) throw sourceWithoutText('anthropic-messages')
     this.#stopReason = stopReasons[unified] ?? unified
     const delta = { stop_reason: this.#stopReason, stop_sequence: null }
     const usage = { ...this.#inputUsage(), ...this.#outputUsage() }
     return this.#event({ type: 'message_delta', delta, usage }) + this.#event({ type: 'message_stop' })
   }
 
-  /** Here `input_tokens` is only what the cache had no part in. */
+  /** `input_tokens` is without the tokens that were read from or written to the cache. */
   #inputUsage(): JSONObject {
     const { inputTokens } = this.#answer.usage
     return {
@@ -173,7 +174,7 @@ class MessagesWriter implements WireWriter {
 
   #index(key: string): number {
     const index = this.#blocks.get(key)
-    if (index === undefined) throw unopened(key)
+    if (index === undefined) throw partNotStarted(key)
     return index
   }
 
@@ -188,13 +189,13 @@ function anthropicFailure(failure: ScriptedFailure): JSONObject {
 }
 
 function citation(part: SourcePart): JSONObject {
-  if (part.sourceType !== 'url') throw unspeakable(part, 'anthropic-messages')
+  if (part.sourceType !== 'url') throw unsupportedPart(part, 'anthropic-messages')
   const { url, title = null } = part
   return { type: 'web_search_result_location', cited_text: '', url, title, encrypted_index: part.id }
 }
 
-/** A malformed input has no place in a JSON object but as the text it is. */
-function parsed(input: string): JSONValue {
+/** The input as JSON; malformed input stays text. */
+function parseInput(input: string): JSONValue {
   try {
     return JSON.parse(input) as JSONValue
   } catch {

@@ -19,7 +19,7 @@ it('cites pages, and has no words for documents', async () => {
   const parts = await streamed({ text: 'Yes.', sources: [{ url: 'https://example.com', title: 'E' }] })
   expect(parts.find((part) => part.type === 'source')).toMatchObject({ url: 'https://example.com', title: 'E' })
   const document = streamed({ text: 'x', sources: [{ mediaType: 'text/plain', title: 'Notes' }] })
-  await expect(document).rejects.toMatchObject({ statusCode: 400, message: /type source has no form in openai-chat/ })
+  await expect(document).rejects.toMatchObject({ statusCode: 400, message: /type source can't be encoded in openai-chat/ })
 })
 
 it('writes a tool call given as a raw part alone', async () => {

@@ -1,15 +1,16 @@
 import type { JSONObject, LanguageModelV4FinishReason, LanguageModelV4StreamPart, LanguageModelV4Usage } from '@ai-sdk/provider'
 import { generated } from '../generated.ts'
 import {
-  answerRefusal, frame, functionRefusal, isSilent, openaiFailure, unopened, unspeakable, type WireAnswer, type WireProtocol,
-  type WireWriter,
+  frame, functionSchemaError, isNotEncoded, openaiFailure, partNotStarted, responseSchemaError, unsupportedPart, type WireAnswer,
+  type WireProtocol, type WireWriter,
 } from './wire-protocol.ts'
 
-/** OpenAI's Chat Completions API. Reasoning travels as `reasoning_content`, as compatible servers send it. */
+/** OpenAI's Chat Completions API. Reasoning is sent as `reasoning_content`, as compatible servers do. */
 export const openaiChat: WireProtocol = {
   name: 'openai-chat',
   path: '/v1/chat/completions',
-  refusal: ({ response_format: format, tools }) => answerRefusal((format as { json_schema?: JSONObject } | undefined)?.json_schema) ?? functionRefusal(tools),
+  rejectionReason: ({ response_format: format, tools }) =>
+    responseSchemaError((format as { json_schema?: JSONObject } | undefined)?.json_schema) ?? functionSchemaError(tools),
   writer: chatWriter,
   failure: openaiFailure,
 }
@@ -23,8 +24,8 @@ function chatWriter(answer: WireAnswer): WireWriter {
   const toolCalls: string[] = []
   const envelope = (object: string) => ({ id: `chatcmpl_${answer.index}`, object, created: 0, model: answer.model })
   const chunk = (fields: JSONObject) => frame({ ...envelope('chat.completion.chunk'), ...fields })
-  const delta = (said: JSONObject, finish: string | null = null) =>
-    chunk({ choices: [{ index: 0, delta: said, finish_reason: finish }] })
+  const delta = (content: JSONObject, finish: string | null = null) =>
+    chunk({ choices: [{ index: 0, delta: content, finish_reason: finish }] })
 
   const startToolCall = (id: string, name: string) => {
     const index = toolCalls.push(id) - 1
@@ -32,14 +33,14 @@ function chatWriter(answer: WireAnswer): WireWriter {
   }
   const toolInput = (id: string, text: string) => {
     const index = toolCalls.indexOf(id)
-    if (index === -1) throw unopened(id)
+    if (index === -1) throw partNotStarted(id)
     return delta({ tool_calls: [{ index, function: { arguments: text } }] })
   }
 
   return {
     open: () => delta({ role: 'assistant', content: null }),
     part(part) {
-      if (isSilent(part)) return ''
+      if (isNotEncoded(part)) return ''
       switch (part.type) {
         case 'text-start':
         case 'text-end':
@@ -67,7 +68,7 @@ function chatWriter(answer: WireAnswer): WireWriter {
           return last + chunk({ choices: [], usage: chatUsage(part.usage) }) + frame('[DONE]')
         }
         default:
-          throw unspeakable(part, 'openai-chat')
+          throw unsupportedPart(part, 'openai-chat')
       }
     },
     failure: (failure) => frame(openaiFailure(failure)),
@@ -100,7 +101,7 @@ function completion(parts: readonly LanguageModelV4StreamPart[]): JSONObject {
 }
 
 function annotation(part: Extract<LanguageModelV4StreamPart, { type: 'source' }>): JSONObject {
-  if (part.sourceType !== 'url') throw unspeakable(part, 'openai-chat')
+  if (part.sourceType !== 'url') throw unsupportedPart(part, 'openai-chat')
   return {
     type: 'url_citation',
     url_citation: { start_index: 0, end_index: 0, url: part.url, title: part.title ?? part.url },

@@ -1,15 +1,16 @@
 import type { JSONObject, LanguageModelV4FinishReason, LanguageModelV4StreamPart, LanguageModelV4Usage } from '@ai-sdk/provider'
 import { toBase64 } from '../../message/file-data.ts'
 import {
-  answerRefusal, frame, functionRefusal, isSilent, openaiError, openaiFailure, uncited, unopened, unspeakable, type WireAnswer,
-  type WireProtocol, type WireWriter,
+  frame, functionSchemaError, isNotEncoded, openaiError, openaiFailure, partNotStarted, responseSchemaError, sourceWithoutText,
+  unsupportedPart, type WireAnswer, type WireProtocol, type WireWriter,
 } from './wire-protocol.ts'
 
 /** OpenAI's Responses API. */
 export const openaiResponses: WireProtocol = {
   name: 'openai-responses',
   path: '/v1/responses',
-  refusal: ({ text, tools }) => answerRefusal((text as { format?: JSONObject } | undefined)?.format) ?? functionRefusal(tools),
+  rejectionReason: ({ text, tools }) =>
+    responseSchemaError((text as { format?: JSONObject } | undefined)?.format) ?? functionSchemaError(tools),
   writer: (answer) => new ResponsesWriter(answer),
   failure: openaiFailure,
 }
@@ -24,11 +25,11 @@ const incomplete: Partial<Record<LanguageModelV4FinishReason['unified'], string>
   other: 'other',
 }
 
-/** An output item in the making: text, reasoning or a tool call. */
+/** An output item that is being streamed: text, reasoning or a tool call. */
 interface Item {
   position: number
   id: string
-  said: string
+  text: string
 }
 
 class ResponsesWriter implements WireWriter {
@@ -49,7 +50,7 @@ class ResponsesWriter implements WireWriter {
   }
 
   part(part: LanguageModelV4StreamPart): string {
-    if (isSilent(part)) return ''
+    if (isNotEncoded(part)) return ''
     switch (part.type) {
       case 'ping':
         return this.#event('keepalive', {})
@@ -74,16 +75,16 @@ class ResponsesWriter implements WireWriter {
         return this.#delta('response.function_call_arguments.delta', part, {})
       case 'tool-input-end': {
         const item = this.#item(part.id)
-        return this.#event('response.function_call_arguments.done', { ...place(item), arguments: item.said })
+        return this.#event('response.function_call_arguments.done', { ...positionOf(item), arguments: item.text })
       }
       case 'tool-call':
         return this.#endToolCall(part)
       case 'file':
-        return this.#picture(part)
+        return this.#image(part)
       case 'finish':
         return this.#finish(part.finishReason)
       default:
-        throw unspeakable(part, 'openai-responses')
+        throw unsupportedPart(part, 'openai-responses')
     }
   }
 
@@ -110,15 +111,15 @@ class ResponsesWriter implements WireWriter {
     const item = this.#add(id, 'rs')
     const summary = { type: 'summary_text', text: '' }
     return this.#added(item, { type: 'reasoning', id: item.id, summary: [] }) +
-      this.#event('response.reasoning_summary_part.added', { ...place(item), summary_index: 0, part: summary })
+      this.#event('response.reasoning_summary_part.added', { ...positionOf(item), summary_index: 0, part: summary })
   }
 
   #endReasoning(id: string): string {
     const item = this.#item(id)
-    const part = { type: 'summary_text', text: item.said }
+    const part = { type: 'summary_text', text: item.text }
     const sealed = includes(this.#answer.body, 'reasoning.encrypted_content') ? `encrypted_${item.id}` : null
-    return this.#event('response.reasoning_summary_text.done', { ...place(item), summary_index: 0, text: item.said }) +
-      this.#event('response.reasoning_summary_part.done', { ...place(item), summary_index: 0, part }) +
+    return this.#event('response.reasoning_summary_text.done', { ...positionOf(item), summary_index: 0, text: item.text }) +
+      this.#event('response.reasoning_summary_part.done', { ...positionOf(item), summary_index: 0, part }) +
       this.#done(item, { type: 'reasoning', id: item.id, summary: [part], encrypted_content: sealed })
   }
 
@@ -127,21 +128,21 @@ class ResponsesWriter implements WireWriter {
     const message = { type: 'message', id: item.id, role: 'assistant', status: 'in_progress', content: [] }
     const part = { type: 'output_text', text: '', annotations: [] }
     return this.#added(item, message) +
-      this.#event('response.content_part.added', { ...place(item), content_index: 0, part })
+      this.#event('response.content_part.added', { ...positionOf(item), content_index: 0, part })
   }
 
   #endText(id: string): string {
     const item = this.#item(id)
     const annotations = this.#annotations
     this.#annotations = []
-    const part = { type: 'output_text', text: item.said, annotations }
-    const cited = annotations.map((given, position) => {
-      const fields = { ...place(item), content_index: 0, annotation_index: position, annotation: given }
+    const part = { type: 'output_text', text: item.text, annotations }
+    const cited = annotations.map((annotation, position) => {
+      const fields = { ...positionOf(item), content_index: 0, annotation_index: position, annotation }
       return this.#event('response.output_text.annotation.added', fields)
     })
     return cited.join('') +
-      this.#event('response.output_text.done', { ...place(item), content_index: 0, text: item.said, logprobs: [] }) +
-      this.#event('response.content_part.done', { ...place(item), content_index: 0, part }) +
+      this.#event('response.output_text.done', { ...positionOf(item), content_index: 0, text: item.text, logprobs: [] }) +
+      this.#event('response.content_part.done', { ...positionOf(item), content_index: 0, part }) +
       this.#done(item, { type: 'message', id: item.id, role: 'assistant', status: 'completed', content: [part] })
   }
 
@@ -158,21 +159,22 @@ class ResponsesWriter implements WireWriter {
     return start + this.#done(item, { ...named, arguments: input, status: 'completed' })
   }
 
-  /** What the image generation tool of the provider makes. */
-  #picture(part: FilePart): string {
-    if (part.data.type !== 'data') throw unspeakable(part, 'openai-responses')
+  /** The result of the provider's image generation tool. */
+  #image(part: FilePart): string {
+    if (part.data.type !== 'data') throw unsupportedPart(part, 'openai-responses')
     const { data } = part.data
     const item = this.#add(`file ${this.#items.size}`, 'ig')
-    const call = { type: 'image_generation_call', id: item.id, status: 'completed', result: typeof data === 'string' ? data : toBase64(data) }
+    const result = typeof data === 'string' ? data : toBase64(data)
+    const call = { type: 'image_generation_call', id: item.id, status: 'completed', result }
     return this.#added(item, { ...call, status: 'in_progress', result: null }) +
-      this.#event('response.image_generation_call.in_progress', place(item)) +
-      this.#event('response.image_generation_call.completed', place(item)) +
+      this.#event('response.image_generation_call.in_progress', positionOf(item)) +
+      this.#event('response.image_generation_call.completed', positionOf(item)) +
       this.#done(item, call)
   }
 
   #finish({ unified }: LanguageModelV4FinishReason): string {
     if (unified === 'interrupted') return ''
-    if (this.#annotations.length) throw uncited('openai-responses')
+    if (this.#annotations.length) throw sourceWithoutText('openai-responses')
     const usage = responsesUsage(this.#answer.usage)
     const reason = incomplete[unified]
     if (unified === 'error') {
@@ -185,21 +187,21 @@ class ResponsesWriter implements WireWriter {
 
   #add(key: string, prefix: string): Item {
     const position = this.#items.size
-    const item = { position, id: `${prefix}_${this.#answer.index}_${position}`, said: '' }
+    const item = { position, id: `${prefix}_${this.#answer.index}_${position}`, text: '' }
     this.#items.set(key, item)
     return item
   }
 
   #item(key: string): Item {
     const item = this.#items.get(key)
-    if (!item) throw unopened(key)
+    if (!item) throw partNotStarted(key)
     return item
   }
 
   #delta(event: string, part: { id: string; delta: string }, fields: JSONObject): string {
     const item = this.#item(part.id)
-    item.said += part.delta
-    return this.#event(event, { ...place(item), ...fields, delta: part.delta })
+    item.text += part.delta
+    return this.#event(event, { ...positionOf(item), ...fields, delta: part.delta })
   }
 
   #added({ position }: Item, item: JSONObject): string {
@@ -216,7 +218,7 @@ class ResponsesWriter implements WireWriter {
   }
 }
 
-function place(item: Item): JSONObject {
+function positionOf(item: Item): JSONObject {
   return { item_id: item.id, output_index: item.position }
 }
 

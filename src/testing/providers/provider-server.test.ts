@@ -82,7 +82,7 @@ describe.each(providers)('%s, as its provider package reads it', (protocol, mode
     expect((await modelOf(server).doGenerate(asked)).usage).toMatchObject(expected)
   })
 
-  it('tells why it ended', async () => {
+  it('reports how the answer ended', async () => {
     for (const unified of ['length', 'content-filter', 'other', 'interrupted'] as const) {
       server.script([{ text: 'x', finishReason: unified }])
       expect((await streamed()).at(-1)).toMatchObject({ type: 'finish', finishReason: { unified } })
@@ -104,7 +104,7 @@ describe.each(providers)('%s, as its provider package reads it', (protocol, mode
     expect(await server.requests[0]?.outcome).toBe('answered')
   })
 
-  it('breaks the socket in the middle, after what was said has arrived', async () => {
+  it('breaks the socket in the middle, after the parts before have arrived', async () => {
     const gate = Promise.withResolvers<void>()
     server.script([{ text: ['one ', 'two ', 'three'], gate: { parts: 3, until: gate.promise }, errorAfter: { parts: 3 } }])
     const { stream } = await modelOf(server).doStream(asked)
@@ -183,10 +183,10 @@ describe.each(providers)('%s, as its provider package reads it', (protocol, mode
     expect(JSON.stringify(server.requests[0]?.headers)).toContain('scripted')
   })
 
-  it('says in a 400 that the script has run out, or has no words here', async () => {
+  it('responds with 400 when the script has no more steps, or a part that the protocol can\'t encode', async () => {
     server.script([{ files: [{ mediaType: 'image/png', url: 'https://files.test/a.png' }] }])
     const refused = { statusCode: 400, isRetryable: false }
-    expect(await rejection(streamed())).toMatchObject({ ...refused, message: expect.stringContaining(`type file has no form in ${protocol}`) })
+    expect(await rejection(streamed())).toMatchObject({ ...refused, message: expect.stringContaining(`type file can't be encoded in ${protocol}`) })
     expect(await rejection(streamed())).toMatchObject({ ...refused, message: /has 1 step and this is call 2/ })
   })
 })
@@ -276,7 +276,7 @@ describe('the server', () => {
     await closing.close()
   })
 
-  it('says where to knock, and refuses what is no JSON', async () => {
+  it('names its paths for an unknown one, and rejects a body that is not JSON', async () => {
     const lost = await fetch(`${server.url}/v1/models`)
     expect(lost.status).toBe(404)
     expect(await lost.text()).toContain('/v1/chat/completions')

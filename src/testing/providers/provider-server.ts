@@ -16,12 +16,12 @@ export interface ProviderServerOptions {
   script?: Script<RecordedRequest>
   loop?: boolean
   pace?: Pace
-  /** For `pace` and `delayMs`. The system's unless told. */
+  /** For `pace` and `delayMs`. Defaults to the system's clock. */
   clock?: Clock
 }
 
 export interface RecordedRequest {
-  /** Its place in `requests`. */
+  /** Its position in `requests`. */
   readonly index: number
   readonly protocol: WireProtocolName
   readonly headers: RequestHeaders
@@ -32,15 +32,15 @@ export interface RecordedRequest {
 
 export interface ProviderServer {
   readonly url: string
-  /** What `createOpenAI` takes. */
+  /** The options of `createOpenAI`. */
   readonly openai: { baseURL: string; apiKey: string }
-  /** What `createAnthropic` takes. */
+  /** The options of `createAnthropic`. */
   readonly anthropic: { baseURL: string; apiKey: string }
-  /** What `createGateway` takes. */
+  /** The options of `createGateway`. */
   readonly gateway: { baseURL: string; apiKey: string }
   /** Every request for a model, oldest first. */
   readonly requests: readonly RecordedRequest[]
-  /** Gives the next script; its first step answers the next request. */
+  /** Sets the script; its first step answers the next request. */
   script(script: Script<RecordedRequest>, options?: { loop?: boolean }): void
   /** Ends every connection and every wait. */
   close(): Promise<void>
@@ -50,10 +50,10 @@ export interface ProviderServer {
 const protocols = [openaiResponses, openaiChat, anthropicMessages, aiGateway]
 
 /**
- * A server on this machine that speaks as OpenAI (Responses, Chat Completions), Anthropic (Messages) and the gateway of the `ai`
- * package do, and says what a script tells it to. Requests without `stream` are answered with one JSON object. A step that cannot be told in the
- * protocol, a script that has run out, or a schema that the provider would not take, is answered with status 400 and a
- * message that says so.
+ * A server on this machine with the protocols of OpenAI (Responses, Chat Completions), Anthropic (Messages) and the gateway of the `ai`
+ * package, which answers with the steps of a script. The response to a request without `stream` is one JSON object. A step that the
+ * protocol can't encode, a missing step, and a schema that the provider would reject give status 400 with a message that names the
+ * problem.
  *
  * @example
  * await using server = await providerServer({ script: ['Hello.', { error: { status: 429, headers: { 'retry-after': '2' } } }] })
@@ -63,7 +63,7 @@ export async function providerServer(options: ProviderServerOptions = {}): Promi
   const { clock = systemClock, pace } = options
   const requests: RecordedRequest[] = []
   const open = new Set<AbortController>()
-  let turn = turnOf(options.script ?? [], options.loop)
+  let nextStep = stepsOf(options.script ?? [], options.loop)
 
   const server = createServer((request, response) => void handle(request, response))
 
@@ -95,11 +95,11 @@ export async function providerServer(options: ProviderServerOptions = {}): Promi
         outcome: ended.promise,
       }
       requests.push(recorded)
-      const refused = protocol.refusal?.(body)
-      if (refused !== undefined) return reply(response, 400, protocol.failure({ status: 400, message: refused }))
-      const step = await turn(recorded)
-      const asked = protocol.asks?.(request.headers) ?? { model: String(body.model), streaming: body.stream === true }
-      const exchange = { protocol, index: recorded.index, body, ...asked, characters: text.length }
+      const rejected = protocol.rejectionReason?.(body)
+      if (rejected !== undefined) return reply(response, 400, protocol.failure({ status: 400, message: rejected }))
+      const step = await nextStep(recorded)
+      const target = protocol.readHeaders?.(request.headers) ?? { model: String(body.model), streaming: body.stream === true }
+      const exchange = { protocol, index: recorded.index, body, ...target, characters: text.length }
       broken = (await answerOverWire(response, step, exchange, { clock, pace, signal: stop.signal })) === 'broken'
       if (broken) response.destroy()
     } catch (error) {
@@ -128,15 +128,15 @@ export async function providerServer(options: ProviderServerOptions = {}): Promi
     gateway: { baseURL: `${url}/v4/ai`, apiKey: 'scripted' },
     requests,
     script(script, { loop } = {}) {
-      turn = turnOf(script, loop)
+      nextStep = stepsOf(script, loop)
     },
     close,
     [Symbol.asyncDispose]: close,
   }
 }
 
-/** The steps of one script, in turn. */
-function turnOf(script: Script<RecordedRequest>, loop: boolean | undefined) {
+/** Returns the steps of a script, one per request. */
+function stepsOf(script: Script<RecordedRequest>, loop: boolean | undefined) {
   let taken = 0
   return (request: RecordedRequest) => scriptedAnswer(script, request, { index: taken++, loop })
 }
@@ -158,7 +158,7 @@ interface WireExchange {
   characters: number
 }
 
-/** Answers one request as the step says. Returns whether the script broke the answer off. */
+/** Answers one request with a step. `broken`: the script broke the answer off. */
 async function answerOverWire(
   response: ServerResponse,
   step: ScriptedAnswer,
@@ -182,7 +182,7 @@ async function answerOverWire(
 
   if (streaming) {
     beginEvents(response, { 'x-request-id': `request_${index}` })
-    if (!failsAtOnce(step)) await send(response, opening)
+    if (!beginsWithFailure(step)) await send(response, opening)
   }
   let sent = 0
   try {
@@ -202,7 +202,7 @@ async function answerOverWire(
   return 'sent'
 }
 
-function failsAtOnce({ errorAfter }: ScriptedAnswer): boolean {
+function beginsWithFailure({ errorAfter }: ScriptedAnswer): boolean {
   return errorAfter?.parts === 0 && isFailure(errorAfter.error)
 }
 

@@ -5,26 +5,26 @@ import { failureMessage, type ScriptedFailure } from '../script.ts'
 
 export type WireProtocolName = 'openai-responses' | 'openai-chat' | 'anthropic-messages' | 'ai-gateway'
 
-/** A provider's API: how an answer, given as stream parts, is written in its words. */
+/** A provider's API: how it encodes an answer, whose stream parts are given. */
 export interface WireProtocol {
   name: WireProtocolName
   path: string
-  /** What a request asks for, where its headers say it and not its body. */
-  asks?(headers: RequestHeaders): { model: string; streaming: boolean }
-  /** Why the provider would refuse the request, whatever the script says. */
-  refusal?(body: JSONObject): string | undefined
-  /** A fresh writer for one answer. */
+  /** The model of a request, and whether it asks for a stream, if its headers have them and not its body. */
+  readHeaders?(headers: RequestHeaders): { model: string; streaming: boolean }
+  /** Why the provider would reject the request; the script is not used then. */
+  rejectionReason?(body: JSONObject): string | undefined
+  /** Creates the encoder of one answer. */
   writer(answer: WireAnswer): WireWriter
-  /** The JSON that goes with an error status. */
+  /** The body of a response with an error status. */
   failure(failure: ScriptedFailure): JSONObject
 }
 
 export type RequestHeaders = Readonly<Record<string, string | string[] | undefined>>
 
-/** What is known about an answer before it is written. */
+/** An answer before it is encoded. */
 export interface WireAnswer {
   index: number
-  /** The model's name, as the request has it. */
+  /** The model's name in the request. */
   model: string
   body: JSONObject
   /** Every part of the answer. */
@@ -32,10 +32,10 @@ export interface WireAnswer {
   usage: LanguageModelV4Usage
 }
 
-/** Frames are server-sent events, ready to be sent. */
+/** Encodes one answer as server-sent events. */
 export interface WireWriter {
   open(): string
-  /** The part's frames. Throws for a part that the protocol has no words for. */
+  /** The events of a part. Throws for a part that the protocol can't encode. */
   part(part: LanguageModelV4StreamPart): string
   /** The protocol's error event, in the middle of an answer. */
   failure(failure: ScriptedFailure): string
@@ -43,21 +43,21 @@ export interface WireWriter {
   document(): JSONObject
 }
 
-/** Parts that travel over no wire: the opening is the protocol's own. */
-export function isSilent(part: LanguageModelV4StreamPart): boolean {
+/** True for parts that no protocol encodes: each begins an answer in its own way. */
+export function isNotEncoded(part: LanguageModelV4StreamPart): boolean {
   return part.type === 'stream-start' || part.type === 'response-metadata' || part.type === 'raw'
 }
 
-export function unspeakable(part: LanguageModelV4StreamPart, protocol: WireProtocolName): HeedError {
-  return new HeedError('unsupported_option', `A scripted part of type ${part.type} has no form in ${protocol}.`)
+export function unsupportedPart(part: LanguageModelV4StreamPart, protocol: WireProtocolName): HeedError {
+  return new HeedError('unsupported_option', `A scripted part of type ${part.type} can't be encoded in ${protocol}.`)
 }
 
-export function uncited(protocol: WireProtocolName): HeedError {
-  return new HeedError('unsupported_option', `In ${protocol} a source is cited by a text: script one with it.`)
+export function sourceWithoutText(protocol: WireProtocolName): HeedError {
+  return new HeedError('unsupported_option', `In ${protocol}, a text cites a source. Add a text to the step.`)
 }
 
-export function unopened(id: string): HeedError {
-  return new HeedError('invalid_argument', `The scripted parts go on with ${id} before it was started.`)
+export function partNotStarted(id: string): HeedError {
+  return new HeedError('invalid_argument', `The scripted parts continue ${id} before its start.`)
 }
 
 /** One server-sent event. */
@@ -71,7 +71,7 @@ export function beginEvents(response: ServerResponse, headers: Record<string, st
   response.flushHeaders()
 }
 
-/** Resolves when the text has left for the socket, or the socket has gone. */
+/** Resolves when the text is written to the socket, or the socket is closed. */
 export function send(response: ServerResponse, text: string): Promise<void> {
   if (text === '' || response.destroyed) return Promise.resolve()
   return new Promise((resolve) => response.write(text, () => resolve()))
@@ -94,14 +94,12 @@ export function openaiFailure(failure: ScriptedFailure): JSONObject {
   return { error: openaiError(failure) }
 }
 
-/*
- * What providers say of schemas that they do not take. They are strict about the root: an object, and no choice.
- */
+/* The errors of providers about schemas that they reject. The root must be an object, without alternatives. */
 
 const choices = ['oneOf', 'anyOf', 'allOf', 'enum', 'not']
 
-/** OpenAI, of an answer's schema. */
-export function answerRefusal(format: JSONValue | undefined): string | undefined {
+/** OpenAI's error about the schema of a structured answer. */
+export function responseSchemaError(format: JSONValue | undefined): string | undefined {
   if (!isObject(format) || !isObject(format.schema)) return undefined
   const { type, anyOf } = format.schema
   if (type === 'object' && anyOf === undefined) return undefined
@@ -109,20 +107,21 @@ export function answerRefusal(format: JSONValue | undefined): string | undefined
   return `Invalid schema for response_format '${String(format.name)}': schema must be a JSON Schema of 'type: "object"', got '${got}'.`
 }
 
-/** OpenAI, of the input of a tool. */
-export function functionRefusal(tools: JSONValue | undefined): string | undefined {
-  for (const tool of listed(tools)) {
+/** OpenAI's error about the input schema of a tool. */
+export function functionSchemaError(tools: JSONValue | undefined): string | undefined {
+  for (const tool of objectsIn(tools)) {
     const { name, parameters } = isObject(tool.function) ? tool.function : tool
     if (isObject(parameters) && !isPlainObject(parameters)) {
-      return `Invalid schema for function '${String(name)}': schema must have type 'object' and not have ${choices.map((choice) => `'${choice}'`).join('/')} at the top level.`
+      const forbidden = choices.map((choice) => `'${choice}'`).join('/')
+      return `Invalid schema for function '${String(name)}': schema must have type 'object' and not have ${forbidden} at the top level.`
     }
   }
   return undefined
 }
 
-/** Anthropic, of the input of a tool. */
-export function toolRefusal(tools: JSONValue | undefined): string | undefined {
-  const at = listed(tools).findIndex(({ input_schema: schema }) => isObject(schema) && !isPlainObject(schema))
+/** Anthropic's error about the input schema of a tool. */
+export function toolSchemaError(tools: JSONValue | undefined): string | undefined {
+  const at = objectsIn(tools).findIndex(({ input_schema: schema }) => isObject(schema) && !isPlainObject(schema))
   return at < 0 ? undefined : `tools.${at}.custom.input_schema: must be of type object and have no oneOf, allOf or anyOf at the top level`
 }
 
@@ -130,7 +129,7 @@ function isPlainObject(schema: JSONObject): boolean {
   return schema.type === 'object' && choices.every((choice) => !(choice in schema))
 }
 
-function listed(tools: JSONValue | undefined): JSONObject[] {
+function objectsIn(tools: JSONValue | undefined): JSONObject[] {
   return Array.isArray(tools) ? tools.filter(isObject) : []
 }
 

@@ -244,7 +244,8 @@ const commonCases: SourceCase[] = [
  *
  *     for (const { name, run } of sourceConformance(harness)) it(name, () => run(harness))
  */
-export function sourceConformance({ request, happen }: SourceHarness): SourceCase[] {
+export function sourceConformance(harness: SourceHarness): SourceCase[] {
+  const { request, happen } = harness
   const ofWebhooks = (request: WebhookHarness['request']): SourceCase[] =>
     webhookCases.map(({ name, run }) => ({ name, run: (own) => run({ ...own, request: own.request ?? request }) }))
   const ofPolls = (happen: PollHarness['happen']): SourceCase[] =>

@@ -92,7 +92,11 @@ export type { DecideContext, DeliveryChoice, NotificationDeliveryDecision, Notif
 export type { NotificationResult } from './inbox/settlement.ts'
 export type { InboxSubscribeOptions, InboxSubscription } from './inbox/subscription.ts'
 export { createNotificationInboxTool, type NotificationInboxAction, type NotificationInboxInput } from './inbox/tool.ts'
-export type * from './store/contract/notifications.ts'
+export type {
+  ChangeQuery, Delivery, DeliveryFailure, Due, DueClaim, InboxChange, InboxChanges, InboxScope, Ingested, MarkedStatus, NewNotification,
+  NotificationDeliveryAction, NotificationPriority, NotificationQuery, NotificationRecord, NotificationStatus, NotificationStore, Settled,
+  Settlement, SettlementTerms, SummaryBatch, SummaryTime,
+} from './store/contract/notifications.ts'
 
 // Schedules
 export type { AgentSchedules, ScheduleInput } from './agent/schedules.ts'

@@ -151,7 +151,7 @@ export const MAX_FILES = 18
 /** Rooms that the limits of columns and files and the check of words do not cover yet. The list only gets shorter. */
 export const uncovered: readonly string[] = [
   'agent/**', 'base/**', 'inbox/**', 'processors/**', 'recall/text/**', 'schedule/**', 'sources/**', 'thread/**',
-  'store/*.ts', 'store/conformance/**', 'store/sql/**', 'store/sqlite/**',
+  'store/sql/**', 'store/sqlite/**',
 ]
 
 /** Names that say nothing about the domain. */

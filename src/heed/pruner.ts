@@ -1,5 +1,5 @@
 import { threadDependentsOf, type Storage } from '../store/contract/storage.ts'
-import type { ThreadDependents } from '../store/contract/thread-dependents.ts'
+import type { ThreadDependents } from '../store/contract/thread.ts'
 import { findRetention, prunePolicy } from '../store/retention.ts'
 import type { Attendant } from '../thread/runtime/runnable.ts'
 import type { ThreadRuntime } from '../thread/runtime/runtime.ts'

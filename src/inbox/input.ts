@@ -5,8 +5,7 @@ import { normaliseAttributes } from '../signals/attributes.ts'
 import { MAX_SIGNAL_BYTES } from '../signals/contents.ts'
 import { copyJSON, copyJSONObject } from '../signals/json-copy.ts'
 import type { SignalAttributes } from '../signals/signal.ts'
-import { maxNotificationId, validateTextSize } from '../store/contract/notification-rules.ts'
-import type { NewNotification, NotificationPriority } from '../store/contract/notifications.ts'
+import { maxNotificationId, validateTextSize, type NewNotification, type NotificationPriority } from '../store/contract/notifications.ts'
 import { priorities } from './policy.ts'
 
 /** Something that happened elsewhere. */

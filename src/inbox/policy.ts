@@ -1,6 +1,6 @@
 import type { Clock } from '../base/clock.ts'
 import { describe, HeedError } from '../base/errors.ts'
-import { notificationPriorities as priorities } from '../store/contract/notification-rules.ts'
+import { notificationPriorities as priorities } from '../store/contract/notifications.ts'
 import type { NotificationDeliveryAction, NotificationPriority, NotificationRecord } from '../store/contract/notifications.ts'
 import type { Runnable } from '../thread/runtime/runnable.ts'
 import type { ThreadRuntime } from '../thread/runtime/runtime.ts'

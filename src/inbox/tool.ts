@@ -1,6 +1,6 @@
 import { HeedError } from '../base/errors.ts'
 import { createTool, type Tool, type ToolContext } from '../run/tools/tool.ts'
-import { maxSearchLength, notificationStatuses } from '../store/contract/notification-rules.ts'
+import { maxSearchLength, notificationStatuses } from '../store/contract/notifications.ts'
 import type {
   InboxScope, MarkedStatus, NotificationPriority, NotificationRecord, NotificationStatus, NotificationStore,
 } from '../store/contract/notifications.ts'

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { Chance } from '../store/conformance/runs/chance.ts'
+import { Chance } from '../store/conformance/fixture.ts'
 import { joinRows } from './join.ts'
 import { MessageList } from './list/list.ts'
 import type { MessagePart } from './message.ts'

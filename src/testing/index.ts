@@ -11,18 +11,17 @@ export type { WireProtocolName } from './providers/wire-protocol.ts'
 
 export { virtualClock, type VirtualClock } from './virtual-clock.ts'
 
-// What every store promises, as cases for any test runner: run each case under its `name`.
-export { storeConformance, type StoreCase, type StoreHarness } from '../store/conformance/index.ts'
+// What every store promises, as cases for any test runner: run each case under its `name`. Writer cases need a harness with `another`.
+export { storeConformance, storeWriterConformance, type StoreCase, type StoreHarness } from '../store/conformance/index.ts'
+export { notificationConformance } from '../store/conformance/notifications/notifications.ts'
+export type { NotificationCase, NotificationHarness } from '../store/conformance/notifications/fixture.ts'
 export {
-  notificationConformance, type NotificationCase, type NotificationHarness,
-} from '../store/conformance/notifications/notifications.ts'
-export { scheduleConformance, type ScheduleCase, type ScheduleHarness } from '../store/conformance/schedules.ts'
-export { subscriptionConformance, type SubscriptionCase, type SubscriptionHarness } from '../store/conformance/subscriptions.ts'
-// The same where two connections write at once: for harnesses with `another`.
-export { storeWriterConformance } from '../store/conformance/writers/index.ts'
-export type { StoreWriterCase, TwoWriters } from '../store/conformance/case.ts'
+  scheduleConformance, scheduleWriterConformance, type ScheduleCase, type ScheduleHarness, type ScheduleWriterCase,
+} from '../store/conformance/schedules.ts'
+export {
+  subscriptionConformance, subscriptionWriterConformance, type SubscriptionCase, type SubscriptionHarness, type SubscriptionWriterCase,
+} from '../store/conformance/subscriptions.ts'
 export { notificationWriterConformance, type NotificationWriterCase } from '../store/conformance/writers/notifications.ts'
-export { scheduleWriterConformance, type ScheduleWriterCase } from '../store/conformance/writers/schedules.ts'
-export { subscriptionWriterConformance, type SubscriptionWriterCase } from '../store/conformance/writers/subscriptions.ts'
+export type { StoreWriterCase, TwoWriters } from '../store/conformance/fixture.ts'
 export { sourceConformance, type SourceCase, type SourceHarness } from './source-conformance.ts'
 export { busConformance, type BusCase, type BusHarness } from '../bus/conformance.ts'

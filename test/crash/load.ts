@@ -1,6 +1,6 @@
 import type { Agent, SendReceipt } from '../../src/index.ts'
 import { isHeedError } from '../../src/base/errors.ts'
-import type { Chance } from '../../src/store/conformance/runs/chance.ts'
+import type { Chance } from '../../src/store/conformance/fixture.ts'
 import type { Journal, JournalWriter, SendKind } from './journal.ts'
 import { mark, pause } from './restless-model.ts'
 

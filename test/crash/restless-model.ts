@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto'
 import type { LanguageModelV4, LanguageModelV4CallOptions, LanguageModelV4Message, LanguageModelV4StreamPart } from '@ai-sdk/provider'
-import type { Chance } from '../../src/store/conformance/runs/chance.ts'
+import type { Chance } from '../../src/store/conformance/fixture.ts'
 import { steadyNow, type JournalWriter } from './journal.ts'
 import type { KillSwitch } from './kill-points.ts'
 

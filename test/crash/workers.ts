@@ -1,5 +1,5 @@
 import { Agent, createTool, Memory } from '../../src/index.ts'
-import type { Chance } from '../../src/store/conformance/runs/chance.ts'
+import type { Chance } from '../../src/store/conformance/fixture.ts'
 import type { EffectFile } from './effects.ts'
 import type { JournalWriter } from './journal.ts'
 import type { KillSwitch } from './kill-points.ts'

@@ -6,7 +6,7 @@ import { join } from 'node:path'
 import { afterAll, afterEach, describe, expect, it } from 'vitest'
 import type { NotificationStore, ThreadStore } from '../../src/index.ts'
 import { LibSQLStore } from '../../src/store/sqlite/index.ts'
-import { Chance } from '../../src/store/conformance/runs/chance.ts'
+import { Chance } from '../../src/store/conformance/fixture.ts'
 import { notificationStoreOf } from '../../src/store/contract/storage.ts'
 
 /** The long form: HEED_INBOX_RECORDS=10000 HEED_INBOX_KILLS=200. */

@@ -1,4 +1,4 @@
-import { Chance } from '../../src/store/conformance/runs/chance.ts'
+import { Chance } from '../../src/store/conformance/fixture.ts'
 
 /** A moment some way from now: at once, some microtasks, some turns of the event loop, or up to so many milliseconds later. */
 export function instant(chance: Chance, { milliseconds = 0 }: { milliseconds?: number } = {}): Promise<void> {

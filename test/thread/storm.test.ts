@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest'
 import { Agent, createTool, Memory, type AgentThreadSubscription, type Chunk, type Message, type SendReceipt } from '../../src/index.ts'
-import type { Chance } from '../../src/store/conformance/runs/chance.ts'
+import type { Chance } from '../../src/store/conformance/fixture.ts'
 import { instant, seeded } from './instants.ts'
 import { ListeningModel } from './listening-model.ts'
 import { openHeed, placeKinds } from './places.ts'

@@ -3,7 +3,7 @@ import { HeedError, isHeedError } from '../../base/errors.ts'
 import { orderedJSON } from '../../base/json.ts'
 import { checkNotifications, type CheckedNotification, type NotificationInput } from '../../inbox/input.ts'
 import type { NotificationResult } from '../../inbox/settlement.ts'
-import { maxSearchLength, notificationStatuses } from '../../store/contract/notification-rules.ts'
+import { maxSearchLength, notificationStatuses } from '../../store/contract/notifications.ts'
 import type {
   InboxScope, MarkedStatus, NotificationPriority, NotificationRecord, NotificationStatus, NotificationStore,
 } from '../../store/contract/notifications.ts'

@@ -3,7 +3,33 @@ import { isHeedError, type HeedErrorCode } from '../../base/errors.ts'
 import type { MessageRow, RowRole } from '../../message/row.ts'
 import type { Accepted, BegunRun, Fence, Send, StepCommit, StepCommitted, ThreadStore, Window, Windows } from '../contract/threads.ts'
 
-/** What the cases say to a store, as short as it can be said. */
+/** Gives the suite the stores that it tests. */
+export interface StoreHarness {
+  /** A new store, empty and open. The harness closes it after the case. */
+  store(): Promise<ThreadStore>
+  /** Closes the store and opens its data again. Absent if its data does not outlive it. */
+  reopen?(store: ThreadStore): Promise<ThreadStore>
+  /**
+   * Opens a second connection to the database of `store`, with its own transactions, locks and caches, as another process has them.
+   * Absent if the database has one connection only, as in memory: the cases for two writers do not apply to it.
+   */
+  another?(store: ThreadStore): Promise<ThreadStore>
+}
+
+/** One guarantee as a test. The ids in brackets are those of PROTOCOL.md. */
+export interface StoreCase {
+  name: string
+  run(harness: StoreHarness): Promise<void>
+}
+
+/** A harness whose database can be opened twice. */
+export type TwoWriters<Harness extends { another?: unknown }> = Harness & { another: NonNullable<Harness['another']> }
+
+/** One guarantee, tested by two connections that write at the same time. */
+export interface StoreWriterCase {
+  name: string
+  run(harness: TwoWriters<StoreHarness>): Promise<void>
+}
 
 export const threadId = 'thread-1'
 export const resourceId = 'resource-1'
@@ -11,7 +37,7 @@ export const scope = { threadId, resourceId }
 export const wide = { low: 1000, high: 2000 }
 
 let clock = 1_700_000_000_000
-/** A time after all those it gave before. */
+/** A later time at each call. */
 export function tick(): number {
   clock += 1
   return clock
@@ -24,14 +50,19 @@ export function row(id: string, role: RowRole = 'user', text = id, more: Partial
 export function signalRow(id: string, type: 'user' | 'reactive' | 'state' = 'user', attributes?: Record<string, string>): MessageRow {
   return row(id, 'signal', id, {
     type,
-    content: { format: 2, parts: [{ type: 'text', text: id }], metadata: { signal: { id, type, tagName: type, ...(attributes && { attributes }) } } },
+    content: {
+      format: 2, parts: [{ type: 'text', text: id }], metadata: { signal: { id, type, tagName: type, ...(attributes && { attributes }) } },
+    },
   })
 }
 
 /** A tool's result, as the row that follows its call. */
 export function resultRow(id: string, toolCallId: string): MessageRow {
   return row(id, 'tool', id, {
-    content: { format: 2, parts: [{ type: 'tool-invocation', toolInvocation: { toolCallId, toolName: 'look', args: {}, state: 'result', result: 1 } }] },
+    content: {
+      format: 2,
+      parts: [{ type: 'tool-invocation', toolInvocation: { toolCallId, toolName: 'look', args: {}, state: 'result', result: 1 } }],
+    },
   })
 }
 
@@ -100,7 +131,7 @@ export async function start(store: ThreadStore, id = 'a', more: Partial<Send> = 
 
 export async function begin(store: ThreadStore, fence: Fence): Promise<Begun> {
   const begun = await store.beginRun(fence, windows(wide))
-  assert.ok(begun, 'something waits to be run')
+  assert.ok(begun, 'a signal is pending')
   return { ...begun, fence }
 }
 
@@ -110,7 +141,7 @@ export function commit(store: ThreadStore, { fence, run }: Begun, more: Partial<
 
 export const finish = { drain: true, end: { status: 'finished' } } as const satisfies Partial<StepCommit>
 
-export async function refuses(code: HeedErrorCode, act: Promise<unknown>): Promise<void> {
+export async function rejectsWith(code: HeedErrorCode, act: Promise<unknown>): Promise<void> {
   await assert.rejects(act, (error) => {
     assert.ok(isHeedError(error), `expected a HeedError ${code}, got ${String(error)}`)
     assert.equal(error.code, code)
@@ -118,7 +149,7 @@ export async function refuses(code: HeedErrorCode, act: Promise<unknown>): Promi
   })
 }
 
-/** Everything that can be read of a thread, to show that a refused call changed none of it. */
+/** Everything that can be read of a thread, to show that a rejected call changed none of it. */
 export async function everything(store: ThreadStore, of = threadId): Promise<unknown> {
   const where = { threadId: of }
   if (!(await store.getThread(where))) return null
@@ -146,4 +177,46 @@ export function ids(rows: ReadonlyArray<{ id: string }>): string[] {
 
 export async function status(store: ThreadStore, of = threadId): Promise<string | undefined> {
   return (await store.getThread({ threadId: of }))?.status
+}
+
+/** Pseudo-random numbers, equal for equal seeds, so that a failure can be repeated. */
+export class Chance {
+  readonly seed: number
+  #state: number
+
+  constructor(seed = Math.floor(Math.random() * 2 ** 31)) {
+    this.seed = seed
+    this.#state = seed
+  }
+
+  /** An integer from 0, below `end`. */
+  below(end: number): number {
+    this.#state = (this.#state + 0x6d2b79f5) | 0
+    let mixed = Math.imul(this.#state ^ (this.#state >>> 15), 1 | this.#state)
+    mixed = (mixed + Math.imul(mixed ^ (mixed >>> 7), 61 | mixed)) ^ mixed
+    return ((mixed ^ (mixed >>> 14)) >>> 0) % end
+  }
+
+  pick<Item>(items: readonly Item[]): Item {
+    const item = items[this.below(items.length)]
+    if (item === undefined) throw new RangeError('pick() needs at least one item')
+    return item
+  }
+
+  shuffle<Item>(items: readonly Item[]): Item[] {
+    const rest = [...items]
+    const shuffled: Item[] = []
+    while (rest.length > 0) shuffled.push(...rest.splice(this.below(rest.length), 1))
+    return shuffled
+  }
+}
+
+/** Runs a case with random choices; a failure names the seed. */
+export async function withChance(run: (chance: Chance) => Promise<void>): Promise<void> {
+  const chance = new Chance()
+  try {
+    await run(chance)
+  } catch (error) {
+    throw new Error(`failed with seed ${chance.seed}`, { cause: error })
+  }
 }

@@ -1,15 +1,17 @@
 import assert from 'node:assert/strict'
 import type { DueClaim } from '../contract/notifications.ts'
 import type { NewSchedule, ScheduleStore } from '../contract/schedules.ts'
+import type { TwoWriters } from './fixture.ts'
+import { exactlyOne, rounds } from './writers/race.ts'
 
-/** How the suite gets at the schedules it tries: fresh ones, none there and open. Whoever gives them out closes them after the case. */
+/** Gives the suite a new store of schedules, empty and open. The harness closes it after the case. */
 export interface ScheduleHarness {
   store(): Promise<ScheduleStore>
   /** A second connection to the database of `store`, as for `StoreHarness`. */
   another?(store: ScheduleStore): Promise<ScheduleStore>
 }
 
-/** One promise, tried. The ids in brackets are those of the protocol. */
+/** One guarantee as a test. The ids in brackets are those of PROTOCOL.md. */
 export interface ScheduleCase {
   name: string
   run(harness: ScheduleHarness): Promise<void>
@@ -29,13 +31,13 @@ const claim: DueClaim = { now: now + 10, until: now + 1_000, limit: 100, agentId
 const scope = (id: string) => ({ id, resourceId: 'resource-1' })
 
 /**
- * What every `ScheduleStore` keeps, as cases for any test runner:
+ * What every `ScheduleStore` guarantees, as cases for any test runner:
  *
  *     for (const { name, run } of scheduleConformance) it(name, () => run(harness))
  */
 export const scheduleConformance: ScheduleCase[] = [
   {
-    name: '[S1.1] what is claimed is hidden from every other claim until its time, and then due again',
+    name: '[S1.1] a claimed record is hidden from other claims until its claim expires, then due again',
     async run({ store: open }) {
       const store = await open()
       for (let index = 0; index < 30; index++) await store.putSchedule(planned(`s${index}`))
@@ -51,7 +53,7 @@ export const scheduleConformance: ScheduleCase[] = [
     },
   },
   {
-    name: '[S1.1] no agent gets more than its share while others wait',
+    name: '[S1.1] no agent gets more than its share while records of others are due',
     async run({ store: open }) {
       const store = await open()
       for (let index = 0; index < 10; index++) await store.putSchedule(planned(`a${index}`))
@@ -61,17 +63,21 @@ export const scheduleConformance: ScheduleCase[] = [
     },
   },
   {
-    name: '[N2.11] where less is taken than there are agents, what has waited longest comes first, whatever their order',
+    name: '[N2.11] if the limit is lower than the number of agents, the record that is due longest comes first',
     async run({ store: open }) {
       const store = await open()
-      for (const [id, agentId, nextAt] of [['a', 'agent-1', now + 2], ['b', 'agent-1', now + 5], ['c', 'agent-2', now + 3], ['d', 'agent-3', now + 1]] as const) await store.putSchedule(planned(id, { agentId, nextAt }))
+      for (const [id, agentId, nextAt] of [
+        ['a', 'agent-1', now + 2], ['b', 'agent-1', now + 5], ['c', 'agent-2', now + 3], ['d', 'agent-3', now + 1],
+      ] as const) await store.putSchedule(planned(id, { agentId, nextAt }))
       const taken: string[] = []
-      for (let index = 0; index < 4; index++) taken.push(...(await store.claimSchedules({ ...claim, limit: 1, agentIds: ['agent-1', 'agent-2', 'agent-3'] })).map(({ id }) => id))
+      for (let index = 0; index < 4; index++) taken.push(
+        ...(await store.claimSchedules({ ...claim, limit: 1, agentIds: ['agent-1', 'agent-2', 'agent-3'] })).map(({ id }) => id),
+      )
       assert.deepEqual(taken, ['d', 'a', 'c', 'b'])
     },
   },
   {
-    name: '[S1.2] an occurrence is over once, whoever says so; the next is due then, and the last makes it done',
+    name: '[S1.2] an occurrence ends once, in whichever process; then the next is due, and after the last the schedule is done',
     async run({ store: open }) {
       const store = await open()
       await store.putSchedule(planned('s'))
@@ -80,7 +86,10 @@ export const scheduleConformance: ScheduleCase[] = [
       assert.deepEqual(await Promise.all([store.advanceSchedule(over), store.advanceSchedule(over)]), [true, false])
       assert.equal(await store.nextScheduleDue(['agent-1']), now + 1_005)
       const record = await store.getSchedule(scope('s'))
-      assert.deepEqual([record?.nextAt?.getTime(), record?.lastAt?.getTime(), record?.lastSignalId, record?.status], [now + 1_005, now + 5, 'signal-1', 'active'])
+      assert.deepEqual(
+        [record?.nextAt?.getTime(), record?.lastAt?.getTime(), record?.lastSignalId, record?.status],
+        [now + 1_005, now + 5, 'signal-1', 'active'],
+      )
       assert.equal(await store.advanceSchedule({ id: 's', from: now + 1_005, error: 'refused', now: now + 1_010 }), true)
       const done = await store.getSchedule(scope('s'))
       assert.deepEqual([done?.status, done?.nextAt, done?.lastError, done?.lastSignalId], ['done', undefined, 'refused', 'signal-1'])
@@ -88,7 +97,7 @@ export const scheduleConformance: ScheduleCase[] = [
     },
   },
   {
-    name: '[S1.9] one that failed is due again at its time with the error on it, and says since when; the next occurrence begins anew',
+    name: '[S1.9] a failed occurrence is due again at its retry time, with its error and since when it fails; the next one has neither',
     async run({ store: open }) {
       const store = await open()
       await store.putSchedule(planned('s'))
@@ -98,19 +107,24 @@ export const scheduleConformance: ScheduleCase[] = [
       assert.equal(await store.nextScheduleDue(['agent-1']), now + 50)
       assert.deepEqual(await store.claimSchedules({ ...claim, now: now + 49 }), [])
       const [again] = await store.claimSchedules({ ...claim, now: now + 50 })
-      assert.deepEqual([again?.nextAt?.getTime(), again?.lastError, again?.updatedAt.getTime(), again?.status], [now + 5, 'disk is full', now + 10, 'active'])
+      assert.deepEqual(
+        [again?.nextAt?.getTime(), again?.lastError, again?.updatedAt.getTime(), again?.status],
+        [now + 5, 'disk is full', now + 10, 'active'],
+      )
       await store.failSchedule({ ...failure, error: 'still full', retryAt: now + 90, now: now + 51 })
       const still = await store.getSchedule(scope('s'))
       assert.deepEqual([still?.lastError, still?.updatedAt.getTime()], ['still full', now + 10])
       await store.advanceSchedule({ id: 's', from: now + 5, nextAt: now + 1_005, error: 'given up', now: now + 100 })
       await store.failSchedule({ ...failure, from: now + 1_005, now: now + 1_006, retryAt: now + 2_000 })
       assert.equal((await store.getSchedule(scope('s')))?.updatedAt.getTime(), now + 1_006)
-      await store.advanceSchedule({ id: 's', from: now + 1_005, nextAt: now + 2_005, sent: { at: now + 1_005, signalId: 'x' }, now: now + 2_000 })
+      await store.advanceSchedule({
+        id: 's', from: now + 1_005, nextAt: now + 2_005, sent: { at: now + 1_005, signalId: 'x' }, now: now + 2_000,
+      })
       assert.equal((await store.getSchedule(scope('s')))?.lastError, undefined)
     },
   },
   {
-    name: '[S1.9] what the claimer of one that was paused, replaced or removed meanwhile failed at changes nothing of it',
+    name: '[S1.9] a failure has no effect on a schedule that was paused, replaced or removed since the claim',
     async run({ store: open }) {
       const store = await open()
       const ids = ['paused', 'replaced', 'reworded', 'removed', 'moved']
@@ -123,15 +137,24 @@ export const scheduleConformance: ScheduleCase[] = [
       await store.advanceSchedule({ id: 'moved', from: now + 5, nextAt: now + 1_005, now })
       const before = await Promise.all(ids.map((id) => store.getSchedule(scope(id))))
       for (const id of ids) {
-        assert.equal(await store.failSchedule({ id, from: now + 5, signalId: 'signal', error: 'disk is full', retryAt: now + 9_000, now: now + 10 }), false, id)
-        assert.equal(await store.advanceSchedule({ id, from: now + 5, signalId: 'signal', nextAt: now + 9_000, error: 'given up', now: now + 10 }), false, id)
+        assert.equal(
+          await store.failSchedule({ id, from: now + 5, signalId: 'signal', error: 'disk is full', retryAt: now + 9_000, now: now + 10 }),
+          false, id,
+        )
+        assert.equal(
+          await store.advanceSchedule({ id, from: now + 5, signalId: 'signal', nextAt: now + 9_000, error: 'given up', now: now + 10 }),
+          false, id,
+        )
       }
       assert.deepEqual(await Promise.all(ids.map((id) => store.getSchedule(scope(id)))), before)
-      assert.deepEqual((await store.claimSchedules({ ...claim, now: now + 2_000, until: now + 3_000 })).map(({ id }) => id).toSorted(), ['moved', 'replaced', 'reworded'])
+      assert.deepEqual(
+        (await store.claimSchedules({ ...claim, now: now + 2_000, until: now + 3_000 })).map(({ id }) => id).toSorted(),
+        ['moved', 'replaced', 'reworded'],
+      )
     },
   },
   {
-    name: '[S1.5] one that was paused, replaced or removed while it was claimed is not moved on by the claimer',
+    name: '[S1.5] a schedule that was paused, replaced or removed since the claim is not advanced by the claimer',
     async run({ store: open }) {
       const store = await open()
       for (const id of ['paused', 'replaced', 'removed']) await store.putSchedule(planned(id))
@@ -139,14 +162,16 @@ export const scheduleConformance: ScheduleCase[] = [
       await store.setSchedule(scope('paused'), { status: 'paused', now })
       await store.putSchedule(planned('replaced', { nextAt: now + 77 }))
       assert.equal(await store.deleteSchedule(scope('removed')), true)
-      for (const id of ['paused', 'replaced', 'removed']) assert.equal(await store.advanceSchedule({ id, from: now + 5, nextAt: now + 2_000, now }), false)
+      for (const id of ['paused', 'replaced', 'removed']) assert.equal(
+        await store.advanceSchedule({ id, from: now + 5, nextAt: now + 2_000, now }), false,
+      )
       assert.equal((await store.getSchedule(scope('paused')))?.status, 'paused')
       assert.equal(await store.nextScheduleDue(['agent-1']), now + 77)
       assert.equal(await store.getSchedule(scope('removed')), null)
     },
   },
   {
-    name: '[S1.5] paused ones are not due until they go on; lists are by id, by page and by filter',
+    name: '[S1.5] a paused schedule is not due until it is resumed; lists are ordered by id, paged and filtered',
     async run({ store: open }) {
       const store = await open()
       const at = new Date(now + 5)
@@ -162,12 +187,15 @@ export const scheduleConformance: ScheduleCase[] = [
       assert.deepEqual([first.schedules.map(({ id }) => id), first.more], [['a', 'b'], true])
       const rest = await store.listSchedules({ resourceId: 'resource-1', limit: 2, after: 'b' })
       assert.deepEqual([rest.schedules.map(({ id, overlap, missed }) => [id, overlap, missed]), rest.more], [[['c', 'skip', 'all']], false])
-      assert.deepEqual((await store.listSchedules({ threadId: 'thread-2', limit: 5 })).schedules.map(({ timing }) => timing), [{ cron: '0 0 * * *', timeZone: 'Europe/Zurich' }])
+      assert.deepEqual(
+        (await store.listSchedules({ threadId: 'thread-2', limit: 5 })).schedules.map(({ timing }) => timing),
+        [{ cron: '0 0 * * *', timeZone: 'Europe/Zurich' }],
+      )
       assert.equal(await store.setSchedule(scope('none'), { status: 'paused', now }), null)
     },
   },
   {
-    name: '[S1.5] what goes on already is not moved by whoever lets it go on',
+    name: '[S1.5] resuming an active schedule does not change its due time',
     async run({ store: open }) {
       const store = await open()
       await store.putSchedule(planned('a'))
@@ -179,7 +207,7 @@ export const scheduleConformance: ScheduleCase[] = [
     },
   },
   {
-    name: '[S1.6] another resource sees, changes and replaces nothing',
+    name: "[S1.6] another resource can't read, change or replace a schedule",
     async run({ store: open }) {
       const store = await open()
       const before = await store.putSchedule(planned('s'))
@@ -193,7 +221,7 @@ export const scheduleConformance: ScheduleCase[] = [
     },
   },
   {
-    name: '[S1.6] another agent sees, changes and replaces nothing',
+    name: "[S1.6] another agent can't read, change or replace a schedule",
     async run({ store: open }) {
       const store = await open()
       const before = await store.putSchedule(planned('s'))
@@ -207,7 +235,7 @@ export const scheduleConformance: ScheduleCase[] = [
     },
   },
   {
-    name: '[S1.10] what was sent of one that was paused or moved on meanwhile is written down, and nothing else of it changes',
+    name: '[S1.10] the last send of a schedule that was paused or advanced since the claim is recorded, and nothing else changes',
     async run({ store: open }) {
       const store = await open()
       for (const id of ['paused', 'resumed', 'reworded']) await store.putSchedule(planned(id))
@@ -215,7 +243,9 @@ export const scheduleConformance: ScheduleCase[] = [
       for (const id of ['paused', 'resumed']) await store.setSchedule(scope(id), { status: 'paused', now })
       await store.setSchedule(scope('resumed'), { status: 'active', nextAt: now + 60, now })
       await store.putSchedule(planned('reworded', { signal: { ...signal, id: 'another', contents: 'Look up.' } }))
-      const over = (id: string, at = now + 5) => store.advanceSchedule({ id, from: now + 5, signalId: 'signal', nextAt: now + 2_000, sent: { at, signalId: `sent-${at - now}` }, now: now + 10 })
+      const over = (id: string, at = now + 5) => store.advanceSchedule({
+        id, from: now + 5, signalId: 'signal', nextAt: now + 2_000, sent: { at, signalId: `sent-${at - now}` }, now: now + 10,
+      })
       for (const id of ['paused', 'resumed', 'reworded']) assert.equal(await over(id), false)
       const seen = async (id: string) => {
         const record = await store.getSchedule(scope(id))
@@ -229,7 +259,7 @@ export const scheduleConformance: ScheduleCase[] = [
     },
   },
   {
-    name: '[S1.10] what is done stays done when it is paused',
+    name: '[S1.10] pausing a schedule that is done has no effect',
     async run({ store: open }) {
       const store = await open()
       await store.putSchedule(planned('s', { timing: { at: new Date(now + 5) } }))
@@ -240,10 +270,12 @@ export const scheduleConformance: ScheduleCase[] = [
     },
   },
   {
-    name: '[H6.5] what is added leaves one of its id as it is, also at once',
+    name: '[H6.5] adding a schedule does not change an existing one with its id, also concurrently',
     async run({ store: open }) {
       const store = await open()
-      const added = await Promise.all([1, 2, 3, 4].map((number) => store.addSchedule(planned('s', { signal: { ...signal, contents: `${number}` } }))))
+      const added = await Promise.all(
+        [1, 2, 3, 4].map((number) => store.addSchedule(planned('s', { signal: { ...signal, contents: `${number}` } }))),
+      )
       assert.equal(added.filter((one) => one.added).length, 1)
       await store.setSchedule(scope('s'), { status: 'paused', now })
       const before = await store.getSchedule(scope('s'))
@@ -251,5 +283,58 @@ export const scheduleConformance: ScheduleCase[] = [
       await assert.rejects(store.addSchedule(planned('s', { resourceId: 'resource-2' })), { code: 'thread_forbidden' })
       assert.deepEqual(await store.getSchedule(scope('s')), before)
     },
+  },
+]
+
+export interface ScheduleWriterCase {
+  name: string
+  run(harness: TwoWriters<ScheduleHarness>): Promise<void>
+}
+
+const advance = { from: now + 5, nextAt: now + 1_005, sent: { at: now + 5, signalId: 'sent' }, now: now + 11 }
+
+function plannedFor(agentId: string, id: string, contents: string = signal.contents): NewSchedule {
+  return planned(id, { agentId, signal: { ...signal, id: `signal-${contents}`, contents } })
+}
+
+/** What a `ScheduleStore` guarantees to two connections, as cases for any test runner. They need a harness with `another`. */
+export const scheduleWriterConformance: ScheduleWriterCase[] = [
+  {
+    name: '[S1.1] [R1.6] an occurrence is claimed by one of two',
+    run: (harness) => rounds(harness, async ({ nth, one, two, together }) => {
+      const agentId = `agent-${nth}`
+      const ids = [0, 1, 2, 3].map((index) => `s-${nth}-${index}`)
+      for (const id of ids) await one.putSchedule(plannedFor(agentId, id))
+      const claim = { now: now + 10, until: now + 1_000, limit: 100, agentIds: [agentId] }
+      const claims = await together(() => one.claimSchedules(claim), () => two.claimSchedules(claim))
+      assert.deepEqual(claims.flat().map(({ id }) => id).toSorted(), ids)
+    }),
+  },
+  {
+    name: '[S1.5] [R1.6] a schedule that both add is one, and both are answered with it',
+    run: (harness) => rounds(harness, async ({ nth, one, two, together }) => {
+      const id = `s-${nth}`
+      const add = (store: ScheduleStore, contents: string) => store.addSchedule(plannedFor('agent-1', id, contents))
+      const answers = await together(() => add(one, 'a'), () => add(two, 'b'))
+      exactlyOne(answers.map(({ added }) => added))
+      const kept = await two.getSchedule({ id })
+      assert.deepEqual(answers.map(({ schedule }) => schedule), [kept, kept])
+      assert.equal(kept?.signal.contents, answers[0].added ? 'a' : 'b')
+    }),
+  },
+  {
+    name: '[S1.10] [R1.6] a schedule that is replaced while its occurrence is recorded is the new one, with the due time of the new one',
+    run: (harness) => rounds(harness, async ({ nth, one, two, together }) => {
+      const id = `s-${nth}`
+      const agentId = `agent-${nth}`
+      const { signal } = await one.putSchedule(plannedFor(agentId, id, 'old'))
+      await one.claimSchedules({ now: now + 10, until: now + 1_000, limit: 1, agentIds: [agentId] })
+      await together(
+        () => one.advanceSchedule({ ...advance, id, signalId: signal.id }),
+        () => two.putSchedule({ ...plannedFor(agentId, id, 'new'), nextAt: now + 7 }),
+      )
+      const kept = await two.getSchedule({ id })
+      assert.deepEqual([kept?.signal.contents, kept?.nextAt?.getTime(), kept?.status], ['new', now + 7, 'active'])
+    }),
   },
 ]

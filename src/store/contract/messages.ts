@@ -1,7 +1,6 @@
 import type { JSONValue } from '../../base/json.ts'
 import type { Message, MessageContent, MessageRole } from '../../message/message.ts'
-import type { Scope } from './scope.ts'
-import type { ThreadRow } from './thread-row.ts'
+import type { Scope, ThreadRow } from './thread.ts'
 
 /**
  * The operations of applications on threads: whole messages, copies, owners, retention. The rules of `ThreadStore` apply: each method is

@@ -1,9 +1,7 @@
 import type { JSONObject, JSONValue } from '../../base/json.ts'
 import type { Route, SignalState, Waiting } from '../../machine.ts'
 import type { MessageRow } from '../../message/row.ts'
-import type { LaneRow, LaneWrite } from './lanes.ts'
-import type { Fence } from './scope.ts'
-import type { ThreadRow } from './thread-row.ts'
+import type { Fence, LaneRow, LaneWrite, ThreadRow } from './thread.ts'
 
 /** The low and high mark of the window (see window.ts); `false`: only the rows of the run itself. */
 export type Window = { low: number; high: number } | false

@@ -5,7 +5,7 @@ import type { NotificationStore } from './notifications.ts'
 import type { RecallIndex } from './recall.ts'
 import type { ScheduleStore } from './schedules.ts'
 import type { SubscriptionStore } from './subscriptions.ts'
-import type { ThreadDependents } from './thread-dependents.ts'
+import type { ThreadDependents } from './thread.ts'
 import type { ThreadStore } from './threads.ts'
 
 /** The stores of a storage, by domain. Threads with everything that belongs to them are one domain, always in one database. */
@@ -88,4 +88,18 @@ export async function threadDependentsOf(storage: Storage): Promise<ThreadDepend
     dependents.push(store)
   }
   return dependents
+}
+
+const users = new WeakMap<ThreadStore, number>()
+
+/** Adds a user to a store that several Heeds may share. */
+export function acquireStore(store: ThreadStore): void {
+  users.set(store, (users.get(store) ?? 0) + 1)
+}
+
+/** Removes a user from a store, and closes it after the last one. */
+export async function releaseStore(store: ThreadStore): Promise<void> {
+  const left = (users.get(store) ?? 1) - 1
+  users.set(store, left)
+  if (left === 0) await store.close()
 }

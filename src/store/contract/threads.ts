@@ -1,16 +1,13 @@
 import type { JSONObject, JSONValue } from '../../base/json.ts'
 import type { Bus } from '../../bus/contract.ts'
-import type { ActiveBehavior, IdleBehavior, Route, SendMode, SignalState } from '../../machine.ts'
+import type { ActiveBehavior, IdleBehavior, Route, SendMode, SignalState, ThreadStatus } from '../../machine.ts'
 import type { Message } from '../../message/message.ts'
 import type { MessageRow } from '../../message/row.ts'
-import type { LaneRow, LaneSignalRow, LaneState, LaneWrite } from './lanes.ts'
 import type { Conversations } from './messages.ts'
 import type {
   BegunRun, CallDecision, Decided, MailboxRow, RunFilter, RunPage, RunRow, StepCommit, StepCommitted, SuspendedEnd, Window, Windows,
 } from './runs.ts'
-import type { Fence, Scope } from './scope.ts'
-import type { NewThread, ThreadQuery, ThreadRow } from './thread-row.ts'
-import type { TitleStore } from './titles.ts'
+import type { Fence, LaneRow, LaneSignalRow, LaneState, LaneWrite, Scope, ThreadRow } from './thread.ts'
 import type { InitialWorkingMemory, WorkingMemoryStore } from './working-memory.ts'
 
 /**
@@ -239,13 +236,64 @@ export interface RowQuery {
   context?: boolean
 }
 
+export interface NewThread {
+  id: string
+  resourceId: string
+  title?: string
+  metadata?: Record<string, JSONValue>
+  parentId?: string
+  /** Written with the thread, if this call creates it. */
+  workingMemory?: InitialWorkingMemory
+  now: number
+}
+
+export interface ThreadQuery {
+  resourceId?: string
+  metadata?: Record<string, string | number | boolean | null>
+  status?: ThreadStatus[]
+  /** Clones of this thread. */
+  cloneOf?: string
+  /** Child threads of this thread; `null`: threads that have no parent. Default: both. */
+  parentId?: string | null
+  orderBy?: { field: 'createdAt' | 'updatedAt'; direction: 'ASC' | 'DESC' }
+  limit: number
+  /** Keyset paging: the last thread of the previous page. */
+  after?: { at: number; id: string }
+  offset?: number
+  total?: boolean
+}
+
+/**
+ * Marks of threads that need a title. Part of `ThreadStore`: the transaction that ends a run marks its thread, so that the title is
+ * generated even if the process ends first.
+ */
+export interface TitleStore {
+  /** Claims marks that are due, oldest first, for `owner` until `until`: no other process gets them before then. */
+  claimTitles(claim: TitleClaim): Promise<WantedTitle[]>
+  /** Releases a mark, which is due again from `dueAt` on; null removes it. Setting a title removes it too. */
+  returnTitle(threadId: string, dueAt: number | null): Promise<void>
+}
+
+export interface TitleClaim {
+  owner: string
+  now: number
+  until: number
+  limit: number
+  agentIds: readonly string[]
+}
+
+export interface WantedTitle {
+  threadId: string
+  /** The agent whose run marked the thread. */
+  agentId: string
+  /** How often the mark was claimed, this time included. */
+  attempts: number
+}
+
 /** For readers of whole messages. */
 export type { Message }
-export type { LaneRow, LaneSignalRow, LaneState, LaneWrite } from './lanes.ts'
 export type * from './runs.ts'
-export type * from './scope.ts'
-export type * from './thread-row.ts'
-export type * from './titles.ts'
+export type { Fence, LaneRow, LaneSignalRow, LaneState, LaneWrite, Scope, ThreadRow } from './thread.ts'
 export type {
   InitialWorkingMemory, WorkingMemoryChange, WorkingMemoryOf, WorkingMemoryRow, WorkingMemoryStore, WorkingMemoryValue, WorkingMemoryWriter,
 } from './working-memory.ts'

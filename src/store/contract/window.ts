@@ -1,24 +1,15 @@
-import type { MessageRow } from '../../message/row.ts'
-import { isUserAuthored } from '../../signals/row.ts'
-
 /**
  * Which part of a thread a model gets. All functions here depend only on numbers that are stored with the rows, so that every store, and
  * the same store after a restart, cuts at the same row.
  *
- * Messages of users and assistants count; other signals, tool results and context rows do not. The `ordinal` of a row is the number of
- * counted messages up to it; its `turn` is the ordinal of the user's last message up to it.
+ * Messages of users and assistants count, each once; other signals, tool results and context rows do not. The `ordinal` of a row is the
+ * number of counted messages up to it; its `turn` is the ordinal of the user's last message up to it.
  */
 export interface WindowMarks {
   /** The window always has at least this many of the last messages. */
   low: number
   /** The window grows to this size before it is cut. If equal to `low`, it slides by one. */
   high: number
-}
-
-/** Whether a row counts; the message of an assistant counts once, with its first row. */
-export function countsAs(row: Pick<MessageRow, 'role' | 'type' | 'content'>): 'user' | 'assistant' | undefined {
-  if (isUserAuthored(row)) return 'user'
-  return row.role === 'assistant' ? 'assistant' : undefined
 }
 
 /**

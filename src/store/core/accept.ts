@@ -1,14 +1,18 @@
 import { HeedError } from '../../base/errors.ts'
+import { orderedJSON } from '../../base/json.ts'
 import { chooseRoute, startingSignals, type Route } from '../../machine.ts'
+import { hasOutcome } from '../../message/content.ts'
 import type { MessageRow } from '../../message/row.ts'
+import { isSentSignal, isUserAuthored, rowToSignal } from '../../signals/row.ts'
 import type { Accepted, Branch, Fence, Send } from '../contract/threads.ts'
-import { appendOutsideRun } from './append.ts'
 import { beginRun } from './begin.ts'
-import { resolveCallerIds, rowsNotStored } from './caller-ids.ts'
 import { advanceLane, isCurrentState, withVersion } from './lanes.ts'
 import { findThread, grantLease, holdsLease, reserveRun } from './lease.ts'
 import { runnable, transitionSignal } from './mailbox.ts'
-import { encodeMailboxRows, encodeRowIds, jsonOrNull, laneRow, prepareRows, rowsOfMail, withoutLaneMetadata } from './records.ts'
+import { appendOutsideRun, idTaken } from './messages.ts'
+import {
+  encodeMailboxRows, encodeRowIds, jsonOrNull, laneRow, messageRow, prepareRows, rowsOfMail, withoutLaneMetadata,
+} from './records.ts'
 import type { MailRecord, PreparedRow, ThreadRecord } from './records.ts'
 import type { ThreadTables } from './tables.ts'
 import { checkWorkingMemory, setWorkingMemory } from './working-memory.ts'
@@ -72,7 +76,7 @@ function planSend(tables: ThreadTables, send: Send): Plan {
   const rows = sent.map((row) => withScope(withAttributes(row, branch.attributes), send))
   if (route === 'discard') return { accepted: { ...notStored(found), route, rows } }
 
-  if (!found) checkWorkingMemory(tables, { resourceId: send.resourceId }, send.thread?.workingMemory)
+  if (!found && send.thread?.workingMemory) checkWorkingMemory(tables, { resourceId: send.resourceId }, send.thread.workingMemory)
   const lane = found && send.lane && tables.lane(found, send.lane.id)
   if (lane && send.lane && isCurrentState(lane, send.lane)) {
     return { accepted: { ...notStored(found), route: 'skipped', rows, lane: laneRow(found, lane) } }
@@ -142,7 +146,7 @@ function addThread(tables: ThreadTables, send: Send): ThreadRecord {
     parentId: send.thread?.parentId ?? null,
     createdAt: send.now,
   })
-  setWorkingMemory(tables, thread, send.thread?.workingMemory)
+  if (send.thread?.workingMemory) setWorkingMemory(tables, thread, send.thread.workingMemory)
   return thread
 }
 
@@ -224,4 +228,89 @@ function threadSuspended(threadId: string): HeedError {
   return new HeedError('thread_suspended', `The run of thread ${threadId} is suspended until a tool call is decided. ${advice}`, {
     details: { threadId },
   })
+}
+
+/**
+ * Compares the caller ids of a send with what the thread has under them. Throws `id_taken` where that is something else: history would
+ * drop the new row, or show it as a part of the other.
+ *
+ * Returns the stored row of the signal if it was sent before and its mailbox record was pruned.
+ */
+export function resolveCallerIds(tables: ThreadTables, thread: ThreadRecord, send: Send): MessageRow | undefined {
+  if (!send.given) return undefined
+  const callerIds = new Set(send.given)
+  if (callerIds.has(send.id)) return resolveSignalId(tables, thread, send.id)
+  // Rows up to the last reply are history that the caller repeats; the thread's own version of them counts.
+  const firstInput = send.rows.findLastIndex(isReply) + 1
+  for (const [index, row] of send.rows.entries()) {
+    if (!callerIds.has(row.id)) continue
+    const existing = storedRow(tables, thread, row.id) ?? pendingRow(tables, thread, row.id) ?? boundRow(tables, thread, row.id)
+    if (existing && !isSameRow(existing, row, index >= firstInput)) {
+      throw idTaken(thread, row.id, 'Change that message with updateMessages(), or give this one an id of its own.')
+    }
+  }
+  return undefined
+}
+
+function resolveSignalId(tables: ThreadTables, thread: ThreadRecord, id: string): MessageRow | undefined {
+  const stored = storedRow(tables, thread, id)
+  if (stored?.messageId === id && isSentSignal(stored)) return stored
+  if (!stored && !boundRow(tables, thread, id)) return undefined
+  throw idTaken(thread, id, 'Use a new id for each signal.')
+}
+
+/** The row in history with this id, or the first row of the message with this id. */
+function storedRow(tables: ThreadTables, thread: ThreadRecord, id: string): MessageRow | undefined {
+  const stored = tables.row(thread, id) ?? (tables.hasMessage(thread, id) ? tables.messageRows(thread, id)[0] : undefined)
+  return stored && messageRow(thread, stored)
+}
+
+/** The same among the rows of queued calls. A thread that is idle and not due has none. */
+function boundRow(tables: ThreadTables, thread: ThreadRecord, id: string): MessageRow | undefined {
+  if (thread.status === 'idle' && thread.dueAt === null) return undefined
+  for (const mail of tables.boundMail(thread)) {
+    const row = rowsOfMail(tables, thread, mail).find((one) => one.id === id || one.messageId === id)
+    if (row) return row
+  }
+  return undefined
+}
+
+function pendingRow(tables: ThreadTables, thread: ThreadRecord, id: string): MessageRow | undefined {
+  const mail = tables.mail(thread, id)
+  return mail?.state === 'pending' ? rowsOfMail(tables, thread, mail)[0] : undefined
+}
+
+/** The rows of a send without the replies that it repeats: the thread has them already, in rows with its own ids. */
+export function rowsNotStored(tables: ThreadTables, thread: ThreadRecord, { rows, given }: Send): MessageRow[] {
+  if (!given) return rows
+  const callerIds = new Set(given)
+  return rows.filter((row) => !isReply(row) || !callerIds.has(row.id) || !hasReply(tables, thread, row))
+}
+
+/** A stored message may still lack the result of a tool that the caller ran. */
+function hasReply(tables: ThreadTables, thread: ThreadRecord, { messageId, role, content }: MessageRow): boolean {
+  if (!tables.hasMessage(thread, messageId)) return false
+  if (role === 'assistant') return true
+  const known = new Set(tables.messageRows(thread, messageId).flatMap((row) => callsWithOutcome(messageRow(thread, row).content)))
+  return callsWithOutcome(content).every((toolCallId) => known.has(toolCallId))
+}
+
+function callsWithOutcome({ parts }: MessageRow['content']): string[] {
+  return parts.flatMap((part) => (
+    part.type === 'tool-invocation' && hasOutcome(part.toolInvocation) ? part.toolInvocation.toolCallId : []
+  ))
+}
+
+/** Compares replies by id alone, because a client may hold only parts of them. Compares contents of user messages that are input. */
+function isSameRow(existing: MessageRow, row: MessageRow, isInput: boolean): boolean {
+  if (isUserAuthored(row)) return isUserAuthored(existing) && (!isInput || contentsOf(existing) === contentsOf(row))
+  return isReply(row) ? isReply(existing) : existing.role === row.role
+}
+
+function isReply({ role }: MessageRow): boolean {
+  return role === 'assistant' || role === 'tool'
+}
+
+function contentsOf(row: MessageRow): string {
+  return orderedJSON(rowToSignal(row).contents)
 }

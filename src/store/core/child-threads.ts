@@ -1,9 +1,9 @@
 import type { MessagePart } from '../../message/message.ts'
 import type { ChildCall, SuspendedCall } from '../contract/threads.ts'
-import { mergeTail } from './append.ts'
 import { removeLaneSignals } from './lanes.ts'
 import { releaseLease, transitionThread } from './lease.ts'
 import { cancelMail } from './mailbox.ts'
+import { mergeTail } from './messages.ts'
 import type { RowRecord, RunRecord, ThreadRecord } from './records.ts'
 import type { ThreadTables } from './tables.ts'
 

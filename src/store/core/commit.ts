@@ -3,12 +3,11 @@ import type { JSONObject } from '../../base/json.ts'
 import { enteringSignals } from '../../machine.ts'
 import type { MessageRow } from '../../message/row.ts'
 import type { Fence, MailboxRow, RunEnd, StepCommit, StepCommitted } from '../contract/threads.ts'
-import { appendToRun, mergeTail } from './append.ts'
 import { removeRowsFrom, resumeRun, withChildDecisions } from './child-threads.ts'
 import { advanceLane, removeLaneSignals, withLaneVersion } from './lanes.ts'
 import { fencedThread, releaseLease, reserveRun, transitionThread } from './lease.ts'
 import { encodeOrdRanges, finishTaken, pendingAfterRun, runnable, startingMail, takeMail } from './mailbox.ts'
-import { removeStaleQuotes, rowsWithValidQuotes } from './messages.ts'
+import { appendToRun, mergeTail, removeStaleQuotes, rowsWithValidQuotes } from './messages.ts'
 import { jsonOrNull, prepareRows, type MailRecord, type PreparedRow, type RunRecord, type ThreadRecord } from './records.ts'
 import type { ThreadTables } from './tables.ts'
 import { markUntitled } from './threads.ts'
@@ -21,17 +20,17 @@ export function commitStep(tables: ThreadTables, fence: Fence, commit: StepCommi
   const { end } = commit
   const encoded = encodeCommit(commit)
   if (end?.status === 'rejected') {
-    removeMessages(tables, thread, commit.removed)
+    if (commit.removed) removeMessages(tables, thread, commit.removed)
     const gone = reject(tables, thread, run, end.error)
     return { rows: [], taken: [], ...endRun(tables, thread, run, end, encoded, fence.owner), ...(gone.length > 0 && { gone }) }
   }
 
-  const revised = prepareRows(commit.revised ?? [])
+  const revised = commit.revised && prepareRows(commit.revised)
   const lane = commit.lane && !tables.row(thread, commit.lane.rowId) ? commit.lane : undefined
-  const kept = rowsWithValidQuotes(tables, thread, commit.rows, commit.quoted)
+  const kept = commit.quoted ? rowsWithValidQuotes(tables, thread, commit.rows, commit.quoted) : commit.rows
   const appended = prepareRows(lane ? withLaneVersion(tables, thread, kept, lane) : kept, commit)
-  for (const row of revised) reviseRow(tables, thread, run, row)
-  removeMessages(tables, thread, commit.removed)
+  if (revised) for (const row of revised) reviseRow(tables, thread, run, row)
+  if (commit.removed) removeMessages(tables, thread, commit.removed)
   const rows = appendToRun(tables, thread, appended)
   if (lane) advanceLane(tables, thread, lane, lane.rowId)
   const taken = commit.drain === true ? drain(tables, thread, run, commit.step + 1, fence.owner) : []
@@ -62,7 +61,7 @@ function encodeCommit({ end, lost, started }: StepCommit): EncodedCommit {
   }
 }
 
-function removeMessages(tables: ThreadTables, thread: ThreadRecord, ids: readonly string[] = []): void {
+function removeMessages(tables: ThreadTables, thread: ThreadRecord, ids: readonly string[]): void {
   for (const id of ids) if (!tables.removeMessage(thread, id)) tables.removeRow(thread, id)
   removeLaneSignals(tables, thread, ids)
 }
@@ -87,7 +86,7 @@ function drain(tables: ThreadTables, thread: ThreadRecord, run: RunRecord, step:
   finishTaken(tables, thread, run, 'consumed', null)
   run.sealSeq = thread.nextSeq
   run.taken = encodeOrdRanges(mail)
-  applyStaged(tables, run)
+  if (run.staged !== null) applyStaged(tables, run)
   return takeMail(tables, thread, mail, { runId: run.runId, step })
 }
 
@@ -135,7 +134,7 @@ function endRun(
   if ('usage' in end) run.usage = encoded.usage
   if (end.status === 'suspended') return suspend(tables, thread, run, end, now)
   if (end.status !== 'rejected') finishTaken(tables, thread, run, 'consumed', null)
-  applyStaged(tables, run)
+  if (run.staged !== null) applyStaged(tables, run)
   run.endedAt = now
   run.error = encoded.error
   tables.putRun(thread, run)

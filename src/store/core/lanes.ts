@@ -1,6 +1,5 @@
 import type { MessageRow } from '../../message/row.ts'
-import { maxLaneChain } from '../contract/lanes.ts'
-import { TAIL_SEQ } from '../contract/tail.ts'
+import { maxLaneChain, TAIL_SEQ } from '../contract/thread.ts'
 import type { LaneRow, LaneSignalRow, LaneState, LaneWrite, Scope } from '../contract/threads.ts'
 import { scopedThread } from './lease.ts'
 import { laneRow, messageRow, rowsOfMail, type LaneRecord, type LaneSignalRecord, type ThreadRecord } from './records.ts'

@@ -3,10 +3,10 @@ import { orderedJSON } from '../../base/json.ts'
 import type { ToolInvocationPart } from '../../message/message.ts'
 import type { MessageRow } from '../../message/row.ts'
 import type { CallDecision, Decided, Scope, SuspendedCall, SuspendedEnd } from '../contract/threads.ts'
-import { appendToRun, mergeTail } from './append.ts'
 import { resumeParents, resumeRun, suspendedRun } from './child-threads.ts'
 import { grantLease, releaseLease, scopedThread } from './lease.ts'
 import { finishTaken, pendingAfterRun } from './mailbox.ts'
+import { appendToRun, mergeTail } from './messages.ts'
 import { messageRow, prepareRows, type RunRecord, type ThreadRecord } from './records.ts'
 import type { ThreadTables } from './tables.ts'
 import { applyStaged } from './working-memory.ts'
@@ -93,7 +93,7 @@ export function endSuspended(tables: ThreadTables, scope: Scope, runId: string, 
   const denied = denyApprovals(tables, thread, run)
   run.status = 'aborted'
   run.endedAt = tables.now()
-  applyStaged(tables, run)
+  if (run.staged !== null) applyStaged(tables, run)
   finishTaken(tables, thread, run, 'consumed', null)
   tables.putRun(thread, run)
   mergeTail(tables, thread)

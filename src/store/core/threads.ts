@@ -1,12 +1,14 @@
 import { HeedError } from '../../base/errors.ts'
 import type { JSONValue } from '../../base/json.ts'
-import type { InitialWorkingMemory, NewThread, Scope, ThreadRow } from '../contract/threads.ts'
-import type { TitleClaim, WantedTitle } from '../contract/titles.ts'
+import type { DuePolicy, Pruned, PrunePolicy, ThreadClone } from '../contract/messages.ts'
+import type { InitialWorkingMemory, NewThread, Scope, ThreadRow, TitleClaim, WantedTitle } from '../contract/threads.ts'
 import { descendants, removeWithDescendants } from './child-threads.ts'
+import { copyLanes, removeLaneSignals } from './lanes.ts'
 import { findThread, scopedThread } from './lease.ts'
-import { threadRow, withoutLaneMetadata, type ThreadRecord } from './records.ts'
-import type { ThreadTables } from './tables.ts'
-import { checkWorkingMemory, setWorkingMemory } from './working-memory.ts'
+import { mergeTail } from './messages.ts'
+import { startsMessage, threadRow, withoutLaneMetadata, type ThreadRecord } from './records.ts'
+import type { ThreadTables, WantedMessages } from './tables.ts'
+import { checkWorkingMemory, copyWorkingMemory, setWorkingMemory } from './working-memory.ts'
 
 export interface ThreadPatch {
   title?: string
@@ -23,7 +25,7 @@ export function threadWithLanes(tables: Pick<ThreadTables, 'lanes'>, thread: Thr
 export function createThread(tables: ThreadTables, wanted: NewThread): { thread: ThreadRow; created: boolean } {
   const existing = findThread(tables, { threadId: wanted.id, resourceId: wanted.resourceId })
   if (existing) return { thread: threadWithLanes(tables, existing), created: false }
-  checkWorkingMemory(tables, { resourceId: wanted.resourceId }, wanted.workingMemory)
+  if (wanted.workingMemory) checkWorkingMemory(tables, { resourceId: wanted.resourceId }, wanted.workingMemory)
   const thread = tables.addThread({
     id: wanted.id,
     resourceId: wanted.resourceId,
@@ -32,13 +34,13 @@ export function createThread(tables: ThreadTables, wanted: NewThread): { thread:
     parentId: wanted.parentId ?? null,
     createdAt: wanted.now,
   })
-  setWorkingMemory(tables, thread, wanted.workingMemory)
+  if (wanted.workingMemory) setWorkingMemory(tables, thread, wanted.workingMemory)
   return { thread: threadRow(thread), created: true }
 }
 
 export function patchThread(tables: ThreadTables, scope: Scope, patch: ThreadPatch): ThreadRow {
   const thread = scopedThread(tables, scope)
-  checkWorkingMemory(tables, thread, patch.workingMemory)
+  if (patch.workingMemory) checkWorkingMemory(tables, thread, patch.workingMemory)
   const metadata = mergeMetadata(thread.metadata, patch.metadata ?? {})
   const setsTitle = patch.title !== undefined && !(patch.onlyIfUntitled && thread.title !== '')
   if (setsTitle) thread.title = patch.title ?? ''
@@ -46,7 +48,7 @@ export function patchThread(tables: ThreadTables, scope: Scope, patch: ThreadPat
   thread.metadata = metadata
   // A generated title does not count as activity.
   if (!patch.onlyIfUntitled || patch.metadata || patch.workingMemory) thread.updatedAt = tables.now()
-  setWorkingMemory(tables, thread, patch.workingMemory)
+  if (patch.workingMemory) setWorkingMemory(tables, thread, patch.workingMemory)
   tables.putThread(thread)
   return threadWithLanes(tables, thread)
 }
@@ -107,4 +109,106 @@ export function returnTitle(tables: ThreadTables, threadId: string, dueAt: numbe
   if (!mark) return
   if (dueAt === null) tables.removeTitle(thread)
   else tables.putTitle(thread, { ...mark, owner: null, dueAt })
+}
+
+/**
+ * The suffix of row and message ids in a copy of a thread. It makes them unique across threads: clients change and delete messages by id,
+ * without naming the thread that they read them from.
+ */
+export function copySuffix({ key }: Pick<ThreadRecord, 'key'>): string {
+  return `~${key.toString(36)}`
+}
+
+export function cloneThread(tables: ThreadTables, scope: Scope, clone: ThreadClone): ThreadRow {
+  const source = scopedThread(tables, scope)
+  if (tables.thread(clone.id)) {
+    throw new HeedError('thread_exists', `Thread ${clone.id} exists already. Choose another id for the copy, or pass none.`, {
+      details: { threadId: clone.id },
+    })
+  }
+  const resourceId = clone.resourceId ?? source.resourceId
+  const origin = { sourceThreadId: source.id, clonedAt: new Date(clone.now).toISOString() }
+  const metadata = JSON.stringify({ ...withoutLaneMetadata(clone.metadata), clone: origin })
+  const title = clone.title ?? (source.title === '' ? '' : `Clone of ${source.title}`)
+  const copy = tables.addThread({ id: clone.id, resourceId, title, metadata, parentId: null, createdAt: clone.now })
+  const wanted = wantedMessages(clone)
+  if (wanted) {
+    tables.copySomeRows(source, copy, wanted)
+    const last = tables.lastRow(copy)
+    if (last) Object.assign(copy, { nextSeq: last.seq + 1, ordinal: last.ordinal, turn: last.turn })
+  } else {
+    // Recall blocks quote messages of the source's resource, which another resource must not see.
+    tables.copyAllRows(source, copy, resourceId === source.resourceId)
+    const { nextSeq, ordinal, turn, tail, tailOrdinal, tailTurn } = source
+    Object.assign(copy, { nextSeq, ordinal, turn, tail, tailOrdinal, tailTurn })
+    mergeTail(tables, copy)
+  }
+  const [last] = tables.edgeStarts(copy, 'newest', 1)
+  if (last) copy.metadata = JSON.stringify({ ...withoutLaneMetadata(clone.metadata), clone: { ...origin, lastMessageId: last.messageId } })
+  copyLanes(tables, source, copy, copySuffix(copy))
+  // Working memory may describe the source's resource, so another resource must not see it.
+  if (resourceId === source.resourceId) copyWorkingMemory(tables, source, copy)
+  tables.putThread(copy)
+  return threadWithLanes(tables, copy)
+}
+
+function wantedMessages({ limit, from, to, messageIds }: ThreadClone): WantedMessages | undefined {
+  if (limit === undefined && !from && !to && !messageIds) return undefined
+  return {
+    ...(limit !== undefined && { limit }),
+    ...(from && { from: from.getTime() }),
+    ...(to && { to: to.getTime() }),
+    ...(messageIds && { messageIds }),
+  }
+}
+
+/** The number of threads that one transaction checks. */
+const threadsPerCall = 50
+
+/** Removes expired records, thread by thread in the order of their keys, as many as one small transaction may. */
+export function pruneSome(tables: ThreadTables, policy: PrunePolicy): Pruned {
+  const pruned: Pruned = { threadIds: [], messages: [], records: 0 }
+  const threads = tables.threadsAfter(policy.after ?? 0, threadsPerCall)
+  for (const thread of threads) {
+    if (thread.status !== 'idle' || thread.dueAt !== null) continue
+    if (policy.threadsBefore !== undefined && thread.updatedAt < policy.threadsBefore) {
+      tables.removeThread(thread)
+      pruned.threadIds.push(thread.id)
+    } else {
+      const messageIds = pruneMessages(tables, thread, policy, policy.limit - pruned.messages.length)
+      for (const messageId of messageIds) pruned.messages.push({ threadId: thread.id, messageId })
+      pruned.records += pruneRecords(tables, thread, policy, policy.limit - pruned.records)
+    }
+    // The same thread may have more.
+    if (pruned.messages.length >= policy.limit || pruned.records >= policy.limit) return { ...pruned, next: thread.key - 1 }
+    if (pruned.threadIds.length >= policy.limit) return { ...pruned, next: thread.key }
+  }
+  const last = threads.at(-1)
+  return threads.length === threadsPerCall && last ? { ...pruned, next: last.key } : pruned
+}
+
+/** Continues where the last call stopped, and starts again from the first thread when it is due. */
+export function pruneDue(tables: ThreadTables, { now, every, ...policy }: DuePolicy): Pruned | null {
+  const { after, dueAt } = tables.pruning() ?? { after: 0, dueAt: now }
+  // A due time that is too far ahead was written before the clock was set back: it is ignored.
+  if (dueAt > now && dueAt <= now + every) return null
+  const pruned = pruneSome(tables, { ...policy, after })
+  tables.putPruning(pruned.next === undefined ? { after: 0, dueAt: now + every } : { after: pruned.next, dueAt: now })
+  return pruned
+}
+
+/** Removes messages from the oldest on, up to the first that has not expired. */
+function pruneMessages(tables: ThreadTables, thread: ThreadRecord, { messagesBefore }: PrunePolicy, limit: number): string[] {
+  if (messagesBefore === undefined) return []
+  const starts = tables.edgeStarts(thread, 'oldest', limit)
+  const firstKept = starts.findIndex((row) => row.createdAt >= messagesBefore)
+  const expired = (firstKept < 0 ? starts : starts.slice(0, firstKept)).filter(startsMessage).map(({ messageId }) => messageId)
+  for (const id of expired) tables.removeMessage(thread, id)
+  removeLaneSignals(tables, thread, expired)
+  tables.removeQuotes(thread, expired)
+  return expired
+}
+
+function pruneRecords(tables: ThreadTables, thread: ThreadRecord, { recordsBefore }: PrunePolicy, limit: number): number {
+  return recordsBefore === undefined ? 0 : tables.removeRecords(thread, recordsBefore, limit)
 }

@@ -47,17 +47,16 @@ export function mergeWorkingMemory(
 
 /** Rejects the working memory that comes with a thread if the change is not allowed, before the first write. */
 export function checkWorkingMemory(
-  tables: ThreadTables, thread: Pick<ThreadRecord, 'resourceId'> & { key?: ThreadRecord['key'] }, initial: InitialWorkingMemory | undefined,
+  tables: ThreadTables, thread: Pick<ThreadRecord, 'resourceId'> & { key?: ThreadRecord['key'] }, initial: InitialWorkingMemory,
 ): void {
-  if (!initial) return
   const { key, resourceId } = thread
   const owner = initial.scope === 'resource' ? resourceOwner(resourceId) : key === undefined ? undefined : threadOwner({ key })
   applyChange(tables, owner ?? '', owner === undefined ? undefined : tables.workingMemory(owner), initial.change)
 }
 
 /** Writes the working memory that comes with a thread. */
-export function setWorkingMemory(tables: ThreadTables, thread: ThreadRecord, initial: InitialWorkingMemory | undefined): void {
-  if (initial) writeChange(tables, initial.scope === 'thread' ? threadOwner(thread) : resourceOwner(thread.resourceId), initial.change)
+export function setWorkingMemory(tables: ThreadTables, thread: ThreadRecord, initial: InitialWorkingMemory): void {
+  writeChange(tables, initial.scope === 'thread' ? threadOwner(thread) : resourceOwner(thread.resourceId), initial.change)
 }
 
 /** Copies the working memory of a thread to a copy of the thread, with its versions. */
@@ -68,7 +67,6 @@ export function copyWorkingMemory(tables: ThreadTables, from: ThreadRecord, to: 
 
 /** Makes the staged changes of a run take effect, because it ended or was sealed by new input. The caller puts the run. */
 export function applyStaged(tables: ThreadTables, run: RunRecord): void {
-  if (run.staged === null) return
   // The length was checked when they were staged. It is not checked again, even if other changes made working memory longer since then.
   for (const { owner, change: { maxLength: _, ...change } } of stagedChanges(run)) writeChange(tables, owner, change)
   run.staged = null

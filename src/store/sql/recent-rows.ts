@@ -1,4 +1,4 @@
-import { TAIL_SEQ } from '../contract/tail.ts'
+import { TAIL_SEQ } from '../contract/thread.ts'
 import type { CountedRow, RowRecord } from '../core/records.ts'
 
 /** So much is kept: for the threads that were used last, and not for those whose windows are large. */

@@ -1,5 +1,5 @@
 import type { MessageRow } from '../../message/row.ts'
-import { copySuffix } from '../core/clone.ts'
+import { copySuffix } from '../core/threads.ts'
 import { messageRow, type CountedRow, type RowRecord, type ThreadRecord } from '../core/records.ts'
 import type { WantedMessages } from '../core/tables.ts'
 import { copySql } from './copy-sql.ts'

@@ -1,4 +1,4 @@
-import { TAIL_SEQ } from '../contract/tail.ts'
+import { TAIL_SEQ } from '../contract/thread.ts'
 
 /** Columns under the names of the records' fields. */
 

@@ -5,7 +5,7 @@ import { join } from 'node:path'
 import { promisify } from 'node:util'
 import { afterAll, describe, expect, it } from 'vitest'
 import type { Message } from '../../message/message.ts'
-import { acceptOne, persisted, refuses, rowIds, send } from '../conformance/fixture.ts'
+import { acceptOne, persisted, rejectsWith, rowIds, send } from '../conformance/fixture.ts'
 import { namespaceOf, storageKey } from '../contract/storage.ts'
 import { InMemoryStore } from './in-memory.ts'
 
@@ -25,8 +25,8 @@ describe('InMemoryStore', () => {
     expect(storageKey(one)).not.toBe(storageKey(other))
     expect(namespaceOf(one)).not.toBe(namespaceOf(other))
     await one.close()
-    await refuses('closed', one.open())
-    await refuses('closed', rowIds(one))
+    await rejectsWith('closed', one.open())
+    await rejectsWith('closed', rowIds(one))
     expect(await rowIds(other)).toEqual(['b'])
     await other.close()
   })

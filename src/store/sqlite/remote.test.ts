@@ -6,7 +6,7 @@ import { afterAll, afterEach, describe, expect, it, vi } from 'vitest'
 import { storeConformance, type StoreHarness } from '../conformance/index.ts'
 import { notificationConformance } from '../conformance/notifications/notifications.ts'
 import { scheduleConformance } from '../conformance/schedules.ts'
-import { acceptOne, persisted, refuses, rowIds, scope, send } from '../conformance/fixture.ts'
+import { acceptOne, persisted, rejectsWith, rowIds, scope, send } from '../conformance/fixture.ts'
 import type { LibSQLClient } from './client.ts'
 import { LibSQLStore } from './store.ts'
 
@@ -96,7 +96,7 @@ describe('a database that is reached through a client', () => {
     const url = newURL()
     const client = createClient({ url })
     await client.executeMultiple('CREATE TABLE heed_version (version INTEGER NOT NULL) STRICT; INSERT INTO heed_version VALUES (999)')
-    await refuses('store_newer', through(url, client).open())
+    await rejectsWith('store_newer', through(url, client).open())
   })
 
   it.each([1, 26])('of schema %i of the development before 0.1.0 is refused by name', async (version) => {
@@ -110,7 +110,7 @@ describe('a database that is reached through a client', () => {
 
   it('is not backed up from here', async () => {
     const store = await ready(newURL())
-    await refuses('unsupported_option', store.backup(join(folder, 'copy.db')))
+    await rejectsWith('unsupported_option', store.backup(join(folder, 'copy.db')))
   })
 })
 

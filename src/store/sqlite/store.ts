@@ -8,8 +8,9 @@ import type { Message } from '../../message/message.ts'
 import type { MessageRow } from '../../message/row.ts'
 import type { SignalState } from '../../machine.ts'
 import type {
-  Accepted, BegunRun, CallDecision, Claimed, Decided, Fence, LaneRow, LaneSignalRow, LaneState, MailboxRow, NewThread, RowQuery, RunFilter, RunPage,
-  RunRow, Scope, Send, StepCommit, StepCommitted, SuspendedEnd, ThreadQuery, ThreadRow, ThreadStore, Window, Windows,
+  Accepted, BegunRun, CallDecision, Claimed, Decided, Fence, LaneRow, LaneSignalRow, LaneState, MailboxRow, NewThread, RowQuery,
+  RunFilter, RunPage, RunRow, Scope, Send, StepCommit, StepCommitted, SuspendedEnd, ThreadQuery, ThreadRow, ThreadStore, TitleClaim,
+  WantedTitle, Window, Windows,
 } from '../contract/threads.ts'
 import type { DuePolicy, MessageGroup, MessagePatches, MessagePlace, MessageStart, MessageStartQuery, PrunePolicy, Pruned, ThreadClone } from '../contract/messages.ts'
 import { pruneStore, type PruneOptions, type PruneResult, type Retention } from '../retention.ts'
@@ -17,19 +18,17 @@ import type { StoreDomains } from '../contract/storage.ts'
 import { acceptSends, beginWoken } from '../core/accept.ts'
 import { beginRun, readWindow } from '../core/begin.ts'
 import { claimThread, resign, retryParked } from '../core/claim.ts'
-import { cloneThread } from '../core/clone.ts'
+import {
+  claimTitles, cloneThread, createThread, deleteThread, patchThread, pruneDue, pruneSome, returnTitle, threadWithLanes, transferThread,
+} from '../core/threads.ts'
+import type { ThreadPatch } from '../core/threads.ts'
 import { commitStep } from '../core/commit.ts'
 import { listLanes, listLaneSignals, readLane } from '../core/lanes.ts'
 import { findThread, scopedThread } from '../core/lease.ts'
 import { cancelSignals, reorderSignals } from '../core/mailbox.ts'
 import { deleteMessages, saveMessages, saveRows, updateMessages } from '../core/messages.ts'
-import { pruneDue, pruneSome } from '../core/prune.ts'
 import { mailboxRow, rowsOfMail, runRow } from '../core/records.ts'
 import { decideCall, endSuspended } from '../core/suspend.ts'
-import {
-  claimTitles, createThread, deleteThread, patchThread, returnTitle, threadWithLanes, transferThread, type ThreadPatch,
-} from '../core/threads.ts'
-import type { TitleClaim, WantedTitle } from '../contract/titles.ts'
 import { getWorkingMemory, listWorkingMemory, mergeWorkingMemory } from '../core/working-memory.ts'
 import type { WorkingMemoryChange, WorkingMemoryOf, WorkingMemoryRow, WorkingMemoryWriter } from '../contract/working-memory.ts'
 import { checkBackup, writeBackup } from './backup.ts'

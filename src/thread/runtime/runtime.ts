@@ -16,8 +16,7 @@ import { isClosed, Sweeper } from './sweeper.ts'
 import { Titling } from './titles.ts'
 import { KeepAlive } from '../../base/keep-alive.ts'
 import type { TracingOptions } from '../../tracing/options.ts'
-import { acquireStore, releaseStore } from '../../store/sharing.ts'
-import { namespaceOf } from '../../store/contract/storage.ts'
+import { acquireStore, namespaceOf, releaseStore } from '../../store/contract/storage.ts'
 
 /** After a store failed in the middle of a thread, how long until it is asked again. */
 const retryMs = 1_000

@@ -5,7 +5,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest'
-import { Chance } from '../../../src/store/conformance/runs/chance.ts'
+import { Chance } from '../../../src/store/conformance/fixture.ts'
 import { LibSQLStore } from '../../../src/store/sqlite/store.ts'
 import type { SenderPlan, SenderReport } from './sender.ts'
 

@@ -1,11 +1,10 @@
 import assert from 'node:assert/strict'
-import { claim, decided, note, now, scope, window } from './fixture.ts'
-import type { NotificationCase } from './notifications.ts'
+import { claim, decided, note, now, scope, window, type NotificationCase } from './fixture.ts'
 
-/** What watchers of an inbox see. */
+/** The changes that watchers of an inbox read. */
 export const notificationChangeConformance: NotificationCase[] = [
   {
-    name: '[N4.1] what changed after a cursor is listed, each record once and as it is, page by page, in the order of its last change',
+    name: '[N4.1] changes after a cursor are listed with each record once, as it is now, paged, in the order of its last change',
     async run({ store: open }) {
       const store = await open()
       await store.ingest([note('early')])
@@ -20,7 +19,9 @@ export const notificationChangeConformance: NotificationCase[] = [
       let after = cursor
       for (let more = true; more;) {
         const page = await store.listChanges({ resourceId: scope.resourceId, after, limit: 1 })
-        seen.push(...page.changes.map(({ record }): [string, string, string | undefined] => [record.id, record.status, record.summarySignalId]))
+        seen.push(
+          ...page.changes.map(({ record }): [string, string, string | undefined] => [record.id, record.status, record.summarySignalId]),
+        )
         after = page.cursor
         more = page.more
       }
@@ -31,12 +32,14 @@ export const notificationChangeConformance: NotificationCase[] = [
       assert.deepEqual((await store.listChanges({ resourceId: scope.resourceId, after, limit: 10 })).changes, [])
       await store.retryNotifications(scope, ['n2'], now)
       await store.ingest([note('n2-again', { dedupeKey: 'k' }), note('n2-more', { dedupeKey: 'k' })])
-      assert.deepEqual((await store.listChanges({ resourceId: scope.resourceId, after, limit: 10 })).changes.map(({ record }) => [record.id, record.coalescedCount]), [['n2-again', 2]])
+      assert.deepEqual((await store.listChanges({ resourceId: scope.resourceId, after, limit: 10 })).changes.map(
+        ({ record }) => [record.id, record.coalescedCount],
+      ), [['n2-again', 2]])
       await assert.rejects(store.listChanges({ resourceId: scope.resourceId, after: 'yesterday', limit: 1 }), { code: 'invalid_argument' })
     },
   },
   {
-    name: '[N4.1] what changed after a cursor is found behind whatever others changed since',
+    name: '[N4.1] a change after a cursor is found behind any number of changes by others',
     async run({ store: open }) {
       const store = await open()
       const other = { threadId: 'thread-2', resourceId: 'resource-2' }
@@ -56,11 +59,14 @@ export const notificationChangeConformance: NotificationCase[] = [
         more = page.more
       }
       assert.deepEqual(seen, ['n2', 'n3', 'n1'])
-      assert.deepEqual((await store.listChanges({ ...other, after: cursor, limit: 5 })).changes.map(({ record }) => [record.id, record.coalescedCount]), [['other', 41]])
+      assert.deepEqual(
+        (await store.listChanges({ ...other, after: cursor, limit: 5 })).changes.map(({ record }) => [record.id, record.coalescedCount]),
+        [['other', 41]],
+      )
     },
   },
   {
-    name: '[N4.2] whoever listens is told whose inbox changed, when that counts, until it stops',
+    name: '[N4.2] a watcher is notified of the inbox that changed, after the commit, until it unsubscribes',
     async run({ store: open }) {
       const store = await open()
       const told: string[] = []
@@ -80,12 +86,13 @@ export const notificationChangeConformance: NotificationCase[] = [
     },
   },
   {
-    name: '[N4.3] changes are those of a resource, or of one of its threads',
+    name: '[N4.3] changes are listed for a resource, or for one of its threads',
     async run({ store: open }) {
       const store = await open()
       const other = { threadId: 'thread-2', resourceId: 'resource-2' }
       await store.ingest([note('n1'), note('n2', { threadId: 'thread-3' }), note('n3', other)])
-      const ids = async (query: { resourceId: string; threadId?: string }) => (await store.listChanges({ ...query, after: '0.0', limit: 10 })).changes.map(({ record }) => record.id)
+      const ids = async (query: { resourceId: string; threadId?: string }) =>
+        (await store.listChanges({ ...query, after: '0.0', limit: 10 })).changes.map(({ record }) => record.id)
       assert.deepEqual(await ids({ resourceId: 'resource-1' }), ['n1', 'n2'])
       assert.deepEqual(await ids({ resourceId: 'resource-1', threadId: 'thread-3' }), ['n2'])
       assert.deepEqual(await ids({ resourceId: 'resource-1', threadId: 'thread-2' }), [])
@@ -93,17 +100,22 @@ export const notificationChangeConformance: NotificationCase[] = [
     },
   },
   {
-    name: '[N4.1] a cursor outlives what was forgotten: what changes afterwards comes after it, also on a thread that became another resource\'s',
+    name: '[N4.1] a cursor stays valid when records are removed: later changes follow it, also on a transferred thread',
     async run({ store: open }) {
       const store = await open()
       await store.ingest([note('n1'), note('n2', { threadId: 'thread-2' })])
       const { cursor } = await store.listChanges({ resourceId: scope.resourceId, limit: 1 })
       await store.forgetThreads(['thread-2'])
       await store.ingest([note('n3')])
-      assert.deepEqual((await store.listChanges({ resourceId: scope.resourceId, after: cursor, limit: 5 })).changes.map(({ record }) => record.id), ['n3'])
+      assert.deepEqual(
+        (await store.listChanges({ resourceId: scope.resourceId, after: cursor, limit: 5 })).changes.map(({ record }) => record.id), ['n3'],
+      )
       const other = await store.listChanges({ resourceId: 'resource-2', limit: 1 })
       await store.giveThread(scope.threadId, 'resource-2')
-      assert.deepEqual((await store.listChanges({ resourceId: 'resource-2', after: other.cursor, limit: 5 })).changes.map(({ record }) => record.id), ['n1', 'n3'])
+      assert.deepEqual(
+        (await store.listChanges({ resourceId: 'resource-2', after: other.cursor, limit: 5 })).changes.map(({ record }) => record.id),
+        ['n1', 'n3'],
+      )
       assert.deepEqual((await store.listChanges({ resourceId: scope.resourceId, after: '0.0', limit: 5 })).changes, [])
     },
   },

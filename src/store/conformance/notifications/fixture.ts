@@ -1,6 +1,17 @@
-import type { DueClaim, NewNotification, Settlement } from '../../contract/notifications.ts'
+import type { DueClaim, NewNotification, NotificationStore, Settlement } from '../../contract/notifications.ts'
 
-/* What the cases of the inbox have in common. */
+/** Gives the suite a new store of notifications, empty and open. The harness closes it after the case. */
+export interface NotificationHarness {
+  store(): Promise<NotificationStore>
+  /** A second connection to the database of `store`, as for `StoreHarness`. */
+  another?(store: NotificationStore): Promise<NotificationStore>
+}
+
+/** One guarantee as a test. The ids in brackets are those of PROTOCOL.md. */
+export interface NotificationCase {
+  name: string
+  run(harness: NotificationHarness): Promise<void>
+}
 
 export const scope = { threadId: 'thread-1', resourceId: 'resource-1' }
 export const now = 1_700_000_000_000

@@ -1,21 +1,24 @@
 import assert from 'node:assert/strict'
 import type { NewNotification, SettlementTerms } from '../../contract/notifications.ts'
-import { claim, decided, note, now, scope } from './fixture.ts'
-import type { NotificationCase } from './notifications.ts'
+import { claim, decided, note, now, scope, type NotificationCase } from './fixture.ts'
 
-/** What is said twice: what a `dedupeKey` and a `coalesceKey` promise. */
+/** Repeated events: what a `dedupeKey` and a `coalesceKey` guarantee. */
 export const notificationKeyConformance: NotificationCase[] = [
   {
-    name: '[N5.2] ids on a thread that is not there are for the first resource that has records for it, also at once; elsewhere one of another resource is taken',
+    name: '[N5.2] a missing thread belongs to the first resource that has records for it, also concurrently; on others its ids are taken',
     async run({ store: open }) {
       const store = await open()
       const resources = ['resource-1', 'resource-2', 'resource-3']
-      const told = await Promise.allSettled(resources.map((resourceId, index) => store.ingest([note(`n${index}`, { resourceId, awaitsThread: true })])))
-      const first = told.findIndex(({ status }) => status === 'fulfilled')
-      assert.deepEqual(told.map(({ status }) => status), resources.map((_, index) => (index === first ? 'fulfilled' : 'rejected')))
+      const results = await Promise.allSettled(
+        resources.map((resourceId, index) => store.ingest([note(`n${index}`, { resourceId, awaitsThread: true })])),
+      )
+      const first = results.findIndex(({ status }) => status === 'fulfilled')
+      assert.deepEqual(results.map(({ status }) => status), resources.map((_, index) => (index === first ? 'fulfilled' : 'rejected')))
       const foreign = { resourceId: resources[(first + 1) % 3] ?? '' }
       await store.ingest([note('made-up', foreign)])
-      for (const id of [`n${first}`, 'free', 'made-up']) await assert.rejects(store.ingest([note(id, { ...foreign, awaitsThread: true })]), { code: 'thread_forbidden' })
+      for (const id of [`n${first}`, 'free', 'made-up']) await assert.rejects(
+        store.ingest([note(id, { ...foreign, awaitsThread: true })]), { code: 'thread_forbidden' },
+      )
       await assert.rejects(store.ingest([note(`n${first}`, foreign)]), { code: 'id_taken' })
       await store.ingest([note('free', foreign)])
       await store.ingest([note('n9', { ...foreign, awaitsThread: true, threadId: 'thread-9' })])
@@ -23,24 +26,32 @@ export const notificationKeyConformance: NotificationCase[] = [
     },
   },
   {
-    name: '[E1.2] [N1.2] what was counted on another record is the same when it comes again: before and after that was read, and over no newer words',
+    name: '[E1.2] [N1.2] an event that was counted on another record is recognised when repeated, and replaces no newer summary',
     async run({ store: open }) {
       const store = await open()
-      const inbox = async () => (await store.listNotifications({ ...scope, limit: 50 })).notifications.map(({ id, summary, coalescedCount }) => [id, summary, coalescedCount])
+      const inbox = async () => (await store.listNotifications({ ...scope, limit: 50 })).notifications.map(
+        ({ id, summary, coalescedCount }) => [id, summary, coalescedCount],
+      )
       const send = async (id: string, more: Partial<NewNotification> = {}) => (await store.ingest([note(id, more)]))[0]?.outcome
       const state = { coalesceKey: 'k' }
-      assert.deepEqual([await send('a', state), await send('b', state), await send('c', { ...state, dedupeKey: 'd', rememberMs: 100 })], ['created', 'coalesced', 'coalesced'])
+      assert.deepEqual(
+        [await send('a', state), await send('b', state), await send('c', { ...state, dedupeKey: 'd', rememberMs: 100 })],
+        ['created', 'coalesced', 'coalesced'],
+      )
       assert.deepEqual([await send('b', state), await send('a', state), await send('c', state)], ['counted', 'counted', 'counted'])
       assert.deepEqual(await inbox(), [['a', 'c', 3]])
       assert.equal(await send('d', { dedupeKey: 'd' }), 'counted')
       assert.equal(await send('d', { dedupeKey: 'd' }), 'counted')
       assert.deepEqual(await inbox(), [['a', 'c', 4]])
       await store.markNotifications(scope, ['a'], 'seen', now)
-      assert.deepEqual([await send('b', state), await send('c', state), await send('d'), await send('e', { dedupeKey: 'd' })], ['counted', 'counted', 'counted', 'counted'])
+      assert.deepEqual(
+        [await send('b', state), await send('c', state), await send('d'), await send('e', { dedupeKey: 'd' })],
+        ['counted', 'counted', 'counted', 'counted'],
+      )
       assert.equal((await inbox()).length, 1)
       assert.equal(await send('f', { ...state, now: now + 100 }), 'created')
       assert.equal(await send('g', { dedupeKey: 'd', now: now + 100 }), 'created')
-      // It is known on its thread alone, to its resource alone, and gone with it.
+      // It is recognised only on its thread and for its resource, and deleted with them.
       assert.equal(await send('b', { threadId: 'thread-2' }), 'created')
       await assert.rejects(store.ingest([note('b', { resourceId: 'resource-2' })]), { code: 'id_taken' })
       await store.forgetThreads([scope.threadId])
@@ -48,22 +59,29 @@ export const notificationKeyConformance: NotificationCase[] = [
     },
   },
   {
-    name: '[E1.2] what was counted is known after its thread changed hands, and of very many the last',
+    name: '[E1.2] a counted event is recognised after a transfer of its thread; of very many, the last ones are',
     async run({ store: open }) {
       const store = await open()
-      for (let index = 0; index < 400; index++) await store.ingest([note(`n${index}`, { coalesceKey: 'k', dedupeKey: `d${index}`, rememberMs: 1_000 })])
+      for (let index = 0; index < 400; index++) await store.ingest([
+        note(`n${index}`, { coalesceKey: 'k', dedupeKey: `d${index}`, rememberMs: 1_000 }),
+      ])
       await store.giveThread(scope.threadId, 'resource-2')
       await store.markNotifications({ threadId: scope.threadId }, ['n0'], 'seen', now)
       const again = (id: string, dedupeKey: string) => store.ingest([note(id, { resourceId: 'resource-2', dedupeKey })])
-      assert.deepEqual((await Promise.all([again('n399', 'x'), again('n200', 'y'), again('z', 'd399')])).map(([one]) => one?.outcome), ['counted', 'counted', 'counted'])
+      assert.deepEqual(
+        (await Promise.all([again('n399', 'x'), again('n200', 'y'), again('z', 'd399')])).map(([one]) => one?.outcome),
+        ['counted', 'counted', 'counted'],
+      )
       assert.equal((await again('n5', 'w'))[0]?.outcome, 'created')
     },
   },
   {
-    name: '[N1.1] a record that a summary counts is not told of at once again, however often it comes',
+    name: '[N1.1] a repeated record that a summary counts does not cause another immediate summary',
     async run({ store: open }) {
       const store = await open()
-      const settlement = { action: 'summarize', summary: { form: 'now' }, deliverAt: now, whenIdle: { recheckAt: now + 50 }, now, claimUntil: now + 1_000 } as const
+      const settlement = {
+        action: 'summarize', summary: { form: 'now' }, deliverAt: now, whenIdle: { recheckAt: now + 50 }, now, claimUntil: now + 1_000,
+      } as const
       const [first] = await store.ingest([note('n1', { dedupeKey: 'k', settlement })])
       assert.ok(first?.settled?.batch)
       await store.ingest([note('n2', { dedupeKey: 'k' })])
@@ -76,18 +94,20 @@ export const notificationKeyConformance: NotificationCase[] = [
     },
   },
   {
-    name: '[N1.2] what is on its way takes in no more words of its coalesceKey',
+    name: '[N1.2] a record that is being delivered does not accept further events of its coalesceKey',
     async run({ store: open }) {
       const store = await open()
       await store.ingest([note('n1', { coalesceKey: 'k' }), note('n2', { coalesceKey: 'k', summary: 'newer' })])
-      assert.deepEqual((await store.listNotifications({ ...scope, limit: 5 })).notifications.map(({ id, summary }) => [id, summary]), [['n1', 'newer']])
+      assert.deepEqual(
+        (await store.listNotifications({ ...scope, limit: 5 })).notifications.map(({ id, summary }) => [id, summary]), [['n1', 'newer']],
+      )
       await store.settle([decided('n1', { action: 'deliver' })])
       const [third] = await store.ingest([note('n3', { coalesceKey: 'k' })])
       assert.deepEqual([third?.record.id, third?.outcome], ['n3', 'created'])
     },
   },
   {
-    name: '[N1.1] sends of one dedupeKey at once are one record with their count',
+    name: '[N1.1] concurrent sends of one dedupeKey are one record with their count',
     async run({ store: open }) {
       const store = await open()
       const answers = await Promise.all(Array.from({ length: 20 }, (_, index) => store.ingest([note(`n${index}`, { dedupeKey: 'k' })])))
@@ -97,21 +117,25 @@ export const notificationKeyConformance: NotificationCase[] = [
     },
   },
   {
-    name: '[N1.1] an event that is repeated is only counted: its priority, its words and its time stand',
+    name: '[N1.1] a repeated event is only counted: priority, summary and time do not change',
     async run({ store: open }) {
       const store = await open()
       const settlement: SettlementTerms = { action: 'defer', deliverAt: now + 50, now, claimUntil: now + 1_000 }
       await store.ingest([note('n1', { dedupeKey: 'k', priority: 'high', payload: 'all of it', settlement })])
       const [again] = await store.ingest([note('n2', { dedupeKey: 'k', priority: 'low', payload: 'nothing', now: now + 40 })])
-      assert.deepEqual([again?.outcome, again?.record.priority, again?.record.summary, again?.record.payload], ['counted', 'high', 'n1', 'all of it'])
+      assert.deepEqual(
+        [again?.outcome, again?.record.priority, again?.record.summary, again?.record.payload], ['counted', 'high', 'n1', 'all of it'],
+      )
       assert.deepEqual([again?.record.coalescedCount, again?.record.deliverAt?.getTime()], [2, now + 50])
     },
   },
   {
-    name: '[N1.1] [N1.2] what is decided anew comes no later for it, and may come sooner',
+    name: '[N1.1] [N1.2] a new decision never delays a delivery, and may advance it',
     async run({ store: open }) {
       const store = await open()
-      await store.ingest([note('deferred', { coalesceKey: 'a' }), note('timed', { coalesceKey: 'b' }), note('window', { coalesceKey: 'c' })])
+      await store.ingest([
+        note('deferred', { coalesceKey: 'a' }), note('timed', { coalesceKey: 'b' }), note('window', { coalesceKey: 'c' }),
+      ])
       const times = async (at: number): Promise<Array<number | undefined>> => {
         const terms = { now: now + at, claimUntil: now + at }
         const settled = await store.settle([
@@ -127,10 +151,12 @@ export const notificationKeyConformance: NotificationCase[] = [
     },
   },
   {
-    name: '[N1.2] newer words make a record no less pressing, and take no full text back',
+    name: '[N1.2] a newer event does not lower the priority of a record, and does not remove its full text',
     async run({ store: open }) {
       const store = await open()
-      const high = { action: 'summarize', summary: { form: 'now' }, deliverAt: now, whenIdle: { recheckAt: now + 50 }, now, claimUntil: now + 1_000 } as const
+      const high = {
+        action: 'summarize', summary: { form: 'now' }, deliverAt: now, whenIdle: { recheckAt: now + 50 }, now, claimUntil: now + 1_000,
+      } as const
       await store.ingest([note('n1', { coalesceKey: 'k', priority: 'high', settlement: high })])
       const [merged] = await store.ingest([note('n2', { coalesceKey: 'k', priority: 'low', summary: 'newer' })])
       assert.deepEqual([merged?.outcome, merged?.record.priority, merged?.record.summary], ['coalesced', 'high', 'newer'])
@@ -139,7 +165,7 @@ export const notificationKeyConformance: NotificationCase[] = [
     },
   },
   {
-    name: '[N1.1] what was told of is not told of again, whatever the time; an idle thread may have it in full',
+    name: '[N1.1] a delivered record is not delivered again at any time; an idle thread may get its full text',
     async run({ store: open }) {
       const store = await open()
       const summary = { form: 'window', quietMs: 5, maxWaitMs: 30 } as const
@@ -156,16 +182,19 @@ export const notificationKeyConformance: NotificationCase[] = [
     },
   },
   {
-    name: '[N1.1] a key is remembered however its record was put away, and no longer than it is to be',
+    name: '[N1.1] a key is remembered for its time, whichever way its record left the inbox',
     async run({ store: open }) {
       const store = await open()
       const { threadId } = scope
       for (const status of ['seen', 'dismissed', 'archived'] as const) {
         for (const before of ['pending', 'delivered'] as const) {
           const id = `${before}-${status}`
-          const send = async (turn: number, at: number) => (await store.ingest([note(`${id}-${turn}`, { dedupeKey: id, rememberMs: 100, now: now + at })]))[0]?.outcome
+          const send = async (turn: number, at: number) =>
+            (await store.ingest([note(`${id}-${turn}`, { dedupeKey: id, rememberMs: 100, now: now + at })]))[0]?.outcome
           await send(1, 0)
-          if (before === 'delivered') await store.delivered([{ threadId, id: `${id}-1`, signalId: 's', status: 'delivered', now, rememberUntil: now + 100 }])
+          if (before === 'delivered') await store.delivered([
+            { threadId, id: `${id}-1`, signalId: 's', status: 'delivered', now, rememberUntil: now + 100 },
+          ])
           await store.markNotifications(scope, [`${id}-1`], status, now)
           assert.deepEqual([await send(2, 99), await send(3, 100)], ['counted', 'created'], id)
         }
@@ -179,23 +208,30 @@ export const notificationKeyConformance: NotificationCase[] = [
     },
   },
   {
-    name: '[N1.1] [N2.2] what failed has its keys again when it is retried: what is repeated is counted on it',
+    name: '[N1.1] [N2.2] a failed record has its keys again when it is retried: repeated events are counted on it',
     async run({ store: open }) {
       const store = await open()
       const { threadId } = scope
-      const send = async (id: string, more: Partial<NewNotification> = {}) => (await store.ingest([note(id, { dedupeKey: 'k', rememberMs: 100, ...more })]))[0]
+      const send = async (id: string, more: Partial<NewNotification> = {}) =>
+        (await store.ingest([note(id, { dedupeKey: 'k', rememberMs: 100, ...more })]))[0]
       for (const [round, before] of (['pending', 'delivered'] as const).entries()) {
         const id = `n${round}`
         const later = { now: now + round * 1_000 }
         await send(id, later)
-        if (before === 'delivered') await store.delivered([{ threadId, id, signalId: 's', status: 'delivered', ...later, rememberUntil: now + 5_000 }])
+        if (before === 'delivered') await store.delivered([
+          { threadId, id, signalId: 's', status: 'delivered', ...later, rememberUntil: now + 5_000 },
+        ])
         await store.failed({ threadId, id, error: 'refused', ...later })
         assert.equal(await store.retryNotifications(scope, [id, id, 'none'], later.now), 1)
-        assert.deepEqual([(await send(`${id}-again`, later))?.outcome, (await store.getNotification({ ...scope, id }))?.coalescedCount], ['counted', 2])
+        assert.deepEqual(
+          [(await send(`${id}-again`, later))?.outcome, (await store.getNotification({ ...scope, id }))?.coalescedCount], ['counted', 2],
+        )
         await store.delivered([{ threadId, id, signalId: 's2', status: 'delivered', ...later, rememberUntil: later.now + 100 }])
         assert.equal((await send(`${id}-late`, { now: later.now + 99 }))?.outcome, 'counted')
       }
-      await store.ingest([note('state', { coalesceKey: 'c', settlement: { action: 'summarize', summary: { form: 'now' }, now, claimUntil: now } })])
+      await store.ingest([
+        note('state', { coalesceKey: 'c', settlement: { action: 'summarize', summary: { form: 'now' }, now, claimUntil: now } }),
+      ])
       await store.failed({ threadId, id: 'state', error: 'refused', now })
       await store.retryNotifications(scope, ['state'], now)
       const [newer] = await store.ingest([note('newer', { coalesceKey: 'c' })])
@@ -203,7 +239,7 @@ export const notificationKeyConformance: NotificationCase[] = [
     },
   },
   {
-    name: '[N1.1] [N2.2] what failed takes in no event while nobody retries it; what came since in another record is not told twice',
+    name: '[N1.1] [N2.2] a failed record accepts no events until it is retried; an event with another record since is not delivered twice',
     async run({ store: open }) {
       const store = await open()
       const { threadId } = scope
@@ -219,11 +255,11 @@ export const notificationKeyConformance: NotificationCase[] = [
       assert.equal(await store.retryNotifications(scope, ['a'], now + 1), 0)
       const [a, b] = await Promise.all(['a', 'b'].map((id) => store.getNotification({ ...scope, id })))
       assert.deepEqual([a?.status, a?.deliveryReason, b?.status, b?.coalescedCount], ['discarded', 'duplicate', 'pending', 2])
-      // Also by the key of one that it had taken in.
+      // Also by the key of an event that was counted on it.
       await store.ingest([note('c', { ...state, dedupeKey: 'first' }), note('d', { ...state, dedupeKey: 'second', rememberMs: 500 })])
       await fail('c', { ...state, dedupeKey: 'first' })
       assert.equal((await store.ingest([note('e', { dedupeKey: 'second' })]))[0]?.outcome, 'created')
-      // What is over holds no key, and newer words stand by themselves.
+      // A record in a final state has no key, and a newer event gets its own record.
       await fail('f', { dedupeKey: 'g' })
       await store.ingest([note('h', { dedupeKey: 'g' })])
       await store.delivered([{ threadId, id: 'h', signalId: 's-h', status: 'delivered', now, rememberUntil: now + 10 }])
@@ -234,26 +270,32 @@ export const notificationKeyConformance: NotificationCase[] = [
     },
   },
   {
-    name: '[N1.3] what a coalesceKey joins is refused by name where it is more than a record may have, and changes nothing',
+    name: '[N1.3] joined text above the limit of a record is rejected by the name of its field, and nothing changes',
     async run({ store: open }) {
       const store = await open()
       const half = 'x'.repeat(6 * 1024 * 1024)
       await store.ingest([note('n1', { coalesceKey: 'k', attributes: { a: half }, metadata: { a: half } })])
       for (const [field, more] of Object.entries({ attributes: { attributes: { b: half } }, metadata: { metadata: { b: half } } })) {
-        await assert.rejects(store.ingest([note('other'), note('n2', { coalesceKey: 'k', ...more })]), (error: { code?: string; details?: { field?: string } }) => error.code === 'invalid_argument' && error.details?.field === field)
+        await assert.rejects(
+          store.ingest([note('other'), note('n2', { coalesceKey: 'k', ...more })]),
+          (error: { code?: string; details?: { field?: string } }) => error.code === 'invalid_argument' && error.details?.field === field,
+        )
       }
       const { notifications } = await store.listNotifications(scope)
-      assert.deepEqual(notifications.map(({ id, coalescedCount, attributes, metadata }) => [id, coalescedCount, Object.keys({ ...attributes, ...metadata })]), [['n1', 1, ['a']]])
+      assert.deepEqual(notifications.map(
+        ({ id, coalescedCount, attributes, metadata }) => [id, coalescedCount, Object.keys({ ...attributes, ...metadata })],
+      ), [['n1', 1, ['a']]])
       const [replaced] = await store.ingest([note('n3', { coalesceKey: 'k', attributes: { a: half }, metadata: { a: half } })])
       assert.equal(replaced?.outcome, 'coalesced')
     },
   },
   {
-    name: '[N1.11] a thread that becomes another\'s keeps all of its records; where two have one key then, the new owner\'s keeps it, else the first',
+    name: '[N1.11] a transferred thread keeps all of its records; of two with one key, that of the new owner keeps it, else the first',
     async run({ store: open }) {
       const store = await open()
       const terms = { action: 'defer', deliverAt: now + 5, now, claimUntil: now } as const
-      const of = (resourceId: string, id: string, more: Partial<NewNotification> = {}) => note(id, { resourceId, settlement: terms, ...more })
+      const of = (resourceId: string, id: string, more: Partial<NewNotification> = {}) =>
+        note(id, { resourceId, settlement: terms, ...more })
       await store.ingest([
         of('resource-1', 'a', { dedupeKey: 'k' }), of('resource-2', 'b', { dedupeKey: 'k' }), of('resource-3', 'c', { dedupeKey: 'k' }),
         of('resource-1', 'd', { coalesceKey: 'k' }), of('resource-2', 'e', { coalesceKey: 'k' }),
@@ -263,14 +305,17 @@ export const notificationKeyConformance: NotificationCase[] = [
       const inbox = { ...scope, resourceId: 'resource-3' }
       const records = async () => (await store.listNotifications({ ...inbox, limit: 10 })).notifications.toReversed()
       assert.deepEqual((await records()).map(({ id, status }) => [id, status]), ['a', 'b', 'c', 'd', 'e', 'f'].map((id) => [id, 'pending']))
-      const again = await store.ingest([of('resource-3', 'g', { dedupeKey: 'k' }), of('resource-3', 'h', { coalesceKey: 'k', summary: 'newest' }), of('resource-3', 'i', { dedupeKey: 'f' })])
+      const again = await store.ingest([
+        of('resource-3', 'g', { dedupeKey: 'k' }), of('resource-3', 'h', { coalesceKey: 'k', summary: 'newest' }),
+        of('resource-3', 'i', { dedupeKey: 'f' }),
+      ])
       assert.deepEqual(again.map(({ record, outcome }) => [record.id, outcome]), [['c', 'counted'], ['d', 'coalesced'], ['f', 'counted']])
       assert.deepEqual((await records()).map(({ id, coalescedCount, dedupeKey }) => [id, coalescedCount, dedupeKey]), [
         ['a', 1, 'k'], ['b', 1, 'k'], ['c', 2, 'k'], ['d', 2, undefined], ['e', 1, undefined], ['f', 2, 'f'],
       ])
       const due = await store.claimDue(claim)
       assert.deepEqual(due.records.map(({ id }) => id).toSorted(), ['a', 'b', 'c', 'd', 'e', 'f'])
-      // Once more, as whoever was cut short does.
+      // Again, as after an interrupted call.
       await store.giveThread(scope.threadId, 'resource-3')
       assert.equal((await records()).length, 6)
     },

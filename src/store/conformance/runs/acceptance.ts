@@ -1,13 +1,45 @@
 import assert from 'node:assert/strict'
-import type { StoreCase } from '../case.ts'
+import type { Accepted, Send, ThreadStore } from '../../contract/threads.ts'
 import {
-  accept, acceptOne, begin, commit, everything, finish, ids, persisted, queued, refuses, row, rowIds, scope, send, signalRow, start, states, status,
-  threadId, unclaimed,
+  accept, acceptOne, begin, commit, everything, finish, ids, persisted, queued, rejectsWith, row, rowIds, scope, send, signalRow, start,
+  states, status, threadId, unclaimed, windows, type StoreCase,
 } from '../fixture.ts'
+
+/** The row of a signal with a caller id. */
+function sentRow(id: string, text = id) {
+  return row(id, 'signal', text, { type: 'user', content: {
+    format: 2, parts: [{ type: 'text', text }],
+    metadata: { signal: { id, type: 'user', tagName: 'user', acceptedAt: '2026-01-01T00:00:00.000Z' } },
+  } })
+}
+
+function named(id: string, more: Partial<Send> = {}): Send {
+  return send(id, { rows: [sentRow(id)], given: [id], ...more })
+}
+
+/** The send of a `generate()` call: queued, and bound to the process of its caller. */
+function call(id: string, rows: Send['rows'], more: Partial<Send> = {}): Send {
+  return send(id, { ...queued, rows, given: rows.map((one) => one.id), boundTo: 'p1', ...more })
+}
+
+async function refused(store: ThreadStore, one: Send): Promise<void> {
+  const before = await everything(store)
+  const [answer] = await store.accept([one])
+  assert.ok(answer && 'error' in answer, `${one.id} is refused`)
+  await rejectsWith('id_taken', Promise.reject(answer.error))
+  assert.deepEqual(await everything(store), before)
+}
+
+async function answered(store: ThreadStore, ...ids: string[]): Promise<void> {
+  for (const id of ids) await commit(
+    store, await start(store, id, { rows: [sentRow(id)] }),
+    { rows: [row(`${id}/0`, 'assistant', 'said', { messageId: `of-${id}` })], ...finish },
+  )
+}
 
 export const acceptanceCases: StoreCase[] = [
   {
-    name: '[A2.1] the same id again, after a wake, is one signal',
+    name: '[A2.1] a repeated id after a wake is one signal',
     async run({ store: open }) {
       const store = await open()
       const first = await acceptOne(store, send('a'))
@@ -22,11 +54,13 @@ export const acceptanceCases: StoreCase[] = [
     },
   },
   {
-    name: '[A2.1] the same id again is one signal on every route, before and after it is answered',
+    name: '[A2.1] a repeated id is one signal on every route, before and after it is answered',
     async run({ store: open }) {
       const store = await open()
       const run = await start(store, 'woke')
-      const all = [send('delivered'), send('queued', queued), send('persisted', persisted), send('cut', { ifActive: { behavior: 'interrupt' } })]
+      const all = [
+        send('delivered'), send('queued', queued), send('persisted', persisted), send('cut', { ifActive: { behavior: 'interrupt' } }),
+      ]
       const first = await accept(store, ...all)
       assert.deepEqual(first.map((answer) => answer.route), ['deliver', 'queue', 'persist', 'interrupt'])
       const again = await accept(store, ...all, send('woke'))
@@ -46,7 +80,7 @@ export const acceptanceCases: StoreCase[] = [
     },
   },
   {
-    name: '[A2.1] the same id twice in one batch, and twenty times at once, is one signal',
+    name: '[A2.1] an id that is sent twice in one batch, or twenty times concurrently, is one signal',
     async run({ store: open }) {
       const store = await open()
       const batch = await accept(store, send('a'), send('a'))
@@ -58,7 +92,7 @@ export const acceptanceCases: StoreCase[] = [
     },
   },
   {
-    name: '[A2.1] what was discarded leaves no trace and may be sent again',
+    name: '[A2.1] a discarded signal is not stored and may be sent again',
     async run({ store: open }) {
       const store = await open()
       const dropped = await acceptOne(store, send('a', { ifIdle: { behavior: 'discard' } }))
@@ -69,7 +103,7 @@ export const acceptanceCases: StoreCase[] = [
     },
   },
   {
-    name: '[A3.2] a refused send leaves nothing, and its neighbours stand',
+    name: '[A3.2] a rejected send stores nothing, and the others of its batch are stored',
     async run({ store: open }) {
       const store = await open()
       await acceptOne(store, send('mine'))
@@ -85,14 +119,14 @@ export const acceptanceCases: StoreCase[] = [
       assert.deepEqual(answers.map((answer) => 'error' in answer), [false, true, true, false])
       const [, stolen] = answers
       assert.ok(stolen && 'error' in stolen)
-      await refuses('thread_forbidden', Promise.reject(stolen.error))
+      await rejectsWith('thread_forbidden', Promise.reject(stolen.error))
       assert.deepEqual(await everything(store), before)
       assert.equal(await status(store, 'thread-2'), 'running')
       assert.equal(await status(store, 'thread-3'), 'running')
     },
   },
   {
-    name: '[A3.2] a send that refuses to wait behind a suspended run leaves nothing',
+    name: '[A3.2] a send with refuseSuspended to a suspended thread stores nothing',
     async run({ store: open }) {
       const store = await open()
       const run = await start(store)
@@ -100,12 +134,12 @@ export const acceptanceCases: StoreCase[] = [
       const before = await everything(store)
       const [answer] = await store.accept([send('b', { refuseSuspended: true })])
       assert.ok(answer && 'error' in answer)
-      await refuses('thread_suspended', Promise.reject(answer.error))
+      await rejectsWith('thread_suspended', Promise.reject(answer.error))
       assert.deepEqual(await everything(store), before)
     },
   },
   {
-    name: 'a send makes its thread, with what it says about it',
+    name: 'a send creates its thread with the description that it has',
     async run({ store: open }) {
       const store = await open()
       const made = await acceptOne(store, send('a', { thread: { title: 'First', metadata: { a: 1 }, parentId: 'parent' } }))
@@ -118,10 +152,12 @@ export const acceptanceCases: StoreCase[] = [
     },
   },
   {
-    name: 'attributes of the branch that was taken are merged into signal rows, and kept',
+    name: 'attributes of the chosen branch are merged into signal rows, and stored',
     async run({ store: open }) {
       const store = await open()
-      const branches = { ifIdle: { behavior: 'wake', attributes: { when: 'idle' } }, ifActive: { behavior: 'deliver', attributes: { when: 'active' } } } as const
+      const branches = {
+        ifIdle: { behavior: 'wake', attributes: { when: 'idle' } }, ifActive: { behavior: 'deliver', attributes: { when: 'active' } },
+      } as const
       const attributed = (id: string) => ({ ...branches, rows: [signalRow(id, 'user', { when: 'never', from: 'test' })] })
       const idle = await acceptOne(store, send('a', attributed('a')))
       const active = await acceptOne(store, send('b', attributed('b')))
@@ -136,7 +172,7 @@ export const acceptanceCases: StoreCase[] = [
     },
   },
   {
-    name: 'what happens on an idle thread takes an epoch of its own',
+    name: 'an event on an idle thread gets its own epoch',
     async run({ store: open }) {
       const store = await open()
       const kept = await acceptOne(store, send('a', persisted))
@@ -146,6 +182,114 @@ export const acceptanceCases: StoreCase[] = [
       const waits = await acceptOne(store, send('c', unclaimed))
       assert.deepEqual([waits.route, waits.epoch, waits.fence, await status(store)], ['wake', 3, undefined, 'idle'])
       assert.deepEqual(await states(store), { a: 'consumed', b: 'consumed', c: 'pending' })
+    },
+  },
+  {
+    name: '[A2.4] a send under the id of a message, of a reply or of one of its rows is rejected and writes nothing',
+    async run({ store: open }) {
+      const store = await open()
+      await answered(store, 'a')
+      await store.saveMessages([{ scope, messages: [{ ...row('saved'), id: 'saved', role: 'user' }] }])
+      for (const id of ['saved', 'of-a', 'a/0']) {
+        for (const more of [{}, queued, persisted]) await refused(store, named(id, more))
+      }
+      const run = await start(store, 'b')
+      for (const id of ['saved', 'of-a', 'b']) {
+        if (id === 'b') assert.equal((await acceptOne(store, named(id))).duplicate, true)
+        else await refused(store, named(id))
+      }
+      await commit(store, run, finish)
+    },
+  },
+  {
+    name: '[A2.4] the ids of the rows of a call are taken as soon as the call is accepted',
+    async run({ store: open }) {
+      const store = await open()
+      const run = await start(store)
+      await acceptOne(store, call('call', [row('asked')]))
+      for (const more of [{}, queued, persisted]) await refused(store, named('asked', more))
+      const together = await store.accept([call('other', [row('also')]), named('also')])
+      assert.deepEqual(together.map((answer) => 'error' in answer), [false, true])
+      await store.cancelSignals(scope, ['call', 'other'])
+      assert.equal((await acceptOne(store, named('asked'))).route, 'deliver')
+      await commit(store, run, { rows: [], drain: true })
+      assert.deepEqual(await rowIds(store), ['a', 'asked'])
+    },
+  },
+  {
+    name: '[A2.5] a repeated signal is recognised after its mailbox record was pruned',
+    async run({ store: open }) {
+      const store = await open()
+      await answered(store, 'a')
+      await acceptOne(store, named('kept', persisted))
+      const before = await rowIds(store)
+      await store.pruneSome({ recordsBefore: Number.MAX_SAFE_INTEGER, limit: 100 })
+      assert.equal(await store.getSignal(scope, 'a'), null)
+      const about = ({ route, duplicate, state, runId, rows, fence }: Accepted) => ({
+        route, duplicate, state, runId, rows: rows.map(({ id }) => id), fence,
+      })
+      assert.deepEqual(
+        about(await acceptOne(store, named('a'))),
+        { route: 'wake', duplicate: true, state: 'consumed', runId: 'run-of-a', rows: ['a'], fence: undefined },
+      )
+      assert.deepEqual(
+        about(await acceptOne(store, named('kept'))),
+        { route: 'persist', duplicate: true, state: 'consumed', runId: undefined, rows: ['kept'], fence: undefined },
+      )
+      assert.deepEqual(await rowIds(store), before)
+      assert.equal((await store.getThread(scope))?.status, 'idle')
+    },
+  },
+  {
+    name: '[A2.6] a call that repeats a message means that message; different contents under its id are rejected',
+    async run({ store: open }) {
+      const store = await open()
+      await answered(store, 'a')
+      await refused(store, call('other', [row('a', 'user', 'something else')]))
+      await refused(store, call('answer', [row('of-a')]))
+      await refused(store, call('role', [row('a', 'assistant'), row('new')]))
+      // For repeated history, the thread's own version counts.
+      const again = await acceptOne(
+        store,
+        call('again', [row('a', 'user', 'as it was shown'), row('a/0', 'assistant', 'shortened', { messageId: 'of-a' }), row('new')]),
+      )
+      assert.ok(again.fence)
+      const run = { ...(await store.beginRun(again.fence, windows({ low: 10, high: 20 })))!, fence: again.fence }
+      await commit(store, run, finish)
+      assert.deepEqual(await rowIds(store), ['a', 'a/0', 'new'])
+    },
+  },
+  {
+    name: '[A2.6] a call under the id of a pending message is rejected, unless the contents are equal',
+    async run({ store: open }) {
+      const store = await open()
+      const run = await start(store)
+      await acceptOne(store, named('waits'))
+      await acceptOne(store, call('first', [row('asked')]))
+      await refused(store, call('second', [row('waits', 'user', 'something else')]))
+      await refused(store, call('third', [row('asked', 'user', 'something else')]))
+      await acceptOne(store, call('same', [row('asked')]))
+      await commit(store, run, { drain: true })
+      assert.deepEqual(await rowIds(store), ['a', 'waits'])
+    },
+  },
+  {
+    name: "[M1.16] a message can't be saved or changed under the id of a pending signal",
+    async run({ store: open }) {
+      const store = await open()
+      const run = await start(store)
+      await acceptOne(store, send('pending'))
+      await acceptOne(store, send('queued', queued))
+      await acceptOne(store, call('call', [row('asked')]))
+      const before = await everything(store)
+      for (const id of ['pending', 'queued', 'asked']) {
+        const message = { ...row('fine'), id, role: 'user' as const }
+        await rejectsWith('id_taken', store.saveMessages([{ scope, messages: [{ ...message, id: 'fine' }, message] }]))
+        await rejectsWith('id_taken', store.updateMessages([{ scope, patches: [{ id, content: { parts: [] } }] }]))
+      }
+      assert.deepEqual(await everything(store), before)
+      await commit(store, run, { drain: true })
+      assert.deepEqual(await rowIds(store), ['a', 'pending'])
     },
   },
 ]

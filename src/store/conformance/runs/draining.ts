@@ -1,18 +1,20 @@
 import assert from 'node:assert/strict'
 import type { Fence, ThreadStore } from '../../contract/threads.ts'
-import type { StoreCase } from '../case.ts'
-import { withChance, type Chance } from './chance.ts'
 import {
   accept, acceptOne, begin, commit, finish, ids, persisted, queued, row, rowIds, scope, send, start, states, status, wide, windows,
+  withChance, type Chance, type StoreCase,
 } from '../fixture.ts'
 
 export const drainingCases: StoreCase[] = [
   {
-    name: '[R2.1] a drain takes all that may enter, in acceptance order, behind what the step said',
+    name: '[R2.1] a drain takes all signals that may enter, in acceptance order, after the rows of the step',
     async run({ store: open }) {
       const store = await open()
       const run = await start(store)
-      await accept(store, send('b'), send('q', queued), send('foreign', { agentId: 'agent-2' }), send('c', { ifActive: { behavior: 'interrupt' } }), send('d'))
+      await accept(
+        store, send('b'), send('q', queued), send('foreign', { agentId: 'agent-2' }), send('c', { ifActive: { behavior: 'interrupt' } }),
+        send('d'),
+      )
       const { rows, taken, ended } = await commit(store, run, { rows: [row('said', 'assistant'), row('result', 'tool')], drain: true })
       assert.equal(ended, false)
       assert.deepEqual(ids(taken), ['b', 'c', 'd'])
@@ -26,7 +28,7 @@ export const drainingCases: StoreCase[] = [
     },
   },
   {
-    name: '[R2.1] a drain that finds nothing leaves what was taken open to rejection; no drain takes nothing',
+    name: '[R2.1] a drain that takes nothing seals nothing; a commit without drain takes nothing',
     async run({ store: open }) {
       const store = await open()
       const run = await start(store)
@@ -38,7 +40,7 @@ export const drainingCases: StoreCase[] = [
     },
   },
   {
-    name: '[R2.1] the input of one send stays together, and keeps its order',
+    name: '[R2.1] the rows of one send stay together, in their order',
     async run({ store: open }) {
       const store = await open()
       const run = await start(store, 'a', { rows: [row('u1'), row('c1', 'context'), row('u2')] })
@@ -50,7 +52,7 @@ export const drainingCases: StoreCase[] = [
     },
   },
   {
-    name: '[R3.1] a run does not end with something waiting to enter it',
+    name: '[R3.1] a run does not end while a signal may enter it',
     async run({ store: open }) {
       const store = await open()
       const run = await start(store)
@@ -64,7 +66,7 @@ export const drainingCases: StoreCase[] = [
     },
   },
   {
-    name: '[R3.1] a run that must end leaves what waits to the next one, under the same lease',
+    name: '[R3.1] a run that must end leaves pending signals to the next one, under the same lease',
     async run({ store: open }) {
       const store = await open()
       const run = await start(store)
@@ -81,7 +83,7 @@ export const drainingCases: StoreCase[] = [
     },
   },
   {
-    name: '[R3.1] every status a run can end with leaves what waits to the next one',
+    name: '[R3.1] every final status of a run leaves pending signals to the next one',
     async run({ store: open }) {
       const store = await open()
       let run = await start(store, 'first')
@@ -96,7 +98,7 @@ export const drainingCases: StoreCase[] = [
     },
   },
   {
-    name: '[R3.1] whatever the order of sends and ends, an idle thread has nothing waiting and every send is answered once',
+    name: '[R3.1] in every order of sends and ends, an idle thread has no pending signals and every send is answered once',
     async run({ store: open }) {
       const store = await open()
       await withChance((chance) => hammer(store, chance))
@@ -130,7 +132,7 @@ async function hammer(store: ThreadStore, chance: Chance): Promise<void> {
   assert.equal(heard.length, count, 'nothing lost')
 }
 
-/** Holds the lease when somebody has it, and does one thing with it at a time. */
+/** Holds the lease, if it is granted, and makes one call with it at a time. */
 class Runner {
   readonly #store: ThreadStore
   readonly #chance: Chance
@@ -149,19 +151,19 @@ class Runner {
     this.#fence = fence
   }
 
-  /** False when there is nothing to do. The lease counts as gone while the store is at work: an accept beside it may find it so. */
+  /** False if it has nothing to do. During a call of the store the lease counts as released: a concurrent send may be granted it. */
   async step(): Promise<boolean> {
     const fence = this.#fence
     if (!fence) return false
     this.#fence = undefined
     if (await this.#act(fence)) {
-      assert.equal(this.#fence, undefined, 'nobody else took the thread')
+      assert.equal(this.#fence, undefined, 'no other process has the lease')
       this.#fence = fence
     }
     return true
   }
 
-  /** Begins a run or does a step of it; answers whether the lease is still held. */
+  /** Begins a run or commits a step of it; returns whether the lease is still held. */
   async #act(fence: Fence): Promise<boolean> {
     if (!this.#run) {
       const begun = await this.#store.beginRun(fence, windows(wide))

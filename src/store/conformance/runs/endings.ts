@@ -1,32 +1,32 @@
 import assert from 'node:assert/strict'
 import type { StepCommit } from '../../contract/threads.ts'
-import type { StoreCase } from '../case.ts'
 import {
-  accept, acceptOne, begin, commit, everything, finish, ids, persisted, queued, refuses, row, rowIds, scope, send, start, states, status, threadId, wide, windows,
+  accept, acceptOne, begin, commit, everything, finish, ids, persisted, queued, rejectsWith, row, rowIds, scope, send, start, states,
+  status, threadId, wide, windows, type StoreCase,
 } from '../fixture.ts'
 
 const refused = { end: { status: 'rejected', error: { message: 'not allowed' } } } as const
 
 export const endingCases: StoreCase[] = [
   {
-    name: '[R5.3] a parked run is taken up again where it stopped',
+    name: '[R5.3] a parked run is retried where it stopped',
     async run(harness) {
       let store = await harness.store()
       const run = await start(store)
       await commit(store, run, { rows: [row('said', 'assistant')], drain: true })
       await commit(store, run, { step: 1, rows: [row('asked', 'assistant')], started: ['call-1'] })
-      await refuses('run_not_parked', store.retryParked(scope, 'run-of-a', { owner: 'p2' }))
+      await rejectsWith('run_not_parked', store.retryParked(scope, 'run-of-a', { owner: 'p2' }))
       await commit(store, run, { step: 1, rows: [row('why', 'assistant')], end: { status: 'parked', error: { code: 'run_parked' } } })
       const parked = await store.getRun(scope, 'run-of-a')
       assert.deepEqual([parked?.status, parked?.step, parked?.started, await status(store)], ['parked', 1, ['call-1'], 'idle'])
       if (harness.reopen) store = await harness.reopen(store)
 
-      await refuses('run_not_parked', store.retryParked(scope, 'another', { owner: 'p2' }))
-      await refuses('thread_forbidden', store.retryParked({ ...scope, resourceId: 'resource-2' }, 'run-of-a', { owner: 'p2' }))
+      await rejectsWith('run_not_parked', store.retryParked(scope, 'another', { owner: 'p2' }))
+      await rejectsWith('thread_forbidden', store.retryParked({ ...scope, resourceId: 'resource-2' }, 'run-of-a', { owner: 'p2' }))
       const { fence, agentId } = await store.retryParked(scope, 'run-of-a', { owner: 'p2', removed: ['why'] })
       assert.ok(fence)
       assert.deepEqual([agentId, fence.owner, fence.epoch], ['agent-1', 'p2', run.fence.epoch + 1])
-      await refuses('run_not_parked', store.retryParked(scope, 'run-of-a', { owner: 'p3' }))
+      await rejectsWith('run_not_parked', store.retryParked(scope, 'run-of-a', { owner: 'p3' }))
       const again = await begin(store, fence)
       const { resumed, run: { status: now, step, attempts, started, error }, rows } = again
       assert.deepEqual([resumed, now, step, attempts, started, error], [true, 'running', 1, 2, ['call-1'], undefined])
@@ -36,7 +36,7 @@ export const endingCases: StoreCase[] = [
     },
   },
   {
-    name: '[R5.3] a parked run stays parked while others run, and when others ran; without an owner it is left to whoever can run it',
+    name: '[R5.3] a run stays parked during and after other runs; retried without an owner, its thread is due for any process',
     async run({ store: open }) {
       const store = await open()
       const park = { end: { status: 'parked' } } as const
@@ -49,14 +49,14 @@ export const endingCases: StoreCase[] = [
       await commit(store, await begin(store, claimed.fence), park)
       const next = await start(store, 'b')
       const before = await everything(store)
-      await refuses('run_not_parked', store.retryParked(scope, 'run-of-a', { owner: 'p2' }))
+      await rejectsWith('run_not_parked', store.retryParked(scope, 'run-of-a', { owner: 'p2' }))
       assert.deepEqual(await everything(store), before)
       await commit(store, next, finish)
-      await refuses('run_not_parked', store.retryParked(scope, 'run-of-a', { owner: 'p2' }))
+      await rejectsWith('run_not_parked', store.retryParked(scope, 'run-of-a', { owner: 'p2' }))
     },
   },
   {
-    name: '[R7.1] a rejected run leaves no row, and what it took is rejected; what waits stays',
+    name: '[R7.1] a rejected run leaves no rows, and the signals that it took are rejected; pending signals stay',
     async run({ store: open }) {
       const store = await open()
       const before = await start(store, 'before')
@@ -76,13 +76,15 @@ export const endingCases: StoreCase[] = [
     },
   },
   {
-    name: '[R7.7] an end, a row or a change that is no JSON leaves everything as it was, and the run can still end',
+    name: '[R7.7] an end, a row or a change that is not JSON is rejected without effect, and the run can still end',
     async run({ store: open }) {
       const store = await open()
       const run = await start(store, 'a')
       await commit(store, run, { rows: [row('one', 'assistant')], drain: true })
       const before = JSON.stringify([await rowIds(store), await states(store), await status(store)])
-      const odd = { ...row('odd', 'assistant'), content: { format: 2, parts: [], metadata: { a: 1n as unknown as number } } } as ReturnType<typeof row>
+      const odd = {
+        ...row('odd', 'assistant'), content: { format: 2, parts: [], metadata: { a: 1n as unknown as number } },
+      } as ReturnType<typeof row>
       const error = { message: 'no', a: 1n } as unknown as { message: string }
       const changes: Array<Partial<StepCommit>> = [
         { step: 1, end: { status: 'rejected', error } },
@@ -110,7 +112,7 @@ export const endingCases: StoreCase[] = [
     },
   },
   {
-    name: '[R7.1] what was answered before new input came is sealed: a later rejection takes back only what followed',
+    name: '[R7.1] new input seals the rows before it: a later rejection removes only the rows after it',
     async run({ store: open }) {
       const store = await open()
       const run = await start(store)
@@ -123,7 +125,7 @@ export const endingCases: StoreCase[] = [
     },
   },
   {
-    name: '[R7.1] a rejection leaves what others stored meanwhile, and the window counts right afterwards',
+    name: '[R7.1] a rejection keeps rows that others stored during the run, and the window is counted correctly afterwards',
     async run({ store: open }) {
       const store = await open()
       for (const id of ['u1', 'u2']) await commit(store, await start(store, id), { rows: [row(`answer-${id}`, 'assistant')], ...finish })
@@ -134,11 +136,13 @@ export const endingCases: StoreCase[] = [
       const { fence } = await acceptOne(store, send('u3'))
       assert.ok(fence)
       const next = await store.beginRun(fence, windows({ low: 2, high: 5 }))
-      assert.deepEqual(ids(next?.rows ?? []), ['u2', 'answer-u2', 'note', 'u3'], 'six messages: one chunk of three is cut, back to its turn')
+      assert.deepEqual(
+        ids(next?.rows ?? []), ['u2', 'answer-u2', 'note', 'u3'], 'six messages: one chunk of three is cut, back to its turn',
+      )
     },
   },
   {
-    name: '[R8.1] an aborted run keeps what was said and leaves what waits',
+    name: '[R8.1] an aborted run keeps its rows and leaves pending signals',
     async run({ store: open }) {
       const store = await open()
       const run = await start(store)
@@ -153,12 +157,14 @@ export const endingCases: StoreCase[] = [
     },
   },
   {
-    name: '[R8.1] an aborted run takes what waits along when asked',
+    name: '[R8.1] an aborted run cancels pending signals with clearPending',
     async run({ store: open }) {
       const store = await open()
       const run = await start(store)
       await accept(store, send('b'), send('q', queued))
-      const { ended, more } = await commit(store, run, { rows: [row('partial', 'assistant')], end: { status: 'aborted', clearPending: true } })
+      const { ended, more } = await commit(
+        store, run, { rows: [row('partial', 'assistant')], end: { status: 'aborted', clearPending: true } },
+      )
       assert.deepEqual([ended, more, await status(store)], [true, false, 'idle'])
       assert.deepEqual(await states(store), { a: 'consumed', b: 'cancelled', q: 'cancelled' })
       assert.deepEqual(await store.listOrphans(Date.now(), 10), [])
@@ -167,7 +173,7 @@ export const endingCases: StoreCase[] = [
     },
   },
   {
-    name: 'a run id that the thread has already is given up for a fresh one',
+    name: 'a run id that the thread has already is replaced by a generated one',
     async run({ store: open }) {
       const store = await open()
       const first = await start(store, 'a', { runId: 'same' })
@@ -192,7 +198,7 @@ export const endingCases: StoreCase[] = [
     },
   },
   {
-    name: 'a row whose id is there already is left where and as it is',
+    name: 'a row whose id exists already is not changed or moved',
     async run({ store: open }) {
       const store = await open()
       const run = await start(store, 'a')
@@ -201,14 +207,18 @@ export const endingCases: StoreCase[] = [
       const { fence } = await acceptOne(store, send('again', { rows: [row('said', 'user'), row('new')] }))
       assert.ok(fence)
       const next = await store.beginRun(fence, windows(wide))
-      assert.deepEqual(next?.rows.map(({ id, seq, role }) => [id, seq, role]), [['a', 1, 'signal'], ['said', 2, 'assistant'], ['new', 3, 'user']])
+      assert.deepEqual(
+        next?.rows.map(({ id, seq, role }) => [id, seq, role]), [['a', 1, 'signal'], ['said', 2, 'assistant'], ['new', 3, 'user']],
+      )
     },
   },
   {
     name: 'runs are found by id and listed newest first',
     async run({ store: open }) {
       const store = await open()
-      for (const [id, more] of [['a', {}], ['b', { threadId: 'thread-2', resourceId: 'resource-2', agentId: 'agent-2' }], ['c', {}]] as const) {
+      for (const [id, more] of [
+        ['a', {}], ['b', { threadId: 'thread-2', resourceId: 'resource-2', agentId: 'agent-2' }], ['c', {}],
+      ] as const) {
         const run = await start(store, id, more)
         await commit(store, run, id === 'b' ? { end: { status: 'failed', error: { message: 'broken' } } } : finish)
       }

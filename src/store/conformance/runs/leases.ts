@@ -1,16 +1,16 @@
 import assert from 'node:assert/strict'
 import type { Fence } from '../../contract/threads.ts'
-import type { StoreCase } from '../case.ts'
 import {
-  accept, acceptOne, alive, begin, commit, everything, finish, gone, ids, persisted, queued, refuses, row, scope, send, start, states, status, threadId, unclaimed, wide, windows,
+  accept, acceptOne, alive, begin, commit, everything, finish, gone, ids, persisted, queued, rejectsWith, row, scope, send, start, states,
+  status, threadId, unclaimed, wide, windows, type StoreCase,
 } from '../fixture.ts'
 
-/** What a send may ask for beside the lease. */
+/** Claims that also begin the run. */
 const beginning = { claim: { owner: 'p1', begin: windows(wide, 'agent-1') } }
 
 export const leaseCases: StoreCase[] = [
   {
-    name: '[R1.2] a wake that also begins the run does what beginRun does, with all that was sent in that moment',
+    name: '[R1.2] a wake that also begins the run does what beginRun does, with all signals of the transaction',
     async run({ store: open }) {
       const store = await open()
       await alive(store, 'p1')
@@ -33,7 +33,7 @@ export const leaseCases: StoreCase[] = [
     },
   },
   {
-    name: '[R1.2] a wake without a window for its agent is accepted, and its thread is released',
+    name: '[R1.2] a wake without a window for its agent is accepted, and the lease is released',
     async run({ store: open }) {
       const store = await open()
       await alive(store, 'p1')
@@ -62,7 +62,7 @@ export const leaseCases: StoreCase[] = [
     },
   },
   {
-    name: '[R1.1] a stale epoch, another owner or a deleted thread is refused, and nothing is written',
+    name: '[R1.1] a stale epoch, another owner or a deleted thread is rejected, and nothing is written',
     async run({ store: open }) {
       const store = await open()
       const { fence, run } = await start(store)
@@ -70,17 +70,17 @@ export const leaseCases: StoreCase[] = [
       const before = await everything(store)
       const stale: Fence[] = [{ ...fence, epoch: fence.epoch - 1 }, { ...fence, epoch: fence.epoch + 1 }, { ...fence, owner: 'p2' }]
       for (const wrong of [...stale, { ...fence, threadId: 'nowhere' }]) {
-        await refuses('fenced', store.beginRun(wrong, windows(wide)))
-        await refuses('fenced', store.commitStep(wrong, { runId: run.runId, step: 0, rows: [row('x', 'assistant')], ...finish }))
-        await refuses('fenced', store.commitStep(wrong, { runId: run.runId, step: 0, rows: [], end: { status: 'rejected' } }))
+        await rejectsWith('fenced', store.beginRun(wrong, windows(wide)))
+        await rejectsWith('fenced', store.commitStep(wrong, { runId: run.runId, step: 0, rows: [row('x', 'assistant')], ...finish }))
+        await rejectsWith('fenced', store.commitStep(wrong, { runId: run.runId, step: 0, rows: [], end: { status: 'rejected' } }))
       }
       assert.deepEqual(await everything(store), before)
       await store.deleteThread(scope)
-      await refuses('fenced', store.commitStep(fence, { runId: run.runId, step: 0, rows: [] }))
+      await rejectsWith('fenced', store.commitStep(fence, { runId: run.runId, step: 0, rows: [] }))
     },
   },
   {
-    name: '[R1.1] whoever lost the thread can write no more, after a takeover, a resignation or a decision',
+    name: "[R1.1] a process that lost the lease can't write, after a takeover, a resignation or a decision",
     async run({ store: open }) {
       const store = await open()
       const first = await start(store)
@@ -88,33 +88,35 @@ export const leaseCases: StoreCase[] = [
       await alive(store, 'p2')
       const claimed = await store.claim(threadId, 'p2')
       assert.ok(claimed)
-      await refuses('fenced', commit(store, first, { rows: [row('late', 'assistant')], ...finish }))
+      await rejectsWith('fenced', commit(store, first, { rows: [row('late', 'assistant')], ...finish }))
 
       const second = await begin(store, claimed.fence)
       await store.resign('p2')
-      await refuses('fenced', commit(store, second, finish))
+      await rejectsWith('fenced', commit(store, second, finish))
 
       const third = await store.claim(threadId, 'p3')
       assert.ok(third)
       const suspended = await begin(store, third.fence)
-      await commit(store, suspended, { end: { status: 'suspended', calls: [{ toolCallId: 'c', toolName: 't', args: {}, kind: 'approval' }] } })
-      await refuses('fenced', commit(store, suspended, finish))
+      await commit(
+        store, suspended, { end: { status: 'suspended', calls: [{ toolCallId: 'c', toolName: 't', args: {}, kind: 'approval' }] } },
+      )
+      await rejectsWith('fenced', commit(store, suspended, finish))
       await store.decide(scope, { approved: true }, 'p3')
-      await refuses('fenced', commit(store, suspended, finish))
+      await rejectsWith('fenced', commit(store, suspended, finish))
     },
   },
   {
-    name: '[R1.1] a commit for a run that is not the active one is refused, and nothing is written',
+    name: '[R1.1] a commit for a run that is not active is rejected, and nothing is written',
     async run({ store: open }) {
       const store = await open()
       const begun = await start(store)
       const before = await everything(store)
-      await refuses('no_active_run', store.commitStep(begun.fence, { runId: 'another', step: 0, rows: [row('x')], ...finish }))
+      await rejectsWith('no_active_run', store.commitStep(begun.fence, { runId: 'another', step: 0, rows: [row('x')], ...finish }))
       assert.deepEqual(await everything(store), before)
     },
   },
   {
-    name: '[R1.2] of many wakes at once, one takes the lease',
+    name: '[R1.2] of many concurrent wakes one gets the lease',
     async run({ store: open }) {
       const store = await open()
       const sends = Array.from({ length: 20 }, (_, index) => send(`s${index}`, { claim: { owner: `p${index}` } }))
@@ -129,7 +131,7 @@ export const leaseCases: StoreCase[] = [
     },
   },
   {
-    name: '[R1.2] of many claims at once, one takes the lease; while its owner lives nobody else does',
+    name: '[R1.2] of many concurrent claims one gets the lease; while its owner is alive no other process does',
     async run({ store: open }) {
       const store = await open()
       await acceptOne(store, send('a', unclaimed))
@@ -144,7 +146,7 @@ export const leaseCases: StoreCase[] = [
     },
   },
   {
-    name: '[R1.2] a thread where nothing waits, that is suspended or doesn\'t exist, is not claimed',
+    name: '[R1.2] a thread without pending signals, a suspended or a missing thread is not claimed',
     async run({ store: open }) {
       const store = await open()
       assert.equal(await store.claim(threadId, 'p1'), null)
@@ -157,7 +159,7 @@ export const leaseCases: StoreCase[] = [
     },
   },
   {
-    name: '[R1.2] a process takes its own thread anew only with the lease that it has',
+    name: '[R1.2] a process claims its own thread again only with its present lease',
     async run({ store: open }) {
       const store = await open()
       const { fence } = await start(store)
@@ -185,7 +187,7 @@ export const leaseCases: StoreCase[] = [
     },
   },
   {
-    name: 'a process claims only threads whose agent it has',
+    name: 'a process claims only threads of its agents',
     async run({ store: open }) {
       const store = await open()
       await acceptOne(store, send('a', unclaimed))
@@ -203,7 +205,7 @@ export const leaseCases: StoreCase[] = [
     },
   },
   {
-    name: 'a begin that finds nothing to run lets the thread go',
+    name: 'a begin that finds nothing to run releases the lease',
     async run({ store: open }) {
       const store = await open()
       const { fence } = await acceptOne(store, send('a', queued))

@@ -1,25 +1,30 @@
 import assert from 'node:assert/strict'
 import type { SuspendedCall, ThreadStore } from '../../contract/threads.ts'
-import type { StoreCase } from '../case.ts'
-import { acceptOne, begin, commit, finish, refuses, row, rowIds, send, start, states, status, type Begun } from '../fixture.ts'
+import {
+  acceptOne, begin, commit, finish, rejectsWith, row, rowIds, send, start, states, status, type Begun, type StoreCase,
+} from '../fixture.ts'
 
 const top = { threadId: 'top' }
 const below = (threadId: string, parentId: string) => ({ threadId, thread: { parentId } })
 const own: SuspendedCall = { toolCallId: 'pay-1', toolName: 'pay', args: {}, kind: 'approval' }
 
-/** A call that waits for the call of a run below it. */
+/** A suspended call that stands for a call of a child run. */
 function standsFor(toolCallId: string, threadId: string, childCall = 'pay-1'): SuspendedCall {
   const child = { threadId, runId: 'run-of-a', step: 0, toolCallId: childCall, toolName: 'pay' }
   return { toolCallId, toolName: 'agent-x', args: {}, kind: 'approval', child }
 }
 
 async function suspend(store: ThreadStore, run: Begun, ...calls: SuspendedCall[]) {
-  return commit(store, run, { rows: [row(`said-${run.thread.id}`, 'assistant')], started: calls.map((call) => call.toolCallId), end: { status: 'suspended', calls } })
+  return commit(store, run, {
+    rows: [row(`said-${run.thread.id}`, 'assistant')], started: calls.map((call) => call.toolCallId), end: { status: 'suspended', calls },
+  })
 }
 
-/** `top` asked the agent on `top/x`, which asked the one on `top/x/y`; all of them wait for the last. */
+/** `top` called the agent on `top/x`, which called the one on `top/x/y`; all are suspended until a decision on the last. */
 async function family(store: ThreadStore, ...more: SuspendedCall[]): Promise<Begun[]> {
-  const runs = [await start(store, 'a', top), await start(store, 'a', below('top/x', 'top')), await start(store, 'a', below('top/x/y', 'top/x'))]
+  const runs = [
+    await start(store, 'a', top), await start(store, 'a', below('top/x', 'top')), await start(store, 'a', below('top/x/y', 'top/x')),
+  ]
   const [first, second, third] = runs as [Begun, Begun, Begun]
   await suspend(store, third, own)
   await suspend(store, second, standsFor('y', 'top/x/y'))
@@ -27,15 +32,19 @@ async function family(store: ThreadStore, ...more: SuspendedCall[]): Promise<Beg
   return runs
 }
 
-/** What a model says when it asks the agents below with these calls. */
+/** The row of a model that calls child agents. */
 const asking = (id: string, ...toolCallIds: string[]) => row(id, 'assistant', id, {
-  content: { format: 2, parts: toolCallIds.map((toolCallId) => ({ type: 'tool-invocation' as const, toolInvocation: { toolCallId, toolName: 'agent-x', args: {}, state: 'call' as const } })) },
+  content: { format: 2, parts: toolCallIds.map((toolCallId) => ({
+    type: 'tool-invocation' as const, toolInvocation: { toolCallId, toolName: 'agent-x', args: {}, state: 'call' as const },
+  })) },
 })
 
-/** A question below, named after the call of the first step of `run` that asks it. */
+/** A send to a child thread, named after the call of the first step of `run` that makes it. */
 const asked = ({ run, thread }: Begun, toolCallId: string) => {
   const id = `${run.runId}/0/${toolCallId}`
-  return [id, { threadId: `${thread.id}/${toolCallId}`, thread: { parentId: thread.id }, askedBy: { threadId: thread.id, runId: run.runId }, runId: id }] as const
+  return [id, {
+    threadId: `${thread.id}/${toolCallId}`, thread: { parentId: thread.id }, askedBy: { threadId: thread.id, runId: run.runId }, runId: id,
+  }] as const
 }
 
 const rejected = { end: { status: 'rejected', error: { message: 'no' } } } as const
@@ -44,7 +53,7 @@ const statuses = (store: ThreadStore) => Promise.all(['top', 'top/x', 'top/x/y']
 
 export const nestingCases: StoreCase[] = [
   {
-    name: '[R9.2] a decision below lets every run above go on that waited for it, in the same transaction',
+    name: '[R9.2] a decision on a child thread resumes every parent run that waited for it, in the same transaction',
     async run(harness) {
       let store = await harness.store()
       const [first] = await family(store)
@@ -53,7 +62,10 @@ export const nestingCases: StoreCase[] = [
       const decided = await store.decide({ threadId: 'top/x/y' }, { approved: true }, 'p2')
       assert.deepEqual(decided.parents, ['top/x', 'top'])
       assert.deepEqual(await statuses(store), ['running', 'running', 'running'])
-      assert.deepEqual((await store.listOrphans(Date.now(), 10)).map((orphan) => orphan.threadId).filter((id) => id !== 'top/x/y').toSorted(), ['top', 'top/x'])
+      assert.deepEqual(
+        (await store.listOrphans(Date.now(), 10)).map((orphan) => orphan.threadId).filter((id) => id !== 'top/x/y').toSorted(),
+        ['top', 'top/x'],
+      )
       const claimed = await store.claim('top', 'p2')
       assert.ok(claimed)
       assert.equal(claimed.fence.epoch, (first?.fence.epoch ?? 0) + 1)
@@ -62,7 +74,7 @@ export const nestingCases: StoreCase[] = [
     },
   },
   {
-    name: '[R9.2] a decision above leaves what is below to whoever hands it on',
+    name: '[R9.2] a decision on a parent thread does not decide the call of the child',
     async run({ store: open }) {
       const store = await open()
       await family(store)
@@ -73,7 +85,7 @@ export const nestingCases: StoreCase[] = [
     },
   },
   {
-    name: '[R9.2] a run that waits for more than its child goes on waiting',
+    name: '[R9.2] a run with other undecided calls stays suspended when its child is decided',
     async run({ store: open }) {
       const store = await open()
       await family(store, { ...own, toolCallId: 'pay-2' })
@@ -83,12 +95,12 @@ export const nestingCases: StoreCase[] = [
     },
   },
   {
-    name: '[R9.2] a run does not wait for a child that went on before it could wait',
+    name: '[R9.2] a run does not suspend for a child that has continued already',
     async run({ store: open }) {
       const store = await open()
       const first = await start(store, 'a', top)
       await suspend(store, await start(store, 'a', below('top/x', 'top')), own)
-      assert.deepEqual((await store.decide({ threadId: 'top/x' }, { approved: true }, 'p2')).parents, [], 'nobody waits yet')
+      assert.deepEqual((await store.decide({ threadId: 'top/x' }, { approved: true }, 'p2')).parents, [], 'no parent is suspended yet')
       const { ended, more } = await suspend(store, first, standsFor('x', 'top/x'))
       assert.deepEqual([ended, more, await status(store, 'top')], [true, true, 'running'])
       const again = await begin(store, first.fence)
@@ -96,7 +108,7 @@ export const nestingCases: StoreCase[] = [
     },
   },
   {
-    name: '[R9.3] a suspended child that is ended lets its parent go on',
+    name: '[R9.3] ending a suspended child resumes its parent',
     async run({ store: open }) {
       const store = await open()
       await family(store)
@@ -105,7 +117,7 @@ export const nestingCases: StoreCase[] = [
     },
   },
   {
-    name: '[X1.1] a thread that calls itself a child of another resource\'s moves nothing there',
+    name: '[X1.1] a thread that names a parent of another resource has no effect on it',
     async run({ store: open }) {
       const store = await open()
       const theirs = await start(store, 'a', top)
@@ -116,7 +128,7 @@ export const nestingCases: StoreCase[] = [
     },
   },
   {
-    name: '[R7.8] a refused run takes along what it asked on the threads below, also where that is answered, at work or waits, and nothing else',
+    name: '[R7.8] a rejected run removes what its calls caused on child threads, finished, running or pending, and nothing else',
     async run(harness) {
       let store = await harness.store()
       await start(store, 'a', below('top/other', 'top'))
@@ -125,7 +137,10 @@ export const nestingCases: StoreCase[] = [
       await commit(store, await start(store, ...asked(before, 'kept')), finish)
       await commit(store, before, finish)
       const run = await start(store, 'a', top)
-      await commit(store, run, { rows: [asking('asks', 'answered', 'working', 'waiting', 'pay-1')], started: ['answered', 'working', 'waiting', 'pay-1'] })
+      await commit(
+        store, run,
+        { rows: [asking('asks', 'answered', 'working', 'waiting', 'pay-1')], started: ['answered', 'working', 'waiting', 'pay-1'] },
+      )
       await commit(store, await start(store, ...asked(run, 'answered')), { rows: [row('secret', 'assistant')], ...finish })
       const working = await start(store, ...asked(run, 'working'))
       await commit(store, working, { rows: [asking('asks-on', 'deeper')] })
@@ -137,13 +152,15 @@ export const nestingCases: StoreCase[] = [
       for (const threadId of gone) assert.equal(await store.getThread({ threadId }), null, threadId)
       assert.deepEqual(await rowIds(store, 'top'), ['before', 'kept'])
       assert.deepEqual([await status(store, 'top/kept'), await status(store, 'top/other')], ['idle', 'running'])
-      for (const late of [working, deeper]) await refuses('fenced', commit(store, late, { rows: [row('late', 'assistant')], ...finish }))
-      await refuses('no_active_run', acceptOne(store, send(...asked(run, 'answered'))))
+      for (const late of [working, deeper]) await rejectsWith(
+        'fenced', commit(store, late, { rows: [row('late', 'assistant')], ...finish }),
+      )
+      await rejectsWith('no_active_run', acceptOne(store, send(...asked(run, 'answered'))))
       assert.equal(await store.getThread({ threadId: 'top/answered' }), null)
     },
   },
   {
-    name: '[R7.8] a thread below on which earlier calls of the same name were answered keeps those',
+    name: '[R7.8] a child thread that answered earlier calls of the same name keeps those',
     async run(harness) {
       let store = await harness.store()
       const first = await start(store, 'first', top)
@@ -160,7 +177,7 @@ export const nestingCases: StoreCase[] = [
       if (harness.reopen) store = await harness.reopen(store)
       assert.deepEqual(await rowIds(store, 'top/x'), ['run-of-first/0/x', 'answer-1'])
       assert.deepEqual(await states(store, 'top/x'), { 'run-of-first/0/x': 'consumed', 'run-of-second/0/x': 'rejected', waits: 'pending' })
-      await refuses('fenced', commit(store, working, { rows: [row('late', 'assistant')], ...finish }))
+      await rejectsWith('fenced', commit(store, working, { rows: [row('late', 'assistant')], ...finish }))
       assert.equal((await store.getRun({ threadId: 'top/x' }, 'run-of-second/0/x'))?.status, 'rejected')
       assert.deepEqual((await store.listOrphans(Date.now(), 10)).map(({ threadId }) => threadId), ['top/x'])
     },

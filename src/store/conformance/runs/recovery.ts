@@ -1,14 +1,14 @@
 import assert from 'node:assert/strict'
-import type { StoreCase } from '../case.ts'
 import {
-  accept, acceptOne, alive, begin, commit, finish, gone, ids, queued, resultRow, row, rowIds, scope, send, start, states, status, threadId, unclaimed, wide, windows,
+  accept, acceptOne, alive, begin, commit, finish, gone, ids, queued, resultRow, row, rowIds, scope, send, start, states, status,
+  threadId, unclaimed, wide, windows, type StoreCase,
 } from '../fixture.ts'
 
 const small = { low: 1, high: 4 }
 
 export const recoveryCases: StoreCase[] = [
   {
-    name: '[R10.1] what a run lost with its process is kept with it',
+    name: '[R10.1] the calls that a run lost with its process are stored with the run',
     async run(harness) {
       let store = await harness.store()
       const run = await start(store)
@@ -20,7 +20,7 @@ export const recoveryCases: StoreCase[] = [
     },
   },
   {
-    name: '[R5.1] after a takeover the run goes on with the same rows, step and started calls',
+    name: '[R5.1] after a takeover the run continues with the same rows, step and started calls',
     async run(harness) {
       let store = await harness.store()
       const first = await start(store, 'a', { options: { maxSteps: 7 } })
@@ -50,7 +50,7 @@ export const recoveryCases: StoreCase[] = [
     },
   },
   {
-    name: '[R5.3] a run that is handed over, however often, was not begun in vain; one whose process died was',
+    name: '[R5.3] a handover of a run does not count as an attempt; the death of its process does',
     async run({ store: open }) {
       const store = await open()
       await start(store)
@@ -68,7 +68,7 @@ export const recoveryCases: StoreCase[] = [
     },
   },
   {
-    name: '[R5.1] a run that is continued has the window it began with',
+    name: '[R5.1] a continued run has the window that it began with',
     async run({ store: open }) {
       const store = await open()
       await alive(store, 'p1')
@@ -103,7 +103,7 @@ export const recoveryCases: StoreCase[] = [
     },
   },
   {
-    name: '[R5.1] what was stored is there after the store was closed and opened again',
+    name: '[R5.1] stored data is complete after the store was closed and opened again',
     async run(harness) {
       if (!harness.reopen) return
       let store = await harness.store()
@@ -122,7 +122,7 @@ export const recoveryCases: StoreCase[] = [
     },
   },
   {
-    name: 'bound rows are run by their process alone',
+    name: 'bound signals are run by their process alone',
     async run({ store: open }) {
       const store = await open()
       const run = await start(store)
@@ -141,7 +141,7 @@ export const recoveryCases: StoreCase[] = [
     },
   },
   {
-    name: 'bound rows never enter or start a run of another process, and don\'t hold up the rest',
+    name: "bound signals never enter or start a run of another process, and don't delay others",
     async run({ store: open }) {
       const store = await open()
       const run = await start(store)
@@ -152,7 +152,7 @@ export const recoveryCases: StoreCase[] = [
     },
   },
   {
-    name: 'bound rows whose process is gone are cancelled by whoever claims the thread',
+    name: 'bound signals whose process is gone are cancelled by the next claim of the thread',
     async run({ store: open }) {
       const store = await open()
       const run = await start(store)
@@ -167,7 +167,7 @@ export const recoveryCases: StoreCase[] = [
     },
   },
   {
-    name: 'a process that resigns hands over its threads and forgets its bound rows that did not start',
+    name: 'a process that resigns releases its threads and cancels its bound signals that did not start',
     async run({ store: open }) {
       const store = await open()
       const run = await start(store)
@@ -181,7 +181,9 @@ export const recoveryCases: StoreCase[] = [
       assert.deepEqual(await states(store), { a: 'taken', bound: 'cancelled', b: 'pending' })
       assert.deepEqual(await states(store, 'thread-3'), { bound: 'cancelled' })
       const orphans = await store.listOrphans(Date.now(), 10)
-      assert.deepEqual(orphans.map((orphan) => orphan.threadId).toSorted(), [threadId, 'thread-2'], 'what had begun is recovered, bound or not')
+      assert.deepEqual(
+        orphans.map((orphan) => orphan.threadId).toSorted(), [threadId, 'thread-2'], 'what had begun is recovered, bound or not',
+      )
       const claimed = await store.claim(threadId, 'p2')
       assert.ok(claimed)
       const again = await begin(store, claimed.fence)
@@ -189,13 +191,15 @@ export const recoveryCases: StoreCase[] = [
     },
   },
   {
-    name: 'orphans are running threads without a living owner and idle threads where something waits, and no others',
+    name: 'orphans are running threads without a live owner and idle threads with pending signals, and no others',
     async run({ store: open }) {
       const store = await open()
       const now = Date.now()
       await alive(store, 'alive')
       await store.heartbeat('expired', now - 1)
-      const on = (owner: string | undefined, more = {}) => ({ threadId: `by-${owner}`, claim: owner === undefined ? undefined : { owner }, ...more })
+      const on = (owner: string | undefined, more = {}) => ({
+        threadId: `by-${owner}`, claim: owner === undefined ? undefined : { owner }, ...more,
+      })
       await accept(store, send('a', on('alive')), send('a', on('expired')), send('a', on('unheard')), send('a', on(undefined)))
       await accept(store, send('a', { threadId: 'stored', ifIdle: { behavior: 'persist' } }))
       const idle = await start(store, 'a', { threadId: 'over', claim: { owner: 'alive' } })
@@ -212,7 +216,7 @@ export const recoveryCases: StoreCase[] = [
     },
   },
   {
-    name: 'orphans are all found, however many there are',
+    name: 'all of many orphans are listed',
     async run({ store: open }) {
       const store = await open()
       const many = (prefix: string, claim?: { owner: string }) =>
@@ -225,7 +229,7 @@ export const recoveryCases: StoreCase[] = [
     },
   },
   {
-    name: 'a begin after the last look of another process finds what that one left',
+    name: 'a begin after the last drain of another process takes the signals that it left',
     async run({ store: open }) {
       const store = await open()
       const run = await start(store)

@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict'
 import type { SuspendedCall, ThreadStore } from '../../contract/threads.ts'
-import type { StoreCase } from '../case.ts'
 import {
-  accept, begin, commit, everything, finish, gone, ids, persisted, queued, refuses, resultRow, row, scope, send, start, states, status, threadId, type Begun,
+  accept, begin, commit, everything, finish, gone, ids, persisted, queued, rejectsWith, resultRow, row, scope, send, start, states,
+  status, threadId, type Begun, type StoreCase,
 } from '../fixture.ts'
 
 const call = (toolCallId: string, more: Partial<SuspendedCall> = {}): SuspendedCall => ({
@@ -11,14 +11,16 @@ const call = (toolCallId: string, more: Partial<SuspendedCall> = {}): SuspendedC
 
 async function suspend(store: ThreadStore, ...calls: SuspendedCall[]): Promise<Begun> {
   const run = await start(store)
-  const { ended, more } = await commit(store, run, { rows: [row('said', 'assistant')], end: { status: 'suspended', calls, usage: { tokens: 3 } } })
+  const { ended, more } = await commit(
+    store, run, { rows: [row('said', 'assistant')], end: { status: 'suspended', calls, usage: { tokens: 3 } } },
+  )
   assert.deepEqual([ended, more], [true, false])
   return run
 }
 
 export const suspensionCases: StoreCase[] = [
   {
-    name: '[R6.1] a suspended run is a row that no process holds, and goes on where it was after it was decided',
+    name: '[R6.1] a suspended run has no owner, and continues where it stopped after its decision',
     async run(harness) {
       let store = await harness.store()
       const first = await suspend(store, call('c1', { payload: { why: 'much' } }))
@@ -32,12 +34,16 @@ export const suspensionCases: StoreCase[] = [
         'suspended', [call('c1', { payload: { why: 'much' } })], { tokens: 3 }, 0,
       ])
       assert.equal(typeof waiting?.suspendedAt, 'number')
-      assert.deepEqual(ids(await store.listRuns({ resourceId: scope.resourceId, status: ['suspended'] }).then((runs) => runs.map((run) => ({ id: run.runId })))), ['run-of-a'])
+      assert.deepEqual(ids(await store.listRuns({ resourceId: scope.resourceId, status: ['suspended'] }).then(
+        (runs) => runs.map((run) => ({ id: run.runId })),
+      )), ['run-of-a'])
       assert.deepEqual(await store.listOrphans(Date.now(), 10), [])
 
       const decided = await store.decide(scope, { toolCallId: 'c1', approved: true, reason: 'fine' }, 'p2')
       assert.deepEqual(decided, {
-        runId: 'run-of-a', toolCallId: 'c1', agentId: 'agent-1', fence: { threadId, owner: 'p2', epoch: first.fence.epoch + 1 }, parents: [],
+        runId: 'run-of-a', toolCallId: 'c1', agentId: 'agent-1', fence: {
+          threadId, owner: 'p2', epoch: first.fence.epoch + 1,
+        }, parents: [],
       })
       assert.ok(decided.fence)
       const again = await begin(store, decided.fence)
@@ -50,7 +56,7 @@ export const suspensionCases: StoreCase[] = [
     },
   },
   {
-    name: '[W2.1] what happens on a suspended thread, or on one whose process went, takes an epoch of its own',
+    name: '[W2.1] a row that is persisted on a thread without an owner gets its own epoch',
     async run(harness) {
       const store = await harness.store()
       const { fence } = await suspend(store, call('c1'))
@@ -94,38 +100,43 @@ export const suspensionCases: StoreCase[] = [
     },
   },
   {
-    name: '[R6.1] a decision about another run, an unknown call, or one that was decided is refused, and nothing is written',
+    name: '[R6.1] a decision about another run, an unknown call or a decided call is rejected, and nothing is written',
     async run({ store: open }) {
       const store = await open()
       await start(store, 'x', { threadId: 'running' })
-      await refuses('run_not_suspended', store.decide({ threadId: 'running' }, { approved: true }, 'p2'))
+      await rejectsWith('run_not_suspended', store.decide({ threadId: 'running' }, { approved: true }, 'p2'))
       await suspend(store, call('c1'), call('c2'))
       await store.decide(scope, { toolCallId: 'c1', approved: true }, 'p2')
       const before = await everything(store)
-      await refuses('run_not_suspended', store.decide(scope, { toolCallId: 'c1', approved: false }, 'p2'))
-      await refuses('run_not_suspended', store.decide(scope, { toolCallId: 'c9', approved: true }, 'p2'))
-      await refuses('run_not_suspended', store.decide(scope, { runId: 'another', toolCallId: 'c2', approved: true }, 'p2'))
-      await refuses('run_not_suspended', store.decide(scope, { step: 1, toolCallId: 'c2', approved: true }, 'p2'))
-      await refuses('thread_not_found', store.decide({ threadId: 'nowhere' }, { approved: true }, 'p2'))
+      await rejectsWith('run_not_suspended', store.decide(scope, { toolCallId: 'c1', approved: false }, 'p2'))
+      await rejectsWith('run_not_suspended', store.decide(scope, { toolCallId: 'c9', approved: true }, 'p2'))
+      await rejectsWith('run_not_suspended', store.decide(scope, { runId: 'another', toolCallId: 'c2', approved: true }, 'p2'))
+      await rejectsWith('run_not_suspended', store.decide(scope, { step: 1, toolCallId: 'c2', approved: true }, 'p2'))
+      await rejectsWith('thread_not_found', store.decide({ threadId: 'nowhere' }, { approved: true }, 'p2'))
       assert.deepEqual(await everything(store), before)
       await store.decide(scope, { approved: true }, 'p2')
-      await refuses('run_not_suspended', store.decide(scope, { toolCallId: 'c2', approved: true }, 'p2'))
+      await rejectsWith('run_not_suspended', store.decide(scope, { toolCallId: 'c2', approved: true }, 'p2'))
     },
   },
   {
-    name: '[R6.6] a decision that has an id is one, also at once, after a restart and when its run is over; another under that id is refused',
+    name: '[R6.6] a decision with an id has one effect, also concurrently, after a restart or its run; another under that id is rejected',
     async run(harness) {
       let store = await harness.store()
       await suspend(store, call('c1'), call('c2', { kind: 'suspend' }))
       const first = { id: 'd1', toolCallId: 'c1', approved: true }
       const last = { id: 'd2', toolCallId: 'c2', resumeData: { a: 1, b: 2 } }
-      const answers = await Promise.all([first, first, last, first, last].map((decision, index) => store.decide(scope, decision, `p${index}`)))
-      assert.deepEqual(answers.map(({ runId, toolCallId }) => [runId, toolCallId]), ['c1', 'c1', 'c2', 'c1', 'c2'].map((toolCallId) => ['run-of-a', toolCallId]))
+      const answers = await Promise.all(
+        [first, first, last, first, last].map((decision, index) => store.decide(scope, decision, `p${index}`)),
+      )
+      assert.deepEqual(
+        answers.map(({ runId, toolCallId }) => [runId, toolCallId]),
+        ['c1', 'c1', 'c2', 'c1', 'c2'].map((toolCallId) => ['run-of-a', toolCallId]),
+      )
       const [fence, ...others] = answers.flatMap((answer) => answer.fence ?? [])
       assert.ok(fence)
       assert.deepEqual(others, [])
-      await refuses('idempotency_key_reused', store.decide(scope, { ...first, approved: false }, 'p2'))
-      await refuses('idempotency_key_reused', store.decide(scope, { ...first, toolCallId: 'c2' }, 'p2'))
+      await rejectsWith('idempotency_key_reused', store.decide(scope, { ...first, approved: false }, 'p2'))
+      await rejectsWith('idempotency_key_reused', store.decide(scope, { ...first, toolCallId: 'c2' }, 'p2'))
       const again = await begin(store, fence)
       await commit(store, again, { rows: [resultRow('r1', 'c1'), resultRow('r2', 'c2')], ...finish })
       if (harness.reopen) store = await harness.reopen(store)
@@ -133,32 +144,35 @@ export const suspensionCases: StoreCase[] = [
       const { fence: none, ...repeated } = await store.decide(scope, { ...last, resumeData: { b: 2, a: 1 } }, 'p3')
       assert.deepEqual([none, repeated.runId, repeated.toolCallId], [undefined, 'run-of-a', 'c2'])
       assert.deepEqual(await everything(store), before)
-      // A signal may have the key of a decision: it is another thing.
+      // A signal may have the id of a decision: they are separate.
       const [signal] = await accept(store, send('d1'))
       assert.deepEqual([signal?.duplicate, signal?.route], [false, 'wake'])
     },
   },
   {
-    name: '[R6.3] an approval needs a plain yes or no, and a suspension its data: anything else leaves the call waiting',
+    name: '[R6.3] an approval needs true or false, and a suspension its data: other decisions are rejected, and the call stays suspended',
     async run({ store: open }) {
       const store = await open()
       await suspend(store, call('c1'), call('c2', { kind: 'suspend' }))
       for (const approved of [undefined, null, 0, 1, 'true', 'false', {}] as Array<boolean | undefined>) {
-        await refuses('invalid_argument', store.decide(scope, { toolCallId: 'c1', ...(approved === undefined ? {} : { approved }), resumeData: {} }, 'p2'))
+        await rejectsWith(
+          'invalid_argument',
+          store.decide(scope, { toolCallId: 'c1', ...(approved === undefined ? {} : { approved }), resumeData: {} }, 'p2'),
+        )
       }
-      await refuses('invalid_argument', store.decide(scope, { toolCallId: 'c2' }, 'p2'))
-      await refuses('invalid_argument', store.decide(scope, { toolCallId: 'c2', approved: true }, 'p2'))
+      await rejectsWith('invalid_argument', store.decide(scope, { toolCallId: 'c2' }, 'p2'))
+      await rejectsWith('invalid_argument', store.decide(scope, { toolCallId: 'c2', approved: true }, 'p2'))
       assert.equal(await status(store), 'suspended')
       await store.decide(scope, { toolCallId: 'c1', approved: false }, 'p2')
       assert.ok((await store.decide(scope, { toolCallId: 'c2', approved: false }, 'p2')).fence)
     },
   },
   {
-    name: '[R6.1] a decision that names no call is refused while several wait',
+    name: '[R6.1] a decision that names no call is rejected while several are undecided',
     async run({ store: open }) {
       const store = await open()
       await suspend(store, call('c1'), call('c2'))
-      await refuses('invalid_argument', store.decide(scope, { approved: true }, 'p2'))
+      await rejectsWith('invalid_argument', store.decide(scope, { approved: true }, 'p2'))
     },
   },
   {
@@ -176,13 +190,15 @@ export const suspensionCases: StoreCase[] = [
     },
   },
   {
-    name: '[R6.1] input to a suspended thread waits, and enters when the run goes on',
+    name: '[R6.1] input to a suspended thread stays pending, and enters when the run continues',
     async run({ store: open }) {
       const store = await open()
       await suspend(store, call('c1'))
       const answers = await accept(store, send('b'), send('q', queued), send('p', persisted), send('f', { agentId: 'agent-2' }))
       assert.deepEqual(answers.map((answer) => [answer.route, answer.state, answer.fence]), [
-        ['deliver', 'pending', undefined], ['queue', 'pending', undefined], ['persist', 'consumed', undefined], ['queue', 'pending', undefined],
+        ['deliver', 'pending', undefined], ['queue', 'pending', undefined], [
+          'persist', 'consumed', undefined,
+        ], ['queue', 'pending', undefined],
       ])
       assert.equal(await status(store), 'suspended')
       const { fence } = await store.decide(scope, { approved: true }, 'p2')
@@ -194,7 +210,7 @@ export const suspensionCases: StoreCase[] = [
     },
   },
   {
-    name: '[R6.1] a suspended run can be ended; what waits is left to the next, or cancelled when asked',
+    name: '[R6.1] a suspended run can be ended; pending signals are left to the next run, or cancelled with clearPending',
     async run({ store: open }) {
       const store = await open()
       for (const clearPending of [false, true]) {
@@ -202,11 +218,17 @@ export const suspensionCases: StoreCase[] = [
         const run = await start(store, 'a', of)
         await commit(store, run, { rows: [row('said', 'assistant')], end: { status: 'suspended', calls: [call('c1')] } })
         await accept(store, send('b', of), send('note', { ...of, ...persisted }))
-        // The note took one of its own.
+        // The note got an epoch of its own.
         const epoch = run.fence.epoch + 1
         assert.deepEqual(await store.endSuspended(of, 'another', {}), { ended: false, denied: [], more: false, epoch, parents: [] })
-        assert.deepEqual(await store.endSuspended(of, 'run-of-a', { clearPending }), { ended: true, denied: [], more: !clearPending, epoch: epoch + 1, parents: [] })
-        assert.deepEqual(await store.endSuspended(of, 'run-of-a', { clearPending }), { ended: false, denied: [], more: false, epoch: epoch + 1, parents: [] })
+        assert.deepEqual(
+          await store.endSuspended(of, 'run-of-a', { clearPending }),
+          { ended: true, denied: [], more: !clearPending, epoch: epoch + 1, parents: [] },
+        )
+        assert.deepEqual(
+          await store.endSuspended(of, 'run-of-a', { clearPending }),
+          { ended: false, denied: [], more: false, epoch: epoch + 1, parents: [] },
+        )
         assert.equal((await store.getThread(of))?.epoch, epoch + 1, 'what happens on an idle thread takes an epoch of its own')
         assert.equal((await store.getRun(of, 'run-of-a'))?.status, 'aborted')
         assert.equal(await status(store, of.threadId), 'idle')
@@ -235,21 +257,28 @@ export const suspensionCases: StoreCase[] = [
     },
   },
   {
-    name: '[R8.5] calls that waited for approval when their run was ended are in history as not run, decided or not',
+    name: '[R8.5] calls that waited for approval when their run was ended are in history as denied, decided or not',
     async run({ store: open }) {
       const store = await open()
       const run = await start(store)
-      const asked = (toolCallId: string) => ({ type: 'tool-invocation' as const, toolInvocation: { toolCallId, toolName: 't', args: {}, state: 'call' as const } })
+      const asked = (toolCallId: string) => ({
+        type: 'tool-invocation' as const, toolInvocation: { toolCallId, toolName: 't', args: {}, state: 'call' as const },
+      })
       const waits = (toolCallId: string, kind: 'approval' | 'suspend') => ({ toolCallId, toolName: 't', args: {}, kind })
       const said = row('m/0', 'assistant', '', { messageId: 'm', content: { format: 2, parts: ['a', 'b', 'c', 'd'].map(asked) } })
-      await commit(store, run, { rows: [said, resultRow('m/0/d', 'd')], end: { status: 'suspended', calls: [waits('a', 'approval'), waits('b', 'approval'), waits('c', 'suspend')] } })
+      await commit(store, run, {
+        rows: [said, resultRow('m/0/d', 'd')],
+        end: { status: 'suspended', calls: [waits('a', 'approval'), waits('b', 'approval'), waits('c', 'suspend')] },
+      })
       await store.decide(scope, { toolCallId: 'a', approved: true })
       const { denied } = await store.endSuspended(scope, 'run-of-a', {})
       assert.deepEqual(denied.map(({ toolCallId, toolName }) => [toolCallId, toolName]), [['a', 't'], ['b', 't']])
       const { rows } = await store.listRows(scope, { limit: 10 })
       const last = rows.at(-1)
       assert.deepEqual([last?.role, last?.messageId, last?.runId], ['tool', 'm', 'run-of-a'])
-      assert.deepEqual(last?.content.parts.map((part) => (part.type === 'tool-invocation' ? [part.toolInvocation.toolCallId, part.toolInvocation.state] : [])), [['a', 'output-denied'], ['b', 'output-denied']])
+      assert.deepEqual(last?.content.parts.map(
+        (part) => (part.type === 'tool-invocation' ? [part.toolInvocation.toolCallId, part.toolInvocation.state] : []),
+      ), [['a', 'output-denied'], ['b', 'output-denied']])
     },
   },
 ]

@@ -3,8 +3,9 @@ import { joinRows } from '../../../message/join.ts'
 import type { Message } from '../../../message/message.ts'
 import type { ThreadStore } from '../../contract/threads.ts'
 import type { ThreadClone } from '../../contract/messages.ts'
-import type { StoreCase } from '../case.ts'
-import { accept, commit, everything, finish, ids, persisted, refuses, resultRow, row, rowIds, scope, send, start, threadId } from '../fixture.ts'
+import {
+  accept, commit, everything, finish, ids, persisted, rejectsWith, resultRow, row, rowIds, scope, send, start, threadId, type StoreCase,
+} from '../fixture.ts'
 
 const foreign = { threadId, resourceId: 'resource-2' }
 const instant = new Date(5_000)
@@ -18,11 +19,13 @@ async function thread(store: ThreadStore, ...messages: Message[]): Promise<void>
   await store.saveMessages([{ scope, messages }])
 }
 
-/** A turn whose answer is three rows: a call, its result, words. */
+/** A turn whose reply has three rows: a call, its result, a text. */
 async function turn(store: ThreadStore, asked = 'asked', answer = 'answer'): Promise<void> {
   const run = await start(store, asked)
   const part = (id: string, more: object = {}) => ({ ...row(id, 'assistant'), messageId: answer, ...more })
-  await commit(store, run, { rows: [part(`${answer}/0`), { ...resultRow(`${answer}/1`, 'c'), messageId: answer }, part(`${answer}/2`)], ...finish })
+  await commit(
+    store, run, { rows: [part(`${answer}/0`), { ...resultRow(`${answer}/1`, 'c'), messageId: answer }, part(`${answer}/2`)], ...finish },
+  )
 }
 
 async function starts(store: ThreadStore, query: object = {}, of = threadId): Promise<string> {
@@ -34,14 +37,14 @@ async function read(store: ThreadStore, of = threadId): Promise<Message[]> {
   return joinRows((await store.listRows({ threadId: of }, { limit: 1000 })).rows)
 }
 
-/** Ids of a copy as its source has them. */
+/** The ids of a copy without their suffix. */
 const unmarked = (text: string) => text.replaceAll(/~\w+/g, '')
 
 const clone = (id: string, more: Partial<ThreadClone> = {}): ThreadClone => ({ id, metadata: {}, now: 9, ...more })
 
 export const conversationCases: StoreCase[] = [
   {
-    name: '[D1.2] messages of one instant are listed in the order in which they were saved, from either end',
+    name: '[D1.2] messages with equal times are listed in the order in which they were saved, from either end',
     async run({ store: open }) {
       const store = await open()
       await thread(store, ...['d', 'a', 'c', 'e', 'b'].map((id) => message(id)))
@@ -55,7 +58,7 @@ export const conversationCases: StoreCase[] = [
     },
   },
   {
-    name: 'a message begins once, however many rows it has, and context begins none',
+    name: 'a message begins once, with any number of rows, and context rows begin none',
     async run({ store: open }) {
       const store = await open()
       await turn(store)
@@ -64,11 +67,11 @@ export const conversationCases: StoreCase[] = [
       assert.equal(await starts(store), 'kept answer asked')
       await start(store, 'next')
       await accept(store, send('beside', persisted))
-      assert.equal(await starts(store), 'beside next kept answer asked', 'also what waits behind a run')
+      assert.equal(await starts(store), 'beside next kept answer asked', 'also rows of the tail band')
     },
   },
   {
-    name: '[M1.1] whole messages are saved, and saved again in their place with one row',
+    name: '[M1.1] whole messages are saved; saved again, they keep their position and have one row',
     async run(harness) {
       let store = await harness.store()
       await turn(store)
@@ -85,77 +88,96 @@ export const conversationCases: StoreCase[] = [
     },
   },
   {
-    name: '[M1.2] messages of several threads are saved all or none; roles stay; what a run writes is left to it',
+    name: "[M1.2] messages of several threads are saved all or none; roles can't change; messages of the active run are rejected",
     async run({ store: open }) {
       const store = await open()
       await thread(store, message('a'))
       await store.createThread({ id: 'other', resourceId: 'resource-2', now: 1 })
       const other = { threadId: 'other' }
-      await store.saveMessages([{ scope, messages: [message('b')] }, { scope: other, messages: [message('a'), message('a', { createdAt: new Date(1) })] }])
+      await store.saveMessages([
+        { scope, messages: [message('b')] }, { scope: other, messages: [message('a'), message('a', { createdAt: new Date(1) })] },
+      ])
       assert.deepEqual([await rowIds(store), await rowIds(store, 'other')], [['a', 'b'], ['a']])
 
       const before = [await everything(store), await everything(store, 'other')]
       const mine = { scope, messages: [message('x')] }
-      await refuses('thread_forbidden', store.saveMessages([mine, { scope: { threadId: 'other', resourceId: 'resource-1' }, messages: [message('y')] }]))
-      await refuses('thread_not_found', store.saveMessages([mine, { scope: { threadId: 'nowhere' }, messages: [message('y')] }]))
-      await refuses('invalid_message', store.saveMessages([mine, { scope, messages: [message('a', { role: 'assistant' })] }]))
-      await refuses('message_not_found', store.updateMessages([{ scope, patches: [{ id: 'a', content: { parts: [] } }, { id: 'unknown' }] }]))
+      await rejectsWith(
+        'thread_forbidden',
+        store.saveMessages([mine, { scope: { threadId: 'other', resourceId: 'resource-1' }, messages: [message('y')] }]),
+      )
+      await rejectsWith('thread_not_found', store.saveMessages([mine, { scope: { threadId: 'nowhere' }, messages: [message('y')] }]))
+      await rejectsWith('invalid_message', store.saveMessages([mine, { scope, messages: [message('a', { role: 'assistant' })] }]))
+      await rejectsWith(
+        'message_not_found', store.updateMessages([{ scope, patches: [{ id: 'a', content: { parts: [] } }, { id: 'unknown' }] }]),
+      )
       assert.deepEqual([await everything(store), await everything(store, 'other')], before)
 
       const run = await start(store, 'ask')
       await commit(store, run, { rows: [row('said', 'assistant')] })
-      await refuses('thread_active', store.saveMessages([{ scope, messages: [message('said', { role: 'assistant' })] }]))
+      await rejectsWith('thread_active', store.saveMessages([{ scope, messages: [message('said', { role: 'assistant' })] }]))
       await store.saveMessages([{ scope, messages: [message('beside')] }])
       await commit(store, run, { rows: [row('more', 'assistant')], ...finish })
       assert.deepEqual(await rowIds(store), ['a', 'b', 'ask', 'said', 'more', 'beside'])
     },
   },
   {
-    name: '[M1.3] messages are changed field by field and key by key, ten writers at once lose nothing',
+    name: '[M1.3] messages are changed field by field and key by key, also by ten concurrent writers',
     async run({ store: open }) {
       const store = await open()
       await turn(store)
       await thread(store, message('plain', { content: { format: 2, parts: [{ type: 'text', text: 'kept' }], metadata: { gone: 1 } } }))
       const keys = Array.from({ length: 10 }, (_, index) => `k${index}`)
-      await Promise.all(keys.map((key, index) => store.updateMessages([{ scope, patches: [{ id: 'plain', content: { metadata: { [key]: index } } }] }])))
-      const [plain] = await store.updateMessages([{ scope, patches: [{ id: 'plain', content: { metadata: { gone: null } } }, { id: 'plain', createdAt: new Date(7) }] }])
+      await Promise.all(
+        keys.map((key, index) => store.updateMessages([{ scope, patches: [{ id: 'plain', content: { metadata: { [key]: index } } }] }])),
+      )
+      const [plain] = await store.updateMessages([
+        { scope, patches: [{ id: 'plain', content: { metadata: { gone: null } } }, { id: 'plain', createdAt: new Date(7) }] },
+      ])
       assert.deepEqual(plain?.content.metadata, Object.fromEntries(keys.map((key, index) => [key, index])))
       assert.deepEqual([plain?.content.parts, plain?.createdAt], [[{ type: 'text', text: 'kept' }], new Date(7)])
 
       const [, before] = await read(store)
       const [answer] = await store.updateMessages([{ scope, patches: [{ id: 'answer', content: { metadata: { seen: true } } }] }])
-      assert.deepEqual(answer?.content.parts, before?.content.parts, 'what it said stays as it was read')
+      assert.deepEqual(answer?.content.parts, before?.content.parts, 'its parts stay as they were read')
       assert.deepEqual(answer?.content.metadata, { seen: true })
       assert.deepEqual(ids(await read(store)), ['asked', 'answer', 'plain'])
     },
   },
   {
-    name: '[X1.2] a message is found by its id in every thread that has one, and only in those of a resource when asked',
+    name: '[X1.2] a message is found by its id in every thread that has it; with a resource, only in its threads',
     async run({ store: open }) {
       const store = await open()
       await turn(store)
       await store.createThread({ id: 'other', resourceId: 'resource-2', now: 1 })
       await store.saveMessages([{ scope: { threadId: 'other' }, messages: [message('answer')] }])
       await store.saveRows(scope, [row('shown', 'context')])
-      const found = async (list: string[], resourceId?: string) => (await store.findMessages(list, resourceId)).map((place) => `${place.messageId}@${place.threadId}`).toSorted()
-      assert.deepEqual(await found(['answer', 'asked', 'shown', 'unknown', 'answer/0']), ['answer@other', 'answer@thread-1', 'asked@thread-1'])
+      const found = async (list: string[], resourceId?: string) =>
+        (await store.findMessages(list, resourceId)).map((place) => `${place.messageId}@${place.threadId}`).toSorted()
+      assert.deepEqual(
+        await found(['answer', 'asked', 'shown', 'unknown', 'answer/0']), ['answer@other', 'answer@thread-1', 'asked@thread-1'],
+      )
       assert.deepEqual(await found(['answer'], 'resource-2'), ['answer@other'])
       assert.deepEqual(await found([]), [])
     },
   },
   {
-    name: '[M1.4] a clone has what its source had, goes on by itself, and leaves the source alone',
+    name: '[M1.4] a clone has the messages of its source, and changes of either do not affect the other',
     async run(harness) {
       let store = await harness.store()
       await turn(store)
-      await store.saveRows(scope, [row('shown', 'context', 'shown', { content: { format: 2, parts: [{ type: 'text', text: 'shown' }], metadata: { sources: ['asked'] } } })])
+      await store.saveRows(scope, [row(
+        'shown', 'context', 'shown', { content: { format: 2, parts: [{ type: 'text', text: 'shown' }], metadata: { sources: ['asked'] } } },
+      )])
       await start(store, 'now')
       await accept(store, send('beside', persisted))
       const before = await everything(store)
       const made = await store.cloneThread(scope, clone('copy', { title: 'T', metadata: { k: 1 } }))
       const [mark = ''] = /~\w+$/.exec((await rowIds(store, 'copy'))[0] ?? '') ?? []
       const about = { sourceThreadId: threadId, clonedAt: new Date(9).toISOString(), lastMessageId: 'beside' + mark }
-      assert.deepEqual([made.id, made.resourceId, made.title, made.metadata, made.status, made.createdAt.getTime()], ['copy', 'resource-1', 'T', { k: 1, clone: about }, 'idle', 9])
+      assert.deepEqual(
+        [made.id, made.resourceId, made.title, made.metadata, made.status, made.createdAt.getTime()],
+        ['copy', 'resource-1', 'T', { k: 1, clone: about }, 'idle', 9],
+      )
       assert.deepEqual(await store.getThread({ threadId: 'copy' }), made)
       assert.deepEqual(await everything(store), before)
       const expected = ['asked', 'answer/0', 'answer/1', 'answer/2', 'shown', 'now', 'beside']
@@ -163,31 +185,44 @@ export const conversationCases: StoreCase[] = [
       const { rows } = await store.listRows({ threadId: 'copy' }, { limit: 100, context: true })
       const copied = expected.map((id) => id + mark)
       assert.deepEqual([ids(rows), rows.map(({ seq }) => seq)], [copied, [1, 2, 3, 4, 5, 6, 7]])
-      assert.deepEqual(rows.map(({ messageId }) => messageId), ['asked', 'answer', 'answer', 'answer', 'shown', 'now', 'beside'].map((id) => id + mark))
-      assert.deepEqual(rows.flatMap(({ role, content }) => (role === 'signal' ? (content.metadata?.signal as { id: string } | undefined)?.id : [])), ['asked', 'now', 'beside'].map((id) => id + mark))
+      assert.deepEqual(
+        rows.map(({ messageId }) => messageId), ['asked', 'answer', 'answer', 'answer', 'shown', 'now', 'beside'].map((id) => id + mark),
+      )
+      assert.deepEqual(
+        rows.flatMap(({ role, content }) => (role === 'signal' ? (content.metadata?.signal as { id: string } | undefined)?.id : [])),
+        ['asked', 'now', 'beside'].map((id) => id + mark),
+      )
       assert.deepEqual(await store.listSignals({ threadId: 'copy' }), [])
 
       const next = await start(store, 'on', { threadId: 'copy', runId: 'run-on' })
       assert.deepEqual(ids(next.rows), [...copied, 'on'])
       await commit(store, next, { rows: [row('fine', 'assistant')], ...finish })
-      // An id alone means one message, in its own thread.
-      assert.deepEqual((await store.findMessages(['asked', `answer${mark}`])).map(({ messageId, threadId: of }) => `${messageId} in ${of}`).toSorted(), [`answer${mark} in copy`, `asked in ${threadId}`])
-      // What quotes a message goes with it, in the copy alone.
+      // The id of a message is unique across the source and its copy.
+      assert.deepEqual(
+        (await store.findMessages(['asked', `answer${mark}`])).map(({ messageId, threadId: of }) => `${messageId} in ${of}`).toSorted(),
+        [`answer${mark} in copy`, `asked in ${threadId}`],
+      )
+      // Context rows that quote a deleted message are deleted with it, in the copy alone.
       assert.equal(await store.deleteMessages({ threadId: 'copy' }, [`asked${mark}`, 'answer']), 1)
-      assert.deepEqual([await rowIds(store), await rowIds(store, 'copy')], [expected, [...copied.filter((id) => id !== `asked${mark}` && id !== `shown${mark}`), 'on', 'fine']])
-      await refuses('thread_exists', store.cloneThread(scope, clone('copy')))
-      await refuses('thread_forbidden', store.cloneThread(foreign, clone('theirs')))
-      await refuses('thread_not_found', store.cloneThread({ threadId: 'nowhere' }, clone('theirs')))
+      assert.deepEqual(
+        [await rowIds(store), await rowIds(store, 'copy')],
+        [expected, [...copied.filter((id) => id !== `asked${mark}` && id !== `shown${mark}`), 'on', 'fine']],
+      )
+      await rejectsWith('thread_exists', store.cloneThread(scope, clone('copy')))
+      await rejectsWith('thread_forbidden', store.cloneThread(foreign, clone('theirs')))
+      await rejectsWith('thread_not_found', store.cloneThread({ threadId: 'nowhere' }, clone('theirs')))
       assert.equal(await store.getThread({ threadId: 'theirs' }), null)
     },
   },
   {
-    name: '[M1.5] a clone takes the newest, a span of time or chosen messages, and its window is counted anew',
+    name: '[M1.5] a clone of the newest, of a time range or of chosen messages has a window of its own',
     async run({ store: open }) {
       const store = await open()
       for (const nth of [1, 2, 3]) await turn(store, `u${nth}`, `a${nth}`)
       await store.saveRows(scope, [row('shown', 'context')])
-      await store.updateMessages([{ scope, patches: [1, 2, 3].flatMap((nth) => [{ id: `u${nth}`, createdAt: new Date(nth * 10) }, { id: `a${nth}`, createdAt: new Date(nth * 10 + 5) }]) }])
+      await store.updateMessages([{ scope, patches: [1, 2, 3].flatMap(
+        (nth) => [{ id: `u${nth}`, createdAt: new Date(nth * 10) }, { id: `a${nth}`, createdAt: new Date(nth * 10 + 5) }],
+      ) }])
       const cloned = async (id: string, more: Partial<ThreadClone>) => {
         await store.cloneThread(scope, clone(id, more))
         return unmarked(await starts(store, { after: 0 }, id))
@@ -206,7 +241,7 @@ export const conversationCases: StoreCase[] = [
     },
   },
   {
-    name: '[M1.6] a clone for another resource is that resource\'s, without what was shown from elsewhere',
+    name: '[M1.6] a clone for another resource belongs to it, without context rows',
     async run({ store: open }) {
       const store = await open()
       await turn(store)
@@ -214,7 +249,7 @@ export const conversationCases: StoreCase[] = [
       const made = await store.cloneThread(scope, clone('theirs', { resourceId: 'resource-2' }))
       assert.equal(made.resourceId, 'resource-2')
       assert.deepEqual((await rowIds(store, 'theirs')).map(unmarked), ['asked', 'answer/0', 'answer/1', 'answer/2'])
-      await refuses('thread_forbidden', store.getThread({ threadId: 'theirs', resourceId: 'resource-1' }))
+      await rejectsWith('thread_forbidden', store.getThread({ threadId: 'theirs', resourceId: 'resource-1' }))
     },
   },
   {
@@ -232,26 +267,27 @@ export const conversationCases: StoreCase[] = [
     },
   },
   {
-    name: '[M1.7] an idle thread is transferred with all that belongs to it; one that runs is not',
+    name: '[M1.7] an idle thread is transferred with all of its records; an active one is rejected',
     async run({ store: open }) {
       const store = await open()
       await turn(store)
       await store.patchThread(scope, { metadata: { topic: 'tea' } })
-      await refuses('thread_forbidden', store.transferThread(foreign, 'resource-2'))
+      await rejectsWith('thread_forbidden', store.transferThread(foreign, 'resource-2'))
       const moved = await store.transferThread(scope, 'resource-2')
       assert.equal(moved.resourceId, 'resource-2')
-      await refuses('thread_forbidden', store.listRows(scope, { limit: 1 }))
+      await rejectsWith('thread_forbidden', store.listRows(scope, { limit: 1 }))
       assert.equal((await store.listRows(foreign, { limit: 1 })).rows[0]?.resourceId, 'resource-2')
       assert.deepEqual((await store.listRuns({ resourceId: 'resource-1' })), [])
       assert.equal((await store.listRuns({ resourceId: 'resource-2' })).length, 1)
-      const found = async (resourceId: string) => ids((await store.listThreads({ resourceId, metadata: { topic: 'tea' }, limit: 5 })).threads)
+      const found = async (resourceId: string) =>
+        ids((await store.listThreads({ resourceId, metadata: { topic: 'tea' }, limit: 5 })).threads)
       assert.deepEqual([await found('resource-1'), await found('resource-2')], [[], [threadId]])
       await start(store, 'again', { resourceId: 'resource-2' })
-      await refuses('thread_active', store.transferThread(foreign, 'resource-1'))
+      await rejectsWith('thread_active', store.transferThread(foreign, 'resource-1'))
     },
   },
   {
-    name: '[M1.7] a thread is transferred without the context that its old owner was shown, and so are those below it',
+    name: '[M1.7] a thread and its child threads are transferred without context rows',
     async run({ store: open }) {
       const store = await open()
       await turn(store)
@@ -265,7 +301,7 @@ export const conversationCases: StoreCase[] = [
     },
   },
   {
-    name: '[M1.8] what is too old is pruned a little at a time, with the context that quotes it; what runs is left alone',
+    name: '[M1.8] expired messages are pruned in small parts, with the context rows that quote them; active threads are not pruned',
     async run({ store: open }) {
       const store = await open()
       await thread(store, ...Array.from({ length: 7 }, (_, index) => message(`m${index}`, { createdAt: new Date(index * 100) })))

@@ -1,13 +1,17 @@
 import assert from 'node:assert/strict'
 import type { LaneWrite } from '../../contract/threads.ts'
-import type { StoreCase } from '../case.ts'
-import { accept, acceptOne, begin, commit, finish, ids, persisted, queued, refuses, row, rowIds, scope, send, signalRow, start, tick } from '../fixture.ts'
+import {
+  accept, acceptOne, begin, commit, finish, ids, persisted, queued, rejectsWith, row, rowIds, scope, send, signalRow, start, tick,
+  type StoreCase,
+} from '../fixture.ts'
 
-const lane = (cacheKey: string, mode: LaneWrite['mode'] = 'snapshot', id = 'browser'): { lane: LaneWrite } => ({ lane: { id, cacheKey, mode } })
+const lane = (cacheKey: string, mode: LaneWrite['mode'] = 'snapshot', id = 'browser'): { lane: LaneWrite } => ({
+  lane: { id, cacheKey, mode },
+})
 
 export const laneCases: StoreCase[] = [
   {
-    name: '[L1.1] a lane that says the same again in the same mode is skipped, and leaves no trace',
+    name: '[L1.1] a state that the lane has already, in the same mode, is skipped and not stored',
     async run({ store: open }) {
       const store = await open()
       await start(store)
@@ -20,7 +24,9 @@ export const laneCases: StoreCase[] = [
         send('s5', lane('k2', 'delta', 'other')),
         send('s6', lane('k1')),
       )
-      assert.deepEqual(answers.map((answer) => [answer.route, answer.lane?.version, answer.lane?.lastSignalId, answer.lane?.lastSnapshotId]), [
+      assert.deepEqual(answers.map(
+        (answer) => [answer.route, answer.lane?.version, answer.lane?.lastSignalId, answer.lane?.lastSnapshotId],
+      ), [
         ['deliver', 1, 's1', 's1'],
         ['skipped', 1, 's1', 's1'],
         ['deliver', 2, 's3', 's1'],
@@ -34,7 +40,7 @@ export const laneCases: StoreCase[] = [
     },
   },
   {
-    name: '[L1.1] of twenty producers that say the same at once, one is stored',
+    name: '[L1.1] of twenty concurrent signals with the same state one is stored',
     async run({ store: open }) {
       const store = await open()
       await start(store)
@@ -46,7 +52,7 @@ export const laneCases: StoreCase[] = [
     },
   },
   {
-    name: '[L1.1] what is discarded does not advance the lane',
+    name: '[L1.1] a discarded signal does not advance the lane',
     async run({ store: open }) {
       const store = await open()
       await acceptOne(store, send('s1', { ...persisted, ...lane('k1') }))
@@ -58,7 +64,7 @@ export const laneCases: StoreCase[] = [
     },
   },
   {
-    name: '[L1.1] the same signal again says duplicate and leaves the lane; lanes of two threads don\'t touch',
+    name: '[L1.1] a repeated signal is a duplicate and does not advance the lane; lanes of two threads are separate',
     async run(harness) {
       let store = await harness.store()
       const first = send('s1', { ...persisted, ...lane('k1') })
@@ -72,11 +78,13 @@ export const laneCases: StoreCase[] = [
     },
   },
   {
-    name: '[L1.2] twenty lanes at once are all tracked, in their rows and in the metadata of the thread, which nobody can write back stale',
+    name: '[L1.2] twenty concurrent lanes are all stored, and described in the metadata of the thread, which no caller can overwrite',
     async run(harness) {
       let store = await harness.store()
       const before = (await store.createThread({ id: scope.threadId, resourceId: scope.resourceId, metadata: { a: 1 }, now: 1 })).thread
-      const sends = Array.from({ length: 20 }, (_, index) => send(`s${index}`, { ...persisted, ...lane(`k${index}`, 'snapshot', `lane-${index}`) }))
+      const sends = Array.from(
+        { length: 20 }, (_, index) => send(`s${index}`, { ...persisted, ...lane(`k${index}`, 'snapshot', `lane-${index}`) }),
+      )
       await Promise.all(sends.map((one) => acceptOne(store, one)))
       if (harness.reopen) store = await harness.reopen(store)
       assert.equal((await store.listLanes(scope, { limit: 100 })).length, 20)
@@ -91,7 +99,7 @@ export const laneCases: StoreCase[] = [
     },
   },
   {
-    name: '[L1.3] a lane is read as its last snapshot and every change since, in order, wherever they are; its history by version',
+    name: '[L1.3] a lane is read as its last snapshot and all deltas since, in order, pending or stored; its signals are listed by version',
     async run(harness) {
       let store = await harness.store()
       await acceptOne(store, send('old', { ...persisted, ...lane('k0') }))
@@ -116,17 +124,22 @@ export const laneCases: StoreCase[] = [
     },
   },
   {
-    name: '[L1.3] a long chain is read without its middle, and says so',
+    name: '[L1.3] a long chain is read without its middle, and reports how much is left out',
     async run({ store: open }) {
       const store = await open()
       await acceptOne(store, send('snap', { ...persisted, ...lane('k') }))
-      await accept(store, ...Array.from({ length: 1_200 }, (_, index) => send(`d${index}`, { ...persisted, ...lane(`k${index}`, 'delta') })))
+      await accept(
+        store, ...Array.from({ length: 1_200 }, (_, index) => send(`d${index}`, { ...persisted, ...lane(`k${index}`, 'delta') })),
+      )
       const read = await store.readLane(scope, 'browser')
-      assert.deepEqual([read?.signals.length, read?.left, read?.signals[0]?.row.id, read?.signals[1]?.row.id, read?.signals.at(-1)?.row.id], [1_000, 201, 'snap', 'd201', 'd1199'])
+      assert.deepEqual(
+        [read?.signals.length, read?.left, read?.signals[0]?.row.id, read?.signals[1]?.row.id, read?.signals.at(-1)?.row.id],
+        [1_000, 201, 'snap', 'd201', 'd1199'],
+      )
     },
   },
   {
-    name: '[L1.4] a signal that is cancelled, rejected or deleted leaves its lane as it was before it, and may be sent again; no version twice',
+    name: '[L1.4] a cancelled, rejected or deleted signal is removed from its lane, and its state may be sent again; no version is reused',
     async run({ store: open }) {
       const store = await open()
       const again = async (id: string, key: string) => (await acceptOne(store, send(id, { ...persisted, ...lane(key) }))).lane?.version
@@ -154,7 +167,7 @@ export const laneCases: StoreCase[] = [
     },
   },
   {
-    name: '[L1.4] a rejected run takes back only what followed the last input; what waits stays in its lane',
+    name: '[L1.4] a rejected run removes only unsealed signals from a lane; pending signals stay in it',
     async run({ store: open }) {
       const store = await open()
       const run = await start(store, 'a', lane('k1'))
@@ -164,16 +177,18 @@ export const laneCases: StoreCase[] = [
       const { more } = await commit(store, run, { step: 1, end: { status: 'rejected' } })
       assert.equal(more, true)
       const read = await store.readLane(scope, 'browser')
-      // A change of what was refused is none of what was there before.
+      // A delta of a rejected snapshot does not apply to the one before it.
       assert.deepEqual(read?.signals.map((signal) => [signal.version, signal.row.id, signal.waiting]), [[3, 'c', true]])
       const next = await begin(store, run.fence)
-      assert.deepEqual(next.lanes.map(({ id, lastSignalId, lastSnapshotId }) => [id, lastSignalId, lastSnapshotId]), [['browser', 'c', undefined]])
+      assert.deepEqual(
+        next.lanes.map(({ id, lastSignalId, lastSnapshotId }) => [id, lastSignalId, lastSnapshotId]), [['browser', 'c', undefined]],
+      )
       await commit(store, next, finish)
       assert.deepEqual((await store.readLane(scope, 'browser'))?.signals.map((signal) => signal.waiting), [false])
     },
   },
   {
-    name: '[L1.11] changes of a snapshot that went are not those of the one before it, whatever goes and in which order; once they are gone too, it is as before',
+    name: '[L1.11] deltas of a removed snapshot never apply to the one before it, in any order of removal; then the lane is as before',
     async run(harness) {
       let store = await harness.store()
       const told = async (...kinds: string[]) => {
@@ -183,13 +198,18 @@ export const laneCases: StoreCase[] = [
         const found = await store.readLane(scope, 'browser')
         return [found?.signals.map(({ row: { id } }) => id).join(' '), found?.lastSnapshotId]
       }
-      const history = async () => (await store.listLaneSignals(scope, 'browser', { limit: 10 })).signals.map(({ row: { id } }) => id).join(' ')
+      const history = async () =>
+        (await store.listLaneSignals(scope, 'browser', { limit: 10 })).signals.map(({ row: { id } }) => id).join(' ')
       await told('s1', 'd2', 's3', 'd4', 'd5')
       await store.deleteMessages(scope, ['s3'])
       assert.deepEqual(await read(), ['d4 d5', undefined])
       assert.equal(await history(), 'd5 d4 d2 s1')
-      for (const [limit, more] of [[2, true], [4, false]] as const) assert.equal((await store.listLaneSignals(scope, 'browser', { limit })).more, more)
-      assert.deepEqual((await store.listLaneSignals(scope, 'browser', { before: 4, limit: 1 })).signals.map(({ row: { id } }) => id), ['d2'])
+      for (const [limit, more] of [[2, true], [4, false]] as const) assert.equal(
+        (await store.listLaneSignals(scope, 'browser', { limit })).more, more,
+      )
+      assert.deepEqual(
+        (await store.listLaneSignals(scope, 'browser', { before: 4, limit: 1 })).signals.map(({ row: { id } }) => id), ['d2'],
+      )
       if (harness.reopen) store = await harness.reopen(store)
       const copy = await store.cloneThread(scope, { id: 'copy', metadata: {}, now: tick() })
       assert.deepEqual((await store.readLane({ threadId: copy.id }, 'browser'))?.signals.map(({ version }) => version), [4, 5])
@@ -213,7 +233,7 @@ export const laneCases: StoreCase[] = [
     },
   },
   {
-    name: '[L1.4] input that a processor takes out goes from its lane; a row that is committed twice moves it once',
+    name: '[L1.4] input that a processor removes is removed from its lane; a row that is committed twice advances it once',
     async run({ store: open }) {
       const store = await open()
       const run = await start(store, 'a', lane('k1'))
@@ -226,28 +246,32 @@ export const laneCases: StoreCase[] = [
     },
   },
   {
-    name: '[X1.1] the lanes of another resource are refused',
+    name: '[X1.1] the lanes of another resource are rejected',
     async run({ store: open }) {
       const store = await open()
       await acceptOne(store, send('s1', { ...persisted, ...lane('k1') }))
       const foreign = { ...scope, resourceId: 'resource-2' }
-      await refuses('thread_forbidden', store.listLanes(foreign, { limit: 1 }))
-      await refuses('thread_forbidden', store.readLane(foreign, 'browser'))
-      await refuses('thread_forbidden', store.listLaneSignals(foreign, 'browser', { limit: 1 }))
+      await rejectsWith('thread_forbidden', store.listLanes(foreign, { limit: 1 }))
+      await rejectsWith('thread_forbidden', store.readLane(foreign, 'browser'))
+      await rejectsWith('thread_forbidden', store.listLaneSignals(foreign, 'browser', { limit: 1 }))
     },
   },
   {
-    name: '[L1.3] a copy of a thread has the lanes of what was copied, and goes its own way from there',
+    name: '[L1.3] a copy of a thread has the lanes of the copied signals, and they change independently',
     async run({ store: open }) {
       const store = await open()
       await acceptOne(store, send('s1', { ...persisted, ...lane('k1') }))
       await acceptOne(store, send('s2', { ...persisted, ...lane('k2', 'delta') }))
       await start(store)
       await acceptOne(store, send('s3', { ...queued, ...lane('k3', 'delta') }))
-      const copy = await store.cloneThread(scope, { id: 'copy', title: '', metadata: (await store.getThread(scope))?.metadata ?? {}, now: 1 })
+      const copy = await store.cloneThread(
+        scope, { id: 'copy', title: '', metadata: (await store.getThread(scope))?.metadata ?? {}, now: 1 },
+      )
       const markOf = async (of: string) => /~\w+$/.exec((await rowIds(store, of))[0] ?? '')?.[0] ?? ''
       const mark = await markOf('copy')
-      const tracked = { currentCacheKey: 'k2', currentMode: 'delta', version: 2, lastSignalId: `s2${mark}`, lastSnapshotSignalId: `s1${mark}` }
+      const tracked = {
+        currentCacheKey: 'k2', currentMode: 'delta', version: 2, lastSignalId: `s2${mark}`, lastSnapshotSignalId: `s1${mark}`,
+      }
       assert.deepEqual(copy.metadata.heed, { stateSignals: { browser: tracked } })
       const read = await store.readLane({ threadId: 'copy' }, 'browser')
       assert.deepEqual(read?.signals.map((signal) => signal.row.id), [`s1${mark}`, `s2${mark}`])
@@ -256,7 +280,9 @@ export const laneCases: StoreCase[] = [
       assert.equal((await store.readLane(scope, 'browser'))?.lastSignalId, 's3')
       const some = await store.cloneThread(scope, { id: 'some', title: '', metadata: {}, messageIds: ['s1'], now: 1 })
       const first = `s1${await markOf('some')}`
-      assert.deepEqual(some.metadata.heed, { stateSignals: { browser: { currentCacheKey: 'k1', currentMode: 'snapshot', version: 1, lastSignalId: first, lastSnapshotSignalId: first } } })
+      assert.deepEqual(some.metadata.heed, { stateSignals: {
+        browser: { currentCacheKey: 'k1', currentMode: 'snapshot', version: 1, lastSignalId: first, lastSnapshotSignalId: first },
+      } })
     },
   },
 ]

@@ -1,19 +1,22 @@
 import assert from 'node:assert/strict'
-import type { StoreCase } from '../case.ts'
+import type { StoreCase } from '../fixture.ts'
 import { accept, acceptOne, commit, everything, finish, ids, persisted, row, rowIds, scope, send, signalRow, start } from '../fixture.ts'
 
 const ten = Array.from({ length: 10 }, (_, index) => `m${index}`)
 
 export const messageCases: StoreCase[] = [
   {
-    name: 'rows come back as they were stored',
+    name: 'rows are read as they were stored',
     async run(harness) {
       let store = await harness.store()
       await start(store)
       const full = row('full', 'assistant', 'text', {
         type: 'text',
         createdAt: new Date(1234),
-        content: { format: 2, parts: [{ type: 'text', text: 'ünï\u0000cödé 🙂', providerMetadata: { p: { a: [1, null, false] } } }], metadata: { k: { v: 1 } } },
+        content: {
+          format: 2, parts: [{ type: 'text', text: 'ünï\u0000cödé 🙂', providerMetadata: { p: { a: [1, null, false] } } }],
+          metadata: { k: { v: 1 } },
+        },
       })
       const [saved] = await store.saveRows(scope, [full])
       if (harness.reopen) store = await harness.reopen(store)
@@ -23,10 +26,12 @@ export const messageCases: StoreCase[] = [
     },
   },
   {
-    name: 'what a caller holds is not what is stored',
+    name: 'changes of an object that a caller holds do not change what is stored',
     async run({ store: open }) {
       const store = await open()
-      const mine = send('a', { ...persisted, rows: [row('a', 'user', 'before', { content: { format: 2, parts: [], metadata: { list: [1] } } })] })
+      const mine = send(
+        'a', { ...persisted, rows: [row('a', 'user', 'before', { content: { format: 2, parts: [], metadata: { list: [1] } } })] },
+      )
       await acceptOne(store, mine)
       const before = await everything(store)
       const held = mine.rows[0]?.content.metadata?.list as number[]
@@ -39,7 +44,7 @@ export const messageCases: StoreCase[] = [
     },
   },
   {
-    name: 'rows are paged by seq: the newest, those before, those after',
+    name: 'rows are paged by seq: the newest, those before and those after',
     async run({ store: open }) {
       const store = await open()
       await store.createThread({ id: scope.threadId, resourceId: 'resource-1', now: 1 })
@@ -60,11 +65,12 @@ export const messageCases: StoreCase[] = [
     },
   },
   {
-    name: 'rows are found by time and by message; context rows come only on request',
+    name: 'rows are filtered by time and by message; context rows are listed only on request',
     async run({ store: open }) {
       const store = await open()
       await store.createThread({ id: scope.threadId, resourceId: 'resource-1', now: 1 })
-      const at = (id: string, time: number, role: 'user' | 'context' = 'user') => row(id, role, id, { createdAt: new Date(time), messageId: `of-${id}` })
+      const at = (id: string, time: number, role: 'user' | 'context' = 'user') =>
+        row(id, role, id, { createdAt: new Date(time), messageId: `of-${id}` })
       await store.saveRows(scope, [at('a', 100), at('ctx', 150, 'context'), at('b', 200), at('c', 300)])
       const found = async (query: object) => ids((await store.listRows(scope, { limit: 10, ...query })).rows)
       assert.deepEqual(await found({}), ['a', 'b', 'c'])
@@ -77,7 +83,7 @@ export const messageCases: StoreCase[] = [
     },
   },
   {
-    name: 'a row that is saved again is replaced in its place',
+    name: 'a row that is saved again is replaced at its position',
     async run({ store: open }) {
       const store = await open()
       await store.createThread({ id: scope.threadId, resourceId: 'resource-1', now: 1 })
@@ -86,7 +92,9 @@ export const messageCases: StoreCase[] = [
       assert.deepEqual(again.map(({ id, seq }) => [id, seq]), [['b', 2], ['d', 4]])
       const { rows } = await store.listRows(scope, { limit: 10 })
       assert.deepEqual(rows.map(({ id, content }) => [id, content.parts]), [
-        ['a', [{ type: 'text', text: 'a' }]], ['b', [{ type: 'text', text: 'edited' }]], ['c', [{ type: 'text', text: 'c' }]], ['d', [{ type: 'text', text: 'd' }]],
+        ['a', [{ type: 'text', text: 'a' }]], [
+          'b', [{ type: 'text', text: 'edited' }],
+        ], ['c', [{ type: 'text', text: 'c' }]], ['d', [{ type: 'text', text: 'd' }]],
       ])
     },
   },
@@ -96,8 +104,12 @@ export const messageCases: StoreCase[] = [
       const store = await open()
       const run = await start(store, 'u')
       const part = (id: string, role: 'assistant' | 'tool') => row(id, role, id, { messageId: 'm' })
-      const quote = (id: string, ...sources: string[]) => row(id, 'context', id, { content: { format: 2, parts: [], metadata: { sources } } })
-      await commit(store, run, { rows: [part('m/0', 'assistant'), part('m/0/r', 'tool'), quote('q1', 'x', 'm'), quote('q2', 'u'), row('plain', 'context')], ...finish })
+      const quote = (id: string, ...sources: string[]) =>
+        row(id, 'context', id, { content: { format: 2, parts: [], metadata: { sources } } })
+      await commit(store, run, {
+        rows: [part('m/0', 'assistant'), part('m/0/r', 'tool'), quote('q1', 'x', 'm'), quote('q2', 'u'), row('plain', 'context')],
+        ...finish,
+      })
       assert.equal(await store.deleteMessages(scope, ['m', 'unknown', 'q2']), 1)
       assert.deepEqual(await rowIds(store), ['u', 'q2', 'plain'])
       assert.equal(await store.deleteMessages(scope, ['u']), 1)
@@ -106,7 +118,7 @@ export const messageCases: StoreCase[] = [
     },
   },
   {
-    name: '[K2.3] a context row is stored while what it quotes is there and says that, and goes with its words, whoever changes them',
+    name: '[K2.3] a context row is stored only if the quoted message has the quoted text, and removed when any writer changes that text',
     async run({ store: open }) {
       const store = await open()
       const other = { threadId: 'thread-2', resourceId: 'resource-1' }
@@ -127,20 +139,22 @@ export const messageCases: StoreCase[] = [
     },
   },
   {
-    name: '[K2.12] a rejected run takes along what quotes it elsewhere',
+    name: '[K2.12] a rejected run removes the context rows of other threads that quote it',
     async run({ store: open }) {
       const store = await open()
       const run = await start(store, 'u')
       const other = { threadId: 'thread-2', resourceId: 'resource-1' }
       await store.createThread({ id: other.threadId, resourceId: other.resourceId, now: 1 })
-      await store.saveRows(other, [row('q', 'context', 'q', { content: { format: 2, parts: [], metadata: { quotes: [{ threadId: scope.threadId, messageId: 'u' }] } } }), row('z')])
+      await store.saveRows(other, [row(
+        'q', 'context', 'q', { content: { format: 2, parts: [], metadata: { quotes: [{ threadId: scope.threadId, messageId: 'u' }] } } },
+      ), row('z')])
       assert.equal((await store.getRun(scope, run.run.runId))?.sealSeq, 1)
       await commit(store, run, { end: { status: 'rejected' } })
       assert.deepEqual(ids((await store.listRows(other, { limit: 5, context: true })).rows), ['z'])
     },
   },
   {
-    name: 'all messages of a thread are deleted, and it goes on from there',
+    name: 'all messages of a thread are deleted, and its numbering continues',
     async run({ store: open }) {
       const store = await open()
       await accept(store, ...ten.map((id) => send(id, { ...persisted, rows: [signalRow(id, id === 'm3' ? 'reactive' : 'user')] })))
@@ -153,7 +167,7 @@ export const messageCases: StoreCase[] = [
     },
   },
   {
-    name: 'signals are read with their rows wherever these are, filtered and by page',
+    name: 'signals are read with their rows, pending or in history, filtered and paged',
     async run({ store: open }) {
       const store = await open()
       await start(store, 'a', { options: { maxSteps: 2 }, boundTo: 'p1' })

@@ -2,10 +2,9 @@ import assert from 'node:assert/strict'
 import type { MessageRow } from '../../../message/row.ts'
 import type { ThreadStore, Window } from '../../contract/threads.ts'
 import { windowStart } from '../../contract/window.ts'
-import type { StoreCase } from '../case.ts'
-import { acceptOne, alive, commit, finish, ids, row, scope, send, signalRow, start, windows } from '../fixture.ts'
+import { acceptOne, alive, commit, finish, ids, row, scope, send, signalRow, start, windows, type StoreCase } from '../fixture.ts'
 
-/** One turn: the user's row, what is given, and an answer in two steps with a tool result between them. */
+/** One turn: the user's row, the extra rows, and a reply in two steps with a tool result between them. */
 async function turn(store: ThreadStore, index: number, window: Window, extra: MessageRow[] = []): Promise<string[]> {
   const { fence } = await acceptOne(store, send(`u${index}`))
   assert.ok(fence)
@@ -13,7 +12,9 @@ async function turn(store: ThreadStore, index: number, window: Window, extra: Me
   assert.ok(begun)
   const messageId = `m${index}`
   const part = (id: string, role: 'assistant' | 'tool') => row(`${messageId}/${id}`, role, id, { messageId })
-  await store.commitStep(fence, { runId: begun.run.runId, step: 0, rows: [...extra, part('0', 'assistant'), part('0/results', 'tool')], drain: true })
+  await store.commitStep(
+    fence, { runId: begun.run.runId, step: 0, rows: [...extra, part('0', 'assistant'), part('0/results', 'tool')], drain: true },
+  )
   await store.commitStep(fence, { runId: begun.run.runId, step: 1, rows: [part('1', 'assistant')], ...finish })
   return ids(begun.rows)
 }
@@ -35,7 +36,7 @@ export const windowCases: StoreCase[] = [
         assert.ok(counted >= Math.min(4, 2 * index + 1), 'never less than the low mark')
         assert.equal(shown.at(-1), `u${index}`)
       }
-      // Two messages a turn: nine of them are cut by four, which is two turns, and that lasts for two turns.
+      // Two messages per turn: nine are cut by four, which is two turns, and the next cut follows after two turns.
       assert.deepEqual(starts, ['u0', 'u0', 'u0', 'u0', 'u2', 'u2', 'u4', 'u4', 'u6', 'u6', 'u8', 'u8'])
     },
   },
@@ -50,7 +51,7 @@ export const windowCases: StoreCase[] = [
     },
   },
   {
-    name: 'what a run would begin with can be read without starting one',
+    name: 'the window of the next run can be read without starting one',
     async run({ store: open }) {
       const store = await open()
       await alive(store, 'p1')
@@ -62,7 +63,7 @@ export const windowCases: StoreCase[] = [
     },
   },
   {
-    name: 'signals that no user sent, context and tool results don\'t count',
+    name: "signals that no user sent, context rows and tool results don't count",
     async run({ store: open }) {
       const store = await open()
       await alive(store, 'p1')
@@ -76,7 +77,7 @@ export const windowCases: StoreCase[] = [
     },
   },
   {
-    name: 'a thread that lives of signals has a window too',
+    name: 'a thread that only gets signals has a window too',
     async run({ store: open }) {
       const store = await open()
       await alive(store, 'p1')
@@ -95,7 +96,7 @@ export const windowCases: StoreCase[] = [
     },
   },
   {
-    name: 'a turn begins with the last thing a user said that is there, also beside a run, and not with what was rejected',
+    name: "a turn begins with the user's last stored message, also beside a run, and not with a rejected one",
     async run({ store: open }) {
       const store = await open()
       await alive(store, 'p1')
@@ -123,7 +124,7 @@ export const windowCases: StoreCase[] = [
     },
   },
   {
-    name: 'without history the window holds this run alone, and never less than that',
+    name: 'without history the window has the rows of the run alone, and never fewer',
     async run({ store: open }) {
       const store = await open()
       await alive(store, 'p1')
@@ -136,7 +137,7 @@ export const windowCases: StoreCase[] = [
     },
   },
   {
-    name: 'the low mark counts messages that are there, also after some were deleted',
+    name: 'the low mark counts existing messages, also after some were deleted',
     async run({ store: open }) {
       const store = await open()
       await alive(store, 'p1')

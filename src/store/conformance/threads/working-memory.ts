@@ -1,8 +1,9 @@
 import assert from 'node:assert/strict'
 import type { JSONObject } from '../../../base/json.ts'
 import type { ThreadStore, WorkingMemoryChange, WorkingMemoryOf, WorkingMemoryWriter } from '../../contract/threads.ts'
-import type { StoreCase } from '../case.ts'
-import { acceptOne, commit, finish, refuses, resourceId, row, scope, send, start, threadId, type Begun } from '../fixture.ts'
+import {
+  acceptOne, commit, finish, rejectsWith, resourceId, row, scope, send, start, threadId, type Begun, type StoreCase,
+} from '../fixture.ts'
 
 const ofResource: WorkingMemoryOf = { scope: 'resource', resourceId }
 const ofThread: WorkingMemoryOf = { scope: 'thread', ...scope }
@@ -34,7 +35,7 @@ export const workingMemoryCases: StoreCase[] = [
     },
   },
   {
-    name: '[M2.1] working memory: names that JavaScript has a use for are names like others',
+    name: '[M2.1] working memory: keys such as __proto__ are stored like others',
     async run({ store: open }) {
       const store = await open()
       const strange = JSON.parse('{"__proto__":{"a":1},"constructor":"x","toString":null}') as JSONObject
@@ -44,27 +45,29 @@ export const workingMemoryCases: StoreCase[] = [
     },
   },
   {
-    name: '[M2.2] working memory: of fifty merges at once every field is kept, each with a version of its own',
+    name: '[M2.2] working memory: fifty concurrent merges keep every field, each with its own version',
     async run({ store: open }) {
       const store = await open()
-      const rows = await Promise.all(Array.from({ length: 50 }, (_, index) => store.mergeWorkingMemory(ofResource, merge({ [`f${index}`]: index }))))
+      const rows = await Promise.all(
+        Array.from({ length: 50 }, (_, index) => store.mergeWorkingMemory(ofResource, merge({ [`f${index}`]: index }))),
+      )
       assert.equal(Object.keys((await value(store)) as object).length, 50)
       assert.deepEqual(rows.map(({ version }) => version).toSorted((a, b) => a - b), Array.from({ length: 50 }, (_, index) => index + 1))
     },
   },
   {
-    name: '[M2.3] working memory: of two that expect the same version one is refused, and nothing of it is written',
+    name: '[M2.3] working memory: of two changes that expect the same version one is rejected, and nothing of it is written',
     async run({ store: open }) {
       const store = await open()
       await store.mergeWorkingMemory(ofResource, merge({ a: 1 }, { expectedVersion: 0 }))
       const both = await Promise.allSettled([2, 3].map((a) => store.mergeWorkingMemory(ofResource, merge({ a }, { expectedVersion: 1 }))))
       assert.deepEqual(both.map(({ status }) => status).toSorted(), ['fulfilled', 'rejected'])
-      await refuses('working_memory_conflict', store.mergeWorkingMemory(ofResource, { set: 'x', expectedVersion: 7 }))
+      await rejectsWith('working_memory_conflict', store.mergeWorkingMemory(ofResource, { set: 'x', expectedVersion: 7 }))
       assert.equal((await store.getWorkingMemory(ofResource))?.version, 2)
     },
   },
   {
-    name: '[M2.4] working memory: versions are listed and restored, a hundred are kept; the same change again, and no change, make none',
+    name: '[M2.4] working memory: versions are listed and restored, a hundred are kept; a repeated change or one without effect adds none',
     async run(harness) {
       let store = await harness.store()
       for (let n = 1; n <= 3; n++) await store.mergeWorkingMemory(ofResource, { id: `c${n}`, set: `v${n}` })
@@ -76,51 +79,57 @@ export const workingMemoryCases: StoreCase[] = [
       assert.deepEqual([undone.version, undone.value], [4, 'v2'])
       assert.equal((await store.mergeWorkingMemory(ofResource, { restore: 1 })).value, 'v1')
       assert.equal((await store.mergeWorkingMemory(ofResource, { restore: 0 })).value, '')
-      await refuses('working_memory_version_gone', store.mergeWorkingMemory(ofResource, { restore: 77 }))
-      await refuses('working_memory_version_gone', store.mergeWorkingMemory({ scope: 'thread', threadId: await created(store, 'fresh') }, { restore: 'previous' }))
+      await rejectsWith('working_memory_version_gone', store.mergeWorkingMemory(ofResource, { restore: 77 }))
+      await rejectsWith(
+        'working_memory_version_gone',
+        store.mergeWorkingMemory({ scope: 'thread', threadId: await created(store, 'fresh') }, { restore: 'previous' }),
+      )
       for (let n = 0; n < 110; n++) await store.mergeWorkingMemory(ofResource, { set: `w${n}` })
       if (harness.reopen) store = await harness.reopen(store)
       const kept = await store.listWorkingMemory(ofResource, { limit: 1_000 })
       assert.deepEqual([kept.length, kept[0]?.value, kept[0]?.version], [100, 'w109', 116])
-      await refuses('working_memory_version_gone', store.mergeWorkingMemory(ofResource, { restore: 1 }))
+      await rejectsWith('working_memory_version_gone', store.mergeWorkingMemory(ofResource, { restore: 1 }))
     },
   },
   {
-    name: '[M2.5] working memory: what would be too large is refused and leaves what was there',
+    name: '[M2.5] working memory: a change above the maximum length is rejected without effect',
     async run({ store: open }) {
       const store = await open()
       await store.mergeWorkingMemory(ofResource, { set: '12345', maxLength: 5 })
-      await refuses('working_memory_too_large', store.mergeWorkingMemory(ofResource, { set: '123456', maxLength: 5 }))
-      await refuses('working_memory_too_large', store.mergeWorkingMemory(ofResource, merge({ abc: 'def' }, { maxLength: 12 })))
+      await rejectsWith('working_memory_too_large', store.mergeWorkingMemory(ofResource, { set: '123456', maxLength: 5 }))
+      await rejectsWith('working_memory_too_large', store.mergeWorkingMemory(ofResource, merge({ abc: 'def' }, { maxLength: 12 })))
       const workingMemory = { scope: 'resource', change: { set: '123456', maxLength: 5 } } as const
-      await refuses('working_memory_too_large', store.createThread({ id: threadId, resourceId, workingMemory, now: 1 }))
+      await rejectsWith('working_memory_too_large', store.createThread({ id: threadId, resourceId, workingMemory, now: 1 }))
       assert.equal(await store.getThread(scope), null)
       await store.createThread({ id: threadId, resourceId, now: 1 })
-      await refuses('working_memory_too_large', store.patchThread(scope, { title: 'Other', workingMemory }))
+      await rejectsWith('working_memory_too_large', store.patchThread(scope, { title: 'Other', workingMemory }))
       assert.equal((await store.getThread(scope))?.title, '')
       assert.deepEqual([await value(store), (await store.listWorkingMemory(ofResource, { limit: 9 })).length], ['12345', 1])
     },
   },
   {
-    name: '[M2.6] working memory: of a resource and of its threads are apart; another resource is refused; it goes with its thread',
+    name: '[M2.6] working memory: a resource and its threads have their own; another resource is rejected; it is deleted with its thread',
     async run({ store: open }) {
       const store = await open()
       await created(store, threadId)
-      await refuses('thread_not_found', store.mergeWorkingMemory({ scope: 'thread', threadId: 'none' }, { set: 'x' }))
+      await rejectsWith('thread_not_found', store.mergeWorkingMemory({ scope: 'thread', threadId: 'none' }, { set: 'x' }))
       await store.mergeWorkingMemory(ofResource, { set: 'of the resource' })
       await store.mergeWorkingMemory(ofThread, { set: 'of the thread' })
-      assert.deepEqual([await value(store), await value(store, ofThread), await value(store, { scope: 'resource', resourceId: threadId })], ['of the resource', 'of the thread', undefined])
+      assert.deepEqual(
+        [await value(store), await value(store, ofThread), await value(store, { scope: 'resource', resourceId: threadId })],
+        ['of the resource', 'of the thread', undefined],
+      )
       const foreign: WorkingMemoryOf = { scope: 'thread', threadId, resourceId: 'resource-2' }
-      await refuses('thread_forbidden', store.getWorkingMemory(foreign))
-      await refuses('thread_forbidden', store.mergeWorkingMemory(foreign, { set: 'x' }))
-      await refuses('thread_forbidden', store.listWorkingMemory(foreign, { limit: 1 }))
+      await rejectsWith('thread_forbidden', store.getWorkingMemory(foreign))
+      await rejectsWith('thread_forbidden', store.mergeWorkingMemory(foreign, { set: 'x' }))
+      await rejectsWith('thread_forbidden', store.listWorkingMemory(foreign, { limit: 1 }))
       await store.deleteThread(scope)
       await created(store, threadId)
       assert.deepEqual([await value(store, ofThread), await value(store)], [undefined, 'of the resource'])
     },
   },
   {
-    name: '[M2.7] working memory: what a run stages is seen by that run alone, counts when it ends, and never if it is rejected',
+    name: '[M2.7] working memory: staged changes are visible to their run alone, take effect when it ends, and never if it is rejected',
     async run(harness) {
       let store = await harness.store()
       await store.mergeWorkingMemory(ofResource, merge({ a: 0 }))
@@ -142,7 +151,7 @@ export const workingMemoryCases: StoreCase[] = [
     },
   },
   {
-    name: '[M2.7] working memory: new input seals what a run staged before it',
+    name: '[M2.7] working memory: new input seals the changes that a run staged before it',
     async run({ store: open }) {
       const store = await open()
       const run = await start(store, 'a')
@@ -161,7 +170,7 @@ export const workingMemoryCases: StoreCase[] = [
       const run = await start(store, 'a')
       await store.resign('p1')
       assert.ok(await store.claim(threadId, 'p2'))
-      for (const staged of [true, false]) await refuses('fenced', store.mergeWorkingMemory(ofResource, { set: 'x' }, by(run, staged)))
+      for (const staged of [true, false]) await rejectsWith('fenced', store.mergeWorkingMemory(ofResource, { set: 'x' }, by(run, staged)))
       assert.equal(await value(store), undefined)
     },
   },

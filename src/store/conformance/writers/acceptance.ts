@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import type { Accepted, LaneWrite, Send, ThreadStore } from '../../contract/threads.ts'
-import type { StoreWriterCase } from '../case.ts'
+import type { StoreWriterCase } from '../fixture.ts'
 import {
   accept, acceptOne, alive, commit, finish, ids, persisted, queued, resourceId, rowIds, scope, send, start, states,
 } from '../fixture.ts'
@@ -169,7 +169,7 @@ export const acceptanceWriterCases: StoreWriterCase[] = [
       if (await two.getThread({ threadId })) {
         assert.deepEqual([await rowIds(two, threadId), await states(one, threadId), late.epoch], [['late'], { late: 'consumed' }, 1])
       } else assert.equal(late.epoch, 3)
-      // Nothing of what was deleted is left to make the same ids duplicates.
+      // No record of the deleted thread makes the same ids duplicates.
       assert.equal((await acceptOne(two, send('a', { threadId, ...persisted }))).duplicate, false)
     }),
   },

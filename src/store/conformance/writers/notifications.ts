@@ -1,8 +1,7 @@
 import assert from 'node:assert/strict'
 import type { NotificationStore } from '../../contract/notifications.ts'
-import type { TwoWriters } from '../case.ts'
-import { claim, decided, note, now, scope } from '../notifications/fixture.ts'
-import type { NotificationHarness } from '../notifications/notifications.ts'
+import type { TwoWriters } from '../fixture.ts'
+import { claim, decided, note, now, scope, type NotificationHarness } from '../notifications/fixture.ts'
 import { answerOr, exactlyOne, rounds } from './race.ts'
 
 export interface NotificationWriterCase {

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { setImmediate as turn } from 'node:timers/promises'
 import { isHeedError, type HeedErrorCode } from '../../../base/errors.ts'
-import { withChance, type Chance } from '../runs/chance.ts'
+import { withChance, type Chance } from '../fixture.ts'
 
 /** A database and a second connection to it. */
 interface Connections<Store> {
@@ -18,14 +18,13 @@ export interface Round<Store> {
   one: Store
   two: Store
   /**
-   * Starts the calls in an order that changes, waits for none of them before the next, and resolves when all are settled. Rejects if
-   * one did.
+   * Starts the calls in random order without awaiting one before the next, and resolves when all are settled. Rejects if one did.
    */
   together<Results extends unknown[]>(...calls: Calls<Results>): Promise<Results>
 }
 
 const roundsOfCase = 8
-/** In every second pair of rounds, as many turns of the event loop lie at most between the start of a call and the next; else none. */
+/** The maximum of event loop turns between the starts of two calls, in every second pair of rounds; none in the others. */
 const longestLead = 3
 
 /**
@@ -81,7 +80,7 @@ export function exactlyOne(answers: ReadonlyArray<boolean | undefined>): void {
   assert.equal(answers.filter(Boolean).length, 1, `exactly one of ${String(answers)}`)
 }
 
-/** Whole numbers from `from` on, `length` of them. */
+/** `length` integers from `from` on. */
 export function countFrom(from: number, length: number): number[] {
   return Array.from({ length }, (_, index) => from + index)
 }

@@ -1,9 +1,8 @@
 import assert from 'node:assert/strict'
 import type { SuspendedCall, ThreadStore } from '../../contract/threads.ts'
-import type { StoreWriterCase } from '../case.ts'
 import {
   acceptOne, alive, begin, commit, finish, gone, ids, queued, row, rowIds, send, start, states, status, unclaimed, wide, windows,
-  type Begun,
+  type Begun, type StoreWriterCase,
 } from '../fixture.ts'
 import { answerOr, rounds } from './race.ts'
 

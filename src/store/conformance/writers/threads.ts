@@ -1,8 +1,7 @@
 import assert from 'node:assert/strict'
 import type { ThreadStore } from '../../contract/threads.ts'
 import type { Message } from '../../../message/message.ts'
-import type { StoreWriterCase } from '../case.ts'
-import { acceptOne, commit, finish, persisted, resourceId, row, rowIds, send, start, tick } from '../fixture.ts'
+import { acceptOne, commit, finish, persisted, resourceId, row, rowIds, send, start, tick, type StoreWriterCase } from '../fixture.ts'
 import { answerOr, ascending, countFrom, exactlyOne, rounds } from './race.ts'
 
 /** Three changes of one writer, one after the other. */

@@ -1,4 +1,4 @@
-import { canBecome } from '../../contract/notification-rules.ts'
+import { canBecome } from '../../contract/notifications.ts'
 import type { Delivery, DeliveryFailure, Due, DueClaim, NotificationRecord } from '../../contract/notifications.ts'
 import { takeBatch } from './ingress.ts'
 import { notificationOf, type BatchRow, type NotificationRow } from './row.ts'

@@ -1,5 +1,5 @@
 import { HeedError } from '../../../base/errors.ts'
-import { notificationPriorities as priorities, validateTextSize } from '../../contract/notification-rules.ts'
+import { notificationPriorities as priorities, validateTextSize } from '../../contract/notifications.ts'
 import type {
   Ingested, NewNotification, Settled, Settlement, SettlementTerms, SummaryBatch, SummaryTime,
 } from '../../contract/notifications.ts'

@@ -1,5 +1,5 @@
 import { HeedError } from '../../../base/errors.ts'
-import { canBecome, validateId, validateIds, validateInboxScope, validateMark, validateQuery } from '../../contract/notification-rules.ts'
+import { canBecome, validateId, validateIds, validateInboxScope, validateMark, validateQuery } from '../../contract/notifications.ts'
 import type {
   ChangeQuery, Delivery, DeliveryFailure, Due, DueClaim, InboxChanges, InboxScope, Ingested, MarkedStatus, NewNotification,
   NotificationQuery, NotificationRecord, NotificationStatus, NotificationStore, Settled, Settlement, SummaryBatch,

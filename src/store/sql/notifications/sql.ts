@@ -1,5 +1,4 @@
-import { notificationStatuses } from '../../contract/notification-rules.ts'
-import type { MarkedStatus } from '../../contract/notifications.ts'
+import { notificationStatuses, type MarkedStatus } from '../../contract/notifications.ts'
 
 /** Columns under the names of `NotificationRow`. */
 const columns = `

@@ -47,6 +47,8 @@ export class ProcessorPipeline {
   declare readonly guardsInput: boolean
   declare readonly watchesStream: boolean
   declare readonly handlesErrors: boolean
+  /** A processor has `processToolResult`. */
+  declare readonly checksToolResults: boolean
   /** A processor has `processOutputResult`. */
   declare readonly checksOutput: boolean
   /** The lanes of the processors of this run. */
@@ -63,7 +65,7 @@ export class ProcessorPipeline {
   /** Inspects every processor for every run: a list and its processors may change between two runs. */
   constructor(input: readonly Processor[], output: readonly Processor[], maxRetries: number) {
     let readsInput = false, changesSteps = false, watchesStream = false, checksSteps = false
-    let checksResults = false, checksOutput = false, handlesErrors = false
+    let checksToolResults = false, checksOutput = false, handlesErrors = false
     let lanes: Set<string> | undefined
     for (let index = 0; index < input.length; index++) {
       const processor = input[index] as Processor
@@ -76,17 +78,18 @@ export class ProcessorPipeline {
       const processor = output[index] as Processor
       watchesStream ||= processor.processOutputStream !== undefined
       checksSteps ||= processor.processOutputStep !== undefined
-      checksResults ||= processor.processToolResult !== undefined
+      checksToolResults ||= processor.processToolResult !== undefined
       checksOutput ||= processor.processOutputResult !== undefined
       handlesErrors ||= processor.processAPIError !== undefined
     }
     const guardsInput = readsInput || changesSteps || lanes !== undefined
-    const canReject = guardsInput || watchesStream || checksSteps || checksResults || checksOutput || handlesErrors
+    const canReject = guardsInput || watchesStream || checksSteps || checksToolResults || checksOutput || handlesErrors
     this.canReject = canReject
     this.readsInput = readsInput
     this.guardsInput = guardsInput
     this.watchesStream = watchesStream
     this.handlesErrors = handlesErrors
+    this.checksToolResults = checksToolResults
     this.checksOutput = checksOutput
     this.lanes = lanes ?? noLanes
     this.changesSteps = changesSteps || lanes !== undefined

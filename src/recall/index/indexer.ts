@@ -1,7 +1,6 @@
 import { hash } from 'node:crypto'
 import type { MessageContent } from '../../message/message.ts'
-import { isQuestion, maxPassages, splitPassages } from '../text/passages.ts'
-import { searchableText } from '../text/searchable.ts'
+import { isQuestion, maxPassages, searchableText, splitPassages } from '../text/passages.ts'
 import { extractTerms } from '../text/terms.ts'
 import type { CollectionCache } from './collection-cache.ts'
 import type { Databases } from './databases.ts'

@@ -6,7 +6,7 @@ import { confidence, rank } from '../rank/rank.ts'
 import { ResourceCollection } from './resource-collection.ts'
 import { besideMessages } from './databases.ts'
 import { indexToken } from './indexer.ts'
-import { limits, readPostings } from './postings.ts'
+import { limits, readPostings } from './searcher.ts'
 
 const resource = 1
 

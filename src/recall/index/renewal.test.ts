@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest'
 import { virtualClock } from '../../testing/virtual-clock.ts'
-import { Renewal } from './renewal.ts'
+import { Renewal } from './scheduler.ts'
 
 const minute = 60_000
 const day = 86_400_000

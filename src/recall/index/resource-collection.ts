@@ -1,6 +1,5 @@
-import type { Collection, Lengths } from '../rank/collection.ts'
+import { lengthsOf, type Collection, type Lengths } from '../rank/bm25.ts'
 import { maxPassages } from '../text/passages.ts'
-import { lengthsOf } from '../rank/bm25.ts'
 import type { Statements } from '../../store/sql/statements.ts'
 
 interface PassageRow {

@@ -1,6 +1,5 @@
-import { dotProducts, strideOf } from '../rank/dot-products.ts'
+import { dotProducts, quantisedNumbers, quantisedScale, strideOf } from '../rank/quantised-vectors.ts'
 import { maxPassages } from '../text/passages.ts'
-import { quantisedNumbers, quantisedScale } from '../rank/quantise.ts'
 import type { Meanings } from '../rank/rank.ts'
 import type { Statements } from '../../store/sql/statements.ts'
 import { applyMoves, grow, type Move, type ResourceCollection } from './resource-collection.ts'

@@ -6,7 +6,6 @@ import type { RecallProgress, RecallStatus } from '../../store/contract/recall.t
 import type { Connection } from '../../store/sqlite/connection.ts'
 import { EmbedderQueue } from './embedder-queue.ts'
 import { openEngine, type EnginePort } from './engine.ts'
-import { Renewal } from './renewal.ts'
 
 /** Indexed change records are deleted when there are more than this. */
 const keptChanges = 500
@@ -185,5 +184,57 @@ export class IndexScheduler {
     await Promise.allSettled([...this.#queues.values()].map((queue) => queue.close()))
     await this.#indexing
     await this.engine.close()
+  }
+}
+
+/** An embedder expires after seven days. */
+const intervalMs = 86_400_000
+const firstRenewalRetryMs = 60_000
+
+/** Calls `renew` once a day. After a failure it retries in a minute, then after twice as long each time. */
+export class Renewal {
+  readonly #clock: Clock
+  readonly #renew: () => Promise<void>
+  readonly #onFailure: (error: string) => void
+  #timer: Timer
+  #retryMs = firstRenewalRetryMs
+  #error: string | undefined
+  #closed = false
+
+  /** `onFailure` must not throw. */
+  constructor(clock: Clock, renew: () => Promise<void>, onFailure: (error: string) => void) {
+    this.#clock = clock
+    this.#renew = renew
+    this.#onFailure = onFailure
+    this.#timer = this.#after(intervalMs)
+  }
+
+  /** The last failure, until a renewal succeeds. */
+  get error(): string | undefined {
+    return this.#error
+  }
+
+  close(): void {
+    this.#closed = true
+    this.#timer.cancel()
+  }
+
+  #after(ms: number): Timer {
+    return this.#clock.after(ms, () => void this.#run(), { background: true })
+  }
+
+  async #run(): Promise<void> {
+    try {
+      await this.#renew()
+      this.#error = undefined
+      this.#retryMs = firstRenewalRetryMs
+      if (!this.#closed) this.#timer = this.#after(intervalMs)
+    } catch (error) {
+      if (this.#closed) return
+      this.#error = describe(error)
+      this.#onFailure(this.#error)
+      this.#timer = this.#after(this.#retryMs)
+      this.#retryMs = Math.min(intervalMs, this.#retryMs * 2)
+    }
   }
 }

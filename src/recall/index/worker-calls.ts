@@ -1,8 +1,7 @@
 import { parentPort, type Worker } from 'node:worker_threads'
 import { describe, HeedError, isHeedError } from '../../base/errors.ts'
 import { openWorker } from '../../base/worker.ts'
-import { revived } from '../../store/sqlite/bulk.ts'
-import type { CarriedError } from '../../store/sqlite/bulk-job.ts'
+import { revived, type CarriedError } from '../../store/sqlite/bulk.ts'
 
 interface CallRequest {
   id: number

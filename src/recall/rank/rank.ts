@@ -1,5 +1,4 @@
-import { bm25Scores, scaleToBest } from './bm25.ts'
-import type { Collection, Posting } from './collection.ts'
+import { bm25Scores, scaleToBest, type Collection, type Posting } from './bm25.ts'
 
 /** How much each reason counts. The values were chosen on conversations: `npm run bench:recall` measures them and others. */
 export interface Weights {

@@ -2,8 +2,8 @@ import * as fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import { extractTerms } from '../text/terms.ts'
 import { isQuestion } from '../text/passages.ts'
-import { linkNeighbours, type Collection, type Posting } from './collection.ts'
-import { quantise, quantisedNumbers, quantisedScale } from './quantise.ts'
+import { linkNeighbours, type Collection, type Posting } from './bm25.ts'
+import { quantise, quantisedNumbers, quantisedScale } from './quantised-vectors.ts'
 import { rank } from './rank.ts'
 
 function made(texts: ReadonlyArray<{ text: string; thread: number }>): { collection: Collection; ask: (question: string) => Posting[] } {

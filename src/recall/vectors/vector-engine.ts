@@ -1,7 +1,7 @@
 import { DatabaseSync } from 'node:sqlite'
 import { HeedError } from '../../base/errors.ts'
 import { compileFilter, type MetadataFilter } from '../filter/filter.ts'
-import { Statements } from '../../store/sql/statements.ts'
+import { PreparedStatements, type Statements } from '../../store/sql/statements.ts'
 
 export type VectorMetric = 'cosine' | 'euclidean' | 'dotproduct'
 
@@ -68,7 +68,7 @@ export class VectorEngine {
       this.#database.close()
       throw error
     }
-    this.#statements = new Statements(this.#database)
+    this.#statements = new PreparedStatements(this.#database)
   }
 
   createIndex(name: string, dimension: number, metric: VectorMetric): void {

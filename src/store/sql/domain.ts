@@ -1,58 +1,48 @@
-import type { DatabaseConnection } from '../sqlite/remote.ts'
+import type { ConnectionOwner } from './driver.ts'
 import type { Statements } from './statements.ts'
 
-/** Whoever has the connection to a database: a `LibSQLStore`. */
-export interface ConnectionHolder {
-  open(): Promise<void>
-  close(): Promise<void>
-  /** @internal */
-  now(): number
-  /** @internal */
-  connection(): Promise<DatabaseConnection>
-}
-
-/** A domain in a database: that of the threads, or one of its own. */
-export abstract class LibSQLDomain {
-  readonly #holder: ConnectionHolder
+/** A domain of a store, in the database of the threads or in another one. */
+export abstract class SqlDomain {
+  readonly #owner: ConnectionOwner
   readonly #owned: boolean
 
-  /** `owned`: closing the domain closes the holder, which is otherwise left to whoever has it. */
-  constructor(holder: ConnectionHolder, { owned = false }: { owned?: boolean } = {}) {
-    this.#holder = holder
+  /** `owned`: closing the domain closes the owner of its connection. */
+  constructor(owner: ConnectionOwner, { owned = false }: { owned?: boolean } = {}) {
+    this.#owner = owner
     this.#owned = owned
   }
 
   open(): Promise<void> {
-    return this.#holder.open()
+    return this.#owner.open()
   }
 
   async close(): Promise<void> {
-    if (this.#owned) await this.#holder.close()
+    if (this.#owned) await this.#owner.close()
   }
 
   async flush(): Promise<void> {
-    await (await this.#holder.connection()).flush()
+    await (await this.#owner.connection()).flush()
   }
 
   protected now(): number {
-    return this.#holder.now()
+    return this.#owner.now()
   }
 
-  /** One transaction. It may be done again: ids that it makes up come from `newId`, and are the same each time. */
+  /** One transaction. It may be replayed: `newId` then returns the same ids. */
   protected async write<Result>(work: (statements: Statements, newId: () => string) => Result): Promise<Result> {
-    const connection = await this.#holder.connection()
+    const connection = await this.#owner.connection()
     return connection.write((tables, statements) => work(statements, tables.newId))
   }
 
-  /** Sees one state of the database. */
+  /** Runs on one snapshot of the database. */
   protected async read<Result>(work: (statements: Statements) => Result): Promise<Result> {
-    const connection = await this.#holder.connection()
+    const connection = await this.#owner.connection()
     return connection.read((_, statements) => work(statements))
   }
 
-  /** A read of one statement, where that needs no transaction. */
+  /** A read with a single statement, without a transaction where possible. */
   protected async peek<Result>(work: (statements: Statements) => Result): Promise<Result> {
-    const connection = await this.#holder.connection()
+    const connection = await this.#owner.connection()
     return connection.peek ? connection.peek(work) : connection.read((_, statements) => work(statements))
   }
 }

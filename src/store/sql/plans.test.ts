@@ -1,16 +1,16 @@
-import { systemClock } from '../../base/clock.ts'
 import { DatabaseSync } from 'node:sqlite'
 import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest'
-import { accept, acceptOne, commit, finish, gone, persisted, row, scope, send, start, threadId, wide, windows } from '../conformance/fixture.ts'
-import { belongingsSql } from './thread-dependents.ts'
-import { copySql } from './copy-sql.ts'
-import { findMessagesSql } from './conversations.ts'
-import { migrations } from '../sqlite/migrations.ts'
+import { systemClock } from '../../base/clock.ts'
+import {
+  accept, acceptOne, commit, finish, gone, persisted, row, scope, send, start, threadId, wide, windows,
+} from '../conformance/fixture.ts'
+import { dependentsSql } from './thread-dependents.ts'
 import { sql } from './sql.ts'
-import { Statements } from './statements.ts'
+import { findMessagesSql, listThreads } from './queries.ts'
+import { migrations } from '../sqlite/migrations.ts'
+import { PreparedStatements } from './statements.ts'
 import { LibSQLStore } from '../sqlite/store.ts'
 import { SqlTables } from './tables.ts'
-import { listThreads } from './thread-list.ts'
 
 let database: DatabaseSync
 beforeAll(() => {
@@ -24,10 +24,10 @@ function planOf(text: string): string {
 }
 
 /** Over tables that are small by nature, who lives and what is being purged; a count of all messages, where all go; a copy that numbers anew. */
-const excused: ReadonlySet<string> = new Set([sql.forgetProcesses, sql.anyPurge, sql.countMessages, copySql.copySome])
+const excused: ReadonlySet<string> = new Set([sql.forgetProcesses, sql.anyPurge, sql.countMessages, sql.copySome])
 
 describe('query plans', () => {
-  it.each(Object.entries({ ...sql, ...copySql, ...belongingsSql }).filter(([, text]) => !excused.has(text)))('%s searches', (_, text) => {
+  it.each(Object.entries({ ...sql, ...dependentsSql }).filter(([, text]) => !excused.has(text)))('%s searches', (_, text) => {
     const plan = planOf(text).replaceAll(/SCAN (CONSTANT ROW|\w+ VIRTUAL TABLE.*)/g, '')
     expect(plan).not.toMatch(/SCAN|TEMP B-TREE/)
   })
@@ -40,7 +40,7 @@ describe('query plans', () => {
   })
 
   it('count runs that wait without reading them', async () => {
-    const counted = vi.spyOn(Statements.prototype, 'one')
+    const counted = vi.spyOn(PreparedStatements.prototype, 'one')
     const store = new LibSQLStore({ url: ':memory:' })
     await store.countRuns({ agentId: 'a', status: ['suspended'] })
     await store.countRuns({ agentId: 'a', resourceId: 'r', status: ['suspended'], from: 1 })
@@ -53,7 +53,7 @@ describe('query plans', () => {
 
   it('are as good for every list and read of the contract', async () => {
     const texts = new Set<string>()
-    const seen = vi.spyOn(Statements.prototype, 'all').mockImplementation(function (this: Statements, text) {
+    const seen = vi.spyOn(PreparedStatements.prototype, 'all').mockImplementation(function (this: PreparedStatements, text) {
       texts.add(text)
       return []
     })
@@ -104,7 +104,7 @@ describe('query plans', () => {
 describe('finding by a value', () => {
   it.each([['createdAt', 'heed_thread_metadata_value'], ['updatedAt', 'heed_thread_metadata_updated']] as const)('goes along the index of metadata in the order of %s', (field, index) => {
     const texts: string[] = []
-    const statements = new Statements({ prepare: (text) => ({ run: () => ({ changes: 0, lastInsertRowid: 0 }), get: () => undefined, all: () => (texts.push(text), []), columns: () => [], setReturnArrays: () => {} }) })
+    const statements = new PreparedStatements({ prepare: (text) => ({ run: () => ({ changes: 0, lastInsertRowid: 0 }), get: () => undefined, all: () => (texts.push(text), []), columns: () => [], setReturnArrays: () => {} }) })
     for (const direction of ['ASC', 'DESC'] as const) listThreads(statements, new SqlTables(statements, systemClock), { resourceId: 'r', metadata: { a: 1 }, orderBy: { field, direction }, limit: 10 })
     expect(texts).toHaveLength(2)
     for (const text of texts) {
@@ -115,7 +115,7 @@ describe('finding by a value', () => {
 
   it('finds threads below one by an index', () => {
     const texts: string[] = []
-    const statements = new Statements({ prepare: (text) => ({ run: () => ({ changes: 0, lastInsertRowid: 0 }), get: () => undefined, all: () => (texts.push(text), []), columns: () => [], setReturnArrays: () => {} }) })
+    const statements = new PreparedStatements({ prepare: (text) => ({ run: () => ({ changes: 0, lastInsertRowid: 0 }), get: () => undefined, all: () => (texts.push(text), []), columns: () => [], setReturnArrays: () => {} }) })
     const tables = new SqlTables(statements, systemClock)
     listThreads(statements, tables, { parentId: 't', orderBy: { field: 'createdAt', direction: 'ASC' }, limit: 10 })
     tables.children({ id: 't' } as never)
@@ -139,8 +139,8 @@ describe('a plain turn', () => {
   async function statementsOf(act: () => Promise<unknown>): Promise<string[]> {
     const texts: string[] = []
     const spies = (['run', 'one', 'all', 'insert'] as const).map((name) => {
-      const actual = Statements.prototype[name] as (text: string, ...values: never[]) => never
-      return vi.spyOn(Statements.prototype, name).mockImplementation(function (this: Statements, text: string, ...values: unknown[]) {
+      const actual = PreparedStatements.prototype[name] as (text: string, ...values: never[]) => never
+      return vi.spyOn(PreparedStatements.prototype, name).mockImplementation(function (this: PreparedStatements, text: string, ...values: unknown[]) {
         texts.push(text)
         return actual.call(this, text, ...(values as never[]))
       })

@@ -1,14 +1,31 @@
+import type { SqlValue, Statements } from './statements.ts'
 import type { MessageRow } from '../../message/row.ts'
 import { startingSignals, type SignalState } from '../../machine.ts'
-import type { MailboxRow, RowQuery, RunFilter, RunPage, RunRow, Scope } from '../contract/threads.ts'
+import type { MailboxRow, RowQuery, RunFilter, RunPage, RunRow, Scope, ThreadQuery, ThreadRow } from '../contract/threads.ts'
 import { scopedThread } from '../core/lease.ts'
 import {
   mailboxRow, messageRow, rowsOfMail, runRow, type MailRecord, type RowRecord, type RunRecord, type ThreadRecord, type ThreadRef,
 } from '../core/records.ts'
-import { Conditions } from './conditions.ts'
-import { mailColumns, rowColumns, runColumns, sql } from './sql.ts'
-import type { Statements } from './statements.ts'
+import { mailColumns, rowColumns, runColumns, sql, startsMessage, threadColumns } from './sql.ts'
 import type { SqlTables } from './tables.ts'
+import type { MessagePlace, MessageStart, MessageStartQuery } from '../contract/messages.ts'
+import { threadWithLanes } from '../core/threads.ts'
+
+/** Conditions that are all to hold, each with its values. Only those that are asked for are in the text, so that indexes serve them. */
+export class Conditions {
+  readonly #texts: string[] = []
+  readonly values: SqlValue[] = []
+
+  add(text: string, ...values: SqlValue[]): this {
+    this.#texts.push(text)
+    this.values.push(...values)
+    return this
+  }
+
+  get where(): string {
+    return this.#texts.length === 0 ? '' : `WHERE ${this.#texts.join(' AND ')}`
+  }
+}
 
 export function listSignals(
   statements: Statements, tables: SqlTables, scope: Scope, options: { states?: SignalState[]; limit?: number; after?: number },
@@ -121,4 +138,100 @@ function* threadsOf(statements: Statements, owner: string): Generator<Orphan> {
 
 function nextOwner(statements: Statements, after: string): string | undefined {
   return statements.one<{ owner: string }>(sql.nextOwner, after)?.owner
+}
+
+export function listMessageStarts(
+  statements: Statements, tables: SqlTables, scope: Scope, query: MessageStartQuery,
+): { starts: MessageStart[]; more: boolean } {
+  const thread = scopedThread(tables, scope)
+  const wanted = new Conditions().add('thread = ?', thread.key).add(startsMessage)
+  if (query.after !== undefined) wanted.add('seq > ?', query.after)
+  if (query.before !== undefined) wanted.add('seq < ?', query.before)
+  if (query.from) wanted.add('created_at >= ?', query.from.getTime())
+  if (query.to) wanted.add('created_at <= ?', query.to.getTime())
+  const direction = query.after === undefined ? 'DESC' : 'ASC'
+  const text = `SELECT seq, message_id AS messageId, created_at AS createdAt FROM heed_messages ${wanted.where} ORDER BY seq ${direction} LIMIT ?`
+  const found = statements.all<{ seq: number; messageId: string; createdAt: number }>(text, ...wanted.values, query.limit + 1)
+  const page = found.slice(0, query.limit).map(({ createdAt, ...start }) => ({ ...start, createdAt: new Date(createdAt) }))
+  return { starts: page, more: found.length > page.length }
+}
+
+/** By the ids alone: rows that have their message's id, and those that have one of their own. */
+export const findMessagesSql = `
+  SELECT DISTINCT found.message_id AS messageId, t.id AS threadId, t.resource_id AS resourceId FROM (
+    SELECT message_id, thread FROM heed_messages WHERE id IN (SELECT value FROM json_each(?1)) AND message_id = id AND role <> 'context'
+    UNION ALL
+    SELECT message_id, thread FROM heed_messages WHERE message_id IN (SELECT value FROM json_each(?1)) AND message_id <> id AND role <> 'context'
+  ) found JOIN heed_threads t ON t.key = found.thread
+  WHERE ?2 IS NULL OR t.resource_id = ?2`
+
+export function findMessages(statements: Statements, messageIds: readonly string[], resourceId?: string): MessagePlace[] {
+  return statements.all<MessagePlace>(findMessagesSql, JSON.stringify(messageIds), resourceId ?? null).map((place) => ({ ...place }))
+}
+
+type Entry = [name: string, value: string | number | boolean | null]
+
+/** Of the same JSON type and value, key by key; null is also what isn't there. */
+const metadataMatches = `NOT EXISTS (
+  SELECT 1 FROM json_each(?) want LEFT JOIN json_each(heed_threads.metadata) have ON have.key = want.key
+  WHERE coalesce(have.type, 'null') <> want.type OR have.atom IS NOT want.atom)`
+
+/** As the database writes it in its index of metadata. */
+const entryMatches = `m.name = ? AND m.value = (SELECT type || ':' || atom FROM json_each(?))`
+const indexedLength = 256
+
+/** So many can be sorted in a few milliseconds. With more, going along the wanted order soon meets enough of them. */
+const sortable = 10_000
+
+/**
+ * Threads in the wanted order, never by a scan. Metadata of one resource is indexed in both orders. Of all resources there are two ways:
+ * by sorting the few that have the rarest of the wanted values, or along the wanted order, looking at each.
+ */
+export function listThreads(statements: Statements, tables: SqlTables, query: ThreadQuery): { threads: ThreadRow[]; more: boolean; total?: number } {
+  const { field, direction } = query.orderBy ?? { field: 'updatedAt', direction: 'DESC' }
+  const { driver, ordered } = wayOf(statements, query)
+  const column = field === 'updatedAt' ? (ordered ? 'm.of_updated' : 'updated_at') : ordered ? 'm.of_time' : 'created_at'
+  const id = ordered ? 'm.of_id' : 'id'
+  const from = driver ? 'heed_thread_metadata m CROSS JOIN heed_threads ON heed_threads.key = m.thread' : 'heed_threads'
+
+  const wanted = new Conditions()
+  if (driver) wanted.add(entryMatches, driver[0], JSON.stringify([driver[1]]))
+  if (query.resourceId !== undefined) wanted.add(driver ? 'm.of_resource = ?' : 'resource_id = ?', query.resourceId)
+  if (query.status) wanted.add('status IN (SELECT value FROM json_each(?))', JSON.stringify(query.status))
+  if (query.status && !query.status.includes('idle')) wanted.add(`status <> 'idle'`)
+  if (query.cloneOf !== undefined) wanted.add(`json_extract(metadata, '$.clone.sourceThreadId') = ?`, query.cloneOf)
+  if (query.parentId === null) wanted.add('parent_id IS NULL')
+  else if (query.parentId !== undefined) wanted.add('parent_id = ?', query.parentId)
+  const rest = Object.fromEntries(entriesOf(query).filter(([name]) => name !== driver?.[0]))
+  if (Object.keys(rest).length > 0) wanted.add(metadataMatches, JSON.stringify(rest))
+  const counted = query.total ? statements.one<{ total: number }>(`SELECT count(*) AS total FROM ${from} ${wanted.where}`, ...wanted.values) : undefined
+  if (query.after) wanted.add(`(${column}, ${id}) ${direction === 'ASC' ? '>' : '<'} (?, ?)`, query.after.at, query.after.id)
+
+  const text = `SELECT ${threadColumns} FROM ${from} ${wanted.where} ORDER BY ${column} ${direction}, ${id} ${direction} LIMIT ? OFFSET ?`
+  const found = statements.all<ThreadRecord>(text, ...wanted.values, query.limit + 1, query.offset ?? 0)
+  const page = found.slice(0, query.limit)
+  return { threads: page.map((thread) => threadWithLanes(tables, thread)), more: found.length > page.length, ...(counted && { total: counted.total }) }
+}
+
+function entriesOf(query: ThreadQuery): Entry[] {
+  return Object.entries(query.metadata ?? {})
+}
+
+/** The value to begin with, and whether its index has the wanted order. */
+function wayOf(statements: Statements, query: ThreadQuery): { driver?: Entry; ordered: boolean } {
+  const indexed = entriesOf(query).filter(([, value]) => value !== null && String(value).length <= indexedLength)
+  if (indexed.length === 0) return { ordered: false }
+  const ordered = query.resourceId !== undefined
+  const [only] = indexed
+  if (ordered && indexed.length === 1 && only) return { driver: only, ordered }
+  const counts = indexed.map((entry) => ({ entry, count: countOf(statements, entry, query.resourceId) }))
+  const rarest = counts.reduce((least, other) => (other.count < least.count ? other : least))
+  return ordered || rarest.count <= sortable ? { driver: rarest.entry, ordered } : { ordered: false }
+}
+
+function countOf(statements: Statements, [name, value]: Entry, resourceId: string | undefined): number {
+  const wanted = new Conditions().add(entryMatches, name, JSON.stringify([value]))
+  if (resourceId !== undefined) wanted.add('m.of_resource = ?', resourceId)
+  const text = `SELECT count(*) AS count FROM (SELECT 1 FROM heed_thread_metadata m ${wanted.where} LIMIT ?)`
+  return statements.one<{ count: number }>(text, ...wanted.values, sortable + 1)?.count ?? 0
 }

@@ -6,9 +6,9 @@ import { afterAll, beforeEach, describe, expect, it, vi } from 'vitest'
 import { textOf } from '../../message/content.ts'
 import { acceptOne, commit, finish, persisted, row, scope, send, start, threadId, type Begun } from '../conformance/fixture.ts'
 import type { RowRecord } from '../core/records.ts'
-import { RecentRows } from './recent-rows.ts'
+import { RecentRows } from './recent.ts'
 import { sql } from './sql.ts'
-import { Statements } from './statements.ts'
+import { PreparedStatements } from './statements.ts'
 import { LibSQLStore } from '../sqlite/store.ts'
 
 const folder = mkdtempSync(join(tmpdir(), 'heed-recent-'))
@@ -40,7 +40,7 @@ describe('what a run reads again', () => {
   it('is not read from the database as long as nothing else happened', async () => {
     await turn('a')
     await turn('b')
-    const read = vi.spyOn(Statements.prototype, 'all')
+    const read = vi.spyOn(PreparedStatements.prototype, 'all')
     const begun = await start(store, 'c')
     const asked = read.mock.calls.filter(([text]) => text === sql.rowsFrom)
     read.mockRestore()
@@ -70,8 +70,8 @@ describe('what a run reads again', () => {
   it('has nothing of a transaction that was undone', async () => {
     await turn('a')
     const begun = await start(store, 'b')
-    const actual = Statements.prototype.run
-    vi.spyOn(Statements.prototype, 'run').mockImplementation(function (this: Statements, text, ...values) {
+    const actual = PreparedStatements.prototype.run
+    vi.spyOn(PreparedStatements.prototype, 'run').mockImplementation(function (this: PreparedStatements, text, ...values) {
       if (text === 'COMMIT') throw new Error('the disk is full')
       return actual.call(this, text, ...values)
     })

@@ -4,9 +4,9 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest'
 import type { ThreadRecord } from '../core/records.ts'
-import { RecentThreads } from './recent-threads.ts'
+import { RecentThreads } from './recent.ts'
 import { sql } from './sql.ts'
-import { Statements } from './statements.ts'
+import { PreparedStatements } from './statements.ts'
 import { LibSQLStore } from '../sqlite/store.ts'
 
 const scope = { threadId: 'thread', resourceId: 'resource' }
@@ -34,7 +34,7 @@ describe('a thread that was just written', () => {
   const touch = () => store.patchThread(scope, { metadata: { touched: ++touched } })
 
   it('is not read again', async () => {
-    const read = vi.spyOn(Statements.prototype, 'one')
+    const read = vi.spyOn(PreparedStatements.prototype, 'one')
     await touch()
     expect(read.mock.calls.filter(([text]) => text === sql.thread)).toEqual([])
   })

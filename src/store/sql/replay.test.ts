@@ -2,8 +2,8 @@ import { DatabaseSync } from 'node:sqlite'
 import { array, assert, asyncProperty, constantFrom, integer, record } from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import { systemClock } from '../../base/clock.ts'
-import { Misled, replay, type SqlStatement } from './replay.ts'
-import { Statements } from './statements.ts'
+import { SpeculationFailed, replay, type SqlStatement } from './replay.ts'
+import { PreparedStatements } from './statements.ts'
 
 /** A table of numbers, and what a server would do with statements on it. */
 function numbers() {
@@ -70,7 +70,7 @@ describe('a transaction that is done again with answers', () => {
     await expect(replay(mattered.execute, systemClock, (_, statements) => {
       if (statements.run(change, 5, 99) === 1) statements.run(change, 6, 1)
       else statements.run(change, 7, 2)
-    })).rejects.toBeInstanceOf(Misled)
+    })).rejects.toBeInstanceOf(SpeculationFailed)
     const idle = numbers()
     const { result } = await replay(idle.execute, systemClock, (_, statements) => {
       const changes = statements.run(change, 5, 99)
@@ -84,7 +84,7 @@ describe('a transaction that is done again with answers', () => {
     const { execute, rows } = numbers()
     await replay(execute, systemClock, (_, statements) => {
       while (statements.run('DELETE FROM numbers WHERE id = (SELECT min(id) FROM numbers)') > 0) { /* one more */ }
-    }).catch((error: unknown) => expect(error).toBeInstanceOf(Misled))
+    }).catch((error: unknown) => expect(error).toBeInstanceOf(SpeculationFailed))
     expect(rows()).toEqual([])
   })
 
@@ -92,7 +92,7 @@ describe('a transaction that is done again with answers', () => {
     const id = integer({ min: 1, max: 6 })
     const step = record({ act: constantFrom('read', 'change', 'add', 'insert', 'remove', 'refuse'), id, n: id, onlyIf: constantFrom('always', 'before', 'not before') })
     await assert(asyncProperty(array(step, { maxLength: 30 }), async (steps) => {
-      const work = (statements: Pick<Statements, 'run' | 'one' | 'insert'>) => {
+      const work = (statements: Pick<PreparedStatements, 'run' | 'one' | 'insert'>) => {
         let before = 0
         const all: number[] = []
         for (const { act, id: at, n, onlyIf } of steps) {
@@ -108,11 +108,11 @@ describe('a transaction that is done again with answers', () => {
         return all
       }
       const near = numbers()
-      const expected = attempt(() => work(new Statements(near.database)))
+      const expected = attempt(() => work(new PreparedStatements(near.database)))
       let far = numbers()
-      let got: unknown = new Misled()
+      let got: unknown = new SpeculationFailed()
       for (const venture of ['much', 'little', 'nothing'] as const) {
-        if (!(got instanceof Misled)) break
+        if (!(got instanceof SpeculationFailed)) break
         far = numbers()
         got = await replay(far.execute, systemClock, (_, statements) => work(statements), venture).then(({ result }) => result, (error: unknown) => error)
       }

@@ -1,6 +1,6 @@
 import type { Clock } from '../../base/clock.ts'
 import { newId } from '../../base/ids.ts'
-import { Statements, type SqlValue } from './statements.ts'
+import type { Statements, SqlValue } from './statements.ts'
 import { SqlTables } from './tables.ts'
 
 /** What a statement came to, wherever it was done. */
@@ -37,7 +37,7 @@ const oneChange: SqlAnswer = { rows: [], changes: 1, lastInsertRowid: 0 }
 class Unanswered extends Error {}
 
 /** Writes were sent on a guess that was wrong. Nothing is committed: the transaction is to be done again without guesses. */
-export class Misled extends Error {}
+export class SpeculationFailed extends Error {}
 
 /** What is known of the database as a transaction has it. */
 class Known {
@@ -82,15 +82,17 @@ function keyOf(sql: string, args: readonly SqlValue[]): string {
   return `${sql} ${args.map((value) => `${typeof value} ${String(value)}`).join(' ')}`
 }
 
-/** How much is ventured on guesses: writes too after what is trusted, writes only after true answers, nothing. */
-export type Venture = 'much' | 'little' | 'nothing'
+/** How much is leveld on guesses: writes too after what is trusted, writes only after true answers, nothing. */
+export type SpeculationLevel = 'much' | 'little' | 'nothing'
 
 /** Statements of which the first are answered. What comes after them is guessed, and kept to be asked. */
-class Guessing extends Statements {
+class SpeculativeStatements implements Statements {
+  readonly messageChanges = 0
+  readonly threadChanges = 0
   readonly #known: Known
   readonly #answered: readonly AnsweredStatement[]
   readonly #verified: number
-  readonly #venture: Venture
+  readonly #level: SpeculationLevel
   #next = 0
   #doubtful = false
   #stopped: Unanswered | undefined
@@ -98,12 +100,11 @@ class Guessing extends Statements {
   readonly pending: Asked[] = []
   #divergedAt: number | undefined
 
-  constructor(known: Known, venture: Venture) {
-    super({ prepare: () => { throw new Error('nothing is prepared here') } })
+  constructor(known: Known, level: SpeculationLevel) {
     this.#known = known
     this.#answered = known.answered
     this.#verified = known.verified
-    this.#venture = venture
+    this.#level = level
   }
 
   /** From this one on, what was asked is not what is asked for with true answers: other statements are, or none. */
@@ -115,23 +116,26 @@ class Guessing extends Statements {
     return this.#stopped !== undefined
   }
 
-  override run(sql: string, ...values: SqlValue[]): number {
+  /** No record is kept between transactions. */
+  dataVersion(): number {
+    return -1
+  }
+
+  run(sql: string, ...values: SqlValue[]): number {
     return this.#answer('run', sql, values).changes
   }
 
-  override insert(sql: string, ...values: SqlValue[]): number {
+  insert(sql: string, ...values: SqlValue[]): number {
     return this.#answer('insert', sql, values).lastInsertRowid
   }
 
   // Records that are handed out may be changed.
-  override one<Row extends object>(sql: string, ...values: SqlValue[]): Row | undefined {
-    // What is kept at hand between transactions is compared by this; here nothing is.
-    if (sql === 'PRAGMA data_version') return undefined
+  one<Row extends object>(sql: string, ...values: SqlValue[]): Row | undefined {
     const [row] = this.#answer('read', sql, values).rows
     return row && ({ ...row } as Row)
   }
 
-  override all<Row extends object>(sql: string, ...values: SqlValue[]): Row[] {
+  all<Row extends object>(sql: string, ...values: SqlValue[]): Row[] {
     return this.#answer('read', sql, values).rows.map((row) => ({ ...row }) as Row)
   }
 
@@ -152,10 +156,10 @@ class Guessing extends Statements {
         this.#known.add([{ kind, sql, args }], [answer])
         return answer
       }
-      this.#doubtful ||= this.#venture !== 'much' || !this.#known.trusts(sql)
+      this.#doubtful ||= this.#level !== 'much' || !this.#known.trusts(sql)
     } else if (this.#doubtful) throw this.#stop() // Whether it is written may depend on what was only guessed.
     this.pending.push({ kind, sql, args })
-    if (this.#venture === 'nothing' || kind === 'insert' || this.pending.length >= atOnce) throw this.#stop()
+    if (this.#level === 'nothing' || kind === 'insert' || this.pending.length >= atOnce) throw this.#stop()
     return guessOf(kind)
   }
 
@@ -184,22 +188,22 @@ function same(a: readonly SqlValue[], b: readonly SqlValue[]): boolean {
  * new ids, which stay the same. Its result counts when every answer behind it is true.
  */
 export async function replay<Result>(
-  execute: Execute, clock: Clock, work: (tables: SqlTables, statements: Statements) => Result, venture: Venture = 'much',
+  execute: Execute, clock: Clock, work: (tables: SqlTables, statements: Statements) => Result, level: SpeculationLevel = 'much',
 ): Promise<{ result: Result; purging: boolean }> {
   const now = clock.now()
   const known = new Known()
   const ids: string[] = []
   for (;;) {
-    const statements = new Guessing(known, venture)
+    const statements = new SpeculativeStatements(known, level)
     let nth = 0
     const tables = new SqlTables(statements, { ...clock, now: () => now }, () => (ids[nth++] ??= newId()))
     const outcome = attempt(() => {
       const result = work(tables, statements)
-      tables.writeHeld()
+      tables.writeLoaded()
       return { result, purging: tables.purging }
     })
     const { divergedAt, pending } = statements
-    if (divergedAt !== undefined && !known.cut(divergedAt)) throw new Misled('writes were sent on a wrong guess')
+    if (divergedAt !== undefined && !known.cut(divergedAt)) throw new SpeculationFailed('writes were sent on a wrong guess')
     known.verified = known.answered.length
     if (divergedAt !== undefined) continue
     const answers = pending.length === 0 ? [] : await execute(pending)

@@ -4,8 +4,8 @@ import type { DueClaim } from '../contract/notifications.ts'
 import type {
   NewSchedule, ScheduleAdvance, ScheduleFailure, ScheduleMissed, ScheduleOverlap, ScheduleQuery, ScheduleRecord, ScheduleScope, ScheduleStatus, ScheduleStore, ScheduleTiming,
 } from '../contract/schedules.ts'
-import { forgetSchedules, giveSchedules } from './thread-dependents.ts'
-import { LibSQLDomain } from './domain.ts'
+import { forgetSchedules, transferSchedules } from './thread-dependents.ts'
+import { SqlDomain } from './domain.ts'
 import { longestWaiting } from './notifications/dispatch.ts'
 import type { SqlValue, Statements } from './statements.ts'
 
@@ -56,7 +56,7 @@ const scheduleSql = {
 }
 
 /** Schedules in a database: that of the threads, or one of its own. */
-export class LibSQLSchedules extends LibSQLDomain implements ScheduleStore {
+export class SqlSchedules extends SqlDomain implements ScheduleStore {
   putSchedule(schedule: NewSchedule): Promise<ScheduleRecord> {
     return this.write((statements) => {
       own(statements, schedule)
@@ -152,7 +152,7 @@ export class LibSQLSchedules extends LibSQLDomain implements ScheduleStore {
   }
 
   giveThread(threadId: string, resourceId: string): Promise<void> {
-    return this.write((statements) => giveSchedules(statements, threadId, resourceId))
+    return this.write((statements) => transferSchedules(statements, threadId, resourceId))
   }
 }
 

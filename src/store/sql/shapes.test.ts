@@ -1,7 +1,7 @@
 import { DatabaseSync } from 'node:sqlite'
 import { expect, it } from 'vitest'
 import { migrations } from '../sqlite/migrations.ts'
-import { shapeOf } from './shapes.ts'
+import { shapeOf } from './statements.ts'
 import { mailColumns, rowColumns, runColumns, threadColumns } from './sql.ts'
 
 it.each([

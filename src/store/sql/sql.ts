@@ -1,7 +1,6 @@
 import { TAIL_SEQ } from '../contract/thread.ts'
 
-/** Columns under the names of the records' fields. */
-
+/** Columns under the names of the records' fields; so are the other lists of columns below. */
 export const threadColumns = `
   key, id, resource_id AS resourceId, title, metadata, parent_id AS parentId, created_at AS createdAt, updated_at AS updatedAt,
   status, epoch, owner, run_id AS runId, agent_id AS agentId, begun, next_seq AS nextSeq, next_ord AS nextOrd, ordinal, turn,
@@ -27,12 +26,29 @@ const laneColumns = `
 
 const laneSignalColumns = `lane, version, signal_id AS signalId, cache_key AS cacheKey, mode`
 
-/** What the transactions say to the database. Every one of them is a search: the tests look at their plans. */
+const columns = 'id, message_id, role, type, run_id, step, created_at, content'
+
+/** These columns of a copy, whose ids end with `mark`; ids that the content refers to get the mark, too. */
+const copied = (mark: string) => `id || ${mark}, message_id || ${mark}, role, type, run_id, step, created_at, CASE
+    WHEN role = 'signal' THEN json_replace(content, '$.metadata.signal.id', id || ${mark})
+    WHEN role = 'context' AND json_type(content, '$.metadata.sources') = 'array' THEN
+      json_replace(content, '$.metadata.sources', json((
+        SELECT json_group_array(source.value || ${mark}) FROM json_each(content, '$.metadata.sources') source)))
+    ELSE content END`
+
+/** The condition of `startsMessage` in `store/core`. */
+export const startsMessage = `(counted > 0 OR role IN ('signal', 'system'))`
+
+const messageKeys = `key IN (
+    SELECT key FROM heed_messages WHERE thread = ?1 AND id = ?2 AND message_id = ?2
+    UNION ALL SELECT key FROM heed_messages WHERE thread = ?1 AND message_id = ?2 AND message_id <> id)`
+
+/** The statements of transactions. Each of them is a search by an index; the tests check their plans. */
 export const sql = {
   thread: `SELECT ${threadColumns} FROM heed_threads WHERE id = ?`,
   children: `SELECT ${threadColumns} FROM heed_threads WHERE parent_id = ?`,
   addThread: `INSERT INTO heed_threads (id, resource_id, title, metadata, parent_id, created_at, updated_at) VALUES (?, ?, ?, ?, ?, ?, ?)`,
-  // An update touches every index of a column that it sets, changed or not. Within a run these aren't.
+  // An update writes every index of a column that it sets, changed or not. Within a run, indexed columns do not change.
   countThread: `
     UPDATE heed_threads SET epoch = ?, run_id = ?, agent_id = ?, begun = ?, next_seq = ?, next_ord = ?, ordinal = ?, turn = ?, tail = ?,
       tail_ordinal = ?, tail_turn = ?
@@ -46,7 +62,7 @@ export const sql = {
   removeThread: `DELETE FROM heed_threads WHERE key = ?`,
 
   mail: `SELECT ${mailColumns} FROM heed_mailbox WHERE thread = ? AND id = ?`,
-  // Named, because the planner would go through all that ever came to the thread.
+  // The index is named because the planner would scan all signals of the thread otherwise.
   pending: `
     SELECT ${mailColumns} FROM heed_mailbox INDEXED BY heed_mailbox_open
     WHERE thread = ? AND open = 1 AND state = 'pending' ORDER BY ord`,
@@ -59,7 +75,7 @@ export const sql = {
     VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
   changeMail: `UPDATE heed_mailbox SET state = ?, run_id = ?, step = ?, rows = ?, reason = ? WHERE thread = ? AND ord = ?`,
   closeMail: `UPDATE heed_mailbox SET state = ?, run_id = ?, step = ?, rows = ?, reason = ?, open = NULL WHERE thread = ? AND ord = ?`,
-  // In two steps, because places are unique: out of the way, then back.
+  // Positions are unique, so the new ones are negative at first.
   moveMail: `UPDATE heed_mailbox SET ord = ? WHERE thread = ? AND id = ?`,
   settleOrder: `UPDATE heed_mailbox SET ord = -ord WHERE thread = ? AND ord < 0`,
   finishTaken: `
@@ -143,7 +159,7 @@ export const sql = {
   putProcess: `INSERT INTO heed_processes (owner, until) VALUES (?, ?) ON CONFLICT (owner) DO UPDATE SET until = excluded.until`,
   forgetProcesses: `DELETE FROM heed_processes WHERE until < ?`,
   removeProcess: `DELETE FROM heed_processes WHERE owner = ?`,
-  // Being handed over is not being begun in vain.
+  // A graceful handover does not count as an attempt.
   handOverRuns: `
     UPDATE heed_runs SET attempts = max(1, attempts - 1)
     WHERE (run_id, thread) IN (SELECT run_id, key FROM heed_threads WHERE owner = ? AND status <> 'idle' AND begun = 1)`,
@@ -152,7 +168,7 @@ export const sql = {
     UPDATE heed_threads SET due_at = NULL WHERE due_at IS NOT NULL AND status = 'idle'
       AND NOT EXISTS (SELECT 1 FROM heed_mailbox m WHERE m.thread = heed_threads.key AND m.open = 1)`,
 
-  // Going through the owners one by one, however many threads each has.
+  // Finds the owners one by one, however many threads each has.
   nextOwner: `SELECT owner FROM heed_threads WHERE owner > ? AND status <> 'idle' ORDER BY owner LIMIT 1`,
   threadsOfOwner: `
     SELECT key, id, agent_id AS agentId
@@ -165,6 +181,50 @@ export const sql = {
   purgeMessages: `DELETE FROM heed_messages WHERE key IN (SELECT key FROM heed_messages WHERE thread = ? LIMIT ?)`,
   purgeMailbox: `DELETE FROM heed_mailbox WHERE thread = ?1 AND ord IN (SELECT ord FROM heed_mailbox WHERE thread = ?1 LIMIT ?2)`,
   purgeRuns: `DELETE FROM heed_runs WHERE key IN (SELECT key FROM heed_runs WHERE thread = ? LIMIT ?)`,
-  purgeLaneSignals: `DELETE FROM heed_lane_signals WHERE thread = ?1 AND (lane, version) IN (SELECT lane, version FROM heed_lane_signals WHERE thread = ?1 LIMIT ?2)`,
+  purgeLaneSignals: `
+    DELETE FROM heed_lane_signals WHERE thread = ?1 AND (lane, version) IN (SELECT lane, version FROM heed_lane_signals WHERE thread = ?1 LIMIT ?2)`,
   purgeLanes: `DELETE FROM heed_lanes WHERE thread = ?`,
+
+  // Copies are made by the database: no message passes through the program.
+  messageRows: `SELECT ${rowColumns} FROM heed_messages WHERE ${messageKeys} AND role <> 'context'`,
+  removeRow: `DELETE FROM heed_messages WHERE thread = ? AND id = ?`,
+  transferThread: `UPDATE heed_threads SET resource_id = ? WHERE key = ?`,
+  // Context rows may quote other threads of the previous resource.
+  removeContext: `DELETE FROM heed_messages WHERE thread = ? AND role = 'context'`,
+  transferRuns: `UPDATE heed_runs SET resource_id = ? WHERE thread = ?`,
+  copyAll: `
+    INSERT INTO heed_messages (thread, seq, ordinal, turn, counted, ${columns})
+    SELECT ?2, seq, ordinal, turn, counted, ${copied('?5')} FROM heed_messages
+    WHERE thread = ?1 AND seq > ?3 ORDER BY seq LIMIT ?4`,
+  copyVisible: `
+    INSERT INTO heed_messages (thread, seq, ordinal, turn, counted, ${columns})
+    SELECT ?2, seq, ordinal, turn, counted, ${copied('?5')} FROM heed_messages
+    WHERE thread = ?1 AND seq > ?3 AND role <> 'context' ORDER BY seq LIMIT ?4`,
+  lastSeq: `SELECT max(seq) AS seq FROM heed_messages WHERE thread = ?`,
+  copySome: `
+    WITH chosen AS (
+      SELECT message_id FROM heed_messages
+      WHERE thread = ?1 AND ${startsMessage} AND (?3 IS NULL OR created_at >= ?3) AND (?4 IS NULL OR created_at <= ?4)
+        AND (?5 IS NULL OR message_id IN (SELECT value FROM json_each(?5)))
+      ORDER BY seq DESC LIMIT ?6),
+    numbered AS (
+      SELECT seq, ${columns}, min(counted, 1) AS counts, counted > 0 AND turn = ordinal AS asks,
+        row_number() OVER (ORDER BY seq) AS place, sum(counted > 0) OVER (ORDER BY seq) AS nth
+      FROM heed_messages WHERE thread = ?1 AND role <> 'context' AND message_id IN chosen)
+    INSERT INTO heed_messages (thread, seq, ordinal, turn, counted, ${columns})
+    SELECT ?2, place, nth, coalesce(max(iif(asks, nth, NULL)) OVER (ORDER BY seq), 0), counts, ${copied('?7')} FROM numbered ORDER BY seq`,
+
+  threadsAfter: `SELECT ${threadColumns} FROM heed_threads WHERE key > ? ORDER BY key LIMIT ?`,
+  firstStarts: `
+    SELECT message_id AS messageId, created_at AS createdAt, role, counted FROM heed_messages
+    WHERE thread = ? AND ${startsMessage} ORDER BY seq LIMIT ?`,
+  lastStarts: `
+    SELECT message_id AS messageId, created_at AS createdAt, role, counted FROM heed_messages
+    WHERE thread = ? AND ${startsMessage} ORDER BY seq DESC LIMIT ?`,
+  removeSettled: `
+    DELETE FROM heed_mailbox WHERE thread = ?1 AND ord IN (
+      SELECT ord FROM heed_mailbox WHERE thread = ?1 AND open IS NULL AND accepted_at < ?2 LIMIT ?3)`,
+  removeRuns: `
+    DELETE FROM heed_runs WHERE key IN (
+      SELECT key FROM heed_runs WHERE thread = ? AND status NOT IN ('running', 'suspended') AND started_at < ? LIMIT ?)`,
 } as const

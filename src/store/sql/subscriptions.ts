@@ -1,8 +1,8 @@
 import { HeedError } from '../../base/errors.ts'
 import type { JSONValue } from '../../base/json.ts'
 import type { NewSubscription, PollClaim, PollTurn, SignedDelivery, SubscriptionQuery, SubscriptionRecord, SubscriptionScope, SubscriptionStore } from '../contract/subscriptions.ts'
-import { forgetSubscriptions, giveSubscriptions } from './thread-dependents.ts'
-import { LibSQLDomain } from './domain.ts'
+import { forgetSubscriptions, transferSubscriptions } from './thread-dependents.ts'
+import { SqlDomain } from './domain.ts'
 import type { SqlValue } from './statements.ts'
 
 interface Row {
@@ -39,7 +39,7 @@ const subscriptionSql = {
 }
 
 /** Subscriptions in a database: that of the threads, or one of its own. */
-export class LibSQLSubscriptions extends LibSQLDomain implements SubscriptionStore {
+export class SqlSubscriptions extends SqlDomain implements SubscriptionStore {
   putSubscription({ sourceId, externalId, threadId, resourceId, agentId, metadata, now }: NewSubscription): Promise<SubscriptionRecord> {
     return this.write((statements) => {
       const found = statements.one<Row>(subscriptionSql.one, sourceId, externalId, threadId)
@@ -75,7 +75,7 @@ export class LibSQLSubscriptions extends LibSQLDomain implements SubscriptionSto
   }
 
   giveThread(threadId: string, resourceId: string): Promise<void> {
-    return this.write((statements) => giveSubscriptions(statements, threadId, resourceId))
+    return this.write((statements) => transferSubscriptions(statements, threadId, resourceId))
   }
 
   claimPoll({ sourceId, holder, now, until }: PollClaim): Promise<PollTurn | null> {

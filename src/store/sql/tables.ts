@@ -1,96 +1,98 @@
 import type { Clock } from '../../base/clock.ts'
 import { newId } from '../../base/ids.ts'
+import type { MessageRow } from '../../message/row.ts'
+import { copySuffix } from '../core/threads.ts'
 import { decodeOrdRanges, mailRowsColumn } from '../core/mailbox.ts'
-import type { MailRecord, NewThreadRecord, RunRecord, StartRow, ThreadRecord } from '../core/records.ts'
-import type { ThreadTables } from '../core/tables.ts'
+import {
+  messageRow, type CountedRow, type LaneRecord, type LaneSignalRecord, type MailRecord, type NewThreadRecord, type PruningRecord,
+  type RowRecord, type RunRecord, type StartRow, type ThreadRecord, type TitleRecord, type WorkingMemoryRecord,
+} from '../core/records.ts'
+import type { ThreadTables, WantedMessages } from '../core/tables.ts'
 import { threadOwner } from '../core/working-memory.ts'
-import { forgetBelongings, giveBelongings } from './thread-dependents.ts'
-import { copySql } from './copy-sql.ts'
-import { RecentThreads } from './recent-threads.ts'
-import { SqlRows } from './rows.ts'
+import { Recent } from './recent.ts'
 import { sql } from './sql.ts'
 import type { Statements } from './statements.ts'
+import { forgetDependents, purgeThread, transferDependents } from './thread-dependents.ts'
 
-/** Rows of a deleted thread that go with one transaction; the rest follows in others. */
-const purgeRows = 300
+/** How many rows one statement copies. */
+const copyBatch = 2_000
+/** A process without a heartbeat for a day is deleted; a process that is unknown counts as dead, too. */
+const forgetProcessAfterMs = 86_400_000
 
-/** A process that said nothing for a day is not even remembered as gone; to all others that is the same. */
-const longGone = 86_400_000
-
-/** A thread within a transaction: read once, written once at its end, however many jobs touch it. */
-interface Held {
+/** A thread within a transaction: read once, and written once at its end, however many jobs change it. */
+interface LoadedThread {
   readonly thread: ThreadRecord
   changed: boolean
-  /** All of it was written, and is in the database when the transaction counts. */
+  /** The whole record was written, so the database has it once the transaction is committed. */
   written: boolean
-  /** What is in the database of the columns that cost more to write. */
-  before: Dear
-  /** Nothing of its mailbox is in the database. */
-  blank: boolean
-  /** What waits, once that was asked for. */
+  /** What the database has in the columns that cost more to write. */
+  before: IndexedColumns
+  /** The database has no signal of the thread. */
+  isNew: boolean
+  /** The pending signals, once they were read. */
   pending: MailRecord[] | undefined
-  /** Signals of this transaction, by id. They are written at its end: until then some are taken. */
+  /** New signals of this transaction by id. They are written at its end, because it may take some of them before. */
   readonly mail: Map<string, MailRecord>
-  /** The run that is at work, if it is known. */
+  /** The running run, if it is known. */
   run: RunRecord | undefined
 }
 
-type Dear = Pick<ThreadRecord, 'title' | 'metadata' | 'updatedAt' | 'status' | 'owner' | 'dueAt'>
+type IndexedColumns = Pick<ThreadRecord, 'title' | 'metadata' | 'updatedAt' | 'status' | 'owner' | 'dueAt'>
 
-function dear({ title, metadata, updatedAt, status, owner, dueAt }: ThreadRecord): Dear {
+function indexedColumns({ title, metadata, updatedAt, status, owner, dueAt }: ThreadRecord): IndexedColumns {
   return { title, metadata, updatedAt, status, owner, dueAt }
 }
 
-/** The tables as SQL. */
-export class SqlTables extends SqlRows implements ThreadTables {
-  readonly #statements: Statements
+/** The tables of threads in an SQL database. */
+export class SqlTables implements ThreadTables {
+  readonly #db: Statements
   readonly #clock: Clock
   readonly newId: () => string
-  #held = new Map<string, Held>()
-  readonly #recent = new RecentThreads()
-  /** What the recent threads were kept by. */
-  #threadChanges = 0
-  #version = -1
-  /** True when a deleted thread has rows left. */
+  #loaded = new Map<string, LoadedThread>()
+  /** The lanes that this transaction has written. */
+  readonly #lanes = new Map<string, LaneRecord>()
+  /** Kept between transactions. */
+  readonly recent: Recent
+  /** A deleted thread has rows left. */
   purging = false
 
   constructor(statements: Statements, clock: Clock, ids = newId) {
-    super(statements)
-    this.#statements = statements
+    this.#db = statements
     this.#clock = clock
     this.newId = ids
+    this.recent = new Recent(statements)
   }
 
-  /** Writes the threads and signals that the transaction changed. Comes before every commit. */
-  writeHeld(): void {
-    for (const held of this.#held.values()) {
-      this.#writeMail(held)
-      if (!held.changed) continue
-      this.#write(held.thread, held.before)
-      held.before = dear(held.thread)
-      held.changed = false
-      held.written = true
+  /** Writes the threads and signals that the transaction changed. Must be called before every commit. */
+  writeLoaded(): void {
+    for (const loaded of this.#loaded.values()) {
+      this.#writeMail(loaded)
+      if (!loaded.changed) continue
+      this.#write(loaded.thread, loaded.before)
+      loaded.before = indexedColumns(loaded.thread)
+      loaded.changed = false
+      loaded.written = true
     }
   }
 
-  /** The transaction counts: its threads are in the database as they are here. */
+  /** The transaction was committed: the database has its threads as they are here. */
   committed(): void {
-    for (const { thread, written, run } of this.#held.values()) if (written) this.#recent.keep(thread, run)
+    for (const { thread, written, run } of this.#loaded.values()) if (written) this.recent.keepThread(thread, run)
     this.forget()
   }
 
-  /** Forgets what was read. Comes before and after every transaction: others write too. */
+  /** Forgets what was read. Must be called before and after every transaction: other connections write too. */
   forget(): void {
-    // A map that lives on and is cleared holds what was in it until all memory is swept.
-    if (this.#held.size > 0) this.#held = new Map()
-    this.forgetLanes()
-    this.compareRows()
+    // V8 keeps the entries of a cleared map until a full collection: a new map lets a young one free them.
+    if (this.#loaded.size > 0) this.#loaded = new Map()
+    if (this.#lanes.size > 0) this.#lanes.clear()
+    this.recent.newTransaction()
   }
 
-  /** The transaction is undone. */
+  /** The transaction was rolled back. */
   undo(): void {
     this.forget()
-    this.forgetRows()
+    this.recent.forgetRows()
   }
 
   now(): number {
@@ -98,241 +100,400 @@ export class SqlTables extends SqlRows implements ThreadTables {
   }
 
   thread(id: string): ThreadRecord | undefined {
-    const held = this.#held.get(id)
-    if (held) return held.thread
-    const recent = this.#recent.has(id) ? this.#recentThreads().take(id) : undefined
-    if (recent) return this.#hold(recent.thread, false, recent.run).thread
-    const thread = this.#statements.one<ThreadRecord>(sql.thread, id)
-    return thread && this.#hold(thread, false).thread
+    const loaded = this.#loaded.get(id)
+    if (loaded) return loaded.thread
+    const recent = this.recent.takeThread(id)
+    if (recent) return this.#load(recent.thread, false, recent.run).thread
+    const thread = this.#db.one<ThreadRecord>(sql.thread, id)
+    return thread && this.#load(thread, false).thread
   }
 
   children({ id }: ThreadRecord): ThreadRecord[] {
-    return this.#statements.all<ThreadRecord>(sql.children, id).map((child) => this.#held.get(child.id)?.thread ?? this.#hold(child, false).thread)
+    return this.#loadAll(this.#db.all<ThreadRecord>(sql.children, id))
   }
 
   addThread({ id, resourceId, title, metadata, parentId, createdAt }: NewThreadRecord): ThreadRecord {
-    this.#recentThreads()
-    const key = this.#statements.insert(sql.addThread, id, resourceId, title, metadata, parentId, createdAt, createdAt)
-    this.#threadChanges = this.#statements.threadChanges
-    return this.#hold({
-      key, id, resourceId, title, metadata, parentId, createdAt, updatedAt: createdAt, status: 'idle', epoch: 0, owner: null,
-      runId: null, agentId: null, begun: 0, nextSeq: 1, nextOrd: 1, ordinal: 0, turn: 0, tail: 0, tailOrdinal: 0, tailTurn: 0, dueAt: null, laned: 0,
+    this.recent.threads()
+    const key = this.#db.insert(sql.addThread, id, resourceId, title, metadata, parentId, createdAt, createdAt)
+    this.recent.threadsWritten()
+    return this.#load({
+      key, id, resourceId, title, metadata, parentId, createdAt, updatedAt: createdAt, status: 'idle', epoch: 0, owner: null, runId: null,
+      agentId: null, begun: 0, nextSeq: 1, nextOrd: 1, ordinal: 0, turn: 0, tail: 0, tailOrdinal: 0, tailTurn: 0, dueAt: null, laned: 0,
     }, true).thread
   }
 
   putThread(thread: ThreadRecord): void {
-    const held = this.#held.get(thread.id)
-    if (held) held.changed = true
+    const loaded = this.#loaded.get(thread.id)
+    if (loaded) loaded.changed = true
   }
 
   removeThread(thread: ThreadRecord): void {
-    this.#held.delete(thread.id)
-    this.#statements.run(sql.removeThread, thread.key)
+    this.#loaded.delete(thread.id)
+    this.#db.run(sql.removeThread, thread.key)
     this.removeTitle(thread)
-    forgetBelongings(this.#statements, { threadId: thread.id })
-    this.#statements.run(sql.forgetWorkingMemory, threadOwner(thread), Number.MAX_SAFE_INTEGER)
-    if (this.#purge(thread.key)) return
-    this.#statements.run(sql.addPurge, thread.key)
+    forgetDependents(this.#db, { threadId: thread.id })
+    this.#db.run(sql.forgetWorkingMemory, threadOwner(thread), Number.MAX_SAFE_INTEGER)
+    if (purgeThread(this.#db, thread.key)) return
+    this.#db.run(sql.addPurge, thread.key)
     this.purging = true
   }
 
   transferThread(thread: ThreadRecord, resourceId: string): ThreadRecord {
-    this.writeHeld()
-    this.#statements.run(copySql.transferThread, resourceId, thread.key)
-    this.#statements.run(copySql.transferRuns, resourceId, thread.key)
-    this.#statements.run(copySql.removeContext, thread.key)
-    giveBelongings(this.#statements, thread.id, resourceId)
-    return this.#hold({ ...thread, resourceId }, false).thread
+    this.writeLoaded()
+    this.#db.run(sql.transferThread, resourceId, thread.key)
+    this.#db.run(sql.transferRuns, resourceId, thread.key)
+    this.#db.run(sql.removeContext, thread.key)
+    transferDependents(this.#db, thread.id, resourceId)
+    return this.#load({ ...thread, resourceId }, false).thread
   }
 
-  /** Removes some of what deleted threads left behind. False when there is nothing more. */
+  /** Deletes some of the rows that deleted threads left. False when none are left. */
   purgeSome(): boolean {
-    const found = this.#statements.one<{ thread: number }>(sql.anyPurge)
+    const found = this.#db.one<{ thread: number }>(sql.anyPurge)
     if (!found) return false
-    if (this.#purge(found.thread)) this.#statements.run(sql.removePurge, found.thread)
+    if (purgeThread(this.#db, found.thread)) this.#db.run(sql.removePurge, found.thread)
     return true
   }
 
   mail(thread: ThreadRecord, id: string): MailRecord | undefined {
-    const held = this.#heldOf(thread)
-    return held.mail.get(id) ?? (held.blank ? undefined : this.#statements.one<MailRecord>(sql.mail, thread.key, id))
+    const loaded = this.#loadedThread(thread)
+    return loaded.mail.get(id) ?? (loaded.isNew ? undefined : this.#db.one<MailRecord>(sql.mail, thread.key, id))
   }
 
   pending(thread: ThreadRecord): MailRecord[] {
-    const held = this.#heldOf(thread)
-    if (!held.pending) {
-      this.#writeMail(held)
-      held.pending = this.#statements.all<MailRecord>(sql.pending, thread.key)
+    const loaded = this.#loadedThread(thread)
+    if (!loaded.pending) {
+      this.#writeMail(loaded)
+      loaded.pending = this.#db.all<MailRecord>(sql.pending, thread.key)
     }
-    // A list that `filter` makes changes its kind when this is compiled, and with it all that has seen the other kind is compiled again.
+    // `filter` returns arrays of another elements kind once it is compiled, and then V8 deoptimises every function that got the first kind.
     const waiting: MailRecord[] = []
-    for (const mail of held.pending) if (mail.state === 'pending') waiting.push(mail)
+    for (const mail of loaded.pending) if (mail.state === 'pending') waiting.push(mail)
     return waiting
   }
 
   boundMail(thread: ThreadRecord): MailRecord[] {
-    const { blank, mail, pending } = this.#heldOf(thread)
-    const waiting = pending ?? [...(blank ? [] : this.#statements.all<MailRecord>(sql.boundMail, thread.key)), ...mail.values()]
+    const { isNew, mail, pending } = this.#loadedThread(thread)
+    const waiting = pending ?? [...(isNew ? [] : this.#db.all<MailRecord>(sql.boundMail, thread.key)), ...mail.values()]
     return waiting.filter(({ state, boundTo }) => state === 'pending' && boundTo !== null)
   }
 
   addMail(thread: ThreadRecord, mail: MailRecord): void {
-    const held = this.#heldOf(thread)
-    held.mail.set(mail.id, mail)
-    held.pending?.push(mail)
+    const loaded = this.#loadedThread(thread)
+    loaded.mail.set(mail.id, mail)
+    loaded.pending?.push(mail)
   }
 
   putMail(thread: ThreadRecord, mail: MailRecord): void {
-    if (this.#heldOf(thread).mail.has(mail.id)) return
-    const text = isOpen(mail) ? sql.changeMail : sql.closeMail
-    this.#statements.run(text, mail.state, mail.runId, mail.step, mail.rows, mail.reason, thread.key, mail.ord)
+    if (this.#loadedThread(thread).mail.has(mail.id)) return
+    const text = mail.state === 'pending' ? sql.changeMail : sql.closeMail
+    this.#db.run(text, mail.state, mail.runId, mail.step, mail.rows, mail.reason, thread.key, mail.ord)
   }
 
   reorderMail(thread: ThreadRecord, mail: readonly MailRecord[]): void {
-    const held = this.#heldOf(thread)
-    this.#writeMail(held)
-    held.pending = undefined
-    for (const { id, ord } of mail) this.#statements.run(sql.moveMail, -ord, thread.key, id)
-    this.#statements.run(sql.settleOrder, thread.key)
+    const loaded = this.#loadedThread(thread)
+    this.#writeMail(loaded)
+    loaded.pending = undefined
+    for (const { id, ord } of mail) this.#db.run(sql.moveMail, -ord, thread.key, id)
+    this.#db.run(sql.settleOrder, thread.key)
   }
 
   finishTaken(thread: ThreadRecord, ords: string | null, state: 'consumed' | 'rejected', reason: string | null): void {
-    this.#writeMail(this.#heldOf(thread))
-    for (const [from, to] of decodeOrdRanges(ords)) this.#statements.run(sql.finishTaken, state, reason, thread.key, from, to)
+    this.#writeMail(this.#loadedThread(thread))
+    for (const [from, to] of decodeOrdRanges(ords)) this.#db.run(sql.finishTaken, state, reason, thread.key, from, to)
   }
 
   run(thread: ThreadRecord, runId: string): RunRecord | undefined {
-    const run = this.#held.get(thread.id)?.run
-    return run?.runId === runId ? run : this.#statements.one<RunRecord>(sql.run, runId, thread.key)
+    const run = this.#loaded.get(thread.id)?.run
+    return run?.runId === runId ? run : this.#db.one<RunRecord>(sql.run, runId, thread.key)
   }
 
   addRun(thread: ThreadRecord, run: RunRecord): boolean {
-    this.#recentThreads()
-    const added = this.#statements.run(
-      sql.addRun, thread.key, thread.resourceId, run.runId, run.agentId, run.status, run.epoch, run.step, run.attempts, run.options, run.started,
-      run.suspended, run.startedAt, run.endedAt, run.suspendedAt, run.error, run.usage, run.firstSeq, run.sealSeq, run.ordinal, run.taken,
+    this.recent.threads()
+    const added = this.#db.run(
+      sql.addRun, thread.key, thread.resourceId, run.runId, run.agentId, run.status, run.epoch, run.step, run.attempts, run.options,
+      run.started, run.suspended, run.startedAt, run.endedAt, run.suspendedAt, run.error, run.usage, run.firstSeq, run.sealSeq,
+      run.ordinal, run.taken,
     )
-    this.#threadChanges = this.#statements.threadChanges
-    if (added === 1) this.#heldOf(thread).run = run
+    this.recent.threadsWritten()
+    if (added === 1) this.#loadedThread(thread).run = run
     return added === 1
   }
 
   putRun(thread: ThreadRecord, run: RunRecord): void {
-    this.#recentThreads()
-    this.#statements.run(
-      sql.putRun, run.status, run.epoch, run.step, run.attempts, run.started, run.suspended, run.endedAt, run.suspendedAt, run.error, run.usage,
-      run.sealSeq, run.staged, run.lost, run.taken, run.runId, thread.key,
+    this.recent.threads()
+    this.#db.run(
+      sql.putRun, run.status, run.epoch, run.step, run.attempts, run.started, run.suspended, run.endedAt, run.suspendedAt, run.error,
+      run.usage, run.sealSeq, run.staged, run.lost, run.taken, run.runId, thread.key,
     )
-    this.#threadChanges = this.#statements.threadChanges
-    this.#heldOf(thread).run = run.status === 'running' ? run : undefined
+    this.recent.threadsWritten()
+    this.#loadedThread(thread).run = run.status === 'running' ? run : undefined
   }
 
   threadsAfter(key: number, limit: number): ThreadRecord[] {
-    this.writeHeld()
-    const found = this.#statements.all<ThreadRecord>(copySql.threadsAfter, key, limit)
-    return found.map((thread) => this.#held.get(thread.id)?.thread ?? this.#hold(thread, false).thread)
+    this.writeLoaded()
+    return this.#loadAll(this.#db.all<ThreadRecord>(sql.threadsAfter, key, limit))
   }
 
   edgeStarts(thread: ThreadRecord, end: 'oldest' | 'newest', limit: number): StartRow[] {
-    return this.#statements.all<StartRow>(end === 'oldest' ? copySql.firstStarts : copySql.lastStarts, thread.key, limit)
+    return this.#db.all<StartRow>(end === 'oldest' ? sql.firstStarts : sql.lastStarts, thread.key, limit)
   }
 
   removeRecords(thread: ThreadRecord, before: number, limit: number): number {
-    const signals = this.#statements.run(copySql.removeSettled, thread.key, before, limit)
-    return signals + this.#statements.run(copySql.removeRuns, thread.key, before, limit)
+    const signals = this.#db.run(sql.removeSettled, thread.key, before, limit)
+    return signals + this.#db.run(sql.removeRuns, thread.key, before, limit)
   }
 
   aliveUntil(owner: string): number | undefined {
-    return this.#statements.one<{ until: number }>(sql.process, owner)?.until
+    return this.#db.one<{ until: number }>(sql.process, owner)?.until
   }
 
   putProcess(owner: string, until: number): void {
-    this.#statements.run(sql.putProcess, owner, until)
-    this.#statements.run(sql.forgetProcesses, until - longGone)
+    this.#db.run(sql.putProcess, owner, until)
+    this.#db.run(sql.forgetProcesses, until - forgetProcessAfterMs)
   }
 
   removeProcess(owner: string): void {
-    this.#statements.run(sql.removeProcess, owner)
+    this.#db.run(sql.removeProcess, owner)
   }
 
   handOver(owner: string): void {
-    this.writeHeld()
-    this.#held.clear()
-    this.#statements.run(sql.handOverRuns, owner)
-    this.#statements.run(sql.handOver, this.now(), owner)
-    this.#statements.run(sql.handOverTitles, this.now(), owner)
+    this.writeLoaded()
+    this.#loaded.clear()
+    this.#db.run(sql.handOverRuns, owner)
+    this.#db.run(sql.handOver, this.now(), owner)
+    this.#db.run(sql.handOverTitles, this.now(), owner)
   }
 
   cancelBound(owner: string, reason: string): void {
-    this.writeHeld()
-    this.#held.clear()
-    this.#statements.run(sql.cancelBound, reason, owner)
-    this.#statements.run(sql.forgetDue)
+    this.writeLoaded()
+    this.#loaded.clear()
+    this.#db.run(sql.cancelBound, reason, owner)
+    this.#db.run(sql.forgetDue)
   }
 
-  #hold(thread: ThreadRecord, isNew: boolean, run?: RunRecord): Held {
-    const held: Held = { thread, before: dear(thread), changed: false, written: false, blank: isNew, pending: isNew ? [] : undefined, mail: new Map(), run }
-    this.#held.set(thread.id, held)
-    return held
+  #load(thread: ThreadRecord, isNew: boolean, run?: RunRecord): LoadedThread {
+    const loaded: LoadedThread = {
+      thread, before: indexedColumns(thread), changed: false, written: false, isNew, pending: isNew ? [] : undefined, mail: new Map(), run,
+    }
+    this.#loaded.set(thread.id, loaded)
+    return loaded
   }
 
-  #heldOf(thread: ThreadRecord): Held {
-    return this.#held.get(thread.id) ?? this.#hold(thread, false)
+  #loadAll(threads: readonly ThreadRecord[]): ThreadRecord[] {
+    return threads.map((thread) => this.#loadedThread(thread).thread)
   }
 
-  #writeMail(held: Held): void {
-    if (held.mail.size === 0) return
-    for (const mail of held.mail.values()) {
-      this.#statements.run(
-        sql.addMail, held.thread.key, mail.ord, mail.id, mail.agentId, mail.route, mail.kind, mail.state, isOpen(mail), mail.runId,
-        mail.startRunId, mail.step, mailRowsColumn(mail), mail.options, mail.boundTo, mail.reason, mail.acceptedAt,
+  #loadedThread(thread: ThreadRecord): LoadedThread {
+    return this.#loaded.get(thread.id) ?? this.#load(thread, false)
+  }
+
+  #writeMail(loaded: LoadedThread): void {
+    if (loaded.mail.size === 0) return
+    for (const mail of loaded.mail.values()) {
+      this.#db.run(
+        sql.addMail, loaded.thread.key, mail.ord, mail.id, mail.agentId, mail.route, mail.kind, mail.state,
+        mail.state === 'pending' ? 1 : null, mail.runId, mail.startRunId, mail.step, mailRowsColumn(mail), mail.options, mail.boundTo,
+        mail.reason, mail.acceptedAt,
       )
     }
-    held.mail.clear()
-    held.blank = false
+    loaded.mail.clear()
+    loaded.isNew = false
   }
 
-  /** The recent threads, as far as they are still true in this transaction. */
-  #recentThreads(): RecentThreads {
-    const version = this.dataVersion()
-    if (version !== this.#version || this.#threadChanges !== this.#statements.threadChanges) this.#recent.clear()
-    this.#version = version
-    this.#threadChanges = this.#statements.threadChanges
-    return this.#recent
-  }
-
-  #write(thread: ThreadRecord, before: Dear): void {
-    this.#recentThreads()
+  #write(thread: ThreadRecord, before: IndexedColumns): void {
+    this.recent.threads()
     const counters = [
       thread.epoch, thread.runId, thread.agentId, thread.begun, thread.nextSeq, thread.nextOrd, thread.ordinal, thread.turn, thread.tail,
       thread.tailOrdinal, thread.tailTurn,
     ]
-    if (thread.updatedAt === before.updatedAt && thread.status === before.status && thread.owner === before.owner && thread.dueAt === before.dueAt) {
-      this.#statements.run(sql.countThread, ...counters, thread.key)
+    const sameOwnership = thread.status === before.status && thread.owner === before.owner && thread.dueAt === before.dueAt
+    if (sameOwnership && thread.updatedAt === before.updatedAt) {
+      this.#db.run(sql.countThread, ...counters, thread.key)
     } else {
-      this.#statements.run(sql.putThread, ...counters, thread.updatedAt, thread.status, thread.owner, thread.dueAt, thread.key)
-      if (thread.updatedAt !== before.updatedAt && thread.metadata !== '{}') this.#statements.run(sql.touchMetadata, thread.updatedAt, thread.key)
+      this.#db.run(sql.putThread, ...counters, thread.updatedAt, thread.status, thread.owner, thread.dueAt, thread.key)
+      if (thread.updatedAt !== before.updatedAt && thread.metadata !== '{}') this.#db.run(sql.touchMetadata, thread.updatedAt, thread.key)
     }
     if (thread.title !== before.title || thread.metadata !== before.metadata) {
-      this.#statements.run(sql.describeThread, thread.title, thread.metadata, thread.key)
+      this.#db.run(sql.describeThread, thread.title, thread.metadata, thread.key)
     }
-    this.#threadChanges = this.#statements.threadChanges
+    this.recent.threadsWritten()
   }
 
-  /** True when nothing of the thread is left. */
-  #purge(key: number): boolean {
-    const gone = [
-      this.#statements.run(sql.purgeMessages, key, purgeRows),
-      this.#statements.run(sql.purgeMailbox, key, purgeRows),
-      this.#statements.run(sql.purgeRuns, key, purgeRows),
-      this.#statements.run(sql.purgeLaneSignals, key, purgeRows),
-    ]
-    this.#statements.run(sql.purgeLanes, key)
-    return gone.every((count) => count < purgeRows)
+  // Messages
+  row(thread: ThreadRecord, id: string): RowRecord | undefined {
+    return this.#db.one<RowRecord>(sql.row, thread.key, id)
   }
-}
 
-/** What waits is found by an index of its own; what was taken, by the run that took it. */
-function isOpen(mail: MailRecord): 1 | null {
-  return mail.state === 'pending' ? 1 : null
+  messageRows(thread: ThreadRecord, messageId: string): RowRecord[] {
+    return this.#db.all<RowRecord>(sql.messageRows, thread.key, messageId).toSorted((a, b) => a.seq - b.seq)
+  }
+
+  hasMessage(thread: ThreadRecord, messageId: string): boolean {
+    return this.#db.one<{ found: number }>(sql.hasMessage, thread.key, messageId)?.found === 1
+  }
+
+  addRow(thread: ThreadRecord, row: RowRecord): boolean {
+    const recent = this.recent.rows()
+    const added = this.#db.run(
+      sql.addRow, thread.key, row.seq, row.id, row.messageId, row.role, row.type, row.runId, row.step, row.content, row.createdAt,
+      row.ordinal, row.turn, row.counted,
+    )
+    this.recent.rowsWritten()
+    if (added === 1) recent.appended(thread.key, row)
+    return added === 1
+  }
+
+  reviseRow(thread: ThreadRecord, row: RowRecord): void {
+    this.#db.run(sql.reviseRow, row.messageId, row.role, row.type, row.runId, row.step, row.content, row.createdAt, thread.key, row.id)
+  }
+
+  mergeTail(thread: ThreadRecord): void {
+    this.#db.run(sql.mergeTail, thread.nextSeq, thread.ordinal, thread.turn, thread.key)
+  }
+
+  rowsFrom(thread: ThreadRecord, seq: number): RowRecord[] {
+    const recent = this.recent.rows()
+    const known = recent.rowsFrom(thread.key, seq)
+    if (known) return known
+    const rows = this.#db.all<RowRecord>(sql.rowsFrom, thread.key, seq)
+    recent.keep(thread.key, seq, rows)
+    return rows
+  }
+
+  decoded(thread: ThreadRecord, row: RowRecord): MessageRow {
+    return (row.decoded ??= messageRow(thread, row))
+  }
+
+  removeRow(thread: ThreadRecord, id: string): void {
+    this.#db.run(sql.removeRow, thread.key, id)
+  }
+
+  copyAllRows(from: ThreadRecord, to: ThreadRecord, context: boolean): void {
+    const text = context ? sql.copyAll : sql.copyVisible
+    // SQLite buffers in memory the rows that a statement reads from the table that it writes to.
+    for (let after = 0; this.#db.run(text, from.key, to.key, after, copyBatch, copySuffix(to)) === copyBatch;) {
+      after = this.#db.one<{ seq: number }>(sql.lastSeq, to.key)?.seq ?? after
+    }
+  }
+
+  copySomeRows(from: ThreadRecord, to: ThreadRecord, wanted: WantedMessages): void {
+    const ids = wanted.messageIds ? JSON.stringify(wanted.messageIds) : null
+    this.#db.run(sql.copySome, from.key, to.key, wanted.from ?? null, wanted.to ?? null, ids, wanted.limit ?? -1, copySuffix(to))
+  }
+
+  removeRowsFrom(thread: ThreadRecord, seq: number): void {
+    this.#db.run(sql.removeRowsFrom, thread.key, seq)
+  }
+
+  lastRow(thread: ThreadRecord): RowRecord | undefined {
+    return this.#db.one<RowRecord>(sql.lastRow, thread.key)
+  }
+
+  countedFrom(thread: ThreadRecord, ordinal: number): CountedRow | undefined {
+    return this.recent.rows().countedFrom(thread.key, ordinal) ?? this.#db.one<CountedRow>(sql.countedFrom, thread.key, ordinal)
+  }
+
+  countedBack(thread: ThreadRecord, ordinal: number, nth: number): CountedRow | undefined {
+    const known = this.recent.rows().countedBack(thread.key, ordinal, nth)
+    return known ?? this.#db.one<CountedRow>(sql.countedBack, thread.key, ordinal, nth - 1)
+  }
+
+  removeMessage(thread: ThreadRecord, messageId: string): boolean {
+    const whole = this.#db.run(sql.removeMessage, thread.key, messageId)
+    return whole + this.#db.run(sql.removeParts, thread.key, messageId) > 0
+  }
+
+  removeQuotes(thread: ThreadRecord, messageIds: readonly string[]): void {
+    if (messageIds.length === 0) return
+    const ids = JSON.stringify(messageIds)
+    this.#db.run(sql.removeQuotes, thread.key, ids)
+    this.#db.run(sql.removeQuotesElsewhere, thread.key, ids)
+  }
+
+  removeAllRows(thread: ThreadRecord): number {
+    const counted = this.#db.one<{ count: number }>(sql.countMessages, thread.key)
+    this.#db.run(sql.removeAllRows, thread.key)
+    return counted?.count ?? 0
+  }
+
+  // Lanes. Most threads have none; `laned` of their record tells, and saves the query.
+  lane(thread: ThreadRecord, id: string): LaneRecord | undefined {
+    const put = this.#lanes.get(`${thread.key} ${id}`)
+    return put ? { ...put } : this.#db.one<LaneRecord>(sql.lane, thread.key, id)
+  }
+
+  putLane(thread: ThreadRecord, lane: LaneRecord): void {
+    const { id, version, cacheKey, mode, lastSignalId, lastSnapshotId, issued } = lane
+    thread.laned = 1
+    this.#lanes.set(`${thread.key} ${id}`, { ...lane })
+    this.#db.run(sql.putLane, thread.key, id, version, cacheKey, mode, lastSignalId, lastSnapshotId, issued)
+  }
+
+  lanes(thread: ThreadRecord, after = '', limit = -1): LaneRecord[] {
+    if (thread.laned === 0) return []
+    return this.#db.all<LaneRecord>(sql.lanes, thread.key, after, limit)
+  }
+
+  addLaneSignal(thread: ThreadRecord, { lane, version, signalId, cacheKey, mode }: LaneSignalRecord): void {
+    this.#db.run(sql.addLaneSignal, thread.key, lane, version, signalId, cacheKey, mode)
+  }
+
+  laneSignal(thread: ThreadRecord, signalId: string): LaneSignalRecord | undefined {
+    return thread.laned === 0 ? undefined : this.#db.one<LaneSignalRecord>(sql.laneSignal, thread.key, signalId)
+  }
+
+  removeLaneSignal(thread: ThreadRecord, { lane, version }: LaneSignalRecord): void {
+    this.#db.run(sql.removeLaneSignal, thread.key, lane, version)
+  }
+
+  laneSignals(thread: ThreadRecord, lane: string, before: number, limit: number): LaneSignalRecord[] {
+    return this.#db.all<LaneSignalRecord>(sql.laneSignals, thread.key, lane, Math.min(before, Number.MAX_SAFE_INTEGER), limit)
+  }
+
+  // Working memory, requested titles, and the progress of pruning
+  workingMemory(owner: string): WorkingMemoryRecord | undefined {
+    return this.#db.one<WorkingMemoryRecord>(sql.workingMemory, owner)
+  }
+
+  workingMemoryAt(owner: string, version: number): WorkingMemoryRecord | undefined {
+    return this.#db.one<WorkingMemoryRecord>(sql.workingMemoryAt, owner, version)
+  }
+
+  workingMemories(owner: string, before: number, limit: number): WorkingMemoryRecord[] {
+    return this.#db.all<WorkingMemoryRecord>(sql.workingMemories, owner, before, limit)
+  }
+
+  hasWorkingMemoryChange(owner: string, changeId: string): boolean {
+    return this.#db.one<{ found: number }>(sql.workingMemoryChange, owner, changeId) !== undefined
+  }
+
+  addWorkingMemory(owner: string, { version, value, at, changeId }: WorkingMemoryRecord, kept: number): void {
+    this.#db.run(sql.addWorkingMemory, owner, version, value, at, changeId)
+    this.#db.run(sql.forgetWorkingMemory, owner, version - kept)
+  }
+
+  pruning(): PruningRecord | undefined {
+    return this.#db.one<PruningRecord>(sql.pruning)
+  }
+
+  putPruning({ after, dueAt }: PruningRecord): void {
+    this.#db.run(sql.putPruning, after, dueAt)
+  }
+
+  title(thread: ThreadRecord): TitleRecord | undefined {
+    return this.#db.one<TitleRecord>(sql.title, thread.key)
+  }
+
+  putTitle(thread: ThreadRecord, { agentId, owner, dueAt, attempts }: TitleRecord): void {
+    this.#db.run(sql.putTitle, thread.key, thread.id, agentId, owner, dueAt, attempts)
+  }
+
+  removeTitle(thread: Pick<ThreadRecord, 'key'>): void {
+    this.#db.run(sql.removeTitle, thread.key)
+  }
+
+  dueTitles(agentId: string, now: number, limit: number): Array<TitleRecord & { threadId: string }> {
+    return this.#db.all<TitleRecord & { threadId: string }>(sql.dueTitles, agentId, now, limit)
+  }
 }

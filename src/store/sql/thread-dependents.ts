@@ -1,8 +1,9 @@
 import { notificationSql, touched } from './notifications/sql.ts'
+import { sql } from './sql.ts'
 import type { Statements } from './statements.ts'
 
 /** What is said of notifications, schedules and subscriptions when their thread goes, or becomes another's. */
-export const belongingsSql = {
+export const dependentsSql = {
   forgetNotifications: `DELETE FROM heed_notifications WHERE thread_id = ?1 AND (?2 IS NULL OR resource_id = ?2)`,
   forgetBatches: `DELETE FROM heed_notification_batches WHERE thread_id = ?1 AND (?2 IS NULL OR resource_id = ?2)`,
   // Those of others on a thread of this id still wait.
@@ -11,58 +12,73 @@ export const belongingsSql = {
   forgetSchedules: `DELETE FROM heed_schedules WHERE thread_id = ?1 AND (?2 IS NULL OR resource_id = ?2)`,
   forgetSubscriptions: `DELETE FROM heed_subscriptions WHERE thread_id = ?1 AND (?2 IS NULL OR resource_id = ?2)`,
   // The resource is the fourth word of a slot.
-  giveNotifications: `
+  transferNotifications: `
     UPDATE OR IGNORE heed_notifications SET resource_id = ?1, dedupe_slot = json_set(dedupe_slot, '$[3]', ?1), coalesce_slot = json_set(coalesce_slot, '$[3]', ?1), ${touched}
     WHERE thread_id = ?2`,
   // Their key is that of a record which the new owner has, or which came earlier: they are told of by themselves, and what is repeated is counted on the other.
-  giveKeyless: `UPDATE heed_notifications SET resource_id = ?1, dedupe_slot = NULL, coalesce_slot = NULL, ${touched} WHERE thread_id = ?2 AND resource_id <> ?1`,
-  giveMerged: `
+  transferKeyless: `UPDATE heed_notifications SET resource_id = ?1, dedupe_slot = NULL, coalesce_slot = NULL, ${touched} WHERE thread_id = ?2 AND resource_id <> ?1`,
+  transferMerged: `
     UPDATE heed_notification_merged SET dedupe_slot = json_set(dedupe_slot, '$[3]', ?1)
     WHERE record IN (SELECT key FROM heed_notifications WHERE thread_id = ?2) AND dedupe_slot IS NOT NULL`,
   // Those of a resource are one window: what comes from elsewhere takes in nothing more.
-  giveBatches: `UPDATE heed_notification_batches SET resource_id = ?1, open = CASE WHEN resource_id = ?1 THEN open END WHERE thread_id = ?2`,
-  giveSchedules: `UPDATE heed_schedules SET resource_id = ? WHERE thread_id = ?`,
-  giveSubscriptions: `UPDATE heed_subscriptions SET resource_id = ? WHERE thread_id = ?`,
+  transferBatches: `UPDATE heed_notification_batches SET resource_id = ?1, open = CASE WHEN resource_id = ?1 THEN open END WHERE thread_id = ?2`,
+  transferSchedules: `UPDATE heed_schedules SET resource_id = ? WHERE thread_id = ?`,
+  transferSubscriptions: `UPDATE heed_subscriptions SET resource_id = ? WHERE thread_id = ?`,
 } as const
 
 export function forgetNotifications(statements: Statements, threadId: string, resourceId?: string): void {
-  statements.run(belongingsSql.forgetNotifications, threadId, resourceId ?? null)
-  statements.run(belongingsSql.forgetBatches, threadId, resourceId ?? null)
-  statements.run(belongingsSql.forgetWaits, threadId)
+  statements.run(dependentsSql.forgetNotifications, threadId, resourceId ?? null)
+  statements.run(dependentsSql.forgetBatches, threadId, resourceId ?? null)
+  statements.run(dependentsSql.forgetWaits, threadId)
 }
 
 export function forgetSchedules(statements: Statements, threadId: string, resourceId?: string): void {
-  statements.run(belongingsSql.forgetSchedules, threadId, resourceId ?? null)
+  statements.run(dependentsSql.forgetSchedules, threadId, resourceId ?? null)
 }
 
 export function forgetSubscriptions(statements: Statements, threadId: string, resourceId?: string): void {
-  statements.run(belongingsSql.forgetSubscriptions, threadId, resourceId ?? null)
+  statements.run(dependentsSql.forgetSubscriptions, threadId, resourceId ?? null)
 }
 
 /** Of a thread that goes, or is not there. */
-export function forgetBelongings(statements: Statements, { threadId, resourceId }: { threadId: string; resourceId?: string }): void {
+export function forgetDependents(statements: Statements, { threadId, resourceId }: { threadId: string; resourceId?: string }): void {
   forgetNotifications(statements, threadId, resourceId)
   forgetSchedules(statements, threadId, resourceId)
   forgetSubscriptions(statements, threadId, resourceId)
 }
 
-export function giveNotifications(statements: Statements, threadId: string, resourceId: string): void {
+export function transferNotifications(statements: Statements, threadId: string, resourceId: string): void {
   statements.run(notificationSql.countChange)
-  statements.run(belongingsSql.giveNotifications, resourceId, threadId)
-  statements.run(belongingsSql.giveKeyless, resourceId, threadId)
-  statements.run(belongingsSql.giveMerged, resourceId, threadId)
-  statements.run(belongingsSql.giveBatches, resourceId, threadId)
+  statements.run(dependentsSql.transferNotifications, resourceId, threadId)
+  statements.run(dependentsSql.transferKeyless, resourceId, threadId)
+  statements.run(dependentsSql.transferMerged, resourceId, threadId)
+  statements.run(dependentsSql.transferBatches, resourceId, threadId)
 }
 
-export function giveSchedules(statements: Statements, threadId: string, resourceId: string): void {
-  statements.run(belongingsSql.giveSchedules, resourceId, threadId)
+export function transferSchedules(statements: Statements, threadId: string, resourceId: string): void {
+  statements.run(dependentsSql.transferSchedules, resourceId, threadId)
 }
 
-export function giveSubscriptions(statements: Statements, threadId: string, resourceId: string): void {
-  statements.run(belongingsSql.giveSubscriptions, resourceId, threadId)
+export function transferSubscriptions(statements: Statements, threadId: string, resourceId: string): void {
+  statements.run(dependentsSql.transferSubscriptions, resourceId, threadId)
 }
 
 /** Of a thread that becomes another's. */
-export function giveBelongings(statements: Statements, threadId: string, resourceId: string): void {
-  for (const give of [giveNotifications, giveSchedules, giveSubscriptions]) give(statements, threadId, resourceId)
+export function transferDependents(statements: Statements, threadId: string, resourceId: string): void {
+  for (const transfer of [transferNotifications, transferSchedules, transferSubscriptions]) transfer(statements, threadId, resourceId)
+}
+
+/** How many rows of each table one transaction deletes; others delete the rest. */
+const purgeRows = 300
+
+/** Deletes rows of a deleted thread. True when none is left. */
+export function purgeThread(statements: Statements, key: number): boolean {
+  const deleted = [
+    statements.run(sql.purgeMessages, key, purgeRows),
+    statements.run(sql.purgeMailbox, key, purgeRows),
+    statements.run(sql.purgeRuns, key, purgeRows),
+    statements.run(sql.purgeLaneSignals, key, purgeRows),
+  ]
+  statements.run(sql.purgeLanes, key)
+  return deleted.every((count) => count < purgeRows)
 }

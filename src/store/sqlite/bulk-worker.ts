@@ -4,9 +4,9 @@ import { systemClock } from '../../base/clock.ts'
 import { isHeedError } from '../../base/errors.ts'
 import { cloneThread } from '../core/threads.ts'
 import { deleteMessages } from '../core/messages.ts'
-import type { BulkAnswer, BulkJob, BulkOrder, CarriedError } from './bulk-job.ts'
-import { restore } from './restore.ts'
-import { Statements } from '../sql/statements.ts'
+import type { BulkAnswer, BulkJob, BulkOrder, CarriedError } from './bulk.ts'
+import { restore } from './backup.ts'
+import { PreparedStatements } from '../sql/statements.ts'
 import { SqlTables } from '../sql/tables.ts'
 
 /**
@@ -18,12 +18,12 @@ const { path, busyTimeout, job } = workerData as BulkOrder
 function work(database: DatabaseSync): unknown {
   if (job.kind === 'backup') return backup(database, job.to)
   if (job.kind === 'restore') return restore(database, job.from)
-  const statements = new Statements(database)
+  const statements = new PreparedStatements(database)
   const tables = new SqlTables(statements, systemClock)
   database.exec('BEGIN IMMEDIATE')
   try {
     const result = transaction(tables, job)
-    tables.writeHeld()
+    tables.writeLoaded()
     database.exec('COMMIT')
     return result
   } catch (error) {

@@ -1,15 +1,13 @@
 import type { DatabaseSync } from 'node:sqlite'
 import { sleep, systemClock, type Clock } from '../../base/clock.ts'
-import { inBulk } from './bulk.ts'
-import type { BulkJob } from './bulk-job.ts'
+import { inBulk, type BulkJob } from './bulk.ts'
 import { Checkpointer } from './checkpoint.ts'
-import { isBusy, storeFailure } from '../sql/failure.ts'
-import { FileCheck } from './file-check.ts'
-import { Flusher, LogFile } from './flush.ts'
+import { isBusy, isDatabaseError, storeFailure } from './failure.ts'
+import { FileCheck, Flusher, LogFile } from './flush.ts'
 import type { LocalLocation } from './location.ts'
 import { migrate, refuseUnknown } from './migrations.ts'
-import type { DatabaseConnection, TransactionSteps } from './remote.ts'
-import { Statements } from '../sql/statements.ts'
+import type { OpenedConnection, SqlConnection, TransactionSteps } from '../sql/driver.ts'
+import { PreparedStatements, type Statements } from '../sql/statements.ts'
 import { SqlTables } from '../sql/tables.ts'
 import { Writer } from './writer.ts'
 
@@ -20,13 +18,21 @@ export interface ConnectionOptions {
   busyTimeout: number
 }
 
-/** As many pages as this number of rows would write, about. */
+interface Shared {
+  users: number
+  readonly opening: Promise<Connection>
+}
+
+/** The open connections of this process by path: one for each file, however many stores name it. */
+const shared = new Map<string, Shared>()
+
+/** A bulk job writes about as many pages as this number of rows. */
 const bulkRows = 4_000
 
 /** The one connection of this process to a database: reads at once, writes through the group commit. */
-export class Connection implements DatabaseConnection {
+export class Connection implements SqlConnection {
   readonly name: string
-  readonly statements: Statements
+  readonly statements: PreparedStatements
   readonly #database: DatabaseSync
   readonly #tables: SqlTables
   readonly #writer: Writer
@@ -64,11 +70,41 @@ export class Connection implements DatabaseConnection {
     }
   }
 
+  /** The connection of this process to a file. The last `release` closes it. */
+  static async share(options: ConnectionOptions & { location: { kind: 'file'; path: string } }): Promise<OpenedConnection> {
+    const { path } = options.location
+    let entry = shared.get(path)
+    if (!entry) {
+      entry = { users: 0, opening: Connection.open(options) }
+      shared.set(path, entry)
+    }
+    const mine = entry
+    mine.users += 1
+    const leave = (): boolean => {
+      mine.users -= 1
+      if (mine.users > 0) return false
+      if (shared.get(path) === mine) shared.delete(path)
+      return true
+    }
+    try {
+      const connection = await mine.opening
+      return {
+        connection,
+        release: async () => {
+          if (leave()) await connection.close()
+        },
+      }
+    } catch (error) {
+      leave()
+      throw error
+    }
+  }
+
   private constructor(database: DatabaseSync, { location, clock, busyTimeout }: ConnectionOptions) {
     this.name = nameOf(location)
     this.#database = database
     this.#busyTimeout = busyTimeout
-    this.statements = new Statements(database)
+    this.statements = new PreparedStatements(database)
     this.#tables = new SqlTables(this.statements, clock)
     this.#writer = new Writer(this.#transactions(), busyTimeout)
     this.path = location.kind === 'file' ? location.path : undefined
@@ -155,6 +191,10 @@ export class Connection implements DatabaseConnection {
     return this.#database
   }
 
+  isFailure(error: unknown): boolean {
+    return isDatabaseError(error)
+  }
+
   flush(): Promise<void> {
     return this.#flusher?.flush() ?? Promise.resolve()
   }
@@ -179,7 +219,7 @@ export class Connection implements DatabaseConnection {
         this.#refuseNewer()
       },
       commit: () => {
-        this.#tables.writeHeld()
+        this.#tables.writeLoaded()
         this.statements.run('COMMIT')
         this.#tables.committed()
         this.#flusher?.committed()
@@ -201,7 +241,7 @@ export class Connection implements DatabaseConnection {
 
   /** Another process may have brought the file to a version that this one knows nothing of: it writes no more. */
   #refuseNewer(): void {
-    const now = this.#tables.dataVersion()
+    const now = this.#tables.recent.dataVersion()
     if (now === this.#dataVersion) return
     try {
       refuseUnknown(this.#database, this.name)

@@ -1,10 +1,28 @@
-import type { StoreDomains } from '../contract/storage.ts'
-import type { ConnectionHolder } from '../sql/domain.ts'
-import { LibSQLInbox } from '../sql/notifications/notifications.ts'
-import { LibSQLSchedules } from '../sql/schedules.ts'
-import { LibSQLSubscriptions } from '../sql/subscriptions.ts'
+import { SqlInbox } from '../sql/notifications/notifications.ts'
+import { SqlSchedules } from '../sql/schedules.ts'
+import { SqlSubscriptions } from '../sql/subscriptions.ts'
+import { LibSQLStore, type LibSQLStoreOptions } from './store.ts'
 
-/** What a database keeps besides threads. */
-export function domainsIn(holder: ConnectionHolder): Pick<StoreDomains, 'notifications' | 'schedules' | 'subscriptions'> {
-  return { notifications: new LibSQLInbox(holder), schedules: new LibSQLSchedules(holder), subscriptions: new LibSQLSubscriptions(holder) }
+/** The memory domain alone, for a `CompositeStore`: threads and all that belongs to them, in a database of their own. */
+export class MemoryLibSQL extends LibSQLStore {}
+
+/** The notifications domain alone, for a `CompositeStore`: the inbox in a database of its own. */
+export class NotificationsLibSQL extends SqlInbox {
+  constructor(options: LibSQLStoreOptions) {
+    super(new LibSQLStore(options), { owned: true })
+  }
+}
+
+/** The schedules domain alone, for a `CompositeStore`: scheduled sends in a database of their own. */
+export class SchedulesLibSQL extends SqlSchedules {
+  constructor(options: LibSQLStoreOptions) {
+    super(new LibSQLStore(options), { owned: true })
+  }
+}
+
+/** The subscriptions domain alone, for a `CompositeStore`: the subscriptions of threads to sources, in a database of their own. */
+export class SubscriptionsLibSQL extends SqlSubscriptions {
+  constructor(options: LibSQLStoreOptions) {
+    super(new LibSQLStore(options), { owned: true })
+  }
 }

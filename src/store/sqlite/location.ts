@@ -1,8 +1,8 @@
 import { dirname, resolve } from 'node:path'
 import { fileURLToPath } from 'node:url'
+import { mkdir, stat } from 'node:fs/promises'
 import { HeedError } from '../../base/errors.ts'
 import { realFile } from '../real-file.ts'
-import { makeFolder } from './made-folder.ts'
 
 /** Where a database is: a file, this process's memory, or a server. */
 export type Location = LocalLocation | { kind: 'remote'; url: string }
@@ -40,4 +40,28 @@ export async function resolveFile(path: string): Promise<string> {
   const file = realFile(path)
   await makeFolder(dirname(file))
   return file
+}
+
+/**
+ * Makes a folder and those above it, where they aren't there. Node's own `recursive` goes on for ever where a file system denies that a folder is
+ * there which it doesn't let anybody make something in, such as /proc.
+ */
+export async function makeFolder(folder: string): Promise<void> {
+  try {
+    return await makeOne(folder)
+  } catch (error) {
+    const above = dirname(folder)
+    if ((error as NodeJS.ErrnoException).code !== 'ENOENT' || above === folder) throw error
+    await makeFolder(above)
+  }
+  await makeOne(folder)
+}
+
+async function makeOne(folder: string): Promise<void> {
+  try {
+    await mkdir(folder)
+  } catch (error) {
+    const found = (error as NodeJS.ErrnoException).code === 'ENOENT' ? undefined : await stat(folder).catch(() => undefined)
+    if (!found?.isDirectory()) throw error
+  }
 }

@@ -7,7 +7,7 @@ import { storeConformance, type StoreHarness } from '../conformance/index.ts'
 import { notificationConformance } from '../conformance/notifications/notifications.ts'
 import { scheduleConformance } from '../conformance/schedules.ts'
 import { acceptOne, persisted, rejectsWith, rowIds, scope, send } from '../conformance/fixture.ts'
-import type { LibSQLClient } from './client.ts'
+import type { LibSQLClient } from './remote.ts'
 import { LibSQLStore } from './store.ts'
 
 const folder = mkdtempSync(join(tmpdir(), 'heed-remote-'))

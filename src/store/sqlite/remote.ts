@@ -1,29 +1,47 @@
-import { sleep, systemClock, type Clock } from '../../base/clock.ts'
 import { HeedError, isHeedError } from '../../base/errors.ts'
-import type { LibSQLClient, LibSQLResult, LibSQLTransaction } from './client.ts'
+import type { SqlValue, Statements } from '../sql/statements.ts'
+import { sleep, systemClock, type Clock } from '../../base/clock.ts'
 import { migrations, newer, unreleased } from './migrations.ts'
-import { Misled, replay, type Execute, type SqlAnswer } from '../sql/replay.ts'
-import type { Statements } from '../sql/statements.ts'
+import { SpeculationFailed, replay, type Execute, type SqlAnswer } from '../sql/replay.ts'
 import type { SqlTables } from '../sql/tables.ts'
+import type { SqlConnection, TransactionSteps } from '../sql/driver.ts'
 
-/** What a store does with a database, near or far. */
-export interface DatabaseConnection {
-  /** Runs `work` in one transaction, which it may share with others. */
-  write<Result>(work: (tables: SqlTables, statements: Statements) => Result, steps?: TransactionSteps<Result>): Promise<Result>
-  /** Sees one state of the database. */
-  read<Result>(work: (tables: SqlTables, statements: Statements) => Result): Promise<Result>
-  /** The same for one statement, which needs no transaction to be one state. */
-  peek?<Result>(work: (statements: Statements) => Result): Promise<Result>
-  /** Resolves when all that was committed would survive a power cut. */
-  flush(): Promise<void>
-  close(): Promise<void>
+/** As much of a client of `@libsql/client` as a store uses. Written out: published types need no package that may not be there. */
+export interface LibSQLClient {
+  transaction(mode: 'write' | 'read' | 'deferred'): Promise<LibSQLTransaction>
+  close(): void
 }
 
-export interface TransactionSteps<Result> {
-  /** Before all writes that are queued. */
-  first?: boolean
-  /** Runs in the same transaction after the work of all that share it, and answers the result. */
-  last?(tables: SqlTables, result: Result): Result
+export interface LibSQLTransaction {
+  execute(statement: { sql: string; args: SqlValue[] }): Promise<LibSQLResult>
+  /** All in one round trip. Without it each is sent by itself. */
+  batch?(statements: Array<{ sql: string; args: SqlValue[] }>): Promise<LibSQLResult[]>
+  executeMultiple(sql: string): Promise<void>
+  commit(): Promise<void>
+  close(): void
+}
+
+export interface LibSQLResult {
+  columns: string[]
+  rows: ReadonlyArray<ArrayLike<unknown>>
+  rowsAffected: number
+  lastInsertRowid?: bigint | undefined
+}
+
+/** A client for a database elsewhere. The package is loaded when it is first needed. */
+export async function remoteClient(url: string, authToken: string | undefined): Promise<LibSQLClient> {
+  const name = '@libsql/client'
+  let createClient: (config: { url: string; authToken?: string }) => LibSQLClient
+  try {
+    ;({ createClient } = (await import(name)) as { createClient: typeof createClient })
+  } catch (cause) {
+    throw new HeedError('provider_not_installed', `${url.slice(0, url.indexOf(':'))}: databases need the package ${name}: npm install ${name}.`, { cause, details: { package: name } })
+  }
+  try {
+    return createClient({ url, ...(authToken !== undefined && { authToken }) })
+  } catch (cause) {
+    throw new HeedError('invalid_argument', `"${url}" names no database: ${cause instanceof Error ? cause.message : String(cause)}.`, { cause, details: { field: 'url' } })
+  }
 }
 
 interface Job {
@@ -42,7 +60,7 @@ const versionTable = 'CREATE TABLE IF NOT EXISTS heed_version (version INTEGER N
 const unreleasedTable = `SELECT 1 FROM sqlite_schema WHERE type = 'table' AND name = 'heed_schema'`
 
 /** A database that is reached through a client. The statements are those of a file; a round trip has as many as can be foreseen. */
-export class RemoteConnection implements DatabaseConnection {
+export class RemoteConnection implements SqlConnection {
   readonly name: string
   readonly #client: LibSQLClient
   readonly #clock: Clock
@@ -146,11 +164,11 @@ export class RemoteConnection implements DatabaseConnection {
   }
 
   async #replayed<Result>(mode: 'write' | 'deferred', work: (tables: SqlTables, statements: Statements) => Result): Promise<{ result: Result; purging: boolean }> {
-    for (const venture of ['much', 'little'] as const) {
+    for (const level of ['much', 'little'] as const) {
       try {
-        return await this.#transaction(mode, (transaction) => replay(executeIn(transaction), this.#clock, work, venture))
+        return await this.#transaction(mode, (transaction) => replay(executeIn(transaction), this.#clock, work, level))
       } catch (error) {
-        if (!(error instanceof Misled)) throw error
+        if (!(error instanceof SpeculationFailed)) throw error
       }
     }
     return this.#transaction(mode, (transaction) => replay(executeIn(transaction), this.#clock, work, 'nothing'))
@@ -163,7 +181,7 @@ export class RemoteConnection implements DatabaseConnection {
       try {
         return await this.#once(mode, work)
       } catch (error) {
-        if (isHeedError(error) || error instanceof Misled) throw error
+        if (isHeedError(error) || error instanceof SpeculationFailed) throw error
         if (!isBusy(error) || performance.now() - since >= this.#busyTimeout) throw failure(error, this.name)
         await sleep(systemClock, pause * (0.5 + Math.random() / 2))
       }
@@ -196,7 +214,7 @@ function executeIn(transaction: LibSQLTransaction): Execute {
       return (await batch.call(transaction, [first, ...more])).map(answerOf)
     } catch (error) {
       // It may be for what was guessed that one of them failed; if it isn't, it fails again.
-      if (/^SQLITE_(?!BUSY|LOCKED)/.test(codeOf(error))) throw new Misled('statements that were sent on a guess failed', { cause: error })
+      if (/^SQLITE_(?!BUSY|LOCKED)/.test(codeOf(error))) throw new SpeculationFailed('statements that were sent on a guess failed', { cause: error })
       throw error
     }
   }

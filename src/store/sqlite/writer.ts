@@ -1,6 +1,6 @@
 import { systemClock, type Timer } from '../../base/clock.ts'
 import { HeedError } from '../../base/errors.ts'
-import { isBusy } from '../sql/failure.ts'
+import { isBusy } from './failure.ts'
 
 /** What the writer needs of a connection: transactions, of which one at a time is open. */
 export interface Transactions {

@@ -4,19 +4,17 @@ import type {
   ChangeQuery, Delivery, DeliveryFailure, Due, DueClaim, InboxChanges, InboxScope, Ingested, MarkedStatus, NewNotification,
   NotificationQuery, NotificationRecord, NotificationStatus, NotificationStore, Settled, Settlement, SummaryBatch,
 } from '../../contract/notifications.ts'
-import { forgetNotifications, giveNotifications } from '../thread-dependents.ts'
-import { LibSQLDomain } from '../domain.ts'
-import { changesAfter } from './changes.ts'
+import { forgetNotifications, transferNotifications } from '../thread-dependents.ts'
+import { SqlDomain } from '../domain.ts'
 import { batchFailed, claimDue, claimIdle, confirm, delivered, failed, nextDue, summarised } from './dispatch.ts'
 import { holdBatches, ingestAll, joinBatches, settleAll } from './ingress.ts'
 import { tryAgain } from './keys.ts'
 import { notificationOf, type NotificationRow } from './row.ts'
 import { fromNotifications, notificationSql as sql } from './sql.ts'
-import { searchPattern } from './search-pattern.ts'
-import type { Statements, SqlValue } from '../statements.ts'
+import type { SqlValue, Statements } from '../statements.ts'
 
 /** The inbox in a database: that of the threads, or one of its own. */
-export class LibSQLInbox extends LibSQLDomain implements NotificationStore {
+export class SqlInbox extends SqlDomain implements NotificationStore {
   readonly #listeners = new Set<(resourceIds: readonly string[], due: boolean) => void>()
 
   ingest(items: readonly NewNotification[]): Promise<Ingested[]> {
@@ -144,7 +142,7 @@ export class LibSQLInbox extends LibSQLDomain implements NotificationStore {
 
   giveThread(threadId: string, resourceId: string): Promise<void> {
     return this.#change((statements, touch) => {
-      giveNotifications(statements, threadId, resourceId)
+      transferNotifications(statements, threadId, resourceId)
       touch({ resourceId })
     })
   }
@@ -206,4 +204,56 @@ function listed({ threadId, resourceId, status, priority, source, kind, search }
   if (before !== undefined) add('n.key < ?', before)
   // The order comes with the index; without the sign the planner would sort all of a status.
   return { text: `${fromNotifications.replace('heed_notifications n', 'heed_notifications n INDEXED BY heed_notifications_thread')} WHERE ${conditions.join(' AND ')} ORDER BY n.key DESC LIMIT ?`, values }
+}
+
+/**
+ * A pattern for GLOB that finds a text anywhere, whatever the case of its letters. LIKE knows the case of ASCII alone, and a folded copy
+ * of every text would have to be written with it.
+ */
+export function searchPattern(search: string): string {
+  return `*${Array.from(search, (sign) => oneOf(sign)).join('')}*`
+}
+
+function oneOf(sign: string): string {
+  const forms = new Set([sign, ...[sign.toLowerCase(), sign.toUpperCase(), sign.toUpperCase().toLowerCase(), sign.toLowerCase().toUpperCase()].filter(isOne)])
+  // A sigma at the end of a word.
+  if (forms.has('Σ')) forms.add('ς')
+  return forms.size > 1 || '*?['.includes(sign) ? `[${[...forms].join('')}]` : sign
+}
+
+function isOne(form: string): boolean {
+  return Array.from(form).length === 1
+}
+
+/** Above every key: a cursor with it is behind all that has its number. */
+const last = Number.MAX_SAFE_INTEGER
+
+/** As in the index of changes. */
+const span = 1024
+/** So many are looked through at a time; a cursor that is further behind takes several looks. */
+const mostSpans = 256
+
+/** What changed after a cursor. All of it is one look at one state of the database, so that a short page reaches to where its cursor is. */
+export function changesAfter(statements: Statements, { resourceId, threadId, after, limit }: ChangeQuery): InboxChanges {
+  const edge = statements.one<{ last: number }>(sql.lastChange)?.last ?? 0
+  const end = cursorOf(edge, last)
+  if (after === undefined) return { changes: [], cursor: end, more: false }
+  const { changed, key } = parse(after)
+  const from = Math.floor(changed / span)
+  const until = Math.min(from + mostSpans - 1, Math.floor(edge / span))
+  const rows = until < from ? [] : statements.all<NotificationRow>(sql.changes, from, until, resourceId, changed, key, threadId ?? null, limit + 1)
+  const changes = rows.slice(0, limit).map((row) => ({ record: notificationOf(row), cursor: cursorOf(row.changed, row.key) }))
+  if (rows.length > limit) return { changes, cursor: changes.at(-1)?.cursor ?? after, more: true }
+  const reached = (until + 1) * span - 1
+  return reached < edge ? { changes, cursor: cursorOf(reached, last), more: true } : { changes, cursor: end, more: false }
+}
+
+function cursorOf(changed: number, key: number): string {
+  return `${changed}.${key}`
+}
+
+function parse(cursor: string): { changed: number; key: number } {
+  const [, changed, key] = /^(\d{1,15})\.(\d{1,16})$/.exec(cursor) ?? []
+  if (changed !== undefined && key !== undefined) return { changed: Number(changed), key: Number(key) }
+  throw new HeedError('invalid_argument', `'${cursor}' is no cursor of an inbox. Use the one of a change that was seen.`, { details: { field: 'after' } })
 }

@@ -10,24 +10,23 @@ const FULL = 13
 const CANT_OPEN = 14
 const NOT_A_DATABASE = 26
 
-/** SQLite's primary result code, if the error is one of its. */
+/** SQLite's primary result code, if it threw the error. */
 function resultCode(error: unknown): number | undefined {
   if (typeof error !== 'object' || error === null || !('errcode' in error) || typeof error.errcode !== 'number') return undefined
   return error.errcode & 0xff
 }
 
-/** Answers as they are, unless the database failed: that is no fault of what was asked. */
-export function answersOf<Answer extends object>(answers: Answer[]): Answer[] {
-  for (const answer of answers) if ('error' in answer && resultCode(answer.error) !== undefined) throw answer.error
-  return answers
+/** SQLite failed, whatever the statement was. */
+export function isDatabaseError(error: unknown): boolean {
+  return resultCode(error) !== undefined
 }
 
-/** Another connection has what this one needs; it will be free again. */
+/** Another connection has the lock that this one needs, and will release it. */
 export function isBusy(error: unknown): boolean {
   return resultCode(error) === BUSY
 }
 
-/** What a caller is told. Errors of our own pass as they are. */
+/** The error for callers. Errors of Heed are returned as they are. */
 export function storeFailure(error: unknown, name: string): HeedError {
   if (isHeedError(error)) return error
   const code = resultCode(error)
@@ -47,7 +46,7 @@ export function storeFailure(error: unknown, name: string): HeedError {
   return new HeedError('store_failed', `The database ${name} refused: ${why}. Check its disk and its permissions.`, { cause: error })
 }
 
-/** Where nothing can be written SQLite can't make its log, and says no more than that it can't open a file. */
+/** Where the folder is not writable, SQLite cannot create its log, and reports only that it cannot open a file. */
 function isReadOnly(path: string): boolean {
   try {
     accessSync(dirname(path), constants.W_OK)

@@ -1,6 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { dotProducts, strideOf } from './dot-products.ts'
-import { quantise, quantisedNumbers, quantisedScale } from './quantise.ts'
+import { dotProducts, quantise, quantisedNumbers, quantisedScale, strideOf } from './quantised-vectors.ts'
 
 let seed = 7
 const chance = () => (seed = (seed * 48_271) % 2_147_483_647) / 2_147_483_647

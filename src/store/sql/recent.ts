@@ -1,0 +1,209 @@
+import { TAIL_SEQ } from '../contract/thread.ts'
+import type { CountedRow, RowRecord, RunRecord, ThreadRecord } from '../core/records.ts'
+import type { Statements } from './statements.ts'
+
+/** The limits of `RecentRows`: threads, and characters of content, of all threads and of one. */
+const maxThreadsWithRows = 128
+const maxContent = 1_000_000
+const maxContentOfThread = 100_000
+
+/** The limits of `RecentThreads`: threads, and characters of the texts of one, above which it is read again each time. */
+const maxThreads = 256
+const maxTextOfThread = 4_000
+
+/** All rows of a thread from `from` on, without the tail band. */
+interface LastRows {
+  from: number
+  rows: RowRecord[]
+  content: number
+}
+
+/**
+ * The last rows of threads as the database has them, so that a run does not read what the run before it read or wrote. It only learns of
+ * appended rows: its owner clears it after any other change of messages, in this process or another.
+ */
+export class RecentRows {
+  readonly #threads = new Map<number, LastRows>()
+  #content = 0
+
+  /** The rows from `seq` on, if all of them are here. */
+  rowsFrom(thread: number, seq: number): RowRecord[] | undefined {
+    const recent = this.#threads.get(thread)
+    if (!recent || recent.from > seq) return undefined
+    return recent.rows.slice(recent.rows.findLastIndex((row) => row.seq < seq) + 1)
+  }
+
+  /** These are all rows of the thread from `seq` on. */
+  keep(thread: number, seq: number, rows: readonly RowRecord[]): void {
+    this.#drop(thread)
+    const size = rows.reduce((sum, { content }) => sum + content.length, 0)
+    if (size > maxContentOfThread) return
+    this.#threads.set(thread, { from: seq, rows: [...rows], content: size })
+    this.#content += size
+    for (const oldest of this.#threads.keys()) {
+      if (this.#threads.size <= maxThreadsWithRows && this.#content <= maxContent) break
+      this.#drop(oldest)
+    }
+  }
+
+  appended(thread: number, row: RowRecord): void {
+    const recent = row.seq < TAIL_SEQ ? this.#threads.get(thread) : undefined
+    if (!recent) return
+    recent.rows.push(row)
+    recent.content += row.content.length
+    this.#content += row.content.length
+    if (recent.content > maxContentOfThread) this.#drop(thread)
+  }
+
+  /** The first counted message at or after `ordinal`; undefined when an earlier one may not be here. */
+  countedFrom(thread: number, ordinal: number): CountedRow | undefined {
+    const rows = this.#threads.get(thread)?.rows ?? []
+    let first: RowRecord | undefined
+    // From the end, because the ordinal is near it.
+    for (let index = rows.length - 1; index >= 0; index -= 1) {
+      const row = rows[index]
+      if (row?.counted !== 1) continue
+      if (row.ordinal < ordinal) return first
+      first = row
+    }
+    return first?.ordinal === ordinal ? first : undefined
+  }
+
+  /** The `nth` counted message before and including `ordinal`, if it is here. */
+  countedBack(thread: number, ordinal: number, nth: number): CountedRow | undefined {
+    let left = nth
+    return this.#threads.get(thread)?.rows.findLast((row) => {
+      if (row.counted === 1 && row.ordinal <= ordinal) left -= 1
+      return left === 0
+    })
+  }
+
+  clear(): void {
+    this.#threads.clear()
+    this.#content = 0
+  }
+
+  #drop(thread: number): void {
+    const recent = this.#threads.get(thread)
+    if (recent) this.#content -= recent.content
+    this.#threads.delete(thread)
+  }
+}
+
+/** A thread, and its running run where that is known. */
+export interface RecentThread {
+  readonly thread: ThreadRecord
+  readonly run: RunRecord | undefined
+}
+
+/**
+ * The threads of the last transactions as the database has them, so that the next transaction does not read them again. Its owner clears it
+ * after a write of another connection. A record is either here or in a transaction, which may change it.
+ */
+export class RecentThreads {
+  /** The entry of a taken thread stays, with undefined: deleting and adding keys with every transaction would make the map grow and rehash. */
+  readonly #threads = new Map<string, RecentThread | undefined>()
+
+  has(id: string): boolean {
+    return this.#threads.get(id) !== undefined
+  }
+
+  take(id: string): RecentThread | undefined {
+    const recent = this.#threads.get(id)
+    if (recent) this.#threads.set(id, undefined)
+    return recent
+  }
+
+  keep(thread: ThreadRecord, run: RunRecord | undefined): void {
+    const text = thread.metadata.length + thread.title.length + (run?.options.length ?? 0) + (run?.staged?.length ?? 0)
+    if (text > maxTextOfThread) return
+    // Where there are many, the thread becomes the newest.
+    if (this.#threads.size > maxThreads / 2) this.#threads.delete(thread.id)
+    this.#threads.set(thread.id, { thread, run })
+    if (this.#threads.size <= maxThreads) return
+    for (const oldest of this.#threads.keys()) {
+      this.#threads.delete(oldest)
+      break
+    }
+  }
+
+  clear(): void {
+    this.#threads.clear()
+  }
+}
+
+/**
+ * The records that a connection keeps between its transactions, as far as they are still true: `rows` and `threads` drop what another
+ * connection, or a statement outside of `SqlTables`, may have changed. After its own writes `SqlTables` calls `rowsWritten` or `threadsWritten`.
+ */
+export class Recent {
+  readonly #statements: Statements
+  readonly #rows = new RecentRows()
+  readonly #threads = new RecentThreads()
+  #dataVersion: number | undefined
+  #rowsVersion = -1
+  #threadsVersion = -1
+  #isCompared = false
+  #messageChanges = 0
+  #threadChanges = 0
+
+  constructor(statements: Statements) {
+    this.#statements = statements
+  }
+
+  /** A transaction begins or ended: the records are compared before they are used again. */
+  newTransaction(): void {
+    this.#isCompared = false
+    this.#dataVersion = undefined
+  }
+
+  /** Changes after another connection's commit. Read once in a transaction. */
+  dataVersion(): number {
+    this.#dataVersion ??= this.#statements.dataVersion()
+    return this.#dataVersion
+  }
+
+  rows(): RecentRows {
+    if (!this.#isCompared) {
+      this.#isCompared = true
+      const version = this.dataVersion()
+      if (version !== this.#rowsVersion) this.#rows.clear()
+      this.#rowsVersion = version
+    }
+    if (this.#messageChanges !== this.#statements.messageChanges) {
+      this.#messageChanges = this.#statements.messageChanges
+      this.#rows.clear()
+    }
+    return this.#rows
+  }
+
+  rowsWritten(): void {
+    this.#messageChanges = this.#statements.messageChanges
+  }
+
+  forgetRows(): void {
+    this.#rows.clear()
+  }
+
+  threads(): RecentThreads {
+    const version = this.dataVersion()
+    if (version !== this.#threadsVersion || this.#threadChanges !== this.#statements.threadChanges) this.#threads.clear()
+    this.#threadsVersion = version
+    this.#threadChanges = this.#statements.threadChanges
+    return this.#threads
+  }
+
+  threadsWritten(): void {
+    this.#threadChanges = this.#statements.threadChanges
+  }
+
+  /** Without a comparison where the thread is not here. */
+  takeThread(id: string): RecentThread | undefined {
+    return this.#threads.has(id) ? this.threads().take(id) : undefined
+  }
+
+  /** The thread as it was just committed. */
+  keepThread(thread: ThreadRecord, run: RunRecord | undefined): void {
+    this.#threads.keep(thread, run)
+  }
+}

@@ -1,0 +1,345 @@
+import { systemClock, type Clock } from '../../base/clock.ts'
+import { HeedError } from '../../base/errors.ts'
+import type { Message } from '../../message/message.ts'
+import type { MessageRow } from '../../message/row.ts'
+import type { SignalState } from '../../machine.ts'
+import type {
+  Accepted, BegunRun, CallDecision, Claimed, Decided, Fence, LaneRow, LaneSignalRow, LaneState, MailboxRow, NewThread, RowQuery,
+  RunFilter, RunPage, RunRow, Scope, Send, StepCommit, StepCommitted, SuspendedEnd, ThreadQuery, ThreadRow, ThreadStore, TitleClaim,
+  WantedTitle, Window, Windows,
+} from '../contract/threads.ts'
+import type {
+  DuePolicy, MessageGroup, MessagePatches, MessagePlace, MessageStart, MessageStartQuery, Pruned, PrunePolicy, ThreadClone,
+} from '../contract/messages.ts'
+import type { StoreDomains } from '../contract/storage.ts'
+import { acceptSends, beginWoken } from '../core/accept.ts'
+import { beginRun, claimThread, readWindow, resign, retryParked } from '../core/begin.ts'
+import { commitStep } from '../core/commit.ts'
+import { listLanes, listLaneSignals, readLane } from '../core/lanes.ts'
+import { findThread, scopedThread } from '../core/lease.ts'
+import { cancelSignals, reorderSignals } from '../core/mailbox.ts'
+import { deleteMessages, saveMessages, saveRows, updateMessages } from '../core/messages.ts'
+import { mailboxRow, rowsOfMail, runRow } from '../core/records.ts'
+import { decideCall, endSuspended } from '../core/suspend.ts'
+import {
+  claimTitles, cloneThread, createThread, deleteThread, patchThread, pruneDue, pruneSome, returnTitle, threadWithLanes, transferThread,
+  type ThreadPatch,
+} from '../core/threads.ts'
+import { getWorkingMemory, listWorkingMemory, mergeWorkingMemory } from '../core/working-memory.ts'
+import type { WorkingMemoryChange, WorkingMemoryOf, WorkingMemoryRow, WorkingMemoryWriter } from '../contract/working-memory.ts'
+import type { Bus } from '../../bus/contract.ts'
+import type { RecallIndex } from '../contract/recall.ts'
+import { pruneStore, type PruneOptions, type PruneResult, type Retention } from '../retention.ts'
+import type { ConnectionOwner, OpenedConnection, SqlConnection } from './driver.ts'
+import { SqlInbox } from './notifications/notifications.ts'
+import {
+  countRuns, findMessages, findRun, listMessageStarts, listOrphans, listRows, listRuns, listSignals, listThreads, type Orphan,
+} from './queries.ts'
+import { SqlSchedules } from './schedules.ts'
+import type { Statements } from './statements.ts'
+import { SqlSubscriptions } from './subscriptions.ts'
+import type { SqlTables } from './tables.ts'
+import { forgetDependents } from './thread-dependents.ts'
+
+export interface SqlStoreOptions {
+  id: string
+  clock?: Clock | undefined
+  retention?: Retention | undefined
+}
+
+/** Threads, notifications, schedules and subscriptions in an SQL database. A store of a database extends this with its driver. */
+export abstract class SqlStore implements ThreadStore, ConnectionOwner {
+  readonly id: string
+  readonly retention: Retention | undefined
+  protected readonly clock: Clock
+  #opening: Promise<OpenedConnection> | undefined
+  #connected: SqlConnection | undefined
+  #domains: Partial<StoreDomains> | undefined
+  #closed = false
+
+  constructor({ id, clock = systemClock, retention }: SqlStoreOptions) {
+    this.id = id
+    this.clock = clock
+    this.retention = retention
+  }
+
+  abstract get place(): string | undefined
+
+  abstract get namespace(): string
+
+  abstract bus(): Bus
+
+  /** Opens the connection. It is called again after a failure, when the store is next used. */
+  protected abstract connect(): Promise<OpenedConnection>
+
+  /** The recall index of the messages, where the database has one. */
+  protected abstract recallIndex(): RecallIndex | undefined
+
+  async open(): Promise<void> {
+    await this.connection()
+  }
+
+  async close(): Promise<void> {
+    if (this.#closed) return
+    this.#closed = true
+    const opened = await this.#opening?.catch(() => undefined)
+    await opened?.release()
+  }
+
+  accept(sends: readonly Send[]): Promise<Array<Accepted | { error: Error }>> {
+    return this.#use((connection) => connection.write(
+      (tables) => {
+        const answers = acceptSends(tables, sends)
+        // A send that is rejected is answered with its error; where the database failed, the whole transaction is.
+        for (const answer of answers) if ('error' in answer && connection.isFailure?.(answer.error)) throw answer.error
+        return answers
+      },
+      { last: (tables, answers) => beginWoken(tables, sends, answers) },
+    ))
+  }
+
+  flush(): Promise<void> {
+    return this.#use((connection) => connection.flush())
+  }
+
+  claim(threadId: string, owner: string, agentIds?: readonly string[], again?: Fence): Promise<Claimed | null> {
+    return this.#write((tables) => claimThread(tables, threadId, owner, agentIds, again))
+  }
+
+  beginRun(fence: Fence, windows: Windows): Promise<BegunRun | null> {
+    return this.#write((tables) => beginRun(tables, fence, windows))
+  }
+
+  commitStep(fence: Fence, commit: StepCommit): Promise<StepCommitted> {
+    return this.#write((tables) => commitStep(tables, fence, commit))
+  }
+
+  decide(scope: Scope, decision: CallDecision, owner?: string): Promise<Decided> {
+    return this.#write((tables) => decideCall(tables, scope, decision, owner))
+  }
+
+  endSuspended(scope: Scope, runId: string, options: { clearPending?: boolean }): Promise<SuspendedEnd> {
+    return this.#write((tables) => endSuspended(tables, scope, runId, options))
+  }
+
+  retryParked(scope: Scope, runId: string, options: { owner?: string; removed?: readonly string[] }): Promise<{ agentId: string; fence?: Fence }> {
+    return this.#write((tables) => retryParked(tables, scope, runId, options))
+  }
+
+  /** Before all queued writes: a busy process must not count as dead. */
+  async heartbeat(owner: string, until: number): Promise<void> {
+    const connection = await this.connection()
+    return connection.write((tables) => tables.putProcess(owner, until), { first: true })
+  }
+
+  resign(owner: string): Promise<void> {
+    return this.#write((tables) => resign(tables, owner))
+  }
+
+  listOrphans(now: number, limit: number, agentIds?: readonly string[]): Promise<Orphan[]> {
+    return this.#read((tables, statements) => listOrphans(statements, tables, now, limit, agentIds))
+  }
+
+  listSignals(scope: Scope, options: { states?: SignalState[]; limit?: number; after?: number } = {}): Promise<MailboxRow[]> {
+    return this.#read((tables, statements) => listSignals(statements, tables, scope, options))
+  }
+
+  getSignal(scope: Scope, id: string): Promise<MailboxRow | null> {
+    return this.#read((tables) => {
+      const thread = scopedThread(tables, scope)
+      const mail = tables.mail(thread, id)
+      return mail ? mailboxRow(thread, mail, rowsOfMail(tables, thread, mail)) : null
+    })
+  }
+
+  cancelSignals(scope: Scope, ids: readonly string[]): Promise<string[]> {
+    return this.#write((tables) => cancelSignals(tables, scope, ids))
+  }
+
+  reorderSignals(scope: Scope, ids: readonly string[]): Promise<string[]> {
+    return this.#write((tables) => reorderSignals(tables, scope, ids))
+  }
+
+  getRun(scope: Scope, runId: string): Promise<RunRow | null> {
+    return this.#read((tables) => {
+      const thread = scopedThread(tables, scope)
+      const run = tables.run(thread, runId)
+      return run ? runRow(thread, run) : null
+    })
+  }
+
+  findRun(runId: string): Promise<RunRow | null> {
+    return this.#read((_, statements) => findRun(statements, runId))
+  }
+
+  listRuns(filter: RunPage): Promise<RunRow[]> {
+    return this.#read((_, statements) => listRuns(statements, filter))
+  }
+
+  countRuns(filter: RunFilter): Promise<number> {
+    return this.#read((_, statements) => countRuns(statements, filter))
+  }
+
+  getThread(scope: Scope): Promise<ThreadRow | null> {
+    return this.#read((tables) => {
+      const thread = findThread(tables, scope)
+      return thread ? threadWithLanes(tables, thread) : null
+    })
+  }
+
+  createThread(thread: NewThread): Promise<{ thread: ThreadRow; created: boolean }> {
+    return this.#write((tables) => createThread(tables, thread))
+  }
+
+  patchThread(scope: Scope, patch: ThreadPatch): Promise<ThreadRow> {
+    return this.#write((tables) => patchThread(tables, scope, patch))
+  }
+
+  deleteThread(scope: Scope): Promise<boolean> {
+    return this.#use((connection) => connection.write((tables, statements) => {
+      const deleted = deleteThread(tables, scope).length > 0
+      if (!deleted) forgetDependents(statements, scope)
+      return deleted
+    }))
+  }
+
+  listThreads(query: ThreadQuery): Promise<{ threads: ThreadRow[]; more: boolean; total?: number }> {
+    return this.#read((tables, statements) => listThreads(statements, tables, query))
+  }
+
+  readWindow(scope: Scope, window: Window, coming: number): Promise<MessageRow[]> {
+    return this.#read((tables) => readWindow(tables, scope, window, coming))
+  }
+
+  listRows(scope: Scope, query: RowQuery): Promise<{ rows: MessageRow[]; more: boolean }> {
+    return this.#read((tables, statements) => listRows(statements, tables, scope, query))
+  }
+
+  saveRows(scope: Scope, rows: readonly MessageRow[]): Promise<MessageRow[]> {
+    return this.#write((tables) => saveRows(tables, scope, rows))
+  }
+
+  deleteMessages(scope: Scope, messageIds?: readonly string[]): Promise<number> {
+    return this.#write((tables) => deleteMessages(tables, scope, messageIds))
+  }
+
+  claimTitles(claim: TitleClaim): Promise<WantedTitle[]> {
+    return this.#write((tables) => claimTitles(tables, claim))
+  }
+
+  returnTitle(threadId: string, dueAt: number | null): Promise<void> {
+    return this.#write((tables) => returnTitle(tables, threadId, dueAt))
+  }
+
+  getWorkingMemory(of: WorkingMemoryOf, run?: { threadId: string; runId: string }): Promise<WorkingMemoryRow | null> {
+    return this.#read((tables) => getWorkingMemory(tables, of, run))
+  }
+
+  mergeWorkingMemory(of: WorkingMemoryOf, change: WorkingMemoryChange, by?: WorkingMemoryWriter): Promise<WorkingMemoryRow> {
+    return this.#write((tables) => mergeWorkingMemory(tables, of, change, by))
+  }
+
+  listWorkingMemory(of: WorkingMemoryOf, query: { limit: number; before?: number }): Promise<WorkingMemoryRow[]> {
+    return this.#read((tables) => listWorkingMemory(tables, of, query))
+  }
+
+  listMessageStarts(scope: Scope, query: MessageStartQuery): Promise<{ starts: MessageStart[]; more: boolean }> {
+    return this.#read((tables, statements) => listMessageStarts(statements, tables, scope, query))
+  }
+
+  findMessages(messageIds: readonly string[], resourceId?: string): Promise<MessagePlace[]> {
+    return this.#read((_, statements) => findMessages(statements, messageIds, resourceId))
+  }
+
+  saveMessages(groups: readonly MessageGroup[]): Promise<Message[]> {
+    return this.#write((tables) => saveMessages(tables, groups))
+  }
+
+  updateMessages(groups: readonly MessagePatches[]): Promise<Message[]> {
+    return this.#write((tables) => updateMessages(tables, groups))
+  }
+
+  cloneThread(scope: Scope, clone: ThreadClone): Promise<ThreadRow> {
+    return this.#write((tables) => cloneThread(tables, scope, clone))
+  }
+
+  transferThread(scope: Scope, resourceId: string): Promise<ThreadRow> {
+    return this.#write((tables) => transferThread(tables, scope, resourceId))
+  }
+
+  pruneSome(policy: PrunePolicy): Promise<Pruned> {
+    return this.#write((tables) => pruneSome(tables, policy))
+  }
+
+  pruneDue(policy: DuePolicy): Promise<Pruned | null> {
+    return this.#write((tables) => pruneDue(tables, policy))
+  }
+
+  listLanes(scope: Scope, query: { after?: string; limit: number }): Promise<LaneRow[]> {
+    return this.#read((tables) => listLanes(tables, scope, query))
+  }
+
+  readLane(scope: Scope, id: string, options?: { placed?: boolean }): Promise<LaneState | null> {
+    return this.#read((tables) => readLane(tables, scope, id, options))
+  }
+
+  listLaneSignals(scope: Scope, id: string, query: { before?: number; limit: number }): Promise<{ signals: LaneSignalRow[]; more: boolean }> {
+    return this.#read((tables) => listLaneSignals(tables, scope, id, query))
+  }
+
+  // As a storage
+
+  /** The store of a domain. This one has all of them in its database. */
+  async getStore<Domain extends keyof StoreDomains>(domain: Domain): Promise<StoreDomains[Domain] | undefined> {
+    this.#domains ??= this.#createDomains()
+    return Object.hasOwn(this.#domains, domain) ? this.#domains[domain] : undefined
+  }
+
+  #createDomains(): Partial<StoreDomains> {
+    const recall = this.recallIndex()
+    return {
+      memory: this, notifications: new SqlInbox(this), schedules: new SqlSchedules(this), subscriptions: new SqlSubscriptions(this),
+      ...(recall && { recall }),
+    }
+  }
+
+  /** Deletes what is older than `retention` allows, in small transactions. */
+  prune(how: PruneOptions = {}): Promise<PruneResult> {
+    return pruneStore(this, { ...how, retention: how.retention ?? this.retention, now: how.now ?? this.clock.now() })
+  }
+
+  /** @internal */
+  now(): number {
+    return this.clock.now()
+  }
+
+  /** @internal */
+  connection(): Promise<SqlConnection> {
+    return this.#connected && !this.#closed ? Promise.resolve(this.#connected) : this.#connect()
+  }
+
+  #write<Result>(work: (tables: SqlTables) => Result): Promise<Result> {
+    return this.#use((connection) => connection.write(work))
+  }
+
+  #read<Result>(work: (tables: SqlTables, statements: Statements) => Result): Promise<Result> {
+    return this.#use((connection) => connection.read(work))
+  }
+
+  #use<Result>(act: (connection: SqlConnection) => Promise<Result>): Promise<Result> {
+    return this.#connected && !this.#closed ? act(this.#connected) : this.#connect().then(act)
+  }
+
+  async #connect(): Promise<SqlConnection> {
+    if (this.#closed) throw new HeedError('closed', 'This store was closed. Open a new one.')
+    if (!this.#opening) {
+      this.#opening = this.connect().catch((error: unknown) => {
+        // A file that was locked or missing may be available at the next attempt.
+        this.#opening = undefined
+        throw error
+      })
+      this.#opening.then(({ connection }) => (this.#connected = connection), () => {})
+    }
+    return (await this.#opening).connection
+  }
+}

@@ -51,6 +51,7 @@ export interface SqlStoreOptions {
 export abstract class SqlStore implements ThreadStore, ConnectionOwner {
   readonly id: string
   readonly retention: Retention | undefined
+  /** @internal */
   protected readonly clock: Clock
   #opening: Promise<OpenedConnection> | undefined
   #connected: SqlConnection | undefined
@@ -64,15 +65,19 @@ export abstract class SqlStore implements ThreadStore, ConnectionOwner {
   }
 
   abstract get place(): string | undefined
-
   abstract get namespace(): string
-
   abstract bus(): Bus
 
-  /** Opens the connection. It is called again after a failure, when the store is next used. */
+  /**
+   * Opens the connection. It is called again after a failure, when the store is next used.
+   * @internal
+   */
   protected abstract connect(): Promise<OpenedConnection>
 
-  /** The recall index of the messages, where the database has one. */
+  /**
+   * The recall index of the messages, where the database has one.
+   * @internal
+   */
   protected abstract recallIndex(): RecallIndex | undefined
 
   async open(): Promise<void> {

@@ -142,6 +142,7 @@ export class LibSQLStore extends SqlStore {
     throw new HeedError('unsupported_option', 'A database on a server is backed up and restored there, not from here.')
   }
 
+  /** @internal */
   protected override async connect(): Promise<OpenedConnection> {
     const { url, client, authToken, busyTimeout = 10_000 } = this.#options
     const { clock } = this
@@ -160,7 +161,10 @@ export class LibSQLStore extends SqlStore {
     return Connection.share({ clock, busyTimeout, location: { kind: 'file', path } })
   }
 
-  /** The index is a file beside the messages, or in memory with them; a server has none. */
+  /**
+   * The index is a file beside the messages, or in memory with them; a server has none.
+   * @internal
+   */
   protected override recallIndex(): RecallIndex | undefined {
     return this.#options.client || this.#location.kind === 'remote' ? undefined : new LibSQLRecall(this, this.clock)
   }

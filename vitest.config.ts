@@ -1,3 +1,5 @@
+import { existsSync, statfsSync } from 'node:fs'
+import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { defineConfig } from 'vitest/config'
 import { entriesOf } from './scripts/checks/entries.ts'
@@ -6,17 +8,41 @@ import { entriesOf } from './scripts/checks/entries.ts'
 const root = import.meta.dirname
 const alias = entriesOf(root).map(({ specifier, source }) => ({ find: new RegExp(`^${specifier}$`), replacement: join(root, source) }))
 
+/** Files that replace a module with `vi.mock`: a module that an earlier file of the same worker loaded is not replaced. */
+const mocking = ['src/run/loop/loop.test.ts']
+
+/** The tests open thousands of databases: in memory where the machine has a file system for it, so that none waits for a disk. */
+const folder = join(hasRoom('/dev/shm') ? '/dev/shm' : tmpdir(), `heed-tests-${process.pid}`)
+
 export default defineConfig({
   resolve: { alias },
   test: {
-    include: ['src/**/*.test.ts', 'test/**/*.test.ts', 'examples/**/*.test.ts'],
-    testTimeout: 30_000,
+    testTimeout: 120_000,
+    hookTimeout: 60_000,
     // The check of MUSTs reads ids from titles, which the names of conformance cases are part of.
     taskTitleValueFormatTruncate: 0,
     // A third of the time is waiting for processes, browsers and disks: even one core has room for two.
     maxWorkers: 2,
-    // What is waited for comes; a busy machine only makes it come later.
-    expect: { poll: { timeout: 20_000 } },
+    // The limits only end a test that hangs; a busy machine delays the event that a test waits for.
+    expect: { poll: { timeout: 100_000 } },
     reporters: process.env.CI ? ['default', ['json', { outputFile: '.ci/vitest.json' }]] : ['default'],
+    // TMPDIR is made and removed by `globalSetup`.
+    // Child processes of the tests load the sources: without the cache each one strips the types of some 500 files first.
+    env: { TMPDIR: folder, NODE_COMPILE_CACHE: join(root, 'node_modules/.cache/heed-tests') },
+    globalSetup: 'test/global-setup.ts',
+    projects: [
+      {
+        extends: true,
+        // Loading the sources again for each file would take longer than most files' tests.
+        test: { name: 'heed', isolate: false, include: ['src/**/*.test.ts', 'test/**/*.test.ts', 'examples/**/*.test.ts'], exclude: mocking },
+      },
+      { extends: true, test: { name: 'mocking', include: mocking } },
+    ],
   },
 })
+
+function hasRoom(path: string): boolean {
+  if (!existsSync(path)) return false
+  const { bavail, bsize } = statfsSync(path)
+  return bavail * bsize > 2 ** 31
+}

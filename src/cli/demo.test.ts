@@ -22,7 +22,7 @@ interface Played {
 /** Runs the demo without a terminal, in an environment with nothing but `env`. Ctrl-C is pressed at `stopAt`. */
 async function play(args: string[], env: Record<string, string> = {}, stopAt?: string): Promise<Played> {
   const child = spawn(process.execPath, [program, ...args], {
-    env: { TMPDIR: folder, ...env },
+    env: { TMPDIR: folder, NODE_COMPILE_CACHE: process.env.NODE_COMPILE_CACHE, ...env },
     stdio: ['ignore', 'pipe', 'pipe'],
   })
   const played: Played = { code: null, output: '', errors: '' }

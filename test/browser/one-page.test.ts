@@ -9,7 +9,7 @@ const kinds = ['use-thread', 'use-chat'] as const
 describe.skipIf(missing)(`one page and one thread in a real browser${why}`, () => {
   const { opened, url } = browsing()
 
-  it.each(kinds)('[U1.8] %s: steers as often as its user likes on one connection, and can still be stopped', { timeout: 90_000 }, async (kind) => {
+  it.each(kinds)('[U1.8] %s: steers as often as its user likes on one connection, and can still be stopped', async (kind) => {
     const { look, running, go } = held()
     const agent = new Agent({ id: 'guide', model: scriptedModel([{ text: 'I look.', toolCalls: [{ toolName: 'look', input: {} }] }, 'Seen.']), tools: { look } })
     const { tab, history, thread } = await opened(kind, agent)
@@ -32,7 +32,7 @@ describe.skipIf(missing)(`one page and one thread in a real browser${why}`, () =
     expect(await open()).toBe(1)
   })
 
-  it.each(kinds)('[U1.9] %s: a send that is refused leaves the page as it was, and it goes on', { timeout: 60_000 }, async (kind) => {
+  it.each(kinds)('[U1.9] %s: a send that is refused leaves the page as it was, and it goes on', async (kind) => {
     const agent = new Agent({ id: 'guide', model: scriptedModel(['One.', 'Two.']) })
     const { tab, history } = await opened(kind, agent)
     const [page, other] = [await tab(), await tab()]
@@ -52,7 +52,7 @@ describe.skipIf(missing)(`one page and one thread in a real browser${why}`, () =
     expect(await open()).toBe(1)
   })
 
-  it('[U1.9] useThread: what was sent and is cleared, cancelled or not wanted does not stay on the page', { timeout: 60_000 }, async () => {
+  it('[U1.9] useThread: what was sent and is cleared, cancelled or not wanted does not stay on the page', async () => {
     const agent = new Agent({ id: 'guide', model: scriptedModel([{ text: ['I write ', 'and write'], hang: { parts: 2 } }]) })
     const { tab, history, thread } = await opened('use-thread', agent)
     const page = await tab()
@@ -77,7 +77,7 @@ describe.skipIf(missing)(`one page and one thread in a real browser${why}`, () =
     expect(await history()).toEqual(told)
   })
 
-  it('[U1.10] useThread: a long thread is shown to its first message; useChat keeps what it loaded', { timeout: 90_000 }, async () => {
+  it('[U1.10] useThread: a long thread is shown to its first message; useChat keeps what it loaded', async () => {
     const agent = new Agent({ id: 'guide', model: scriptedModel(['Ok.'], { loop: true }) })
     const { tab, history, thread, server } = await opened('use-thread', agent)
     for (let n = 0; n < 130; n++) await agent.generate(`Number ${n}.`, { memory: { thread: thread.threadId, resource: thread.resourceId } })
@@ -99,7 +99,7 @@ describe.skipIf(missing)(`one page and one thread in a real browser${why}`, () =
     expect((await history()).length).toBe(264)
   })
 
-  it('[U1.3] useChat: a page that was loaded again amid an answer can still stop it', { timeout: 60_000 }, async () => {
+  it('[U1.3] useChat: a page that was loaded again amid an answer can still stop it', async () => {
     const agent = new Agent({ id: 'guide', model: scriptedModel([{ text: ['I write ', 'and write'], hang: { parts: 2 } }]) })
     const { tab, history, thread } = await opened('use-chat', agent)
     const page = await tab()
@@ -113,7 +113,7 @@ describe.skipIf(missing)(`one page and one thread in a real browser${why}`, () =
     await expect.poll(() => lines(page)).toEqual(await history())
   })
 
-  it('[U1.11] useThread: another client is another server', { timeout: 60_000 }, async () => {
+  it('[U1.11] useThread: another client is another server', async () => {
     const second = new Agent({ id: 'guide', model: scriptedModel(['There.']) })
     const there = await served({ guide: second }, { cors: { origin: [url()] } })
     const { tab } = await opened('use-thread', new Agent({ id: 'guide', model: scriptedModel(['Here.']) }), { query: { other: there.server.url } })

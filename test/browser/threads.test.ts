@@ -11,7 +11,7 @@ import { browsing, held, lines, missing, shown, why, write } from './browsing.ts
 describe.skipIf(missing)(`pages in a real browser${why}`, () => {
   const { newPage, url: pagesUrl, opened } = browsing()
 
-  it('[U1.3] useThread: sends, steers, queues, survives a reload, and two tabs show what history says', { timeout: 60_000 }, async () => {
+  it('[U1.3] useThread: sends, steers, queues, survives a reload, and two tabs show what history says', async () => {
     const { look, running, go } = held()
     const model = scriptedModel([{ text: 'I look.', toolCalls: [{ toolName: 'look', input: {} }] }, 'By train.', 'And a mail.'])
     const { tab, history } = await opened('use-thread', new Agent({ id: 'guide', model, tools: { look } }))
@@ -34,7 +34,7 @@ describe.skipIf(missing)(`pages in a real browser${why}`, () => {
     await expect.poll(() => lines(other)).toEqual(told)
   })
 
-  it('[U1.3] useThread: approves, declines and aborts', { timeout: 60_000 }, async () => {
+  it('[U1.3] useThread: approves, declines and aborts', async () => {
     const pay = createTool({ id: 'pay', requireApproval: true, execute: async () => 'paid' })
     const model = scriptedModel([{ toolCalls: [{ toolName: 'pay', input: {} }] }, 'Paid.', { toolCalls: [{ toolName: 'pay', input: {} }] }, 'Not paid.', { text: ['I write ', 'and write'], hang: { parts: 2 } }])
     const { tab, history } = await opened('use-thread', new Agent({ id: 'guide', model, tools: { pay } }))
@@ -53,7 +53,7 @@ describe.skipIf(missing)(`pages in a real browser${why}`, () => {
     expect(await lines(page)).toEqual(await history())
   })
 
-  it('[U1.3] useChat: sends, steers, resumes after a reload, approves and declines', { timeout: 60_000 }, async () => {
+  it('[U1.3] useChat: sends, steers, resumes after a reload, approves and declines', async () => {
     const { look, running, go } = held()
     const pay = createTool({ id: 'pay', requireApproval: true, execute: async () => 'paid' })
     const model = scriptedModel([
@@ -78,7 +78,7 @@ describe.skipIf(missing)(`pages in a real browser${why}`, () => {
     expect(await page.textContent('#error')).toBe('')
   })
 
-  it('[U1.3] useChat: steers mid-stream, queues, aborts, and a second tab shows the same as it happens', { timeout: 90_000 }, async () => {
+  it('[U1.3] useChat: steers mid-stream, queues, aborts, and a second tab shows the same as it happens', async () => {
     const { look, running, go } = held()
     const model = scriptedModel([
       { text: 'I look.', toolCalls: [{ toolName: 'look', input: {} }] }, 'By train.', 'And a mail.', { text: ['I write ', 'and write'], hang: { parts: 2 } }, 'Said there.',
@@ -111,7 +111,7 @@ describe.skipIf(missing)(`pages in a real browser${why}`, () => {
     expect(await page.textContent('#error')).toBe('')
   })
 
-  it.each(['use-thread', 'use-chat'] as const)('[U1.3] %s: steers, and is loaded again, amid a text that is being written', { timeout: 90_000 }, async (kind) => {
+  it.each(['use-thread', 'use-chat'] as const)('[U1.3] %s: steers, and is loaded again, amid a text that is being written', async (kind) => {
     const go = Promise.withResolvers<void>()
     const agent = new Agent({ id: 'guide', model: scriptedModel([{ text: ['By car ', 'over the pass.'], gate: { parts: 2, until: go.promise } }, 'By train, then.']) })
     const { tab, history } = await opened(kind, agent)
@@ -131,7 +131,7 @@ describe.skipIf(missing)(`pages in a real browser${why}`, () => {
     expect(await history()).toEqual(told)
   })
 
-  it('[U1.4] useThread: shows how many notifications wait and are unread, as they come, are put away and are sent by others', { timeout: 60_000 }, async () => {
+  it('[U1.4] useThread: shows how many notifications wait and are unread, as they come, are put away and are sent by others', async () => {
     const agent = new Agent({ id: 'guide', model: scriptedModel(['Noted.'], { loop: true }), notifications: { deliveryPolicy: { default: 'persist', priorities: { urgent: 'deliver', high: 'persist', medium: 'persist', low: 'persist' } } } })
     const { tab } = await opened('use-thread', agent)
     const target = { threadId: 't1', resourceId: 'user-1' }
@@ -151,7 +151,7 @@ describe.skipIf(missing)(`pages in a real browser${why}`, () => {
     expect(await page.textContent('#connection')).toBe('live')
   })
 
-  it.each(['use-thread', 'use-chat'] as const)('[U1.3] %s: a server that is killed amid an answer and started again gives the whole answer, once', { timeout: 120_000 }, async (kind) => {
+  it.each(['use-thread', 'use-chat'] as const)('[U1.3] %s: a server that is killed amid an answer and started again gives the whole answer, once', async (kind) => {
     const folder = mkdtempSync(join(tmpdir(), 'heed-'))
     const child = new ServerProcess(join(folder, 'heed.db'), pagesUrl())
     onTestFinished(async () => {
@@ -169,9 +169,9 @@ describe.skipIf(missing)(`pages in a real browser${why}`, () => {
     await child.start()
     const answer = /^assistant: Answer number \d+ of many, in a few words\.$/
     // The lease of the killed process has to run out first.
-    await expect.poll(async () => (await lines(page)).at(-1), { timeout: 60_000 }).toMatch(answer)
+    await expect.poll(async () => (await lines(page)).at(-1)).toMatch(answer)
     await write(page, 'And now?', '#send')
-    await expect.poll(async () => (await lines(page)).length, { timeout: 30_000 }).toBe(4)
+    await expect.poll(async () => (await lines(page)).length).toBe(4)
     await expect.poll(async () => (await memory.getThreadById({ threadId: 't1' })).status).toBe('idle')
     const told = shown((await memory.listMessages({ threadId: 't1' })).uiMessages)
     expect(told).toEqual(['user: Slowly, please.', expect.stringMatching(answer), 'user: And now?', expect.stringMatching(answer)])
@@ -179,7 +179,7 @@ describe.skipIf(missing)(`pages in a real browser${why}`, () => {
     await expect.poll(() => page.textContent('#status')).toBe(kind === 'use-thread' ? 'idle' : 'ready')
   })
 
-  it('[U1.3] both pages go on when the server is killed and started again', { timeout: 90_000 }, async () => {
+  it('[U1.3] both pages go on when the server is killed and started again', async () => {
     const folder = mkdtempSync(join(tmpdir(), 'heed-'))
     const child = new ServerProcess(join(folder, 'heed.db'), pagesUrl())
     onTestFinished(async () => {

@@ -13,7 +13,7 @@ const payer = (calls: number) =>
 describe.skipIf(missing)(`calls that wait, on pages in a real browser${why}`, () => {
   const { opened } = browsing()
 
-  it.each(kinds)('[U1.7] %s: asks again after a reload and in another tab', { timeout: 60_000 }, async (kind) => {
+  it.each(kinds)('[U1.7] %s: asks again after a reload and in another tab', async (kind) => {
     const { tab, history } = await opened(kind, payer(1))
     const page = await tab()
     await write(page, 'Pay.', '#send')
@@ -30,7 +30,7 @@ describe.skipIf(missing)(`calls that wait, on pages in a real browser${why}`, ()
     expect(await history()).toEqual(told)
   })
 
-  it.each(kinds)('[U1.7] %s: of two calls each is decided once, before and after a reload', { timeout: 60_000 }, async (kind) => {
+  it.each(kinds)('[U1.7] %s: of two calls each is decided once, before and after a reload', async (kind) => {
     const { tab, history } = await opened(kind, payer(2))
     const page = await tab()
     await write(page, 'Pay.', '#send')
@@ -50,7 +50,7 @@ describe.skipIf(missing)(`calls that wait, on pages in a real browser${why}`, ()
     expect(await page.locator('.approve').count()).toBe(0)
   })
 
-  it('[U1.7] use-chat: one of two was decided elsewhere, and the page is loaded again', { timeout: 60_000 }, async () => {
+  it('[U1.7] use-chat: one of two was decided elsewhere, and the page is loaded again', async () => {
     const agent = payer(2)
     const { tab, history, thread } = await opened('use-chat', agent)
     const page = await tab()
@@ -66,7 +66,7 @@ describe.skipIf(missing)(`calls that wait, on pages in a real browser${why}`, ()
     await expect.poll(() => page.textContent('#status')).toBe('ready')
   })
 
-  it.each(kinds)('[U1.7] %s: two tabs approve at once, and the slower is left without an error', { timeout: 60_000 }, async (kind) => {
+  it.each(kinds)('[U1.7] %s: two tabs approve at once, and the slower is left without an error', async (kind) => {
     const { tab, history } = await opened(kind, payer(1))
     const [one, other] = [await tab(), await tab()]
     await write(one, 'Pay.', '#send')
@@ -96,7 +96,7 @@ describe.skipIf(missing)(`calls that wait, on pages in a real browser${why}`, ()
     for (const page of [one, other]) expect(await lines(page)).toEqual(await history())
   })
 
-  it.each([['beside what follows the thread', {}], ['alone', { alone: '1' }]] as const)('[U1.7] use-chat, %s: a tool that waits for data is asked about, also after a reload, and is given it', { timeout: 60_000 }, async (_, query) => {
+  it.each([['beside what follows the thread', {}], ['alone', { alone: '1' }]] as const)('[U1.7] use-chat, %s: a tool that waits for data is asked about, also after a reload, and is given it', async (_, query) => {
     const given: unknown[] = []
     const ask = createTool({ id: 'ask', execute: async (_input, { resumeData, suspend }) => (resumeData === undefined ? suspend?.({ question: 'Which color?' }) : (given.push(resumeData), 'noted')) })
     const agent = new Agent({ id: 'guide', model: scriptedModel([{ toolCalls: [{ toolName: 'ask', input: {} }] }, 'Done.', 'Next.']), tools: { ask } })

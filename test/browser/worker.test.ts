@@ -8,7 +8,7 @@ import { site } from './site.ts'
 
 const found = await findProgram('chromium')
 
-it.skipIf('missing' in found)(`[H1.8] the client watches, sends and reads in a worker of Chromium${whySkipped(found)}`, { timeout: 120_000 }, async () => {
+it.skipIf('missing' in found)(`[H1.8] the client watches, sends and reads in a worker of Chromium${whySkipped(found)}`, async () => {
   const pages = await site(['worker'])
   onTestFinished(() => pages.close())
   const { server } = await served({ guide: new Agent({ id: 'guide', model: scriptedModel(['Hello, worker.']) }) }, { cors: { origin: [pages.url] } })

@@ -26,7 +26,7 @@ describe('a process that is alone on its file', () => {
       watcher.unsubscribe()
       await idle(agent, thread)
     }
-    const queue = new DatabaseSync(join(`${path}-bus`, 'bus.db'), { readOnly: true })
+    const queue = new DatabaseSync(join(`${path}-bus`, 'bus.db'), { readOnly: true, timeout: 60_000 })
     expect(queue.prepare('SELECT count(*) AS rows FROM messages').get()).toEqual({ rows: 1 })
     queue.close()
   })

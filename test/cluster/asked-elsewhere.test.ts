@@ -1,7 +1,8 @@
 import { expect, it } from 'vitest'
 import type { Chunk } from '../../src/index.ts'
 import { isType, soon } from '../thread/said.ts'
-import { member, newFile, type Member } from './cluster.ts'
+import { member, type Member } from './cluster.ts'
+import { newFile } from '../new-file.ts'
 
 const thread = { resourceId: 'user-1', threadId: 'thread-1' }
 const below = { resourceId: 'user-1', threadId: 'thread-1/call-one' }

@@ -2,7 +2,8 @@ import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from
 import type { Chunk, ThreadSnapshot } from '../../src/index.ts'
 import { isType, joinedLog, soon } from '../thread/said.ts'
 import { kept, told } from '../thread/transcript.ts'
-import { cluster, member, newFile, started, type Member } from './cluster.ts'
+import { cluster, member, started, type Member } from './cluster.ts'
+import { newFile } from '../new-file.ts'
 
 /** Processes that several tests use, each on threads of its own. */
 let a: Member
@@ -158,7 +159,7 @@ describe('two processes on one file', () => {
     expect(told(await log(b))).toEqual(kept(await a.ask('recall', threadId)))
   })
 
-  it('[W2.2] what runs in a process as it comes is seen from its first word by those who watched before', { timeout: 60_000 }, async () => {
+  it('[W2.2] what runs in a process as it comes is seen from its first word by those who watched before', async () => {
     const file = newFile()
     const watcher = await member(file)
     for (let round = 0; round < 5; round++) {

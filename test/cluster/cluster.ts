@@ -1,9 +1,8 @@
 import { fork, type ChildProcess } from 'node:child_process'
 import { once } from 'node:events'
-import { mkdtempSync, rmSync } from 'node:fs'
-import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { afterAll, afterEach } from 'vitest'
+import { onTestFinished } from 'vitest'
+import { newFile } from '../new-file.ts'
 import type { Commands } from './process.ts'
 
 type Result<Name extends keyof Commands> = Awaited<ReturnType<Commands[Name]>>
@@ -42,22 +41,14 @@ export class Member {
   }
 }
 
-const folder = mkdtempSync(join(tmpdir(), 'heed-cluster-'))
-afterAll(() => rmSync(folder, { recursive: true, force: true }))
-const members: Member[] = []
-afterEach(() => Promise.all(members.splice(0).map((member) => member.end())))
-let files = 0
-
-export const newFile = () => join(folder, `${files++}.db`)
-
 /** One that is ended after the test. */
 export async function member(file: string, ...agentIds: string[]): Promise<Member> {
   const made = await started(file, ...agentIds)
-  members.push(made)
+  onTestFinished(() => made.end())
   return made
 }
 
-/** One that whoever starts it ends. */
+/** One that its caller ends. */
 export async function started(file: string, ...agentIds: string[]): Promise<Member> {
   const child = fork(join(import.meta.dirname, 'process.ts'), [file, ...agentIds], { stdio: ['ignore', 'inherit', 'inherit', 'ipc'], execArgv: [] })
   await once(child, 'message')

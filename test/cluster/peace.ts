@@ -43,11 +43,13 @@ export interface PeacePlan {
   folder: string
   count: number
   ms: number
+  /** On a busy machine they work longer, until so many sends were made. */
+  sends?: number
   seed: number
 }
 
 /** Lets processes work on one file, all of them sending, running, deciding and watching, and looks at what they noted. */
-export async function together({ program, folder, count, ms, seed }: PeacePlan): Promise<PeaceResult> {
+export async function together({ program, folder, count, ms, sends = 0, seed }: PeacePlan): Promise<PeaceResult> {
   mkdirSync(folder, { recursive: true })
   const database = join(folder, 'heed.db')
   const began = Date.now()
@@ -64,7 +66,9 @@ export async function together({ program, folder, count, ms, seed }: PeacePlan):
   try {
     await Promise.all(children.map((child, index) => Promise.race([word(child, 'watching'), gone[index]])))
     for (const child of children) child.send('begin')
-    await Promise.race([pause(ms - (Date.now() - began)), ...gone])
+    await Promise.race([pause(ms), ...gone])
+    const last = Date.now() + 60_000
+    while (notes({ journals: readJournals(folder) }, 'send').length < sends && Date.now() < last) await pause(250)
     for (const child of children) child.send('enough')
     const db = new DatabaseSync(database, { readOnly: true, timeout: 5_000 })
     const until = Date.now() + 60_000

@@ -28,7 +28,7 @@ export interface LedgerCall {
 }
 
 export function readLedger(database: string): Ledger {
-  const db = new DatabaseSync(database, { readOnly: true })
+  const db = new DatabaseSync(database, { readOnly: true, timeout: 60_000 })
   try {
     const threads = db.prepare('SELECT key, id, status, epoch, owner FROM heed_threads ORDER BY key').all()
     const mail = db.prepare('SELECT id, ord, kind, route, state, run_id AS runId, step FROM heed_mailbox WHERE thread = ? ORDER BY ord')

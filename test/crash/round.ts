@@ -129,7 +129,7 @@ export class Round {
   }
 
   #version(): number {
-    const database = new DatabaseSync(this.#database)
+    const database = new DatabaseSync(this.#database, { timeout: 60_000 })
     try {
       return versionOf(database)
     } finally {

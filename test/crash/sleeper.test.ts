@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest'
 import type { Clock } from '../../src/base/clock.ts'
 import { Agent, createTool } from '../../src/index.ts'
 import { scriptedModel, virtualClock } from '../../src/testing/index.ts'
-import { openHeed, placeKinds } from '../thread/places.ts'
+import { openHeed, sharedPlaceKinds } from '../thread/places.ts'
 import { collect, gate, idle, soon, types } from '../thread/said.ts'
 
 const thread = { resourceId: 'user-1', threadId: 'thread-1' }
@@ -23,7 +23,7 @@ function words(chunks: readonly object[]): string[] {
   return chunks.flatMap((chunk) => ('payload' in chunk && typeof chunk.payload === 'object' && chunk.payload && 'text' in chunk.payload ? [String(chunk.payload.text)] : []))
 }
 
-describe.each(placeKinds())('a process that slept beyond its lease, $name', ({ make }) => {
+describe.each(sharedPlaceKinds())('a process that slept beyond its lease, $name', ({ make }) => {
   it('[R1.5] says nothing more when another has its thread', async () => {
     const { clock, sleep } = drowsyClock()
     const place = make({ clock })

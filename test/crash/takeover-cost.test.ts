@@ -15,4 +15,4 @@ it('[R5.2] a takeover costs four write transactions, and idle threads are not lo
   } finally {
     rmSync(folder, { recursive: true, force: true })
   }
-}, 120_000)
+})

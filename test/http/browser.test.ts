@@ -18,7 +18,7 @@ async function page(): Promise<string> {
   return `http://127.0.0.1:${(server.address() as AddressInfo).port}`
 }
 
-it.skipIf('missing' in found)(`[H2.5] EventSource in Chromium goes on from Last-Event-ID${whySkipped(found)}`, { timeout: 60_000 }, async () => {
+it.skipIf('missing' in found)(`[H2.5] EventSource in Chromium goes on from Last-Event-ID${whySkipped(found)}`, async () => {
   const origin = await page()
   const agent = new Agent({ id: 'guide', model: scriptedModel(({ index }) => `Answer ${index}.`) })
   const { server } = await served({ guide: agent }, { cors: { origin } })

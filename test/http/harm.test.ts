@@ -10,7 +10,8 @@ import { scriptedModel } from '../../src/testing/index.ts'
 import { harmfulProxy, seeded } from './proxy.ts'
 import { served } from './serving.ts'
 
-const harms = 1_000
+/** HEED_HARMS=1000 is the campaign, `npm run test:network`. */
+const harms = Number(process.env.HEED_HARMS ?? 200)
 const clients = 4
 const threads = ['a', 'b', 'c', 'd']
 
@@ -19,7 +20,7 @@ function said(chunks: readonly Chunk[]): string[] {
   return joinDeltas(chunks.map((chunk) => ({ ...chunk, cursor: undefined }))).map((chunk) => JSON.stringify(chunk))
 }
 
-it('[H1.2] [H2.2] loses and doubles nothing behind a network that cuts, delays and swallows a thousand times', { timeout: 400_000 }, async () => {
+it('[H1.2] [H2.2] loses and doubles nothing behind a network that cuts, delays and swallows', { timeout: 400_000 }, async () => {
   const folder = mkdtempSync(join(tmpdir(), 'heed-'))
   onTestFinished(() => rmSync(folder, { recursive: true, force: true }))
   const agent = new Agent({ id: 'guide', model: scriptedModel(({ index }) => `Answer number ${index} of many, in a few words.`) })
@@ -61,7 +62,7 @@ it('[H1.2] [H2.2] loses and doubles nothing behind a network that cuts, delays a
   for (const { scope, chunks, subscription } of watchers) {
     const whole = truth[threads.indexOf(scope.threadId)]?.chunks ?? []
     // Whoever failed often comes back after half a minute.
-    await expect.poll(() => chunks.at(-1)?.cursor, { timeout: 90_000 }).toBe(whole.at(-1)?.cursor)
+    await expect.poll(() => chunks.at(-1)?.cursor).toBe(whole.at(-1)?.cursor)
     subscription.unsubscribe()
     expect(chunks.filter(({ type }) => type === 'data-thread-snapshot')).toEqual([])
     // Everyone watched before the first word: nothing is missing from it on.

@@ -10,7 +10,8 @@ import { scriptedModel } from '../../src/testing/index.ts'
 import { ServerProcess } from './killable.ts'
 import { seeded } from './proxy.ts'
 
-const kills = 10
+/** HEED_KILLS=10 is the campaign, `npm run test:network`. */
+const kills = Number(process.env.HEED_KILLS ?? 4)
 const threads = ['a', 'b', 'c']
 
 /**

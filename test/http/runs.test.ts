@@ -61,7 +61,7 @@ describe('runs over HTTP', () => {
     await expect.poll(() => model.callCount).toBe(2)
     await heed.close()
     // As ten processes leave it that died with it.
-    const file = new DatabaseSync(join(folder, 'heed.db'))
+    const file = new DatabaseSync(join(folder, 'heed.db'), { timeout: 60_000 })
     file.exec('UPDATE heed_runs SET attempts = 10')
     file.close()
     const { client } = await served({ guide: new Agent({ id: 'guide', model: scriptedModel(['At last.'], { loop: true }) }) }, { storage: storage() })

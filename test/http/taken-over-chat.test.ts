@@ -57,7 +57,7 @@ const send = { trigger: 'submit-message', chatId: thread.threadId } as const
 const asked: UIMessage = { id: 'm1', role: 'user', parts: [{ type: 'text', text: 'Go.' }] }
 
 describe('a chat that nobody follows, when another process takes its run up', () => {
-  it('[U1.6] shows what history says: neither the finished step nor the words before are repeated', { timeout: 60_000 }, async () => {
+  it('[U1.6] shows what history says: neither the finished step nor the words before are repeated', async () => {
     const { next, history, transport } = await twoServers([looks, begins], ['Once upon a time, there was a train.'])
     const page = shownBy(await transport().sendMessages({ ...send, messages: [asked] }))
     await expect.poll(() => said(page.message)).toEqual(['I look.', 'tool-look output-available', 'Once upon '])
@@ -67,7 +67,7 @@ describe('a chat that nobody follows, when another process takes its run up', ()
     expect(page.message?.parts.map(({ type }) => type)).toEqual((await history()).at(-1)?.parts.map(({ type }) => type))
   })
 
-  it('[U1.6] the same of an answer that a page took up again after it was loaded', { timeout: 60_000 }, async () => {
+  it('[U1.6] the same of an answer that a page took up again after it was loaded', async () => {
     const { next, transport } = await twoServers([looks, begins], ['Once upon a time, there was a train.'])
     const first = shownBy(await transport().sendMessages({ ...send, messages: [asked] }))
     await expect.poll(() => said(first.message)?.at(-1)).toBe('Once upon ')
@@ -78,7 +78,7 @@ describe('a chat that nobody follows, when another process takes its run up', ()
     for (const { message } of [page, first]) expect(said(message)).toEqual(['I look.', 'tool-look output-available', 'Once upon a time, there was a train.'])
   })
 
-  it('[U1.6] the same of an answer that goes on after an approval', { timeout: 60_000 }, async () => {
+  it('[U1.6] the same of an answer that goes on after an approval', async () => {
     const { next, transport } = await twoServers([pays, begins], ['Once upon a time, there was a train.'])
     const chat = transport()
     const first = shownBy(await chat.sendMessages({ ...send, messages: [asked] }))
@@ -93,7 +93,7 @@ describe('a chat that nobody follows, when another process takes its run up', ()
     expect(said(page.message)).toEqual(['I pay.', 'tool-pay output-available', 'Once upon a time, there was a train.'])
   })
 
-  it('[U1.6] an answer that was finished before the page came back is shown to its end', { timeout: 60_000 }, async () => {
+  it('[U1.6] an answer that was finished before the page came back is shown to its end', async () => {
     const { next, transport } = await twoServers([looks, begins], ['Once upon a time, there was a train.'])
     const page = shownBy(await transport().sendMessages({ ...send, messages: [asked] }))
     await expect.poll(() => said(page.message)).toEqual(['I look.', 'tool-look output-available', 'Once upon '])
@@ -102,7 +102,7 @@ describe('a chat that nobody follows, when another process takes its run up', ()
     expect(said(page.message)).toEqual(['I look.', 'tool-look output-available', 'Once upon a time, there was a train.'])
   })
 
-  it('[U1.6] what is said otherwise is another part', { timeout: 60_000 }, async () => {
+  it('[U1.6] what is said otherwise is another part', async () => {
     const { next, transport } = await twoServers([begins], ['There was a train.'])
     const page = shownBy(await transport().sendMessages({ ...send, messages: [asked] }))
     await expect.poll(() => said(page.message)).toEqual(['Once upon '])

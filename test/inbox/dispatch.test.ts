@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest'
 import { Agent, createTool, HeedError, type NotificationStore, type Processor } from '../../src/index.ts'
 import { notificationStoreOf } from '../../src/store/contract/storage.ts'
 import { scriptedModel, virtualClock } from '../../src/testing/index.ts'
-import { openHeed, placeKinds } from '../thread/places.ts'
+import { fileKind, openHeed, placeKinds } from '../thread/places.ts'
 import { gate, idle, soon, userTexts } from '../thread/said.ts'
 import { ci, openWorld, thread } from './world.ts'
 
@@ -149,7 +149,7 @@ describe.each(placeKinds())('dispatch, $name', ({ make }) => {
 })
 
 describe('dispatch by the next process', () => {
-  const libsql = placeKinds().find(({ name }) => name === 'libSQL')!
+  const libsql = fileKind()
 
   it('[N2.3] goes on with what was put off, and decides what nobody decided about', async () => {
     const clock = virtualClock()

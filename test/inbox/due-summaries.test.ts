@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest'
 import { Agent, type NotificationStore } from '../../src/index.ts'
 import { notificationStoreOf } from '../../src/store/contract/storage.ts'
 import { scriptedModel, virtualClock } from '../../src/testing/index.ts'
-import { openHeed, placeKinds } from '../thread/places.ts'
+import { openHeed, sharedPlaceKinds } from '../thread/places.ts'
 import { gate, idle, soon } from '../thread/said.ts'
 import { ci, openWorld, thread } from './world.ts'
 
@@ -15,7 +15,7 @@ function told(model: { calls: ReadonlyArray<{ prompt: unknown }> }): string[] {
   return JSON.stringify(model.calls.at(-1)?.prompt).replaceAll(String.raw`\"`, '"').match(/<notification-summary.*?<\/notification-summary>/g) ?? []
 }
 
-describe.each(placeKinds())('summaries that are due together, $name', ({ make }) => {
+describe.each(sharedPlaceKinds())('summaries that are due together, $name', ({ make }) => {
   it('[N1.8] five with times a minute apart, looked at an hour later, are one summary and one call of the model', async () => {
     const { agent, model, heed, clock, list } = await openWorld(make, inHalfAnHour, { dispatch: { enabled: false } })
     for (const source of ['a', 'b', 'c', 'd', 'e']) {

@@ -33,9 +33,9 @@ describe.each(placeKinds())('notifications that fail, $name', ({ make }) => {
     state.refuses = false
     expect(await world.inbox.retryNotifications(thread, [record.id], world.clock.now())).toBe(1)
     await world.heed.tick()
+    await soon(statusOf(world)).toEqual(['delivered'])
+    await soon(world.calls).toBe(1)
     await idle(world.agent, thread)
-    expect(await statusOf(world)()).toEqual(['delivered'])
-    expect(world.calls()).toBe(1)
     expect(world.read().join()).toContain(ci.summary)
     expect((await world.history()).filter((type) => type === 'notification')).toHaveLength(1)
   })

@@ -3,7 +3,7 @@ import { Agent, type NotificationInput } from '../../src/index.ts'
 import { summarySignal } from '../../src/inbox/signals.ts'
 import type { SummaryBatch } from '../../src/store/contract/notifications.ts'
 import { scriptedModel } from '../../src/testing/index.ts'
-import { openHeed, placeKinds } from '../thread/places.ts'
+import { openHeed, sharedPlaceKinds } from '../thread/places.ts'
 import { gate, soon } from '../thread/said.ts'
 import { ci, openWorld, thread, type World } from './world.ts'
 
@@ -15,7 +15,7 @@ const ways: Array<[string, (world: World) => Promise<unknown>]> = [
   ['as a list', ({ agent }) => agent.sendNotificationSignal([high, high, high], thread)],
 ]
 
-describe.each(placeKinds())('what no run has taken in yet is one summary, $name', ({ make }) => {
+describe.each(sharedPlaceKinds())('what no run has taken in yet is one summary, $name', ({ make }) => {
   it.each(ways)('[N1.10] three of high priority that come in one step, %s, are one summary, and come in full when the run ends', async (_, send) => {
     const world = await openWorld(make)
     const { calls, model, work, rest, list, history } = world

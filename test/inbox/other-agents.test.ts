@@ -2,11 +2,11 @@ import { describe, expect, it } from 'vitest'
 import { Agent } from '../../src/index.ts'
 import { notificationStoreOf } from '../../src/store/contract/storage.ts'
 import { scriptedModel, virtualClock } from '../../src/testing/index.ts'
-import { openHeed, placeKinds } from '../thread/places.ts'
+import { openHeed, sharedPlaceKinds } from '../thread/places.ts'
 import { gate, idle, soon, userTexts } from '../thread/said.ts'
 import { ci, thread } from './world.ts'
 
-describe.each(placeKinds())('agents of several processes on one thread, $name', ({ make }) => {
+describe.each(sharedPlaceKinds())('agents of several processes on one thread, $name', ({ make }) => {
   it.each([true, false])('[N2.13] what waits for an agent elsewhere is sent soon after the run, by the word of whoever ended it (dispatches itself: %s)', async (enabled) => {
     const clock = virtualClock()
     const place = make({ clock })

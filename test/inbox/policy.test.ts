@@ -150,7 +150,7 @@ describe('what is wrong with notifications', () => {
   })
 
   it('[N1.3] is refused at the send by name, with nothing written, also for the others of a list', async () => {
-    const { agent, list } = await openWorld(placeKinds()[0]!.make)
+    const { agent, list } = await openWorld(placeKinds()[0].make)
     const field = async (notification: unknown, target: unknown = thread) => {
       const error = await agent.sendNotificationSignal([ci, notification] as never, target as never).then(() => undefined, (thrown: unknown) => thrown)
       return (error as HeedError).details?.field

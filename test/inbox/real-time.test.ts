@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest'
 import { Agent, type AgentConfig, type NotificationPriority, type NotificationStore } from '../../src/index.ts'
 import { notificationStoreOf } from '../../src/store/contract/storage.ts'
 import { scriptedModel } from '../../src/testing/index.ts'
-import { openHeed, placeKinds } from '../thread/places.ts'
+import { fileKind, openHeed } from '../thread/places.ts'
 import { collect, gate, idle, soon, userTexts } from '../thread/said.ts'
 import { ci, thread } from './world.ts'
 
@@ -14,7 +14,7 @@ async function openReal(notifications?: AgentConfig['notifications']) {
   const hold = gate()
   const model = scriptedModel(({ prompt }) => (JSON.stringify(prompt.at(-1)).includes('Work.') ? { text: 'Working.', gate: hold.promise } : 'Noted.'))
   const agent = new Agent({ id: 'support', model, ...(notifications ? { notifications } : {}) })
-  const storage = placeKinds().find(({ name }) => name === 'libSQL')!.make().store()
+  const storage = fileKind().make().store()
   openHeed({ agent }, storage, { notifications: { batching: { quietMs: 100, maxWaitMs: 2_000 } } })
   const inbox = (await notificationStoreOf(storage)) as NotificationStore
   return {

@@ -1,13 +1,13 @@
 import { describe, expect, it } from 'vitest'
 import { Agent, type NotificationInput } from '../../src/index.ts'
 import { scriptedModel } from '../../src/testing/index.ts'
-import { openHeed, placeKinds } from '../thread/places.ts'
+import { openHeed, sharedPlaceKinds } from '../thread/places.ts'
 import { gate, idle, soon } from '../thread/said.ts'
 import { ci, openWorld, thread } from './world.ts'
 
 const urgent: NotificationInput = { ...ci, priority: 'urgent' }
 
-describe.each(placeKinds())('the run of a result, $name', ({ make }) => {
+describe.each(sharedPlaceKinds())('the run of a result, $name', ({ make }) => {
   it('[N1.13] is the one that took its signal in, for each of a list that wakes a thread', async () => {
     const { agent, storage } = await openWorld(make)
     const results = await agent.sendNotificationSignal([urgent, urgent, urgent], thread)

@@ -8,7 +8,7 @@ import { afterAll, describe, expect, it } from 'vitest'
 import { Agent, type InboxChange, type InboxSubscription } from '../../src/index.ts'
 import { LibSQLStore } from '../../src/store/sqlite/index.ts'
 import { scriptedModel } from '../../src/testing/index.ts'
-import { openHeed, placeKinds } from '../thread/places.ts'
+import { fileKind, openHeed, placeKinds } from '../thread/places.ts'
 import { idle, soon } from '../thread/said.ts'
 import { ci, openWorld, thread } from './world.ts'
 
@@ -106,7 +106,7 @@ describe.each(placeKinds())('a subscription to an inbox, $name', ({ make }) => {
 
 describe('a subscription to an inbox that others write to', () => {
   it('[N4.1] hears of what another store on the file took in, by a bell and not by the clock', async () => {
-    const place = placeKinds().find(({ name }) => name === 'libSQL')!.make()
+    const place = fileKind().make()
     const other = () => new Agent({ id: 'support', model: scriptedModel(() => 'Noted.'), ...kept })
     const [watching, writing] = [other(), other()]
     await openHeed({ watching }, place.store()).start()
@@ -121,7 +121,7 @@ describe('a subscription to an inbox that others write to', () => {
     const agent = new Agent({ id: 'support', model: scriptedModel(() => 'Noted.'), ...kept })
     const heed = openHeed({ agent }, new LibSQLStore({ url: `file:${path}` }))
     await agent.sendNotificationSignal({ ...ci, summary: 'Before.' }, thread)
-    const database = new DatabaseSync(path)
+    const database = new DatabaseSync(path, { timeout: 60_000 })
     database.exec('UPDATE heed_notification_changes SET last = last + 5000000')
     database.close()
     await agent.sendNotificationSignal({ ...ci, summary: 'After.' }, thread)

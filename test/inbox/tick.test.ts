@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest'
 import { Agent } from '../../src/index.ts'
 import { scriptedModel, virtualClock } from '../../src/testing/index.ts'
-import { openHeed, placeKinds } from '../thread/places.ts'
+import { openHeed, sharedPlaceKinds } from '../thread/places.ts'
 import { gate, idle, soon } from '../thread/said.ts'
 import { ci, openWorld, thread } from './world.ts'
 
@@ -16,7 +16,7 @@ function slowAgent(clock: { now(): number }) {
   return { agent, model, held, finished: () => finished }
 }
 
-describe.each(placeKinds())('tick, $name', ({ make }) => {
+describe.each(sharedPlaceKinds())('tick, $name', ({ make }) => {
   it('[N2.4] resolves when the runs that it woke have ended', async () => {
     const clock = virtualClock()
     const { agent, model, held, finished } = slowAgent(clock)

@@ -1,11 +1,6 @@
 import { spawn, type ChildProcess } from 'node:child_process'
 import { once } from 'node:events'
-import { afterEach } from 'vitest'
-
-const children: ChildProcess[] = []
-afterEach(async () => {
-  await Promise.all(children.splice(0).map(killed))
-})
+import { onTestFinished } from 'vitest'
 
 /** Another process that runs this module text, with what programs use of Heed in scope. It ends with the test. */
 export function runChild(code: string): ChildProcess {
@@ -16,7 +11,7 @@ export function runChild(code: string): ChildProcess {
     import { scriptedModel } from ${module('testing/index.ts')}
     ${code}`
   const child = spawn(process.execPath, ['--input-type=module', '-e', text], { stdio: ['ignore', 'inherit', 'inherit', 'ipc'] })
-  children.push(child)
+  onTestFinished(() => killed(child))
   return child
 }
 

@@ -4,10 +4,11 @@ import { LibSQLStore, MemoryLibSQL, NotificationsLibSQL, SchedulesLibSQL, Subscr
 import { notificationStoreOf, scheduleStoreOf, subscriptionStoreOf, threadStoreOf } from '../../src/store/contract/storage.ts'
 import { scriptedModel, virtualClock } from '../../src/testing/index.ts'
 import { soon } from '../thread/said.ts'
-import { kept, newFile } from './kept.ts'
+import { kept } from './kept.ts'
+import { newFile } from '../new-file.ts'
 
-const day = 86_400_000
-const retention = { threads: '1d' } as const
+const hour = 3_600_000
+const retention = { threads: '1h' } as const
 
 const places: Array<{ name: string; storage(): Storage }> = [
   { name: 'in one file', storage: () => kept(new LibSQLStore({ url: `file:${newFile()}`, retention })) },
@@ -87,7 +88,7 @@ describe.each(places)('records that belong to threads, $name', ({ storage: make 
     const { memory, clock, heed, fill, held } = await world()
     for (const id of ['t', 'u']) await fill(id, 'u')
     expect((await heed.tick()).pruned).toBe(0)
-    await clock.advance(1.1 * day)
+    await clock.advance(1.1 * hour)
     await soon(async () => {
       await clock.advance(10_000)
       return (await memory.getThreadById({ threadId: 't' })) ?? (await held('t')) + (await held('u'))

@@ -1,28 +1,18 @@
-import { mkdtempSync, rmSync } from 'node:fs'
-import { tmpdir } from 'node:os'
-import { join } from 'node:path'
-import { afterAll, afterEach } from 'vitest'
+import { onTestFinished } from 'vitest'
 import { InMemoryStore, Memory, type Message, type MemoryConfig, type ThreadStore } from '../../src/index.ts'
 import { LibSQLStore } from '../../src/store/sqlite/index.ts'
+import { newFile } from '../new-file.ts'
 
-const folder = mkdtempSync(join(tmpdir(), 'heed-memory-'))
-afterAll(() => rmSync(folder, { recursive: true }))
-let count = 0
-export const newFile = () => join(folder, `${count++}.db`)
-
-const opened: Array<{ close(): Promise<void> }> = []
-afterEach(async () => {
-  // What was opened last may use what was opened before it.
-  for (const one of opened.splice(0).toReversed()) await one.close()
-})
+/** Closed after the test: what was opened last first, since it may use what was opened before it. */
 export function kept<Store extends { close(): Promise<void> }>(store: Store): Store {
-  opened.push(store)
+  onTestFinished(() => store.close())
   return store
 }
 
+/** As `placeKinds`: on `:memory:`, and with HEED_STORES=all on a file as well. */
 export const stores: ReadonlyArray<{ name: string; store(): ThreadStore }> = [
   { name: 'in memory', store: () => kept(new InMemoryStore()) },
-  { name: 'libSQL', store: () => kept(new LibSQLStore({ url: `file:${newFile()}` })) },
+  ...(process.env.HEED_STORES === 'all' ? [{ name: 'libSQL', store: () => kept(new LibSQLStore({ url: `file:${newFile()}` })) }] : []),
 ]
 
 export function memoryOn(store: ThreadStore, config: MemoryConfig = {}): Memory {

@@ -8,7 +8,8 @@ import { Agent, CompositeStore, Heed, InMemoryStore, Memory, silentLogger } from
 import { begin } from '../../src/store/conformance/fixture.ts'
 import { LibSQLStore, MemoryLibSQL } from '../../src/store/sqlite/index.ts'
 import { scriptedModel } from '../../src/testing/index.ts'
-import { conversation, ids, sourceIds, kept, memoryOn, newFile, said } from './kept.ts'
+import { conversation, ids, sourceIds, kept, memoryOn, said } from './kept.ts'
+import { newFile } from '../new-file.ts'
 
 const target = { memory: { thread: 't', resource: 'u' } }
 const echo = () => scriptedModel((call) => `${call.prompt.length}`)

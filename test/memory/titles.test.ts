@@ -9,7 +9,7 @@ import { cleanTitle } from '../../src/memory/titles.ts'
 import { LibSQLStore } from '../../src/store/sqlite/index.ts'
 import { scriptedModel, virtualClock, type Script, type ScriptedModel } from '../../src/testing/index.ts'
 import { rejection, thrownBy } from '../agent/asking.ts'
-import { openHeed, placeKinds } from '../thread/places.ts'
+import { openHeed, sharedPlaceKinds } from '../thread/places.ts'
 import { gate, soon, texts } from '../thread/said.ts'
 
 const where = { thread: 'chat-1', resource: 'user-7' }
@@ -27,7 +27,7 @@ async function titleIn(agent: Agent, id = threadId): Promise<string | undefined>
 
 const writes = (script: Script = () => '"Going to Rome."') => scriptedModel(script)
 
-describe.each(placeKinds())('titles, $name', ({ make }) => {
+describe.each(sharedPlaceKinds())('titles, $name', ({ make }) => {
   it('[M3.3] are made from the user\'s first message, after the answer, and once', async () => {
     const hold = gate()
     const writer = scriptedModel(async () => {

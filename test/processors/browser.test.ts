@@ -20,7 +20,7 @@ describe.skipIf('missing' in found)(`browserLane with a real browser${whySkipped
     await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
     base = `http://127.0.0.1:${(server.address() as AddressInfo).port}`
     browser = await chromium.launch({ executablePath: 'path' in found ? found.path : '', args: ['--no-sandbox'] })
-  }, 60_000)
+  })
 
   afterAll(async () => {
     await browser?.close()
@@ -64,7 +64,7 @@ describe.skipIf('missing' in found)(`browserLane with a real browser${whySkipped
     for (const path of ['/start', '/next', '/other']) expect(prompt).toContain(`${base}${path}`)
     expect(prompt.match(/<state/g)).toHaveLength(3)
     await context.close()
-  }, 60_000)
+  })
 
   it('[L1.5] tells it all again in a later run when the window has lost it, with the tabs that are left', async () => {
     const context = await browser.newContext()
@@ -83,5 +83,5 @@ describe.skipIf('missing' in found)(`browserLane with a real browser${whySkipped
     expect(lane).toMatchObject({ version: 2, mode: 'snapshot', value: { activeUrl: `${base}/one`, tabCount: 1 } })
     expect(JSON.stringify(model.calls[1]?.prompt)).not.toContain('/two')
     await context.close()
-  }, 60_000)
+  })
 })

@@ -3,7 +3,7 @@ import { Agent, createTool, type Processor, type SendReceipt } from '../../src/i
 import { scriptedModel } from '../../src/testing/index.ts'
 import type { RunRow } from '../../src/store/contract/threads.ts'
 import { storedResult } from '../../src/thread/cluster/run-follower.ts'
-import { openHeed, placeKinds } from '../thread/places.ts'
+import { openHeed, sharedPlaceKinds } from '../thread/places.ts'
 import { gate, idle, soon } from '../thread/said.ts'
 
 const thread = { threadId: 't', resourceId: 'u' }
@@ -37,7 +37,7 @@ function doorkeeper() {
 /** What a receipt says by now; undefined while it says nothing. */
 const soFar = ({ outcome }: SendReceipt) => Promise.race([outcome, new Promise((resolve) => setImmediate(resolve, undefined))])
 
-describe.each(placeKinds())('the outcome of a send, $name', ({ make }) => {
+describe.each(sharedPlaceKinds())('the outcome of a send, $name', ({ make }) => {
   it('[R10.2] a refusal that is learned of from the store is the one that was made: reason, processor and metadata', async () => {
     const agent = refusing('processOutputResult')
     const store = make().store()

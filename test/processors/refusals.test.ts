@@ -43,8 +43,8 @@ async function expectNothingOf(place: Place, agent: Agent): Promise<void> {
 
 /** The index of a database has passages of messages that are there, and of no others. */
 function expectIndexOf(path: string): void {
-  const index = new DatabaseSync(`${path}-recall`, { readOnly: true })
-  const messages = new DatabaseSync(path, { readOnly: true })
+  const index = new DatabaseSync(`${path}-recall`, { readOnly: true, timeout: 60_000 })
+  const messages = new DatabaseSync(path, { readOnly: true, timeout: 60_000 })
   try {
     const there = new Set(messages.prepare("SELECT key FROM heed_messages WHERE role <> 'context'").all().map(({ key }) => Number(key)))
     const indexed = index.prepare('SELECT DISTINCT key / 1024 AS message FROM passages').all().map(({ message }) => Number(message))
@@ -105,5 +105,5 @@ describe('a process that is killed while it refuses', () => {
     await heed.start()
     await expectNothingOf(place, agent)
     expectIndexOf(url.slice('file:'.length))
-  }, 30_000)
+  })
 })

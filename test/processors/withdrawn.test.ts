@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest'
 import { Agent, createTool, type Processor } from '../../src/index.ts'
 import { scriptedModel } from '../../src/testing/index.ts'
-import { openHeed, placeKinds, type Place } from '../thread/places.ts'
+import { openHeed, sharedPlaceKinds, type Place } from '../thread/places.ts'
 import { collect, gate, idle, isType, readUntil, soon, types } from '../thread/said.ts'
 
 const thread = { threadId: 't', resourceId: 'u' }
@@ -30,7 +30,7 @@ function guarded(at: 'output result' | 'output step' | 'mid-run input' | 'sub-ag
   return { agent, sub }
 }
 
-describe.each(placeKinds())('what was refused after it was shown, $name', ({ make }) => {
+describe.each(sharedPlaceKinds())('what was refused after it was shown, $name', ({ make }) => {
   it.each(['output result', 'output step', 'mid-run input', 'sub-agent'] as const)('[R7.9] by a refusal of the %s is told to nobody who comes later or comes back, here and in other processes', async (at) => {
     const place = make()
     const { agent, sub } = guarded(at, place)

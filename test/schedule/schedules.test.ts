@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest'
 import { Agent, type HeedError, type ScheduleInput, type ScheduleStore } from '../../src/index.ts'
 import { scheduleStoreOf } from '../../src/store/contract/storage.ts'
 import { scriptedModel, virtualClock, type VirtualClock } from '../../src/testing/index.ts'
-import { openHeed, placeKinds, type Place, type PlaceKind } from '../thread/places.ts'
+import { fileKind, openHeed, placeKinds, type Place, type PlaceKind } from '../thread/places.ts'
 import { gate, idle, soon, userTexts } from '../thread/said.ts'
 
 const thread = { resourceId: 'user-1', threadId: 'thread-1' }
@@ -168,7 +168,7 @@ describe.each(placeKinds())('schedules, $name', ({ make }) => {
 })
 
 describe('schedules in the next process', () => {
-  const libsql = placeKinds().find(({ name }) => name === 'libSQL')!
+  const libsql = fileKind()
 
   it.each([['once', 1], ['skip', 0], ['all', 5]] as const)('[S1.4] what was missed is sent as the schedule says: %s', async (missed, expected) => {
     const clock = virtualClock()

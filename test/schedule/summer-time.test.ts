@@ -2,7 +2,7 @@ import { afterEach, describe, expect, it } from 'vitest'
 import { Agent } from '../../src/index.ts'
 import { scriptedModel, virtualClock } from '../../src/testing/index.ts'
 import { ci, openWorld, thread, type World } from '../inbox/world.ts'
-import { openHeed, placeKinds, type PlaceKind } from '../thread/places.ts'
+import { fileKind, openHeed, placeKinds, type PlaceKind } from '../thread/places.ts'
 import { idle, soon } from '../thread/said.ts'
 
 const minute = 60_000
@@ -42,7 +42,7 @@ describe.each(placeKinds())('a night in which clocks are set, $name', ({ make })
 })
 
 describe('the cron of dispatch in a night in which clocks are set', () => {
-  const { make } = placeKinds()[1]!
+  const { make } = fileKind()
   const here = process.env.TZ
   afterEach(() => {
     if (here === undefined) delete process.env.TZ

@@ -1,20 +1,11 @@
-import { mkdtempSync, rmSync } from 'node:fs'
-import { tmpdir } from 'node:os'
-import { join } from 'node:path'
-import { describe, expect, it, onTestFinished } from 'vitest'
+import { describe, expect, it } from 'vitest'
 import { HeedError, InMemoryStore } from '../../src/index.ts'
 import { GitHubSignals, SignalProvider, WebhookSignals, type SourceEvent, type WebhookRequest } from '../../src/sources/index.ts'
-import { LibSQLStore } from '../../src/store/sqlite/index.ts'
 import { sourceConformance, type SourceHarness } from '../../src/testing/index.ts'
+import { storages } from './listening.ts'
 import { hub, hubSecret, secret, standard } from './signing.ts'
 
 const requestOf = ({ headers, body }: RequestInit): WebhookRequest => ({ headers: new Headers(headers), body: String(body) })
-
-function filed(): LibSQLStore {
-  const folder = mkdtempSync(join(tmpdir(), 'heed-'))
-  onTestFinished(() => rmSync(folder, { recursive: true, force: true }))
-  return new LibSQLStore({ url: `file:${join(folder, 'heed.db')}` })
-}
 
 /** As a user writes one. */
 class Builds extends SignalProvider {
@@ -54,7 +45,7 @@ const harnesses: Record<string, Omit<SourceHarness, 'storage'>> = {
 }
 
 describe.each(Object.entries(harnesses))('%s', (_, given) => {
-  describe.each([['in memory', () => new InMemoryStore()], ['in a file', filed]] as const)('%s', (_place, storage) => {
+  describe.each(storages)('%s', (_place, storage) => {
     const harness: SourceHarness = { ...given, storage }
     it.each(sourceConformance(harness).map((one) => [one.name, one] as const))('%s', (_name, one) => one.run(harness))
   })

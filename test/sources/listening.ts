@@ -1,24 +1,24 @@
-import { mkdtempSync, rmSync } from 'node:fs'
-import { tmpdir } from 'node:os'
-import { join } from 'node:path'
 import { onTestFinished } from 'vitest'
 import { Agent, Heed, InMemoryStore, silentLogger, type LanguageModel, type Logger, type NotificationRecord } from '../../src/index.ts'
 import { serve } from '../../src/http/server.ts'
 import { GitHubSignals, WebhookSignals, type WebhookSignalsOptions } from '../../src/sources/index.ts'
 import { LibSQLStore } from '../../src/store/sqlite/index.ts'
 import { scriptedModel } from '../../src/testing/index.ts'
+import { newFile } from '../new-file.ts'
 import { hubSecret, secret } from './signing.ts'
 
 export const thread = { threadId: 't1', resourceId: 'user-1' }
 export const persist = { deliveryPolicy: { default: 'persist', priorities: { low: 'persist', medium: 'persist', high: 'persist', urgent: 'persist' } } } as const
 
 export function filed(): LibSQLStore {
-  const folder = mkdtempSync(join(tmpdir(), 'heed-'))
-  onTestFinished(() => rmSync(folder, { recursive: true, force: true }))
-  return new LibSQLStore({ url: `file:${join(folder, 'heed.db')}` })
+  return new LibSQLStore({ url: `file:${newFile()}` })
 }
 
-export const storages = [['in memory', () => new InMemoryStore()], ['in a file', filed]] as const
+/** With HEED_STORES=all suites run on a file as well. */
+export const storages: Array<[name: string, storage: () => InMemoryStore | LibSQLStore]> = [
+  ['in memory', () => new InMemoryStore()],
+  ...(process.env.HEED_STORES === 'all' ? [['in a file', filed] satisfies [string, () => LibSQLStore]] : []),
+]
 
 interface Options {
   storage?: InMemoryStore | LibSQLStore

@@ -50,7 +50,7 @@ async function processes(polls: readonly Poll[], logger: Logger = silentLogger) 
 
 /** Time goes on until it is so. */
 async function until(clock: VirtualClock, isSo: () => boolean | Promise<boolean>, step = 1_000): Promise<void> {
-  await expect.poll(async () => (await clock.advance(step), isSo()), { timeout: 15_000 }).toBe(true)
+  await expect.poll(async () => (await clock.advance(step), isSo())).toBe(true)
 }
 
 it('[E1.6] is asked by nobody else while it is asked, however long that takes, and again when it is over', async () => {

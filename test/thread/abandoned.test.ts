@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest'
 import { Agent } from '../../src/index.ts'
 import { scriptedModel, virtualClock } from '../../src/testing/index.ts'
-import { openHeed, placeKinds, type Place } from './places.ts'
+import { openHeed, sharedPlaceKinds, type Place } from './places.ts'
 import { collect, idle, soon, userTexts } from './said.ts'
 
 const thread = { threadId: 't', resourceId: 'u' }
@@ -16,7 +16,7 @@ async function leaveUnfinished(place: Place): Promise<string> {
   return runId ?? ''
 }
 
-describe.each(placeKinds())('a run whose agent no process has, $name', ({ make }) => {
+describe.each(sharedPlaceKinds())('a run whose agent no process has, $name', ({ make }) => {
   it('[R5.6] is ended by abortRun, subscribers receive the abort, and pending signals are processed', async () => {
     const place = make()
     const runId = await leaveUnfinished(place)

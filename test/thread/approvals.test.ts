@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest'
 import { Agent, createTool, type Chunk } from '../../src/index.ts'
 import { scriptedModel, virtualClock, type Script } from '../../src/testing/index.ts'
-import { openHeed, placeKinds } from './places.ts'
+import { openHeed, sharedPlaceKinds } from './places.ts'
 import { gate, idle, isType, readUntil, soon, texts, types, userTexts } from './said.ts'
 
 const thread = { resourceId: 'user-1', threadId: 'thread-1' }
@@ -43,7 +43,7 @@ async function suspend(agent: Shop, text = 'Buy it.'): Promise<{ reader: AsyncIt
   return { reader, chunks, runId: runId ?? '' }
 }
 
-describe.each(placeKinds())('a tool call that waits for a decision, $name', ({ make }) => {
+describe.each(sharedPlaceKinds())('a tool call that waits for a decision, $name', ({ make }) => {
   it('continues after approval on the same subscription, without another start chunk', async () => {
     const { agent, model, paid } = shop([{ toolCalls: [pay('c1', 5)] }, 'Bought.'])
     openHeed({ agent }, make().store())

@@ -5,7 +5,7 @@ import { join } from 'node:path'
 import { describe, expect, it } from 'vitest'
 import { Agent, createTool, InMemoryStore, silentLogger } from '../../src/index.ts'
 import { scriptedModel, virtualClock } from '../../src/testing/index.ts'
-import { openHeed, placeKinds } from './places.ts'
+import { openHeed, sharedPlaceKinds } from './places.ts'
 import { collect, gate, isType, readUntil, soon } from './said.ts'
 import { kept, told } from './transcript.ts'
 
@@ -13,7 +13,7 @@ const thread = { resourceId: 'user-1', threadId: 'thread-1' }
 const memory = { thread: thread.threadId, resource: thread.resourceId }
 const source = (path: string) => JSON.stringify(join(import.meta.dirname, '../../src', path))
 
-describe.each(placeKinds())('closing, $name', ({ make }) => {
+describe.each(sharedPlaceKinds())('closing, $name', ({ make }) => {
   it('before the first call rejects later calls', async () => {
     const agent = new Agent({ id: 'guide', model: scriptedModel(['Hello.'], { loop: true }) })
     const place = make()

@@ -1,13 +1,7 @@
-import { mkdtempSync, rmSync } from 'node:fs'
-import { tmpdir } from 'node:os'
-import { join } from 'node:path'
 import { afterEach, describe, expect, it } from 'vitest'
 import { Agent, createTool, Heed, InMemoryStore, Memory } from '../../src/index.ts'
-import { LibSQLStore } from '../../src/store/sqlite/index.ts'
 import { scriptedModel } from '../../src/testing/index.ts'
 import { rejection } from '../agent/asking.ts'
-
-type Kept = LibSQLStore | InMemoryStore
 
 const target = { threadId: 't', resourceId: 'u' }
 const memory = { thread: 't', resource: 'u' }
@@ -16,13 +10,7 @@ afterEach(async () => {
   for (const end of ended.splice(0)) await end()
 })
 
-function file(): Kept {
-  const folder = mkdtempSync(join(tmpdir(), 'heed-ids-'))
-  ended.push(() => rmSync(folder, { recursive: true, force: true }))
-  return new LibSQLStore({ url: `file:${join(folder, 'threads.db')}` })
-}
-
-function made(storage: Kept, gate?: Promise<void>) {
+function made(storage: InMemoryStore, gate?: Promise<void>) {
   const model = scriptedModel(({ index }) => (index === 0 && gate ? { text: 'Answer 0.', gate } : `Answer ${index}.`))
   const agent = new Agent({ id: 'a', model, memory: new Memory({ semanticRecall: false }) })
   const heed = new Heed({ agents: { agent }, storage })
@@ -33,9 +21,9 @@ function made(storage: Kept, gate?: Promise<void>) {
 
 const taken = { action: 'rejected', code: 'id_taken' }
 
-describe.each([['a file', file], ['memory', (): Kept => new InMemoryStore()]])('a caller id, in %s', (_, storage) => {
+describe('a caller id', () => {
   it('[A2.4] that belongs to a message, an answer or input of a call is rejected for every kind of send, and nothing is written', async () => {
-    const { agent, model, said } = made(storage())
+    const { agent, model, said } = made(new InMemoryStore())
     await agent.generate([{ id: 'asked', role: 'user', content: 'What is 2+2?' }], { memory })
     const before = await said()
     for (const [id = ''] of before) {
@@ -53,7 +41,7 @@ describe.each([['a file', file], ['memory', (): Kept => new InMemoryStore()]])('
 
   it('[A2.4] belongs to one of a concurrent call and send, whichever was accepted first', async () => {
     const { promise: gate, resolve: release } = Promise.withResolvers<void>()
-    const { agent, said } = made(storage(), gate)
+    const { agent, said } = made(new InMemoryStore(), gate)
     await agent.sendMessage({ id: 'go', contents: 'go' }, target).outcome
     const calls = Array.from({ length: 10 }, (_, index) => agent.generate([{ id: `m${index}`, role: 'user', content: 'asked' }], { memory }).then(() => 'asked', (error: { code: string }) => error.code))
     const sends = Array.from({ length: 10 }, (_, index) => agent.sendMessage({ id: `m${index}`, contents: 'sent' }, target))
@@ -68,7 +56,7 @@ describe.each([['a file', file], ['memory', (): Kept => new InMemoryStore()]])('
   })
 
   it('[A2.5] is recognised by its message after its record was pruned', async () => {
-    const store = storage()
+    const store = new InMemoryStore()
     const { agent, model, said } = made(store)
     const first = agent.sendMessage({ id: 's', contents: 'one' }, target)
     const woke = await first.outcome
@@ -87,7 +75,7 @@ describe.each([['a file', file], ['memory', (): Kept => new InMemoryStore()]])('
   })
 
   it('[A2.6] of a message identifies that message if a call has equal content, and is rejected if the content differs', async () => {
-    const { agent, model, said } = made(storage())
+    const { agent, model, said } = made(new InMemoryStore())
     const ask = (content: string, id = 'm') => agent.generate([{ id, role: 'user', content }], { memory })
     await ask('What is 2+2?')
     expect(await rejection(ask('What is 3+3?'))).toMatchObject({ code: 'id_taken' })
@@ -105,7 +93,7 @@ describe.each([['a file', file], ['memory', (): Kept => new InMemoryStore()]])('
   })
 
   it('[A2.6] may be in history that a user interface sends along', async () => {
-    const { agent, said } = made(storage())
+    const { agent, said } = made(new InMemoryStore())
     await agent.generate([{ id: 'one', role: 'user', content: 'Tell me.' }], { memory })
     const [, [answerId = ''] = []] = await said()
     const shown = [
@@ -122,7 +110,7 @@ describe.each([['a file', file], ['memory', (): Kept => new InMemoryStore()]])('
   it('[A2.6] adds the result of a client tool to the stored call', async () => {
     const model = scriptedModel(({ prompt }) => (prompt.at(-1)?.role === 'user' ? { toolCalls: [{ toolName: 'place', toolCallId: 'c', input: {} }] } : 'Berlin, then.'))
     const agent = new Agent({ id: 'a', model, memory: new Memory({ semanticRecall: false }), tools: { place: createTool({ id: 'place', description: 'Where I am.' }) } })
-    const heed = new Heed({ agents: { agent }, storage: storage() })
+    const heed = new Heed({ agents: { agent }, storage: new InMemoryStore() })
     ended.unshift(() => heed.close())
     await agent.generate([{ id: 'q', role: 'user', content: 'Where am I?' }], { memory })
     const messages = async () => (await (await agent.getMemory()).recall({ ...target, perPage: false })).messages
@@ -140,7 +128,7 @@ describe.each([['a file', file], ['memory', (): Kept => new InMemoryStore()]])('
 
   it('[M1.16] of a pending signal is rejected by saveMessages and updateMessages', async () => {
     const { promise: gate, resolve: release } = Promise.withResolvers<void>()
-    const { agent, said } = made(storage(), gate)
+    const { agent, said } = made(new InMemoryStore(), gate)
     await agent.sendMessage({ id: 'go', contents: 'go' }, target).outcome
     await agent.sendMessage({ id: 'p', contents: 'pending' }, target).stored
     await agent.queueMessage({ id: 'q', contents: 'queued' }, target).stored

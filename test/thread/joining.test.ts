@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest'
 import { Agent, Heed, InMemoryStore, silentLogger } from '../../src/index.ts'
 import { scriptedModel, virtualClock } from '../../src/testing/index.ts'
-import { openHeed, placeKinds, type Place } from './places.ts'
+import { openHeed, sharedPlaceKinds, type Place } from './places.ts'
 import { idle, soon } from './said.ts'
 
 const thread = { threadId: 't', resourceId: 'u' }
@@ -14,7 +14,7 @@ async function leaveUnfinished(place: Place): Promise<void> {
   await heed.close()
 }
 
-describe.each(placeKinds())('a new process, $name', ({ name, make }) => {
+describe.each(sharedPlaceKinds())('a new process, $name', ({ make }) => {
   it('[N2.4] processes with tick() what another process left', async () => {
     const place = make()
     await leaveUnfinished(place)
@@ -26,8 +26,7 @@ describe.each(placeKinds())('a new process, $name', ({ name, make }) => {
     expect(model.callCount).toBe(1)
   })
 
-  // The records of a store in memory go with its process.
-  it.skipIf(name === 'in memory')('[N2.4] sends with tick() what was due before it began', async () => {
+  it('[N2.4] sends with tick() what was due before it began', async () => {
     const clock = virtualClock()
     const place = make({ clock })
     const notifications = { dispatch: { enabled: false } }

@@ -54,7 +54,7 @@ describe('a store whose response is lost', () => {
     const agent = new Agent({ id: 'a', model })
     const heed = new Heed({ agents: { agent }, storage: losing('commitStep', when, call), logger: silentLogger })
     agent.sendMessage('hi', thread)
-    await expect.poll(async () => (await agent.activeRun(thread)) === null && model.calls.length > 0, { timeout: 20_000 }).toBe(true)
+    await expect.poll(async () => (await agent.activeRun(thread)) === null && model.calls.length > 0).toBe(true)
     const { messages } = await (await agent.getMemory()).recall({ ...thread, perPage: false })
     expect(messages.map((message) => message.role)).toEqual(['signal', 'assistant'])
     expect(JSON.stringify(messages)).not.toContain('"error"')

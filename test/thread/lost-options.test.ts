@@ -6,7 +6,7 @@ import { z } from 'zod'
 import { Agent, createTool, RequestContext } from '../../src/index.ts'
 import { LibSQLStore } from '../../src/store/sqlite/index.ts'
 import { scriptedModel } from '../../src/testing/index.ts'
-import { openHeed, placeKinds } from './places.ts'
+import { openHeed, sharedPlaceKinds } from './places.ts'
 import { idle, soon } from './said.ts'
 
 const thread = { resourceId: 'user-1', threadId: 'thread-1' }
@@ -32,7 +32,7 @@ const context = () => new RequestContext<Record<string, unknown>>({ plan: 'gold'
 const given = () => ({ requestContext: context(), tools: { look }, onFinish: () => {}, maxSteps: 3 })
 const lost = ['tools', 'onFinish', 'requestContext.token', 'requestContext.handle']
 
-describe.each(placeKinds())('options of a run whose process ended, $name', ({ make }) => {
+describe.each(sharedPlaceKinds())('options of a run whose process ended, $name', ({ make }) => {
   it.each(['signal', 'call', 'queued signal'] as const)('[R10.1] are listed in lost, and the declared request context is restored: of a %s', async (what) => {
     const place = make()
     const before = guide(true)

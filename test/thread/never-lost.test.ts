@@ -6,8 +6,10 @@ import { ListeningModel } from './listening-model.ts'
 import { openHeed, placeKinds } from './places.ts'
 import { idle, soon } from './said.ts'
 
-const threads = 100
+/** HEED_MESSAGES=10000 is the campaign, `npm run test:messages`. */
+const messages = Number(process.env.HEED_MESSAGES ?? 3_000)
 const each = 100
+const threads = messages / each
 
 interface Told {
   agent: Agent
@@ -40,8 +42,8 @@ async function expectAllKept({ agent, thread }: Told, sent: readonly string[]): 
 
 const small = () => new Memory({ lastMessages: 2, semanticRecall: false })
 
-describe.each(placeKinds())('10,000 messages, $name', ({ make }) => {
-  it('[R3.2] sent around the end of runs are all answered, once and in order', { timeout: 60_000 }, () =>
+describe.each(placeKinds())(`${messages.toLocaleString('en')} messages, $name`, ({ make }) => {
+  it('[R3.2] sent around the end of runs are all answered, once and in order', { timeout: 600_000 }, () =>
     seeded(1, async (chance) => {
       const store = make().store()
       const { counts, count } = counter()
@@ -74,10 +76,10 @@ describe.each(placeKinds())('10,000 messages, $name', ({ make }) => {
         await expectAllKept({ agent, model, thread }, sent)
       }))
       expect(Object.keys(counts).toSorted()).toEqual(['delivered', 'woke'])
-      expect(Math.min(...Object.values(counts))).toBeGreaterThan(100)
+      expect(Math.min(...Object.values(counts))).toBeGreaterThan(messages / 100)
     }))
 
-  it('[R2.2] sent at any moment of runs with tools are all answered, once and in order', { timeout: 60_000 }, () =>
+  it('[R2.2] sent at any moment of runs with tools are all answered, once and in order', { timeout: 600_000 }, () =>
     seeded(2, async (chance) => {
       const store = make().store()
       const { counts, count } = counter()
@@ -110,7 +112,7 @@ describe.each(placeKinds())('10,000 messages, $name', ({ make }) => {
         await expectAllKept({ agent, model, thread }, sent)
       }))
       expect(Object.keys(counts).toSorted()).toEqual(['delivered', 'woke'])
-      expect(Math.min(...Object.values(counts))).toBeGreaterThan(100)
+      expect(Math.min(...Object.values(counts))).toBeGreaterThan(messages / 100)
     }))
 })
 

@@ -1,7 +1,7 @@
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { afterAll, afterEach } from 'vitest'
+import { afterAll, onTestFinished } from 'vitest'
 import type { Clock } from '../../src/base/clock.ts'
 import { HeedError } from '../../src/base/errors.ts'
 import { Heed, InMemoryStore, silentLogger, type HeedConfig } from '../../src/index.ts'
@@ -18,21 +18,32 @@ export interface PlaceKind {
   make(options?: { clock?: Clock }): Place
 }
 
-/** Every suite that cares runs on each of these. */
-export function placeKinds(): PlaceKind[] {
+/** With HEED_STORES=all each suite runs on both: `npm run test:stores`. */
+const all = process.env.HEED_STORES === 'all'
+
+/** What suites of behaviour run on: the SQL store on `:memory:`. */
+export function placeKinds(): [PlaceKind, ...PlaceKind[]] {
+  return all ? [memoryKind, fileKind()] : [memoryKind]
+}
+
+/** What suites run on in which a process ends and another one opens its database, or two use one database: a file. */
+export function sharedPlaceKinds(): [PlaceKind, ...PlaceKind[]] {
+  return all ? [fileKind(), memoryKind] : [fileKind()]
+}
+
+const memoryKind: PlaceKind = { name: 'in memory', make: (options = {}) => memoryPlace(new InMemoryStore(options)) }
+
+export function fileKind(): PlaceKind {
   const folder = mkdtempSync(join(tmpdir(), 'heed-thread-'))
   let files = 0
   afterAll(() => rmSync(folder, { recursive: true, force: true }))
-  return [
-    { name: 'in memory', make: (options = {}) => memoryPlace(new InMemoryStore(options)) },
-    {
-      name: 'libSQL',
-      make(options = {}) {
-        const url = `file:${join(folder, `${files++}.db`)}`
-        return { store: () => new LibSQLStore({ url, ...options }) }
-      },
+  return {
+    name: 'libSQL',
+    make(options = {}) {
+      const url = `file:${join(folder, `${files++}.db`)}`
+      return { store: () => new LibSQLStore({ url, ...options }) }
     },
-  ]
+  }
 }
 
 /** The store in memory goes with its process; here it stays, and only the way to it is closed. */
@@ -73,13 +84,11 @@ export function mortal(store: ThreadStore): { store: ThreadStore; die(): void } 
 }
 
 const opened: Heed[] = []
-afterEach(async () => {
-  await Promise.all(opened.splice(0).map((heed) => heed.close()))
-})
 
 /** A Heed that is closed after the test. It says nothing unless told. */
 export function openHeed<Agents extends NonNullable<HeedConfig['agents']>>(agents: Agents, storage: ThreadStore, more: Pick<HeedConfig, 'clock' | 'logger' | 'notifications'> = {}): Heed<Agents> {
   const heed = new Heed<Agents>({ agents, storage, logger: silentLogger, ...more })
+  if (opened.length === 0) onTestFinished(async () => void (await Promise.all(opened.splice(0).map((one) => one.close()))))
   opened.push(heed as unknown as Heed)
   return heed
 }

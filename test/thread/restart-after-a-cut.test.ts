@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest'
 import { Agent, createTool } from '../../src/index.ts'
 import { scriptedModel } from '../../src/testing/index.ts'
-import { openHeed, placeKinds, type Place } from './places.ts'
+import { openHeed, sharedPlaceKinds, type Place } from './places.ts'
 import { gate, idle, isType, readUntil, soon, userTexts } from './said.ts'
 
 const thread = { resourceId: 'user-1', threadId: 'thread-1' }
@@ -64,7 +64,7 @@ const cuts: Array<{ name: string; cut: (teller: Teller) => Promise<void> }> = [
   },
 ]
 
-describe.each(placeKinds())('a thread whose process ended after a cut, $name', ({ make }) => {
+describe.each(sharedPlaceKinds())('a thread whose process ended after a cut, $name', ({ make }) => {
   it.each(cuts)('[R5.2] continues with the same bytes after $name', async ({ cut }) => {
     const run = async (place: Place, here: Teller) => {
       const heed = openHeed({ agent: here.agent }, place.store())

@@ -3,7 +3,7 @@ import { Agent, createTool, type Chunk } from '../../src/index.ts'
 import { messageInputToSignal } from '../../src/signals/normalise.ts'
 import { signalToRow } from '../../src/signals/row.ts'
 import { scriptedModel, virtualClock, type ScriptedModel, type ScriptedStep } from '../../src/testing/index.ts'
-import { mortal, openHeed, placeKinds, type Place } from './places.ts'
+import { mortal, openHeed, sharedPlaceKinds, type Place } from './places.ts'
 import { collect, gate, idle, soon, texts, types, userTexts } from './said.ts'
 
 const thread = { resourceId: 'user-1', threadId: 'thread-1' }
@@ -47,7 +47,7 @@ async function reference(place: Place, send: (agent: Sender) => Promise<void>): 
 
 const untilAborted = (signal: AbortSignal) => new Promise<void>((resolve) => signal.addEventListener('abort', () => resolve()))
 
-describe.each(placeKinds())('a thread whose process ended, $name', ({ make }) => {
+describe.each(sharedPlaceKinds())('a thread whose process ended, $name', ({ make }) => {
   it.each([0, 1, 2])('[R5.2] continues with the same prompt bytes, cut in the stream of step %i', async (step) => {
     const whole = await reference(make(), async (agent) => void (await agent.sendMessage('Ten files.', thread).outcome))
     const place = make()
@@ -322,7 +322,7 @@ describe.each(placeKinds())('a thread whose process ended, $name', ({ make }) =>
   })
 })
 
-describe.each(placeKinds())('a process that was paused, $name', ({ make }) => {
+describe.each(sharedPlaceKinds())('a process that was paused, $name', ({ make }) => {
   it('[R1.3] neither writes nor publishes after another process took over its thread', async () => {
     const clock = virtualClock()
     const place = make({ clock })

@@ -10,7 +10,7 @@ export function gate(): { promise: Promise<void>; open(): void } {
 
 /** Looks again and again until it is so. */
 export function soon<T>(look: () => T | Promise<T>): ReturnType<typeof expect.poll<T>> {
-  return expect.poll(look, { interval: 1, timeout: 20_000 })
+  return expect.poll(look, { interval: 1 })
 }
 
 /** Waits until nothing runs on a thread. */

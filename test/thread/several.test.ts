@@ -1,12 +1,12 @@
 import { describe, expect, it } from 'vitest'
 import { Agent, createTool, silentLogger } from '../../src/index.ts'
 import { scriptedModel } from '../../src/testing/index.ts'
-import { openHeed, placeKinds } from './places.ts'
+import { openHeed, sharedPlaceKinds } from './places.ts'
 import { gate, idle, isType, readUntil, soon, userTexts } from './said.ts'
 
 const thread = { resourceId: 'user-1', threadId: 'thread-1' }
 
-describe.each(placeKinds())('several agents, $name', ({ make }) => {
+describe.each(sharedPlaceKinds())('several agents, $name', ({ make }) => {
   it('share a thread: a send to one never enters the run of another', async () => {
     const hold = gate()
     const writerModel = scriptedModel((call) => (call.index === 0 ? { text: 'Writing.', gate: hold.promise } : 'Written.'))

@@ -1,16 +1,15 @@
 import { describe, expect, it } from 'vitest'
 import { Agent, Heed, InMemoryStore } from '../../src/index.ts'
-import { LibSQLStore } from '../../src/store/sqlite/index.ts'
 import { scriptedModel } from '../../src/testing/index.ts'
 
 const thread = { threadId: 't', resourceId: 'u' }
 const state = (key: string) => ({ id: 'editor', cacheKey: key, contents: `File ${key} is open.`, value: { file: key } })
 
-describe.each([['in memory', () => new InMemoryStore()], ['in a database', () => new LibSQLStore({ url: ':memory:' })]])('state signals, %s', (_, store) => {
+describe('state signals', () => {
   function open() {
     const model = scriptedModel(() => 'seen')
     const agent = new Agent({ id: 'a', model })
-    return { model, agent, heed: new Heed({ agents: { agent }, storage: store() }) }
+    return { model, agent, heed: new Heed({ agents: { agent }, storage: new InMemoryStore() }) }
   }
 
   it('wake an idle thread, and the model reads them in their tag', async () => {

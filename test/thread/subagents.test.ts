@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest'
 import { Agent, createTool, type Chunk } from '../../src/index.ts'
 import { scriptedModel, type ScriptedStep } from '../../src/testing/index.ts'
-import { openHeed, placeKinds } from './places.ts'
+import { openHeed, sharedPlaceKinds } from './places.ts'
 import { collect, gate, idle, isType, readUntil, soon, texts, userTexts } from './said.ts'
 
 const thread = { resourceId: 'user-1', threadId: 'thread-1' }
@@ -57,7 +57,7 @@ const lastText = async (agent: Agent) => {
 
 const untilAborted = (signal: AbortSignal) => new Promise<void>((resolve) => signal.addEventListener('abort', () => resolve()))
 
-describe.each(placeKinds())('an agent that another agent calls, $name', ({ make }) => {
+describe.each(sharedPlaceKinds())('an agent that another agent calls, $name', ({ make }) => {
   it('[R9.1] continues after a restart, and the calling agent follows it', async () => {
     const place = make()
     const before = office({ hang: true, pays: [] })

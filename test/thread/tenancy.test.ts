@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest'
 import { z } from 'zod'
 import { Agent, createTool } from '../../src/index.ts'
 import { scriptedModel } from '../../src/testing/index.ts'
-import { openHeed, placeKinds } from './places.ts'
+import { openHeed, sharedPlaceKinds } from './places.ts'
 import { collect, gate, idle, isType, readUntil, soon, texts } from './said.ts'
 
 const mine = { resourceId: 'user-1', threadId: 'thread-1' }
@@ -66,7 +66,7 @@ const sends: Array<[string, Attempt]> = [
   ['createThread', async (agent) => (await agent.getMemory()).createThread(theirs)],
 ]
 
-describe.each(placeKinds())("another resource's thread, $name", ({ make }) => {
+describe.each(sharedPlaceKinds())("another resource's thread, $name", ({ make }) => {
   it.each(sends)('[X1.3] is rejected by %s', async (_, attempt) => {
     const agent = keeper()
     const place = make()

@@ -31,7 +31,7 @@ describe('a hub beside a file', () => {
     const folder = newFolder()
     const a = await member(folder, 'a')
     for (let index = 0; index < 10; index++) a.send(`t${index}`)
-    const reader = new DatabaseSync(join(folder, 'bus.db'), { readOnly: true })
+    const reader = new DatabaseSync(join(folder, 'bus.db'), { readOnly: true, timeout: 60_000 })
     expect(reader.prepare('SELECT count(*) AS rows FROM messages').get()).toEqual({ rows: 0 })
     reader.close()
   })
@@ -43,7 +43,7 @@ describe('a hub beside a file', () => {
     b.send('hello')
     await expect.poll(() => a.received.length, { interval: 1 }).toBe(1)
     // What a slow reader finds: rows were pruned before it read them.
-    const other = new DatabaseSync(join(folder, 'bus.db'))
+    const other = new DatabaseSync(join(folder, 'bus.db'), { timeout: 60_000 })
     other.exec("BEGIN; INSERT INTO messages (id, process, at, body) VALUES ((SELECT max(id) + 9 FROM messages), 'x', 0, '[]'); COMMIT")
     other.close()
     writeFileSync(join(folder, 'notify'), '.')
@@ -67,7 +67,7 @@ describe('a hub beside a file', () => {
       a.send(`t${index}`)
       await expect.poll(() => b.received.length, { interval: 0 }).toBe(index + 1)
     }
-    const reader = new DatabaseSync(join(folder, 'bus.db'), { readOnly: true })
+    const reader = new DatabaseSync(join(folder, 'bus.db'), { readOnly: true, timeout: 60_000 })
     const { rows } = reader.prepare('SELECT count(*) AS rows FROM messages').get() as { rows: number }
     reader.close()
     expect(rows).toBeLessThan(180)

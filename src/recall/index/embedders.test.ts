@@ -179,7 +179,7 @@ describe('several embedders', () => {
     const logged: string[] = []
     recall.embedWith(next, { ...silentLogger, warn: (message) => void logged.push(message) })
     await recall.search({ resourceId: 'r', text: 'puppy', limit: 1, embedder: next })
-    const index = new DatabaseSync(`${url.slice('file:'.length)}-recall`)
+    const index = new DatabaseSync(`${url.slice('file:'.length)}-recall`, { timeout: 60_000 })
     index.exec('ALTER TABLE embedders RENAME TO elsewhere')
     await clock.advance(day)
     await expect.poll(() => logged).toEqual([expect.stringContaining('renewed')])

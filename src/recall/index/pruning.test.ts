@@ -19,7 +19,7 @@ const day = 86_400_000
 
 /** What the index beside the messages holds. */
 function held(): { passages: number; vectors: number } {
-  const database = new DatabaseSync(join(folder, 'a.db-recall'), { readOnly: true })
+  const database = new DatabaseSync(join(folder, 'a.db-recall'), { readOnly: true, timeout: 60_000 })
   try {
     const count = (table: string) => Number(database.prepare(`SELECT count(*) AS found FROM ${table}`).get()?.found)
     return { passages: count('passages'), vectors: count('vectors') }

@@ -19,7 +19,7 @@ function usersOf(path: string): [LibSQLVector, LibSQLVector] {
 }
 
 function inFile<Row>(path: string, sql: string): Row[] {
-  const database = new DatabaseSync(`${path}-vectors`)
+  const database = new DatabaseSync(`${path}-vectors`, { timeout: 60_000 })
   try {
     return database.prepare(sql).all() as Row[]
   } finally {

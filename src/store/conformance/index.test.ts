@@ -37,12 +37,10 @@ const file: StoreHarness = {
     return libsql(files.get(store) ?? '')
   },
 }
-const fileless: StoreHarness = { store: () => kept(new LibSQLStore({ url: ':memory:' })) }
 
 describe('every store', () => {
   it.each(storeConformance)('in memory: $name', ({ run }) => expect(run(memory)).resolves.toBeUndefined())
   it.each(storeConformance)('libSQL file: $name', ({ run }) => expect(run(file)).resolves.toBeUndefined())
-  it.each(storeConformance)('libSQL in memory: $name', ({ run }) => expect(run(fileless)).resolves.toBeUndefined())
 
   it('names each case once', () => {
     const names = storeConformance.map(({ name }) => name)

@@ -32,7 +32,7 @@ describe('what a run reads again', () => {
   }
   /** Another process, as far as SQLite can tell. */
   const elsewhere = (text: string) => {
-    const database = new DatabaseSync(path)
+    const database = new DatabaseSync(path, { timeout: 60_000 })
     database.exec(text)
     database.close()
   }

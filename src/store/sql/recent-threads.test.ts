@@ -40,7 +40,7 @@ describe('a thread that was just written', () => {
   })
 
   it('is read again when another connection wrote', async () => {
-    const other = new DatabaseSync(path)
+    const other = new DatabaseSync(path, { timeout: 60_000 })
     other.exec(`UPDATE heed_threads SET title = 'theirs'`)
     other.close()
     expect(await touch()).toMatchObject({ title: 'theirs', metadata: { touched } })

@@ -29,5 +29,5 @@ describe('the log of a database', () => {
     const megabytes = statSync(`${path}-wal`).size / 2 ** 20
     await store.close()
     expect(megabytes).toBeLessThan(200)
-  }, 60_000)
+  })
 })

@@ -85,7 +85,7 @@ describe('another process', () => {
     const store = storeAt(path)
     await acceptOne(store, send('before', persisted))
     const child = another(path, `
-      const database = new DatabaseSync(path)
+      const database = new DatabaseSync(path, { timeout: 60_000 })
       database.exec('BEGIN IMMEDIATE')
       process.send('holding')
       await heard()
@@ -114,7 +114,7 @@ describe('another process', () => {
     const store = storeAt(path, 50)
     await store.open()
     const child = another(path, `
-      const database = new DatabaseSync(path)
+      const database = new DatabaseSync(path, { timeout: 60_000 })
       database.exec('BEGIN IMMEDIATE')
       process.send('holding')
       await heard()

@@ -179,7 +179,7 @@ describe('a large thread', () => {
     const again = storeAt(`file:${path}`)
     await again.open()
     const left = () => {
-      const database = new DatabaseSync(path, { readOnly: true })
+      const database = new DatabaseSync(path, { readOnly: true, timeout: 60_000 })
       const { count: rows } = database.prepare('SELECT count(*) AS count FROM heed_messages').get() ?? {}
       database.close()
       return rows

@@ -34,7 +34,7 @@ describe.each([['stdio', overStdio], ['HTTP', overHttp]] as const)('tools of a r
     return client.tools()
   }
 
-  it('[G4.1] are offered with the schemas of the server, and answer with what is structured, with text and pictures', { timeout: 60_000 }, async () => {
+  it('[G4.1] are offered with the schemas of the server, and answer with what is structured, with text and pictures', async () => {
     const tools = await connected()
     const model = scriptedModel([call('weather', { city: 'Bern' }), call('picture', { city: 'Bern' }), 'Cold.'])
     const { toolResults, text } = await new Agent({ id: 'a', model, tools }).generate('How is Bern?')
@@ -49,7 +49,7 @@ describe.each([['stdio', overStdio], ['HTTP', overHttp]] as const)('tools of a r
     expect(model.calls[2]?.prompt.at(-1)).toMatchObject({ content: [{ output: { type: 'content', value: [{ type: 'text' }, { type: 'file', mediaType: 'image/png' }] } }] })
   })
 
-  it('[G4.1] tell the model what went wrong: with its input, at the server, or on the way', { timeout: 60_000 }, async () => {
+  it('[G4.1] tell the model what went wrong: with its input, at the server, or on the way', async () => {
     const tools = await connected()
     const model = scriptedModel([{ toolCalls: [{ toolName: 'weather', input: { town: 'Bern' } }, { toolName: 'book', input: { nights: 2 } }, { toolName: 'vanish', input: {} }] }, 'Sorry.'])
     const { toolResults } = await new Agent({ id: 'a', model, tools }).generate('Book.')
@@ -61,7 +61,7 @@ describe.each([['stdio', overStdio], ['HTTP', overHttp]] as const)('tools of a r
     expect(JSON.stringify(model.calls[1]?.prompt.at(-1))).toContain('Fully booked.')
   })
 
-  it('[G4.1] end with an abort, and can wait for approval like others', { timeout: 60_000 }, async () => {
+  it('[G4.1] end with an abort, and can wait for approval like others', async () => {
     const tools = await connected()
     const agent = new Agent({ id: 'a', model: scriptedModel([call('weather', { city: 'Bern' }), 'Cold.', call('forever', {})]), tools })
     const heed = new Heed({ agents: { agent }, storage: new InMemoryStore(), logger: silentLogger })

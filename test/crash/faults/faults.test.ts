@@ -152,7 +152,7 @@ describe('[A1.4] a database that something is wrong with', () => {
   it('was written by a newer version', async () => {
     const database = join(newFolder(), 'heed.db')
     await filled(database, 20)
-    const other = new DatabaseSync(database)
+    const other = new DatabaseSync(database, { timeout: 60_000 })
     other.exec('PRAGMA user_version = 999')
     other.close()
     const report = await sending(database, {})
@@ -187,7 +187,7 @@ describe('[A1.4] a database that something is wrong with', () => {
   it('has noise in an index that a send looks into', async () => {
     const database = join(newFolder(), 'heed.db')
     await filled(database, 20)
-    const other = new DatabaseSync(database)
+    const other = new DatabaseSync(database, { timeout: 60_000 })
     other.exec('PRAGMA wal_checkpoint(TRUNCATE)')
     const page = Number(other.prepare("SELECT rootpage FROM sqlite_schema WHERE name = 'heed_mailbox_id'").get()?.rootpage)
     const size = Number(other.prepare('PRAGMA page_size').get()?.page_size)

@@ -1,7 +1,6 @@
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { mkdirSync, mkdtempSync, realpathSync, rmSync } from 'node:fs'
-import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
@@ -16,7 +15,8 @@ import { buildProgram } from '../program.ts'
 import { pause } from '../restless-model.ts'
 import { buildLayer, cutPower, underLayer } from './unsynced.ts'
 
-const work = realpathSync(mkdtempSync(join(tmpdir(), 'heed-power-')))
+// On a disk: a file system in memory syncs at once, and a cut would find nothing to take.
+const work = realpathSync(mkdtempSync('/var/tmp/heed-power-'))
 const compiler = await findProgram('cc')
 const cuts = 12
 
@@ -53,7 +53,7 @@ describe.skipIf('missing' in compiler)(`a power cut, played by a layer that undo
     const gone = once(last, 'exit')
     await Promise.race([once(last, 'message'), gone])
     const db = new DatabaseSync(database, { readOnly: true, timeout: 5_000 })
-    await expect.poll(() => unrest(db), { timeout: 30_000, interval: 30 }).toEqual([])
+    await expect.poll(() => unrest(db), { interval: 30 }).toEqual([])
     db.close()
     last.send('stop')
     expect(await gone).toEqual([0, null])
@@ -68,7 +68,7 @@ describe.skipIf('missing' in compiler)(`a power cut, played by a layer that undo
     // The cuts did take something, and there was something to take.
     expect(dropped.filter((count) => count > 0).length).toBeGreaterThan(cuts / 4)
     expect(confirmed).toBeGreaterThan(10 * cuts)
-  }, 120_000)
+  })
 
   it('loses what was accepted and not waited for: the layer does take it', async () => {
     const { evidence, dropped, confirmed } = await blackouts('accepted', 'accepted', 32)
@@ -76,5 +76,5 @@ describe.skipIf('missing' in compiler)(`a power cut, played by a layer that undo
     expect(checks.soundFile?.(evidence)).toEqual([])
     expect(checks.nothingLost?.(evidence).length).toBeGreaterThan(0)
     expect(dropped.filter((count) => count > 0).length).toBeGreaterThan(cuts / 2)
-  }, 120_000)
+  })
 })

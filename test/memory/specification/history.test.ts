@@ -2,7 +2,8 @@ import { beforeEach, describe, expect, it } from 'vitest'
 import { Agent, Heed, Memory, silentLogger, toUIMessages } from '../../../src/index.ts'
 import { LibSQLStore } from '../../../src/store/sqlite/index.ts'
 import { scriptedModel } from '../../../src/testing/index.ts'
-import { ids, kept, newFile, said } from '../kept.ts'
+import { ids, kept, said } from '../kept.ts'
+import { newFile } from '../../new-file.ts'
 
 const described = { thread: { id: 'thread-1', title: 'About a bill', metadata: { category: 'billing' } }, resource: 'user-4' }
 

@@ -6,7 +6,8 @@ import { LibSQLStore, LibSQLVector } from '../../../src/store/sqlite/index.ts'
 import { scriptedModel } from '../../../src/testing/index.ts'
 import { thrownBy } from '../../agent/asking.ts'
 import { texts } from '../../thread/said.ts'
-import { kept, newFile } from '../kept.ts'
+import { kept } from '../kept.ts'
+import { newFile } from '../../new-file.ts'
 
 const said = (thread: string) => ({ memory: { thread, resource: 'user-1' } })
 

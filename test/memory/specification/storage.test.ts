@@ -6,7 +6,8 @@ import { LibSQLStore, MemoryLibSQL, NotificationsLibSQL, SchedulesLibSQL, Subscr
 import type { Processor } from '../../../src/processors/index.ts'
 import { scriptedModel } from '../../../src/testing/index.ts'
 import { thrownBy } from '../../agent/asking.ts'
-import { kept, newFile } from '../kept.ts'
+import { kept } from '../kept.ts'
+import { newFile } from '../../new-file.ts'
 
 const logger = silentLogger
 const always = () => scriptedModel(() => 'Yes.')

@@ -12,7 +12,7 @@ it.each([1, 3, 100])('[N4.1] changes are listed over the ends of the spans that 
   const path = join(folder, `${limit}.db`)
   const store = new NotificationsLibSQL({ url: `file:${path}` })
   await store.open()
-  const database = new DatabaseSync(path)
+  const database = new DatabaseSync(path, { timeout: 60_000 })
   const now = 1_700_000_000_000
   const change = (id: string, owner: string) => store.ingest([{ id, threadId: `thread-${owner}`, resourceId: owner, agentId: 'agent', source: 's', kind: 'k', summary: id, now, undecidedUntil: now }])
   // Before the end of the first span, over that of the second, and in the one after which a look ends.

@@ -1,3 +1,6 @@
+import { mkdtempSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest'
 import type { Chunk, ThreadSnapshot } from '../../src/index.ts'
 import { isType, joinedLog, soon } from '../thread/said.ts'
@@ -11,8 +14,9 @@ let b: Member
 let thread: { resourceId: string; threadId: string }
 let threadId: string
 let threads = 0
+const folder = mkdtempSync(join(tmpdir(), 'heed-cluster-'))
 beforeAll(async () => {
-  const file = newFile()
+  const file = join(folder, 'heed.db')
   ;[a, b] = await Promise.all([started(file), started(file)])
 })
 beforeEach(() => {
@@ -20,7 +24,10 @@ beforeEach(() => {
   thread = { resourceId: 'user-1', threadId }
 })
 afterEach(() => Promise.all([a.ask('forget'), b.ask('forget')]))
-afterAll(() => Promise.all([a.end(), b.end()]))
+afterAll(async () => {
+  await Promise.all([a.end(), b.end()])
+  rmSync(folder, { recursive: true, force: true })
+})
 
 const log = async (of: Member, key = 'log'): Promise<Chunk[]> => (await of.ask('log', key)) ?? []
 const hears = (of: Member, type: string, key = 'log') => soon(async () => (await log(of, key)).some(isType(type))).toBe(true)

@@ -59,8 +59,14 @@ export const trueRefusals: Check = (evidence) => {
   })
 }
 
-/** What a process may complain about: it was stopped beyond its lease, or had not a moment for so long. */
-const expected: readonly RegExp[] = [/^a thread stopped; it is taken up again .*The lease of (?:thread \S+ ran out|this process could not be renewed)/]
+/**
+ * What a process may complain about: it was stopped beyond its lease, or had not a moment for so long. That the others hear of each other all
+ * the same is for the checks of watching.
+ */
+const expected: readonly RegExp[] = [
+  /^a thread stopped; it is taken up again .*The lease of (?:thread \S+ ran out|this process could not be renewed)/,
+  /^the bus does not answer; the work of other processes is found by sweeps of the store/,
+]
 
 /** A process says what went wrong; nothing may that nobody did to it. */
 export const noTrouble: Check = (evidence) => notes(evidence, 'trouble').flatMap(({ by, what }): Violation[] => {

@@ -53,7 +53,7 @@ export { fromUIMessages, type FromUIOptions } from './message/ui/from-ui.ts'
 export { toUIMessages } from './message/ui/to-ui.ts'
 export type { UIDocumentPart, UIFilePart, UIMessage, UIMetadata, UIPart, UIToolPart } from './message/ui/ui-message.ts'
 export type { ExplainedHit, ExplainedPart, ExplainedPrompt, PromptSource } from './prompt/explain.ts'
-export type { CommonPrefix, Fingerprint } from './prompt/prefix.ts'
+export type { CommonPrefix, Fingerprint } from './prompt/explain.ts'
 export { estimateTokens } from './prompt/tokens.ts'
 export type { SystemMessage, SystemMessageInput, SystemModelMessage } from './prompt/system.ts'
 
@@ -104,7 +104,7 @@ export type { ScheduleOptions } from './schedule/schedules.ts'
 export type * from './store/contract/schedules.ts'
 
 // Signals
-export type { SignalInputType, SignalType } from './signals/kinds.ts'
+export type { SignalInputType, SignalType } from './signals/signal.ts'
 export type {
   CreatedAgentSignal, FileBytes, FileInput, MessageInput, MessageInputObject, Signal, SignalAttributes, SignalContents, SignalDataPart,
   SignalFilePart, SignalImagePart, SignalInput, SignalTextPart,

@@ -2,10 +2,8 @@ import { HeedError } from '../base/errors.ts'
 import type { Heed } from '../heed/heed.ts'
 import { Site } from '../heed/site.ts'
 import type { JSONObject, JSONValue } from '../base/json.ts'
-import { Memory } from '../memory/memory.ts'
-import { historyIn, storageIn } from '../memory/named-processors.ts'
-import type { MemoryBinding } from '../memory/bindings.ts'
-import { historyOption, windowOf } from '../memory/window.ts'
+import { Memory, type MemoryBinding } from '../memory/memory.ts'
+import { storageIn } from '../memory/processors.ts'
 import type { AgentInput } from '../message/read/input.ts'
 import type { ExplainedPrompt } from '../prompt/explain.ts'
 import type { AgentExecutionOptions, MemoryOptions, MemoryTarget } from '../run/options.ts'
@@ -28,17 +26,22 @@ import { abortRun, type AbortOptions } from '../thread/control/abort.ts'
 import type { AbortAnswer } from '../thread/cluster/peers.ts'
 import type { InboxSubscribeOptions, InboxSubscription } from '../inbox/subscription.ts'
 import type { GenerateResult, StreamResult } from './stream.ts'
-import { approveCall, decideCall, checkResumeData, listSuspendedRuns, type CallDecided, type CallResume, type SuspendedTarget, type ToolApproval, type SuspendedRuns, type SuspendedRunsFilter } from './approvals.ts'
+import {
+  approveCall, checkResumeData, decideCall, listSuspendedRuns, type CallDecided, type CallResume, type SuspendedRuns,
+  type SuspendedRunsFilter, type SuspendedTarget, type ToolApproval,
+} from './approvals.ts'
 import { runCall, continueSuspended, type RunDecision } from './call.ts'
 import { checkConfig, contextKeys, resolve, type AgentConfig } from './config.ts'
-import { checkOptions, checkSend, fromLegacyOptions, requestContextIn, validateArguments, type LegacyOptions, type ForRequest } from './options.ts'
-import { explainAgentPrompt } from './explain.ts'
-import { describeAgent, describeThread, type AgentDescription } from './describe.ts'
-import { staticProcessors, historyOptionsOfCall } from './memory/history.ts'
-import { contextOf, resolveMemory, memoryPlace } from './memory/request-memory.ts'
-import { UnresolvedSends, hasCallerId, messageToSignal, toSignal } from './sends.ts'
-import { prepareRun, resolveOptions } from './prepare.ts'
-import { sendNotifications, type NotificationDeliveryPolicyConfig, type NotificationInput, type NotificationResult, type NotificationTarget } from './notifications.ts'
+import { checkOptions, fromLegacyOptions, requestContextIn, validateArguments, type LegacyOptions, type ForRequest } from './options.ts'
+import { describeAgent, explainAgentPrompt, type AgentDescription } from './inspect.ts'
+import {
+  contextOf, dependsOnRequest, historyOptionsOfCall, memoryPlace, resolveMemory, staticProcessors, windowOfAgent,
+} from './memory/request-memory.ts'
+import {
+  checkSend, hasCallerId, messageToSignal, sendNotifications, toSignal, UnresolvedSends, type NotificationDeliveryPolicyConfig,
+  type NotificationInput, type NotificationResult, type NotificationTarget,
+} from './sends.ts'
+import { describeThread, prepareRun, resolveOptions } from './prepare.ts'
 import { agentSchedules, type AgentSchedules, type ScheduleInput, type ScheduleRecord } from './schedules.ts'
 import { StorageBinding } from './storage-binding.ts'
 import { titlerOfMarkedThread } from './memory/titler.ts'
@@ -48,6 +51,11 @@ export class Agent<TAgentId extends string = string, TTools extends ToolsInput =
   readonly description: string | undefined
   readonly #config: AgentConfig
   #binding: StorageBinding
+  /** The last resolution of the binding. It holds until its storage is closed or the binding changes. */
+  #resolved: Site | undefined
+  /** The window of the configuration, without options of a call. */
+  #window: Window | undefined
+  readonly #historyDependsOnRequest: boolean
   #id: string | undefined
   #memory: Memory | undefined
   /** The request context of a copy that `forRequest` made. */
@@ -62,21 +70,17 @@ export class Agent<TAgentId extends string = string, TTools extends ToolsInput =
     this.#id = config.id ?? config.name
     this.description = config.description
     const memory = config.memory instanceof Memory ? config.memory.storage : undefined
-    this.#binding = new StorageBinding(
-      storageIn(config.id ?? config.name ?? 'without a name', memory, staticProcessors(config)),
-      config.heed,
-    )
+    const storage = storageIn(config.id ?? config.name ?? 'without a name', memory, staticProcessors(config))
+    this.#binding = new StorageBinding(storage, config.heed)
+    this.#historyDependsOnRequest = dependsOnRequest(config)
     config.heed?.admit(this)
     this.#bindMemory()
   }
 
   get id(): TAgentId {
-    if (this.#id === undefined)
-      throw new HeedError(
-        'invalid_agent',
-        'This agent has no id. Give it one, or a name, or register it: new Heed({ agents: { support: agent } }).',
-      )
-    return this.#id as TAgentId
+    if (this.#id !== undefined) return this.#id as TAgentId
+    const why = 'This agent has no id. Give it one, or a name, or register it: new Heed({ agents: { support: agent } }).'
+    throw new HeedError('invalid_agent', why)
   }
 
   get name(): string {
@@ -87,13 +91,13 @@ export class Agent<TAgentId extends string = string, TTools extends ToolsInput =
 
   /** Runs the agent and resolves with the whole result. Rejects when the run failed or was aborted; a tripwire is part of the result. */
   async generate<S extends Schema = never>(
-    messages: AgentInput,
-    options: AgentExecutionOptions<S> = {},
+    messages: AgentInput, options: AgentExecutionOptions<S> = {},
   ): Promise<GenerateResult<TTools, S>> {
     checkOptions(options, 'generate()')
     const result = await (await runCall(this, messages, options, false)).result
-    if (result.finishReason === 'aborted')
+    if (result.finishReason === 'aborted') {
       throw new HeedError('aborted', `The run ${result.runId} was aborted.`, { cause: options.abortSignal?.reason })
+    }
     return result as GenerateResult<TTools, S>
   }
 
@@ -152,8 +156,7 @@ export class Agent<TAgentId extends string = string, TTools extends ToolsInput =
   sendNotificationSignal(notification: NotificationInput, options: NotificationTarget): Promise<NotificationResult>
   sendNotificationSignal(notifications: readonly NotificationInput[], options: NotificationTarget): Promise<NotificationResult[]>
   async sendNotificationSignal(
-    notifications: NotificationInput | readonly NotificationInput[],
-    options: NotificationTarget,
+    notifications: NotificationInput | readonly NotificationInput[], options: NotificationTarget,
   ): Promise<NotificationResult | NotificationResult[]> {
     return sendNotifications(this, notifications, options)
   }
@@ -295,8 +298,7 @@ export class Agent<TAgentId extends string = string, TTools extends ToolsInput =
 
   /**
    * This agent, bound to the storage of a request: needed where `memory` is a function that returns memories with storages of their own.
-   * Its
-   * runs take their request context from their own options.
+   * Its runs take their request context from their own options.
    */
   async forRequest(request: ForRequest): Promise<this> {
     const requestContext = requestContextIn('forRequest()', request)
@@ -319,12 +321,13 @@ export class Agent<TAgentId extends string = string, TTools extends ToolsInput =
 
   /** @internal The site of its threads. */
   site(): Site {
-    return this.#binding.site()
+    if (!this.#resolved || this.#resolved.threads.closing) this.#resolved = this.#binding.site()
+    return this.#resolved
   }
 
   /** @internal */
   threads(): ThreadRuntime {
-    return this.#binding.site().threads
+    return this.site().threads
   }
 
   /** @internal */
@@ -356,12 +359,14 @@ export class Agent<TAgentId extends string = string, TTools extends ToolsInput =
   #copyAt(site: Site | undefined): this {
     const copy = new Agent({ ...this.#config, id: this.id, heed: undefined }) as this
     copy.#binding = this.#binding.fixedAt(site)
+    copy.#resolved = undefined
     return copy
   }
 
   /** @internal An agent without a storage and a Heed of its own uses the site of the agent that called it last. */
   inheritStorage(site: Site): void {
     this.#binding.inherit(site)
+    this.#resolved = undefined
   }
 
   /** The owner of its storage, other than its memory: the storage of a processor, or its Heed. */
@@ -374,6 +379,7 @@ export class Agent<TAgentId extends string = string, TTools extends ToolsInput =
   /** @internal */
   join(heed: Heed, key: string): void {
     this.#binding.join(heed, key)
+    this.#resolved = undefined
     this.#id ??= key
     this.#bindMemory()
   }
@@ -446,15 +452,9 @@ export class Agent<TAgentId extends string = string, TTools extends ToolsInput =
   }
 
   /** @internal */
-  window(options: AgentExecutionOptions): Window {
-    const { memory } = this.#config
-    return windowOf(
-      historyOption(
-        memory instanceof Memory ? memory.options : undefined,
-        historyIn(staticProcessors(this.#config)),
-        options.memory?.options,
-      ),
-    )
+  window({ memory }: AgentExecutionOptions): Window {
+    if (memory?.options) return windowOfAgent(this.#config, memory.options)
+    return (this.#window ??= windowOfAgent(this.#config))
   }
 
   /** @internal */
@@ -464,6 +464,7 @@ export class Agent<TAgentId extends string = string, TTools extends ToolsInput =
 
   /** @internal */
   memoryOptions(options: AgentExecutionOptions): Promise<MemoryOptions> | undefined {
+    if (!this.#historyDependsOnRequest && !options.inputProcessors && !options.outputProcessors) return undefined
     return historyOptionsOfCall(this.id, this.#config, options)
   }
 

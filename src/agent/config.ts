@@ -14,7 +14,7 @@ import type { ToolsInput } from '../run/tools/tool-set.ts'
 import type { ToolPayloadTransformPolicy } from '../run/tools/payloads.ts'
 import { compileSchema } from '../schema/compile.ts'
 import type { Schema } from '../schema/schema.ts'
-import { isXMLName } from '../signals/xml.ts'
+import { isXMLName } from '../signals/tags.ts'
 import type { Agent } from './agent.ts'
 import { checkOptions, fromLegacyOptions, wantedTransform, type LegacyOptions } from './options.ts'
 
@@ -70,7 +70,9 @@ const unsupportedParameters = new Set(['workflows', 'scorers', 'voice', 'editor'
 
 /** Rejects an invalid configuration. A missing parameter is reported by the first call that needs it. */
 export function checkConfig(config: AgentConfig): void {
-  if (typeof config !== 'object' || config === null || Array.isArray(config)) throw new HeedError('invalid_agent', "An agent needs its parameters: new Agent({ id: 'support', … }).")
+  if (typeof config !== 'object' || config === null || Array.isArray(config)) {
+    throw new HeedError('invalid_agent', "An agent needs its parameters: new Agent({ id: 'support', … }).")
+  }
   const { id, name } = config
   for (const [field, value] of Object.entries({ id, name })) {
     if (value !== undefined && (typeof value !== 'string' || value.trim() === '')) {

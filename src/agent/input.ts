@@ -1,13 +1,13 @@
 import type { LanguageModelV4Message } from '@ai-sdk/provider'
 import { HeedError } from '../base/errors.ts'
 import { toRows, type AgentInput } from '../message/read/input.ts'
-import { checkStorable } from '../message/read/invalid-message.ts'
+import { checkStorable } from '../message/read/raw.ts'
 import type { MessageRow } from '../message/row.ts'
 import { modelMessagesOf } from '../prompt/from-rows.ts'
 import { closeOpenCalls } from '../prompt/open-calls.ts'
-import { RESERVED_TAGS, needsGuard } from '../signals/forgery.ts'
+import { RESERVED_TAGS, needsGuard } from '../signals/tags.ts'
 import { messageInputToSignal } from '../signals/normalise.ts'
-import { modelSignalOf, signalToRow } from '../signals/row.ts'
+import { modelSignalOf, signalToRow } from '../signals/conversions.ts'
 import type { Askable } from './askable.ts'
 
 /** The messages of a call as rows of the prompt. */
@@ -40,7 +40,8 @@ export function checkInput(rows: readonly MessageRow[], onThread: boolean): void
   const last = rows.at(-1)
   if (shown.some(hasContent) && !(last?.role === 'user' && !hasContent(last))) return
   const why = rows.some(({ role }) => role === 'tool')
-    ? 'A tool result must follow the call it answers: pass the messages from that call on, or memory: { thread, resource } of the thread that contains it.'
+    ? 'A tool result must follow the call it answers: pass the messages from that call on, ' +
+      'or memory: { thread, resource } of the thread that contains it.'
     : 'The message is empty. Pass a text or a file.'
   throw new HeedError('invalid_message', why)
 }

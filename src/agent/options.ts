@@ -1,12 +1,11 @@
-import { checkNames, isName, refused } from '../base/arguments.ts'
+import { checkNames, refused } from '../base/arguments.ts'
 import { HeedError } from '../base/errors.ts'
-import { isObject } from '../base/json.ts'
+import { isName, isObject } from '../base/json.ts'
 import { checkMemoryOptions } from '../memory/options.ts'
 import type { ModelSettings } from '../run/model/model.ts'
 import type { AgentExecutionOptions, MemoryTarget, StructuredOutputOptions } from '../run/options.ts'
 import { RequestContext } from '../run/request-context.ts'
 import type { ToolSet } from '../run/tools/tool-set.ts'
-import { checkSendOptions, type CheckedSend, type SendOptions } from '../thread/send/send.ts'
 
 /** The agent's defaults and the options of a call, merged. */
 export type ResolvedOptions = AgentExecutionOptions & { requestContext: RequestContext }
@@ -151,7 +150,8 @@ export function checkMemory(memory: MemoryTarget): { threadId: string; resourceI
   if (!isName(resource)) {
     throw new HeedError(
       'invalid_argument',
-      "memory.resource is missing or is not a valid string (well-formed Unicode, no NUL). Pass the owner of the thread, for example memory: { thread: 'chat-1', resource: 'user-7' }.",
+      'memory.resource is missing or is not a valid string (well-formed Unicode, no NUL). Pass the owner of the thread, ' +
+        "for example memory: { thread: 'chat-1', resource: 'user-7' }.",
       { details: { field: 'memory.resource' } },
     )
   }
@@ -191,36 +191,6 @@ function isToolChoice(value: unknown): boolean {
 
 function isAbortSignal(value: unknown): boolean {
   return isObject(value) && typeof value.aborted === 'boolean' && typeof value.addEventListener === 'function'
-}
-
-interface WithStreamOptions {
-  threadId?: string
-  resourceId?: string
-  ifIdle?: { streamOptions?: AgentExecutionOptions }
-}
-
-/** Validates the options of a send. Throws before anything is stored or published. */
-export function checkSend(options: SendOptions): CheckedSend {
-  checkStreamOptions(options)
-  return checkSendOptions(options)
-}
-
-/**
- * Validates the options of the run that a send may start. Their `memory` may repeat the target of the send, and must not name another one.
- */
-export function checkStreamOptions(options: WithStreamOptions): void {
-  const { streamOptions } = options?.ifIdle ?? {}
-  if (streamOptions === undefined) return
-  checkOptions(streamOptions, 'ifIdle.streamOptions')
-  const { thread, resource } = streamOptions.memory ?? {}
-  checkTarget('thread', typeof thread === 'string' ? thread : thread?.id, options.threadId)
-  checkTarget('resource', resource, options.resourceId)
-}
-
-function checkTarget(field: 'thread' | 'resource', named: string | undefined, target: string | undefined): void {
-  if (named === undefined || named === target) return
-  const why = `ifIdle.streamOptions.memory.${field} is '${named}', but the send goes to '${target ?? 'the thread of a run'}'. Leave it out: threadId and resourceId are the target.`
-  throw new HeedError('invalid_argument', why, { details: { field: `ifIdle.streamOptions.memory.${field}` } })
 }
 
 /** The request that a method is called for. */

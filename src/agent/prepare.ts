@@ -1,18 +1,21 @@
 import { HeedError } from '../base/errors.ts'
+import type { JSONObject } from '../base/json.ts'
+import { untilAborted } from '../base/promises.ts'
+import type { Site } from '../heed/site.ts'
+import { splitMetadata } from '../memory/working-memory/access.ts'
 import { ProcessorPipeline } from '../processors/pipeline.ts'
 import { systemMessages, type SystemMessage } from '../prompt/system.ts'
 import { resolveModels } from '../run/model/model.ts'
 import type { AgentExecutionOptions } from '../run/options.ts'
-import { untilAborted } from '../base/until-aborted.ts'
 import { structuredOutput } from '../run/output/structured-output.ts'
 import { emptyToolSet, resolveTools, type ToolsInput, type ToolSet } from '../run/tools/tool-set.ts'
+import type { Send } from '../store/contract/threads.ts'
 import type { PreparedRun, RunEnvironment, RunRequest } from '../thread/runtime/runnable.ts'
-import type { Site } from '../heed/site.ts'
 import { checkOptions, checkToolNames, fromLegacyOptions, mergeOptions, type ResolvedOptions } from './options.ts'
 import { checkProcessors, expectList, expectObject, resolve, type AgentConfig } from './config.ts'
 import { validateRequestContext, contextOf } from './memory/request-memory.ts'
 import { recallSources } from './memory/semantic-recall.ts'
-import { agentTools } from './subagents/subagents.ts'
+import { agentTools } from './subagents.ts'
 import { titlerFor } from './memory/titler.ts'
 import { seatOf, workingMemoryParts, workingMemorySetting, type WorkingMemoryParts } from './memory/working-memory.ts'
 
@@ -184,4 +187,15 @@ export async function unlessAborted<T>(found: T | Promise<T>, signal: AbortSigna
     if (!signal.aborted || error !== signal.reason) throw error
     throw new HeedError('aborted', 'The run was aborted before it began.', { cause: error })
   }
+}
+
+/** The fields of a thread that a call may create, for the store. Options are resolved only where the metadata has working memory. */
+export async function describeThread(
+  config: AgentConfig, thread: { title?: string; metadata?: JSONObject }, given: AgentExecutionOptions, agent: string,
+): Promise<NonNullable<Send['thread']>> {
+  const { metadata, ...rest } = thread
+  if (metadata?.workingMemory === undefined) return thread
+  const options = await resolveOptions(config, given)
+  const { input, output } = await resolveProcessors(config, options, agent)
+  return { ...rest, ...(await splitMetadata(await workingMemorySetting(config, options, [input, output]), metadata)) }
 }

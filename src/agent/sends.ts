@@ -1,11 +1,18 @@
 import { HeedError } from '../base/errors.ts'
-import { createdSignal } from '../signals/created.ts'
+import type { NotificationInput } from '../inbox/input.ts'
+import type { NotificationTarget } from '../inbox/options.ts'
+import type { NotificationDeliveryPolicyConfig } from '../inbox/policy.ts'
+import type { NotificationResult } from '../inbox/settlement.ts'
+import { createdSignal } from '../signals/conversions.ts'
 import { messageInputToSignal, normaliseSignal, type NormaliseContext } from '../signals/normalise.ts'
 import { isPlain, type MessageInput, type Signal, type SignalInput, type StoredContents } from '../signals/signal.ts'
+import type { AgentExecutionOptions } from '../run/options.ts'
 import type { RunEnvironment } from '../thread/runtime/runnable.ts'
 import type { ThreadRuntime } from '../thread/runtime/runtime.ts'
 import { optional, type Acceptance, type SendReceipt } from '../thread/send/receipt.ts'
-import { hasRun, persists, rejected, type SendOptions } from '../thread/send/send.ts'
+import { checkSendOptions, hasRun, persists, rejected, type CheckedSend, type SendOptions } from '../thread/send/send.ts'
+import type { Askable } from './askable.ts'
+import { checkOptions } from './options.ts'
 
 type Origin = Pick<RunEnvironment, 'clock' | 'newId'>
 
@@ -42,6 +49,38 @@ function isEmpty(contents: StoredContents): boolean {
 
 function normaliseContext({ clock, newId }: Origin, reservedTags: readonly string[], id: string | undefined): NormaliseContext {
   return { id: id ?? newId(), now: clock.now(), reservedTags }
+}
+
+interface WithStreamOptions {
+  threadId?: string
+  resourceId?: string
+  ifIdle?: { streamOptions?: AgentExecutionOptions }
+}
+
+/** Validates the options of a send. Throws before anything is stored or published. */
+export function checkSend(options: SendOptions): CheckedSend {
+  checkStreamOptions(options)
+  return checkSendOptions(options)
+}
+
+/**
+ * Validates the options of the run that a send may start. Their `memory` may repeat the target of the send, and must not name another one.
+ */
+function checkStreamOptions(options: WithStreamOptions): void {
+  const { streamOptions } = options?.ifIdle ?? {}
+  if (streamOptions === undefined) return
+  checkOptions(streamOptions, 'ifIdle.streamOptions')
+  const { thread, resource } = streamOptions.memory ?? {}
+  checkTarget('thread', typeof thread === 'string' ? thread : thread?.id, options.threadId)
+  checkTarget('resource', resource, options.resourceId)
+}
+
+function checkTarget(field: 'thread' | 'resource', named: string | undefined, target: string | undefined): void {
+  if (named === undefined || named === target) return
+  const why = `ifIdle.streamOptions.memory.${field} is '${named}', but the send goes to '${target ?? 'the thread of a run'}'.`
+  throw new HeedError('invalid_argument', `${why} Leave it out: threadId and resourceId are the target.`, {
+    details: { field: `ifIdle.streamOptions.memory.${field}` },
+  })
 }
 
 /** Sends whose storage is being resolved. The sends of one thread reach it in the order of their calls. */
@@ -87,4 +126,27 @@ export class UnresolvedSends {
     })
     this.#last.set(threadId, last)
   }
+}
+
+export type { NotificationDeliveryPolicyConfig, NotificationInput, NotificationResult, NotificationTarget }
+
+/**
+ * Sends one notification, or several in one transaction. `areNew`: rejects all of them with `id_taken` where one of their ids is stored.
+ */
+export async function sendNotifications(
+  agent: Askable,
+  given: NotificationInput | readonly NotificationInput[],
+  target: NotificationTarget,
+  terms: { areNew?: boolean } = {},
+): Promise<NotificationResult | NotificationResult[]> {
+  checkStreamOptions(target)
+  const here = await agent.resolveStorage(target?.ifIdle?.streamOptions?.requestContext)
+  const { inbox } = here.site()
+  if (isBatch(given)) return given.length === 0 ? [] : inbox.send(here, given, target, terms)
+  const [result] = await inbox.send(here, [given], target, terms)
+  return result as NotificationResult
+}
+
+function isBatch(given: NotificationInput | readonly NotificationInput[]): given is readonly NotificationInput[] {
+  return Array.isArray(given)
 }

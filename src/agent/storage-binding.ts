@@ -5,16 +5,13 @@ import type { Storage } from '../store/contract/storage.ts'
 
 /**
  * Which storage the threads of an agent are in. In this order: the site that a request chose, the storage of its memory or its processors,
- * the
- * storage of its Heed, the site of the agent that called it last, the default storage.
+ * the storage of its Heed, the site of the agent that called it last, the default storage.
  */
 export class StorageBinding {
   readonly #storage: Storage | undefined
   readonly #fixed: Site | undefined
   #heed: Heed | undefined
   #inherited: Site | undefined
-  /** The result of the last resolution. It holds until its storage is closed, or the agent gets a Heed. */
-  #resolved: Site | undefined
 
   constructor(storage: Storage | undefined, heed: Heed | undefined, fixed?: Site) {
     this.#storage = storage
@@ -39,8 +36,7 @@ export class StorageBinding {
   site(): Site {
     if (this.#fixed) return this.#fixed
     if (!this.#heed && !this.#storage && this.#inherited) return this.#inherited
-    if (!this.#resolved || this.#resolved.threads.closing) this.#resolved = this.siteOf(this.#storage)
-    return this.#resolved
+    return this.siteOf(this.#storage)
   }
 
   siteOf(storage: Storage | undefined): Site {
@@ -69,6 +65,5 @@ export class StorageBinding {
       )
     }
     this.#heed = heed
-    this.#resolved = undefined
   }
 }

@@ -1,7 +1,7 @@
 import { HeedError } from './errors.ts'
+import { isName, isObject } from './json.ts'
 
-/** What callers pass, refused by name before anything is read or written. */
-
+/** The error of an invalid argument. `field` names it; `wanted` completes the sentence. */
 export function refused(field: string, wanted: string): HeedError {
   return new HeedError('invalid_argument', `${field} must be ${wanted}.`, { details: { field } })
 }
@@ -10,15 +10,7 @@ export function checkText(field: string, value: unknown): asserts value is strin
   if (typeof value !== 'string' || value === '') throw refused(field, 'a text that is not empty')
 }
 
-/**
- * A text that comes out of every store as it went in, so that two of them are never one: no half of a surrogate pair, which UTF-8 can't hold, and no NUL, at which
- * some would end it.
- */
-export function isName(value: unknown): value is string {
-  return typeof value === 'string' && value !== '' && value.isWellFormed() && !value.includes('\0')
-}
-
-/** An id, or another name by which something is found again. */
+/** Rejects values that can't be an id. */
 export function checkName(field: string, value: unknown): asserts value is string {
   checkText(field, value)
   if (!isName(value)) throw refused(field, 'a text of whole characters, without NUL')
@@ -29,10 +21,10 @@ export function checkWhole(field: string, value: unknown, least = 0): asserts va
 }
 
 export function checkObject(field: string, value: unknown): asserts value is Record<string, unknown> {
-  if (typeof value !== 'object' || value === null || Array.isArray(value)) throw refused(field, 'an object')
+  if (!isObject(value)) throw refused(field, 'an object')
 }
 
-/** Only these names; a misspelt option would otherwise pass for one that isn't given. */
+/** Rejects unknown fields: a misspelt option would otherwise be ignored. */
 export function checkNames(of: string, given: unknown, names: readonly string[]): void {
   checkObject(of, given)
   for (const name of Object.keys(given)) {

@@ -3,8 +3,8 @@ export interface Clock {
   /** Milliseconds since the epoch. */
   now(): number
   /**
-   * Calls `run` once after `ms`. Whoever sets a timer owns it and cancels it. A `background` timer does not keep the
-   * process alive; one that somebody awaits must, or a script would end in the middle of its own retry.
+   * Calls `run` once after `ms`. The caller owns the timer and cancels it. A `background` timer does not keep the process alive; a timer
+   * that is awaited must, or a script would end in the middle of its own retry.
    */
   after(ms: number, run: () => void, options?: { background?: boolean }): Timer
 }
@@ -13,15 +13,15 @@ export interface Timer {
   cancel(): void
 }
 
-/** What is more than a timer of the system can count is waited for in turns: it would fire at once. */
-const longestTimerMs = 2 ** 31 - 1
+/** The longest delay of a system timer. A longer one would fire at once, so it is waited for in parts. */
+const maxTimerMs = 2 ** 31 - 1
 
 export const systemClock: Clock = {
   now: () => Date.now(),
   after(ms, run, options) {
     let timer: NodeJS.Timeout
     const wait = (left: number) => {
-      timer = left > longestTimerMs ? setTimeout(() => wait(left - longestTimerMs), longestTimerMs) : setTimeout(run, left)
+      timer = left > maxTimerMs ? setTimeout(() => wait(left - maxTimerMs), maxTimerMs) : setTimeout(run, left)
       if (options?.background) timer.unref()
     }
     wait(ms)
@@ -43,4 +43,16 @@ export function sleep(clock: Clock, ms: number, signal?: AbortSignal): Promise<v
     })
     signal?.addEventListener('abort', onAbort, { once: true })
   })
+}
+
+/** The delay in milliseconds that a server asks for in its headers: `retry-after-ms`, or `retry-after` as seconds or a date. */
+export function retryAfter(headers: Readonly<Record<string, string>> | undefined, now: number): number | undefined {
+  const milliseconds = Number.parseFloat(headers?.['retry-after-ms'] ?? '')
+  if (milliseconds >= 0) return milliseconds
+  const after = headers?.['retry-after']
+  if (after === undefined) return undefined
+  const seconds = Number.parseFloat(after)
+  if (seconds >= 0) return seconds * 1000
+  const date = Date.parse(after)
+  return Number.isNaN(date) ? undefined : Math.max(0, date - now)
 }

@@ -1,4 +1,4 @@
-/** Every failure Heed names. A code never changes its meaning; new ones may be added. */
+/** The codes of Heed's errors. A code never changes its meaning; new ones may be added. */
 export type HeedErrorCode =
   // What the caller passed
   | 'invalid_argument'
@@ -101,7 +101,7 @@ export class HeedError extends Error {
     Object.defineProperty(this, marker, { value: true })
   }
 
-  /** What crosses the wire and enters a stored row: no stack, no cause. */
+  /** The form on the wire and in stored rows: no stack, no cause. */
   toJSON(): { name: string; code: HeedErrorCode; message: string; retryable: boolean; details?: Record<string, unknown> } {
     return {
       name: this.name,
@@ -118,7 +118,7 @@ export function isHeedError(error: unknown): error is HeedError {
   return typeof error === 'object' && error !== null && (error as Record<symbol, unknown>)[marker] === true
 }
 
-/** What was thrown, in words. Never throws, whatever it was. */
+/** The message of a thrown value. Never throws. */
 export function describe(error: unknown): string {
   if (typeof error === 'string') return error
   try {

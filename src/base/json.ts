@@ -13,12 +13,20 @@ export function isPlainObject(value: unknown): value is Record<string, unknown> 
   return prototype === null || Object.getPrototypeOf(prototype) === null
 }
 
-/** The same text for the same value, in whichever order its keys were written. */
-export function orderedJSON(value: unknown): string {
-  return JSON.stringify(value, inOrder)
+/**
+ * True for a string that every store returns unchanged, so that two ids never become one: not empty, without a lone surrogate, which UTF-8
+ * can't encode, and without NUL, at which some stores end a string.
+ */
+export function isName(value: unknown): value is string {
+  return typeof value === 'string' && value !== '' && value.isWellFormed() && !value.includes('\0')
 }
 
-function inOrder(_key: string, value: unknown): unknown {
+/** JSON with sorted keys: equal for equal values. */
+export function orderedJSON(value: unknown): string {
+  return JSON.stringify(value, sortKeys)
+}
+
+function sortKeys(_key: string, value: unknown): unknown {
   if (typeof value !== 'object' || value === null || Array.isArray(value)) return value
   return Object.fromEntries(Object.entries(value).toSorted(([one], [other]) => (one < other ? -1 : 1)))
 }

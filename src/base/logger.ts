@@ -2,10 +2,10 @@ import { redact, redactText } from './redact.ts'
 
 export type LogLevel = 'debug' | 'info' | 'warn' | 'error'
 
-/** Facts beside a message: ids, counts, what went wrong. Plain data. */
+/** Facts beside a message: ids, counts, the error. Plain data. */
 export type LogFields = Record<string, unknown>
 
-/** Where Heed reports what nobody awaits. Pass your own to `new Heed({ logger })`: what it is given has no secrets in it. */
+/** Receives what Heed reports outside of any call. Pass your own to `new Heed({ logger })`; secrets are removed before it is called. */
 export interface Logger {
   debug(message: string, fields?: LogFields): void
   info(message: string, fields?: LogFields): void
@@ -16,24 +16,29 @@ export interface Logger {
 export const logLevels: readonly LogLevel[] = ['debug', 'info', 'warn', 'error']
 
 export interface ConsoleLoggerOptions {
-  /** The least that is written. Defaults to `warn`. */
+  /** The lowest level that is written. Defaults to `warn`. */
   level?: LogLevel | 'silent'
-  /** One JSON object a line, for collectors. Defaults to false: a line to read. */
+  /** One JSON object per line, for log collectors. Defaults to false: lines for people. */
   json?: boolean
-  /** Takes a line. Defaults to standard error. */
+  /** Writes a line. Defaults to standard error. */
   write?: (line: string) => void
 }
 
 /** A logger that writes lines to standard error. */
-export function createConsoleLogger({ level = 'warn', json = false, write = (line) => void process.stderr.write(line) }: ConsoleLoggerOptions = {}): Logger {
+export function createConsoleLogger(
+  { level = 'warn', json = false, write = (line) => void process.stderr.write(line) }: ConsoleLoggerOptions = {},
+): Logger {
   const from = level === 'silent' ? logLevels.length : logLevels.indexOf(level)
   const line = json ? jsonLine : readableLine
-  return marked(loggerOf((at) => (logLevels.indexOf(at) < from ? undefined : cleaned((message, fields) => write(`${line(at, message, fields)}\n`)))))
+  return markRedacting(loggerOf((at) => {
+    return logLevels.indexOf(at) < from ? undefined : redactingLog((message, fields) => write(`${line(at, message, fields)}\n`))
+  }))
 }
 
-/** The logger behind a door that lets no secret through. What it throws, now or later, is dropped: nothing fails because it could not be logged. */
+/** The logger with secrets removed from its input. Its errors, also later ones, are ignored: no call fails because a log failed. */
 export function redacting(logger: Logger): Logger {
-  return clean.has(logger) ? logger : marked(loggerOf((level) => cleaned((message, fields) => logger[level](message, fields))))
+  if (redactingLoggers.has(logger)) return logger
+  return markRedacting(loggerOf((level) => redactingLog((message, fields) => logger[level](message, fields))))
 }
 
 type Log = Logger[LogLevel]
@@ -43,26 +48,26 @@ function loggerOf(log: (level: LogLevel) => Log | undefined): Logger {
   return { debug: log('debug') ?? nothing, info: log('info') ?? nothing, warn: log('warn') ?? nothing, error: log('error') ?? nothing }
 }
 
-/** Those that are given nothing secret. */
-const clean = new WeakSet<Logger>()
+/** Loggers that redact already. */
+const redactingLoggers = new WeakSet<Logger>()
 
-function marked(logger: Logger): Logger {
-  clean.add(logger)
+function markRedacting(logger: Logger): Logger {
+  redactingLoggers.add(logger)
   return logger
 }
 
-function cleaned(log: Log): Log {
+function redactingLog(log: Log): Log {
   return (message, fields) => {
     try {
       const done: unknown = log(redactText(message), fields && (redact(fields) as LogFields))
       if (isThenable(done)) done.then(undefined, () => {})
     } catch {
-      // There is nowhere left to say it.
+      // A failed log can't be logged.
     }
   }
 }
 
-/** A logger may be asynchronous, and fail later. */
+/** True for the promise of an asynchronous logger, which may reject later. */
 function isThenable(value: unknown): value is PromiseLike<unknown> {
   return typeof value === 'object' && value !== null && 'then' in value && typeof value.then === 'function'
 }
@@ -75,7 +80,7 @@ function jsonLine(level: LogLevel, message: string, fields: LogFields | undefine
   return JSON.stringify({ time: new Date().toISOString(), level, message, ...fields })
 }
 
-/** Warnings and errors on standard error, the rest nowhere. */
+/** Writes warnings and errors to standard error. */
 export const consoleLogger: Logger = createConsoleLogger()
 
-export const silentLogger: Logger = marked(loggerOf(() => undefined))
+export const silentLogger: Logger = markRedacting(loggerOf(() => undefined))

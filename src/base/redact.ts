@@ -1,8 +1,4 @@
-import { hidden, isSecret, secretTexts, shapes } from './secret-shapes.ts'
-
-export { keepSecret } from './secret-shapes.ts'
-
-/** How much of a value is written down. */
+/** How much of a value is logged. */
 export interface RedactLimits {
   /** Characters of one text. */
   text: number
@@ -11,17 +7,17 @@ export interface RedactLimits {
   depth: number
 }
 
-/** For logs: nobody reads more of a line. */
+/** For logs. */
 const brief: RedactLimits = { text: 32_768, items: 1_000, depth: 8 }
-/** For what a program wants to have in full. */
+/** For values that a program needs in full. */
 export const unlimited: RedactLimits = { text: Number.POSITIVE_INFINITY, items: Number.POSITIVE_INFINITY, depth: 100 }
 
-/** A text without the secrets in it. The work grows as the text does, whatever it says. */
+/** A text without the secrets in it, in linear time. */
 export function redactText(text: string, most = brief.text): string {
   return cleanText(text, most, secretTexts())
 }
 
-/** A copy of what is to be written down, as plain data and without the secrets in it. Never throws: a log must not be what fails. */
+/** A copy of a value as plain data, without the secrets in it. Never throws: a log must not be the cause of a failure. */
 export function redact(value: unknown, limits: RedactLimits = brief): unknown {
   return clean(value, { limits, secrets: secretTexts(), above: [] })
 }
@@ -29,11 +25,11 @@ export function redact(value: unknown, limits: RedactLimits = brief): unknown {
 interface Cleaning {
   limits: RedactLimits
   secrets: readonly string[]
-  /** What it is within. */
+  /** The objects that contain the value. */
   above: readonly object[]
 }
 
-/** More than a secret is long: what a cut left of one goes too. */
+/** More than the length of a secret: the rest of a secret that a cut divided is removed too. */
 const margin = 1_024
 
 function cleanText(text: string, most: number, secrets: readonly string[]): string {
@@ -76,7 +72,7 @@ function cleanObject(value: object, cleaning: Cleaning): unknown {
   }))
 }
 
-/** A list of two texts may be a name and its value: headers are often written so. */
+/** A list of two texts may be a name and its value, as in lists of headers. */
 function cleanList(items: readonly unknown[], cleaning: Cleaning): unknown[] {
   const [name, item] = items
   if (items.length === 2 && typeof name === 'string' && typeof item === 'string' && isSecret(name, item)) return [name, hidden]
@@ -91,4 +87,78 @@ function cleanError(error: Error, cleaning: Cleaning): unknown {
     ...(typeof code === 'string' || typeof code === 'number' ? { code } : {}),
     ...(error.cause === undefined ? {} : { cause: clean(error.cause, cleaning) }),
   }
+}
+
+/** The replacement of a secret. */
+const hidden = '[redacted]'
+
+/** Names of fields whose value is a secret, whatever its shape. */
+const names = 'authorization|cookie|api[-_]?keys?|access[-_]?keys?|' +
+  'private[-_]?keys?|secrets?|passwo?r?d|pwd|passphrase|credentials?|signature|token'
+
+/** A field name with the quote after it, and the sign before its value. */
+const fieldName = String.raw`(?:${names})(?:\\{0,15}["'])?\s{0,8}[:=]\s{0,8}`
+
+/**
+ * Shapes of secrets; the group stays. Texts may come from an attacker, so matching must take linear time: the part that a failed attempt
+ * has read is bounded, or no later attempt reads it.
+ */
+const shapes: readonly RegExp[] = [
+  /()-----BEGIN [A-Z ]{0,40}PRIVATE KEY-----[\s\S]*?(?:-----END [A-Z ]{0,40}PRIVATE KEY-----|$)/g,
+  /\b(Bearer\s{1,8})[\w.~+/=-]{8,}/gi,
+  // Both are ordinary words too.
+  /\b((?:[Bb]asic|[Tt]oken)\s{1,8})(?=[\w.~+/-]{0,200}[A-Z0-9=])[\w.~+/=-]{8,}/g,
+  /()\b(?:sk|pk|rk)[-_][\w-]{12,}/g,
+  /()\bwhsec_[\w+/=-]{8,}/g,
+  /()\b(?:gh[pousr]_|github_pat_|glpat-|xox[abeprs]-|xai-|gsk_|hf_|npm_|pplx-|r8_)[\w-]{8,}/g,
+  /()\bAIza[\w-]{20,}/g,
+  /()\b(?:AKIA|ASIA)[A-Z0-9]{12,}/g,
+  // The beginning of an object in base64, and the parts after it.
+  /()\beyJ[\w-]{8,}(?:\.[\w-]*){0,4}/g,
+  /\b(v1,)[\w+/]{40,}={0,2}/g,
+  /\b(sha256=)[0-9a-f]{32,}/gi,
+  // Up to the last @ before the path: passwords may have one.
+  /(:\/\/[^\s/:@]{0,256}:)(?!\[redacted\]@)[^\s/]{1,512}(?=@)/g,
+  // A header has several cookies.
+  /(\bcookie\s{0,8}:\s{0,8})(?!\[redacted\])[^\s"'\\][^\r\n"'\\]{3,4096}/gi,
+  // In quotes, also of JSON within JSON: up to the quote with as many backslashes before it.
+  new RegExp(
+    String.raw`(${fieldName}(?<slashes>\\{0,15})(?<quote>["']))(?!\[redacted\])(?:(?!(?<!\\)\k<slashes>\k<quote>)[\s\S]){1,8192}`,
+    'gi',
+  ),
+  new RegExp(String.raw`(${fieldName})(?!\[redacted\]|(?:null|true|false|undefined)\b)[^\s"',;&}\]\\]{4,}`, 'gi'),
+]
+
+const secretName = new RegExp(
+  'authorization|cookie|api[-_]?key|access[-_]?key|private[-_]?key|secret|passw(or)?d|pwd$|passphrase|credential|signature|bearer|' +
+    '(^|[-_.a-z])tokens?$',
+  'i',
+)
+
+/** A number is a count of secrets, not a secret. */
+function isSecret(name: string, value: unknown): boolean {
+  return secretName.test(name) && typeof value !== 'number' && typeof value !== 'boolean' && value !== null && value !== undefined
+}
+
+/** Variables of the environment whose value is a secret. */
+const secretVariable = /(_|^)((API|ACCESS|PRIVATE|SECRET)_?KEY|TOKEN|SECRET|PASSWORD|CREDENTIALS)$/i
+
+const kept = new Set<string>()
+const maxKept = 1_000
+const minLength = 12
+
+/** Hides this text in all later logs. For secrets without a shape. */
+export function keepSecret(secret: string): void {
+  if (secret.length < minLength) return
+  kept.add(secret)
+  const oldest = kept.size > maxKept ? kept.values().next().value : undefined
+  if (oldest !== undefined) kept.delete(oldest)
+}
+
+/** The texts that are hidden: those of `keepSecret`, and keys in the environment. */
+function secretTexts(): string[] {
+  const keys = Object.entries(process.env).flatMap(([name, value]) => {
+    return value !== undefined && value.length >= minLength && secretVariable.test(name) ? [value] : []
+  })
+  return [...kept, ...keys]
 }

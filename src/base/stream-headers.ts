@@ -1,5 +1,5 @@
-/** The cursor of the place where a stream begins. */
+/** The cursor at which a stream begins. */
 export const cursorHeader = 'heed-cursor'
 
-/** After how many milliseconds of silence the server says that it is still there. */
+/** The milliseconds without a chunk after which the server sends a heartbeat. */
 export const heartbeatHeader = 'heed-heartbeat-ms'

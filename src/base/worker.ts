@@ -1,22 +1,22 @@
 import { Worker, type WorkerOptions } from 'node:worker_threads'
 
-/** Flags that say what the text of a program is, and how it is read: those with the text behind them, and the others. */
+/** Flags that pass a program as text, and flags about such a text. The former have the text as their next argument. */
 const withText = /^(?:--eval|--print|-e|-p|-pe)$/
 const ofText = /^--(?:input-type|eval|print)(?:=|$)/
 
-/** The flags of this process for threads and processes that run a file: they would refuse it for the others. */
+/** The flags of this process for threads and processes that run a file: with flags about a text, Node rejects the file. */
 export function inheritedFlags(flags: readonly string[] = process.execArgv): string[] {
   return flags.filter((flag, at) => !ofText.test(flag) && !withText.test(flag) && !withText.test(flags[at - 1] ?? ''))
 }
 
-/** The file of this name beside the one that asks, which says where it is itself: `import.meta.url`. */
+/** The file of this name beside the caller's, whose URL is `beside`: `import.meta.url`. */
 export function siblingOf(beside: string, name: string): URL {
   return new URL(`./${name}.${beside.endsWith('.ts') ? 'ts' : 'js'}`, beside)
 }
 
 /**
- * A thread that runs such a file. Threads take the flags of their process by themselves; named to them, some are refused that are meant for a whole
- * process, such as the size of its heap. So they are named only where one must not be taken, and then without those.
+ * A thread that runs such a file. Threads inherit the flags of their process. Where flags are passed, Node rejects those of a whole
+ * process, such as the size of its heap; so flags are passed only where one must be left out, and without them if Node rejects them.
  */
 export function openWorker(beside: string, name: string, options: WorkerOptions = {}): Worker {
   const file = siblingOf(beside, name)

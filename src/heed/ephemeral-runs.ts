@@ -1,6 +1,6 @@
 import { HeedError } from '../base/errors.ts'
 import type { Attendant } from '../thread/runtime/runnable.ts'
-import { InFlight } from '../base/in-flight.ts'
+import { InFlight } from '../base/promises.ts'
 
 /** A run without a thread, from the call that starts it until its last chunk. */
 export interface EphemeralRun {

@@ -1,5 +1,5 @@
 import { HeedError } from '../base/errors.ts'
-import { isPromise } from '../base/is-promise.ts'
+import { isPromise } from '../base/promises.ts'
 import type { Heed } from '../heed/heed.ts'
 import { withRequestSpan } from '../tracing/traceparent.ts'
 import { Authenticator } from './auth/authenticator.ts'

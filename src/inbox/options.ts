@@ -1,4 +1,4 @@
-import { isName } from '../base/arguments.ts'
+import { isName } from '../base/json.ts'
 import { HeedError } from '../base/errors.ts'
 import type { AgentExecutionOptions } from '../run/options.ts'
 import type { DispatchSettings } from '../schedule/dispatcher.ts'

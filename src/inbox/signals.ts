@@ -1,5 +1,4 @@
-import { normaliseSignal } from '../signals/normalise.ts'
-import { reservedIdPrefixes } from '../signals/caller-ids.ts'
+import { normaliseSignal, reservedIdPrefixes } from '../signals/normalise.ts'
 import type { Signal } from '../signals/signal.ts'
 import type { NotificationRecord, SummaryBatch } from '../store/contract/notifications.ts'
 

@@ -1,5 +1,5 @@
 import { HeedError } from '../base/errors.ts'
-import type { KeepAlive } from '../base/keep-alive.ts'
+import type { KeepAlive } from '../base/promises.ts'
 import type { InboxChange, InboxChanges, NotificationStore } from '../store/contract/notifications.ts'
 
 /** Whose inbox is watched: all of a resource, or one of its threads. */

@@ -4,7 +4,7 @@ import type { SendReceipt } from '../thread/send/receipt.ts'
 import type { ThreadRuntime } from '../thread/runtime/runtime.ts'
 import { claimMs } from '../schedule/dispatcher.ts'
 import { batchIdOf, pendingIn, summarySignal, summarySignalId } from './signals.ts'
-import { Turns } from '../base/keyed-mutex.ts'
+import { KeyedMutex } from '../base/promises.ts'
 
 /** Where more waits on a thread than this, what its mailbox has behind it is not looked through. */
 const mostLookedAt = 100
@@ -23,7 +23,7 @@ export class Summaries {
   readonly #runtime: ThreadRuntime
   readonly #keep: (store: NotificationStore) => Promise<void>
   /** Two of one thread at once would not see each other. */
-  readonly #turns = new Turns()
+  readonly #mutex = new KeyedMutex()
 
   /** `keep`: resolves when what the inbox wrote is kept no later than what its thread writes next. */
   constructor(runtime: ThreadRuntime, keep: (store: NotificationStore) => Promise<void>) {
@@ -33,7 +33,7 @@ export class Summaries {
 
   /** Sends what still waits in a batch; nothing where nothing does. What is of low priority only wakes no model. */
   send(store: NotificationStore, batch: SummaryBatch): Promise<Told | undefined> {
-    return this.#turns.take(batch.threadId, () => this.#send(store, batch))
+    return this.#mutex.run(batch.threadId, () => this.#send(store, batch))
   }
 
   async #send(store: NotificationStore, batch: SummaryBatch): Promise<Told | undefined> {

@@ -1,33 +1,38 @@
 import { checkName, checkNames, refused } from '../base/arguments.ts'
-import { systemClock } from '../base/clock.ts'
 import { HeedError } from '../base/errors.ts'
 import type { JSONObject } from '../base/json.ts'
+import { systemClock } from '../base/clock.ts'
 import type { Message } from '../message/message.ts'
 import type { TextEmbedder } from '../recall/embedder.ts'
 import type { EmbedderInput } from '../run/model/model-router.ts'
 import type { MemoryOptions } from '../run/options.ts'
-import type { ThreadRow, ThreadStore } from '../store/contract/threads.ts'
-import { defaultStorage } from '../store/default.ts'
 import type { RecallProgress, RecallStatus } from '../store/contract/recall.ts'
 import { checkStorage, threadDependentsOf, threadStoreOf, type Storage } from '../store/contract/storage.ts'
 import type { ThreadDependents } from '../store/contract/thread.ts'
+import type { ThreadRow, ThreadStore } from '../store/contract/threads.ts'
+import { defaultStorage } from '../store/default.ts'
 import { checkReindex, parseScope } from './arguments.ts'
-import { MemoryBindings, type MemoryBinding } from './bindings.ts'
-import { cloneHistory, cloneMetadataOf, clonesOf, cloneThread, sourceOf } from './clones.ts'
-import type { CloneMetadata, ClonedThread, CloneThreadArgs, UnreadClone } from './clones.ts'
-import { checkMemoryOptions, checkOptionNames } from './options.ts'
+import {
+  cloneHistory, cloneMetadataOf, clonesOf, cloneThread, sourceOf, type ClonedThread, type CloneMetadata, type CloneThreadArgs,
+  type UnreadClone,
+} from './clones.ts'
+import { checkMemoryOptions, checkOptionNames, defaultLastMessages } from './options.ts'
 import { recall, type RecallArgs, type RecalledMessages } from './recall.ts'
 import { ResourceMemory } from './resource-memory.ts'
-import { textEmbedderWithFormer } from './semantic/embedder.ts'
 import { checkVectorOption, isSearch, openIndex, searchMessages, type BuiltInVectors } from './semantic/search.ts'
-import { childThreadIds, createThread, deleteThread, listThreads, updateThread } from './threads.ts'
-import type { ListThreadsArgs, NewThreadArgs, ThreadList, ThreadUpdate } from './threads.ts'
-import { defaultLastMessages } from './window.ts'
-import { listVersions, readWorkingMemory, undoWorkingMemory, updateWorkingMemory } from './working-memory/access.ts'
-import type { WorkingMemoryTarget, WorkingMemoryUpdate, WorkingMemoryVersion } from './working-memory/access.ts'
+import { textEmbedderWithFormer } from './semantic/setting.ts'
+import {
+  childThreadIds, createThread, deleteThread, listThreads, updateThread, type ListThreadsArgs, type NewThreadArgs, type ThreadList,
+  type ThreadUpdate,
+} from './threads.ts'
+import {
+  listVersions, readWorkingMemory, undoWorkingMemory, updateWorkingMemory, type WorkingMemoryTarget, type WorkingMemoryUpdate,
+  type WorkingMemoryVersion,
+} from './working-memory/access.ts'
 import { parseWorkingMemory, requireWorkingMemory, type WorkingMemorySetting } from './working-memory/setting.ts'
-import { deleteMessages, saveMessages, updateMessages } from './writing.ts'
-import type { DeleteMessagesArgs, SaveMessagesArgs, UpdateMessagesArgs } from './writing.ts'
+import {
+  deleteMessages, saveMessages, updateMessages, type DeleteMessagesArgs, type SaveMessagesArgs, type UpdateMessagesArgs,
+} from './writing.ts'
 
 export interface MemoryConfig extends MemoryOptions {
   /** The storage of this memory's threads. Defaults to the storage of the agent's Heed, and without an agent to the file `./heed.db`. */
@@ -277,5 +282,58 @@ export class Memory {
     const store = await threadStoreOf(await this.#storage())
     await store.open()
     return store
+  }
+}
+
+/** Binds a memory to the storage that one of its agents uses. */
+export interface MemoryBinding {
+  store(): Promise<ThreadStore>
+  /** Equal for bindings to the same storage. */
+  key(): unknown
+  /** The time of the Heed's clock. */
+  now(): number
+  /** Whether the Heed is closed. */
+  closed(): boolean
+  /** The storage with all its stores. */
+  storage(): Promise<Storage>
+  /** Called after a thread was transferred: subscribers of its former resource are stopped. */
+  transferred(threadId: string, resourceId: string): void
+}
+
+/** The bindings of a memory that several agents may share. Calls on the memory itself need all of them to be of one storage. */
+export class MemoryBindings {
+  /** The last binding of each Heed or storage. */
+  readonly #byOwner = new Map<object, MemoryBinding>()
+  /** The binding of an agent without a Heed, used when there is no other. */
+  #unowned: MemoryBinding | undefined
+
+  /** `owner` is undefined for an agent without a Heed. */
+  add(binding: MemoryBinding, owner: object | undefined): void {
+    if (owner === undefined) {
+      this.#unowned = binding
+      return
+    }
+    for (const [key, one] of this.#byOwner) if (key === owner || one.closed()) this.#byOwner.delete(key)
+    this.#byOwner.set(owner, binding)
+  }
+
+  isOnlyStorage(binding: MemoryBinding): boolean {
+    const key = binding.key()
+    return this.#open().every((one) => one.key() === key)
+  }
+
+  /** The binding to the storage that all agents share; undefined when no agent has this memory. */
+  current(): MemoryBinding | undefined {
+    const last = this.#open().at(-1)
+    if (!last || this.isOnlyStorage(last)) return last
+    const why = 'The agents of this memory keep their threads in different storages. Call the memory of one agent: await agent.getMemory().'
+    throw new HeedError('invalid_argument', why, { details: { field: 'memory' } })
+  }
+
+  #open(): MemoryBinding[] {
+    const all = [...this.#byOwner.values()]
+    const open = all.filter((binding) => !binding.closed())
+    if (open.length > 0) return open
+    return [all.at(-1) ?? this.#unowned ?? []].flat()
   }
 }

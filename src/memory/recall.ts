@@ -4,8 +4,7 @@ import type { MemoryOptions } from '../run/options.ts'
 import type { Scope, ThreadStore } from '../store/contract/threads.ts'
 import type { MessageStart } from '../store/contract/messages.ts'
 import type { RecallHit } from '../store/contract/recall.ts'
-import { checkOrder, checkPage, parseScope, parseTime } from './arguments.ts'
-import { decodeCursor, encodeCursor } from './cursor.ts'
+import { checkOrder, checkPage, decodeCursor, encodeCursor, parseScope, parseTime } from './arguments.ts'
 import { allMessages, countMessages, findStart, messagesAt, readStarts, type PositionedMessage, type Span } from './messages.ts'
 
 export interface IncludedMessage {

@@ -1,8 +1,7 @@
 import { describe, expect, it } from 'vitest'
-import { joinRows } from './join.ts'
+import { joinRows, splitMessage } from './join.ts'
 import type { Message, MessageContent, MessagePart, ToolInvocation } from './message.ts'
 import type { MessageRow, RowRole } from './row.ts'
-import { splitMessage } from './split.ts'
 
 const at = new Date(0)
 

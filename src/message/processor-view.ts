@@ -2,7 +2,7 @@ import { withAttachments } from './attachments.ts'
 import { joinRow, joinRowsWith, messageOf } from './join.ts'
 import type { Message, MessageContent } from './message.ts'
 import type { MessageRow } from './row.ts'
-import { signalType } from './signal-record.ts'
+import { signalType } from './content.ts'
 
 /**
  * The messages of rows as processors see them. Input of a user has the role `user`, also when it was sent as a signal, so that a

@@ -1,7 +1,6 @@
 import { describe, expect, it } from 'vitest'
 import type { Chunk } from '../message/chunk.ts'
-import { chunkShapes } from './chunk-shapes.ts'
-import { emittedChunk, returnedChunk } from './chunk-results.ts'
+import { chunkShapes, emittedChunk, returnedChunk } from './chunk-results.ts'
 
 const runId = 'run-1'
 const delta: Chunk = { type: 'text-delta', runId, from: 'AGENT', payload: { id: '1', text: 'Hi' } }

@@ -10,7 +10,7 @@ import type {
   ProcessAPIErrorArgs, ProcessInputArgs, ProcessInputStepArgs, ProcessOutputResultArgs, ProcessOutputStepArgs, ProcessOutputStreamArgs,
   ProcessorContext, ProcessToolResultArgs,
 } from './processor.ts'
-import type { StepChange } from './step-change.ts'
+import type { StepChange } from './hook-results.ts'
 
 /*
  * The arguments of hooks. Each call of a hook gets an object of its own, so the cost of creating one is most of the cost of a processor.

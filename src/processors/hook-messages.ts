@@ -5,6 +5,7 @@ import { processorMessages } from '../message/processor-view.ts'
 import type { MessageRow } from '../message/row.ts'
 import type { Run } from '../run/loop/run.ts'
 import type { StepRecorder } from '../run/step/step-recorder.ts'
+import { isUserAuthored } from '../signals/conversions.ts'
 import { applyMessages } from './hook-results.ts'
 
 /**
@@ -158,4 +159,17 @@ export function revisedStep(row: MessageRow, list: MessageList, output: StepReco
   const parts = message ? (stepsOf(message.content.parts).at(-1)?.parts ?? message.content.parts) : []
   output.revise(parts)
   return message && parts.length > 0 ? { ...row, content: { ...message.content, parts: [...output.parts] } } : undefined
+}
+
+/**
+ * The ids of the messages of a prompt that are history: neither input nor output of the run. Where the list doesn't know the input, it is
+ * the last message of a user and everything after it.
+ */
+export function historyIds(messages: readonly Message[], list: MessageList, runId: string): Set<string> {
+  const current = new Set([...list.get.input.db(), ...list.get.response.db()].map(({ id }) => id))
+  for (const row of list.rows()) if (row.runId === runId) current.add(row.messageId)
+  const knowsInput = messages.some((message) => message.role !== 'assistant' && current.has(message.id))
+  const inputStart = knowsInput ? messages.length : messages.findLastIndex(isUserAuthored)
+  const history = messages.filter(({ id }, index) => !current.has(id) && (inputStart < 0 || index < inputStart))
+  return new Set(history.map(({ id }) => id))
 }

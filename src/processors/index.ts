@@ -17,9 +17,9 @@ export { ToolCallFilter, type ToolCallFilterOptions } from './builtin/tool-call-
 export { UnicodeNormalizer, type UnicodeNormalizerOptions } from './builtin/unicode-normalizer.ts'
 
 // Memory's processors, for agents that configure them explicitly.
-export { MessageHistory, type MessageHistoryOptions } from '../memory/message-history.ts'
-export { WorkingMemory } from '../memory/working-memory/processor.ts'
-export { SemanticRecall } from '../memory/semantic-recall.ts'
+export { MessageHistory, type MessageHistoryOptions } from '../memory/processors.ts'
+export { WorkingMemory } from '../memory/processors.ts'
+export { SemanticRecall } from '../memory/processors.ts'
 
 // The contract of custom processors.
 export type * from './processor.ts'

@@ -1,5 +1,5 @@
 import { HeedError } from '../base/errors.ts'
-import { isPromise } from '../base/is-promise.ts'
+import { isPromise } from '../base/promises.ts'
 import type { JSONValue } from '../base/json.ts'
 import type { ToolInvocation } from '../message/message.ts'
 import type { MessageRow } from '../message/row.ts'
@@ -10,14 +10,12 @@ import { emittedChunk, returnedChunk } from './chunk-results.ts'
 import {
   apiErrorArgs, contextFor, inputArgs, inputStepArgs, outputResultArgs, outputStepArgs, outputStreamArgs, toolResultArgs,
 } from './hook-args.ts'
-import { allBound, bindProcessors, type BoundProcessors, type HookCall } from './hook-call.ts'
+import { allBound, bindProcessors, whenResolved, type BoundProcessors, type HookCall } from './hook-call.ts'
 import { HookMessages, revisedStep, RunMessages } from './hook-messages.ts'
-import { checkJSON, readChange, readObject, readSystemMessages } from './hook-results.ts'
-import { whenResolved } from './hook-timeout.ts'
+import { checkJSON, readChange, readObject, readStepChange, readSystemMessages, type StepChange } from './hook-results.ts'
 import type { HookOf } from './hooks.ts'
-import type { Processor, ProcessInputArgs, ProcessInputStepArgs, ProcessOutputResultArgs, ProcessOutputStepArgs } from './processor.ts'
+import type { ProcessInputArgs, ProcessInputStepArgs, Processor, ProcessOutputResultArgs, ProcessOutputStepArgs } from './processor.ts'
 import { computeState } from './state-signals.ts'
-import { readStepChange, type StepChange } from './step-change.ts'
 import { TripwireAbort } from './tripwire.ts'
 
 const maxStreamParts = 1_000

@@ -1,7 +1,6 @@
 import type { MessageRow } from '../message/row.ts'
 import type { Run } from '../run/loop/run.ts'
-import { createdSignal } from '../signals/created.ts'
-import { rowToSignal } from '../signals/row.ts'
+import { createdSignal, rowToSignal } from '../signals/conversions.ts'
 import type { CreatedAgentSignal } from '../signals/signal.ts'
 import { lanePositionOf, stateSignal, type LanePosition } from '../signals/state.ts'
 import type { HookCall } from './hook-call.ts'

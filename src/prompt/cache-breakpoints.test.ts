@@ -1,7 +1,7 @@
 import type { LanguageModelV4Prompt } from '@ai-sdk/provider'
 import { describe, expect, it } from 'vitest'
 import { withCacheBreakpoints } from './cache-breakpoints.ts'
-import { fingerprint } from './prefix.ts'
+import { fingerprint } from './explain.ts'
 
 const user = (text: string) => ({ role: 'user' as const, content: [{ type: 'text' as const, text }] })
 const prompt: LanguageModelV4Prompt = [

@@ -14,9 +14,9 @@ import type {
   Attachment, FilePart, Message, MessageContent, MessagePart, ModelToolOutput, ProviderOptions, TextPart, ToolInvocation,
 } from '../message/message.ts'
 import type { MessageRow } from '../message/row.ts'
-import { needsGuard, RESERVED_TAGS } from '../signals/forgery.ts'
+import { needsGuard, RESERVED_TAGS } from '../signals/tags.ts'
 import { renderSignal } from '../signals/render.ts'
-import { modelSignalOf } from '../signals/row.ts'
+import { modelSignalOf } from '../signals/conversions.ts'
 
 type Content<Role extends LanguageModelV4Message['role']> = Extract<LanguageModelV4Message, { role: Role }>['content']
 

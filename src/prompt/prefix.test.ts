@@ -1,6 +1,6 @@
 import * as fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import { bytesOf, canonicalJSON, commonPrefix, fingerprint } from './prefix.ts'
+import { bytesOf, canonicalJSON, commonPrefix, fingerprint } from './explain.ts'
 
 const text = (content: string, providerOptions?: object) => ({ role: 'user', content: [
   { type: 'text', text: content, ...(providerOptions && { providerOptions }) },

@@ -1,7 +1,7 @@
 import type { JSONSchema7 } from '@ai-sdk/provider'
 import { expect, it } from 'vitest'
 import { z } from 'zod'
-import { argumentsSchema } from './arguments-schema.ts'
+import { argumentsSchema } from './provider-schema.ts'
 import { compileSchema } from './compile.ts'
 
 const text: JSONSchema7 = { type: 'string' }

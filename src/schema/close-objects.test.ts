@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest'
-import { closeObjects } from './close-objects.ts'
+import { closeObjects } from './provider-schema.ts'
 
 it('closes objects at every depth, and doesn’t change its input', () => {
   const inner = { type: 'object' as const, properties: { a: { type: 'string' as const } } }

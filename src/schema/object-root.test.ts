@@ -1,9 +1,8 @@
 import type { JSONSchema7 } from '@ai-sdk/provider'
 import { expect, it } from 'vitest'
 import { z } from 'zod'
-import { compileSchema } from './compile.ts'
-import { jsonSchemaValidator } from './json-schema.ts'
-import { hasObjectRoot, wrapRoot } from './object-root.ts'
+import { compileSchema, jsonSchemaValidator } from './compile.ts'
+import { hasObjectRoot, wrapRoot } from './provider-schema.ts'
 
 it.each<[string, boolean, JSONSchema7]>([
   ['an object', true, { type: 'object' }],

@@ -1,8 +1,7 @@
 import { describeValue } from '../base/arguments.ts'
 import { isPlainObject } from '../base/json.ts'
 import { asBytes, imageMediaType, isBase64, isURLText, parseDataURL, toBase64 } from '../message/file-data.ts'
-import { invalidSignal } from './invalid-signal.ts'
-import { copyProviderOptions } from './json-copy.ts'
+import { copyProviderOptions, invalidSignal } from './input-fields.ts'
 import type { StoredContents, StoredFilePart, StoredPart } from './signal.ts'
 
 /** The limit of the contents of one signal as they are stored: text in UTF-8, files in base64. */

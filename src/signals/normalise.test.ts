@@ -1,8 +1,7 @@
 import { describe, expect, it } from 'vitest'
 import { isHeedError } from '../base/errors.ts'
-import { mergeAttributes, normaliseAttributes } from './attributes.ts'
+import { mergeAttributes, messageInputToSignal, normaliseAttributes, normaliseSignal } from './normalise.ts'
 import { MAX_SIGNAL_BYTES } from './contents.ts'
-import { messageInputToSignal, normaliseSignal } from './normalise.ts'
 import type { MessageInput, SignalAttributes, SignalInput } from './signal.ts'
 
 const context = { id: 'generated', now: new Date('2026-03-01T10:00:00.000Z') }

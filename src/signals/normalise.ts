@@ -1,17 +1,13 @@
 import { describeValue } from '../base/arguments.ts'
-import { isoTime } from '../base/iso.ts'
-import { isObject } from '../base/json.ts'
+import { isName, isObject, isPlainObject } from '../base/json.ts'
 import { parseDate } from '../message/read/raw.ts'
-import { normaliseAttributes, unsafeName } from './attributes.ts'
-import { checkCallerId, checkSignalId } from './caller-ids.ts'
+import { isoTime } from './conversions.ts'
 import { checkSize, MAX_SIGNAL_BYTES, normaliseContents, utf8Length } from './contents.ts'
-import { needsGuard, RESERVED_TAGS } from './forgery.ts'
-import { invalidSignal } from './invalid-signal.ts'
-import { copyJSONObject, copyProviderOptions, readField } from './json-copy.ts'
-import { kindOf, SIGNAL_TYPES } from './kinds.ts'
-import type { MessageInput, Signal, SignalInput } from './signal.ts'
-import { isPlain } from './signal.ts'
-import { isXMLName } from './xml.ts'
+import { copyJSON, copyJSONObject, copyProviderOptions, invalidSignal, readField } from './input-fields.ts'
+import {
+  isPlain, kindOf, SIGNAL_TYPES, type MessageInput, type Signal, type SignalAttributes, type SignalInput, type StoredAttributes,
+} from './signal.ts'
+import { isXMLName, needsGuard, RESERVED_TAGS } from './tags.ts'
 
 export interface NormaliseContext {
   /** For a signal without a caller id. */
@@ -119,4 +115,54 @@ function unknownType(type: unknown): string {
     `is ${describeValue(type)}, which is not a signal type. Use one of ${types} (or the older 'user-message' and 'system-reminder'), ` +
     'and set tagName for an XML tag of your own.'
   )
+}
+
+/**
+ * Attributes as they are stored and rendered: in the order of the input, without `null` and `undefined`, objects and arrays as JSON.
+ * `field` is their name in errors: a send also normalises `ifActive.attributes` and `ifIdle.attributes`.
+ */
+export function normaliseAttributes(attributes: unknown, field = 'attributes'): StoredAttributes {
+  if (attributes === undefined || attributes === null) return {}
+  if (!isPlainObject(attributes)) throw invalidSignal(field, `must be an object, not ${describeValue(attributes)}.`)
+  const stored: Array<[string, string | number | boolean]> = []
+  for (const [name, value] of Object.entries(attributes)) {
+    if (value === undefined || value === null) continue
+    if (!isXMLName(name)) throw invalidSignal(`${field}.${name}`, unsafeName('an attribute name'))
+    const copy = copyJSON(value, `${field}.${name}`)
+    if (copy === null) continue
+    stored.push([name, typeof copy === 'object' ? JSON.stringify(copy) : copy])
+  }
+  return Object.fromEntries(stored)
+}
+
+/** The signal with the attributes of its route (`ifActive`, `ifIdle`): they replace equal names in place and follow the others. */
+export function mergeAttributes(signal: Signal, route: SignalAttributes | undefined, field = 'attributes'): Signal {
+  const merged = { ...signal.attributes, ...normaliseAttributes(route, field) }
+  return Object.keys(merged).length === 0 ? signal : { ...signal, attributes: merged }
+}
+
+export function unsafeName(kind: string): string {
+  return `is not safe as ${kind}: use letters, digits, "_", "." and "-", and begin with a letter or "_".`
+}
+
+/** Prefixes of ids that Heed derives from a notification or an occurrence, so that a repeated delivery has the same id. */
+export const reservedIdPrefixes = {
+  full: 'notification:',
+  retry: 'notification-retry:',
+  summary: 'notification-summary:',
+  occurrence: 'schedule:',
+} as const
+
+const maxIdLength = 256
+
+export function checkSignalId(id: unknown): string {
+  if (isName(id) && id.length <= maxIdLength) return id
+  throw invalidSignal('id', `must be a string of 1 to ${maxIdLength} whole characters without NUL, not ${describeValue(id)}.`)
+}
+
+/** Rejects a caller id with a reserved prefix: the thread would take the signal for the delivery of a notification or an occurrence. */
+export function checkCallerId(id: string, field = 'id'): string {
+  const prefix = Object.values(reservedIdPrefixes).find((reserved) => id.startsWith(reserved))
+  if (prefix === undefined) return id
+  throw invalidSignal(field, `must not begin with '${prefix}', which is reserved for notifications and schedules. Choose another id.`)
 }

@@ -1,10 +1,10 @@
 import * as fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import type { JSONValue } from '../base/json.ts'
-import { needsGuard, RESERVED_TAGS } from './forgery.ts'
+import { needsGuard, RESERVED_TAGS } from './tags.ts'
 import { normaliseSignal } from './normalise.ts'
 import { renderSignal } from './render.ts'
-import { rowToSignal, signalToRow } from './row.ts'
+import { rowToSignal, signalToRow } from './conversions.ts'
 import type { Signal, SignalInput } from './signal.ts'
 
 const dangerous = fc.constantFrom(

@@ -1,7 +1,6 @@
 import { describe, expect, it } from 'vitest'
-import { mergeAttributes } from './attributes.ts'
-import { escapeAttribute, escapeText } from './xml.ts'
-import { messageInputToSignal, normaliseSignal } from './normalise.ts'
+import { mergeAttributes, messageInputToSignal, normaliseSignal } from './normalise.ts'
+import { escapeAttribute, escapeText } from './tags.ts'
 import { renderSignal } from './render.ts'
 import type { SignalInput } from './signal.ts'
 

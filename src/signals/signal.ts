@@ -1,7 +1,6 @@
 import type { LanguageModelV4Message } from '@ai-sdk/provider'
 import type { JSONObject, JSONValue } from '../base/json.ts'
 import type { Message, ProviderOptions } from '../message/message.ts'
-import type { SignalInputType, SignalType } from './kinds.ts'
 
 export interface SignalTextPart {
   type: 'text'
@@ -124,4 +123,31 @@ export interface SignalDataChunk extends SignalDataPart {
 /** True for input that the model receives as an ordinary user message: without an element, its text unchanged. */
 export function isPlain(signal: Pick<Signal, 'type' | 'tagName' | 'attributes'>): boolean {
   return signal.type === 'user' && signal.tagName === 'user' && Object.keys(signal.attributes ?? {}).length === 0
+}
+
+/** The four types of a signal. The model sees its `tagName`. */
+export type SignalType = 'user' | 'state' | 'reactive' | 'notification'
+
+/** The types that a sender may write: also two older names, each of which stands for a type and a tag. */
+export type SignalInputType = SignalType | 'user-message' | 'system-reminder'
+
+export interface SignalKind {
+  type: SignalType
+  tagName: string
+}
+
+export const SIGNAL_TYPES: readonly SignalType[] = ['user', 'state', 'reactive', 'notification']
+
+const kinds: ReadonlyMap<string, SignalKind> = new Map<SignalInputType, SignalKind>([
+  ['user', { type: 'user', tagName: 'user' }],
+  ['state', { type: 'state', tagName: 'state' }],
+  ['reactive', { type: 'reactive', tagName: 'system-reminder' }],
+  ['notification', { type: 'notification', tagName: 'notification' }],
+  ['user-message', { type: 'user', tagName: 'user' }],
+  ['system-reminder', { type: 'reactive', tagName: 'system-reminder' }],
+])
+
+/** The type and the default tag of a written type; undefined for an unknown one. */
+export function kindOf(type: unknown): SignalKind | undefined {
+  return typeof type === 'string' ? kinds.get(type) : undefined
 }

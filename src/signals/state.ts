@@ -2,8 +2,8 @@ import { describeValue } from '../base/arguments.ts'
 import { isPlainObject } from '../base/json.ts'
 import type { ProviderOptions } from '../message/message.ts'
 import type { MessageRow } from '../message/row.ts'
-import { checkCallerId } from './caller-ids.ts'
-import { invalidSignal } from './invalid-signal.ts'
+import { checkCallerId } from './normalise.ts'
+import { invalidSignal } from './input-fields.ts'
 import type { SignalAttributes, SignalContents, SignalInput } from './signal.ts'
 
 /** The state of a lane, as its producer sends it. */

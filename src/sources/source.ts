@@ -1,5 +1,6 @@
 import { createHash } from 'node:crypto'
-import { checkName, checkNames, checkObject, isName } from '../base/arguments.ts'
+import { checkName, checkNames, checkObject } from '../base/arguments.ts'
+import { isName } from '../base/json.ts'
 import type { Clock } from '../base/clock.ts'
 import { describe, HeedError, isHeedError, type HeedErrorCode } from '../base/errors.ts'
 import type { Logger } from '../base/logger.ts'

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest'
 import { Agent, createTool, Memory } from '../../src/index.ts'
-import { commonPrefix, fingerprint, type Fingerprint } from '../../src/prompt/prefix.ts'
+import { commonPrefix, fingerprint, type Fingerprint } from '../../src/prompt/explain.ts'
 import { scriptedModel, type ScriptedCall } from '../../src/testing/index.ts'
 import { openHeed, placeKinds, type Place } from '../thread/places.ts'
 import { idle, texts } from '../thread/said.ts'

@@ -5,7 +5,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { setImmediate } from 'node:timers/promises'
 import { afterAll, afterEach, describe, expect, it } from 'vitest'
-import { KeepAlive } from '../../src/base/keep-alive.ts'
+import { KeepAlive } from '../../src/base/promises.ts'
 
 const folder = mkdtempSync(join(tmpdir(), 'heed-listening-'))
 const children: ChildProcess[] = []

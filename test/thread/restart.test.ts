@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest'
 import { Agent, createTool, type Chunk } from '../../src/index.ts'
 import { messageInputToSignal } from '../../src/signals/normalise.ts'
-import { signalToRow } from '../../src/signals/row.ts'
+import { signalToRow } from '../../src/signals/conversions.ts'
 import { scriptedModel, virtualClock, type ScriptedModel, type ScriptedStep } from '../../src/testing/index.ts'
 import { mortal, openHeed, sharedPlaceKinds, type Place } from './places.ts'
 import { collect, gate, idle, soon, texts, types, userTexts } from './said.ts'

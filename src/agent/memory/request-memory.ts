@@ -1,10 +1,14 @@
+import { expectList, resolve, type AgentConfig } from '../config.ts'
 import { HeedError } from '../../base/errors.ts'
 import type { Site } from '../../heed/site.ts'
-import { Memory } from '../../memory/memory.ts'
-import type { MemoryBinding } from '../../memory/bindings.ts'
+import { Memory, type MemoryBinding } from '../../memory/memory.ts'
+import { historyOption, windowOf } from '../../memory/options.ts'
+import { historyIn } from '../../memory/processors.ts'
+import type { Processor } from '../../processors/processor.ts'
+import type { AgentExecutionOptions, MemoryOptions } from '../../run/options.ts'
 import { RequestContext } from '../../run/request-context.ts'
+import type { Window } from '../../store/contract/threads.ts'
 import { compileSchema, describeIssues } from '../../schema/compile.ts'
-import { resolve, type AgentConfig } from '../config.ts'
 
 /**
  * The memory of a request. The request context is validated before the function of the agent is called: an invalid context could select
@@ -62,4 +66,52 @@ export function memoryPlace({ site, open, closed }: AgentStorage): MemoryBinding
     storage: async () => (await open()).storage(),
     transferred: (threadId, resourceId) => site().threads.peers.transferred(threadId, resourceId),
   }
+}
+
+const keys = ['inputProcessors', 'outputProcessors'] as const
+
+/** The processors that are the same for every request. */
+export function staticProcessors(config: AgentConfig): Array<readonly Processor[] | undefined> {
+  return keys.map((key) => (typeof config[key] === 'function' ? undefined : config[key]))
+}
+
+/** The window of the agent's static configuration, or of the options of a call. */
+export function windowOfAgent(config: AgentConfig, options?: MemoryOptions): Window {
+  const { memory } = config
+  return windowOf(historyOption(memory instanceof Memory ? memory.options : undefined, historyIn(staticProcessors(config)), options))
+}
+
+/** Whether a function of the agent decides about history for each request. */
+export function dependsOnRequest(config: AgentConfig): boolean {
+  return typeof config.memory === 'function' || keys.some((key) => typeof config[key] === 'function')
+}
+
+/**
+ * The history options of a call, where they depend on its options or on functions of the agent. Resolved at the send: the transaction that
+ * begins a run cannot wait for them.
+ */
+export async function historyOptionsOfCall(agent: string, config: AgentConfig, options: AgentExecutionOptions): Promise<MemoryOptions> {
+  const context = { requestContext: options.requestContext ?? new RequestContext() }
+  const memory = config.memory === undefined ? undefined : await resolve(config.memory, context)
+  const lists = await Promise.all(
+    keys.map(
+      async (key) =>
+        options[key] ?? (config[key] === undefined ? [] : expectList(await resolve<Processor[]>(config[key], context), key, agent)),
+    ),
+  )
+  const fixed: unknown[] = staticProcessors(config).flatMap((list) => list ?? [])
+  for (const processor of lists.flat()) {
+    if (processor.id === 'message-history' && 'storage' in processor && processor.storage && !fixed.includes(processor))
+      throw noStorage(agent)
+  }
+  return historyOption(memory?.options, historyIn(lists))
+}
+
+function noStorage(agent: string): HeedError {
+  const why = `The MessageHistory of agent '${agent}' is resolved for each request and cannot have its own storage.`
+  return new HeedError(
+    'unsupported_option',
+    `${why} Pass the storage to the memory, which may be a function of the request, or to the Heed.`,
+    { details: { option: 'storage' } },
+  )
 }

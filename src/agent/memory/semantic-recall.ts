@@ -1,4 +1,4 @@
-import { semanticRecallIn } from '../../memory/named-processors.ts'
+import { semanticRecallIn } from '../../memory/processors.ts'
 import { mergeRecallOptions } from '../../memory/semantic/search.ts'
 import { parseRecallOptions, type RecallSetting } from '../../memory/semantic/setting.ts'
 import { recallSource } from '../../memory/semantic/source.ts'

@@ -1,7 +1,8 @@
-import { workingMemoryOptionsIn } from '../../memory/named-processors.ts'
-import { workingMemoryBlock } from '../../memory/working-memory/block.ts'
+import { workingMemoryOptionsIn } from '../../memory/processors.ts'
+import {
+  toolName, workingMemoryBlock, workingMemoryInstructions, workingMemoryTool, type RunWorkingMemory,
+} from '../../memory/working-memory/prompt.ts'
 import { workingMemoryOwner, parseWorkingMemory, type WorkingMemorySetting } from '../../memory/working-memory/setting.ts'
-import { toolName, workingMemoryInstructions, workingMemoryTool, type RunWorkingMemory } from '../../memory/working-memory/tool.ts'
 import type { MessageRow } from '../../message/row.ts'
 import type { Processor } from '../../processors/processor.ts'
 import type { SystemMessage } from '../../prompt/system.ts'

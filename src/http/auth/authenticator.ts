@@ -1,6 +1,6 @@
 import type { Clock } from '../../base/clock.ts'
 import { HeedError, isHeedError } from '../../base/errors.ts'
-import { isPromise } from '../../base/is-promise.ts'
+import { isPromise } from '../../base/promises.ts'
 import type { Logger } from '../../base/logger.ts'
 import { isLoopback, type HttpRequest } from '../request/exchange.ts'
 import { localPrincipal, principalFlaw, type Authenticate, type Principal } from './principal.ts'

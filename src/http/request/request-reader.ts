@@ -1,7 +1,6 @@
 import type { JSONSchema7 } from '@ai-sdk/provider'
 import { HeedError } from '../../base/errors.ts'
-import { describeIssues } from '../../schema/compile.ts'
-import { jsonSchemaValidator } from '../../schema/json-schema.ts'
+import { describeIssues, jsonSchemaValidator } from '../../schema/compile.ts'
 import type { Validation } from '../../schema/schema.ts'
 import type { JSONSchema, ObjectSchema, Route } from '../route.ts'
 import { checkContentType, parseBody, type HttpRequest } from './exchange.ts'

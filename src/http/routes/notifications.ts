@@ -1,4 +1,4 @@
-import { sendNotifications, type NotificationTarget } from '../../agent/notifications.ts'
+import { sendNotifications, type NotificationTarget } from '../../agent/sends.ts'
 import { HeedError, isHeedError } from '../../base/errors.ts'
 import { orderedJSON } from '../../base/json.ts'
 import { checkNotifications, type CheckedNotification, type NotificationInput } from '../../inbox/input.ts'

@@ -6,7 +6,7 @@ import type { Reasons } from '../../recall/rank/rank.ts'
 import { searchableText } from '../../recall/text/passages.ts'
 import { extractTerms } from '../../recall/text/terms.ts'
 import type { ContextBlock } from '../../run/loop/run-contract.ts'
-import { escapeText } from '../../signals/xml.ts'
+import { escapeText } from '../../signals/tags.ts'
 import type { MessageRef } from '../../store/contract/recall.ts'
 import { maxTitleLength } from '../titles.ts'
 

@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest'
-import { textEmbedder } from './embedder.ts'
+import { textEmbedder } from './setting.ts'
 
 it.each([0, -1, 0.5, Number.NaN, Number.POSITIVE_INFINITY, undefined])(
   'uses the default batch for a model with maxEmbeddingsPerCall %s',

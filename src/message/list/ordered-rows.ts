@@ -1,9 +1,8 @@
 import { applyAttachmentChanges, withoutPartAttachments } from '../attachments.ts'
-import { GrowingMessage } from '../join.ts'
+import { GrowingMessage, splitMessage } from '../join.ts'
 import type { Message } from '../message.ts'
 import { toProcessorMessage, isUserSignal, processorMessage, processorMessages, withSignalRecord } from '../processor-view.ts'
 import type { MessageRow } from '../row.ts'
-import { splitMessage } from '../split.ts'
 
 /** Consecutive rows of one source: rows of one message, or a context row. */
 interface Segment<Source> {

@@ -1,8 +1,7 @@
 import { describeValue } from '../../base/arguments.ts'
 import { isObject } from '../../base/json.ts'
 import type { Message, MessagePart } from '../message.ts'
-import { invalidMessage, readTime } from '../read/invalid-message.ts'
-import type { Raw } from '../read/raw.ts'
+import { invalidMessage, readTime, type Raw } from '../read/raw.ts'
 import { readContent, readParts } from '../read/stored-content.ts'
 
 export interface FromUIOptions {

@@ -1,9 +1,8 @@
 import { ownAttachments } from '../attachments.ts'
-import { partsOf } from '../content.ts'
+import { isTransient, partsOf, signalOf } from '../content.ts'
 import { isURLText } from '../file-data.ts'
 import type { FilePart, Message, MessageContent, MessagePart, SourcePart, ToolInvocationPart } from '../message.ts'
 import { asJSON } from '../read/raw.ts'
-import { isTransient, signalOf } from '../signal-record.ts'
 import type { UIFilePart, UIMessage, UIMetadata, UIPart, UIToolPart } from './ui-message.ts'
 
 /**

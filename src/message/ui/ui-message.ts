@@ -1,6 +1,6 @@
 import type { JSONValue } from '../../base/json.ts'
 import type { ProviderOptions } from '../message.ts'
-import type { SignalView } from '../signal-record.ts'
+import type { SignalView } from '../content.ts'
 
 /** A message for user interfaces, in the shape that the AI SDK's hooks and components read (version 5 and later). */
 export interface UIMessage {

@@ -1,9 +1,9 @@
 import { systemClock, type Clock } from '../../base/clock.ts'
 import { describe } from '../../base/errors.ts'
-import { untilAborted } from '../../base/until-aborted.ts'
+import { untilAborted } from '../../base/promises.ts'
 import { compileSchema, describeIssues, type CompiledSchema } from '../../schema/compile.ts'
 import type { PlainJSONSchema } from '../../schema/schema.ts'
-import { escapeText } from '../../signals/xml.ts'
+import { escapeText } from '../../signals/tags.ts'
 import type { ProcessorContext } from '../processor.ts'
 import { checkOneOf, checkTextOption, invalidOption } from './option-checks.ts'
 

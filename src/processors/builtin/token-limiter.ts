@@ -5,11 +5,10 @@ import { hasOutcome } from '../../message/content.ts'
 import type { Message, ToolInvocation } from '../../message/message.ts'
 import type { MessageRow } from '../../message/row.ts'
 import { estimateTokens, FILE_TOKENS } from '../../prompt/tokens.ts'
-import { createdSignal } from '../../signals/created.ts'
-import { rowToSignal } from '../../signals/row.ts'
+import { createdSignal, rowToSignal } from '../../signals/conversions.ts'
 import { lanePositionOf } from '../../signals/state.ts'
+import { historyIds } from '../hook-messages.ts'
 import type { Processor, ProcessInputStepArgs } from '../processor.ts'
-import { historyIds } from './history-ids.ts'
 import { checkFunction, checkOneOf } from './option-checks.ts'
 
 export interface TokenLimiterOptions {

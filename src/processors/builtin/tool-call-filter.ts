@@ -1,8 +1,8 @@
 import { checkNames } from '../../base/arguments.ts'
 import { stepsOf } from '../../message/content.ts'
 import type { Message, MessagePart, ToolInvocationPart } from '../../message/message.ts'
+import { historyIds } from '../hook-messages.ts'
 import type { Processor, ProcessInputStepArgs } from '../processor.ts'
-import { historyIds } from './history-ids.ts'
 import { checkCount, checkTextList } from './option-checks.ts'
 
 export interface ToolCallFilterOptions {

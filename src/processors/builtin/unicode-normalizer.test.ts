@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest'
 import { inputArgs, said } from '../../../test/processors/asked.ts'
 import { Agent } from '../../agent/agent.ts'
-import { needsGuard } from '../../signals/forgery.ts'
+import { needsGuard } from '../../signals/tags.ts'
 import { scriptedModel } from '../../testing/index.ts'
 import { UnicodeNormalizer, type UnicodeNormalizerOptions } from './unicode-normalizer.ts'
 

@@ -1,6 +1,5 @@
-import type { Clock } from '../../base/clock.ts'
+import { retryAfter, type Clock } from '../../base/clock.ts'
 import { isHeedError, type HeedErrorCode } from '../../base/errors.ts'
-import { retryAfter } from '../../base/retry-after.ts'
 
 const firstDelayMs = 500
 const maxDelayMs = 60_000

@@ -5,7 +5,7 @@ import { failureOf, type EmbedderFailure } from '../../store/contract/recall.ts'
 import { EmbedderBackoff } from './embedder-backoff.ts'
 import type { Unembedded } from './embeddings.ts'
 import type { EnginePort } from './engine.ts'
-import { untilAborted } from '../../base/until-aborted.ts'
+import { untilAborted } from '../../base/promises.ts'
 
 /** The delay before a retry when the index failed, not the embedder. */
 const retryMs = 10_000

@@ -1,5 +1,5 @@
 import { HeedError } from '../../base/errors.ts'
-import { isoTime } from '../../base/iso.ts'
+import { isoTime } from '../../signals/conversions.ts'
 import type { MessageContent } from '../../message/message.ts'
 import { compileFilter, type MetadataFilter } from '../filter/filter.ts'
 import { maxPassages, searchableText, splitPassages } from '../text/passages.ts'

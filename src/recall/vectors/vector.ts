@@ -7,7 +7,7 @@ import { parseLocation, resolveFile, type Location } from '../../store/sqlite/lo
 import type { VectorEngine, VectorIndexDescription, VectorMetric, VectorQueryResult } from './vector-engine.ts'
 import { WorkerCalls } from '../index/worker-calls.ts'
 import type { JSONObject } from '../../base/json.ts'
-import { copyJSONObject } from '../../signals/json-copy.ts'
+import { copyJSONObject } from '../../signals/input-fields.ts'
 
 export interface LibSQLVectorOptions {
   id?: string

@@ -2,7 +2,7 @@ import type { MessagePart } from '../../message/message.ts'
 import type { MessageRow } from '../../message/row.ts'
 import { lanePositionOf } from '../../signals/state.ts'
 import { renderSignal } from '../../signals/render.ts'
-import { rowToSignal } from '../../signals/row.ts'
+import { rowToSignal } from '../../signals/conversions.ts'
 import type { Run } from './run.ts'
 
 /**

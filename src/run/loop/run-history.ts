@@ -3,7 +3,7 @@ import type { MessageRow } from '../../message/row.ts'
 import { modelMessagesOf } from '../../prompt/from-rows.ts'
 import { closeOpenCalls } from '../../prompt/open-calls.ts'
 import type { SystemMessage } from '../../prompt/system.ts'
-import { isSentSignal } from '../../signals/row.ts'
+import { isSentSignal } from '../../signals/conversions.ts'
 import type { RowChange } from '../step/step-result.ts'
 import type { InputChange, RunSetup } from './run-contract.ts'
 

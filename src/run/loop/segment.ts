@@ -1,4 +1,4 @@
-import { isPromise } from '../../base/is-promise.ts'
+import { isPromise } from '../../base/promises.ts'
 import type { MessageRow } from '../../message/row.ts'
 import { TripwireAbort } from '../../processors/tripwire.ts'
 import { withoutItems } from '../step/step-recorder.ts'

@@ -1,4 +1,4 @@
-import { isPromise } from '../../base/is-promise.ts'
+import { isPromise } from '../../base/promises.ts'
 
 /** Runs tasks one after the other, in the order of the calls. A task that finds the queue empty runs synchronously. */
 export class SerialQueue {

@@ -1,5 +1,5 @@
 import type { MessageRow } from '../../message/row.ts'
-import { isSentSignal } from '../../signals/row.ts'
+import { isSentSignal } from '../../signals/conversions.ts'
 import type { RunHistory } from './run-history.ts'
 import type { RunHost } from './run-contract.ts'
 

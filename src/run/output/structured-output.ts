@@ -2,7 +2,7 @@ import type { LanguageModelV4CallOptions } from '@ai-sdk/provider'
 import { HeedError } from '../../base/errors.ts'
 import type { JSONObject, JSONValue } from '../../base/json.ts'
 import { compileSchema, describeIssues, type CompiledSchema } from '../../schema/compile.ts'
-import { hasObjectRoot, wrappedField, wrapRoot } from '../../schema/object-root.ts'
+import { hasObjectRoot, wrappedField, wrapRoot } from '../../schema/provider-schema.ts'
 import type { Validation } from '../../schema/schema.ts'
 import type { StructuredOutputOptions } from '../options.ts'
 

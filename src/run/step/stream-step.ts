@@ -1,6 +1,6 @@
 import type { LanguageModelV4CallOptions, LanguageModelV4StreamPart } from '@ai-sdk/provider'
 import { describe, type HeedError } from '../../base/errors.ts'
-import { isPromise } from '../../base/is-promise.ts'
+import { isPromise } from '../../base/promises.ts'
 import type { JSONValue } from '../../base/json.ts'
 import { modelMessagesOf } from '../../prompt/from-rows.ts'
 import type { Chunk } from '../../message/chunk.ts'

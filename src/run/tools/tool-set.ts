@@ -2,7 +2,7 @@ import type { LanguageModelV4FunctionTool, LanguageModelV4ProviderTool } from '@
 import { HeedError } from '../../base/errors.ts'
 import type { JSONObject } from '../../base/json.ts'
 import type { ModelToolOutput, ProviderOptions } from '../../message/message.ts'
-import { argumentsSchema } from '../../schema/arguments-schema.ts'
+import { argumentsSchema } from '../../schema/provider-schema.ts'
 import { compileSchema, type CompiledSchema } from '../../schema/compile.ts'
 import type { InferInput, Schema } from '../../schema/schema.ts'
 import { createTool, isTool, type InputContext, type Tool } from './tool.ts'

@@ -1,6 +1,5 @@
-import { isName } from '../../base/arguments.ts'
+import { isName, type JSONObject, type JSONValue } from '../../base/json.ts'
 import { HeedError } from '../../base/errors.ts'
-import type { JSONObject, JSONValue } from '../../base/json.ts'
 import { MAX_SIGNAL_BYTES } from '../../signals/contents.ts'
 import type { ThreadDependents } from './thread.ts'
 

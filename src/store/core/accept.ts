@@ -3,7 +3,7 @@ import { orderedJSON } from '../../base/json.ts'
 import { chooseRoute, startingSignals, type Route } from '../../machine.ts'
 import { hasOutcome } from '../../message/content.ts'
 import type { MessageRow } from '../../message/row.ts'
-import { isSentSignal, isUserAuthored, rowToSignal } from '../../signals/row.ts'
+import { isSentSignal, isUserAuthored, rowToSignal } from '../../signals/conversions.ts'
 import type { Accepted, Branch, Fence, Send } from '../contract/threads.ts'
 import { beginRun } from './begin.ts'
 import { advanceLane, isCurrentState, withVersion } from './lanes.ts'
@@ -11,9 +11,9 @@ import { findThread, grantLease, holdsLease, reserveRun } from './lease.ts'
 import { runnable, transitionSignal } from './mailbox.ts'
 import { appendOutsideRun, idTaken } from './messages.ts'
 import {
-  encodeMailboxRows, encodeRowIds, jsonOrNull, laneRow, messageRow, prepareRows, rowsOfMail, withoutLaneMetadata,
+  encodeMailboxRows, encodeRowIds, jsonOrNull, laneRow, messageRow, prepareRows, rowsOfMail, withoutLaneMetadata, type MailRecord,
+  type PreparedRow, type ThreadRecord,
 } from './records.ts'
-import type { MailRecord, PreparedRow, ThreadRecord } from './records.ts'
 import type { ThreadTables } from './tables.ts'
 import { checkWorkingMemory, setWorkingMemory } from './working-memory.ts'
 

@@ -1,6 +1,6 @@
 import { describe, HeedError, isHeedError } from '../../base/errors.ts'
 import type { JSONObject } from '../../base/json.ts'
-import { untilAborted } from '../../base/until-aborted.ts'
+import { untilAborted } from '../../base/promises.ts'
 import { joinRows } from '../../message/join.ts'
 import type { MessagePart, ToolInvocationPart } from '../../message/message.ts'
 import type { MessageRow } from '../../message/row.ts'

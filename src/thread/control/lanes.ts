@@ -1,6 +1,5 @@
 import { HeedError } from '../../base/errors.ts'
-import { createdSignal } from '../../signals/created.ts'
-import { rowToSignal } from '../../signals/row.ts'
+import { createdSignal, rowToSignal } from '../../signals/conversions.ts'
 import type { CreatedAgentSignal } from '../../signals/signal.ts'
 import type { LaneRow, LaneSignalRow, Scope, ThreadStore } from '../../store/contract/threads.ts'
 

@@ -14,7 +14,7 @@ import type { Attendant, Runnable, RunEnvironment } from './runnable.ts'
 import { resolveLocalWaiters } from '../send/outcomes.ts'
 import { isClosed, Sweeper } from './sweeper.ts'
 import { Titling } from './titles.ts'
-import { KeepAlive } from '../../base/keep-alive.ts'
+import { KeepAlive } from '../../base/promises.ts'
 import type { TracingOptions } from '../../tracing/options.ts'
 import { acquireStore, namespaceOf, releaseStore } from '../../store/contract/storage.ts'
 

@@ -1,6 +1,6 @@
 import { describe, HeedError, isHeedError } from '../../base/errors.ts'
 import { textOf } from '../../message/content.ts'
-import { isUserAuthored } from '../../signals/row.ts'
+import { isUserAuthored } from '../../signals/conversions.ts'
 import type { ThreadStore, WantedTitle } from '../../store/contract/threads.ts'
 import type { Titler } from './runnable.ts'
 import type { ThreadRuntime } from './runtime.ts'

@@ -1,6 +1,5 @@
 import { isHeedError } from '../../base/errors.ts'
-import { createdSignal } from '../../signals/created.ts'
-import { rowToSignal } from '../../signals/row.ts'
+import { createdSignal, rowToSignal } from '../../signals/conversions.ts'
 import type { CreatedAgentSignal } from '../../signals/signal.ts'
 import type { MailboxRow, Scope, ThreadStore } from '../../store/contract/threads.ts'
 import type { ThreadRuntime } from '../runtime/runtime.ts'

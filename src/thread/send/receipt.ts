@@ -1,7 +1,6 @@
 import { isPlainObject, orderedJSON } from '../../base/json.ts'
 import type { MessageRow } from '../../message/row.ts'
-import { createdSignal } from '../../signals/created.ts'
-import { rowToSignal } from '../../signals/row.ts'
+import { createdSignal, rowToSignal } from '../../signals/conversions.ts'
 import type { CreatedAgentSignal, Signal } from '../../signals/signal.ts'
 import type { Accepted } from '../../store/contract/threads.ts'
 

@@ -4,7 +4,7 @@ import type { Chunk } from '../../message/chunk.ts'
 import type { RunResult } from '../../run/output/run-result.ts'
 import type { Context } from '../../tracing/telemetry.ts'
 import type { SignalOutcome } from './receipt.ts'
-import type { KeepAlive } from '../../base/keep-alive.ts'
+import type { KeepAlive } from '../../base/promises.ts'
 
 /** How many suspended runs keep what only this process has of their options. Beyond it the oldest go on with what is stored. */
 const keptRuns = 10_000

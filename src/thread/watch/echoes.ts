@@ -1,5 +1,4 @@
-import { signalToDataChunk } from '../../signals/echo.ts'
-import { rowToSignal } from '../../signals/row.ts'
+import { rowToSignal, signalToDataChunk } from '../../signals/conversions.ts'
 import type { Accepted, Send } from '../../store/contract/threads.ts'
 import type { ThreadRuntime } from '../runtime/runtime.ts'
 import type { LiveThread } from './live.ts'

@@ -1,11 +1,10 @@
 import type { LiveEvent, LiveState } from '../../bus/message.ts'
 import type { Chunk } from '../../message/chunk.ts'
-import { Notifier } from '../../base/notifier.ts'
+import { Notifier, type KeepAlive } from '../../base/promises.ts'
 import {
   boundaries, ChunkRing, compareCursors, cursorBefore, ends, formatBefore, formatCursor, parseCursor, positionAfter, PresentStep,
   StartMarker, type Cursor,
 } from './retained-chunks.ts'
-import type { KeepAlive } from '../../base/keep-alive.ts'
 
 /** How many chunks one `state` message carries to a peer that begins to watch. */
 const stateChunks = 4_096

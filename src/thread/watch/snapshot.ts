@@ -1,7 +1,7 @@
 import { joinRows } from '../../message/join.ts'
 import type { Message } from '../../message/message.ts'
 import type { MessageRow } from '../../message/row.ts'
-import { transcriptOf, withheldPayload } from '../../message/transcript.ts'
+import { transcriptOf, withheldPayload } from '../../message/content.ts'
 import type { Chunk } from '../../message/chunk.ts'
 import { TAIL_SEQ } from '../../store/contract/thread.ts'
 import type { Scope, SuspendedCall, ThreadRow } from '../../store/contract/threads.ts'

@@ -1,6 +1,6 @@
 import * as fc from 'fast-check'
 import { expect, it } from 'vitest'
-import { isoTime } from './iso.ts'
+import { isoTime } from './conversions.ts'
 
 it('writes times as dates do', () => {
   fc.assert(fc.property(fc.array(fc.date({ noInvalidDate: true }), { minLength: 1 }), fc.array(fc.integer({ min: 0, max: 4e12 })), (dates, times) => {

@@ -1,23 +1,63 @@
+import type { Site } from '../heed/site.ts'
 import type { WorkingMemorySetting } from '../memory/working-memory/setting.ts'
 import type { AgentInput } from '../message/read/input.ts'
 import type { MessageRow } from '../message/row.ts'
 import type { Processor } from '../processors/processor.ts'
 import { explainPrompt, type ExplainedPrompt } from '../prompt/explain.ts'
 import type { AgentExecutionOptions } from '../run/options.ts'
-import { isUserAuthored } from '../signals/row.ts'
+import type { RequestContext } from '../run/request-context.ts'
+import { isUserAuthored } from '../signals/conversions.ts'
 import { resolveMemoryOptions } from '../thread/send/stored-options.ts'
 import type { Askable } from './askable.ts'
-import { checkMemory, type ResolvedOptions } from './options.ts'
-import type { AgentConfig } from './config.ts'
+import { resolve, type AgentConfig } from './config.ts'
 import { inputRows } from './input.ts'
-import { resolveOptions, resolveProcessors, resolvePrompt } from './prepare.ts'
 import { previewRecall } from './memory/semantic-recall.ts'
 import { previewWorkingMemory, workingMemoryParts, workingMemorySetting } from './memory/working-memory.ts'
+import { checkMemory, type ResolvedOptions } from './options.ts'
+import { resolveOptions, resolveProcessors, resolvePrompt, resolveToolSet } from './prepare.ts'
+
+/** The model and the tools of an agent, as JSON. */
+export interface AgentDescription {
+  /** The first model that it calls; undefined when it has none. */
+  model: { provider: string; modelId: string; specificationVersion?: string } | undefined
+  /** As they are offered to a model. */
+  tools: Array<{ id: string; description?: string; inputSchema?: unknown }>
+}
+
+export async function describeAgent(
+  config: AgentConfig,
+  id: string,
+  site: Site,
+  requestContext: RequestContext,
+): Promise<AgentDescription> {
+  const { definitions } = await resolveToolSet(config, { requestContext }, id, site)
+  const tools = definitions.map((definition) => ({
+    id: definition.name,
+    ...('inputSchema' in definition ? { description: definition.description ?? '', inputSchema: definition.inputSchema } : {}),
+  }))
+  return { model: await describeModel(config, requestContext), tools }
+}
+
+/** Names the model without loading it: listing agents needs no provider package. */
+async function describeModel(config: AgentConfig, requestContext: RequestContext): Promise<AgentDescription['model']> {
+  const given: unknown = config.model === undefined ? undefined : await resolve(config.model, { requestContext })
+  const first: unknown = Array.isArray(given) ? given[0] : given
+  const model: unknown = typeof first === 'object' && first !== null && 'model' in first ? first.model : first
+  if (typeof model === 'string') {
+    const slash = model.indexOf('/')
+    return { provider: model.slice(0, Math.max(0, slash)), modelId: model.slice(slash + 1) }
+  }
+  if (typeof model !== 'object' || model === null || !('provider' in model) || !('modelId' in model)) return undefined
+  return {
+    provider: String(model.provider),
+    modelId: String(model.modelId),
+    ...('specificationVersion' in model ? { specificationVersion: String(model.specificationVersion) } : {}),
+  }
+}
 
 /**
  * The parts of the next prompt, working memory and recall included, and how much of it the provider saw in the last call. Calls no
- * processor
- * and stores nothing.
+ * processor and stores nothing.
  */
 export async function explainAgentPrompt(
   agent: Askable,

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { untilAborted } from './until-aborted.ts'
+import { untilAborted } from './promises.ts'
 
 const never = new Promise<never>(() => {})
 

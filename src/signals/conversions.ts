@@ -1,5 +1,4 @@
 import { HeedError } from '../base/errors.ts'
-import { dateOf, isWritten } from '../base/iso.ts'
 import { isPlainObject, type JSONObject } from '../base/json.ts'
 import { ownAttachments } from '../message/attachments.ts'
 import { imageMediaType } from '../message/file-data.ts'
@@ -7,10 +6,12 @@ import type { Message, MessagePart, ProviderOptions } from '../message/message.t
 import { firstString } from '../message/read/raw.ts'
 import type { MessageRow } from '../message/row.ts'
 import { canonicalContents, partsOf } from './contents.ts'
-import type { SignalKind } from './kinds.ts'
-import { kindOf } from './kinds.ts'
-import type { ModelSignal, Signal, StoredAttributes, StoredContents, StoredPart } from './signal.ts'
-import { isXMLName } from './xml.ts'
+import { renderSignal } from './render.ts'
+import {
+  kindOf, type CreatedAgentSignal, type ModelSignal, type Signal, type SignalDataChunk, type SignalDataPart, type SignalKind,
+  type StoredAttributes, type StoredContents, type StoredPart,
+} from './signal.ts'
+import { isXMLName } from './tags.ts'
 
 /** The fields of a signal that its row stores beside the parts, at `content.metadata.signal`. */
 type SignalRecord = Omit<Signal, 'contents' | 'providerOptions'>
@@ -41,9 +42,9 @@ export function signalToRow(signal: Signal, owner: { threadId?: string; resource
  */
 export function rowToSignal(row: StoredMessage): Signal {
   const record = recordOf(row)
-  const createdAt = isoTime(record.createdAt) ?? isoTime(row.createdAt) ?? new Date(0).toISOString()
+  const createdAt = readTime(record.createdAt) ?? readTime(row.createdAt) ?? new Date(0).toISOString()
   const signal: Signal = Object.assign(modelSignalOf(row), { createdAt })
-  const acceptedAt = isoTime(record.acceptedAt)
+  const acceptedAt = readTime(record.acceptedAt)
   if (acceptedAt !== undefined) signal.acceptedAt = acceptedAt
   return signal
 }
@@ -124,9 +125,10 @@ function readAttributes(attributes: unknown): StoredAttributes | undefined {
   return readable.length > 0 ? Object.fromEntries(readable) : undefined
 }
 
-function isoTime(time: unknown): string | undefined {
+function readTime(time: unknown): string | undefined {
   if (!(time instanceof Date) && typeof time !== 'string') return undefined
-  if (typeof time === 'string' && isWritten(time)) return time
+  // The two texts that were formatted last are valid.
+  if (typeof time === 'string' && (time === text || time === textBefore)) return time
   const date = new Date(time)
   return Number.isNaN(date.getTime()) ? undefined : date.toISOString()
 }
@@ -180,4 +182,95 @@ function providerOptionsOf(part: Record<string, unknown>): { providerOptions?: P
 
 function isProviderOptions(value: unknown): value is ProviderOptions {
   return isPlainObject(value) && Object.values(value).every(isPlainObject)
+}
+
+export function signalToDataPart(signal: Signal): SignalDataPart {
+  return { type: signal.type === 'user' ? 'data-user-message' : 'data-signal', data: withoutGuard(signal), transient: true }
+}
+
+export function signalToDataChunk(signal: Signal, runId: string): SignalDataChunk {
+  return Object.assign(signalToDataPart(signal), { runId })
+}
+
+function withoutGuard(signal: Signal): Omit<Signal, 'guarded'> {
+  if (!signal.guarded) return { ...signal }
+  const { guarded: _, ...data } = signal
+  return data
+}
+
+/** The signal of a receipt. */
+export function createdSignal(signal: Signal): CreatedAgentSignal {
+  return new Created(signal) as Created & Omit<CreatedAgentSignal, keyof Created>
+}
+
+/** The fields are own properties; the conversions are methods of the class, so that no function is created for each signal. */
+class Created implements Pick<CreatedAgentSignal, 'toDBMessage' | 'toLLMMessage' | 'toDataPart'> {
+  declare createdAt: Date
+  declare acceptedAt?: Date
+  readonly #signal: Signal
+
+  constructor(signal: Signal) {
+    this.#signal = signal
+    Object.assign(this, signal)
+    this.createdAt = dateOf(signal.createdAt)
+    if (signal.acceptedAt !== undefined) this.acceptedAt = dateOf(signal.acceptedAt)
+  }
+
+  /** The signal itself, whose times are ISO texts already. */
+  toJSON(): Signal {
+    return this.#signal
+  }
+
+  toDBMessage(owner: Parameters<CreatedAgentSignal['toDBMessage']>[0]): ReturnType<CreatedAgentSignal['toDBMessage']> {
+    return signalToMessage(this.#signal, owner)
+  }
+
+  toLLMMessage(): ReturnType<CreatedAgentSignal['toLLMMessage']> {
+    return renderSignal(this.#signal)
+  }
+
+  toDataPart(): ReturnType<CreatedAgentSignal['toDataPart']> {
+    return signalToDataPart(this.#signal)
+  }
+}
+
+const dayMs = 86_400_000
+/** The first millisecond of the year 10,000, which has another ISO format. */
+const year10000 = 253_402_300_800_000
+
+const sixtieths = Array.from({ length: 60 }, (_, number) => String(number).padStart(2, '0'))
+const thousandths = Array.from({ length: 1_000 }, (_, number) => String(number).padStart(3, '0'))
+
+let last = Number.NaN
+let text = ''
+let textBefore = ''
+let lastDay = Number.NaN
+let date = ''
+
+/** A time in ISO 8601. The text of a millisecond is formatted once, its date once a day: recall compares many times. */
+export function isoTime(time: number): string {
+  if (time !== last) {
+    textBefore = text
+    text = formatTime(time)
+    last = time
+  }
+  return text
+}
+
+/** The date of an ISO text. The text that was formatted last is not parsed. */
+function dateOf(iso: string): Date {
+  return new Date(iso === text ? last : iso)
+}
+
+function formatTime(time: number): string {
+  if (!Number.isInteger(time) || time < 0 || time >= year10000) return new Date(time).toISOString()
+  const day = Math.floor(time / dayMs)
+  if (day !== lastDay) {
+    date = new Date(time).toISOString().slice(0, 11)
+    lastDay = day
+  }
+  const rest = time - day * dayMs
+  const hours = sixtieths[Math.floor(rest / 3_600_000)]
+  const minutes = sixtieths[Math.floor(rest / 60_000) % 60]
+  return `${date}${hours}:${minutes}:${sixtieths[Math.floor(rest / 1_000) % 60]}.${thousandths[rest % 1_000]}Z`
 }

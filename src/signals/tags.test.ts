@@ -1,7 +1,6 @@
 import { describe, expect, it } from 'vitest'
-import { mergeAttributes } from './attributes.ts'
-import { needsGuard } from './forgery.ts'
-import { messageInputToSignal, normaliseSignal } from './normalise.ts'
+import { mergeAttributes, messageInputToSignal, normaliseSignal } from './normalise.ts'
+import { needsGuard } from './tags.ts'
 import { renderSignal } from './render.ts'
 import type { Signal } from './signal.ts'
 

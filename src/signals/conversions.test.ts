@@ -2,11 +2,9 @@ import { describe, expect, it } from 'vitest'
 import type { DataChunk } from '../message/chunk.ts'
 import { isHeedError } from '../base/errors.ts'
 import type { Message, MessageContent, MessageRole } from '../message/message.ts'
-import { createdSignal } from './created.ts'
-import { signalToDataChunk } from './echo.ts'
+import { createdSignal, isUserAuthored, rowToSignal, signalToDataChunk, signalToRow } from './conversions.ts'
 import { messageInputToSignal, normaliseSignal } from './normalise.ts'
 import { renderSignal } from './render.ts'
-import { isUserAuthored, rowToSignal, signalToRow } from './row.ts'
 
 const context = { id: 's1', now: Date.parse('2026-03-01T10:00:00.000Z') }
 const providerOptions = { anthropic: { cacheControl: { type: 'ephemeral' } } }

@@ -1,8 +1,16 @@
 import { describeValue } from '../base/arguments.ts'
-import { describe, isHeedError } from '../base/errors.ts'
+import { describe, HeedError, isHeedError } from '../base/errors.ts'
 import { isPlainObject, type JSONObject, type JSONValue } from '../base/json.ts'
 import type { ProviderOptions } from '../message/message.ts'
-import { invalidSignal } from './invalid-signal.ts'
+
+/** Keys come from the sender, and the path of an object that refers to itself is endless. */
+const maxPathLength = 120
+
+/** The error of an invalid input. `path` is the invalid field; `reason` completes the sentence that begins with it. */
+export function invalidSignal(path: string, reason: string, details: Record<string, unknown> = {}): HeedError {
+  const field = path.length > maxPathLength ? `${path.slice(0, maxPathLength)}…` : path
+  return new HeedError('invalid_signal', `Invalid signal: ${field} ${reason}`, { details: { field, ...details } })
+}
 
 const maxDepth = 128
 

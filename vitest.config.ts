@@ -21,8 +21,8 @@ export default defineConfig({
     hookTimeout: 60_000,
     // The check of MUSTs reads ids from titles, which the names of conformance cases are part of.
     taskTitleValueFormatTruncate: 0,
-    // A third of the time is waiting for processes, browsers and disks: even one core has room for two.
-    maxWorkers: 2,
+    // A third of the time is waiting for processes, browsers and leases: two cores have room for three.
+    maxWorkers: 3,
     // The limits only end a test that hangs; a busy machine delays the event that a test waits for.
     expect: { poll: { timeout: 100_000 } },
     reporters: process.env.CI ? ['default', ['json', { outputFile: '.ci/vitest.json' }]] : ['default'],

@@ -423,7 +423,7 @@ export class Agent<TAgentId extends string = string, TTools extends ToolsInput =
   }
 
   /** @internal */
-  get canRefuse(): boolean {
+  get canRejectInput(): boolean {
     const { inputProcessors, outputProcessors } = this.#config
     return inputProcessors !== undefined || outputProcessors !== undefined
   }

@@ -5,7 +5,7 @@ import { describeIssues } from '../schema/compile.ts'
 import type { ChildCall, RunFilter, RunRow, SuspendedCall } from '../store/contract/threads.ts'
 import { decide, type Decision } from '../thread/control/resume.ts'
 import type { ThreadRuntime } from '../thread/runtime/runtime.ts'
-import { foundOptions } from '../thread/send/stored-options.ts'
+import { restoreOptions } from '../thread/send/stored-options.ts'
 import type { Askable } from './askable.ts'
 import type { AgentConfig } from './config.ts'
 import { resolveToolSet } from './prepare.ts'
@@ -99,7 +99,7 @@ interface SuspendedToolCall {
 
 async function ownTool(agent: Askable, config: AgentConfig, { run, call }: SuspendedToolCall) {
   const site = agent.site()
-  const { options } = foundOptions(run.options, site.threads.waiters.optionsKept(run.runId))
+  const { options } = restoreOptions(run.options, site.threads.waiters.retainedOptions(run.runId))
   const { requestContext = new RequestContext() } = options
   try {
     return (await resolveToolSet(config, { requestContext }, agent.id, site)).tools.get(call.toolName)

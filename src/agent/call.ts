@@ -166,7 +166,7 @@ export async function queueTurn(agent: Askable, { threadId, resourceId, id, mess
     options: { ...options, memory },
   })
   if (accepted.duplicate) {
-    runtime.waiters.takeOptions(runId)
+    runtime.waiters.takeRetainedOptions(runId)
     if (accepted.rows.length > 0 && comparable(accepted.rows) !== comparable(rows)) {
       throw new HeedError('idempotency_key_reused', 'This id was used for different messages on this thread. Use a new id for each send.', {
         details: { field: 'id' },

@@ -6,11 +6,11 @@ import { createTool, nestingOf, type NestedDecision, type Nesting, type Tool, ty
 import type { ToolsInput } from '../run/tools/tool-set.ts'
 import type { PlainJSONSchema } from '../schema/schema.ts'
 import type { RunRow } from '../store/contract/threads.ts'
-import { RunFollower, storedAnswer } from '../thread/cluster/run-follower.ts'
+import { RunFollower, storedText } from '../thread/cluster/run-follower.ts'
 import { decide } from '../thread/control/resume.ts'
 import type { ThreadRuntime } from '../thread/runtime/runtime.ts'
 import { enqueueTurn } from '../thread/send/turns.ts'
-import { shownWaits } from '../thread/watch/snapshot.ts'
+import { visibleSuspendedCalls } from '../thread/watch/snapshot.ts'
 import type { Agent } from './agent.ts'
 import type { AgentsInput } from './config.ts'
 import { checkInput, inputRows } from './input.ts'
@@ -108,10 +108,10 @@ export async function runOnChildThread(agent: Agent, prompt: string, call: Call,
     })
     const run = await follower.end(id, abortSignal)
     if (run.status === 'suspended') return await suspendFor(runtime, nesting, run, payloads)
-    runtime.waiters.takeOptions(id)
+    runtime.waiters.takeRetainedOptions(id)
     if (run.usage) nesting.addUsage(run.usage as unknown as Usage)
     if (run.status !== 'finished') throw childRunError(agent.name, run)
-    return await storedAnswer(runtime.store, scope, id)
+    return await storedText(runtime.store, scope, id)
   } catch (error) {
     if (abortSignal.aborted && !nesting.isHandedOver()) {
       stop.abort(abortSignal.reason)
@@ -146,7 +146,8 @@ async function suspendFor(runtime: ThreadRuntime, nesting: Nesting, run: RunRow,
   if (!open) throw new HeedError('store_failed', `Run ${runId} is suspended, but none of its calls is undecided.`)
   const { kind, toolCallId, toolName } = open
   // The follower missed chunks that were published before it subscribed.
-  const payload = payloads.get(toolCallId) ?? (kind === 'suspend' ? (await shownWaits(runtime, run, [open]))[0]?.payload : undefined)
+  const payload =
+    payloads.get(toolCallId) ?? (kind === 'suspend' ? (await visibleSuspendedCalls(runtime, run, [open]))[0]?.payload : undefined)
   return nesting.suspend({ kind, ...(payload === undefined ? {} : { payload }), child: { threadId, runId, step, toolCallId, toolName } })
 }
 

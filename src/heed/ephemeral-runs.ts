@@ -1,5 +1,5 @@
 import { HeedError } from '../base/errors.ts'
-import type { Attendant } from '../thread/runtime/runnable.ts'
+import type { BackgroundService } from '../thread/runtime/runnable.ts'
 import { InFlight } from '../base/promises.ts'
 
 /** A run without a thread, from the call that starts it until its last chunk. */
@@ -10,7 +10,7 @@ export interface EphemeralRun {
 }
 
 /** Runs of which nothing is stored. No other process can continue them, so that they end with this one. */
-export class EphemeralRuns implements Attendant {
+export class EphemeralRuns implements BackgroundService {
   readonly #closing = new Set<AbortController>()
   readonly #inFlight = new InFlight()
   #closed = false
@@ -36,9 +36,4 @@ export class EphemeralRuns implements Attendant {
     for (const stop of this.#closing) stop.abort(reason)
     return this.#inFlight.whenIdle()
   }
-
-  /** They depend on no thread and on no time. */
-  idle(): void {}
-
-  look(): void {}
 }

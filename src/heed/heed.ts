@@ -171,11 +171,11 @@ export class Heed<Agents extends Record<string, Agent> = Record<string, Agent>> 
     const schedules = await Promise.all(sites.map((site) => site.schedules.sweep(limit)))
     const notifications = await Promise.all(sites.map((site) => site.inbox.sweep(limit)))
     await withTimeout(this.clock, timeoutMs, Promise.all(sites.map(async ({ threads: runtime, inbox }, index) => {
-      await inbox.decided()
+      await inbox.whenDecided()
       await runtime.whenIdle(before[index] ?? new Set(), async (threadId) => {
         notifications.push(await inbox.deliverToIdle(threadId))
       })
-      await runtime.titles.settled()
+      await runtime.titles.whenIdle()
     })))
     const pruned = await Promise.all(sites.map((site) => site.pruner.sweep(limit)))
     return { threads: sum(threads), notifications: sum(notifications), schedules: sum(schedules), pruned: sum(pruned) }

@@ -1,7 +1,7 @@
 import { threadDependentsOf, type Storage } from '../store/contract/storage.ts'
 import type { ThreadDependents } from '../store/contract/thread.ts'
 import { findRetention, prunePolicy } from '../store/retention.ts'
-import type { Attendant } from '../thread/runtime/runnable.ts'
+import type { BackgroundService } from '../thread/runtime/runnable.ts'
 import type { ThreadRuntime } from '../thread/runtime/runtime.ts'
 
 /** The time between two passes over all threads. */
@@ -13,7 +13,7 @@ const pagesAtOnce = 100
  * Prunes a storage by its `retention`, a part with every sweep. The position is in the store: processes share the work, and a later one
  * continues where the last one stopped.
  */
-export class Pruner implements Attendant {
+export class Pruner implements BackgroundService {
   readonly #runtime: ThreadRuntime
   readonly #storage: () => Promise<Storage>
   #dependents: Promise<ThreadDependents[]> | undefined
@@ -24,13 +24,11 @@ export class Pruner implements Attendant {
     this.#storage = storage
   }
 
-  idle(): void {}
-
-  look(): void {
+  poll(): void {
     if (this.#working) return
     this.#working = this.sweep()
       .catch((error: unknown) => {
-        if (!this.#runtime.endedBy(error)) this.#runtime.logger.error('expired records could not be pruned', { error: String(error) })
+        if (!this.#runtime.isClosedBy(error)) this.#runtime.logger.error('expired records could not be pruned', { error: String(error) })
       })
       .finally(() => (this.#working = undefined))
   }

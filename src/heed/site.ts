@@ -52,7 +52,7 @@ export class Site implements RunEnvironment {
     this.inbox = new Inbox(this.threads, { store: async () => notificationStoreOf(await this.storage()), settings, ephemeral })
     this.schedules = new Schedules(this.threads, { store: async () => scheduleStoreOf(await this.storage()), settings, ephemeral })
     this.pruner = new Pruner(this.threads, () => this.storage())
-    for (const attendant of [this.inbox, this.ephemeralRuns, this.schedules, this.pruner]) this.threads.attend(attendant)
+    for (const service of [this.inbox, this.ephemeralRuns, this.schedules, this.pruner]) this.threads.addService(service)
   }
 
   /** The storage of the threads and of everything beside them. */

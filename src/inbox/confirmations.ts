@@ -3,15 +3,15 @@ import type { Dispatcher } from '../schedule/dispatcher.ts'
 import type { NotificationRecord, NotificationStore } from '../store/contract/notifications.ts'
 import type { ThreadRuntime } from '../thread/runtime/runtime.ts'
 
-/** When a run that may refuse a notification is looked after, should nobody who waits for it be left. */
+/** When a delivery to a run that may reject it is looked up, in case the process that waits for the outcome is gone. */
 export const confirmMs = 60_000
 
 export type Unconfirmed = Pick<NotificationRecord, 'threadId' | 'id' | 'deliveredSignalId'>
 
-/** So many threads are remembered; the others are looked after when their time has come. */
-const mostThreads = 1_000
+/** How many threads are remembered; deliveries on others are looked up when they are due. */
+const maxThreads = 1_000
 
-/** What runs of this process may refuse, by the thread that they run on. */
+/** Deliveries that runs of this process may still reject, by thread. */
 export class Confirmations {
   readonly #runtime: ThreadRuntime
   readonly #dispatcher: Dispatcher
@@ -24,17 +24,17 @@ export class Confirmations {
     this.#store = store
   }
 
-  /** A run may refuse it until its end, which may have been before. */
+  /** The run may reject the notification until it ends, which may be already. */
   expect(record: Unconfirmed, at: number): void {
-    this.#dispatcher.expect(at)
+    this.#dispatcher.wakeAt(at)
     const others = this.#byThread.get(record.threadId)
     if (others) others.push(record)
-    else if (this.#byThread.size < mostThreads) this.#byThread.set(record.threadId, [record])
-    if (!this.#runtime.hostOf(record.threadId)) this.ended(record.threadId)
+    else if (this.#byThread.size < maxThreads) this.#byThread.set(record.threadId, [record])
+    if (!this.#runtime.hostOf(record.threadId)) this.confirmThread(record.threadId)
   }
 
-  /** Nothing runs on the thread any more. */
-  ended(threadId: string): void {
+  /** The last run of the thread ended. */
+  confirmThread(threadId: string): void {
     const records = this.#byThread.get(threadId)
     if (!records) return
     this.#byThread.delete(threadId)
@@ -42,15 +42,17 @@ export class Confirmations {
       const store = await this.#store()
       await Promise.all(records.map((record) => confirmDelivery(this.#runtime, store, record)))
     }
-    this.#dispatcher.track(confirm(), 'what became of a notification could not be found out; it is looked up later')
+    this.#dispatcher.track(confirm(), 'the outcome of a notification could not be read; it is looked up later')
   }
 }
 
 /**
- * What became of a notification whose run may have refused it, by the word of its thread: refused, it is `failed`; taken in or gone, there is
- * nothing to look for; otherwise it is looked at again when its claim ends.
+ * Looks up the outcome of a delivery in the mailbox of its thread: rejected, the record is `failed`; consumed or deleted, it is confirmed;
+ * otherwise it is looked up again when its claim ends.
  */
-export async function confirmDelivery(runtime: ThreadRuntime, store: NotificationStore, { threadId, id, deliveredSignalId }: Unconfirmed): Promise<void> {
+export async function confirmDelivery(
+  runtime: ThreadRuntime, store: NotificationStore, { threadId, id, deliveredSignalId }: Unconfirmed,
+): Promise<void> {
   const mail = deliveredSignalId === undefined ? null : await signalOf(runtime, threadId, deliveredSignalId)
   if (mail?.state === 'rejected') await store.failed({ threadId, id, error: mail.reason ?? 'rejected', now: runtime.clock.now() })
   else if (mail?.state !== 'pending' && mail?.state !== 'taken') await store.confirm([{ threadId, id }])

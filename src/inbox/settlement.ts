@@ -7,16 +7,21 @@ import { optional, type Acceptance, type SendReceipt } from '../thread/send/rece
 import type { InboxSettings } from './options.ts'
 import type { NotificationDeliveryDecision } from './policy.ts'
 
-/** How soon, and at the latest how late, one looks again after a thread that nobody said is idle. */
+/** The shortest and the longest time until a thread that may be idle is read again. */
 const recheckMs = { least: 15_000, most: 300_000 }
 
-/** When threads are looked at again on which something waits: where this process is told of no end of a run, by every tick. */
+/**
+ * When threads are read again on which notifications wait for the end of a run. Where this process dispatches in `tick()` only, each tick
+ * reads them.
+ */
 export function recheckOf({ enabled }: InboxSettings): { least: number; most: number } {
   return enabled ? recheckMs : { least: 1, most: 1 }
 }
 
-/** A decision as the store writes it. */
-export function settlementOf(decision: NotificationDeliveryDecision, threadState: 'active' | 'idle', { now, settings }: { now: number; settings: InboxSettings }): SettlementTerms {
+/** A decision in the form of the store. */
+export function settlementOf(
+  decision: NotificationDeliveryDecision, threadState: 'active' | 'idle', { now, settings }: { now: number; settings: InboxSettings },
+): SettlementTerms {
   const { action, reason } = decision
   const deliverAt = decision.deliverAt?.getTime()
   const base = { action, now, claimUntil: now + claimMs, ...(reason === undefined ? {} : { reason }) }
@@ -33,7 +38,9 @@ export function settlementOf(decision: NotificationDeliveryDecision, threadState
   }
 }
 
-function summaryTime({ summaryAt }: NotificationDeliveryDecision, now: number, { quietMs, maxWaitMs }: InboxSettings): NonNullable<SettlementTerms['summary']> {
+function summaryTime(
+  { summaryAt }: NotificationDeliveryDecision, now: number, { quietMs, maxWaitMs }: InboxSettings,
+): NonNullable<SettlementTerms['summary']> {
   if (!summaryAt) return { form: 'window', quietMs, maxWaitMs }
   const at = summaryAt.getTime()
   return at <= now ? { form: 'now' } : { form: 'timed', at, withinMs: maxWaitMs }
@@ -41,23 +48,23 @@ function summaryTime({ summaryAt }: NotificationDeliveryDecision, now: number, {
 
 export type ThreadState = 'active' | 'idle'
 
-/** A suspended thread is active, and one that isn't there is idle. */
-export function stateOf(thread: ThreadRow | null): ThreadState {
+/** A suspended thread is active, a missing one idle. */
+export function threadStateOf(thread: ThreadRow | null): ThreadState {
   return thread && thread.status !== 'idle' ? 'active' : 'idle'
 }
 
-/** A decision that could be made before its record was there. */
-export interface Foretold {
+/** A decision that was made before the record was stored. */
+export interface EarlyDecision {
   decision: NotificationDeliveryDecision
   settlement: SettlementTerms
 }
 
-export interface Arrival extends Ingested {
-  foretold?: Foretold | undefined
+export interface ArrivedNotification extends Ingested {
+  early?: EarlyDecision | undefined
 }
 
-/** A record on its way through ingress. */
-export interface Placing {
+/** A stored notification with its decision. */
+export interface DecidedNotification {
   record: NotificationRecord
   decision: NotificationDeliveryDecision
   settlement?: SettlementTerms
@@ -68,22 +75,24 @@ export function isSentNow({ applied, batch }: Settled, settlement: SettlementTer
   return applied && (batch !== undefined || settlement?.action === 'deliver' || settlement?.action === 'queue')
 }
 
-/** As it was decided, also by a process that is gone. */
+/** The mode that was decided, possibly by another process. */
 export function modeOf({ deliveryAction }: NotificationRecord): SendMode {
   return deliveryAction === 'queue' ? 'queue' : 'now'
 }
 
-/** The event is known already: it was counted, and nothing is to be done. */
+/** The event is a repetition: it was counted, and nothing else is done. */
 export const duplicate: NotificationDeliveryDecision = { action: 'persist', reason: 'duplicate' }
 
-/** A signal that its thread has. */
-export interface Placed {
+/** A notification whose signal its thread has accepted. */
+export interface SentNotification {
   receipt: SendReceipt
   acceptance: Acceptance
 }
 
-/** The run is the one that the thread promised the signal; where it has none, as what is in history only, it is known by its own id. */
-export function resultOf(store: NotificationStore, record: NotificationRecord, decision: NotificationDeliveryDecision, sent: Placed | undefined): NotificationResult {
+/** The run is the one that is reserved for the signal; without one, the id of the signal takes its place. */
+export function notificationResult(
+  store: NotificationStore, record: NotificationRecord, decision: NotificationDeliveryDecision, sent: SentNotification | undefined,
+): NotificationResult {
   let stored: Promise<void> | undefined
   return {
     accepted: true,
@@ -93,21 +102,27 @@ export function resultOf(store: NotificationStore, record: NotificationRecord, d
       stored ??= optional(store.flush())
       return stored
     },
-    ...(sent ? { runId: sent.acceptance.runId ?? sent.receipt.signal.id, signal: sent.receipt.signal, ...(sent.receipt.persisted ? { persisted: sent.receipt.persisted } : {}) } : {}),
+    ...(sent
+      ? {
+          runId: sent.acceptance.runId ?? sent.receipt.signal.id,
+          signal: sent.receipt.signal,
+          ...(sent.receipt.persisted ? { persisted: sent.receipt.persisted } : {}),
+        }
+      : {}),
   }
 }
 
-/** What became of a notification at its ingress. */
+/** The result of sending a notification. */
 export interface NotificationResult {
   accepted: true
-  /** As it is stored. */
+  /** As stored. */
   record: NotificationRecord
   decision: NotificationDeliveryDecision
-  /** Resolves when it would survive a power cut: whoever told of it may then forget it. */
+  /** Resolves when the record would survive a power cut: its sender may then delete the event. */
   stored: Promise<void>
-  /** With `signal`: what was emitted at once, in full or as a summary, and the run that it went to; where it wakes none, the id of the signal. */
+  /** With `signal`: the signal that was sent at once, in full or as a summary, and its run; where it wakes none, the id of the signal. */
   runId?: string
   signal?: CreatedAgentSignal
-  /** Where that is stored without waking an idle thread: resolves when it is in history. */
+  /** Where the signal is persisted without waking an idle thread: resolves when it is in history. */
   persisted?: Promise<void>
 }

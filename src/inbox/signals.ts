@@ -3,8 +3,8 @@ import type { Signal } from '../signals/signal.ts'
 import type { NotificationRecord, SummaryBatch } from '../store/contract/notifications.ts'
 
 /**
- * A record has one signal of its full text, whoever sends it and however often: the thread takes it once. One that was refused stays
- * refused: a record that is tried again after it has the next.
+ * The signal id of a record's full text, equal for all senders: the thread accepts it once. A rejected signal stays rejected: the retry of
+ * its record has the next id.
  */
 function fullSignalId({ id, deliveredSignalId }: Pick<NotificationRecord, 'id' | 'deliveredSignalId'>): string {
   if (deliveredSignalId === undefined) return reservedIdPrefixes.full + id
@@ -12,17 +12,17 @@ function fullSignalId({ id, deliveredSignalId }: Pick<NotificationRecord, 'id' |
   return `${reservedIdPrefixes.retry}${before === undefined ? 1 : Number(before) + 1}:${id}`
 }
 
-/** One that was cancelled stays so: what is told in its place has the id of the next round. */
+/** A cancelled signal stays cancelled: its replacement has the id of the next round. */
 export function summarySignalId({ id }: Pick<SummaryBatch, 'id'>, round = 0): string {
   return round === 0 ? reservedIdPrefixes.summary + id : `${reservedIdPrefixes.summary}${id}:${round}`
 }
 
-/** Of which batch a signal is the summary, if it is one. */
+/** The batch that a signal summarises; undefined for other signals. */
 export function batchIdOf(signalId: string): string | undefined {
   return signalId.startsWith(reservedIdPrefixes.summary) ? signalId.slice(reservedIdPrefixes.summary.length).split(':', 1)[0] : undefined
 }
 
-/** The full text. The four attributes that Heed writes come first and can't be replaced. */
+/** The signal with the full text. The four attributes that Heed writes come first and can't be replaced. */
 export function fullSignal(record: NotificationRecord, now: number): Signal {
   const { source, kind, priority } = record
   const reserved = { source, type: kind, priority, status: 'delivered' }
@@ -37,7 +37,7 @@ export function fullSignal(record: NotificationRecord, now: number): Signal {
   )
 }
 
-/** How much waits, by source in the order in which they were first seen. */
+/** The signal with the number of pending notifications by source, in the order of their first occurrence. */
 export function summarySignal(batch: SummaryBatch, now: number, round = 0): Signal {
   const pending = pendingIn(batch)
   const id = summarySignalId(batch, round)
@@ -47,7 +47,14 @@ export function summarySignal(batch: SummaryBatch, now: number, round = 0): Sign
       tagName: 'notification-summary',
       contents: batch.sources.map(({ source, count }) => `${source}: ${count}`).join(', '),
       attributes: { pending },
-      metadata: { notification: { signal: 'summary', pending, bySource: Object.fromEntries(batch.sources.map(({ source, count }) => [source, count])), byPriority: batch.priorities } },
+      metadata: {
+        notification: {
+          signal: 'summary',
+          pending,
+          bySource: Object.fromEntries(batch.sources.map(({ source, count }) => [source, count])),
+          byPriority: batch.priorities,
+        },
+      },
     },
     { id, now },
   )

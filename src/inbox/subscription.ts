@@ -2,17 +2,17 @@ import { HeedError } from '../base/errors.ts'
 import type { KeepAlive } from '../base/promises.ts'
 import type { InboxChange, InboxChanges, NotificationStore } from '../store/contract/notifications.ts'
 
-/** Whose inbox is watched: all of a resource, or one of its threads. */
+/** The inbox of a resource, or of one of its threads. */
 export interface InboxSubscribeOptions {
   resourceId: string
   threadId?: string
-  /** The cursor of the last change that was seen: what changed since follows. Without one, what changes from now on. */
+  /** The cursor of the last change that was read: later changes follow. By default, changes from now on. */
   after?: string
 }
 
 /**
- * What changes in an inbox. Each change is a record as it is now: one that changed several times before it was read comes once. Nothing is
- * kept for a slow reader but its place, so that it costs nobody anything.
+ * The changes of an inbox. Each is a record in its present state: a record that changed several times before it was read comes once. Only a
+ * cursor is kept for a reader, so that a slow one costs nothing.
  */
 export interface InboxSubscription {
   stream: AsyncIterable<InboxChange>
@@ -22,21 +22,21 @@ export interface InboxSubscription {
 
 const pageSize = 100
 
-/** Who watches inboxes here. Their readers wait, and are rung when there may be something for them. */
+/** The readers of inboxes in this process. They wait, and are notified of possible changes. */
 export class InboxWatchers {
   readonly #byResource = new Map<string, Set<InboxReader>>()
   readonly #keepAlive: KeepAlive
 
-  /** `keepAlive`: kept while anybody waits here. */
+  /** `keepAlive` is held while a reader waits. */
   constructor(keepAlive: KeepAlive) {
     this.#keepAlive = keepAlive
   }
 
-  /** Stays open until it is closed by whoever reads it, or with all the others. */
+  /** Stays open until its reader or this object closes it. */
   async open(store: NotificationStore, options: InboxSubscribeOptions): Promise<InboxSubscription> {
     const { resourceId, threadId } = options
     const scope = { resourceId, ...(threadId === undefined ? {} : { threadId }) }
-    // Also tells of a cursor that is none.
+    // Rejects an invalid cursor.
     const page = await store.listChanges({ ...scope, limit: 1, ...(options.after === undefined ? {} : { after: options.after }) })
     const readers = new Set<InboxReader>()
     const after = options.after ?? page.cursor
@@ -44,10 +44,15 @@ export class InboxWatchers {
     return {
       stream: {
         [Symbol.asyncIterator]: () => {
-          const reader: InboxReader = new InboxReader((cursor) => store.listChanges({ ...scope, after: cursor, limit: pageSize }), after, this.#keepAlive, () => {
-            readers.delete(reader)
-            this.#remove(resourceId, reader)
-          })
+          const reader: InboxReader = new InboxReader(
+            (cursor) => store.listChanges({ ...scope, after: cursor, limit: pageSize }),
+            after,
+            this.#keepAlive,
+            () => {
+              readers.delete(reader)
+              this.#remove(resourceId, reader)
+            },
+          )
           if (ended) reader.close()
           else {
             readers.add(reader)
@@ -63,12 +68,12 @@ export class InboxWatchers {
     }
   }
 
-  ring(resourceIds: readonly string[]): void {
-    for (const resourceId of resourceIds) for (const reader of this.#byResource.get(resourceId) ?? []) reader.ring()
+  notify(resourceIds: readonly string[]): void {
+    for (const resourceId of resourceIds) for (const reader of this.#byResource.get(resourceId) ?? []) reader.notify()
   }
 
-  ringAll(): void {
-    this.ring([...this.#byResource.keys()])
+  notifyAll(): void {
+    this.notify([...this.#byResource.keys()])
   }
 
   close(): void {
@@ -88,23 +93,23 @@ export class InboxWatchers {
   }
 }
 
-type Look = (cursor: string) => Promise<InboxChanges>
+type ReadChanges = (cursor: string) => Promise<InboxChanges>
 
-/** A place in the changes of an inbox. Holds a page of them at most. */
+/** A position in the changes of an inbox. Holds one page of them at most. */
 class InboxReader implements AsyncIterableIterator<InboxChange> {
-  readonly #look: Look
+  readonly #read: ReadChanges
   readonly #onClose: () => void
   readonly #keepAlive: KeepAlive
   #cursor: string
   #page: InboxChange[] = []
-  #rung = false
+  #notified = false
   #waiting: (() => void) | undefined
   #closed = false
-  /** One `next()` after the other. */
+  /** Calls of `next()` run one after the other. */
   #turn: Promise<unknown> = Promise.resolve()
 
-  constructor(look: Look, cursor: string, keepAlive: KeepAlive, onClose: () => void) {
-    this.#look = look
+  constructor(read: ReadChanges, cursor: string, keepAlive: KeepAlive, onClose: () => void) {
+    this.#read = read
     this.#keepAlive = keepAlive
     this.#cursor = cursor
     this.#onClose = onClose
@@ -125,8 +130,8 @@ class InboxReader implements AsyncIterableIterator<InboxChange> {
     return Promise.resolve({ done: true, value: undefined })
   }
 
-  ring(): void {
-    this.#rung = true
+  notify(): void {
+    this.#notified = true
     this.#waiting?.()
   }
 
@@ -138,10 +143,10 @@ class InboxReader implements AsyncIterableIterator<InboxChange> {
     this.#onClose()
   }
 
-  /** A reader that fails is over: whoever reads goes on from its last cursor with another. */
-  async #lookOrClose(): Promise<InboxChanges> {
+  /** A reader that fails is closed; its caller continues from the last cursor with another. */
+  async #readOrClose(): Promise<InboxChanges> {
     try {
-      return await this.#look(this.#cursor)
+      return await this.#read(this.#cursor)
     } catch (error) {
       this.close()
       throw error
@@ -152,16 +157,16 @@ class InboxReader implements AsyncIterableIterator<InboxChange> {
     while (!this.#closed) {
       const change = this.#page.shift()
       if (change) return { done: false, value: change }
-      this.#rung = false
-      const { changes, cursor, more } = await this.#lookOrClose()
+      this.#notified = false
+      const { changes, cursor, more } = await this.#readOrClose()
       this.#cursor = cursor
       if (this.#closed) break
       this.#page = changes
       if (changes.length > 0) continue
-      // A long way without anything of theirs: others go on meanwhile.
+      // A long range without changes of this inbox: yield to other work.
       if (more) await new Promise((resolve) => setImmediate(resolve))
-      // What rang during the look may have come after it.
-      else if (!this.#rung) await this.#wait()
+      // A notification during the read may concern a change after it.
+      else if (!this.#notified) await this.#wait()
     }
     return { done: true, value: undefined }
   }
@@ -177,38 +182,41 @@ class InboxReader implements AsyncIterableIterator<InboxChange> {
 const known = ['resourceId', 'threadId', 'after']
 
 export function checkSubscribe(options: InboxSubscribeOptions): void {
-  if (typeof options !== 'object' || options === null) throw wrong('resourceId', 'is missing')
-  for (const key of Object.keys(options)) if (!known.includes(key)) throw wrong(key, `is not known. Known: ${known.join(', ')}`)
-  if (typeof options.resourceId !== 'string' || options.resourceId === '') throw wrong('resourceId', 'is missing or no text')
+  if (typeof options !== 'object' || options === null) throw invalidSubscription('resourceId', 'is missing')
+  for (const key of Object.keys(options))
+    if (!known.includes(key)) throw invalidSubscription(key, `is not known. Known: ${known.join(', ')}`)
+  if (typeof options.resourceId !== 'string' || options.resourceId === '')
+    throw invalidSubscription('resourceId', 'is missing or not a string')
   for (const field of ['threadId', 'after'] as const) {
-    if (options[field] !== undefined && (typeof options[field] !== 'string' || options[field] === '')) throw wrong(field, 'must be a text')
+    if (options[field] !== undefined && (typeof options[field] !== 'string' || options[field] === ''))
+      throw invalidSubscription(field, 'must be a non-empty string')
   }
 }
 
-function wrong(field: string, why: string): HeedError {
+function invalidSubscription(field: string, why: string): HeedError {
   return new HeedError('invalid_argument', `Invalid subscription to an inbox: ${field} ${why}.`, { details: { field } })
 }
 
-/** As many in one turn of the event loop; the sweep of the others finds the rest. */
-const most = 1_000
+/** How many resources are announced per turn of the event loop; the sweeps of peers find the others. */
+const maxResources = 1_000
 
-/** Tells of inboxes that changed, once for all that change in one turn of the event loop. */
-export class ChangeBell {
-  readonly #tell: (resourceIds: string[]) => void
+/** Announces changed inboxes to peers, once per turn of the event loop. */
+export class ChangeAnnouncer {
+  readonly #send: (resourceIds: string[]) => void
   readonly #changed = new Set<string>()
   #immediate: NodeJS.Immediate | undefined
 
-  constructor(tell: (resourceIds: string[]) => void) {
-    this.#tell = tell
+  constructor(send: (resourceIds: string[]) => void) {
+    this.#send = send
   }
 
-  ring(resourceIds: readonly string[]): void {
-    for (const resourceId of resourceIds) if (this.#changed.size < most) this.#changed.add(resourceId)
+  announce(resourceIds: readonly string[]): void {
+    for (const resourceId of resourceIds) if (this.#changed.size < maxResources) this.#changed.add(resourceId)
     this.#immediate ??= setImmediate(() => {
       this.#immediate = undefined
       const changed = [...this.#changed]
       this.#changed.clear()
-      this.#tell(changed)
+      this.#send(changed)
     })
   }
 

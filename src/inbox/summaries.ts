@@ -6,56 +6,62 @@ import { claimMs } from '../schedule/dispatcher.ts'
 import { batchIdOf, pendingIn, summarySignal, summarySignalId } from './signals.ts'
 import { KeyedMutex } from '../base/promises.ts'
 
-/** Where more waits on a thread than this, what its mailbox has behind it is not looked through. */
-const mostLookedAt = 100
-/** So often one is taken back because another came at the same moment. */
-const mostRounds = 4
+/** How many pending signals of a thread are searched for summaries. */
+const maxPending = 100
+/** How many times a summary is replaced because another process sent one at the same time. */
+const maxRounds = 4
 
-/** A summary that is in its thread. */
-export interface Told {
+/** A summary that its thread has accepted. */
+export interface SentSummary {
   signalId: string
-  /** Absent where it was there already. */
+  /** Absent where an earlier attempt sent it. */
   receipt?: SendReceipt
 }
 
-/** Sends summaries: at any time at most one waits on a thread for a run to take it in. */
+/** Sends summaries. At most one is pending on a thread at any time. */
 export class Summaries {
   readonly #runtime: ThreadRuntime
-  readonly #keep: (store: NotificationStore) => Promise<void>
-  /** Two of one thread at once would not see each other. */
+  readonly #flush: (store: NotificationStore) => Promise<void>
+  /** Concurrent summaries of one thread would not find each other. */
   readonly #mutex = new KeyedMutex()
 
-  /** `keep`: resolves when what the inbox wrote is kept no later than what its thread writes next. */
-  constructor(runtime: ThreadRuntime, keep: (store: NotificationStore) => Promise<void>) {
+  /** `flush`: resolves when the writes of the inbox are durable no later than the next write of the thread. */
+  constructor(runtime: ThreadRuntime, flush: (store: NotificationStore) => Promise<void>) {
     this.#runtime = runtime
-    this.#keep = keep
+    this.#flush = flush
   }
 
-  /** Sends what still waits in a batch; nothing where nothing does. What is of low priority only wakes no model. */
-  send(store: NotificationStore, batch: SummaryBatch): Promise<Told | undefined> {
+  /**
+   * Sends a summary of the pending notifications in a batch; undefined where there are none. Notifications of low priority alone start no
+   * run.
+   */
+  send(store: NotificationStore, batch: SummaryBatch): Promise<SentSummary | undefined> {
     return this.#mutex.run(batch.threadId, () => this.#send(store, batch))
   }
 
-  async #send(store: NotificationStore, batch: SummaryBatch): Promise<Told | undefined> {
+  async #send(store: NotificationStore, batch: SummaryBatch): Promise<SentSummary | undefined> {
     const runtime = this.#runtime
     const { round: first, isThere } = await this.#firstRound(batch)
-    // Whoever sent it died before that was written down: nothing more can be told with it.
+    // The process that sent it stopped before it stored that: nothing can be added to it.
     if (isThere) return { signalId: summarySignalId(batch, first) }
     for (let round = first; ; round++) {
-      const whole = pendingIn(batch) === 0 ? batch : await this.#withUnseen(store, batch, round > first)
+      const whole = pendingIn(batch) === 0 ? batch : await this.#withPending(store, batch, round > first)
       if (pendingIn(whole) === 0) {
         await store.summarised(batch.id, undefined)
         return undefined
       }
       const options = { ...scopeOf(batch), ...(whole.wakes ? {} : { ifIdle: { behavior: 'persist' as const } }) }
-      const receipt = await runtime.sends.sendAccepted(runtime.agent(batch.agentId), 'now', summarySignal(whole, runtime.clock.now(), round), options)
-      // One whose claim ended while it was sent is there without what joined it since.
+      const receipt = await runtime.sends.sendAccepted(
+        runtime.agent(batch.agentId), 'now', summarySignal(whole, runtime.clock.now(), round), options,
+      )
+      // A signal whose claim ended while it was sent does not count what joined the batch since.
       const isShort = whole !== batch && (await receipt.acceptance).duplicate
-      if (round - first === mostRounds || (!isShort && !(await this.#isTakenBack(batch, receipt.signal.id)))) return { signalId: receipt.signal.id, receipt }
+      if (round - first === maxRounds || (!isShort && !(await this.#cancelIfLater(batch, receipt.signal.id))))
+        return { signalId: receipt.signal.id, receipt }
     }
   }
 
-  /** Whoever had sent one and took it back, and died before it sent the next, is followed by it. */
+  /** The first round without a cancelled signal: a process may have stopped between the cancellation and the next round. */
   async #firstRound(batch: SummaryBatch): Promise<{ round: number; isThere: boolean }> {
     const { store } = this.#runtime
     const scope = scopeOf(batch)
@@ -67,48 +73,56 @@ export class Summaries {
   }
 
   /**
-   * Another process may have told of something at the same moment, so that neither saw the other's. Of two that wait, the later is taken back:
-   * its sender sends one of both.
+   * Another process may have sent a summary at the same time. Of two that are pending, the later is cancelled, and its sender sends one for
+   * both.
    */
-  async #isTakenBack(batch: SummaryBatch, signalId: string): Promise<boolean> {
-    const waiting = await this.#waiting(batch)
+  async #cancelIfLater(batch: SummaryBatch, signalId: string): Promise<boolean> {
+    const waiting = await this.#pendingSummaries(batch)
     if (waiting.findIndex(({ id }) => id === signalId) <= 0) return false
     return (await cancelQueued(this.#runtime, scopeOf(batch), [signalId])).length > 0
   }
 
-  /** The batch, with what earlier summaries counted that no run has taken in. */
-  async #withUnseen(store: NotificationStore, batch: SummaryBatch, isAgain: boolean): Promise<SummaryBatch> {
-    const unseen = (await this.#waiting(batch)).filter(({ batchId }) => batchId !== batch.id)
-    if (unseen.length === 0 && !isAgain) return batch
-    const takenBack = unseen.length === 0 ? [] : await this.#takeBack(store, batch, unseen)
+  /** The batch, joined with those of summaries that are still pending. */
+  async #withPending(store: NotificationStore, batch: SummaryBatch, isAgain: boolean): Promise<SummaryBatch> {
+    const pending = (await this.#pendingSummaries(batch)).filter(({ batchId }) => batchId !== batch.id)
+    if (pending.length === 0 && !isAgain) return batch
+    const takenBack = pending.length === 0 ? [] : await this.#cancelPending(store, batch, pending)
     return (await store.joinBatches(batch.id, takenBack)) ?? batch
   }
 
-  /** Takes summaries back that no run has taken in, and answers of which batches. Whoever dies before these are counted elsewhere leaves them due. */
-  async #takeBack(store: NotificationStore, batch: SummaryBatch, unseen: ReadonlyArray<{ id: string; batchId: string }>): Promise<string[]> {
+  /** Cancels pending summaries and returns their batches. If the process stops before these are joined with another, they are due again. */
+  async #cancelPending(
+    store: NotificationStore, batch: SummaryBatch, pending: ReadonlyArray<{ id: string; batchId: string }>,
+  ): Promise<string[]> {
     const runtime = this.#runtime
     const scope = scopeOf(batch)
-    await store.holdBatches(unseen.map(({ batchId }) => batchId), runtime.clock.now() + claimMs)
-    await this.#keep(store)
-    const cancelled = new Set(await cancelQueued(runtime, scope, unseen.map(({ id }) => id)))
-    for (const { id, batchId } of unseen) {
-      // A run was faster: that is told. What another process took back meanwhile is with that one.
+    await store.holdBatches(pending.map(({ batchId }) => batchId), runtime.clock.now() + claimMs)
+    await this.#flush(store)
+    const cancelled = new Set(
+      await cancelQueued(
+        runtime, scope, pending.map(({ id }) => id),
+      ),
+    )
+    for (const { id, batchId } of pending) {
+      // A run drained it first: it is sent. One that another process cancelled belongs to that process.
       if (!cancelled.has(id) && (await runtime.store.getSignal(scope, id))?.state !== 'cancelled') await store.summarised(batchId, id)
     }
-    return unseen.flatMap(({ id, batchId }) => (cancelled.has(id) ? batchId : []))
+    return pending.flatMap(({ id, batchId }) => (cancelled.has(id) ? batchId : []))
   }
 
-  /** The summaries for an agent that wait on a thread for a run to take them in, in their order. */
-  async #waiting(batch: SummaryBatch): Promise<Array<{ id: string; batchId: string }>> {
+  /** The pending summaries of an agent on a thread, in their order. */
+  async #pendingSummaries(batch: SummaryBatch): Promise<Array<{ id: string; batchId: string }>> {
     const { store } = this.#runtime
     const scope = scopeOf(batch)
     const thread = await store.getThread(scope)
     if (!thread || thread.status === 'idle') return []
-    const pending = await store.listSignals(scope, { states: ['pending'], limit: mostLookedAt })
-    return pending.filter(({ agentId }) => agentId === batch.agentId).flatMap(({ id }) => {
-      const batchId = batchIdOf(id)
-      return batchId === undefined ? [] : [{ id, batchId }]
-    })
+    const pending = await store.listSignals(scope, { states: ['pending'], limit: maxPending })
+    return pending
+      .filter(({ agentId }) => agentId === batch.agentId)
+      .flatMap(({ id }) => {
+        const batchId = batchIdOf(id)
+        return batchId === undefined ? [] : [{ id, batchId }]
+      })
   }
 }
 

@@ -4,7 +4,7 @@ import type { ThreadRuntime } from '../thread/runtime/runtime.ts'
 import { isClosed } from '../thread/runtime/sweeper.ts'
 import { cronOf, type CronTimes } from './timing.ts'
 
-/** A clock that was set forward makes timers late: nothing that is due is slept over for longer. */
+/** Timers are late when the clock is set forward: due work waits no longer than this. */
 const longestSleepMs = 60_000
 const retryMs = 5_000
 
@@ -21,19 +21,19 @@ export interface DispatchSettings {
 }
 
 export interface Dispatched {
-  /** Where it is the limit, there may be more. */
+  /** When it equals the limit, there may be more. */
   taken: number
-  /** How much of it was to be done: nothing on a thread that is still busy. */
+  /** How much of it was sent: nothing for a thread that is still active. */
   done: number
 }
 
 export interface DispatchWork {
-  /** Takes up to `limit` of what is due and does it. */
+  /** Claims up to `limit` due records and handles them. */
   dispatch(limit: number): Promise<Dispatched>
   nextDue(): Promise<number | undefined>
 }
 
-/** Calls when something is due, and not otherwise: one timer, for the next of it. */
+/** Dispatches work when it is due, by one timer for the next due time. */
 export class Dispatcher {
   readonly #runtime: ThreadRuntime
   readonly #settings: DispatchSettings
@@ -42,10 +42,10 @@ export class Dispatcher {
   readonly #cron: CronTimes | undefined
   #timer: { at: number; timer: Timer } | undefined
   #cronTimer: Timer | undefined
-  /** When it looks next. A timer may be shorter. */
+  /** The next time of the cron expression. The timer may be shorter. */
   #cronAt: number | undefined
-  #looking: Promise<number> | undefined
-  /** Somebody asked during the look. */
+  #dispatching: Promise<number> | undefined
+  /** A dispatch was requested during the current one. */
   #again = false
   #closed = false
 
@@ -56,61 +56,64 @@ export class Dispatcher {
     if (settings.cron !== undefined) this.#cron = cronOf(settings.cron)
   }
 
-  /** Something is due then. */
-  expect(at: number): void {
+  /** Dispatches at this time. */
+  wakeAt(at: number): void {
     if (this.#closed || !this.#settings.enabled || (this.#timer && this.#timer.at <= at)) return
     this.#timer?.timer.cancel()
     const { clock } = this.#runtime
     const wait = Math.min(longestSleepMs, Math.max(0, at - clock.now()))
     const timer = clock.after(wait, () => {
       this.#timer = undefined
-      if (clock.now() < at) this.expect(at)
-      else this.track(this.look().then(() => {}), 'dispatching failed; it is tried again')
+      if (clock.now() < at) this.wakeAt(at)
+      else this.track(this.dispatchAll().then(() => {}), 'a dispatch failed; it is retried')
     }, { background: true })
     this.#timer = { at, timer }
   }
 
-  /** Does all that is due, then sets the timer for the next. Whoever asks meanwhile shares it, and has it look once more: what fell due since may be behind it. */
-  look(): Promise<number> {
+  /**
+   * Dispatches all due work, then sets the timer for the next. A call during a dispatch shares it and makes it repeat, since work may have
+   * become due behind it.
+   */
+  dispatchAll(): Promise<number> {
     if (this.#closed || !this.#settings.enabled) return Promise.resolve(0)
-    if (this.#looking) this.#again = true
-    this.#looking ??= this.#look()
-    return this.#looking
+    if (this.#dispatching) this.#again = true
+    this.#dispatching ??= this.#dispatchAll()
+    return this.#dispatching
   }
 
-  /** One round, also where this process doesn't dispatch by itself. */
-  async once(limit: number): Promise<number> {
+  /** One round, also where this process does not dispatch by itself. */
+  async dispatchOnce(limit: number): Promise<number> {
     if (this.#closed) return 0
     const { done } = await this.#work.dispatch(limit)
-    await this.findNext()
+    await this.scheduleNext()
     return done
   }
 
-  /** Work that nobody awaits, but a close does. */
+  /** Work that only a close waits for. Failures are logged. */
   track(work: Promise<void>, message: string): void {
     void this.tracked(work, message)
   }
 
-  /** The same for whoever wants to know when it is over. Never rejects. */
+  /** The same; resolves when the work is over. Never rejects. */
   tracked(work: Promise<void>, message: string): Promise<void> {
     const tracked = work.catch((error: unknown) => {
-      if (!this.#endedBy(error)) this.#runtime.logger.error(message, { error: describe(error) })
+      if (!this.#isClosedBy(error)) this.#runtime.logger.error(message, { error: describe(error) })
     }).finally(() => this.#pending.delete(tracked))
     this.#pending.add(tracked)
     return tracked
   }
 
-  /** Resolves when what was tracked until now is done. */
-  async settled(): Promise<void> {
+  /** Resolves when the tracked work is done. */
+  async whenIdle(): Promise<void> {
     await Promise.all(this.#pending)
   }
 
   async close(): Promise<void> {
-    this.#end()
-    await Promise.all([...this.#pending, this.#looking?.catch(() => {})])
+    this.#stop()
+    await Promise.all([...this.#pending, this.#dispatching?.catch(() => {})])
   }
 
-  async #look(): Promise<number> {
+  async #dispatchAll(): Promise<number> {
     let total = 0
     const { batchSize } = this.#settings
     try {
@@ -119,34 +122,34 @@ export class Dispatcher {
         const { taken, done } = await this.#work.dispatch(batchSize)
         total += done
         this.#again ||= taken >= batchSize
-        if (!this.#again) await this.findNext()
+        if (!this.#again) await this.scheduleNext()
       } while (this.#again && !this.#closed)
     } catch (error) {
-      if (!this.#endedBy(error)) this.expect(this.#runtime.clock.now() + retryMs)
+      if (!this.#isClosedBy(error)) this.wakeAt(this.#runtime.clock.now() + retryMs)
       throw error
     } finally {
-      this.#looking = undefined
+      this.#dispatching = undefined
     }
     return total
   }
 
-  /** It doesn't outlive its store: where that was closed there is nothing to be dispatched, nor to be told of. */
-  #endedBy(error: unknown): boolean {
-    if (isClosed(error)) this.#end()
+  /** A dispatcher ends with its store: after a close nothing is dispatched or logged. */
+  #isClosedBy(error: unknown): boolean {
+    if (isClosed(error)) this.#stop()
     return this.#closed || this.#runtime.closing
   }
 
-  #end(): void {
+  #stop(): void {
     this.#closed = true
     this.#timer?.timer.cancel()
     this.#cronTimer?.cancel()
   }
 
-  /** Sets the timer for what is due next. A read, where nothing is. */
-  async findNext(): Promise<void> {
+  /** Sets the timer for the next due time. One read where nothing is due. */
+  async scheduleNext(): Promise<void> {
     this.#scheduleCron()
     const next = await this.#work.nextDue()
-    if (next !== undefined) this.expect(next)
+    if (next !== undefined) this.wakeAt(next)
   }
 
   #scheduleCron(): void {
@@ -159,7 +162,7 @@ export class Dispatcher {
       this.#cronTimer = undefined
       if (clock.now() >= at) {
         this.#cronAt = undefined
-        this.track(this.look().then(() => {}), 'the regular dispatch failed')
+        this.track(this.dispatchAll().then(() => {}), 'the regular dispatch failed')
       }
       this.#scheduleCron()
     }, { background: true })

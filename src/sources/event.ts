@@ -2,22 +2,22 @@ import type { NotificationInput } from '../inbox/input.ts'
 import type { JSONValue } from '../base/json.ts'
 import type { SubscriptionRecord } from '../store/contract/subscriptions.ts'
 
-/** Something that happened outside. */
+/** An event of another system. */
 export interface SourceEvent {
-  /** The same id is the same event, however often it is told: each thread gets one notification of it. */
+  /** Events of one id are one event: each thread gets one notification of it. */
   id: string
-  /** What it is about. Threads that subscribed to one of these hear of it. */
+  /** What it is about. Threads that subscribed to one of these are notified. */
   externalIds: readonly string[]
   notification: ToldOfEvent | ((subscription: SubscriptionRecord) => ToldOfEvent | undefined)
 }
 
-/** What a thread is told. */
+/** The notification of an event. */
 export type ToldOfEvent = Omit<NotificationInput, 'id' | 'source'>
 
-/** A request as it came, before anybody trusts it. */
+/** An unverified request. */
 export interface WebhookRequest {
   headers: Headers
-  /** The bytes that were signed, as text. */
+  /** The signed bytes, as text. */
   body: string
 }
 
@@ -27,13 +27,13 @@ export interface WebhookAnswer {
 }
 
 export interface PollContext {
-  /** What the last `poll` answered, in whichever process, once all its events were stored. */
+  /** The cursor of the last `poll`, in any process, all of whose events were stored. */
   cursor?: JSONValue
-  /** Aborts when the source is no longer asked here. */
+  /** Aborts when this process stops polling the source. */
   signal: AbortSignal
 }
 
-/** What happened, and where to go on from: JSON that the next `poll` is given. */
+/** Events, and the cursor from which the next `poll` continues, which must be JSON. */
 export interface PollAnswer {
   events: readonly SourceEvent[]
   cursor: JSONValue

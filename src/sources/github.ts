@@ -3,10 +3,10 @@ import { HeedError } from '../base/errors.ts'
 import type { SourceEvent, ToldOfEvent, WebhookAnswer, WebhookRequest } from './event.ts'
 import { checkSecrets, verifyHexSignature } from './signature.ts'
 import { SignalProvider } from './source.ts'
-import { wrongBody } from './webhook.ts'
+import { invalidBody } from './webhook.ts'
 
 export interface GitHubSignalsOptions {
-  /** Of the webhook, as it is set up at GitHub. A list while it is changed. */
+  /** The secret of the webhook at GitHub; several during a rotation. */
   secret: string | readonly string[]
   /** Defaults to `github`. */
   id?: string
@@ -31,30 +31,30 @@ export class GitHubSignals extends SignalProvider {
     verifyHexSignature(headers.get('x-hub-signature-256'), body, this.#secrets)
     const delivery = headers.get('x-github-delivery') ?? ''
     if (delivery === '' || delivery.length > 256) throw new HeedError('invalid_argument', 'This webhook has no X-GitHub-Delivery.')
-    // The delivery's own id is not signed: whoever kept a request could send it again under another. The body is.
+    // The id of a delivery is not signed, so that a captured request could be repeated under another. The body is signed.
     const id = createHash('sha256').update(body).digest('hex').slice(0, 32)
-    const told = toldByGitHub(headers.get('x-github-event') ?? '', payloadOf(headers, body))
-    return { status: 200, body: { delivered: told ? await this.deliver({ id, ...told }) : 0 } }
+    const parsed = parseGitHubEvent(headers.get('x-github-event') ?? '', payloadOf(headers, body))
+    return { status: 200, body: { delivered: parsed ? await this.deliver({ id, ...parsed }) : 0 } }
   }
 }
 
-/** As JSON, or as a form with the JSON in its one field: at GitHub it is one or the other. */
+/** GitHub sends JSON, or a form with the JSON in one field. */
 function payloadOf(headers: Headers, body: string): GitHubPayload {
   const form = (headers.get('content-type') ?? '').toLowerCase().startsWith('application/x-www-form-urlencoded')
   const text = form ? new URLSearchParams(body).get('payload') : body
-  if (text === null) throw wrongBody("a form with a field 'payload'")
+  if (text === null) throw invalidBody("a form with a field 'payload'")
   try {
     const value: unknown = JSON.parse(text)
     if (typeof value === 'object' && value !== null && !Array.isArray(value)) return value
   } catch (cause) {
-    throw wrongBody('JSON', cause)
+    throw invalidBody('JSON', cause)
   }
-  throw wrongBody('a JSON object')
+  throw invalidBody('a JSON object')
 }
 
-type Told = Omit<SourceEvent, 'id' | 'notification'> & { notification: ToldOfEvent }
+type ParsedEvent = Omit<SourceEvent, 'id' | 'notification'> & { notification: ToldOfEvent }
 
-/** As much of GitHub's payloads as is read here. */
+/** The fields of GitHub's payloads that are used. */
 export interface GitHubPayload {
   action?: string
   repository?: { id?: number; full_name?: string }
@@ -80,7 +80,7 @@ interface WorkflowRun {
   html_url?: string
   head_branch?: string | null
   head_sha?: string
-  /** Another than the payload's where a fork asks for a pull. */
+  /** Differs from the payload's repository for a pull request of a fork. */
   head_repository?: { full_name?: string } | null
   pull_requests?: readonly PullRequest[]
 }
@@ -100,7 +100,7 @@ interface CheckRun {
   html_url?: string
   head_sha?: string
   app?: App | null
-  /** A check run itself names no branch. */
+  /** A check run itself has no branch. */
   check_suite?: CheckSuite
   pull_requests?: readonly PullRequest[]
 }
@@ -115,22 +115,22 @@ interface PullRequest {
   base?: { repo?: { id?: number } }
 }
 
-/** A result of CI, in whichever of its forms it came. */
+/** A result of CI, from any of its events. */
 interface Result {
-  /** What was checked: the same again is a newer result of it. */
+  /** Identifies what was checked: a later event with the same values is a newer result. */
   check: readonly unknown[]
   name: string
   conclusion: string | null | undefined
   branch: string | null | undefined
-  /** Whose branch it is, where that is a fork's. */
+  /** The repository of the branch, where that is a fork. */
   fork?: string | undefined
   sha: string | undefined
   url: string | undefined
   pulls: readonly PullRequest[] | undefined
 }
 
-/** What threads are told of an event; nothing of those that nobody waits for. */
-export function toldByGitHub(event: string, payload: GitHubPayload): Told | undefined {
+/** The notification of an event; undefined for events that are not reported. */
+export function parseGitHubEvent(event: string, payload: GitHubPayload): ParsedEvent | undefined {
   const repository = payload.repository?.full_name
   if (repository === undefined) return undefined
   const { action, workflow_run, check_run, check_suite } = payload
@@ -155,31 +155,60 @@ export function toldByGitHub(event: string, payload: GitHubPayload): Told | unde
   }
 }
 
-function ofWorkflow(repository: string, { name, conclusion, html_url, head_branch, head_sha, head_repository, pull_requests }: WorkflowRun): Result {
+function ofWorkflow(
+  repository: string, { name, conclusion, html_url, head_branch, head_sha, head_repository, pull_requests }: WorkflowRun,
+): Result {
   const from = head_repository?.full_name
   return {
-    check: ['workflow', name ?? ''], name: name ?? 'CI', conclusion, branch: head_branch, fork: from === repository ? undefined : from, sha: head_sha, url: html_url, pulls: pull_requests,
+    check: ['workflow', name ?? ''],
+    name: name ?? 'CI',
+    conclusion,
+    branch: head_branch,
+    fork: from === repository ? undefined : from,
+    sha: head_sha,
+    url: html_url,
+    pulls: pull_requests,
   }
 }
 
 function ofCheckRun({ name = 'CI', conclusion, html_url, head_sha, app, check_suite, pull_requests }: CheckRun): Result {
-  // Jobs of different workflows may have one name: what tells them apart is their suite.
+  // Jobs of different workflows may have one name: the suite distinguishes them.
   const within = app?.slug === 'github-actions' ? check_suite?.id : app?.slug
-  return { check: ['check', within ?? '', name], name, conclusion, branch: check_suite?.head_branch, sha: head_sha, url: html_url, pulls: pull_requests ?? check_suite?.pull_requests }
+  return {
+    check: ['check', within ?? '', name],
+    name,
+    conclusion,
+    branch: check_suite?.head_branch,
+    sha: head_sha,
+    url: html_url,
+    pulls: pull_requests ?? check_suite?.pull_requests,
+  }
 }
 
 function ofCheckSuite({ id, conclusion, head_branch, head_sha, app, pull_requests }: CheckSuite): Result {
   const within = app?.slug === 'github-actions' ? id : app?.slug
-  return { check: ['suite', within ?? ''], name: app?.name ?? 'CI', conclusion, branch: head_branch, sha: head_sha, url: undefined, pulls: pull_requests }
+  return {
+    check: ['suite', within ?? ''],
+    name: app?.name ?? 'CI',
+    conclusion,
+    branch: head_branch,
+    sha: head_sha,
+    url: undefined,
+    pulls: pull_requests,
+  }
 }
 
 const passing: ReadonlySet<string> = new Set(['success', 'neutral', 'skipped'])
 
-function finished(repository: string, { check, name, conclusion, branch: given, fork, sha = '', url, pulls = [] }: Result, payload: GitHubPayload): Told | undefined {
+function finished(
+  repository: string, { check, name, conclusion, branch: given, fork, sha = '', url, pulls = [] }: Result, payload: GitHubPayload,
+): ParsedEvent | undefined {
   if (!conclusion) return undefined
   const branch = given ?? undefined
-  // A branch may also be asked to be pulled elsewhere.
-  const here = pulls.filter(({ base }) => base?.repo?.id === undefined || payload.repository?.id === undefined || base.repo.id === payload.repository.id)
+  // A branch may also have pull requests in other repositories.
+  const here = pulls.filter(
+    ({ base }) => base?.repo?.id === undefined || payload.repository?.id === undefined || base.repo.id === payload.repository.id,
+  )
   const numbers = here.flatMap(({ number }) => number ?? []).toSorted((one, other) => one - other)
   const owned = branch !== undefined && fork === undefined
   const where = branch === undefined ? sha.slice(0, 7) : fork === undefined ? branch : `${fork}:${branch}`
@@ -189,7 +218,7 @@ function finished(repository: string, { check, name, conclusion, branch: given, 
       kind: 'ci-status',
       priority: passing.has(conclusion) ? 'low' : 'high',
       summary: `${name} ${conclusion} on ${repository}${where === '' ? '' : ` (${where})`}${link(url)}`,
-      // A newer result of the same check takes the place of one that nobody has read: on the same branch, or the same pull requests.
+      // A newer result of the same check replaces one that is pending: for the same branch, or the same pull requests.
       coalesceKey: keyOf(repository, check, numbers, branch === undefined && numbers.length === 0 ? [sha] : [fork ?? '', branch ?? '']),
       attributes: { conclusion, repository },
       payload: brief(payload),
@@ -204,7 +233,9 @@ function keyOf(...parts: readonly unknown[]): string {
   return key.length > longestKey ? createHash('sha256').update(key).digest('hex') : key
 }
 
-function status(repository: string, { state, context = 'status', description, target_url, branches = [], sha = '' }: GitHubPayload): Told | undefined {
+function status(
+  repository: string, { state, context = 'status', description, target_url, branches = [], sha = '' }: GitHubPayload,
+): ParsedEvent | undefined {
   if (state === undefined || state === 'pending') return undefined
   const names = branches.flatMap(({ name }) => name ?? [])
   return {
@@ -219,7 +250,7 @@ function status(repository: string, { state, context = 'status', description, ta
   }
 }
 
-function review(repository: string, { review: given, pull_request: about, sender, action }: GitHubPayload): Told | undefined {
+function review(repository: string, { review: given, pull_request: about, sender, action }: GitHubPayload): ParsedEvent | undefined {
   if (!given || about?.number === undefined) return undefined
   const words = { approved: 'approved', changes_requested: 'asked for changes on' }[given.state ?? ''] ?? 'reviewed'
   return {
@@ -234,7 +265,9 @@ function review(repository: string, { review: given, pull_request: about, sender
   }
 }
 
-function comment(repository: string, { comment: given, issue, pull_request: pull, sender, action }: GitHubPayload): Told | undefined {
+function comment(
+  repository: string, { comment: given, issue, pull_request: pull, sender, action }: GitHubPayload,
+): ParsedEvent | undefined {
   const number = issue?.number ?? pull?.number
   if (!given || number === undefined) return undefined
   return {
@@ -249,7 +282,7 @@ function comment(repository: string, { comment: given, issue, pull_request: pull
   }
 }
 
-function pullRequest(repository: string, { action, pull_request: about, sender }: GitHubPayload): Told | undefined {
+function pullRequest(repository: string, { action, pull_request: about, sender }: GitHubPayload): ParsedEvent | undefined {
   if (about?.number === undefined || (action !== 'opened' && action !== 'closed' && action !== 'reopened')) return undefined
   const what = action === 'closed' ? (about.merged ? 'merged' : 'closed') : action
   return {
@@ -267,7 +300,7 @@ const most = 500
 
 function quoted(text: string | null | undefined): string {
   if (!text) return ''
-  // Not in the middle of a pair.
+  // Not inside of a surrogate pair.
   return `: ${text.length > most ? `${text.slice(0, most).replace(/[\uD800-\uDBFF]$/, '')}…` : text}`
 }
 
@@ -275,12 +308,20 @@ function link(url: string | null | undefined): string {
   return url ? ` ${url}` : ''
 }
 
-/** Whole payloads are large, most of it addresses: what says something is kept for tools. */
-function brief({ action, workflow_run, check_run, check_suite, pull_request, review: given, comment: said }: GitHubPayload): Record<string, unknown> {
-  const parts = Object.entries({ workflow_run, check_run, check_suite, pull_request, review: given, comment: said }).flatMap(([name, part]) => (part ? [[name, plain(part)] as const] : []))
+/** Payloads are large and mostly URLs: only the fields that tools need are stored. */
+function brief({
+  action, workflow_run, check_run, check_suite, pull_request, review: given, comment,
+}: GitHubPayload): Record<string, unknown> {
+  const parts = Object.entries({ workflow_run, check_run, check_suite, pull_request, review: given, comment }).flatMap(
+    ([name, part]) => (part ? [[name, plain(part)] as const] : []),
+  )
   return { ...(action === undefined ? {} : { action }), ...Object.fromEntries(parts) }
 }
 
 function plain(part: object): Record<string, unknown> {
-  return Object.fromEntries(Object.entries(part).filter(([name, value]) => (typeof value !== 'object' || value === null) && (name === 'html_url' || !name.endsWith('url'))))
+  return Object.fromEntries(
+    Object.entries(part).filter(
+      ([name, value]) => (typeof value !== 'object' || value === null) && (name === 'html_url' || !name.endsWith('url')),
+    ),
+  )
 }

@@ -1,4 +1,4 @@
-/** Where things happen that threads want to hear of. */
+/** Sources of notifications. */
 export { SignalProvider, type SubscribeTarget } from './source.ts'
 export type { PollAnswer, PollContext, SourceEvent, ToldOfEvent, WebhookAnswer, WebhookRequest } from './event.ts'
 export { WebhookSignals, type WebhookEvent, type WebhookSignalsOptions } from './webhook.ts'

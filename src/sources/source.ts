@@ -10,14 +10,14 @@ import type { PlainJSONSchema } from '../schema/schema.ts'
 import { maxNotificationId } from '../store/contract/notifications.ts'
 import type { SubscriptionRecord, SubscriptionStore } from '../store/contract/subscriptions.ts'
 import type { PollAnswer, PollContext, SourceEvent, WebhookAnswer, WebhookRequest } from './event.ts'
-import { Asking } from './poller.ts'
+import { Poller } from './poller.ts'
 
-/** What a source works in. Given by the Heed that it is registered with. */
+/** What a source needs of the Heed that it is registered with. */
 export interface SourceEnvironment {
   clock: Clock
   logger: Logger
   store(): Promise<SubscriptionStore>
-  /** Throws for an agent that isn't here and for a thread of another resource. */
+  /** Throws for an unknown agent and for a thread of another resource. */
   admit(target: { agentId: string; threadId: string; resourceId: string }): Promise<void>
   notify(subscription: SubscriptionRecord, notification: NotificationInput): Promise<void>
 }
@@ -33,25 +33,25 @@ export interface SubscribeTarget {
 const page = 200
 
 /**
- * A place where things happen that threads want to hear of: it is asked (`poll`) or it tells (`handleWebhook`). Subscriptions are rows: they
- * outlive the process, and one process at a time asks. What is told ends in the notification inbox of every thread that subscribed.
+ * A source of events that threads subscribe to: it is polled (`poll`), or sends webhooks (`handleWebhook`). Subscriptions are stored; one
+ * process at a time polls. Events become notifications in the inbox of every subscribed thread.
  */
 export abstract class SignalProvider {
-  /** Names it in notifications, subscriptions and in its webhook's address. */
+  /** Identifies it in notifications, in subscriptions and in the URL of its webhook. */
   abstract readonly id: string
   readonly name?: string
-  /** How often `poll` is asked, in milliseconds. */
+  /** The interval of `poll`, in milliseconds. */
   readonly pollInterval?: number
   #environment: SourceEnvironment | undefined
-  #asking: Asking | undefined
+  #poller: Poller | undefined
 
   /**
-   * What happened since the last time, as far as these subscriptions care. Processes take turns: what one has to know of the last time it
-   * answers as `cursor`, which is kept once all the events are stored. Without, it answers the events alone.
+   * The events since the last poll that concern these subscriptions. Any process may poll next: what it must know is returned as `cursor`,
+   * which is stored once all events are. Without a cursor, return the events alone.
    */
   poll?(subscriptions: readonly SubscriptionRecord[], context: PollContext): Promise<readonly SourceEvent[] | PollAnswer>
 
-  /** Checks what came and delivers it. Answers 2xx only when everything is stored: whoever sent it tries again otherwise. */
+  /** Verifies a request and delivers its event. Returns 2xx only when everything is stored: senders repeat other requests. */
   handleWebhook?(request: WebhookRequest): Promise<WebhookAnswer>
 
   /** Tools with which an agent subscribes its own thread. */
@@ -61,7 +61,7 @@ export abstract class SignalProvider {
 
   /** @internal */
   connect(environment: SourceEnvironment): void {
-    if (this.#environment) throw new HeedError('invalid_argument', `The source '${this.id}' belongs to a Heed already. Make another.`)
+    if (this.#environment) throw new HeedError('invalid_argument', `The source '${this.id}' belongs to a Heed already. Create another.`)
     this.#environment = environment
   }
 
@@ -69,7 +69,7 @@ export abstract class SignalProvider {
     return this.#environment !== undefined
   }
 
-  /** The agent is one of the Heed's, and the thread, where there is one already, of this resource. */
+  /** The agent must be one of the Heed's, and the thread, if it exists, of this resource. */
   async subscribe(target: SubscribeTarget): Promise<SubscriptionRecord> {
     checkNames('subscribe', target, ['threadId', 'resourceId', 'agentId', 'externalId', 'metadata'])
     const { threadId, resourceId, agentId, externalId, metadata = {} } = target
@@ -80,30 +80,32 @@ export abstract class SignalProvider {
     return (await store()).putSubscription({ threadId, resourceId, agentId, externalId, sourceId: this.id, metadata, now: clock.now() })
   }
 
-  /** Without `externalId`: everything that the thread subscribed to. Answers how many that were. */
+  /** Without `externalId`: all subscriptions of the thread. Returns how many were deleted. */
   async unsubscribe(scope: { threadId: string; resourceId?: string; externalId?: string }): Promise<number> {
     return (await this.environment.store()).deleteSubscriptions({ ...scope, sourceId: this.id })
   }
 
-  async listSubscriptions(query: { threadId?: string; resourceId?: string; externalId?: string; after?: SubscriptionRecord; limit?: number } = {}): Promise<{ subscriptions: SubscriptionRecord[]; more: boolean }> {
+  async listSubscriptions(
+    query: { threadId?: string; resourceId?: string; externalId?: string; after?: SubscriptionRecord; limit?: number } = {},
+  ): Promise<{ subscriptions: SubscriptionRecord[]; more: boolean }> {
     return (await this.environment.store()).listSubscriptions({ ...query, sourceId: this.id, limit: query.limit ?? page })
   }
 
   /**
-   * Tells every thread that subscribed. Resolves when all of it is stored; answers how many threads that were. Throws when something could
-   * not be stored, after everybody else was told: the same event may be delivered again.
+   * Notifies every subscribed thread. Resolves with the number of threads when all notifications are stored. Rejects when one could not be
+   * stored, after the others were: the same event may be delivered again.
    */
   async deliver(event: SourceEvent): Promise<number> {
     const { logger, notify } = this.environment
-    return tell({ sourceId: this.id, logger, subscribed: (externalId) => this.#subscribed(externalId), notify }, event)
+    return notifySubscribers({ sourceId: this.id, logger, subscribed: (externalId) => this.#subscribed(externalId), notify }, event)
   }
 
   /** @internal */
   start(): void {
     const { pollInterval } = this
-    if (!this.poll || pollInterval === undefined || this.#asking) return
+    if (!this.poll || pollInterval === undefined || this.#poller) return
     const { clock, logger, store } = this.environment
-    this.#asking = new Asking({
+    this.#poller = new Poller({
       sourceId: this.id,
       interval: pollInterval,
       clock,
@@ -115,15 +117,18 @@ export abstract class SignalProvider {
     })
   }
 
-  /** Ends the asking; what is being delivered is waited for. */
+  /** Stops polling. Resolves when the events in progress are delivered. */
   async stop(): Promise<void> {
-    const asking = this.#asking
-    this.#asking = undefined
-    await asking?.stop()
+    const poller = this.#poller
+    this.#poller = undefined
+    await poller?.stop()
   }
 
   protected get environment(): SourceEnvironment {
-    if (!this.#environment) throw new HeedError('invalid_argument', `The source '${this.id}' belongs to no Heed yet. Register it: new Heed({ sources: [source] }).`)
+    if (!this.#environment)
+      throw new HeedError(
+        'invalid_argument', `The source '${this.id}' belongs to no Heed yet. Register it: new Heed({ sources: [source] }).`,
+      )
     return this.#environment
   }
 
@@ -136,7 +141,9 @@ export abstract class SignalProvider {
   async *#subscribed(externalId?: string): AsyncGenerator<SubscriptionRecord> {
     let after: SubscriptionRecord | undefined
     for (;;) {
-      const { subscriptions, more } = await this.listSubscriptions({ ...(externalId === undefined ? {} : { externalId }), ...(after ? { after } : {}) })
+      const { subscriptions, more } = await this.listSubscriptions({
+        ...(externalId === undefined ? {} : { externalId }), ...(after ? { after } : {}),
+      })
       yield* subscriptions
       after = subscriptions.at(-1)
       if (!more) return
@@ -144,7 +151,7 @@ export abstract class SignalProvider {
   }
 }
 
-export interface Telling {
+export interface EventDelivery {
   sourceId: string
   logger: Logger
   subscribed(externalId: string): AsyncIterable<SubscriptionRecord>
@@ -152,61 +159,74 @@ export interface Telling {
 }
 
 /**
- * Tells every thread that subscribed, each by itself: one that can't be told keeps it from no other. Throws when something is not stored that
- * could be, so that whoever sent the event sends it again; what is stored already is then stored once.
+ * Notifies every subscribed thread, independently of the others. Rejects where a notification could not be stored now but may be later, so
+ * that the sender repeats the event; threads that have it ignore the repetition.
  */
-export async function tell({ sourceId, logger, subscribed, notify }: Telling, { id, externalIds, notification }: SourceEvent): Promise<number> {
+export async function notifySubscribers(
+  { sourceId, logger, subscribed, notify }: EventDelivery, { id, externalIds, notification }: SourceEvent,
+): Promise<number> {
   const known = { id: notificationId(sourceId, id), source: sourceId }
-  const told = new Set<string>()
+  const notified = new Set<string>()
   const failed = new Map<string, unknown>()
   for (const externalId of new Set(externalIds)) {
     for await (const subscription of subscribed(externalId)) {
       const { threadId } = subscription
-      if (told.has(threadId)) continue
+      if (notified.has(threadId)) continue
       try {
         const input = typeof notification === 'function' ? notification(subscription) : notification
         if (!input) continue
         await notify(subscription, { ...input, ...known })
-        told.add(threadId)
+        notified.add(threadId)
         failed.delete(threadId)
       } catch (error) {
         failed.set(threadId, error)
       }
     }
   }
-  if (failed.size > 0) refuse([...failed], { known, told: told.size, logger })
-  return told.size
+  if (failed.size > 0) reportFailures([...failed], { known, notified: notified.size, logger })
+  return notified.size
 }
 
-/** What the sender is told names no thread: it is a stranger to them. */
-function refuse(failed: ReadonlyArray<readonly [string, unknown]>, { known: { id, source }, told, logger }: { known: { id: string; source: string }; told: number; logger: Logger }): void {
+/** The error names no thread: the sender must not learn of them. */
+function reportFailures(
+  failed: ReadonlyArray<readonly [string, unknown]>,
+  { known: { id, source }, notified, logger }: { known: { id: string; source: string }; notified: number; logger: Logger },
+): void {
   const [, first] = failed[0] ?? []
-  logger.error('threads could not be told of an event', { source, event: id, threads: failed.length, threadIds: failed.slice(0, 10).map(([threadId]) => threadId), error: describe(first) })
+  logger.error('threads could not be notified of an event', {
+    source, event: id, threads: failed.length, threadIds: failed.slice(0, 10).map(([threadId]) => threadId), error: describe(first),
+  })
   const errors = failed.map(([, error]) => error)
   if (errors.some((error) => !isFinal(error))) {
-    throw new HeedError('store_failed', 'Not all of this event could be stored. Send it again.', { retryable: true, cause: new AggregateError(errors) })
+    throw new HeedError('store_failed', 'Not all of this event could be stored. Send it again.', {
+      retryable: true, cause: new AggregateError(errors),
+    })
   }
-  // Nobody was told because there is something wrong with the event itself.
-  const wrong = told === 0 ? errors.find((error) => isHeedError(error) && error.code === 'invalid_argument') : undefined
+  // No thread was notified because the event itself is invalid.
+  const wrong = notified === 0 ? errors.find((error) => isHeedError(error) && error.code === 'invalid_argument') : undefined
   if (wrong !== undefined) throw wrong
 }
 
 const final: ReadonlySet<string> = new Set<HeedErrorCode>(['invalid_argument', 'thread_forbidden', 'id_taken'])
 
-/** It would be refused again, however often it is sent. */
+/** The notification would be rejected again. */
 function isFinal(error: unknown): boolean {
   return isHeedError(error) && final.has(error.code)
 }
 
-/** The same for the same event, however long its own id is. */
+/** The same for repetitions of an event. A long id is hashed. */
 function notificationId(sourceId: string, eventId: string): string {
   const id = `${sourceId}:${eventId}`
-  return isName(id) && id.length <= maxNotificationId ? id : `event:${createHash('sha256').update(JSON.stringify([sourceId, eventId])).digest('hex')}`
+  return isName(id) && id.length <= maxNotificationId
+    ? id
+    : `event:${createHash('sha256')
+        .update(JSON.stringify([sourceId, eventId]))
+        .digest('hex')}`
 }
 
-const what: PlainJSONSchema = {
+const subscriptionInput: PlainJSONSchema = {
   type: 'object',
-  properties: { id: { type: 'string', minLength: 1, maxLength: 512, description: 'What to hear of, as the source names it.' } },
+  properties: { id: { type: 'string', minLength: 1, maxLength: 512, description: 'The id of the subject, as the source names it.' } },
   required: ['id'],
   additionalProperties: false,
 }
@@ -217,8 +237,8 @@ export function subscriptionTools(source: SignalProvider): Record<string, Tool> 
   return {
     [subscribe]: createTool({
       id: subscribe,
-      description: `Be told on this thread when something happens to a thing of ${source.name ?? source.id}.`,
-      inputSchema: what,
+      description: `Subscribe this thread to events of ${source.name ?? source.id}.`,
+      inputSchema: subscriptionInput,
       idempotent: true,
       async execute(input, context) {
         const { id: externalId } = input as { id: string }
@@ -228,8 +248,8 @@ export function subscriptionTools(source: SignalProvider): Record<string, Tool> 
     }),
     [unsubscribe]: createTool({
       id: unsubscribe,
-      description: `Be told no longer on this thread about a thing of ${source.name ?? source.id}.`,
-      inputSchema: what,
+      description: `Unsubscribe this thread from events of ${source.name ?? source.id}.`,
+      inputSchema: subscriptionInput,
       idempotent: true,
       async execute(input, context) {
         const { id: externalId } = input as { id: string }
@@ -240,8 +260,9 @@ export function subscriptionTools(source: SignalProvider): Record<string, Tool> 
   }
 }
 
-/** Whatever the model passes, it is its own thread. */
+/** Always the thread of the call, whatever the model passes. */
 function threadOf({ threadId, resourceId, agentId }: ToolContext): { threadId: string; resourceId: string; agentId: string } {
-  if (threadId === undefined || resourceId === undefined) throw new HeedError('invalid_argument', 'Only an agent on a thread can subscribe: there is nowhere to tell it otherwise.')
+  if (threadId === undefined || resourceId === undefined)
+    throw new HeedError('invalid_argument', 'Only an agent on a thread can subscribe: notifications need a thread.')
   return { threadId, resourceId, agentId }
 }

@@ -22,7 +22,7 @@ const mutants: Record<string, { fault: Fault; finds: string[] }> = {
     finds: ['trueOutcomes'],
   },
   'hears nothing of what runs in other processes': {
-    fault: { file: 'thread/cluster/remote-watching.ts', changes: [['if (replica.receive(message, from)) this.#ask(replica, from)', '']] },
+    fault: { file: 'thread/cluster/remote-watching.ts', changes: [['if (replica.receive(message, from)) this.#requestState(replica, from)', '']] },
     finds: ['nobodyDeaf', 'heardLive'],
   },
   'runs every tool again after a crash': {

@@ -67,7 +67,7 @@ describe.each(storages)('deliveries, %s', (_, storage) => {
     const answer = await post('shop', request)
     expect(answer.status).toBe(503)
     expect(JSON.stringify(answer.body)).not.toMatch(/user-1|thread a|"a"/)
-    expect(told[0]).toMatchObject(['threads could not be told of an event', { threadIds: ['a'] }])
+    expect(told[0]).toMatchObject(['threads could not be notified of an event', { threadIds: ['a'] }])
     expect(await Promise.all(threads.map(async (one) => (await inbox(one)).length))).toEqual([0, 1, 1])
     notifications.ingest = ingest
     expect(await post('shop', request)).toEqual({ status: 200, body: { delivered: 3 } })

@@ -87,7 +87,7 @@ it('[E1.6] is given up after ten minutes: its signal aborts, and somebody asks a
   await until(clock, () => signals.length === 1)
   await until(clock, () => signals.length === 2, 10_000)
   expect([signals[0]?.aborted, signals[1]?.aborted]).toEqual([true, false])
-  expect(told).toMatchObject([['a source could not be asked', { source: 'builds' }]])
+  expect(told).toMatchObject([['a source could not be polled', { source: 'builds' }]])
   // Neither is waited for when all is closed.
   for (const { heed } of heeds) await heed.close()
   expect(signals.every(({ aborted }) => aborted)).toBe(true)

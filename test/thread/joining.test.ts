@@ -84,7 +84,7 @@ describe('an agent that names its Heed', () => {
     const heed = new Heed({ storage: new InMemoryStore(), logger: silentLogger })
     await heed.start()
     const agent = new Agent({ id: 'a', model: model(), heed })
-    expect(agent.threads().knows('a')).toBe(true)
+    expect(agent.threads().hasAgent('a')).toBe(true)
     await heed.close()
   })
 

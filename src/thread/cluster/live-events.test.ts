@@ -37,7 +37,7 @@ class Pair {
   }
 
   begin(): void {
-    this.#live.enter(++this.#epoch)
+    this.#live.enterEpoch(++this.#epoch)
     this.#live.startRun(`run-${++this.#runs}`, this.said.length)
     this.say('start')
   }
@@ -57,7 +57,7 @@ class Pair {
 
   echo(): void {
     if (this.#live.runId !== undefined) return
-    this.#live.enter(++this.#epoch)
+    this.#live.enterEpoch(++this.#epoch)
     const chunk: Chunk = { type: 'data-signal', runId: '', data: {} }
     this.#live.publish(chunk)
     this.said.push(chunk.cursor ?? '')
@@ -72,7 +72,7 @@ class Pair {
     this.#owner++
     this.#live = new LiveThread('t')
     this.#relay = this.#relayOf(this.#live)
-    this.#live.enter(++this.#epoch)
+    this.#live.enterEpoch(++this.#epoch)
     this.#live.startOver()
     this.#live.startRun(runId, this.said.length)
   }
@@ -102,7 +102,7 @@ class Pair {
   }
 
   answer(): void {
-    if (!this.losing) this.#relay.tell('copy', `${this.copy.epoch}.${this.copy.index}`)
+    if (!this.losing) this.#relay.sendState('copy', `${this.copy.epoch}.${this.copy.index}`)
   }
 }
 
@@ -120,15 +120,15 @@ class Watcher {
   read(): void {
     if (this.#generation !== this.#live.generation || this.#position < this.#live.first) {
       this.#generation = this.#live.generation
-      this.#position = this.#live.mark().position
+      this.#position = this.#live.currentPosition().position
       this.seen.push(null)
     }
     for (let chunk = this.#live.at(this.#position); chunk; chunk = this.#live.at(++this.#position)) this.seen.push(chunk.cursor ?? '')
   }
 }
 
-describe('a copy of what is live elsewhere', () => {
-  it('[W1.2] never leaves anything out nor repeats it without saying so, whatever the bus loses', async () => {
+describe('a replica of a live thread', () => {
+  it('[W1.2] neither omits nor repeats an event without a snapshot, whatever messages the bus loses', async () => {
     await fc.assert(
       fc.asyncProperty(acts, async (drawn) => {
         const pair = new Pair()
@@ -156,7 +156,7 @@ describe('a copy of what is live elsewhere', () => {
     )
   })
 
-  it('[W2.2] is the same log when nothing is lost', () => {
+  it('[W2.2] has the same chunks when no message is lost', () => {
     fc.assert(
       fc.property(acts, (drawn) => {
         const pair = new Pair()

@@ -27,20 +27,20 @@ export class Relay implements LiveRelay {
     live.relay = this
   }
 
-  entered(epoch: number): void {
+  onEpoch(epoch: number): void {
     this.flush()
     this.#epoch = epoch
     this.#number = 0
   }
 
-  happened(event: LiveEvent): void {
+  onEvent(event: LiveEvent): void {
     this.#events.push(event)
     if (this.#events.length >= batchEvents || event.type === 'rest') return this.flush()
     this.#timer ??= this.#clock.after(batchMs, () => this.flush(), { background: true })
   }
 
   /** Sends one process the live state, from which it continues with the events that follow. */
-  tell(member: string, after?: string): void {
+  sendState(member: string, after?: string): void {
     this.flush()
     this.#connection.send({ kind: 'state', threadId: this.#live.threadId, number: this.#number, state: this.#live.state(after) }, member)
   }
@@ -81,21 +81,21 @@ export class Replica {
   #epoch = 0
   #next = 0
   /** The runner didn't answer: its later events don't follow from those that were applied. */
-  #torn = false
-  /** The runner was asked and has not answered. */
-  #asked = false
+  #hasGap = false
+  /** The runner was asked for its state and has not answered. */
+  #stateRequested = false
   /** The epoch of the store and the cursor here, when they last differed. */
-  #missing: string | undefined
+  #stalledAt: string | undefined
   /** What the store had at the last look without a bus. */
-  #found: string | undefined
+  #lastState: string | undefined
   #synced: PromiseWithResolvers<void> | undefined
 
   constructor(live: LiveThread) {
     this.live = live
   }
 
-  get asked(): boolean {
-    return this.#asked
+  get isStateRequested(): boolean {
+    return this.#stateRequested
   }
 
   /** Resolves when the events of another process are followed here. */
@@ -105,32 +105,32 @@ export class Replica {
   }
 
   /** Events were missed. */
-  tear(): void {
-    this.#torn = true
-    this.#asked = false
+  markGap(): void {
+    this.#hasGap = true
+    this.#stateRequested = false
   }
 
   /** Whether the store has changed since the last call. */
-  found(state: string): boolean {
-    const changed = this.#found !== state
-    this.#found = state
+  hasChanged(state: string): boolean {
+    const changed = this.#lastState !== state
+    this.#lastState = state
     return changed
   }
 
   /** The last events of an epoch may still be on their way: they count as missed when the next call finds no progress. */
-  waitedInVain(epoch: number): boolean {
+  isStalled(epoch: number): boolean {
     const { live } = this
     const at = `${epoch} ${live.epoch}.${live.index}`
-    const again = this.#missing === at
-    this.#missing = again ? undefined : at
+    const again = this.#stalledAt === at
+    this.#stalledAt = again ? undefined : at
     return again
   }
 
   /** This process publishes the thread from here on. */
-  mend(): void {
-    if (this.#torn) this.live.tear()
-    this.#torn = false
-    this.#asked = false
+  onPublishHere(): void {
+    if (this.#hasGap) this.live.markGap()
+    this.#hasGap = false
+    this.#stateRequested = false
   }
 
   /** Applies events. Returns whether `from` has to be asked for its state, because of a gap. */
@@ -140,36 +140,36 @@ export class Replica {
     const begins = first === 1 && epoch > live.epoch
     if (!begins && (from !== this.#from || epoch !== this.#epoch || first !== this.#next)) return this.#missed(epoch, first)
     // A snapshot may have shown these already, and a requested state may never have come: subscribers start over.
-    if (this.#torn || (begins && this.#asked)) live.skip()
-    this.#torn = false
+    if (this.#hasGap || (begins && this.#stateRequested)) live.skip()
+    this.#hasGap = false
     if (begins) {
       if (resourceId !== undefined) live.resourceId = resourceId
-      live.begin(epoch)
-      this.#at(from, epoch)
+      live.beginEpoch(epoch)
+      this.#followFrom(from, epoch)
     }
     for (const event of events) live.follow(event)
     this.#next = first + events.length
-    this.#settle()
+    this.#resolveSynced()
     return false
   }
 
   adopt({ number, state }: State, from: string): void {
     if (state.epoch < this.live.epoch) return
-    if (this.#torn) this.live.skip()
+    if (this.#hasGap) this.live.skip()
     this.live.adopt(state)
-    this.#at(from, state.epoch)
+    this.#followFrom(from, state.epoch)
     this.#next = number + 1
-    this.#settle()
+    this.#resolveSynced()
   }
 
-  #at(from: string, epoch: number): void {
+  #followFrom(from: string, epoch: number): void {
     this.#from = from
     this.#epoch = epoch
-    this.#torn = false
-    this.#asked = false
+    this.#hasGap = false
+    this.#stateRequested = false
   }
 
-  #settle(): void {
+  #resolveSynced(): void {
     this.#synced?.resolve()
     this.#synced = undefined
   }
@@ -178,8 +178,8 @@ export class Replica {
     // The events were applied already, or belong to an epoch that was over when the subscription began.
     if (epoch === this.#epoch && first < this.#next) return false
     if (first === 1 && this.#from === undefined) return false
-    if (this.#asked) return false
-    this.#asked = true
+    if (this.#stateRequested) return false
+    this.#stateRequested = true
     return true
   }
 }

@@ -13,7 +13,7 @@ export interface AbortAnswer {
   runId?: string
 }
 
-interface AbortQuestion {
+interface AbortRequest {
   threadId: string
   runId?: string
   clearPending: boolean
@@ -21,7 +21,7 @@ interface AbortQuestion {
 
 /** How long the start of a run, or of a subscription, waits for the bus. Afterwards it goes on as if the messages were lost. */
 const busMs = 5_000
-const consequence = 'the work of other processes is found by sweeps of the store'
+const fallback = 'sweeps of the store find the work of other processes'
 
 /**
  * Sends messages to the other processes on the store and acts on theirs. Messages only make things happen sooner: each receiver reads the
@@ -36,9 +36,9 @@ export class Peers implements BusHandler {
   /** Pending until the peers had time to announce what they watch: a run that ended earlier would reach no subscriber there. */
   #handshake: Promise<void> | undefined
   /** Requests to other processes that are not answered yet, by their id. */
-  readonly #asked = new Map<string, (answer: AbortAnswer) => void>()
+  readonly #requests = new Map<string, (answer: AbortAnswer) => void>()
   /** The hosts at the time of the last tick. */
-  #atWork = new WeakSet<ThreadHost>()
+  #lastHosts = new WeakSet<ThreadHost>()
 
   constructor(runtime: ThreadRuntime) {
     this.#runtime = runtime
@@ -51,36 +51,36 @@ export class Peers implements BusHandler {
     const connecting = this.#connect(bus, namespace)
     this.#connecting = connecting
     const ready = connecting.then(() => (this.#connection?.hasPeers ? this.#connection.ready?.() : undefined))
-    this.#handshake = this.#soon(ready).finally(() => (this.#handshake = undefined))
+    this.#handshake = this.#withTimeout(ready).finally(() => (this.#handshake = undefined))
   }
 
   async #connect(bus: Bus, namespace: string): Promise<void> {
     try {
       const connection = await bus.connect({ namespace, id: this.#runtime.owner, handler: this })
       this.#connection = connection
-      this.#remote = new RemoteWatching(this.#runtime, connection, (promise) => this.#soon(promise))
-      for (const host of this.#runtime.hosts()) if (host.entered) this.#remote.attach(host.live)
+      this.#remote = new RemoteWatching(this.#runtime, connection, (promise) => this.#withTimeout(promise))
+      for (const host of this.#runtime.hosts()) if (host.started) this.#remote.attach(host.live)
       connection.send({ kind: 'hello' })
     } catch (error) {
-      this.#runtime.logger.warn(`the bus can not be used; ${consequence}`, { code: 'bus_failed', error: String(error) })
+      this.#runtime.logger.warn(`the bus can not be used; ${fallback}`, { code: 'bus_failed', error: String(error) })
     }
   }
 
-  /** Resolves with the promise of a bus, or after a while: what waits for a bus goes on without it. */
-  async #soon(promise: Promise<void>): Promise<void> {
+  /** Resolves with the promise of a bus, or after a timeout: callers continue without the bus. */
+  async #withTimeout(promise: Promise<void>): Promise<void> {
     const { promise: late, resolve } = Promise.withResolvers<void>()
     let answered = false
     const timer = this.#runtime.clock.after(busMs, () => {
       // A process that was paused runs its due timers before it reads the answers that arrived meanwhile.
       setImmediate(() => {
-        if (!answered) this.#runtime.logger.warn(`the bus does not answer; ${consequence}`, { code: 'bus_failed' })
+        if (!answered) this.#runtime.logger.warn(`the bus does not answer; ${fallback}`, { code: 'bus_failed' })
         resolve()
       })
     })
     try {
       await Promise.race([promise, late])
     } catch (error) {
-      this.#runtime.logger.warn(`the bus failed; ${consequence}`, { code: 'bus_failed', error: String(error) })
+      this.#runtime.logger.warn(`the bus failed; ${fallback}`, { code: 'bus_failed', error: String(error) })
     } finally {
       answered = true
       timer.cancel()
@@ -90,7 +90,7 @@ export class Peers implements BusHandler {
   /** Announces that threads that ran here need another runner. */
   async close(): Promise<void> {
     await this.#connecting
-    for (const answer of this.#asked.values()) answer({ aborted: false })
+    for (const answer of this.#requests.values()) answer({ aborted: false })
     this.#remote?.close()
     this.#connection?.send({ kind: 'goodbye' })
     await this.#connection?.close()
@@ -101,23 +101,23 @@ export class Peers implements BusHandler {
   // Sending
 
   /** Signals are pending on a thread that no process runs, and this process can't run it. */
-  mail(threadId: string): void {
+  requestRunner(threadId: string): void {
     this.#connection?.send({ kind: 'mail', threadId })
   }
 
   /** Signals that other processes sent to the thread have an outcome. */
-  settled(threadId: string, read = false): void {
+  announceOutcomes(threadId: string, read = false): void {
     this.#connection?.send({ kind: 'settled', threadId, ...(read && { read }) })
   }
 
   /** The thread belongs to another resource: subscriptions of its old resource are refused from here on, in every process. */
   transferred(threadId: string, resourceId: string): void {
-    this.#own(threadId, resourceId)
+    this.#setResource(threadId, resourceId)
     this.#connection?.send({ kind: 'transferred', threadId, resourceId })
   }
 
   /** The inboxes of these resources changed. */
-  inbox(resourceIds: string[]): void {
+  announceInbox(resourceIds: string[]): void {
     if (this.#connection?.hasPeers) this.#connection.send({ kind: 'inbox', resourceIds })
   }
 
@@ -126,17 +126,17 @@ export class Peers implements BusHandler {
   }
 
   /** Asks the runner to abort. Undefined when it doesn't answer within `ms`. */
-  async abort(owner: string, question: AbortQuestion, ms: number): Promise<AbortAnswer | undefined> {
+  async abort(owner: string, question: AbortRequest, ms: number): Promise<AbortAnswer | undefined> {
     const ask = this.#runtime.newId()
     const { promise, resolve } = Promise.withResolvers<AbortAnswer | undefined>()
-    this.#asked.set(ask, resolve)
+    this.#requests.set(ask, resolve)
     const timer = this.#runtime.clock.after(ms, () => resolve(undefined))
     this.#connection?.send({ kind: 'abort', ask, ...question }, owner)
     try {
       return await promise
     } finally {
       timer.cancel()
-      this.#asked.delete(ask)
+      this.#requests.delete(ask)
     }
   }
 
@@ -157,8 +157,8 @@ export class Peers implements BusHandler {
   }
 
   /** The runner of the thread did not answer. */
-  tear(threadId: string): void {
-    this.#remote?.tear(threadId)
+  markGap(threadId: string): void {
+    this.#remote?.markGap(threadId)
   }
 
   /**
@@ -167,7 +167,7 @@ export class Peers implements BusHandler {
    */
   poll(): Promise<void> | undefined {
     if (this.#handshake) return this.#handshake.then(() => this.poll())
-    return this.#connection?.hasPeers ? this.#soon(this.#connection.poll()) : undefined
+    return this.#connection?.hasPeers ? this.#withTimeout(this.#connection.poll()) : undefined
   }
 
   /** From here on this process publishes the thread: what it publishes is sent to peers that watch it. */
@@ -190,24 +190,24 @@ export class Peers implements BusHandler {
     switch (message.kind) {
       case 'hello':
         // Both may connect at the same moment.
-        return this.#do(Promise.resolve(this.#connecting).then(() => this.#remote?.announce(from)))
+        return this.#inBackground(Promise.resolve(this.#connecting).then(() => this.#remote?.announce(from)))
       case 'goodbye':
         this.#remote?.unwatchedBy(from)
-        return this.#do(this.#runtime.sweep())
+        return this.#inBackground(this.#runtime.sweep())
       case 'mail':
-        return this.#do(this.#runtime.wake(message.threadId))
+        return this.#inBackground(this.#runtime.wake(message.threadId))
       case 'settled':
-        return this.#do(resolveRemoteWaiters(this.#runtime, message.threadId, message.read))
+        return this.#inBackground(resolveRemoteWaiters(this.#runtime, message.threadId, message.read))
       case 'transferred':
-        return this.#own(message.threadId, message.resourceId)
+        return this.#setResource(message.threadId, message.resourceId)
       case 'inbox':
-        return this.#runtime.inboxChanged(message.resourceIds)
+        return this.#runtime.onInboxChange(message.resourceIds)
       case 'interrupt':
-        return this.#do(this.#interrupt(message.threadId, message.signalId))
+        return this.#inBackground(this.#interrupt(message.threadId, message.signalId))
       case 'abort':
         return this.#abort(message, from)
       case 'aborted':
-        return this.#asked.get(message.ask)?.({ aborted: message.aborted, ...(message.runId !== undefined && { runId: message.runId }) })
+        return this.#requests.get(message.ask)?.({ aborted: message.aborted, ...(message.runId !== undefined && { runId: message.runId }) })
       case 'watch':
         return this.#remote?.watchedBy(from, message.threadIds)
       case 'unwatch':
@@ -225,13 +225,14 @@ export class Peers implements BusHandler {
     if (this.#runtime.closing) return
     // Peers may have lost messages of this process as well.
     this.#connection?.send({ kind: 'hello' })
-    this.#do(this.#runtime.sweep())
-    this.#do(this.tick())
+    this.#inBackground(this.#runtime.sweep())
+    this.#inBackground(this.tick())
   }
 
   onDisconnect(error: unknown): void {
     if (this.#runtime.closing) return
-    const text = 'other processes on this store can not be reached: aborts of their runs are refused, and their work is found by sweeps'
+    const text =
+      'other processes on this store can not be reached: aborts of their runs are rejected, and sweeps of the store find their work'
     this.#runtime.logger.warn(text, { code: 'bus_failed', error: String(error) })
   }
 
@@ -245,14 +246,14 @@ export class Peers implements BusHandler {
   }
 
   wantsLowLatency(): boolean {
-    return this.#remote?.watching === true || this.#runtime.hosts().length > 0 || this.#runtime.waiters.threadsElsewhere().length > 0
+    return this.#remote?.watching === true || this.#runtime.hosts().length > 0 || this.#runtime.waiters.threadsAwaitedRemotely().length > 0
   }
 
   /** Finds what no message announced. Called with every sweep. */
   async tick(): Promise<void> {
-    for (const threadId of this.#runtime.waiters.threadsElsewhere()) await resolveRemoteWaiters(this.#runtime, threadId)
-    await this.#abandoned.look()
-    await this.#obeyWaiting()
+    for (const threadId of this.#runtime.waiters.threadsAwaitedRemotely()) await resolveRemoteWaiters(this.#runtime, threadId)
+    await this.#abandoned.check()
+    await this.#applyPendingInterrupts()
     if (!this.#remote) return
     this.#remote.expire()
     this.#remote.announce()
@@ -260,13 +261,13 @@ export class Peers implements BusHandler {
   }
 
   /** Obeys interrupts of other processes that no message announced, on threads that ran here at the last tick already. */
-  async #obeyWaiting(): Promise<void> {
+  async #applyPendingInterrupts(): Promise<void> {
     const hosts = this.#runtime.hosts()
-    for (const host of hosts) if (this.#atWork.has(host) && host.expecting && !this.#runtime.closing) await host.obeyWaiting()
-    this.#atWork = new WeakSet(hosts)
+    for (const host of hosts) if (this.#lastHosts.has(host) && host.hasWork && !this.#runtime.closing) await host.applyPendingInterrupts()
+    this.#lastHosts = new WeakSet(hosts)
   }
 
-  #own(threadId: string, resourceId: string): void {
+  #setResource(threadId: string, resourceId: string): void {
     const live = this.#runtime.liveOf(threadId)
     if (live?.resourceId !== undefined) live.resourceId = resourceId
   }
@@ -285,7 +286,7 @@ export class Peers implements BusHandler {
     this.#connection?.send({ kind: 'aborted', ask, aborted, ...(active === undefined ? {} : { runId: active }) }, from)
   }
 
-  #do(work: Promise<unknown>): void {
+  #inBackground(work: Promise<unknown>): void {
     work.catch((error: unknown) => {
       if (!this.#runtime.closing) this.#runtime.logger.error('a request of another process failed', { error: String(error) })
     })

@@ -21,7 +21,7 @@ type Of<Kind extends BusMessage['kind']> = Extract<BusMessage, { kind: Kind }>
 export class RemoteWatching {
   readonly #runtime: ThreadRuntime
   readonly #connection: BusConnection
-  readonly #soon: (promise: Promise<void>) => Promise<void>
+  readonly #withTimeout: (promise: Promise<void>) => Promise<void>
   /** The processes that watch a thread, and until when that is believed. */
   readonly #watched = new Map<string, Map<string, number>>()
   readonly #relays = new Map<string, Relay>()
@@ -34,7 +34,7 @@ export class RemoteWatching {
   constructor(runtime: ThreadRuntime, connection: BusConnection, soon: (promise: Promise<void>) => Promise<void>) {
     this.#runtime = runtime
     this.#connection = connection
-    this.#soon = soon
+    this.#withTimeout = soon
   }
 
   get watching(): boolean {
@@ -52,7 +52,7 @@ export class RemoteWatching {
       this.#connection.send({ kind: 'watch', threadIds: [threadId] })
     }
     replica.watchers++
-    if (replica.watchers === 1 && this.#connection.hasPeers) await this.#soon(this.#connection.flush())
+    if (replica.watchers === 1 && this.#connection.hasPeers) await this.#withTimeout(this.#connection.flush())
   }
 
   unwatch(threadId: string): void {
@@ -76,8 +76,8 @@ export class RemoteWatching {
   }
 
   /** The runner of a thread didn't answer: its later events don't follow from what is known here. */
-  tear(threadId: string): void {
-    this.#replicas.get(threadId)?.tear()
+  markGap(threadId: string): void {
+    this.#replicas.get(threadId)?.markGap()
   }
 
   /** Sends to all peers, or to one, what is watched here. A new peer gets an empty list as well: it waits for an answer. */
@@ -91,26 +91,26 @@ export class RemoteWatching {
 
   events(message: Of<'events'>, from: string): void {
     const replica = this.#replicas.get(message.threadId)
-    if (!replica || !this.#yields(message.threadId, message.epoch)) return
-    if (replica.receive(message, from)) this.#ask(replica, from)
+    if (!replica || !this.#acceptsEvents(message.threadId, message.epoch)) return
+    if (replica.receive(message, from)) this.#requestState(replica, from)
   }
 
   state(message: Of<'state'>, from: string): void {
-    if (this.#yields(message.threadId, message.state.epoch)) this.#replicas.get(message.threadId)?.adopt(message, from)
+    if (this.#acceptsEvents(message.threadId, message.state.epoch)) this.#replicas.get(message.threadId)?.adopt(message, from)
   }
 
   /** Whether events of another process are applied. A later epoch means that it has taken the thread: the run here is aborted. */
-  #yields(threadId: string, epoch: number): boolean {
+  #acceptsEvents(threadId: string, epoch: number): boolean {
     const host = this.#runtime.hostOf(threadId)
     if (!host) return true
     // Until the run here begins, the last events of the runner before it are applied.
     if (epoch < host.fence.epoch && !this.#published.has(threadId)) return true
     if (epoch <= host.fence.epoch) return false
-    host.abort({ reason: new HeedError('fenced', `Thread ${threadId} was taken by another process.`), clearPending: false })
+    host.abort({ reason: new HeedError('fenced', `Thread ${threadId} was claimed by another process.`), clearPending: false })
     return true
   }
 
-  #ask({ live }: Replica, whom: string): void {
+  #requestState({ live }: Replica, whom: string): void {
     const after = live.epoch === 0 ? {} : { after: `${live.epoch}.${live.index}` }
     this.#connection.send({ kind: 'catch-up', threadId: live.threadId, ...after }, whom)
   }
@@ -127,24 +127,24 @@ export class RemoteWatching {
       // Events that arrived meanwhile are newer than the answer of the store.
       if (!thread || this.#runtime.closing || this.#runtime.hostOf(threadId) || before !== `${live.epoch}.${live.index}`) continue
       if (this.#connection.disconnected) {
-        await this.#lookAt(replica, thread)
+        await this.#compareWithRows(replica, thread)
         continue
       }
       if (thread.status === 'running') {
         if (thread.owner === undefined || thread.owner === this.#runtime.owner) continue
-        if (thread.epoch > live.epoch || replica.asked) this.#ask(replica, thread.owner)
-      } else if ((thread.epoch > live.epoch || live.running) && replica.waitedInVain(thread.epoch)) {
+        if (thread.epoch > live.epoch || replica.isStateRequested) this.#requestState(replica, thread.owner)
+      } else if ((thread.epoch > live.epoch || live.running) && replica.isStalled(thread.epoch)) {
         live.endEpoch(thread.epoch, thread.status === 'suspended', this.#runtime.clock.now())
       }
     }
   }
 
   /** No events arrive: subscribers get a snapshot whenever the rows of the thread have changed. */
-  async #lookAt(replica: Replica, thread: ThreadRow): Promise<void> {
+  async #compareWithRows(replica: Replica, thread: ThreadRow): Promise<void> {
     const { rows: [newest] } = await this.#runtime.store.listRows({ threadId: thread.id }, { limit: 1 })
-    if (!replica.found(`${thread.status} ${thread.epoch} ${newest?.id ?? ''}`)) return
+    if (!replica.hasChanged(`${thread.status} ${thread.epoch} ${newest?.id ?? ''}`)) return
     if (thread.status === 'running') {
-      replica.tear()
+      replica.markGap()
       replica.live.skip()
     } else replica.live.endEpoch(thread.epoch, thread.status === 'suspended', this.#runtime.clock.now())
   }
@@ -163,7 +163,7 @@ export class RemoteWatching {
       members.set(member, until)
       const host = known ? undefined : this.#runtime.hostOf(threadId)
       // A run that is about to begin sends all events of its epoch by itself.
-      if (host && this.#published.has(threadId)) this.#relay(host.live)?.tell(member)
+      if (host && this.#published.has(threadId)) this.#relay(host.live)?.sendState(member)
     }
   }
 
@@ -187,7 +187,7 @@ export class RemoteWatching {
   /** From here on this process publishes the thread: its events are sent to the processes that watch it. */
   attach(live: LiveThread): void {
     this.#published.add(live.threadId)
-    this.#replicas.get(live.threadId)?.mend()
+    this.#replicas.get(live.threadId)?.onPublishHere()
     if (this.#watched.has(live.threadId)) this.#relay(live)
   }
 
@@ -209,7 +209,7 @@ export class RemoteWatching {
   /** Answers a process that missed events. The process that ran the thread last may have them as well. */
   catchUp({ threadId, after }: Of<'catch-up'>, from: string): void {
     const host = this.#runtime.hostOf(threadId)
-    if (host) return this.#relay(host.live)?.tell(from, after)
+    if (host) return this.#relay(host.live)?.sendState(from, after)
     const live = this.#runtime.liveOf(threadId)
     if (!live || after === undefined || live.epoch === 0 || live.running || live.after(after) === undefined) return
     this.#connection.send({ kind: 'state', threadId, number: 0, state: live.state(after) }, from)

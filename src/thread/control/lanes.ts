@@ -8,24 +8,24 @@ export interface LaneSignal {
   version: number
   mode: 'snapshot' | 'delta'
   cacheKey: string
-  /** The structured state, where its producer gave one; for a change, what it gave as the state after it. */
+  /** The structured state, where its producer passed one; for a delta, the state after it. */
   value?: unknown
   delta?: unknown
-  /** Accepted, and not yet where a run reads it. */
+  /** Accepted and not yet drained. */
   waiting: boolean
   signal: CreatedAgentSignal
 }
 
-/** What a lane says now. */
+/** The present state of a lane. */
 export interface Lane extends LaneRow {
   /**
-   * The `value` of the last signal. Absent when that was a change that brought none: then the state is `snapshot` with `deltas` in their order,
-   * and how they come together is the producer's to know.
+   * The `value` of the last signal. Absent where that is a delta without one: then the state is `snapshot` with `deltas` applied in their
+   * order, by rules that the producer knows.
    */
   value?: unknown
-  /** Absent when only changes were ever told, and when the one that they changed is gone. */
+  /** Absent when the lane has had deltas only, and when the snapshot was deleted. */
   snapshot?: LaneSignal
-  /** Every change since the snapshot, oldest first; at most the last 999. */
+  /** The deltas since the snapshot, oldest first; at most the last 999. */
   deltas: LaneSignal[]
 }
 
@@ -41,13 +41,20 @@ export async function readLane(store: ThreadStore, scope: Scope, id: string): Pr
   const lane = (await store.getThread(scope)) && (await store.readLane(scope, id))
   if (!lane) return null
   const { signals, left: _, ...row } = lane
-  const told = signals.map(laneSignal)
-  const snapshot = told[0]?.mode === 'snapshot' ? told[0] : undefined
-  const value = told.at(-1)?.value
-  return { ...row, ...(value === undefined ? {} : { value }), ...(snapshot ? { snapshot } : {}), deltas: snapshot ? told.slice(1) : told }
+  const laneSignals = signals.map(laneSignal)
+  const snapshot = laneSignals[0]?.mode === 'snapshot' ? laneSignals[0] : undefined
+  const value = laneSignals.at(-1)?.value
+  return {
+    ...row,
+    ...(value === undefined ? {} : { value }),
+    ...(snapshot ? { snapshot } : {}),
+    deltas: snapshot ? laneSignals.slice(1) : laneSignals,
+  }
 }
 
-export async function readLanes(store: ThreadStore, scope: Scope, query: { after: string | undefined; limit: number | undefined }): Promise<LaneRow[]> {
+export async function readLanes(
+  store: ThreadStore, scope: Scope, query: { after: string | undefined; limit: number | undefined },
+): Promise<LaneRow[]> {
   const limit = checkedLimit(query.limit)
   if (!(await store.getThread(scope))) return []
   return store.listLanes(scope, { limit, ...(query.after === undefined ? {} : { after: query.after }) })
@@ -58,7 +65,9 @@ export async function readLaneHistory(
 ): Promise<LaneHistory> {
   const limit = checkedLimit(query.limit)
   if (!(await store.getThread(scope))) return { signals: [], more: false }
-  const { signals, more } = await store.listLaneSignals(scope, id, { limit, ...(query.before === undefined ? {} : { before: query.before }) })
+  const { signals, more } = await store.listLaneSignals(scope, id, {
+    limit, ...(query.before === undefined ? {} : { before: query.before }),
+  })
   return { signals: signals.map(laneSignal), more }
 }
 

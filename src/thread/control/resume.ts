@@ -5,9 +5,9 @@ import { errorRowId } from '../runtime/run-rows.ts'
 import type { Runnable } from '../runtime/runnable.ts'
 import type { ThreadRuntime } from '../runtime/runtime.ts'
 
-/** An answer to a call that waits, addressed by its thread or by its run. */
+/** A decision about a suspended call, addressed by its thread or by its run. */
 export interface Decision {
-  /** Under an id it is one decision, however often it is made. */
+  /** Repeated decisions with one id are one decision. */
   id?: string
   threadId?: string
   resourceId?: string
@@ -19,49 +19,54 @@ export interface Decision {
   resumeData?: JSONValue
 }
 
-/** Records the decision. The run goes on here when nothing else is waited for and its agent is known here. */
+/** Stores the decision. The run continues here when no other call is undecided and its agent is registered here. */
 export async function decide(runtime: ThreadRuntime, agent: Runnable, decision: Decision): Promise<Decided> {
   runtime.register(agent)
   await runtime.open()
   const { threadId, resourceId, ...answer } = decision
-  const scope = threadId === undefined ? await scopeOf(runtime, decision) : { threadId, ...(resourceId === undefined ? {} : { resourceId }) }
+  const scope =
+    threadId === undefined ? await scopeOf(runtime, decision) : { threadId, ...(resourceId === undefined ? {} : { resourceId }) }
   const thread = await runtime.store.getThread(scope)
-  const owner = thread?.agentId !== undefined && runtime.knows(thread.agentId) ? runtime.owner : undefined
-  let asked = false
-  const decided = await runtime.answered(scope.threadId, async (): Promise<Decided> => {
+  const owner = thread?.agentId !== undefined && runtime.hasAgent(thread.agentId) ? runtime.owner : undefined
+  let retried = false
+  const decided = await runtime.retryOnce(scope.threadId, async (): Promise<Decided> => {
     try {
       return await runtime.store.decide(scope, answer satisfies CallDecision, owner)
     } catch (error) {
-      // The first answer was lost and the decision was not.
-      if (asked && isHeedError(error) && error.code === 'run_not_suspended' && thread?.runId !== undefined) {
+      // The answer to the first call was lost, but the decision was stored.
+      if (retried && isHeedError(error) && error.code === 'run_not_suspended' && thread?.runId !== undefined) {
         return { runId: thread.runId, toolCallId: decision.toolCallId ?? '', agentId: agent.id, parents: [] }
       }
-      asked = true
+      retried = true
       throw error
     }
   })
   if (decided.fence) runtime.run(decided.fence, thread?.resourceId)
-  else if (owner === undefined) runtime.peers.mail(scope.threadId)
-  for (const parent of decided.parents) if (!(await runtime.wake(parent))) runtime.peers.mail(parent)
+  else if (owner === undefined) runtime.peers.requestRunner(scope.threadId)
+  for (const parent of decided.parents) if (!(await runtime.wake(parent))) runtime.peers.requestRunner(parent)
   return decided
 }
 
 async function scopeOf(runtime: ThreadRuntime, { runId, resourceId }: Decision): Promise<Scope> {
   const run = runId === undefined ? null : await runtime.store.findRun(runId)
   if (!run || (resourceId !== undefined && run.resourceId !== resourceId)) {
-    throw new HeedError('run_not_suspended', `No suspended run '${runId}' was found. It may have been decided already.`, { details: { runId } })
+    throw new HeedError('run_not_suspended', `No suspended run '${runId}' was found. It may have been decided already.`, {
+      details: { runId },
+    })
   }
   return { threadId: run.threadId, resourceId: run.resourceId }
 }
 
-/** New input in place of an answer: everything that a suspended thread waits for is declined. What was decided first stays decided. */
+/** New input instead of a decision: all undecided calls of a suspended thread are declined. Decided calls stay decided. */
 export async function declineAll(runtime: ThreadRuntime, agent: Runnable, scope: Scope): Promise<void> {
   const run = await suspendedRun(runtime, scope)
   if (!run) return
   for (const call of run.suspended) {
     if (call.decision) continue
     try {
-      await decide(runtime, agent, { ...scope, runId: run.runId, toolCallId: call.toolCallId, approved: false, reason: 'New input came instead of an answer.' })
+      await decide(runtime, agent, {
+        ...scope, runId: run.runId, toolCallId: call.toolCallId, approved: false, reason: 'New input arrived instead of a decision.',
+      })
     } catch (error) {
       if (!isHeedError(error) || error.code !== 'run_not_suspended') throw error
     }
@@ -74,18 +79,23 @@ export async function suspendedRun(runtime: ThreadRuntime, scope: Scope): Promis
 }
 
 /**
- * Takes up a run that was parked, the newest one of the thread unless it is named. It goes on from its last finished step; the
- * message that said it was parked goes.
+ * Continues a parked run: this one, or the newest of the thread. It continues after its last committed step; the message about the parking
+ * is removed.
  */
 export async function retryParked(runtime: ThreadRuntime, agent: Runnable, scope: Scope, runId?: string): Promise<string> {
   runtime.register(agent)
   await runtime.open()
   const thread = await runtime.store.getThread(scope)
-  const run = runId === undefined ? (await runtime.store.listRuns({ threadId: scope.threadId, status: ['parked'], limit: 1 }))[0] : await runtime.store.getRun(scope, runId)
+  const run =
+    runId === undefined
+      ? (await runtime.store.listRuns({ threadId: scope.threadId, status: ['parked'], limit: 1 }))[0]
+      : await runtime.store.getRun(scope, runId)
   if (!thread || !run) {
-    throw new HeedError('run_not_parked', `No parked run was found on thread ${scope.threadId}.`, { details: { ...scope, ...(runId === undefined ? {} : { runId }) } })
+    throw new HeedError('run_not_parked', `No parked run was found on thread ${scope.threadId}.`, {
+      details: { ...scope, ...(runId === undefined ? {} : { runId }) },
+    })
   }
-  const owner = runtime.knows(run.agentId) ? { owner: runtime.owner } : {}
+  const owner = runtime.hasAgent(run.agentId) ? { owner: runtime.owner } : {}
   const { fence } = await runtime.store.retryParked(scope, run.runId, { ...owner, removed: [errorRowId(run.runId)] })
   if (fence) runtime.run(fence, thread.resourceId)
   return run.runId

@@ -8,8 +8,8 @@ import type { ThreadRuntime } from './runtime.ts'
 type Entered = Pick<SignalOutcome, 'action' | 'step'>
 
 /**
- * The signals that a run has drained and whose outcome is not resolved yet. It is resolved at once; where processors may refuse input, when
- * they have passed it and the model is about to read it. Refused input is resolved as `rejected`.
+ * The signals that a run has drained and whose outcome is not resolved yet. It is resolved at once; where processors may reject input, it
+ * is resolved when they have passed it and the model is about to read it. Rejected input is resolved as `rejected`.
  */
 export class DrainedSignals {
   readonly #runtime: ThreadRuntime
@@ -47,7 +47,7 @@ export class DrainedSignals {
   }
 
   refuse(tripwire: Tripwire): void {
-    if (this.#held.length > 0) this.#resolve(() => refusedOutcome(tripwire), true)
+    if (this.#held.length > 0) this.#resolve(() => rejectedOutcome(tripwire), true)
     this.#unread = false
   }
 
@@ -62,16 +62,16 @@ export class DrainedSignals {
     const held = this.#held
     this.#held = []
     const elsewhere = held.find(({ mail: { threadId, id } }) => !waiters.awaitsOutcome(threadId, id))
-    if (elsewhere) peers.settled(elsewhere.mail.threadId, read)
+    if (elsewhere) peers.announceOutcomes(elsewhere.mail.threadId, read)
     for (const one of held) {
       const { threadId, id, runId } = one.mail
-      waiters.settle(threadId, id, { ...outcomeOf(one), ...(runId === undefined ? {} : { runId }) })
+      waiters.resolveOutcome(threadId, id, { ...outcomeOf(one), ...(runId === undefined ? {} : { runId }) })
     }
   }
 }
 
-/** The outcome of a signal that a processor refused before a model read it. */
-export function refusedOutcome({ reason, processorId }: Pick<Tripwire, 'reason'> & { processorId?: string | undefined }): SignalOutcome {
+/** The outcome of a signal that a processor rejected before a model read it. */
+export function rejectedOutcome({ reason, processorId }: Pick<Tripwire, 'reason'> & { processorId?: string | undefined }): SignalOutcome {
   return { action: 'rejected', code: 'tripwire', reason, ...(processorId === undefined ? {} : { processorId }) }
 }
 

@@ -11,54 +11,65 @@ import type { RunRow } from '../../store/contract/threads.ts'
 export type IsIdempotent = (toolName: string) => boolean
 
 /**
- * How a run goes on from its rows: the calls of its last step that have no result. A call that somebody decided about runs with the
- * decision. One that had begun when its process died runs again only if that does no harm; otherwise the model is told.
+ * How a run continues from its rows: the calls of its last step that have no result. A decided call runs with its decision. A call that had
+ * started when its process ended runs again only if its tool is idempotent; otherwise the model gets a result that names the interruption.
  */
 export function continuationOf(run: RunRow, rows: readonly MessageRow[], idempotent: IsIdempotent): Continuation {
   const own = rows.filter((row) => row.runId === run.runId)
   const last = own.findLast((row) => row.role === 'assistant')
   if (!last) return { calls: [] }
   const after = own.slice(own.indexOf(last) + 1)
-  // Input that entered after it closed that message: the next step writes another.
+  // Input that entered after the message closed it: the next step writes another message.
   const closed = after.some((row) => row.role === 'signal' || row.role === 'user')
-  // Only what follows it: some providers number their calls anew in every step.
-  const settled = new Set(after.filter((row) => row.role === 'tool').flatMap((row) => invocations(row).map((part) => part.toolInvocation.toolCallId)))
+  // Only results after the message count: some providers restart the numbers of their calls in each step.
+  const settled = new Set(
+    after.filter((row) => row.role === 'tool').flatMap((row) => invocations(row).map((part) => part.toolInvocation.toolCallId)),
+  )
   const calls = invocations(last)
     .filter((part) => part.toolInvocation.state === 'call' && !part.providerExecuted && !settled.has(part.toolInvocation.toolCallId))
-    .map((part) => openCall(part, run, idempotent))
+    .map((part) => toOpenCall(part, run, idempotent))
   return { ...(closed ? {} : { messageId: last.messageId }), calls }
 }
 
-function openCall(part: ToolInvocationPart, run: RunRow, idempotent: IsIdempotent): OpenCall {
+function toOpenCall(part: ToolInvocationPart, run: RunRow, idempotent: IsIdempotent): OpenCall {
   const { toolCallId, toolName } = part.toolInvocation
   const { decision, child } = run.suspended.find((call) => call.toolCallId === toolCallId) ?? {}
-  // A call that was decided begins when the run is continued the first time; in a later one it had begun already.
+  // A decided call starts when the run is continued for the first time; in a later attempt it had started already.
   const begun = decision ? run.attempts > 1 && decision.approved !== false : run.started.includes(toolCallId)
   if (begun && !idempotent(toolName)) return { part, interrupted: interruption(toolName) }
   return { part, ...(decision ? { decision: { ...decision, ...(child ? { child } : {}) } } : {}) }
 }
 
 function interruption(toolName: string): string {
-  return `${toolName} was interrupted: the process that ran it stopped, or could not store what it came to. It is not known whether it took effect. Check before you call it again.`
+  const cause = `${toolName} was interrupted: the process that ran it stopped, or could not store its result.`
+  return `${cause} It is not known whether it took effect. Check before you call it again.`
 }
 
 function invocations(row: MessageRow): ToolInvocationPart[] {
   return row.content.parts.filter((part) => part.type === 'tool-invocation')
 }
 
-/** The message that says why a run has no answer. Transcripts show it; models don't. */
+/** The message that shows why a run has no answer. Transcripts contain it; prompts don't. */
 export function errorRow(runId: string, error: Error, now: number): MessageRow {
   const id = errorRowId(runId)
-  return { id, messageId: id, role: 'assistant', createdAt: new Date(now), content: { format: 2, parts: [{ type: 'error', error: chunkError(error) }] } }
+  return {
+    id,
+    messageId: id,
+    role: 'assistant',
+    createdAt: new Date(now),
+    content: { format: 2, parts: [{ type: 'error', error: chunkError(error) }] },
+  }
 }
 
 export function errorRowId(runId: string): string {
   return `${runId}/error`
 }
 
-/** A refusal as its run keeps it. `unread`: no model was asked. */
+/** A rejection as it is stored with its run. `unread`: no model was called. */
 export function refusalError({ reason, processorId, metadata }: Tripwire, unread: boolean): JSONObject {
-  return { message: reason, processorId, ...(metadata === undefined ? {} : { metadata: metadata as JSONValue }), ...(unread ? { unread } : {}) }
+  return {
+    message: reason, processorId, ...(metadata === undefined ? {} : { metadata: metadata as JSONValue }), ...(unread ? { unread } : {}),
+  }
 }
 
 export function errorJSON(error: Error): JSONObject {

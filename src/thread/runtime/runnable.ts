@@ -7,39 +7,39 @@ import type { Fence, Window } from '../../store/contract/threads.ts'
 import type { TracingOptions } from '../../tracing/options.ts'
 import type { RunTrace } from '../../tracing/run-trace.ts'
 
-/** What a thread knows of an agent: enough to start a run of it. */
+/** An agent as threads know it: enough to start a run of it. */
 export interface Runnable {
   readonly id: string
   readonly name: string
-  /** Everything the run needs, found for its request. */
+  /** Resolves everything that the run needs for its request. */
   prepare(options: AgentExecutionOptions, request: RunRequest, environment: RunEnvironment): Promise<PreparedRun>
-  /** How much history this call wants, where that depends on the request or on its options; nothing when it is always the same. */
+  /** The memory options of this call, where they depend on the request or on its options; undefined when they are constant. */
   memoryOptions?(options: AgentExecutionOptions): Promise<MemoryOptions> | undefined
-  /** The keys of a request context that may be stored; nothing when none may. */
+  /** The keys of a request context that may be stored; undefined when none may. */
   contextKeys?(): Promise<readonly string[]> | undefined
-  /** Makes titles for threads that were marked for one. */
+  /** The function that writes titles of threads. */
   titler?(): Promise<Titler>
-  /** How much history the prompt begins with. */
+  /** The window of a call: the part of history that the prompt begins with. */
   window(options: AgentExecutionOptions): Window
-  /** Whether a guardrail of its own may refuse what it is given. */
-  readonly canRefuse?: boolean
+  /** Whether a processor of the agent may reject input. */
+  readonly canRejectInput?: boolean
 }
 
-/** Whoever has something to do when threads have nothing. */
-export interface Attendant {
-  /** A run ended here, and none follows. */
-  idle(threadId: string): void
+/** Work of a process besides its runs. The runtime calls it, and closes it first. */
+export interface BackgroundService {
+  /** The last run of a thread ended in this process. */
+  onThreadIdle?(threadId: string): void
   /** Another process changed the inboxes of these resources. */
-  changed?(resourceIds: readonly string[]): void
-  /** Now and then: see to what nobody told. */
-  look(): void
+  onInboxChange?(resourceIds: readonly string[]): void
+  /** Called with every sweep, to find what no message announced. */
+  poll?(): void
   close(): Promise<void>
 }
 
 /** Writes a title from the first user message of a thread. Rejects when the model fails, or with the reason of the signal. */
 export type Titler = (text: string, signal: AbortSignal, threadId: string) => Promise<string>
 
-/** The setup of a run, and the function that writes the title of its thread, where one is wanted. */
+/** The setup of a run, and the function that writes the title of its thread, where one is due. */
 export interface PreparedRun extends RunSetup {
   titler: Titler | undefined
 }
@@ -48,18 +48,18 @@ export interface RunRequest {
   runId: string
   threadId?: string
   resourceId?: string
-  /** The lease of the thread, where there is one. */
+  /** The lease of the thread; absent for a run without a thread. */
   fence?: Fence
   /** History and input, oldest first. */
   rows: MessageRow[]
   /** How many of the last rows are new input. */
   inputCount: number
-  /** Steps that were done before, when a run is continued. */
+  /** The steps of a continued run that were committed before. */
   stepsDone: number
   trace?: RunTrace | undefined
 }
 
-/** What surrounds every run. */
+/** The environment of all runs. */
 export interface RunEnvironment {
   clock: Clock
   logger: Logger

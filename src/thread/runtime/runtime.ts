@@ -10,21 +10,21 @@ import { Waiters } from '../send/waiters.ts'
 import { ThreadHost } from './host.ts'
 import { LiveThread } from '../watch/live.ts'
 import { Peers } from '../cluster/peers.ts'
-import type { Attendant, Runnable, RunEnvironment } from './runnable.ts'
+import type { BackgroundService, Runnable, RunEnvironment } from './runnable.ts'
 import { resolveLocalWaiters } from '../send/outcomes.ts'
 import { isClosed, Sweeper } from './sweeper.ts'
-import { Titling } from './titles.ts'
+import { Titles } from './titles.ts'
 import { KeepAlive } from '../../base/promises.ts'
 import type { TracingOptions } from '../../tracing/options.ts'
 import { acquireStore, namespaceOf, releaseStore } from '../../store/contract/storage.ts'
 
-/** After a store failed in the middle of a thread, how long until it is asked again. */
+/** The delay before a thread is claimed again after its host failed. */
 const retryMs = 1_000
 
-/** How many orphaned threads are taken up at once. */
+/** How many threads without a runner one sweep claims. */
 const sweepPage = 100
 
-/** Where a run lives. */
+/** The thread of a run and its resource. */
 export interface Target {
   threadId: string
   resourceId: string
@@ -48,7 +48,7 @@ export interface ThreadRuntimeOptions {
   sweepMs?: number
 }
 
-/** The threads of one store in one process: who runs here, who watches, who waits for an outcome. */
+/** The threads of one store in one process: their hosts, their subscribers and the callers that wait for outcomes. */
 export class ThreadRuntime implements RunEnvironment {
   readonly clock: Clock
   readonly logger: Logger
@@ -60,15 +60,15 @@ export class ThreadRuntime implements RunEnvironment {
   readonly keepAlive = new KeepAlive()
   readonly waiters = new Waiters(this.keepAlive)
   readonly sends = new Sends(this)
-  readonly titles = new Titling(this)
+  readonly titles = new Titles(this)
   readonly peers = new Peers(this)
   readonly sweepMs: number
-  /** Runs that are at work here, and those that a send of this process was promised. */
-  readonly active = new Map<string, Target>()
-  /** Signals that are kept, and runs that are ended while nobody is at work on them. */
-  readonly pendingEchoes = { kept: new PendingEchoes(), ended: new PendingEchoes() }
+  /** Runs that are active in this process, and those that are reserved for its sends. */
+  readonly activeRuns = new Map<string, Target>()
+  /** Persisted signals, and ended runs without a host, that are stored and not yet published. */
+  readonly pendingEchoes = { persisted: new PendingEchoes(), ended: new PendingEchoes() }
   closing = false
-  /** The store can be asked at once. */
+  /** The store can be called without waiting. */
   isOpen = false
 
   readonly #source: ThreadStore | (() => Promise<ThreadStore>)
@@ -77,20 +77,20 @@ export class ThreadRuntime implements RunEnvironment {
   readonly #agents = new Map<string, Runnable>()
   #windows: Windows = new Map()
   readonly #hosts = new Map<string, { host: ThreadHost; done: Promise<void> }>()
-  readonly #lives = new Map<string, { live: LiveThread; users: number }>()
+  readonly #liveThreads = new Map<string, { live: LiveThread; users: number }>()
   /** The last publication of a thread that waits for a run or for the bus. */
   readonly #publishing = new Map<string, Promise<void>>()
   readonly #leaseMs: number
   #opened: Promise<void> | undefined
-  #heartbeat: Timer | undefined
-  /** Until then, by our clock, nobody takes a thread from us. */
+  #heartbeatTimer: Timer | undefined
+  /** Until this time no other process claims a thread of this one. */
   #aliveUntil = -Infinity
-  #lapses = 0
+  #expirations = 0
   #renewing: Promise<void> | undefined
   readonly #retries = new Set<Timer>()
-  readonly #attendants: Attendant[] = []
+  readonly #services: BackgroundService[] = []
   readonly #sweeper = new Sweeper(this, sweepPage, () => {
-    for (const attendant of this.#attendants) attendant.look()
+    for (const service of this.#services) service.poll?.()
   })
 
   constructor(options: ThreadRuntimeOptions) {
@@ -106,7 +106,7 @@ export class ThreadRuntime implements RunEnvironment {
     this.sweepMs = options.sweepMs ?? 5_000
   }
 
-  /** Everything that comes after `open()` may rely on it. */
+  /** Throws before `open()` has resolved. */
   get store(): ThreadStore {
     if (!this.#store) throw new HeedError('closed', 'The store is not open yet.')
     return this.#store
@@ -114,7 +114,9 @@ export class ThreadRuntime implements RunEnvironment {
 
   // Agents
 
+  /** Registers an agent whose runs this process may run. The window of an agent is constant. */
   register(agent: Runnable): void {
+    if (this.#agents.get(agent.id) === agent) return
     this.#agents.set(agent.id, agent)
     const window = agent.window({})
     if (!isSameWindow(this.#windows.get(agent.id), window)) this.#windows = new Map(this.#windows).set(agent.id, window)
@@ -127,11 +129,14 @@ export class ThreadRuntime implements RunEnvironment {
 
   agent(id: string): Runnable {
     const agent = this.#agents.get(id)
-    if (!agent) throw new HeedError('unknown_agent', `No agent '${id}' is known here. Register it: new Heed({ agents: { … } }).`, { details: { agentId: id } })
+    if (!agent)
+      throw new HeedError('unknown_agent', `No agent '${id}' is registered in this process. Register it: new Heed({ agents: { … } }).`, {
+        details: { agentId: id },
+      })
     return agent
   }
 
-  knows(agentId: string): boolean {
+  hasAgent(agentId: string): boolean {
     return this.#agents.has(agentId)
   }
 
@@ -139,22 +144,22 @@ export class ThreadRuntime implements RunEnvironment {
     return [...this.#agents.keys()]
   }
 
-  attend(attendant: Attendant): void {
-    this.#attendants.push(attendant)
+  addService(service: BackgroundService): void {
+    this.#services.push(service)
   }
 
-  inboxChanged(resourceIds: readonly string[]): void {
-    for (const attendant of this.#attendants) attendant.changed?.(resourceIds)
+  onInboxChange(resourceIds: readonly string[]): void {
+    for (const service of this.#services) service.onInboxChange?.(resourceIds)
   }
 
-  // Life
+  // Opening and closing
 
-  /** Opens the store, tells the others that this process lives, and takes up what was left. */
+  /** Opens the store, writes the first heartbeat, connects to the bus and starts the sweeps. */
   open(): Promise<void> {
     if (this.closing) return Promise.reject(new HeedError('closed', 'This Heed was closed. Ask the process that runs now.'))
     if (!this.#opened) {
       this.#opened = this.#open()
-      // Before all who wait for it: nobody who finds it open overtakes them.
+      // Set before waiting callers continue, so that a later caller cannot overtake them.
       this.#opened.then(() => (this.isOpen = true), () => {})
     }
     return this.#opened
@@ -167,55 +172,61 @@ export class ThreadRuntime implements RunEnvironment {
       acquireStore(store)
       this.#store = store
     } catch (error) {
-      // What can't be opened now may be opened later.
+      // A store that fails to open may open later.
       this.#opened = undefined
       throw error
     }
-    await this.#beat()
+    await this.#heartbeat()
     this.peers.connect(this.#bus ?? this.store.bus?.(), namespaceOf(this.store))
     this.#sweeper.start()
   }
 
-  /** Whether others may have taken our threads: this process slept, or could not renew its lease. Nothing may be said then. */
-  get lapsed(): boolean {
+  /**
+   * Whether other processes may have claimed the threads of this one, since it was paused or could not renew its lease. Nothing may be
+   * published then.
+   */
+  get leaseExpired(): boolean {
     return this.clock.now() > this.#aliveUntil
   }
 
-  /** One row for all threads of this process. A beat that fails is tried again at the next. */
-  async #beat(): Promise<void> {
+  /** Renews one row for all threads of this process. A failed heartbeat is repeated at the next one. */
+  async #heartbeat(): Promise<void> {
     const until = this.clock.now() + this.#leaseMs
     try {
       await this.store.heartbeat(this.owner, until)
-      // Renewed too late: each thread has to be asked for whether it is still ours.
-      if (this.lapsed) {
-        this.#lapses++
-        for (const { host } of this.#hosts.values()) host.lose()
+      // Renewed too late: each host must ask the store whether the thread is still this process's.
+      if (this.leaseExpired) {
+        this.#expirations++
+        for (const { host } of this.#hosts.values()) host.loseLease()
       }
       this.#aliveUntil = until
     } catch (error) {
-      if (!this.endedBy(error)) this.logger.error('the heartbeat failed; another process may take over', { error: String(error) })
+      if (!this.isClosedBy(error)) this.logger.error('the heartbeat failed; another process may take over', { error: String(error) })
     }
-    this.#heartbeat?.cancel()
-    if (!this.closing) this.#heartbeat = this.clock.after(this.#leaseMs / 3, () => void this.#beat(), { background: true })
+    this.#heartbeatTimer?.cancel()
+    if (!this.closing) this.#heartbeatTimer = this.clock.after(this.#leaseMs / 3, () => void this.#heartbeat(), { background: true })
   }
 
-  /** No run begins on a lease that others count as over. */
+  /** No run begins on an expired lease. */
   async #renew(): Promise<void> {
-    this.#renewing ??= this.#beat().finally(() => (this.#renewing = undefined))
+    this.#renewing ??= this.#heartbeat().finally(() => (this.#renewing = undefined))
     await this.#renewing
-    if (this.lapsed) throw new HeedError('store_failed', 'The lease of this process could not be renewed.', { retryable: true })
+    if (this.leaseExpired) throw new HeedError('store_failed', 'The lease of this process could not be renewed.', { retryable: true })
   }
 
-  /** Whether an error is none to tell of, because this runtime ended. It does so where its store was closed by another: nothing may be left that asks it. */
-  endedBy(failure: unknown): boolean {
+  /** Whether a failure is a consequence of a close and need not be logged. A runtime whose store was closed by other code closes too. */
+  isClosedBy(failure: unknown): boolean {
     if (this.closing) return true
     if (!isClosed(failure)) return false
-    if (this.#hosts.size > 0) this.logger.warn('the storage was closed while threads ran on it; they go on when it is opened again', { threads: this.#hosts.size })
+    if (this.#hosts.size > 0)
+      this.logger.warn('the storage was closed while threads ran on it; they continue when it is opened again', {
+        threads: this.#hosts.size,
+      })
     this.close().catch(() => {})
     return true
   }
 
-  /** Takes up threads that nobody runs although something waits in them. Answers how many. */
+  /** Claims and runs threads that need a runner. Returns how many. */
   async sweep(limit = sweepPage): Promise<number> {
     await this.open()
     const orphans = await this.store.listOrphans(this.clock.now(), limit, this.agentIds())
@@ -225,62 +236,64 @@ export class ThreadRuntime implements RunEnvironment {
     return taken
   }
 
-  /** Claims the thread if it needs a runner, and runs it. `again`: a lease of ours that its runner here gave up. */
+  /** Claims the thread if it needs a runner, and runs it. `again`: a lease of this process that its host gave up. */
   async wake(threadId: string, again?: Fence): Promise<boolean> {
-    const claimed = await this.answered(threadId, () => this.store.claim(threadId, this.owner, this.agentIds(), again))
+    const claimed = await this.retryOnce(threadId, () => this.store.claim(threadId, this.owner, this.agentIds(), again))
     if (claimed) this.run(claimed.fence)
     return claimed !== null
   }
 
   /**
-   * Asks the store for something that may give this process the thread. When the answer is lost, the thread may be ours without our
-   * knowing: it is then taken up. Asking once more is safe, since everything here is known by its id.
+   * Calls the store for something that may give this process the lease of the thread. Where the answer is lost, the lease may be this
+   * process's: the call is repeated once, which is safe since all ids are stable, and the thread is run.
    */
-  answered<T>(threadId: string, ask: () => Promise<T>): Promise<T> {
+  retryOnce<T>(threadId: string, ask: () => Promise<T>): Promise<T> {
     return ask().catch(async (error: unknown) => {
       if (isHeedError(error) && !error.retryable) throw error
       try {
         return await ask()
       } finally {
-        await this.#adopt(threadId)
+        await this.#runIfLeased(threadId)
       }
     })
   }
 
-  /** Runs a thread whose lease names this process although nothing of it runs here. */
-  async #adopt(threadId: string): Promise<void> {
+  /** Runs a thread whose lease names this process although it has no host here. */
+  async #runIfLeased(threadId: string): Promise<void> {
     const thread = await this.store.getThread({ threadId })
     if (thread?.status !== 'running' || thread.owner !== this.owner || this.#hosts.has(threadId)) return
-    this.logger.warn('a thread is taken up whose lease was given and not answered', { threadId })
+    this.logger.warn('a thread is run whose lease was granted while the answer of the store was lost', { threadId })
     this.run({ threadId, owner: this.owner, epoch: thread.epoch }, thread.resourceId)
   }
 
   /**
-   * Stops running: threads go on in the next process that opens the store. Sends that were accepted stay accepted; what they
-   * came to is for that process to say.
+   * Stops running: threads continue in the next process that opens the store. Accepted signals stay accepted; that process determines their
+   * outcome.
    */
   async close(): Promise<void> {
     if (this.closing) return
     this.closing = true
-    this.#heartbeat?.cancel()
-    this.#sweeper.end()
+    this.#heartbeatTimer?.cancel()
+    this.#sweeper.stop()
     for (const timer of this.#retries) timer.cancel()
-    await Promise.all(this.#attendants.map((attendant) => attendant.close()))
+    await Promise.all(this.#services.map((service) => service.close()))
     const closed = new HeedError('closed', 'This Heed was closed.')
     const working = [...this.#hosts.values()]
     for (const { host } of working) host.abort({ reason: closed, clearPending: false })
-    await Promise.all([...working.map(({ done }) => done), ...this.#publishing.values(), this.titles.close(), this.sends.inFlight.whenIdle()])
+    await Promise.all([
+      ...working.map(({ done }) => done), ...this.#publishing.values(), this.titles.close(), this.sends.inFlight.whenIdle(),
+    ])
     this.waiters.close(closed)
-    for (const { live } of this.#lives.values()) live.close()
+    for (const { live } of this.#liveThreads.values()) live.close()
     this.keepAlive.close()
     if (!this.#opened) return
     await this.#opened.catch(() => {})
-    this.#heartbeat?.cancel()
-    this.#sweeper.end()
+    this.#heartbeatTimer?.cancel()
+    this.#sweeper.stop()
     if (!this.#store) return
     try {
       await this.#store.resign(this.owner)
-      // Senders that are told only now still get what was theirs on the disk.
+      // Senders that receive their answer only now can still flush.
       await this.sends.inFlight.whenIdle()
     } finally {
       await this.peers.close()
@@ -291,63 +304,67 @@ export class ThreadRuntime implements RunEnvironment {
   // Running
 
   /**
-   * Runs a thread whose lease this process has, from `begun` on where the store began it already. A run before it on the same thread
-   * says its last word first.
+   * Runs a thread whose lease this process has, beginning with `begun` where the store began the run already. The previous run of the
+   * thread publishes its last chunk first.
    */
   run(fence: Fence, resourceId?: string, begun?: BegunRun | null): void {
     if (this.closing) return
     const { threadId } = fence
     const before = this.#hosts.get(threadId)
-    const lapses = this.#lapses
-    const live = this.hold(threadId)
+    const lapses = this.#expirations
+    const live = this.acquireLive(threadId)
     live.resourceId = resourceId ?? live.resourceId
     const host = new ThreadHost(this, fence, live)
-    const done = this.#turn(threadId, before?.done, this.peers.poll())
+    const done = this.#whenFree(threadId, before?.done, this.peers.poll())
       .then(() => {
         this.peers.attach(live)
-        return this.lapsed ? this.#renew().then(() => host.work()) : host.work(lapses === this.#lapses ? begun : undefined)
+        return this.leaseExpired ? this.#renew().then(() => host.work()) : host.work(lapses === this.#expirations ? begun : undefined)
       })
-      .catch((error: unknown) => this.#stopped(fence, error))
-      .then(() => this.#leave(threadId, host))
+      .catch((error: unknown) => this.#onHostFailure(fence, error))
+      .then(() => this.#onHostEnd(threadId, host))
     this.#hosts.set(threadId, { host, done })
   }
 
-  /** Resolves when a run or a publication may begin: the run and the publications before it are over, and it is known what peers watch. */
-  #turn(threadId: string, before: Promise<void> | undefined, polled: Promise<void> | undefined): Promise<unknown> {
+  /**
+   * Resolves when a run or a publication may begin: the run and the publications before it have ended, and the subscriptions of peers are
+   * known.
+   */
+  #whenFree(threadId: string, before: Promise<void> | undefined, polled: Promise<void> | undefined): Promise<unknown> {
     const publishing = this.#publishing.get(threadId)
     return polled || publishing ? Promise.all([before, publishing, polled]) : (before ?? Promise.resolve())
   }
 
-  #leave(threadId: string, host: ThreadHost): void {
+  #onHostEnd(threadId: string, host: ThreadHost): void {
     const last = this.#hosts.get(threadId)?.host === host
     if (last) {
       this.#hosts.delete(threadId)
       this.peers.release(threadId)
     }
-    this.letGo(threadId)
+    this.releaseLive(threadId)
     if (!last) return
-    this.settle(threadId)
-    if (!this.closing) for (const attendant of this.#attendants) attendant.idle(threadId)
+    this.resolveWaiters(threadId)
+    if (!this.closing) for (const service of this.#services) service.onThreadIdle?.(threadId)
   }
 
-  /** Nobody runs the thread here: what was accepted and is not settled is looked up. */
-  settle(threadId: string): void {
+  /** Resolves the outcomes of accepted signals on a thread without a host here. */
+  resolveWaiters(threadId: string): void {
     if (this.closing) return
     resolveLocalWaiters(this, threadId).catch((error: unknown) => {
-      if (!this.closing) this.logger.error('what waited on a thread could not be settled', { threadId, error: String(error) })
+      if (!this.closing) this.logger.error('the outcomes of accepted signals could not be resolved', { threadId, error: String(error) })
     })
   }
 
   /**
-   * Publishes chunks on a thread that is not running: after the last chunk of the run before, and in the order of the calls. It happens before
+   * Publishes chunks on a thread that is not running: after the last chunk of the run before, and in the order of the calls. It happens
+   * before
    * this returns where the thread has no run here and no peer is connected.
    */
   publish(threadId: string, write: (live: LiveThread) => void): void {
     const entry = this.#hosts.get(threadId)
-    const held = this.liveOf(threadId) && this.hold(threadId)
+    const held = this.liveOf(threadId) && this.acquireLive(threadId)
     const polled = this.peers.poll()
     if (!entry && !polled && !this.#publishing.has(threadId)) return this.#publishNow(threadId, held, write)
-    const done = this.#turn(threadId, entry?.done, polled)
+    const done = this.#whenFree(threadId, entry?.done, polled)
       .then(() => this.#publishNow(threadId, held, write))
       .catch((error: unknown) => this.logger.error('chunks of a thread could not be published', { threadId, error: String(error) }))
       .finally(() => {
@@ -357,23 +374,23 @@ export class ThreadRuntime implements RunEnvironment {
     if (entry) entry.done = done
   }
 
-  /** `held`: the live side of the thread, where it existed as the publication was asked for. */
+  /** `held`: the live thread, if there was one when the publication was requested. */
   #publishNow(threadId: string, held: LiveThread | undefined, write: (live: LiveThread) => void): void {
     if (!held && !this.peers.isWatched(threadId)) return
-    const live = held ?? this.hold(threadId)
+    const live = held ?? this.acquireLive(threadId)
     this.peers.attach(live)
     write(live)
     if (!this.#hosts.has(threadId)) this.peers.release(threadId)
-    this.letGo(threadId)
+    this.releaseLive(threadId)
   }
 
-  #stopped(fence: Fence, error: unknown): void {
+  #onHostFailure(fence: Fence, error: unknown): void {
     if (this.closing || (isHeedError(error) && !error.retryable && (error.code === 'closed' || error.code === 'fenced'))) return
-    this.logger.error('a thread stopped; it is taken up again', { threadId: fence.threadId, error: String(error) })
-    // Somebody may wait for what it comes to: a process doesn't end over this.
+    this.logger.error('the host of a thread failed; the thread is claimed again', { threadId: fence.threadId, error: String(error) })
+    // Not a background timer: callers may wait for the run.
     const timer = this.clock.after(retryMs, () => {
       this.#retries.delete(timer)
-      this.wake(fence.threadId, fence).catch((failed: unknown) => this.#stopped(fence, failed))
+      this.wake(fence.threadId, fence).catch((failed: unknown) => this.#onHostFailure(fence, failed))
     })
     this.#retries.add(timer)
   }
@@ -383,7 +400,8 @@ export class ThreadRuntime implements RunEnvironment {
   }
 
   /**
-   * Resolves when the threads that run here, and did not `before`, are idle or suspended. `onIdle` is called for each of them; a run that it
+   * Resolves when the threads that run here, and did not `before`, are idle or suspended. `onIdle` is called for each of them; a run that
+   * it
    * starts is awaited too.
    */
   async whenIdle(before: ReadonlySet<string>, onIdle: (threadId: string) => Promise<void>): Promise<void> {
@@ -404,21 +422,21 @@ export class ThreadRuntime implements RunEnvironment {
     return [...this.#hosts.values()].map(({ host }) => host)
   }
 
-  /** The live side of a thread, kept as long as somebody runs or watches it. Every `hold` has its `letGo`. */
-  hold(threadId: string): LiveThread {
-    let entry = this.#lives.get(threadId)
-    if (!entry) this.#lives.set(threadId, (entry = { live: new LiveThread(threadId, this.keepAlive), users: 0 }))
+  /** The live thread, retained while it has a host or subscribers. Each `acquireLive` needs its `releaseLive`. */
+  acquireLive(threadId: string): LiveThread {
+    let entry = this.#liveThreads.get(threadId)
+    if (!entry) this.#liveThreads.set(threadId, (entry = { live: new LiveThread(threadId, this.keepAlive), users: 0 }))
     entry.users++
     return entry.live
   }
 
-  letGo(threadId: string): void {
-    const entry = this.#lives.get(threadId)
-    if (entry && --entry.users === 0) this.#lives.delete(threadId)
+  releaseLive(threadId: string): void {
+    const entry = this.#liveThreads.get(threadId)
+    if (entry && --entry.users === 0) this.#liveThreads.delete(threadId)
   }
 
   liveOf(threadId: string): LiveThread | undefined {
-    return this.#lives.get(threadId)?.live
+    return this.#liveThreads.get(threadId)?.live
   }
 }
 

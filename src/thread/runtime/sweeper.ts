@@ -2,44 +2,44 @@ import type { Timer } from '../../base/clock.ts'
 import { HeedError, isHeedError } from '../../base/errors.ts'
 import type { ThreadRuntime } from './runtime.ts'
 
-/** Looks again and again for what nobody runs. It ends with its runtime, and so does its timer. */
+/** Repeats the sweep for threads that need a runner, until its runtime closes. */
 export class Sweeper {
   readonly #runtime: ThreadRuntime
-  readonly #look: () => void
-  /** How many a sweep takes up at most; when it did, there may be more. */
+  readonly #onSweep: () => void
+  /** How many threads a sweep claims at most; after a full page there may be more. */
   readonly #page: number
   #timer: Timer | undefined
 
-  /** `look` is what else is to be looked for. */
-  constructor(runtime: ThreadRuntime, page: number, look: () => void) {
+  /** `onSweep` is called with every sweep. */
+  constructor(runtime: ThreadRuntime, page: number, onSweep: () => void) {
     this.#runtime = runtime
     this.#page = page
-    this.#look = look
+    this.#onSweep = onSweep
   }
 
-  /** The first look comes at once: an earlier process may have left something. */
+  /** The first sweep is immediate: an earlier process may have left threads without a runner. */
   start(delay = 0): void {
     const runtime = this.#runtime
     if (runtime.closing) return
     this.#timer = runtime.clock.after(delay, () => {
       const later = () => runtime.sweepMs * (0.75 + Math.random() / 2)
-      this.#look()
+      this.#onSweep()
       runtime.sweep().finally(() => runtime.peers.tick()).then(
         (taken) => this.start(taken === this.#page ? 0 : later()),
         (error: unknown) => {
-          if (!runtime.endedBy(error)) runtime.logger.error('looking for orphaned threads failed', { error: String(error) })
+          if (!runtime.isClosedBy(error)) runtime.logger.error('the sweep for threads without a runner failed', { error: String(error) })
           this.start(later())
         },
       )
     }, { background: true })
   }
 
-  end(): void {
+  stop(): void {
     this.#timer?.cancel()
   }
 }
 
-/** Whoever has the store closed it: whatever is asked of it will fail. */
+/** Whether the store was closed: every further call of it fails. */
 export function isClosed(error: unknown): boolean {
   return isHeedError(error) && error.code === 'closed'
 }
@@ -59,9 +59,9 @@ export class AbandonedRuns {
     this.#runtime = runtime
   }
 
-  async look(): Promise<void> {
+  async check(): Promise<void> {
     const { store, waiters, clock } = this.#runtime
-    const waiting = waiters.threadsElsewhere().filter((threadId) => waiters.waitingOn(threadId).calls.length > 0)
+    const waiting = waiters.threadsAwaitedRemotely().filter((threadId) => waiters.acceptedOn(threadId).calls.length > 0)
     if (waiting.length === 0) {
       this.#suspects = new Set()
       return
@@ -70,16 +70,16 @@ export class AbandonedRuns {
     const suspects = new Set<string>()
     for (const threadId of waiting) {
       const thread = orphans.has(threadId) ? await store.getThread({ threadId }) : null
-      if (thread?.status !== 'running' || thread.agentId === undefined || this.#runtime.knows(thread.agentId)) continue
-      if (this.#suspects.has(threadId)) await this.#release(threadId, thread.agentId, thread.runId)
+      if (thread?.status !== 'running' || thread.agentId === undefined || this.#runtime.hasAgent(thread.agentId)) continue
+      if (this.#suspects.has(threadId)) await this.#rejectCallers(threadId, thread.agentId, thread.runId)
       else suspects.add(threadId)
     }
     this.#suspects = suspects
   }
 
-  async #release(threadId: string, agentId: string, runId: string | undefined): Promise<void> {
+  async #rejectCallers(threadId: string, agentId: string, runId: string | undefined): Promise<void> {
     const { store, waiters } = this.#runtime
-    for (const id of await store.cancelSignals({ threadId }, waiters.waitingOn(threadId).calls)) {
+    for (const id of await store.cancelSignals({ threadId }, waiters.acceptedOn(threadId).calls)) {
       waiters.takeCall(threadId, id)?.reject(abandoned(threadId, agentId, runId))
     }
   }
@@ -88,7 +88,8 @@ export class AbandonedRuns {
 function abandoned(threadId: string, agentId: string, runId: string | undefined): HeedError {
   return new HeedError(
     'run_abandoned',
-    `Thread ${threadId} has an unfinished run of agent '${agentId}', which no process runs. Start one that has this agent, or end the run: agent.abortRun({ threadId }).`,
+    `Thread ${threadId} has an unfinished run of agent '${agentId}', which no process runs. ` +
+      'Start one that has this agent, or end the run: agent.abortRun({ threadId }).',
     { retryable: true, details: { threadId, agentId, ...(runId === undefined ? {} : { runId }) } },
   )
 }

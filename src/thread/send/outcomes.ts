@@ -3,35 +3,41 @@ import type { MailboxRow, ThreadRow } from '../../store/contract/threads.ts'
 import { declineAll } from '../control/resume.ts'
 import type { SignalOutcome } from './receipt.ts'
 import type { ThreadRuntime } from '../runtime/runtime.ts'
-import { refusedOutcome } from '../runtime/drained-signals.ts'
+import { rejectedOutcome } from '../runtime/drained-signals.ts'
 
-type Settled = Pick<MailboxRow, 'state' | 'reason' | 'runId'> & { route: string; step?: number | undefined }
+type OutcomeRow = Pick<MailboxRow, 'state' | 'reason' | 'runId'> & { route: string; step?: number | undefined }
 
 /**
- * What became of a signal, as the store tells it; nothing while it waits, or while processors may still refuse what a run took. `read`: they have
- * let it pass. What was refused after a model had read it did enter.
+ * The outcome of a stored signal; undefined while it is pending, or while processors may still reject it. `read`: processors have passed
+ * it. A signal that was rejected after a model had read it counts as delivered.
  */
 export async function outcomeOfMail(runtime: ThreadRuntime, mail: MailboxRow, read = false): Promise<SignalOutcome | undefined> {
-  if (mail.state === 'taken' && !read && (await mayBeUnread(runtime, mail))) return undefined
+  if (mail.state === 'taken' && !read && (await mayBeUnconfirmed(runtime, mail))) return undefined
   if (mail.state !== 'rejected' || mail.runId === undefined) return outcomeOfRow(mail)
   const run = await runtime.store.getRun(mail, mail.runId)
   if (run && run.error?.unread !== true) return outcomeOfRow({ ...mail, state: 'consumed' })
   const { message = mail.reason, processorId } = run?.error ?? {}
-  return { ...refusedOutcome({ reason: String(message ?? ''), processorId: typeof processorId === 'string' ? processorId : undefined }), runId: mail.runId }
+  return {
+    ...rejectedOutcome({ reason: String(message ?? ''), processorId: typeof processorId === 'string' ? processorId : undefined }),
+    runId: mail.runId,
+  }
 }
 
-/** The run that took it says when it is read. Where it is elsewhere and no bell tells, what it has stored does. */
-async function mayBeUnread(runtime: ThreadRuntime, mail: MailboxRow): Promise<boolean> {
+/**
+ * Whether processors of the run may still reject a drained signal. The host knows; where another process runs the thread, the stored run
+ * shows whether it has called a model.
+ */
+async function mayBeUnconfirmed(runtime: ThreadRuntime, mail: MailboxRow): Promise<boolean> {
   const { threadId, id, agentId, runId, step = 0 } = mail
   const host = runtime.hostOf(threadId)
-  if (host) return host.withholds(id)
-  if (runId === undefined || !runtime.knows(agentId) || !runtime.agent(agentId).canRefuse) return false
+  if (host) return host.isUnconfirmed(id)
+  if (runId === undefined || !runtime.hasAgent(agentId) || !runtime.agent(agentId).canRejectInput) return false
   const run = await runtime.store.getRun(mail, runId)
   return run?.status === 'running' && run.step <= step && run.started.length === 0
 }
 
-/** The same, of a row alone. */
-export function outcomeOfRow({ state, route, runId, step, reason }: Settled): SignalOutcome | undefined {
+/** The outcome by the columns of the row alone. */
+export function outcomeOfRow({ state, route, runId, step, reason }: OutcomeRow): SignalOutcome | undefined {
   const about = { ...(runId === undefined ? {} : { runId }), ...(step === undefined ? {} : { step }) }
   switch (state) {
     case 'pending':
@@ -47,55 +53,57 @@ export function outcomeOfRow({ state, route, runId, step, reason }: Settled): Si
 }
 
 /**
- * Nobody runs the thread here any more: whatever is still waited for is settled by what the store says. What the store doesn't
- * know is on its way there and will be told its own outcome.
+ * Resolves the waiters of a thread that no longer runs in this process, by what the store has. Signals that the store does not have yet are
+ * on their way there and resolve by the answer to their send.
  */
 export async function resolveLocalWaiters(runtime: ThreadRuntime, threadId: string): Promise<void> {
-  const { signals, calls } = runtime.waiters.waitingOn(threadId)
-  await settle(runtime, threadId, signals, calls)
+  const { signals, calls } = runtime.waiters.acceptedOn(threadId)
+  await resolveWaiters(runtime, threadId, signals, calls)
 }
 
-/** The same for what other processes were waited for, and for nothing else: the rest may be on its way to the store. */
+/** The same for waiters whose signals another process resolves. Other signals may still be on their way to the store. */
 export async function resolveRemoteWaiters(runtime: ThreadRuntime, threadId: string, read = false): Promise<void> {
-  const elsewhere = (id: string) => runtime.waiters.awaitsElsewhere(threadId, id)
-  const { signals, calls } = runtime.waiters.waitingOn(threadId)
-  await settle(runtime, threadId, signals.filter(elsewhere), calls.filter(elsewhere), read)
+  const elsewhere = (id: string) => runtime.waiters.awaitsRemote(threadId, id)
+  const { signals, calls } = runtime.waiters.acceptedOn(threadId)
+  await resolveWaiters(runtime, threadId, signals.filter(elsewhere), calls.filter(elsewhere), read)
 }
 
-async function settle(runtime: ThreadRuntime, threadId: string, signals: readonly string[], calls: readonly string[], read = false): Promise<void> {
+async function resolveWaiters(
+  runtime: ThreadRuntime, threadId: string, signals: readonly string[], calls: readonly string[], read = false,
+): Promise<void> {
   for (const id of signals) {
-    const found = await whereabouts(runtime, threadId, id)
+    const found = await readSignal(runtime, threadId, id)
     if (!found) continue
     const { mail, thread } = found
-    // It came while the run was about to wait: what it would have cut is declined.
-    if (isSuspended(found) && mail?.route === 'interrupt') await declineAll(runtime, runtime.agent(mail.agentId), { threadId })
+    // The interrupt arrived while the run was being suspended: the suspended calls are declined.
+    if (waitsForDecision(found) && mail?.route === 'interrupt') await declineAll(runtime, runtime.agent(mail.agentId), { threadId })
     else {
-      const outcome = mail && thread ? ((await outcomeOfMail(runtime, mail, read)) ?? outcomeOfPending(thread, mail)) : gone
-      if (outcome) runtime.waiters.settle(threadId, id, outcome)
-      else if (thread?.owner !== runtime.owner) runtime.waiters.awaitElsewhere(threadId, id)
+      const outcome = mail && thread ? ((await outcomeOfMail(runtime, mail, read)) ?? outcomeOfPending(thread, mail)) : deletedOutcome
+      if (outcome) runtime.waiters.resolveOutcome(threadId, id, outcome)
+      else if (thread?.owner !== runtime.owner) runtime.waiters.awaitRemote(threadId, id)
     }
   }
   for (const id of calls) {
-    const found = await whereabouts(runtime, threadId, id)
+    const found = await readSignal(runtime, threadId, id)
     if (!found) continue
-    if (found.mail?.state === 'pending' && !isSuspended(found)) {
-      runtime.waiters.awaitElsewhere(threadId, id)
+    if (found.mail?.state === 'pending' && !waitsForDecision(found)) {
+      runtime.waiters.awaitRemote(threadId, id)
       continue
     }
-    if (isSuspended(found) && (await runtime.store.cancelSignals({ threadId }, [id])).length === 0) continue
-    runtime.waiters.takeCall(threadId, id)?.reject(isSuspended(found) ? suspended(threadId) : cancelled())
+    if (waitsForDecision(found) && (await runtime.store.cancelSignals({ threadId }, [id])).length === 0) continue
+    runtime.waiters.takeCall(threadId, id)?.reject(waitsForDecision(found) ? suspendedThread(threadId) : cancelledCall())
   }
 }
 
-const gone: SignalOutcome = { action: 'discarded', reason: 'deleted' }
+const deletedOutcome: SignalOutcome = { action: 'discarded', reason: 'deleted' }
 
-interface Whereabouts {
+interface StoredSignal {
   mail: MailboxRow | null
   thread: ThreadRow | null
 }
 
-/** The thread is looked at after the signal: one that was pending then and is taken since was settled by the run that took it. */
-async function whereabouts(runtime: ThreadRuntime, threadId: string, id: string): Promise<Whereabouts | undefined> {
+/** Reads the thread after the signal: where a pending signal was drained in between, the draining run resolved it. */
+async function readSignal(runtime: ThreadRuntime, threadId: string, id: string): Promise<StoredSignal | undefined> {
   try {
     const mail = await runtime.store.getSignal({ threadId }, id)
     return mail ? { mail, thread: await runtime.store.getThread({ threadId }) } : undefined
@@ -105,24 +113,28 @@ async function whereabouts(runtime: ThreadRuntime, threadId: string, id: string)
   }
 }
 
-function isSuspended({ mail, thread }: Whereabouts): boolean {
+function waitsForDecision({ mail, thread }: StoredSignal): boolean {
   return mail?.state === 'pending' && thread?.status === 'suspended'
 }
 
-/** Undefined where a run is still going to take it, here or elsewhere. */
+/** Undefined where a run will drain the signal, in this process or in another. */
 function outcomeOfPending(thread: ThreadRow, { runId }: MailboxRow): SignalOutcome | undefined {
   const about = runId === undefined ? {} : { runId }
   if (thread.status === 'suspended') return { action: 'queued', reason: 'suspended', ...about }
   return thread.status === 'running' ? undefined : { action: 'queued', ...about }
 }
 
-/** For a `generate()` or `stream()` that will not get its turn. */
-export function cancelled(): HeedError {
-  return new HeedError('aborted', 'The call was taken out of the queue before its turn came.')
+/** The error of a `generate()` or `stream()` whose signal was cancelled. */
+export function cancelledCall(): HeedError {
+  return new HeedError('aborted', 'The call was cancelled before its run began.')
 }
 
-function suspended(threadId: string): HeedError {
-  return new HeedError('thread_suspended', `Thread ${threadId} waits for a decision about a tool call. Approve or decline it first, or send a message, which waits.`, {
-    details: { threadId },
-  })
+function suspendedThread(threadId: string): HeedError {
+  return new HeedError(
+    'thread_suspended',
+    `Thread ${threadId} waits for a decision about a tool call. Approve or decline it first, or send a message, which stays pending.`,
+    {
+      details: { threadId },
+    },
+  )
 }

@@ -3,48 +3,48 @@ import { createdSignal, rowToSignal } from '../../signals/conversions.ts'
 import type { CreatedAgentSignal } from '../../signals/signal.ts'
 import type { MailboxRow, Scope, ThreadStore } from '../../store/contract/threads.ts'
 import type { ThreadRuntime } from '../runtime/runtime.ts'
-import { cancelled as cancelledCall } from './outcomes.ts'
+import { cancelledCall } from './outcomes.ts'
 
-/** Something that waits for its turn. */
+/** A pending signal. */
 export interface QueuedSignal {
   id: string
   agentId: string
-  /** The run it will start; or the one it will enter. */
+  /** The run that it will start or enter. */
   runId?: string
   acceptedAt: Date
-  /** Absent for a `generate()` or `stream()` that waits. */
+  /** Absent for a `generate()` or `stream()`. */
   signal?: CreatedAgentSignal
 }
 
-/** What waits on a thread, in its order: first what enters the active run, then the queue. */
+/** The pending signals of a thread in their order: first those that enter the active run, then the queue. */
 export async function listQueued(runtime: ThreadRuntime, scope: Scope): Promise<QueuedSignal[]> {
   await runtime.open()
-  return (await unlessNew(waitingRows(runtime.store, scope), [])).map(queued)
+  return (await unlessMissing(pendingRows(runtime.store, scope), [])).map(toQueuedSignal)
 }
 
-export async function waitingRows(store: ThreadStore, scope: Scope): Promise<MailboxRow[]> {
+export async function pendingRows(store: ThreadStore, scope: Scope): Promise<MailboxRow[]> {
   const pending = await store.listSignals(scope, { states: ['pending'] })
   return [...pending.filter((row) => row.kind === 'enter'), ...pending.filter((row) => row.kind === 'turn')]
 }
 
-/** Takes signals out that were not taken yet; answers which. */
+/** Cancels signals that are still pending. Returns the ids of those that it cancelled. */
 export async function cancelQueued(runtime: ThreadRuntime, scope: Scope, ids: readonly string[]): Promise<string[]> {
   await runtime.open()
-  const cancelled = await unlessNew(runtime.store.cancelSignals(scope, ids), [])
+  const cancelled = await unlessMissing(runtime.store.cancelSignals(scope, ids), [])
   for (const id of cancelled) {
-    runtime.waiters.settle(scope.threadId, id, { action: 'discarded', reason: 'cancelled' })
+    runtime.waiters.resolveOutcome(scope.threadId, id, { action: 'discarded', reason: 'cancelled' })
     runtime.waiters.takeCall(scope.threadId, id)?.reject(cancelledCall())
   }
-  if (cancelled.length > 0) runtime.peers.settled(scope.threadId)
+  if (cancelled.length > 0) runtime.peers.announceOutcomes(scope.threadId)
   return cancelled
 }
 
 export async function reorderQueued(runtime: ThreadRuntime, scope: Scope, ids: readonly string[]): Promise<string[]> {
   await runtime.open()
-  return unlessNew(runtime.store.reorderSignals(scope, ids), [])
+  return unlessMissing(runtime.store.reorderSignals(scope, ids), [])
 }
 
-function queued({ id, agentId, runId, acceptedAt, rows }: MailboxRow): QueuedSignal {
+function toQueuedSignal({ id, agentId, runId, acceptedAt, rows }: MailboxRow): QueuedSignal {
   const [row] = rows
   return {
     id,
@@ -55,12 +55,12 @@ function queued({ id, agentId, runId, acceptedAt, rows }: MailboxRow): QueuedSig
   }
 }
 
-/** What is found on a thread; on one that nothing was sent to yet, nothing. */
-export async function unlessNew<Found, Nothing>(finding: Promise<Found>, nothing: Nothing): Promise<Found | Nothing> {
+/** The result of a read; `fallback` where the thread does not exist yet. */
+export async function unlessMissing<Found, Fallback>(finding: Promise<Found>, fallback: Fallback): Promise<Found | Fallback> {
   try {
     return await finding
   } catch (error) {
-    if (isHeedError(error) && error.code === 'thread_not_found') return nothing
+    if (isHeedError(error) && error.code === 'thread_not_found') return fallback
     throw error
   }
 }

@@ -4,26 +4,26 @@ import { createdSignal, rowToSignal } from '../../signals/conversions.ts'
 import type { CreatedAgentSignal, Signal } from '../../signals/signal.ts'
 import type { Accepted } from '../../store/contract/threads.ts'
 
-/** What became of a signal, once that is certain. */
+/** What became of a signal. */
 export interface SignalOutcome {
   /**
-   * `delivered`: it entered a running loop. `woke`: it started a run. `queued`: it waits for a run of its own, or for a thread that
-   * is suspended. `persisted`: it is in history only. `discarded`: it was not wanted. `rejected`: it was refused.
+   * `delivered`: it entered a running loop. `woke`: it started a run. `queued`: it is pending until a run of its own begins, or until a
+   * suspended thread continues. `persisted`: it is in history only. `discarded`: nothing of it is stored. `rejected`: it was refused.
    */
   action: 'delivered' | 'woke' | 'queued' | 'persisted' | 'discarded' | 'rejected'
   runId?: string
-  /** The step whose prompt it is in first. */
+  /** The first step whose prompt contains it. */
   step?: number
-  /** The thread had this id already; this describes the first. */
+  /** The thread had a signal of this id already; the outcome is that of the first. */
   duplicate?: boolean
   reason?: string
-  /** For `rejected`: the code of the error; `tripwire` where a processor refused it before a model read it. */
+  /** For `rejected`: the code of the error; `tripwire` where a processor rejected it before a model read it. */
   code?: string
-  /** The processor that refused it. */
+  /** The processor that rejected it. */
   processorId?: string
 }
 
-/** What a send answers at once. */
+/** The synchronous result of a send. */
 export interface SendReceipt {
   accepted: true
   /**
@@ -35,34 +35,34 @@ export interface SendReceipt {
   /** With `persist` behaviour: resolves when the signal is in history. */
   persisted?: Promise<void>
   /**
-   * Resolves when the signal would survive a power cut. Rejects when it was refused; need not be handled. The disk is asked when
-   * this is first read: whoever doesn't want to know doesn't wait for it, and others share the wait.
+   * Resolves when the signal would survive a power cut. Rejects when it was rejected; need not be handled. The flush starts when this is
+   * first read, and concurrent flushes share one sync.
    */
   readonly stored: Promise<void>
-  /** What the thread has of it: of a repeated send, the first. Rejects when it was refused; need not be handled. */
+  /** The stored signal; for a repeated send, the first. Rejects when it was rejected; need not be handled. */
   readonly acceptance: Promise<Acceptance>
   /** Never rejects. */
   outcome: Promise<SignalOutcome>
 }
 
-/** What a state signal comes to: a receipt, or nothing new. */
+/** The result of sending a state: a receipt, or the note that the lane has this state already. */
 export type StateReceipt = (SendReceipt & { skipped: false }) | { accepted: true; skipped: true; reason: 'unchanged' }
 
-/** What a thread has of a signal, whether this send brought it or an earlier one with the same id. */
+/** The stored signal, whether this send or an earlier one with the same id stored it. */
 export interface Acceptance {
-  /** The thread had this id already; the rest describes the first. */
+  /** The thread had a signal of this id already; the other fields describe the first. */
   duplicate: boolean
-  /** The run that was promised to it, or took it. None where it is in history only, or nowhere. */
+  /** The run that is reserved for it or drained it. Absent where it is in history only or not stored. */
   runId?: string
   signal: CreatedAgentSignal
-  /** The first says something else than this send does. */
+  /** The contents of the first differ from those of this send. */
   differs: boolean
 }
 
 /** The answer of the store to a send, and the outcome of its signal. */
 export interface AcceptedSend {
   answer: Accepted
-  /** As the store was given it. */
+  /** As it was passed to the store. */
   content: MessageRow['content']
   outcome: Promise<SignalOutcome>
 }
@@ -70,7 +70,7 @@ export interface AcceptedSend {
 interface ReceiptParts {
   runId: string
   signal: Signal
-  /** In one of the branches it goes into history at once. */
+  /** In one of the branches the signal is persisted without a run. */
   persists: boolean
   work: Promise<AcceptedSend>
   outcome: Promise<SignalOutcome>
@@ -83,7 +83,7 @@ export class Receipt implements SendReceipt {
   readonly runId: string
   signal: CreatedAgentSignal
   readonly outcome: Promise<SignalOutcome>
-  /** Where the other branch was chosen, it is in history when its run drained it. */
+  /** In the other branch, the signal is in history when a run has drained it. */
   declare readonly persisted?: Promise<void>
   readonly #parts: ReceiptParts
   #stored: Promise<void> | undefined
@@ -122,7 +122,7 @@ function acceptanceOf(sent: Signal, created: CreatedAgentSignal, { answer, conte
   return { duplicate, ...about, signal: createdSignal(first), differs: duplicate && essence(first) !== essence(sent) }
 }
 
-/** What the sender wrote. Attributes depend on the state of the thread, and states get a version: neither is part of it. */
+/** The fields that the sender wrote. Attributes depend on the state of the thread, and states get a version: neither is included. */
 function essence({ type, tagName, contents, metadata = {}, providerOptions = {} }: Signal): string {
   const { state, ...rest } = metadata
   const { version: _, ...written } = type === 'state' && isPlainObject(state) ? state : { state }

@@ -19,9 +19,9 @@ import { outcomeOfMail, outcomeOfRow, resolveLocalWaiters, resolveRemoteWaiters 
 import { Receipt, type AcceptedSend, type SendReceipt, type SignalOutcome, type StateReceipt } from './receipt.ts'
 import { storedOptions, withMemoryOptions } from './stored-options.ts'
 
-/** Where a signal goes, and what happens to it there. */
+/** The target of a send, and what happens to the signal there. */
 export interface SendOptions {
-  /** The active run; its thread is found by it. */
+  /** An active run; it determines the thread. */
   runId?: string
   resourceId?: string
   threadId?: string
@@ -29,7 +29,7 @@ export interface SendOptions {
   ifIdle?: { behavior?: IdleBehavior; attributes?: SignalAttributes; streamOptions?: AgentExecutionOptions }
 }
 
-/** The options of a send after they were checked: the branches with their defaults, the rest as it was given. */
+/** The validated options of a send: the branches with their defaults, the rest as passed. */
 export interface CheckedSend {
   options: SendOptions
   ifActive: Branch<ActiveBehavior>
@@ -38,9 +38,9 @@ export interface CheckedSend {
 
 const activeBehaviors: readonly string[] = ['deliver', 'interrupt', 'persist', 'discard']
 const idleBehaviors: readonly string[] = ['wake', 'persist', 'discard']
-const known: readonly string[] = ['runId', 'resourceId', 'threadId', 'ifActive', 'ifIdle']
-const ofActive: readonly string[] = ['behavior', 'attributes']
-const ofIdle: readonly string[] = [...ofActive, 'streamOptions']
+const sendKeys: readonly string[] = ['runId', 'resourceId', 'threadId', 'ifActive', 'ifIdle']
+const activeKeys: readonly string[] = ['behavior', 'attributes']
+const idleKeys: readonly string[] = [...activeKeys, 'streamOptions']
 
 /**
  * Rejects a send without a target, and options with unknown names or values. The options of the run (`streamOptions`) are checked by the
@@ -51,13 +51,13 @@ export function checkSendOptions(options: SendOptions): CheckedSend {
   if (runId !== undefined && !isName(runId)) throw badTarget('runId')
   if (resourceId !== undefined && !isName(resourceId)) throw badTarget('resourceId')
   if (threadId !== undefined && !isName(threadId)) throw badTarget('threadId')
-  checkKeys(options ?? {}, '', known)
+  checkKeys(options ?? {}, '', sendKeys)
   if (runId === undefined && threadId === undefined) throw badTarget('threadId')
   if (runId === undefined && resourceId === undefined) throw badTarget('resourceId')
   return {
     options,
-    ifActive: branch('ifActive', ifActive ?? {}, 'deliver', activeBehaviors, ofActive),
-    ifIdle: branch('ifIdle', ifIdle ?? {}, 'wake', idleBehaviors, ofIdle),
+    ifActive: branch('ifActive', ifActive ?? {}, 'deliver', activeBehaviors, activeKeys),
+    ifIdle: branch('ifIdle', ifIdle ?? {}, 'wake', idleBehaviors, idleKeys),
   }
 }
 
@@ -66,13 +66,13 @@ export function persists({ ifActive, ifIdle }: Pick<SendOptions, 'ifActive' | 'i
   return ifActive?.behavior === 'persist' || ifIdle?.behavior === 'persist'
 }
 
-/** Whether a signal of this branch starts a run or enters one. Otherwise it has an id of its own only. */
+/** Whether a signal of this branch starts or enters a run. Otherwise the receipt has the signal's id in place of a run id. */
 export function hasRun({ behavior }: { behavior?: ActiveBehavior | IdleBehavior } = {}): boolean {
   return behavior !== 'persist' && behavior !== 'discard'
 }
 
 /** A transient signal is for one run and never in history: where it would be persisted it is discarded. */
-export function neverPersisted({ options, ifActive, ifIdle }: CheckedSend): CheckedSend {
+export function discardInsteadOfPersist({ options, ifActive, ifIdle }: CheckedSend): CheckedSend {
   return {
     options,
     ifActive: ifActive.behavior === 'persist' ? { behavior: 'discard' } : ifActive,
@@ -80,7 +80,7 @@ export function neverPersisted({ options, ifActive, ifIdle }: CheckedSend): Chec
   }
 }
 
-/** A misspelt option would otherwise count as one that is not given. */
+/** A misspelt option would otherwise be ignored. */
 function checkKeys(given: object, under: string, names: readonly string[]): void {
   for (const key of Object.keys(given)) {
     if (names.includes(key) || given[key as keyof typeof given] === undefined) continue
@@ -93,7 +93,7 @@ function badTarget(field: string): HeedError {
   return new HeedError(
     'invalid_argument',
     'A send needs its target: resourceId and threadId, or the runId of an active run. ' +
-      `'${field}' is missing, or no text of whole characters without NUL.`,
+      `'${field}' is missing or is not a valid string (well-formed Unicode, no NUL).`,
     { details: { field } },
   )
 }
@@ -120,9 +120,9 @@ function branch<Behavior extends string>(
   return { behavior, ...(attributes ? { attributes } : {}) }
 }
 
-/** What of a send was decided before it. */
-interface Chosen {
-  /** The run that it starts if it wakes. */
+/** The parts of a send that its caller determined. */
+interface Preset {
+  /** The id of the run that the send starts if it wakes the thread. */
   runId?: string
   /** Whether the signal's id is a caller id: the thread may have it already. */
   named?: boolean
@@ -132,8 +132,8 @@ interface Chosen {
 /** Routes of signals that are pending on an active thread. */
 const pendingRoutes: ReadonlySet<string> = new Set<Accepted['route']>(['deliver', 'interrupt', 'queue'])
 
-/** What one send needs on its way to the store. */
-interface Sending extends Chosen {
+/** The state of one send on its way to the store. */
+interface PreparedSend extends Preset {
   mode: SendMode
   signal: Signal
   send: CheckedSend
@@ -141,23 +141,23 @@ interface Sending extends Chosen {
   newRunId: boolean
   now: number
   target: Target | undefined
-  turn: Turn
+  order: SendOrder
 }
 
-/** The place of a send among those of its thread: they reach the store in the order of their calls, however long each takes to prepare. */
-interface Turn {
+/** The order of a send among those of its thread: they reach the store in the order of their calls, however long each takes to prepare. */
+interface SendOrder {
   before: Promise<void> | undefined
-  /** It is with the store, or will never be. */
+  /** It was passed to the store, or failed before. */
   reached: boolean
   done?(): void
 }
 
-interface Started {
+interface StartedSend {
   receipt: Receipt
   work: Promise<AcceptedSend>
 }
 
-/** How signals get into the threads of a runtime. */
+/** Sends signals to the threads of a runtime. */
 export class Sends {
   readonly #runtime: ThreadRuntime
   /** For each thread, the last send that has not reached the store. */
@@ -169,9 +169,9 @@ export class Sends {
     this.#runtime = runtime
   }
 
-  /** Sends a signal and answers at once: with a receipt, through which failures of the store are reported. */
-  send(agent: Runnable, mode: SendMode, signal: Signal, send: CheckedSend, chosen: Chosen = {}): SendReceipt {
-    return this.#start(agent, mode, signal, send, chosen).receipt
+  /** Sends a signal and returns a receipt at once. Failures of the store are reported through the receipt. */
+  send(agent: Runnable, mode: SendMode, signal: Signal, send: CheckedSend, preset: Preset = {}): SendReceipt {
+    return this.#start(agent, mode, signal, send, preset).receipt
   }
 
   /**
@@ -184,41 +184,41 @@ export class Sends {
     return receipt
   }
 
-  /** Sends the state of a lane. Resolves when it is accepted, or skipped because the lane has it already. */
-  async sendState(agent: Runnable, signal: Signal, send: CheckedSend, chosen: Chosen & { lane: LaneWrite }): Promise<StateReceipt> {
-    const { receipt, work } = this.#start(agent, 'now', signal, send, chosen)
+  /** Sends the state of a lane. Resolves when it is accepted, or skipped because the lane has this state already. */
+  async sendState(agent: Runnable, signal: Signal, send: CheckedSend, preset: Preset & { lane: LaneWrite }): Promise<StateReceipt> {
+    const { receipt, work } = this.#start(agent, 'now', signal, send, preset)
     const { answer } = await work
     if (answer.route === 'skipped') return { accepted: true, skipped: true, reason: 'unchanged' }
     return Object.assign(receipt, { skipped: false as const, signal: (await receipt.acceptance).signal })
   }
 
-  #start(agent: Runnable, mode: SendMode, signal: Signal, checked: CheckedSend, chosen: Chosen): Started {
+  #start(agent: Runnable, mode: SendMode, signal: Signal, checked: CheckedSend, preset: Preset): StartedSend {
     const runtime = this.#runtime
     const { options } = checked
-    const send = signal.transient ? neverPersisted(checked) : checked
+    const send = signal.transient ? discardInsteadOfPersist(checked) : checked
     runtime.register(agent)
     const now = runtime.clock.now()
     const accepted: Signal = { ...signal }
     accepted.acceptedAt = isoTime(now)
     const target = this.#knownTarget(options)
-    const fresh = chosen.runId ?? runtime.newId()
+    const fresh = preset.runId ?? runtime.newId()
     const active = target ? this.#activeRun(target) : options.runId
     const enters = mode === 'queue' ? undefined : active
     const runId = hasRun(active === undefined ? send.ifIdle : send.ifActive) ? (enters ?? fresh) : signal.id
     const threadId = target?.threadId ?? options.threadId
-    const turn: Turn = { before: threadId === undefined ? undefined : this.#last.get(threadId), reached: false }
-    const { named, lane } = chosen
-    const newRunId = chosen.runId === undefined
-    const work = this.#accept(agent, { mode, signal: accepted, send, runId: fresh, newRunId, named, lane, now, target, turn })
-    if (threadId !== undefined && !turn.reached) this.#follow(threadId, turn)
-    const outcome = work.then(outcomeFor, rejected)
+    const order: SendOrder = { before: threadId === undefined ? undefined : this.#last.get(threadId), reached: false }
+    const { named, lane } = preset
+    const newRunId = preset.runId === undefined
+    const work = this.#accept(agent, { mode, signal: accepted, send, runId: fresh, newRunId, named, lane, now, target, order })
+    if (threadId !== undefined && !order.reached) this.#orderAfter(threadId, order)
+    const outcome = work.then(finalOutcome, rejected)
     if (target && mode === 'now' && runId === fresh && send.ifIdle.behavior === 'wake') this.#reserveRun(fresh, target, outcome)
     return { receipt: new Receipt({ runId, signal: accepted, persists: persists(send), work, outcome, flush: this.flush }), work }
   }
 
-  async #accept(agent: Runnable, sending: Sending): Promise<AcceptedSend> {
+  async #accept(agent: Runnable, sending: PreparedSend): Promise<AcceptedSend> {
     const runtime = this.#runtime
-    const { signal, turn } = sending
+    const { signal, order } = sending
     const telemetry = telemetryFor(runtime.tracing)
     const trace =
       telemetry && new AcceptTrace(telemetry, runtime.tracing || {}, { agentId: agent.id, signal, mode: sending.mode, lane: sending.lane })
@@ -233,20 +233,20 @@ export class Sends {
       const memory = agent.memoryOptions?.(given ?? {})
       const streamOptions = memory ? withMemoryOptions(given ?? {}, await memory) : given
       const stored = streamOptions && (await storedOptions(agent, streamOptions))
-      if (turn.before) await turn.before
-      outcome = runtime.waiters.outcome(target.threadId, signal.id)
-      if (streamOptions) runtime.waiters.options(target.threadId, signal.id, streamOptions)
-      const send = this.#sendOf(agent, sending, target, trace ? trace.mark(row) : row)
+      if (order.before) await order.before
+      outcome = runtime.waiters.waitForOutcome(target.threadId, signal.id)
+      if (streamOptions) runtime.waiters.setOptions(target.threadId, signal.id, streamOptions)
+      const send = this.#storeInput(agent, sending, target, trace ? trace.mark(row) : row)
       if (stored) send.options = stored
       accepting = this.accept(send)
     } catch (error) {
       trace?.fail(error)
       throw error
     } finally {
-      turn.reached = true
-      turn.done?.()
+      order.reached = true
+      order.done?.()
     }
-    // From here on it may be stored: a process that closes waits until the sender has its answer.
+    // From here on the signal may be stored: a closing process waits until the sender has the answer.
     this.inFlight.begin()
     try {
       let answer: Accepted
@@ -255,10 +255,10 @@ export class Sends {
         trace?.end(target.threadId, answer)
       } catch (error) {
         trace?.fail(error)
-        runtime.waiters.settle(target.threadId, signal.id, rejected(error))
+        runtime.waiters.resolveOutcome(target.threadId, signal.id, rejected(error))
         throw error
       }
-      const settling = this.#settle(agent, target, signal.id, answer)
+      const settling = this.#resolveAccepted(agent, target, signal.id, answer)
       if (settling) await settling
       return { answer, content: row.content, outcome }
     } finally {
@@ -266,7 +266,9 @@ export class Sends {
     }
   }
 
-  #sendOf(agent: Runnable, { mode, signal, send, runId, newRunId, named, lane, now }: Sending, target: Target, row: MessageRow): Send {
+  #storeInput(
+    agent: Runnable, { mode, signal, send, runId, newRunId, named, lane, now }: PreparedSend, target: Target, row: MessageRow,
+  ): Send {
     const { owner, windows } = this.#runtime
     const made: Send = {
       threadId: target.threadId,
@@ -287,22 +289,22 @@ export class Sends {
     return made
   }
 
-  /** Stores a send and starts what it starts: a run, an echo or an interrupt. */
+  /** Stores a send, and starts the run, the echo or the interrupt that follows from it. */
   accept(send: Send): Promise<Accepted> {
     const keeps = send.ifIdle.behavior === 'persist' || send.ifActive.behavior === 'persist'
-    return keeps ? this.#runtime.pendingEchoes.kept.during(send.threadId, () => this.#store(send)) : this.#store(send)
+    return keeps ? this.#runtime.pendingEchoes.persisted.during(send.threadId, () => this.#store(send)) : this.#store(send)
   }
 
   async #store(send: Send): Promise<Accepted> {
     const runtime = this.#runtime
     if (!runtime.isOpen || runtime.closing) await runtime.open()
-    const [answer] = await runtime.answered(send.threadId, () => runtime.store.accept([send]))
-    if (!answer) throw new HeedError('store_failed', 'The store gave no answer to a send.')
+    const [answer] = await runtime.retryOnce(send.threadId, () => runtime.store.accept([send]))
+    if (!answer) throw new HeedError('store_failed', 'The store returned no answer to a send.')
     if ('error' in answer) throw answer.error
     const isOurs = answer.owner === undefined || answer.owner === runtime.owner
     if (answer.fence) runtime.run(answer.fence, send.resourceId, answer.begun)
     else if (answer.route === 'persist' && isOurs && !answer.duplicate) publishPersisted(runtime, send, answer)
-    // It may have entered before this process got the answer.
+    // It may have entered the run before this process received the answer.
     else if (answer.route === 'interrupt' && runtime.waiters.awaitsOutcome(send.threadId, send.id)) this.#interrupt(send, answer.owner)
     return answer
   }
@@ -318,67 +320,67 @@ export class Sends {
    * Resolves the outcome where the answer of the store decides it, else leaves that to the run that drains the signal. A promise only where
    * the store is read: most sends need none.
    */
-  #settle(agent: Runnable, target: Target, id: string, answer: Accepted): Promise<void> | undefined {
+  #resolveAccepted(agent: Runnable, target: Target, id: string, answer: Accepted): Promise<void> | undefined {
     const unowned = answer.owner === undefined && pendingRoutes.has(answer.route)
-    if (unowned) return this.#settleUnowned(agent, target, id, answer)
-    if (answer.duplicate) return this.#settleDuplicate(target, id, answer)
-    return this.#resolve(target.threadId, id, answer, outcomeOf(answer, false))
+    if (unowned) return this.#resolveUnowned(agent, target, id, answer)
+    if (answer.duplicate) return this.#resolveDuplicate(target, id, answer)
+    return this.#resolveOrWait(target.threadId, id, answer, outcomeOfAnswer(answer, false))
   }
 
-  async #settleDuplicate(target: Target, id: string, answer: Accepted): Promise<void> {
-    await this.#resolve(target.threadId, id, answer, await this.#outcomeOfFirst(target, id, answer, false))
+  async #resolveDuplicate(target: Target, id: string, answer: Accepted): Promise<void> {
+    await this.#resolveOrWait(target.threadId, id, answer, await this.#outcomeOfFirst(target, id, answer, false))
   }
 
-  #resolve(threadId: string, id: string, { owner }: Accepted, outcome: SignalOutcome | undefined): Promise<void> | undefined {
+  #resolveOrWait(threadId: string, id: string, { owner }: Accepted, outcome: SignalOutcome | undefined): Promise<void> | undefined {
     const runtime = this.#runtime
-    if (outcome) runtime.waiters.settle(threadId, id, outcome)
+    if (outcome) runtime.waiters.resolveOutcome(threadId, id, outcome)
     else {
-      runtime.waiters.accepted(threadId, id)
-      if (owner !== undefined && owner !== runtime.owner) return this.#awaitElsewhere(threadId, id)
-      // The run that was to drain it may have ended before this process got the answer.
-      if (owner !== undefined && !runtime.hostOf(threadId)) runtime.settle(threadId)
+      runtime.waiters.markAccepted(threadId, id)
+      if (owner !== undefined && owner !== runtime.owner) return this.#awaitRemote(threadId, id)
+      // The run may have ended before this process received the answer.
+      if (owner !== undefined && !runtime.hostOf(threadId)) runtime.resolveWaiters(threadId)
     }
     return undefined
   }
 
-  /** The runner went and no other process has claimed the thread: this one does, where it can. */
-  async #settleUnowned(agent: Runnable, target: Target, id: string, answer: Accepted): Promise<void> {
+  /** The runner is gone and no process has claimed the thread: this process claims it if it can. */
+  async #resolveUnowned(agent: Runnable, target: Target, id: string, answer: Accepted): Promise<void> {
     const runtime = this.#runtime
     const { threadId } = target
     const claimed = await runtime.wake(threadId)
     const isSuspended = !claimed && (await runtime.store.getThread(target))?.status === 'suspended'
     const first = !claimed && answer.duplicate ? await this.#outcomeOfFirst(target, id, answer, isSuspended) : undefined
-    const settled = claimed || answer.duplicate ? first : outcomeOf(answer, isSuspended)
-    if (settled) runtime.waiters.settle(threadId, id, settled)
+    const settled = claimed || answer.duplicate ? first : outcomeOfAnswer(answer, isSuspended)
+    if (settled) runtime.waiters.resolveOutcome(threadId, id, settled)
     else {
-      runtime.waiters.accepted(threadId, id)
-      if (!claimed && !isSuspended) await this.#awaitElsewhere(threadId, id)
+      runtime.waiters.markAccepted(threadId, id)
+      if (!claimed && !isSuspended) await this.#awaitRemote(threadId, id)
     }
     if (answer.route === 'interrupt' && !claimed) this.#interruptSuspended(agent, target)
   }
 
-  /** The process that runs the thread settles the signal; it may have done so already. */
-  #awaitElsewhere(threadId: string, id: string): Promise<void> {
-    this.#runtime.waiters.awaitElsewhere(threadId, id)
+  /** The process that runs the thread resolves the signal, and may have done so already. */
+  #awaitRemote(threadId: string, id: string): Promise<void> {
+    this.#runtime.waiters.awaitRemote(threadId, id)
     return resolveRemoteWaiters(this.#runtime, threadId)
   }
 
   /** Later sends of the thread wait until this one has reached the store. */
-  #follow(threadId: string, turn: Turn): void {
+  #orderAfter(threadId: string, order: SendOrder): void {
     const { promise, resolve } = Promise.withResolvers<void>()
     this.#last.set(threadId, promise)
-    turn.done = () => {
+    order.done = () => {
       resolve()
       if (this.#last.get(threadId) === promise) this.#last.delete(threadId)
     }
   }
 
-  /** Until its outcome is known, signals can be sent to the run that this one starts. */
+  /** Until the outcome is known, signals can be sent to the run that this one starts. */
   #reserveRun(runId: string, target: Target, outcome: Promise<SignalOutcome>): void {
     const runtime = this.#runtime
-    runtime.active.set(runId, target)
+    runtime.activeRuns.set(runId, target)
     void outcome.then(() => {
-      if (runtime.hostOf(target.threadId)?.runId !== runId) runtime.active.delete(runId)
+      if (runtime.hostOf(target.threadId)?.runId !== runId) runtime.activeRuns.delete(runId)
     })
   }
 
@@ -395,21 +397,21 @@ export class Sends {
 
   /** The outcome of the first send, for one that repeats it. */
   async #outcomeOfFirst(target: Target, id: string, answer: Accepted, isSuspended: boolean): Promise<SignalOutcome | undefined> {
-    if (answer.state === 'pending') return outcomeOf(answer, isSuspended)
+    if (answer.state === 'pending') return outcomeOfAnswer(answer, isSuspended)
     const mail = await this.#runtime.store.getSignal(target, id)
     // Where its mailbox record was pruned, its row has what is needed.
     return mail ? outcomeOfMail(this.#runtime, mail) : outcomeOfRow({ ...answer, step: answer.rows[0]?.step })
   }
 
-  /** The target thread, where that is known without a read from the store. */
+  /** The target thread, where it is known without a read from the store. */
   #knownTarget({ threadId, resourceId, runId }: SendOptions): Target | undefined {
     if (runId === undefined) return threadId !== undefined && resourceId !== undefined ? { threadId, resourceId } : undefined
-    const target = this.#runtime.active.get(runId)
+    const target = this.#runtime.activeRuns.get(runId)
     const matches = target && (threadId ?? target.threadId) === target.threadId && (resourceId ?? target.resourceId) === target.resourceId
     return matches ? target : undefined
   }
 
-  /** `given`: the caller id of the signal. A repeated send is accepted by it also when its run has ended. */
+  /** `given`: the caller id of the signal. A repeated send is accepted by this id also when its run has ended. */
   async #findTarget(options: SendOptions, given: string | undefined): Promise<Target> {
     const runtime = this.#runtime
     await runtime.open()
@@ -428,13 +430,13 @@ export class Sends {
     })
   }
 
-  /** The run that is active on a thread as far as this process knows, if the thread is of this resource. */
+  /** The active run of a thread as known in this process, if the thread belongs to this resource. */
   #activeRun({ threadId, resourceId }: Target): string | undefined {
     const live = this.#runtime.liveOf(threadId)
     return live?.resourceId === resourceId ? (this.#runtime.hostOf(threadId)?.runId ?? (live.running ? undefined : live.runId)) : undefined
   }
 
-  /** Resolves when what was accepted would survive a power cut. */
+  /** Resolves when all accepted signals would survive a power cut. */
   readonly flush = (): Promise<void> => {
     const flushed = this.#runtime.store.flush()
     this.inFlight.begin()
@@ -442,13 +444,13 @@ export class Sends {
   }
 }
 
-/** The outcome of an accepted send; that of the first, where this one repeats it. */
-function outcomeFor({ outcome, answer }: AcceptedSend): Promise<SignalOutcome> {
+/** The outcome of an accepted send; for a repeated send, the outcome of the first. */
+function finalOutcome({ outcome, answer }: AcceptedSend): Promise<SignalOutcome> {
   return answer.duplicate ? outcome.then((first) => ({ ...first, duplicate: true })) : outcome
 }
 
-/** What the answer of the store decides; undefined where the run that drains the signal does. */
-function outcomeOf(answer: Accepted, isSuspended: boolean): SignalOutcome | undefined {
+/** The outcome that the answer of the store determines; undefined where the run that drains the signal determines it. */
+function outcomeOfAnswer(answer: Accepted, isSuspended: boolean): SignalOutcome | undefined {
   const about = answer.runId === undefined ? {} : { runId: answer.runId }
   switch (answer.route) {
     case 'persist':

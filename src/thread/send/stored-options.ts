@@ -4,9 +4,9 @@ import { RequestContext } from '../../run/request-context.ts'
 import type { Runnable } from '../runtime/runnable.ts'
 
 /**
- * Options of a run as they are stored with it: those that are JSON, of the request context what the agent's `requestContextSchema`
- * declares, under `bound` the names of everything that only this process has, and under `window` how much history the run wants where that
- * is not what its agent always wants. What isn't declared may be a secret.
+ * The part of a run's options that is stored: JSON values; of the request context, the keys that the agent's `requestContextSchema`
+ * declares, since others may be secrets; under `bound`, the names of the options that only this process has; under `window`, the window of
+ * the run where it differs from the agent's.
  */
 export function storedOptions(agent: Runnable, options: AgentExecutionOptions): JSONObject | undefined | Promise<JSONObject | undefined> {
   const context = options.requestContext
@@ -35,16 +35,19 @@ function stored(agent: Runnable, options: AgentExecutionOptions, declared: reado
   return Object.keys(storable).length === 0 ? undefined : storable
 }
 
-export interface FoundOptions {
+export interface RestoredOptions {
   options: AgentExecutionOptions
-  /** What was given with the run and is not there any more. */
+  /** The names of options that were passed with the run and are lost. */
   lost: string[]
 }
 
-/** Options of the run: what the process here has of them, else what was stored. */
-export function foundOptions(stored: JSONObject, here: AgentExecutionOptions | undefined): FoundOptions {
+/** The options of a run: those that this process has, else the stored ones. */
+export function restoreOptions(stored: JSONObject, here: AgentExecutionOptions | undefined): RestoredOptions {
   const { bound, requestContext, window: _, ...options } = stored
-  const context = typeof requestContext === 'object' && requestContext !== null ? { requestContext: new RequestContext(requestContext as JSONObject) } : {}
+  const context =
+    typeof requestContext === 'object' && requestContext !== null
+      ? { requestContext: new RequestContext(requestContext as JSONObject) }
+      : {}
   return {
     options: { ...(options as AgentExecutionOptions), ...context, ...here },
     lost: !here && Array.isArray(bound) ? bound.filter((name) => typeof name === 'string') : [],
@@ -68,7 +71,7 @@ export function withMemoryOptions(options: AgentExecutionOptions, found: MemoryO
   return { ...options, memory: { thread: '', ...options.memory, options: merged } }
 }
 
-/** The same for the memory options that the agent resolves for this request, where they depend on it. */
+/** The options with the memory options that the agent resolves for this request, where they depend on it. */
 export async function resolveMemoryOptions(agent: Runnable, options: AgentExecutionOptions): Promise<AgentExecutionOptions> {
   const memory = agent.memoryOptions?.(options)
   return memory ? withMemoryOptions(options, await memory) : options

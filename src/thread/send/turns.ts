@@ -15,15 +15,15 @@ export interface ThreadCall {
   thread?: Send['thread']
   runId: string
   rows: MessageRow[]
-  /** Ids of theirs that the caller gave. */
+  /** The ids of the rows that are caller ids. */
   given: readonly string[]
   options: AgentExecutionOptions
   emit(chunk: Chunk): void
 }
 
 /**
- * `generate()` and `stream()` on a thread: a turn of its own behind whatever is active, under the same lease as every other run.
- * Resolves when the call is stored, with the promise of its result.
+ * `generate()` and `stream()` on a thread: a queued run of its own, under the same lease as every other run. Resolves with the promise of
+ * the result when the call is stored.
  */
 export async function callOnThread(runtime: ThreadRuntime, agent: Runnable, call: ThreadCall): Promise<{ result: Promise<RunResult> }> {
   const { threadId, resourceId, runId, rows } = call
@@ -34,13 +34,19 @@ export async function callOnThread(runtime: ThreadRuntime, agent: Runnable, call
   const id = runtime.newId()
   const { promise: result, resolve, reject } = Promise.withResolvers<RunResult>()
   result.catch(() => {})
-  runtime.waiters.call(threadId, id, { options, from: activeContext(), emit: call.emit, resolve, reject })
+  runtime.waiters.addCall(threadId, id, { options, from: activeContext(), emit: call.emit, resolve, reject })
   try {
     const turn = await turnSend(runtime, agent, { threadId, resourceId, id, runId, rows }, options)
-    const { owner } = await runtime.sends.accept({ ...turn, ...(call.given.length > 0 ? { given: call.given } : {}), boundTo: runtime.owner, ...(call.thread ? { thread: call.thread } : {}), refuseSuspended: true })
-    if (owner !== runtime.owner) runtime.waiters.awaitElsewhere(threadId, id)
-    // Its runner went: whoever can takes the thread up.
-    if (owner === undefined && !(await runtime.wake(threadId))) runtime.peers.mail(threadId)
+    const { owner } = await runtime.sends.accept({
+      ...turn,
+      ...(call.given.length > 0 ? { given: call.given } : {}),
+      boundTo: runtime.owner,
+      ...(call.thread ? { thread: call.thread } : {}),
+      refuseSuspended: true,
+    })
+    if (owner !== runtime.owner) runtime.waiters.awaitRemote(threadId, id)
+    // The runner is gone: this process claims the thread, or asks the peers to.
+    if (owner === undefined && !(await runtime.wake(threadId))) runtime.peers.requestRunner(threadId)
   } catch (error) {
     runtime.waiters.takeCall(threadId, id)
     throw error
@@ -51,15 +57,17 @@ export async function callOnThread(runtime: ThreadRuntime, agent: Runnable, call
   return { result }
 }
 
-/** Runs are addressed by their id alone: one that the caller chose must not be another thread's. */
+/** A run is addressed by its id alone: a caller id must not be that of another thread's run. */
 async function checkRunId(runtime: ThreadRuntime, runId: string, threadId: string): Promise<void> {
   await runtime.open()
-  const other = runtime.active.get(runId) ?? (await runtime.store.findRun(runId))
+  const other = runtime.activeRuns.get(runId) ?? (await runtime.store.findRun(runId))
   if (!other || other.threadId === threadId) return
-  throw new HeedError('invalid_argument', `The run id '${runId}' is taken by another thread. Leave runId out, or choose one that nobody has.`, { details: { field: 'runId' } })
+  throw new HeedError('invalid_argument', `The run id '${runId}' belongs to another thread. Leave runId out, or choose a unique one.`, {
+    details: { field: 'runId' },
+  })
 }
 
-interface Queued {
+interface QueuedCall {
   threadId: string
   resourceId: string
   id: string
@@ -67,8 +75,8 @@ interface Queued {
   result: Promise<RunResult>
 }
 
-/** A call that is aborted before its turn came leaves the queue. Once it runs, the run follows the signal itself. */
-function cancelOnAbort(runtime: ThreadRuntime, queued: Queued, signal: AbortSignal | undefined): void {
+/** Cancels a queued call that is aborted. Once the call runs, the run handles the abort itself. */
+function cancelOnAbort(runtime: ThreadRuntime, queued: QueuedCall, signal: AbortSignal | undefined): void {
   if (!signal) return
   const { threadId, resourceId, id } = queued
   const onAbort = () => {
@@ -76,10 +84,10 @@ function cancelOnAbort(runtime: ThreadRuntime, queued: Queued, signal: AbortSign
       (cancelled) => {
         if (cancelled.length === 0) return
         runtime.waiters.takeCall(threadId, id)
-        queued.reject(new HeedError('aborted', 'The call was aborted before its turn came.', { cause: signal.reason }))
+        queued.reject(new HeedError('aborted', 'The call was aborted before its run began.', { cause: signal.reason }))
       },
       (error: unknown) => {
-        if (!runtime.closing) runtime.logger.error('an aborted call could not be taken out of the queue', { threadId, error: String(error) })
+        if (!runtime.closing) runtime.logger.error('an aborted call could not be cancelled', { threadId, error: String(error) })
       },
     )
   }
@@ -88,43 +96,52 @@ function cancelOnAbort(runtime: ThreadRuntime, queued: Queued, signal: AbortSign
   queued.result.finally(() => signal.removeEventListener('abort', onAbort)).catch(() => {})
 }
 
-/** A turn that is known by its id: asked again, it is the same one. */
-export interface Question extends Pick<Send, 'thread' | 'askedBy' | 'given' | 'refuseSuspended'> {
+/** A queued run with a stable id: a repeated request refers to the same run. */
+export interface TurnRequest extends Pick<Send, 'thread' | 'askedBy' | 'given' | 'refuseSuspended'> {
   threadId: string
   resourceId: string
-  /** Of the signal. */
+  /** The id of the signal. */
   id: string
-  /** Of the run that answers it. */
+  /** The id of the run. */
   runId: string
   rows: MessageRow[]
   options: AgentExecutionOptions
 }
 
 /**
- * Asks, unless that was done before: then the first run is the one, whether it is over, waits, or has to be taken up. No process
- * owns the question. When this one goes, whoever takes the thread up answers it.
+ * Queues a run. A repeated request refers to the first run, whether that has ended, is pending or has no runner. The request belongs to no
+ * process: if this one stops, the process that claims the thread runs it.
  */
-export async function enqueueTurn(runtime: ThreadRuntime, agent: Runnable, question: Question): Promise<Accepted> {
-  const { threadId, resourceId, id, runId, rows, given, thread, askedBy, refuseSuspended } = question
+export async function enqueueTurn(runtime: ThreadRuntime, agent: Runnable, request: TurnRequest): Promise<Accepted> {
+  const { threadId, resourceId, id, runId, rows, given, thread, askedBy, refuseSuspended } = request
   runtime.register(agent)
-  const options = await resolveMemoryOptions(agent, question.options)
+  const options = await resolveMemoryOptions(agent, request.options)
   const turn = await turnSend(runtime, agent, { threadId, resourceId, id, runId, rows }, options)
-  runtime.waiters.keepOptions(runId, options)
-  // From here on it may be stored: a process that goes waits until its sender knows.
+  runtime.waiters.retainOptions(runId, options)
+  // From here on the request may be stored: a closing process waits until the sender has the answer.
   runtime.sends.inFlight.begin()
   try {
-    const accepted = await runtime.sends.accept({ ...turn, ...(given?.length ? { given } : {}), ...(thread ? { thread } : {}), ...(askedBy ? { askedBy } : {}), ...(refuseSuspended ? { refuseSuspended } : {}) })
+    const accepted = await runtime.sends.accept({
+      ...turn,
+      ...(given?.length ? { given } : {}),
+      ...(thread ? { thread } : {}),
+      ...(askedBy ? { askedBy } : {}),
+      ...(refuseSuspended ? { refuseSuspended } : {}),
+    })
     const isElsewhere = accepted.duplicate ? !runtime.hostOf(threadId) : accepted.owner === undefined
-    if (isElsewhere && !(await runtime.wake(threadId)) && !accepted.duplicate) runtime.peers.mail(threadId)
+    if (isElsewhere && !(await runtime.wake(threadId)) && !accepted.duplicate) runtime.peers.requestRunner(threadId)
     return accepted
   } finally {
     runtime.sends.inFlight.end()
   }
 }
 
-/** A send that is a turn of its own behind whatever is active, and is run here where it wakes the thread. */
+/** A send that is queued behind the active run, and runs in this process if it wakes the thread. */
 export async function turnSend(
-  runtime: ThreadRuntime, agent: Runnable, what: Pick<Send, 'threadId' | 'resourceId' | 'id' | 'rows' | 'runId'>, options: AgentExecutionOptions,
+  runtime: ThreadRuntime,
+  agent: Runnable,
+  what: Pick<Send, 'threadId' | 'resourceId' | 'id' | 'rows' | 'runId'>,
+  options: AgentExecutionOptions,
 ): Promise<Send> {
   const stored = await storedOptions(agent, options)
   return {

@@ -6,42 +6,42 @@ import type { Context } from '../../tracing/telemetry.ts'
 import type { SignalOutcome } from './receipt.ts'
 import type { KeepAlive } from '../../base/promises.ts'
 
-/** How many suspended runs keep what only this process has of their options. Beyond it the oldest go on with what is stored. */
-const keptRuns = 10_000
+/** How many suspended runs retain the options that only this process has. Older ones continue with the stored options. */
+const maxRetainedRuns = 10_000
 
-/** What a run has only in this process: the caller that holds its stream, and options that are no JSON. */
+/** The parts of a run that only this process has: its caller, and options that are not JSON. */
 export interface LocalCall {
-  /** Absent for one that follows a run which has its options already. */
+  /** Absent for a follower of a run that has its options already. */
   options?: AgentExecutionOptions
-  /** What was open where the call was made, when somebody traces. */
+  /** The trace context of the caller, where an SDK is registered. */
   from?: Context | undefined
   emit(chunk: Chunk): void
   resolve(result: RunResult): void
   reject(error: unknown): void
 }
 
-interface Expected {
+interface OutcomeWaiters {
   waiting: Array<(outcome: SignalOutcome) => void>
   accepted: boolean
 }
 
 /** The callers of this process that wait for outcomes and results, and the options of later runs that are not JSON. */
 export class Waiters {
-  readonly #outcomes = new ByThread<Expected>()
+  readonly #outcomes = new ByThread<OutcomeWaiters>()
   readonly #options = new ByThread<AgentExecutionOptions>()
   readonly #calls = new ByThread<LocalCall>()
-  /** What runs in other processes will say. Nothing else keeps a process alive that waits for it. */
-  readonly #elsewhere = new ByThread<true>()
+  /** Signals and calls that other processes resolve. They keep this process alive. */
+  readonly #remote = new ByThread<true>()
   readonly #keepAlive: KeepAlive
   readonly #followers = new Map<string, LocalCall[]>()
-  readonly #kept = new Map<string, AgentExecutionOptions>()
+  readonly #retained = new Map<string, AgentExecutionOptions>()
 
   constructor(keepAlive: KeepAlive) {
     this.#keepAlive = keepAlive
   }
 
-  /** Settles when the signal is taken into a run here, or when it is certain that it won't be. */
-  outcome(threadId: string, signalId: string): Promise<SignalOutcome> {
+  /** Resolves when a run of this process drains the signal, or when another outcome is certain. */
+  waitForOutcome(threadId: string, signalId: string): Promise<SignalOutcome> {
     return new Promise((resolve) => {
       const expected = this.#outcomes.get(threadId, signalId)
       if (expected) expected.waiting.push(resolve)
@@ -49,8 +49,8 @@ export class Waiters {
     })
   }
 
-  /** The store has the signal. From here on, whoever stops running its thread looks what became of it. */
-  accepted(threadId: string, signalId: string): void {
+  /** The store has the signal. From here on, the end of a run on its thread resolves its outcome from the store. */
+  markAccepted(threadId: string, signalId: string): void {
     const expected = this.#outcomes.get(threadId, signalId)
     if (expected) expected.accepted = true
   }
@@ -59,19 +59,19 @@ export class Waiters {
     return this.#outcomes.get(threadId, signalId) !== undefined
   }
 
-  settle(threadId: string, signalId: string, outcome: SignalOutcome): void {
+  resolveOutcome(threadId: string, signalId: string, outcome: SignalOutcome): void {
     for (const resolve of this.#outcomes.take(threadId, signalId)?.waiting ?? []) resolve(outcome)
-    this.#known(threadId, signalId)
-    // The options of one that waits are needed when its turn comes.
+    this.#endRemoteWait(threadId, signalId)
+    // The options of a queued signal are needed when its run begins.
     if (outcome.action !== 'queued') this.#options.take(threadId, signalId)
   }
 
-  /** Options of a run that a signal may start, as they are in this process. A signal that starts none needs none. */
-  options(threadId: string, signalId: string, options: AgentExecutionOptions): void {
+  /** The options of a run that a signal may start, as this process has them. */
+  setOptions(threadId: string, signalId: string, options: AgentExecutionOptions): void {
     this.#options.set(threadId, signalId, options)
   }
 
-  /** Nothing waits on the thread any more. */
+  /** No signal is pending on the thread. */
   dropOptions(threadId: string): void {
     this.#options.drop(threadId)
   }
@@ -84,14 +84,14 @@ export class Waiters {
     return undefined
   }
 
-  /** A caller that waits for its turn on a thread. */
-  call(threadId: string, signalId: string, call: LocalCall): void {
+  /** The caller of a queued run. */
+  addCall(threadId: string, signalId: string, call: LocalCall): void {
     this.#calls.set(threadId, signalId, call)
   }
 
   takeCall(threadId: string, signalId: string | undefined): LocalCall | undefined {
     if (signalId === undefined) return undefined
-    this.#known(threadId, signalId)
+    this.#endRemoteWait(threadId, signalId)
     return this.#calls.take(threadId, signalId)
   }
 
@@ -112,58 +112,58 @@ export class Waiters {
     return [...followers]
   }
 
-  /** A run that is suspended here may be continued here: with the tools, callbacks and context it had. */
-  keepOptions(runId: string, options: AgentExecutionOptions): void {
-    this.#kept.set(runId, options)
-    const oldest = this.#kept.size > keptRuns ? this.#kept.keys().next().value : undefined
-    if (oldest !== undefined) this.#kept.delete(oldest)
+  /** A run that is suspended in this process may continue here with its tools, callbacks and context. */
+  retainOptions(runId: string, options: AgentExecutionOptions): void {
+    this.#retained.set(runId, options)
+    const oldest = this.#retained.size > maxRetainedRuns ? this.#retained.keys().next().value : undefined
+    if (oldest !== undefined) this.#retained.delete(oldest)
   }
 
-  optionsKept(runId: string): AgentExecutionOptions | undefined {
-    return this.#kept.get(runId)
+  retainedOptions(runId: string): AgentExecutionOptions | undefined {
+    return this.#retained.get(runId)
   }
 
-  takeOptions(runId: string): AgentExecutionOptions | undefined {
-    const options = this.#kept.get(runId)
-    this.#kept.delete(runId)
+  takeRetainedOptions(runId: string): AgentExecutionOptions | undefined {
+    const options = this.#retained.get(runId)
+    this.#retained.delete(runId)
     return options
   }
 
-  /** It is stored, and not for this process to say what becomes of it. */
-  awaitElsewhere(threadId: string, signalId: string): void {
-    if (this.awaitsElsewhere(threadId, signalId) || !(this.#outcomes.get(threadId, signalId) || this.#calls.get(threadId, signalId))) return
-    this.#elsewhere.set(threadId, signalId, true)
+  /** Another process determines the outcome of a stored signal. */
+  awaitRemote(threadId: string, signalId: string): void {
+    if (this.awaitsRemote(threadId, signalId) || !(this.#outcomes.get(threadId, signalId) || this.#calls.get(threadId, signalId))) return
+    this.#remote.set(threadId, signalId, true)
     this.#keepAlive.begin()
   }
 
-  #known(threadId: string, signalId: string): void {
-    if (this.#elsewhere.take(threadId, signalId)) this.#keepAlive.end()
+  #endRemoteWait(threadId: string, signalId: string): void {
+    if (this.#remote.take(threadId, signalId)) this.#keepAlive.end()
   }
 
-  awaitsElsewhere(threadId: string, signalId: string): boolean {
-    return this.#elsewhere.get(threadId, signalId) === true
+  awaitsRemote(threadId: string, signalId: string): boolean {
+    return this.#remote.get(threadId, signalId) === true
   }
 
-  /** Threads on which other processes are waited for. */
-  threadsElsewhere(): string[] {
-    return this.#elsewhere.threads()
+  /** Threads with signals or calls that other processes resolve. */
+  threadsAwaitedRemotely(): string[] {
+    return this.#remote.threads()
   }
 
-  /** Ids of signals that were accepted on a thread and whose outcome is not known, and of calls that wait there. */
-  waitingOn(threadId: string): { signals: string[]; calls: string[] } {
+  /** The accepted signals of a thread without an outcome, and the queued calls. */
+  acceptedOn(threadId: string): { signals: string[]; calls: string[] } {
     const signals = this.#outcomes.ids(threadId).filter((id) => this.#outcomes.get(threadId, id)?.accepted)
     return { signals, calls: this.#calls.ids(threadId) }
   }
 
-  /** Everything ends here: what was accepted stays accepted, and is for the next process. */
+  /** Rejects all callers. Accepted signals stay accepted; the next process handles them. */
   close(error: Error): void {
     for (const { waiting } of this.#outcomes.drain()) for (const resolve of waiting) resolve({ action: 'queued', reason: 'closed' })
     for (const call of this.#calls.drain()) call.reject(error)
     for (const followers of this.#followers.values()) for (const call of followers) call.reject(error)
     this.#options.drain()
-    for (const _ of this.#elsewhere.drain()) this.#keepAlive.end()
+    for (const _ of this.#remote.drain()) this.#keepAlive.end()
     this.#followers.clear()
-    this.#kept.clear()
+    this.#retained.clear()
   }
 }
 

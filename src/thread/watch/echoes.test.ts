@@ -1,7 +1,7 @@
 import { expect, it } from 'vitest'
 import { PendingEchoes } from './echoes.ts'
 
-it('[W2.1] what is on its way to watchers is waited for, and what comes later is not', async () => {
+it('[W2.1] waits for the echoes that are pending, and not for later ones', async () => {
   const announcing = new PendingEchoes()
   expect(announcing.flushed('t')).toBeUndefined()
   const resolved: string[] = []

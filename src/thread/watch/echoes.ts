@@ -4,7 +4,8 @@ import type { ThreadRuntime } from '../runtime/runtime.ts'
 import type { LiveThread } from './live.ts'
 
 /**
- * Counts, per thread, the changes that this process stores and then publishes itself. Code that finds such a change in the store first waits
+ * Counts, per thread, the changes that this process stores and then publishes itself. Code that finds such a change in the store first
+ * waits
  * for the publication instead of taking it for a change of another process.
  */
 export class PendingEchoes {
@@ -55,8 +56,9 @@ interface Count {
  */
 export function publishPersisted(runtime: ThreadRuntime, send: Send, accepted: Accepted): void {
   if (accepted.rows[0]?.role !== 'signal') return
-  // A run that this process was given in the same moment is about to begin, and counts its epoch itself.
-  if (accepted.owner !== undefined && !runtime.hostOf(send.threadId)) setImmediate(() => runtime.closing || publishEcho(runtime, send, accepted))
+  // This process may have been given the lease in the same moment: that run is about to begin and sets the epoch itself.
+  if (accepted.owner !== undefined && !runtime.hostOf(send.threadId))
+    setImmediate(() => runtime.closing || publishEcho(runtime, send, accepted))
   else publishEcho(runtime, send, accepted)
 }
 
@@ -64,16 +66,16 @@ function publishEcho(runtime: ThreadRuntime, { threadId, resourceId }: Send, { r
   if (!row) return
   const write = (live: LiveThread) => {
     live.resourceId = resourceId
-    if (owner === undefined || runtime.hostOf(threadId)) live.begin(epoch)
+    if (owner === undefined || runtime.hostOf(threadId)) live.beginEpoch(epoch)
     else if (live.epoch < epoch) {
-      // The run that counted its epoch was this process's, and is forgotten here: it is counted on from a number that nobody had.
+      // A run of this process set the epoch, and its live thread was released: continue with an index that no chunk has.
       if (live.epoch !== 0) live.skip()
-      live.join(epoch, runtime.clock.now())
+      live.joinEpoch(epoch, runtime.clock.now())
     }
     live.publish(signalToDataChunk(rowToSignal(row), row.id))
   }
-  // What the store took on an idle thread comes after the last word of a run that doesn't know yet that it is over.
-  const running = owner !== undefined && runtime.hostOf(threadId)?.expecting ? runtime.liveOf(threadId) : undefined
+  // The store persisted the signal on an idle thread, so that its echo follows the last chunk of a run that is still ending here.
+  const running = owner !== undefined && runtime.hostOf(threadId)?.hasWork ? runtime.liveOf(threadId) : undefined
   if (running) write(running)
   else runtime.publish(threadId, write)
 }

@@ -15,7 +15,7 @@ function chunk(type: 'step-start' | 'step-finish' | 'finish' | 'tool-output' | '
 }
 
 describe('a cursor', () => {
-  it('is read as it was written, and ordered by epoch, then by index', () => {
+  it('parses as it was formatted, and is ordered by epoch, then by index', () => {
     const cursor = fc.record({ epoch: fc.nat(), index: fc.nat() })
     fc.assert(
       fc.property(cursor, cursor, (a, b) => {
@@ -25,15 +25,15 @@ describe('a cursor', () => {
     )
   })
 
-  it.each(['', '1', '1.', '.1', '1.2.3', '-1.2', 'a.b', '1.2 ', '1.1234567890123456'])('that is none is refused by name: %j', (text) => {
+  it.each(['', '1', '1.', '.1', '1.2.3', '-1.2', 'a.b', '1.2 ', '1.1234567890123456'])('rejects an invalid text by name: %j', (text) => {
     expect(() => parseCursor(text)).toThrow(expect.objectContaining({ code: 'invalid_argument', details: { field: 'after' } }))
   })
 })
 
-describe('what is live', () => {
-  it('[W1.1] tells whoever watched before a thread was there when its first words were not heard', () => {
+describe('a live thread', () => {
+  it('[W1.1] makes early subscribers of a new thread start over when its first chunks were missed', () => {
     const runner = new LiveThread('thread')
-    runner.begin(1)
+    runner.beginEpoch(1)
     runner.startRun('run', 0)
     for (let index = 0; index < 10_000; index++) runner.publish(delta('x'))
     const watched = new LiveThread('thread')
@@ -41,41 +41,41 @@ describe('what is live', () => {
     expect(watched.first).toBeGreaterThan(0)
     expect(watched.runStart).toBeUndefined()
     const second = new LiveThread('thread')
-    second.begin(2)
+    second.beginEpoch(2)
     expect(second.first).toBeGreaterThan(0)
     const whole = new LiveThread('thread')
-    whole.begin(1)
+    whole.beginEpoch(1)
     expect(whole.first).toBe(0)
   })
 
-  it('[W1.1] a cursor from before a gap does not pass for one from after it', () => {
+  it('[W1.1] does not take a cursor from before a gap for one from after it', () => {
     const live = new LiveThread('thread')
-    live.enter(1)
+    live.enterEpoch(1)
     live.publish(delta('x'))
-    const before = live.mark().cursor
+    const before = live.currentPosition().cursor
     expect(live.after(before)).toBe(live.end)
     live.skip()
     expect(live.after(before)).toBeUndefined()
     expect(live.after(live.cursorBefore(live.end))).toBeUndefined()
     live.endEpoch(1, false, 5)
-    const settled = live.mark().cursor
+    const settled = live.currentPosition().cursor
     expect(live.after(settled)).toBe(live.end)
     live.endEpoch(1, false, 5)
-    expect(live.mark().cursor).not.toBe(settled)
+    expect(live.currentPosition().cursor).not.toBe(settled)
     expect(live.after(settled)).toBeUndefined()
   })
 
   const events = fc.array(fc.oneof({ weight: 6, arbitrary: fc.record({ publish: fc.integer({ min: 1, max: 3_000 }) }) }, { weight: 1, arbitrary: fc.record({ epochs: fc.integer({ min: 1, max: 3 }) }) }), { maxLength: 12 })
 
-  it('[W1.1] gives whoever returns exactly what came after, or nothing to go on from', () => {
+  it('[W1.1] gives a returning subscriber exactly the chunks after its cursor, or no position', () => {
     fc.assert(
       fc.property(events, fc.array(fc.double({ min: 0, max: 1, noNaN: true }), { maxLength: 20 }), (drawn, places) => {
         const live = new LiveThread('thread')
         const all: Chunk[] = []
         let epoch = 1
-        live.enter(epoch)
+        live.enterEpoch(epoch)
         for (const event of drawn) {
-          if ('epochs' in event) live.enter((epoch += event.epochs))
+          if ('epochs' in event) live.enterEpoch((epoch += event.epochs))
           else for (let index = 0; index < event.publish; index++) live.publish(all[all.push(delta('x')) - 1] as Chunk)
         }
         expect(live.end).toBe(all.length)
@@ -96,9 +96,9 @@ describe('what is live', () => {
     )
   })
 
-  it('[W1.1] does not take a cursor of another count for its own', () => {
+  it('[W1.1] does not accept a cursor of another numbering', () => {
     const live = new LiveThread('thread')
-    live.join(5, 1_700_000_000_000)
+    live.joinEpoch(5, 1_700_000_000_000)
     live.publish(delta('x'))
     for (const cursor of ['5.0', '5.1', '4.9', '6.1']) expect(live.after(cursor)).toBeUndefined()
     expect(live.after('5.1700000000000')).toBe(0)
@@ -107,7 +107,7 @@ describe('what is live', () => {
 
   it('begins with the active run, or at the edge', () => {
     const live = new LiveThread('thread')
-    live.enter(1)
+    live.enterEpoch(1)
     live.publish(delta('before'))
     expect(live.runStart).toBe(1)
     live.startRun('run', 0)
@@ -122,57 +122,57 @@ describe('what is live', () => {
     expect(live.runId).toBeUndefined()
   })
 
-  it('marks the present step: rows up to its start, and what it said since', () => {
+  it('describes the present step: the rows up to its start, and its chunks since', () => {
     const live = new LiveThread('thread')
-    live.enter(1)
+    live.enterEpoch(1)
     live.startRun('run', 4)
     live.committed(6)
     live.publish(delta('a'))
     live.publish(delta('b'))
-    expect(live.mark()).toMatchObject({ position: 2, cursor: '1.0', seq: 4, step: [{ payload: { text: 'ab' } }] })
+    expect(live.currentPosition()).toMatchObject({ position: 2, cursor: '1.0', seq: 4, step: [{ payload: { text: 'ab' } }] })
     live.committed(9)
-    expect(live.mark()).toMatchObject({ seq: 4 })
+    expect(live.currentPosition()).toMatchObject({ seq: 4 })
     live.publish(chunk('step-finish'))
-    expect(live.mark()).toMatchObject({ position: 3, cursor: '1.3', seq: 9, step: [] })
+    expect(live.currentPosition()).toMatchObject({ position: 3, cursor: '1.3', seq: 9, step: [] })
     live.publish(chunk('finish'))
     live.endRun(false)
-    expect(live.mark()).toMatchObject({ position: 4, cursor: '1.4', seq: undefined, step: [] })
+    expect(live.currentPosition()).toMatchObject({ position: 4, cursor: '1.4', seq: undefined, step: [] })
     // Who had not seen the run's last word is still told it.
-    expect(live.mark(2)).toMatchObject({ position: 3, cursor: '1.3' })
+    expect(live.currentPosition(2)).toMatchObject({ position: 3, cursor: '1.3' })
     // Once another run began, that word is history, also when the new run waits.
     live.startRun('next', 9)
     live.publish(delta('c'))
     live.endRun(true)
-    expect(live.mark(2)).toMatchObject({ position: 5, cursor: '1.5' })
+    expect(live.currentPosition(2)).toMatchObject({ position: 5, cursor: '1.5' })
   })
 
-  it('[W1.2] an epoch that begins before the end of the last was heard makes watchers start over, and nobody speaks of a failure', () => {
+  it('[W1.2] an epoch that begins before the end of the last was received makes subscribers start over, without an error', () => {
     const live = new LiveThread('thread')
-    live.begin(1)
+    live.beginEpoch(1)
     live.startRun('run', 0)
     live.publish(delta('a'))
     const { end, generation } = live
-    live.begin(2)
+    live.beginEpoch(2)
     expect([live.first > end, live.generation, live.running]).toEqual([true, generation, false])
   })
 
-  it('[W1.2] what is still heard of an epoch that was settled from the store is no news', () => {
+  it('[W1.2] ignores late events of an epoch that was ended from the store', () => {
     const live = new LiveThread('thread')
-    live.begin(3)
+    live.beginEpoch(3)
     live.startRun('run', 0)
     live.publish(delta('a'))
     live.endEpoch(3, false, 1_700_000_000_000)
     const { end } = live
     live.follow({ type: 'chunk', chunk: { ...chunk('finish'), cursor: '3.2' } })
-    expect([live.end, live.committedSeq, live.mark().cursor]).toEqual([end, 0, '3.1700000000000'])
-    live.begin(4)
+    expect([live.end, live.committedSeq, live.currentPosition().cursor]).toEqual([end, 0, '3.1700000000000'])
+    live.beginEpoch(4)
     live.publish(delta('b'))
     expect(live.at(end)?.cursor).toBe('4.1')
   })
 
-  it('starts over for everyone when what was said does not count any more', () => {
+  it('makes all subscribers start over when the published chunks are void', () => {
     const live = new LiveThread('thread')
-    live.enter(1)
+    live.enterEpoch(1)
     live.startRun('run', 0)
     live.publish(delta('a'))
     const { generation } = live
@@ -185,9 +185,9 @@ describe('what is live', () => {
 })
 
 describe('readers', () => {
-  it('get the chunk of their position, whoever else is ahead or behind', () => {
+  it('get the chunk of their position, whether others are ahead or behind', () => {
     const live = new LiveThread('thread')
-    live.begin(1)
+    live.beginEpoch(1)
     for (let index = 0; index < ring + 10; index++) live.publish(delta(String(index)))
     const textAt = (position: number) => {
       const handed = live.ready(position, live.generation)
@@ -205,7 +205,7 @@ describe('readers', () => {
 })
 
 describe('the present step', () => {
-  it('is as short as what was said, whatever the pieces it came in', () => {
+  it('joins deltas, whatever pieces they arrive in', () => {
     const pieces = fc.array(fc.record({ id: fc.constantFrom('a', 'b'), text: fc.string({ maxLength: 3 }) }))
     fc.assert(
       fc.property(pieces, (drawn) => {
@@ -218,7 +218,7 @@ describe('the present step', () => {
     )
   })
 
-  it('keeps only the newest of what is of passing interest', () => {
+  it('retains only the newest transient chunks', () => {
     const step = new PresentStep()
     step.add(chunk('step-start'))
     for (let index = 0; index < 100_000; index++) step.add(chunk(index % 3 === 0 ? 'raw' : 'tool-output', index))

@@ -2,8 +2,18 @@ import type { LiveEvent, LiveState } from '../../bus/message.ts'
 import type { Chunk } from '../../message/chunk.ts'
 import { Notifier, type KeepAlive } from '../../base/promises.ts'
 import {
-  boundaries, ChunkRing, compareCursors, cursorBefore, ends, formatBefore, formatCursor, parseCursor, positionAfter, PresentStep,
-  StartMarker, type Cursor,
+  committedChunks,
+  ChunkRing,
+  compareCursors,
+  cursorBefore,
+  finalChunks,
+  formatBefore,
+  formatCursor,
+  parseCursor,
+  positionAfter,
+  PresentStep,
+  StartMarker,
+  type Cursor,
 } from './retained-chunks.ts'
 
 /** How many chunks one `state` message carries to a peer that begins to watch. */
@@ -24,8 +34,8 @@ export interface LivePosition {
 
 /** Sends the events of a thread to the peers that watch it. */
 export interface LiveRelay {
-  entered(epoch: number): void
-  happened(event: LiveEvent): void
+  onEpoch(epoch: number): void
+  onEvent(event: LiveEvent): void
 }
 
 /** The result of one read. Subscribers at the same position share it. */
@@ -55,9 +65,9 @@ export class LiveThread {
   #index = 0
   #events = 0
   #running = false
-  #more = false
+  #moreRuns = false
   /** The next epoch does not continue the events received here. */
-  #torn = false
+  #hasGap = false
   /** The cursor that was current at a gap. It is ambiguous: it names the position before the gap and the one after it. */
   #skippedAt: string | undefined
   #runs = 0
@@ -121,12 +131,12 @@ export class LiveThread {
   }
 
   /** Whether this thread is known to belong to another resource. */
-  foreignTo(resourceId: string | undefined): boolean {
+  belongsToOther(resourceId: string | undefined): boolean {
     return resourceId !== undefined && this.resourceId !== undefined && this.resourceId !== resourceId
   }
 
   /** A subscriber that has `seen` only the chunks before the final chunk of the last run still receives that chunk. */
-  mark(seen = this.#ring.end): LivePosition {
+  currentPosition(seen = this.#ring.end): LivePosition {
     const { runId } = this
     if (this.#running) {
       return { position: this.#ring.end, cursor: this.#stepCursor, runId, seq: this.#seq, step: this.#step.chunks(), runs: this.#runs }
@@ -143,36 +153,36 @@ export class LiveThread {
   }
 
   /** Chunks published from here on belong to this epoch. An older epoch is ignored. */
-  enter(epoch: number): void {
+  enterEpoch(epoch: number): void {
     if (epoch <= this.#epoch) return
     this.#epoch = epoch
     this.#index = 0
     this.#events = 0
-    this.relay?.entered(epoch)
+    this.relay?.onEpoch(epoch)
   }
 
   /**
    * An epoch begins, in this process or in another. Subscribers start over when the end of the previous epoch was not received from its
    * process, or when an epoch was missed. A takeover publishes its own chunk about it.
    */
-  begin(epoch: number): void {
+  beginEpoch(epoch: number): void {
     if (epoch <= this.#epoch) return
-    if (this.#running || this.#more || this.#torn || epoch !== this.#epoch + 1) this.skip()
+    if (this.#running || this.#moreRuns || this.#hasGap || epoch !== this.#epoch + 1) this.skip()
     // The present step is in the store by now, or will be published again.
     this.#running = false
-    this.#more = false
-    this.#torn = false
+    this.#moreRuns = false
+    this.#hasGap = false
     this.#step.clear()
-    this.enter(epoch)
+    this.enterEpoch(epoch)
   }
 
   /** Chunks were or may be published that do not reach this process: subscribers start over when the next epoch begins. */
-  tear(): void {
-    this.#torn = true
+  markGap(): void {
+    this.#hasGap = true
   }
 
   /** Continues an epoch whose index is not known here. It counts on from an index that no chunk can have: the time of day. */
-  join(epoch: number, now: number): void {
+  joinEpoch(epoch: number, now: number): void {
     if (epoch <= this.#epoch) return
     this.#epoch = epoch
     this.#index = now
@@ -191,16 +201,16 @@ export class LiveThread {
     this.#committed = seq
     this.#step.clear()
     this.#stepCursor = this.#cursor
-    this.#happened({ type: 'run', runId, seq })
+    this.#relayEvent({ type: 'run', runId, seq })
   }
 
   /** A suspended run stays the thread's run without being active. `more`: another run begins in this epoch. */
   endRun(suspended: boolean, more = false): void {
     if (!suspended) this.runId = undefined
     this.#running = false
-    this.#more = more
+    this.#moreRuns = more
     this.#step.clear()
-    this.#happened({ type: 'rest', suspended, ...(more && { more }) })
+    this.#relayEvent({ type: 'rest', suspended, ...(more && { more }) })
   }
 
   /** The present step will be published again: all subscribers start over from the stored rows. */
@@ -208,7 +218,7 @@ export class LiveThread {
     this.generation++
     this.#ring.clear()
     this.#index++
-    this.#happened({ type: 'anew' })
+    this.#relayEvent({ type: 'anew' })
     this.notify()
   }
 
@@ -217,7 +227,7 @@ export class LiveThread {
     this.#ring.withdraw()
     this.#step.clear()
     this.#stepCursor = this.#cursor
-    this.#happened({ type: 'withdrawn' })
+    this.#relayEvent({ type: 'withdrawn' })
   }
 
   /** Chunks were published that did not reach this process: subscribers start over from the stored rows. */
@@ -251,25 +261,25 @@ export class LiveThread {
   committed(seq: number | undefined): void {
     if (seq === undefined) return
     this.#committed = seq
-    this.#happened({ type: 'committed', seq })
+    this.#relayEvent({ type: 'committed', seq })
   }
 
   publish(chunk: Chunk): void {
     chunk.cursor = `${this.#epoch}.${++this.#index}`
     this.#add(chunk, chunk.cursor)
-    this.#happened({ type: 'chunk', chunk })
+    this.#relayEvent({ type: 'chunk', chunk })
   }
 
-  #happened(event: LiveEvent): void {
+  #relayEvent(event: LiveEvent): void {
     this.#events++
-    this.relay?.happened(event)
+    this.relay?.onEvent(event)
   }
 
   #add(chunk: Chunk, cursor: string): void {
     this.#ring.push(chunk)
     if (chunk.type === 'text-delta') {
       if (this.#running) this.#step.add(chunk)
-    } else this.#account(chunk, cursor)
+    } else this.#updateState(chunk, cursor)
     this.notify()
   }
 
@@ -340,7 +350,7 @@ export class LiveThread {
     this.runId = state.runId
     if (state.runId !== undefined) this.#finalChunk = -1
     this.#running = state.running
-    this.#more = false
+    this.#moreRuns = false
     this.#runs++
     this.#seq = state.seq
     this.#committed = state.committed
@@ -351,8 +361,8 @@ export class LiveThread {
   }
 
   /** Updates the state of run and step that later subscribers start from. */
-  #account(chunk: Chunk, cursor: string): void {
-    if (ends.has(chunk.type)) {
+  #updateState(chunk: Chunk, cursor: string): void {
+    if (finalChunks.has(chunk.type)) {
       // A snapshot from here on is the stored state.
       this.runId = undefined
       this.#running = false
@@ -360,7 +370,7 @@ export class LiveThread {
       this.#finalChunk = this.#ring.end - 1
     } else if (chunk.type === 'start') this.#finalChunk = -1
     if (!this.#running) return
-    if (boundaries.has(chunk.type)) {
+    if (committedChunks.has(chunk.type)) {
       this.#step.clear()
       this.#seq = this.#committed
       this.#stepCursor = cursor
@@ -369,7 +379,7 @@ export class LiveThread {
   }
 
   /** Whether this thread is known to belong to this resource. */
-  isOf(resourceId: string | undefined): boolean {
+  belongsTo(resourceId: string | undefined): boolean {
     return resourceId === undefined || this.resourceId === resourceId
   }
 

@@ -20,7 +20,9 @@ export function formatCursor({ epoch, index }: Cursor): string {
 export function parseCursor(text: string): Cursor {
   const match = /^(\d{1,15})\.(\d{1,15})$/.exec(text)
   if (!match) {
-    throw new HeedError('invalid_argument', `'${text}' is not a cursor. Pass the 'cursor' of a chunk as it came.`, { details: { field: 'after' } })
+    throw new HeedError('invalid_argument', `'${text}' is not a cursor. Pass the 'cursor' of a chunk as it came.`, {
+      details: { field: 'after' },
+    })
   }
   return { epoch: Number(match[1]), index: Number(match[2]) }
 }
@@ -48,7 +50,9 @@ export class ChunkRing {
   /** The position of the oldest retained chunk, and the one after the newest. */
   first = 0
   end = 0
-  /** Chunks before this position were refused after they were published: subscribers that had attached have read them; later ones must not. */
+  /**
+   * Chunks before this position were refused after they were published: subscribers that had attached have read them; later ones must not.
+   */
   #withdrawn = 0
   readonly #chunks: Chunk[] = []
 
@@ -116,7 +120,8 @@ export function cursorBefore(retained: RetainedChunks, position: number): string
 }
 
 /**
- * The position at which a subscriber attached while no chunk was retained. No chunk has its cursor, and the next chunk may belong to another
+ * The position at which a subscriber attached while no chunk was retained. No chunk has its cursor, and the next chunk may belong to
+ * another
  * epoch; the marker stays valid while the subscribers since then have missed no chunk.
  */
 export class StartMarker {
@@ -140,49 +145,51 @@ function cursorAt(retained: RetainedChunks, position: number): Cursor {
   return parseCursor(retained.at(position)?.cursor ?? '0.0')
 }
 
-/** The last word of a run. */
-export const ends: ReadonlySet<Chunk['type']> = new Set<Chunk['type']>(['finish', 'abort', 'error'])
-/** Chunks that are told when what they stand for is stored. */
-export const boundaries: ReadonlySet<Chunk['type']> = new Set<Chunk['type']>([...ends, 'step-finish', 'tool-call-approval', 'tool-call-suspended'])
+/** The types of a run's last chunk. */
+export const finalChunks: ReadonlySet<Chunk['type']> = new Set<Chunk['type']>(['finish', 'abort', 'error'])
+/** The types of chunks that are published after the commit of what they describe. */
+export const committedChunks: ReadonlySet<Chunk['type']> = new Set<Chunk['type']>([
+  ...finalChunks, 'step-finish', 'tool-call-approval', 'tool-call-suspended',
+])
 
-/** How many chunks of passing interest a step keeps: what a tool reports while it works is shown, and not part of any message. */
-const passingLimit = 1_024
+/** How many transient chunks a step retains: progress of tools, which is in no message. */
+const transientLimit = 1_024
 
-/** What the present step has said so far, as short as what it said: history can't tell it yet. */
+/** The chunks of the present step, which is not in history yet. Consecutive deltas are joined. */
 export class PresentStep {
   #chunks: Chunk[] = []
-  /** The last chunk when it is a delta that grows: a copy of ours, since watchers hold the chunks themselves. */
-  #growing: Delta | undefined
-  #passing = 0
+  /** The last chunk, when it is a delta that following deltas are appended to. A copy, since subscribers hold the published chunk. */
+  #lastDelta: Delta | undefined
+  #transientCount = 0
 
   add(chunk: Chunk): void {
-    const growing = this.#growing
-    if (growing && growing.type === chunk.type && grow(growing, chunk)) return
+    const last = this.#lastDelta
+    if (last && last.type === chunk.type && append(last, chunk)) return
     if (chunk.type === 'raw') return
-    this.#growing = isDelta(chunk) ? copyOf(chunk) : undefined
-    this.#chunks.push(this.#growing ?? chunk)
-    if (isPassing(chunk) && ++this.#passing > passingLimit) this.#dropPassing()
+    this.#lastDelta = isDelta(chunk) ? copyOf(chunk) : undefined
+    this.#chunks.push(this.#lastDelta ?? chunk)
+    if (isTransient(chunk) && ++this.#transientCount > transientLimit) this.#dropTransient()
   }
 
   clear(): void {
     this.#chunks = []
-    this.#growing = undefined
-    this.#passing = 0
+    this.#lastDelta = undefined
+    this.#transientCount = 0
   }
 
   chunks(): Chunk[] {
-    return this.#chunks.map((chunk) => (chunk === this.#growing ? copyOf(this.#growing) : chunk))
+    return this.#chunks.map((chunk) => (chunk === this.#lastDelta ? copyOf(this.#lastDelta) : chunk))
   }
 
-  /** The older half goes at once, so that dropping costs little per chunk. */
-  #dropPassing(): void {
-    let drop = this.#passing - passingLimit / 2
-    this.#passing -= drop
-    this.#chunks = this.#chunks.filter((chunk) => !isPassing(chunk) || drop-- <= 0)
+  /** Drops the older half at once, so that the cost per chunk is small. */
+  #dropTransient(): void {
+    let drop = this.#transientCount - transientLimit / 2
+    this.#transientCount -= drop
+    this.#chunks = this.#chunks.filter((chunk) => !isTransient(chunk) || drop-- <= 0)
   }
 }
 
-function isPassing(chunk: Chunk): boolean {
+function isTransient(chunk: Chunk): boolean {
   if (chunk.type === 'tool-output' || chunk.type === 'object') return true
   if (chunk.type === 'tool-result') return 'payload' in chunk && chunk.payload.preliminary === true
   return chunk.type.startsWith('data-') && chunk.type !== 'data-user-message' && chunk.type !== 'data-signal'
@@ -198,8 +205,8 @@ function copyOf<D extends Delta>(chunk: D): D {
   return { ...chunk, payload: { ...chunk.payload } }
 }
 
-/** One delta for all that follow each other in one block. */
-function grow(delta: Delta, chunk: Chunk): boolean {
+/** Appends a delta to the one before it, if both are of one block. */
+function append(delta: Delta, chunk: Chunk): boolean {
   if (delta.type === 'tool-call-delta') {
     if (chunk.type !== 'tool-call-delta' || chunk.payload.toolCallId !== delta.payload.toolCallId) return false
     delta.payload.argsTextDelta += chunk.payload.argsTextDelta

@@ -137,7 +137,7 @@ describe('the checker', () => {
     ['a parked run in place of an answer', evidence({ thread: { rows: [row('a', 1)], runs: [{ runId: 'r', status: 'parked', epoch: 1, attempts: 11 }] } })],
     ['a send that was never confirmed and is gone', evidence({ notes: [send('b')] })],
     ['a send that a process refused when it ended', evidence({ notes: [outcome('a'), { note: 'stopping' }, send('b'), { note: 'refused', thread, id: 'b', why: 'closed' }, outcome('b', { action: 'rejected', reason: 'closed' }), { note: 'closed' }] })],
-    ['a lease that ran out', evidence({ notes: [{ note: 'trouble', what: 'a thread stopped; it is taken up again {"error":"The lease of thread t0 ran out. It goes on here if nobody took it."}' }] })],
+    ['a lease that ran out', evidence({ notes: [{ note: 'trouble', what: 'the host of a thread failed; the thread is claimed again {"error":"The lease of thread t0 expired. The thread continues here unless another process has claimed it."}' }] })],
     ['the same prompt once more', evidence({ notes: [asked('s', 'x')], others: [journal(1, [asked('s', 'x'), asked('s', 'x', 'y')])] })],
     ['a word that was made before another process had the thread', evidence({ notes: [seen('1.1', 'text-delta', { words: [150] })], others: [journal(1, [{ ...written(2, 200), at: 210 }])] })],
     ['a hole that a snapshot tells of', evidence({ notes: [...telling, seen('1.1', 'start'), snapshot('1.4', [{ id: 'a', role: 'signal', text: '' }, { id: 'said-2', role: 'assistant', text: '11 12 13 ' }]), seen('1.5', 'finish')] })],

@@ -64,8 +64,8 @@ export const trueRefusals: Check = (evidence) => {
  * the same is for the checks of watching.
  */
 const expected: readonly RegExp[] = [
-  /^a thread stopped; it is taken up again .*The lease of (?:thread \S+ ran out|this process could not be renewed)/,
-  /^the bus does not answer; the work of other processes is found by sweeps of the store/,
+  /^the host of a thread failed; the thread is claimed again .*The lease of (?:thread \S+ expired|this process could not be renewed)/,
+  /^the bus does not answer; sweeps of the store find the work of other processes/,
 ]
 
 /** A process says what went wrong; nothing may that nobody did to it. */

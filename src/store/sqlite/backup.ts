@@ -10,7 +10,10 @@ import { migrations, refuseUnknown, versionOf } from './migrations.ts'
 
 /** Writes a backup under another name first: what has the wanted name is whole and on the disk. */
 export async function writeBackup(to: string, write: (path: string) => Promise<unknown>): Promise<void> {
-  if (existsSync(to)) throw new HeedError('invalid_argument', `There is a file ${to} already. Name another for the backup, or remove it.`, { details: { field: 'path' } })
+  if (existsSync(to))
+    throw new HeedError('invalid_argument', `There is a file ${to} already. Name another for the backup, or remove it.`, {
+      details: { field: 'path' },
+    })
   await makeFolder(dirname(to))
   const partial = `${to}.${newId()}.partial`
   try {
@@ -32,7 +35,9 @@ async function sync(path: string): Promise<void> {
 export async function checkBackup(path: string, database: string | undefined): Promise<void> {
   if (typeof path !== 'string' || path === '') throw refused('path', 'the path of a backup')
   if (database !== undefined && isSame(path, database)) {
-    throw new HeedError('invalid_argument', `${path} is the database that is open, and no backup of it. Name a file that backup() wrote.`, { details: { field: 'path' } })
+    throw new HeedError('invalid_argument', `${path} is the database that is open, and no backup of it. Name a file that backup() wrote.`, {
+      details: { field: 'path' },
+    })
   }
   await checkCopy(path)
 }
@@ -60,16 +65,23 @@ async function checkCopy(path: string): Promise<void> {
 const ofTheMoment: ReadonlySet<string> = new Set(['heed_processes'])
 
 /**
- * Puts everything back as it was in a backup, in one transaction: other connections go on and see the one or the other. Runs of the
- * present are fenced off; runs that were active in the backup are taken up by whoever looks for them.
+ * Puts everything back as it was in a backup, in one transaction: other connections go on and see the one or the other. The
+ * runs of now are fenced off; runs that were active in the backup are taken over by the next process that runs their agent.
  */
 export function restore(database: DatabaseSync, from: string): void {
   database.prepare('ATTACH ? AS backup').run(from)
   const version = Number(database.prepare('PRAGMA backup.user_version').get()?.user_version)
   if (version !== versionOf(database)) {
-    throw new HeedError('store_failed', `The backup ${from} has schema version ${version}, and this database ${migrations.length}. Open the backup once with this Heed, then restore it.`)
+    throw new HeedError(
+      'store_failed',
+      `The backup ${from} has schema version ${version}, and this database ${migrations.length}. `
+        + 'Open the backup once with this Heed, then restore it.',
+    )
   }
-  const tables = database.prepare(`SELECT name FROM sqlite_schema WHERE type = 'table' AND name LIKE 'heed\\_%' ESCAPE '\\'`).all().map(({ name }) => String(name))
+  const tables = database
+    .prepare(`SELECT name FROM sqlite_schema WHERE type = 'table' AND name LIKE 'heed\\_%' ESCAPE '\\'`)
+    .all()
+    .map(({ name }) => String(name))
   const triggers = database.prepare(`SELECT name, sql FROM sqlite_schema WHERE type = 'trigger' AND name LIKE 'heed\\_%' ESCAPE '\\'`).all()
   database.exec('BEGIN IMMEDIATE')
   try {
@@ -77,10 +89,13 @@ export function restore(database: DatabaseSync, from: string): void {
     const { key } = database.prepare(`SELECT coalesce(max(seq), 0) AS key FROM sqlite_sequence WHERE name = 'heed_threads'`).get() ?? {}
     const recalled = database.prepare('SELECT 1 AS found FROM heed_recall').get() !== undefined
     for (const { name } of triggers) database.exec(`DROP TRIGGER ${String(name)}`)
-    for (const table of tables.filter((name) => !ofTheMoment.has(name))) database.exec(`DELETE FROM main.${table}; INSERT INTO main.${table} SELECT * FROM backup.${table}`)
+    for (const table of tables.filter((name) => !ofTheMoment.has(name)))
+      database.exec(`DELETE FROM main.${table}; INSERT INTO main.${table} SELECT * FROM backup.${table}`)
     for (const { sql } of triggers) database.exec(String(sql))
     // Epochs and keys only grow: no lease and no cursor of the present may fit.
-    database.prepare(`UPDATE heed_threads SET epoch = epoch + ? + 1, owner = NULL, due_at = iif(status = 'running', 0, due_at)`).run(Number(epoch))
+    database
+      .prepare(`UPDATE heed_threads SET epoch = epoch + ? + 1, owner = NULL, due_at = iif(status = 'running', 0, due_at)`)
+      .run(Number(epoch))
     database.prepare(`UPDATE sqlite_sequence SET seq = max(seq, ?) WHERE name = 'heed_threads'`).run(Number(key))
     // What was indexed of the present is not what is there now. The backup may be from before anybody wanted to know of changes.
     database.exec('UPDATE heed_recall SET generation = hex(randomblob(8))')

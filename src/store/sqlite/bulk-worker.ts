@@ -42,7 +42,8 @@ function backup(database: DatabaseSync, to: string): void {
 }
 
 function carried(error: unknown): CarriedError {
-  if (isHeedError(error)) return { message: error.message, code: error.code, retryable: error.retryable, ...(error.details && { details: error.details }) }
+  if (isHeedError(error))
+    return { message: error.message, code: error.code, retryable: error.retryable, ...(error.details && { details: error.details }) }
   const { errcode } = error as { errcode?: unknown }
   return { message: error instanceof Error ? error.message : String(error), ...(typeof errcode === 'number' && { errcode }) }
 }

@@ -69,7 +69,7 @@ export class Checkpointer {
     await gone
   }
 
-  /** What waits to be copied, about. */
+  /** About how many pages are not copied yet. */
   #pages(): number {
     return (this.#rows - this.#copiedRows) * this.#pagesPerRow
   }

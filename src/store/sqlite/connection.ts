@@ -112,16 +112,22 @@ export class Connection implements SqlConnection {
       const log = new LogFile(location.path, new FileCheck(database, location.path))
       this.#log = log
       this.#flusher = new Flusher(() => log.sync())
-      this.#checkpointer = new Checkpointer({ path: location.path, pageSize: pageSizeOf(database) }, {
-        hold: () => this.#writer.hold(),
-        giveUp: () => database.exec('PRAGMA wal_autocheckpoint = 1000'),
-      })
+      this.#checkpointer = new Checkpointer(
+        { path: location.path, pageSize: pageSizeOf(database) },
+        {
+          hold: () => this.#writer.hold(),
+          giveUp: () => database.exec('PRAGMA wal_autocheckpoint = 1000'),
+        },
+      )
     }
     this.#purge()
   }
 
   /** One transaction, shared with whatever else is asked for in this turn of the event loop. */
-  write<Result>(work: (tables: SqlTables, statements: Statements) => Result, { first, last }: TransactionSteps<Result> = {}): Promise<Result> {
+  write<Result>(
+    work: (tables: SqlTables, statements: Statements) => Result,
+    { first, last }: TransactionSteps<Result> = {},
+  ): Promise<Result> {
     return this.#writer.write(() => work(this.#tables, this.statements), { first, last: last && ((result) => last(this.#tables, result)) })
   }
 
@@ -262,7 +268,9 @@ export class Connection implements SqlConnection {
 
   async #purgeAll(): Promise<void> {
     try {
-      while (!this.#closed && (await this.#writer.write(() => this.#tables.purgeSome()))) { /* more is left */ }
+      while (!this.#closed && (await this.#writer.write(() => this.#tables.purgeSome()))) {
+        /* more is left */
+      }
     } catch {
       // The rows can't be seen by anyone; the next open tries again.
     }

@@ -32,16 +32,31 @@ export function storeFailure(error: unknown, name: string): HeedError {
   const code = resultCode(error)
   const why = error instanceof Error ? error.message : String(error)
   if (code === CORRUPT || code === NOT_A_DATABASE || (code === GENERIC && /^no such (?:table|column|index)/.test(why))) {
-    return new HeedError('store_corrupt', `The database ${name} is damaged or is none: ${why}. Restore it from a backup, or name another file.`, { cause: error })
+    return new HeedError(
+      'store_corrupt',
+      `The database ${name} is damaged or is none: ${why}. Restore it from a backup, or name another file.`,
+      { cause: error },
+    )
   }
   if (code === BUSY) {
-    return new HeedError('store_failed', `The database ${name} is held by another process. Try again when that is done.`, { cause: error, retryable: true })
+    return new HeedError('store_failed', `The database ${name} is held by another process. Try again when that is done.`, {
+      cause: error,
+      retryable: true,
+    })
   }
   if (code === FULL) {
-    return new HeedError('store_full', `There is no space left for the database ${name}. Make room; what was refused may then be sent again.`, { cause: error, retryable: true })
+    return new HeedError(
+      'store_full',
+      `There is no space left for the database ${name}. Make room; what was refused may then be sent again.`,
+      { cause: error, retryable: true },
+    )
   }
   if (code === READONLY || (code === CANT_OPEN && isReadOnly(name))) {
-    return new HeedError('store_readonly', `The database ${name} can't be written: ${why}. Check the permissions of the file and its folder, and its mount.`, { cause: error })
+    return new HeedError(
+      'store_readonly',
+      `The database ${name} can't be written: ${why}. Check the permissions of the file and its folder, and its mount.`,
+      { cause: error },
+    )
   }
   return new HeedError('store_failed', `The database ${name} refused: ${why}. Check its disk and its permissions.`, { cause: error })
 }

@@ -61,7 +61,9 @@ export class Flusher {
       },
       (error: unknown) => {
         // After a failed sync the system may have dropped what it couldn't write: a later success would prove nothing.
-        this.#failure ??= isHeedError(error) ? error : new HeedError('store_failed', 'The disk refused to make the database durable. Check it, then restart.', { cause: error })
+        this.#failure ??= isHeedError(error)
+          ? error
+          : new HeedError('store_failed', 'The disk refused to make the database durable. Check it, then restart.', { cause: error })
         throw this.#failure
       },
     )
@@ -94,11 +96,11 @@ export class LogFile {
     this.#opened ??= this.#open()
     const { handle, is } = await this.#opened
     await datasync(handle.fd)
-    // A file that was deleted can still be written and synced, and nobody will ever find what is in it. Names of files that are open are at hand:
-    // to ask for them here costs a tenth of handing the question to another thread.
+    // A deleted file can still be written and synced, but its content is lost. The names of open files are cached by the system: a
+    // synchronous stat costs a tenth of one in the thread pool.
     const database = this.#find(this.#database)
     const log = this.#find(this.#path)
-    // A log that was emptied and written on has nothing where it should begin, and nobody will read it. An empty one is in the database.
+    // A log that was truncated and then written has no header, so SQLite ignores it. The content of an empty log is in the database.
     const begins = readSync(handle.fd, this.#head, 0, this.#head.length, 0) === 0 || beginsLog(this.#head)
     if (identityOf(database) !== this.#databaseIs || identityOf(log) !== is || !begins) throw gone(this.#database)
     this.#check.check(database)
@@ -150,13 +152,18 @@ function missing(database: string): (error: NodeJS.ErrnoException) => never {
 }
 
 function gone(database: string, cause?: unknown): HeedError {
-  return new HeedError('store_gone', `The database ${database} was deleted, replaced or overwritten while it was open. Nothing more is stored; put it back and restart.`, { cause })
+  return new HeedError(
+    'store_gone',
+    `The database ${database} was deleted, replaced or overwritten while it was open. Nothing more is stored; put it back and restart.`,
+    { cause },
+  )
 }
 
 /**
  * Whether the database file is still the one that was opened: it may be emptied, cut or overwritten without losing its name. Only a
  * checkpoint, of this process or another, changes it otherwise, and makes it longer at most up to what the connection sees. So it is looked
- * into only when its size or time changed: a tenth of a millisecond, every few thousand commits. A copy of the same length with the header of a
+ * into only when its size or time changed: a tenth of a millisecond, every few thousand commits. A copy of the same length with the header
+ * of a
  * Heed is not told apart.
  *
  * The file is read through SQLite: to open and close it by other means would drop SQLite's locks. Only its header is: without the log
@@ -214,5 +221,8 @@ function isNoDatabase(error: unknown): boolean {
 }
 
 function overwritten(name: string, why: string): HeedError {
-  return new HeedError('store_gone', `The database ${name} was overwritten while it was open: ${why}. Nothing more is stored; put it back and restart.`)
+  return new HeedError(
+    'store_gone',
+    `The database ${name} was overwritten while it was open: ${why}. Nothing more is stored; put it back and restart.`,
+  )
 }

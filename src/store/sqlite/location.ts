@@ -11,12 +11,18 @@ export type LocalLocation = { kind: 'file'; path: string } | { kind: 'memory' }
 
 export function parseLocation(url: string): Location {
   if (typeof url !== 'string') {
-    throw new HeedError('invalid_argument', 'url is missing. Use file:./path.db, :memory:, or libsql://… and https://… for a server.', { details: { field: 'url' } })
+    throw new HeedError('invalid_argument', 'url is missing. Use file:./path.db, :memory:, or libsql://… and https://… for a server.', {
+      details: { field: 'url' },
+    })
   }
   if (url === ':memory:' || url === 'file::memory:') return { kind: 'memory' }
   if (/^(?:libsql|https?|wss?):\/\/./i.test(url)) return { kind: 'remote', url }
   if (!url.startsWith('file:') || url.length === 5 || url.includes('?')) {
-    throw new HeedError('invalid_argument', `"${url}" names no database. Use file:./path.db, :memory:, or libsql://… and https://… for a server.`, { details: { field: 'url' } })
+    throw new HeedError(
+      'invalid_argument',
+      `"${url}" names no database. Use file:./path.db, :memory:, or libsql://… and https://… for a server.`,
+      { details: { field: 'url' } },
+    )
   }
   return { kind: 'file', path: url.startsWith('file://') ? fileURLToPath(url) : resolve(url.slice(5)) }
 }
@@ -43,7 +49,8 @@ export async function resolveFile(path: string): Promise<string> {
 }
 
 /**
- * Makes a folder and those above it, where they aren't there. Node's own `recursive` goes on for ever where a file system denies that a folder is
+ * Makes a folder and those above it, where they aren't there. Node's own `recursive` goes on for ever where a file system denies that a
+ * folder is
  * there which it doesn't let anybody make something in, such as /proc.
  */
 export async function makeFolder(folder: string): Promise<void> {

@@ -50,9 +50,13 @@ export function versionOf(database: DatabaseSync): number {
 }
 
 export function newer(name: string, version: number, known: number): HeedError {
-  return new HeedError('store_newer', `The database ${name} has schema version ${version}; this Heed knows ${known}. Update Heed, or name another database.`, {
-    details: { version, known },
-  })
+  return new HeedError(
+    'store_newer',
+    `The database ${name} has schema version ${version}; this Heed knows ${known}. Update Heed, or name another database.`,
+    {
+      details: { version, known },
+    },
+  )
 }
 
 export function unreleased(name: string, version: number): HeedError {

@@ -35,12 +35,19 @@ export async function remoteClient(url: string, authToken: string | undefined): 
   try {
     ;({ createClient } = (await import(name)) as { createClient: typeof createClient })
   } catch (cause) {
-    throw new HeedError('provider_not_installed', `${url.slice(0, url.indexOf(':'))}: databases need the package ${name}: npm install ${name}.`, { cause, details: { package: name } })
+    throw new HeedError(
+      'provider_not_installed',
+      `${url.slice(0, url.indexOf(':'))}: databases need the package ${name}: npm install ${name}.`,
+      { cause, details: { package: name } },
+    )
   }
   try {
     return createClient({ url, ...(authToken !== undefined && { authToken }) })
   } catch (cause) {
-    throw new HeedError('invalid_argument', `"${url}" names no database: ${cause instanceof Error ? cause.message : String(cause)}.`, { cause, details: { field: 'url' } })
+    throw new HeedError('invalid_argument', `"${url}" names no database: ${cause instanceof Error ? cause.message : String(cause)}.`, {
+      cause,
+      details: { field: 'url' },
+    })
   }
 }
 
@@ -90,9 +97,14 @@ export class RemoteConnection implements SqlConnection {
     return this.#add(work, steps)
   }
 
-  #add<Result>(work: (tables: SqlTables, statements: Statements) => Result, { first, last }: TransactionSteps<Result> = {}): Promise<Result> {
+  #add<Result>(
+    work: (tables: SqlTables, statements: Statements) => Result,
+    { first, last }: TransactionSteps<Result> = {},
+  ): Promise<Result> {
     if (this.#jobs.length >= maxQueued) {
-      return Promise.reject(new HeedError('store_failed', `${maxQueued} writes wait already. Send slower, or try again.`, { retryable: true }))
+      return Promise.reject(
+        new HeedError('store_failed', `${maxQueued} writes wait already. Send slower, or try again.`, { retryable: true }),
+      )
     }
     return new Promise<Result>((resolve, reject) => {
       const job: Job = { work, last: last as Job['last'], resolve: (result) => resolve(result as Result), reject }
@@ -152,18 +164,25 @@ export class RemoteConnection implements SqlConnection {
   #purge(): void {
     if (this.#purging) return
     this.#purging = true
-    this.#purgeAll().finally(() => {
-      this.#purging = false
-    }).catch(() => {
-      // Nobody can see these rows; the next that is deleted takes them along.
-    })
+    this.#purgeAll()
+      .finally(() => {
+        this.#purging = false
+      })
+      .catch(() => {
+        // These rows are invisible; the next deletion of a thread deletes them.
+      })
   }
 
   async #purgeAll(): Promise<void> {
-    while (!this.#closed && (await this.#add((tables) => tables.purgeSome()))) { /* more is left */ }
+    while (!this.#closed && (await this.#add((tables) => tables.purgeSome()))) {
+      /* more is left */
+    }
   }
 
-  async #replayed<Result>(mode: 'write' | 'deferred', work: (tables: SqlTables, statements: Statements) => Result): Promise<{ result: Result; purging: boolean }> {
+  async #replayed<Result>(
+    mode: 'write' | 'deferred',
+    work: (tables: SqlTables, statements: Statements) => Result,
+  ): Promise<{ result: Result; purging: boolean }> {
     for (const level of ['much', 'little'] as const) {
       try {
         return await this.#transaction(mode, (transaction) => replay(executeIn(transaction), this.#clock, work, level))
@@ -174,7 +193,7 @@ export class RemoteConnection implements SqlConnection {
     return this.#transaction(mode, (transaction) => replay(executeIn(transaction), this.#clock, work, 'nothing'))
   }
 
-  /** Tries again while somebody else writes: nothing of a transaction that didn't begin, or was refused, has happened. */
+  /** Retries while another client writes: a transaction that did not begin, or was rejected, changed nothing. */
   async #transaction<Result>(mode: 'write' | 'deferred', work: (transaction: LibSQLTransaction) => Promise<Result>): Promise<Result> {
     const since = performance.now()
     for (let pause = 1; ; pause = Math.min(40, pause * 2)) {
@@ -214,7 +233,8 @@ function executeIn(transaction: LibSQLTransaction): Execute {
       return (await batch.call(transaction, [first, ...more])).map(answerOf)
     } catch (error) {
       // It may be for what was guessed that one of them failed; if it isn't, it fails again.
-      if (/^SQLITE_(?!BUSY|LOCKED)/.test(codeOf(error))) throw new SpeculationFailed('statements that were sent on a guess failed', { cause: error })
+      if (/^SQLITE_(?!BUSY|LOCKED)/.test(codeOf(error)))
+        throw new SpeculationFailed('statements that were sent on a guess failed', { cause: error })
       throw error
     }
   }
@@ -253,7 +273,8 @@ function isBusy(error: unknown): boolean {
 
 function failure(error: unknown, name: string): HeedError {
   const why = error instanceof Error ? error.message : String(error)
-  if (/^SQLITE_(?:CORRUPT|NOTADB)/.test(codeOf(error))) return new HeedError('store_corrupt', `The database ${name} is damaged or is none: ${why}.`, { cause: error })
+  if (/^SQLITE_(?:CORRUPT|NOTADB)/.test(codeOf(error)))
+    return new HeedError('store_corrupt', `The database ${name} is damaged or is none: ${why}.`, { cause: error })
   // A connection that broke, or a server that is away, may be there again.
   const retryable = !/^SQLITE_(?!BUSY|LOCKED)/.test(codeOf(error))
   return new HeedError('store_failed', `The database ${name} refused: ${why}.`, { cause: error, retryable })

@@ -35,7 +35,8 @@ export interface LibSQLStoreOptions {
   /** For how long things are kept. What is older goes by itself while a Heed runs on the store, or with `prune`. For ever unless told. */
   retention?: Retention
   /**
-   * Names the database on the bus of `new Heed({ bus })`. Give it where processes know one database by different urls, or different databases by
+   * Names the database on the bus of `new Heed({ bus })`. Give it where processes know one database by different urls, or different
+   * databases by
    * one url, such as files at the same path of two machines. Defaults to the url without credentials.
    */
   namespace?: string
@@ -105,21 +106,27 @@ export class LibSQLStore extends SqlStore {
   /** Writes one state of the database to a new file, while everything goes on. It can be opened like any other. */
   async backup(path: string): Promise<void> {
     const connection = await this.#local()
-    await writeBackup(path, (to) => (connection.path === undefined ? connection.copyTo(to) : connection.bulk({ kind: 'backup', to }))).catch((error: unknown) => {
+    await writeBackup(path, (to) =>
+      connection.path === undefined ? connection.copyTo(to) : connection.bulk({ kind: 'backup', to }),
+    ).catch((error: unknown) => {
       throw storeFailure(error, path)
     })
   }
 
   /**
-   * Puts everything back as it was in a backup, in one transaction. What runs now is cut off; what was active then is taken up by
-   * whoever runs its agent.
+   * Restores the state of a backup, in one transaction. Running runs end; runs that were active in the backup are taken over by the next
+   * process that runs their agent.
    */
   async restore(path: string): Promise<void> {
     const connection = await this.#local()
     await checkBackup(path, connection.path).catch((error: unknown) => {
       throw storeFailure(error, path)
     })
-    if (connection.path === undefined) throw new HeedError('unsupported_option', 'A database in memory is not restored. Open the backup: new LibSQLStore({ url: `file:${path}` }).')
+    if (connection.path === undefined)
+      throw new HeedError(
+        'unsupported_option',
+        'A database in memory is not restored. Open the backup: new LibSQLStore({ url: `file:${path}` }).',
+      )
     await connection.bulk({ kind: 'restore', from: path })
   }
 

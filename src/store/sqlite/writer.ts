@@ -7,7 +7,7 @@ export interface Transactions {
   begin(): void
   commit(): void
   rollback(): void
-  /** What a caller is told of an error. */
+  /** The error that callers get. */
   failure(error: unknown): Error
 }
 
@@ -61,13 +61,16 @@ export class Writer {
   }
 
   /**
-   * Runs `work` inside of a transaction; resolves when that is committed. `first`: before all jobs in the queue, also when the queue is full.
+   * Runs `work` inside of a transaction; resolves when that is committed. `first`: before all jobs in the queue, also when the queue is
+   * full.
    * `last` runs in the same transaction after the work of all jobs that share it, and answers the result.
    */
   write<Result>(work: () => Result, { first = false, last }: WriteOptions<Result> = none): Promise<Result> {
     if (this.#closed) return Promise.reject(new HeedError('closed', 'This store was closed. Open a new one.'))
     if (!first && this.#queue.length - this.#head >= maxQueued) {
-      return Promise.reject(new HeedError('store_failed', `${maxQueued} writes wait already. Send slower, or try again.`, { retryable: true }))
+      return Promise.reject(
+        new HeedError('store_failed', `${maxQueued} writes wait already. Send slower, or try again.`, { retryable: true }),
+      )
     }
     return new Promise<Result>((resolve, reject) => {
       const job: Job = { work, last: last as Job['last'], result: undefined, resolve, reject, alone: false }
@@ -181,7 +184,7 @@ export class Writer {
     this.#head = from
   }
 
-  /** Somebody else writes. The event loop goes on meanwhile; the jobs wait, up to a limit. */
+  /** Another connection writes. The jobs wait, up to a limit, without blocking the event loop. */
   #refused(error: unknown): void {
     const now = performance.now()
     this.#busySince ??= now

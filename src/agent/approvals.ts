@@ -71,10 +71,9 @@ interface ResumeTarget {
 }
 
 /**
- * Rejects data that the `resumeSchema` of the suspended tool does not allow; the call stays suspended. Only the agent's own tools are known
- * here, resolved with the run's request context: all of it while this process has it, else what is stored. A tool that came with the call,
- * or
- * cannot be resolved, validates when it runs.
+ * Rejects data that the `resumeSchema` of the suspended tool does not allow; the call stays suspended. Only the agent's own tools are
+ * known here, resolved with the run's request context: all of it while this process has it, else what is stored. A tool that came with
+ * the call, or cannot be resolved, validates when it runs.
  */
 export async function checkResumeData(agent: Askable, config: AgentConfig, resume: ResumeTarget): Promise<void> {
   if (resume.resumeData === undefined) return

@@ -143,8 +143,7 @@ export interface QueuedTurn {
 
 /**
  * Queues messages as a turn of their own, without waiting for the run. Resolves when they are stored, with the id of the run that will
- * answer
- * them; for a repeated id, with the first run's.
+ * answer them; for a repeated id, with the first run's.
  */
 export async function queueTurn(agent: Askable, { threadId, resourceId, id, messages, options }: QueuedTurn): Promise<{ runId: string }> {
   const { rows, given } = inputWithCallerIds(agent, messages)

@@ -31,8 +31,7 @@ export function inputWithCallerIds(agent: Askable, messages: AgentInput): { rows
 
 /**
  * Rejects input without content for a model. On a thread, a tool result may answer a call of its history, and contents that cannot be
- * stored
- * are rejected.
+ * stored are rejected.
  */
 export function checkInput(rows: readonly MessageRow[], onThread: boolean): void {
   if (onThread) for (const [index, { content }] of rows.entries()) checkStorable(content, index)

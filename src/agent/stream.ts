@@ -18,8 +18,8 @@ export type DeepPartial<T> = T extends readonly (infer Item)[]
  * An active run. It continues whether or not its streams are read.
  *
  * The streams may be read more than once, each time from the start. The promises settle when the run is over. When the run failed, they
- * reject
- * with its error, and `textStream` and `objectStream` throw it after their last value. After an abort they resolve with what was produced.
+ * reject with its error, and `textStream` and `objectStream` throw it after their last value. After an abort they resolve with what was
+ * produced.
  */
 export class AgentStream<Calls, Results, Obj> {
   readonly runId: string

@@ -20,8 +20,8 @@ const known: readonly string[] = ['storage', 'lastMessages', 'limit', 'window']
 
 /**
  * The history of a thread as a processor. An agent with memory has history without it; a `MessageHistory` in a list replaces its options.
- * Its
- * position in the list does not matter: history is loaded before the first processor runs, and the answer is stored after the last one.
+ * Its position in the list does not matter: history is loaded before the first processor runs, and the answer is stored after the last
+ * one.
  *
  * @example new Agent({ …, inputProcessors: [new MessageHistory({ lastMessages: 20 }), new TokenLimiter(4000)] })
  */
@@ -53,8 +53,7 @@ export interface SemanticRecallProcessorOptions extends SemanticRecallOptions {
 
 /**
  * Recall as a processor. An agent with memory recalls without it; a `SemanticRecall` in a list replaces that, with its own options. Its
- * position in
- * the list does not matter: the recall block is at the end of the prompt.
+ * position in the list does not matter: the recall block is at the end of the prompt.
  *
  * @example new Agent({ …, inputProcessors: [new SemanticRecall({ topK: 10, scope: 'thread' })] })
  */

@@ -1,21 +1,24 @@
-import { isHeedError } from '../base/errors.ts'
 import type { SuspendedRun } from '../agent/approvals.ts'
+import type { ScheduleInput, ScheduleRecord } from '../agent/schedules.ts'
+import { isHeedError } from '../base/errors.ts'
 import type { JSONValue } from '../base/json.ts'
+import type { NotificationInput } from '../inbox/input.ts'
+import type { NotificationDeliveryDecision } from '../inbox/policy.ts'
+import type { Chunk } from '../message/chunk.ts'
 import type { AgentInput } from '../message/read/input.ts'
 import type { ExplainedPrompt } from '../prompt/explain.ts'
-import type { Chunk } from '../message/chunk.ts'
 import type { MessageInput, Signal, SignalInput } from '../signals/signal.ts'
 import type { StateInput } from '../signals/state.ts'
+import type { MarkedStatus, NotificationPriority, NotificationRecord, NotificationStatus } from '../store/contract/notifications.ts'
+import type { ScheduleStatus } from '../store/contract/schedules.ts'
 import type { LaneRow, ThreadRow } from '../store/contract/threads.ts'
 import type { ExplainedSignal } from '../thread/control/inspect.ts'
 import type { Lane, LaneHistory } from '../thread/control/lanes.ts'
 import type { QueuedSignal } from '../thread/send/queue.ts'
 import type { SignalOutcome } from '../thread/send/receipt.ts'
 import type { SendOptions } from '../thread/send/send.ts'
-import { readEvents, retryPolicy, type Connection, type OverWire, type ThreadScope } from './connection.ts'
+import { randomKey, readEvents, retryPolicy, type Connection, type OverWire, type ThreadScope } from './connection.ts'
 import { MemoryClient } from './memory.ts'
-import { NotificationsClient } from './notifications.ts'
-import { SchedulesClient } from './schedules.ts'
 import { ThreadSubscription, type SubscribeParams } from './thread-subscription.ts'
 
 /** The target of a send. */
@@ -297,4 +300,142 @@ function isMissingRoute(error: unknown): boolean {
   if (!isHeedError(error) || notFoundCodes.has(error.code)) return false
   const status = error.details?.status
   return status === 404 || status === 405 || status === 501
+}
+
+/** The result of sending a notification. */
+export interface NotificationAnswer {
+  accepted: true
+  record: OverWire<NotificationRecord>
+  decision: OverWire<NotificationDeliveryDecision>
+  /** Of a notification that was delivered at once. */
+  runId?: string
+  signal?: OverWire<Signal>
+  /** The inbox already had it, with the same id or key. */
+  duplicate?: true
+}
+
+export interface NotificationFilter extends ThreadScope {
+  status?: NotificationStatus[]
+  priority?: NotificationPriority[]
+  source?: string
+  kind?: string
+  /** Searches summaries, sources and kinds. */
+  search?: string
+  limit?: number
+  /** The id of the last record of the previous page. */
+  after?: string
+}
+
+/** The inbox of an agent. */
+export class NotificationsClient {
+  readonly #connection: Connection
+  readonly #path: string
+
+  /** @internal */
+  constructor(connection: Connection, path: string) {
+    this.#connection = connection
+    this.#path = path
+  }
+
+  send(
+    send: { notification: NotificationInput; ifIdle?: { streamOptions?: Record<string, unknown> } } & ThreadScope,
+  ): Promise<NotificationAnswer> {
+    return this.#connection.json(`${this.#path}/notifications`, { body: send, ...retryPolicy(send.notification.id) })
+  }
+
+  /** Sends several, which are stored in one transaction. */
+  async sendAll(
+    send: { notifications: readonly NotificationInput[]; ifIdle?: { streamOptions?: Record<string, unknown> } } & ThreadScope,
+  ): Promise<NotificationAnswer[]> {
+    const hasIds = send.notifications.some(({ id }) => id !== undefined)
+    const notifications = hasIds ? send.notifications.map((one) => ({ ...one, id: one.id ?? randomKey() })) : send.notifications
+    const { results } = await this.#connection.json<{ results: NotificationAnswer[] }>(`${this.#path}/notifications`, {
+      body: { ...send, notifications },
+      ...(hasIds ? { repeatable: true } : { idempotent: true }),
+    })
+    return results
+  }
+
+  /** Newest first. */
+  list({ threadId, status, priority, ...query }: NotificationFilter): Promise<{
+    notifications: Array<OverWire<NotificationRecord>>
+    more: boolean
+    counts: Partial<Record<NotificationStatus, number>>
+  }> {
+    return this.#connection.json(this.#threadPath(threadId), {
+      query: { ...query, status: status?.join(','), priority: priority?.join(',') },
+    })
+  }
+
+  get({ threadId, resourceId, id }: ThreadScope & { id: string }): Promise<OverWire<NotificationRecord>> {
+    return this.#connection.json(this.#threadPath(threadId, encodeURIComponent(id)), { query: { resourceId } })
+  }
+
+  /** Resolves with those that changed. */
+  async mark({ threadId, ...body }: ThreadScope & { ids: string[]; status: MarkedStatus }): Promise<Array<OverWire<NotificationRecord>>> {
+    return (
+      await this.#connection.json<{ notifications: Array<OverWire<NotificationRecord>> }>(this.#threadPath(threadId, 'mark'), { body })
+    ).notifications
+  }
+
+  /** Retries those that could not be delivered. Resolves with their number. */
+  async retry({ threadId, ...body }: ThreadScope & { ids: string[] }): Promise<number> {
+    return (await this.#connection.json<{ retried: number }>(this.#threadPath(threadId, 'retry'), { body })).retried
+  }
+
+  #threadPath(threadId: string, rest?: string): string {
+    return `${this.#path}/threads/${encodeURIComponent(threadId)}/notifications${rest === undefined ? '' : `/${rest}`}`
+  }
+}
+
+/** `resourceId` is optional if the principal has one resource only. */
+export type NewSchedule = Omit<ScheduleInput, 'resourceId'> & { resourceId?: string }
+
+interface Named {
+  id: string
+  resourceId?: string
+}
+
+/** The schedules of an agent. */
+export class SchedulesClient {
+  readonly #connection: Connection
+  readonly #path: string
+
+  /** @internal */
+  constructor(connection: Connection, path: string) {
+    this.#connection = connection
+    this.#path = `${path}/schedules`
+  }
+
+  /** Replaces a schedule with the same id. */
+  create(schedule: NewSchedule): Promise<OverWire<ScheduleRecord>> {
+    return this.#connection.json(this.#path, { body: schedule, ...retryPolicy(schedule.id) })
+  }
+
+  list(
+    query: { threadId?: string; resourceId?: string; status?: ScheduleStatus; limit?: number; after?: string } = {},
+  ): Promise<{ schedules: Array<OverWire<ScheduleRecord>>; more: boolean }> {
+    return this.#connection.json(this.#path, { query })
+  }
+
+  get({ id, resourceId }: Named): Promise<OverWire<ScheduleRecord>> {
+    return this.#connection.json(this.#schedulePath(id), { query: { resourceId } })
+  }
+
+  pause({ id, ...body }: Named): Promise<OverWire<ScheduleRecord>> {
+    return this.#connection.json(this.#schedulePath(id, '/pause'), { body })
+  }
+
+  /** Continues with the next occurrence from now. */
+  resume({ id, ...body }: Named): Promise<OverWire<ScheduleRecord>> {
+    return this.#connection.json(this.#schedulePath(id, '/resume'), { body })
+  }
+
+  async remove({ id, resourceId }: Named): Promise<boolean> {
+    return (await this.#connection.json<{ removed: boolean }>(this.#schedulePath(id), { method: 'DELETE', query: { resourceId } })).removed
+  }
+
+  #schedulePath(id: string, rest = ''): string {
+    return `${this.#path}/${encodeURIComponent(id)}${rest}`
+  }
 }

@@ -11,11 +11,9 @@ import { errorResponse, hideForeignThread } from './request/error-response.ts'
 import {
   FetchHttpRequest, fromFetchResponse, jsonResponse, toFetchResponse, type HttpRequest, type HttpResponse,
 } from './request/exchange.ts'
-import { RequestCall, type ContextOf, type ServerContext } from './request/request-call.ts'
-import { RequestReader } from './request/request-reader.ts'
-import { RouteTable, type Route } from './route.ts'
+import { RequestCall, RequestReader, type ContextOf, type ServerContext } from './request/call.ts'
+import { openApi, RouteTable, type Route } from './route.ts'
 import { allRoutes } from './routes/index.ts'
-import { openApi } from './schema/openapi.ts'
 import { EventStreams, GracePeriod } from './sse/event-stream.ts'
 
 export interface HandlerOptions {

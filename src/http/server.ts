@@ -11,7 +11,7 @@ export { apiKeys } from './auth/principal.ts'
 export { jwt, type JwtClaims, type JwtOptions } from './auth/jwt.ts'
 export type { Authenticate, Principal } from './auth/principal.ts'
 export type { CorsOptions } from './auth/cors.ts'
-export type { ContextOf } from './request/request-call.ts'
+export type { ContextOf } from './request/call.ts'
 export type { RateLimitOptions } from './auth/rate-limit.ts'
 
 export interface ServeOptions extends HandlerOptions {

@@ -7,7 +7,7 @@ import type {
   LanguageModelV4StreamPart,
 } from '@ai-sdk/provider'
 import { describe, expect, expectTypeOf, it } from 'vitest'
-import { readParts } from './generated.ts'
+import { readParts } from './step-parts.ts'
 import { scriptedModel } from './scripted-model.ts'
 import type { ScriptedAnswer } from './script.ts'
 

@@ -1,7 +1,7 @@
 import { getEventListeners } from 'node:events'
 import type { LanguageModelV4CallOptions } from '@ai-sdk/provider'
 import { describe, expect, it } from 'vitest'
-import { readParts } from './generated.ts'
+import { readParts } from './step-parts.ts'
 import { scriptedModel } from './scripted-model.ts'
 import type { ScriptedStep } from './script.ts'
 import { virtualClock } from './virtual-clock.ts'

@@ -1,6 +1,6 @@
 import { APICallError, type LanguageModelV4CallOptions, type LanguageModelV4Prompt } from '@ai-sdk/provider'
 import { describe, expect, expectTypeOf, it } from 'vitest'
-import { readParts } from './generated.ts'
+import { readParts } from './step-parts.ts'
 import { scriptedModel } from './scripted-model.ts'
 import type { ScriptedStep } from './script.ts'
 

@@ -4,10 +4,9 @@ import type {
 } from '@ai-sdk/provider'
 import { systemClock, type Clock } from '../base/clock.ts'
 import { toV2Part, toV2Result, toV3Part, toV3Result } from './earlier-specification.ts'
-import { generated, readParts } from './generated.ts'
+import { generated, readParts, stepParts } from './step-parts.ts'
 import { beforeAnswer, partStream, playback, type Pace } from './playback.ts'
 import { scriptedAnswer, toProviderError, type Script, type ScriptedCall } from './script.ts'
-import { stepParts } from './step-parts.ts'
 
 export interface ScriptedModelOptions {
   provider?: string

@@ -1,6 +1,6 @@
 import type { LanguageModelV4StreamPart } from '@ai-sdk/provider'
 import { describe, expect, it } from 'vitest'
-import { readParts } from './generated.ts'
+import { readParts } from './step-parts.ts'
 import { scriptedModel } from './scripted-model.ts'
 import type { ScriptedStep } from './script.ts'
 

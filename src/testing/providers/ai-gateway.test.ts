@@ -1,7 +1,7 @@
 import type { LanguageModelV4CallOptions } from '@ai-sdk/provider'
 import { createGateway } from 'ai'
 import { expect, it } from 'vitest'
-import { readParts } from '../generated.ts'
+import { readParts } from '../step-parts.ts'
 import { providerServer } from './provider-server.ts'
 
 const asked: LanguageModelV4CallOptions = { prompt: [{ role: 'user', content: [{ type: 'text', text: 'A picture?' }] }] }

@@ -1,6 +1,6 @@
 import type { JSONObject, LanguageModelV4StreamPart } from '@ai-sdk/provider'
 import { toBase64 } from '../../message/file-data.ts'
-import { generated } from '../generated.ts'
+import { generated } from '../step-parts.ts'
 import { frame, openaiError, type WireAnswer, type WireProtocol, type WireWriter } from './wire-protocol.ts'
 
 /** The protocol of the gateway in the `ai` package: stream parts of any model as JSON, files included. */

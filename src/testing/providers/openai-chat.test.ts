@@ -1,7 +1,7 @@
 import { createOpenAI } from '@ai-sdk/openai'
 import type { LanguageModelV4CallOptions } from '@ai-sdk/provider'
 import { expect, it } from 'vitest'
-import { readParts } from '../generated.ts'
+import { readParts } from '../step-parts.ts'
 import { providerServer } from './provider-server.ts'
 import type { ScriptedStep } from '../script.ts'
 

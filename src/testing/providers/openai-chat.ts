@@ -1,5 +1,5 @@
 import type { JSONObject, LanguageModelV4FinishReason, LanguageModelV4StreamPart, LanguageModelV4Usage } from '@ai-sdk/provider'
-import { generated } from '../generated.ts'
+import { generated } from '../step-parts.ts'
 import {
   frame, functionSchemaError, isNotEncoded, openaiFailure, partNotStarted, responseSchemaError, unsupportedPart, type WireAnswer,
   type WireProtocol, type WireWriter,

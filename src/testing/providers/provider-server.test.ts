@@ -3,7 +3,7 @@ import { createOpenAI } from '@ai-sdk/openai'
 import { APICallError, type LanguageModelV4, type LanguageModelV4CallOptions } from '@ai-sdk/provider'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import type { Clock } from '../../base/clock.ts'
-import { readParts } from '../generated.ts'
+import { readParts } from '../step-parts.ts'
 import { type ProviderServer, providerServer } from './provider-server.ts'
 import { virtualClock } from '../virtual-clock.ts'
 

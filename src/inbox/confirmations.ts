@@ -54,8 +54,9 @@ export async function confirmDelivery(
   runtime: ThreadRuntime, store: NotificationStore, { threadId, id, deliveredSignalId }: Unconfirmed,
 ): Promise<void> {
   const mail = deliveredSignalId === undefined ? null : await signalOf(runtime, threadId, deliveredSignalId)
-  if (mail?.state === 'rejected') await store.failed({ threadId, id, error: mail.reason ?? 'rejected', now: runtime.clock.now() })
-  else if (mail?.state !== 'pending' && mail?.state !== 'taken') await store.confirm([{ threadId, id }])
+  if (mail?.state === 'rejected') {
+    await store.failed({ threadId, id, error: mail.reason ?? 'rejected', signalId: mail.id, now: runtime.clock.now() })
+  } else if (mail?.state !== 'pending' && mail?.state !== 'taken') await store.confirm([{ threadId, id }])
 }
 
 async function signalOf(runtime: ThreadRuntime, threadId: string, signalId: string) {

@@ -240,7 +240,9 @@ export class Inbox implements BackgroundService {
         this.#confirmations.expect({ threadId, id, deliveredSignalId: receipt.signal.id }, confirm.confirmAt)
       void receipt.outcome
         .then(({ action, reason }) =>
-          action === 'rejected' ? store.failed({ threadId, id, error: reason ?? 'rejected', now: runtime.clock.now() }) : undefined,
+          action === 'rejected'
+            ? store.failed({ threadId, id, error: reason ?? 'rejected', signalId: receipt.signal.id, now: runtime.clock.now() })
+            : undefined,
         )
         .catch((error: unknown) => this.#warn('a rejected notification could not be marked', error))
       return receipt

@@ -280,6 +280,8 @@ export interface DeliveryFailure {
   threadId: string
   id: string
   error: string
+  /** The delivery that was rejected. The failure changes nothing once the record is retried, or was delivered with another signal. */
+  signalId?: string
   retryAt?: number
   now: number
 }

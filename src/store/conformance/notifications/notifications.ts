@@ -250,6 +250,29 @@ export const notificationConformance: NotificationCase[] = [
     },
   },
   {
+    name: '[N2.9] the rejection of a delivery fails its record once: it changes nothing after a retry, nor after the next delivery',
+    async run({ store: open }) {
+      const store = await open()
+      const { threadId } = scope
+      const deliver = (signalId: string) => store.delivered([{ threadId, id: 'n1', signalId, status: 'delivered', now, confirmAt: now + 50 }])
+      const reject = (signalId: string) => store.failed({ threadId, id: 'n1', error: 'rejected', signalId, now })
+      const status = async () => (await store.getNotification({ ...scope, id: 'n1' }))?.status
+      await store.ingest([note('n1')])
+      await store.settle([decided('n1', { action: 'deliver' })])
+      await deliver('s1')
+      await reject('s1')
+      assert.equal(await status(), 'failed')
+      await store.retryNotifications(scope, ['n1'], now)
+      await reject('s1')
+      assert.equal(await status(), 'pending')
+      await deliver('s2')
+      await reject('s1')
+      assert.equal(await status(), 'delivered')
+      await reject('s2')
+      assert.equal(await status(), 'failed')
+    },
+  },
+  {
     name: '[N2.3] an undecided record is due for a decision',
     async run({ store: open }) {
       const store = await open()

@@ -117,9 +117,12 @@ export function delivered(statements: Statements, { threadId, id, signalId, stat
 }
 
 /** A record that was put away meanwhile has nothing to be tried for. */
-export function failed(statements: Statements, { threadId, id, error, retryAt, now }: DeliveryFailure): NotificationRow | undefined {
+export function failed(
+  statements: Statements, { threadId, id, error, signalId, retryAt, now }: DeliveryFailure,
+): NotificationRow | undefined {
   const row = statements.one<NotificationRow>(sql.byId, threadId, id)
   if (!row || !canBecome(row.status, 'failed')) return undefined
+  if (signalId !== undefined && (row.status === 'pending' || row.deliveredSignalId !== signalId)) return undefined
   if (retryAt === undefined) statements.run(sql.fail, now, error, row.key)
   else if (row.status === 'pending') statements.run(sql.retry, retryAt, now, error, row.key)
   return row

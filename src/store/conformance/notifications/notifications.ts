@@ -254,7 +254,8 @@ export const notificationConformance: NotificationCase[] = [
     async run({ store: open }) {
       const store = await open()
       const { threadId } = scope
-      const deliver = (signalId: string) => store.delivered([{ threadId, id: 'n1', signalId, status: 'delivered', now, confirmAt: now + 50 }])
+      const deliver = (signalId: string) =>
+        store.delivered([{ threadId, id: 'n1', signalId, status: 'delivered', now, confirmAt: now + 50 }])
       const reject = (signalId: string) => store.failed({ threadId, id: 'n1', error: 'rejected', signalId, now })
       const status = async () => (await store.getNotification({ ...scope, id: 'n1' }))?.status
       await store.ingest([note('n1')])

@@ -93,7 +93,7 @@ describe('query plans', () => {
     for (const text of texts) {
       // To go along an index in its order, up to a limit, is no search and yet cheap.
       let plan = planOf(text).replaceAll(/SCAN (\w+ VIRTUAL TABLE.*|heed_threads USING INDEX heed_threads_all_\w+)/g, '')
-      // Of all resources, the few threads that have a rare value are sorted: see thread-list.ts.
+      // Of all resources, the few threads that have a rare value are sorted.
       const sorted = /SEARCH m USING (?:COVERING )?INDEX heed_thread_metadata_\w+ \(name=\? AND value=\?\)/.test(plan) && !text.includes('of_resource')
       if (sorted) plan = plan.replace('USE TEMP B-TREE FOR ORDER BY', '')
       expect(plan, text).not.toMatch(/SCAN|TEMP B-TREE/)

@@ -9,7 +9,7 @@ import { aiGateway } from './ai-gateway.ts'
 import { anthropicMessages } from './anthropic-messages.ts'
 import { openaiChat } from './openai-chat.ts'
 import { openaiResponses } from './openai-responses.ts'
-import { beginEvents, send, type RequestHeaders, type WireProtocol, type WireProtocolName } from './wire-protocol.ts'
+import { type RequestHeaders, type WireProtocol, type WireProtocolName } from './wire-protocol.ts'
 
 export interface ProviderServerOptions {
   script?: Script<RecordedRequest>
@@ -207,4 +207,15 @@ function beginsWithFailure({ errorAfter }: ScriptedAnswer): boolean {
 
 function reply(response: ServerResponse, status: number, body: JSONObject, headers: Record<string, string> = {}): void {
   response.writeHead(status, { 'content-type': 'application/json', ...headers }).end(JSON.stringify(body))
+}
+
+function beginEvents(response: ServerResponse, headers: Record<string, string>): void {
+  response.writeHead(200, { 'content-type': 'text/event-stream; charset=utf-8', 'cache-control': 'no-cache', ...headers })
+  response.flushHeaders()
+}
+
+/** Resolves when the text is written to the socket, or the socket is closed. */
+function send(response: ServerResponse, text: string): Promise<void> {
+  if (text === '' || response.destroyed) return Promise.resolve()
+  return new Promise((resolve) => response.write(text, () => resolve()))
 }

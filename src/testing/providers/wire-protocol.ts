@@ -1,4 +1,3 @@
-import type { ServerResponse } from 'node:http'
 import type { JSONObject, JSONValue, LanguageModelV4StreamPart, LanguageModelV4Usage } from '@ai-sdk/provider'
 import { HeedError } from '../../base/errors.ts'
 import { failureMessage, type ScriptedFailure } from '../script.ts'
@@ -64,17 +63,6 @@ export function partNotStarted(id: string): HeedError {
 export function frame(data: unknown, event?: string): string {
   const text = typeof data === 'string' ? data : JSON.stringify(data)
   return event === undefined ? `data: ${text}\n\n` : `event: ${event}\ndata: ${text}\n\n`
-}
-
-export function beginEvents(response: ServerResponse, headers: Record<string, string>): void {
-  response.writeHead(200, { 'content-type': 'text/event-stream; charset=utf-8', 'cache-control': 'no-cache', ...headers })
-  response.flushHeaders()
-}
-
-/** Resolves when the text is written to the socket, or the socket is closed. */
-export function send(response: ServerResponse, text: string): Promise<void> {
-  if (text === '' || response.destroyed) return Promise.resolve()
-  return new Promise((resolve) => response.write(text, () => resolve()))
 }
 
 const types: Record<number, string> = {

@@ -1,7 +1,7 @@
 import { parentPort, type Worker } from 'node:worker_threads'
-import { describe, HeedError, isHeedError } from '../../base/errors.ts'
+import { describe, HeedError } from '../../base/errors.ts'
 import { openWorker } from '../../base/worker.ts'
-import { revived, type CarriedError } from '../../store/sqlite/bulk.ts'
+import { carried, revived, type CarriedError } from '../../store/sqlite/bulk.ts'
 
 interface CallRequest {
   id: number
@@ -104,16 +104,9 @@ export function serveCalls(open: () => { close(): void }): void {
       const act = Reflect.get(served, method) as (...args: unknown[]) => unknown
       response = { id, result: act.apply(served, args) }
     } catch (error) {
-      response = { id, error: encodeError(error) }
+      response = { id, error: carried(error) }
     }
     // oxlint-disable-next-line unicorn/require-post-message-target-origin -- a thread has no origin
     parentPort?.postMessage(response)
   })
-}
-
-function encodeError(error: unknown): CarriedError {
-  const { message } = error as Error
-  if (isHeedError(error)) return { message, code: error.code, retryable: error.retryable, ...(error.details && { details: error.details }) }
-  const { errcode } = error as { errcode?: number }
-  return { message, ...(errcode === undefined ? {} : { errcode }) }
 }

@@ -1,10 +1,9 @@
 import { DatabaseSync } from 'node:sqlite'
 import { parentPort, workerData } from 'node:worker_threads'
 import { systemClock } from '../../base/clock.ts'
-import { isHeedError } from '../../base/errors.ts'
 import { cloneThread } from '../core/threads.ts'
 import { deleteMessages } from '../core/messages.ts'
-import type { BulkAnswer, BulkJob, BulkOrder, CarriedError } from './bulk.ts'
+import { carried, type BulkAnswer, type BulkJob, type BulkOrder } from './bulk.ts'
 import { restore } from './backup.ts'
 import { PreparedStatements } from '../sql/statements.ts'
 import { SqlTables } from '../sql/tables.ts'
@@ -39,13 +38,6 @@ function transaction(tables: SqlTables, wanted: Extract<BulkJob, { kind: 'cloneT
 /** One state of the database, whatever is written meanwhile. */
 function backup(database: DatabaseSync, to: string): void {
   database.prepare('VACUUM INTO ?').run(to)
-}
-
-function carried(error: unknown): CarriedError {
-  if (isHeedError(error))
-    return { message: error.message, code: error.code, retryable: error.retryable, ...(error.details && { details: error.details }) }
-  const { errcode } = error as { errcode?: unknown }
-  return { message: error instanceof Error ? error.message : String(error), ...(typeof errcode === 'number' && { errcode }) }
 }
 
 function answer(): BulkAnswer {

@@ -1,6 +1,6 @@
 import type { Scope } from '../contract/threads.ts'
 import type { ThreadClone } from '../contract/messages.ts'
-import { HeedError, type HeedErrorCode } from '../../base/errors.ts'
+import { HeedError, isHeedError, type HeedErrorCode } from '../../base/errors.ts'
 import { openWorker } from '../../base/worker.ts'
 
 /** What takes too long for the event loop, with everything it needs. */
@@ -42,6 +42,13 @@ export function inBulk(order: BulkOrder): Promise<unknown> {
       else resolve(answered.result)
     })
   })
+}
+
+export function carried(error: unknown): CarriedError {
+  if (isHeedError(error))
+    return { message: error.message, code: error.code, retryable: error.retryable, ...(error.details && { details: error.details }) }
+  const { errcode } = error as { errcode?: unknown }
+  return { message: error instanceof Error ? error.message : String(error), ...(typeof errcode === 'number' && { errcode }) }
 }
 
 export function revived({ message, code, errcode, details, retryable }: CarriedError): Error {

@@ -1,7 +1,7 @@
 import { existsSync, readFileSync } from 'node:fs'
 import { isBuiltin } from 'node:module'
 import { join, matchesGlob, posix } from 'node:path'
-import { arrows, emptyNames, madeFor, MAX_COLUMNS, MAX_FILES, MAX_LINES, mutual, pure, uncovered, type ArrowTable } from './arrows-table.ts'
+import { arrows, emptyNames, madeFor, MAX_COLUMNS, MAX_FILES, MAX_LINES, mutual, pure, type ArrowTable } from './arrows-table.ts'
 import { cycles } from './cycles.ts'
 import { impurities } from './impurities.ts'
 import { importsOf, type Import } from './imports.ts'
@@ -15,12 +15,11 @@ export function checkArrows(root: string, table: ArrowTable = arrows): CheckResu
   const all = sourceFiles(root, 'src')
   const files = all.filter((file) => !isTest(file.path))
   const packages = declaredPackages(root)
-  const covered = files.filter((file) => isCovered(file.path))
   const problems = [
     ...all.flatMap(nameProblems),
     ...files.flatMap(lengthProblems),
-    ...covered.flatMap(columnProblems),
-    ...crowdedFolders(covered),
+    ...files.flatMap(columnProblems),
+    ...crowdedFolders(files),
     ...unknownFolders(files, table),
   ]
   const loads = new Map<string, string[]>()
@@ -109,11 +108,6 @@ function addArrow(rooms: Map<string, Set<string>>, from: string | undefined, to:
 function withoutMutual(rooms: ReadonlyMap<string, ReadonlySet<string>>): Map<string, string[]> {
   const excused = new Set(Object.keys(mutual))
   return new Map([...rooms].map(([from, targets]) => [from, [...targets].filter((to) => !excused.has(`${from} -> ${to}`))]))
-}
-
-/** Whether the limits of columns, files and words hold for a file of `src`. */
-export function isCovered(path: string): boolean {
-  return !uncovered.some((glob) => matchesGlob(below(path), glob))
 }
 
 function lengthProblems(file: SourceFile): string[] {

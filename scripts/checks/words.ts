@@ -1,7 +1,6 @@
 import { existsSync, readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { parseSync } from 'vite'
-import { isCovered } from './arrows.ts'
 import type { CheckResult } from './report.ts'
 import { isNode, isTest, sourceFiles, type SourceFile } from './source.ts'
 
@@ -23,7 +22,7 @@ const papers = ['README.md', 'ARCHITECTURE.md', 'CONTRIBUTING.md', 'PROTOCOL.md'
 
 /** Holds comments, messages and papers to plain technical English. Code in papers and quoted words don't count. */
 export function checkWords(root: string): CheckResult {
-  const sources = sourceFiles(root, 'src').filter((file) => !isTest(file.path) && isCovered(file.path))
+  const sources = sourceFiles(root, 'src').filter((file) => !isTest(file.path))
   const pages = existsSync(join(root, 'docs')) ? readdirSync(join(root, 'docs')).filter((name) => name.endsWith('.md')).map((name) => `docs/${name}`) : []
   const texts = [...papers.filter((path) => existsSync(join(root, path))), ...pages]
   const problems = [...sources.flatMap(inSource), ...texts.flatMap((path) => inPaper(path, readFileSync(join(root, path), 'utf8')))]

@@ -11,7 +11,7 @@ import type { SqlTables } from './tables.ts'
 import type { MessagePlace, MessageStart, MessageStartQuery } from '../contract/messages.ts'
 import { threadWithLanes } from '../core/threads.ts'
 
-/** Conditions that are all to hold, each with its values. Only those that are asked for are in the text, so that indexes serve them. */
+/** Conditions joined by AND, with their values. The text has only the conditions that a query needs, so that SQLite can use an index. */
 export class Conditions {
   readonly #texts: string[] = []
   readonly values: SqlValue[] = []
@@ -50,7 +50,8 @@ export function listRows(statements: Statements, tables: SqlTables, scope: Scope
   if (query.before !== undefined) wanted.add('seq < ?', query.before)
   if (query.from) wanted.add('created_at >= ?', query.from.getTime())
   if (query.to) wanted.add('created_at <= ?', query.to.getTime())
-  if (query.messageIds) wanted.add(rowsOfMessages, thread.key, JSON.stringify(query.messageIds), thread.key, JSON.stringify(query.messageIds))
+  if (query.messageIds)
+    wanted.add(rowsOfMessages, thread.key, JSON.stringify(query.messageIds), thread.key, JSON.stringify(query.messageIds))
   if (query.context !== true) wanted.add(`role <> 'context'`)
   const newestFirst = query.after === undefined
   const text = `SELECT ${rowColumns} FROM heed_messages ${wanted.where} ORDER BY seq ${newestFirst ? 'DESC' : 'ASC'} LIMIT ?`
@@ -60,20 +61,21 @@ export function listRows(statements: Statements, tables: SqlTables, scope: Scope
   return { rows: page.map((row) => messageRow(thread, row)), more: found.length > page.length }
 }
 
-type HomedRun = RunRecord & { homeId: string; homeResource: string }
+type RunOfThread = RunRecord & { threadId: string; threadResource: string }
 
-const homedRuns = `SELECT ${runColumns}, t.id AS homeId, t.resource_id AS homeResource FROM heed_runs r JOIN heed_threads t ON t.key = r.thread`
+const selectRuns = `
+  SELECT ${runColumns}, t.id AS threadId, t.resource_id AS threadResource FROM heed_runs r JOIN heed_threads t ON t.key = r.thread`
 
 export function findRun(statements: Statements, runId: string): RunRow | null {
-  const found = statements.one<HomedRun>(`${homedRuns} WHERE r.run_id = ? ORDER BY r.key DESC LIMIT 1`, runId)
-  return found ? runRow(homeOf(found), found) : null
+  const found = statements.one<RunOfThread>(`${selectRuns} WHERE r.run_id = ? ORDER BY r.key DESC LIMIT 1`, runId)
+  return found ? runRow(threadOf(found), found) : null
 }
 
 export function listRuns(statements: Statements, filter: RunPage): RunRow[] {
   const wanted = runConditions(filter)
-  const text = `${homedRuns} ${wanted.where} ORDER BY r.key DESC LIMIT ? OFFSET ?`
-  const found = statements.all<HomedRun>(text, ...wanted.values, filter.limit ?? -1, filter.offset ?? 0)
-  return found.map((run) => runRow(homeOf(run), run))
+  const text = `${selectRuns} ${wanted.where} ORDER BY r.key DESC LIMIT ? OFFSET ?`
+  const found = statements.all<RunOfThread>(text, ...wanted.values, filter.limit ?? -1, filter.offset ?? 0)
+  return found.map((run) => runRow(threadOf(run), run))
 }
 
 export function countRuns(statements: Statements, filter: RunFilter): number {
@@ -86,17 +88,17 @@ function runConditions(filter: RunFilter): Conditions {
   if (filter.threadId !== undefined) wanted.add('r.thread = (SELECT key FROM heed_threads WHERE id = ?)', filter.threadId)
   if (filter.resourceId !== undefined) wanted.add('r.resource_id = ?', filter.resourceId)
   if (filter.agentId !== undefined) wanted.add('r.agent_id = ?', filter.agentId)
-  const waits = filter.status?.length === 1 && filter.status[0] === 'suspended'
-  const at = waits ? 'r.suspended_at' : 'r.started_at'
-  if (waits) wanted.add(`r.status = 'suspended'`)
+  const onlySuspended = filter.status?.length === 1 && filter.status[0] === 'suspended'
+  const at = onlySuspended ? 'r.suspended_at' : 'r.started_at'
+  if (onlySuspended) wanted.add(`r.status = 'suspended'`)
   else if (filter.status) wanted.add('r.status IN (SELECT value FROM json_each(?))', JSON.stringify(filter.status))
   if (filter.from !== undefined) wanted.add(`${at} >= ?`, filter.from)
   if (filter.to !== undefined) wanted.add(`${at} <= ?`, filter.to)
   return wanted
 }
 
-function homeOf(run: HomedRun): ThreadRef {
-  return { id: run.homeId, resourceId: run.homeResource }
+function threadOf(run: RunOfThread): ThreadRef {
+  return { id: run.threadId, resourceId: run.threadResource }
 }
 
 export interface Orphan {
@@ -150,18 +152,21 @@ export function listMessageStarts(
   if (query.from) wanted.add('created_at >= ?', query.from.getTime())
   if (query.to) wanted.add('created_at <= ?', query.to.getTime())
   const direction = query.after === undefined ? 'DESC' : 'ASC'
-  const text = `SELECT seq, message_id AS messageId, created_at AS createdAt FROM heed_messages ${wanted.where} ORDER BY seq ${direction} LIMIT ?`
+  const text = `
+    SELECT seq, message_id AS messageId, created_at AS createdAt FROM heed_messages ${wanted.where}
+    ORDER BY seq ${direction} LIMIT ?`
   const found = statements.all<{ seq: number; messageId: string; createdAt: number }>(text, ...wanted.values, query.limit + 1)
   const page = found.slice(0, query.limit).map(({ createdAt, ...start }) => ({ ...start, createdAt: new Date(createdAt) }))
   return { starts: page, more: found.length > page.length }
 }
 
-/** By the ids alone: rows that have their message's id, and those that have one of their own. */
+/** Finds messages by id in all threads. A row of a message has the id of the message or an id of its own; each case has its index. */
 export const findMessagesSql = `
   SELECT DISTINCT found.message_id AS messageId, t.id AS threadId, t.resource_id AS resourceId FROM (
     SELECT message_id, thread FROM heed_messages WHERE id IN (SELECT value FROM json_each(?1)) AND message_id = id AND role <> 'context'
     UNION ALL
-    SELECT message_id, thread FROM heed_messages WHERE message_id IN (SELECT value FROM json_each(?1)) AND message_id <> id AND role <> 'context'
+    SELECT message_id, thread FROM heed_messages
+    WHERE message_id IN (SELECT value FROM json_each(?1)) AND message_id <> id AND role <> 'context'
   ) found JOIN heed_threads t ON t.key = found.thread
   WHERE ?2 IS NULL OR t.resource_id = ?2`
 
@@ -171,25 +176,29 @@ export function findMessages(statements: Statements, messageIds: readonly string
 
 type Entry = [name: string, value: string | number | boolean | null]
 
-/** Of the same JSON type and value, key by key; null is also what isn't there. */
+/** Each wanted key has the same JSON type and value; null also matches a missing key. */
 const metadataMatches = `NOT EXISTS (
   SELECT 1 FROM json_each(?) want LEFT JOIN json_each(heed_threads.metadata) have ON have.key = want.key
   WHERE coalesce(have.type, 'null') <> want.type OR have.atom IS NOT want.atom)`
 
-/** As the database writes it in its index of metadata. */
+/** The value in the form that the triggers of the metadata table write. */
 const entryMatches = `m.name = ? AND m.value = (SELECT type || ':' || atom FROM json_each(?))`
 const indexedLength = 256
 
-/** So many can be sorted in a few milliseconds. With more, going along the wanted order soon meets enough of them. */
+/** SQLite sorts this many threads in a few milliseconds. If more match, a scan in the wanted order soon finds a page of them. */
 const sortable = 10_000
 
 /**
- * Threads in the wanted order, never by a scan. Metadata of one resource is indexed in both orders. Of all resources there are two ways:
- * by sorting the few that have the rarest of the wanted values, or along the wanted order, looking at each.
+ * Lists threads in the wanted order, by an index. The metadata of one resource is indexed in both orders. For all resources it either sorts
+ * the threads that have the rarest of the wanted values, or reads all threads in the wanted order and compares their metadata.
  */
-export function listThreads(statements: Statements, tables: SqlTables, query: ThreadQuery): { threads: ThreadRow[]; more: boolean; total?: number } {
+export function listThreads(
+  statements: Statements,
+  tables: SqlTables,
+  query: ThreadQuery,
+): { threads: ThreadRow[]; more: boolean; total?: number } {
   const { field, direction } = query.orderBy ?? { field: 'updatedAt', direction: 'DESC' }
-  const { driver, ordered } = wayOf(statements, query)
+  const { driver, ordered } = chooseIndex(statements, query)
   const column = field === 'updatedAt' ? (ordered ? 'm.of_updated' : 'updated_at') : ordered ? 'm.of_time' : 'created_at'
   const id = ordered ? 'm.of_id' : 'id'
   const from = driver ? 'heed_thread_metadata m CROSS JOIN heed_threads ON heed_threads.key = m.thread' : 'heed_threads'
@@ -204,21 +213,27 @@ export function listThreads(statements: Statements, tables: SqlTables, query: Th
   else if (query.parentId !== undefined) wanted.add('parent_id = ?', query.parentId)
   const rest = Object.fromEntries(entriesOf(query).filter(([name]) => name !== driver?.[0]))
   if (Object.keys(rest).length > 0) wanted.add(metadataMatches, JSON.stringify(rest))
-  const counted = query.total ? statements.one<{ total: number }>(`SELECT count(*) AS total FROM ${from} ${wanted.where}`, ...wanted.values) : undefined
+  const counted = query.total
+    ? statements.one<{ total: number }>(`SELECT count(*) AS total FROM ${from} ${wanted.where}`, ...wanted.values)
+    : undefined
   if (query.after) wanted.add(`(${column}, ${id}) ${direction === 'ASC' ? '>' : '<'} (?, ?)`, query.after.at, query.after.id)
 
   const text = `SELECT ${threadColumns} FROM ${from} ${wanted.where} ORDER BY ${column} ${direction}, ${id} ${direction} LIMIT ? OFFSET ?`
   const found = statements.all<ThreadRecord>(text, ...wanted.values, query.limit + 1, query.offset ?? 0)
   const page = found.slice(0, query.limit)
-  return { threads: page.map((thread) => threadWithLanes(tables, thread)), more: found.length > page.length, ...(counted && { total: counted.total }) }
+  return {
+    threads: page.map((thread) => threadWithLanes(tables, thread)),
+    more: found.length > page.length,
+    ...(counted && { total: counted.total }),
+  }
 }
 
 function entriesOf(query: ThreadQuery): Entry[] {
   return Object.entries(query.metadata ?? {})
 }
 
-/** The value to begin with, and whether its index has the wanted order. */
-function wayOf(statements: Statements, query: ThreadQuery): { driver?: Entry; ordered: boolean } {
+/** The metadata entry whose index to use, and whether that index has the wanted order. */
+function chooseIndex(statements: Statements, query: ThreadQuery): { driver?: Entry; ordered: boolean } {
   const indexed = entriesOf(query).filter(([, value]) => value !== null && String(value).length <= indexedLength)
   if (indexed.length === 0) return { ordered: false }
   const ordered = query.resourceId !== undefined

@@ -19,21 +19,21 @@ interface LastRows {
 }
 
 /**
- * The last rows of threads as the database has them, so that a run does not read what the run before it read or wrote. It only learns of
- * appended rows: its owner clears it after any other change of messages, in this process or another.
+ * The last rows of threads as the database has them, so that a run does not read again what the previous run read or wrote. Appended
+ * rows are added; its owner clears it after any other change of messages, in this process or another.
  */
 export class RecentRows {
   readonly #threads = new Map<number, LastRows>()
   #content = 0
 
-  /** The rows from `seq` on, if all of them are here. */
+  /** The rows from `seq` on, if all of them are cached. */
   rowsFrom(thread: number, seq: number): RowRecord[] | undefined {
     const recent = this.#threads.get(thread)
     if (!recent || recent.from > seq) return undefined
     return recent.rows.slice(recent.rows.findLastIndex((row) => row.seq < seq) + 1)
   }
 
-  /** These are all rows of the thread from `seq` on. */
+  /** Stores `rows`, which must be all rows of the thread from `seq` on. */
   keep(thread: number, seq: number, rows: readonly RowRecord[]): void {
     this.#drop(thread)
     const size = rows.reduce((sum, { content }) => sum + content.length, 0)
@@ -55,7 +55,7 @@ export class RecentRows {
     if (recent.content > maxContentOfThread) this.#drop(thread)
   }
 
-  /** The first counted message at or after `ordinal`; undefined when an earlier one may not be here. */
+  /** The first counted message at or after `ordinal`; undefined if an earlier one may not be cached. */
   countedFrom(thread: number, ordinal: number): CountedRow | undefined {
     const rows = this.#threads.get(thread)?.rows ?? []
     let first: RowRecord | undefined
@@ -69,7 +69,7 @@ export class RecentRows {
     return first?.ordinal === ordinal ? first : undefined
   }
 
-  /** The `nth` counted message before and including `ordinal`, if it is here. */
+  /** The `nth` counted message before and including `ordinal`, if it is cached. */
   countedBack(thread: number, ordinal: number, nth: number): CountedRow | undefined {
     let left = nth
     return this.#threads.get(thread)?.rows.findLast((row) => {
@@ -98,10 +98,10 @@ export interface RecentThread {
 
 /**
  * The threads of the last transactions as the database has them, so that the next transaction does not read them again. Its owner clears it
- * after a write of another connection. A record is either here or in a transaction, which may change it.
+ * after a write of another connection. A record is either cached here or taken by a transaction, which may change it.
  */
 export class RecentThreads {
-  /** The entry of a taken thread stays, with undefined: deleting and adding keys with every transaction would make the map grow and rehash. */
+  /** The key of a taken thread stays, with undefined: deleting and adding keys in every transaction would make the map grow and rehash. */
   readonly #threads = new Map<string, RecentThread | undefined>()
 
   has(id: string): boolean {
@@ -117,7 +117,7 @@ export class RecentThreads {
   keep(thread: ThreadRecord, run: RunRecord | undefined): void {
     const text = thread.metadata.length + thread.title.length + (run?.options.length ?? 0) + (run?.staged?.length ?? 0)
     if (text > maxTextOfThread) return
-    // Where there are many, the thread becomes the newest.
+    // With many entries the thread moves to the end of the map, so that the oldest entries are removed first.
     if (this.#threads.size > maxThreads / 2) this.#threads.delete(thread.id)
     this.#threads.set(thread.id, { thread, run })
     if (this.#threads.size <= maxThreads) return
@@ -133,8 +133,9 @@ export class RecentThreads {
 }
 
 /**
- * The records that a connection keeps between its transactions, as far as they are still true: `rows` and `threads` drop what another
- * connection, or a statement outside of `SqlTables`, may have changed. After its own writes `SqlTables` calls `rowsWritten` or `threadsWritten`.
+ * The records that a connection keeps between its transactions, as far as they are still valid: `rows` and `threads` drop records that
+ * another connection, or a statement outside of `SqlTables`, may have changed. After its own writes `SqlTables` calls `rowsWritten` or
+ * `threadsWritten`.
  */
 export class Recent {
   readonly #statements: Statements
@@ -151,7 +152,7 @@ export class Recent {
     this.#statements = statements
   }
 
-  /** A transaction begins or ended: the records are compared before they are used again. */
+  /** Call when a transaction begins or ends: the data version is read again before cached records are used. */
   newTransaction(): void {
     this.#isCompared = false
     this.#dataVersion = undefined
@@ -197,7 +198,7 @@ export class Recent {
     this.#threadChanges = this.#statements.threadChanges
   }
 
-  /** Without a comparison where the thread is not here. */
+  /** Reads the data version only if the thread is cached. */
   takeThread(id: string): RecentThread | undefined {
     return this.#threads.has(id) ? this.threads().take(id) : undefined
   }

@@ -3,7 +3,7 @@ import { newId } from '../../base/ids.ts'
 import type { Statements, SqlValue } from './statements.ts'
 import { SqlTables } from './tables.ts'
 
-/** What a statement came to, wherever it was done. */
+/** The result of a statement. */
 export interface SqlAnswer {
   rows: Array<Record<string, unknown>>
   changes: number
@@ -15,7 +15,7 @@ export interface SqlStatement {
   args: SqlValue[]
 }
 
-/** Does statements one after the other; one answer for each. */
+/** Executes statements in order, and returns one answer for each. */
 export type Execute = (statements: readonly SqlStatement[]) => Promise<SqlAnswer[]>
 
 interface Asked extends SqlStatement {
@@ -26,27 +26,27 @@ interface AnsweredStatement extends Asked {
   answer: SqlAnswer
 }
 
-/** As many as are sent together: it bounds what is done on a guess, and a loop that only ends with the true answer. */
-const atOnce = 64
-/** A question to which "nothing" was the true answer so often in a transaction, and never another, is taken to have it again. */
+/** How many statements are sent together. It bounds the work on a guess, and ends a loop that needs a true answer to end. */
+const maxPending = 64
+/** A query that found no row so many times in a transaction, and never one, is assumed to find none again. */
 const trustedAfter = 3
 const nothing: SqlAnswer = { rows: [], changes: 0, lastInsertRowid: 0 }
 const oneChange: SqlAnswer = { rows: [], changes: 1, lastInsertRowid: 0 }
 
-/** Thrown where a transaction can't go on without a true answer. */
+/** Thrown where a transaction cannot continue without a true answer. */
 class Unanswered extends Error {}
 
-/** Writes were sent on a guess that was wrong. Nothing is committed: the transaction is to be done again without guesses. */
+/** Writes were sent on a wrong guess. Nothing is committed: the caller must repeat the transaction with fewer guesses. */
 export class SpeculationFailed extends Error {}
 
-/** What is known of the database as a transaction has it. */
-class Known {
+/** The answers that one transaction has received. */
+class KnownAnswers {
   readonly answered: AnsweredStatement[] = []
-  /** So many were asked for again with true answers before them. */
+  /** How many of them a run of the work has requested again, with only true answers before them. */
   verified = 0
-  /** Answers to questions that turned out not to be asked there. They are true until something is written. */
+  /** Answers to reads that the work did not make at that point. They are valid until the next write. */
   readonly #spare = new Map<string, SqlAnswer>()
-  /** How often a question was answered with nothing; -1 once it wasn't. */
+  /** How often a query found no row; -1 once it found one. */
   readonly #nothing = new Map<string, number>()
 
   add(asked: readonly Asked[], answers: readonly SqlAnswer[]): void {
@@ -62,11 +62,11 @@ class Known {
     }
   }
 
-  /** Those from here on were not to be asked there. False when any of them has changed something. */
-  cut(from: number): boolean {
-    const inVain = this.answered.splice(from)
-    for (const { sql, args, answer } of inVain) this.#spare.set(keyOf(sql, args), answer)
-    return inVain.every(({ kind }) => kind === 'read')
+  /** Removes the answers from here on, which the work did not request at that point. Returns false if one of them is that of a write. */
+  discardFrom(from: number): boolean {
+    const removed = this.answered.splice(from)
+    for (const { sql, args, answer } of removed) this.#spare.set(keyOf(sql, args), answer)
+    return removed.every(({ kind }) => kind === 'read')
   }
 
   spare(sql: string, args: SqlValue[]): SqlAnswer | undefined {
@@ -82,32 +82,32 @@ function keyOf(sql: string, args: readonly SqlValue[]): string {
   return `${sql} ${args.map((value) => `${typeof value} ${String(value)}`).join(' ')}`
 }
 
-/** How much is leveld on guesses: writes too after what is trusted, writes only after true answers, nothing. */
+/** `much`: sends writes after true answers and trusted guesses. `little`: sends writes only after true answers. `nothing`: no guesses. */
 export type SpeculationLevel = 'much' | 'little' | 'nothing'
 
-/** Statements of which the first are answered. What comes after them is guessed, and kept to be asked. */
+/** Returns known answers to the first statements of a transaction. Guesses the answers to the rest, and collects them to be sent. */
 class SpeculativeStatements implements Statements {
   readonly messageChanges = 0
   readonly threadChanges = 0
-  readonly #known: Known
+  readonly #known: KnownAnswers
   readonly #answered: readonly AnsweredStatement[]
   readonly #verified: number
   readonly #level: SpeculationLevel
   #next = 0
   #doubtful = false
   #stopped: Unanswered | undefined
-  /** To be asked, in this order. */
+  /** To be sent, in this order. */
   readonly pending: Asked[] = []
   #divergedAt: number | undefined
 
-  constructor(known: Known, level: SpeculationLevel) {
+  constructor(known: KnownAnswers, level: SpeculationLevel) {
     this.#known = known
     this.#answered = known.answered
     this.#verified = known.verified
     this.#level = level
   }
 
-  /** From this one on, what was asked is not what is asked for with true answers: other statements are, or none. */
+  /** The index of the first known answer that the work did not request, given true answers before it. */
   get divergedAt(): number | undefined {
     return this.#divergedAt ?? (!this.#stopped && this.#next < this.#answered.length ? this.#next : undefined)
   }
@@ -129,7 +129,7 @@ class SpeculativeStatements implements Statements {
     return this.#answer('insert', sql, values).lastInsertRowid
   }
 
-  // Records that are handed out may be changed.
+  // Copies, because the caller may change the records.
   one<Row extends object>(sql: string, ...values: SqlValue[]): Row | undefined {
     const [row] = this.#answer('read', sql, values).rows
     return row && ({ ...row } as Row)
@@ -140,7 +140,7 @@ class SpeculativeStatements implements Statements {
   }
 
   #answer(kind: Asked['kind'], sql: string, args: SqlValue[]): SqlAnswer {
-    // Whoever catches this and goes on gets it again.
+    // Code that catches the error and continues gets it again.
     if (this.#stopped) throw this.#stopped
     const at = this.#next
     this.#next += 1
@@ -157,9 +157,9 @@ class SpeculativeStatements implements Statements {
         return answer
       }
       this.#doubtful ||= this.#level !== 'much' || !this.#known.trusts(sql)
-    } else if (this.#doubtful) throw this.#stop() // Whether it is written may depend on what was only guessed.
+    } else if (this.#doubtful) throw this.#stop() // Whether this write happens may depend on a guess.
     this.pending.push({ kind, sql, args })
-    if (this.#level === 'nothing' || kind === 'insert' || this.pending.length >= atOnce) throw this.#stop()
+    if (this.#level === 'nothing' || kind === 'insert' || this.pending.length >= maxPending) throw this.#stop()
     return guessOf(kind)
   }
 
@@ -168,7 +168,7 @@ class SpeculativeStatements implements Statements {
   }
 }
 
-/** Mostly, what is written is one row, and what is looked for before it is written isn't there. */
+/** Most writes change one row, and most reads before a write find no row. */
 function guessOf(kind: Asked['kind']): SqlAnswer {
   return kind === 'run' ? oneChange : nothing
 }
@@ -182,28 +182,28 @@ function same(a: readonly SqlValue[], b: readonly SqlValue[]): boolean {
 }
 
 /**
- * Runs a transaction that is written for a database at hand on one that is far away. It is done again from its start with all answers
- * so far, and goes on with guesses until it needs a true one: what it asked for on the way is sent together. It takes the same way each
- * time up to the first answer that was guessed wrong, since it depends on nothing but its arguments, the answers, and the time and the
- * new ids, which stay the same. Its result counts when every answer behind it is true.
+ * Runs a transaction that is written for a local database on a remote one, with few round trips. It runs `work` repeatedly from its start
+ * with all answers so far, and continues with guesses until `work` needs a true answer; then it sends the collected statements together.
+ * `work` depends only on its arguments, the answers, the time and the new ids, and the last two stay the same: so each run makes the same
+ * statements up to the first wrong guess. The result is returned once all its answers are true.
  */
 export async function replay<Result>(
   execute: Execute, clock: Clock, work: (tables: SqlTables, statements: Statements) => Result, level: SpeculationLevel = 'much',
 ): Promise<{ result: Result; purging: boolean }> {
   const now = clock.now()
-  const known = new Known()
+  const known = new KnownAnswers()
   const ids: string[] = []
   for (;;) {
     const statements = new SpeculativeStatements(known, level)
     let nth = 0
     const tables = new SqlTables(statements, { ...clock, now: () => now }, () => (ids[nth++] ??= newId()))
-    const outcome = attempt(() => {
+    const outcome = capture(() => {
       const result = work(tables, statements)
       tables.writeLoaded()
       return { result, purging: tables.purging }
     })
     const { divergedAt, pending } = statements
-    if (divergedAt !== undefined && !known.cut(divergedAt)) throw new SpeculationFailed('writes were sent on a wrong guess')
+    if (divergedAt !== undefined && !known.discardFrom(divergedAt)) throw new SpeculationFailed('writes were sent on a wrong guess')
     known.verified = known.answered.length
     if (divergedAt !== undefined) continue
     const answers = pending.length === 0 ? [] : await execute(pending)
@@ -212,8 +212,8 @@ export async function replay<Result>(
   }
 }
 
-/** What it gives, or throws, when it is asked for. */
-function attempt<Value>(act: () => Value): () => Value {
+/** Calls `act` now. The returned function returns its value, or throws its error. */
+function capture<Value>(act: () => Value): () => Value {
   try {
     const value = act()
     return () => value

@@ -2,7 +2,8 @@ import { HeedError } from '../../base/errors.ts'
 import type { Signal } from '../../signals/signal.ts'
 import type { DueClaim } from '../contract/notifications.ts'
 import type {
-  NewSchedule, ScheduleAdvance, ScheduleFailure, ScheduleMissed, ScheduleOverlap, ScheduleQuery, ScheduleRecord, ScheduleScope, ScheduleStatus, ScheduleStore, ScheduleTiming,
+  NewSchedule, ScheduleAdvance, ScheduleFailure, ScheduleMissed, ScheduleOverlap, ScheduleQuery, ScheduleRecord, ScheduleScope,
+  ScheduleStatus, ScheduleStore, ScheduleTiming,
 } from '../contract/schedules.ts'
 import { forgetSchedules, transferSchedules } from './thread-dependents.ts'
 import { SqlDomain } from './domain.ts'
@@ -28,45 +29,49 @@ interface ScheduleRow {
 }
 
 const columns = `
-  id, agent_id AS agentId, thread_id AS threadId, resource_id AS resourceId, status, next_at AS nextAt, last_at AS lastAt, created_at AS createdAt,
-  updated_at AS updatedAt, overlap, missed, last_signal_id AS lastSignalId, error, timing, signal`
+  id, agent_id AS agentId, thread_id AS threadId, resource_id AS resourceId, status, next_at AS nextAt, last_at AS lastAt,
+  created_at AS createdAt, updated_at AS updatedAt, overlap, missed, last_signal_id AS lastSignalId, error, timing, signal`
 
-/** What schedules say to the database. */
+/** The statements of schedules. */
 const scheduleSql = {
   byId: `SELECT ${columns} FROM heed_schedules WHERE id = ?`,
   put: `
-    INSERT INTO heed_schedules (id, agent_id, thread_id, resource_id, status, next_at, due_at, created_at, updated_at, overlap, missed, timing, signal)
+    INSERT INTO heed_schedules (id, agent_id, thread_id, resource_id, status, next_at, due_at, created_at, updated_at, overlap, missed,
+      timing, signal)
     VALUES (?1, ?2, ?3, ?4, 'active', ?5, ?5, ?6, ?6, ?7, ?8, ?9, ?10)
-    ON CONFLICT (id) DO UPDATE SET thread_id = ?3, status = 'active', next_at = ?5, due_at = ?5, updated_at = ?6, overlap = ?7, missed = ?8,
-      timing = ?9, signal = ?10, error = NULL`,
+    ON CONFLICT (id) DO UPDATE SET thread_id = ?3, status = 'active', next_at = ?5, due_at = ?5, updated_at = ?6, overlap = ?7,
+      missed = ?8, timing = ?9, signal = ?10, error = NULL`,
   set: `UPDATE heed_schedules SET status = ?1, next_at = ?2, due_at = ?2, updated_at = ?3 WHERE id = ?4`,
   remove: `DELETE FROM heed_schedules WHERE id = ?`,
   due: `SELECT ${columns} FROM heed_schedules WHERE agent_id = ? AND due_at IS NOT NULL AND due_at <= ? ORDER BY due_at LIMIT ?`,
   take: `UPDATE heed_schedules SET due_at = ? WHERE id = ?`,
   nextDue: `SELECT min(due_at) AS at FROM heed_schedules WHERE agent_id = ? AND due_at IS NOT NULL`,
   fail: `
-    UPDATE heed_schedules SET due_at = ?1, error = ?2, updated_at = CASE WHEN error IS NOT NULL AND updated_at >= next_at THEN updated_at ELSE ?3 END
+    UPDATE heed_schedules SET due_at = ?1, error = ?2,
+      updated_at = CASE WHEN error IS NOT NULL AND updated_at >= next_at THEN updated_at ELSE ?3 END
     WHERE id = ?4`,
   advance: `
-    UPDATE heed_schedules SET status = ?1, next_at = ?2, due_at = ?2, last_at = coalesce(?3, last_at), last_signal_id = coalesce(?4, last_signal_id), error = ?5,
-      updated_at = ?6
+    UPDATE heed_schedules SET status = ?1, next_at = ?2, due_at = ?2, last_at = coalesce(?3, last_at),
+      last_signal_id = coalesce(?4, last_signal_id), error = ?5, updated_at = ?6
     WHERE id = ?7`,
-  // What is told late never takes the place of what came after it.
-  noteSent: `UPDATE heed_schedules SET last_at = ?1, last_signal_id = ?2, error = NULL, updated_at = ?3 WHERE id = ?4 AND (last_at IS NULL OR last_at <= ?1)`,
+  // A late report of an occurrence does not replace that of a later one.
+  noteSent: `
+    UPDATE heed_schedules SET last_at = ?1, last_signal_id = ?2, error = NULL, updated_at = ?3
+    WHERE id = ?4 AND (last_at IS NULL OR last_at <= ?1)`,
 }
 
-/** Schedules in a database: that of the threads, or one of its own. */
+/** Schedules, in the database of the threads or in another one. */
 export class SqlSchedules extends SqlDomain implements ScheduleStore {
   putSchedule(schedule: NewSchedule): Promise<ScheduleRecord> {
     return this.write((statements) => {
-      own(statements, schedule)
+      existing(statements, schedule)
       return put(statements, schedule)
     })
   }
 
   addSchedule(schedule: NewSchedule): Promise<{ schedule: ScheduleRecord; added: boolean }> {
     return this.write((statements) => {
-      const found = own(statements, schedule)
+      const found = existing(statements, schedule)
       return found ? { schedule: recordOf(found), added: false } : { schedule: put(statements, schedule), added: true }
     })
   }
@@ -81,8 +86,9 @@ export class SqlSchedules extends SqlDomain implements ScheduleStore {
   listSchedules(query: ScheduleQuery): Promise<{ schedules: ScheduleRecord[]; more: boolean }> {
     return this.read((statements) => {
       const { resourceId, threadId, agentId, status, after, limit } = query
-      const wanted = Object.entries({ 'resource_id = ?': resourceId, 'thread_id = ?': threadId, 'agent_id = ?': agentId, 'status = ?': status, 'id > ?': after })
-        .filter((entry): entry is [string, string] => entry[1] !== undefined)
+      const wanted = Object.entries({
+        'resource_id = ?': resourceId, 'thread_id = ?': threadId, 'agent_id = ?': agentId, 'status = ?': status, 'id > ?': after,
+      }).filter((entry): entry is [string, string] => entry[1] !== undefined)
       const where = wanted.length === 0 ? '' : `WHERE ${wanted.map(([condition]) => condition).join(' AND ')}`
       const values: SqlValue[] = wanted.map(([, value]) => value)
       const rows = statements.all<ScheduleRow>(`SELECT ${columns} FROM heed_schedules ${where} ORDER BY id LIMIT ?`, ...values, limit + 1)
@@ -90,11 +96,14 @@ export class SqlSchedules extends SqlDomain implements ScheduleStore {
     })
   }
 
-  setSchedule(scope: ScheduleScope, { status, nextAt, now }: { status: ScheduleStatus; nextAt?: number; now: number }): Promise<ScheduleRecord | null> {
+  setSchedule(
+    scope: ScheduleScope,
+    { status, nextAt, now }: { status: ScheduleStatus; nextAt?: number; now: number },
+  ): Promise<ScheduleRecord | null> {
     return this.write((statements) => {
       const found = scoped(statements, scope)
       if (!found) return null
-      // Somebody else was faster, or it was replaced by one that goes on.
+      // Another call was faster, or the schedule was replaced by an active one.
       if (status === 'active' && found.status === 'active') return recordOf(found)
       if (status === 'paused' && found.status === 'done') return recordOf(found)
       statements.run(scheduleSql.set, status, nextAt ?? null, now, scope.id)
@@ -108,10 +117,12 @@ export class SqlSchedules extends SqlDomain implements ScheduleStore {
 
   claimSchedules({ now, until, limit, agentIds }: DueClaim): Promise<ScheduleRecord[]> {
     return this.write((statements) => {
-      const waiting = longestWaiting(agentIds, now, (agentId) => statements.one<{ at: number | null }>(scheduleSql.nextDue, agentId)?.at ?? undefined)
+      const waiting = longestWaiting(
+        agentIds, now, (agentId) => statements.one<{ at: number | null }>(scheduleSql.nextDue, agentId)?.at ?? undefined,
+      )
       const share = Math.max(1, Math.ceil(limit / Math.max(1, waiting.length)))
       const taken: ScheduleRow[] = []
-      // No agent gets more than its share while others wait; what they leave is for whoever has more.
+      // Each agent first gets an equal share; the rest of the limit goes to agents with more due schedules.
       for (const most of [share, limit]) {
         for (const agentId of waiting) {
           const rows = statements.all<ScheduleRow>(scheduleSql.due, agentId, now, Math.min(most, limit - taken.length))
@@ -126,16 +137,22 @@ export class SqlSchedules extends SqlDomain implements ScheduleStore {
   advanceSchedule({ id, from, signalId, nextAt, sent, error, now }: ScheduleAdvance): Promise<boolean> {
     return this.write((statements) => {
       if (!isAsClaimed(statements, { id, from, signalId })) {
-        if (sent && isSame(statements.one<ScheduleRow>(scheduleSql.byId, id), signalId)) statements.run(scheduleSql.noteSent, sent.at, sent.signalId, now, id)
+        if (sent && sendsSignal(statements.one<ScheduleRow>(scheduleSql.byId, id), signalId))
+          statements.run(scheduleSql.noteSent, sent.at, sent.signalId, now, id)
         return false
       }
-      statements.run(scheduleSql.advance, nextAt === undefined ? 'done' : 'active', nextAt ?? null, sent?.at ?? null, sent?.signalId ?? null, error ?? null, now, id)
+      statements.run(
+        scheduleSql.advance, nextAt === undefined ? 'done' : 'active', nextAt ?? null, sent?.at ?? null, sent?.signalId ?? null,
+        error ?? null, now, id,
+      )
       return true
     })
   }
 
   failSchedule({ id, from, signalId, error, retryAt, now }: ScheduleFailure): Promise<boolean> {
-    return this.write((statements) => isAsClaimed(statements, { id, from, signalId }) && statements.run(scheduleSql.fail, retryAt, error, now, id) === 1)
+    return this.write(
+      (statements) => isAsClaimed(statements, { id, from, signalId }) && statements.run(scheduleSql.fail, retryAt, error, now, id) === 1,
+    )
   }
 
   nextScheduleDue(agentIds: readonly string[]): Promise<number | undefined> {
@@ -156,33 +173,44 @@ export class SqlSchedules extends SqlDomain implements ScheduleStore {
   }
 }
 
-/** Nobody paused it, moved it on or replaced it meanwhile. */
+/** Whether the schedule is still as it was claimed: not paused, advanced or replaced since. */
 function isAsClaimed(statements: Statements, { id, from, signalId }: { id: string; from: number; signalId: string | undefined }): boolean {
   const row = statements.one<ScheduleRow>(scheduleSql.byId, id)
-  return row?.status === 'active' && row.nextAt === from && isSame(row, signalId)
+  return row?.status === 'active' && row.nextAt === from && sendsSignal(row, signalId)
 }
 
-/** It sends what it sent then. */
-function isSame(row: ScheduleRow | undefined, signalId: string | undefined): boolean {
+/** Whether the schedule still sends this signal. */
+function sendsSignal(row: ScheduleRow | undefined, signalId: string | undefined): boolean {
   return row !== undefined && (signalId === undefined || (JSON.parse(row.signal) as Signal).id === signalId)
 }
 
-/** The one of this id, if it is there. */
-function own(statements: Statements, { id, resourceId, agentId }: NewSchedule): ScheduleRow | undefined {
+/** The stored schedule with this id. Throws if it belongs to another resource or agent. */
+function existing(statements: Statements, { id, resourceId, agentId }: NewSchedule): ScheduleRow | undefined {
   const found = statements.one<ScheduleRow>(scheduleSql.byId, id)
-  if (found && found.resourceId !== resourceId) throw new HeedError('thread_forbidden', `Schedule '${id}' belongs to another resource. Choose another id.`, { details: { id } })
-  if (found && found.agentId !== agentId) throw new HeedError('id_taken', `Schedule '${id}' is one of agent '${found.agentId}'. Choose another id, or remove that one.`, { details: { id, agentId: found.agentId } })
+  if (found && found.resourceId !== resourceId)
+    throw new HeedError('thread_forbidden', `Schedule '${id}' belongs to another resource. Choose another id.`, { details: { id } })
+  if (found && found.agentId !== agentId)
+    throw new HeedError('id_taken', `Schedule '${id}' is one of agent '${found.agentId}'. Choose another id, or remove that one.`, {
+      details: { id, agentId: found.agentId },
+    })
   return found
 }
 
-function put(statements: Statements, { id, agentId, threadId, resourceId, nextAt, now, overlap, missed, timing, signal }: NewSchedule): ScheduleRecord {
-  statements.run(scheduleSql.put, id, agentId, threadId, resourceId, nextAt, now, overlap, missed, JSON.stringify(timing), JSON.stringify(signal))
+function put(
+  statements: Statements,
+  { id, agentId, threadId, resourceId, nextAt, now, overlap, missed, timing, signal }: NewSchedule,
+): ScheduleRecord {
+  statements.run(
+    scheduleSql.put, id, agentId, threadId, resourceId, nextAt, now, overlap, missed, JSON.stringify(timing), JSON.stringify(signal),
+  )
   return recordOf(statements.one<ScheduleRow>(scheduleSql.byId, id) as ScheduleRow)
 }
 
 function scoped(statements: Statements, { id, resourceId, agentId }: ScheduleScope): ScheduleRow | undefined {
   const row = statements.one<ScheduleRow>(scheduleSql.byId, id)
-  return row && (resourceId === undefined || row.resourceId === resourceId) && (agentId === undefined || row.agentId === agentId) ? row : undefined
+  return row && (resourceId === undefined || row.resourceId === resourceId) && (agentId === undefined || row.agentId === agentId)
+    ? row
+    : undefined
 }
 
 function recordOf({ timing, signal, nextAt, lastAt, lastSignalId, error, createdAt, updatedAt, ...row }: ScheduleRow): ScheduleRecord {

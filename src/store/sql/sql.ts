@@ -1,6 +1,6 @@
 import { TAIL_SEQ } from '../contract/thread.ts'
 
-/** Columns under the names of the records' fields; so are the other lists of columns below. */
+/** The columns, named as the fields of the records; so are the other lists of columns below. */
 export const threadColumns = `
   key, id, resource_id AS resourceId, title, metadata, parent_id AS parentId, created_at AS createdAt, updated_at AS updatedAt,
   status, epoch, owner, run_id AS runId, agent_id AS agentId, begun, next_seq AS nextSeq, next_ord AS nextOrd, ordinal, turn,
@@ -28,12 +28,12 @@ const laneSignalColumns = `lane, version, signal_id AS signalId, cache_key AS ca
 
 const columns = 'id, message_id, role, type, run_id, step, created_at, content'
 
-/** These columns of a copy, whose ids end with `mark`; ids that the content refers to get the mark, too. */
-const copied = (mark: string) => `id || ${mark}, message_id || ${mark}, role, type, run_id, step, created_at, CASE
-    WHEN role = 'signal' THEN json_replace(content, '$.metadata.signal.id', id || ${mark})
+/** These columns of a copy. Its ids, and the ids that its content refers to, end with `suffix`. */
+const copied = (suffix: string) => `id || ${suffix}, message_id || ${suffix}, role, type, run_id, step, created_at, CASE
+    WHEN role = 'signal' THEN json_replace(content, '$.metadata.signal.id', id || ${suffix})
     WHEN role = 'context' AND json_type(content, '$.metadata.sources') = 'array' THEN
       json_replace(content, '$.metadata.sources', json((
-        SELECT json_group_array(source.value || ${mark}) FROM json_each(content, '$.metadata.sources') source)))
+        SELECT json_group_array(source.value || ${suffix}) FROM json_each(content, '$.metadata.sources') source)))
     ELSE content END`
 
 /** The condition of `startsMessage` in `store/core`. */
@@ -121,7 +121,8 @@ export const sql = {
     DELETE FROM heed_messages WHERE thread = ?1 AND role = 'context' AND EXISTS (
       SELECT 1 FROM json_each(content, '$.metadata.sources') quoted WHERE quoted.value IN (SELECT value FROM json_each(?2)))`,
   removeQuotesElsewhere: `
-    DELETE FROM heed_messages WHERE key IN (SELECT quoted_by FROM heed_quotes WHERE thread = ?1 AND message_id IN (SELECT value FROM json_each(?2)))`,
+    DELETE FROM heed_messages WHERE key IN (
+      SELECT quoted_by FROM heed_quotes WHERE thread = ?1 AND message_id IN (SELECT value FROM json_each(?2)))`,
   countMessages: `SELECT count(DISTINCT message_id) AS count FROM heed_messages WHERE thread = ? AND role <> 'context'`,
   removeAllRows: `DELETE FROM heed_messages WHERE thread = ?`,
 
@@ -134,7 +135,9 @@ export const sql = {
   addLaneSignal: `INSERT INTO heed_lane_signals (thread, lane, version, signal_id, cache_key, mode) VALUES (?, ?, ?, ?, ?, ?)`,
   laneSignal: `SELECT ${laneSignalColumns} FROM heed_lane_signals WHERE thread = ? AND signal_id = ?`,
   removeLaneSignal: `DELETE FROM heed_lane_signals WHERE thread = ? AND lane = ? AND version = ?`,
-  laneSignals: `SELECT ${laneSignalColumns} FROM heed_lane_signals WHERE thread = ? AND lane = ? AND version < ? ORDER BY version DESC LIMIT ?`,
+  laneSignals: `
+    SELECT ${laneSignalColumns} FROM heed_lane_signals
+    WHERE thread = ? AND lane = ? AND version < ? ORDER BY version DESC LIMIT ?`,
 
   workingMemory: `SELECT ${workingMemoryColumns} FROM heed_working_memory WHERE owner = ? ORDER BY version DESC LIMIT 1`,
   workingMemoryAt: `SELECT ${workingMemoryColumns} FROM heed_working_memory WHERE owner = ? AND version = ?`,
@@ -148,7 +151,8 @@ export const sql = {
   title: `SELECT agent_id AS agentId, owner, due_at AS dueAt, attempts FROM heed_titles WHERE thread = ?`,
   putTitle: `
     INSERT INTO heed_titles (thread, thread_id, agent_id, owner, due_at, attempts) VALUES (?, ?, ?, ?, ?, ?)
-    ON CONFLICT (thread) DO UPDATE SET agent_id = excluded.agent_id, owner = excluded.owner, due_at = excluded.due_at, attempts = excluded.attempts`,
+    ON CONFLICT (thread) DO UPDATE SET agent_id = excluded.agent_id, owner = excluded.owner, due_at = excluded.due_at,
+      attempts = excluded.attempts`,
   removeTitle: `DELETE FROM heed_titles WHERE thread = ?`,
   dueTitles: `
     SELECT thread_id AS threadId, agent_id AS agentId, owner, due_at AS dueAt, attempts
@@ -182,16 +186,17 @@ export const sql = {
   purgeMailbox: `DELETE FROM heed_mailbox WHERE thread = ?1 AND ord IN (SELECT ord FROM heed_mailbox WHERE thread = ?1 LIMIT ?2)`,
   purgeRuns: `DELETE FROM heed_runs WHERE key IN (SELECT key FROM heed_runs WHERE thread = ? LIMIT ?)`,
   purgeLaneSignals: `
-    DELETE FROM heed_lane_signals WHERE thread = ?1 AND (lane, version) IN (SELECT lane, version FROM heed_lane_signals WHERE thread = ?1 LIMIT ?2)`,
+    DELETE FROM heed_lane_signals WHERE thread = ?1 AND (lane, version) IN (
+      SELECT lane, version FROM heed_lane_signals WHERE thread = ?1 LIMIT ?2)`,
   purgeLanes: `DELETE FROM heed_lanes WHERE thread = ?`,
 
-  // Copies are made by the database: no message passes through the program.
   messageRows: `SELECT ${rowColumns} FROM heed_messages WHERE ${messageKeys} AND role <> 'context'`,
   removeRow: `DELETE FROM heed_messages WHERE thread = ? AND id = ?`,
   transferThread: `UPDATE heed_threads SET resource_id = ? WHERE key = ?`,
   // Context rows may quote other threads of the previous resource.
   removeContext: `DELETE FROM heed_messages WHERE thread = ? AND role = 'context'`,
   transferRuns: `UPDATE heed_runs SET resource_id = ? WHERE thread = ?`,
+  // The database copies the messages; this process does not read them.
   copyAll: `
     INSERT INTO heed_messages (thread, seq, ordinal, turn, counted, ${columns})
     SELECT ?2, seq, ordinal, turn, counted, ${copied('?5')} FROM heed_messages

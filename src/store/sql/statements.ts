@@ -1,7 +1,7 @@
-/** A value of a column. Written out, as are the types of the driver below: published types need none of Node's. */
+/** A value of a column. It and the driver's types below are declared here, so that the published types need none of Node's. */
 export type SqlValue = null | number | bigint | string | Uint8Array
 
-/** The statements of one transaction. Each is answered at once; where the database is remote, `replay` makes it look so. */
+/** Executes the statements of one transaction synchronously; for a remote database `replay` implements this. */
 export interface Statements {
   /** Counts statements that changed messages, with those outside of `SqlTables`. */
   readonly messageChanges: number
@@ -41,12 +41,12 @@ interface Prepared {
   readonly changesRows: boolean
 }
 
-/** The record of a thread also has whether it has lanes, and is kept with its running run. */
+/** Whether a statement may change one of these tables. */
 function changesTable(tables: RegExp, sql: string): boolean {
   return tables.test(sql) && !/^\s*SELECT\b/i.test(sql)
 }
 
-/** Statements of a database in this process, each prepared once. Their number is that of the texts, and does not grow with the data. */
+/** Statements of a database in this process, each prepared once. There are as many as texts, however much data the database has. */
 export class PreparedStatements implements Statements {
   readonly #database: Database
   readonly #prepared = new Map<string, Prepared>()
@@ -100,6 +100,7 @@ export class PreparedStatements implements Statements {
         statement,
         make: shapeOf(statement.columns().map(({ name }) => name)),
         changesMessages: changesTable(/\bheed_messages\b/i, sql),
+        // The cached record of a thread also has whether it has lanes, and its running run.
         changesThreads: changesTable(/\bheed_(threads|lanes|runs)\b/i, sql),
         changesRows: /^\s*(INSERT|UPDATE|DELETE|WITH|REPLACE)\b/i.test(sql),
       }
@@ -116,34 +117,34 @@ type Make = (row: readonly SqlValue[]) => Record<string, SqlValue | undefined>
  * literals in `store/core` have, and code that meets both classes is slower. The order of the fields is that of the columns and of the
  * literals.
  */
-const made: readonly Make[] = [
+const recordLiterals: readonly Make[] = [
   // ThreadRecord
   (r) => ({
-    key: r[0], id: r[1], resourceId: r[2], title: r[3], metadata: r[4], parentId: r[5], createdAt: r[6], updatedAt: r[7], status: r[8], epoch: r[9],
-    owner: r[10], runId: r[11], agentId: r[12], begun: r[13], nextSeq: r[14], nextOrd: r[15], ordinal: r[16], turn: r[17], tail: r[18],
-    tailOrdinal: r[19], tailTurn: r[20], dueAt: r[21], laned: r[22],
+    key: r[0], id: r[1], resourceId: r[2], title: r[3], metadata: r[4], parentId: r[5], createdAt: r[6], updatedAt: r[7], status: r[8],
+    epoch: r[9], owner: r[10], runId: r[11], agentId: r[12], begun: r[13], nextSeq: r[14], nextOrd: r[15], ordinal: r[16], turn: r[17],
+    tail: r[18], tailOrdinal: r[19], tailTurn: r[20], dueAt: r[21], laned: r[22],
   }),
   // RowRecord
   (r) => ({
-    seq: r[0], id: r[1], messageId: r[2], role: r[3], type: r[4], runId: r[5], step: r[6], content: r[7], createdAt: r[8], ordinal: r[9], turn: r[10],
-    counted: r[11],
+    seq: r[0], id: r[1], messageId: r[2], role: r[3], type: r[4], runId: r[5], step: r[6], content: r[7], createdAt: r[8],
+    ordinal: r[9], turn: r[10], counted: r[11],
   }),
   // MailRecord
   (r) => ({
-    ord: r[0], id: r[1], agentId: r[2], route: r[3], kind: r[4], state: r[5], runId: r[6], startRunId: r[7], step: r[8], rows: r[9], options: r[10],
-    boundTo: r[11], reason: r[12], acceptedAt: r[13],
+    ord: r[0], id: r[1], agentId: r[2], route: r[3], kind: r[4], state: r[5], runId: r[6], startRunId: r[7], step: r[8], rows: r[9],
+    options: r[10], boundTo: r[11], reason: r[12], acceptedAt: r[13],
   }),
   // RunRecord
   (r) => ({
-    runId: r[0], agentId: r[1], status: r[2], epoch: r[3], step: r[4], attempts: r[5], options: r[6], started: r[7], suspended: r[8], startedAt: r[9],
-    endedAt: r[10], suspendedAt: r[11], error: r[12], usage: r[13], firstSeq: r[14], sealSeq: r[15], staged: r[16], lost: r[17], ordinal: r[18],
-    taken: r[19],
+    runId: r[0], agentId: r[1], status: r[2], epoch: r[3], step: r[4], attempts: r[5], options: r[6], started: r[7], suspended: r[8],
+    startedAt: r[9], endedAt: r[10], suspendedAt: r[11], error: r[12], usage: r[13], firstSeq: r[14], sealSeq: r[15], staged: r[16],
+    lost: r[17], ordinal: r[18], taken: r[19],
   }),
 ]
 
-const byNames = new Map(made.map((make) => [Object.keys(make([])).join(), make]))
+const byNames = new Map(recordLiterals.map((make) => [Object.keys(make([])).join(), make]))
 
-/** A function that makes records of rows with these columns: always the same one for the records above. */
+/** A function that makes records of rows with these columns; for the records above always the same function. */
 export function shapeOf(names: readonly string[]): Make {
   return byNames.get(names.join()) ?? ((row) => {
     const fields: Record<string, SqlValue> = {}

@@ -92,15 +92,17 @@ export abstract class SqlStore implements ThreadStore, ConnectionOwner {
   }
 
   accept(sends: readonly Send[]): Promise<Array<Accepted | { error: Error }>> {
-    return this.#use((connection) => connection.write(
-      (tables) => {
-        const answers = acceptSends(tables, sends)
-        // A send that is rejected is answered with its error; where the database failed, the whole transaction is.
-        for (const answer of answers) if ('error' in answer && connection.isFailure?.(answer.error)) throw answer.error
-        return answers
-      },
-      { last: (tables, answers) => beginWoken(tables, sends, answers) },
-    ))
+    return this.#use((connection) =>
+      connection.write(
+        (tables) => {
+          const answers = acceptSends(tables, sends)
+          // A rejected send has its error as its answer; an error of the database fails the whole transaction.
+          for (const answer of answers) if ('error' in answer && connection.isFailure?.(answer.error)) throw answer.error
+          return answers
+        },
+        { last: (tables, answers) => beginWoken(tables, sends, answers) },
+      ),
+    )
   }
 
   flush(): Promise<void> {
@@ -127,11 +129,15 @@ export abstract class SqlStore implements ThreadStore, ConnectionOwner {
     return this.#write((tables) => endSuspended(tables, scope, runId, options))
   }
 
-  retryParked(scope: Scope, runId: string, options: { owner?: string; removed?: readonly string[] }): Promise<{ agentId: string; fence?: Fence }> {
+  retryParked(
+    scope: Scope,
+    runId: string,
+    options: { owner?: string; removed?: readonly string[] },
+  ): Promise<{ agentId: string; fence?: Fence }> {
     return this.#write((tables) => retryParked(tables, scope, runId, options))
   }
 
-  /** Before all queued writes: a busy process must not count as dead. */
+  /** Runs before all queued writes: a busy process must not count as dead. */
   async heartbeat(owner: string, until: number): Promise<void> {
     const connection = await this.connection()
     return connection.write((tables) => tables.putProcess(owner, until), { first: true })
@@ -201,11 +207,13 @@ export abstract class SqlStore implements ThreadStore, ConnectionOwner {
   }
 
   deleteThread(scope: Scope): Promise<boolean> {
-    return this.#use((connection) => connection.write((tables, statements) => {
-      const deleted = deleteThread(tables, scope).length > 0
-      if (!deleted) forgetDependents(statements, scope)
-      return deleted
-    }))
+    return this.#use((connection) =>
+      connection.write((tables, statements) => {
+        const deleted = deleteThread(tables, scope).length > 0
+        if (!deleted) forgetDependents(statements, scope)
+        return deleted
+      }),
+    )
   }
 
   listThreads(query: ThreadQuery): Promise<{ threads: ThreadRow[]; more: boolean; total?: number }> {
@@ -288,13 +296,17 @@ export abstract class SqlStore implements ThreadStore, ConnectionOwner {
     return this.#read((tables) => readLane(tables, scope, id, options))
   }
 
-  listLaneSignals(scope: Scope, id: string, query: { before?: number; limit: number }): Promise<{ signals: LaneSignalRow[]; more: boolean }> {
+  listLaneSignals(
+    scope: Scope,
+    id: string,
+    query: { before?: number; limit: number },
+  ): Promise<{ signals: LaneSignalRow[]; more: boolean }> {
     return this.#read((tables) => listLaneSignals(tables, scope, id, query))
   }
 
   // As a storage
 
-  /** The store of a domain. This one has all of them in its database. */
+  /** The store of a domain. All of them are in this database. */
   async getStore<Domain extends keyof StoreDomains>(domain: Domain): Promise<StoreDomains[Domain] | undefined> {
     this.#domains ??= this.#createDomains()
     return Object.hasOwn(this.#domains, domain) ? this.#domains[domain] : undefined
@@ -303,12 +315,15 @@ export abstract class SqlStore implements ThreadStore, ConnectionOwner {
   #createDomains(): Partial<StoreDomains> {
     const recall = this.recallIndex()
     return {
-      memory: this, notifications: new SqlInbox(this), schedules: new SqlSchedules(this), subscriptions: new SqlSubscriptions(this),
+      memory: this,
+      notifications: new SqlInbox(this),
+      schedules: new SqlSchedules(this),
+      subscriptions: new SqlSubscriptions(this),
       ...(recall && { recall }),
     }
   }
 
-  /** Deletes what is older than `retention` allows, in small transactions. */
+  /** Deletes records that are older than `retention` allows, in small transactions. */
   prune(how: PruneOptions = {}): Promise<PruneResult> {
     return pruneStore(this, { ...how, retention: how.retention ?? this.retention, now: how.now ?? this.clock.now() })
   }
@@ -343,7 +358,10 @@ export abstract class SqlStore implements ThreadStore, ConnectionOwner {
         this.#opening = undefined
         throw error
       })
-      this.#opening.then(({ connection }) => (this.#connected = connection), () => {})
+      this.#opening.then(
+        ({ connection }) => (this.#connected = connection),
+        () => {},
+      )
     }
     return (await this.#opening).connection
   }

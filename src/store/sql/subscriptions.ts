@@ -1,6 +1,8 @@
 import { HeedError } from '../../base/errors.ts'
 import type { JSONValue } from '../../base/json.ts'
-import type { NewSubscription, PollClaim, PollTurn, SignedDelivery, SubscriptionQuery, SubscriptionRecord, SubscriptionScope, SubscriptionStore } from '../contract/subscriptions.ts'
+import type {
+  NewSubscription, PollClaim, PollTurn, SignedDelivery, SubscriptionQuery, SubscriptionRecord, SubscriptionScope, SubscriptionStore,
+} from '../contract/subscriptions.ts'
 import { forgetSubscriptions, transferSubscriptions } from './thread-dependents.ts'
 import { SqlDomain } from './domain.ts'
 import type { SqlValue } from './statements.ts'
@@ -15,16 +17,19 @@ interface Row {
   subscribedAt: number
 }
 
-/** Longer than a signature counts, either way. */
+/** Longer than a signature is valid before and after its time. */
 const rememberedSeconds = 3_600
 
-const columns = 'source_id AS sourceId, external_id AS externalId, thread_id AS threadId, resource_id AS resourceId, agent_id AS agentId, metadata, subscribed_at AS subscribedAt'
+const columns = `
+  source_id AS sourceId, external_id AS externalId, thread_id AS threadId, resource_id AS resourceId, agent_id AS agentId, metadata,
+  subscribed_at AS subscribedAt`
 
-/** What subscriptions say to the database. */
+/** The statements of subscriptions. */
 const subscriptionSql = {
   one: `SELECT ${columns} FROM heed_subscriptions WHERE source_id = ? AND external_id = ? AND thread_id = ?`,
   put: `
-    INSERT INTO heed_subscriptions (source_id, external_id, thread_id, resource_id, agent_id, metadata, subscribed_at) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7)
+    INSERT INTO heed_subscriptions (source_id, external_id, thread_id, resource_id, agent_id, metadata, subscribed_at)
+    VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7)
     ON CONFLICT DO UPDATE SET agent_id = ?5, metadata = json_patch(metadata, ?6)`,
   ofThread: `SELECT ${columns} FROM heed_subscriptions WHERE thread_id = ? AND source_id = ?`,
   remove: `DELETE FROM heed_subscriptions WHERE source_id = ? AND external_id = ? AND thread_id = ?`,
@@ -38,12 +43,13 @@ const subscriptionSql = {
   end: `UPDATE heed_polls SET until = ?, holder = NULL, cursor = coalesce(?, cursor) WHERE source_id = ? AND holder = ?`,
 }
 
-/** Subscriptions in a database: that of the threads, or one of its own. */
+/** Subscriptions, in the database of the threads or in another one. */
 export class SqlSubscriptions extends SqlDomain implements SubscriptionStore {
   putSubscription({ sourceId, externalId, threadId, resourceId, agentId, metadata, now }: NewSubscription): Promise<SubscriptionRecord> {
     return this.write((statements) => {
       const found = statements.one<Row>(subscriptionSql.one, sourceId, externalId, threadId)
-      if (found && found.resourceId !== resourceId) throw new HeedError('thread_forbidden', `Thread ${threadId} belongs to another resource.`, { details: { threadId } })
+      if (found && found.resourceId !== resourceId)
+        throw new HeedError('thread_forbidden', `Thread ${threadId} belongs to another resource.`, { details: { threadId } })
       statements.run(subscriptionSql.put, sourceId, externalId, threadId, resourceId, agentId, JSON.stringify(metadata), now)
       return recordOf(statements.one<Row>(subscriptionSql.one, sourceId, externalId, threadId) as Row)
     })
@@ -52,18 +58,27 @@ export class SqlSubscriptions extends SqlDomain implements SubscriptionStore {
   deleteSubscriptions({ sourceId, threadId, resourceId, externalId }: SubscriptionScope & { externalId?: string }): Promise<number> {
     return this.write((statements) => {
       const rows = statements.all<Row>(subscriptionSql.ofThread, threadId, sourceId)
-      const own = rows.filter((row) => (resourceId === undefined || row.resourceId === resourceId) && (externalId === undefined || row.externalId === externalId))
+      const own = rows.filter(
+        (row) => (resourceId === undefined || row.resourceId === resourceId) && (externalId === undefined || row.externalId === externalId),
+      )
       for (const row of own) statements.run(subscriptionSql.remove, sourceId, row.externalId, threadId)
       return own.length
     })
   }
 
-  listSubscriptions({ sourceId, externalId, threadId, resourceId, after, limit }: SubscriptionQuery): Promise<{ subscriptions: SubscriptionRecord[]; more: boolean }> {
+  listSubscriptions(
+    { sourceId, externalId, threadId, resourceId, after, limit }: SubscriptionQuery,
+  ): Promise<{ subscriptions: SubscriptionRecord[]; more: boolean }> {
     return this.read((statements) => {
-      const wanted = Object.entries({ 'external_id = ?': externalId, 'thread_id = ?': threadId, 'resource_id = ?': resourceId }).filter((entry): entry is [string, string] => entry[1] !== undefined)
+      const wanted = Object.entries({ 'external_id = ?': externalId, 'thread_id = ?': threadId, 'resource_id = ?': resourceId }).filter(
+        (entry): entry is [string, string] => entry[1] !== undefined,
+      )
       const where = ['source_id = ?', ...wanted.map(([condition]) => condition), ...(after ? ['(external_id, thread_id) > (?, ?)'] : [])]
       const values: SqlValue[] = [sourceId, ...wanted.map(([, value]) => value), ...(after ? [after.externalId, after.threadId] : [])]
-      const rows = statements.all<Row>(`SELECT ${columns} FROM heed_subscriptions WHERE ${where.join(' AND ')} ORDER BY external_id, thread_id LIMIT ?`, ...values, limit + 1)
+      const rows = statements.all<Row>(
+        `SELECT ${columns} FROM heed_subscriptions WHERE ${where.join(' AND ')} ORDER BY external_id, thread_id LIMIT ?`,
+        ...values, limit + 1,
+      )
       return { subscriptions: rows.slice(0, limit).map(recordOf), more: rows.length > limit }
     })
   }
@@ -86,8 +101,11 @@ export class SqlSubscriptions extends SqlDomain implements SubscriptionStore {
     })
   }
 
-  endPoll({ sourceId, holder, nextAt, cursor }: { sourceId: string; holder: string; nextAt: number; cursor?: JSONValue }): Promise<boolean> {
-    return this.write((statements) => statements.run(subscriptionSql.end, nextAt, cursor === undefined ? null : JSON.stringify(cursor), sourceId, holder) === 1)
+  endPoll(
+    { sourceId, holder, nextAt, cursor }: { sourceId: string; holder: string; nextAt: number; cursor?: JSONValue },
+  ): Promise<boolean> {
+    const text = cursor === undefined ? null : JSON.stringify(cursor)
+    return this.write((statements) => statements.run(subscriptionSql.end, nextAt, text, sourceId, holder) === 1)
   }
 
   isDelivered({ sourceId, id, timestamp }: SignedDelivery): Promise<boolean> {

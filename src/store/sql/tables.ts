@@ -25,7 +25,7 @@ interface LoadedThread {
   changed: boolean
   /** The whole record was written, so the database has it once the transaction is committed. */
   written: boolean
-  /** What the database has in the columns that cost more to write. */
+  /** The stored values of the indexed columns, which cost more to write. */
   before: IndexedColumns
   /** The database has no signal of the thread. */
   isNew: boolean
@@ -51,9 +51,9 @@ export class SqlTables implements ThreadTables {
   #loaded = new Map<string, LoadedThread>()
   /** The lanes that this transaction has written. */
   readonly #lanes = new Map<string, LaneRecord>()
-  /** Kept between transactions. */
+  /** Records that are cached between transactions. */
   readonly recent: Recent
-  /** A deleted thread has rows left. */
+  /** Whether rows of a deleted thread remain. */
   purging = false
 
   constructor(statements: Statements, clock: Clock, ids = newId) {
@@ -75,13 +75,13 @@ export class SqlTables implements ThreadTables {
     }
   }
 
-  /** The transaction was committed: the database has its threads as they are here. */
+  /** Call after a commit: the database now has the threads as they are loaded. */
   committed(): void {
     for (const { thread, written, run } of this.#loaded.values()) if (written) this.recent.keepThread(thread, run)
     this.forget()
   }
 
-  /** Forgets what was read. Must be called before and after every transaction: other connections write too. */
+  /** Forgets the loaded records. Must be called before and after every transaction, because other connections write too. */
   forget(): void {
     // V8 keeps the entries of a cleared map until a full collection: a new map lets a young one free them.
     if (this.#loaded.size > 0) this.#loaded = new Map()
@@ -89,7 +89,7 @@ export class SqlTables implements ThreadTables {
     this.recent.newTransaction()
   }
 
-  /** The transaction was rolled back. */
+  /** Call after a rollback. */
   undo(): void {
     this.forget()
     this.recent.forgetRows()
@@ -417,7 +417,7 @@ export class SqlTables implements ThreadTables {
     return counted?.count ?? 0
   }
 
-  // Lanes. Most threads have none; `laned` of their record tells, and saves the query.
+  // Lanes. Most threads have none: `laned` of the record then saves the query.
   lane(thread: ThreadRecord, id: string): LaneRecord | undefined {
     const put = this.#lanes.get(`${thread.key} ${id}`)
     return put ? { ...put } : this.#db.one<LaneRecord>(sql.lane, thread.key, id)

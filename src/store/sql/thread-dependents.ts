@@ -2,26 +2,32 @@ import { notificationSql, touched } from './notifications/sql.ts'
 import { sql } from './sql.ts'
 import type { Statements } from './statements.ts'
 
-/** What is said of notifications, schedules and subscriptions when their thread goes, or becomes another's. */
+/** The statements for notifications, schedules and subscriptions whose thread is deleted or transferred. */
 export const dependentsSql = {
   forgetNotifications: `DELETE FROM heed_notifications WHERE thread_id = ?1 AND (?2 IS NULL OR resource_id = ?2)`,
   forgetBatches: `DELETE FROM heed_notification_batches WHERE thread_id = ?1 AND (?2 IS NULL OR resource_id = ?2)`,
-  // Those of others on a thread of this id still wait.
+  // Records of other resources with this thread id keep the timer.
   forgetWaits: `
-    DELETE FROM heed_notification_waits WHERE thread_id = ?1 AND NOT EXISTS (SELECT 1 FROM heed_notifications n WHERE n.thread_id = ?1 AND n.when_idle = 1)`,
+    DELETE FROM heed_notification_waits WHERE thread_id = ?1 AND NOT EXISTS (
+      SELECT 1 FROM heed_notifications n WHERE n.thread_id = ?1 AND n.when_idle = 1)`,
   forgetSchedules: `DELETE FROM heed_schedules WHERE thread_id = ?1 AND (?2 IS NULL OR resource_id = ?2)`,
   forgetSubscriptions: `DELETE FROM heed_subscriptions WHERE thread_id = ?1 AND (?2 IS NULL OR resource_id = ?2)`,
-  // The resource is the fourth word of a slot.
+  // The resource is the fourth element of a slot.
   transferNotifications: `
-    UPDATE OR IGNORE heed_notifications SET resource_id = ?1, dedupe_slot = json_set(dedupe_slot, '$[3]', ?1), coalesce_slot = json_set(coalesce_slot, '$[3]', ?1), ${touched}
+    UPDATE OR IGNORE heed_notifications SET resource_id = ?1, dedupe_slot = json_set(dedupe_slot, '$[3]', ?1),
+      coalesce_slot = json_set(coalesce_slot, '$[3]', ?1), ${touched}
     WHERE thread_id = ?2`,
-  // Their key is that of a record which the new owner has, or which came earlier: they are told of by themselves, and what is repeated is counted on the other.
-  transferKeyless: `UPDATE heed_notifications SET resource_id = ?1, dedupe_slot = NULL, coalesce_slot = NULL, ${touched} WHERE thread_id = ?2 AND resource_id <> ?1`,
+  // The new resource, or an earlier record, has the same key. These records stay without a key, and repetitions are counted on the other.
+  transferKeyless: `
+    UPDATE heed_notifications SET resource_id = ?1, dedupe_slot = NULL, coalesce_slot = NULL, ${touched}
+    WHERE thread_id = ?2 AND resource_id <> ?1`,
   transferMerged: `
     UPDATE heed_notification_merged SET dedupe_slot = json_set(dedupe_slot, '$[3]', ?1)
     WHERE record IN (SELECT key FROM heed_notifications WHERE thread_id = ?2) AND dedupe_slot IS NOT NULL`,
-  // Those of a resource are one window: what comes from elsewhere takes in nothing more.
-  transferBatches: `UPDATE heed_notification_batches SET resource_id = ?1, open = CASE WHEN resource_id = ?1 THEN open END WHERE thread_id = ?2`,
+  // A resource has one open window, so batches of the previous resource are closed.
+  transferBatches: `
+    UPDATE heed_notification_batches SET resource_id = ?1, open = CASE WHEN resource_id = ?1 THEN open END
+    WHERE thread_id = ?2`,
   transferSchedules: `UPDATE heed_schedules SET resource_id = ? WHERE thread_id = ?`,
   transferSubscriptions: `UPDATE heed_subscriptions SET resource_id = ? WHERE thread_id = ?`,
 } as const
@@ -40,7 +46,7 @@ export function forgetSubscriptions(statements: Statements, threadId: string, re
   statements.run(dependentsSql.forgetSubscriptions, threadId, resourceId ?? null)
 }
 
-/** Of a thread that goes, or is not there. */
+/** Deletes the dependents of a thread that is deleted or does not exist. */
 export function forgetDependents(statements: Statements, { threadId, resourceId }: { threadId: string; resourceId?: string }): void {
   forgetNotifications(statements, threadId, resourceId)
   forgetSchedules(statements, threadId, resourceId)
@@ -63,7 +69,7 @@ export function transferSubscriptions(statements: Statements, threadId: string, 
   statements.run(dependentsSql.transferSubscriptions, resourceId, threadId)
 }
 
-/** Of a thread that becomes another's. */
+/** Transfers the dependents of a thread to another resource. */
 export function transferDependents(statements: Statements, threadId: string, resourceId: string): void {
   for (const transfer of [transferNotifications, transferSchedules, transferSubscriptions]) transfer(statements, threadId, resourceId)
 }

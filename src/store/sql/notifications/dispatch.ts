@@ -6,20 +6,21 @@ import { notificationSql as sql } from './sql.ts'
 import type { Statements } from '../statements.ts'
 
 /**
- * Takes what is due. No agent gets more than its share while others wait; what they leave is for whoever has more. Where there is less than one for each,
- * those come first who have waited longest.
+ * Claims due records, summaries and idle checks. Each agent first gets an equal share of `limit`; the rest goes to agents with more due.
+ * The agents whose items have been due longest come first.
  */
 export function claimDue(statements: Statements, { limit, agentIds, ...claim }: DueClaim): Due {
   const due: Due = { records: [], undecided: [], unconfirmed: [], batches: [], idleThreads: [] }
   const waiting = longestWaiting(agentIds, claim.now, (agentId) => nextDue(statements, [agentId]))
   const share = Math.max(1, Math.ceil(limit / Math.max(1, waiting.length)))
   let left = limit
-  for (const most of [share, limit]) for (const agentId of waiting) left -= takeOldest(statements, agentId, { ...claim, limit: Math.min(most, left) }, due)
+  for (const most of [share, limit])
+    for (const agentId of waiting) left -= takeOldest(statements, agentId, { ...claim, limit: Math.min(most, left) }, due)
   due.idleThreads = [...new Set(due.idleThreads)]
   return due
 }
 
-/** Agents for whom something is due, by how long that has waited. */
+/** The agents that have something due, the longest overdue first. */
 export function longestWaiting(agentIds: readonly string[], now: number, nextDueOf: (agentId: string) => number | undefined): string[] {
   return agentIds.map((agentId) => ({ agentId, at: nextDueOf(agentId) ?? Infinity }))
     .filter(({ at }) => at <= now).toSorted((one, other) => one.at - other.at).map(({ agentId }) => agentId)
@@ -27,7 +28,7 @@ export function longestWaiting(agentIds: readonly string[], now: number, nextDue
 
 type Claim = Omit<DueClaim, 'agentIds' | 'limit'>
 
-/** The timer of what waits for a thread to be idle. */
+/** The timer of the records of an agent that are delivered when a thread is idle. */
 interface Wait {
   threadId: string
   agentId: string
@@ -35,35 +36,44 @@ interface Wait {
   dueAt: number
 }
 
-/** Of one agent, what has waited longest, be it a record, a summary or a thread to look at. Answers how much that was. */
+/** Claims the longest overdue records, summaries and idle checks of one agent. Returns how many it claimed. */
 function takeOldest(statements: Statements, agentId: string, { limit, ...claim }: Omit<DueClaim, 'agentIds'>, due: Due): number {
   if (limit <= 0) return 0
   const { now } = claim
-  const gone = new Set<number>()
+  const merged = new Set<number>()
   const batches = statements.all<BatchRow>(sql.dueBatches, agentId, now, limit).map((batch) => ({
     dueAt: batch.dueAt ?? 0,
     take() {
-      if (gone.has(batch.key)) return false
+      if (merged.has(batch.key)) return false
       const taken = takeBatch(statements, batch, claim)
-      for (const key of taken.joined) gone.add(key)
+      for (const key of taken.joined) merged.add(key)
       due.batches.push(taken.batch)
       return true
     },
   }))
-  const rows = statements.all<NotificationRow>(sql.due, agentId, now, limit).map((row) => ({ dueAt: row.dueAt ?? 0, take: () => takeRow(statements, row, claim, due) }))
-  const waits = statements.all<Wait>(sql.dueWaits, agentId, now, limit).map((wait) => ({ dueAt: wait.dueAt, take: () => takeWait(statements, wait, claim, due) }))
+  const rows = statements
+    .all<NotificationRow>(sql.due, agentId, now, limit)
+    .map((row) => ({ dueAt: row.dueAt ?? 0, take: () => takeRow(statements, row, claim, due) }))
+  const waits = statements
+    .all<Wait>(sql.dueWaits, agentId, now, limit)
+    .map((wait) => ({ dueAt: wait.dueAt, take: () => takeWait(statements, wait, claim, due) }))
   const oldest = [...batches, ...rows, ...waits].toSorted((one, other) => one.dueAt - other.dueAt).slice(0, limit)
   return oldest.filter(({ take }) => take()).length
 }
 
-function takeRow(statements: Statements, row: NotificationRow, { now, until, undecided = { limit: Infinity, until }, recheckMs }: Claim, due: Due): boolean {
+function takeRow(
+  statements: Statements,
+  row: NotificationRow,
+  { now, until, undecided = { limit: Infinity, until }, recheckMs }: Claim,
+  due: Due,
+): boolean {
   if (row.decided === 1 && row.whenIdle === null && row.flight !== 2) {
     statements.run(sql.take, until, row.key)
     due.records.push(notificationOf(row))
     return true
   }
   if (row.flight !== 2 && row.decided === 1) {
-    // Its own time has come: from now on it waits with the others of its thread.
+    // Its own time has come. From now on the timer of the thread covers it, as it does the other records.
     statements.run(sql.postpone, null, row.key)
     statements.run(sql.addWait, row.threadId, row.agentId, now, recheckMs ? now + recheckMs.least : until)
     due.idleThreads.push(row.threadId)
@@ -76,15 +86,22 @@ function takeRow(statements: Statements, row: NotificationRow, { now, until, und
   return true
 }
 
-/** A thread is looked at again after as long as that has waited: whoever is at work on it tells when it is idle. */
+/**
+ * Claims a check of the thread, and sets the next one after as long as the records have waited. Checks need not be frequent: the process
+ * that runs the thread reports when it becomes idle.
+ */
 function takeWait(statements: Statements, { threadId, agentId, since }: Wait, { now, until, recheckMs }: Claim, due: Due): boolean {
   if (statements.run(sql.endWait, threadId, agentId) > 0) return false
-  statements.run(sql.moveWait, recheckMs ? now + Math.min(recheckMs.most, Math.max(recheckMs.least, now - since)) : until, threadId, agentId)
+  const recheckAt = recheckMs ? now + Math.min(recheckMs.most, Math.max(recheckMs.least, now - since)) : until
+  statements.run(sql.moveWait, recheckAt, threadId, agentId)
   due.idleThreads.push(threadId)
   return true
 }
 
-/** Takes what waits for the thread to be idle, unless its own time has yet to come. What waits for agents elsewhere is due for them. */
+/**
+ * Claims the records that are delivered when the thread is idle, unless their own time is still to come. Makes those of agents in other
+ * processes due now.
+ */
 export function claimIdle(statements: Statements, threadId: string, { now, until, limit, agentIds }: DueClaim): NotificationRecord[] {
   const ready = agentIds.flatMap((agentId) => statements.all<NotificationRow>(sql.idle, threadId, agentId, now, limit))
   const oldest = ready.toSorted((one, other) => one.key - other.key).slice(0, limit)
@@ -106,17 +123,20 @@ export function nextDue(statements: Statements, agentIds: readonly string[]): nu
   return next
 }
 
-export function delivered(statements: Statements, { threadId, id, signalId, status, now, rememberUntil, confirmAt }: Delivery): NotificationRow | undefined {
+export function delivered(
+  statements: Statements,
+  { threadId, id, signalId, status, now, rememberUntil, confirmAt }: Delivery,
+): NotificationRow | undefined {
   const row = statements.one<NotificationRow>(sql.byId, threadId, id)
   if (!row) return undefined
   const next = canBecome(row.status, status) ? status : row.status
-  // What was put away needs no confirmation.
+  // A record that was seen, dismissed or archived needs no confirmation.
   const confirm = next === 'delivered' ? (confirmAt ?? null) : null
   statements.run(sql.delivered, next, rememberUntil ?? null, signalId, now, row.key, confirm)
   return row
 }
 
-/** A record that was put away meanwhile has nothing to be tried for. */
+/** Stores a failed delivery. Returns undefined, and changes nothing, where the record's status no longer allows it. */
 export function failed(
   statements: Statements, { threadId, id, error, signalId, retryAt, now }: DeliveryFailure,
 ): NotificationRow | undefined {
@@ -128,7 +148,10 @@ export function failed(
   return row
 }
 
-export function batchFailed(statements: Statements, { batchId, error, retryAt, now }: { batchId: string; error: string; retryAt?: number; now: number }): BatchRow | undefined {
+export function batchFailed(
+  statements: Statements,
+  { batchId, error, retryAt, now }: { batchId: string; error: string; retryAt?: number; now: number },
+): BatchRow | undefined {
   const batch = statements.one<BatchRow>(sql.batch, batchId)
   if (!batch) return undefined
   if (retryAt !== undefined) {
@@ -140,15 +163,15 @@ export function batchFailed(statements: Statements, { batchId, error, retryAt, n
   return batch
 }
 
-/** The summary is in the thread: what it counted says so. Nothing where there was nothing to count. */
+/** Stores that the summary was emitted, and touches the records that it counted. `signalId` is absent if it counted none. */
 export function summarised(statements: Statements, batchId: string, signalId: string | undefined): BatchRow | undefined {
   statements.run(sql.emitted, signalId ?? null, batchId)
   const batch = signalId === undefined ? undefined : statements.one<BatchRow>(sql.batch, batchId)
-  if (batch) statements.run(sql.countedAnew, batch.key)
+  if (batch) statements.run(sql.touchCounted, batch.key)
   return batch
 }
 
-/** Those that are still unconfirmed have nothing more to be looked at for. */
+/** Ends the check of an unconfirmed record. */
 export function confirm(statements: Statements, { threadId, id }: { threadId: string; id: string }): void {
   const row = statements.one<NotificationRow>(sql.byId, threadId, id)
   if (row?.flight === 2) statements.run(sql.confirmed, row.key)

@@ -3,38 +3,38 @@ import { notificationPriorities as priorities, validateTextSize } from '../../co
 import type {
   Ingested, NewNotification, Settled, Settlement, SettlementTerms, SummaryBatch, SummaryTime,
 } from '../../contract/notifications.ts'
-import { countedOn, freeKey, holdsKey, ofDedupeSlot, slotOf } from './keys.ts'
+import { countedOn, holdsKey, recordOfSlot, releaseKey, slotOf } from './keys.ts'
 import { notificationOf, type BatchRow, type NotificationRow } from './row.ts'
 import { notificationSql as sql } from './sql.ts'
 import type { Statements } from '../statements.ts'
 
-/** Those whose summary is due at once, until all of a transaction are decided about: they are told of together. */
-type ToldNow = Array<{ settled: Settled; batch: BatchRow; now: number; until: number }>
+/** Records whose summary is due now, collected until the transaction has settled all of them: one summary counts them together. */
+type DueNow = Array<{ settled: Settled; batch: BatchRow; now: number; until: number }>
 
-/** What a transaction has besides its statements. */
+/** The state of one call that settles records. */
 interface Settling {
-  told: ToldNow
+  dueNow: DueNow
   newId(): string
 }
 
 /** Stores each notification, or counts it on the record that has its key. */
 export function ingestAll(statements: Statements, items: readonly NewNotification[], newId: () => string): Ingested[] {
-  const told: ToldNow = []
-  const ingested = items.map((item) => ingest(statements, item, { told, newId }))
-  takeTold(statements, told)
+  const dueNow: DueNow = []
+  const ingested = items.map((item) => ingest(statements, item, { dueNow, newId }))
+  takeDueSummaries(statements, dueNow)
   return ingested
 }
 
-/** Writes decisions about records that nobody has decided otherwise meanwhile. */
+/** Writes decisions about records that are pending and not being sent. */
 export function settleAll(statements: Statements, settlements: readonly Settlement[], newId: () => string): Settled[] {
-  const told: ToldNow = []
-  const settled = settlements.map((settlement) => settle(statements, settlement, { told, newId }))
-  takeTold(statements, told)
+  const dueNow: DueNow = []
+  const settled = settlements.map((settlement) => settle(statements, settlement, { dueNow, newId }))
+  takeDueSummaries(statements, dueNow)
   return settled
 }
 
-function takeTold(statements: Statements, told: ToldNow): void {
-  for (const [first, ...others] of Map.groupBy(told, ({ batch }) => batch.key).values()) {
+function takeDueSummaries(statements: Statements, dueNow: DueNow): void {
+  for (const [first, ...others] of Map.groupBy(dueNow, ({ batch }) => batch.key).values()) {
     if (!first) continue
     const { batch } = takeBatch(statements, first.batch, first)
     for (const { settled } of [first, ...others]) {
@@ -49,67 +49,86 @@ function ingest(statements: Statements, item: NewNotification, settling: Settlin
   if (item.awaitsThread) checkOwner(statements, item)
   const known = statements.one<NotificationRow>(sql.byId, threadId, id) ?? countedOn(statements, sql.mergedById, id, threadId)
   if (known) {
-    if (known.resourceId !== resourceId || item.isNew) throw new HeedError('id_taken', `Thread ${threadId} has something else under the id ${id}. Take another id for the notification.`, { details: { threadId, id } })
+    if (known.resourceId !== resourceId || item.isNew)
+      throw new HeedError('id_taken', `Thread ${threadId} has something else under the id ${id}. Take another id for the notification.`, {
+        details: { threadId, id },
+      })
     return { record: notificationOf(known), outcome: 'counted' }
   }
   const dedupeSlot = slotOf(item, item.dedupeKey)
   const coalesceSlot = slotOf(item, item.coalesceKey)
-  const same = dedupeSlot === null ? undefined : ofDedupeSlot(statements, dedupeSlot)
+  const same = dedupeSlot === null ? undefined : recordOfSlot(statements, dedupeSlot)
   if (dedupeSlot !== null && same) {
     if (holdsKey(same, now)) {
       statements.run(sql.count, now, same.key, 1)
       rememberMerged(statements, same, item, null)
-      return { record: read(statements, same), outcome: rests(same) ? 'coalesced' : 'counted' }
+      return { record: read(statements, same), outcome: isOnlySummarised(same) ? 'coalesced' : 'counted' }
     }
-    freeKey(statements, dedupeSlot, same)
+    releaseKey(statements, dedupeSlot, same)
   }
   const related = coalesceSlot === null ? undefined : statements.one<NotificationRow>(sql.byCoalesceSlot, coalesceSlot)
   if (related) return merge(statements, related, item, dedupeSlot)
   statements.run(
     sql.add, threadId, id, resourceId, agentId, item.priority ?? 'medium', item.undecidedUntil, dedupeSlot, coalesceSlot, now, now,
-    item.dedupeKey ?? null, item.coalesceKey ?? null, source, item.kind, item.summary, json(item.attributes), json(item.metadata), json(item.payload),
-    item.dedupeKey === undefined ? null : item.rememberMs || null,
+    item.dedupeKey ?? null, item.coalesceKey ?? null, source, item.kind, item.summary, json(item.attributes), json(item.metadata),
+    json(item.payload), item.dedupeKey === undefined ? null : item.rememberMs || null,
   )
   const created = { record: read(statements, item), outcome: 'created' as const }
   return item.settlement ? { ...created, settled: settle(statements, { ...item.settlement, threadId, id }, settling) } : created
 }
 
-/** Ids on a thread that isn't there are for whoever was the first to have something for it: whatever others call theirs, they learn nothing of what is there. */
+/**
+ * Notifications may precede their thread. Its id then belongs to the resource of the first record: others are rejected whichever id they
+ * choose, so they cannot find out which ids exist.
+ */
 function checkOwner(statements: Statements, { threadId, resourceId }: NewNotification): void {
   const owner = statements.one<{ resourceId: string }>(sql.firstOwner, threadId)
   if (!owner || owner.resourceId === resourceId) return
-  throw new HeedError('thread_forbidden', `Thread ${threadId} is not there yet, and notifications of another resource wait for it. Send yours without an id, or once the thread is yours.`, { details: { threadId } })
+  throw new HeedError(
+    'thread_forbidden',
+    `Thread ${threadId} is not there yet, and notifications of another resource wait for it. ` +
+      'Send yours without an id, or once the thread is yours.',
+    { details: { threadId } },
+  )
 }
 
-/** So many that were counted on one record are known when they come again. */
-const mostMerged = 256
-/** Those beyond go in turns of so many. */
-const mergedTurn = 64
+/** How many merged notifications of one record are kept, so that a repetition is recognised. */
+const maxMerged = 256
+/** The oldest beyond `maxMerged` are deleted once for so many notifications. */
+const forgetEvery = 64
 
-/** It has no record of its own, but is known from now on by what it is. */
-function rememberMerged(statements: Statements, { key, coalescedCount }: NotificationRow, { threadId, id }: NewNotification, dedupeSlot: string | null): void {
+/** Stores the id and the key of a notification that has no record of its own, so that a repetition is recognised. */
+function rememberMerged(
+  statements: Statements,
+  { key, coalescedCount }: NotificationRow,
+  { threadId, id }: NewNotification,
+  dedupeSlot: string | null,
+): void {
   statements.run(sql.rememberMerged, key, threadId, id, dedupeSlot)
-  if (coalescedCount > mostMerged && coalescedCount % mergedTurn === 0) statements.run(sql.forgetMerged, key, mostMerged)
+  if (coalescedCount > maxMerged && coalescedCount % forgetEvery === 0) statements.run(sql.forgetMerged, key, maxMerged)
 }
 
-/** It was told of, and nothing more is to come of it by itself: an idle thread may want it in full. */
-function rests({ status, decided, flight, summarySignalId, whenIdle, dueAt }: NotificationRow): boolean {
+/** Whether a summary with the record was emitted and no delivery of its full text is planned: a new decision may plan one. */
+function isOnlySummarised({ status, decided, flight, summarySignalId, whenIdle, dueAt }: NotificationRow): boolean {
   return status === 'pending' && decided === 1 && flight === 0 && summarySignalId !== null && whenIdle === null && dueAt === null
 }
 
-/** The newest words; what the newest leaves out stays, and it is never less pressing than it was. */
+/** Updates a record with a new notification. Fields that the new one lacks stay, and the higher priority wins. */
 function merge(statements: Statements, row: NotificationRow, item: NewNotification, dedupeSlot: string | null): Ingested {
   const before = notificationOf(row)
   const attributes = item.attributes ? { ...before.attributes, ...item.attributes } : before.attributes
   const metadata = item.metadata ? { ...before.metadata, ...item.metadata } : before.metadata
   const payload = item.payload === undefined ? before.payload : item.payload
   const priority = priorities.find((one) => one === row.priority || one === item.priority) ?? row.priority
-  statements.run(sql.merge, item.now, priority, item.kind, item.summary, joined(attributes, 'attributes'), joined(metadata, 'metadata'), json(payload), dedupeSlot === null ? null : item.rememberMs || null, row.key)
+  statements.run(
+    sql.merge, item.now, priority, item.kind, item.summary, mergedJson(attributes, 'attributes'), mergedJson(metadata, 'metadata'),
+    json(payload), dedupeSlot === null ? null : item.rememberMs || null, row.key,
+  )
   rememberMerged(statements, row, item, dedupeSlot)
   return { record: read(statements, row), outcome: 'coalesced' }
 }
 
-function settle(statements: Statements, settlement: Settlement, { told, newId }: Settling): Settled {
+function settle(statements: Statements, settlement: Settlement, { dueNow, newId }: Settling): Settled {
   const { threadId, id, action, now, claimUntil, summary } = settlement
   const row = statements.one<NotificationRow>(sql.byId, threadId, id)
   if (!row) return { applied: false }
@@ -120,43 +139,51 @@ function settle(statements: Statements, settlement: Settlement, { told, newId }:
   } else if (action === 'discard') {
     statements.run(sql.discard, reason, now, now, row.key)
   } else {
-    const stays = summary !== undefined && (isTold(row, summary) || isToldSooner(row, summary, now))
-    const batch = action === 'summarize' && summary && !stays ? join(statements, row, summary, { now, newId }) : undefined
-    const { whenIdle, deliverAt, dueAt } = fullText(row, settlement)
+    const keepsBatch = summary !== undefined && (isSummarised(row, summary) || isSummarisedSooner(row, summary, now))
+    const batch = action === 'summarize' && summary && !keepsBatch ? joinBatch(statements, row, summary, { now, newId }) : undefined
+    const { whenIdle, deliverAt, dueAt } = deliveryTimes(row, settlement)
     if (whenIdle === 1 && dueAt === null) statements.run(sql.addWait, row.threadId, row.agentId, now, settlement.whenIdle?.recheckAt ?? now)
-    statements.run(sql.wait, stays ? row.batch : (batch?.key ?? null), whenIdle, deliverAt, dueAt, reason, now, action, row.key)
+    statements.run(sql.wait, keepsBatch ? row.batch : (batch?.key ?? null), whenIdle, deliverAt, dueAt, reason, now, action, row.key)
     if (batch && summary?.form === 'now') {
       const settled: Settled = { applied: true, record: read(statements, row) }
-      told.push({ settled, batch, now, until: claimUntil })
+      dueNow.push({ settled, batch, now, until: claimUntil })
       return settled
     }
   }
   return { record: read(statements, row), applied: true }
 }
 
-/** What a summary has counted already is not told of again: it would say the same. New words are told of, but interrupt nobody. */
-function isTold({ summarised, coalesceKey }: NotificationRow, { form }: SummaryTime): boolean {
+/**
+ * A summary counts a record once. A record with a `coalesceKey` may have new text, which a later summary counts, but none that is due now:
+ * that would interrupt a run.
+ */
+function isSummarised({ summarised, coalesceKey }: NotificationRow, { form }: SummaryTime): boolean {
   return summarised === 1 && (form === 'now' || coalesceKey === null)
 }
 
-/** A repetition puts nothing off: the record stays in the summary that is due sooner. */
-function isToldSooner({ batch, summarised, summaryAt }: NotificationRow, time: SummaryTime, now: number): boolean {
+/** A repetition does not postpone a record: it stays in the summary that is due sooner. */
+function isSummarisedSooner({ batch, summarised, summaryAt }: NotificationRow, time: SummaryTime, now: number): boolean {
   if (batch === null || summarised === 1 || summaryAt === null || time.form === 'now') return false
   return summaryAt <= (time.form === 'timed' ? time.at : now + time.quietMs)
 }
 
-/** When the full text comes. Once that is promised, another decision may bring it forward; only `persist` takes it back. */
-function fullText(row: NotificationRow, { action, whenIdle, deliverAt, now }: SettlementTerms): Pick<NotificationRow, 'whenIdle' | 'deliverAt' | 'dueAt'> {
-  const promised = row.decided === 1 && action !== 'persist' && (row.whenIdle === 1 || row.deliverAt !== null)
+/** When the full text is delivered. Once that is planned, another decision can only make it earlier; only `persist` cancels it. */
+function deliveryTimes(
+  row: NotificationRow,
+  { action, whenIdle, deliverAt, now }: SettlementTerms,
+): Pick<NotificationRow, 'whenIdle' | 'deliverAt' | 'dueAt'> {
+  const planned = row.decided === 1 && action !== 'persist' && (row.whenIdle === 1 || row.deliverAt !== null)
   const sooner = deliverAt !== undefined && row.deliverAt !== null && deliverAt < row.deliverAt
-  if (promised && !sooner) return row
-  // What waits for an idle thread has a timer with all others that do.
+  if (planned && !sooner) return row
+  // Records that wait for an idle thread share the timer of that thread.
   const dueAt = deliverAt === undefined || (whenIdle && deliverAt <= now) ? null : deliverAt
   return { whenIdle: whenIdle ? 1 : null, deliverAt: deliverAt ?? null, dueAt }
 }
 
-/** The batch that will count this record. It is found or made in constant time, however much waits in it. */
-function join(statements: Statements, row: NotificationRow, time: SummaryTime, { now, newId }: { now: number; newId(): string }): BatchRow {
+/** Finds or creates the batch that will count this record, in constant time, however many records it has. */
+function joinBatch(
+  statements: Statements, row: NotificationRow, time: SummaryTime, { now, newId }: { now: number; newId(): string },
+): BatchRow {
   const found = time.form === 'timed'
     ? statements.one<BatchRow>(sql.timed, row.threadId, row.resourceId, row.agentId, time.at + time.withinMs, time.at - time.withinMs)
     : statements.one<BatchRow>(sql.window, row.threadId, row.resourceId, row.agentId)
@@ -184,10 +211,14 @@ function dueOf(time: SummaryTime, firstAt: number, before: number, now: number):
 }
 
 /**
- * Closes a batch, so that nothing more joins it, and says what it counts: with it all others of its agent, resource and thread that are due by now. One that
- * somebody began to send before is the summary that it was then: it may be in the thread.
+ * Closes a batch, so that no more records join it, and returns its counts. It takes in all other batches of its agent, resource and thread
+ * that are due. A batch that was claimed before stays as it was then, because the thread may have its summary already.
  */
-export function takeBatch(statements: Statements, batch: BatchRow, { now, until }: { now: number; until: number }): { batch: SummaryBatch; joined: number[] } {
+export function takeBatch(
+  statements: Statements,
+  batch: BatchRow,
+  { now, until }: { now: number; until: number },
+): { batch: SummaryBatch; joined: number[] } {
   const joined = batch.open === null ? [] : dueWith(statements, batch, now)
   for (const key of joined) {
     statements.run(sql.moveCounted, batch.key, key)
@@ -204,12 +235,12 @@ function dueWith(statements: Statements, { key, threadId, resourceId, agentId }:
   return others.flatMap((other) => (other.key === key ? [] : other.key))
 }
 
-/** They are sent anew, should nobody join them until then. */
+/** Makes claimed batches due again at `until`, unless another batch takes them in before. */
 export function holdBatches(statements: Statements, ids: readonly string[], until: number): void {
   for (const id of ids) statements.run(sql.holdBatch, until, id)
 }
 
-/** What summaries counted that nobody saw is counted by this one. */
+/** Moves the records of earlier, unread summaries to this one. */
 export function joinBatches(statements: Statements, batchId: string, earlier: readonly string[]): SummaryBatch | null {
   const batch = statements.one<BatchRow>(sql.batch, batchId)
   if (!batch) return null
@@ -224,7 +255,13 @@ export function joinBatches(statements: Statements, batchId: string, earlier: re
 }
 
 function count(statements: Statements, batch: BatchRow): SummaryBatch {
-  const counted = statements.all<{ source: string; priority: keyof SummaryBatch['priorities']; whenIdle: number; count: number; first: number }>(sql.counted, batch.key)
+  const counted = statements.all<{
+    source: string
+    priority: keyof SummaryBatch['priorities']
+    whenIdle: number
+    count: number
+    first: number
+  }>(sql.counted, batch.key)
   const sources = new Map<string, number>()
   const priorities: SummaryBatch['priorities'] = {}
   let wakes = false
@@ -234,7 +271,8 @@ function count(statements: Statements, batch: BatchRow): SummaryBatch {
     wakes ||= priority !== 'low' && whenIdle === 0
   }
   const { id, threadId, resourceId, agentId, attempts } = batch
-  return { id, threadId, resourceId, agentId, attempts, sources: [...sources].map(([source, count]) => ({ source, count })), priorities, wakes }
+  const counts = [...sources].map(([source, count]) => ({ source, count }))
+  return { id, threadId, resourceId, agentId, attempts, sources: counts, priorities, wakes }
 }
 
 function read(statements: Statements, { threadId, id }: { threadId: string; id: string }): Ingested['record'] {
@@ -243,8 +281,8 @@ function read(statements: Statements, { threadId, id }: { threadId: string; id: 
   return notificationOf(row)
 }
 
-/** Each was measured when it came; together they may be more than one record may have. */
-function joined(value: unknown, field: string): string | null {
+/** Checks the size again: each value was within the limit, and merged they may exceed it. */
+function mergedJson(value: unknown, field: string): string | null {
   const text = json(value)
   return text === null ? null : validateTextSize(text, field)
 }

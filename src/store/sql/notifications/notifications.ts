@@ -8,12 +8,12 @@ import { forgetNotifications, transferNotifications } from '../thread-dependents
 import { SqlDomain } from '../domain.ts'
 import { batchFailed, claimDue, claimIdle, confirm, delivered, failed, nextDue, summarised } from './dispatch.ts'
 import { holdBatches, ingestAll, joinBatches, settleAll } from './ingress.ts'
-import { tryAgain } from './keys.ts'
+import { retryRecord } from './keys.ts'
 import { notificationOf, type NotificationRow } from './row.ts'
 import { fromNotifications, notificationSql as sql } from './sql.ts'
 import type { SqlValue, Statements } from '../statements.ts'
 
-/** The inbox in a database: that of the threads, or one of its own. */
+/** The inbox, in the database of the threads or in another one. */
 export class SqlInbox extends SqlDomain implements NotificationStore {
   readonly #listeners = new Set<(resourceIds: readonly string[], due: boolean) => void>()
 
@@ -40,7 +40,7 @@ export class SqlInbox extends SqlDomain implements NotificationStore {
     return this.write((statements) => claimIdle(statements, threadId, claim))
   }
 
-  /** Asked after every run. */
+  /** Called after every run. */
   awaitsIdle(threadId: string): Promise<boolean> {
     return this.peek((statements) => statements.one<{ found: number }>(sql.anyIdle, threadId)?.found === 1)
   }
@@ -92,7 +92,7 @@ export class SqlInbox extends SqlDomain implements NotificationStore {
   listNotifications(query: NotificationQuery): Promise<{ notifications: NotificationRecord[]; more: boolean }> {
     return this.read((statements) => {
       const limit = validateQuery(query)
-      const { text, values } = listed(query, query.after === undefined ? undefined : placeOf(statements, query, query.after))
+      const { text, values } = listQuery(query, query.after === undefined ? undefined : keyOf(statements, query, query.after))
       const found = statements.all<NotificationRow>(text, ...values, limit + 1)
       return { notifications: found.slice(0, limit).map(notificationOf), more: found.length > limit }
     })
@@ -102,7 +102,8 @@ export class SqlInbox extends SqlDomain implements NotificationStore {
     return this.read((statements) => {
       validateInboxScope(scope)
       const { threadId, resourceId } = scope
-      const [text, values] = resourceId === undefined ? [sql.counts, [threadId]] as const : [sql.countsOfResource, [threadId, resourceId]] as const
+      const [text, values] =
+        resourceId === undefined ? ([sql.counts, [threadId]] as const) : ([sql.countsOfResource, [threadId, resourceId]] as const)
       const counts = statements.one<Record<NotificationStatus, number | null>>(text, ...values) ?? {}
       return Object.fromEntries(Object.entries(counts).filter(([, count]) => count))
     })
@@ -129,7 +130,7 @@ export class SqlInbox extends SqlDomain implements NotificationStore {
         const row = scoped(statements, scope, id)
         if (!row || !canBecome(row.status, 'pending')) return false
         touch(row)
-        return tryAgain(statements, row, now)
+        return retryRecord(statements, row, now)
       }).length
     }, true)
   }
@@ -152,40 +153,46 @@ export class SqlInbox extends SqlDomain implements NotificationStore {
   }
 
   onChange(listener: (resourceIds: readonly string[], due: boolean) => void): () => void {
-    // An entry of its own: whoever listens twice stops twice.
+    // A new function for each call: a listener that is added twice is removed twice.
     const entry = (resourceIds: readonly string[], due: boolean) => listener(resourceIds, due)
     this.#listeners.add(entry)
     return () => void this.#listeners.delete(entry)
   }
 
-  /** A write that others may want to know of. Whose inbox it touched is told when it counts. */
-  async #change<Result>(work: (statements: Statements, touch: (row: { resourceId: string } | undefined) => void, newId: () => string) => Result, due = false): Promise<Result> {
+  /** A write that reports the touched resources to the listeners after its commit. */
+  async #change<Result>(
+    work: (statements: Statements, touch: (row: { resourceId: string } | undefined) => void, newId: () => string) => Result,
+    due = false,
+  ): Promise<Result> {
     let touched = new Set<string>()
     const result = await this.write((statements, newId) => {
-      // A transaction may be tried again.
+      // The transaction may run again.
       touched = new Set()
       statements.run(sql.countChange)
       return work(statements, (row) => row && touched.add(row.resourceId), newId)
     })
-    if (touched.size > 0) for (const tell of this.#listeners) tell([...touched], due)
+    if (touched.size > 0) for (const notify of this.#listeners) notify([...touched], due)
     return result
   }
 }
 
-/** A record of another resource is none. */
+/** The record, unless it belongs to another resource. */
 function scoped(statements: Statements, { threadId, resourceId }: InboxScope, id: string): NotificationRow | undefined {
   const row = statements.one<NotificationRow>(sql.byId, threadId, id)
   return row && (resourceId === undefined || row.resourceId === resourceId) ? row : undefined
 }
 
-/** Where a page begins: behind the last record of the one before. */
-function placeOf(statements: Statements, scope: InboxScope, after: string): number {
+/** The key after which a page begins: that of the last record of the previous page. */
+function keyOf(statements: Statements, scope: InboxScope, after: string): number {
   const row = scoped(statements, scope, after)
   if (row) return row.key
   throw new HeedError('invalid_argument', `The thread has no notification '${after}' to go on after.`, { details: { field: 'after' } })
 }
 
-function listed({ threadId, resourceId, status, priority, source, kind, search }: NotificationQuery, before: number | undefined): { text: string; values: SqlValue[] } {
+function listQuery(
+  { threadId, resourceId, status, priority, source, kind, search }: NotificationQuery,
+  before: number | undefined,
+): { text: string; values: SqlValue[] } {
   const conditions = ['n.thread_id = ?']
   const values: SqlValue[] = [threadId]
   const add = (condition: string, ...given: SqlValue[]) => {
@@ -202,58 +209,64 @@ function listed({ threadId, resourceId, status, priority, source, kind, search }
     add('(n.summary GLOB ? OR n.source GLOB ? OR n.kind GLOB ?)', pattern, pattern, pattern)
   }
   if (before !== undefined) add('n.key < ?', before)
-  // The order comes with the index; without the sign the planner would sort all of a status.
-  return { text: `${fromNotifications.replace('heed_notifications n', 'heed_notifications n INDEXED BY heed_notifications_thread')} WHERE ${conditions.join(' AND ')} ORDER BY n.key DESC LIMIT ?`, values }
+  // The index has the order; without its name the planner would sort all records of a status.
+  const from = fromNotifications.replace('heed_notifications n', 'heed_notifications n INDEXED BY heed_notifications_thread')
+  return { text: `${from} WHERE ${conditions.join(' AND ')} ORDER BY n.key DESC LIMIT ?`, values }
 }
 
 /**
- * A pattern for GLOB that finds a text anywhere, whatever the case of its letters. LIKE knows the case of ASCII alone, and a folded copy
- * of every text would have to be written with it.
+ * A pattern for GLOB that finds a text anywhere, in any case. LIKE ignores the case of ASCII letters only, and a case-folded copy of each
+ * text would cost a write.
  */
 export function searchPattern(search: string): string {
-  return `*${Array.from(search, (sign) => oneOf(sign)).join('')}*`
+  return `*${Array.from(search, (character) => anyCase(character)).join('')}*`
 }
 
-function oneOf(sign: string): string {
-  const forms = new Set([sign, ...[sign.toLowerCase(), sign.toUpperCase(), sign.toUpperCase().toLowerCase(), sign.toLowerCase().toUpperCase()].filter(isOne)])
-  // A sigma at the end of a word.
+function anyCase(character: string): string {
+  const lower = character.toLowerCase()
+  const upper = character.toUpperCase()
+  const forms = new Set([character, ...[lower, upper, upper.toLowerCase(), lower.toUpperCase()].filter(isOneCharacter)])
+  // The form of sigma at the end of a word.
   if (forms.has('Σ')) forms.add('ς')
-  return forms.size > 1 || '*?['.includes(sign) ? `[${[...forms].join('')}]` : sign
+  return forms.size > 1 || '*?['.includes(character) ? `[${[...forms].join('')}]` : character
 }
 
-function isOne(form: string): boolean {
+function isOneCharacter(form: string): boolean {
   return Array.from(form).length === 1
 }
 
-/** Above every key: a cursor with it is behind all that has its number. */
-const last = Number.MAX_SAFE_INTEGER
+/** Above every key: a cursor with it is after all records of its change number. */
+const lastKey = Number.MAX_SAFE_INTEGER
 
-/** As in the index of changes. */
+/** Change numbers in one span; must equal that of the index of changes. */
 const span = 1024
-/** So many are looked through at a time; a cursor that is further behind takes several looks. */
+/** The spans that one call reads; a cursor that is further behind needs several calls. */
 const mostSpans = 256
 
-/** What changed after a cursor. All of it is one look at one state of the database, so that a short page reaches to where its cursor is. */
+/** The records that changed after a cursor. It reads one snapshot, so a page that is not full is complete up to its cursor. */
 export function changesAfter(statements: Statements, { resourceId, threadId, after, limit }: ChangeQuery): InboxChanges {
-  const edge = statements.one<{ last: number }>(sql.lastChange)?.last ?? 0
-  const end = cursorOf(edge, last)
+  const newest = statements.one<{ last: number }>(sql.lastChange)?.last ?? 0
+  const end = cursorOf(newest, lastKey)
   if (after === undefined) return { changes: [], cursor: end, more: false }
-  const { changed, key } = parse(after)
+  const { changed, key } = parseCursor(after)
   const from = Math.floor(changed / span)
-  const until = Math.min(from + mostSpans - 1, Math.floor(edge / span))
-  const rows = until < from ? [] : statements.all<NotificationRow>(sql.changes, from, until, resourceId, changed, key, threadId ?? null, limit + 1)
+  const until = Math.min(from + mostSpans - 1, Math.floor(newest / span))
+  const rows =
+    until < from ? [] : statements.all<NotificationRow>(sql.changes, from, until, resourceId, changed, key, threadId ?? null, limit + 1)
   const changes = rows.slice(0, limit).map((row) => ({ record: notificationOf(row), cursor: cursorOf(row.changed, row.key) }))
   if (rows.length > limit) return { changes, cursor: changes.at(-1)?.cursor ?? after, more: true }
   const reached = (until + 1) * span - 1
-  return reached < edge ? { changes, cursor: cursorOf(reached, last), more: true } : { changes, cursor: end, more: false }
+  return reached < newest ? { changes, cursor: cursorOf(reached, lastKey), more: true } : { changes, cursor: end, more: false }
 }
 
 function cursorOf(changed: number, key: number): string {
   return `${changed}.${key}`
 }
 
-function parse(cursor: string): { changed: number; key: number } {
+function parseCursor(cursor: string): { changed: number; key: number } {
   const [, changed, key] = /^(\d{1,15})\.(\d{1,16})$/.exec(cursor) ?? []
   if (changed !== undefined && key !== undefined) return { changed: Number(changed), key: Number(key) }
-  throw new HeedError('invalid_argument', `'${cursor}' is no cursor of an inbox. Use the one of a change that was seen.`, { details: { field: 'after' } })
+  throw new HeedError('invalid_argument', `'${cursor}' is no cursor of an inbox. Use the one of a change that was seen.`, {
+    details: { field: 'after' },
+  })
 }

@@ -1,4 +1,6 @@
-import type { NotificationDeliveryAction, NotificationPriority, NotificationRecord, NotificationStatus } from '../../contract/notifications.ts'
+import type {
+  NotificationDeliveryAction, NotificationPriority, NotificationRecord, NotificationStatus,
+} from '../../contract/notifications.ts'
 
 /** A record as the database has it. */
 export interface NotificationRow {
@@ -41,7 +43,7 @@ export interface NotificationRow {
   changed: number
   summaryAt: number | null
   summarySignalId: string | null
-  /** A summary that counts it was emitted, or is on its way. */
+  /** 1 if a summary that counts it was emitted, or is being sent. */
   summarised: number
 }
 
@@ -51,14 +53,14 @@ export interface BatchRow {
   threadId: string
   resourceId: string
   agentId: string
-  /** Null once somebody began to send it. */
+  /** Null once a process has claimed it for sending. */
   open: number | null
   firstAt: number
   dueAt: number | null
   attempts: number
 }
 
-/** What callers see. Absent fields are absent keys. */
+/** The record that the store returns. Null columns are absent keys. */
 export function notificationOf(row: NotificationRow): NotificationRecord {
   return {
     id: row.id,

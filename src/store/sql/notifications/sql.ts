@@ -2,35 +2,37 @@ import { notificationStatuses, type MarkedStatus } from '../../contract/notifica
 
 /** Columns under the names of `NotificationRow`. */
 const columns = `
-  n.key, n.thread_id AS threadId, n.id, n.resource_id AS resourceId, n.agent_id AS agentId, n.status, n.priority, n.batch, n.due_at AS dueAt,
-  n.decided, n.flight, n.when_idle AS whenIdle, n.remember_until AS rememberUntil, n.coalesced_count AS coalescedCount, n.attempts,
-  n.created_at AS createdAt, n.updated_at AS updatedAt, n.deliver_at AS deliverAt, n.attempted_at AS attemptedAt,
+  n.key, n.thread_id AS threadId, n.id, n.resource_id AS resourceId, n.agent_id AS agentId, n.status, n.priority, n.batch,
+  n.due_at AS dueAt, n.decided, n.flight, n.when_idle AS whenIdle, n.remember_until AS rememberUntil, n.coalesced_count AS coalescedCount,
+  n.attempts, n.created_at AS createdAt, n.updated_at AS updatedAt, n.deliver_at AS deliverAt, n.attempted_at AS attemptedAt,
   n.delivered_at AS deliveredAt, n.seen_at AS seenAt, n.dismissed_at AS dismissedAt, n.archived_at AS archivedAt,
   n.discarded_at AS discardedAt, n.delivered_signal_id AS deliveredSignalId, n.reason, n.error, n.dedupe_key AS dedupeKey,
   n.coalesce_key AS coalesceKey, n.source, n.kind, n.summary, n.attributes, n.metadata, n.payload, n.action, n.changed,
   b.due_at AS summaryAt, b.signal_id AS summarySignalId, b.key IS NOT NULL AND b.open IS NULL AS summarised`
 
-/** The number of the present change: `countChange` comes before it, in the same transaction. */
+/** Stores the number of the current change. `countChange` must run earlier in the same transaction. */
 export const touched = `changed = (SELECT last FROM heed_notification_changes WHERE one = 1)`
 
-/** For lists, which add their conditions. */
-export const fromNotifications = `SELECT ${columns} FROM heed_notifications n LEFT JOIN heed_notification_batches b ON b.key = n.batch`
+/** A query of records; the caller adds its conditions. */
+export const fromNotifications = `
+  SELECT ${columns} FROM heed_notifications n LEFT JOIN heed_notification_batches b ON b.key = n.batch`
 
-const batchColumns = `key, id, thread_id AS threadId, resource_id AS resourceId, agent_id AS agentId, open, first_at AS firstAt, due_at AS dueAt, attempts`
+const batchColumns = `
+  key, id, thread_id AS threadId, resource_id AS resourceId, agent_id AS agentId, open, first_at AS firstAt, due_at AS dueAt, attempts`
 
-/** One column for each status: a pass over the index of a thread, with nothing to sort. */
+/** One column for each status: SQLite reads the index of a thread once and sorts nothing. */
 const counted = notificationStatuses.map((status) => `sum(status = '${status}') AS ${status}`).join(', ')
 
-/** Its key is remembered as that of what was delivered. */
-function putAway(status: MarkedStatus): string {
+/** Sets the status that a user chose. The record's `dedupeKey` is remembered as after a delivery. */
+function markAs(status: MarkedStatus): string {
   return `
-    UPDATE heed_notifications SET status = '${status}', ${status}_at = ?, updated_at = ?1, due_at = NULL, when_idle = NULL, coalesce_slot = NULL,
-      dedupe_slot = CASE WHEN coalesce(remember_until, remember_ms) IS NOT NULL THEN dedupe_slot END, remember_until = coalesce(remember_until, ?1 + remember_ms),
-      ${touched}
+    UPDATE heed_notifications SET status = '${status}', ${status}_at = ?, updated_at = ?1, due_at = NULL, when_idle = NULL,
+      coalesce_slot = NULL, dedupe_slot = CASE WHEN coalesce(remember_until, remember_ms) IS NOT NULL THEN dedupe_slot END,
+      remember_until = coalesce(remember_until, ?1 + remember_ms), ${touched}
     WHERE key = ?`
 }
 
-/** What the inbox says to the database. Every one of them is a search: the tests look at their plans. */
+/** The statements of the inbox. Each of them is a search by an index; the tests check their plans. */
 export const notificationSql = {
   byId: `${fromNotifications} WHERE n.thread_id = ? AND n.id = ?`,
   firstOwner: `SELECT resource_id AS resourceId FROM heed_notifications WHERE thread_id = ? ORDER BY key LIMIT 1`,
@@ -45,14 +47,14 @@ export const notificationSql = {
       (SELECT last FROM heed_notification_changes WHERE one = 1))`,
   count: `UPDATE heed_notifications SET coalesced_count = coalesced_count + ?3, updated_at = ?1, ${touched} WHERE key = ?2`,
   merge: `
-    UPDATE heed_notifications SET coalesced_count = coalesced_count + 1, updated_at = ?, priority = ?, kind = ?, summary = ?, attributes = ?,
-      metadata = ?, payload = ?, remember_ms = coalesce(remember_ms, ?), ${touched}
+    UPDATE heed_notifications SET coalesced_count = coalesced_count + 1, updated_at = ?, priority = ?, kind = ?, summary = ?,
+      attributes = ?, metadata = ?, payload = ?, remember_ms = coalesce(remember_ms, ?), ${touched}
     WHERE key = ?`,
-  // Asked for all that comes, and nearly always in vain: by themselves they cost the least.
+  // Run for every new notification, and rarely find a row. Separate statements without a join are the cheapest.
   mergedById: `SELECT record FROM heed_notification_merged WHERE id = ? AND thread_id = ?`,
   mergedBySlot: `SELECT record FROM heed_notification_merged WHERE dedupe_slot = ? ORDER BY key DESC LIMIT 1`,
   rememberMerged: `INSERT INTO heed_notification_merged (record, thread_id, id, dedupe_slot) VALUES (?, ?, ?, ?) ON CONFLICT DO NOTHING`,
-  // Those that came last: what is sent again is sent again soon.
+  // Keeps the newest, because a sender repeats a notification soon or not at all.
   forgetMerged: `
     DELETE FROM heed_notification_merged WHERE record = ?1 AND key <= (
       SELECT key FROM heed_notification_merged WHERE record = ?1 ORDER BY key DESC LIMIT 1 OFFSET ?2)`,
@@ -60,11 +62,12 @@ export const notificationSql = {
   forgetKey: `UPDATE heed_notifications SET dedupe_slot = NULL, remember_until = NULL WHERE key = ?`,
 
   send: `
-    UPDATE heed_notifications SET decided = 1, flight = 1, coalesce_slot = NULL, batch = NULL, when_idle = NULL, deliver_at = NULL, due_at = ?,
-      reason = ?, updated_at = ?, action = ?, ${touched}
+    UPDATE heed_notifications SET decided = 1, flight = 1, coalesce_slot = NULL, batch = NULL, when_idle = NULL, deliver_at = NULL,
+      due_at = ?, reason = ?, updated_at = ?, action = ?, ${touched}
     WHERE key = ?`,
   wait: `
-    UPDATE heed_notifications SET decided = 1, batch = ?, when_idle = ?, deliver_at = ?, due_at = ?, reason = ?, updated_at = ?, action = ?, ${touched}
+    UPDATE heed_notifications SET decided = 1, batch = ?, when_idle = ?, deliver_at = ?, due_at = ?, reason = ?, updated_at = ?,
+      action = ?, ${touched}
     WHERE key = ?`,
   discard: `
     UPDATE heed_notifications SET decided = 1, status = 'discarded', batch = NULL, when_idle = NULL, deliver_at = NULL, due_at = NULL,
@@ -75,7 +78,8 @@ export const notificationSql = {
   postpone: `UPDATE heed_notifications SET due_at = ? WHERE key = ?`,
   take: `UPDATE heed_notifications SET due_at = ?, flight = 1, when_idle = NULL, coalesce_slot = NULL WHERE key = ?`,
   idle: `
-    ${fromNotifications} WHERE n.thread_id = ? AND n.when_idle = 1 AND n.agent_id = ? AND (n.deliver_at IS NULL OR n.deliver_at <= ?)
+    ${fromNotifications}
+    WHERE n.thread_id = ? AND n.when_idle = 1 AND n.agent_id = ? AND (n.deliver_at IS NULL OR n.deliver_at <= ?)
     ORDER BY n.key LIMIT ?`,
   addWait: `INSERT INTO heed_notification_waits (thread_id, agent_id, since, due_at) VALUES (?, ?, ?, ?) ON CONFLICT DO NOTHING`,
   dueWaits: `
@@ -83,7 +87,7 @@ export const notificationSql = {
     WHERE agent_id = ? AND due_at <= ? ORDER BY due_at LIMIT ?`,
   nextWaitDue: `SELECT min(due_at) AS at FROM heed_notification_waits WHERE agent_id = ?`,
   moveWait: `UPDATE heed_notification_waits SET due_at = ? WHERE thread_id = ? AND agent_id = ?`,
-  // Nobody waits for it any more.
+  // Deletes the timer unless a record of the agent still waits for the idle thread without a time of its own.
   endWait: `
     DELETE FROM heed_notification_waits WHERE thread_id = ?1 AND agent_id = ?2 AND NOT EXISTS (
       SELECT 1 FROM heed_notifications n WHERE n.thread_id = ?1 AND n.when_idle = 1 AND n.agent_id = ?2 AND n.due_at IS NULL)`,
@@ -92,32 +96,36 @@ export const notificationSql = {
   nextDue: `SELECT min(due_at) AS at FROM heed_notifications WHERE agent_id = ? AND due_at IS NOT NULL`,
   nextBatchDue: `SELECT min(due_at) AS at FROM heed_notification_batches WHERE agent_id = ? AND due_at IS NOT NULL`,
   delivered: `
-    UPDATE heed_notifications SET status = ?1, due_at = ?6, flight = CASE WHEN ?6 IS NULL THEN 0 ELSE 2 END, when_idle = NULL, deliver_at = NULL, coalesce_slot = NULL,
+    UPDATE heed_notifications SET status = ?1, due_at = ?6, flight = CASE WHEN ?6 IS NULL THEN 0 ELSE 2 END, when_idle = NULL,
+      deliver_at = NULL, coalesce_slot = NULL,
       dedupe_slot = CASE WHEN coalesce(?2, remember_until, remember_ms) IS NOT NULL THEN dedupe_slot END,
       remember_until = coalesce(?2, remember_until, ?4 + remember_ms), delivered_signal_id = ?3,
       delivered_at = coalesce(delivered_at, ?4), seen_at = CASE WHEN ?1 = 'seen' THEN coalesce(seen_at, ?4) ELSE seen_at END,
       attempts = attempts + (delivered_signal_id IS NOT ?3), attempted_at = ?4, updated_at = ?4, error = NULL, ${touched}
     WHERE key = ?5`,
   confirmed: `UPDATE heed_notifications SET due_at = NULL, flight = 0 WHERE key = ?`,
-  retry: `UPDATE heed_notifications SET due_at = ?, attempts = attempts + 1, attempted_at = ?, error = ?, updated_at = ?2, ${touched} WHERE key = ?`,
-  fail: `
-    UPDATE heed_notifications SET status = 'failed', due_at = NULL, when_idle = NULL, dedupe_slot = NULL, coalesce_slot = NULL, remember_until = NULL,
-      attempts = attempts + (status = 'pending'), attempted_at = ?, error = ?, updated_at = ?1, ${touched}
+  retry: `
+    UPDATE heed_notifications SET due_at = ?, attempts = attempts + 1, attempted_at = ?, error = ?, updated_at = ?2, ${touched}
     WHERE key = ?`,
-  again: `
+  fail: `
+    UPDATE heed_notifications SET status = 'failed', due_at = NULL, when_idle = NULL, dedupe_slot = NULL, coalesce_slot = NULL,
+      remember_until = NULL, attempts = attempts + (status = 'pending'), attempted_at = ?, error = ?, updated_at = ?1, ${touched}
+    WHERE key = ?`,
+  reopen: `
     UPDATE heed_notifications SET status = 'pending', decided = coalesce(action, 'summarize') <> 'summarize' OR deliver_at IS NOT NULL,
-      flight = coalesce(action, 'summarize') <> 'summarize' OR deliver_at IS NOT NULL, attempts = 0, error = NULL, batch = NULL, due_at = ?1, updated_at = ?1,
-      dedupe_slot = ?2, coalesce_slot = CASE WHEN coalesce(action, 'summarize') <> 'summarize' OR deliver_at IS NOT NULL THEN NULL ELSE ?3 END, ${touched}
+      flight = coalesce(action, 'summarize') <> 'summarize' OR deliver_at IS NOT NULL, attempts = 0, error = NULL, batch = NULL,
+      due_at = ?1, updated_at = ?1, dedupe_slot = ?2,
+      coalesce_slot = CASE WHEN coalesce(action, 'summarize') <> 'summarize' OR deliver_at IS NOT NULL THEN NULL ELSE ?3 END, ${touched}
     WHERE key = ?4`,
-  seen: putAway('seen'),
-  dismissed: putAway('dismissed'),
-  archived: putAway('archived'),
+  seen: markAs('seen'),
+  dismissed: markAs('dismissed'),
+  archived: markAs('archived'),
   counts: `SELECT ${counted} FROM heed_notifications WHERE thread_id = ?`,
   countsOfResource: `SELECT ${counted} FROM heed_notifications WHERE thread_id = ? AND resource_id = ?`,
 
   countChange: `UPDATE heed_notification_changes SET last = last + 1 WHERE one = 1`,
   lastChange: `SELECT last FROM heed_notification_changes WHERE one = 1`,
-  // Span by span, and so in the order of the numbers.
+  // Reads span by span, so the rows come in the order of their change numbers.
   changes: `
     WITH RECURSIVE span (number) AS (SELECT ?1 UNION ALL SELECT number + 1 FROM span WHERE number < ?2)
     SELECT ${columns} FROM span
@@ -125,20 +133,26 @@ export const notificationSql = {
     WHERE n.changed >> 10 = span.number AND n.resource_id = ?3 AND (n.changed, n.key) > (?4, ?5) AND (?6 IS NULL OR n.thread_id = ?6)
     LIMIT ?7`,
 
-  window: `SELECT ${batchColumns} FROM heed_notification_batches WHERE thread_id = ? AND resource_id = ? AND agent_id = ? AND open = 1 AND form = 'window'`,
+  window: `
+    SELECT ${batchColumns} FROM heed_notification_batches
+    WHERE thread_id = ? AND resource_id = ? AND agent_id = ? AND open = 1 AND form = 'window'`,
   timed: `
     SELECT ${batchColumns} FROM heed_notification_batches
-    WHERE thread_id = ? AND resource_id = ? AND agent_id = ? AND open = 1 AND form = 'timed' AND due_at <= ? AND due_at >= ? AND first_at >= ?5
+    WHERE thread_id = ? AND resource_id = ? AND agent_id = ? AND open = 1 AND form = 'timed'
+      AND due_at <= ? AND due_at >= ? AND first_at >= ?5
     ORDER BY due_at LIMIT 1`,
   dueTimed: `
     SELECT ${batchColumns} FROM heed_notification_batches
     WHERE thread_id = ? AND resource_id = ? AND agent_id = ? AND open = 1 AND form = 'timed' AND due_at <= ? ORDER BY due_at`,
   addBatch: `
-    INSERT INTO heed_notification_batches (id, thread_id, resource_id, agent_id, form, open, first_at, due_at) VALUES (?, ?, ?, ?, ?, 1, ?, ?)`,
+    INSERT INTO heed_notification_batches (id, thread_id, resource_id, agent_id, form, open, first_at, due_at)
+    VALUES (?, ?, ?, ?, ?, 1, ?, ?)`,
   moveBatch: `UPDATE heed_notification_batches SET due_at = ? WHERE key = ?`,
   closeBatch: `UPDATE heed_notification_batches SET open = NULL, due_at = ? WHERE key = ?`,
   batch: `SELECT ${batchColumns} FROM heed_notification_batches WHERE id = ?`,
-  dueBatches: `SELECT ${batchColumns} FROM heed_notification_batches WHERE agent_id = ? AND due_at IS NOT NULL AND due_at <= ? ORDER BY due_at LIMIT ?`,
+  dueBatches: `
+    SELECT ${batchColumns} FROM heed_notification_batches
+    WHERE agent_id = ? AND due_at IS NOT NULL AND due_at <= ? ORDER BY due_at LIMIT ?`,
   removeBatch: `DELETE FROM heed_notification_batches WHERE key = ?`,
   holdBatch: `UPDATE heed_notification_batches SET due_at = ? WHERE id = ? AND open IS NULL`,
   joinedBatch: `UPDATE heed_notification_batches SET due_at = NULL WHERE key = ?`,
@@ -146,12 +160,12 @@ export const notificationSql = {
   retryBatch: `UPDATE heed_notification_batches SET due_at = ?, attempts = attempts + 1 WHERE key = ?`,
   failBatch: `UPDATE heed_notification_batches SET due_at = NULL, attempts = attempts + 1 WHERE key = ?`,
   failCounted: `
-    UPDATE heed_notifications SET status = 'failed', due_at = NULL, when_idle = NULL, dedupe_slot = NULL, coalesce_slot = NULL, remember_until = NULL,
-      attempts = attempts + 1, attempted_at = ?, error = ?, updated_at = ?1, ${touched}
+    UPDATE heed_notifications SET status = 'failed', due_at = NULL, when_idle = NULL, dedupe_slot = NULL, coalesce_slot = NULL,
+      remember_until = NULL, attempts = attempts + 1, attempted_at = ?, error = ?, updated_at = ?1, ${touched}
     WHERE batch = ? AND status = 'pending'`,
   moveCounted: `UPDATE heed_notifications SET batch = ? WHERE batch = ? AND status = 'pending'`,
-  countedAnew: `UPDATE heed_notifications SET ${touched} WHERE batch = ? AND status = 'pending'`,
-  // In the order of a batch's records; they are few sources.
+  touchCounted: `UPDATE heed_notifications SET ${touched} WHERE batch = ? AND status = 'pending'`,
+  // SQLite sorts the groups, of which a batch has few: one for each source and priority.
   counted: `
     SELECT source, priority, when_idle IS NOT NULL AS whenIdle, count(*) AS count, min(key) AS first FROM heed_notifications
     WHERE batch = ? AND status = 'pending' GROUP BY source, priority, when_idle IS NOT NULL`,

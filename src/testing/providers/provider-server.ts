@@ -9,7 +9,7 @@ import { aiGateway } from './ai-gateway.ts'
 import { anthropicMessages } from './anthropic-messages.ts'
 import { openaiChat } from './openai-chat.ts'
 import { openaiResponses } from './openai-responses.ts'
-import { type RequestHeaders, type WireProtocol, type WireProtocolName } from './wire-protocol.ts'
+import type { RequestHeaders, WireProtocol, WireProtocolName } from './wire-protocol.ts'
 
 export interface ProviderServerOptions {
   script?: Script<RecordedRequest>

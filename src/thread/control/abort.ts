@@ -123,7 +123,7 @@ function publishAbort(
     runtime.waiters.dropOptions(threadId)
     runtime.peers.announceOutcomes(threadId)
   }
-  runtime.publish(threadId, (live) => {
+  runtime.publish(threadId, epoch, (live) => {
     live.beginEpoch(epoch)
     // The visible arguments were published when the calls were suspended.
     for (const call of denied) live.publish({ type: 'tool-output-denied', runId, from: 'AGENT', payload: { ...call, args: null } })

@@ -355,17 +355,16 @@ export class ThreadRuntime implements RunEnvironment {
   }
 
   /**
-   * Publishes chunks on a thread that is not running: after the last chunk of the run before, and in the order of the calls. It happens
-   * before
-   * this returns where the thread has no run here and no peer is connected.
+   * Publishes chunks of an epoch on a thread that is not running: after the last chunk of the run before, and in the order of the calls.
+   * It happens before this returns where the thread has no run here and no peer is connected.
    */
-  publish(threadId: string, write: (live: LiveThread) => void): void {
+  publish(threadId: string, epoch: number, write: (live: LiveThread) => void): void {
     const entry = this.#hosts.get(threadId)
     const held = this.liveOf(threadId) && this.acquireLive(threadId)
     const polled = this.peers.poll()
-    if (!entry && !polled && !this.#publishing.has(threadId)) return this.#publishNow(threadId, held, write)
+    if (!entry && !polled && !this.#publishing.has(threadId)) return this.#publishNow(threadId, epoch, held, write)
     const done = this.#whenFree(threadId, entry?.done, polled)
-      .then(() => this.#publishNow(threadId, held, write))
+      .then(() => this.#publishNow(threadId, epoch, held, write))
       .catch((error: unknown) => this.logger.error('chunks of a thread could not be published', { threadId, error: String(error) }))
       .finally(() => {
         if (this.#publishing.get(threadId) === done) this.#publishing.delete(threadId)
@@ -375,12 +374,16 @@ export class ThreadRuntime implements RunEnvironment {
   }
 
   /** `held`: the live thread, if there was one when the publication was requested. */
-  #publishNow(threadId: string, held: LiveThread | undefined, write: (live: LiveThread) => void): void {
+  #publishNow(threadId: string, epoch: number, held: LiveThread | undefined, write: (live: LiveThread) => void): void {
     if (!held && !this.peers.isWatched(threadId)) return
     const live = held ?? this.acquireLive(threadId)
-    this.peers.attach(live)
-    write(live)
-    if (!this.#hosts.has(threadId)) this.peers.release(threadId)
+    // Another process published a later epoch meanwhile. Its subscribers started from a snapshot, which has the change of this epoch.
+    const isLate = live.epoch > epoch && this.hostOf(threadId)?.fence.epoch !== live.epoch
+    if (!isLate) {
+      this.peers.attach(live)
+      write(live)
+      if (!this.#hosts.has(threadId)) this.peers.release(threadId)
+    }
     this.releaseLive(threadId)
   }
 

@@ -77,5 +77,5 @@ function publishEcho(runtime: ThreadRuntime, { threadId, resourceId }: Send, { r
   // The store persisted the signal on an idle thread, so that its echo follows the last chunk of a run that is still ending here.
   const running = owner !== undefined && runtime.hostOf(threadId)?.hasWork ? runtime.liveOf(threadId) : undefined
   if (running) write(running)
-  else runtime.publish(threadId, write)
+  else runtime.publish(threadId, epoch, write)
 }

@@ -1,0 +1,74 @@
+import { expect, it } from 'vitest'
+import { z } from 'zod'
+import { LocalBus } from '../../src/bus/local.ts'
+import { Agent, createTool, Heed, silentLogger, type Bus, type Chunk } from '../../src/index.ts'
+import { LibSQLStore } from '../../src/store/sqlite/index.ts'
+import { scriptedModel } from '../../src/testing/index.ts'
+import { newFile } from '../new-file.ts'
+import { isType, readUntil, soon } from '../thread/said.ts'
+
+/** A connection to a bus whose `poll` does not resolve before the gate is open. */
+function slowToPoll(bus: Bus, gate: Promise<void>): { bus: Bus; polls: () => number } {
+  let polls = 0
+  const connect: Bus['connect'] = async (options) => {
+    const connection = await bus.connect(options)
+    return {
+      get hasPeers() {
+        return connection.hasPeers
+      },
+      send: (message, to) => connection.send(message, to),
+      flush: () => connection.flush(),
+      async poll() {
+        polls++
+        await gate
+        await connection.poll()
+      },
+      close: () => connection.close(),
+    }
+  }
+  return { bus: { connect }, polls: () => polls }
+}
+
+it('[W2.2] the echo of a persisted signal that is published late takes no cursor of a run that another process began since', async () => {
+  const thread = { resourceId: 'user-1', threadId: 'main' }
+  const file = newFile()
+  const shared = new LocalBus()
+  const [gate, work] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()]
+  const slow = slowToPoll(shared, gate.promise)
+  const wait = createTool({ id: 'wait', description: 'Waits.', inputSchema: z.object({}), execute: () => work.promise.then(() => 'done') })
+  const process = (bus: Bus) => {
+    const model = scriptedModel([{ toolCalls: [{ toolName: 'wait', input: {} }] }, 'Done.'])
+    const agent = new Agent({ id: 'guide', model, tools: { wait } })
+    return { agent, heed: new Heed({ agents: { agent }, storage: new LibSQLStore({ url: `file:${file}` }), bus, logger: silentLogger }) }
+  }
+  const [runner, sender] = [process(shared), process(slow.bus)]
+  try {
+    await Promise.all([runner.heed.start(), sender.heed.start()])
+    const [near, far] = [await runner.agent.subscribeToThread(thread), await sender.agent.subscribeToThread(thread)]
+    const before = slow.polls()
+    sender.agent.sendMessage('Late.', { ...thread, ifIdle: { behavior: 'persist' } })
+    await soon(() => slow.polls() > before).toBe(true)
+    runner.agent.sendMessage('Go.', thread)
+    const ofSender: Chunk[] = []
+    const reading = readUntil(far.stream, (chunk) => ofSender.push(chunk) > 0 && chunk.type === 'finish')
+    await soon(() => ofSender.some(({ type }) => type === 'tool-call')).toBe(true)
+    gate.resolve()
+    // Publications wait for the same poll in their order: when this echo is published, so is the other.
+    const other = { ...thread, threadId: 'other' }
+    const later = await sender.agent.subscribeToThread(other)
+    sender.agent.sendMessage('Later.', { ...other, ifIdle: { behavior: 'persist' } })
+    await readUntil(later.stream, isType('data-user-message'))
+    work.resolve()
+    const ofRunner = await readUntil(near.stream, isType('finish'))
+    await reading
+    const log = (chunks: readonly Chunk[]) =>
+      chunks.filter(({ type, cursor }) => type !== 'data-thread-snapshot' && cursor?.startsWith('2.')).map(({ cursor, type }) => [cursor, type])
+    expect(log(ofSender)).toEqual(log(ofRunner))
+    // The signal is in history before the run: a snapshot has it.
+    expect(JSON.stringify(ofSender.filter(({ type }) => type === 'data-thread-snapshot'))).toContain('Late.')
+  } finally {
+    gate.resolve()
+    work.resolve()
+    await Promise.all([runner.heed.close(), sender.heed.close()])
+  }
+})

@@ -142,9 +142,8 @@ export class Heed<Agents extends Record<string, Agent> = Record<string, Agent>> 
 
   /**
    * Opens the storage and continues what an earlier process left: unfinished runs go on, pending signals wake their threads. A `memory`
-   * that is
-   * a function is called with an empty context and with each of `requestContexts`; threads in other storages continue when a request
-   * resolves their storage.
+   * that is a function is called with an empty context and with each of `requestContexts`; threads in other storages continue when a
+   * request resolves their storage.
    */
   async start(options: { requestContexts?: readonly RequestContext[] } = {}): Promise<void> {
     checkNames('start()', options, ['requestContexts'])
@@ -157,8 +156,7 @@ export class Heed<Agents extends Record<string, Agent> = Record<string, Agent>> 
 
   /**
    * Does what is due now and returns how much that was, for processes that don't stay: when it resolves, the runs that it started or
-   * continued
-   * have ended, are suspended, or go on after `timeoutMs`. `limit` applies to threads, schedules and notifications each.
+   * continued have ended, are suspended, or go on after `timeoutMs`. `limit` applies to threads, schedules and notifications each.
    */
   async tick(options: TickOptions = {}): Promise<TickResult> {
     checkNames('tick()', options, ['limit', 'timeoutMs', 'requestContexts'])

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest'
 import { isHeedError } from '../base/errors.ts'
-import { mergeAttributes, messageInputToSignal, normaliseAttributes, normaliseSignal } from './normalise.ts'
+import { messageInputToSignal, normaliseAttributes, normaliseSignal } from './normalise.ts'
 import { MAX_SIGNAL_BYTES } from './contents.ts'
 import type { MessageInput, SignalAttributes, SignalInput } from './signal.ts'
 
@@ -147,23 +147,6 @@ describe('messages', () => {
   it('cannot choose a type or a tag', () => {
     const input: object = { type: 'notification', tagName: 'notification', contents: 'CI is green' }
     expect(() => messageInputToSignal(input as MessageInput, context)).toThrow(expect.objectContaining({ code: 'invalid_signal', details: { field: 'type' } }))
-  })
-})
-
-describe('attributes of a route', () => {
-  const signal = normalise({ type: 'user', contents: 'x', attributes: { source: 'chat', delivery: 'unknown', last: 1 } })
-
-  it('replace equal names in place and follow the others', () => {
-    const merged = mergeAttributes(signal, { added: true, delivery: 'while-active', last: undefined })
-    expect(Object.entries(merged.attributes ?? {})).toStrictEqual([
-      ['source', 'chat'], ['delivery', 'while-active'], ['last', 1], ['added', true],
-    ])
-    expect(signal.attributes).toStrictEqual({ source: 'chat', delivery: 'unknown', last: 1 })
-  })
-
-  it('change nothing when there are none', () => {
-    expect(mergeAttributes(signal, undefined)).toStrictEqual(signal)
-    expect(mergeAttributes(normalise({ type: 'user', contents: 'x' }), {})).not.toHaveProperty('attributes')
   })
 })
 

@@ -5,7 +5,7 @@ import { isoTime } from './conversions.ts'
 import { checkSize, MAX_SIGNAL_BYTES, normaliseContents, utf8Length } from './contents.ts'
 import { copyJSON, copyJSONObject, copyProviderOptions, invalidSignal, readField } from './input-fields.ts'
 import {
-  isPlain, kindOf, SIGNAL_TYPES, type MessageInput, type Signal, type SignalAttributes, type SignalInput, type StoredAttributes,
+  isPlain, kindOf, SIGNAL_TYPES, type MessageInput, type Signal, type SignalInput, type StoredAttributes,
 } from './signal.ts'
 import { isXMLName, needsGuard, RESERVED_TAGS } from './tags.ts'
 
@@ -133,12 +133,6 @@ export function normaliseAttributes(attributes: unknown, field = 'attributes'): 
     stored.push([name, typeof copy === 'object' ? JSON.stringify(copy) : copy])
   }
   return Object.fromEntries(stored)
-}
-
-/** The signal with the attributes of its route (`ifActive`, `ifIdle`): they replace equal names in place and follow the others. */
-export function mergeAttributes(signal: Signal, route: SignalAttributes | undefined, field = 'attributes'): Signal {
-  const merged = { ...signal.attributes, ...normaliseAttributes(route, field) }
-  return Object.keys(merged).length === 0 ? signal : { ...signal, attributes: merged }
 }
 
 export function unsafeName(kind: string): string {

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { mergeAttributes, messageInputToSignal, normaliseSignal } from './normalise.ts'
+import { messageInputToSignal, normaliseSignal } from './normalise.ts'
 import { escapeAttribute, escapeText } from './tags.ts'
 import { renderSignal } from './render.ts'
 import type { SignalInput } from './signal.ts'
@@ -55,10 +55,10 @@ describe('what the model receives', () => {
 
   it('has the attributes of the route, also where the message had none', () => {
     const message = messageInputToSignal({ contents: 'And the edge cases.', attributes: { source: 'chat' } }, context)
-    expect(renderSignal(mergeAttributes(message, { delivery: 'while-active' }))).toStrictEqual(
+    expect(renderSignal({ ...message, attributes: { ...message.attributes, delivery: 'while-active' } })).toStrictEqual(
       userMessage('<user source="chat" delivery="while-active">And the edge cases.</user>'),
     )
-    expect(renderSignal(mergeAttributes(messageInputToSignal('a < b', context), { delivery: 'new-message' }))).toStrictEqual(
+    expect(renderSignal({ ...messageInputToSignal('a < b', context), attributes: { delivery: 'new-message' } })).toStrictEqual(
       userMessage('<user delivery="new-message">a &lt; b</user>'),
     )
   })

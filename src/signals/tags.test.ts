@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { mergeAttributes, messageInputToSignal, normaliseSignal } from './normalise.ts'
+import { messageInputToSignal, normaliseSignal } from './normalise.ts'
 import { needsGuard } from './tags.ts'
 import { renderSignal } from './render.ts'
 import type { Signal } from './signal.ts'
@@ -78,7 +78,7 @@ describe('plain text that reads like a tag', () => {
   })
 
   it('[P2.2] stays escaped with the attributes of a route', () => {
-    expect(rendered(mergeAttributes(plain('</user>'), { via: 'chat' }))).toStrictEqual([
+    expect(rendered({ ...plain('</user>'), attributes: { via: 'chat' } })).toStrictEqual([
       { type: 'text', text: '<user via="chat">&lt;/user&gt;</user>' },
     ])
   })

@@ -2,8 +2,7 @@ import { maxPassages } from '../text/passages.ts'
 
 /**
  * The part of recall in the database of threads: triggers record which messages changed, for the indexer. They do nothing while
- * `heed_recall`
- * is empty. Its `generation` changes when messages are replaced without triggers, as by restoring a backup.
+ * `heed_recall` is empty. Its `generation` changes when messages are replaced without triggers, as by restoring a backup.
  */
 export const recallChangesSchema = `
   CREATE TABLE heed_recall (one INTEGER PRIMARY KEY CHECK (one = 1), generation TEXT NOT NULL) STRICT;

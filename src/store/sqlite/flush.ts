@@ -163,8 +163,7 @@ function gone(database: string, cause?: unknown): HeedError {
  * Whether the database file is still the one that was opened: it may be emptied, cut or overwritten without losing its name. Only a
  * checkpoint, of this process or another, changes it otherwise, and makes it longer at most up to what the connection sees. So it is looked
  * into only when its size or time changed: a tenth of a millisecond, every few thousand commits. A copy of the same length with the header
- * of a
- * Heed is not told apart.
+ * of a Heed is not told apart.
  *
  * The file is read through SQLite: to open and close it by other means would drop SQLite's locks. Only its header is: without the log
  * its pages are of different times.

@@ -50,8 +50,7 @@ export async function resolveFile(path: string): Promise<string> {
 
 /**
  * Makes a folder and those above it, where they aren't there. Node's own `recursive` goes on for ever where a file system denies that a
- * folder is
- * there which it doesn't let anybody make something in, such as /proc.
+ * folder is there which it doesn't let anybody make something in, such as /proc.
  */
 export async function makeFolder(folder: string): Promise<void> {
   try {

@@ -36,8 +36,7 @@ export interface LibSQLStoreOptions {
   retention?: Retention
   /**
    * Names the database on the bus of `new Heed({ bus })`. Give it where processes know one database by different urls, or different
-   * databases by
-   * one url, such as files at the same path of two machines. Defaults to the url without credentials.
+   * databases by one url, such as files at the same path of two machines. Defaults to the url without credentials.
    */
   namespace?: string
 }

@@ -404,8 +404,7 @@ export class ThreadRuntime implements RunEnvironment {
 
   /**
    * Resolves when the threads that run here, and did not `before`, are idle or suspended. `onIdle` is called for each of them; a run that
-   * it
-   * starts is awaited too.
+   * it starts is awaited too.
    */
   async whenIdle(before: ReadonlySet<string>, onIdle: (threadId: string) => Promise<void>): Promise<void> {
     await Promise.all(this.threadIds().filter((threadId) => !before.has(threadId)).map(async (threadId) => {

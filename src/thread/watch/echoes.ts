@@ -5,8 +5,7 @@ import type { LiveThread } from './live.ts'
 
 /**
  * Counts, per thread, the changes that this process stores and then publishes itself. Code that finds such a change in the store first
- * waits
- * for the publication instead of taking it for a change of another process.
+ * waits for the publication instead of taking it for a change of another process.
  */
 export class PendingEchoes {
   readonly #threads = new Map<string, Count>()

@@ -121,8 +121,7 @@ export function cursorBefore(retained: RetainedChunks, position: number): string
 
 /**
  * The position at which a subscriber attached while no chunk was retained. No chunk has its cursor, and the next chunk may belong to
- * another
- * epoch; the marker stays valid while the subscribers since then have missed no chunk.
+ * another epoch; the marker stays valid while the subscribers since then have missed no chunk.
  */
 export class StartMarker {
   #cursor: string | undefined

@@ -152,22 +152,23 @@ export const acceptanceCases: StoreCase[] = [
     },
   },
   {
-    name: 'attributes of the chosen branch are merged into signal rows, and stored',
+    name: 'attributes of the chosen branch replace equal names in place, follow the others, and are stored',
     async run({ store: open }) {
       const store = await open()
       const branches = {
-        ifIdle: { behavior: 'wake', attributes: { when: 'idle' } }, ifActive: { behavior: 'deliver', attributes: { when: 'active' } },
+        ifIdle: { behavior: 'wake', attributes: { added: 'yes', when: 'idle' } },
+        ifActive: { behavior: 'deliver', attributes: { when: 'active' } },
       } as const
       const attributed = (id: string) => ({ ...branches, rows: [signalRow(id, 'user', { when: 'never', from: 'test' })] })
       const idle = await acceptOne(store, send('a', attributed('a')))
       const active = await acceptOne(store, send('b', attributed('b')))
       const attributesOf = (rows: typeof idle.rows) =>
-        rows.map(({ content }) => content.metadata?.signal as { attributes: unknown } | undefined).map((signal) => signal?.attributes)
-      assert.deepEqual(attributesOf(idle.rows), [{ when: 'idle', from: 'test' }])
-      assert.deepEqual(attributesOf(active.rows), [{ when: 'active', from: 'test' }])
+        rows.map(({ content }) => Object.entries((content.metadata?.signal as { attributes: object } | undefined)?.attributes ?? {}))
+      const [ofIdle, ofActive] = [[['when', 'idle'], ['from', 'test'], ['added', 'yes']], [['when', 'active'], ['from', 'test']]]
+      assert.deepEqual([...attributesOf(idle.rows), ...attributesOf(active.rows)], [ofIdle, ofActive])
       assert.ok(idle.fence)
       const { taken, rows } = await begin(store, idle.fence)
-      assert.deepEqual(attributesOf(taken.flatMap((mail) => mail.rows)), [{ when: 'idle', from: 'test' }, { when: 'active', from: 'test' }])
+      assert.deepEqual(attributesOf(taken.flatMap((mail) => mail.rows)), [ofIdle, ofActive])
       assert.deepEqual(attributesOf(rows), attributesOf(taken.flatMap((mail) => mail.rows)))
     },
   },

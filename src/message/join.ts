@@ -212,8 +212,9 @@ function hasToolResult(part: MessagePart): part is ToolInvocationPart {
 function asCall(part: MessagePart): MessagePart {
   if (!hasToolResult(part)) return part
   const { toolInvocation, providerMetadata } = part
-  const { toolCallId, toolName, args, transcript } = toolInvocation
+  const { toolCallId, providerCallId, toolName, args, transcript } = toolInvocation
   const call: ToolInvocation = { toolCallId, toolName, args, state: 'call' }
+  if (providerCallId !== undefined) call.providerCallId = providerCallId
   if (transcript && 'args' in transcript) call.transcript = { args: transcript.args }
   return { type: 'tool-invocation', toolInvocation: call, ...(providerMetadata && { providerMetadata }) }
 }

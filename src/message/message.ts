@@ -98,6 +98,8 @@ export type ModelToolOutput = LanguageModelV4ToolResultPart['output']
 
 export interface ToolInvocation {
   toolCallId: string
+  /** The id that the provider gave the call, where an earlier call of the step has it too. Prompts have this one. */
+  providerCallId?: string
   toolName: string
   args: JSONValue
   state: ToolInvocationState

@@ -136,8 +136,8 @@ function addAssistantPart(output: Content<'assistant'>, part: MessagePart): void
       output.push(withOptions({ type: 'custom', kind: part.kind }, options))
       break
     case 'tool-invocation': {
-      const { toolCallId, toolName, args } = part.toolInvocation
-      const call: LanguageModelV4ToolCallPart = { type: 'tool-call', toolCallId, toolName, input: args ?? {} }
+      const { toolCallId, providerCallId = toolCallId, toolName, args } = part.toolInvocation
+      const call: LanguageModelV4ToolCallPart = { type: 'tool-call', toolCallId: providerCallId, toolName, input: args ?? {} }
       if (part.providerExecuted) call.providerExecuted = true
       output.push(withOptions(call, options))
     }
@@ -214,8 +214,8 @@ function mediaTypeOf(stored: string | undefined, data: string): string {
 
 /** The result of a call as a model receives it. */
 function toolResult(invocation: ToolInvocation, options: ProviderOptions | undefined): LanguageModelV4ToolResultPart {
-  const { toolCallId, toolName } = invocation
-  const part: LanguageModelV4ToolResultPart = { type: 'tool-result', toolCallId, toolName, output: outputOf(invocation) }
+  const { toolCallId, providerCallId = toolCallId, toolName } = invocation
+  const part: LanguageModelV4ToolResultPart = { type: 'tool-result', toolCallId: providerCallId, toolName, output: outputOf(invocation) }
   if (options) part.providerOptions = options
   return part
 }

@@ -51,13 +51,23 @@ function openCalls({ content }: Stored): OpenCalls {
   return open.length > 0 ? new Map(open.map(part => [part.toolInvocation.toolCallId, part])) : undefined
 }
 
-/** Removes the row's results from the open calls. Returns the row without results that match no open call. */
+/**
+ * Removes the row's results from the open calls. Returns the row without results that match no open call, each result with the provider's
+ * id of its call: a client that executed the tool knows only ours.
+ */
 function matchResults<Row extends Stored>(row: Row, open: OpenCalls): Row | undefined {
-  const parts = row.content.parts.filter(part => {
-    if (part.type !== 'tool-invocation') return true
-    return hasOutcome(part.toolInvocation) && open?.delete(part.toolInvocation.toolCallId)
+  let changed = false
+  const parts = row.content.parts.flatMap(part => {
+    if (part.type !== 'tool-invocation') return part
+    const { toolCallId, providerCallId } = part.toolInvocation
+    const call = hasOutcome(part.toolInvocation) ? open?.get(toolCallId)?.toolInvocation : undefined
+    changed ||= call?.providerCallId !== providerCallId || !call
+    if (!call) return []
+    open?.delete(toolCallId)
+    if (call.providerCallId === undefined || call.providerCallId === providerCallId) return part
+    return { ...part, toolInvocation: { ...part.toolInvocation, providerCallId: call.providerCallId } }
   })
-  if (parts.length === row.content.parts.length) return row
+  if (!changed) return row
   return parts.length > 0 ? { ...row, content: { ...row.content, parts } } : undefined
 }
 
@@ -101,6 +111,7 @@ function closeEarlierSteps<Row extends Stored>(row: Row): Row {
 }
 
 function interrupted(part: ToolInvocationPart): ToolInvocationPart {
-  const { toolCallId, toolName, args } = part.toolInvocation
-  return { ...part, toolInvocation: { toolCallId, toolName, args, state: 'output-error', errorText: INTERRUPTED } }
+  const { toolCallId, providerCallId, toolName, args } = part.toolInvocation
+  const given = providerCallId === undefined ? {} : { providerCallId }
+  return { ...part, toolInvocation: { toolCallId, ...given, toolName, args, state: 'output-error', errorText: INTERRUPTED } }
 }

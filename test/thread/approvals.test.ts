@@ -274,6 +274,30 @@ describe.each(sharedPlaceKinds())('a tool call that waits for a decision, $name'
     expect(results?.toSorted()).toEqual([['c1', 'execution-denied'], ['c2', 'text'], ['c3', 'error-text']])
   })
 
+  it('[R8.6] was not run if its run is aborted while another call of the step runs', async () => {
+    const running = gate()
+    const { agent, model, paid } = shop([{ toolCalls: [pay('c1', 5), { toolName: 'order', toolCallId: 'c2' }, { toolName: 'slow', toolCallId: 'c3' }] }, 'I see.'])
+    const slow = createTool({ id: 'slow', execute: (_, { abortSignal }) => (running.open(), new Promise((resolve) => abortSignal.addEventListener('abort', resolve))) })
+    openHeed({ agent }, make().store())
+    const reader = (await agent.subscribeToThread(thread)).stream[Symbol.asyncIterator]()
+    const call = expect(agent.generate('Buy it.', { memory, tools: { slow } })).rejects.toMatchObject({ code: 'aborted' })
+    await running.promise
+    expect(await agent.abortRun(thread)).toMatchObject({ aborted: true })
+    await call
+    const shown = (await readUntil(reader, isType('abort'))).filter(isType('tool-output-denied', 'tool-error'))
+    expect(shown).toMatchObject([
+      { type: 'tool-error', payload: { toolCallId: 'c3' } },
+      { type: 'tool-output-denied', payload: { toolCallId: 'c1', reason: expect.stringContaining('was not run') as string } },
+      { type: 'tool-error', payload: { toolCallId: 'c2', error: { message: expect.stringContaining('was stopped') as string } } },
+    ])
+    await agent.sendMessage('What happened?', thread).outcome
+    await idle(agent, thread)
+    expect(paid).toEqual([])
+    const results = model.calls.at(-1)?.prompt.flatMap(({ role, content }) => (role === 'tool' ? content : [])).map((part) => (part.type === 'tool-result' ? [part.toolCallId, part.output.type] : []))
+    expect(results).toEqual([['c1', 'execution-denied'], ['c2', 'error-text'], ['c3', 'error-text']])
+    expect(JSON.stringify(model.calls.at(-1)?.prompt)).not.toContain('may or may not have taken effect')
+  })
+
   it('[R8.2] ends with an abort, and the pending signals behind it are answered', async () => {
     const { agent, model, paid } = shop([{ toolCalls: [pay('c1', 5)] }, 'Answered.'])
     openHeed({ agent }, make().store())

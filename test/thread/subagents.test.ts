@@ -226,6 +226,18 @@ describe.each(sharedPlaceKinds())('an agent that another agent calls, $name', ({
     expect((await buyer.threads().store.listRuns({ threadId: child.threadId })).map(({ status }) => status)).toEqual(['aborted'])
   })
 
+  it('[R8.6] is aborted while it is suspended and another call of the calling run is active', async () => {
+    const at = office({ beside: untilAborted })
+    const { clerk, buyer } = at
+    openHeed({ clerk, buyer }, make().store())
+    clerk.sendMessage('A hat, please.', thread)
+    await soon(async () => (await buyer.activeRun(child))?.status).toBe('suspended')
+    expect(await clerk.abortRun(thread)).toMatchObject({ aborted: true })
+    await idle(clerk, thread)
+    await idle(buyer, child)
+    expect(await buyer.listSuspendedRuns()).toEqual({ runs: [] })
+  })
+
   it('counts its token usage', async () => {
     const usage = { inputTokens: 10, outputTokens: 5 }
     const buyer = new Agent({ id: 'buyer', model: scriptedModel([{ text: 'Ok.', usage }]) })

@@ -1,7 +1,7 @@
 import type { Clock } from '../../base/clock.ts'
 import type { JSONObject } from '../../base/json.ts'
 import type { Logger } from '../../base/logger.ts'
-import type { Chunk, Tripwire, Usage } from '../../message/chunk.ts'
+import type { ChildCall, Chunk, Tripwire, Usage } from '../../message/chunk.ts'
 import type { MessageRow } from '../../message/row.ts'
 import type { ProcessorPipeline } from '../../processors/pipeline.ts'
 import type { SystemMessage } from '../../prompt/system.ts'
@@ -74,6 +74,8 @@ export interface RunHost {
   withdraw?(): void
   /** Called right before a tool starts. Aborts the run instead if its lease may have expired. */
   beforeTool?(): void
+  /** The run is aborted, and a call of it waits for this call of a child thread: aborts the run there. */
+  abortChild?(child: ChildCall): void
   /** Stores what input processors changed in drained input, before the model reads it. */
   reviseInput(change: InputChange): Promise<void>
   /** The lanes of the thread when the run began, with the last snapshot of each. */

@@ -11,6 +11,8 @@ import { finishReasonOf, noUsage, usageOf } from '../model/model-parts.ts'
 export interface ModelToolCall {
   part: ToolInvocationPart
   invalid?: string
+  /** The store has that the call has begun. A call that may wait for a decision begins later, with a commit of its own. */
+  begun?: true
 }
 
 /** What was published in place of a chunk: the chunk itself, or what stream processors made of it. */
@@ -38,6 +40,11 @@ export class StepRecorder {
   readonly #endedText = new Map<string, TextPart>()
   readonly #endedReasoning = new Map<string, ReasoningPart>()
   readonly #toolNames = new Map<string, string>()
+  /** The id of the newest call under each id of the provider, and of each id that is not the provider's, that one. */
+  readonly #newestIds = new Map<string, string>()
+  readonly #providerIds = new Map<string, string>()
+  /** The ids of complete calls. */
+  readonly #called = new Set<string>()
   /** What the model wrote, where stream processors decide what is kept of it. */
   #processed = false
   #modelText = ''
@@ -47,6 +54,58 @@ export class StepRecorder {
   constructor(runId: string, takesText: (toolName: string) => boolean = () => false) {
     this.#runId = runId
     this.#takesText = takesText
+  }
+
+  /**
+   * The part with the id by which its call is known here. Models may give several calls of one step the same id: each call after the first
+   * gets an id of its own, and prompts have the provider's.
+   */
+  identify(part: LanguageModelV4StreamPart): LanguageModelV4StreamPart {
+    switch (part.type) {
+      case 'tool-input-start': {
+        const id = this.#idOf(part.id)
+        return id === part.id ? part : { ...part, id }
+      }
+      case 'tool-input-delta':
+      case 'tool-input-end': {
+        const id = this.#newestIds.get(part.id) ?? part.id
+        return id === part.id ? part : { ...part, id }
+      }
+      case 'tool-call': {
+        const toolCallId = this.#idOf(part.toolCallId)
+        this.#called.add(toolCallId)
+        return toolCallId === part.toolCallId ? part : { ...part, toolCallId }
+      }
+      case 'tool-result': {
+        const toolCallId = this.#resultOf(part.toolCallId)
+        return toolCallId === part.toolCallId ? part : { ...part, toolCallId }
+      }
+      default:
+        return part
+    }
+  }
+
+  /** The id of the call that the provider begins under this id. */
+  #idOf(providerId: string): string {
+    const newest = this.#newestIds.get(providerId) ?? providerId
+    if (!this.#called.has(newest)) return newest
+    let number = 2
+    while (this.#called.has(`${providerId}~${number}`)) number++
+    const id = `${providerId}~${number}`
+    this.#newestIds.set(providerId, id)
+    this.#providerIds.set(id, providerId)
+    return id
+  }
+
+  /** The first call under this id of the provider that has no result. */
+  #resultOf(providerId: string): string {
+    if (!this.#newestIds.has(providerId)) return providerId
+    const open = this.parts.find((part) => {
+      if (part.type !== 'tool-invocation' || part.toolInvocation.state !== 'call') return false
+      const { toolCallId, providerCallId = toolCallId } = part.toolInvocation
+      return providerCallId === providerId
+    })
+    return open?.type === 'tool-invocation' ? open.toolInvocation.toolCallId : providerId
   }
 
   /** Takes a part, and returns the chunk to publish. Text is recorded after it was published: see `keep`. */
@@ -242,9 +301,11 @@ export class StepRecorder {
 
   #toolCall(call: PartOf<'tool-call'>): Chunk {
     const { args, invalid } = parseInput(call.input, call.providerExecuted === true || this.#takesText(call.toolName))
+    const providerCallId = this.#providerIds.get(call.toolCallId)
+    const given = providerCallId === undefined ? {} : { providerCallId }
     const part: ToolInvocationPart = {
       type: 'tool-invocation',
-      toolInvocation: { toolCallId: call.toolCallId, toolName: call.toolName, args, state: 'call' },
+      toolInvocation: { toolCallId: call.toolCallId, ...given, toolName: call.toolName, args, state: 'call' },
       ...(call.providerExecuted ? { providerExecuted: true } : {}),
       ...meta(call),
     }

@@ -109,7 +109,7 @@ async function record(run: Run, stream: ModelStream, recorder: StepRecorder): Pr
       try {
         const { done, value } = await stream.next()
         if (done) return recorder.finished ? undefined : endedEarly(stream.model)
-        part = toV4Part(value)
+        part = recorder.identify(toV4Part(value))
         chunk = recorder.take(part)
       } catch (error) {
         return providerError(error, stream.model, true)

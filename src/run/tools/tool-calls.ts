@@ -10,7 +10,7 @@ import type { Run } from '../loop/run.ts'
 import { addUsage } from '../model/model-parts.ts'
 import type { ModelToolCall } from '../step/step-recorder.ts'
 import type { WaitingCall } from '../step/step-result.ts'
-import { setNesting, type ApprovalContext, type Nesting, type ToolContext } from './tool.ts'
+import { needsNoApproval, setNesting, type ApprovalContext, type Nesting, type ToolContext } from './tool.ts'
 import { copyOf, encodeModelOutput, toJSON } from './payloads.ts'
 import type { ResolvedTool } from './tool-set.ts'
 
@@ -41,6 +41,19 @@ export interface CallsOutcome {
 
 const defaultConcurrency = 10
 
+/**
+ * Marks the calls that wait for no decision as begun, and returns their ids for the commit that precedes them. Of the other calls it is
+ * stored that they have begun when they do: until then they were not run, whatever becomes of the process.
+ */
+export function beginCalls(run: Run, calls: readonly OpenCall[]): string[] {
+  const beginning = calls.filter(({ part }) => {
+    const resolved = run.offeredTools.get(part.toolInvocation.toolName)
+    return !run.options.requireToolApproval && (!resolved || needsNoApproval(resolved.tool))
+  })
+  for (const call of beginning) call.begun = true
+  return beginning.map(({ part }) => part.toolInvocation.toolCallId)
+}
+
 /** Runs the calls of a step in parallel, as many at once as the options allow. When all have ended, throws what processors threw. */
 export async function runCalls(run: Run, calls: readonly OpenCall[]): Promise<CallsOutcome> {
   const outcomes = new Array<CallOutcome>(calls.length)
@@ -64,7 +77,27 @@ export async function runCalls(run: Run, calls: readonly OpenCall[]): Promise<Ca
   const workers = Math.min(calls.length, Math.max(1, run.options.toolCallConcurrency ?? defaultConcurrency))
   await Promise.all(Array.from({ length: workers }, () => worker().catch(scope.fail)))
   if (failures.length > 0) throw failures[0]
+  if (run.signal.aborted) await endWaiting(run, outcomes)
   return collect(outcomes)
+}
+
+/** The reason in the result of a call whose run was aborted before the call was approved. */
+const notRun = 'The run was aborted before this call was approved. The call was not run.'
+
+/**
+ * The run ends instead of waiting. A call that needs an approval was not run; one that suspended itself was stopped, with the run that it
+ * called. The model and displays receive that as its result.
+ */
+async function endWaiting(run: Run, outcomes: CallOutcome[]): Promise<void> {
+  for (const [index, outcome] of outcomes.entries()) {
+    if (outcome.status !== 'suspended') continue
+    const { kind, child, toolName } = outcome.call
+    if (child) run.host.abortChild?.(child)
+    const invocation: ToolInvocation = kind === 'approval' && !child
+      ? { ...outcome.invocation, state: 'output-denied', approval: { approved: false, reason: notRun } }
+      : { ...outcome.invocation, state: 'output-error', errorText: aborted(toolName).message }
+    outcomes[index] = { status: 'completed', invocation: await run.display.publishResult(invocation) }
+  }
 }
 
 async function outcomeOf(run: Run, call: OpenCall, scope: CallScope): Promise<CallOutcome> {
@@ -72,10 +105,15 @@ async function outcomeOf(run: Run, call: OpenCall, scope: CallScope): Promise<Ca
   const failed = (errorText: string): CallOutcome =>
     ({ status: 'completed', invocation: { ...toolInvocation, state: 'output-error', errorText } })
   if (call.interrupted !== undefined) return failed(call.interrupted)
-  if (scope.signal.aborted) return failed(aborted(toolInvocation.toolName).message)
+  const stopped = () => {
+    // The process that continues the run has the outcome of the call: this one publishes none.
+    if (run.isLost(scope.signal.reason)) throw scope.signal.reason
+    return failed(aborted(toolInvocation.toolName).message)
+  }
+  if (scope.signal.aborted) return stopped()
   return untilAborted(new ToolExecution(run, scope, call).outcome(), scope.signal).catch((error: unknown) => {
     if (error !== scope.signal.reason) throw error
-    return failed(aborted(toolInvocation.toolName).message)
+    return stopped()
   })
 }
 
@@ -97,7 +135,7 @@ function collect(outcomes: readonly CallOutcome[]): CallsOutcome {
  */
 type CallOutcome =
   | { status: 'completed'; invocation: ToolInvocation }
-  | { status: 'suspended'; call: WaitingCall }
+  | { status: 'suspended'; call: WaitingCall; invocation: ToolInvocation }
   | { status: 'client' }
 
 /** What the calls of one step share. */
@@ -140,13 +178,18 @@ class ToolExecution {
     this.#invocation = call.part.toolInvocation
   }
 
-  /** Every failure of the call becomes an error that the model can read and correct. Throws only what processors throw. */
+  /**
+   * Every failure of the call becomes an error that the model can read and correct. Throws only what processors throw, and the error of a
+   * run that was lost: its next process has the outcome of the call.
+   */
   async outcome(): Promise<CallOutcome> {
     let attempt: CallOutcome | Returned
     try {
       attempt = await this.#attempt()
     } catch (error) {
-      this.#run.trace?.toolFailed(this.#invocation, error instanceof ToolError ? error.cause : error)
+      const cause = error instanceof ToolError ? error.cause : error
+      if (this.#run.isLost(cause)) throw cause
+      this.#run.trace?.toolFailed(this.#invocation, cause)
       return this.#failed(error)
     }
     if (attempt.status !== 'returned') return attempt
@@ -173,7 +216,7 @@ class ToolExecution {
     if (decision?.approved === false && !decision.child) return this.#denied(decision.reason)
     const input = await validInput(resolved, args)
     if (decision === undefined && (await this.#needsApproval(resolved, input))) {
-      return { status: 'suspended', call: { toolCallId, toolName, args, kind: 'approval' } }
+      return { status: 'suspended', call: { toolCallId, toolName, args, kind: 'approval' }, invocation: this.#invocation }
     }
     if (!resolved.tool.execute) return { status: 'client' }
     const work = () => this.#execute(resolved, input)
@@ -195,11 +238,14 @@ class ToolExecution {
     const began = this.#run.clock.now()
     let output: unknown
     try {
-      output = await this.#race(resolved, tool.timeoutMs, (signal) => {
+      const start = (signal: AbortSignal) => {
         this.#run.host.beforeTool?.()
         this.#scope.signal.throwIfAborted()
         return tool.execute?.(input, this.#context(signal, resumeData))
-      }, true)
+      }
+      const { begun } = this.#call
+      const begin = (signal: AbortSignal) => (begun ? start(signal) : this.#begin().then(() => start(signal)))
+      output = await this.#race(resolved, tool.timeoutMs, begin, true)
     } catch (error) {
       if (!this.#suspended) throw error
     } finally {
@@ -207,13 +253,18 @@ class ToolExecution {
     }
     if (this.#suspended) {
       await validate(resolved.suspend, this.#suspended.payload, `The payload that ${name} suspended with doesn't match its suspendSchema`)
-      return { status: 'suspended', call: { toolCallId, toolName: name, args, ...this.#suspended } }
+      return { status: 'suspended', call: { toolCallId, toolName: name, args, ...this.#suspended }, invocation: this.#invocation }
     }
     // A returned error counts as a thrown one.
     if (output instanceof Error) throw output
     const remainingMs = tool.timeoutMs === undefined ? undefined : Math.max(0, tool.timeoutMs - (this.#run.clock.now() - began))
     const valid = await validate(resolved.output, output, `The result of ${name} doesn't match its outputSchema`)
     return { status: 'returned', resolved, input, output: valid, json: toJSON(valid, `The result of ${name}`), remainingMs }
+  }
+
+  /** Stores that the call has begun, right before it does: a later process must not run it again. */
+  async #begin(): Promise<void> {
+    await this.#run.commit({ step: this.#run.step, rows: [], started: [this.#invocation.toolCallId] })
   }
 
   /** The outcome of a tool that returned. `checked` is its result after output processors. */

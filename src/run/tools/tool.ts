@@ -166,7 +166,7 @@ export function createTool<
     inputExamples: config.inputExamples,
     providerOptions: config.providerOptions,
     transform: config.transform,
-    requireApproval: typeof approval === 'function' ? approval : () => approval,
+    requireApproval: typeof approval === 'function' ? approval : approval ? always : never,
     ...(config.execute ? { execute: config.execute } : {}),
     ...(config.toModelOutput ? { toModelOutput: config.toModelOutput } : {}),
     ...(config.onInputStart ? { onInputStart: config.onInputStart } : {}),
@@ -175,6 +175,14 @@ export function createTool<
   }
   Object.defineProperty(tool, marker, { value: true })
   return tool
+}
+
+const always = () => true
+const never = () => false
+
+/** True when no call of the tool waits for approval, whatever its input. */
+export function needsNoApproval(tool: Pick<Tool, 'requireApproval'>): boolean {
+  return tool.requireApproval === never
 }
 
 export function isTool(value: unknown): value is Tool {

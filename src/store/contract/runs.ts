@@ -55,7 +55,7 @@ export interface StepCommit {
   revised?: MessageRow[]
   /** Ids of messages, or of rows, to remove from history, where processors removed them. */
   removed?: string[]
-  /** Tool calls that start now: stored with the run until a row with their result follows. */
+  /** Tool calls that start now: stored with the run until a row with their result follows, or until they are suspended. */
   started?: string[]
   /** Options of the run that were lost with the process that began it: stored with the run. */
   lost?: string[]
@@ -126,7 +126,7 @@ export interface RunRow {
   options: JSONObject
   /** Names of options that are lost: they were not JSON, and the process that had them is gone. */
   lost?: string[]
-  /** Tool calls that were started and have no result row yet. */
+  /** Tool calls that were started, have no result row yet, and are not suspended. A decided call is among them when it has begun. */
   started: string[]
   /** The calls that it is or was suspended for, with their decisions: kept until the step is done. */
   suspended: SuspendedCall[]

@@ -102,6 +102,8 @@ function recordProgress(run: RunRecord, commit: StepCommit, encoded: EncodedComm
   }
   if (run.started === '[]' && !commit.started?.length) return
   const finished = finishedCalls(commit.rows)
+  // A suspended call begins, or begins again, after its decision.
+  if (ends && commit.end?.status === 'suspended') for (const { toolCallId } of commit.end.calls) finished.add(toolCallId)
   const started = new Set([...(JSON.parse(run.started) as string[]), ...(commit.started ?? [])])
   run.started = JSON.stringify([...started].filter((id) => !finished.has(id)))
 }

@@ -1,7 +1,7 @@
 import { runInTrace, traceRun, type RunTrace } from '../../tracing/run-trace.ts'
 import { HeedError, isHeedError } from '../../base/errors.ts'
 import type { MessageRow } from '../../message/row.ts'
-import type { Chunk } from '../../message/chunk.ts'
+import type { ChildCall, Chunk } from '../../message/chunk.ts'
 import { runLoop } from '../../run/loop/loop.ts'
 import { noUsage } from '../../run/model/model-parts.ts'
 import { chunkError } from '../../run/model/provider-error.ts'
@@ -14,6 +14,7 @@ import type { BegunRun, Fence, MailboxRow, RunEnd, RunRow, StepCommit, StepCommi
 import { continuationOf, errorJSON, errorRow, errorRowId, refusalError } from './run-rows.ts'
 import { followToEnd } from '../cluster/run-follower.ts'
 import type { LiveThread } from '../watch/live.ts'
+import { abortThread } from '../watch/subscription.ts'
 import type { LocalCall } from '../send/waiters.ts'
 import type { ThreadRuntime } from './runtime.ts'
 import type { TitleSlot } from './titles.ts'
@@ -319,6 +320,10 @@ export class ThreadHost implements RunHost {
   /** A process that was paused after it stored the start of the tool must not execute it beside the next owner. */
   beforeTool(): void {
     if (this.#stop && this.#runtime.leaseExpired) this.loseLease()
+  }
+
+  abortChild({ threadId, runId }: ChildCall): void {
+    abortThread(this.#runtime, { threadId }, { expectedRunId: runId })
   }
 
   async commit(commit: RunCommit): Promise<RunCommitted> {

@@ -34,10 +34,9 @@ export function continuationOf(run: RunRow, rows: readonly MessageRow[], idempot
 function toOpenCall(part: ToolInvocationPart, run: RunRow, idempotent: IsIdempotent): OpenCall {
   const { toolCallId, toolName } = part.toolInvocation
   const { decision, child } = run.suspended.find((call) => call.toolCallId === toolCallId) ?? {}
-  // A decided call starts when the run is continued for the first time; in a later attempt it had started already.
-  const begun = decision ? run.attempts > 1 && decision.approved !== false : run.started.includes(toolCallId)
+  const begun = run.started.includes(toolCallId)
   if (begun && !idempotent(toolName)) return { part, interrupted: interruption(toolName) }
-  return { part, ...(decision ? { decision: { ...decision, ...(child ? { child } : {}) } } : {}) }
+  return { part, ...(begun ? { begun } : {}), ...(decision ? { decision: { ...decision, ...(child ? { child } : {}) } } : {}) }
 }
 
 function interruption(toolName: string): string {

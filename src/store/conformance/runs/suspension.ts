@@ -56,6 +56,25 @@ export const suspensionCases: StoreCase[] = [
     },
   },
   {
+    name: '[R6.8] a suspended call has not begun; a decided call has when a commit of the continued run names it',
+    async run(harness) {
+      let store = await harness.store()
+      const run = await start(store)
+      await commit(store, run, { rows: [row('said', 'assistant')], started: ['c1', 'c2'] })
+      await commit(store, run, { rows: [resultRow('r2', 'c2')], end: { status: 'suspended', calls: [call('c1')] } })
+      assert.deepEqual((await store.getRun(scope, 'run-of-a'))?.started, [])
+      const { fence } = await store.decide(scope, { approved: true }, 'p2')
+      assert.ok(fence)
+      const again = await begin(store, fence)
+      assert.deepEqual(again.run.started, [])
+      await commit(store, again, { rows: [], started: ['c1'] })
+      if (harness.reopen) store = await harness.reopen(store)
+      assert.deepEqual((await store.getRun(scope, 'run-of-a'))?.started, ['c1'])
+      await commit(store, again, { rows: [resultRow('r1', 'c1')], drain: true })
+      assert.deepEqual((await store.getRun(scope, 'run-of-a'))?.started, [])
+    },
+  },
+  {
     name: '[W2.1] a row that is persisted on a thread without an owner gets its own epoch',
     async run(harness) {
       const store = await harness.store()

@@ -31,6 +31,15 @@ export function untilAborted<T>(work: PromiseLike<T>, signal: AbortSignal, late?
   })
 }
 
+/** Aborts `stop` when `signal` aborts. Returns a function that ends this. */
+export function linkAbort(stop: AbortController, signal: AbortSignal | undefined): () => void {
+  if (!signal) return () => {}
+  const onAbort = () => stop.abort(signal.reason)
+  if (signal.aborted) onAbort()
+  signal.addEventListener('abort', onAbort, { once: true })
+  return () => signal.removeEventListener('abort', onAbort)
+}
+
 /** Counts operations that must end before the process may close. Each `begin` has its `end`. */
 export class InFlight {
   #count = 0

@@ -86,28 +86,68 @@ describe.each(sharedPlaceKinds())('a process that slept beyond its lease, $name'
     expect(JSON.stringify(messages)).toContain('It is not known whether it took effect')
   })
 
-  it('[R1.5] says what it said anew when nobody took its thread', async () => {
+  it('[R1.8] goes on where it was when no process took its thread', async () => {
     const { clock, sleep } = drowsyClock()
     const hold = gate()
     const model = scriptedModel([{ text: ['I am ', 'still here.'], gate: { parts: 2, until: hold.promise } }, 'I was asleep.'])
     const agent = new Agent({ id: 'clerk', model })
     const place = make({ clock })
-    const timers = virtualClock()
-    openHeed({ agent }, place.store(), { clock: { now: clock.now, after: (ms, run, options) => timers.after(ms, run, options) } })
+    openHeed({ agent }, place.store(), { clock })
     const seen = collect(await agent.subscribeToThread(thread))
     await agent.sendMessage('Ten files.', thread).outcome
     await soon(() => words(seen.chunks)).toEqual(['I am '])
     sleep(11_000)
     hold.open()
-    // The beat comes, late; then the thread is asked for again.
-    await soon(async () => {
-      await timers.advance(1_000)
-      return agent.activeRun(thread)
-    }).toBeNull()
+    await idle(agent, thread)
     await soon(() => types(seen.chunks)).toContain('finish')
-    expect(words(seen.chunks).join('')).toBe('I am I was asleep.')
-    expect(types(seen.chunks)).toContain('data-thread-snapshot')
+    expect(words(seen.chunks).join('')).toBe('I am still here.')
+    expect(model.callCount).toBe(1)
     const { messages } = await (await agent.getMemory()).recall(thread)
     expect(messages.map(({ role }) => role)).toEqual(['signal', 'assistant'])
+  })
+
+  it('[R1.8] keeps the results of tools that hold the event loop longer than the lease', async () => {
+    const { clock, sleep } = drowsyClock()
+    let ran = 0
+    const compute = createTool({
+      id: 'compute',
+      execute: () => {
+        sleep(12_000)
+        return `result ${++ran}`
+      },
+    })
+    const call = { toolCalls: [{ toolName: 'compute', input: {} }] }
+    const model = scriptedModel([call, call, call, 'Computed.'])
+    const agent = new Agent({ id: 'clerk', model, tools: { compute } })
+    openHeed({ agent }, make({ clock }).store(), { clock })
+    const seen = collect(await agent.subscribeToThread(thread))
+    await agent.sendMessage('Compute.', thread).outcome
+    await idle(agent, thread)
+    await soon(() => types(seen.chunks)).toContain('finish')
+    expect([ran, model.callCount]).toEqual([3, 4])
+    expect(types(seen.chunks).filter((type) => type === 'tool-result')).toHaveLength(3)
+    expect(words(seen.chunks).at(-1)).toBe('Computed.')
+    const { messages } = await (await agent.getMemory()).recall(thread)
+    expect(JSON.stringify(messages)).not.toContain('interrupted')
+  })
+
+  it('[R1.8] starts a tool after the store has confirmed the lease', async () => {
+    const { clock, sleep } = drowsyClock()
+    const ran: string[] = []
+    const pay = createTool({
+      id: 'pay',
+      requireApproval: () => {
+        sleep(12_000)
+        return false
+      },
+      execute: () => {
+        ran.push('paid')
+        return 'paid'
+      },
+    })
+    const agent = new Agent({ id: 'clerk', model: scriptedModel([{ toolCalls: [{ toolName: 'pay', input: {} }] }, 'Paid.']), tools: { pay } })
+    openHeed({ agent }, make({ clock }).store(), { clock })
+    const { text } = await agent.generate('Pay.', { memory: { thread: thread.threadId, resource: thread.resourceId } })
+    expect([text, ran]).toEqual(['Paid.', ['paid']])
   })
 })

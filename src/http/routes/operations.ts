@@ -39,6 +39,7 @@ export function operations({ metrics, openApi }: Operations): Route[] {
           await Promise.all(
             heed.sites.all().map(async ({ threads }) => {
               await threads.open()
+              if (threads.lease.failure) throw threads.lease.failure
               // A storage may have failed since it was opened: only a query shows whether it responds.
               await threads.store.findRun('readiness-probe')
             }),

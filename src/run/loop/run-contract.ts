@@ -72,8 +72,8 @@ export interface RunHost {
   beforeModelCall?(): void
   /** The published chunks of the run were rejected, and that is stored: later subscribers must not receive them. */
   withdraw?(): void
-  /** Called right before a tool starts. Aborts the run instead if its lease may have expired. */
-  beforeTool?(): void
+  /** Called right before a tool starts. A promise where the lease has to be confirmed first; if it is lost, the run is aborted. */
+  beforeTool?(): Promise<void> | undefined
   /** The run is aborted, and a call of it waits for this call of a child thread: aborts the run there. */
   abortChild?(child: ChildCall): void
   /** Stores what input processors changed in drained input, before the model reads it. */

@@ -238,10 +238,13 @@ class ToolExecution {
     const began = this.#run.clock.now()
     let output: unknown
     try {
-      const start = (signal: AbortSignal) => {
-        this.#run.host.beforeTool?.()
+      const execute = (signal: AbortSignal) => {
         this.#scope.signal.throwIfAborted()
         return tool.execute?.(input, this.#context(signal, resumeData))
+      }
+      const start = (signal: AbortSignal) => {
+        const confirmed = this.#run.host.beforeTool?.()
+        return confirmed ? confirmed.then(() => execute(signal)) : execute(signal)
       }
       const { begun } = this.#call
       const begin = (signal: AbortSignal) => (begun ? start(signal) : this.#begin().then(() => start(signal)))

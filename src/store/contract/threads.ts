@@ -52,9 +52,9 @@ export interface ThreadStore extends TitleStore, Conversations, WorkingMemorySto
   /**
    * Claims the thread if it is idle with pending signals, or if it runs and its owner is gone or has this lease `again`. The epoch grows by
    * one. Null otherwise, or when the next run is of an agent that is not among `agentIds`. Cancels pending signals that are bound to a
-   * process that is gone.
+   * process that is gone. A process never claims its own thread except `again`.
    */
-  claim(threadId: string, owner: string, agentIds?: readonly string[], again?: Fence): Promise<Claimed | null>
+  claim(threadId: string, owner: string, agentIds?: readonly string[], again?: FormerLease): Promise<Claimed | null>
   /**
    * Begins the next run of a claimed thread, or continues the run that was interrupted: takes the signals that start it into history, and
    * loads its window: `options.window` of the run, else that of its agent in `windows`. If there is nothing to run for one of these agents,
@@ -215,6 +215,11 @@ export interface Accepted {
   /** The process that runs the thread now. Absent on an active thread: its owner is gone, and any process may claim it. */
   owner?: string
   lane?: LaneRow
+}
+
+/** A lease that a process gave up without ending its run. `excused`: the store failed, so the attempt does not count towards parking. */
+export interface FormerLease extends Fence {
+  excused?: boolean
 }
 
 export interface Claimed {

@@ -1,6 +1,6 @@
 import { HeedError } from '../../base/errors.ts'
 import type { MessageRow } from '../../message/row.ts'
-import type { BegunRun, Claimed, Fence, MailboxRow, Scope, Window, Windows } from '../contract/threads.ts'
+import type { BegunRun, Claimed, Fence, FormerLease, MailboxRow, Scope, Window, Windows } from '../contract/threads.ts'
 import { turnBoundary, windowStart } from '../contract/window.ts'
 import { fencedThread, grantLease, isAlive, releaseLease, reserveRun, scopedThread, transitionThread } from './lease.ts'
 import { cancelMail, encodeOrdRanges, runnable, startingMail, takeMail } from './mailbox.ts'
@@ -8,13 +8,18 @@ import { laneRow, messageRow, runRow, threadRow, type MailRecord, type RowRecord
 import type { ThreadTables } from './tables.ts'
 
 export function claimThread(
-  tables: ThreadTables, threadId: string, owner: string, agentIds?: readonly string[], again?: Fence,
+  tables: ThreadTables, threadId: string, owner: string, agentIds?: readonly string[], again?: FormerLease,
 ): Claimed | null {
   const thread = tables.thread(threadId)
   if (!thread || thread.status === 'suspended') return null
   const mine = again !== undefined && thread.owner === again.owner && thread.epoch === again.epoch
-  if (thread.owner !== null && !mine && isAlive(tables, thread.owner)) return null
-  if (thread.begun === 1 && thread.agentId !== null) return takeOver(tables, thread, thread.agentId, owner, agentIds)
+  // The claimer itself is alive, whatever its heartbeat says: a host of it may run the thread.
+  if (thread.owner !== null && !mine && (thread.owner === owner || isAlive(tables, thread.owner))) return null
+  if (thread.begun === 1 && thread.agentId !== null) {
+    const claimed = takeOver(tables, thread, thread.agentId, owner, agentIds)
+    if (claimed && again?.excused) excuseAttempt(tables, thread)
+    return claimed
+  }
 
   const pending = cancelAbandoned(tables, thread, owner)
   const start = startingMail(runnable(pending, owner, agentIds), thread.runId)
@@ -40,6 +45,15 @@ function takeOver(
   const fence = grantLease(thread, 'take-over', owner)
   tables.putThread(thread)
   return { fence, agentId, takenOver: true }
+}
+
+/** The last attempt does not count towards parking the run: the store failed, not the run. */
+function excuseAttempt(tables: ThreadTables, thread: ThreadRecord): void {
+  const run = thread.runId === null ? undefined : tables.run(thread, thread.runId)
+  if (!run) return
+  // At least 1: tool calls of the first attempt that had started count as interrupted.
+  run.attempts = Math.max(1, run.attempts - 1)
+  tables.putRun(thread, run)
 }
 
 /** Cancels the pending signals that are bound to a process that is gone, as their callers are too. Returns the others. */

@@ -4,7 +4,7 @@ import type { Message } from '../../message/message.ts'
 import type { MessageRow } from '../../message/row.ts'
 import type { SignalState } from '../../machine.ts'
 import type {
-  Accepted, BegunRun, CallDecision, Claimed, Decided, Fence, LaneRow, LaneSignalRow, LaneState, MailboxRow, NewThread, RowQuery,
+  Accepted, BegunRun, CallDecision, Claimed, Decided, Fence, FormerLease, LaneRow, LaneSignalRow, LaneState, MailboxRow, NewThread, RowQuery,
   RunFilter, RunPage, RunRow, Scope, Send, StepCommit, StepCommitted, SuspendedEnd, ThreadQuery, ThreadRow, ThreadStore, TitleClaim,
   WantedTitle, Window, Windows,
 } from '../contract/threads.ts'
@@ -109,7 +109,7 @@ export abstract class SqlStore implements ThreadStore, ConnectionOwner {
     return this.#use((connection) => connection.flush())
   }
 
-  claim(threadId: string, owner: string, agentIds?: readonly string[], again?: Fence): Promise<Claimed | null> {
+  claim(threadId: string, owner: string, agentIds?: readonly string[], again?: FormerLease): Promise<Claimed | null> {
     return this.#write((tables) => claimThread(tables, threadId, owner, agentIds, again))
   }
 

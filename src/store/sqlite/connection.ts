@@ -63,7 +63,8 @@ export class Connection implements SqlConnection {
       const opened = new Database(location.kind === 'file' ? location.path : ':memory:', { enableForeignKeyConstraints: false, timeout: 0 })
       database = opened
       await patiently(options.busyTimeout, () => prepare(opened, name, location.kind))
-      return new Connection(opened, options)
+      const log = location.kind === 'file' ? await LogFile.open(location.path, new FileCheck(opened, location.path)) : undefined
+      return new Connection(opened, options, log)
     } catch (error) {
       database?.close()
       throw storeFailure(error, name)
@@ -100,7 +101,7 @@ export class Connection implements SqlConnection {
     }
   }
 
-  private constructor(database: DatabaseSync, { location, clock, busyTimeout }: ConnectionOptions) {
+  private constructor(database: DatabaseSync, { location, clock, busyTimeout }: ConnectionOptions, log: LogFile | undefined) {
     this.name = nameOf(location)
     this.#database = database
     this.#busyTimeout = busyTimeout
@@ -108,8 +109,7 @@ export class Connection implements SqlConnection {
     this.#tables = new SqlTables(this.statements, clock)
     this.#writer = new Writer(this.#transactions(), busyTimeout)
     this.path = location.kind === 'file' ? location.path : undefined
-    if (location.kind === 'file') {
-      const log = new LogFile(location.path, new FileCheck(database, location.path))
+    if (location.kind === 'file' && log) {
       this.#log = log
       this.#flusher = new Flusher(() => log.sync())
       this.#checkpointer = new Checkpointer(

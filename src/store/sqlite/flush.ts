@@ -38,9 +38,9 @@ export class Flusher {
     const last = this.#syncing.at(-1)
     if (last && last.covers >= this.#committed) return last.done
     if (this.#syncing.length < mostSyncs) return this.#start()
-    this.#next ??= (this.#syncing[0]?.done ?? Promise.resolve()).then(() => {
+    this.#next ??= Promise.allSettled([this.#syncing[0]?.done]).then(() => {
       this.#next = undefined
-      return this.#start()
+      return this.#failure ? Promise.reject(this.#failure) : this.#start()
     })
     return this.#next
   }
@@ -60,6 +60,8 @@ export class Flusher {
         this.#syncing.shift()
       },
       (error: unknown) => {
+        this.#syncing.splice(this.#syncing.indexOf(sync), 1)
+        if (error instanceof NotSynced) throw error.failure
         // After a failed sync the system may have dropped what it couldn't write: a later success would prove nothing.
         this.#failure ??= isHeedError(error)
           ? error
@@ -67,8 +69,19 @@ export class Flusher {
         throw this.#failure
       },
     )
-    this.#syncing.push({ covers, done })
+    const sync = { covers, done }
+    this.#syncing.push(sync)
     return done
+  }
+}
+
+/** A sync that proved nothing and lost nothing: the next one may succeed, and covers the same commits. */
+export class NotSynced extends Error {
+  readonly failure: HeedError
+
+  constructor(failure: HeedError) {
+    super(failure.message, { cause: failure })
+    this.failure = failure
   }
 }
 
@@ -85,7 +98,16 @@ export class LogFile {
   readonly #head = new Uint8Array(4)
   #opened: Promise<OpenLog> | undefined
 
-  constructor(databasePath: string, check: FileCheck) {
+  /** Opens the log with the database: a process that runs out of file descriptors later can still sync. */
+  static async open(databasePath: string, check: FileCheck): Promise<LogFile> {
+    const log = new LogFile(databasePath, check)
+    await log.#handle().catch((error: unknown) => {
+      throw error instanceof NotSynced ? error.failure : error
+    })
+    return log
+  }
+
+  private constructor(databasePath: string, check: FileCheck) {
     this.#database = databasePath
     this.#check = check
     this.#databaseIs = identityOf(statSync(databasePath, { bigint: true }))
@@ -93,8 +115,7 @@ export class LogFile {
   }
 
   async sync(): Promise<void> {
-    this.#opened ??= this.#open()
-    const { handle, is } = await this.#opened
+    const { handle, is } = await this.#handle()
     await datasync(handle.fd)
     // A deleted file can still be written and synced, but its content is lost. The names of open files are cached by the system: a
     // synchronous stat costs a tenth of one in the thread pool.
@@ -102,7 +123,9 @@ export class LogFile {
     const log = this.#find(this.#path)
     // A log that was truncated and then written has no header, so SQLite ignores it. The content of an empty log is in the database.
     const begins = readSync(handle.fd, this.#head, 0, this.#head.length, 0) === 0 || beginsLog(this.#head)
-    if (identityOf(database) !== this.#databaseIs || identityOf(log) !== is || !begins) throw gone(this.#database)
+    // A file that was moved away may be moved back.
+    if (identityOf(database) !== this.#databaseIs || identityOf(log) !== is) throw new NotSynced(gone(this.#database))
+    if (!begins) throw gone(this.#database)
     this.#check.check(database)
   }
 
@@ -111,18 +134,27 @@ export class LogFile {
     await opened?.handle.close()
   }
 
+  /** The open log. An attempt that failed is repeated by the next call. */
+  #handle(): Promise<OpenLog> {
+    this.#opened ??= this.#open().catch((error: unknown) => {
+      this.#opened = undefined
+      throw error
+    })
+    return this.#opened
+  }
+
   async #open(): Promise<OpenLog> {
     // The log's name has to survive as well as its contents.
-    const folder = await open(dirname(this.#path), 'r').catch(missing(this.#database))
+    const folder = await open(dirname(this.#path), 'r').catch(notOpened(this.#database))
     await folder.sync().finally(() => folder.close())
-    const handle = await open(this.#path, 'r+').catch(missing(this.#database))
+    const handle = await open(this.#path, 'r+').catch(notOpened(this.#database))
     return { handle, is: identityOf(await handle.stat({ bigint: true })) }
   }
 
   /** Which file has a name now. */
   #find(path: string): BigIntStats {
     const found = statSync(path, { bigint: true, throwIfNoEntry: false })
-    if (!found) throw gone(this.#database)
+    if (!found) throw new NotSynced(gone(this.#database))
     return found
   }
 }
@@ -145,9 +177,11 @@ function beginsLog([a, b, c, d = 0]: Uint8Array): boolean {
   return a === 0x37 && b === 0x7f && c === 0x06 && (d | 1) === 0x83
 }
 
-function missing(database: string): (error: NodeJS.ErrnoException) => never {
+function notOpened(database: string): (error: NodeJS.ErrnoException) => never {
   return (error) => {
-    throw error.code === 'ENOENT' ? gone(database, error) : error
+    if (error.code === 'ENOENT') throw new NotSynced(gone(database, error))
+    const message = `The log of the database ${database} can't be opened: ${error.message}. Check its permissions and the limit of open files.`
+    throw new NotSynced(new HeedError('store_failed', message, { cause: error, retryable: true }))
   }
 }
 

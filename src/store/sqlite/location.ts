@@ -1,6 +1,6 @@
 import { dirname, resolve } from 'node:path'
 import { fileURLToPath } from 'node:url'
-import { mkdir, stat } from 'node:fs/promises'
+import { mkdir, open, stat } from 'node:fs/promises'
 import { HeedError } from '../../base/errors.ts'
 import { realFile } from '../real-file.ts'
 
@@ -49,8 +49,8 @@ export async function resolveFile(path: string): Promise<string> {
 }
 
 /**
- * Makes a folder and those above it, where they aren't there. Node's own `recursive` goes on for ever where a file system denies that a
- * folder is there which it doesn't let anybody make something in, such as /proc.
+ * Makes a folder and those above it, where they do not exist, and syncs the folder above each. Node's own `recursive` never ends on a file
+ * system that denies the existence of a folder in which it allows no files, such as /proc.
  */
 export async function makeFolder(folder: string): Promise<void> {
   try {
@@ -69,5 +69,9 @@ async function makeOne(folder: string): Promise<void> {
   } catch (error) {
     const found = (error as NodeJS.ErrnoException).code === 'ENOENT' ? undefined : await stat(folder).catch(() => undefined)
     if (!found?.isDirectory()) throw error
+    return
   }
+  // Without this a power loss may remove the new folder with everything that was synced in it.
+  const above = await open(dirname(folder), 'r')
+  await above.sync().finally(() => above.close())
 }

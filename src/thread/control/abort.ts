@@ -1,3 +1,4 @@
+import { sleep } from '../../base/clock.ts'
 import { HeedError, isHeedError } from '../../base/errors.ts'
 import type { Scope, SuspendedEnd, ThreadRow } from '../../store/contract/threads.ts'
 import { suspendedRun } from './resume.ts'
@@ -17,8 +18,8 @@ const answerMs = 1_000
 const maxRequests = 30
 
 /**
- * Aborts the active run of a thread in whichever process it runs. `aborted` is true when its runner accepted the abort, or when the run was
- * suspended and has been ended. A runner that does not answer is asked again until its lease expires; then this process claims the thread
+ * Aborts the active run of a thread in whichever process it runs. Resolves when that run has ended; `aborted` is what the commit that ended
+ * it stored: a run may end by itself before the abort reaches it. A runner that does not answer is asked again until its lease expires; then this process claims the thread
  * and aborts the run. A run whose process is gone and whose agent is not registered here is ended in its rows. The first read determines
  * which run is meant, and where the store is open that read starts before this returns: a run that begins later is not aborted.
  */
@@ -26,10 +27,15 @@ export async function abortRun(runtime: ThreadRuntime, scope: Scope, options: Ab
   const { clearPendingSignals: clearPending = false } = options
   let { expectedRunId } = options
   if (!runtime.isOpen || runtime.closing) await runtime.open()
+  /** The runner has the abort, and the run has not ended yet. */
+  let accepted = false
   for (let requests = 0; requests < maxRequests; requests++) {
     const thread = await runtime.store.getThread(scope)
-    if (!thread || thread.status === 'idle' || thread.runId === undefined) return { aborted: false }
-    const { runId, owner } = thread
+    const { runId, owner } = thread ?? {}
+    if (expectedRunId !== undefined && requests > 0 && (thread?.status === 'idle' || runId !== expectedRunId)) {
+      return { aborted: await wasAborted(runtime, scope, expectedRunId), runId: expectedRunId }
+    }
+    if (!thread || thread.status === 'idle' || runId === undefined) return { aborted: false }
     expectedRunId ??= runId
     if (runId !== expectedRunId) return { aborted: false, runId }
     if (thread.status === 'suspended') {
@@ -38,26 +44,45 @@ export async function abortRun(runtime: ThreadRuntime, scope: Scope, options: Ab
     }
     const host = runtime.hostOf(thread.id)
     if (host) {
-      const aborted = host.abort({
-        reason: new HeedError('aborted', 'The run was aborted.'), clearPending, resourceId: scope.resourceId, runId,
-      })
-      return { aborted, runId }
+      host.abort({ reason: new HeedError('aborted', 'The run was aborted.'), clearPending, resourceId: scope.resourceId, runId })
+      await within(runtime, host.runEnded)
+      continue
     }
     if (owner !== undefined && owner !== runtime.owner) {
       if (runtime.peers.disconnected) throw unreachable(thread.id)
       const answer = await runtime.peers.abort(owner, { threadId: thread.id, runId, clearPending }, answerMs)
       if (runtime.closing) throw new HeedError('closed', 'This Heed was closed. Ask the process that runs now.')
-      if (answer?.aborted) return { aborted: true, runId }
-      // The run ended, or moved: the next read shows it.
-      if (answer) continue
+      accepted ||= answer?.aborted === true
+      // The run ends, has ended, or moved: the next read shows it.
+      if (answer) {
+        await sleep(runtime.clock, Math.min(answerMs, 5 * 2 ** requests))
+        continue
+      }
     }
     if (!(await runtime.wake(thread.id)) && (await endAbandoned(runtime, thread, clearPending))) return { aborted: true, runId }
+    // The thread is about to be claimed again here, after its host failed.
+    if (owner === runtime.owner && !runtime.hostOf(thread.id)) await sleep(runtime.clock, Math.min(answerMs, 5 * 2 ** requests))
   }
   throw new HeedError(
     'store_failed',
-    `The process that runs thread ${scope.threadId} does not answer, and its lease does not expire. Try again.`,
+    accepted
+      ? `The run of thread ${scope.threadId} was aborted and has not ended yet. Try again.`
+      : `The process that runs thread ${scope.threadId} does not answer, and its lease does not expire. Try again.`,
     { retryable: true, details: { threadId: scope.threadId } },
   )
+}
+
+/** Whether the commit that ended the run stored it as aborted. */
+async function wasAborted(runtime: ThreadRuntime, scope: Scope, runId: string): Promise<boolean> {
+  return (await runtime.store.getRun(scope, runId))?.status === 'aborted'
+}
+
+/** Awaits an event, but no longer than an answer may take. */
+async function within(runtime: ThreadRuntime, event: Promise<void>): Promise<void> {
+  const { promise, resolve } = Promise.withResolvers<void>()
+  const timer = runtime.clock.after(answerMs, resolve)
+  await Promise.race([event, promise])
+  timer.cancel()
 }
 
 function unreachable(threadId: string): HeedError {

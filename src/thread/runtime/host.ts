@@ -1,5 +1,4 @@
-import { runInTrace, traceRun, type RunTrace } from '../../tracing/run-trace.ts'
-import { HeedError, isHeedError } from '../../base/errors.ts'
+import { describe, HeedError, isHeedError } from '../../base/errors.ts'
 import type { MessageRow } from '../../message/row.ts'
 import type { ChildCall, Chunk } from '../../message/chunk.ts'
 import { runLoop } from '../../run/loop/loop.ts'
@@ -11,7 +10,9 @@ import type { InputChange, RunCommit, RunCommitEnd, RunCommitted, RunHost } from
 import { type RunResult, failedResult } from '../../run/output/run-result.ts'
 import { rowToSignal, signalToDataChunk } from '../../signals/conversions.ts'
 import type { BegunRun, Fence, MailboxRow, RunEnd, RunRow, StepCommit, StepCommitted } from '../../store/contract/threads.ts'
-import { continuationOf, errorJSON, errorRow, errorRowId, refusalError } from './run-rows.ts'
+import { linkAbort } from '../../base/promises.ts'
+import { whileFull } from './process-lease.ts'
+import { continuationOf, errorJSON, errorRow, errorRowId, refusalError, tracedRun } from './run-rows.ts'
 import { followToEnd } from '../cluster/run-follower.ts'
 import type { LiveThread } from '../watch/live.ts'
 import { abortThread } from '../watch/subscription.ts'
@@ -55,14 +56,18 @@ export class ThreadHost implements RunHost {
   /** An abort that arrived before the run began. */
   #abortNext: HostAbort | undefined
   readonly #interruptNext = new Set<string>()
+  /** Pending signals are cancelled with the end of the run, or before the next run begins. */
   #clearPending = false
+  #runEnded = Promise.withResolvers<void>()
   #titler: Titler | undefined
   #suspended = false
   /** From the start of a run until its callers have its result. */
   #performing = false
   #started = false
-  /** Set when another process may have the lease. The store is asked when the thread is claimed again. */
+  /** Set when another process has the lease, or the store failed. */
   #leaseLost: HeedError | undefined
+  /** The chunks since the lease expired, until the store confirms it. */
+  #unconfirmed: Chunk[] | undefined
 
   constructor(runtime: ThreadRuntime, fence: Fence, live: LiveThread) {
     this.#runtime = runtime
@@ -98,26 +103,56 @@ export class ThreadHost implements RunHost {
         // A process that has the agent of the pending signals must run the thread.
         if (!begun) return this.#runtime.peers.requestRunner(this.fence.threadId)
         await this.#perform(begun)
+        if (this.#clearPending) await this.#cancelPending()
+        this.#runEnded.resolve()
+        this.#runEnded = Promise.withResolvers()
       }
     } finally {
       this.#hasWork = false
+      this.#runEnded.resolve()
     }
   }
 
-  /** Aborts the run that is active or about to begin. False when there is none. */
+  /** An abort arrived when the commit that ended the run was under way. */
+  async #cancelPending(): Promise<void> {
+    const { threadId } = this.fence
+    const { store } = this.#runtime
+    const pending = await store.listSignals({ threadId }, { states: ['pending'] })
+    await store.cancelSignals({ threadId }, pending.map(({ id }) => id))
+    this.#clearPending = false
+    this.#announceCleared()
+  }
+
+  #announceCleared(): void {
+    this.#runtime.waiters.dropOptions(this.fence.threadId)
+    this.#runtime.peers.announceOutcomes(this.fence.threadId)
+  }
+
+  /**
+   * Aborts the run that is active or about to begin. False when there is none. The run may still end by itself: its stored status shows
+   * that. Pending signals are cancelled either way, before the next run begins.
+   */
   abort(abort: HostAbort): boolean {
     if (!this.#hasWork) return false
     const other = abort.runId !== undefined && this.#begun !== undefined && this.#begun.run.runId !== abort.runId
     if (!this.#stop) {
-      // The last run has ended: only a later run can be meant.
-      if (this.#begun !== undefined && abort.runId !== undefined && !other) return false
+      if (this.#begun !== undefined && abort.runId !== undefined && !other) {
+        // The end of the run is stored, and its last chunks are being published.
+        this.#clearPending ||= abort.clearPending
+        return false
+      }
       this.#abortNext ??= abort
       return true
     }
-    if (other || this.#stop.signal.aborted || this.live.belongsToOther(abort.resourceId)) return false
-    this.#clearPending = abort.clearPending
-    this.#stop.abort(abort.reason)
+    if (other || this.live.belongsToOther(abort.resourceId)) return false
+    this.#clearPending ||= abort.clearPending
+    if (!this.#stop.signal.aborted) this.#stop.abort(abort.reason)
     return true
+  }
+
+  /** Resolves when the run that is active or about to begin has ended here, or the host has failed. */
+  get runEnded(): Promise<void> {
+    return this.#runEnded.promise
   }
 
   /** Attaches the followers of the active run: they receive the chunks that follow. */
@@ -126,16 +161,24 @@ export class ThreadHost implements RunHost {
   }
 
   /**
-   * The lease expired before it was renewed: this host publishes and writes nothing more. A host that has not begun asks the store first.
+   * This host publishes and writes nothing more: another process has the thread, or `failure` prevents that the store is asked. After a
+   * failure the thread is claimed again. A host that has not begun asks the store first.
    */
-  loseLease(): void {
+  loseLease(failure?: unknown): void {
     if (this.#leaseLost || !this.#started) return
-    this.#leaseLost = new HeedError(
-      'fenced',
-      `The lease of thread ${this.fence.threadId} expired. The thread continues here unless another process has claimed it.`,
-      { retryable: true },
-    )
+    const why = failure ? 'is not confirmed, since the storage failed' : 'expired, and another process has claimed it'
+    this.#leaseLost = new HeedError('fenced', `The lease of thread ${this.fence.threadId} ${why}.`, {
+      retryable: failure !== undefined, cause: failure,
+    })
+    this.#unconfirmed = undefined
     this.#stop?.abort(this.#leaseLost)
+  }
+
+  /** The store has confirmed the lease, which had expired: publishes the chunks that were held back. */
+  confirmLease(): void {
+    const held = this.#unconfirmed ?? []
+    this.#unconfirmed = undefined
+    for (const chunk of held) this.#publish(chunk)
   }
 
   /** Aborts the model's stream so that the new signal enters at once. */
@@ -152,10 +195,9 @@ export class ThreadHost implements RunHost {
     this.#callers = [...(call ? [call] : []), ...waiters.takeFollowers(run.runId)]
     this.#localOptions = call?.options ?? waiters.optionsOf(taken) ?? waiters.takeRetainedOptions(run.runId)
     this.#performing = true
-    this.#clearPending = false
     this.#suspended = false
     this.#stop = new AbortController()
-    const release = abortWith(this.#stop, this.#localOptions?.abortSignal)
+    const release = linkAbort(this.#stop, this.#localOptions?.abortSignal)
     this.live.resourceId = thread.resourceId
     if (begun.resumed && run.attempts > 1) this.live.startOver()
     this.live.startRun(run.runId, seqBefore(rows, taken))
@@ -182,6 +224,7 @@ export class ThreadHost implements RunHost {
       release()
       this.#clearRun()
       this.#drained.forget()
+      this.#unconfirmed = undefined
       this.#performing = false
       this.#callers = []
       this.#runtime.activeRuns.delete(run.runId)
@@ -296,12 +339,14 @@ export class ThreadHost implements RunHost {
 
   /** A run that crashes its process each time must not crash further processes. It stays visible as `parked`. */
   async #park({ runId, step, attempts }: RunRow): Promise<RunResult> {
+    const failure = this.#runtime.lastFailure(this.fence.threadId)
+    const cause = failure === undefined ? 'its processes ended before it did' : describe(failure)
     const error = new HeedError(
       'run_parked',
-      `Run ${runId} was begun ${attempts - 1} times and never ended. It is parked: agent.retryParked() continues it.`,
-      { details: { runId, attempts } },
+      `Run ${runId} was begun ${attempts - 1} times and never ended (${cause}). It is parked: agent.retryParked() continues it.`,
+      { details: { runId, attempts, cause }, cause: failure },
     )
-    this.#runtime.logger.error('a run is parked', { threadId: this.fence.threadId, runId, attempts })
+    this.#runtime.logger.error('a run is parked', { threadId: this.fence.threadId, runId, attempts, cause })
     const { ended, more } = await this.#runtime.store.commitStep(this.fence, {
       runId, step, rows: [errorRow(runId, error, this.#runtime.clock.now())], end: { status: 'parked', error: errorJSON(error) },
     })
@@ -312,14 +357,29 @@ export class ThreadHost implements RunHost {
 
   emit(chunk: Chunk): void {
     // Chunks after the stored end of a run stay valid when another process has the thread.
-    if (this.#stop && (this.#leaseLost || this.#runtime.leaseExpired)) return this.loseLease()
+    if (this.#stop) {
+      if (this.#leaseLost) return
+      if (this.#unconfirmed || this.#runtime.lease.expired) return this.#holdBack(chunk)
+    }
+    this.#publish(chunk)
+  }
+
+  #publish(chunk: Chunk): void {
     this.live.publish(chunk)
     for (const caller of this.#callers) caller.emit(chunk)
   }
 
+  /** Publishes the chunk when the store has confirmed the lease, or a commit has. */
+  #holdBack(chunk: Chunk): void {
+    this.#unconfirmed ??= []
+    this.#unconfirmed.push(chunk)
+    if (this.#unconfirmed.length === 1) void this.#runtime.lease.beat()
+  }
+
   /** A process that was paused after it stored the start of the tool must not execute it beside the next owner. */
-  beforeTool(): void {
-    if (this.#stop && this.#runtime.leaseExpired) this.loseLease()
+  beforeTool(): Promise<void> | undefined {
+    if (!this.#stop || !this.#runtime.lease.expired) return undefined
+    return this.#runtime.lease.renew().catch((error: unknown) => this.loseLease(error))
   }
 
   abortChild({ threadId, runId }: ChildCall): void {
@@ -327,17 +387,18 @@ export class ThreadHost implements RunHost {
   }
 
   async commit(commit: RunCommit): Promise<RunCommitted> {
-    if (this.#runtime.closing) throw closed()
-    if (this.#leaseLost) throw this.#leaseLost
+    const renewed = this.#mayCommit()
+    if (renewed) await renewed
     const { run } = this.#begun as BegunRun
     const { end, ...rest } = commit
     const titleSlot = this.#titler && end?.status === 'finished' ? this.#runtime.titles.reserve() : undefined
     let committed: StepCommitted
+    const cleared = end !== undefined && this.#clearPending && end.status !== 'suspended' && end.status !== 'rejected'
     try {
       const step: StepCommit = Object.assign(rest, { runId: run.runId })
       if (this.#lostOptions) step.lost = this.#lostOptions
       if (end) step.end = this.#runEnd(end, titleSlot)
-      committed = await this.#runtime.store.commitStep(this.fence, step)
+      committed = await this.#commitStep(step)
       this.#lostOptions = undefined
     } catch (error) {
       // The next owner writes and publishes from here on. This run must publish nothing more.
@@ -346,6 +407,8 @@ export class ThreadHost implements RunHost {
     } finally {
       titleSlot?.release()
     }
+    // The commit has confirmed the lease.
+    if (this.#unconfirmed) this.confirmLease()
     const { taken, ended, more, left, rows, wantsTitle, waits = false, gone } = committed
     if (gone) for (const id of gone) this.#runtime.liveOf(id)?.withdraw()
     if (wantsTitle) this.#runtime.titles.start({ threadId: this.fence.threadId, agentId: run.agentId, attempts: 1 }, this.#titler)
@@ -354,10 +417,9 @@ export class ThreadHost implements RunHost {
     if (ended) {
       if (end?.status === 'rejected') this.#drained.refuse(end.tripwire)
       else this.#drained.confirm()
-      if (this.#clearPending) {
-        this.#runtime.waiters.dropOptions(this.fence.threadId)
-        this.#runtime.peers.announceOutcomes(this.fence.threadId)
-      }
+      // A suspended run is ended by the caller of the abort.
+      if (cleared || end?.status === 'suspended') this.#clearPending = false
+      if (cleared) this.#announceCleared()
       if (left) this.#runtime.peers.requestRunner(this.fence.threadId)
       this.#clearRun()
       this.#hasWork = more
@@ -366,14 +428,31 @@ export class ThreadHost implements RunHost {
     return { entered: taken.map((mail) => mail.rows), ended, rows, waits }
   }
 
-  async reviseInput({ revised, removed, added }: InputChange): Promise<void> {
+  /** Renews an expired lease first. Where that fails, the fence of the commit decides. */
+  #mayCommit(): Promise<void> | undefined {
     if (this.#runtime.closing) throw closed()
     if (this.#leaseLost) throw this.#leaseLost
-    const { run } = this.#begun as BegunRun
-    const { rows } = await this.#runtime.store.commitStep(this.fence, {
-      runId: run.runId, step: this.#run?.step ?? run.step, rows: added, revised, removed,
+    if (!this.#runtime.lease.expired) return undefined
+    return this.#runtime.lease.beat().then(() => {
+      if (this.#runtime.closing) throw closed()
+      if (this.#leaseLost) throw this.#leaseLost
     })
+  }
+
+  async reviseInput({ revised, removed, added }: InputChange): Promise<void> {
+    const renewed = this.#mayCommit()
+    if (renewed) await renewed
+    const { run } = this.#begun as BegunRun
+    const { rows } = await this.#commitStep({ runId: run.runId, step: this.#run?.step ?? run.step, rows: added, revised, removed })
     this.live.committed(rows.at(-1)?.seq)
+  }
+
+  #commitStep(step: StepCommit): Promise<StepCommitted> {
+    return whileFull(this.#runtime, () => {
+      if (this.#runtime.closing) throw closed()
+      if (this.#leaseLost) throw this.#leaseLost
+      return this.#runtime.store.commitStep(this.fence, step)
+    })
   }
 
   get lanes(): BegunRun['lanes'] {
@@ -419,32 +498,4 @@ export class ThreadHost implements RunHost {
 
 function closed(): HeedError {
   return new HeedError('closed', 'This Heed was closed. The thread continues in the next process that opens its storage.')
-}
-
-/** Aborts `stop` when the caller's signal aborts; returns a function that removes the listener. */
-function abortWith(stop: AbortController, signal: AbortSignal | undefined): () => void {
-  if (!signal) return () => {}
-  const onAbort = () => stop.abort(signal.reason)
-  if (signal.aborted) onAbort()
-  signal.addEventListener('abort', onAbort, { once: true })
-  return () => signal.removeEventListener('abort', onAbort)
-}
-
-/** Runs `work` in a span: a child of the caller's span where a caller waits, else a root span with links to the signals that woke it. */
-function tracedRun(
-  runtime: ThreadRuntime,
-  { run, thread, taken, resumed }: BegunRun,
-  callers: readonly LocalCall[],
-  work: (trace: RunTrace | undefined) => Promise<RunResult>,
-): Promise<RunResult> {
-  const trace = traceRun(runtime.tracing, () => ({
-    agent: { id: run.agentId, name: runtime.hasAgent(run.agentId) ? runtime.agent(run.agentId).name : run.agentId },
-    runId: run.runId,
-    threadId: thread.id,
-    resourceId: thread.resourceId,
-    parent: callers.find(({ from }) => from)?.from,
-    drained: drainedRows(taken),
-    ...(resumed ? { resumed: { attempt: run.attempts } } : {}),
-  }))
-  return runInTrace(trace, () => work(trace))
 }

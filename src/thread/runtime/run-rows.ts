@@ -5,7 +5,12 @@ import type { Tripwire } from '../../processors/processor.ts'
 import type { Continuation } from '../../run/loop/loop.ts'
 import { chunkError } from '../../run/model/provider-error.ts'
 import type { OpenCall } from '../../run/tools/tool-calls.ts'
-import type { RunRow } from '../../store/contract/threads.ts'
+import type { RunResult } from '../../run/output/run-result.ts'
+import type { BegunRun, RunRow } from '../../store/contract/threads.ts'
+import { runInTrace, traceRun, type RunTrace } from '../../tracing/run-trace.ts'
+import type { LocalCall } from '../send/waiters.ts'
+import { drainedRows } from './drained-signals.ts'
+import type { ThreadRuntime } from './runtime.ts'
 
 /** Whether a tool may run again after a crash. */
 export type IsIdempotent = (toolName: string) => boolean
@@ -73,4 +78,23 @@ export function refusalError({ reason, processorId, metadata }: Tripwire, unread
 
 export function errorJSON(error: Error): JSONObject {
   return chunkError(error) as unknown as JSONObject
+}
+
+/** Runs `work` in a span: a child of the caller's span where a caller waits, else a root span with links to the signals that woke it. */
+export function tracedRun(
+  runtime: ThreadRuntime,
+  { run, thread, taken, resumed }: BegunRun,
+  callers: readonly LocalCall[],
+  work: (trace: RunTrace | undefined) => Promise<RunResult>,
+): Promise<RunResult> {
+  const trace = traceRun(runtime.tracing, () => ({
+    agent: { id: run.agentId, name: runtime.hasAgent(run.agentId) ? runtime.agent(run.agentId).name : run.agentId },
+    runId: run.runId,
+    threadId: thread.id,
+    resourceId: thread.resourceId,
+    parent: callers.find(({ from }) => from)?.from,
+    drained: drainedRows(taken),
+    ...(resumed ? { resumed: { attempt: run.attempts } } : {}),
+  }))
+  return runInTrace(trace, () => work(trace))
 }

@@ -3,23 +3,25 @@ import { systemClock, type Clock, type Timer } from '../../base/clock.ts'
 import { HeedError, isHeedError } from '../../base/errors.ts'
 import { newId } from '../../base/ids.ts'
 import { consoleLogger, type Logger } from '../../base/logger.ts'
-import type { BegunRun, Fence, ThreadStore, Window, Windows } from '../../store/contract/threads.ts'
+import type { BegunRun, Fence, FormerLease, ThreadStore, Window, Windows } from '../../store/contract/threads.ts'
 import { PendingEchoes } from '../watch/echoes.ts'
 import { Sends } from '../send/send.ts'
 import { Waiters } from '../send/waiters.ts'
 import { ThreadHost } from './host.ts'
+import { ProcessLease } from './process-lease.ts'
 import { LiveThread } from '../watch/live.ts'
 import { Peers } from '../cluster/peers.ts'
 import type { BackgroundService, Runnable, RunEnvironment } from './runnable.ts'
 import { resolveLocalWaiters } from '../send/outcomes.ts'
 import { isClosed, Sweeper } from './sweeper.ts'
 import { Titles } from './titles.ts'
-import { KeepAlive } from '../../base/promises.ts'
+import { KeepAlive, KeyedMutex } from '../../base/promises.ts'
 import type { TracingOptions } from '../../tracing/options.ts'
 import { acquireStore, namespaceOf, releaseStore } from '../../store/contract/storage.ts'
 
-/** The delay before a thread is claimed again after its host failed. */
+/** The delay before a thread is claimed again after its host failed. It doubles with each failure in a row, up to the longest. */
 const retryMs = 1_000
+const longestRetryMs = 60_000
 
 /** How many threads without a runner one sweep claims. */
 const sweepPage = 100
@@ -57,6 +59,7 @@ export class ThreadRuntime implements RunEnvironment {
   readonly environment: RunEnvironment
   /** Names this process in leases. */
   readonly owner: string
+  readonly lease: ProcessLease
   readonly keepAlive = new KeepAlive()
   readonly waiters = new Waiters(this.keepAlive)
   readonly sends = new Sends(this)
@@ -80,14 +83,15 @@ export class ThreadRuntime implements RunEnvironment {
   readonly #liveThreads = new Map<string, { live: LiveThread; users: number }>()
   /** The last publication of a thread that waits for a run or for the bus. */
   readonly #publishing = new Map<string, Promise<void>>()
-  readonly #leaseMs: number
   #opened: Promise<void> | undefined
-  #heartbeatTimer: Timer | undefined
-  /** Until this time no other process claims a thread of this one. */
-  #aliveUntil = -Infinity
-  #expirations = 0
-  #renewing: Promise<void> | undefined
-  readonly #retries = new Set<Timer>()
+  /** The threads that are claimed again later, since their host or their claim failed. */
+  readonly #retries = new Map<string, Timer>()
+  /** The threads whose host or claim failed, until a host ends without a failure. */
+  readonly #failures = new Map<string, { count: number; last: unknown }>()
+  /** Claims of one thread run one after the other, so that a second one finds the host of the first. */
+  readonly #claims = new KeyedMutex()
+  /** Calls under way that may give this process the lease of a thread; `lost`: an answer to one of them was lost. */
+  readonly #asks = new Map<string, { count: number; lost: boolean }>()
   readonly #services: BackgroundService[] = []
   readonly #sweeper = new Sweeper(this, sweepPage, () => {
     for (const service of this.#services) service.poll?.()
@@ -102,7 +106,7 @@ export class ThreadRuntime implements RunEnvironment {
     this.newId = options.newId ?? newId
     this.environment = options.environment ?? this
     this.owner = this.newId()
-    this.#leaseMs = options.leaseMs ?? 10_000
+    this.lease = new ProcessLease(this, options.leaseMs ?? 10_000)
     this.sweepMs = options.sweepMs ?? 5_000
   }
 
@@ -176,42 +180,9 @@ export class ThreadRuntime implements RunEnvironment {
       this.#opened = undefined
       throw error
     }
-    await this.#heartbeat()
+    await this.lease.beat()
     this.peers.connect(this.#bus ?? this.store.bus?.(), namespaceOf(this.store))
     this.#sweeper.start()
-  }
-
-  /**
-   * Whether other processes may have claimed the threads of this one, since it was paused or could not renew its lease. Nothing may be
-   * published then.
-   */
-  get leaseExpired(): boolean {
-    return this.clock.now() > this.#aliveUntil
-  }
-
-  /** Renews one row for all threads of this process. A failed heartbeat is repeated at the next one. */
-  async #heartbeat(): Promise<void> {
-    const until = this.clock.now() + this.#leaseMs
-    try {
-      await this.store.heartbeat(this.owner, until)
-      // Renewed too late: each host must ask the store whether the thread is still this process's.
-      if (this.leaseExpired) {
-        this.#expirations++
-        for (const { host } of this.#hosts.values()) host.loseLease()
-      }
-      this.#aliveUntil = until
-    } catch (error) {
-      if (!this.isClosedBy(error)) this.logger.error('the heartbeat failed; another process may take over', { error: String(error) })
-    }
-    this.#heartbeatTimer?.cancel()
-    if (!this.closing) this.#heartbeatTimer = this.clock.after(this.#leaseMs / 3, () => void this.#heartbeat(), { background: true })
-  }
-
-  /** No run begins on an expired lease. */
-  async #renew(): Promise<void> {
-    this.#renewing ??= this.#heartbeat().finally(() => (this.#renewing = undefined))
-    await this.#renewing
-    if (this.leaseExpired) throw new HeedError('store_failed', 'The lease of this process could not be renewed.', { retryable: true })
   }
 
   /** Whether a failure is a consequence of a close and need not be logged. A runtime whose store was closed by other code closes too. */
@@ -229,17 +200,34 @@ export class ThreadRuntime implements RunEnvironment {
   /** Claims and runs threads that need a runner. Returns how many. */
   async sweep(limit = sweepPage): Promise<number> {
     await this.open()
+    if (this.lease.failure) return 0
     const orphans = await this.store.listOrphans(this.clock.now(), limit, this.agentIds())
     let taken = 0
-    for (const { threadId } of orphans) if (!this.closing && (await this.wake(threadId))) taken++
+    for (const { threadId } of orphans) {
+      if (this.closing) break
+      // One thread that can't be claimed must not keep the others waiting.
+      const claimed = await this.wake(threadId).catch((error: unknown) => {
+        if (!this.isClosedBy(error)) this.logger.error('a thread without a runner could not be claimed', { threadId, error: String(error) })
+        return false
+      })
+      if (claimed) taken++
+    }
     await this.titles.sweep()
     return taken
   }
 
-  /** Claims the thread if it needs a runner, and runs it. `again`: a lease of this process that its host gave up. */
-  async wake(threadId: string, again?: Fence): Promise<boolean> {
-    const claimed = await this.retryOnce(threadId, () => this.store.claim(threadId, this.owner, this.agentIds(), again))
-    if (claimed) this.run(claimed.fence)
+  /**
+   * Claims the thread if it needs a runner, and runs it. `again`: a lease of this process that its host gave up; it is not claimed where
+   * another host of this process has the thread since.
+   */
+  async wake(threadId: string, again?: FormerLease): Promise<boolean> {
+    const claimed = await this.retryOnce(threadId, () => this.#claims.run(threadId, async () => {
+      if (this.lease.failure) throw this.lease.failure
+      if (again && this.#hosts.has(threadId)) return null
+      const granted = await this.store.claim(threadId, this.owner, this.agentIds(), again)
+      if (granted) this.run(granted.fence)
+      return granted
+    }))
     return claimed !== null
   }
 
@@ -247,23 +235,37 @@ export class ThreadRuntime implements RunEnvironment {
    * Calls the store for something that may give this process the lease of the thread. Where the answer is lost, the lease may be this
    * process's: the call is repeated once, which is safe since all ids are stable, and the thread is run.
    */
-  retryOnce<T>(threadId: string, ask: () => Promise<T>): Promise<T> {
-    return ask().catch(async (error: unknown) => {
-      if (isHeedError(error) && !error.retryable) throw error
-      try {
-        return await ask()
-      } finally {
-        await this.#runIfLeased(threadId)
+  async retryOnce<T>(threadId: string, ask: () => Promise<T>): Promise<T> {
+    const asks = this.#asks.get(threadId) ?? { count: 0, lost: false }
+    this.#asks.set(threadId, asks)
+    asks.count++
+    try {
+      return await ask().catch((error: unknown) => {
+        this.lease.fail(error)
+        if (isHeedError(error) && !error.retryable) throw error
+        asks.lost = true
+        return ask()
+      })
+    } finally {
+      // The last call looks after the thread: an answer that is still under way may bring the lease.
+      if (--asks.count === 0) {
+        this.#asks.delete(threadId)
+        if (asks.lost) await this.#adopt(threadId).catch((error: unknown) => this.#claimLater(threadId, error))
       }
-    })
+    }
   }
 
-  /** Runs a thread whose lease names this process although it has no host here. */
-  async #runIfLeased(threadId: string): Promise<void> {
-    const thread = await this.store.getThread({ threadId })
-    if (thread?.status !== 'running' || thread.owner !== this.owner || this.#hosts.has(threadId)) return
-    this.logger.warn('a thread is run whose lease was granted while the answer of the store was lost', { threadId })
-    this.run({ threadId, owner: this.owner, epoch: thread.epoch }, thread.resourceId)
+  /** Runs a thread whose lease names this process although it has no host here, and none that is about to claim it again. */
+  #adopt(threadId: string): Promise<void> {
+    return this.#claims.run(threadId, async () => {
+      const thread = await this.store.getThread({ threadId })
+      if (thread?.status !== 'running' || thread.owner !== this.owner) return
+      if (this.#hosts.has(threadId) || this.#retries.has(threadId)) return
+      const asks = this.#asks.get(threadId)
+      if (asks) return void (asks.lost = true)
+      this.logger.warn('a thread is run whose lease was granted while the answer of the store was lost', { threadId })
+      this.run({ threadId, owner: this.owner, epoch: thread.epoch }, thread.resourceId)
+    })
   }
 
   /**
@@ -273,9 +275,9 @@ export class ThreadRuntime implements RunEnvironment {
   async close(): Promise<void> {
     if (this.closing) return
     this.closing = true
-    this.#heartbeatTimer?.cancel()
+    this.lease.stop()
     this.#sweeper.stop()
-    for (const timer of this.#retries) timer.cancel()
+    for (const timer of this.#retries.values()) timer.cancel()
     await Promise.all(this.#services.map((service) => service.close()))
     const closed = new HeedError('closed', 'This Heed was closed.')
     const working = [...this.#hosts.values()]
@@ -288,7 +290,7 @@ export class ThreadRuntime implements RunEnvironment {
     this.keepAlive.close()
     if (!this.#opened) return
     await this.#opened.catch(() => {})
-    this.#heartbeatTimer?.cancel()
+    this.lease.stop()
     this.#sweeper.stop()
     if (!this.#store) return
     try {
@@ -311,16 +313,20 @@ export class ThreadRuntime implements RunEnvironment {
     if (this.closing) return
     const { threadId } = fence
     const before = this.#hosts.get(threadId)
-    const lapses = this.#expirations
+    // Several answers may bring one lease, such as those of a repeated send.
+    if (before && before.host.fence.epoch >= fence.epoch) return
+    const { lapses } = this.lease
     const live = this.acquireLive(threadId)
     live.resourceId = resourceId ?? live.resourceId
     const host = new ThreadHost(this, fence, live)
     const done = this.#whenFree(threadId, before?.done, this.peers.poll())
       .then(() => {
+        if (this.lease.failure) throw this.lease.failure
         this.peers.attach(live)
-        return this.leaseExpired ? this.#renew().then(() => host.work()) : host.work(lapses === this.#expirations ? begun : undefined)
+        if (this.lease.expired) return this.lease.renew().then(() => host.work())
+        return host.work(lapses === this.lease.lapses ? begun : undefined)
       })
-      .catch((error: unknown) => this.#onHostFailure(fence, error))
+      .then(() => this.#failures.delete(threadId), (error: unknown) => this.#onHostFailure(fence, error))
       .then(() => this.#onHostEnd(threadId, host))
     this.#hosts.set(threadId, { host, done })
   }
@@ -387,15 +393,34 @@ export class ThreadRuntime implements RunEnvironment {
     this.releaseLive(threadId)
   }
 
-  #onHostFailure(fence: Fence, error: unknown): void {
+  #onHostFailure({ excused = false, ...fence }: FormerLease, error: unknown): void {
     if (this.closing || (isHeedError(error) && !error.retryable && (error.code === 'closed' || error.code === 'fenced'))) return
-    this.logger.error('the host of a thread failed; the thread is claimed again', { threadId: fence.threadId, error: String(error) })
+    this.lease.fail(error)
+    if (!this.lease.failure)
+      this.logger.error('the host of a thread failed; the thread is claimed again', { threadId: fence.threadId, error: String(error) })
+    this.#claimLater(fence.threadId, error, { ...fence, excused: excused || isStoreFailure(error) })
+  }
+
+  /**
+   * Takes a thread again whose host failed (`again`: its lease), or whose lease may be this process's. The delay grows with each failure in
+   * a row.
+   */
+  #claimLater(threadId: string, cause: unknown, again?: FormerLease): void {
+    if (this.closing || this.#retries.has(threadId)) return
+    const count = (this.#failures.get(threadId)?.count ?? 0) + 1
+    this.#failures.set(threadId, { count, last: cause })
     // Not a background timer: callers may wait for the run.
-    const timer = this.clock.after(retryMs, () => {
-      this.#retries.delete(timer)
-      this.wake(fence.threadId, fence).catch((failed: unknown) => this.#onHostFailure(fence, failed))
+    const timer = this.clock.after(Math.min(longestRetryMs, retryMs * 2 ** (count - 1)), () => {
+      this.#retries.delete(threadId)
+      const taken = again ? this.wake(threadId, again) : this.#adopt(threadId)
+      taken.catch((failed: unknown) => (again ? this.#onHostFailure(again, failed) : this.#claimLater(threadId, failed)))
     })
-    this.#retries.add(timer)
+    this.#retries.set(threadId, timer)
+  }
+
+  /** The last failure of a host of the thread in this process. */
+  lastFailure(threadId: string): unknown {
+    return this.#failures.get(threadId)?.last
   }
 
   hostOf(threadId: string): ThreadHost | undefined {
@@ -440,6 +465,11 @@ export class ThreadRuntime implements RunEnvironment {
   liveOf(threadId: string): LiveThread | undefined {
     return this.#liveThreads.get(threadId)?.live
   }
+}
+
+/** The run was stopped by its storage: its next attempt may succeed as it is. */
+function isStoreFailure(error: unknown): boolean {
+  return isHeedError(error) && (error.code.startsWith('store_') || (error.code === 'fenced' && error.retryable))
 }
 
 function isSameWindow(one: Window | undefined, other: Window): boolean {

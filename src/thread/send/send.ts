@@ -298,6 +298,7 @@ export class Sends {
   async #store(send: Send): Promise<Accepted> {
     const runtime = this.#runtime
     if (!runtime.isOpen || runtime.closing) await runtime.open()
+    if (runtime.lease.failure) throw runtime.lease.failure
     const [answer] = await runtime.retryOnce(send.threadId, () => runtime.store.accept([send]))
     if (!answer) throw new HeedError('store_failed', 'The store returned no answer to a send.')
     if ('error' in answer) throw answer.error
@@ -440,7 +441,10 @@ export class Sends {
   readonly flush = (): Promise<void> => {
     const flushed = this.#runtime.store.flush()
     this.inFlight.begin()
-    return flushed.finally(() => this.inFlight.end())
+    return flushed.catch((error: unknown) => {
+      this.#runtime.lease.fail(error, true)
+      throw error
+    }).finally(() => this.inFlight.end())
   }
 }
 

@@ -1,0 +1,132 @@
+import { sleep, type Timer } from '../../base/clock.ts'
+import { HeedError, isHeedError } from '../../base/errors.ts'
+import type { Fence } from '../../store/contract/threads.ts'
+import type { ThreadRuntime } from './runtime.ts'
+
+/** Failures that do not end by themselves: the operator has to repair the database or its disk. */
+const permanent: ReadonlySet<string> = new Set(['store_gone', 'store_corrupt', 'store_readonly', 'store_newer'])
+
+/** For how long a write is repeated that the store refuses for lack of space, and the longest pause between two attempts. */
+const fullMs = 30_000
+const longestPauseMs = 1_000
+
+/** Repeats a write while the store has no space for it. Nothing of it is stored then, so the model need not be called again. */
+export async function whileFull<T>({ clock }: ThreadRuntime, write: () => Promise<T>): Promise<T> {
+  const since = clock.now()
+  for (let pause = 100; ; pause = Math.min(longestPauseMs, pause * 2)) {
+    try {
+      return await write()
+    } catch (error) {
+      if (!isHeedError(error) || error.code !== 'store_full' || clock.now() - since > fullMs) throw error
+    }
+    await sleep(clock, pause)
+  }
+}
+
+/**
+ * The heartbeat of this process: one row of the store that covers the leases of all its threads. It also records whether the store can be
+ * used: after a permanent failure no send is stored and no run begins until a heartbeat and a flush succeed.
+ */
+export class ProcessLease {
+  readonly #runtime: ThreadRuntime
+  readonly #ms: number
+  #timer: Timer | undefined
+  /** Until this time no other process claims a thread of this one. */
+  #until = -Infinity
+  #lapses = 0
+  #beating: Promise<void> | undefined
+  #failure: HeedError | undefined
+
+  constructor(runtime: ThreadRuntime, ms: number) {
+    this.#runtime = runtime
+    this.#ms = ms
+  }
+
+  /** Whether other processes may have claimed threads of this one, since it was paused or could not write its heartbeat. */
+  get expired(): boolean {
+    return this.#runtime.clock.now() > this.#until
+  }
+
+  /** How often a heartbeat came after the one before it had expired. */
+  get lapses(): number {
+    return this.#lapses
+  }
+
+  /** The permanent failure of the store, until it works again. */
+  get failure(): HeedError | undefined {
+    return this.#failure
+  }
+
+  /** Writes a heartbeat and sets the timer of the next one. Calls share one that is under way. A failed one is repeated at the next. */
+  beat(): Promise<void> {
+    this.#beating ??= this.#beat().finally(() => (this.#beating = undefined))
+    return this.#beating
+  }
+
+  /** Resolves when the lease is valid and the hosts know which threads this process still has. */
+  async renew(): Promise<void> {
+    await this.beat()
+    if (this.expired) throw new HeedError('store_failed', 'The lease of this process could not be renewed.', { retryable: true })
+  }
+
+  stop(): void {
+    this.#timer?.cancel()
+  }
+
+  async #beat(): Promise<void> {
+    const { clock, logger, owner, store } = this.#runtime
+    const until = clock.now() + this.#ms
+    try {
+      await store.heartbeat(owner, until)
+      if (this.#failure) await store.flush()
+      if (this.expired) await this.#verify(until)
+      this.#until = until
+      this.#recover()
+    } catch (error) {
+      if (!this.#runtime.isClosedBy(error)) {
+        this.fail(error)
+        if (!this.#failure) logger.error('the heartbeat failed; another process may take over', { error: String(error) })
+      }
+    }
+    this.stop()
+    if (!this.#runtime.closing) this.#timer = clock.after(this.#ms / 3, () => void this.beat(), { background: true })
+  }
+
+  /**
+   * The heartbeat had expired: the store says which threads were claimed meanwhile. From the new heartbeat on no other process claims one,
+   * so what is still this process's stays so.
+   */
+  async #verify(until: number): Promise<void> {
+    this.#lapses++
+    const hosts = this.#runtime.hosts().filter(({ started }) => started)
+    const held = await Promise.all(hosts.map(({ fence }) => this.#holds(fence)))
+    this.#until = until
+    for (const [index, host] of hosts.entries()) if (held[index]) host.confirmLease()
+      else host.loseLease()
+  }
+
+  async #holds({ threadId, owner, epoch }: Fence): Promise<boolean> {
+    const thread = await this.#runtime.store.getThread({ threadId })
+    return thread?.owner === owner && thread.epoch === epoch
+  }
+
+  /**
+   * Records a failed call of the store. A permanent failure is logged once and stops all runs. `flush`: the whole database could not be
+   * made durable, whatever the code.
+   */
+  fail(error: unknown, flush = false): void {
+    if (this.#failure || this.#runtime.closing || !isHeedError(error) || error.retryable) return
+    if (!permanent.has(error.code) && !(flush && error.code === 'store_failed')) return
+    this.#failure = error
+    this.#runtime.logger.error('the storage failed: sends are rejected and no run begins until it works again', {
+      code: error.code, error: error.message,
+    })
+    for (const host of this.#runtime.hosts()) host.loseLease(error)
+  }
+
+  #recover(): void {
+    if (!this.#failure) return
+    this.#failure = undefined
+    this.#runtime.logger.warn('the storage works again: sends are accepted and runs continue')
+  }
+}

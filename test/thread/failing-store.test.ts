@@ -1,0 +1,171 @@
+import { renameSync } from 'node:fs'
+import { describe, expect, it } from 'vitest'
+import { createHandler } from '../../src/http/server.ts'
+import { Agent, createTool, InMemoryStore, type Logger } from '../../src/index.ts'
+import { LibSQLStore } from '../../src/store/sqlite/index.ts'
+import { scriptedModel, virtualClock } from '../../src/testing/index.ts'
+import { newFile } from '../new-file.ts'
+import { faulty, first, full, unavailable } from './faulty-store.ts'
+import { openHeed } from './places.ts'
+import { collect, gate, idle, soon, types } from './said.ts'
+
+const thread = { threadId: 't', resourceId: 'u' }
+
+function errorLog(): { logger: Logger; errors: string[] } {
+  const errors: string[] = []
+  return { logger: { debug() {}, info() {}, warn() {}, error: (message) => void errors.push(message) } as Logger, errors }
+}
+
+describe('a process whose store fails', () => {
+  it('[R1.7] takes a thread once when a commit and a send fail one after the other', async () => {
+    const clock = virtualClock()
+    const { store, on } = faulty(new InMemoryStore({ clock }))
+    const hold = gate()
+    let looked = 0
+    const look = createTool({
+      id: 'look',
+      idempotent: true,
+      async execute() {
+        if (++looked > 1) await hold.promise
+        return 'seen'
+      },
+    })
+    const model = scriptedModel(({ prompt }) => (prompt.some(({ role }) => role === 'tool') ? 'Done.' : { toolCalls: [{ toolName: 'look', toolCallId: 'c' }] }))
+    const agent = new Agent({ id: 'a', model, tools: { look } })
+    const heed = openHeed({ agent }, store, { clock })
+    await heed.start()
+    const watched = collect(await agent.subscribeToThread(thread))
+    // The commit of the result fails, then a send.
+    let commits = 0
+    on('commitStep', () => (++commits === 2 ? unavailable() : undefined))
+    await agent.sendMessage('Look.', thread).outcome
+    await soon(() => commits).toBe(2)
+    await clock.advance(600)
+    on('accept', first(1, unavailable))
+    await agent.sendMessage('Look well.', thread).stored
+    await clock.advance(0)
+    await soon(async () => {
+      await clock.advance(500)
+      return looked
+    }).toBe(2)
+    await clock.advance(2_000)
+    hold.open()
+    await idle(agent, thread)
+    expect(looked).toBe(2)
+    expect(types(watched.chunks)).not.toContain('tool-error')
+    expect(JSON.stringify(await (await agent.getMemory()).recall(thread))).not.toContain('interrupted')
+  })
+
+  it('[R5.7] waits longer after each failure, does not count it as an attempt, and goes on when the store works', async () => {
+    const clock = virtualClock()
+    const { store, on } = faulty(new InMemoryStore({ clock }))
+    const model = scriptedModel(['Done.'], { loop: true })
+    const agent = new Agent({ id: 'a', model })
+    openHeed({ agent }, store, { clock })
+    on('commitStep', () => unavailable())
+    const { signal, outcome } = agent.sendMessage('Hi', thread)
+    await outcome
+    await clock.advance(10_000)
+    expect(model.callCount).toBeLessThanOrEqual(5)
+    for (let minute = 0; minute < 20; minute++) await clock.advance(60_000)
+    expect(model.callCount).toBeGreaterThan(12)
+    on('commitStep')
+    await soon(async () => {
+      await clock.advance(60_000)
+      return (await agent.explain({ ...thread, signalId: signal.id }))?.run?.status
+    }).toBe('finished')
+  })
+
+  it('[R5.7] repeats a commit for which there is no space, and not the model call', async () => {
+    const clock = virtualClock()
+    const { store, on } = faulty(new InMemoryStore({ clock }))
+    const model = scriptedModel(['Done.', 'Again.'])
+    const agent = new Agent({ id: 'a', model })
+    openHeed({ agent }, store, { clock })
+    on('commitStep', () => full())
+    const { signal, outcome } = agent.sendMessage('Hi', thread)
+    await outcome
+    await clock.advance(10_000)
+    on('commitStep')
+    await clock.advance(1_000)
+    await idle(agent, thread)
+    expect(model.callCount).toBe(1)
+    expect(await agent.explain({ ...thread, signalId: signal.id })).toMatchObject({ run: { status: 'finished', attempts: 1 } })
+  })
+
+  it('[R5.7] names in the error of a parked run why its last attempt failed', async () => {
+    const clock = virtualClock()
+    const { store, on } = faulty(new InMemoryStore({ clock }))
+    const agent = new Agent({ id: 'a', model: scriptedModel(['Done.'], { loop: true }) })
+    openHeed({ agent }, store, { clock })
+    on('commitStep', first(10, () => new TypeError('the row has no id')))
+    const { signal, outcome } = agent.sendMessage('Hi', thread)
+    await outcome
+    await soon(async () => {
+      await clock.advance(60_000)
+      return (await agent.explain({ ...thread, signalId: signal.id }))?.run?.status
+    }).toBe('parked')
+    expect(await agent.explain({ ...thread, signalId: signal.id })).toMatchObject({ run: { error: { message: expect.stringContaining('the row has no id') } } })
+  })
+
+  it('[A1.5] stops when the database is gone, and goes on when it is back', async () => {
+    const path = newFile()
+    const clock = virtualClock()
+    const { logger, errors } = errorLog()
+    let paid = 0
+    const pay = createTool({ id: 'pay', execute: () => `paid ${++paid}` })
+    const model = scriptedModel(({ prompt }) => (prompt.at(-1)?.role === 'tool' ? 'Done.' : { toolCalls: [{ toolName: 'pay' }] }))
+    const agent = new Agent({ id: 'a', model, tools: { pay } })
+    const heed = openHeed({ agent }, new LibSQLStore({ url: `file:${path}` }), { clock, logger })
+    const handler = createHandler(heed, { auth: 'local' })
+    const ready = async () => (await handler(new Request('http://localhost/api/ready'))).status
+    await agent.sendMessage('One', thread).stored
+    await idle(agent, thread)
+    expect(await ready()).toBe(200)
+
+    renameSync(path, `${path}.away`)
+    await expect(agent.sendMessage('Two', thread).stored).rejects.toMatchObject({ code: 'store_gone' })
+    const before = paid
+    for (const text of ['Three', 'Four']) {
+      const { stored, outcome } = agent.sendMessage(text, thread)
+      await expect(stored).rejects.toMatchObject({ code: 'store_gone' })
+      expect(await outcome).toMatchObject({ action: 'rejected', code: 'store_gone' })
+    }
+    await clock.advance(10_000)
+    expect(paid).toBe(before)
+    expect(await ready()).toBe(503)
+    expect(errors.filter((message) => message.includes('the storage failed'))).toHaveLength(1)
+
+    renameSync(`${path}.away`, path)
+    await soon(async () => {
+      await clock.advance(4_000)
+      return ready()
+    }).toBe(200)
+    await agent.sendMessage('Five', thread).stored
+    await soon(async () => {
+      await clock.advance(1_000)
+      return agent.activeRun(thread)
+    }).toBeNull()
+    expect(errors.filter((message) => message.includes('the storage failed'))).toHaveLength(1)
+  })
+
+  it('[R5.4] claims the threads behind one whose claim fails', async () => {
+    const clock = virtualClock()
+    const inner = new InMemoryStore({ clock })
+    const sends = new Agent({ id: 'b', model: scriptedModel(['x'], { loop: true }) })
+    const gone = openHeed({ sends }, inner, { clock })
+    for (const threadId of ['t1', 't2', 't3']) {
+      await inner.accept([{
+        threadId, resourceId: 'u', agentId: 'a', id: `s-${threadId}`, mode: 'now', ifActive: { behavior: 'deliver' }, ifIdle: { behavior: 'wake' },
+        rows: [], runId: `r-${threadId}`, now: clock.now(),
+      }])
+    }
+    const { store, on } = faulty(inner)
+    on('claim', ([threadId]) => (threadId === 't1' ? new Error('this thread can not be read') : undefined))
+    const model = scriptedModel(['Done.'], { loop: true })
+    const heed = openHeed({ a: new Agent({ id: 'a', model }) }, store, { clock })
+    await heed.start()
+    await soon(() => model.callCount).toBe(2)
+    await gone.close()
+  })
+})

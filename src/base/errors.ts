@@ -118,6 +118,16 @@ export function isHeedError(error: unknown): error is HeedError {
   return typeof error === 'object' && error !== null && (error as Record<symbol, unknown>)[marker] === true
 }
 
+/** The thrown value, or an error in place of one that throws when it is read, such as a revoked proxy. Never throws. */
+export function readable(thrown: unknown): unknown {
+  try {
+    if (isHeedError(thrown) || !(thrown instanceof Error)) return thrown
+    return String(thrown.name) && thrown
+  } catch {
+    return new Error(`${typeof thrown} that can't be read`)
+  }
+}
+
 /** The message of a thrown value. Never throws. */
 export function describe(error: unknown): string {
   if (typeof error === 'string') return error

@@ -5,6 +5,10 @@ export function isPromise(value: unknown): boolean {
   return typeof (value as Partial<PromiseLike<unknown>> | null | undefined)?.then === 'function'
 }
 
+export function isAsyncIterable(value: unknown): value is AsyncIterable<unknown> {
+  return typeof value === 'object' && value !== null && Symbol.asyncIterator in value
+}
+
 /**
  * Awaits work until the signal aborts: then rejects with the signal's reason, and a later result goes to `late`. When the signal was
  * aborted before the call, work that ends within one turn of the event loop still counts.

@@ -1,6 +1,6 @@
-import { describe, HeedError, isHeedError } from '../../base/errors.ts'
+import { describe, HeedError, isHeedError, readable } from '../../base/errors.ts'
 import type { JSONValue } from '../../base/json.ts'
-import { untilAborted } from '../../base/promises.ts'
+import { isAsyncIterable, untilAborted } from '../../base/promises.ts'
 import type { ToolInvocation, ToolInvocationPart } from '../../message/message.ts'
 import { threadDataTypes } from '../../processors/chunk-results.ts'
 import { TripwireAbort } from '../../processors/tripwire.ts'
@@ -224,7 +224,7 @@ class ToolExecution {
     try {
       return await (trace ? trace.tool({ description: resolved.tool.description, invocation: this.#invocation }, work) : work())
     } catch (error) {
-      throw new ToolError('', { cause: error })
+      throw new ToolError('', { cause: readable(error) })
     }
   }
 
@@ -238,16 +238,14 @@ class ToolExecution {
     const began = this.#run.clock.now()
     let output: unknown
     try {
-      const execute = (signal: AbortSignal) => {
+      const start = (signal: AbortSignal) => {
         this.#scope.signal.throwIfAborted()
         return tool.execute?.(input, this.#context(signal, resumeData))
       }
-      const start = (signal: AbortSignal) => {
-        const confirmed = this.#run.host.beforeTool?.()
-        return confirmed ? confirmed.then(() => execute(signal)) : execute(signal)
+      const begin = (signal: AbortSignal) => {
+        const ready = this.#call.begun ? this.#run.host.beforeTool?.() : this.#begin().then(() => this.#run.host.beforeTool?.())
+        return ready ? ready.then(() => start(signal)) : start(signal)
       }
-      const { begun } = this.#call
-      const begin = (signal: AbortSignal) => (begun ? start(signal) : this.#begin().then(() => start(signal)))
       output = await this.#race(resolved, tool.timeoutMs, begin, true)
     } catch (error) {
       if (!this.#suspended) throw error
@@ -283,7 +281,7 @@ class ToolExecution {
       const call = { toolCallId: this.#invocation.toolCallId, input }
       modelOutput = await this.#race(resolved, remainingMs, () => tool.toModelOutput?.(source, call))
     } catch (error) {
-      throw new ToolError('', { cause: error })
+      throw new ToolError('', { cause: readable(error) })
     }
     const invocation: ToolInvocation = { ...this.#invocation, state: 'result', result, modelOutput: encodeModelOutput(modelOutput, name) }
     return { status: 'completed', invocation }
@@ -496,8 +494,4 @@ function errorText(error: unknown, toolName: string): string {
 /** True for errors that end the run even if the tool catches them: a processor rejected or threw, or the host rejected the run. */
 function failsRun(run: Run, error: unknown): boolean {
   return error instanceof TripwireAbort || run.isLost(error) || (isHeedError(error) && error.code === 'processor_failed')
-}
-
-function isAsyncIterable(value: unknown): value is AsyncIterable<unknown> {
-  return typeof value === 'object' && value !== null && Symbol.asyncIterator in value
 }

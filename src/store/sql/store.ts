@@ -4,9 +4,9 @@ import type { Message } from '../../message/message.ts'
 import type { MessageRow } from '../../message/row.ts'
 import type { SignalState } from '../../machine.ts'
 import type {
-  Accepted, BegunRun, CallDecision, Claimed, Decided, Fence, FormerLease, LaneRow, LaneSignalRow, LaneState, MailboxRow, NewThread, RowQuery,
-  RunFilter, RunPage, RunRow, Scope, Send, StepCommit, StepCommitted, SuspendedEnd, ThreadQuery, ThreadRow, ThreadStore, TitleClaim,
-  WantedTitle, Window, Windows,
+  Accepted, BegunRun, CallDecision, Claimed, Decided, Fence, FormerLease, LaneRow, LaneSignalRow, LaneState, MailboxRow, NewThread,
+  RowQuery, RunFilter, RunPage, RunRow, Scope, Send, StepCommit, StepCommitted, SuspendedEnd, ThreadQuery, ThreadRow, ThreadStore,
+  TitleClaim, WantedTitle, Window, Windows,
 } from '../contract/threads.ts'
 import type {
   DuePolicy, MessageGroup, MessagePatches, MessagePlace, MessageStart, MessageStartQuery, Pruned, PrunePolicy, ThreadClone,

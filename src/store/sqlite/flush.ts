@@ -180,7 +180,8 @@ function beginsLog([a, b, c, d = 0]: Uint8Array): boolean {
 function notOpened(database: string): (error: NodeJS.ErrnoException) => never {
   return (error) => {
     if (error.code === 'ENOENT') throw new NotSynced(gone(database, error))
-    const message = `The log of the database ${database} can't be opened: ${error.message}. Check its permissions and the limit of open files.`
+    const hint = 'Check its permissions and the limit of open files.'
+    const message = `The log of the database ${database} can't be opened: ${error.message}. ${hint}`
     throw new NotSynced(new HeedError('store_failed', message, { cause: error, retryable: true }))
   }
 }

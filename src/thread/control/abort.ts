@@ -19,9 +19,10 @@ const maxRequests = 30
 
 /**
  * Aborts the active run of a thread in whichever process it runs. Resolves when that run has ended; `aborted` is what the commit that ended
- * it stored: a run may end by itself before the abort reaches it. A runner that does not answer is asked again until its lease expires; then this process claims the thread
- * and aborts the run. A run whose process is gone and whose agent is not registered here is ended in its rows. The first read determines
- * which run is meant, and where the store is open that read starts before this returns: a run that begins later is not aborted.
+ * it stored: a run may end by itself before the abort reaches it. A runner that does not answer is asked again until its lease expires;
+ * then this process claims the thread and aborts the run. A run whose process is gone and whose agent is not registered here is ended in
+ * its rows. The first read determines which run is meant, and where the store is open that read starts before this returns: a run that
+ * begins later is not aborted.
  */
 export async function abortRun(runtime: ThreadRuntime, scope: Scope, options: AbortOptions): Promise<AbortAnswer> {
   const { clearPendingSignals: clearPending = false } = options

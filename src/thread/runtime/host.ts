@@ -387,7 +387,7 @@ export class ThreadHost implements RunHost {
   }
 
   async commit(commit: RunCommit): Promise<RunCommitted> {
-    const renewed = this.#mayCommit()
+    const renewed = this.#renewed()
     if (renewed) await renewed
     const { run } = this.#begun as BegunRun
     const { end, ...rest } = commit
@@ -429,18 +429,18 @@ export class ThreadHost implements RunHost {
   }
 
   /** Renews an expired lease first. Where that fails, the fence of the commit decides. */
-  #mayCommit(): Promise<void> | undefined {
+  #renewed(): Promise<void> | undefined {
+    this.#checkLease()
+    return this.#runtime.lease.expired ? this.#runtime.lease.beat() : undefined
+  }
+
+  #checkLease(): void {
     if (this.#runtime.closing) throw closed()
     if (this.#leaseLost) throw this.#leaseLost
-    if (!this.#runtime.lease.expired) return undefined
-    return this.#runtime.lease.beat().then(() => {
-      if (this.#runtime.closing) throw closed()
-      if (this.#leaseLost) throw this.#leaseLost
-    })
   }
 
   async reviseInput({ revised, removed, added }: InputChange): Promise<void> {
-    const renewed = this.#mayCommit()
+    const renewed = this.#renewed()
     if (renewed) await renewed
     const { run } = this.#begun as BegunRun
     const { rows } = await this.#commitStep({ runId: run.runId, step: this.#run?.step ?? run.step, rows: added, revised, removed })
@@ -449,8 +449,7 @@ export class ThreadHost implements RunHost {
 
   #commitStep(step: StepCommit): Promise<StepCommitted> {
     return whileFull(this.#runtime, () => {
-      if (this.#runtime.closing) throw closed()
-      if (this.#leaseLost) throw this.#leaseLost
+      this.#checkLease()
       return this.#runtime.store.commitStep(this.fence, step)
     })
   }
